@@ -1,0 +1,104 @@
+"""Noise functions of the mechanisms that gamma_opt is compared with."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from darrm.errors import InputError
+from darrm.problem import MajorityProblem
+
+Array = NDArray[np.float64]
+
+
+def subsampling(K: int, m: int) -> Array:
+    """Noise function of the majority of m votes drawn without replacement (a fair coin on a tie).
+
+        gamma(l) = |Pr[H > m/2] - Pr[H < m/2]|,    H ~ Hypergeometric(K votes, l ones, m drawn)
+
+    By simple composition it is (m epsilon, 1 - (1 - Delta)^m)-DP.
+
+    Parameters
+    ----------
+    K : int, at least 1
+    m : int in [1, K]
+
+    Returns
+    -------
+    ndarray, shape (K + 1,)
+
+    Notes
+    -----
+    Lemma 3.1 of Jiang, Zhang, Joshi (TMLR 2024), for m odd and even; binomials in exact integers.
+    """
+    for name, value in (("K", K), ("m", m)):
+        if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 1 <= value <= K:
+            raise InputError(f"subsampling needs whole numbers 1 <= m <= K. Got {name} = {value!r}.")
+    total = math.comb(K, m)
+    gamma = np.empty(K + 1)
+    for l in range(K + 1):
+        ways = [math.comb(l, j) * math.comb(K - l, m - j) for j in range(m + 1)]
+        above = sum(w for j, w in enumerate(ways) if 2 * j > m)
+        below = sum(w for j, w in enumerate(ways) if 2 * j < m)
+        gamma[l] = abs(above - below) / total
+    return gamma
+
+
+def double_subsampling(K: int, m: int) -> Array:
+    """Noise function of the majority of 2 m - 1 subsampled votes; of all K if that is more than K.
+
+    m epsilon-DP for identically distributed, purely epsilon-DP mechanisms (K odd): Theorem 4.1 of Jiang, Zhang,
+    Joshi (TMLR 2024). For any other voters `darrm.verify` tells.
+
+    Parameters
+    ----------
+    K : int, at least 1
+    m : int in [1, K]
+
+    Returns
+    -------
+    ndarray, shape (K + 1,)
+    """
+    return subsampling(K, min(2 * m - 1, K)) if isinstance(m, int | np.integer) and m >= 1 else subsampling(K, m)
+
+
+def constant(problem: MajorityProblem, tau: float | None = None, lam: float | None = None) -> Array:
+    """Classical randomized response on the majority: one probability for every l.
+
+        gamma = (a - 1 + 2 delta) / (2 (b - a + (1 + a) lam) / (b + 1) + a - 1),   a = e^(m eps), b = e^(tau eps),
+
+    at most 1, where the plain majority is taken to be (tau epsilon, lam)-DP.
+
+    Parameters
+    ----------
+    problem : MajorityProblem
+    tau : float > 0, optional
+        Default: ``changed``, by simple composition.
+    lam : float in [0, 1), optional
+        Default: 1 - (1 - Delta)^changed.
+
+    Returns
+    -------
+    ndarray, shape (K + 1,)
+        0 at a tie, which is a fair coin.
+
+    Notes
+    -----
+    Lemma A.1 of Jiang, Zhang, Joshi (TMLR 2024).
+    """
+    changed, epsilon, total = problem.changed, problem.epsilon, problem.total_epsilon
+    tau = float(changed) if tau is None else tau
+    lam = -math.expm1(changed * math.log1p(-problem.Delta)) if lam is None else lam
+    if not (0 < tau < math.inf and 0 <= lam < 1):
+        raise InputError(f"constant needs tau > 0 and lam in [0, 1). Got tau {tau!r}, lam {lam!r}.")
+    # Divided by e^(m eps) and, in the fraction, by e^(tau eps), so that nothing overflows.
+    shrink, small = math.exp(-total), math.exp(-tau * epsilon)
+    limit = -math.expm1(-total) + 2 * problem.delta * shrink
+    fraction = 2 * (shrink - small + (shrink + 1) * small * lam) / (1 + small)
+    value = limit / (fraction - math.expm1(-total))
+    gamma = np.full(problem.K + 1, min(1.0, value) if value > 0 else 1.0)
+    if problem.K % 2 == 0:
+        gamma[problem.K // 2] = 0.0
+    return gamma

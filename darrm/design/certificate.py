@@ -1,0 +1,164 @@
+"""Certificates: is a noise function as private as promised, whoever made it?"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from decimal import Decimal
+
+from numpy.typing import ArrayLike
+
+from darrm.design.separation import WorstCase
+from darrm.design.smoothing import Array, decimals, noise_function, total_epsilon
+from darrm.errors import CertificateError
+from darrm.problem import MajorityProblem
+
+_CORNERS = ("(0,0)", "(1,1)", "(hi,lo)", "(lo,hi)", "(D,0)", "(0,D)", "(1-D,1)", "(1,1-D)")
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What was proved about one noise function and one problem.
+
+    Attributes
+    ----------
+    holds : bool
+        True if the release is (m epsilon, delta)-DP, proved with all rounding counted: needed_delta <= delta.
+    cost : float
+        Upper bound on max over allowed (p, p') of f = A(p) - e^(m eps) A(p').
+    limit : float
+        The right side e^(m eps) - 1 + 2 delta. ``cost`` and ``limit`` are e^(m eps) - 1 plus twice
+        ``needed_delta`` (unclipped) and ``delta``, each rounded to the nearest float64: for m eps above 36
+        they can coincide although ``holds`` is False, and both are infinite above 709.
+    needed_delta : float
+        Upper bound on the least delta with which the release is (m epsilon, delta)-DP.
+    realised_epsilon : float
+        Upper bound on the least epsilon with which the release is (epsilon, delta)-DP at the problem's
+        delta, in nats; infinite if there is none.
+    worst_case : dict of str to int
+        The multiset of corners that attains the cost; corners (p, p') in terms of hi, lo and D = Delta.
+    probabilities : tuple of two floats
+        Pr[release 1 | D] and Pr[release 1 | D'] at the worst case.
+    rounding : float
+        What ``needed_delta`` includes for rounding errors.
+    """
+
+    holds: bool
+    cost: float
+    limit: float
+    needed_delta: float
+    realised_epsilon: float
+    worst_case: dict[str, int]
+    probabilities: tuple[float, float]
+    rounding: float
+
+
+def verify(gamma: ArrayLike, problem: MajorityProblem) -> Certificate:
+    """Recompute from the table alone whether it keeps the promise of the problem.
+
+        holds  <=>  max over allowed (p, p') of  X(p) - e^(m eps) X(p')  <=  delta,    X(p) = Pr[release 1 | p]
+
+    (output 0 is the mirror image), with every rounding error on the unsafe side.
+
+    Parameters
+    ----------
+    gamma : array_like, shape (K + 1,), float in [0, 1], gamma[l] == gamma[K - l]
+        For even K the entry at the tie K/2 has no effect: a tie is a fair coin.
+    problem : MajorityProblem
+
+    Returns
+    -------
+    Certificate
+
+    Raises
+    ------
+    InputError
+        If gamma is not a noise function for this K, or K is too large (Delta > 0 and K above about 100).
+
+    Notes
+    -----
+    Lemmas 3.4 and 5.1 of Jiang, Zhang, Joshi (TMLR 2024); separation and rounding bound in docs/theory.md.
+    O(K^3) if Delta = 0, else O(K^5); some five to ten times that for the realised epsilon.
+    """
+    worst_case = WorstCase(gamma, problem)
+    total = total_epsilon(problem)
+    worst = worst_case.at(total)
+    holds = worst.bound <= problem.delta
+    with decimals(total):
+        grow = total.exp() - 1
+        limit = float(grow + 2 * Decimal(problem.delta))
+        cost = math.inf if math.isinf(limit) else float(grow + 2 * Decimal(worst.bound))
+    return Certificate(
+        holds=holds,
+        cost=cost,
+        limit=limit,
+        needed_delta=max(0.0, worst.bound),
+        realised_epsilon=_realised_epsilon(worst_case, problem, total if holds else None),
+        worst_case={name: count for name, count in zip(_CORNERS, worst.counts, strict=True) if count},
+        probabilities=(worst.first, worst.second),
+        rounding=worst.rounding,
+    )
+
+
+def _realised_epsilon(worst_case: WorstCase, problem: MajorityProblem, known: Decimal | None) -> float:
+    """Upper bound on the least epsilon that holds at delta; ``known``, if given, is one that holds.
+
+    The excess is convex and falling in e^epsilon, so Newton's steps, each to the epsilon of the worst multiset
+    so far, rise to the root from the left. The last of them is then moved right until it is certified.
+    """
+    delta, epsilon = problem.delta, Decimal(0)
+    while (worst := worst_case.at(epsilon)).bound > delta:
+        excess = worst.difference - delta
+        if excess > 0 and worst.second == 0:
+            return math.inf
+        step = Decimal(math.log1p(excess / worst.second)) if excess > 0 else Decimal(0)
+        if step <= epsilon * (1 + Decimal(2) ** -50):
+            break
+        epsilon = step
+    move = max(epsilon, Decimal(problem.epsilon)) * Decimal(2) ** -50
+    ceiling = Decimal(2 * problem.K * problem.epsilon + 2000) if known is None else known
+    while worst_case.at(epsilon).bound > delta:
+        if epsilon >= ceiling:
+            return math.inf
+        epsilon, move = min(epsilon + move, ceiling), 2 * move
+    nearest = float(epsilon)
+    return nearest if Decimal(nearest) >= epsilon else math.nextafter(nearest, math.inf)
+
+
+def repair(gamma: ArrayLike, problem: MajorityProblem) -> tuple[Array, Certificate]:
+    """The noise function scaled down by the certified ratio until it holds, and its certificate.
+
+    The constraints are homogeneous in gamma, so limit / cost is the right factor; rounding the scaled table
+    is not homogeneous, so it is verified again, and again a little lower if need be.
+
+    Returns
+    -------
+    gamma : ndarray, shape (K + 1,)
+        Unchanged if it holds as it is.
+    certificate : Certificate
+        With ``holds`` True.
+
+    Raises
+    ------
+    InputError
+        As `verify`.
+    CertificateError
+        If no factor was found.
+    """
+    original = table = noise_function(gamma, problem.K)
+    total = total_epsilon(problem)
+    with decimals(total):
+        grow = total.exp() - 1
+    scale, slack = 1.0, 2.0**-53
+    for _ in range(40):
+        bound = WorstCase(table, problem).at(total).bound
+        if bound <= problem.delta:
+            return table, verify(table, problem)
+        with decimals(total):
+            ratio = 1 - 2 * (Decimal(bound) - Decimal(problem.delta)) / (grow + 2 * Decimal(bound))
+        scale, slack = scale * float(ratio) * (1 - slack), 4 * slack
+        table = original * scale
+    raise CertificateError(
+        f"No multiple of this gamma could be verified for m epsilon = {problem.total_epsilon:g}, "
+        f"delta = {problem.delta:g}; the last factor was {scale!r}. Nothing is released. Please report it."
+    )

@@ -1,0 +1,102 @@
+"""The privacy constraints as rows of a linear program in gamma, listed in full.
+
+This is the seam between "which rows" and "solve": everything after it sees rows, never corners.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from darrm.design.corners import NAMES, corner_points, count_multisets
+from darrm.design.poisson_binomial import pair_levels
+from darrm.errors import InputError
+from darrm.problem import MajorityProblem
+
+MAX_COEFFICIENTS = 15_000_000
+
+
+class Block(NamedTuple):
+    """Some privacy constraints ``rows @ half <= 1`` on half = (gamma(floor(K/2) + 1), ..., gamma(K)).
+
+    Attributes
+    ----------
+    rows : ndarray, shape (n, K - floor(K/2)), float64
+        Coefficients, divided by the right side of the constraint.
+    counts : ndarray of int16, shape (n, corners)
+        The multiset behind each row, in the order of `darrm.design.corners.NAMES`.
+    """
+
+    rows: NDArray[np.float64]
+    counts: NDArray[np.int16]
+
+
+def n_constraints(problem: MajorityProblem) -> int:
+    """Number of constraints in the full list: C(K+7,7), or C(K+3,3) if Delta = 0, fewer if changed < K."""
+    return count_multisets(problem.K, len(NAMES) if problem.Delta > 0 else 4, problem.changed)
+
+
+def blocks(problem: MajorityProblem) -> Iterator[Block]:
+    """Every privacy constraint of the problem, in blocks.
+
+    The row of a multiset with distributions alpha, alpha' of L is
+
+        sum over l > K/2 of  [(alpha_l - alpha_(K-l)) - e^(m eps) (alpha'_l - alpha'_(K-l))] gamma(l)
+            <=  e^(m eps) - 1 + 2 delta,
+
+    multiplied here by e^(-m eps), so that nothing overflows, and then divided by its right side. The
+    difference alpha - alpha' is never formed by subtraction, so rows keep their accuracy for small m eps.
+
+    Notes
+    -----
+    Lemmas 3.4 and 5.1 of Jiang, Zhang, Joshi (TMLR 2024). One block for each number of moving corners and
+    of (1,1); O(K) work for each row.
+    """
+    K, middle = problem.K, problem.K // 2
+    shrink = math.exp(-problem.total_epsilon)
+    grow = -math.expm1(-problem.total_epsilon)
+    limit = grow + 2 * problem.delta * shrink
+    for n, level in enumerate(pair_levels(corner_points(problem.epsilon, problem.Delta), problem.changed)):
+        inner = (shrink * level.difference - grow * level.second) / limit
+        rows = np.zeros((len(inner), K + 1))
+        for ones in range(K - n + 1):
+            rows[:] = 0
+            rows[:, ones : ones + n + 1] = inner
+            half = rows[:, middle + 1 :] - rows[:, : K - middle][:, ::-1]
+            still = np.broadcast_to(np.array([K - n - ones, ones], dtype=np.int16), (len(inner), 2))
+            yield Block(half, np.hstack([still, level.counts]))
+
+
+def all_rows(problem: MajorityProblem) -> NDArray[np.float64]:
+    """The full list of constraints as one matrix, shape (n_constraints(problem), K - floor(K/2)).
+
+    Raises
+    ------
+    InputError
+        If the list has more than ``MAX_COEFFICIENTS`` coefficients.
+    """
+    total, half = n_constraints(problem), problem.K - problem.K // 2
+    if total * half > MAX_COEFFICIENTS:
+        raise InputError(
+            f"K = {problem.K} with changed = {problem.changed} and Delta {'> 0' if problem.Delta else '= 0'} needs "
+            f"{total:,} constraints of {half} coefficients; listing them all stops at {MAX_COEFFICIENTS:,} "
+            "coefficients. Lower K or changed, or use Delta = 0."
+        )
+    return np.concatenate([block.rows for block in blocks(problem)])
+
+
+def rounding(problem: MajorityProblem) -> float:
+    """Bound on |row @ half - exact row @ half| for every row of `blocks` and every half in [0, 1].
+
+    The distributions carry relative error 3 K u; the differences, by the recurrence of `pair_levels`, an absolute
+    one of 12 K (K + 1) u times the largest |p - p'| (both in sum over l); see docs/theory.md, section "Rounding".
+    """
+    K, u = problem.K, 2.0**-53
+    gap = float(np.abs(corner_points(problem.epsilon, problem.Delta).difference).max())
+    shrink, grow = math.exp(-problem.total_epsilon), -math.expm1(-problem.total_epsilon)
+    limit = grow + 2 * problem.delta * shrink
+    return 1.01 * u * (shrink * (12 * K * (K + 1) + 20 * K) * gap + (3 * K + 30) * grow) / limit

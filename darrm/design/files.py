@@ -1,0 +1,145 @@
+"""Design files: JSON that holds gamma as exact hex floats, and is verified again whenever it is read."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import platform
+from collections.abc import Mapping
+from dataclasses import asdict
+from importlib.metadata import version
+from pathlib import Path
+
+from darrm.atomic import replacing
+from darrm.design.design import Design
+from darrm.errors import InputError
+from darrm.priors import from_dict
+from darrm.problem import MajorityProblem
+
+FORMAT, VERSION = "darrm-design", 1
+_MAX_BYTES = 50_000_000
+# Certificates are computed in float64 in a fixed order, errors through library functions: equal up to this.
+_SAME = 1e-9
+
+
+def finite(value: object) -> object:
+    """JSON has no infinities: None stands for one."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, dict):
+        return {key: finite(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(inner) for inner in value]
+    return value
+
+
+def as_dict(design: Design) -> dict[str, object]:
+    """The design as plain JSON values; an infinite number is None."""
+    values = {
+        "problem": asdict(design.problem),
+        "gamma": design.gamma.tolist(),
+        "shape": design.shape,
+        "objective": design.objective,
+        "prior": design.prior.as_dict(),
+        "error": design.error,
+        "disagreement": design.disagreement,
+        "gap": design.gap,
+        "certificate": asdict(design.certificate),
+    }
+    return {key: finite(value) for key, value in values.items()}
+
+
+def _digest(content: Mapping[str, object]) -> str:
+    body = {key: value for key, value in content.items() if key != "sha256"}
+    return hashlib.sha256(json.dumps(body, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
+def save(design: Design, path: str | os.PathLike[str]) -> None:
+    """Write ``design`` to ``path``; see `Design.save`."""
+    content: dict[str, object] = {"format": FORMAT, "version": VERSION, **as_dict(design)}
+    content["gamma_hex"] = [value.hex() for value in design.gamma.tolist()]
+    content["made_with"] = {
+        "python": platform.python_version(),
+        **{name: version(name) for name in ("darrm", "highspy", "numpy", "scipy")},
+    }
+    content["sha256"] = _digest(content)
+    with replacing(path) as file:
+        file.write(json.dumps(content, indent=1, allow_nan=False).encode() + b"\n")
+
+
+def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    keys = [key for key, _ in pairs]
+    if len(set(keys)) < len(keys):
+        raise ValueError("a name stands twice")
+    return dict(pairs)
+
+
+def load(path: str | os.PathLike[str]) -> Design:
+    """Read a design file, verify its noise function anew, and refuse what does not match.
+
+    Gamma is taken from the exact hex values. The certificate and the errors are computed again and compared with
+    what the file says.
+
+    Returns
+    -------
+    Design
+
+    Raises
+    ------
+    InputError
+        If the file is missing, foreign, truncated or edited.
+    CertificateError
+        If its noise function does not keep the promise of its problem.
+    """
+    name = Path(path)
+    again = "Export the design again with save, or solve it anew."
+    try:
+        if name.stat().st_size > _MAX_BYTES:
+            raise InputError(f"{name} is too large for a design file ({_MAX_BYTES:,} bytes at most). {again}")
+        content = json.loads(name.read_bytes(), object_pairs_hook=_unique)
+    except OSError as error:
+        raise InputError(f"{name} could not be read: {error.strerror}. Pass the path of a design file.") from error
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{name} is not a whole JSON file ({error}). {again}") from error
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise InputError(f'{name} is not a design file: its format is not "{FORMAT}". {again}')
+    if content.get("version") != VERSION:
+        raise InputError(f"{name} has format version {content.get('version')!r}; this darrm reads {VERSION}. {again}")
+    if content.get("sha256") != _digest(content):
+        raise InputError(f"{name} was changed after it was written: its checksum does not match. {again}")
+    try:
+        gamma = [float.fromhex(value) for value in content["gamma_hex"]]
+        if gamma != content["gamma"]:
+            raise InputError(f"{name}: gamma and gamma_hex disagree. {again}")
+        gap = content["gap"]
+        design = Design(
+            problem=MajorityProblem(**content["problem"]),
+            gamma=gamma,  # type: ignore[arg-type]
+            prior=from_dict(content["prior"]),
+            shape=content["shape"],
+            objective=content["objective"],
+            gap=math.inf if gap is None else gap,
+        )
+        now = as_dict(design)
+        for key in ("error", "disagreement", "certificate"):
+            if not _same(now[key], content[key]):
+                raise InputError(f"{name}: {key} is not what its gamma gives ({content[key]} for {now[key]}). {again}")
+    except (KeyError, TypeError, AttributeError, OverflowError) as error:
+        raise InputError(f"{name} is not a complete design file ({error!r}). {again}") from error
+    except ValueError as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"{name} is not a valid design file ({error}). {again}") from error
+    return design
+
+
+def _same(now: object, then: object) -> bool:
+    if isinstance(now, dict) and isinstance(then, dict):
+        # Which of several equally bad multisets is named first may depend on the last bit.
+        keys = now.keys() - {"worst_case", "probabilities", "rounding"}
+        return now.keys() == then.keys() and all(_same(now[key], then[key]) for key in keys)
+    if isinstance(now, float) and isinstance(then, float):
+        return math.isclose(now, then, rel_tol=_SAME, abs_tol=_SAME)
+    return now == then

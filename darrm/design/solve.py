@@ -1,0 +1,140 @@
+"""gamma_opt: rows in, linear program, certified table out."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from darrm import priors
+from darrm.design import constraints
+from darrm.design.certificate import repair
+from darrm.design.design import SHAPES, Design
+from darrm.errors import InputError, SolverError
+from darrm.priors import Prior
+from darrm.problem import MajorityProblem
+
+Array = NDArray[np.float64]
+ENGINES = ("highs", "cvxpy")
+# Weights below this share of the largest are raised to it, so that no gamma(l) is left to chance and ties fall to
+# the largest gamma. What it costs is part of the gap, which is computed with the true weights.
+WEIGHT_FLOOR = 1e-9
+
+
+def solve(
+    problem: MajorityProblem | None = None,
+    *,
+    prior: Prior | str = "uniform",
+    shape: str = "free",
+    objective: str | None = None,
+    engine: str = "highs",
+    time_limit: float = math.inf,
+    **parameters: object,
+) -> Design:
+    """The noise function of least error among all that keep the promise of the problem, certified.
+
+        minimise    1/2 sum over l > K/2 of  w_l (1 - gamma(l))
+        subject to  A(p) - e^(m eps) A(p') <= e^(m eps) - 1 + 2 delta     for every multiset of corners
+                    0 <= gamma(l) <= 1,   gamma(l) = gamma(K - l)
+
+    and, for shape "monotone", gamma(l) <= gamma(l + 1) for l > K/2. The weights w come from the prior in closed form
+    (`darrm.priors`). The answer of the solver is not trusted: it is scaled down by the certified ratio until it is
+    verified, with rounding counted, and its distance from the optimum is bounded by weak duality.
+
+    Parameters
+    ----------
+    problem : MajorityProblem, optional
+        Or its parameters by name: ``solve(K=11, m=3, epsilon=0.1)``.
+    prior : Prior or str, default "uniform"
+        Where votes come from: a `darrm.priors` object or its text. "uniform" is the paper's: independent, on [1/2, 1].
+    shape : {"free", "monotone"}
+        "free" is the paper's linear program; its optimum may dip. "monotone" rises from the tie to the unanimous vote.
+    objective : {"tv", "disagreement"}, optional
+        Default: "tv" (the paper's) for the paper's priors, "disagreement" for vote histograms and fixed p.
+    engine : {"highs", "cvxpy"}
+    time_limit : float, seconds
+        For each attempt of the solver; without an optimum by then, `SolverError`.
+
+    Returns
+    -------
+    Design
+
+    Raises
+    ------
+    InputError
+        If a parameter is out of range, or the constraints are too many to list.
+    SolverError
+        If the solver ends without an optimum.
+
+    Notes
+    -----
+    Section 5 of Jiang, Zhang, Joshi (TMLR 2024). Every constraint of Lemma 5.1 is listed: C(K+7,7) rows, or C(K+3,3) if
+    Delta = 0, so K is limited to about 21, or about 115 if Delta = 0; fewer ``changed`` reach further.
+    """
+    if problem is None:
+        missing = [name for name in ("K", "m", "epsilon") if name not in parameters]
+        if missing:
+            raise InputError(f"solve needs a problem, or K, m and epsilon. Missing: {', '.join(missing)}.")
+        try:
+            problem = MajorityProblem(**parameters)  # type: ignore[arg-type]
+        except TypeError as error:
+            unknown = sorted(set(parameters) - set(MajorityProblem.__dataclass_fields__))
+            if not unknown:
+                raise
+            allowed = ", ".join(MajorityProblem.__dataclass_fields__)
+            raise InputError(f"solve has no parameter {unknown[0]!r}. A problem takes {allowed}.") from error
+    elif not isinstance(problem, MajorityProblem) or parameters:
+        raise InputError(
+            f"solve takes one MajorityProblem, or its parameters by name, not both. Got {problem!r} and {parameters}."
+        )
+    if isinstance(prior, str):
+        prior = priors.parse(prior)
+    if not isinstance(prior, Prior):
+        raise InputError(f"prior must come from darrm.priors, or be its text. Got {prior!r}.")
+    if shape not in SHAPES:
+        raise InputError(f"shape must be one of {', '.join(SHAPES)}. Got {shape!r}.")
+    if engine not in ENGINES:
+        raise InputError(f"engine must be one of {', '.join(ENGINES)}. Got {engine!r}.")
+    if not time_limit > 0:
+        raise InputError(f"time_limit must be above 0 seconds. Got {time_limit}.")
+    objective = prior.default_objective if objective is None else objective
+    weights = priors.weights(prior, problem.K, objective)
+    half, bound = _optimum(problem, weights, shape, engine, time_limit)
+    gamma, _ = repair(_mirror(half, problem.K), problem)
+    if shape == "monotone":
+        gamma = _mirror(np.maximum.accumulate(gamma[problem.K // 2 + 1 :]), problem.K)
+    attained = float(weights @ gamma[problem.K // 2 + 1 :])
+    return Design(problem, gamma, prior, shape, objective, gap=max(0.0, bound - attained) / 2)
+
+
+def _optimum(
+    problem: MajorityProblem, weights: Array, shape: str, engine: str, time_limit: float
+) -> tuple[Array, float]:
+    """The half gamma(floor(K/2) + 1), ..., gamma(K) that the solver found, and an upper bound on weights @ half."""
+    from darrm_solvers import LinearProgram, solve_cvxpy, solve_highs
+
+    rows = constraints.all_rows(problem)
+    limits = np.ones(len(rows))
+    if shape == "monotone":
+        n = weights.size
+        rising = np.eye(n)[:-1] - np.eye(n, k=1)[:-1]
+        rows, limits = np.vstack([rows, rising]), np.append(limits, np.zeros(n - 1))
+    scaled = weights / weights.max()
+    program = LinearProgram(np.maximum(scaled, WEIGHT_FLOOR), rows, limits)
+    solution = (solve_highs if engine == "highs" else solve_cvxpy)(program, time_limit=time_limit)
+    if solution.status.name != "OPTIMAL":
+        raise SolverError(
+            f"{engine} ended without an optimum ({solution.message}, {solution.iterations} iterations): "
+            f"{solution.status.value}. No gamma is returned."
+        )
+    multipliers = solution.multipliers
+    bound = LinearProgram(scaled, rows, limits).dual_bound(multipliers)
+    # The rows stand for exact ones; every multiplier pays for what rounding may have changed in its row.
+    bound += float(multipliers.sum()) * constraints.rounding(problem) + 1e-15 * (rows.shape[1] + bound)
+    return solution.x, bound * float(weights.max())
+
+
+def _mirror(half: Array, K: int) -> Array:
+    """The symmetric table with ``half`` above K/2; 0 at a tie, where the release is a fair coin."""
+    return np.concatenate([half[::-1], np.zeros((K + 1) % 2), half])

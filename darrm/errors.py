@@ -1,0 +1,36 @@
+"""The errors that darrm raises on purpose.
+
+Every message says what is wrong, what came, what is allowed and what to do.
+"""
+
+from __future__ import annotations
+
+
+class DarrmError(Exception):
+    """Base of every error that darrm raises on purpose; catch it to catch them all."""
+
+
+class InputError(DarrmError, ValueError):
+    """A value, an array or a file cannot be used as given. A retry with the same input fails again."""
+
+
+class SolverError(DarrmError, RuntimeError):
+    """The linear-program solver ended without an optimum.
+
+    A retry helps only with another limit or a smaller problem; the message says which.
+    """
+
+
+class CertificateError(DarrmError, RuntimeError):
+    """A noise function does not keep the promised privacy, so it is not released. A retry does not help."""
+
+
+class OutputError(DarrmError, OSError):
+    """A result could not be written; the file that stood there before, if any, is untouched.
+
+    A retry helps once the cause (a full disk, a missing folder, no permission) is gone.
+    """
+
+
+class MissingExtraError(DarrmError, ImportError):
+    """An optional library is not installed. The message holds the command that installs it."""

@@ -1,0 +1,5 @@
+"""Numbers that put mechanisms on one scale."""
+
+from darrm.measures.error import expected_error
+
+__all__ = ["expected_error"]

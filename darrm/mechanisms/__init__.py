@@ -1,0 +1,5 @@
+"""Mechanisms that release something."""
+
+from darrm.mechanisms.majority import DaRRM
+
+__all__ = ["DaRRM"]

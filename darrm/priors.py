@@ -1,0 +1,231 @@
+"""Where votes come from: the distribution that the error of a noise function is averaged over.
+
+Each prior is a distribution of the vote probabilities p_1, ..., p_K, and all that the objective needs of it is
+E[alpha_l], the mean probability of l ones. It is exact here for every prior: alpha_l is affine in each p_i.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from darrm.design.poisson_binomial import pmf, probabilities
+from darrm.errors import InputError
+
+Array = NDArray[np.float64]
+OBJECTIVES = ("tv", "disagreement")
+
+
+class Prior:
+    """A distribution of vote probabilities; made by `independent`, `common`, `votes` or `fixed`."""
+
+    kind: ClassVar[str]
+    default_objective: ClassVar[str] = "tv"
+
+    def ones(self, K: int) -> Array:
+        """E[alpha_l] = E[Pr[L = l]] for l = 0, ..., K; shape (K + 1,), sums to 1."""
+        raise TypeError("Prior is abstract: make one with independent, common, votes or fixed.")
+
+    def as_dict(self) -> dict[str, object]:
+        """The prior as plain values, for files: ``{"kind": ..., parameters}``."""
+        values = asdict(self)  # type: ignore[call-overload]  # every kind of prior is a dataclass
+        return {"kind": self.kind, **{name: list(v) if isinstance(v, tuple) else v for name, v in values.items()}}
+
+    def __str__(self) -> str:
+        values = np.hstack([value for name, value in self.as_dict().items() if name != "kind"])
+        return f"{self.kind}:{','.join(f'{value:g}' for value in values)}"
+
+
+@dataclass(frozen=True)
+class Independent(Prior):
+    """Independent p_i with one common mean; see `independent`."""
+
+    low: float
+    high: float
+    kind: ClassVar[str] = "independent"
+
+    def ones(self, K: int) -> Array:
+        return pmf(np.full(K, (self.low + self.high) / 2))
+
+
+@dataclass(frozen=True)
+class Common(Prior):
+    """One p for all voters; see `common`."""
+
+    a: float
+    b: float
+    kind: ClassVar[str] = "common"
+
+    def ones(self, K: int) -> Array:
+        from scipy.special import betainc, betaln
+
+        l = np.arange(K + 1.0)
+        choose = -math.log(K + 1) - betaln(K - l + 1, l + 1) - betaln(self.a, self.b)
+
+        def half(a: float, b: float) -> Array:
+            weight = np.exp(choose + betaln(l + a, K - l + b))
+            return np.asarray(weight * betainc(K - l + b, l + a, 0.5), dtype=np.float64)
+
+        return half(self.a, self.b) + half(self.b, self.a)
+
+
+@dataclass(frozen=True)
+class Votes(Prior):
+    """Past or public votes; see `votes`."""
+
+    histogram: tuple[float, ...]
+    kind: ClassVar[str] = "votes"
+    default_objective: ClassVar[str] = "disagreement"
+
+    def ones(self, K: int) -> Array:
+        if len(self.histogram) != K + 1:
+            raise InputError(
+                f"A vote histogram for K = {K} must have K + 1 = {K + 1} counts. Got {len(self.histogram)}. "
+                "Count how many rows have 0, 1, ..., K ones."
+            )
+        counts = np.array(self.histogram)
+        return np.asarray(counts / counts.max() / (counts / counts.max()).sum(), dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class Fixed(Prior):
+    """Given p; see `fixed`."""
+
+    p: tuple[float, ...]
+    kind: ClassVar[str] = "fixed"
+    default_objective: ClassVar[str] = "disagreement"
+
+    def ones(self, K: int) -> Array:
+        if len(self.p) != K:
+            raise InputError(f"fixed p for K = {K} must have K probabilities. Got {len(self.p)}.")
+        return pmf(self.p)
+
+
+def independent(low: float = 0.5, high: float = 1.0) -> Prior:
+    """Independent p_i, uniform on [low, high] within [1/2, 1]: the paper's prior.
+
+        E[alpha_l] = Bin(K, q)(l),    q = (low + high) / 2
+
+    (any distribution with mean q gives the same). For K above about 50 it puts almost no weight on close
+    votes, so the optimum says little about them; `common` weighs them like clear ones.
+
+    Eq. 2 and Appendix C.1 of Jiang, Zhang, Joshi (TMLR 2024), in closed form instead of sampled.
+    """
+    if not (isinstance(low, int | float) and isinstance(high, int | float) and 0.5 <= low <= high <= 1):
+        raise InputError(f"independent needs 1/2 <= low <= high <= 1. Got low {low!r}, high {high!r}.")
+    return Independent(float(low), float(high))
+
+
+def common(a: float = 1.0, b: float = 1.0) -> Prior:
+    """One p for all voters: max(q, 1 - q) with q ~ Beta(a, b). Exchangeable votes; uniform on [1/2, 1] by default.
+
+        E[alpha_l] = C(K,l)/B(a,b) [B(l+a, K-l+b) I_1/2(K-l+b, l+a) + B(l+b, K-l+a) I_1/2(K-l+a, l+b)]
+
+    with I the regularised incomplete beta function.
+    """
+    for name, value in (("a", a), ("b", b)):
+        if not (isinstance(value, int | float) and 0 < value < math.inf):
+            raise InputError(f"{name} of a Beta prior must be finite and above 0. Got {value!r}.")
+    return Common(float(a), float(b))
+
+
+def votes(histogram: Sequence[float] | NDArray[np.floating] | NDArray[np.integer]) -> Prior:
+    """Public or past votes: how many queries had l = 0, 1, ..., K ones.
+
+    E[alpha_l] = histogram[l] / sum. The objective is the disagreement; a histogram of private votes is itself
+    private, so use public ones.
+    """
+    try:
+        counts = np.asarray(histogram, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"A vote histogram must be K + 1 counts. Got {histogram!r}.") from None
+    if counts.ndim != 1 or not np.all((counts >= 0) & (counts < math.inf)) or not counts.sum() > 0:
+        raise InputError(f"A vote histogram must be K + 1 counts, not negative and not all 0. Got {histogram!r}.")
+    return Votes(tuple(counts.tolist()))
+
+
+def fixed(p: Sequence[float] | NDArray[np.floating]) -> Prior:
+    """Given vote probabilities p_1, ..., p_K: E[alpha_l] is their Poisson-binomial pmf. Objective: disagreement."""
+    array = probabilities("p", p)
+    if array.ndim != 1:
+        raise InputError(f"fixed p must have shape (K,). Got {array.shape}.")
+    return Fixed(tuple(array.tolist()))
+
+
+_KINDS = {"independent": independent, "common": common, "votes": votes, "fixed": fixed}
+
+
+def from_dict(values: Mapping[str, object]) -> Prior:
+    """The prior that ``as_dict`` described."""
+    arguments = dict(values)
+    make = _KINDS.get(str(arguments.pop("kind", None)))
+    try:
+        if make is not None:
+            return make(**arguments)  # type: ignore[operator]
+    except TypeError:
+        pass
+    raise InputError(f"prior must have a kind ({', '.join(_KINDS)}) and its parameters. Got {dict(values)!r}.")
+
+
+def parse(text: str) -> Prior:
+    """A prior from its text: uniform, independent:0.6,0.9, common:2,2, fixed:p1,...,pK or votes:c0,...,cK."""
+    kind, _, rest = text.partition(":")
+    try:
+        numbers = [float(part) for part in rest.split(",")] if rest else []
+        if kind == "uniform" and not rest:
+            return independent()
+        if kind in ("independent", "common"):
+            return _KINDS[kind](*numbers)
+        if kind in ("votes", "fixed") and rest:
+            return _KINDS[kind](numbers)
+    except InputError:
+        raise
+    except (ValueError, TypeError):
+        pass
+    raise InputError(
+        f"prior must be uniform, independent:low,high, common:a,b, fixed:p1,...,pK or votes:c0,...,cK. Got {text!r}."
+    )
+
+
+def weights(prior: Prior, K: int, objective: str) -> Array:
+    """What the objective gains from gamma(l), for l = floor(K/2) + 1, ..., K (twice the coefficient).
+
+        "tv":            E[alpha_l - alpha_(K-l)]
+        "disagreement":  E[alpha_l + alpha_(K-l)]
+
+    so that the error is 1/2 sum of weights (1 - gamma(l)). Definition 2.4 and Appendix C.1 of the DaRRM paper for
+    "tv"; "disagreement" is the probability that the released bit is not the majority of the votes cast.
+
+    Raises
+    ------
+    InputError
+        If the objective is unknown; if "tv" is asked of votes or fixed p, where it can cancel or turn negative; if
+        all weights are 0.
+    """
+    if objective not in OBJECTIVES:
+        raise InputError(f"objective must be one of {', '.join(OBJECTIVES)}. Got {objective!r}.")
+    if objective == "tv" and prior.default_objective != "tv":
+        raise InputError(
+            f'objective "tv" is refused for the prior {prior.kind!r}: it compares probabilities of 1, so votes for 1 '
+            'and for 0 cancel and a weight can turn negative. Use "disagreement".'
+        )
+    mean = prior.ones(K)
+    result = combine(mean, objective)
+    if not result.max() > 0:
+        raise InputError(
+            f"All weights of the objective {objective!r} are 0 under {prior}: every gamma is optimal. "
+            'Use another prior or objective "disagreement".'
+        )
+    return result
+
+
+def combine(mean: Array, objective: str) -> Array:
+    """E[alpha_l -+ alpha_(K-l)] for l > K/2 from E[alpha]."""
+    K = mean.size - 1
+    upper, lower = mean[K // 2 + 1 :], mean[: K - K // 2][::-1]
+    return upper - lower if objective == "tv" else upper + lower
