@@ -37,7 +37,7 @@ class Prior:
         return {"kind": self.kind, **{name: list(v) if isinstance(v, tuple) else v for name, v in values.items()}}
 
     def __str__(self) -> str:
-        values = np.hstack([value for name, value in self.as_dict().items() if name != "kind"])
+        values = np.ravel(list(asdict(self).values()))  # type: ignore[call-overload]
         return f"{self.kind}:{','.join(f'{value:g}' for value in values)}"
 
 

@@ -1,0 +1,61 @@
+"""The command line: ``darrm solve``, ``verify``, ``release``, ``compare``, ``demo``.
+
+Exit status 0: done, or the table holds; 1: the answer is no (it does not hold, no design was found); 2: unusable input
+or output; 130: interrupted. Anything wrong is one line on standard error.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+import click
+
+from darrm import __version__
+from darrm.cli import compare, demo, release, solve, verify
+from darrm.errors import CertificateError, DarrmError, SolverError
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, prog_name="darrm")
+def app() -> None:
+    """Design the noise of private votes: optimal, certified noise functions for private majority voting."""
+
+
+for command in (solve.command, verify.command, release.command, compare.command, demo.command):
+    app.add_command(command)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit status."""
+    try:
+        status = app.main(args=arguments, prog_name="darrm", standalone_mode=False)
+        sys.stdout.flush()
+        return status if isinstance(status, int) else 0
+    except click.exceptions.NoArgsIsHelpError as error:
+        error.show()
+        return 2
+    except click.Abort:
+        return _say("Interrupted. What was saved before is whole.", 130)
+    except KeyboardInterrupt:
+        return _say("Interrupted. What was saved before is whole.", 130)
+    except click.ClickException as error:
+        return _say(f"{error.format_message()} Try 'darrm --help'.", 2)
+    except (SolverError, CertificateError) as error:
+        return _say(str(error), 1)
+    except DarrmError as error:
+        return _say(str(error), 2)
+    except BrokenPipeError:
+        # The reader of a pipe has seen enough; Python must not try to flush to it on exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except OSError as error:
+        return _say(f"The output could not be written: {error.strerror or error}.", 2)
+    except MemoryError:
+        return _say("Not enough memory for this problem. Lower K or changed.", 2)
+
+
+def _say(message: str, status: int) -> int:
+    click.echo(f"darrm: {' '.join(message.split())}", err=True)
+    return status

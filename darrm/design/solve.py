@@ -101,9 +101,9 @@ def solve(
     objective = prior.default_objective if objective is None else objective
     weights = priors.weights(prior, problem.K, objective)
     half, bound = _optimum(problem, weights, shape, engine, time_limit)
-    gamma, _ = repair(_mirror(half, problem.K), problem)
     if shape == "monotone":
-        gamma = _mirror(np.maximum.accumulate(gamma[problem.K // 2 + 1 :]), problem.K)
+        half = np.maximum.accumulate(half)  # to the last bit; one common factor, as in repair, keeps the order
+    gamma, _ = repair(_mirror(half, problem.K), problem)
     attained = float(weights @ gamma[problem.K // 2 + 1 :])
     return Design(problem, gamma, prior, shape, objective, gap=max(0.0, bound - attained) / 2)
 

@@ -4,9 +4,9 @@ A float64 probability q is a dyadic rational, so a coin with exactly that bias e
 uniform real U whose bits are drawn from the operating system, and return 1 if U < q. Here the bits come 64 at a time.
 No floating-point number is drawn and nothing is rounded, so the bias is q and not q up to 2^-53.
 
-    Proof.  Write q = (q_1 + q_2 2^-64 + ...) 2^-64 with words q_j in [0, 2^64), finitely many not 0, and U likewise with
-    independent uniform words U_j. The coin is decided at the first j with U_j != q_j, as 1 if U_j < q_j. If all words of
-    q from j on are 0, U >= q whatever follows: 0. So the coin is 1 exactly if U < q, which has probability q.
+    Proof.  Write q = (q_1 + q_2 2^-64 + ...) 2^-64 with words q_j in [0, 2^64), finitely many not 0, and U likewise
+    with independent uniform words U_j. The coin is decided at the first j with U_j != q_j, as 1 if U_j < q_j. If all
+    words of q from j on are 0, U >= q whatever follows: 0. So the coin is 1 exactly if U < q, with probability q.
 """
 
 from __future__ import annotations

@@ -1,0 +1,128 @@
+"""What the commands share: options of a problem, numbers, printing."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from darrm.priors import Prior
+    from darrm.problem import MajorityProblem
+
+
+class Number(click.ParamType[Any]):
+    """A number, or whatever text came instead: the problem says what is wrong with it, in one place."""
+
+    name = "number"
+
+    def convert(self, value: Any, param: click.Parameter | None, context: click.Context | None) -> Any:
+        if isinstance(value, str):
+            for kind in (int, float):
+                try:
+                    return kind(value)
+                except ValueError:
+                    continue
+        return value
+
+
+NUMBER = Number()
+
+_PROBLEM = [
+    click.option("--K", "K", type=NUMBER, required=True, help="Number of mechanisms."),
+    click.option("--m", "m", type=NUMBER, required=True, help="Privacy allowance in [1, K], in multiples of epsilon."),
+    click.option("--epsilon", "epsilon", type=NUMBER, required=True, help="Privacy of one mechanism, in nats."),
+    click.option("--Delta", "Delta", type=NUMBER, default=0.0, help="Failure probability of one mechanism [0]."),
+    click.option(
+        "--delta", "delta", type=NUMBER, default=None, help="Failure probability of the release [1 - (1 - Delta)^m]."
+    ),
+    click.option("--changed", type=NUMBER, default=None, help="How many mechanisms one record can reach [K]."),
+    click.option("--adjacency", default="replace-one", show_default=True, help="What a neighbouring data set is."),
+]
+_PRIOR = [
+    click.option(
+        "--prior",
+        default="uniform",
+        show_default=True,
+        help="uniform, independent:LOW,HIGH, common:A,B, fixed:P1,...,PK, votes:C0,...,CK, votes:FILE.csv (public).",
+    ),
+    click.option(
+        "--objective", type=click.Choice(["tv", "disagreement"]), default=None, help="What to minimise [by the prior]."
+    ),
+]
+
+
+def _all(options: Sequence[Callable[..., Any]]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        for option in reversed(options):
+            function = option(function)
+        return function
+
+    return decorate
+
+
+problem_options = _all(_PROBLEM)
+prior_options = _all(_PRIOR)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
+
+
+def take_problem(values: dict[str, Any]) -> MajorityProblem:
+    """The problem from the options, which are taken out of ``values``."""
+    from darrm.problem import MajorityProblem
+
+    names = ("K", "m", "epsilon", "Delta", "delta", "changed", "adjacency")
+    return MajorityProblem(**{name: values.pop(name) for name in names})
+
+
+def take_prior(text: str) -> Prior:
+    """A prior from its text, where votes: may also name a votes file."""
+    from darrm import priors, votes
+
+    kind, _, rest = text.partition(":")
+    if kind == "votes" and rest.endswith(".csv"):
+        return priors.votes(votes.read(rest).histogram)
+    return priors.parse(text)
+
+
+def print_json(values: Mapping[str, object]) -> None:
+    """One JSON object on standard output; infinities are null."""
+    from darrm.design.files import finite
+
+    click.echo(json.dumps(finite(dict(values)), allow_nan=False))
+
+
+def console(*, stderr: bool = False) -> Console:
+    """A console that knows pipes, narrow terminals and NO_COLOR."""
+    from rich.console import Console
+
+    return Console(stderr=stderr, highlight=False, soft_wrap=False)
+
+
+def note(message: str) -> None:
+    """A message for the reader, on standard error."""
+    click.echo(message, err=True)
+
+
+def bar(value: float, width: int = 24) -> str:
+    """A bar of length value in [0, 1], to an eighth of a character."""
+    eighths = round(value * width * 8)
+    return "█" * (eighths // 8) + (" ▏▎▍▌▋▊▉"[eighths % 8].strip())
+
+
+def promise(problem: MajorityProblem) -> str:
+    """(m epsilon, delta) in print."""
+    return f"({problem.total_epsilon:.6g}, {problem.delta:.4g})-DP"
+
+
+def number(value: float) -> str:
+    """A figure for a table; a word where there is none."""
+    return "none" if math.isinf(value) else f"{value:.6g}"
+
+
+PATH = click.Path(path_type=Path)

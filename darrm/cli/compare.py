@@ -1,0 +1,70 @@
+"""darrm compare"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+
+from darrm.cli import common
+
+
+@click.command("compare")
+@common.problem_options
+@common.prior_options
+@click.option("--plot", type=common.PATH, help="Draw the noise functions here (needs matplotlib).")
+@common.json_option
+def command(prior: str, objective: str | None, plot: Path | None, as_json: bool, **values: Any) -> None:
+    """Put gamma_opt beside subsampling, double subsampling and randomized response, for one release."""
+    from rich.table import Table
+
+    from darrm.comparison import compare
+
+    problem = common.take_problem(values)
+    entries = compare(problem, common.take_prior(prior), objective)
+    if plot is not None:
+        from darrm.plots import save_gamma
+
+        save_gamma(plot, problem, {entry.name: entry.gamma for entry in entries if entry.certificate.holds})
+        common.note(f"Wrote {plot}.")
+    if as_json:
+        rows = [
+            {
+                "name": entry.name,
+                "gamma": entry.gamma.tolist(),
+                "error": entry.error,
+                "disagreement": entry.disagreement,
+                "certificate": asdict(entry.certificate),
+            }
+            for entry in entries
+        ]
+        common.print_json({"problem": asdict(problem), "mechanisms": rows})
+        return
+    table = Table(title=f"One release, {common.promise(problem)}: K = {problem.K}, m = {problem.m:g}", box=None)
+    table.add_column("mechanism", no_wrap=True)
+    for name in ("error", "disagreement", "realised epsilon"):
+        table.add_column(name, justify="right")
+    table.add_column("verified")
+    for entry in entries:
+        holds = entry.certificate.holds
+        table.add_row(
+            entry.name,
+            f"{entry.error:.6f}",
+            f"{entry.disagreement:.6f}",
+            common.number(entry.certificate.realised_epsilon),
+            "yes" if holds else "no",
+            style=None if holds else "dim",
+        )
+    console = common.console()
+    console.print(table)
+    shown = [entry for entry in entries if entry.certificate.holds]
+    gammas = Table(title="gamma by votes, minority:majority", box=None)
+    gammas.add_column("votes", justify="right")
+    for entry in shown:
+        gammas.add_column(entry.name.split(" (")[0], justify="right")
+    for l in range(problem.K // 2 + 1, problem.K + 1):
+        gammas.add_row(f"{problem.K - l}:{l}", *(f"{entry.gamma[l]:.4f}" for entry in shown))
+    console.print(gammas)
+    console.print("error: the paper's total variation; both errors under the prior " + str(entries[0].design.prior))

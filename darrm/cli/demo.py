@@ -1,0 +1,118 @@
+"""darrm demo"""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from darrm.cli import common
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+M = 3
+
+
+@click.command("demo")
+@click.option("--out", type=common.PATH, help="Keep gamma.json and labels.csv in this folder.")
+def command(out: Path | None) -> None:
+    """Solve, verify and release on real votes that come with darrm, beside every other mechanism."""
+    from rich.table import Table
+
+    from darrm import votes
+    from darrm.comparison import compare
+    from darrm.design.files import load
+    from darrm.errors import OutputError
+    from darrm.mechanisms.majority import DaRRM
+    from darrm.problem import MajorityProblem
+
+    name = "fresh_t11"
+    about, table = votes.examples()[name], votes.example(name)
+    labels = table.labels
+    if labels is None:
+        raise click.ClickException(f"The votes {name} come without labels.")
+    n, K = table.votes.shape
+    problem = MajorityProblem(
+        K=K,
+        m=M,
+        epsilon=float(str(about["epsilon"])),
+        Delta=float(str(about["Delta"])),
+        changed=int(str(about["changed"])),
+        adjacency=str(about["adjacency"]),
+    )
+    console = common.console()
+    console.print(
+        f"Votes: {n} held-out images of handwritten digits, odd (1) or even (0). {K} parties each see some of the "
+        f"pixels and answer every query anew by randomized response with epsilon = {problem.epsilon:g} (fresh voters). One "
+        f"vote is right {100 * _accuracy(table.votes, labels[:, None]):.1f} % of the time."
+    )
+    console.print(
+        f"Promise: each released label is {common.promise(problem)}, m = {M}, where one person ({problem.adjacency}) "
+        f"reaches {problem.changed} of the {K} votes.\n"
+    )
+    entries = compare(problem, prior="common")
+    rows = Table(box=None)
+    rows.add_column("mechanism", no_wrap=True)
+    rows.add_column("labels right", justify="right")
+    rows.add_column("error", justify="right")
+    rows.add_column("realised epsilon", justify="right")
+    rows.add_column("keeps the promise", justify="right")
+    for entry in entries:
+        holds = entry.certificate.holds
+        rows.add_row(
+            entry.name,
+            f"{100 * _expected_accuracy(entry.gamma, table.votes, labels):.2f} %",
+            f"{entry.error:.5f}",
+            common.number(entry.certificate.realised_epsilon),
+            "verified" if holds else "no",
+            style=None if holds else "dim",
+        )
+    console.print(rows)
+    console.print(
+        "labels right: expected over the coins, on these votes. error: total variation, prior common p uniform on "
+        "[1/2, 1].\n"
+    )
+
+    design = entries[0].design
+    if design is None:
+        raise click.ClickException("The comparison holds no design.")
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch) if out is None else out
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise OutputError(f"{folder} could not be made: {error.strerror}. Choose another folder.") from error
+        design.save(folder / "gamma.json")
+        released = DaRRM(load(folder / "gamma.json")).release(table.votes)
+        votes.write_labels(folder / "labels.csv", table.ids, released)
+        where = "" if out is None else f", kept in {folder}/gamma.json and {folder}/labels.csv"
+        console.print(
+            f"Released {n} labels with gamma_opt, read back from its file and verified again{where}: "
+            f"{100 * _accuracy(released, labels):.1f} % are right this time."
+        )
+    fixed = votes.examples()["fixed_t1"]
+    console.print(
+        f"\nThese voters are fresh: what many labels cost is the composition of what each costs. For fixed voters, "
+        f"such as the {fixed['K']} trained teachers of fixed_t1, each ({fixed['epsilon']}, {fixed['Delta']})-DP, the costs of "
+        "single labels must not be composed: any number of labels costs at most the t-fold composition of "
+        "(epsilon, Delta), t = teachers that one record reaches, and needs no noise: there t = "
+        f"{fixed['changed']}, so ({fixed['epsilon']}, {fixed['Delta']})-DP in total for the plain majority, right "
+        f"{100 * float(str(fixed['majority_accuracy'])):.1f} % of the time."
+    )
+
+
+def _accuracy(answers: NDArray[np.uint8], labels: NDArray[np.uint8]) -> float:
+    return float((answers == labels).mean())
+
+
+def _expected_accuracy(gamma: NDArray[np.float64], votes: NDArray[np.uint8], labels: NDArray[np.uint8]) -> float:
+    """Mean of Pr[released label = true label], exact."""
+    from darrm.design.smoothing import acceptance
+
+    one = acceptance(gamma)[votes.sum(axis=1)]
+    return float(abs(1 - labels - one).mean())

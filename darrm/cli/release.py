@@ -1,0 +1,44 @@
+"""darrm release"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from darrm.cli import common
+
+
+@click.command("release")
+@click.argument("file", type=common.PATH)
+@click.option(
+    "--votes", "votes_path", type=common.PATH, required=True, help="CSV: id, one 0/1 column a mechanism, label."
+)
+@click.option("--out", type=common.PATH, required=True, help="Write the labels here, as CSV with id and label.")
+@common.json_option
+def command(file: Path, votes_path: Path, out: Path, as_json: bool) -> None:
+    """Release one private label for each row of a votes file, with the noise of a design file."""
+    from darrm import votes
+    from darrm.design.files import load
+    from darrm.mechanisms.majority import DaRRM
+
+    if out.resolve() in (votes_path.resolve(), file.resolve()):
+        raise click.UsageError(f"--out {out} is one of the input files.")
+    design = load(file)
+    table = votes.read(votes_path, K=design.problem.K)
+    votes.write_labels(out, table.ids, DaRRM(design).release(table.votes))
+    n = len(table.ids)
+    if as_json:
+        common.print_json(
+            {"labels": n, "out": str(out), "epsilon": design.problem.total_epsilon, "delta": design.problem.delta}
+        )
+    common.note(f"Wrote {n} label{'s' * (n > 1)} to {out}. Each is {common.promise(design.problem)} on its own.")
+    if n > 1:
+        common.note(TOTAL)
+
+
+TOTAL = (
+    "What all of them cost together depends on the voters. Fresh voters (new randomness at every query): the releases "
+    "compose. Fixed voters (made private once, such as trained models): do not add up these guarantees; all labels "
+    "together cost at most the composition of the voters that one record reaches, noise or no noise."
+)

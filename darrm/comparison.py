@@ -1,0 +1,99 @@
+"""gamma_opt beside the other mechanisms, each by what `darrm.verify` says of it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from darrm import baselines
+from darrm.design.certificate import Certificate, repair, verify
+from darrm.design.design import Design
+from darrm.design.solve import solve
+from darrm.priors import Prior, combine
+from darrm.problem import MajorityProblem
+
+Array = NDArray[np.float64]
+# A baseline that meets its limit exactly in theory misses it by rounding; this much is scaled away, and no more.
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Entry:
+    """One mechanism of a comparison.
+
+    Attributes
+    ----------
+    name : str
+    gamma : ndarray, shape (K + 1,)
+    certificate : Certificate
+        ``holds`` says whether the mechanism keeps the promise of the problem.
+    error, disagreement : float
+        As of a `darrm.Design`, under the prior of the comparison.
+    design : Design or None
+        For those that were solved for.
+    """
+
+    name: str
+    gamma: Array
+    certificate: Certificate
+    error: float
+    disagreement: float
+    design: Design | None = None
+
+
+def compare(
+    problem: MajorityProblem,
+    prior: Prior | str = "uniform",
+    objective: str | None = None,
+) -> list[Entry]:
+    """gamma_opt, its U-shaped form and the baselines, for one problem and one release.
+
+    gamma_opt (free); monotone; double subsampling of 2 floor(m) - 1 votes; subsampling of floor(m) votes; constant
+    randomized response, by Lemma A.1 and the largest constant that verifies; the plain majority.
+
+    Parameters
+    ----------
+    problem : MajorityProblem
+    prior, objective
+        As in `darrm.solve`.
+
+    Returns
+    -------
+    list of Entry
+        Baselines are scaled down where rounding alone puts them over the limit; all else is told by the certificate.
+
+    Raises
+    ------
+    InputError, SolverError
+        As `darrm.solve`.
+    """
+    free = solve(problem, prior=prior, objective=objective)
+    monotone = solve(problem, prior=prior, objective=objective, shape="monotone")
+    m = math.floor(problem.m)
+    mean = free.prior.ones(problem.K)
+
+    def entry(name: str, gamma: Array, design: Design | None = None) -> Entry:
+        half = 1 - gamma[problem.K // 2 + 1 :]
+        certificate = verify(gamma, problem) if design is None else design.certificate
+        if not certificate.holds:
+            scaled, repaired = repair(gamma, problem)
+            if np.all(scaled >= gamma * (1 - _ROUNDING)):
+                gamma, certificate = scaled, repaired
+        error, disagreement = (float(combine(mean, kind) @ half) / 2 for kind in ("tv", "disagreement"))
+        return Entry(name, gamma, certificate, error, disagreement, design)
+
+    ones = np.ones(problem.K + 1)
+    if problem.K % 2 == 0:
+        ones[problem.K // 2] = 0
+    return [
+        entry("gamma_opt", free.gamma, free),
+        entry("U-shaped", monotone.gamma, monotone),
+        entry(f"double subsampling ({min(2 * m - 1, problem.K)} votes)", baselines.double_subsampling(problem.K, m)),
+        entry(f"subsampling ({m} vote{'s' * (m > 1)})", baselines.subsampling(problem.K, m)),
+        entry("randomized response, largest", repair(ones, problem)[0]),
+        entry("randomized response, Lemma A.1", baselines.constant(problem)),
+        entry("plain majority", ones),
+    ]

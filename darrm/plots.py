@@ -1,0 +1,87 @@
+"""Pictures, all in one hand: colour-blind safe, legible at column width, units on the axes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from darrm.atomic import replacing
+from darrm.errors import InputError, MissingExtraError
+from darrm.problem import MajorityProblem
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_FORMATS = ("png", "svg", "pdf")
+# Okabe and Ito's palette, told apart by marker and line style too.
+_LOOKS = [
+    ("#0072B2", "o", "-"),
+    ("#D55E00", "s", "--"),
+    ("#009E73", "^", "-."),
+    ("#CC79A7", "D", ":"),
+    ("#E69F00", "v", "-"),
+    ("#56B4E9", "P", "--"),
+    ("#000000", "x", ":"),
+]
+
+
+def plot_gamma(problem: MajorityProblem, gammas: Mapping[str, NDArray[np.float64]], ax: Axes | None = None) -> Axes:
+    """Draw noise functions over the number of ones.
+
+    Parameters
+    ----------
+    problem : MajorityProblem
+    gammas : mapping of str to ndarray, shape (K + 1,)
+        Noise functions by name.
+    ax : matplotlib axes, optional
+        Made if not given.
+
+    Returns
+    -------
+    matplotlib axes
+
+    Raises
+    ------
+    MissingExtraError
+        If matplotlib is not installed.
+    """
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise MissingExtraError("Pictures need matplotlib. Run: pip install 'darrm[plot]'.") from None
+    if ax is None:
+        ax = Figure(figsize=(5.2, 3.4), layout="constrained").add_subplot()
+    l = np.arange(problem.K + 1)
+    voted = 2 * l != problem.K
+    for (name, gamma), (colour, marker, line) in zip(gammas.items(), _LOOKS, strict=False):
+        ax.plot(l[voted], gamma[voted], color=colour, marker=marker, linestyle=line, markersize=4, label=name)
+    ax.set(xlabel="number of votes for 1, l", ylabel="gamma(l)", ylim=(-0.03, 1.03))
+    ax.set_title(
+        f"K = {problem.K}, m = {problem.m:g}, epsilon = {problem.epsilon:g}, Delta = {problem.Delta:g}", fontsize=10
+    )
+    ax.grid(alpha=0.25)
+    ax.legend(fontsize=8)
+    return ax
+
+
+def save_gamma(
+    path: str | os.PathLike[str], problem: MajorityProblem, gammas: Mapping[str, NDArray[np.float64]]
+) -> None:
+    """Write the picture of `plot_gamma` as PNG, SVG or PDF, by the ending of ``path``.
+
+    Raises
+    ------
+    InputError, MissingExtraError, OutputError
+        If the ending is another, matplotlib is missing, or the path cannot be written.
+    """
+    ending = Path(path).suffix.lstrip(".").lower()
+    if ending not in _FORMATS:
+        raise InputError(f"A picture must end in {', '.join(_FORMATS)}. Got {str(path)!r}.")
+    figure: Any = plot_gamma(problem, gammas).figure
+    with replacing(path) as file:
+        figure.savefig(file, format=ending, dpi=200)
