@@ -7,7 +7,7 @@ E[alpha_l], the mean probability of l ones. It is exact here for every prior: al
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import ClassVar
 
@@ -157,7 +157,7 @@ def fixed(p: Sequence[float] | NDArray[np.floating]) -> Prior:
     return Fixed(tuple(array.tolist()))
 
 
-_KINDS = {"independent": independent, "common": common, "votes": votes, "fixed": fixed}
+_KINDS: dict[str, Callable[..., Prior]] = {"independent": independent, "common": common, "votes": votes, "fixed": fixed}
 
 
 def from_dict(values: Mapping[str, object]) -> Prior:
@@ -166,7 +166,7 @@ def from_dict(values: Mapping[str, object]) -> Prior:
     make = _KINDS.get(str(arguments.pop("kind", None)))
     try:
         if make is not None:
-            return make(**arguments)  # type: ignore[operator]
+            return make(**arguments)
     except TypeError:
         pass
     raise InputError(f"prior must have a kind ({', '.join(_KINDS)}) and its parameters. Got {dict(values)!r}.")

@@ -23,7 +23,8 @@ def command(prior: str, objective: str | None, plot: Path | None, as_json: bool,
     from darrm.comparison import compare
 
     problem = common.take_problem(values)
-    entries = compare(problem, common.take_prior(prior), objective)
+    under = common.take_prior(prior)
+    entries = compare(problem, under, objective)
     if plot is not None:
         from darrm.plots import save_gamma
 
@@ -67,4 +68,4 @@ def command(prior: str, objective: str | None, plot: Path | None, as_json: bool,
     for l in range(problem.K // 2 + 1, problem.K + 1):
         gammas.add_row(f"{problem.K - l}:{l}", *(f"{entry.gamma[l]:.4f}" for entry in shown))
     console.print(gammas)
-    console.print("error: the paper's total variation; both errors under the prior " + str(entries[0].design.prior))
+    console.print(f"error: the paper's total variation; both errors are for one release, under the prior {under}.")

@@ -48,8 +48,8 @@ def command(out: Path | None) -> None:
     console = common.console()
     console.print(
         f"Votes: {n} held-out images of handwritten digits, odd (1) or even (0). {K} parties each see some of the "
-        f"pixels and answer every query anew by randomized response with epsilon = {problem.epsilon:g} (fresh voters). One "
-        f"vote is right {100 * _accuracy(table.votes, labels[:, None]):.1f} % of the time."
+        f"pixels and answer every query anew by randomized response with epsilon = {problem.epsilon:g} (fresh voters). "
+        f"One vote is right {100 * _accuracy(table.votes, labels[:, None]):.1f} % of the time."
     )
     console.print(
         f"Promise: each released label is {common.promise(problem)}, m = {M}, where one person ({problem.adjacency}) "
@@ -97,9 +97,9 @@ def command(out: Path | None) -> None:
         )
     fixed = votes.examples()["fixed_t1"]
     console.print(
-        f"\nThese voters are fresh: what many labels cost is the composition of what each costs. For fixed voters, "
-        f"such as the {fixed['K']} trained teachers of fixed_t1, each ({fixed['epsilon']}, {fixed['Delta']})-DP, the costs of "
-        "single labels must not be composed: any number of labels costs at most the t-fold composition of "
+        "\nThese voters are fresh: what many labels cost is the composition of what each costs. For fixed voters, "
+        f"such as the {fixed['K']} trained teachers of fixed_t1, each ({fixed['epsilon']}, {fixed['Delta']})-DP, "
+        "the costs of single labels must not be composed: any number of labels costs at most the t-fold composition of "
         "(epsilon, Delta), t = teachers that one record reaches, and needs no noise: there t = "
         f"{fixed['changed']}, so ({fixed['epsilon']}, {fixed['Delta']})-DP in total for the plain majority, right "
         f"{100 * float(str(fixed['majority_accuracy'])):.1f} % of the time."

@@ -76,7 +76,7 @@ class _Scale:
         with decimals(epsilon):
             shrink, kappa = float((-epsilon).exp()), float(epsilon.exp() - 1)
         relative = 1.01 * _U * (3 * steps + 20)
-        absolute = relative * kappa + 1.01 * _U * (
+        absolute = _TINY + relative * kappa + 1.01 * _U * (
             6 * steps * (steps + 1) * gap
             + 8 * steps * (steps + 1) * Delta * (2 + kappa)
             + 4 * steps * (gap + 3 * Delta * (1 + kappa))
@@ -168,7 +168,8 @@ class WorstCase:
         """The worst multiset at ``epsilon`` >= 0 (nats), with a true upper bound on its excess."""
         scale = _Scale.of(epsilon, self._problem, self._weights.gap)
         underflow = self._underflow(scale.shrink)
-        worst, found = -math.inf, (0, 0, 0, 0, 0)
+        worst = -math.inf
+        found: tuple[int, ...] = (0, 0, 0, 0, 0)
         for level in levels(self._X, self._weights, self._problem.changed):
             budget = self._budget(level.n)
             if level.n == 0 and budget == 0:

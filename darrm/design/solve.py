@@ -112,7 +112,7 @@ def _optimum(
     problem: MajorityProblem, weights: Array, shape: str, engine: str, time_limit: float
 ) -> tuple[Array, float]:
     """The half gamma(floor(K/2) + 1), ..., gamma(K) that the solver found, and an upper bound on weights @ half."""
-    from darrm_solvers import LinearProgram, solve_cvxpy, solve_highs
+    from darrm_solvers import LinearProgram, Status, solve_cvxpy, solve_highs
 
     rows = constraints.all_rows(problem)
     limits = np.ones(len(rows))
@@ -123,16 +123,19 @@ def _optimum(
     scaled = weights / weights.max()
     program = LinearProgram(np.maximum(scaled, WEIGHT_FLOOR), rows, limits)
     solution = (solve_highs if engine == "highs" else solve_cvxpy)(program, time_limit=time_limit)
-    if solution.status.name != "OPTIMAL":
+    if solution.status is not Status.OPTIMAL:
         raise SolverError(
             f"{engine} ended without an optimum ({solution.message}, {solution.iterations} iterations): "
             f"{solution.status.value}. No gamma is returned."
         )
-    multipliers = solution.multipliers
-    bound = LinearProgram(scaled, rows, limits).dual_bound(multipliers)
-    # The rows stand for exact ones; every multiplier pays for what rounding may have changed in its row.
-    bound += float(multipliers.sum()) * constraints.rounding(problem) + 1e-15 * (rows.shape[1] + bound)
-    return solution.x, bound * float(weights.max())
+    if not np.all((solution.x >= 0) & (solution.x <= 1)):
+        raise SolverError(f"{engine} returned an optimum outside [0, 1]. No gamma is returned; try another engine.")
+    bound = LinearProgram(scaled, rows, limits).dual_bound(solution.multipliers)
+    # The rows stand for exact ones, and the bound is a sum: every multiplier pays for the rounding in its row.
+    paid = solution.multipliers[solution.multipliers > 0]
+    sums = 2.0**-52 * (paid.size + weights.size)
+    bound += float(paid.sum()) * (constraints.rounding(problem) + sums * float(np.abs(rows).max()))
+    return solution.x, (bound + sums * (1 + bound)) * float(weights.max())
 
 
 def _mirror(half: Array, K: int) -> Array:

@@ -29,7 +29,7 @@ def solve_cvxpy(program: LinearProgram, *, time_limit: float = math.inf) -> Solu
         raise ValueError(f"time_limit must be above 0 seconds. Got {time_limit}.")
     m, n = program.rows.shape
     x = cvxpy.Variable(n)
-    private = program.rows @ x <= program.limits
+    private = cvxpy.Constant(program.rows) @ x <= program.limits
     model = cvxpy.Problem(cvxpy.Maximize(program.objective @ x), [private, x >= 0, x <= 1])
     options: dict[str, object] = {
         "threads": 1,
@@ -40,7 +40,7 @@ def solve_cvxpy(program: LinearProgram, *, time_limit: float = math.inf) -> Solu
     if math.isfinite(time_limit):
         options["time_limit"] = time_limit
     try:
-        model.solve(solver=cvxpy.HIGHS, verbose=False, **options)
+        model.solve(solver=cvxpy.HIGHS, verbose=False, **options)  # type: ignore[no-untyped-call]
     except cvxpy.SolverError as error:
         return Solution(Status.NUMERICAL, np.zeros(n), np.zeros(m), 0, str(error))
     statuses = {

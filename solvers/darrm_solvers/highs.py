@@ -10,11 +10,13 @@ import numpy as np
 from darrm_solvers.linear_program import LinearProgram, Solution, Status
 
 if TYPE_CHECKING:
-    from highspy import Highs
+    from highspy import Highs, HighsLp
+
+Option = bool | int | float | str
 
 # One thread: HiGHS shares one scheduler in a process, and a table of designs runs one solve a process.
 # Tolerances near the floor of HiGHS (1e-10); entries under 1e-12 (the floor) are dropped, those above are kept.
-_OPTIONS: dict[str, object] = {
+_OPTIONS: dict[str, Option] = {
     "output_flag": False,
     "threads": 1,
     "solver": "simplex",
@@ -26,10 +28,10 @@ _OPTIONS: dict[str, object] = {
     "random_seed": 0,
 }
 # HiGHS ends some solves with kSolveError or kUnknown; each of these has recovered such a case.
-_FALLBACKS: tuple[dict[str, object], ...] = ({}, {"presolve": "on"}, {"presolve": "off", "simplex_scale_strategy": 0})
+_FALLBACKS: tuple[dict[str, Option], ...] = ({}, {"presolve": "on"}, {"presolve": "off", "simplex_scale_strategy": 0})
 
 
-def _set(highs: Highs, options: dict[str, object]) -> None:
+def _set(highs: Highs, options: dict[str, Option]) -> None:
     from highspy import HighsStatus
 
     for name, value in options.items():
@@ -37,7 +39,7 @@ def _set(highs: Highs, options: dict[str, object]) -> None:
             raise ValueError(f"HiGHS rejected the option {name} = {value!r}. Check its range.")
 
 
-def _model(program: LinearProgram) -> object:
+def _model(program: LinearProgram) -> HighsLp:
     import highspy
 
     m, n = program.rows.shape
@@ -55,7 +57,7 @@ def _model(program: LinearProgram) -> object:
 
 
 def solve_highs(
-    program: LinearProgram, *, time_limit: float = math.inf, options: dict[str, object] | None = None
+    program: LinearProgram, *, time_limit: float = math.inf, options: dict[str, Option] | None = None
 ) -> Solution:
     """Solve with the dual simplex of HiGHS.
 
@@ -89,7 +91,7 @@ def solve_highs(
         highspy.HighsModelStatus.kIterationLimit: Status.ITERATION_LIMIT,
     }
     m, n = program.rows.shape
-    highs = highspy.Highs()
+    highs = highspy.Highs()  # type: ignore[no-untyped-call]
     _set(highs, {**_OPTIONS, **(options or {}), "time_limit": time_limit})
     # kWarning only says that entries under small_matrix_value were dropped.
     if highs.passModel(_model(program)) == highspy.HighsStatus.kError:
