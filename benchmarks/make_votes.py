@@ -3,7 +3,7 @@
     python benchmarks/make_votes.py [--out DIR] [--check]        (DIR is darrm/data unless given)
 
 A record is one training image with its label; neighbours differ by replacing one record (replace-one). The
-split is part of the set-up (stratified, so it looks at labels); held-out images are public queries.
+split is given (it is stratified, so it looks at labels); held-out images are public queries.
 
 FIXED voters are models made private once, by DP-SGD; their predictions are then deterministic. One step on a
 shard of n records, each of them in the batch B independently with probability q, is
@@ -12,8 +12,7 @@ shard of n records, each of them in the batch B independently with probability q
 
 and the model is the average of the iterates. It is (epsilon, Delta)-DP under replace-one:
 
-1. clip bounds the L2 norm of the whole of g_i by C, intercept (a constant feature) included. A replacement
-   keeps n, so the scale of a step is public.
+1. clip bounds the L2 norm of the whole of g_i by C, intercept (a constant feature) included; n is public.
 2. Given w and the rest of the batch (joint convexity covers the average over it), a step on two neighbours is
    (1-q) N(0) + q N(g) against (1-q) N(0) + q N(g'), covariance (sigma C)^2 I, |g| <= C and |g'| <= C.
 3. g = -C, g' = +C on a line dominates. For a >= 1 the divergence is E max(0, q - a q X - (a-1)(1-q) Y) with
@@ -24,13 +23,13 @@ and the model is the average of the iterates. It is (epsilon, Delta)-DP under re
 5. The average and any number of predictions are post-processing. Shards go by position, pixels are divided by
    a constant, and teachers draw independently: a replaced record changes only t of the models.
 
-q, C, lr and the number of steps were chosen by hand on other splits of these images, which is not accounted
-for. Noise from a published seed protects nobody; it is seeded so that the files can be made again.
+q, C, lr and the steps were chosen by hand on other splits of these images; that is not accounted for.
 
 FRESH voters are parties that know the same people (one image, one person), each through its own 24 of the 64
 pixels. A party trains without privacy and flips each answer with probability 1 / (1 + exp(epsilon)), anew at
-every query (randomized response): one answer is (epsilon, 0)-DP, the answers to Q queries compose. A real
-party draws its flips from the operating system, never from a seed.
+every query: one answer is (epsilon, 0)-DP, and Q answers compose.
+
+The seeds make the files reproducible and so protect nobody: a real party draws from the operating system.
 """
 
 from __future__ import annotations
@@ -86,12 +85,12 @@ class VoteFile(NamedTuple):
 
 def load(seed: SeedSequence) -> Images:
     """The digits, split by a seeded permutation; even and odd are held out in proportion."""
-    digits = load_digits()
-    odd = (digits.target % 2).astype(np.int64)
+    pixels, digit = load_digits(return_X_y=True)
+    odd = (digit % 2).astype(np.int64)
     order = default_rng(seed).permutation(len(odd))
     n_odd = round(HELD_OUT * odd.mean())
     held_out = np.concatenate([order[odd[order] == 0][: HELD_OUT - n_odd], order[odd[order] == 1][:n_odd]])
-    return Images(digits.data / 16, odd, order[~np.isin(order, held_out)], np.sort(held_out))
+    return Images(pixels / 16, odd, order[~np.isin(order, held_out)], np.sort(held_out))
 
 
 def shard(records: Ints, voter: int, changed: int) -> Ints:
@@ -113,16 +112,14 @@ def calibrate() -> tuple[float, float]:
     epsilon = math.ceil(accountant().compose(training(noise_multiplier)).get_epsilon(FIXED_DELTA) * 1e6) / 1e6
     if not epsilon <= FIXED_EPSILON:
         raise ArithmeticError(
-            f"A teacher must cost at most epsilon = {FIXED_EPSILON}. Got {epsilon} at noise multiplier "
-            f"{noise_multiplier}. Check the version of dp-accounting, or lower tol."
+            f"A teacher must cost at most {FIXED_EPSILON}. Got {epsilon}. Lower tol or update dp-accounting."
         )
     return noise_multiplier, epsilon
 
 
 def dp_sgd(features: Floats, labels: Ints, noise_multiplier: float, seed: SeedSequence) -> Floats:
     """Weights of a logistic regression, the average of the DP-SGD iterates; formula and proof at the top."""
-    rng = default_rng(seed)
-    n, dimension = features.shape
+    rng, (n, dimension) = default_rng(seed), features.shape
     weights, total = np.zeros(dimension), np.zeros(dimension)
     for _ in range(STEPS):
         batch = rng.random(n) < SAMPLING_RATE
@@ -130,9 +127,9 @@ def dp_sgd(features: Floats, labels: Ints, noise_multiplier: float, seed: SeedSe
         gradients = (1 / (1 + np.exp(-(x @ weights))) - y)[:, None] * x
         norms = np.linalg.norm(gradients, axis=1, keepdims=True)
         gradients *= CLIP_NORM / np.maximum(norms, CLIP_NORM)
-        noise = rng.normal(0.0, noise_multiplier * CLIP_NORM, dimension)
-        # The expected batch size: the realised one is private.
-        weights = weights - LEARNING_RATE / (SAMPLING_RATE * n) * (gradients.sum(axis=0) + noise)
+        noisy = gradients.sum(axis=0) + rng.normal(0.0, noise_multiplier * CLIP_NORM, dimension)
+        # Divide by the expected batch size: the realised one is private.
+        weights -= LEARNING_RATE / (SAMPLING_RATE * n) * noisy
         total += weights
     return total / STEPS
 
@@ -150,7 +147,6 @@ def fixed_votes(images: Images, changed: int, noise_multiplier: float, seed: See
 
 def fresh_votes(images: Images, changed: int, seed: SeedSequence) -> Ints:
     """Randomized answers of K parties to the held-out images, shape (600, K)."""
-    flip_probability = 1 / (1 + math.exp(FRESH_EPSILON))
     votes = []
     for voter, voter_seed in enumerate(seed.spawn(K)):
         rng = default_rng(voter_seed)
@@ -158,7 +154,7 @@ def fresh_votes(images: Images, changed: int, seed: SeedSequence) -> Ints:
         rows = shard(images.train, voter, changed)
         model = LogisticRegression(max_iter=2000).fit(images.pixels[np.ix_(rows, seen)], images.odd[rows])
         answers = model.predict(images.pixels[np.ix_(images.held_out, seen)])
-        votes.append(answers ^ (rng.random(len(answers)) < flip_probability))
+        votes.append(answers ^ (rng.random(len(answers)) < 1 / (1 + math.exp(FRESH_EPSILON))))
     return np.column_stack(votes).astype(np.int64)
 
 
@@ -175,17 +171,16 @@ def vote_file(images: Images, votes: Ints, kind: str, changed: int, **facts: Any
 def make() -> list[VoteFile]:
     """All four files."""
     split, *seeds = SeedSequence(SEED).spawn(5)
-    images = load(split)
-    noise_multiplier, spent = calibrate()
-    training = {"epsilon": FIXED_EPSILON, "Delta": FIXED_DELTA, "accountant_epsilon": spent, "steps": STEPS}
+    images, (noise_multiplier, spent) = load(split), calibrate()
+    training: dict[str, Any] = {"epsilon": FIXED_EPSILON, "Delta": FIXED_DELTA, "accountant_epsilon": spent}
     training |= {"noise_multiplier": noise_multiplier, "sampling_rate": SAMPLING_RATE, "clip_norm": CLIP_NORM}
     training["accountant"] = "dp_accounting PLDAccountant, REPLACE_ONE, Poisson-sampled Gaussian"
-    training["learning_rate"] = LEARNING_RATE
+    training |= {"learning_rate": LEARNING_RATE, "steps": STEPS}
     training["description"] = (
-        f"Predictions (1 = odd) of {K} DP-SGD logistic regressions on held-out digits; every training image is in "
-        "the shards of exactly `changed` teachers."
+        f"Predictions (1 = odd) of {K} DP-SGD logistic regressions on held-out digits; every training "
+        "image is in the shards of exactly `changed` teachers."
     )
-    answering = {"epsilon": FRESH_EPSILON, "Delta": 0.0}
+    answering: dict[str, Any] = {"epsilon": FRESH_EPSILON, "Delta": 0.0}
     answering["description"] = (
         f"Randomized responses (1 = odd) of {K} parties, each with its own {PIXELS_SEEN} pixels, on held-out "
         "digits; every training image is known to exactly `changed` parties."
@@ -235,13 +230,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Make the vote files that ship with darrm.")
     parser.add_argument("--out", type=Path, default=DATA, metavar="DIR", help="folder of the files")
     parser.add_argument("--check", action="store_true", help="compare with the files there; write nothing")
-    arguments = parser.parse_args()
-    files = make()
+    arguments, files = parser.parse_args(), make()
     print(f"{'file':<14}{'mean voter':>11}{'min':>8}{'max':>8}{'majority':>10}")
     for table, facts in files:
         voters = (table[:, 1:-1] == table[:, -1:]).mean(axis=0)
-        numbers = voters.mean(), voters.min(), voters.max(), facts["majority_accuracy"]
-        print("{:<14}{:>11.4f}{:>8.4f}{:>8.4f}{:>10.4f}".format(facts["file"], *numbers))
+        row = f"{facts['file']:<14}{voters.mean():>11.4f}{voters.min():>8.4f}{voters.max():>8.4f}"
+        print(f"{row}{facts['majority_accuracy']:>10.4f}")
     if arguments.check:
         return 0 if check(files, arguments.out) else 1
     arguments.out.mkdir(parents=True, exist_ok=True)

@@ -1,0 +1,46 @@
+# Needs Python >= 3.11 with venv, git and make. Everything is installed into .venv.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+DONE := $(VENV)/.installed
+
+.PHONY: demo test slow lint types docs notebooks votes clean
+
+demo: $(DONE)
+	$(BIN)/darrm demo --out demo
+
+test: $(DONE)
+	$(BIN)/python -m pytest -q -n 2 -m "not slow"
+
+slow: $(DONE)
+	$(BIN)/python -m pytest -q -m slow
+
+lint: $(DONE)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(DONE)
+	$(BIN)/mypy
+
+docs: $(DONE)
+	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
+	@echo "docs/_build/html/index.html"
+
+# Notebooks are plain text; they are turned into .ipynb and executed.
+notebooks: $(DONE)
+	$(BIN)/jupytext --quiet --to ipynb notebooks/*.md
+	$(BIN)/python -m pytest -q --nbmake --nbmake-timeout=300 notebooks
+
+# Make the shipped votes again and compare.
+votes: $(DONE)
+	$(BIN)/python benchmarks/make_votes.py --check
+
+clean:
+	rm -rf $(VENV) demo docs/_build notebooks/*.ipynb
+
+$(DONE): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit("darrm needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Set PYTHON=...") if sys.version_info < (3, 11) else None'
+	@echo "Setting up $(VENV) (once; takes a minute or two) ..."
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@

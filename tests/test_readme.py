@@ -1,0 +1,51 @@
+"""The README does what it says."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from darrm.cli import main
+
+README = Path(__file__).parent.parent / "README.md"
+TEXT = README.read_text(encoding="utf-8")
+
+
+def fenced(language: str) -> str:
+    found = re.search(rf"```{language}\n(.*?)```", TEXT, re.DOTALL)
+    assert found, language
+    return found.group(1)
+
+
+def test_python_example_prints_what_it_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    exec(compile(fenced("python"), "README.md", "exec"), {})
+    assert capsys.readouterr().out == fenced("text")
+
+
+def test_command_line_example_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "darrm").symlink_to(README.parent / "darrm")
+    commands = re.findall(r"^\$ darrm (.*)$", fenced("console"), re.MULTILINE)
+    assert len(commands) == 4
+    for command in commands:
+        assert main(shlex.split(command)) == 0
+
+
+def test_demo_prints_what_the_readme_shows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")
+    assert main(["demo", "--out", "demo"]) == 0
+    shown = re.search(r"<!-- demo -->\n+((?:    .*\n|\n)+)", TEXT)
+    assert shown
+
+    def settled(text: str) -> list[str]:
+        """Without the accuracy of one release, which real coins decide, and where lines break."""
+        return re.sub(r"[\d.]+ % are right this time", "are right this time", " ".join(text.split())).split()
+
+    assert settled(capsys.readouterr().out) == settled(shown.group(1))
