@@ -15,5 +15,21 @@ html_title = f"darrm {release}"
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
 napoleon_use_rtype = False
+
+
+def mark_formulas(app, what, name, obj, options, lines):
+    """Show the indented formulas of a docstring's opening as they are written, not as quoted prose."""
+    sections = [i for i, line in enumerate(lines) if set(line) == {"-"}]
+    for i in reversed(range(1, sections[0] if sections else len(lines))):
+        if lines[i].startswith("    ") and not lines[i - 1]:
+            before = next((line for line in reversed(lines[:i]) if line), "")
+            if not before.startswith(" ") and not before.endswith("::"):
+                lines[i:i] = ["::", ""]
+
+
+def setup(app):
+    app.connect("autodoc-process-docstring", mark_formulas, priority=100)
+
+
 exclude_patterns = ["_build"]
 nitpicky = False

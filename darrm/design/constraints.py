@@ -90,10 +90,10 @@ def all_rows(problem: MajorityProblem) -> NDArray[np.float64]:
 
 
 def rounding(problem: MajorityProblem) -> float:
-    """Bound on |row @ half - exact row @ half| for every row of `blocks` and every half in [0, 1].
+    """How far rounding can move ``row @ half``, for every row of `blocks` and every half in [0, 1].
 
     The distributions carry relative error 3 K u; the differences, by the recurrence of `pair_levels`, an absolute
-    one of 12 K (K + 1) u times the largest |p - p'| (both in sum over l); see docs/theory.md, section "Rounding".
+    one of 12 K (K + 1) u times the largest ``|p - p'|`` (both in sum over l); see docs/theory.md, section "Rounding".
     """
     K, u = problem.K, 2.0**-53
     gap = float(np.abs(corner_points(problem.epsilon, problem.Delta).difference).max())

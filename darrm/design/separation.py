@@ -76,11 +76,9 @@ class _Scale:
         with decimals(epsilon):
             shrink, kappa = float((-epsilon).exp()), float(epsilon.exp() - 1)
         relative = 1.01 * _U * (3 * steps + 20)
-        absolute = _TINY + relative * kappa + 1.01 * _U * (
-            6 * steps * (steps + 1) * gap
-            + 8 * steps * (steps + 1) * Delta * (2 + kappa)
-            + 4 * steps * (gap + 3 * Delta * (1 + kappa))
-        )
+        square = steps * (steps + 1)
+        tables = 6 * square * gap + 8 * square * Delta * (2 + kappa)
+        absolute = relative * kappa + 1.01 * _U * (tables + 4 * steps * (gap + 3 * Delta * (1 + kappa))) + _TINY
         return cls(shrink, kappa, relative, absolute)
 
     def relative_excess(self, nudged: Nudged, underflow: float, budget: int) -> Array:
