@@ -150,7 +150,7 @@ def repair(gamma: ArrayLike, problem: MajorityProblem) -> tuple[Array, Certifica
     with decimals(total):
         grow = total.exp() - 1
     scale, slack = 1.0, 2.0**-53
-    for _ in range(40):
+    while slack < 1:
         bound = WorstCase(table, problem).at(total).bound
         if bound <= problem.delta:
             return table, verify(table, problem)
@@ -160,5 +160,6 @@ def repair(gamma: ArrayLike, problem: MajorityProblem) -> tuple[Array, Certifica
         table = original * scale
     raise CertificateError(
         f"No multiple of this gamma could be verified for m epsilon = {problem.total_epsilon:g}, "
-        f"delta = {problem.delta:g}; the last factor was {scale!r}. Nothing is released. Please report it."
+        f"delta = {problem.delta:g}, down to a factor of {scale:g}: float64 cannot tell it from no privacy. "
+        "Nothing is released. Raise epsilon, m or delta."
     )

@@ -79,14 +79,21 @@ def all_rows(problem: MajorityProblem) -> NDArray[np.float64]:
     InputError
         If the list has more than ``MAX_COEFFICIENTS`` coefficients.
     """
-    total, half = n_constraints(problem), problem.K - problem.K // 2
+    check_size(problem)
+    return np.concatenate([block.rows for block in blocks(problem)])
+
+
+def check_size(problem: MajorityProblem) -> None:
+    """Refuse problems whose full list has more than ``MAX_COEFFICIENTS`` coefficients; `InputError`."""
+    half = problem.K - problem.K // 2
+    counted = problem.K < MAX_COEFFICIENTS  # beyond it, one row for each number of ones is already too many
+    total = n_constraints(problem) if counted else problem.K
     if total * half > MAX_COEFFICIENTS:
         raise InputError(
             f"K = {problem.K} with changed = {problem.changed} and Delta {'> 0' if problem.Delta else '= 0'} needs "
-            f"{total:,} constraints of {half} coefficients; listing them all stops at {MAX_COEFFICIENTS:,} "
+            f"{'' if counted else 'more than '}{total:,} constraints of {half} coefficients; listing them all stops at {MAX_COEFFICIENTS:,} "
             "coefficients. Lower K or changed, or use Delta = 0."
         )
-    return np.concatenate([block.rows for block in blocks(problem)])
 
 
 def rounding(problem: MajorityProblem) -> float:

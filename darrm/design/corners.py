@@ -91,7 +91,8 @@ def count_multisets(K: int, n_corners: int, changed: int | None = None) -> int:
         K if not given.
     """
     moving = n_corners - STILL
-    changed = K if changed is None else changed
+    if changed is None or changed == K:
+        return math.comb(K + n_corners - 1, K)
     return sum(math.comb(n + moving - 1, n) * (K - n + 1) for n in range(changed + 1))
 
 

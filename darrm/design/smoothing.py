@@ -75,13 +75,13 @@ def noise_function(gamma: ArrayLike, K: int) -> Array:
     outside = ~((table >= 0) & (table <= 1))
     if outside.any():
         l = int(np.argmax(outside))
-        raise InputError(f"gamma must be in [0, 1]. Got gamma({l}) = {table[l]!r}.")
+        raise InputError(f"gamma must be in [0, 1]. Got gamma({l}) = {float(table[l])!r}.")
     odd = table != table[::-1]
     if odd.any():
         l = int(np.argmax(odd))
         raise InputError(
-            f"gamma must be symmetric, gamma(l) = gamma(K - l). Got gamma({l}) = {table[l]!r} and "
-            f"gamma({K - l}) = {table[K - l]!r}. Average the two, then verify."
+            f"gamma must be symmetric, gamma(l) = gamma(K - l). Got gamma({l}) = {float(table[l])!r} and "
+            f"gamma({K - l}) = {float(table[K - l])!r}. Average the two, then verify."
         )
     return table + 0.0
 

@@ -96,8 +96,9 @@ def solve(
         raise InputError(f"shape must be one of {', '.join(SHAPES)}. Got {shape!r}.")
     if engine not in ENGINES:
         raise InputError(f"engine must be one of {', '.join(ENGINES)}. Got {engine!r}.")
-    if not time_limit > 0:
-        raise InputError(f"time_limit must be above 0 seconds. Got {time_limit}.")
+    if isinstance(time_limit, bool) or not isinstance(time_limit, int | float) or not time_limit > 0:
+        raise InputError(f"time_limit must be above 0 seconds. Got {time_limit!r}.")
+    constraints.check_size(problem)
     objective = prior.default_objective if objective is None else objective
     weights = priors.weights(prior, problem.K, objective)
     half, bound = _optimum(problem, weights, shape, engine, time_limit)
