@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @common.problem_options
 @common.prior_options
 @click.option("--shape", type=click.Choice(["free", "monotone"]), default="free", show_default=True)
-@click.option("--engine", type=click.Choice(["highs", "cvxpy"]), default="highs", show_default=True)
+@click.option("--engine", type=click.Choice(["cuts", "highs", "cvxpy"]), default="cuts", show_default=True)
 @click.option("--time-limit", type=common.NUMBER, default=float("inf"), help="Seconds for each attempt of the solver.")
 @click.option("--out", type=common.PATH, help="Write the design file here.")
 @click.option("--plot", type=common.PATH, help="Draw gamma here (PNG, SVG or PDF; needs matplotlib).")

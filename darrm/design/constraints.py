@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from darrm.design.corners import NAMES, corner_points, count_multisets
-from darrm.design.poisson_binomial import pair_levels
+from darrm.design.poisson_binomial import add_vote, pair_levels
 from darrm.errors import InputError
 from darrm.problem import MajorityProblem
 
@@ -107,3 +107,45 @@ def rounding(problem: MajorityProblem) -> float:
     shrink, grow = math.exp(-problem.total_epsilon), -math.expm1(-problem.total_epsilon)
     limit = grow + 2 * problem.delta * shrink
     return 1.01 * u * (shrink * (12 * K * (K + 1) + 20 * K) * gap + (3 * K + 30) * grow) / limit
+
+
+def rows_of(problem: MajorityProblem, counts: NDArray[np.integer]) -> NDArray[np.float64]:
+    """The rows of given multisets, in the form of `blocks`.
+
+    Parameters
+    ----------
+    counts : ndarray of int, shape (n, 8), or (n, 4) if Delta = 0
+        Multisets in the order of `darrm.design.corners.NAMES`, each summing to K.
+
+    Returns
+    -------
+    ndarray, shape (n, K - floor(K/2))
+
+    Notes
+    -----
+    O(K changed) for each multiset.
+    """
+    K = problem.K
+    corners = corner_points(problem.epsilon, problem.Delta)
+    second = np.zeros((len(counts), K + 1))
+    second[np.arange(len(counts)), counts[:, 1]] = 1.0
+    difference = np.zeros_like(second)
+    for corner in range(2, counts.shape[1]):
+        for step in range(int(counts[:, corner].max(initial=0))):
+            at = np.flatnonzero(counts[:, corner] > step)
+            which = np.full(at.size, corner)
+            more = add_vote(
+                second[at], difference[at], corners.p[which], corners.q[which], corners.difference[which]
+            )
+            second[at], difference[at] = more[0][:, :-1], more[1][:, :-1]  # K votes give at most K ones
+    return scaled_rows(problem, second, difference)
+
+
+def scaled_rows(
+    problem: MajorityProblem, second: NDArray[np.float64], difference: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Rows from alpha' and alpha - alpha' over l = 0, ..., K, shape (n, K + 1)."""
+    K, middle = problem.K, problem.K // 2
+    shrink, grow = math.exp(-problem.total_epsilon), -math.expm1(-problem.total_epsilon)
+    whole = (shrink * difference - grow * second) / (grow + 2 * problem.delta * shrink)
+    return np.ascontiguousarray(whole[:, middle + 1 :] - whole[:, : K - middle][:, ::-1])

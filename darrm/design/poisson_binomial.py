@@ -89,10 +89,6 @@ class PairLevel(NamedTuple):
 def pair_levels(corners: CornerPoints, changed: int) -> Iterator[PairLevel]:
     """The distributions under p and p' of all multisets of 0, ..., ``changed`` moving corners.
 
-    Adding a vote with (p, p') to alpha, alpha' changes their difference d = alpha - alpha' into
-
-        d(l) (1 - p) + d(l - 1) p + (p - p') (alpha'(l - 1) - alpha'(l)).
-
     Cost: O(n) array operations' worth of work for each multiset of n corners, not O(n^2), because each grows
     from one that is already there.
     """
@@ -101,10 +97,37 @@ def pair_levels(corners: CornerPoints, changed: int) -> Iterator[PairLevel]:
     difference = np.zeros((1, 1))
     for n, level in enumerate(levels(len(corners.p), changed)):
         if n:
-            before = second[level.parent]
-            difference = _one_more(difference[level.parent], p[level.added, 0], q[level.added, 0])
-            step = gap[level.added, None] * before
-            difference[:, :-1] -= step
-            difference[:, 1:] += step
-            second = _one_more(before, p[level.added, 1], q[level.added, 1])
+            second, difference = add_vote(
+                second[level.parent], difference[level.parent], p[level.added], q[level.added], gap[level.added]
+            )
         yield PairLevel(level.counts, second, difference)
+
+
+def add_vote(
+    second: NDArray[np.float64],
+    difference: NDArray[np.float64],
+    p: NDArray[np.float64],
+    q: NDArray[np.float64],
+    gap: NDArray[np.float64],
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """alpha' and d = alpha - alpha' after one more vote in each row.
+
+        d(l) (1 - p) + d(l - 1) p + (p - p') (alpha'(l - 1) - alpha'(l))
+
+    Parameters
+    ----------
+    second, difference : ndarray, shape (rows, n)
+    p, q : ndarray, shape (rows, 2)
+        (p, p') and (1 - p, 1 - p') of the vote.
+    gap : ndarray, shape (rows,)
+        p - p'.
+
+    Returns
+    -------
+    second, difference : ndarray, shape (rows, n + 1)
+    """
+    difference = _one_more(difference, p[:, 0], q[:, 0])
+    step = gap[:, None] * second
+    difference[:, :-1] -= step
+    difference[:, 1:] += step
+    return _one_more(second, p[:, 1], q[:, 1]), difference

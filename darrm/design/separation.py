@@ -7,6 +7,7 @@ recurrences over every multiset of corners, with a bound on all rounding (derive
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 
@@ -164,45 +165,43 @@ class WorstCase:
 
     def at(self, epsilon: Decimal) -> Worst:
         """The worst multiset at ``epsilon`` >= 0 (nats), with a true upper bound on its excess."""
+        return max(self.by_level(epsilon), key=lambda worst: worst.bound)
+
+    def by_level(self, epsilon: Decimal) -> Iterator[Worst]:
+        """The worst multiset among those with n at (hi,lo) and (lo,hi), for n = 0, ..., ``changed``."""
         scale = _Scale.of(epsilon, self._problem, self._weights.gap)
         underflow = self._underflow(scale.shrink)
-        worst = -math.inf
-        found: tuple[int, ...] = (0, 0, 0, 0, 0)
         for level in levels(self._X, self._weights, self._problem.changed):
             budget = self._budget(level.n)
+            nudged = nudge(level.first, self._problem.Delta, budget)
             if level.n == 0 and budget == 0:
                 # p = p': the excess is -(e^epsilon - 1) X exactly, which is 0, not nearly 0, where X is.
                 excess = np.zeros((1, 1, *level.first.shape))
                 np.multiply(-scale.kappa * (1 - scale.relative), level.first, out=excess[0, 0], where=level.first > 0)
             else:
-                nudged = nudge(level.first, self._problem.Delta, budget)
                 excess = scale.relative_excess(nudged, underflow, budget)
                 if scale.kappa < 2:
                     np.fmin(excess, scale.difference_excess(level, nudged, budget), out=excess)
-            i, j, b, z = np.unravel_index(int(np.nanargmax(excess)), excess.shape)
-            if excess[i, j, b, z] > worst:
-                worst, found = float(excess[i, j, b, z]), (level.n, *map(int, (b, z, i, j)))
-        return self._describe(worst, found, scale)
+            yield self._describe(excess, level, nudged, scale)
 
-    def _describe(self, bound: float, found: tuple[int, ...], scale: _Scale) -> Worst:
-        n, b, z, i, j = found
-        *_, level = levels(self._X, self._weights, n)
-        budget = self._budget(n)
-        value, change = nudge(level.first, self._problem.Delta, budget)
+    def _describe(self, excess: Array, level: SmoothLevel, nudged: Nudged, scale: _Scale) -> Worst:
+        i, j, b, z = map(int, np.unravel_index(int(np.nanargmax(excess)), excess.shape))
+        bound = min(float(excess[i, j, b, z]), 1.0)
+        n, value, change = level.n, nudged.value, nudged.change
         still = self._problem.K - n
         inner = value[: still - z - i + 1, : z - j + 1, n - b, z].copy()
         steps = np.add.outer(np.arange(inner.shape[0]), np.arange(inner.shape[1]))
-        inner[steps > budget - i - j] = np.nan
+        inner[steps > self._budget(n) - i - j] = np.nan
         k, l = map(int, np.unravel_index(int(np.nanargmin(inner)), inner.shape))
         first, second = float(value[i, j, b, z]), float(value[k, l, n - b, z])
-        difference = float(level.difference[b, z] + change[i, j, b, z] - change[k, l, n - b, z])
+        by_ratio = 2 * scale.relative * first
         return Worst(
-            bound=min(bound, 1.0),
-            rounding=min(scale.absolute, 2 * scale.relative * first) if scale.kappa < 2 else 2 * scale.relative * first,
+            bound=bound,
+            rounding=min(scale.absolute, by_ratio) if scale.kappa < 2 else by_ratio,
             counts=(still - z - i - k, z - j - l, n - b, b, i, k, j, l),
             first=first,
             second=second,
-            difference=difference,
+            difference=float(level.difference[b, z] + change[i, j, b, z] - change[k, l, n - b, z]),
         )
 
     def _underflow(self, shrink: float) -> float:

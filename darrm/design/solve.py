@@ -10,13 +10,14 @@ from numpy.typing import NDArray
 from darrm import priors
 from darrm.design import constraints
 from darrm.design.certificate import repair
+from darrm.design.cuts import CutFinder
 from darrm.design.design import SHAPES, Design
 from darrm.errors import InputError, SolverError
 from darrm.priors import Prior
 from darrm.problem import MajorityProblem
 
 Array = NDArray[np.float64]
-ENGINES = ("highs", "cvxpy")
+ENGINES = ("cuts", "highs", "cvxpy")
 # Weights below this share of the largest are raised to it, so that no gamma(l) is left to chance and ties fall to
 # the largest gamma. What it costs is part of the gap, which is computed with the true weights.
 WEIGHT_FLOOR = 1e-9
@@ -28,7 +29,7 @@ def solve(
     prior: Prior | str = "uniform",
     shape: str = "free",
     objective: str | None = None,
-    engine: str = "highs",
+    engine: str = "cuts",
     time_limit: float = math.inf,
     **parameters: object,
 ) -> Design:
@@ -98,7 +99,8 @@ def solve(
         raise InputError(f"engine must be one of {', '.join(ENGINES)}. Got {engine!r}.")
     if isinstance(time_limit, bool) or not isinstance(time_limit, int | float) or not time_limit > 0:
         raise InputError(f"time_limit must be above 0 seconds. Got {time_limit!r}.")
-    constraints.check_size(problem)
+    if engine != "cuts":
+        constraints.check_size(problem)
     objective = prior.default_objective if objective is None else objective
     weights = priors.weights(prior, problem.K, objective)
     half, bound = _optimum(problem, weights, shape, engine, time_limit)
@@ -113,17 +115,21 @@ def _optimum(
     problem: MajorityProblem, weights: Array, shape: str, engine: str, time_limit: float
 ) -> tuple[Array, float]:
     """The half gamma(floor(K/2) + 1), ..., gamma(K) that the solver found, and an upper bound on weights @ half."""
-    from darrm_solvers import LinearProgram, Status, solve_cvxpy, solve_highs
+    from darrm_solvers import LinearProgram, Rows, Status, solve_by_cuts, solve_cvxpy, solve_highs
 
-    rows = constraints.all_rows(problem)
-    limits = np.ones(len(rows))
-    if shape == "monotone":
-        n = weights.size
-        rising = np.eye(n)[:-1] - np.eye(n, k=1)[:-1]
-        rows, limits = np.vstack([rows, rising]), np.append(limits, np.zeros(n - 1))
+    n = weights.size
+    rising = np.eye(n)[:-1] - np.eye(n, k=1)[:-1] if shape == "monotone" else np.zeros((0, n))
     scaled = weights / weights.max()
-    program = LinearProgram(np.maximum(scaled, WEIGHT_FLOOR), rows, limits)
-    solution = (solve_highs if engine == "highs" else solve_cvxpy)(program, time_limit=time_limit)
+    raised = np.maximum(scaled, WEIGHT_FLOOR)
+    if engine == "cuts":
+        finder = CutFinder(problem)
+        answer = solve_by_cuts(raised, finder, first=Rows(rising, np.zeros(len(rising))), time_limit=time_limit)
+        solution, program = answer.solution, answer.program
+    else:
+        listed = constraints.all_rows(problem)
+        limits = np.append(np.ones(len(listed)), np.zeros(len(rising)))
+        program = LinearProgram(raised, np.vstack([listed, rising]), limits)
+        solution = (solve_highs if engine == "highs" else solve_cvxpy)(program, time_limit=time_limit)
     if solution.status is not Status.OPTIMAL:
         raise SolverError(
             f"{engine} ended without an optimum ({solution.message}, {solution.iterations} iterations): "
@@ -131,11 +137,11 @@ def _optimum(
         )
     if not np.all((solution.x >= 0) & (solution.x <= 1)):
         raise SolverError(f"{engine} returned an optimum outside [0, 1]. No gamma is returned; try another engine.")
-    bound = LinearProgram(scaled, rows, limits).dual_bound(solution.multipliers)
+    bound = LinearProgram(scaled, program.rows, program.limits).dual_bound(solution.multipliers)
     # The rows stand for exact ones, and the bound is a sum: every multiplier pays for the rounding in its row.
     paid = solution.multipliers[solution.multipliers > 0]
-    sums = 2.0**-52 * (paid.size + weights.size)
-    bound += float(paid.sum()) * (constraints.rounding(problem) + sums * float(np.abs(rows).max()))
+    sums = 2.0**-52 * (paid.size + n)
+    bound += float(paid.sum()) * (constraints.rounding(problem) + sums * float(np.abs(program.rows).max(initial=0.0)))
     return solution.x, (bound + sums * (1 + bound)) * float(weights.max())
 
 

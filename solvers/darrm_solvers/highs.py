@@ -1,4 +1,4 @@
-"""The HiGHS engine: dual simplex through highspy."""
+"""The HiGHS engine: dual simplex through highspy, on a model that can grow row by row."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from darrm_solvers.linear_program import LinearProgram, Solution, Status
+from darrm_solvers.linear_program import Array, LinearProgram, Solution, Status
 
 if TYPE_CHECKING:
-    from highspy import Highs, HighsLp
+    from highspy import Highs
 
 Option = bool | int | float | str
 
@@ -39,33 +39,115 @@ def _set(highs: Highs, options: dict[str, Option]) -> None:
             raise ValueError(f"HiGHS rejected the option {name} = {value!r}. Check its range.")
 
 
-def _model(program: LinearProgram) -> HighsLp:
-    import highspy
+class HighsModel:
+    """maximise objective @ x over 0 <= x <= 1 and rows added one batch after the other; each solve starts warm.
 
-    m, n = program.rows.shape
-    model = highspy.HighsLp()
-    model.num_col_, model.num_row_ = n, m
-    model.sense_ = highspy.ObjSense.kMaximize
-    model.col_cost_ = program.objective
-    model.col_lower_, model.col_upper_ = np.zeros(n), np.ones(n)
-    model.row_lower_, model.row_upper_ = np.full(m, -highspy.kHighsInf), program.limits
-    model.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
-    model.a_matrix_.start_ = np.arange(0, m * n + 1, n, dtype=np.int32)
-    model.a_matrix_.index_ = np.tile(np.arange(n, dtype=np.int32), m)
-    model.a_matrix_.value_ = program.rows.ravel()
-    return model
+    Parameters
+    ----------
+    objective : ndarray, shape (n,)
+    options : dict, optional
+        Further HiGHS options by name, for instance another algorithm.
+
+    Raises
+    ------
+    ValueError
+        If an option is rejected, or a number is not finite: HiGHS would accept NaN without a word.
+    """
+
+    def __init__(self, objective: Array, options: dict[str, Option] | None = None) -> None:
+        import highspy
+
+        self._n = objective.size
+        self._m = 0
+        self._highs = highspy.Highs()  # type: ignore[no-untyped-call]
+        self._chosen = {**_OPTIONS, **(options or {})}
+        _set(self._highs, self._chosen)
+        _finite("objective", objective)
+        self._highs.addVars(self._n, np.zeros(self._n), np.ones(self._n))
+        self._highs.changeColsCost(self._n, np.arange(self._n, dtype=np.int32), np.ascontiguousarray(objective))
+        self._highs.changeObjectiveSense(highspy.ObjSense.kMaximize)
+
+    def add_rows(self, rows: Array, limits: Array) -> None:
+        """Add rows @ x <= limits; rows of shape (m, n)."""
+        import highspy
+
+        _finite("rows", rows)
+        _finite("limits", limits)
+        m, n = rows.shape
+        # kWarning only says that entries under small_matrix_value were dropped.
+        status = self._highs.addRows(
+            m,
+            np.full(m, -highspy.kHighsInf),
+            np.ascontiguousarray(limits),
+            m * n,
+            np.arange(0, m * n, n, dtype=np.int32),
+            np.tile(np.arange(n, dtype=np.int32), m),
+            rows.ravel(),
+        )
+        if status == highspy.HighsStatus.kError:
+            raise ValueError("HiGHS rejected rows. Check their shape and size.")
+        self._m += m
+
+    def solve(self, time_limit: float = math.inf) -> Solution:
+        """The optimum over the rows added so far.
+
+        Parameters
+        ----------
+        time_limit : float, seconds, > 0
+            For each attempt: if HiGHS gives up it is tried again from a cold start, with presolve, without scaling.
+        """
+        import highspy
+
+        if not time_limit > 0:
+            raise ValueError(f"time_limit must be above 0 seconds. Got {time_limit}.")
+        statuses = {
+            highspy.HighsModelStatus.kOptimal: Status.OPTIMAL,
+            highspy.HighsModelStatus.kInfeasible: Status.INFEASIBLE,
+            highspy.HighsModelStatus.kUnbounded: Status.UNBOUNDED,
+            highspy.HighsModelStatus.kTimeLimit: Status.TIME_LIMIT,
+            highspy.HighsModelStatus.kIterationLimit: Status.ITERATION_LIMIT,
+        }
+        # The time limit of HiGHS counts from the first run of this object on.
+        for attempt, fallback in enumerate(({}, *_FALLBACKS)):
+            _set(self._highs, {**fallback, "time_limit": self._highs.getRunTime() + time_limit})
+            if attempt:
+                self._highs.clearSolver()
+            self._highs.run()
+            ended = self._highs.getModelStatus()
+            status = statuses.get(ended, Status.NUMERICAL)
+            answer = self._highs.getSolution()
+            x, duals = np.array(answer.col_value), np.array(answer.row_dual)
+            if status is Status.OPTIMAL and not (
+                x.shape == (self._n,) and duals.shape == (self._m,) and np.isfinite(x).all()
+            ):
+                status = Status.NUMERICAL
+            if status is not Status.NUMERICAL:
+                break
+        if attempt:
+            _set(self._highs, {name: self._chosen[name] for name in ("presolve",)} | {"simplex_scale_strategy": 2})
+        message = self._highs.modelStatusToString(ended)
+        iterations = int(self._highs.getInfo().simplex_iteration_count)
+        if status is not Status.OPTIMAL:
+            return Solution(status, np.zeros(self._n), np.zeros(self._m), iterations, message)
+        # When maximising, HiGHS gives rows that bind from above a nonnegative dual.
+        return Solution(status, np.clip(x, 0.0, 1.0), np.maximum(np.nan_to_num(duals), 0.0), iterations, message)
+
+
+def _finite(name: str, array: Array) -> None:
+    if not np.isfinite(array).all():
+        raise ValueError(f"{name} must be finite. Got {float(array[~np.isfinite(array)][0])}.")
 
 
 def solve_highs(
     program: LinearProgram, *, time_limit: float = math.inf, options: dict[str, Option] | None = None
 ) -> Solution:
-    """Solve with the dual simplex of HiGHS.
+    """Solve a linear program whose rows are all there with the dual simplex of HiGHS.
 
     Parameters
     ----------
     program : LinearProgram
     time_limit : float, seconds, > 0
-        For each attempt: HiGHS is tried again with presolve, then without scaling, if it gives up.
+        For each attempt.
     options : dict, optional
         Further HiGHS options by name, for instance another algorithm.
 
@@ -79,38 +161,7 @@ def solve_highs(
     ValueError
         If an option is rejected or time_limit is not positive.
     """
-    import highspy
-
-    if not time_limit > 0:
-        raise ValueError(f"time_limit must be above 0 seconds. Got {time_limit}.")
-    statuses = {
-        highspy.HighsModelStatus.kOptimal: Status.OPTIMAL,
-        highspy.HighsModelStatus.kInfeasible: Status.INFEASIBLE,
-        highspy.HighsModelStatus.kUnbounded: Status.UNBOUNDED,
-        highspy.HighsModelStatus.kTimeLimit: Status.TIME_LIMIT,
-        highspy.HighsModelStatus.kIterationLimit: Status.ITERATION_LIMIT,
-    }
-    m, n = program.rows.shape
-    highs = highspy.Highs()  # type: ignore[no-untyped-call]
-    _set(highs, {**_OPTIONS, **(options or {}), "time_limit": time_limit})
-    # kWarning only says that entries under small_matrix_value were dropped.
-    if highs.passModel(_model(program)) == highspy.HighsStatus.kError:
-        return Solution(Status.NUMERICAL, np.zeros(n), np.zeros(m), 0, "HiGHS rejected the model")
-    for fallback in _FALLBACKS:
-        _set(highs, fallback)
-        highs.clearSolver()
-        highs.run()
-        ended = highs.getModelStatus()
-        status = statuses.get(ended, Status.NUMERICAL)
-        answer = highs.getSolution()
-        x, duals = np.array(answer.col_value), np.array(answer.row_dual)
-        if status is Status.OPTIMAL and not (x.shape == (n,) and duals.shape == (m,) and np.isfinite(x).all()):
-            status = Status.NUMERICAL
-        if status is not Status.NUMERICAL:
-            break
-    message = highs.modelStatusToString(ended)
-    iterations = int(highs.getInfo().simplex_iteration_count)
-    if status is not Status.OPTIMAL:
-        return Solution(status, np.zeros(n), np.zeros(m), iterations, message)
-    # When maximising, HiGHS gives rows that bind from above a nonnegative dual.
-    return Solution(status, np.clip(x, 0.0, 1.0), np.maximum(np.nan_to_num(duals), 0.0), iterations, message)
+    model = HighsModel(program.objective, options)
+    if program.limits.size:
+        model.add_rows(program.rows, program.limits)
+    return model.solve(time_limit)
