@@ -79,9 +79,9 @@ def compare(
         half = 1 - gamma[problem.K // 2 + 1 :]
         certificate = verify(gamma, problem) if design is None else design.certificate
         if not certificate.holds:
-            scaled, repaired = repair(gamma, problem)
+            scaled = repair(gamma, problem)
             if np.all(scaled >= gamma * (1 - _ROUNDING)):
-                gamma, certificate = scaled, repaired
+                gamma, certificate = scaled, verify(scaled, problem)
         error, disagreement = (float(combine(mean, kind) @ half) / 2 for kind in ("tv", "disagreement"))
         return Entry(name, gamma, certificate, error, disagreement, design)
 
@@ -93,7 +93,7 @@ def compare(
         entry("U-shaped", monotone.gamma, monotone),
         entry(f"double subsampling ({min(2 * m - 1, problem.K)} votes)", baselines.double_subsampling(problem.K, m)),
         entry(f"subsampling ({m} vote{'s' * (m > 1)})", baselines.subsampling(problem.K, m)),
-        entry("randomized response, largest", repair(ones, problem)[0]),
+        entry("randomized response, largest", repair(ones, problem)),
         entry("randomized response, Lemma A.1", baselines.constant(problem)),
         entry("plain majority", ones),
     ]

@@ -107,36 +107,46 @@ def _realised_epsilon(worst_case: WorstCase, problem: MajorityProblem, known: De
     so far, rise to the root from the left. The last of them is then moved right until it is certified.
     """
     delta, epsilon = problem.delta, Decimal(0)
-    while (worst := worst_case.at(epsilon)).bound > delta:
+    whole = False  # from here on the complete corner set; before, only the tables without (lo,hi)
+    while True:
+        worst = worst_case.at(epsilon) if whole else worst_case.without_lo_hi(epsilon)
         excess = worst.difference - delta
-        if excess > 0 and worst.second == 0:
+        if worst.bound > delta and excess > 0 and worst.second == 0:
             return math.inf
-        step = Decimal(math.log1p(excess / worst.second)) if excess > 0 else Decimal(0)
-        if step <= epsilon * (1 + Decimal(2) ** -50):
+        step = Decimal(math.log1p(excess / worst.second)) if worst.bound > delta and excess > 0 else Decimal(0)
+        if step > epsilon * (1 + Decimal(2) ** -50):
+            epsilon = step
+        elif whole or (known is not None and epsilon >= known * (1 - Decimal(2) ** -30)):
             break
-        epsilon = step
+        else:
+            whole = True
+    if known is not None and epsilon >= known * (1 - Decimal(2) ** -30):
+        return _above(known)
     move = max(epsilon, Decimal(problem.epsilon)) * Decimal(2) ** -50
     ceiling = Decimal(2 * problem.K * problem.epsilon + 2000) if known is None else known
     while worst_case.at(epsilon).bound > delta:
         if epsilon >= ceiling:
             return math.inf
         epsilon, move = min(epsilon + move, ceiling), 2 * move
+    return _above(epsilon)
+
+
+def _above(epsilon: Decimal) -> float:
+    """The least float64 that is not below."""
     nearest = float(epsilon)
     return nearest if Decimal(nearest) >= epsilon else math.nextafter(nearest, math.inf)
 
 
-def repair(gamma: ArrayLike, problem: MajorityProblem) -> tuple[Array, Certificate]:
-    """The noise function scaled down by the certified ratio until it holds, and its certificate.
+def repair(gamma: ArrayLike, problem: MajorityProblem) -> Array:
+    """The noise function scaled down by the certified ratio until it holds.
 
     The constraints are homogeneous in gamma, so limit / cost is the right factor; rounding the scaled table
     is not homogeneous, so it is verified again, and again a little lower if need be.
 
     Returns
     -------
-    gamma : ndarray, shape (K + 1,)
+    ndarray, shape (K + 1,)
         Unchanged if it holds as it is.
-    certificate : Certificate
-        With ``holds`` True.
 
     Raises
     ------
@@ -153,7 +163,7 @@ def repair(gamma: ArrayLike, problem: MajorityProblem) -> tuple[Array, Certifica
     while slack < 1:
         bound = WorstCase(table, problem).at(total).bound
         if bound <= problem.delta:
-            return table, verify(table, problem)
+            return table
         with decimals(total):
             ratio = 1 - 2 * (Decimal(bound) - Decimal(problem.delta)) / (grow + 2 * Decimal(bound))
         scale, slack = scale * float(ratio) * (1 - slack), 4 * slack

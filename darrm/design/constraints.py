@@ -90,9 +90,9 @@ def check_size(problem: MajorityProblem) -> None:
     total = n_constraints(problem) if counted else problem.K
     if total * half > MAX_COEFFICIENTS:
         raise InputError(
-            f"K = {problem.K} with changed = {problem.changed} and Delta {'> 0' if problem.Delta else '= 0'} needs "
-            f"{'' if counted else 'more than '}{total:,} constraints of {half} coefficients; listing them all stops at {MAX_COEFFICIENTS:,} "
-            "coefficients. Lower K or changed, or use Delta = 0."
+            f"K = {problem.K} with changed = {problem.changed} and Delta {'> 0' if problem.Delta else '= 0'} has "
+            f"{'' if counted else 'more than '}{total:,} constraints of {half} coefficients; listing them all stops at "
+            f'{MAX_COEFFICIENTS:,} coefficients. Use engine "cuts", or lower K or changed.'
         )
 
 
@@ -134,9 +134,7 @@ def rows_of(problem: MajorityProblem, counts: NDArray[np.integer]) -> NDArray[np
         for step in range(int(counts[:, corner].max(initial=0))):
             at = np.flatnonzero(counts[:, corner] > step)
             which = np.full(at.size, corner)
-            more = add_vote(
-                second[at], difference[at], corners.p[which], corners.q[which], corners.difference[which]
-            )
+            more = add_vote(second[at], difference[at], corners.p[which], corners.q[which], corners.difference[which])
             second[at], difference[at] = more[0][:, :-1], more[1][:, :-1]  # K votes give at most K ones
     return scaled_rows(problem, second, difference)
 

@@ -10,13 +10,13 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from darrm_solvers.cutting_planes import Rows
 from numpy.typing import NDArray
 
 from darrm.design.constraints import rows_of, scaled_rows
 from darrm.design.separation import WorstCase
-from darrm.design.smoothing import total_epsilon, weights
+from darrm.design.smoothing import binomials, total_epsilon, weights
 from darrm.problem import MajorityProblem
+from darrm_solvers.cutting_planes import Rows
 
 Array = NDArray[np.float64]
 # A row counts as broken from here on, in units of its right side: above the rounding of a row, below HiGHS' tolerance.
@@ -38,7 +38,9 @@ class CutFinder:
         self._problem = problem
         self._weights = weights(problem)
         self._seen: set[tuple[int, ...]] = set()
-        self._pmf, self._moved = _binomials(problem.changed if problem.Delta else 0, problem.Delta)
+        pmf, moved, beyond = binomials(problem.changed if problem.Delta else 0, problem.Delta)
+        terms = int(np.argmax(beyond <= _TAIL)) + 1
+        self._pmf, self._moved = np.ascontiguousarray(pmf[:, :terms]), np.ascontiguousarray(moved[:, :terms])
         self._second, self._difference = self._only_hi_lo()
         self._shrink = math.exp(-problem.total_epsilon)
         self._grow = -math.expm1(-problem.total_epsilon)
@@ -68,12 +70,9 @@ class CutFinder:
 
     def _broken(self, gamma: Array) -> list[tuple[int, ...]]:
         """The worst multiset of each level of the certificate's tables, if it is broken."""
-        delta = self._problem.delta
-        return [
-            worst.counts
-            for worst in WorstCase(gamma, self._problem).by_level(total_epsilon(self._problem))
-            if 2 * self._shrink * (worst.bound - worst.rounding - delta) > _BROKEN * self._limit
-        ]
+        worst_case, epsilon = WorstCase(gamma, self._problem), total_epsilon(self._problem)
+        enough = self._problem.delta + _BROKEN * self._limit / (2 * self._shrink) if self._shrink else math.inf
+        return [worst.counts for worst in worst_case.by_level(epsilon, enough) if worst.bound - worst.rounding > enough]
 
     def _broken_without_lo_hi(self, gamma: Array) -> list[tuple[int, ...]]:
         """For each number of voters at (hi,lo) the worst multiset with none at (lo,hi), if it is broken.
@@ -102,7 +101,7 @@ class CutFinder:
         return broken
 
     def _only_hi_lo(self) -> tuple[Array, Array]:
-        """alpha' and alpha - alpha' of n voters at (hi,lo), n = 0, ..., ``changed``; shape (changed + 1, changed + 1)."""
+        """alpha' and alpha - alpha' of n = 0, ..., ``changed`` voters at (hi,lo), one row each."""
         hi, lo, gap = self._weights
         size = self._problem.changed + 1
         second, difference = np.zeros((size, size)), np.zeros((size, size))
@@ -126,22 +125,6 @@ class CutFinder:
             second[below] += base * self._pmf[l, s]
         inside = slice(terms, terms + K + 1)
         return scaled_rows(self._problem, second[None, inside], difference[None, inside])[0]
-
-
-def _binomials(most: int, Delta: float) -> tuple[Array, Array]:
-    """Probabilities of s = 0, 1, ... voters moved out of u = 0, ..., most, and the same less 1 at s = 0.
-
-    Cut where all that follows is below 1e-19; shape (most + 1, terms).
-    """
-    pmf, moved = np.zeros((most + 1, most + 1)), np.zeros((most + 1, most + 1))
-    pmf[0, 0] = 1.0
-    for u in range(most):
-        pmf[u + 1] = (1 - Delta) * pmf[u]
-        pmf[u + 1, 1:] += Delta * pmf[u, :-1]
-        moved[u + 1, 0] = moved[u, 0] - Delta * pmf[u, 0]
-    moved[:, 1:] = pmf[:, 1:]
-    terms = 1 + int(np.flatnonzero(np.cumsum(pmf[-1, ::-1])[::-1] > _TAIL)[-1])
-    return np.ascontiguousarray(pmf[:, :terms]), np.ascontiguousarray(moved[:, :terms])
 
 
 def _after_moves(table: Array, moved: Array, direction: int) -> Array:

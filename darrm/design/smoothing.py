@@ -94,74 +94,92 @@ def acceptance(gamma: Array) -> Array:
 
 
 class SmoothLevel(NamedTuple):
-    """Tables for n = a + b voters at (hi,lo) and (lo,hi), row b = 0..n, column c = 0..K-n ones elsewhere.
+    """Tables for n = a + b voters at (hi,lo) and (lo,hi): one row for each b that matters, column c = 0..K-n.
 
     Attributes
     ----------
     n : int
-    first : ndarray, shape (n + 1, K - n + 1)
-        E X(c + Bin(a,hi) + Bin(b,lo)) with a = n - b: the side of p. The side of p' is ``first[::-1]``.
+    b : ndarray of int, shape (rows,)
+        The numbers of voters at (lo,hi); a = n - b. Those left out are dominated (see `levels`).
+    first : ndarray, shape (rows, K - n + 1)
+        V_ab(c) = E X(c + Bin(a,hi) + Bin(b,lo)): the side of p.
+    second : ndarray, same shape
+        V_ba(c): the side of p'.
     difference : ndarray, same shape
-        first - first[::-1], carried by its own recurrence.
+        first - second, carried by its own recurrence.
+    rises : ndarray of bool, shape (rows,)
+        V_ab is proved nondecreasing in c.
     """
 
     n: int
+    b: NDArray[np.int64]
     first: Array
+    second: Array
     difference: Array
+    rises: NDArray[np.bool_]
 
 
-def levels(X: Array, w: Weights, changed: int) -> Iterator[SmoothLevel]:
-    """The tables for n = 0, 1, ..., ``changed``, two levels in memory at a time; O(K^2) work each.
+def levels(gamma: Array, w: Weights, changed: int, *, only_b_0: bool = False) -> Iterator[SmoothLevel]:
+    """The tables for n = 0, 1, ..., ``changed``; O(K^2) memory, O(rows (K - n)) work each.
 
-    With V = first, V' = first[::-1] and W = V - V', one more voter at (hi,lo) gives
+    With V = V_ab, M = V_ba and W = V - M, one more voter at (hi,lo) gives
 
-        V(c) <- lo V(c) + hi V(c+1)
-        W(c) <- lo W(c) + hi W(c+1) + (hi - lo) (V'(c+1) - V'(c)),
+        V(c) <- lo V(c) + hi V(c+1),   M(c) <- hi M(c) + lo M(c+1),
+        W(c) <- lo W(c) + hi W(c+1) + (hi - lo) (M(c+1) - M(c)),
 
-    and the row for b = n + 1, a = 0 is the mirror image. W keeps the digits that V - V' would lose when
-    epsilon is small.
+    one more at (lo,hi) the same with hi and lo exchanged. W keeps the digits that V - M would lose when epsilon
+    is small.
+
+    If V_ab is nondecreasing, every multiset with (a, b+1) costs at most as much as one with (a+1, b), and so it is
+    for all further voters: row (a, b+1) is left out (docs/theory.md, "Dominance"). Whether V_ab rises is decided by
+    its differences, averaged on their own next to their absolute values: a sign counts only beyond the rounding.
     """
-    V, W = X[None, :], np.zeros((1, len(X)))
-    yield SmoothLevel(0, V, W)
-    for n in range(1, changed + 1):
-        mirrored = V[::-1]
-        last = w.hi * V[-1:, :-1] + w.lo * V[-1:, 1:]
-        W = w.lo * W[:, :-1] + w.hi * W[:, 1:] + w.gap * (mirrored[:, 1:] - mirrored[:, :-1])
-        W = np.vstack([W, -W[:1]])
-        V = np.vstack([w.lo * V[:, :-1] + w.hi * V[:, 1:], last])
-        yield SmoothLevel(n, V, W)
+    K = gamma.size - 1
+    side = np.sign(2 * np.arange(K + 1) - K)
+    V = acceptance(gamma)[None]
+    M, W = V, np.zeros_like(V)
+    steps = np.diff(side * gamma)[None]
+    sizes = np.abs(steps)
+    margin = 1.01 * 2.0**-53 * (3 * changed + 20)
+    b, rises = np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.bool_)
+    for n in range(changed + 1):
+        if n:
+            down = np.flatnonzero(~rises) if not only_b_0 else np.zeros(0, dtype=np.int64)
+            gain = w.gap * (M[:, 1:] - M[:, :-1])
+            V, M, W = (_one_more(V, w.lo, w.hi, down), _one_more(M, w.hi, w.lo, down), _one_more(W, w.lo, w.hi, down))
+            W[:1] += gain[:1]
+            W[1:] -= gain[down]
+            steps, sizes = _one_more(steps, w.lo, w.hi, down), _one_more(sizes, w.lo, w.hi, down)
+            b = np.concatenate([b[:1], b[down] + 1])
+        rises = np.all(steps >= margin * sizes, axis=1)
+        yield SmoothLevel(n, b, V, M, W, rises)
 
 
-class Nudged(NamedTuple):
-    """The tables of one level with some of its N = K - n still voters moved to corners of Delta.
+def _one_more(table: Array, here: float, above: float, down: NDArray[np.int64]) -> Array:
+    """One more voter: at (hi,lo) for the first row, which keeps its place, at (lo,hi) for the rows ``down``."""
+    low, high = table[:, :-1], table[:, 1:]
+    return np.concatenate([here * low[:1] + above * high[:1], above * low[down] + here * high[down]])
 
-    ``value[i, j, b, z]`` is E V(z + Bin(i, Delta) - Bin(j, Delta)): of z voters at 1 and N - z at 0, i are
-    moved up from 0 and j down from 1. ``change`` is the same less V(z), by its own recurrence. Entries with
-    i > N - z or j > z are not a number.
+
+def binomials(most: int, Delta: float) -> tuple[Array, Array, Array]:
+    """Probabilities that s of u voters move, u = 0, ..., most: pmf, the same less 1 at s = 0, and what lies beyond s.
+
+    Returns
+    -------
+    pmf, moved, beyond : ndarray, shape (most + 1, most + 1) twice, (most + 1,)
+        ``beyond[s]`` is at least Pr[Bin(most, Delta) > s].
+
+    Notes
+    -----
+    pmf by its recurrence (relative error 3 u each step), ``moved`` at 0 as a sum of terms of one sign.
     """
-
-    value: Array
-    change: Array
-
-
-def nudge(V: Array, Delta: float, most: int) -> Nudged:
-    """All nudged tables of one level for i, j <= min(most, N); O(n N most^2) numbers and work.
-
-    value(z) <- (1 - Delta) value(z) + Delta value(z +- 1)
-    change(z) <- change(z) + Delta (value(z +- 1) - value(z))
-    """
-    size = min(most, V.shape[1] - 1) + 1
-    keep = 1 - Delta
-    value = np.full((size, size, *V.shape), np.nan)
-    change = np.full_like(value, np.nan)
-    value[0, 0], change[0, 0] = V, 0.0
-    for i in range(size):
-        if i:
-            here, up = value[i - 1, 0, :, :-1], value[i - 1, 0, :, 1:]
-            value[i, 0, :, :-1] = keep * here + Delta * up
-            change[i, 0, :, :-1] = change[i - 1, 0, :, :-1] + Delta * (up - here)
-        for j in range(1, size):
-            here, down = value[i, j - 1, :, 1:], value[i, j - 1, :, :-1]
-            value[i, j, :, 1:] = keep * here + Delta * down
-            change[i, j, :, 1:] = change[i, j - 1, :, 1:] + Delta * (down - here)
-    return Nudged(value, change)
+    pmf, moved = np.zeros((most + 1, most + 1)), np.zeros((most + 1, most + 1))
+    pmf[0, 0] = 1.0
+    for u in range(most):
+        pmf[u + 1] = (1 - Delta) * pmf[u]
+        pmf[u + 1, 1:] += Delta * pmf[u, :-1]
+        moved[u + 1, 0] = moved[u, 0] - Delta * pmf[u, 0]
+    moved[:, 1:] = pmf[:, 1:]
+    beyond = np.append(np.cumsum(pmf[-1, :0:-1])[::-1], 0.0) * (1 + 1e-9)
+    beyond[:-1] += 1e-300
+    return pmf, moved, beyond

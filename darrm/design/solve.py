@@ -106,7 +106,7 @@ def solve(
     half, bound = _optimum(problem, weights, shape, engine, time_limit)
     if shape == "monotone":
         half = np.maximum.accumulate(half)  # to the last bit; one common factor, as in repair, keeps the order
-    gamma, _ = repair(_mirror(half, problem.K), problem)
+    gamma = repair(_mirror(half, problem.K), problem)
     attained = float(weights @ gamma[problem.K // 2 + 1 :])
     return Design(problem, gamma, prior, shape, objective, gap=max(0.0, bound - attained) / 2)
 

@@ -84,8 +84,9 @@ def solve_by_cuts(
         model.add_rows(first.rows, first.limits)
         kept.append(first)
     solution = Solution(Status.OPTIMAL, np.ones(n), np.zeros(0), 0, "start") if first is None else model.solve()
-    status = Status.ITERATION_LIMIT
-    for rounds in range(1, max_rounds + 1):
+    status, rounds = Status.ITERATION_LIMIT, 0
+    while rounds < max_rounds:
+        rounds += 1
         if solution.status is not Status.OPTIMAL:
             status = solution.status
             break
