@@ -82,7 +82,7 @@ class CutFinder:
         K, (hi, lo, gap) = self._problem.K, self._weights
         F = np.sign(2 * np.arange(K + 1) - K) * gamma
         V, M, W = F, F, np.zeros(K + 1)
-        broken = []
+        broken: list[tuple[int, ...]] = []
         for n in range(self._problem.changed + 1):
             if n:
                 W = lo * W[:-1] + hi * W[1:] + gap * (M[1:] - M[:-1])
@@ -124,7 +124,7 @@ class CutFinder:
             difference[below] -= base * self._moved[l, s]
             second[below] += base * self._pmf[l, s]
         inside = slice(terms, terms + K + 1)
-        return scaled_rows(self._problem, second[None, inside], difference[None, inside])[0]
+        return scaled_rows(self._problem, second[None, inside], difference[None, inside]).ravel()
 
 
 def _after_moves(table: Array, moved: Array, direction: int) -> Array:

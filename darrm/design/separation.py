@@ -156,7 +156,7 @@ class WorstCase:
         beyond = 2 * float(self._beyond[terms - 1])
         relative = 1.01 * _U * (7 * steps + 4 * terms + 40)
         square = steps * (steps + 1)
-        moves = 2 * min(1.0, steps * Delta) * (7 * steps + 4 * terms + 60)
+        moves = 2 * min(2.0, steps * Delta) * (7 * steps + 4 * terms + 60)
         tables = (6 * square + 4 * steps) * gap + (2 + kappa) * moves
         absolute = 1.01 * _U * tables + relative * kappa + _TINY
         return _Scale(shrink, kappa, relative, absolute, self._underflow(shrink), terms, beyond)

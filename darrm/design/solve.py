@@ -53,9 +53,11 @@ def solve(
         "free" is the paper's linear program; its optimum may dip. "monotone" rises from the tie to the unanimous vote.
     objective : {"tv", "disagreement"}, optional
         Default: "tv" (the paper's) for the paper's priors, "disagreement" for vote histograms and fixed p.
-    engine : {"highs", "cvxpy"}
+    engine : {"cuts", "highs", "cvxpy"}
+        "cuts" adds constraints where they are broken; the others list all of them (the paper's method, the reference)
+        and hand them to HiGHS, directly or through CVXPY.
     time_limit : float, seconds
-        For each attempt of the solver; without an optimum by then, `SolverError`.
+        For the search of the optimum; without one by then, `SolverError`. Verifying comes on top.
 
     Returns
     -------
@@ -64,14 +66,15 @@ def solve(
     Raises
     ------
     InputError
-        If a parameter is out of range, or the constraints are too many to list.
+        If a parameter is out of range, or the constraints are too many for an engine that lists them.
     SolverError
         If the solver ends without an optimum.
 
     Notes
     -----
-    Section 5 of Jiang, Zhang, Joshi (TMLR 2024). Every constraint of Lemma 5.1 is listed: C(K+7,7) rows, or C(K+3,3) if
-    Delta = 0, so K is limited to about 21, or about 115 if Delta = 0; fewer ``changed`` reach further.
+    Section 5 of Jiang, Zhang, Joshi (TMLR 2024), whose list of constraints has C(K+7,7) rows, or C(K+3,3) if Delta = 0;
+    listing them ends at K of about 21, or 115. By cuts some hundred rows do (docs/theory.md): K = 101 takes tenths of a
+    second, K = 1001 about a minute.
     """
     if problem is None:
         missing = [name for name in ("K", "m", "epsilon") if name not in parameters]
