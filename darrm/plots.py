@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from itertools import cycle
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -58,7 +59,7 @@ def plot_gamma(problem: MajorityProblem, gammas: Mapping[str, NDArray[np.float64
         ax = Figure(figsize=(5.2, 3.4), layout="constrained").add_subplot()
     l = np.arange(problem.K + 1)
     voted = 2 * l != problem.K
-    for (name, gamma), (colour, marker, line) in zip(gammas.items(), _LOOKS, strict=False):
+    for (name, gamma), (colour, marker, line) in zip(gammas.items(), cycle(_LOOKS), strict=False):
         ax.plot(l[voted], gamma[voted], color=colour, marker=marker, linestyle=line, markersize=4, label=name)
     ax.set(xlabel="number of votes for 1, l", ylabel="gamma(l)", ylim=(-0.03, 1.03))
     ax.set_title(

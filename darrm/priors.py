@@ -144,7 +144,7 @@ def votes(histogram: Sequence[float] | NDArray[np.floating] | NDArray[np.integer
         counts = np.asarray(histogram, dtype=np.float64)
     except (TypeError, ValueError):
         raise InputError(f"A vote histogram must be K + 1 counts. Got {histogram!r}.") from None
-    if counts.ndim != 1 or not np.all((counts >= 0) & (counts < math.inf)) or not counts.sum() > 0:
+    if counts.ndim != 1 or not np.all((counts >= 0) & (counts < math.inf)) or not counts.max(initial=0) > 0:
         raise InputError(f"A vote histogram must be K + 1 counts, not negative and not all 0. Got {histogram!r}.")
     return Votes(tuple(counts.tolist()))
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import csv
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,10 @@ from darrm.atomic import replacing
 from darrm.errors import InputError
 
 _VALUES = {"0": 0, "1": 1}
+
+
+class _Reader(Iterator[list[str]], Protocol):
+    line_num: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,9 +76,8 @@ def read(path: str | os.PathLike[str], K: int | None = None) -> VotesTable:
         raise InputError(f"{name} is not a CSV file ({error}). Export the votes as CSV.") from error
 
 
-def _parse(name: Path, rows: Iterable[list[str]], K: int | None) -> VotesTable:
-    lines = iter(rows)
-    header = [column.strip() for column in next(lines, [])]
+def _parse(name: Path, rows: _Reader, K: int | None) -> VotesTable:
+    header = [column.strip() for column in next(rows, [])]
     if not header or all(column in _VALUES for column in header):
         raise InputError(
             f"{name} has no header. Its first line must name the columns: id, one for each mechanism, label."
@@ -89,7 +93,8 @@ def _parse(name: Path, rows: Iterable[list[str]], K: int | None) -> VotesTable:
     ids: list[str] = []
     flat = bytearray()
     labels = bytearray()
-    for line, row in enumerate(lines, start=2):
+    for row in rows:
+        line = rows.line_num
         if len(row) != len(header):
             raise InputError(
                 f"{name}, line {line}: {len(row)} columns where the header has {len(header)}. Mend that line."
@@ -103,7 +108,7 @@ def _parse(name: Path, rows: Iterable[list[str]], K: int | None) -> VotesTable:
             raise InputError(
                 f"{name}, line {line}, column {header[at]}: {what} must be 0 or 1. Got {row[at]!r}."
             ) from None
-        ids.append(row[0] if first else str(line - 1))
+        ids.append(row[0] if first else str(len(ids) + 1))
     if not ids:
         raise InputError(f"{name} holds no votes: there is no line below the header.")
     return VotesTable(

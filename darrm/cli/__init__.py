@@ -6,6 +6,7 @@ or output; 130: interrupted. Anything wrong is one line on standard error.
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -29,9 +30,13 @@ for command in (solve.command, verify.command, release.command, compare.command,
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit status."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a narrow encoding must not end in an error
     try:
         status = app.main(args=arguments, prog_name="darrm", standalone_mode=False)
-        sys.stdout.flush()
+        if sys.stdout is not None:
+            sys.stdout.flush()
         return status if isinstance(status, int) else 0
     except click.exceptions.NoArgsIsHelpError as error:
         error.show()

@@ -97,11 +97,18 @@ def print_json(values: Mapping[str, object]) -> None:
     click.echo(json.dumps(finite(dict(values)), allow_nan=False))
 
 
-def console(*, stderr: bool = False) -> Console:
-    """A console that knows pipes, narrow terminals and NO_COLOR."""
+def console() -> Console:
+    """A console that knows pipes, narrow terminals and NO_COLOR, and takes text as it is."""
     from rich.console import Console
 
-    return Console(stderr=stderr, highlight=False, soft_wrap=False)
+    class Plain(Console):
+        def on_broken_pipe(self) -> None:
+            raise BrokenPipeError
+
+    plain = Plain(highlight=False, markup=False, emoji=False)
+    if plain.width < 20:
+        plain.width = 80
+    return plain
 
 
 def note(message: str) -> None:
@@ -109,8 +116,10 @@ def note(message: str) -> None:
     click.echo(message, err=True)
 
 
-def bar(value: float, width: int = 24) -> str:
-    """A bar of length value in [0, 1], to an eighth of a character."""
+def bar(value: float, width: int, ascii_only: bool) -> str:
+    """A bar of length value in [0, 1], to an eighth of a character where the terminal can show one."""
+    if ascii_only:
+        return "#" * round(value * width)
     eighths = round(value * width * 8)
     return "█" * (eighths // 8) + (" ▏▎▍▌▋▊▉"[eighths % 8].strip())
 

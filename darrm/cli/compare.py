@@ -43,22 +43,18 @@ def command(prior: str, objective: str | None, plot: Path | None, as_json: bool,
         ]
         common.print_json({"problem": asdict(problem), "mechanisms": rows})
         return
+    console = common.console()
+    narrow = console.width < 70
     table = Table(title=f"One release, {common.promise(problem)}: K = {problem.K}, m = {problem.m:g}", box=None)
-    table.add_column("mechanism", no_wrap=True)
-    for name in ("error", "disagreement", "realised epsilon"):
-        table.add_column(name, justify="right")
-    table.add_column("verified")
+    table.add_column("mechanism", overflow="fold")
+    for name in ("error", "verified") if narrow else ("error", "disagreement", "realised epsilon", "verified"):
+        table.add_column(name, justify="right", min_width=8)
     for entry in entries:
         holds = entry.certificate.holds
-        table.add_row(
-            entry.name,
-            f"{entry.error:.6f}",
-            f"{entry.disagreement:.6f}",
-            common.number(entry.certificate.realised_epsilon),
-            "yes" if holds else "no",
-            style=None if holds else "dim",
-        )
-    console = common.console()
+        cells = [f"{entry.error:.6f}"]
+        if not narrow:
+            cells += [f"{entry.disagreement:.6f}", common.number(entry.certificate.realised_epsilon)]
+        table.add_row(entry.name, *cells, "yes" if holds else "no", style=None if holds else "dim")
     console.print(table)
     shown = [entry for entry in entries if entry.certificate.holds]
     gammas = Table(title="gamma by votes, minority:majority", box=None)

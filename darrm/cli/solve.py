@@ -54,12 +54,13 @@ def show(design: Design) -> None:
     problem, certificate = design.problem, design.certificate
     console = common.console()
     table = Table(box=None, padding=(0, 2, 0, 0))
-    table.add_column("votes", justify="right")
-    table.add_column("gamma", justify="right")
-    table.add_column("probability of the true majority, else a fair coin", no_wrap=True, overflow="ellipsis")
-    width = max(8, min(32, console.width - 24))
+    table.add_column("votes", justify="right", no_wrap=True, min_width=len(f"{problem.K}:{problem.K}") - 1)
+    table.add_column("gamma", justify="right", no_wrap=True, min_width=8)
+    table.add_column("chance of the true majority, else a fair coin", no_wrap=True, overflow="crop")
+    width = max(4, min(32, console.width - 20))
     for l in range(problem.K // 2 + 1, problem.K + 1):
-        table.add_row(f"{problem.K - l}:{l}", f"{design.gamma[l]:.6f}", common.bar(design.gamma[l], width))
+        shown = common.bar(design.gamma[l], width, console.options.ascii_only)
+        table.add_row(f"{problem.K - l}:{l}", f"{design.gamma[l]:.6f}", shown)
     console.print(table)
     relation = "<=" if certificate.holds else ">"
     console.print(

@@ -7,7 +7,6 @@ import json
 import math
 import os
 import platform
-from collections.abc import Mapping
 from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
@@ -51,7 +50,9 @@ def as_dict(design: Design) -> dict[str, object]:
     return {key: finite(value) for key, value in values.items()}
 
 
-def _digest(content: Mapping[str, object]) -> str:
+def _digest(text: str | bytes) -> str:
+    """Checksum of every name and value, numbers digit by digit as they are written; only white space is free."""
+    content = json.loads(text, parse_float=str, parse_int=str)
     body = {key: value for key, value in content.items() if key != "sha256"}
     return hashlib.sha256(json.dumps(body, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
@@ -64,7 +65,7 @@ def save(design: Design, path: str | os.PathLike[str]) -> None:
         "python": platform.python_version(),
         **{name: version(name) for name in ("darrm", "highspy", "numpy", "scipy")},
     }
-    content["sha256"] = _digest(content)
+    content["sha256"] = _digest(json.dumps(content, allow_nan=False))
     with replacing(path) as file:
         file.write(json.dumps(content, indent=1, allow_nan=False).encode() + b"\n")
 
@@ -98,7 +99,9 @@ def load(path: str | os.PathLike[str]) -> Design:
     try:
         if name.stat().st_size > _MAX_BYTES:
             raise InputError(f"{name} is too large for a design file ({_MAX_BYTES:,} bytes at most). {again}")
-        content = json.loads(name.read_bytes(), object_pairs_hook=_unique)
+        text = name.read_bytes()
+        content = json.loads(text, object_pairs_hook=_unique)
+        digest = _digest(text) if isinstance(content, dict) else None
     except OSError as error:
         raise InputError(f"{name} could not be read: {error.strerror}. Pass the path of a design file.") from error
     except (ValueError, RecursionError) as error:
@@ -107,7 +110,7 @@ def load(path: str | os.PathLike[str]) -> Design:
         raise InputError(f'{name} is not a design file: its format is not "{FORMAT}". {again}')
     if content.get("version") != VERSION:
         raise InputError(f"{name} has format version {content.get('version')!r}; this darrm reads {VERSION}. {again}")
-    if content.get("sha256") != _digest(content):
+    if content.get("sha256") != digest:
         raise InputError(f"{name} was changed after it was written: its checksum does not match. {again}")
     try:
         gamma = [float.fromhex(value) for value in content["gamma_hex"]]

@@ -17,10 +17,12 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import ArrayLike, NDArray
 
 from darrm.design.smoothing import Array, SmoothLevel, binomials, decimals, levels, noise_function, weights
+from darrm.errors import InputError
 from darrm.problem import MajorityProblem
 
 _U = 2.0**-53
 _CHUNK = 1 << 14
+MAX_K = 3001
 _TINY = 1e-318  # more than underflow can add up to: 2^-1074 for each of some thousand operations
 
 
@@ -89,6 +91,15 @@ class _Scale:
         return np.minimum(by_ratio, by_difference)
 
 
+def check_size(problem: MajorityProblem) -> None:
+    """Refuse a K whose tables would not fit in memory or end in reasonable time; `InputError`."""
+    if problem.K > MAX_K:
+        raise InputError(
+            f"K must be at most {MAX_K} to be verified. Got {problem.K}: tables of K^2 numbers and K^3 steps would be "
+            "needed. Lower K."
+        )
+
+
 class _Entry(NamedTuple):
     """A multiset by its table row (b), its column z, and its numbers at (D,0), (1-D,1), (0,D), (1,1-D)."""
 
@@ -116,7 +127,7 @@ class WorstCase:
     Raises
     ------
     InputError
-        If gamma is not a noise function.
+        If gamma is not a noise function, or K is above 3001.
 
     Notes
     -----
@@ -125,6 +136,7 @@ class WorstCase:
     """
 
     def __init__(self, gamma: ArrayLike, problem: MajorityProblem) -> None:
+        check_size(problem)
         self._problem = problem
         self._gamma = noise_function(gamma, problem.K)
         self._weights = weights(problem)

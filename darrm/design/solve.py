@@ -12,6 +12,7 @@ from darrm.design import constraints
 from darrm.design.certificate import repair
 from darrm.design.cuts import CutFinder
 from darrm.design.design import SHAPES, Design
+from darrm.design.separation import check_size
 from darrm.errors import InputError, SolverError
 from darrm.priors import Prior
 from darrm.problem import MajorityProblem
@@ -102,6 +103,7 @@ def solve(
         raise InputError(f"engine must be one of {', '.join(ENGINES)}. Got {engine!r}.")
     if isinstance(time_limit, bool) or not isinstance(time_limit, int | float) or not time_limit > 0:
         raise InputError(f"time_limit must be above 0 seconds. Got {time_limit!r}.")
+    check_size(problem)
     if engine != "cuts":
         constraints.check_size(problem)
     objective = prior.default_objective if objective is None else objective
