@@ -51,7 +51,7 @@ def compare(
 ) -> list[Entry]:
     """gamma_opt, its U-shaped form and the baselines, for one problem and one release.
 
-    gamma_opt (free); monotone; double subsampling of 2 floor(m) - 1 votes; subsampling of floor(m) votes; constant
+    gamma_opt (free); monotone; double subsampling of (2 floor(m) - 1) votes; subsampling of (floor(m)) votes; constant
     randomized response, by Lemma A.1 and the largest constant that verifies; the plain majority.
 
     Parameters
@@ -91,9 +91,9 @@ def compare(
     return [
         entry("gamma_opt", free.gamma, free),
         entry("U-shaped", monotone.gamma, monotone),
-        entry(f"double subsampling ({min(2 * m - 1, problem.K)} votes)", baselines.double_subsampling(problem.K, m)),
-        entry(f"subsampling ({m} vote{'s' * (m > 1)})", baselines.subsampling(problem.K, m)),
-        entry("randomized response, largest", repair(ones, problem)),
-        entry("randomized response, Lemma A.1", baselines.constant(problem)),
+        entry(f"double subsampling ({min(2 * m - 1, problem.K)})", baselines.double_subsampling(problem.K, m)),
+        entry(f"subsampling ({m})", baselines.subsampling(problem.K, m)),
+        entry("constant RR, largest", repair(ones, problem)),
+        entry("constant RR, Lemma A.1", baselines.constant(problem)),
         entry("plain majority", ones),
     ]

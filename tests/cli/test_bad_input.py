@@ -1,0 +1,259 @@
+"""Bad input is one line on standard error, exit status 2, and nothing else."""
+
+import os
+import stat
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import darrm
+from darrm.cli import main
+
+Refused = Callable[..., str]
+GOOD = {"K": "11", "m": "3", "epsilon": "0.1"}
+HEADER = "id,a,b,c"
+DEV_FULL = Path("/dev/full")
+needs_dev_full = pytest.mark.skipif(not DEV_FULL.exists(), reason="no /dev/full")
+
+
+@pytest.fixture
+def refused(capsys: pytest.CaptureFixture[str]) -> Refused:
+    """Run a command that must be refused; its one line."""
+
+    def run(*arguments: str) -> str:
+        capsys.readouterr()
+        assert main(arguments) == 2
+        captured = capsys.readouterr()
+        assert captured.out == ""
+        assert len(captured.err.splitlines()) == 1
+        assert captured.err.startswith("darrm: ")
+        assert "Traceback" not in captured.err
+        return captured.err
+
+    return run
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working folder with a design for three voters and votes for it."""
+    monkeypatch.chdir(tmp_path)
+    darrm.solve(K=3, m=2, epsilon=0.1).save("gamma.json")
+    Path("votes.csv").write_text(f"{HEADER}\nx,1,0,1\n", encoding="utf-8")
+    return tmp_path
+
+
+def options(**changes: str) -> list[str]:
+    return [text for name, value in {**GOOD, **changes}.items() for text in (f"--{name}", value)]
+
+
+@pytest.mark.parametrize("command", ["solve", "compare"])
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *[("K", value) for value in ("0", "-3", "2.5", "eleven", "nan", "inf", "1e400", "True", "")],
+        *[("m", value) for value in ("0.5", "12", "nan", "inf", "three")],
+        *[("epsilon", value) for value in ("0", "-1", "inf", "nan", "1e400", "1e-400", "small")],
+        *[("Delta", value) for value in ("1", "-1e-9", "nan", "tiny")],
+        *[("delta", value) for value in ("-1e-9", "1", "nan")],
+        *[("changed", value) for value in ("0", "99", "1.5", "nan", "all")],
+    ],
+)
+def test_a_problem_out_of_range(refused: Refused, command: str, name: str, value: str) -> None:
+    said = refused(command, *options(**{name: value}))
+    assert said.startswith(f"darrm: {name} must be ")
+    assert "Got " in said
+
+
+def test_empty_adjacency(refused: Refused) -> None:
+    assert "adjacency" in refused("solve", *options(adjacency=" "))
+
+
+def test_adjacency_is_one_line(refused: Refused) -> None:
+    assert "adjacency" in refused("solve", *options(adjacency="a\nb"))
+
+
+def test_delta_below_Delta(refused: Refused) -> None:
+    assert "delta must be in [Delta, 1)" in refused("solve", *options(Delta="1e-3", delta="1e-4"))
+
+
+def test_delta_that_promises_nothing(refused: Refused) -> None:
+    assert "promises nothing" in refused("solve", *options(Delta="0.9999999"))
+
+
+@pytest.mark.parametrize("command", ["solve", "compare"])
+@pytest.mark.parametrize(
+    "prior",
+    [
+        *["", "foo", "uniform:1", "votes:", "votes:1,2", "votes:missing.csv", "votes:1,a", "votes:0" + ",0" * 11],
+        *["votes:-1" + ",1" * 11, "votes:nan" + ",1" * 11, "votes:inf" + ",1" * 11],
+        *["fixed:", "fixed:0.5", "fixed:2" + ",0.5" * 10, "fixed:nan" + ",0.5" * 10],
+        *["independent:a", "independent:0.9,0.6", "independent:0.4,0.9", "independent:.6,.7,.8", "independent:nan"],
+        *["common:0,1", "common:nan", "common:inf", "common:1,2,3", "independent:0.5,0.5"],
+    ],
+)
+def test_bad_priors(refused: Refused, command: str, prior: str) -> None:
+    refused(command, *options(prior=prior))
+
+
+def test_huge_histogram_counts_are_taken_or_refused_quietly(capsys: pytest.CaptureFixture[str]) -> None:
+    # Their sum overflows; under this test suite a warning of numpy's would be an error.
+    status = main(["solve", *options(prior="votes:1e308,1e308" + ",1" * 10), "--json"])
+    captured = capsys.readouterr()
+    assert status in (0, 2)
+    assert len(captured.err.splitlines()) == (0 if status == 0 else 1)
+
+
+def test_total_variation_is_refused_for_votes(refused: Refused) -> None:
+    assert "disagreement" in refused("solve", *options(prior="fixed:" + ",".join(["0.7"] * 11), objective="tv"))
+
+
+@pytest.mark.parametrize(
+    "extra",
+    [
+        *[["--bogus", "1"], ["extra"], ["--shape", "round"], ["--objective", "fun"], ["--engine", "steam"], ["--m"]],
+        *[["--time-limit", value] for value in ("0", "-1", "nan", "soon")],
+    ],
+)
+def test_bad_options(refused: Refused, extra: list[str]) -> None:
+    refused("solve", *options(), *extra)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["solve"], ["solve", "--K", "11"], ["verify"], ["release"], ["release", "gamma.json"], ["bogus"], ["--bogus"]],
+    ids=" ".join,
+)
+def test_missing_options_and_unknown_commands(refused: Refused, arguments: list[str]) -> None:
+    refused(*arguments)
+
+
+def test_too_many_constraints_to_list(refused: Refused) -> None:
+    said = refused("solve", *options(K="61", Delta="1e-5"), "--engine", "highs")
+    assert "K = 61 " in said
+    assert "969,443,904 constraints" in said
+    assert "lower K" in said
+
+
+@pytest.mark.parametrize("command", ["solve", "compare"])
+@pytest.mark.parametrize("K", ["3002", "1000000000", "1" + "0" * 400])
+def test_too_many_votes_to_verify(refused: Refused, command: str, K: str) -> None:
+    said = refused(command, *options(K=K, Delta="1e-5"))
+    assert "K must be at most 3001" in said
+    assert K in said
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (f"{HEADER}\nx,1,0,2\n", "line 2, column c: A vote must be 0 or 1. Got '2'"),
+        (f"{HEADER}\nx,1,0,1\ny,1,,1\n", "line 3, column b: A vote must be 0 or 1. Got ''"),
+        (f"{HEADER}\nx,1,0,1.0\n", "Got '1.0'"),
+        (f"{HEADER}\nx,1,0,nan\n", "Got 'nan'"),
+        (f"{HEADER},label\nx,1,0,1,2\n", "A label must be 0 or 1. Got '2'"),
+        (f"{HEADER},d\nx,1,0,1,1\n", "K = 3"),
+        ("id,a,b\nx,1,0\n", "K = 3"),
+        ("id,label\nx,1\n", "K = 3"),
+        (f"{HEADER}\nx,1,0,1\ny,1,0,1,1\n", "line 3: 5 columns where the header has 4"),
+        (f"{HEADER}\nx,1,0,1\ny,1,0\n", "line 3: 3 columns"),
+        (f"{HEADER}\n\nx,1,0,1\n", "line 2"),
+        ("1,0,1\n0,0,1\n", "no header"),
+        (f"{HEADER}\n", "no line below the header"),
+        ("", "no header"),
+        ("\n", "no header"),
+        (f'{HEADER}\n"x,1,0,1\n', "not a CSV file"),
+        (f"{HEADER}\n{'x' * 200_000},1,0,1\n", "not a CSV file"),
+        (f"{HEADER}\nx,1,0,1\n".encode("utf-16"), "not UTF-8"),
+        (bytes(range(256)), "not UTF-8"),
+        (b"\x89PNG\r\n\x1a\n\x00\x00", "not UTF-8"),
+        (b"\x00" * 100, ""),
+    ],
+)
+def test_bad_votes_files(folder: Path, refused: Refused, content: str | bytes, said: str) -> None:
+    Path("votes.csv").write_bytes(content if isinstance(content, bytes) else content.encode())
+    assert said in refused("release", "gamma.json", "--votes", "votes.csv", "--out", "labels.csv")
+    assert said.replace("K = 3", "") in refused("solve", *options(), "--prior", "votes:votes.csv")
+    assert sorted(path.name for path in folder.iterdir()) == ["gamma.json", "votes.csv"]
+
+
+@pytest.mark.parametrize("path", ["missing.csv", ".", "missing/votes.csv", "x" * 300])
+def test_votes_that_cannot_be_read(folder: Path, refused: Refused, path: str) -> None:
+    said = refused("release", "gamma.json", "--votes", path, "--out", "labels.csv")
+    assert f"{path} could not be read" in said
+
+
+@pytest.mark.parametrize("path", ["missing.json", ".", "votes.csv", "x" * 300])
+def test_designs_that_cannot_be_read(folder: Path, refused: Refused, path: str) -> None:
+    assert path in refused("verify", path)
+    assert path in refused("release", path, "--votes", "votes.csv", "--out", "labels.csv")
+    assert not Path("labels.csv").exists()
+
+
+@pytest.mark.parametrize("out", ["missing/out", ".", "votes.csv/out", "x" * 300])
+def test_outputs_that_cannot_be_written(folder: Path, refused: Refused, out: str) -> None:
+    before = {path: path.read_bytes() for path in folder.iterdir()}
+    assert "could not be written" in refused("solve", *options(), "--out", out)
+    assert "could not be written" in refused("release", "gamma.json", "--votes", "votes.csv", "--out", out)
+    assert {path: path.read_bytes() for path in folder.iterdir()} == before
+
+
+@needs_dev_full
+def test_a_full_disk(folder: Path, refused: Refused) -> None:
+    assert "No space left" in refused("solve", *options(), "--out", str(DEV_FULL))
+    assert "No space left" in refused("release", "gamma.json", "--votes", "votes.csv", "--out", str(DEV_FULL))
+    assert stat.S_ISCHR(DEV_FULL.stat().st_mode)
+
+
+def test_a_read_only_folder(folder: Path, refused: Refused) -> None:
+    locked = folder / "locked"
+    locked.mkdir(mode=0o500)
+    if os.access(locked, os.W_OK):
+        pytest.skip("this user may write anywhere")
+    assert "Permission denied" in refused("solve", *options(), "--out", str(locked / "gamma.json"))
+    said = refused("release", "gamma.json", "--votes", "votes.csv", "--out", str(locked / "labels.csv"))
+    assert "Permission denied" in said
+    assert list(locked.iterdir()) == []
+
+
+def test_files_that_may_not_be_read(folder: Path, refused: Refused) -> None:
+    for name in ("gamma.json", "votes.csv"):
+        Path(name).chmod(0)
+    if os.access("votes.csv", os.R_OK):
+        pytest.skip("this user may read anything")
+    assert "gamma.json" in refused("verify", "gamma.json")
+    Path("gamma.json").chmod(0o600)
+    said = refused("release", "gamma.json", "--votes", "votes.csv", "--out", "labels.csv")
+    assert "votes.csv" in said
+    assert not Path("labels.csv").exists()
+
+
+@pytest.mark.parametrize("out", ["gamma.json", "votes.csv", "./votes.csv", "link.csv", "absolute"])
+def test_the_output_is_never_an_input(folder: Path, refused: Refused, out: str) -> None:
+    Path("link.csv").symlink_to("votes.csv")
+    path = str(folder / "votes.csv") if out == "absolute" else out
+    before = Path("votes.csv").read_bytes()
+    assert "input" in refused("release", "gamma.json", "--votes", "votes.csv", "--out", path)
+    assert Path("votes.csv").read_bytes() == before
+    assert Path("link.csv").is_symlink()
+    darrm.load("gamma.json")
+
+
+@pytest.mark.parametrize("command", ["solve", "compare"])
+@pytest.mark.parametrize("picture", ["gamma.gif", "gamma", "gamma.png.txt"])
+def test_unknown_kinds_of_picture(folder: Path, refused: Refused, command: str, picture: str) -> None:
+    assert "png, svg, pdf" in refused(command, *options(K="3"), "--plot", picture)
+    assert not Path(picture).exists()
+
+
+def test_demo_into_a_file(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = Path("votes.csv").read_bytes()
+    assert main(["demo", "--out", "votes.csv"]) == 2
+    assert len(capsys.readouterr().err.splitlines()) == 1
+    assert Path("votes.csv").read_bytes() == before
+
+
+def test_brackets_and_colons_are_only_text(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "500")
+    text = "[/x] or [bold]y or :smile:"
+    assert main(["solve", *options(K="3", m="2", adjacency=text)]) == 0
+    assert text in capsys.readouterr().out

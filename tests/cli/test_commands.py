@@ -1,0 +1,249 @@
+"""The commands, as a user types them."""
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import darrm
+from darrm.cli import app, main
+
+PROBLEM = ["--K", "11", "--m", "3", "--epsilon", "0.1"]
+PURE = [0.939702612175, 0.542090086874, 1, 1, 0.977331829136, 1]
+APPROXIMATE = [0.9392405761813, 0.5423404272148, 1, 1, 0.977695588276, 1]
+
+
+def run_json(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
+    """The one JSON object that a command printed; anything else on standard output fails."""
+    assert main([*arguments, "--json"]) == 0
+    out = capsys.readouterr().out
+    assert out.endswith("\n")
+    value = json.loads(out)
+    assert isinstance(value, dict)
+    return value
+
+
+@pytest.fixture(scope="module")
+def design_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("design") / "gamma.json"
+    darrm.solve(K=11, m=3, epsilon=0.1).save(path)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (PROBLEM, PURE),
+        ([*PROBLEM, "--Delta", "1e-5"], APPROXIMATE),
+        (["--K", "11", "--m", "1", "--epsilon", "0.1"], [l / 11 for l in range(1, 12, 2)]),
+    ],
+    ids=["pure", "approximate", "m = 1"],
+)
+def test_solve_finds_the_known_optimum(
+    capsys: pytest.CaptureFixture[str], options: list[str], expected: list[float]
+) -> None:
+    gamma = run_json(capsys, "solve", *options)["gamma"]
+    assert gamma == gamma[::-1]
+    np.testing.assert_allclose(gamma[6:], expected, rtol=0, atol=1e-8)
+
+
+def test_solve_json_has_the_promised_keys(capsys: pytest.CaptureFixture[str]) -> None:
+    options = [*PROBLEM, "--delta", "1e-4", "--changed", "5", "--shape", "monotone", "--prior", "common:2,3"]
+    got = run_json(capsys, "solve", *options)
+    assert {"problem", "gamma", "error", "gap", "shape", "prior", "certificate", "seconds"} <= got.keys()
+    problem = {"K": 11, "m": 3, "epsilon": 0.1, "Delta": 0, "delta": 1e-4, "changed": 5}
+    assert problem.items() <= got["problem"].items()
+    assert {"holds", "cost", "limit", "realised_epsilon", "worst_case"} <= got["certificate"].keys()
+    assert got["certificate"]["holds"] is True
+    assert got["certificate"]["cost"] <= got["certificate"]["limit"]
+    assert len(got["gamma"]) == 12
+    assert got["shape"] == "monotone"
+    assert np.all(np.diff(got["gamma"][6:]) >= 0)
+    assert got["prior"] == {"kind": "common", "a": 2.0, "b": 3.0}
+    assert got["seconds"] > 0
+
+
+def test_json_is_strict_where_numbers_overflow(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["solve", "--K", "3", "--m", "3", "--epsilon", "800", "--json"]) == 0
+
+    def refuse(token: str) -> None:
+        pytest.fail(f"{token} is no JSON")
+
+    got = json.loads(capsys.readouterr().out, parse_constant=refuse)
+    assert got["certificate"]["limit"] is None
+
+
+@pytest.mark.parametrize("engine", ["highs", "cvxpy"])
+def test_engines_agree(capsys: pytest.CaptureFixture[str], engine: str) -> None:
+    assert run_json(capsys, "solve", *PROBLEM, "--engine", engine)["gamma"][6:] == pytest.approx(PURE, abs=1e-7)
+
+
+def test_solve_tells_the_result_to_a_reader(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["solve", *PROBLEM]) == 0
+    captured = capsys.readouterr()
+    for text in ("5:6", "0.939703", "4:7", "0.542090", "0:11", "(0.3, 0)-DP", "replace-one"):
+        assert text in captured.out
+    assert "Solved and verified" in captured.err
+
+
+def test_numbers_may_be_written_as_floats(capsys: pytest.CaptureFixture[str]) -> None:
+    got = run_json(capsys, "solve", "--K", "11.0", "--m", "3e0", "--epsilon", "1e-1", "--changed", "11.0")
+    assert got["gamma"][6:] == pytest.approx(PURE, abs=1e-8)
+
+
+def test_solve_writes_a_design_that_loads(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "gamma.json"
+    got = run_json(capsys, "solve", *PROBLEM, "--out", str(path))
+    design = darrm.load(path)
+    assert design.gamma.tolist() == got["gamma"]
+    assert design.problem == darrm.MajorityProblem(K=11, m=3, epsilon=0.1)
+
+
+def test_solve_takes_its_prior_from_a_votes_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "public.csv"
+    path.write_text("a,b,c\n1,1,1\n1,1,0\n0,0,0\n1,1,1\n", encoding="utf-8")
+    got = run_json(capsys, "solve", "--K", "3", "--m", "2", "--epsilon", "0.1", "--prior", f"votes:{path}")
+    assert got["prior"] == {"kind": "votes", "histogram": [1.0, 0.0, 1.0, 2.0]}
+    assert got["objective"] == "disagreement"
+
+
+def test_verify_says_that_a_design_holds(design_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["verify", str(design_file)]) == 0
+    out = capsys.readouterr().out
+    assert "Verified" in out
+    assert "worst case" in out
+    got = run_json(capsys, "verify", str(design_file))
+    assert got["certificate"]["holds"] is True
+    assert got["problem"]["K"] == 11
+
+
+def test_verify_answers_no_for_a_table_that_breaks_its_promise(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "gamma.json"
+    design = darrm.solve(K=5, m=2, epsilon=0.1)
+    object.__setattr__(design, "gamma", np.ones(6))
+    design.save(path)
+    assert main(["verify", str(path)]) == 1
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert len(captured.err.splitlines()) == 1
+    assert "is not (0.2, 0)-DP" in captured.err
+    (tmp_path / "votes.csv").write_text("a,b,c,d,e\n1,1,1,1,1\n", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    assert main(["release", "gamma.json", "--votes", "votes.csv", "--out", "labels.csv"]) == 1
+    assert not Path("labels.csv").exists()
+
+
+def test_solver_without_an_answer_is_a_no(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "gamma.json"
+    assert main(["solve", *PROBLEM, "--time-limit", "1e-9", "--out", str(path)]) == 1
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert len(captured.err.splitlines()) == 1
+    assert not path.exists()
+
+
+def test_release_answers_every_query(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    design, votes, labels = (str(tmp_path / name) for name in ("gamma.json", "votes.csv", "labels.csv"))
+    # K voters with an allowance of K epsilon need no noise, so the labels are known.
+    darrm.solve(K=3, m=3, epsilon=0.1).save(design)
+    Path(votes).write_text('id,a,b,c\nx,1,1,0\n"y, z",0,0,1\n', encoding="utf-8")
+    got = run_json(capsys, "release", design, "--votes", votes, "--out", labels)
+    assert got["labels"] == 2
+    assert got["out"] == labels
+    assert got["epsilon"] == pytest.approx(0.3)
+    rows = list(csv.reader(io.StringIO(Path(labels).read_text(encoding="utf-8"))))
+    assert rows == [["id", "label"], ["x", "1"], ["y, z", "0"]]
+
+
+def test_release_speaks_on_standard_error_only(
+    design_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    votes, labels = tmp_path / "votes.csv", tmp_path / "labels.csv"
+    header = ",".join(f"v{i}" for i in range(11))
+    votes.write_text(f"{header}\n" + f"{','.join('1' * 11)}\n" * 3, encoding="utf-8")
+    assert main(["release", str(design_file), "--votes", str(votes), "--out", str(labels)]) == 0
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert "Wrote 3 labels" in captured.err
+    assert "Fixed voters" in captured.err
+    lines = labels.read_text(encoding="utf-8").splitlines()
+    assert [line.split(",")[0] for line in lines] == ["id", "1", "2", "3"]
+    assert {line.split(",")[1] for line in lines[1:]} <= {"0", "1"}
+
+
+def test_compare_json_lists_every_mechanism(capsys: pytest.CaptureFixture[str]) -> None:
+    got = run_json(capsys, "compare", *PROBLEM)
+    assert got["problem"]["K"] == 11
+    rows = got["mechanisms"]
+    names = [row["name"].split(" (")[0].split(",")[0] for row in rows]
+    expected = ["gamma_opt", "U-shaped", "double subsampling", "subsampling"]
+    assert names == [*expected, "randomized response", "randomized response", "plain majority"]
+    assert all(len(row["gamma"]) == 12 for row in rows)
+    np.testing.assert_allclose(rows[0]["gamma"][6:], PURE, rtol=0, atol=1e-8)
+    assert not rows[-1]["certificate"]["holds"]
+
+
+def test_compare_prints_what_it_computed(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = {row["name"]: row for row in run_json(capsys, "compare", *PROBLEM)["mechanisms"]}
+    monkeypatch.setenv("COLUMNS", "150")
+    assert main(["compare", *PROBLEM]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    for name, row in rows.items():
+        line = next(line for line in lines if line.strip().startswith(name))
+        assert f"{row['error']:.6f}" in line
+        assert line.split()[-1] == ("yes" if row["certificate"]["holds"] else "no")
+
+
+def test_demo_keeps_a_design_and_labels(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "new" / "demo"
+    assert main(["demo", "--out", str(folder)]) == 0
+    out = capsys.readouterr().out
+    for text in ("fresh", "gamma_opt", "plain majority", "verified", "fixed"):
+        assert text in out
+    assert darrm.load(folder / "gamma.json").problem.K == 11
+    assert len((folder / "labels.csv").read_text(encoding="utf-8").splitlines()) == 601
+
+
+def test_demo_leaves_nothing_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["demo"]) == 0
+    assert capsys.readouterr().err == ""
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("option", ["-h", "--help"])
+def test_help_lists_every_command(capsys: pytest.CaptureFixture[str], option: str) -> None:
+    assert main([option]) == 0
+    out = capsys.readouterr().out
+    assert {"solve", "verify", "release", "compare", "demo"} <= set(app.commands)
+    for name in app.commands:
+        assert f"  {name} " in out
+
+
+@pytest.mark.parametrize("name", sorted(app.commands))
+def test_every_command_has_help_for_every_option(capsys: pytest.CaptureFixture[str], name: str) -> None:
+    assert main([name, "--help"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith(f"Usage: darrm {name}")
+    for parameter in app.commands[name].params:
+        assert parameter.opts[0] in out or parameter.param_type_name == "argument"
+
+
+def test_no_command_shows_the_help_as_an_error(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert "Usage: darrm" in captured.err
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"darrm, version {darrm.__version__}\n"

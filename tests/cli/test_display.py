@@ -1,0 +1,102 @@
+"""What is printed suits the terminal, the pipe and the reader."""
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+import darrm
+from darrm.cli import main
+
+PROBLEM = ["--K", "11", "--m", "3", "--epsilon", "0.1"]
+ESCAPE = "\x1b"
+
+
+@pytest.fixture(scope="module")
+def design_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("design") / "gamma.json"
+    darrm.solve(K=11, m=3, epsilon=0.1).save(path)
+    return path
+
+
+def printed(capsys: pytest.CaptureFixture[str], arguments: list[str]) -> str:
+    assert main(arguments) == 0
+    return capsys.readouterr().out
+
+
+@pytest.mark.parametrize("columns", ["40", "60", "80", "200"])
+@pytest.mark.parametrize("command", ["solve", "verify", "compare", "demo"])
+def test_lines_fit_the_terminal(
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    design_file: Path,
+    command: str,
+    columns: str,
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    arguments = {"verify": [str(design_file)], "demo": []}.get(command, PROBLEM)
+    lines = printed(capsys, [command, *arguments]).splitlines()
+    assert max(map(len, lines)) <= int(columns)
+
+
+@pytest.mark.parametrize("columns", ["40", "60", "200"])
+def test_gamma_is_legible_at_any_width(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, columns: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    out = printed(capsys, ["solve", *PROBLEM])
+    for votes, gamma in (("5:6", "0.9397"), ("4:7", "0.5420"), ("0:11", "1.0000")):
+        assert re.search(rf"^ *{votes} +{gamma}", out, re.MULTILINE)
+
+
+@pytest.mark.parametrize("columns", ["40", "80"])
+def test_verdicts_are_legible_at_any_width(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, columns: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    out = printed(capsys, ["compare", *PROBLEM])
+    assert re.search(r"gamma_opt .*0\.0413", out)
+    assert re.search(r"plain majority .*no\b", out)
+
+
+@pytest.mark.parametrize("columns", ["1", "0", "many", ""])
+def test_odd_widths_do_no_harm(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, columns: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    assert printed(capsys, ["solve", *PROBLEM]).strip()
+
+
+@pytest.mark.parametrize("variable", ["NO_COLOR", "none"])
+@pytest.mark.parametrize("command", ["solve", "compare", "demo"])
+def test_pipes_get_no_escape_codes(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, command: str, variable: str
+) -> None:
+    for name in ("FORCE_COLOR", "TTY_COMPATIBLE", "NO_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv(variable, "1")
+    assert main([command, *(PROBLEM if command != "demo" else [])]) == 0
+    captured = capsys.readouterr()
+    assert ESCAPE not in captured.out + captured.err
+
+
+@pytest.mark.parametrize("command", ["solve", "compare", "demo"])
+def test_no_color_on_a_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    out = printed(capsys, [command, *(PROBLEM if command != "demo" else [])])
+    # Bold and dim may stay; colours (30 to 49, 90 to 107) may not.
+    for codes in re.findall(rf"{ESCAPE}\[([\d;]*)m", out):
+        assert all(not (30 <= int(code or 0) <= 49 or 90 <= int(code or 0) <= 107) for code in codes.split(";"))
+
+
+def test_json_never_holds_escape_codes(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "20")
+    out = printed(capsys, ["solve", *PROBLEM, "--json"])
+    assert ESCAPE not in out
+    assert out.count("\n") == 1

@@ -1,0 +1,156 @@
+"""Exact coins and the release."""
+
+import itertools
+import os
+import time
+import warnings
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import scipy.stats
+
+import darrm
+from darrm.mechanisms.coin import Coins
+from darrm.mechanisms.majority import NotPrivateWarning
+
+DESIGN = darrm.solve(K=11, m=3, epsilon=0.1)
+
+
+@pytest.mark.parametrize("bits", [1, 2, 3])
+def test_coins_are_exact_over_all_inputs(bits: int) -> None:
+    """Every sequence of words, every dyadic bias of six binary digits: 1 comes out in exactly that share."""
+    depth = -(-6 // bits) + 1
+    biases = [Fraction(n, 64) for n in range(65)]
+    coins = Coins(biases, word_bits=bits)
+    ones = np.zeros(len(biases), dtype=int)
+    for words in itertools.product(range(2**bits), repeat=depth):
+        for at in range(len(biases)):
+            stream = iter(words)
+
+            def draw(n: int, stream: object = stream) -> np.ndarray:
+                return np.array([next(stream) for _ in range(n)], dtype=np.uint64)  # type: ignore[call-overload]
+
+            ones[at] += coins.flip(np.array([at]), draw)[0]
+    assert [Fraction(int(n), 2 ** (bits * depth)) for n in ones] == biases
+
+
+@pytest.mark.parametrize("q", [1.0, 0.0, 0.5, 1e-300, 2.0**-1074, 1 - 2**-53, 1 / 3])
+def test_ties_are_decided_by_further_bits(q: float) -> None:
+    bias = Fraction(q)
+    coins = Coins([bias])
+    digits = [int(bias * 2 ** (64 * (i + 1))) % 2**64 for i in range(18)]
+    for last, wanted in ((0, 0), (-1, 1)):
+        words = iter(digits[:17])
+
+        def draw(n: int, words: object = words, last: int = last) -> np.ndarray:
+            value = next(words)  # type: ignore[call-overload]
+            return np.array([value if value == 0 or not last else value - 1] * n, dtype=np.uint64)
+
+        if bias not in (0, 1):
+            assert coins.flip(np.array([0]), draw)[0] == wanted
+    if bias in (0, 1):
+        assert coins.flip(np.zeros(1000, dtype=int)).mean() == float(bias)
+
+
+def test_coins_refuse_what_no_coin_can_have() -> None:
+    for bias in (Fraction(1, 3), Fraction(-1, 2), Fraction(3, 2)):
+        with pytest.raises(ValueError, match="dyadic"):
+            Coins([bias])
+
+
+@pytest.mark.parametrize("K", [6, 11])
+def test_labels_have_their_probabilities(K: int) -> None:
+    """Operating-system coins; a false alarm once in a million runs, over all l together."""
+    design = darrm.solve(K=K, m=2, epsilon=0.3)
+    mechanism, n = darrm.mechanisms.DaRRM(design), 200_000
+    for l in range(K + 1):
+        side = (2 * l > K) - (2 * l < K)
+        one = (1 + side * design.gamma[l]) / 2
+        ones = int(mechanism.release_counts(np.full(n, l)).sum())
+        assert scipy.stats.binomtest(ones, n, one).pvalue > 1e-6 / (K + 1)
+
+
+def test_release_counts_votes() -> None:
+    sure = darrm.mechanisms.DaRRM(darrm.solve(K=11, m=11, epsilon=3))
+    votes = np.random.default_rng(0).integers(0, 2, (5000, 11))
+    majority = (votes.sum(axis=1) > 5).astype(np.uint8)
+    kinds = [votes, votes.astype(bool), votes.astype(float), votes.astype(np.uint8), np.asfortranarray(votes)]
+    for given in [*kinds, votes.tolist()]:
+        assert (sure.release(given) == majority).mean() > 0.999
+    assert sure.release(np.zeros((0, 11))).shape == (0,)
+    assert sure.release_counts(np.array([], dtype=int)).shape == (0,)
+
+
+def test_more_votes_than_a_byte_counts() -> None:
+    design = darrm.solve(K=301, m=1, epsilon=1, changed=1)
+    mechanism = darrm.mechanisms.DaRRM(design)
+    assert mechanism.release(np.ones((50, 301), dtype=np.uint8)).tolist() == [1] * 50
+    assert mechanism.release_counts(np.full(50, 290, dtype=np.uint16)).tolist() == [1] * 50
+
+
+@pytest.mark.parametrize(
+    "votes",
+    [
+        [[0, 1, 2] + [0] * 8],
+        [[0.5] + [0] * 10],
+        [[np.nan] + [0] * 10],
+        [[-1] + [0] * 10],
+        [[1] * 10],
+        [1] * 11,
+        [["1"] * 11],
+        np.ones((2, 11, 1)),
+        [[1j] * 11],
+        None,
+    ],
+)
+def test_bad_votes(votes: object) -> None:
+    with pytest.raises(darrm.InputError):
+        darrm.mechanisms.DaRRM(DESIGN).release(votes)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("counts", [[12], [-1], [0.5], [[1]], ["1"]])
+def test_bad_counts(counts: object) -> None:
+    with pytest.raises(darrm.InputError):
+        darrm.mechanisms.DaRRM(DESIGN).release_counts(counts)  # type: ignore[arg-type]
+
+
+def test_a_given_generator_warns_and_repeats() -> None:
+    votes, labels = np.random.default_rng(1).integers(0, 2, (400, 11)), []
+    for _ in range(2):
+        with pytest.warns(NotPrivateWarning, match="not private"):
+            labels.append(darrm.mechanisms.DaRRM(DESIGN).release(votes, rng=np.random.default_rng(5)))
+    assert labels[0].tolist() == labels[1].tolist()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        darrm.mechanisms.DaRRM(DESIGN).release(votes)
+
+
+def test_only_designs_release() -> None:
+    with pytest.raises(darrm.InputError, match="Design"):
+        darrm.mechanisms.DaRRM(DESIGN.gamma)  # type: ignore[arg-type]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_forked_processes_draw_different_coins() -> None:
+    mechanism, drawn = darrm.mechanisms.DaRRM(DESIGN), []
+    for _ in range(2):
+        reader, writer = os.pipe()
+        child = os.fork()
+        if child == 0:
+            os.write(writer, mechanism.release_counts(np.full(200, 4)).tobytes())
+            os._exit(0)
+        os.waitpid(child, 0)
+        drawn.append(os.read(reader, 200))
+        os.close(reader)
+        os.close(writer)
+    assert drawn[0] != drawn[1]
+
+
+@pytest.mark.slow
+def test_ten_million_labels_a_second() -> None:
+    votes = np.random.default_rng(0).integers(0, 2, (10_000_000, 11), dtype=np.uint8)
+    mechanism = darrm.mechanisms.DaRRM(DESIGN)
+    start = time.perf_counter()
+    mechanism.release(votes)
+    assert time.perf_counter() - start < 1

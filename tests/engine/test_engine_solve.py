@@ -1,0 +1,209 @@
+"""gamma_opt: golden figures, every engine against the full list, and solvers that lie."""
+
+import itertools
+
+import numpy as np
+import pytest
+from oracles import golden
+
+import darrm
+import darrm_solvers
+from darrm import baselines, priors
+from darrm_solvers import LinearProgram, Rows, Solution, Status, solve_by_cuts, solve_cvxpy, solve_highs
+
+
+@pytest.mark.parametrize(("case", "half"), golden.GAMMA, ids=str)
+@pytest.mark.parametrize("engine", ["cuts", "highs", "cvxpy"])
+def test_golden_gamma(case: tuple[int, float, float, float], half: list[float], engine: str) -> None:
+    K, epsilon, m, Delta = case
+    design = darrm.solve(K=K, m=m, epsilon=epsilon, Delta=Delta, engine=engine)
+    assert design.gamma[K // 2 + 1 :] == pytest.approx(half, abs=1e-8)
+    assert design.certificate.holds
+    assert design.gap <= 1e-9
+
+
+@pytest.mark.parametrize(("case", "value"), golden.OBJECTIVE, ids=str)
+def test_golden_objective(case: tuple[int, float, float], value: float) -> None:
+    K, epsilon, m = case
+    design = darrm.solve(K=K, m=m, epsilon=epsilon)
+    weights = priors.weights(priors.independent(), K, "tv")
+    assert -weights @ design.gamma[K // 2 + 1 :] / 2 == pytest.approx(value, abs=1e-9)
+
+
+@pytest.mark.parametrize("shape", ["free", "monotone"])
+def test_error_at_101_votes(shape: str) -> None:
+    design = darrm.solve(K=101, m=10, epsilon=0.1, Delta=1e-5, prior="common", shape=shape)
+    assert design.error == pytest.approx(golden.ERROR_101[shape], abs=1e-7)
+    assert design.gap <= 1e-9
+
+
+def test_golden_baselines() -> None:
+    assert baselines.subsampling(11, 3)[6:] == pytest.approx(golden.SUBSAMPLING_11_3, abs=1e-11)
+    assert baselines.double_subsampling(11, 3)[6:] == pytest.approx(golden.DOUBLE_SUBSAMPLING_11_3, abs=1e-11)
+    constant = baselines.constant(darrm.MajorityProblem(11, 3, 0.1))
+    assert constant == pytest.approx(golden.CONSTANT_11_3_PURE, abs=1e-15)
+    # Table 3 of the paper: tau = 14.0328, lambda = .1003 by general composition; the constant must verify.
+    problem = darrm.MajorityProblem(35, 6.4521, 0.1, 1e-5, delta=0.1001)
+    assert darrm.verify(baselines.constant(problem, tau=14.0328, lam=0.1003), problem).holds
+
+
+MATRIX = [
+    (K, Delta, epsilon, changed, shape)
+    for K, Delta, epsilon, shape in itertools.product(
+        (1, 2, 3, 6, 7, 9), (0.0, 1e-8, 1e-3, 0.3), (1e-3, 0.3, 5.0), ("free", "monotone")
+    )
+    for changed in sorted({1, max(1, K // 2), K})
+]
+
+
+@pytest.mark.parametrize(("K", "Delta", "epsilon", "changed", "shape"), MATRIX)
+def test_cuts_find_what_the_full_list_gives(K: int, Delta: float, epsilon: float, changed: int, shape: str) -> None:
+    m = 1 + (K - 1) * 0.37
+    problem = darrm.MajorityProblem(K, m, epsilon, Delta, changed=changed)
+    prior = "common" if K % 2 else "uniform"
+    by_cuts, by_list = (darrm.solve(problem, prior=prior, shape=shape, engine=e) for e in ("cuts", "highs"))
+    assert by_cuts.gap <= 1e-9
+    # The solver's multipliers for the full list are right to 1e-10 each, so that its gap may be larger.
+    assert by_list.gap <= 1e-8
+    assert abs(by_cuts.error - by_list.error) <= 1e-9
+
+
+@pytest.mark.parametrize("Delta", [0.0, 1e-5, 0.1])
+@pytest.mark.parametrize("K", [4, 7, 11])
+def test_cvxpy_agrees(K: int, Delta: float) -> None:
+    problem = darrm.MajorityProblem(K, 2, 0.2, Delta)
+    values = [darrm.solve(problem, prior="common", engine=engine).error for engine in ("highs", "cvxpy")]
+    assert values[0] == pytest.approx(values[1], abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"K": 12, "m": 3, "epsilon": 0.1},
+        {"K": 1, "m": 1, "epsilon": 0.1},
+        {"K": 11, "m": 11, "epsilon": 0.1},
+        {"K": 11, "m": 3, "epsilon": 30},
+        {"K": 11, "m": 3, "epsilon": 1e-9},
+        {"K": 11, "m": 3, "epsilon": 0.1, "Delta": 0.3},
+        {"K": 11, "m": 3, "epsilon": 0.1, "Delta": 1e-5, "delta": 0.5},
+        {"K": 20, "m": 2.5, "epsilon": 0.3, "changed": 3, "Delta": 1e-6},
+    ],
+    ids=str,
+)
+def test_edges_are_solved_and_certified(parameters: dict[str, float]) -> None:
+    design = darrm.solve(**parameters)
+    assert design.certificate.holds
+    assert design.certificate.cost <= design.certificate.limit
+    assert design.gap <= 1e-9
+    assert design.certificate.realised_epsilon <= design.problem.total_epsilon * (1 + 1e-15)
+
+
+@pytest.mark.parametrize("K", [11, 101])
+def test_one_changed_voter_needs_no_noise(K: int) -> None:
+    assert darrm.solve(K=K, m=1, epsilon=0.1, changed=1).gamma.min() >= 1 - 1e-12
+
+
+def test_monotone_rises_and_costs_a_little() -> None:
+    free, monotone = (darrm.solve(K=11, m=3, epsilon=0.1, shape=shape) for shape in ("free", "monotone"))
+    assert np.all(np.diff(monotone.gamma[6:]) >= 0)
+    assert np.any(np.diff(free.gamma[6:]) < 0)
+    assert free.error < monotone.error < free.error + 1e-3
+
+
+def test_the_same_inputs_give_the_same_bytes() -> None:
+    tables = [darrm.solve(K=21, m=4, epsilon=0.2, Delta=1e-6).gamma.tobytes() for _ in range(2)]
+    assert tables[0] == tables[1]
+
+
+def answer(x: object, status: Status = Status.OPTIMAL) -> Solution:
+    return Solution(status, np.asarray(x, dtype=float), np.full(364, np.nan), 3, "made up")
+
+
+@pytest.mark.parametrize("x", [np.ones(6), np.zeros(6), [1, 0, 1, 0, 1, 0], np.full(6, 0.7)])
+def test_a_lying_solver_cannot_harm(monkeypatch: pytest.MonkeyPatch, x: object) -> None:
+    monkeypatch.setattr(darrm_solvers, "solve_highs", lambda *_, **__: answer(x), raising=False)
+    design = darrm.solve(K=11, m=3, epsilon=0.1, engine="highs")
+    assert design.certificate.holds
+    honest = darrm.solve(K=11, m=3, epsilon=0.1)
+    assert design.error - honest.error <= design.gap + 1e-12
+
+
+@pytest.mark.parametrize("x", [np.full(6, np.nan), np.full(6, 1.5), np.full(6, -1e-9)])
+def test_impossible_answers_are_refused(monkeypatch: pytest.MonkeyPatch, x: object) -> None:
+    monkeypatch.setattr(darrm_solvers, "solve_highs", lambda *_, **__: answer(x), raising=False)
+    with pytest.raises(darrm.SolverError, match="outside"):
+        darrm.solve(K=11, m=3, epsilon=0.1, engine="highs")
+
+
+@pytest.mark.parametrize("status", [status for status in Status if status is not Status.OPTIMAL])
+def test_other_statuses_say_what_happened(monkeypatch: pytest.MonkeyPatch, status: Status) -> None:
+    monkeypatch.setattr(darrm_solvers, "solve_highs", lambda *_, **__: answer(np.ones(6), status), raising=False)
+    with pytest.raises(darrm.SolverError, match=status.value[:20]):
+        darrm.solve(K=11, m=3, epsilon=0.1, engine="highs")
+
+
+@pytest.mark.parametrize("engine", ["cuts", "highs"])
+def test_a_time_limit_ends_in_an_error(engine: str) -> None:
+    with pytest.raises(darrm.SolverError, match="time"):
+        darrm.solve(K=15, m=3, epsilon=0.1, Delta=1e-5, engine=engine, time_limit=1e-9)
+
+
+PLANTED = [
+    # maximise x + y, x + y <= 1.5
+    (LinearProgram(np.ones(2), np.ones((1, 2)), np.array([1.5])), 1.5),
+    (LinearProgram(np.array([3.0, 1.0]), np.array([[1.0, 2.0]]), np.array([2.0])), 3.5),
+    (LinearProgram(np.array([1.0]), np.zeros((0, 1)), np.zeros(0)), 1.0),
+]
+
+
+@pytest.mark.parametrize(("program", "value"), PLANTED)
+@pytest.mark.parametrize("engine", [solve_highs, solve_cvxpy])
+def test_planted_solutions(engine: object, program: LinearProgram, value: float) -> None:
+    solution = engine(program)  # type: ignore[operator]
+    assert solution.status is Status.OPTIMAL
+    assert program.objective @ solution.x == pytest.approx(value, abs=1e-9)
+    assert program.violation(solution.x) <= 1e-9
+    assert program.dual_bound(solution.multipliers) == pytest.approx(value, abs=1e-9)
+
+
+def test_engines_report_what_cannot_be() -> None:
+    impossible = LinearProgram(np.ones(1), np.array([[-1.0]]), np.array([-2.0]))
+    assert solve_highs(impossible).status is Status.INFEASIBLE
+    assert solve_cvxpy(impossible).status is Status.INFEASIBLE
+
+
+def test_nothing_but_numbers_reaches_the_solver() -> None:
+    with pytest.raises(ValueError, match="finite"):
+        LinearProgram(np.ones(2), np.array([[1.0, np.nan]]), np.ones(1))
+    with pytest.raises(ValueError, match="shapes"):
+        LinearProgram(np.ones(2), np.ones((1, 3)), np.ones(1))
+    with pytest.raises(ValueError, match="rejected"):
+        solve_highs(PLANTED[0][0], options={"primal_feasibility_tolerance": 1e-30})
+
+
+def test_cuts_stop_at_a_round_limit() -> None:
+    """A separator that is never satisfied must not run for ever."""
+    rng = np.random.default_rng(0)
+
+    def restless(x: np.ndarray) -> Rows:
+        return Rows(rng.random((1, 2)), np.array([1e3]))
+
+    ended = solve_by_cuts(np.ones(2), restless, max_rounds=5)
+    assert ended.solution.status is Status.ITERATION_LIMIT
+    assert ended.rounds == 5
+
+
+def test_solve_says_what_it_takes() -> None:
+    problem = darrm.MajorityProblem(3, 1, 0.1)
+    for bad in (
+        {"K": 3, "m": 1},
+        {"K": 3, "m": 1, "epsilon": 0.1, "colour": "red"},
+        {"problem": problem, "K": 3},
+        {"problem": "K = 3"},
+        {"problem": problem, "shape": "round"},
+        {"problem": problem, "engine": "gurobi"},
+        {"problem": problem, "prior": 3},
+        {"problem": problem, "objective": "profit"},
+    ):
+        with pytest.raises(darrm.InputError):
+            darrm.solve(**bad)  # type: ignore[arg-type]

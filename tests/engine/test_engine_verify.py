@@ -1,0 +1,161 @@
+"""The certificate against the definition, in exact fractions."""
+
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from oracles import exact
+
+import darrm
+from darrm.design.separation import WorstCase
+
+EPSILONS = [Decimal(0), Decimal("1e-9"), Decimal("0.01"), Decimal(1), Decimal(3), Decimal(60)]
+
+
+def table(rng: np.random.Generator, K: int, kind: str) -> np.ndarray:
+    half = {
+        "random": rng.random(K),
+        "rising": np.sort(rng.random(K)),
+        "one": np.ones(K),
+        "nearly one": 1 - rng.random(K) * 10.0 ** -rng.integers(3, 17),
+        "extreme": rng.choice([0.0, 1.0, 1 - 2**-53, 1e-300, 0.5], K),
+    }[kind][: K - K // 2]
+    return np.concatenate([half[::-1], np.zeros((K + 1) % 2), half])
+
+
+@pytest.mark.parametrize("kind", ["random", "rising", "one", "nearly one", "extreme"])
+@pytest.mark.parametrize("Delta", [0.0, 1e-300, 1e-8, 1e-3, 0.3, 0.9])
+@pytest.mark.parametrize("K", [1, 2, 3, 4])
+def test_bound_is_true_and_tight(K: int, Delta: float, kind: str) -> None:
+    rng = np.random.default_rng([K, int(Delta * 1000), len(kind)])
+    for changed in range(1, K + 1):
+        epsilon = float(10 ** rng.uniform(-6, 1.3))
+        problem = darrm.MajorityProblem(K, rng.uniform(1, K), epsilon, Delta, changed=changed)
+        gamma = table(rng, K, kind)
+        for at in (exact.total_epsilon(problem), EPSILONS[rng.integers(len(EPSILONS))]):
+            worst = WorstCase(gamma, problem).at(at)
+            truth = exact.worst_excess(gamma.tolist(), problem, at)
+            assert Fraction(worst.bound) >= min(truth, 1)
+            size = (exact.exponential(at) + 1) * max(Fraction(problem.epsilon), Fraction(1, 100))
+            assert Fraction(worst.bound) - truth <= size * Fraction(1, 10**11)
+
+
+@pytest.mark.parametrize(("K", "changed"), [(5, 5), (6, 6), (6, 3), (7, 7)])
+def test_pure_bound_for_more_votes(K: int, changed: int) -> None:
+    rng = np.random.default_rng(K)
+    for kind in ("random", "extreme", "rising"):
+        problem = darrm.MajorityProblem(K, 2, 0.4, changed=changed)
+        gamma = table(rng, K, kind)
+        at = exact.total_epsilon(problem)
+        bound = Fraction(WorstCase(gamma, problem).at(at).bound)
+        assert 0 <= bound - exact.worst_excess(gamma.tolist(), problem, at) <= Fraction(1, 10**12)
+
+
+def test_the_worst_case_attains_the_cost() -> None:
+    rng = np.random.default_rng(7)
+    for Delta in (0.0, 1e-3, 0.3):
+        for changed in (2, 9):
+            problem = darrm.MajorityProblem(9, 2.5, 0.3, Delta, changed=changed)
+            gamma = table(rng, 9, "random")
+            worst = WorstCase(gamma, problem).at(exact.total_epsilon(problem))
+            assert sum(worst.counts) == 9
+            assert sum(worst.counts[2:]) <= changed
+            first, second = exact.probabilities(gamma.tolist(), problem, worst.counts)
+            excess = first - exact.exponential(exact.total_epsilon(problem)) * second
+            assert abs(float(excess) - worst.bound) < 1e-12
+
+
+@pytest.mark.parametrize("Delta", [0.0, 1e-5])
+@pytest.mark.parametrize("K", [11, 12, 31])
+def test_one_part_in_a_billion_decides(K: int, Delta: float) -> None:
+    problem = darrm.MajorityProblem(K, 3, 0.1, Delta)
+    gamma = darrm.repair(np.ones(K + 1), problem)
+    assert gamma[K] < 1
+    assert darrm.verify(gamma * (1 - 1e-9), problem).holds
+    refused = darrm.verify(gamma * (1 + 1e-9), problem)
+    assert not refused.holds
+    assert refused.cost > refused.limit
+
+
+def test_large_m_epsilon_is_not_lost_in_rounding() -> None:
+    """The cost equals the limit in float64, and yet the release is far from 50-DP."""
+    problem = darrm.MajorityProblem(K=11, m=2, epsilon=25)
+    certificate = darrm.verify(np.ones(12), problem)
+    assert certificate.cost == certificate.limit
+    assert not certificate.holds
+    # 5 votes at (0,0), 6 at (hi,lo): all six must be 1, hi^6 against lo^6, and hi / lo = e^25.
+    first, second = exact.probabilities([1.0] * 12, problem, (5, 0, 6, 0))
+    assert abs(first / second / exact.exponential(Decimal(150)) - 1) < Fraction(1, 10**60)
+    assert certificate.realised_epsilon == pytest.approx(150, rel=1e-12)
+    assert certificate.realised_epsilon >= 150
+
+
+def test_small_m_epsilon_is_certified() -> None:
+    design = darrm.solve(K=11, m=1, epsilon=1e-9)
+    assert design.gamma[6:] == pytest.approx(np.arange(1, 12, 2) / 11, abs=1e-7)
+
+
+@pytest.mark.parametrize("epsilon", [1000.0, 3000.0])
+def test_huge_m_epsilon_does_not_overflow(epsilon: float) -> None:
+    for Delta in (0.0, 1e-5):
+        design = darrm.solve(K=11, m=3, epsilon=epsilon, Delta=Delta)
+        assert design.gamma.min() > 1 - 1e-12
+
+
+@pytest.mark.parametrize("Delta", [0.0, 1e-4])
+def test_realised_epsilon_is_the_least_that_holds(Delta: float) -> None:
+    rng = np.random.default_rng(3)
+    problem = darrm.MajorityProblem(4, 1.5, 0.5, Delta)
+    gamma = darrm.repair(table(rng, 4, "random"), problem)
+    realised = Decimal(darrm.verify(gamma, problem).realised_epsilon)
+    delta = Fraction(problem.delta)
+    assert exact.worst_excess(gamma.tolist(), problem, realised) <= delta
+    assert exact.worst_excess(gamma.tolist(), problem, realised * (1 - Decimal("1e-9"))) > delta
+
+
+def test_a_wrong_eighth_corner_is_caught() -> None:
+    """e^-epsilon in the denominator of the corner (lo,hi), as in a published script: K = 15, epsilon = 1, m = 2."""
+    from darrm import priors
+    from darrm.design.poisson_binomial import pmf
+    from darrm_solvers import LinearProgram, solve_highs
+
+    K, total = 15, 2.0
+    hi, lo = np.e / (1 + np.e), 1 / (1 + np.e)
+    wrong = [(0.0, 0.0), (1.0, 1.0), (hi, lo), (1 / (1 + np.exp(-1)), np.e / (1 + np.e))]
+    every = np.array(list(exact.multisets(K, 4, K)))
+    pairs = np.array([np.repeat(wrong, counts, axis=0) for counts in every])
+    f = pmf(pairs[:, :, 0]) - np.exp(total) * pmf(pairs[:, :, 1])
+    rows = (f[:, 8:] - f[:, :8][:, ::-1]) / np.expm1(total)
+    weights = priors.weights(priors.independent(), K, "tv")
+    half = solve_highs(LinearProgram(weights / weights.max(), rows, np.ones(len(rows)))).x
+    gamma = np.concatenate([half[::-1], half])
+    problem = darrm.MajorityProblem(K, 2, 1.0)
+    certificate = darrm.verify(gamma, problem)
+    assert not certificate.holds
+    assert 2.02 < certificate.realised_epsilon < 2.05
+    names = ("(0,0)", "(1,1)", "(hi,lo)", "(lo,hi)")
+    counts = tuple(certificate.worst_case.get(name, 0) for name in names)
+    first, second = exact.probabilities(gamma.tolist(), problem, counts)
+    assert first > exact.exponential(Decimal(2)) * second
+    with pytest.raises(darrm.CertificateError, match="not \\(2, 0\\)-DP"):
+        darrm.Design(problem, gamma, priors.independent())
+
+
+def test_verify_refuses_what_is_no_noise_function() -> None:
+    problem = darrm.MajorityProblem(3, 1, 0.1)
+    for bad in ([0.5] * 3, [0.5, 0.5, 0.5, 0.6], [-0.1, 0, 0, -0.1], [np.nan] * 4, [[0.5] * 4], "gamma", [1.1] * 4):
+        with pytest.raises(darrm.InputError):
+            darrm.verify(bad, problem)  # type: ignore[arg-type]
+
+
+def test_repair_scales_and_keeps_what_holds() -> None:
+    rng = np.random.default_rng(5)
+    for Delta in (0.0, 1e-6):
+        problem = darrm.MajorityProblem(9, 2, 0.2, Delta)
+        gamma = table(rng, 9, "nearly one")
+        repaired = darrm.repair(gamma, problem)
+        assert np.ptp(repaired / gamma) < 1e-15
+        assert darrm.verify(repaired, problem).holds
+        assert darrm.repair(repaired, problem).tolist() == repaired.tolist()
+        assert not darrm.verify(repaired * (1 + 1e-11), problem).holds

@@ -1,0 +1,70 @@
+"""The worst case by the definition: every multiset of corners, exact fractions, e^x to 80 digits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from itertools import product
+
+from darrm import MajorityProblem
+
+
+def exponential(x: Decimal) -> Fraction:
+    with localcontext() as context:
+        context.prec = 80
+        return Fraction(x.exp())
+
+
+def total_epsilon(problem: MajorityProblem) -> Decimal:
+    with localcontext() as context:
+        context.prec = 120
+        return Decimal(problem.m) * Decimal(problem.epsilon)
+
+
+def corners(problem: MajorityProblem) -> list[tuple[Fraction, Fraction]]:
+    D, e = Fraction(problem.Delta), exponential(Decimal(problem.epsilon))
+    hi, lo, zero, one = (e + D) / (e + 1), (1 - D) / (e + 1), Fraction(0), Fraction(1)
+    pure = [(zero, zero), (one, one), (hi, lo), (lo, hi)]
+    return pure + ([(D, zero), (zero, D), (1 - D, one), (one, 1 - D)] if D else [])
+
+
+def multisets(K: int, kinds: int, changed: int) -> Iterator[tuple[int, ...]]:
+    """Counts of each kind that sum to K, at most ``changed`` of them beyond the first two kinds."""
+    for moving in product(range(changed + 1), repeat=kinds - 2):
+        if sum(moving) <= changed:
+            for ones in range(K - sum(moving) + 1):
+                yield (K - sum(moving) - ones, ones, *moving)
+
+
+def pmf(p: list[Fraction]) -> list[Fraction]:
+    out = [Fraction(1)]
+    for x in p:
+        out = [
+            (out[l] * (1 - x) if l < len(out) else Fraction(0)) + (out[l - 1] * x if l else Fraction(0))
+            for l in range(len(out) + 1)
+        ]
+    return out
+
+
+def acceptance(gamma: list[float]) -> list[Fraction]:
+    K = len(gamma) - 1
+    return [(1 + ((2 * l > K) - (2 * l < K)) * Fraction(g)) / 2 for l, g in enumerate(gamma)]
+
+
+def probabilities(gamma: list[float], problem: MajorityProblem, counts: tuple[int, ...]) -> tuple[Fraction, Fraction]:
+    """Pr[release 1] under p and under p' of one multiset."""
+    X = acceptance(gamma)
+    answer = []
+    for side in (0, 1):
+        p = [corner[side] for corner, n in zip(corners(problem), counts, strict=False) for _ in range(n)]
+        answer.append(sum((x * a for x, a in zip(X, pmf(p), strict=True)), Fraction(0)))
+    return answer[0], answer[1]
+
+
+def worst_excess(gamma: list[float], problem: MajorityProblem, epsilon: Decimal) -> Fraction:
+    """max over all multisets of Pr[1 | p] - e^epsilon Pr[1 | p']."""
+    e = exponential(epsilon)
+    every = multisets(problem.K, len(corners(problem)), problem.changed)
+    pairs = (probabilities(gamma, problem, counts) for counts in every)
+    return max(first - e * second for first, second in pairs)

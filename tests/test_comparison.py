@@ -1,0 +1,142 @@
+"""gamma_opt beside the others: in a fixed order, and judged by the certificate alone."""
+
+import numpy as np
+import pytest
+
+import darrm
+from darrm import baselines
+from darrm.comparison import Entry, compare
+
+PROBLEMS = [
+    darrm.MajorityProblem(K=11, m=3, epsilon=0.1),
+    darrm.MajorityProblem(K=11, m=1, epsilon=0.1),
+    darrm.MajorityProblem(K=7, m=2.5, epsilon=0.5, Delta=1e-4),
+    darrm.MajorityProblem(K=8, m=2, epsilon=0.3),
+    darrm.MajorityProblem(K=9, m=2, epsilon=0.2, changed=3),
+    darrm.MajorityProblem(K=5, m=5, epsilon=1.0),
+]
+
+
+@pytest.fixture(scope="module", params=PROBLEMS, ids=lambda problem: f"K{problem.K}-m{problem.m:g}")
+def case(request: pytest.FixtureRequest) -> tuple[darrm.MajorityProblem, list[Entry]]:
+    return request.param, compare(request.param)
+
+
+@pytest.fixture(scope="module")
+def paper() -> dict[str, Entry]:
+    return {entry.name: entry for entry in compare(PROBLEMS[0])}
+
+
+def test_the_order_is_fixed(paper: dict[str, Entry]) -> None:
+    assert list(paper) == [
+        "gamma_opt",
+        "U-shaped",
+        "double subsampling (5)",
+        "subsampling (3)",
+        "constant RR, largest",
+        "constant RR, Lemma A.1",
+        "plain majority",
+    ]
+
+
+def test_certificates_are_those_of_verify(case: tuple[darrm.MajorityProblem, list[Entry]]) -> None:
+    problem, entries = case
+    for entry in entries:
+        assert entry.certificate == darrm.verify(entry.gamma, problem)
+
+
+def test_gamma_opt_has_the_least_error(case: tuple[darrm.MajorityProblem, list[Entry]]) -> None:
+    _, (best, *others) = case
+    assert best.certificate.holds
+    assert best.design is not None
+    for entry in others:
+        if entry.certificate.holds:
+            assert best.error <= entry.error + best.design.gap + 1e-12
+
+
+def test_the_solved_ones_hold_and_carry_their_design(case: tuple[darrm.MajorityProblem, list[Entry]]) -> None:
+    problem, entries = case
+    for entry in entries[:2]:
+        assert entry.certificate.holds
+        assert entry.design is not None
+        assert entry.design.problem == problem
+        np.testing.assert_array_equal(entry.gamma, entry.design.gamma)
+        assert entry.error == pytest.approx(entry.design.error, abs=1e-15)
+        assert entry.disagreement == pytest.approx(entry.design.disagreement, abs=1e-15)
+    assert all(entry.design is None for entry in entries[2:])
+    assert np.all(np.diff(entries[1].gamma[problem.K // 2 + 1 :]) >= 0)
+
+
+def test_baselines_are_scaled_by_rounding_only(case: tuple[darrm.MajorityProblem, list[Entry]]) -> None:
+    problem, entries = case
+    m = int(problem.m)
+    exact = {
+        2: baselines.double_subsampling(problem.K, m),
+        3: baselines.subsampling(problem.K, m),
+        5: baselines.constant(problem),
+    }
+    for index, gamma in exact.items():
+        np.testing.assert_allclose(entries[index].gamma, gamma, rtol=2e-9, atol=0)
+
+
+def test_largest_response_is_one_constant_and_tight(case: tuple[darrm.MajorityProblem, list[Entry]]) -> None:
+    problem, entries = case
+    gamma = entries[4].gamma
+    half = gamma[problem.K // 2 + 1 :]
+    assert np.ptp(half) == 0
+    assert entries[4].certificate.holds
+    if half[0] < 1:
+        assert not darrm.verify(np.minimum(gamma * (1 + 1e-6), 1), problem).holds
+    assert half[0] >= entries[5].gamma[-1] - 1e-9
+
+
+def test_subsampling_is_tight_for_one_vote() -> None:
+    problem = PROBLEMS[1]
+    entries = {entry.name.split(" (")[0]: entry for entry in compare(problem)}
+    one_vote = entries["subsampling"]
+    assert one_vote.certificate.holds
+    assert one_vote.certificate.realised_epsilon == pytest.approx(0.1, rel=1e-9)
+    assert one_vote.certificate.realised_epsilon <= problem.total_epsilon
+    np.testing.assert_allclose(one_vote.gamma, entries["gamma_opt"].gamma, rtol=0, atol=1e-8)
+    assert one_vote.error == pytest.approx(entries["gamma_opt"].error, abs=1e-9)
+    assert not darrm.verify(np.minimum(one_vote.gamma * (1 + 1e-6), 1), problem).holds
+
+
+def test_plain_majority_does_not_hold(paper: dict[str, Entry]) -> None:
+    plain = paper["plain majority"]
+    assert not plain.certificate.holds
+    assert plain.certificate.realised_epsilon > 0.3
+    assert (plain.error, plain.disagreement) == (0, 0)
+    assert plain.gamma.tolist() == [1] * 12
+
+
+def test_double_subsampling_is_tight_but_worse(paper: dict[str, Entry]) -> None:
+    double = paper["double subsampling (5)"]
+    assert double.certificate.holds
+    assert double.certificate.cost == pytest.approx(double.certificate.limit, rel=1e-12)
+    assert paper["gamma_opt"].error < 0.9 * double.error < 0.9 * paper["subsampling (3)"].error
+
+
+def test_with_an_allowance_for_all_votes_no_noise_is_left() -> None:
+    entries = compare(PROBLEMS[-1])
+    assert entries[0].error == pytest.approx(0, abs=1e-9)
+    assert entries[-1].certificate.holds
+
+
+@pytest.mark.parametrize("objective", ["tv", "disagreement"])
+@pytest.mark.parametrize("prior", ["uniform", "common:2,2", darrm.priors.common(2, 2)], ids=str)
+def test_prior_and_objective_are_those_of_solve(prior: str | darrm.priors.Prior, objective: str) -> None:
+    problem = darrm.MajorityProblem(K=7, m=2, epsilon=0.2)
+    solved = darrm.solve(problem, prior=prior, objective=objective)
+    best = compare(problem, prior, objective)[0]
+    assert best.design is not None
+    assert best.design.objective == objective
+    np.testing.assert_array_equal(best.gamma, solved.gamma)
+    assert best.disagreement == pytest.approx(solved.disagreement, abs=1e-15)
+
+
+def test_bad_arguments_are_refused() -> None:
+    with pytest.raises(darrm.InputError):
+        compare(PROBLEMS[0], "psychic")
+    with pytest.raises(darrm.InputError):
+        compare(PROBLEMS[0], objective="fun")

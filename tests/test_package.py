@@ -1,0 +1,178 @@
+"""The package as a whole: light to import, complete, typed, and free of shortcuts."""
+
+import ast
+import importlib
+import inspect
+import json
+import os
+import pkgutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+import darrm
+import darrm_solvers
+
+PACKAGES = (darrm, darrm_solvers)
+FILES = [path for package in PACKAGES for path in sorted(Path(package.__path__[0]).rglob("*.py"))]
+HEAVY = {"scipy", "cvxpy", "highspy", "sklearn", "matplotlib", "joblib", "rich", "click", "pandas", "IPython"}
+
+
+def loaded_by(code: str) -> set[str]:
+    """The top-level modules that a fresh interpreter holds after ``code``."""
+    report = (
+        "import sys, json; print(json.dumps(sorted({name.split('.')[0] for name in sys.modules})), file=sys.stderr)"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", f"{code}\n{report}"], capture_output=True, text=True, timeout=60, check=True
+    )
+    return set(json.loads(ended.stderr.splitlines()[-1]))
+
+
+def modules() -> Iterator[str]:
+    for package in PACKAGES:
+        yield package.__name__
+        for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            yield found.name
+
+
+def label(path: Path) -> str:
+    return str(Path(*path.parts[-3:]))
+
+
+def test_the_helper_sees_what_is_loaded() -> None:
+    assert "scipy" in loaded_by("import scipy")
+
+
+def test_import_is_light() -> None:
+    loaded = loaded_by("import darrm")
+    assert "darrm" in loaded
+    assert not loaded & (HEAVY | {"numpy"})
+
+
+def test_errors_and_problems_are_light() -> None:
+    assert not loaded_by("import darrm; darrm.InputError; darrm.MajorityProblem(K=3, m=1, epsilon=1)") & HEAVY
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["solve", "--help"], ["solve", "--K", "3"]])
+def test_help_loads_no_numbers(arguments: list[str]) -> None:
+    loaded = loaded_by(f"from darrm.cli import main; main({arguments})")
+    assert "click" in loaded
+    assert not loaded & (HEAVY - {"click"} | {"numpy"})
+
+
+def test_releasing_needs_no_solver() -> None:
+    # One module each of the libraries that only solving, drawing and learning need.
+    loaded = loaded_by("import darrm; darrm.load; darrm.verify; darrm.mechanisms.DaRRM")
+    assert not loaded & {"cvxpy", "highspy", "matplotlib", "sklearn", "joblib"}
+
+
+def test_help_is_quick() -> None:
+    code = "from darrm.cli import main; main(['--help'])"
+    seconds = []
+    for _ in range(5):
+        start = time.perf_counter()
+        subprocess.run([sys.executable, "-c", code], stdout=subprocess.DEVNULL, timeout=60, check=True)
+        seconds.append(time.perf_counter() - start)
+    print(f"darrm --help: {min(seconds):.3f} s, best of 5")
+    assert min(seconds) < 0.6
+
+
+def test_every_public_name_resolves_and_is_listed() -> None:
+    assert list(darrm.__all__) == sorted(set(darrm.__all__))
+    for name in darrm.__all__:
+        assert getattr(darrm, name) is not None
+        assert name in dir(darrm)
+
+
+@pytest.mark.parametrize("name", darrm.__all__)
+def test_every_public_name_is_documented(name: str) -> None:
+    value = getattr(darrm, name)
+    assert value.__doc__
+    # A dataclass without a docstring gets its signature as one.
+    assert not value.__doc__.startswith(f"{name}(")
+
+
+def test_every_public_name_is_there_in_a_fresh_interpreter() -> None:
+    # Here other tests have loaded everything; there each name must load what it needs.
+    for start in (darrm.__all__, darrm.__all__[::-1]):
+        loaded_by(f"import darrm; [getattr(darrm, name) for name in {list(start)}]")
+
+
+def test_star_import_gives_the_public_names() -> None:
+    space: dict[str, object] = {}
+    exec("from darrm import *", space)
+    assert set(darrm.__all__) <= space.keys()
+
+
+def test_unknown_names_are_attribute_errors() -> None:
+    with pytest.raises(AttributeError, match="nothing_such"):
+        darrm.nothing_such  # noqa: B018
+
+
+@pytest.mark.parametrize("name", ["baselines", "measures", "mechanisms", "priors", "votes"])
+def test_public_functions_and_classes_are_documented(name: str) -> None:
+    module = getattr(darrm, name)
+    public = getattr(module, "__all__", None) or [
+        key
+        for key, value in vars(module).items()
+        if not key.startswith("_")
+        and (inspect.isclass(value) or inspect.isfunction(value))
+        and value.__module__ == module.__name__
+    ]
+    assert public
+    assert [key for key in public if not inspect.getdoc(getattr(module, key))] == []
+
+
+@pytest.mark.parametrize("name", sorted(modules()))
+def test_every_module_imports_and_says_what_it_is(name: str) -> None:
+    assert importlib.import_module(name).__doc__
+
+
+def test_the_version_is_the_installed_one() -> None:
+    assert darrm.__version__ == version("darrm")
+
+
+def test_both_packages_are_typed() -> None:
+    for package in PACKAGES:
+        assert Path(package.__path__[0], "py.typed").is_file()
+
+
+def test_the_files_of_both_packages_were_found() -> None:
+    assert {path.name for path in FILES} >= {"problem.py", "files.py", "linear_program.py"}
+
+
+@pytest.mark.parametrize("path", FILES, ids=label)
+def test_no_assert_statement(path: Path) -> None:
+    # They vanish under python -O.
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    assert [node.lineno for node in ast.walk(tree) if isinstance(node, ast.Assert)] == []
+
+
+@pytest.mark.parametrize("path", FILES, ids=label)
+def test_no_loose_ends(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert [word for word in ("TODO", "FIXME", "XXX", "/work/", "breakpoint(") if word in text] == []
+
+
+@pytest.mark.parametrize("path", FILES, ids=label)
+def test_no_path_of_one_machine(path: Path) -> None:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    texts = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+    assert [text for text in texts if text.startswith(("/home", "/root", "/tmp", "/work", "/Users", "C:\\"))] == []
+
+
+@pytest.mark.skipif(os.name != "posix", reason="POSIX permissions")
+def test_the_package_works_where_nothing_can_be_written(tmp_path: Path) -> None:
+    folder = tmp_path / "locked"
+    folder.mkdir()
+    code = "import darrm; print(darrm.solve(K=3, m=2, epsilon=0.1).certificate.holds)"
+    folder.chmod(0o500)
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, cwd=folder)
+    assert ended.stdout.strip() == "True"
+    assert list(folder.iterdir()) == []

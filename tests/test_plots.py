@@ -1,0 +1,136 @@
+"""Pictures hold what they should show."""
+
+import struct
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+import darrm
+from darrm import baselines
+from darrm.cli import main
+from darrm.plots import plot_gamma, save_gamma
+
+matplotlib = pytest.importorskip("matplotlib")
+BLUE = np.array([0x00, 0x72, 0xB2]) / 255
+Gammas = dict[str, np.ndarray]
+
+
+@pytest.fixture
+def problem() -> darrm.MajorityProblem:
+    return darrm.MajorityProblem(K=11, m=3, epsilon=0.1)
+
+
+@pytest.fixture
+def gammas() -> Gammas:
+    return {"subsampling": baselines.subsampling(11, 3), "double": baselines.double_subsampling(11, 3)}
+
+
+def test_png_is_a_picture(tmp_path: Path, problem: darrm.MajorityProblem, gammas: Gammas) -> None:
+    path = tmp_path / "gamma.png"
+    save_gamma(path, problem, gammas)
+    data = path.read_bytes()
+    assert data.startswith(b"\x89PNG")
+    width, height = struct.unpack(">II", data[16:24])
+    assert (width, height) == (1040, 680)
+    pixels = matplotlib.image.imread(path)[..., :3]
+    white = (pixels > 0.99).all(axis=-1).mean()
+    assert 0.5 < white < 0.99
+    assert (np.abs(pixels - BLUE).max(axis=-1) < 0.02).sum() > 500
+
+
+def test_svg_names_what_it_shows(tmp_path: Path, problem: darrm.MajorityProblem, gammas: Gammas) -> None:
+    path = tmp_path / "gamma.svg"
+    save_gamma(str(path), problem, gammas)
+    text = path.read_text(encoding="utf-8")
+    assert ElementTree.fromstring(text).tag.endswith("svg")
+    for word in ("K = 11", "epsilon = 0.1", "gamma(l)", "subsampling", "double"):
+        assert word in text
+
+
+def test_pdf_is_a_whole_file(tmp_path: Path, problem: darrm.MajorityProblem, gammas: Gammas) -> None:
+    path = tmp_path / "gamma.PDF"
+    save_gamma(path, problem, gammas)
+    data = path.read_bytes()
+    assert data.startswith(b"%PDF-")
+    assert data.rstrip().endswith(b"%%EOF")
+    assert len(data) > 5000
+
+
+@pytest.mark.parametrize("name", ["gamma", "gamma.gif", "gamma.jpg", "gamma.png.txt", ".png"])
+def test_other_endings_are_refused(tmp_path: Path, problem: darrm.MajorityProblem, gammas: Gammas, name: str) -> None:
+    with pytest.raises(darrm.InputError, match="png, svg, pdf"):
+        save_gamma(tmp_path / name, problem, gammas)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_unwritable_path_is_an_output_error(tmp_path: Path, problem: darrm.MajorityProblem, gammas: Gammas) -> None:
+    with pytest.raises(darrm.OutputError, match="could not be written"):
+        save_gamma(tmp_path / "missing" / "gamma.png", problem, gammas)
+
+
+def test_the_curves_are_the_tables(problem: darrm.MajorityProblem, gammas: Gammas) -> None:
+    ax = plot_gamma(problem, gammas)
+    assert [line.get_label() for line in ax.lines] == list(gammas)
+    for line, gamma in zip(ax.lines, gammas.values(), strict=True):
+        np.testing.assert_array_equal(line.get_xdata(), np.arange(12))
+        np.testing.assert_array_equal(line.get_ydata(), gamma)
+    assert ax.get_xlabel()
+    assert ax.get_ylabel()
+    low, high = ax.get_ylim()
+    assert low <= 0 < 1 <= high
+
+
+def test_curves_are_told_apart_without_colour(problem: darrm.MajorityProblem, gammas: Gammas) -> None:
+    lines = plot_gamma(problem, {str(i): gammas["double"] for i in range(7)}).lines
+    assert len({(line.get_marker(), line.get_linestyle()) for line in lines}) == 7
+    assert len({line.get_color() for line in lines}) == 7
+
+
+def test_no_curve_is_left_out(problem: darrm.MajorityProblem, gammas: Gammas) -> None:
+    assert len(plot_gamma(problem, {str(i): gammas["double"] for i in range(9)}).lines) == 9
+
+
+def test_a_tie_is_no_point() -> None:
+    problem = darrm.MajorityProblem(K=4, m=2, epsilon=0.1)
+    line = plot_gamma(problem, {"subsampling": baselines.subsampling(4, 1)}).lines[0]
+    assert line.get_xdata().tolist() == [0, 1, 3, 4]
+
+
+def test_given_axes_are_used(problem: darrm.MajorityProblem, gammas: Gammas) -> None:
+    from matplotlib.figure import Figure
+
+    left, right = Figure().subplots(1, 2)
+    assert plot_gamma(problem, gammas, ax=right) is right
+    assert (len(left.lines), len(right.lines)) == (0, 2)
+
+
+def test_pictures_need_no_display_and_leave_pyplot_alone(tmp_path: Path) -> None:
+    code = (
+        "import sys, darrm; from darrm.plots import save_gamma; "
+        f"p = darrm.MajorityProblem(K=3, m=1, epsilon=1); save_gamma({str(tmp_path / 'g.png')!r}, p, "
+        "{'a': darrm.baselines.subsampling(3, 1)}); sys.exit('matplotlib.pyplot' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], timeout=60).returncode == 0
+
+
+def test_without_matplotlib_the_error_names_the_remedy(
+    monkeypatch: pytest.MonkeyPatch, problem: darrm.MajorityProblem, gammas: Gammas
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    with pytest.raises(darrm.MissingExtraError, match=r"pip install 'darrm\[plot\]'"):
+        plot_gamma(problem, gammas)
+    with pytest.raises(ImportError):
+        plot_gamma(problem, gammas)
+
+
+@pytest.mark.parametrize("command", ["solve", "compare"])
+@pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
+def test_commands_draw(tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str, ending: str) -> None:
+    path = tmp_path / f"gamma.{ending}"
+    assert main([command, "--K", "5", "--m", "2", "--epsilon", "0.1", "--plot", str(path)]) == 0
+    assert path.stat().st_size > 5000
+    assert f"Wrote {path}." in capsys.readouterr().err

@@ -1,0 +1,137 @@
+"""Votes files: what is read, what is written, what comes with the package."""
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import darrm
+from darrm import votes
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "votes.csv"
+
+
+def test_ids_votes_and_labels(path: Path) -> None:
+    path.write_text("id,a,b,c,label\nx,1,0,1,0\n007,0,0,1,1\n", encoding="utf-8")
+    table = votes.read(path)
+    assert table.votes.tolist() == [[1, 0, 1], [0, 0, 1]]
+    assert table.votes.dtype == np.uint8
+    assert table.ids == ("x", "007")
+    assert table.labels is not None
+    assert table.labels.tolist() == [0, 1]
+    assert table.labels.dtype == np.uint8
+
+
+def test_ids_and_labels_are_optional(path: Path) -> None:
+    path.write_text("a,b\n1,0\n0,0\n", encoding="utf-8")
+    table = votes.read(str(path), K=2)
+    assert table.votes.tolist() == [[1, 0], [0, 0]]
+    assert table.ids == ("1", "2")
+    assert table.labels is None
+
+
+def test_id_and_label_count_only_at_their_ends(path: Path) -> None:
+    path.write_text("label,id\n1,0\n", encoding="utf-8")
+    table = votes.read(path)
+    assert table.votes.tolist() == [[1, 0]]
+    assert table.labels is None
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"id,a,b\nx,1,0\ny,0,1\n",
+        b"id,a,b\nx,1,0\ny,0,1",
+        b"id,a,b\r\nx,1,0\r\ny,0,1\r\n",
+        b"\xef\xbb\xbfid,a,b\nx,1,0\ny,0,1\n",
+        b"\xef\xbb\xbfid,a,b\r\nx,1,0\r\ny,0,1\r\n",
+        b'"id","a","b"\n"x","1","0"\n"y","0","1"\n',
+        b"id , a, b\nx,1,0\ny,0,1\n",
+    ],
+    ids=["plain", "no last line end", "CRLF", "BOM", "BOM and CRLF", "quotes", "spaces in the header"],
+)
+def test_all_common_dialects(path: Path, content: bytes) -> None:
+    path.write_bytes(content)
+    table = votes.read(path, K=2)
+    assert table.ids == ("x", "y")
+    assert table.votes.tolist() == [[1, 0], [0, 1]]
+
+
+def test_ids_survive_quoting(path: Path, tmp_path: Path) -> None:
+    ids = ("plain", "with, comma", "two\nlines", 'a "quote"', "carriage\rreturn", " spaces ", "", "一", "'")
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(["id", "a"])
+        writer.writerows([name, 1] for name in ids)
+    assert votes.read(path).ids == ids
+    out = tmp_path / "labels.csv"
+    votes.write_labels(out, ids, np.arange(len(ids), dtype=np.uint8) % 2)
+    with out.open(newline="", encoding="utf-8") as file:
+        rows = list(csv.reader(file, strict=True))
+    assert rows == [["id", "label"], *([name, str(i % 2)] for i, name in enumerate(ids))]
+
+
+def test_errors_name_the_line_of_the_file(path: Path) -> None:
+    path.write_text('id,a\n"two\nlines",1\nx,2\n', encoding="utf-8")
+    with pytest.raises(darrm.InputError, match="line 4"):
+        votes.read(path)
+
+
+def test_votes_may_have_any_number_of_rows(path: Path) -> None:
+    rng = np.random.default_rng(5)
+    expected = rng.integers(0, 2, (5000, 3), dtype=np.uint8)
+    path.write_text("a,b,c\n" + "".join(f"{a},{b},{c}\n" for a, b, c in expected), encoding="utf-8")
+    table = votes.read(path)
+    np.testing.assert_array_equal(table.votes, expected)
+    np.testing.assert_array_equal(table.histogram, np.bincount(expected.sum(axis=1), minlength=4))
+
+
+def test_histogram_has_a_place_for_every_count(path: Path) -> None:
+    path.write_text("a,b,c\n1,1,0\n0,1,1\n0,0,0\n", encoding="utf-8")
+    assert votes.read(path).histogram.tolist() == [1, 0, 2, 0]
+
+
+def test_labels_are_written_whole_or_not_at_all(tmp_path: Path) -> None:
+    out = tmp_path / "labels.csv"
+    out.write_text("old", encoding="utf-8")
+    with pytest.raises(ValueError, match="argument"):
+        votes.write_labels(out, ["x"], np.zeros(2, dtype=np.uint8))
+    assert out.read_text(encoding="utf-8") == "old"
+    assert list(tmp_path.iterdir()) == [out]
+
+
+def test_a_wrong_number_of_mechanisms(path: Path) -> None:
+    path.write_text("a,b,c\n1,1,0\n", encoding="utf-8")
+    with pytest.raises(darrm.InputError, match=r"K = 5 .*Got 3"):
+        votes.read(path, K=5)
+
+
+def test_the_examples() -> None:
+    known = votes.examples()
+    assert sorted(known) == ["fixed_t1", "fixed_t3", "fresh_t11", "fresh_t3"]
+    assert {about["kind"] for about in known.values()} == {"fixed", "fresh"}
+
+
+@pytest.mark.parametrize("name", sorted(votes.examples()))
+def test_an_example_is_what_it_says(name: str) -> None:
+    about, table = votes.examples()[name], votes.example(name)
+    assert table.votes.shape == (about["rows"], about["K"]) == (600, 11)
+    assert len(set(table.ids)) == 600
+    assert table.labels is not None
+    majority = table.votes.sum(axis=1) > 5
+    assert (majority == table.labels).mean() == pytest.approx(about["majority_accuracy"], abs=5e-5)
+    assert (table.votes == table.labels[:, None]).mean() == pytest.approx(about["mean_voter_accuracy"], abs=5e-5)
+    assert table.histogram.sum() == 600
+    # Both answers occur, so neither accuracy is that of a constant.
+    assert 200 < table.labels.sum() < 400
+    problem = {key: about[key] for key in ("K", "epsilon", "Delta", "changed", "adjacency")}
+    darrm.MajorityProblem(m=1, **problem)
+
+
+def test_an_unknown_example_names_the_known_ones() -> None:
+    with pytest.raises(darrm.InputError, match="fixed_t1, fixed_t3, fresh_t11, fresh_t3"):
+        votes.example("fresh")
