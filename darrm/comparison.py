@@ -93,7 +93,7 @@ def compare(
         entry("U-shaped", monotone.gamma, monotone),
         entry(f"double subsampling ({min(2 * m - 1, problem.K)})", baselines.double_subsampling(problem.K, m)),
         entry(f"subsampling ({m})", baselines.subsampling(problem.K, m)),
-        entry("constant RR, largest", repair(ones, problem)),
-        entry("constant RR, Lemma A.1", baselines.constant(problem)),
+        entry("randomized response (largest)", repair(ones, problem)),
+        entry("randomized response (A.1)", baselines.constant(problem)),
         entry("plain majority", ones),
     ]

@@ -33,8 +33,8 @@ def test_the_order_is_fixed(paper: dict[str, Entry]) -> None:
         "U-shaped",
         "double subsampling (5)",
         "subsampling (3)",
-        "constant RR, largest",
-        "constant RR, Lemma A.1",
+        "randomized response (largest)",
+        "randomized response (A.1)",
         "plain majority",
     ]
 

@@ -60,7 +60,7 @@ def command(prior: str, objective: str | None, plot: Path | None, as_json: bool,
     gammas = Table(title="gamma by votes, minority:majority", box=None)
     gammas.add_column("votes", justify="right")
     for entry in shown:
-        gammas.add_column(entry.name.split(" (")[0], justify="right")
+        gammas.add_column(entry.name, justify="right")
     for l in range(problem.K // 2 + 1, problem.K + 1):
         gammas.add_row(f"{problem.K - l}:{l}", *(f"{entry.gamma[l]:.4f}" for entry in shown))
     console.print(gammas)
