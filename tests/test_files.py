@@ -5,6 +5,7 @@ import errno
 import json
 import math
 import os
+import re
 import stat
 import subprocess
 import sys
@@ -223,6 +224,19 @@ def test_no_digit_changes_what_is_loaded(design: darrm.Design, text: str, path: 
                 continue
             assert (got.gamma.tolist(), got.problem, got.prior) == (design.gamma.tolist(), design.problem, design.prior)
             assert (got.gap, got.certificate) == (design.gap, design.certificate)
+
+
+def test_a_number_written_as_text_is_refused_or_the_same(design: darrm.Design, text: str, path: Path) -> None:
+    numbers = list(re.finditer(r"(?<=[ \[])-?\d[\d.e+-]*(?=[,\n])", text))
+    assert len(numbers) > 20
+    for found in numbers:
+        path.write_text(f'{text[: found.start()]}"{found[0]}"{text[found.end() :]}', encoding="utf-8")
+        try:
+            got = darrm.load(path)
+        except darrm.DarrmError:
+            continue
+        assert (got.gamma.tolist(), got.problem, got.prior) == (design.gamma.tolist(), design.problem, design.prior)
+        assert (got.gap, got.certificate) == (design.gap, design.certificate)
 
 
 def test_no_truncation_is_accepted(text: str, path: Path) -> None:

@@ -67,14 +67,22 @@ def test_solve_json_has_the_promised_keys(capsys: pytest.CaptureFixture[str]) ->
     assert got["seconds"] > 0
 
 
-def test_json_is_strict_where_numbers_overflow(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["solve", "--K", "3", "--m", "3", "--epsilon", "800", "--json"]) == 0
+@pytest.mark.parametrize("command", ["solve", "verify", "compare"])
+def test_json_is_strict_where_numbers_overflow(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    path = tmp_path / "gamma.json"
+    darrm.solve(K=3, m=3, epsilon=800).save(path)
+    arguments = [str(path)] if command == "verify" else ["--K", "3", "--m", "3", "--epsilon", "800"]
+    assert main([command, *arguments, "--json"]) == 0
 
     def refuse(token: str) -> None:
         pytest.fail(f"{token} is no JSON")
 
     got = json.loads(capsys.readouterr().out, parse_constant=refuse)
-    assert got["certificate"]["limit"] is None
+    certificate = (got["mechanisms"][0] if command == "compare" else got)["certificate"]
+    assert certificate["holds"] is True
+    assert certificate["limit"] is None
 
 
 @pytest.mark.parametrize("engine", ["highs", "cvxpy"])

@@ -159,3 +159,17 @@ def test_repair_scales_and_keeps_what_holds() -> None:
         assert darrm.verify(repaired, problem).holds
         assert darrm.repair(repaired, problem).tolist() == repaired.tolist()
         assert not darrm.verify(repaired * (1 + 1e-11), problem).holds
+
+
+@pytest.mark.parametrize("Delta", [0.0, 1e-3])
+def test_a_tie_is_a_fair_coin_whatever_gamma_says(Delta: float) -> None:
+    problem = darrm.MajorityProblem(6, 2, 0.3, Delta)
+    without = darrm.solve(problem).gamma
+    assert without[3] == 0
+    with_tie = without.copy()
+    with_tie[3] = 0.9
+    assert darrm.verify(with_tie, problem) == darrm.verify(without, problem)
+    design = darrm.Design(problem, with_tie, darrm.priors.independent())
+    ones = int(darrm.mechanisms.DaRRM(design).release_counts(np.full(100_000, 3)).sum())
+    # Six standard deviations: a false alarm once in 10^8 runs.
+    assert abs(ones - 50_000) < 6 * np.sqrt(25_000)
