@@ -80,9 +80,15 @@ def save_gamma(
     InputError, MissingExtraError, OutputError
         If the ending is another, matplotlib is missing, or the path cannot be written.
     """
-    ending = Path(path).suffix.lstrip(".").lower()
-    if ending not in _FORMATS:
-        raise InputError(f"A picture must end in {', '.join(_FORMATS)}. Got {str(path)!r}.")
+    ending = picture_format(path)
     figure: Any = plot_gamma(problem, gammas).figure
     with replacing(path) as file:
         figure.savefig(file, format=ending, dpi=200)
+
+
+def picture_format(path: str | os.PathLike[str]) -> str:
+    """png, svg or pdf by the ending of ``path``; any other is an `InputError`."""
+    ending = Path(path).suffix.lstrip(".").lower()
+    if ending not in _FORMATS:
+        raise InputError(f"A picture must end in {', '.join(_FORMATS)}. Got {str(path)!r}.")
+    return ending

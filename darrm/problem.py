@@ -108,30 +108,30 @@ class MajorityProblem:
         m = _real("m", m, "in [1, K]")
         if not 1 <= m <= K:
             raise InputError(
-                f"m must be in [1, K] = [1, {K}]. Got {m:g}. Pass the allowance in multiples of epsilon, e.g. 1."
+                f"m must be in [1, K] = [1, {K}]. Got {m!r}. Pass the allowance in multiples of epsilon, e.g. 1."
             )
         epsilon = _real("epsilon", epsilon, "above 0")
         if not 0 < epsilon < math.inf:
             raise InputError(
-                f"epsilon must be finite and above 0. Got {epsilon:g}. Pass the privacy of one mechanism, e.g. 0.1."
+                f"epsilon must be finite and above 0. Got {epsilon!r}. Pass the privacy of one mechanism, e.g. 0.1."
             )
         Delta = _real("Delta", Delta, "in [0, 1)")
         if not 0 <= Delta < 1:
             raise InputError(
-                f"Delta must be in [0, 1). Got {Delta:g}. Pass the failure probability of one mechanism, e.g. 1e-5."
+                f"Delta must be in [0, 1). Got {Delta!r}. Pass the failure probability of one mechanism, e.g. 1e-5."
             )
         if delta is None:
             # Rounding must not put the default below Delta, which m = 1 would otherwise allow.
             delta = max(Delta, -math.expm1(m * math.log1p(-Delta)))
             if delta == 1:
                 raise InputError(
-                    f"Delta = {Delta:g} and m = {m:g} give delta = 1 - (1 - Delta)^m = 1, which promises nothing. "
+                    f"Delta = {Delta!r} and m = {m!r} give delta = 1 - (1 - Delta)^m = 1, which promises nothing. "
                     "Pass a delta below 1, or a smaller Delta or m."
                 )
         delta = _real("delta", delta, "in [Delta, 1)")
         if not Delta <= delta < 1:
             raise InputError(
-                f"delta must be in [Delta, 1) = [{Delta:g}, 1). Got {delta:g}. "
+                f"delta must be in [Delta, 1) = [{Delta!r}, 1). Got {delta!r}. "
                 "Leave it out for 1 - (1 - Delta)^m, or pass one in that range."
             )
         changed = K if changed is None else _whole("changed", changed, "in [1, K]")

@@ -134,4 +134,4 @@ def number(value: float) -> str:
     return "none" if math.isinf(value) else f"{value:.6g}"
 
 
-PATH = click.Path(path_type=Path)
+PATH = click.Path(path_type=Path, readable=False)  # what is wrong with a path is said where it is opened

@@ -22,6 +22,10 @@ def command(prior: str, objective: str | None, plot: Path | None, as_json: bool,
 
     from darrm.comparison import compare
 
+    if plot is not None:
+        from darrm.plots import picture_format
+
+        picture_format(plot)  # a wrong ending is said before the work, not after
     problem = common.take_problem(values)
     under = common.take_prior(prior)
     entries = compare(problem, under, objective)

@@ -31,6 +31,11 @@ def command(out: Path | None) -> None:
     from darrm.mechanisms.majority import DaRRM
     from darrm.problem import MajorityProblem
 
+    if out is not None:
+        try:
+            out.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise OutputError(f"{out} could not be made: {error.strerror}. Choose another folder.") from error
     name = "fresh_t11"
     about, table = votes.examples()[name], votes.example(name)
     labels = table.labels
@@ -83,10 +88,6 @@ def command(out: Path | None) -> None:
         raise click.ClickException("The comparison holds no design.")
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch) if out is None else out
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise OutputError(f"{folder} could not be made: {error.strerror}. Choose another folder.") from error
         design.save(folder / "gamma.json")
         released = DaRRM(load(folder / "gamma.json")).release(table.votes)
         votes.write_labels(folder / "labels.csv", table.ids, released)

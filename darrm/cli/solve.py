@@ -28,6 +28,10 @@ def command(prior: str, out: Path | None, plot: Path | None, as_json: bool, **va
     from darrm.design.files import as_dict
     from darrm.design.solve import solve
 
+    if plot is not None:
+        from darrm.plots import picture_format
+
+        picture_format(plot)  # a wrong ending is said before the work, not after
     problem = common.take_problem(values)
     start = time.perf_counter()
     design = solve(problem, prior=common.take_prior(prior), **values)

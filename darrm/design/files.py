@@ -132,7 +132,7 @@ def load(path: str | os.PathLike[str]) -> Design:
     except (KeyError, TypeError, AttributeError, OverflowError) as error:
         raise InputError(f"{name} is not a complete design file ({error!r}). {again}") from error
     except ValueError as error:
-        if isinstance(error, InputError):
+        if isinstance(error, InputError) and str(name) in str(error):
             raise
         raise InputError(f"{name} is not a valid design file ({error}). {again}") from error
     return design

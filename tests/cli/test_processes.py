@@ -185,7 +185,7 @@ def test_closed_streams_do_not_crash(script: str, stream: str) -> None:
 
 @pytest.mark.parametrize("encoding", ["ascii", "cp1252", "latin-1"])
 def test_narrow_encodings_do_not_crash(script: str, encoding: str) -> None:
-    ended = run(script, "solve", *PROBLEM, env=environment(PYTHONIOENCODING=encoding))
+    ended = run(script, "solve", *PROBLEM, "--adjacency", "每 row", env=environment(PYTHONIOENCODING=encoding))
     assert ended.returncode == 0, ended.stderr.decode()[-300:]
     assert b"0.939703" in ended.stdout
 
