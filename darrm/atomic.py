@@ -26,7 +26,9 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     """
     target = Path(path)
     if not os.fspath(path) or target.is_dir():
-        raise OutputError(f"{os.fspath(path)!r} could not be written: it is a folder or no name. Pass the path of a file.")
+        raise OutputError(
+            f"{os.fspath(path)!r} could not be written: it is a folder or no name. Pass the path of a file."
+        )
     try:
         if target.exists() and not target.is_file() and not target.is_dir():
             with target.open("wb") as device:

@@ -112,7 +112,7 @@ def _realised_epsilon(worst_case: WorstCase, problem: MajorityProblem, known: De
         worst = worst_case.at(epsilon) if whole else worst_case.without_lo_hi(epsilon)
         excess = worst.difference - delta
         if worst.bound > delta and excess > 0 and worst.second == 0:
-            return math.inf
+            return math.inf if known is None else _above(known)
         step = Decimal(math.log1p(excess / worst.second)) if worst.bound > delta and excess > 0 else Decimal(0)
         if step > epsilon * (1 + Decimal(2) ** -50):
             epsilon = step

@@ -83,12 +83,11 @@ class _Scale:
         # last bit, as X = 0 on both for a table with gamma(K) = 1.
         with np.errstate(divide="ignore", over="ignore"):
             by_ratio = np.nextafter(np.nextafter(score, np.inf) / np.where(score > 0, down, up), np.inf)
-        by_ratio = np.where(score == 0, 0.0, by_ratio)
-        if self.kappa >= 2:
-            return by_ratio
-        lost = self.absolute + (2 + self.kappa) * self.beyond
-        by_difference = np.nextafter(apart - self.kappa * second + lost, np.inf)
-        return np.minimum(by_ratio, by_difference)
+        bound = np.where(score == 0, 0.0, by_ratio)
+        if self.kappa < 2:
+            lost = self.absolute + (2 + self.kappa) * self.beyond
+            bound = np.minimum(bound, np.nextafter(apart - self.kappa * second + lost, np.inf))
+        return np.where(np.isnan(bound), np.inf, bound)  # nothing makes one; if something did, it must not pass
 
 
 def check_size(problem: MajorityProblem) -> None:
