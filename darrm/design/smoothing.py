@@ -1,7 +1,7 @@
 """Smoothed acceptance tables: the probability of releasing 1 when some voters sit at given corners.
 
 The certificate is computed from these alone. They start from the noise function itself and share nothing
-with the rows that the linear program was built from: no corner list, no distribution of L.
+with the rows of the linear program: no corner list, no distribution of L.
 """
 
 from __future__ import annotations
