@@ -65,8 +65,9 @@ class MajorityProblem:
     delta : float in [Delta, 1), optional
         Failure probability of the release; 1 - (1 - Delta)^m if not given.
     changed : int in [1, K], optional
-        How many mechanisms one change of the data can reach: 1 for disjoint shards, K (the default, and
-        the setting of the paper) if every mechanism may see every record.
+        How many mechanisms one change of the data can reach: 1 for disjoint shards if a new record takes the
+        old one's place in the same shard (or under add-remove), 2 if the shard depends on the record's content;
+        K (the default, and the setting of the paper) if every mechanism may see every record.
     adjacency : str, default "replace-one"
         What "adjacent" means, for the mechanisms' epsilon, for ``changed`` and for the release alike.
         Free text in one line; "replace-one" and "add-remove" are the usual ones.

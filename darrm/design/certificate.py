@@ -88,12 +88,13 @@ def verify(gamma: ArrayLike, problem: MajorityProblem) -> Certificate:
         grow = total.exp() - 1
         limit = float(grow + 2 * Decimal(problem.delta))
         cost = math.inf if math.isinf(limit) else float(grow + 2 * Decimal(worst.bound))
+        realised = _realised_epsilon(worst_case, problem, total if holds else None)
     return Certificate(
         holds=holds,
         cost=cost,
         limit=limit,
         needed_delta=max(0.0, worst.bound),
-        realised_epsilon=_realised_epsilon(worst_case, problem, total if holds else None),
+        realised_epsilon=realised,
         worst_case={name: count for name, count in zip(_CORNERS, worst.counts, strict=True) if count},
         probabilities=(worst.first, worst.second),
         rounding=worst.rounding,

@@ -21,7 +21,7 @@ from darrm_solvers.cutting_planes import Rows
 Array = NDArray[np.float64]
 # A row counts as broken from here on, in units of its right side: above the rounding of a row, below HiGHS' tolerance.
 _BROKEN = 1e-11
-_TAIL = 1e-19
+_TAIL = 1e-17
 
 
 class CutFinder:
@@ -39,7 +39,8 @@ class CutFinder:
         self._weights = weights(problem)
         self._seen: set[tuple[int, ...]] = set()
         pmf, moved, beyond = binomials(problem.changed if problem.Delta else 0, problem.Delta)
-        terms = int(np.argmax(beyond <= _TAIL)) + 1
+        limit = -math.expm1(-problem.total_epsilon) + 2 * problem.delta * math.exp(-problem.total_epsilon)
+        terms = int(np.argmax(beyond <= _TAIL * limit)) + 1
         self._pmf, self._moved = np.ascontiguousarray(pmf[:, :terms]), np.ascontiguousarray(moved[:, :terms])
         self._second, self._difference = self._only_hi_lo()
         self._shrink = math.exp(-problem.total_epsilon)

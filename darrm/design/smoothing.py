@@ -8,7 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from decimal import Decimal, localcontext
+from decimal import (
+    MAX_EMAX,
+    MIN_EMIN,
+    ROUND_HALF_EVEN,
+    Context,
+    Decimal,
+    DivisionByZero,
+    InvalidOperation,
+    Overflow,
+    localcontext,
+)
 from typing import NamedTuple
 
 import numpy as np
@@ -35,9 +45,20 @@ class Weights(NamedTuple):
 @contextmanager
 def decimals(scale: Decimal) -> Iterator[None]:
     """Decimal arithmetic that keeps 60 digits of e^scale - 1 even where ``scale`` is tiny."""
-    with localcontext() as context:
-        context.prec = _DIGITS + (max(0, -scale.adjusted()) if scale else 0)
+    with localcontext(_context(_DIGITS + (max(0, -scale.adjusted()) if scale else 0))):
         yield
+
+
+def _context(digits: int) -> Context:
+    """A context of our own: the caller's may have another rounding, range or traps, which would move guarantees."""
+    return Context(
+        prec=digits,
+        rounding=ROUND_HALF_EVEN,
+        Emin=MIN_EMIN,
+        Emax=MAX_EMAX,
+        clamp=0,
+        traps=[InvalidOperation, DivisionByZero, Overflow],
+    )
 
 
 def weights(problem: MajorityProblem) -> Weights:
@@ -54,8 +75,7 @@ def weights(problem: MajorityProblem) -> Weights:
 
 def total_epsilon(problem: MajorityProblem) -> Decimal:
     """m epsilon to 120 digits: the product of the two float64 numbers, exact but for the tiniest of them."""
-    with localcontext() as context:
-        context.prec = 2 * _DIGITS
+    with localcontext(_context(2 * _DIGITS)):
         return Decimal(problem.m) * Decimal(problem.epsilon)
 
 

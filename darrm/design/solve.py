@@ -146,7 +146,9 @@ def _optimum(
     # The rows stand for exact ones, and the bound is a sum: every multiplier pays for the rounding in its row.
     paid = solution.multipliers[solution.multipliers > 0]
     sums = 2.0**-52 * (paid.size + n)
-    bound += float(paid.sum()) * (constraints.rounding(problem) + sums * float(np.abs(program.rows).max(initial=0.0)))
+    bound += float(paid.sum()) * (
+        constraints.rounding(problem) + 1e-16 + sums * float(np.abs(program.rows).max(initial=0.0))
+    )
     return solution.x, (bound + sums * (1 + bound)) * float(weights.max())
 
 

@@ -1,6 +1,6 @@
 """The certificate against the definition, in exact fractions."""
 
-from decimal import Decimal
+from decimal import ROUND_FLOOR, Context, Decimal, localcontext
 from fractions import Fraction
 
 import numpy as np
@@ -173,3 +173,24 @@ def test_a_tie_is_a_fair_coin_whatever_gamma_says(Delta: float) -> None:
     ones = int(darrm.mechanisms.DaRRM(design).release_counts(np.full(100_000, 3)).sum())
     # Six standard deviations: a false alarm once in 10^8 runs.
     assert abs(ones - 50_000) < 6 * np.sqrt(25_000)
+
+
+def test_the_caller_cannot_move_a_guarantee_by_a_decimal_context() -> None:
+    """Rounding, range and traps of the caller's decimal context must not reach the certificate."""
+    gamma = [1.0, 1 - 1e-6, 0.9, 0.9, 1 - 1e-6, 1.0]
+    for epsilon, context in (
+        (354.0, Context(prec=7, Emin=-95, traps=[])),
+        (137.0, Context(Emin=0, traps=[])),
+        (0.1, Context(prec=3, rounding=ROUND_FLOOR)),
+    ):
+        problem = darrm.MajorityProblem(5, 1.01, epsilon)
+        wanted = darrm.verify(gamma, problem)
+        with localcontext(context):
+            got = darrm.verify(gamma, problem)
+        assert (got.holds, got.cost, got.limit, got.needed_delta) == (
+            wanted.holds,
+            wanted.cost,
+            wanted.limit,
+            wanted.needed_delta,
+        )
+        assert got.realised_epsilon >= wanted.realised_epsilon * (1 - 1e-9)
