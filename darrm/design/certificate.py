@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
 
 from numpy.typing import ArrayLike
 
-from darrm.design.separation import WorstCase
+from darrm.design.separation import WorstCase, check_size, largest, worst_by_level
 from darrm.design.smoothing import Array, decimals, noise_function, total_epsilon
 from darrm.errors import CertificateError
 from darrm.problem import MajorityProblem
@@ -28,7 +29,7 @@ class Certificate:
         Upper bound on max over allowed (p, p') of f = A(p) - e^(m eps) A(p').
     limit : float
         The right side e^(m eps) - 1 + 2 delta. ``cost`` and ``limit`` are e^(m eps) - 1 plus twice
-        ``needed_delta`` (unclipped) and ``delta``, each rounded to the nearest float64: for m eps above 36
+        ``needed_delta`` (unclipped), rounded up, and ``delta``, rounded to the nearest float64: for m eps above 36
         they can coincide although ``holds`` is False, and both are infinite above 709.
     needed_delta : float
         Upper bound on the least delta with which the release is (m epsilon, delta)-DP.
@@ -80,15 +81,16 @@ def verify(gamma: ArrayLike, problem: MajorityProblem) -> Certificate:
     Lemmas 3.4 and 5.1 of Jiang, Zhang, Joshi (TMLR 2024); separation and rounding bound in docs/theory.md.
     O(K^3) if Delta = 0, else O(K^5); some five to ten times that for the realised epsilon.
     """
-    worst_case = WorstCase(gamma, problem)
+    check_size(problem)
+    table = noise_function(gamma, problem.K)
     total = total_epsilon(problem)
-    worst = worst_case.at(total)
+    worst = largest(worst_by_level(table.tobytes(), problem))
     holds = worst.bound <= problem.delta
     with decimals(total):
         grow = total.exp() - 1
         limit = float(grow + 2 * Decimal(problem.delta))
-        cost = math.inf if math.isinf(limit) else float(grow + 2 * Decimal(worst.bound))
-        realised = _realised_epsilon(worst_case, problem, total if holds else None)
+        cost = math.inf if math.isinf(limit) else _above(grow + 2 * Decimal(worst.bound))
+        realised = _realised_epsilon(WorstCase(table, problem), problem, total if holds else None)
     return Certificate(
         holds=holds,
         cost=cost,
@@ -132,10 +134,10 @@ def _realised_epsilon(worst_case: WorstCase, problem: MajorityProblem, known: De
     return _above(epsilon)
 
 
-def _above(epsilon: Decimal) -> float:
-    """The least float64 that is not below."""
-    nearest = float(epsilon)
-    return nearest if Decimal(nearest) >= epsilon else math.nextafter(nearest, math.inf)
+def _above(value: Decimal) -> float:
+    """The least float64 that is not below ``value``."""
+    nearest = float(value)
+    return nearest if Decimal(nearest) >= value else math.nextafter(nearest, math.inf)
 
 
 def repair(gamma: ArrayLike, problem: MajorityProblem) -> Array:
@@ -156,13 +158,31 @@ def repair(gamma: ArrayLike, problem: MajorityProblem) -> Array:
     CertificateError
         If no factor was found.
     """
-    original = table = noise_function(gamma, problem.K)
+    check_size(problem)
+
+    def bound(table: Array) -> float:
+        return largest(worst_by_level(table.tobytes(), problem)).bound
+
+    return _scaled(shrink(gamma, problem), problem, bound)
+
+
+def shrink(gamma: ArrayLike, problem: MajorityProblem) -> Array:
+    """The noise function scaled down until multisets without (lo,hi) hold: O(K^2), nearly `repair`, proves nothing."""
+
+    def bound(table: Array) -> float:
+        return WorstCase(table, problem).without_lo_hi(total_epsilon(problem)).bound
+
+    return _scaled(noise_function(gamma, problem.K), problem, bound)
+
+
+def _scaled(original: Array, problem: MajorityProblem, bound_of: Callable[[Array], float]) -> Array:
+    """The noise function scaled down until ``bound_of`` it is at most delta."""
     total = total_epsilon(problem)
     with decimals(total):
         grow = total.exp() - 1
-    scale, slack = 1.0, 2.0**-53
+    table, scale, slack = original, 1.0, 2.0**-51
     while slack < 1:
-        bound = WorstCase(table, problem).at(total).bound
+        bound = bound_of(table)
         if bound <= problem.delta:
             return table
         with decimals(total):

@@ -12,9 +12,11 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from darrm.design.certificate import shrink
 from darrm.design.constraints import rows_of, scaled_rows
-from darrm.design.separation import WorstCase
-from darrm.design.smoothing import binomials, total_epsilon, weights
+from darrm.design.moves import binomials
+from darrm.design.separation import Worst, WorstCase, worst_by_level
+from darrm.design.smoothing import total_epsilon, weights
 from darrm.problem import MajorityProblem
 from darrm_solvers.cutting_planes import Rows
 
@@ -22,6 +24,9 @@ Array = NDArray[np.float64]
 # A row counts as broken from here on, in units of its right side: above the rounding of a row, below HiGHS' tolerance.
 _BROKEN = 1e-11
 _TAIL = 1e-17
+_START_B = 4
+_AT_ONCE = 128  # rows without (lo,hi) that are added at once
+_LARGE = 100  # K, from which on multisets with few at (lo,hi) are looked at before all
 
 
 class CutFinder:
@@ -33,73 +38,64 @@ class CutFinder:
         How often the whole set was separated.
     """
 
-    def __init__(self, problem: MajorityProblem) -> None:
+    def __init__(self, problem: MajorityProblem, *, monotone: bool = False) -> None:
         self.full_passes = 0
-        self._problem = problem
+        self._problem, self._monotone = problem, monotone
         self._weights = weights(problem)
         self._seen: set[tuple[int, ...]] = set()
-        pmf, moved, beyond = binomials(problem.changed if problem.Delta else 0, problem.Delta)
-        limit = -math.expm1(-problem.total_epsilon) + 2 * problem.delta * math.exp(-problem.total_epsilon)
-        terms = int(np.argmax(beyond <= _TAIL * limit)) + 1
-        self._pmf, self._moved = np.ascontiguousarray(pmf[:, :terms]), np.ascontiguousarray(moved[:, :terms])
+        self._near, self._most_b = (-1, 0), _START_B
+        small, grow = math.exp(-problem.total_epsilon), -math.expm1(-problem.total_epsilon)
+        limit = grow + 2 * problem.delta * small
+        self._enough = problem.delta + _BROKEN * limit / (2 * small) if small else math.inf
+        most = problem.changed if problem.Delta else 0
+        self._pmf, self._moved, _ = binomials(most, problem.Delta, _TAIL * limit)
         self._second, self._difference = self._only_hi_lo()
-        self._shrink = math.exp(-problem.total_epsilon)
-        self._grow = -math.expm1(-problem.total_epsilon)
-        self._limit = self._grow + 2 * problem.delta * self._shrink
+
+    def table(self, half: Array) -> Array:
+        """The noise function with ``half`` above K/2, 0 at a tie, where the release is a fair coin."""
+        if self._monotone:
+            half = np.maximum.accumulate(half)
+        return np.concatenate([half[::-1], np.zeros((self._problem.K + 1) % 2), half])
 
     def __call__(self, half: Array) -> Rows:
         """Rows that ``half`` breaks, those without (lo,hi) first; shape (n, K - floor(K/2)), limits 1."""
-        gamma = np.concatenate([half[::-1], np.zeros((self._problem.K + 1) % 2), half])
-        easy = self._new(self._broken_without_lo_hi(gamma))
+        gamma, epsilon = self.table(half), total_epsilon(self._problem)
+        worst_case = WorstCase(gamma, self._problem)
+        easy = self._new(worst_case.broken(epsilon, self._enough, -1, 0))
         if easy:
-            return self._answer([self._row(*counts) for counts in easy])
-        self.full_passes += 1
-        hard = self._new(self._broken(gamma))
+            # Neighbouring levels have much the same rows: of each group the one that is broken most will do.
+            groups = np.array_split(np.arange(len(easy)), min(len(easy), _AT_ONCE))
+            chosen = self._take([max((easy[i] for i in group), key=lambda worst: worst.bound) for group in groups])
+            return self._answer([self._row(*counts) for counts in chosen])
+        hard: list[tuple[int, ...]] = []
+        # First where the last ones were, then with few voters at (lo,hi), then all.
+        for most_n, most_b in (self._near, (self._problem.changed, self._most_b))[self._problem.K < _LARGE :]:
+            if not hard:
+                hard = self._take(self._new(worst_case.broken(epsilon, self._enough, most_n, most_b)))
         if not hard:
-            return self._answer([])
+            # The table as it would be released: if nothing is broken, this pass is its certificate.
+            self.full_passes += 1
+            self.proposed = shrink(gamma, self._problem)
+            worst = worst_by_level(self.proposed.tobytes(), self._problem)
+            hard = self._take(self._new([one for one in worst if one.bound - one.rounding > self._enough]))
+        if hard:
+            most_b = max(counts[3] for counts in hard)
+            self._near = (max(counts[2] + counts[3] for counts in hard), most_b)
+            self._most_b = max(self._most_b, 2 * most_b)
         columns = 8 if self._problem.Delta else 4
-        return self._answer(list(rows_of(self._problem, np.array(hard)[:, :columns])))
+        return self._answer(list(rows_of(self._problem, np.array(hard)[:, :columns])) if hard else [])
 
-    def _new(self, broken: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
-        new = [counts for counts in broken if counts not in self._seen]
-        self._seen.update(new)
-        return new
+    def _new(self, broken: list[Worst]) -> list[Worst]:
+        return [worst for worst in broken if worst.counts not in self._seen]
+
+    def _take(self, broken: list[Worst]) -> list[tuple[int, ...]]:
+        counts = list(dict.fromkeys(worst.counts for worst in broken))
+        self._seen.update(counts)
+        return counts
 
     def _answer(self, rows: list[Array]) -> Rows:
         n = self._problem.K - self._problem.K // 2
         return Rows(np.array(rows).reshape(-1, n), np.ones(len(rows)))
-
-    def _broken(self, gamma: Array) -> list[tuple[int, ...]]:
-        """The worst multiset of each level of the certificate's tables, if it is broken."""
-        worst_case, epsilon = WorstCase(gamma, self._problem), total_epsilon(self._problem)
-        enough = self._problem.delta + _BROKEN * self._limit / (2 * self._shrink) if self._shrink else math.inf
-        return [worst.counts for worst in worst_case.by_level(epsilon, enough) if worst.bound - worst.rounding > enough]
-
-    def _broken_without_lo_hi(self, gamma: Array) -> list[tuple[int, ...]]:
-        """For each number of voters at (hi,lo) the worst multiset with none at (lo,hi), if it is broken.
-
-        Of the others as many as may are at (Delta,0) and (1,1-Delta): all of them where tables rise.
-        """
-        K, (hi, lo, gap) = self._problem.K, self._weights
-        F = np.sign(2 * np.arange(K + 1) - K) * gamma
-        V, M, W = F, F, np.zeros(K + 1)
-        broken: list[tuple[int, ...]] = []
-        for n in range(self._problem.changed + 1):
-            if n:
-                W = lo * W[:-1] + hi * W[1:] + gap * (M[1:] - M[:-1])
-                V, M = lo * V[:-1] + hi * V[1:], hi * M[:-1] + lo * M[1:]
-            z = np.arange(K - n + 1)
-            budget = self._problem.changed - n if self._problem.Delta else 0
-            up = np.minimum(z[::-1], budget)
-            down = np.minimum(z, budget - up)
-            gain = _after_moves(V, self._moved[up], 1)
-            loss = _after_moves(M, self._moved[down], -1)
-            cost = (self._shrink * (W + gain - loss) - self._grow * (M + loss)) / self._limit
-            worst = int(np.argmax(cost))
-            if cost[worst] > 1 + _BROKEN:
-                i, l = int(up[worst]), int(down[worst])
-                broken.append((K - n - worst - i, worst - l, n, 0, i, 0, 0, l))
-        return broken
 
     def _only_hi_lo(self) -> tuple[Array, Array]:
         """alpha' and alpha - alpha' of n = 0, ..., ``changed`` voters at (hi,lo), one row each."""
@@ -126,14 +122,3 @@ class CutFinder:
             second[below] += base * self._pmf[l, s]
         inside = slice(terms, terms + K + 1)
         return scaled_rows(self._problem, second[None, inside], difference[None, inside]).ravel()
-
-
-def _after_moves(table: Array, moved: Array, direction: int) -> Array:
-    """E table(z +- Bin) - table(z) for each z, from ``moved`` of shape (z, terms)."""
-    terms = moved.shape[1]
-    padding = np.zeros(terms - 1)
-    if direction > 0:
-        windows = np.lib.stride_tricks.sliding_window_view(np.concatenate([table, padding]), terms)
-    else:
-        windows = np.lib.stride_tricks.sliding_window_view(np.concatenate([padding, table]), terms)[:, ::-1]
-    return np.asarray(np.einsum("zs,zs->z", windows, moved), dtype=np.float64)

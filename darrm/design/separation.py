@@ -7,21 +7,32 @@ recurrences over every multiset of corners, with a bound on all rounding (derive
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 import numpy as np
-from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import ArrayLike, NDArray
 
-from darrm.design.smoothing import Array, SmoothLevel, binomials, decimals, levels, noise_function, weights
+from darrm.design.moves import Integers, Moves, Sides
+from darrm.design.smoothing import (
+    Array,
+    SmoothLevel,
+    acceptance,
+    exponentials,
+    levels,
+    noise_function,
+    total_epsilon,
+    weights,
+)
 from darrm.errors import InputError
 from darrm.problem import MajorityProblem
 
 _U = 2.0**-53
 _CHUNK = 1 << 14
+_MANY = 24  # moves, from which on tables are averaged first
 MAX_K = 3001
 _TINY = 1e-318  # more than underflow can add up to: 2^-1074 for each of some thousand operations
 
@@ -64,30 +75,53 @@ class _Scale:
     relative: float
     absolute: float
     underflow: float
-    terms: int  # how many voters at corners of Delta are followed
-    beyond: float  # the probability that more of them move
+    beyond: float  # the probability of more moves than are followed
 
-    def excess(self, first: Array, second: Array, apart: Array) -> Array:
+    def excess(self, sides: Sides, enough: float = -math.inf) -> Array:
         """Upper bounds on the excess.
 
         Parameters
         ----------
-        first, second : ndarray
-            Computed X(p) and X(p'), each a sum of nonnegative terms.
-        apart : ndarray
-            Computed X(p) - X(p'), not by subtracting those.
+        sides : Sides
+            Computed X(p) and X(p'), each a sum of nonnegative terms, and X(p) - X(p'), not by subtracting those.
+        enough : float
+            Bounds up to this need not be the best of both forms.
         """
-        up, down = math.nextafter(self.shrink, 1), math.nextafter(self.shrink, 0)
-        score = up * (1 + self.relative) * first - (1 - self.relative) * second + (self.underflow + 2 * self.beyond)
+        highest = self._ceiling(sides)
+        if highest <= enough:
+            return np.full_like(sides.second, highest)
+        bound = self._by_ratio(self._ratio_score(sides))
+        if self.kappa < 2:
+            bound = np.minimum(bound, self._by_difference(self._difference_score(sides)))
+        return np.where(np.isnan(bound), np.inf, bound)  # nothing makes one; if something did, it must not pass
+
+    def _ceiling(self, sides: Sides) -> float:
+        """An upper bound on all of them from one form, cheaply: both forms rise with their scores."""
+        if self.kappa < 2:
+            return float(self._by_difference(self._difference_score(sides).max()))
+        return float(self._by_ratio(self._ratio_score(sides).max()))
+
+    def _difference_score(self, sides: Sides) -> Array:
+        score = self.kappa * sides.second
+        return np.subtract(sides.apart, score, out=score)
+
+    def _by_difference(self, score: Array) -> Array:
+        return np.nextafter(score + self.absolute, np.inf)
+
+    def _ratio_score(self, sides: Sides) -> Array:
+        score = (math.nextafter(self.shrink, 1) * (1 + self.relative)) * sides.first
+        return np.subtract(score, (1 - self.relative) * sides.second, out=score)
+
+    def _by_ratio(self, score: Array) -> Array:
         # Multiplied by e^epsilon on the side that keeps an upper bound. 0 stays 0: there both sides are equal to the
         # last bit, as X = 0 on both for a table with gamma(K) = 1.
+        up, down = math.nextafter(self.shrink, 1), math.nextafter(self.shrink, 0)
+        score = np.nextafter(score, np.inf, where=score != 0, out=np.zeros_like(score)) + (
+            up * self.beyond + self.underflow
+        )
         with np.errstate(divide="ignore", over="ignore"):
-            by_ratio = np.nextafter(np.nextafter(score, np.inf) / np.where(score > 0, down, up), np.inf)
-        bound = np.where(score == 0, 0.0, by_ratio)
-        if self.kappa < 2:
-            lost = self.absolute + (2 + self.kappa) * self.beyond
-            bound = np.minimum(bound, np.nextafter(apart - self.kappa * second + lost, np.inf))
-        return np.where(np.isnan(bound), np.inf, bound)  # nothing makes one; if something did, it must not pass
+            bound = np.nextafter(np.nextafter(score, np.inf) / np.where(score > 0, down, up), np.inf)
+        return np.where(score == 0, 0.0, bound)
 
 
 def check_size(problem: MajorityProblem) -> None:
@@ -100,14 +134,30 @@ def check_size(problem: MajorityProblem) -> None:
 
 
 class _Entry(NamedTuple):
-    """A multiset by its table row (b), its column z, and its numbers at (D,0), (1-D,1), (0,D), (1,1-D)."""
+    """A multiset by n = a + b, b, z, and its numbers at (D,0), (1-D,1), (0,D), (1,1-D)."""
 
-    row: int
+    n: int
+    b: int
     z: int
-    i: int
-    j: int
-    k: int
-    l: int
+    i: int = 0
+    j: int = 0
+    k: int = 0
+    l: int = 0
+
+
+class _Edge(NamedTuple):
+    """Multisets without (lo,hi), as many as may at (D,0) and then at (1,1-D): for each n and z.
+
+    Attributes
+    ----------
+    sides : Sides, shape (changed + 1, K + 1)
+        Entries with z > K - n stand for nothing; they cost less than any that counts.
+    up, down : ndarray of int, same shape
+    """
+
+    sides: Sides
+    up: Integers
+    down: Integers
 
 
 class WorstCase:
@@ -139,38 +189,94 @@ class WorstCase:
         self._problem = problem
         self._gamma = noise_function(gamma, problem.K)
         self._weights = weights(problem)
-        self._pmf, self._moved, self._beyond = binomials(problem.changed if problem.Delta else 0, problem.Delta)
+        # Moves left out must not count beside the limit (e^epsilon - 1 + 2 delta) / 2, at any epsilon.
+        self._moves = Moves(problem, 1e-17 * problem.delta / 4)
 
     def at(self, epsilon: Decimal) -> Worst:
         """The worst multiset at ``epsilon`` >= 0 (nats), with a true upper bound on its excess."""
-        # What the tables without (lo,hi) attain comes first: bounds below it need no closer look.
+        return largest(self.by_level(epsilon))
+
+    def by_level(self, epsilon: Decimal) -> list[Worst]:
+        """The worst multiset of every level n = a + b, each with a true upper bound on all of them.
+
+        The first one has none at (lo,hi); those of levels that some other multiset dominates are left out.
+        """
         attained = self.without_lo_hi(epsilon)
-        worst = max(self._scan(epsilon, attained.bound), key=_bound)
+        scale = self._scale(epsilon)
         # A bound that was settled without a search says nothing of where the worst case is.
-        return worst if worst.counts else replace(attained, bound=worst.bound)
+        return [attained] + [
+            worst if worst.counts else replace(attained, bound=worst.bound)
+            for worst in self._scan(scale, self._settled(scale, attained.bound))
+        ]
 
     def without_lo_hi(self, epsilon: Decimal) -> Worst:
         """The worst of some multisets with none at (lo,hi): allowed ones, found in O(K^2), but no bound for all."""
-        return max(self._scan(epsilon, -math.inf, only_b_0=True), key=_bound)
+        scale = self._scale(epsilon)
+        excess = scale.excess(self._edge.sides)
+        n, z = np.unravel_index(int(np.argmax(excess)), excess.shape)
+        identical = self._identical(scale)
+        edge = self._on_edge(scale, int(n), int(z), float(excess[n, z]))
+        return largest((identical, edge))
 
-    def by_level(self, epsilon: Decimal, ignore: float) -> Iterator[Worst]:
-        """The worst multiset of each level n = a + b whose excess is above ``ignore``."""
-        return (worst for worst in self._scan(epsilon, ignore) if worst.counts and worst.bound > ignore)
+    def broken(self, epsilon: Decimal, enough: float, most_n: int, most_b: int) -> list[Worst]:
+        """Multisets whose excess is above ``enough``, quickly found; there may be others.
+
+        Parameters
+        ----------
+        epsilon : Decimal
+        enough : float
+        most_n, most_b : int
+            How many voters at (hi,lo) and (lo,hi) together, and how many at (lo,hi), to look at beyond the O(K^2)
+            multisets without (lo,hi) that are always covered; ``most_n`` -1 looks at no others.
+        """
+        scale = self._scale(epsilon)
+        excess = scale.excess(self._edge.sides)
+        z = np.argmax(excess, axis=1)
+        worst = excess[np.arange(z.size), z]
+        found = [self._on_edge(scale, int(n), int(z[n]), worst[n]) for n in np.flatnonzero(worst > enough)]
+        if most_n >= 0:
+            found += [w for w in self._scan(scale, enough, most_n, most_b, every=True) if w.counts]
+        return [w for w in found if w.bound - w.rounding > enough]
+
+    @cached_property
+    def _edge(self) -> _Edge:
+        K, t, w = self._problem.K, self._problem.changed, self._weights
+        first, second, apart = np.zeros((t + 1, K + 1)), np.ones((t + 1, K + 1)), np.full((t + 1, K + 1), -1.0)
+        V = M = acceptance(self._gamma)
+        W = np.zeros(K + 1)
+        for n in range(t + 1):
+            if n:
+                W = w.lo * W[:-1] + w.hi * W[1:] + w.gap * (M[1:] - M[:-1])
+                V, M = w.lo * V[:-1] + w.hi * V[1:], w.hi * M[:-1] + w.lo * M[1:]
+            first[n, : K - n + 1], second[n, : K - n + 1], apart[n, : K - n + 1] = V, M, W
+        if not self._problem.Delta:
+            first[0], second[0], apart[0] = 0.0, 1.0, -1.0  # p = p' is looked at on its own
+            none = np.zeros((1, 1), dtype=np.int64)
+            return _Edge(Sides(first, second, apart), *np.broadcast_arrays(none, none, first)[:2])
+        taken, z = np.ogrid[: t + 1, : K + 1]
+        up = np.minimum(np.maximum(K - taken - z, 0), t - taken)
+        down = np.minimum(z, t - taken - up)
+        moved = self._moves.all_move(first, second, apart, up, down)
+        outside = taken + z > K
+        for side, nothing in zip(moved, (0.0, 1.0, -1.0), strict=True):
+            side[outside] = nothing
+        return _Edge(moved, up, down)
+
+    def _on_edge(self, scale: _Scale, n: int, z: int, bound: float) -> Worst:
+        first, second, apart = (side[n, z] for side in self._edge.sides)
+        entry = _Entry(n, 0, z, i=int(self._edge.up[n, z]), l=int(self._edge.down[n, z]))
+        return self._worst(scale, entry, bound, first, second, apart)
 
     def _scale(self, epsilon: Decimal) -> _Scale:
         Delta, steps, gap = self._problem.Delta, self._problem.changed, self._weights.gap
-        with decimals(epsilon):
-            shrink, kappa = float((-epsilon).exp()), float(epsilon.exp() - 1)
-        # What is left out must not count beside the limit (e^epsilon - 1 + 2 delta) / 2; all is followed if it would.
-        negligible = 1e-17 * (kappa / 2 + self._problem.delta) / (2 + kappa) if kappa < math.inf else 0.0
-        terms = int(np.argmax(2 * self._beyond <= negligible)) + 1
-        beyond = 2 * float(self._beyond[terms - 1])
+        shrink, kappa = exponentials(epsilon)
+        terms, beyond = self._moves.terms, self._moves.beyond
         relative = 1.01 * _U * (7 * steps + 4 * terms + 40)
         square = steps * (steps + 1)
         moves = 2 * min(2.0, steps * Delta) * (7 * steps + 4 * terms + 60)
         tables = (6 * square + 4 * steps) * gap + (2 + kappa) * moves
-        absolute = 1.01 * _U * tables + relative * kappa + _TINY
-        return _Scale(shrink, kappa, relative, absolute, self._underflow(shrink), terms, beyond)
+        absolute = 1.01 * _U * tables + relative * kappa + (2 + kappa) * beyond + _TINY
+        return _Scale(shrink, kappa, relative, absolute, self._underflow(shrink), beyond)
 
     def _underflow(self, shrink: float) -> float:
         """What underflow can have taken from a product e^-epsilon X(p); 0 if there was none."""
@@ -184,131 +290,96 @@ class WorstCase:
         smallest = sum(map(math.log, factors)) + self._problem.changed * math.log(min(moves))
         return 0.0 if smallest > -650 else _TINY
 
-    def _scan(self, epsilon: Decimal, ignore: float, *, only_b_0: bool = False) -> Iterator[Worst]:
-        """The worst multiset of each level, bounds up to ``ignore`` not looked into."""
-        scale = self._scale(epsilon)
-        limit = min(scale.kappa, 1e300) / 2 + self._problem.delta
-        settled = ignore + 1e-13 * limit if scale.kappa < 2 else ignore + 4 * scale.relative
-        for level in levels(self._gamma, self._weights, self._problem.changed, only_b_0=only_b_0):
-            if level.n == 0:
-                yield self._identical(level, scale)
-            if not self._problem.Delta:
-                if level.n:
-                    excess = scale.excess(level.first, level.second, level.difference)
-                    row, z = np.unravel_index(int(np.argmax(excess)), excess.shape)
-                    entry = _Entry(int(row), int(z), 0, 0, 0, 0)
-                    first, second = level.first[row, z], level.second[row, z]
-                    yield self._worst(scale, level, entry, excess[row, z], first, second, level.difference[row, z])
-                continue
-            yield from self._with_moves(level, scale, settled, only_b_0)
+    def _settled(self, scale: _Scale, attained: float) -> float:
+        """Up to where bounds are not looked into: a little above what is attained, but never across delta."""
+        delta = self._problem.delta
+        limit = min(scale.kappa, 1e300) / 2 + delta
+        settled = attained + (1e-13 * limit if scale.kappa < 2 else 4 * scale.relative)
+        return min(settled, delta) if attained <= delta else settled
 
-    def _identical(self, level: SmoothLevel, scale: _Scale) -> Worst:
+    def _scan(
+        self,
+        scale: _Scale,
+        settled: float,
+        most_n: int | None = None,
+        most_b: int | None = None,
+        *,
+        every: bool = False,
+    ) -> Iterator[Worst]:
+        """The worst multiset of each level beyond the edge, bounds up to ``settled`` not looked into.
+
+        With ``every`` the worst of each table above ``settled``, where it is quickly found; no bounds then.
+        """
+        problem = self._problem
+        for level in levels(self._gamma, self._weights, problem.changed if most_n is None else most_n, most_b):
+            if problem.Delta:
+                yield from self._with_moves(level, scale, settled, every)
+            elif level.n and level.b.size > 1:
+                sides = Sides(level.first[1:], level.second[1:], level.difference[1:])
+                excess = scale.excess(sides, settled)
+                row, z = np.unravel_index(int(np.argmax(excess)), excess.shape)
+                at = (row + 1, z)
+                entry = _Entry(level.n, int(level.b[at[0]]), int(z))
+                yield self._worst(scale, entry, excess[row, z], level.first[at], level.second[at], level.difference[at])
+            if level.rises.all() and (not problem.Delta or problem.changed == problem.K):
+                break  # what is left is dominated by the edge
+
+    def _identical(self, scale: _Scale) -> Worst:
         """p = p': the excess is -(e^epsilon - 1) X exactly, which is 0, not nearly 0, where X is."""
-        z = int(np.argmin(level.first[0]))
-        X = float(level.first[0, z])
-        bound = -scale.kappa * (1 - scale.relative) * X if X else 0.0
-        return self._worst(scale, level, _Entry(0, z, 0, 0, 0, 0), bound, X, X, 0.0)
+        X = acceptance(self._gamma)
+        z = int(np.argmin(X))
+        bound = -scale.kappa * (1 - scale.relative) * X[z] if X[z] else 0.0
+        return self._worst(scale, _Entry(0, 0, z), bound, X[z], X[z], 0.0)
 
-    def _with_moves(self, level: SmoothLevel, scale: _Scale, settled: float, attained_only: bool) -> Iterator[Worst]:
+    def _with_moves(self, level: SmoothLevel, scale: _Scale, settled: float, every: bool) -> Iterator[Worst]:
         """One level with Delta > 0: bounds for all entries, closer ones where those are not enough, then a search."""
-        still = self._problem.K - level.n
-        budget = self._problem.changed - level.n
+        moves, still, budget = self._moves, self._problem.K - level.n, self._problem.changed - level.n
         z = np.arange(still + 1)
         up, down = np.minimum(z[::-1], budget), np.minimum(z, budget)
-        if attained_only:
-            yield self._candidate(level, scale, up, np.minimum(z, budget - up))
-            return
-        bounds = np.empty_like(level.first)
-        rising, other = np.flatnonzero(level.rises), np.flatnonzero(~level.rises)
-        best: Worst | None = None
+        on_edge = bool(level.rises[0]) and budget >= still
+        bounds = np.full_like(level.first, -np.inf)
+        # Where tables rise the worst is to move all voters, if the budget allows, and a bound if it does not.
+        rising = np.flatnonzero(level.rises)[int(on_edge) :]
         if rising.size:
-            # Where tables rise the worst is to move all voters, if the budget allows, and a bound if it does not.
-            bounds[rising] = scale.excess(*self._all_move(level, rising, scale, up, down))
-            if budget >= still and rising[0] == 0:
-                best = self._candidate(level, scale, up, down)
+            bounds[rising] = scale.excess(moves.all_move(*_rows(level, rising), up, down), settled)
+        other = np.flatnonzero(~level.rises)
         if other.size:
-            any_move = min(1.0, -float(self._moved[min(still, budget), 0]) * (1 + 1e-9) + 1e-300)
-            bounds[other] = self._loose(level, other, scale, any_move)
-        open_ = bounds > settled
-        if budget >= still and best is not None:
-            open_[0] = False
-        rows, at = np.nonzero(open_)
-        for start in range(0, rows.size, _CHUNK):
-            chunk = slice(start, start + _CHUNK)
-            bounds[rows[chunk], at[chunk]] = self._closer(level, rows[chunk], at[chunk], scale, up, down)
-        open_ &= bounds > settled
+            bounds[other] = scale.excess(moves.loose(*_rows(level, other), min(still, budget)), settled)
+        best: Worst | None = None
+        open_ = ~(bounds <= settled) & ~level.rises[:, None]
+        rows = np.flatnonzero(open_.any(axis=1))
+        if rows.size:
+            sides = moves.envelope(*_rows(level, rows), up, down, scale.relative)
+            bounds[rows] = np.minimum(bounds[rows], scale.excess(sides, settled))
+            open_ &= bounds > settled
+            row, column = np.nonzero(open_)
+            for start in range(0, row.size, _CHUNK):
+                part = row[start : start + _CHUNK], column[start : start + _CHUNK]
+                sides = moves.closer(level.first, level.second, level.difference, *part, up, down, scale.relative)
+                bounds[part] = np.minimum(bounds[part], scale.excess(sides, settled))
+            open_ &= bounds > settled
+            rows = np.flatnonzero(open_.any(axis=1)) if moves.terms > _MANY else rows[:0]
+        if rows.size:
+            sides, attained, i, l = moves.averaged(*_rows(level, rows), min(still, budget), scale.relative)
+            bounds[rows] = np.minimum(bounds[rows], scale.excess(sides, settled))
+            open_ &= bounds > settled
+            if every and budget >= still:
+                excess = scale.excess(attained)
+                for at, column in np.argwhere((excess > settled) & _peaks(excess)):
+                    where = (at, column)
+                    entry = _Entry(level.n, int(level.b[rows[at]]), int(column), i=int(i[where]), l=int(l[where]))
+                    yield self._worst(scale, entry, excess[where], *(side[where] for side in attained))
+                    open_[rows[at]] = False
+        open_ |= (bounds > settled) & level.rises[:, None]
         for row, column in np.argwhere(open_):
             found = self._search(level, int(row), int(column), scale, budget)
             bounds[row, column] = found.bound
             if best is None or found.bound > best.bound:
                 best = found
         worst = min(float(bounds.max()), 1.0)
-        if best is None or worst > best.bound:
+        if best is None or (worst > best.bound and not every):
             best = Worst(worst, scale.absolute, (), math.nan, math.nan, math.nan)  # settled without a search
         yield best
-
-    def _all_move(
-        self, level: SmoothLevel, rows: NDArray[np.int64], scale: _Scale, up: NDArray[np.int64], down: NDArray[np.int64]
-    ) -> tuple[Array, Array, Array]:
-        """X(p), X(p') and their difference with ``up`` voters at (D,0) and ``down`` at (1,1-D), for each z."""
-        pmf, moved = self._pmf[:, : scale.terms], self._moved[:, : scale.terms]
-        V, M = _windows(level.first[rows], scale.terms, 1), _windows(level.second[rows], scale.terms, -1)
-        gain, loss = np.einsum("bzs,zs->bz", V, moved[up]), np.einsum("bzs,zs->bz", M, moved[down])
-        first, second = np.einsum("bzs,zs->bz", V, pmf[up]), np.einsum("bzs,zs->bz", M, pmf[down])
-        return first, second, level.difference[rows] + gain - loss
-
-    def _candidate(self, level: SmoothLevel, scale: _Scale, up: NDArray[np.int64], down: NDArray[np.int64]) -> Worst:
-        """The worst multiset of the first row (b = 0) with those voters moved."""
-        first, second, apart = self._all_move(level, np.zeros(1, dtype=np.int64), scale, up, down)
-        excess = scale.excess(first, second, apart)[0]
-        z = int(np.argmax(excess))
-        entry = _Entry(0, z, int(up[z]), 0, 0, int(down[z]))
-        return self._worst(scale, level, entry, excess[z], first[0, z], second[0, z], apart[0, z])
-
-    def _loose(self, level: SmoothLevel, rows: NDArray[np.int64], scale: _Scale, any_move: float) -> Array:
-        """Bounds that hold wherever voters move: with probability ``any_move`` they move to the best table entry."""
-        V, M = level.first[rows], level.second[rows]
-        reach = scale.terms - 1
-        high, low = _extreme(V, reach, np.maximum), _extreme(M, reach, np.minimum)
-        first = (1 - any_move) * V + any_move * high
-        second = (1 - any_move) * M + any_move * low
-        apart = level.difference[rows] + any_move * (high - V) + any_move * (M - low)
-        return scale.excess(first, second, apart)
-
-    def _closer(
-        self,
-        level: SmoothLevel,
-        rows: NDArray[np.int64],
-        at: NDArray[np.int64],
-        scale: _Scale,
-        up: NDArray[np.int64],
-        down: NDArray[np.int64],
-    ) -> Array:
-        """Closer bounds for some entries: s voters moved up gain at most the best of the next s table entries.
-
-            E V(z + B - B') <= V(z) + E max over s <= B of (V(z+s) - V(z))+ + E max over s <= B' of (V(z-s) - V(z))+
-
-        and likewise from below for the side of p'. Exact where a table rises around z.
-        """
-        terms = scale.terms
-        steps = np.arange(terms)
-        columns = level.first.shape[1] - 1
-        ahead, back = np.minimum(at[:, None] + steps, columns), np.maximum(at[:, None] - steps, 0)
-        V, M, row = level.first[rows, at], level.second[rows, at], rows[:, None]
-        first, second = V.copy(), M.copy()
-        apart = level.difference[rows, at]
-        for there, movers in ((ahead, up[at]), (back, down[at])):
-            chance = self._pmf[movers, :terms]
-            high = np.maximum.accumulate(level.first[row, there], axis=1)
-            low = np.minimum.accumulate(level.second[row, there], axis=1)
-            gain = np.einsum("es,es->e", chance, high - V[:, None])
-            loss = np.einsum("es,es->e", chance, M[:, None] - low)
-            # Differences of entries that are each right to ``relative``: four times that of the larger one covers them.
-            moving = np.einsum("es,es->e", chance[:, 1:], high[:, 1:])
-            first += gain + 4 * scale.relative * moving
-            second -= loss + 4 * scale.relative * chance[:, 1:].sum(axis=1) * M
-            apart = apart + gain + loss
-        return scale.excess(first, np.maximum(second, 0.0), apart)
 
     def _search(self, level: SmoothLevel, row: int, z: int, scale: _Scale, budget: int) -> Worst:
         """The worst multiset with given a, b, z: all numbers of voters at the four corners of Delta.
@@ -322,10 +393,11 @@ class WorstCase:
         if level.rises[row]:
             return self._search_rising(level, row, z, scale, budget)
         ups, downs = min(still - z, budget) + 1, min(z, budget) + 1
-        (P, C), (Q, G) = (self._moves(table[row], z, ups, downs, scale.terms) for table in (level.first, level.second))
+        (P, C), (Q, G) = (self._moves.grid(table[row], z, ups, downs) for table in (level.first, level.second))
         i, j = np.ogrid[:ups, :downs]
         best = -math.inf
-        entry = _Entry(row, z, 0, 0, 0, 0)
+        n, b = level.n, int(level.b[row])
+        entry = _Entry(n, b, z)
         binding = budget < still
         for left in range(budget + 1) if binding else (still,):
             chosen = (i + j == budget - left) if binding else np.ones((ups, downs), dtype=bool)
@@ -336,54 +408,32 @@ class WorstCase:
             k, l = np.minimum(still - z - at_i, ups - 1), np.minimum(z - at_j, downs - 1)
             second = _running_least(Q, allowed)[k, l]
             apart = level.difference[row, z] + C[at_i, at_j] - _running_least(G, allowed)[k, l]
-            excess = scale.excess(P[at_i, at_j], second, apart)
+            excess = scale.excess(Sides(P[at_i, at_j], second, apart))
             top = int(np.argmax(excess))
             if excess[top] > best:
                 best = float(excess[top])
                 inner = np.where(allowed, Q, np.inf)[: k[top] + 1, : l[top] + 1]
                 k0, l0 = np.unravel_index(int(np.argmin(inner)), inner.shape)
-                entry = _Entry(row, z, int(at_i[top]), int(at_j[top]), int(k0), int(l0))
+                entry = _Entry(n, b, z, int(at_i[top]), int(at_j[top]), int(k0), int(l0))
         first, second = P[entry.i, entry.j], Q[entry.k, entry.l]
         apart = level.difference[row, z] + C[entry.i, entry.j] - G[entry.k, entry.l]
-        return self._worst(scale, level, entry, best, first, second, apart)
+        return self._worst(scale, entry, best, first, second, apart)
 
     def _search_rising(self, level: SmoothLevel, row: int, z: int, scale: _Scale, budget: int) -> Worst:
         """The same where the tables rise: only (D,0) and (1,1-D) matter, as many voters as the budget allows."""
-        still = self._problem.K - level.n
-        i = np.arange(min(still - z, budget) + 1)
+        i = np.arange(min(self._problem.K - level.n - z, budget) + 1)
         l = np.minimum(z, budget - i)
-        terms = scale.terms
-        pmf, moved = self._pmf[:, :terms], self._moved[:, :terms]
-        one = np.array([row])
-        V, M = _windows(level.first[one], terms, 1)[0, z], _windows(level.second[one], terms, -1)[0, z]
-        first, second = pmf[i] @ V, pmf[l] @ M
-        apart = level.difference[row, z] + moved[i] @ V - moved[l] @ M
-        excess = scale.excess(first, second, apart)
+        moves = self._moves
+        V, M = level.first[row, z : z + moves.terms], level.second[row, max(0, z - moves.terms + 1) : z + 1][::-1]
+        first, second = moves.pmf[i, : V.size] @ V, moves.pmf[l, : M.size] @ M
+        apart = level.difference[row, z] + moves.moved[i, : V.size] @ V - moves.moved[l, : M.size] @ M
+        excess = scale.excess(Sides(first, second, apart))
         top = int(np.argmax(excess))
-        entry = _Entry(row, z, int(i[top]), 0, 0, int(l[top]))
-        return self._worst(scale, level, entry, excess[top], first[top], second[top], apart[top])
+        entry = _Entry(level.n, int(level.b[row]), z, i=int(i[top]), l=int(l[top]))
+        return self._worst(scale, entry, excess[top], first[top], second[top], apart[top])
 
-    def _moves(self, table: Array, z: int, ups: int, downs: int, terms: int) -> tuple[Array, Array]:
-        """E table(z + Bin(i) - Bin(j)) for i < ups, j < downs, and the same less table(z), not by subtracting."""
-        s, r = min(terms, ups), min(terms, downs)
-        around = table[z + np.arange(s)[:, None] - np.arange(r)]
-        down = self._pmf[:downs, :r].T
-        value = self._pmf[:ups, :s] @ around @ down
-        change = self._moved[:ups, :s] @ around @ down + around[0] @ self._moved[:downs, :r].T
-        return value, change
-
-    def _worst(
-        self,
-        scale: _Scale,
-        level: SmoothLevel,
-        entry: _Entry,
-        bound: float,
-        first: float,
-        second: float,
-        apart: float,
-    ) -> Worst:
-        row, z, i, j, k, l = entry
-        n, b = level.n, int(level.b[row])
+    def _worst(self, scale: _Scale, entry: _Entry, bound: float, first: float, second: float, apart: float) -> Worst:
+        n, b, z, i, j, k, l = entry
         by_ratio = 2 * scale.relative * float(first)
         return Worst(
             bound=min(float(bound), 1.0),
@@ -395,27 +445,25 @@ class WorstCase:
         )
 
 
-def _bound(worst: Worst) -> float:
-    return worst.bound
+@lru_cache(maxsize=1)
+def worst_by_level(gamma: bytes, problem: MajorityProblem) -> tuple[Worst, ...]:
+    """`WorstCase.by_level` at the promised epsilon, for the bytes of a noise function; the last answer is kept."""
+    return tuple(WorstCase(np.frombuffer(gamma), problem).by_level(total_epsilon(problem)))
 
 
-def _windows(table: Array, terms: int, direction: int) -> Array:
-    """table(z), table(z +- 1), ..., terms of them, for each z; 0 outside. Shape (rows, columns, terms)."""
-    nothing = np.zeros((len(table), terms - 1))
-    if direction > 0:
-        return sliding_window_view(np.hstack([table, nothing]), terms, axis=1)
-    return sliding_window_view(np.hstack([nothing, table]), terms, axis=1)[:, :, ::-1]
+def largest(worst: Iterable[Worst]) -> Worst:
+    """The one with the largest bound, which bounds all of them."""
+    return max(worst, key=lambda one: one.bound)
 
 
-def _extreme(table: Array, reach: int, pick: np.ufunc) -> Array:
-    """The largest (or least) table(z + s) over abs(s) <= reach, for each z."""
-    ahead, back, width = table, table, 1
-    while width <= reach:
-        step = min(width, reach + 1 - width)
-        ahead = np.hstack([pick(ahead[:, :-step], ahead[:, step:]), ahead[:, -step:]])
-        back = np.hstack([back[:, :step], pick(back[:, step:], back[:, :-step])])
-        width += step
-    return np.asarray(pick(ahead, back))
+def _rows(level: SmoothLevel, rows: Integers) -> tuple[Array, Array, Array]:
+    return level.first[rows], level.second[rows], level.difference[rows]
+
+
+def _peaks(table: Array) -> NDArray[np.bool_]:
+    """Entries at least as large as those beside them in their row."""
+    padded = np.pad(table, ((0, 0), (1, 1)), constant_values=-np.inf)
+    return np.asarray((table >= padded[:, :-2]) & (table >= padded[:, 2:]))
 
 
 def _running_least(table: Array, allowed: NDArray[np.bool_]) -> Array:

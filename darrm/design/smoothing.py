@@ -19,6 +19,7 @@ from decimal import (
     Overflow,
     localcontext,
 )
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -61,6 +62,7 @@ def _context(digits: int) -> Context:
     )
 
 
+@lru_cache(maxsize=16)
 def weights(problem: MajorityProblem) -> Weights:
     """The corner weights of the problem, from decimal arithmetic (whose exp is correctly rounded)."""
     epsilon, Delta = Decimal(problem.epsilon), Decimal(problem.Delta)
@@ -73,6 +75,14 @@ def weights(problem: MajorityProblem) -> Weights:
         )
 
 
+@lru_cache(maxsize=16)
+def exponentials(epsilon: Decimal) -> tuple[float, float]:
+    """e^-epsilon and e^epsilon - 1, the float64 nearest to each."""
+    with decimals(epsilon):
+        return float((-epsilon).exp()), float(epsilon.exp() - 1)
+
+
+@lru_cache(maxsize=16)
 def total_epsilon(problem: MajorityProblem) -> Decimal:
     """m epsilon to 120 digits: the product of the two float64 numbers, exact but for the tiniest of them."""
     with localcontext(_context(2 * _DIGITS)):
@@ -139,8 +149,8 @@ class SmoothLevel(NamedTuple):
     rises: NDArray[np.bool_]
 
 
-def levels(gamma: Array, w: Weights, changed: int, *, only_b_0: bool = False) -> Iterator[SmoothLevel]:
-    """The tables for n = 0, 1, ..., ``changed``; O(K^2) memory, O(rows (K - n)) work each.
+def levels(gamma: Array, w: Weights, changed: int, most_b: int | None = None) -> Iterator[SmoothLevel]:
+    """The tables for n = 0, 1, ..., ``changed``, b up to ``most_b``; O(K^2) memory, O(rows (K - n)) work each.
 
     With V = V_ab, M = V_ba and W = V - M, one more voter at (hi,lo) gives
 
@@ -164,7 +174,7 @@ def levels(gamma: Array, w: Weights, changed: int, *, only_b_0: bool = False) ->
     b, rises = np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.bool_)
     for n in range(changed + 1):
         if n:
-            down = np.flatnonzero(~rises) if not only_b_0 else np.zeros(0, dtype=np.int64)
+            down = np.flatnonzero(~rises if most_b is None else ~rises & (b < most_b))
             gain = w.gap * (M[:, 1:] - M[:, :-1])
             V, M, W = (_one_more(V, w.lo, w.hi, down), _one_more(M, w.hi, w.lo, down), _one_more(W, w.lo, w.hi, down))
             W[:1] += gain[:1]
@@ -179,27 +189,3 @@ def _one_more(table: Array, here: float, above: float, down: NDArray[np.int64]) 
     """One more voter: at (hi,lo) for the first row, which keeps its place, at (lo,hi) for the rows ``down``."""
     low, high = table[:, :-1], table[:, 1:]
     return np.concatenate([here * low[:1] + above * high[:1], above * low[down] + here * high[down]])
-
-
-def binomials(most: int, Delta: float) -> tuple[Array, Array, Array]:
-    """Probabilities that s of u voters move, u = 0, ..., most: pmf, the same less 1 at s = 0, and what lies beyond s.
-
-    Returns
-    -------
-    pmf, moved, beyond : ndarray, shape (most + 1, most + 1) twice, (most + 1,)
-        ``beyond[s]`` is at least Pr[Bin(most, Delta) > s].
-
-    Notes
-    -----
-    pmf by its recurrence (relative error 3 u each step), ``moved`` at 0 as a sum of terms of one sign.
-    """
-    pmf, moved = np.zeros((most + 1, most + 1)), np.zeros((most + 1, most + 1))
-    pmf[0, 0] = 1.0
-    for u in range(most):
-        pmf[u + 1] = (1 - Delta) * pmf[u]
-        pmf[u + 1, 1:] += Delta * pmf[u, :-1]
-        moved[u + 1, 0] = moved[u, 0] - Delta * pmf[u, 0]
-    moved[:, 1:] = pmf[:, 1:]
-    beyond = np.append(np.cumsum(pmf[-1, :0:-1])[::-1], 0.0) * (1 + 1e-9)
-    beyond[:-1] += 1e-300
-    return pmf, moved, beyond

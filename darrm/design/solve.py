@@ -108,16 +108,16 @@ def solve(
         constraints.check_size(problem)
     objective = prior.default_objective if objective is None else objective
     weights = priors.weights(prior, problem.K, objective)
-    half, bound = _optimum(problem, weights, shape, engine, time_limit)
-    if shape == "monotone":
-        half = np.maximum.accumulate(half)  # to the last bit; one common factor, as in repair, keeps the order
-    gamma = repair(_mirror(half, problem.K), problem)
+    finder = CutFinder(problem, monotone=shape == "monotone")
+    half, bound = _optimum(problem, weights, finder, shape, engine, time_limit)
+    # One common factor, as in repair, keeps a monotone table monotone.
+    gamma = repair(finder.table(half), problem)
     attained = float(weights @ gamma[problem.K // 2 + 1 :])
     return Design(problem, gamma, prior, shape, objective, gap=max(0.0, bound - attained) / 2)
 
 
 def _optimum(
-    problem: MajorityProblem, weights: Array, shape: str, engine: str, time_limit: float
+    problem: MajorityProblem, weights: Array, finder: CutFinder, shape: str, engine: str, time_limit: float
 ) -> tuple[Array, float]:
     """The half gamma(floor(K/2) + 1), ..., gamma(K) that the solver found, and an upper bound on weights @ half."""
     from darrm_solvers import LinearProgram, Rows, Status, solve_by_cuts, solve_cvxpy, solve_highs
@@ -127,7 +127,6 @@ def _optimum(
     scaled = weights / weights.max()
     raised = np.maximum(scaled, WEIGHT_FLOOR)
     if engine == "cuts":
-        finder = CutFinder(problem)
         answer = solve_by_cuts(raised, finder, first=Rows(rising, np.zeros(len(rising))), time_limit=time_limit)
         solution, program = answer.solution, answer.program
     else:
@@ -150,8 +149,3 @@ def _optimum(
         constraints.rounding(problem) + 1e-16 + sums * float(np.abs(program.rows).max(initial=0.0))
     )
     return solution.x, (bound + sums * (1 + bound)) * float(weights.max())
-
-
-def _mirror(half: Array, K: int) -> Array:
-    """The symmetric table with ``half`` above K/2; 0 at a tie, where the release is a fair coin."""
-    return np.concatenate([half[::-1], np.zeros((K + 1) % 2), half])
