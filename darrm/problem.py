@@ -15,9 +15,15 @@ def _real(name: str, value: object, allowed: str) -> float:
     if isinstance(value, bool) or not isinstance(value, Real):
         raise InputError(f"{name} must be a number {allowed}. Got {value!r}.")
     try:
-        return float(value)
+        number = float(value)
     except OverflowError:
         raise InputError(f"{name} must be a number {allowed}. Got {value!r}.") from None
+    if number != value and not math.isnan(number):
+        raise InputError(
+            f"{name} must be a number {allowed} that float64 holds exactly: guarantees are about that number. "
+            f"Got {value!r}. Pass {number!r} if that is what you mean."
+        )
+    return number
 
 
 def _whole(name: str, value: object, allowed: str) -> int:
@@ -26,7 +32,7 @@ def _whole(name: str, value: object, allowed: str) -> int:
     if isinstance(value, Integral):
         return int(value)
     number = float(value)
-    if not number.is_integer():
+    if not (number.is_integer() and number == value):
         raise InputError(f"{name} must be a whole number {allowed}. Got {value!r}.")
     return int(number)
 
@@ -153,5 +159,5 @@ class MajorityProblem:
 
     @property
     def total_epsilon(self) -> float:
-        """m epsilon, the epsilon promised for one release (nats)."""
+        """m epsilon, the epsilon promised for one release (nats), to float64; certificates use the exact product."""
         return self.m * self.epsilon

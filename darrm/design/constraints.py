@@ -5,8 +5,9 @@ This is the seam between "which rows" and "solve": everything after it sees rows
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
+from decimal import Decimal
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 
 from darrm.design.corners import NAMES, corner_points, count_multisets
 from darrm.design.poisson_binomial import add_vote, pair_levels
+from darrm.design.smoothing import decimals, total_epsilon
 from darrm.errors import InputError
 from darrm.problem import MajorityProblem
 
@@ -57,9 +59,7 @@ def blocks(problem: MajorityProblem) -> Iterator[Block]:
     of (1,1); O(K) work for each row.
     """
     K, middle = problem.K, problem.K // 2
-    shrink = math.exp(-problem.total_epsilon)
-    grow = -math.expm1(-problem.total_epsilon)
-    limit = grow + 2 * problem.delta * shrink
+    shrink, grow, limit = right_side(problem)
     for n, level in enumerate(pair_levels(corner_points(problem.epsilon, problem.Delta), problem.changed)):
         inner = (shrink * level.difference - grow * level.second) / limit
         rows = np.zeros((len(inner), K + 1))
@@ -97,16 +97,25 @@ def check_size(problem: MajorityProblem) -> None:
 
 
 def rounding(problem: MajorityProblem) -> float:
-    """How far rounding can move ``row @ half``, for every row of `blocks` and every half in [0, 1].
+    """How far rounding can move ``row @ half``, for every row that is made here and every half in [0, 1].
 
     The distributions carry relative error 3 K u; the differences, by the recurrence of `pair_levels`, an absolute
-    one of 12 K (K + 1) u times the largest ``|p - p'|`` (both in sum over l); see docs/theory.md, section "Rounding".
+    one of 12 K (K + 1) u times the largest ``|p - p'|`` (both in sum over l); twice that for rows that are put
+    together from parts. See docs/theory.md, section "Rounding".
     """
     K, u = problem.K, 2.0**-53
     gap = float(np.abs(corner_points(problem.epsilon, problem.Delta).difference).max())
-    shrink, grow = math.exp(-problem.total_epsilon), -math.expm1(-problem.total_epsilon)
-    limit = grow + 2 * problem.delta * shrink
-    return 1.01 * u * (shrink * (12 * K * (K + 1) + 20 * K) * gap + (3 * K + 30) * grow) / limit
+    shrink, grow, limit = right_side(problem)
+    return 1.01 * u * (shrink * (24 * K * (K + 1) + 40 * K) * gap + (6 * K + 60) * grow) / limit
+
+
+@lru_cache(maxsize=16)
+def right_side(problem: MajorityProblem) -> tuple[float, float, float]:
+    """e^(-m eps), 1 - e^(-m eps) and the right side 1 - e^(-m eps) + 2 delta e^(-m eps), each the nearest float64."""
+    total = total_epsilon(problem)
+    with decimals(total):
+        shrink = (-total).exp()
+        return float(shrink), float(1 - shrink), float(1 - shrink + 2 * Decimal(problem.delta) * shrink)
 
 
 def rows_of(problem: MajorityProblem, counts: NDArray[np.integer]) -> NDArray[np.float64]:
@@ -144,6 +153,6 @@ def scaled_rows(
 ) -> NDArray[np.float64]:
     """Rows from alpha' and alpha - alpha' over l = 0, ..., K, shape (n, K + 1)."""
     K, middle = problem.K, problem.K // 2
-    shrink, grow = math.exp(-problem.total_epsilon), -math.expm1(-problem.total_epsilon)
-    whole = (shrink * difference - grow * second) / (grow + 2 * problem.delta * shrink)
+    shrink, grow, limit = right_side(problem)
+    whole = (shrink * difference - grow * second) / limit
     return np.ascontiguousarray(whole[:, middle + 1 :] - whole[:, : K - middle][:, ::-1])

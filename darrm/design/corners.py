@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from darrm.design.smoothing import weights
 from darrm.errors import InputError
 
 # The first STILL corners have p = p': they are all that a mechanism can do which the change does not reach.
@@ -63,10 +64,7 @@ def corner_points(epsilon: float, Delta: float = 0.0) -> CornerPoints:
     """
     if not (0 < epsilon < math.inf and 0 <= Delta < 1):
         raise InputError(f"Corners need epsilon > 0 and Delta in [0, 1). Got epsilon {epsilon}, Delta {Delta}.")
-    shrink = math.exp(-epsilon)
-    hi = (1 + Delta * shrink) / (1 + shrink)
-    lo = (1 - Delta) * shrink / (1 + shrink)
-    gap = (-math.expm1(-epsilon) + 2 * Delta * shrink) / (1 + shrink)
+    hi, lo, gap = weights(epsilon, Delta)
     p = [(0.0, 0.0), (1.0, 1.0), (hi, lo), (lo, hi)]
     q = [(1.0, 1.0), (0.0, 0.0), (lo, hi), (hi, lo)]
     difference = [0.0, 0.0, gap, -gap]

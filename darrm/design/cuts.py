@@ -8,12 +8,13 @@ the tables of the certificate. What the proposals miss costs time, or error; it 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from darrm.design.certificate import shrink
-from darrm.design.constraints import rows_of, scaled_rows
+from darrm.design.constraints import right_side, rows_of, scaled_rows
 from darrm.design.moves import binomials
 from darrm.design.separation import Worst, WorstCase, worst_by_level
 from darrm.design.smoothing import total_epsilon, weights
@@ -22,15 +23,26 @@ from darrm_solvers.cutting_planes import Rows
 
 Array = NDArray[np.float64]
 # A row counts as broken from here on, in units of its right side: above the rounding of a row, below HiGHS' tolerance.
-_BROKEN = 1e-11
+_BROKEN = 1e-12
 _TAIL = 1e-17
 _START_B = 4
 _AT_ONCE = 128  # rows without (lo,hi) that are added at once
 _LARGE = 100  # K, from which on multisets with few at (lo,hi) are looked at before all
 
 
+def mirror(half: Array, K: int) -> Array:
+    """The symmetric table with ``half`` above K/2; 0 at a tie, where the release is a fair coin."""
+    return np.concatenate([half[::-1], np.zeros((K + 1) % 2), half])
+
+
 class CutFinder:
     """Finds broken constraints of one problem; each is proposed once.
+
+    Parameters
+    ----------
+    problem : MajorityProblem
+    monotone : bool
+        Whether tables are made to rise from the tie on, to the last bit.
 
     Attributes
     ----------
@@ -41,49 +53,70 @@ class CutFinder:
     def __init__(self, problem: MajorityProblem, *, monotone: bool = False) -> None:
         self.full_passes = 0
         self._problem, self._monotone = problem, monotone
-        self._weights = weights(problem)
+        self._weights = weights(problem.epsilon, problem.Delta)
         self._seen: set[tuple[int, ...]] = set()
+        self._candidate: tuple[Array, Array] | None = None
         self._near, self._most_b = (-1, 0), _START_B
-        small, grow = math.exp(-problem.total_epsilon), -math.expm1(-problem.total_epsilon)
-        limit = grow + 2 * problem.delta * small
-        self._enough = problem.delta + _BROKEN * limit / (2 * small) if small else math.inf
+        shrinking, _, limit = right_side(problem)
+        self._enough = problem.delta + _BROKEN * limit / (2 * shrinking) if shrinking else math.inf
         most = problem.changed if problem.Delta else 0
         self._pmf, self._moved, _ = binomials(most, problem.Delta, _TAIL * limit)
         self._second, self._difference = self._only_hi_lo()
 
     def table(self, half: Array) -> Array:
-        """The noise function with ``half`` above K/2, 0 at a tie, where the release is a fair coin."""
+        """The noise function with ``half`` above K/2."""
         if self._monotone:
             half = np.maximum.accumulate(half)
-        return np.concatenate([half[::-1], np.zeros((self._problem.K + 1) % 2), half])
+        return mirror(half, self._problem.K)
 
-    def __call__(self, half: Array) -> Rows:
-        """Rows that ``half`` breaks, those without (lo,hi) first; shape (n, K - floor(K/2)), limits 1."""
-        gamma, epsilon = self.table(half), total_epsilon(self._problem)
-        worst_case = WorstCase(gamma, self._problem)
-        easy = self._new(worst_case.broken(epsilon, self._enough, -1, 0))
-        if easy:
-            # Neighbouring levels have much the same rows: of each group the one that is broken most will do.
-            groups = np.array_split(np.arange(len(easy)), min(len(easy), _AT_ONCE))
-            chosen = self._take([max((easy[i] for i in group), key=lambda worst: worst.bound) for group in groups])
-            return self._answer([self._row(*counts) for counts in chosen])
-        hard: list[tuple[int, ...]] = []
-        # First where the last ones were, then with few voters at (lo,hi), then all.
-        for most_n, most_b in (self._near, (self._problem.changed, self._most_b))[self._problem.K < _LARGE :]:
-            if not hard:
-                hard = self._take(self._new(worst_case.broken(epsilon, self._enough, most_n, most_b)))
+    def candidate(self, half: Array) -> Array:
+        """`table` scaled down until multisets without (lo,hi) hold: what is verified, and then released."""
+        if self._candidate is None or not np.array_equal(self._candidate[0], half):
+            self._candidate = half.copy(), shrink(self.table(half), self._problem)
+        return self._candidate[1]
+
+    def without_lo_hi(self, half: Array) -> Rows:
+        """Rows of multisets with none at (lo,hi) that ``half`` breaks; shape (n, K - floor(K/2)), limits 1."""
+        easy = self._new(self._broken(half, -1, 0))
+        # Neighbouring levels have much the same rows: of each group the one that is broken most will do.
+        groups = np.array_split(np.arange(len(easy)), max(1, min(len(easy), _AT_ONCE)))
+        chosen = [max((easy[i] for i in group), key=lambda worst: worst.bound) for group in groups if group.size]
+        return self._answer([self._row(*counts) for counts in self._take(chosen)])
+
+    def nearby(self, half: Array) -> Rows:
+        """Rows near those that `everywhere` or this found last."""
+        return self._hard(self._new(self._broken(half, *self._near)) if self._near[0] >= 0 else [])
+
+    def few_lo_hi(self, half: Array) -> Rows:
+        """Rows of multisets with few at (lo,hi): twice as many as ever were found."""
+        large = self._problem.K >= _LARGE
+        return self._hard(self._new(self._broken(half, self._problem.changed, self._most_b)) if large else [])
+
+    def everywhere(self, half: Array) -> Rows:
+        """Rows of the complete set that are broken by the table as it would be released.
+
+        If there are none, this pass is its certificate.
+        """
+        self.full_passes += 1
+        worst = worst_by_level(self.candidate(half).tobytes(), self._problem)
+        return self._hard(self._new([one for one in worst if one.bound - one.rounding > self._enough]))
+
+    def all(self) -> list[Callable[[Array], Rows]]:
+        """From the quickest to the complete one."""
+        return [self.without_lo_hi, self.nearby, self.few_lo_hi, self.everywhere]
+
+    def _broken(self, half: Array, most_n: int, most_b: int) -> list[Worst]:
+        worst_case = WorstCase(self.table(half), self._problem)
+        return worst_case.broken(total_epsilon(self._problem), self._enough, most_n, most_b)
+
+    def _hard(self, broken: list[Worst]) -> Rows:
+        hard = self._take(broken)
         if not hard:
-            # The table as it would be released: if nothing is broken, this pass is its certificate.
-            self.full_passes += 1
-            self.proposed = shrink(gamma, self._problem)
-            worst = worst_by_level(self.proposed.tobytes(), self._problem)
-            hard = self._take(self._new([one for one in worst if one.bound - one.rounding > self._enough]))
-        if hard:
-            most_b = max(counts[3] for counts in hard)
-            self._near = (max(counts[2] + counts[3] for counts in hard), most_b)
-            self._most_b = max(self._most_b, 2 * most_b)
-        columns = 8 if self._problem.Delta else 4
-        return self._answer(list(rows_of(self._problem, np.array(hard)[:, :columns])) if hard else [])
+            return self._answer([])
+        most_b = max(counts[3] for counts in hard)
+        self._near = (max(counts[2] + counts[3] for counts in hard), most_b)
+        self._most_b = max(self._most_b, 2 * most_b)
+        return self._answer(list(rows_of(self._problem, np.array(hard)[:, : 8 if self._problem.Delta else 4])))
 
     def _new(self, broken: list[Worst]) -> list[Worst]:
         return [worst for worst in broken if worst.counts not in self._seen]

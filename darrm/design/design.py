@@ -31,7 +31,8 @@ class Design:
     prior : Prior
         Where votes come from, for the error.
     shape : {"free", "monotone"}
-    objective : {"tv", "disagreement"}
+    objective : {"tv", "disagreement", "custom"}
+        What was minimised; "custom" if the user gave terms or constraints.
     gap : float, at least 0
         Certified bound on the objective minus its least possible value among all noise functions of that shape;
         infinite if nothing is known.
@@ -66,8 +67,8 @@ class Design:
     def __post_init__(self) -> None:
         if self.shape not in SHAPES:
             raise InputError(f"shape must be one of {', '.join(SHAPES)}. Got {self.shape!r}.")
-        if self.objective not in OBJECTIVES:
-            raise InputError(f"objective must be one of {', '.join(OBJECTIVES)}. Got {self.objective!r}.")
+        if self.objective not in (*OBJECTIVES, "custom"):
+            raise InputError(f"objective must be one of {', '.join(OBJECTIVES)}, custom. Got {self.objective!r}.")
         if not self.gap >= 0:
             raise InputError(f"gap must be at least 0. Got {self.gap}.")
         K = self.problem.K
@@ -75,12 +76,12 @@ class Design:
         half = gamma[K // 2 + 1 :]
         if self.shape == "monotone" and np.any(np.diff(half) < 0):
             raise InputError('shape "monotone" needs gamma(l) nondecreasing for l > K/2. Got one that falls.')
-        gamma.flags.writeable = False
+        gamma = np.frombuffer(gamma.tobytes())  # nothing can make it writeable again
         certificate = verify(gamma, self.problem)
         if not certificate.holds:
             raise CertificateError(
-                f"This gamma is not ({self.problem.total_epsilon:g}, {self.problem.delta:g})-DP: its cost is "
-                f"{certificate.cost:.17g} and {certificate.limit:.17g} is the limit, at {certificate.worst_case}. "
+                f"This gamma is not proved ({self.problem.total_epsilon:g}, {self.problem.delta:g})-DP: its cost is up "
+                f"to {certificate.cost:.17g} and {certificate.limit:.17g} is the limit, at {certificate.worst_case}. "
                 "Scale it down with darrm.repair, or raise m or delta."
             )
         mean = self.prior.ones(K)

@@ -108,7 +108,7 @@ def load(path: str | os.PathLike[str]) -> Design:
         raise InputError(f"{name} is not a whole JSON file ({error}). {again}") from error
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise InputError(f'{name} is not a design file: its format is not "{FORMAT}". {again}')
-    if content.get("version") != VERSION:
+    if type(content.get("version")) is not int or content["version"] != VERSION:
         raise InputError(f"{name} has format version {content.get('version')!r}; this darrm reads {VERSION}. {again}")
     if content.get("sha256") != digest:
         raise InputError(f"{name} was changed after it was written: its checksum does not match. {again}")
@@ -116,7 +116,11 @@ def load(path: str | os.PathLike[str]) -> Design:
         gamma = [float.fromhex(value) for value in content["gamma_hex"]]
         if gamma != content["gamma"]:
             raise InputError(f"{name}: gamma and gamma_hex disagree. {again}")
-        gap = content["gap"]
+        gap, names = content["gap"], tuple(content["problem"])
+        if gap is not None and type(gap) is not float:
+            raise InputError(f"{name}: gap must be a number with a point, or null. Got {gap!r}. {again}")
+        if sorted(names) != sorted(MajorityProblem.__dataclass_fields__):
+            raise InputError(f"{name}: problem must have exactly its own parameters. Got {', '.join(names)}. {again}")
         design = Design(
             problem=MajorityProblem(**content["problem"]),
             gamma=gamma,  # type: ignore[arg-type]
@@ -126,8 +130,9 @@ def load(path: str | os.PathLike[str]) -> Design:
             gap=math.inf if gap is None else gap,
         )
         now = as_dict(design)
+        size = min(1.0, design.certificate.limit)
         for key in ("error", "disagreement", "certificate"):
-            if not _same(now[key], content[key]):
+            if not _same(now[key], content[key], size if key == "certificate" else 1.0):
                 raise InputError(f"{name}: {key} is not what its gamma gives ({content[key]} for {now[key]}). {again}")
     except (KeyError, TypeError, AttributeError, OverflowError) as error:
         raise InputError(f"{name} is not a complete design file ({error!r}). {again}") from error
@@ -138,11 +143,11 @@ def load(path: str | os.PathLike[str]) -> Design:
     return design
 
 
-def _same(now: object, then: object) -> bool:
+def _same(now: object, then: object, size: float) -> bool:
     if isinstance(now, dict) and isinstance(then, dict):
         # Which of several equally bad multisets is named first may depend on the last bit.
         keys = now.keys() - {"worst_case", "probabilities", "rounding"}
-        return now.keys() == then.keys() and all(_same(now[key], then[key]) for key in keys)
+        return now.keys() == then.keys() and all(_same(now[key], then[key], size) for key in keys)
     if isinstance(now, float) and isinstance(then, float):
-        return math.isclose(now, then, rel_tol=_SAME, abs_tol=_SAME)
+        return math.isclose(now, then, rel_tol=_SAME, abs_tol=_SAME * size)
     return now == then

@@ -27,13 +27,14 @@ from darrm.design.smoothing import (
     total_epsilon,
     weights,
 )
-from darrm.errors import InputError
+from darrm.errors import CertificateError, InputError
 from darrm.problem import MajorityProblem
 
 _U = 2.0**-53
 _CHUNK = 1 << 14
 _MANY = 24  # moves, from which on tables are averaged first
 MAX_K = 3001
+_SUBNORMAL = np.array([5e-324])
 _TINY = 1e-318  # more than underflow can add up to: 2^-1074 for each of some thousand operations
 
 
@@ -125,7 +126,19 @@ class _Scale:
 
 
 def check_size(problem: MajorityProblem) -> None:
-    """Refuse a K whose tables would not fit in memory or end in reasonable time; `InputError`."""
+    """Refuse a K whose tables would not fit in memory or end in reasonable time, and arithmetic that proves nothing.
+
+    Raises
+    ------
+    InputError
+    CertificateError
+        If this process flushes subnormal numbers to 0 (some libraries switch that on): underflow would be uncounted.
+    """
+    if not np.all(_SUBNORMAL * 1.0 > 0):
+        raise CertificateError(
+            "This process flushes subnormal numbers to zero, so rounding cannot be bounded and nothing can be "
+            "certified. Find the library that sets this mode (often one built with -ffast-math) and load it elsewhere."
+        )
     if problem.K > MAX_K:
         raise InputError(
             f"K must be at most {MAX_K} to be verified. Got {problem.K}: tables of K^2 numbers and K^3 steps would be "
@@ -188,7 +201,7 @@ class WorstCase:
         check_size(problem)
         self._problem = problem
         self._gamma = noise_function(gamma, problem.K)
-        self._weights = weights(problem)
+        self._weights = weights(problem.epsilon, problem.Delta)
         # Moves left out must not count beside the limit (e^epsilon - 1 + 2 delta) / 2, at any epsilon.
         self._moves = Moves(problem, 1e-17 * problem.delta / 4)
 

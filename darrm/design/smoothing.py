@@ -63,15 +63,15 @@ def _context(digits: int) -> Context:
 
 
 @lru_cache(maxsize=16)
-def weights(problem: MajorityProblem) -> Weights:
-    """The corner weights of the problem, from decimal arithmetic (whose exp is correctly rounded)."""
-    epsilon, Delta = Decimal(problem.epsilon), Decimal(problem.Delta)
-    with decimals(epsilon):
-        s = (-epsilon).exp()
+def weights(epsilon: float, Delta: float) -> Weights:
+    """The corner weights, from decimal arithmetic (whose exp is correctly rounded)."""
+    exact_epsilon, exact_Delta = Decimal(epsilon), Decimal(Delta)
+    with decimals(exact_epsilon):
+        s = (-exact_epsilon).exp()
         return Weights(
-            hi=float((1 + Delta * s) / (1 + s)),
-            lo=float((1 - Delta) * s / (1 + s)),
-            gap=float((1 - s + 2 * Delta * s) / (1 + s)),
+            hi=float((1 + exact_Delta * s) / (1 + s)),
+            lo=float((1 - exact_Delta) * s / (1 + s)),
+            gap=float((1 - s + 2 * exact_Delta * s) / (1 + s)),
         )
 
 
@@ -95,6 +95,8 @@ def noise_function(gamma: ArrayLike, K: int) -> Array:
     In [0, 1] and symmetric, gamma[l] == gamma[K - l], to the last bit: every guarantee relies on it.
     """
     try:
+        if np.iscomplexobj(gamma):
+            raise TypeError
         table = np.array(gamma, dtype=np.float64)
     except (TypeError, ValueError):
         raise InputError(f"gamma must be an array of K + 1 = {K + 1} numbers in [0, 1]. Got {gamma!r}.") from None

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,18 +12,36 @@ from numpy.typing import NDArray
 from darrm import priors
 from darrm.design import constraints
 from darrm.design.certificate import repair
-from darrm.design.cuts import CutFinder
+from darrm.design.cuts import CutFinder, mirror
 from darrm.design.design import SHAPES, Design
 from darrm.design.separation import check_size
 from darrm.errors import InputError, SolverError
 from darrm.priors import Prior
 from darrm.problem import MajorityProblem
+from darrm_solvers import (
+    LinearProgram,
+    Progress,
+    Rows,
+    Solution,
+    Status,
+    solve_by_cuts,
+    solve_convex_by_cuts,
+    solve_cvxpy,
+    solve_highs,
+)
+
+if TYPE_CHECKING:
+    import cvxpy
+
+    Custom = Callable[[cvxpy.Expression], tuple[cvxpy.Expression | None, list[cvxpy.Constraint]]]
 
 Array = NDArray[np.float64]
 ENGINES = ("cuts", "highs", "cvxpy")
 # Weights below this share of the largest are raised to it, so that no gamma(l) is left to chance and ties fall to
 # the largest gamma. What it costs is part of the gap, which is computed with the true weights.
 WEIGHT_FLOOR = 1e-9
+# By how much the certified table may break a constraint of the user's: solvers stop at about 1e-9, and repair scales.
+CUSTOM_TOLERANCE = 1e-6
 
 
 def solve(
@@ -31,7 +51,10 @@ def solve(
     shape: str = "free",
     objective: str | None = None,
     engine: str = "cuts",
+    custom: Custom | None = None,
     time_limit: float = math.inf,
+    on_time_limit: str = "error",
+    report: Callable[[Progress], None] | None = None,
     **parameters: object,
 ) -> Design:
     """The noise function of least error among all that keep the promise of the problem, certified.
@@ -57,8 +80,17 @@ def solve(
     engine : {"cuts", "highs", "cvxpy"}
         "cuts" adds constraints where they are broken; the others list all of them (the paper's method, the reference)
         and hand them to HiGHS, directly or through CVXPY.
+    custom : callable, optional
+        Convex terms and constraints of your own: from gamma, a CVXPY expression of shape (K + 1,), to (objective,
+        constraints). The objective is minimised; None stands for the one above. The engine must be "cuts". The gap is
+        then infinite: there is no proof of how far from the optimum a general convex solver stopped.
     time_limit : float, seconds
-        For the search of the optimum; without one by then, `SolverError`. Verifying comes on top.
+        For the search of the optimum; checked between rounds. Verifying comes on top.
+    on_time_limit : {"error", "best"}
+        What to do without an optimum by then: raise `SolverError`, or certify the best there is and say by the gap what
+        it may miss (engine "cuts").
+    report : callable, optional
+        Called with a `darrm_solvers.Progress` after each round of engine "cuts".
 
     Returns
     -------
@@ -69,13 +101,13 @@ def solve(
     InputError
         If a parameter is out of range, or the constraints are too many for an engine that lists them.
     SolverError
-        If the solver ends without an optimum.
+        If the solver ends without an optimum, or your constraints cannot be met.
 
     Notes
     -----
     Section 5 of Jiang, Zhang, Joshi (TMLR 2024), whose list of constraints has C(K+7,7) rows, or C(K+3,3) if Delta = 0;
-    listing them ends at K of about 21, or 115. By cuts some hundred rows do (docs/theory.md): K = 101 takes tenths of a
-    second, K = 1001 about a minute.
+    listing them ends at K of about 21, or 115. By cuts some hundred rows do (docs/theory.md): K = 101 takes less than a
+    tenth of a second, K = 1001 about ten (docs/benchmarks.md).
     """
     if problem is None:
         missing = [name for name in ("K", "m", "epsilon") if name not in parameters]
@@ -103,37 +135,54 @@ def solve(
         raise InputError(f"engine must be one of {', '.join(ENGINES)}. Got {engine!r}.")
     if isinstance(time_limit, bool) or not isinstance(time_limit, int | float) or not time_limit > 0:
         raise InputError(f"time_limit must be above 0 seconds. Got {time_limit!r}.")
+    if on_time_limit not in ("error", "best"):
+        raise InputError(f"on_time_limit must be error or best. Got {on_time_limit!r}.")
+    if engine != "cuts" and (custom is not None or on_time_limit == "best"):
+        raise InputError(f'custom and on_time_limit "best" need engine "cuts". Got {engine!r}.')
     check_size(problem)
     if engine != "cuts":
         constraints.check_size(problem)
     objective = prior.default_objective if objective is None else objective
     weights = priors.weights(prior, problem.K, objective)
     finder = CutFinder(problem, monotone=shape == "monotone")
-    half, bound = _optimum(problem, weights, finder, shape, engine, time_limit)
-    # One common factor, as in repair, keeps a monotone table monotone.
-    gamma = repair(finder.table(half), problem)
-    attained = float(weights @ gamma[problem.K // 2 + 1 :])
-    return Design(problem, gamma, prior, shape, objective, gap=max(0.0, bound - attained) / 2)
-
-
-def _optimum(
-    problem: MajorityProblem, weights: Array, finder: CutFinder, shape: str, engine: str, time_limit: float
-) -> tuple[Array, float]:
-    """The half gamma(floor(K/2) + 1), ..., gamma(K) that the solver found, and an upper bound on weights @ half."""
-    from darrm_solvers import LinearProgram, Rows, Status, solve_by_cuts, solve_cvxpy, solve_highs
-
-    n = weights.size
-    rising = np.eye(n)[:-1] - np.eye(n, k=1)[:-1] if shape == "monotone" else np.zeros((0, n))
-    scaled = weights / weights.max()
-    raised = np.maximum(scaled, WEIGHT_FLOOR)
+    rising = _rising(weights.size) if shape == "monotone" else np.zeros((0, weights.size))
+    if custom is not None:
+        gamma = _custom(problem, weights, finder, rising, custom, time_limit, on_time_limit, report)
+        return Design(problem, gamma, prior, shape, "custom")
     if engine == "cuts":
-        answer = solve_by_cuts(raised, finder, first=Rows(rising, np.zeros(len(rising))), time_limit=time_limit)
+        answer = solve_by_cuts(
+            _raised(weights),
+            finder.all(),
+            first=Rows(rising, np.zeros(len(rising))),
+            time_limit=time_limit,
+            report=report,
+        )
         solution, program = answer.solution, answer.program
     else:
         listed = constraints.all_rows(problem)
         limits = np.append(np.ones(len(listed)), np.zeros(len(rising)))
-        program = LinearProgram(raised, np.vstack([listed, rising]), limits)
+        program = LinearProgram(_raised(weights), np.vstack([listed, rising]), limits)
         solution = (solve_highs if engine == "highs" else solve_cvxpy)(program, time_limit=time_limit)
+    _check(solution, engine, on_time_limit)
+    # One common factor, as in repair, keeps a monotone table monotone.
+    gamma = repair(finder.candidate(solution.x), problem)
+    bound = _bound(problem, weights, program, solution.multipliers)
+    attained = float(weights @ gamma[problem.K // 2 + 1 :])
+    return Design(problem, gamma, prior, shape, objective, gap=max(0.0, bound - attained) / 2)
+
+
+def _rising(n: int) -> Array:
+    """gamma(l) - gamma(l+1) <= 0 as rows."""
+    return np.asarray(np.eye(n)[:-1] - np.eye(n, k=1)[:-1])
+
+
+def _raised(weights: Array) -> Array:
+    return np.asarray(np.maximum(weights / weights.max(), WEIGHT_FLOOR))
+
+
+def _check(solution: Solution, engine: str, on_time_limit: str) -> None:
+    if solution.status is Status.TIME_LIMIT and on_time_limit == "best":
+        return
     if solution.status is not Status.OPTIMAL:
         raise SolverError(
             f"{engine} ended without an optimum ({solution.message}, {solution.iterations} iterations): "
@@ -141,11 +190,78 @@ def _optimum(
         )
     if not np.all((solution.x >= 0) & (solution.x <= 1)):
         raise SolverError(f"{engine} returned an optimum outside [0, 1]. No gamma is returned; try another engine.")
-    bound = LinearProgram(scaled, program.rows, program.limits).dual_bound(solution.multipliers)
+
+
+def _bound(problem: MajorityProblem, weights: Array, program: LinearProgram, multipliers: Array) -> float:
+    """Upper bound on weights @ half over all that keep the promise, by weak duality with the true weights."""
+    n = weights.size
+    bound = LinearProgram(weights / weights.max(), program.rows, program.limits).dual_bound(multipliers)
     # The rows stand for exact ones, and the bound is a sum: every multiplier pays for the rounding in its row.
-    paid = solution.multipliers[solution.multipliers > 0]
+    paid = multipliers[multipliers > 0]
     sums = 2.0**-52 * (paid.size + n)
-    bound += float(paid.sum()) * (
-        constraints.rounding(problem) + 1e-16 + sums * float(np.abs(program.rows).max(initial=0.0))
-    )
-    return solution.x, (bound + sums * (1 + bound)) * float(weights.max())
+    widest = float(np.abs(program.rows[multipliers > 0]).sum(axis=1).max(initial=0.0))
+    bound += float(paid.sum()) * (constraints.rounding(problem) + 1e-16 + sums * widest)
+    return (bound + sums * (1 + bound)) * float(weights.max())
+
+
+def _custom(
+    problem: MajorityProblem,
+    weights: Array,
+    finder: CutFinder,
+    rising: Array,
+    custom: Custom,
+    time_limit: float,
+    on_time_limit: str,
+    report: Callable[[Progress], None] | None,
+) -> Array:
+    """The certified table of least custom objective."""
+    import cvxpy
+
+    K = problem.K
+    whole = np.array([mirror(unit, K) for unit in np.eye(weights.size)]).T
+    checks: list[cvxpy.Constraint] = []
+    used = cvxpy.Parameter((K + 1,))
+
+    def model(half: cvxpy.Variable) -> tuple[cvxpy.Expression, list[cvxpy.Constraint]]:
+        objective, own = _terms(custom(cvxpy.Constant(whole) @ half))
+        # The same constraints once more on a table of numbers, to look at what is released.
+        checks.extend(_terms(custom(used))[1])
+        if objective is None:
+            objective = cvxpy.Constant(_raised(weights)) @ (1 - half)
+        return objective, [*own, cvxpy.Constant(rising) @ half <= 0] if len(rising) else own
+
+    try:
+        solution, _ = solve_convex_by_cuts(weights.size, model, finder.all(), time_limit=time_limit, report=report)
+    except InputError:
+        raise
+    except (ValueError, cvxpy.DCPError) as error:
+        raise InputError(f"custom cannot be solved: {error}.") from None
+    if solution.status is Status.INFEASIBLE:
+        raise SolverError(
+            "No noise function keeps the promise and meets the constraints of custom. Loosen them, or raise m or delta."
+        )
+    _check(solution, "custom", on_time_limit)
+    gamma = repair(finder.candidate(solution.x), problem)
+    used.value = gamma
+    broken = max((float(np.max(check.violation())) for check in checks), default=0.0)  # type: ignore[no-untyped-call]
+    if not broken <= CUSTOM_TOLERANCE:
+        raise SolverError(
+            f"The certified table breaks a constraint of custom by {broken:.3g}, more than {CUSTOM_TOLERANCE:g}: the "
+            f"solver stopped too early ({solution.message}). Loosen the constraint, or give it more time."
+        )
+    return gamma
+
+
+def _terms(answer: object) -> tuple[cvxpy.Expression | None, list[cvxpy.Constraint]]:
+    import cvxpy
+
+    if not (isinstance(answer, tuple) and len(answer) == 2):
+        raise InputError(f"custom must return (objective or None, list of constraints). Got {answer!r}.")
+    objective, own = answer
+    if isinstance(objective, cvxpy.Minimize):
+        objective = objective.args[0]
+    if objective is not None and not (isinstance(objective, cvxpy.Expression) and objective.is_scalar()):
+        raise InputError(f"The objective of custom must be a scalar CVXPY expression or None. Got {objective!r}.")
+    if not (isinstance(own, list | tuple) and all(isinstance(one, cvxpy.Constraint) for one in own)):
+        raise InputError(f"The constraints of custom must be a list of CVXPY constraints. Got {own!r}.")
+    return objective, list(own)

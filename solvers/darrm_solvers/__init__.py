@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from darrm_solvers.linear_program import LinearProgram, Solution, Status
 
 if TYPE_CHECKING:
-    from darrm_solvers.cutting_planes import CutSolution, Rows, solve_by_cuts
+    from darrm_solvers.cutting_planes import CutSolution, Progress, Rows, solve_by_cuts, solve_convex_by_cuts
     from darrm_solvers.cvxpy_model import solve_cvxpy
     from darrm_solvers.highs import HighsModel, solve_highs
 
@@ -14,10 +14,12 @@ __all__ = [
     "CutSolution",
     "HighsModel",
     "LinearProgram",
+    "Progress",
     "Rows",
     "Solution",
     "Status",
     "solve_by_cuts",
+    "solve_convex_by_cuts",
     "solve_cvxpy",
     "solve_highs",
 ]
@@ -25,8 +27,10 @@ __all__ = [
 _HOME = {
     "CutSolution": "cutting_planes",
     "HighsModel": "highs",
+    "Progress": "cutting_planes",
     "Rows": "cutting_planes",
     "solve_by_cuts": "cutting_planes",
+    "solve_convex_by_cuts": "cutting_planes",
     "solve_cvxpy": "cvxpy_model",
     "solve_highs": "highs",
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -27,6 +28,7 @@ _OPTIONS: dict[str, Option] = {
     "small_matrix_value": 1e-12,
     "random_seed": 0,
 }
+_FINER, _FINER_COST = 2.0**20, 2.0**10
 # HiGHS ends some solves with kSolveError or kUnknown; each of these has recovered such a case.
 _FALLBACKS: tuple[dict[str, Option], ...] = ({}, {"presolve": "on"}, {"presolve": "off", "simplex_scale_strategy": 0})
 
@@ -57,14 +59,15 @@ class HighsModel:
     def __init__(self, objective: Array, options: dict[str, Option] | None = None) -> None:
         import highspy
 
-        self._n = objective.size
-        self._m = 0
+        self._n, self._m = objective.size, 0
+        self._objective = np.ascontiguousarray(objective, dtype=np.float64)
+        self._batches: list[tuple[Array, Array]] = []
         self._highs = highspy.Highs()  # type: ignore[no-untyped-call]
         self._chosen = {**_OPTIONS, **(options or {})}
         _set(self._highs, self._chosen)
         _finite("objective", objective)
         self._highs.addVars(self._n, np.zeros(self._n), np.ones(self._n))
-        self._highs.changeColsCost(self._n, np.arange(self._n, dtype=np.int32), np.ascontiguousarray(objective))
+        self._highs.changeColsCost(self._n, np.arange(self._n, dtype=np.int32), self._objective)
         self._highs.changeObjectiveSense(highspy.ObjSense.kMaximize)
 
     def add_rows(self, rows: Array, limits: Array) -> None:
@@ -87,6 +90,60 @@ class HighsModel:
         if status == highspy.HighsStatus.kError:
             raise ValueError("HiGHS rejected rows. Check their shape and size.")
         self._m += m
+        self._batches.append((rows, limits))
+
+    def refine(self, solution: Solution) -> Solution:
+        """The optimum again, to some digits more than the tolerances of HiGHS.
+
+        The program of the correction d = s (x* - x), s = 2^20, with a larger objective,
+
+            maximise 2^10 objective @ d   subject to   rows @ d <= s (limits - rows @ x),   -s x <= d <= s (1 - x),
+
+        is solved from the same basis, within the same tolerances; x + d / s is better by s. (The primal half of
+        iterative refinement: Gleixner, Steffy, Wolter, INFORMS Journal on Computing 28, 2016.)
+
+        Returns
+        -------
+        Solution
+            As it came if there is nothing to refine or HiGHS finds no optimum.
+        """
+        if solution.status is not Status.OPTIMAL or not self._m:
+            return solution
+        x = solution.x
+        limits = np.concatenate([limits for _, limits in self._batches])
+        slack = limits - np.concatenate([rows @ x for rows, _ in self._batches])
+        self._move(_FINER_COST, -_FINER * x, _FINER * (1 - x), _FINER * slack)
+        correction = self._run(math.inf)
+        self._move(1.0, np.zeros(self._n), np.ones(self._n), limits)
+        if correction.status is not Status.OPTIMAL:
+            return solution
+        better = np.clip(x + correction.x / _FINER, 0.0, 1.0)
+        return replace(solution, x=better, multipliers=self._priced(correction.multipliers / _FINER_COST))
+
+    def _priced(self, multipliers: Array) -> Array:
+        """Multipliers that price the basic columns to the last digits: HiGHS' own can be off by 1e-8."""
+        import highspy
+
+        basis = self._highs.getBasis()
+        columns = np.array([status == highspy.HighsBasisStatus.kBasic for status in basis.col_status])
+        rows = np.array([status != highspy.HighsBasisStatus.kBasic for status in basis.row_status])
+        y = np.where(rows, multipliers, 0.0)
+        if rows.sum() != columns.sum() or not rows.any():
+            return np.maximum(multipliers, 0.0)
+        ends = np.cumsum([len(one) for _, one in self._batches])
+        active = np.concatenate([b[part] for (b, _), part in zip(self._batches, np.split(rows, ends), strict=False)])
+        try:
+            for _ in range(2):
+                y[rows] += np.linalg.solve(active[:, columns].T, (self._objective - y[rows] @ active)[columns])
+        except np.linalg.LinAlgError:
+            return np.maximum(multipliers, 0.0)
+        return np.maximum(y, 0.0)
+
+    def _move(self, cost: float, low: Array, high: Array, limits: Array) -> None:
+        columns, rows = np.arange(self._n, dtype=np.int32), np.arange(self._m, dtype=np.int32)
+        self._highs.changeColsCost(self._n, columns, cost * self._objective)
+        self._highs.changeColsBounds(self._n, columns, low, high)
+        self._highs.changeRowsBounds(self._m, rows, np.full(self._m, -math.inf), limits)  # type: ignore[attr-defined]
 
     def solve(self, time_limit: float = math.inf) -> Solution:
         """The optimum over the rows added so far.
@@ -96,10 +153,16 @@ class HighsModel:
         time_limit : float, seconds, > 0
             For each attempt: if HiGHS gives up it is tried again from a cold start, with presolve, without scaling.
         """
-        import highspy
-
         if not time_limit > 0:
             raise ValueError(f"time_limit must be above 0 seconds. Got {time_limit}.")
+        answer = self._run(time_limit)
+        # When maximising, HiGHS gives rows that bind from above a nonnegative dual.
+        return replace(answer, x=np.clip(answer.x, 0.0, 1.0), multipliers=np.maximum(answer.multipliers, 0.0))
+
+    def _run(self, time_limit: float) -> Solution:
+        """What HiGHS finds for the model as it is now, not clipped."""
+        import highspy
+
         statuses = {
             highspy.HighsModelStatus.kOptimal: Status.OPTIMAL,
             highspy.HighsModelStatus.kInfeasible: Status.INFEASIBLE,
@@ -129,8 +192,7 @@ class HighsModel:
         iterations = int(self._highs.getInfo().simplex_iteration_count)
         if status is not Status.OPTIMAL:
             return Solution(status, np.zeros(self._n), np.zeros(self._m), iterations, message)
-        # When maximising, HiGHS gives rows that bind from above a nonnegative dual.
-        return Solution(status, np.clip(x, 0.0, 1.0), np.maximum(np.nan_to_num(duals), 0.0), iterations, message)
+        return Solution(status, x, np.nan_to_num(duals), iterations, message)
 
 
 def _finite(name: str, array: Array) -> None:

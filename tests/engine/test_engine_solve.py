@@ -1,15 +1,27 @@
 """gamma_opt: golden figures, every engine against the full list, and solvers that lie."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from oracles import golden
 
 import darrm
-import darrm_solvers
 from darrm import baselines, priors
-from darrm_solvers import LinearProgram, Rows, Solution, Status, solve_by_cuts, solve_cvxpy, solve_highs
+from darrm.design.cuts import CutFinder
+from darrm.design.solve import WEIGHT_FLOOR
+from darrm_solvers import (
+    HighsModel,
+    LinearProgram,
+    Progress,
+    Rows,
+    Solution,
+    Status,
+    solve_by_cuts,
+    solve_cvxpy,
+    solve_highs,
+)
 
 
 @pytest.mark.parametrize(("case", "half"), golden.GAMMA, ids=str)
@@ -121,7 +133,7 @@ def answer(x: object, status: Status = Status.OPTIMAL) -> Solution:
 
 @pytest.mark.parametrize("x", [np.ones(6), np.zeros(6), [1, 0, 1, 0, 1, 0], np.full(6, 0.7)])
 def test_a_lying_solver_cannot_harm(monkeypatch: pytest.MonkeyPatch, x: object) -> None:
-    monkeypatch.setattr(darrm_solvers, "solve_highs", lambda *_, **__: answer(x), raising=False)
+    monkeypatch.setattr("darrm.design.solve.solve_highs", lambda *_, **__: answer(x))
     design = darrm.solve(K=11, m=3, epsilon=0.1, engine="highs")
     assert design.certificate.holds
     honest = darrm.solve(K=11, m=3, epsilon=0.1)
@@ -130,14 +142,14 @@ def test_a_lying_solver_cannot_harm(monkeypatch: pytest.MonkeyPatch, x: object) 
 
 @pytest.mark.parametrize("x", [np.full(6, np.nan), np.full(6, 1.5), np.full(6, -1e-9)])
 def test_impossible_answers_are_refused(monkeypatch: pytest.MonkeyPatch, x: object) -> None:
-    monkeypatch.setattr(darrm_solvers, "solve_highs", lambda *_, **__: answer(x), raising=False)
+    monkeypatch.setattr("darrm.design.solve.solve_highs", lambda *_, **__: answer(x))
     with pytest.raises(darrm.SolverError, match="outside"):
         darrm.solve(K=11, m=3, epsilon=0.1, engine="highs")
 
 
 @pytest.mark.parametrize("status", [status for status in Status if status is not Status.OPTIMAL])
 def test_other_statuses_say_what_happened(monkeypatch: pytest.MonkeyPatch, status: Status) -> None:
-    monkeypatch.setattr(darrm_solvers, "solve_highs", lambda *_, **__: answer(np.ones(6), status), raising=False)
+    monkeypatch.setattr("darrm.design.solve.solve_highs", lambda *_, **__: answer(np.ones(6), status))
     with pytest.raises(darrm.SolverError, match=status.value[:20]):
         darrm.solve(K=11, m=3, epsilon=0.1, engine="highs")
 
@@ -181,6 +193,179 @@ def test_nothing_but_numbers_reaches_the_solver() -> None:
         solve_highs(PLANTED[0][0], options={"primal_feasibility_tolerance": 1e-30})
 
 
+@pytest.mark.parametrize(
+    ("K", "m", "Delta", "prior"),
+    [
+        (11, 3, 1e-5, "uniform"),
+        (41, 5, 0.0, "uniform"),
+        (41, 5, 0.3, "common"),
+        (101, 10, 1e-5, "common"),
+        (101, 10, 0.0, "uniform"),
+        (101, 10, 1e-5, "uniform"),
+        (501, 20, 0.0, "common"),
+    ],
+)
+def test_row_order_and_algorithm_do_not_matter(K: int, m: float, Delta: float, prior: str) -> None:
+    problem = darrm.MajorityProblem(K, m, 0.1, Delta)
+    weights = priors.weights(priors.parse(prior), K, "tv")
+    found = []
+    for shuffled, options in ((False, None), (True, {"simplex_strategy": 4}), (True, {"solver": "ipm"})):
+        rng = np.random.default_rng(3)
+
+        def reordered(separator: object, rng: np.random.Generator = rng, shuffled: bool = shuffled) -> object:
+            def ask(x: np.ndarray) -> Rows:
+                rows, limits = separator(x)  # type: ignore[operator]
+                order = rng.permutation(limits.size) if shuffled else np.arange(limits.size)
+                return Rows(rows[order], limits[order])
+
+            return ask
+
+        finder = CutFinder(problem)
+        raised = np.maximum(weights / weights.max(), WEIGHT_FLOOR)
+        answer = solve_by_cuts(raised, [reordered(s) for s in finder.all()], options=options)
+        assert answer.solution.status is Status.OPTIMAL
+        found.append(answer.solution.x)
+    assert np.abs(found[0] - found[1]).max() <= 1e-7
+    assert np.abs(found[0] - found[2]).max() <= 1e-7
+
+
+@pytest.mark.parametrize(("K", "Delta"), [(11, 0.0), (11, 1e-5), (41, 0.1), (101, 1e-5)])
+def test_the_complete_set_is_rarely_separated(K: int, Delta: float) -> None:
+    finder = CutFinder(darrm.MajorityProblem(K, 3, 0.1, Delta))
+    weights = priors.weights(priors.common(), K, "tv")
+    answer = solve_by_cuts(weights / weights.max(), finder.all())
+    assert answer.solution.status is Status.OPTIMAL
+    assert 1 <= finder.full_passes <= 4
+
+
+def test_refining_keeps_the_optimum_and_prices_it() -> None:
+    rng = np.random.default_rng(8)
+    for _ in range(20):
+        program = LinearProgram(rng.random(7), rng.random((30, 7)), np.ones(30))
+        model = HighsModel(program.objective)
+        model.add_rows(program.rows[:10], program.limits[:10])
+        model.add_rows(program.rows[10:], program.limits[10:])
+        refined = model.refine(model.solve())
+        assert program.violation(refined.x) <= 1e-15
+        assert program.dual_bound(refined.multipliers) - program.objective @ refined.x <= 1e-14
+        assert model.solve().x == pytest.approx(refined.x, abs=1e-9)
+
+
+LIES = {
+    "wrong": lambda n: Solution(Status.OPTIMAL, np.tile([1.0, 0.0], n)[:n], np.zeros(0), 1, "made up"),
+    "all ones": lambda n: Solution(Status.OPTIMAL, np.ones(n), np.zeros(0), 1, "made up"),
+    "time": lambda n: Solution(Status.TIME_LIMIT, np.zeros(n), np.zeros(0), 1, "made up"),
+    "numbers": lambda n: Solution(Status.NUMERICAL, np.zeros(n), np.zeros(0), 1, "made up"),
+}
+
+
+@pytest.mark.parametrize("lie", LIES)
+@pytest.mark.parametrize("after", [0, 1])
+@pytest.mark.parametrize("Delta", [0.0, 1e-3])
+def test_cuts_survive_a_lying_solver(monkeypatch: pytest.MonkeyPatch, lie: str, after: int, Delta: float) -> None:
+    honest, calls = HighsModel._run, itertools.count()
+
+    def run(self: HighsModel, time_limit: float) -> Solution:
+        true = honest(self, time_limit)
+        if next(calls) < after:
+            return true
+        made_up = LIES[lie](true.x.size)
+        return replace(made_up, multipliers=np.zeros(true.multipliers.size))
+
+    problem = darrm.MajorityProblem(11, 3, 0.1, Delta)
+    best = darrm.solve(problem)
+    monkeypatch.setattr(HighsModel, "_run", run)
+    if lie in ("time", "numbers"):
+        with pytest.raises(darrm.SolverError, match="made up"):
+            darrm.solve(problem)
+    else:
+        design = darrm.solve(problem)
+        assert design.certificate.holds
+        assert design.error - best.error <= design.gap + 1e-12
+
+
+def test_a_solver_that_returns_nan_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    import highspy
+
+    class Nothing:
+        col_value = [float("nan")] * 6
+        row_dual = [0.0] * 6
+
+    monkeypatch.setattr(highspy.Highs, "getSolution", lambda self: Nothing())
+    with pytest.raises(darrm.SolverError, match="numerical"):
+        darrm.solve(K=11, m=3, epsilon=0.1)
+
+
+def test_the_best_so_far_is_certified_and_says_what_it_may_miss() -> None:
+    problem = darrm.MajorityProblem(41, 5, 0.1, 1e-5)
+    optimum = darrm.solve(problem, prior="common")
+    early = darrm.solve(problem, prior="common", time_limit=1e-9, on_time_limit="best")
+    assert early.certificate.holds
+    assert early.error - early.gap <= optimum.error + 1e-12
+    assert optimum.error <= early.error
+    late = darrm.solve(problem, prior="common", time_limit=1e3, on_time_limit="best")
+    assert late.gamma.tolist() == optimum.gamma.tolist()
+
+
+def test_progress_is_reported() -> None:
+    seen: list[Progress] = []
+    design = darrm.solve(K=41, m=5, epsilon=0.1, Delta=1e-5, prior="common", report=seen.append)
+    assert [one.rounds for one in seen] == list(range(1, len(seen) + 1))
+    assert all(a.rows < b.rows and a.value >= b.value - 1e-9 for a, b in itertools.pairwise(seen))
+    assert design.gap <= 1e-9
+
+
+def test_custom_terms_and_constraints() -> None:
+    import cvxpy
+
+    problem = darrm.MajorityProblem(11, 3, 0.1, 1e-5)
+    plain = darrm.solve(problem)
+    same = darrm.solve(problem, custom=lambda gamma: (None, []))
+    assert same.error == pytest.approx(plain.error, abs=1e-8)
+    assert same.objective == "custom"
+    assert same.gap == np.inf
+    # A floor on gamma where the optimum dips.
+    floor = darrm.solve(problem, custom=lambda gamma: (None, [gamma[7] >= 0.7]))
+    assert floor.gamma[7] >= 0.7 - 1e-6
+    assert floor.gamma[4] == floor.gamma[7]
+    assert floor.error > plain.error
+    # The smallest worst-case error over a set of p: no table does better on its own worst p.
+    alphas = np.array([priors.fixed(np.full(11, p)).ones(11) for p in (0.55, 0.6, 0.7, 0.9)])
+    gains = (alphas - alphas[:, ::-1])[:, 6:]
+    minimax = darrm.solve(problem, custom=lambda gamma: (cvxpy.max(gains @ (1 - gamma[6:])) / 2, []))
+    worst = [max(gains @ (1 - design.gamma[6:])) / 2 for design in (minimax, plain, floor)]
+    assert worst[0] < min(worst[1:])
+    # A quadratic objective, and one that rises.
+    assert darrm.solve(problem, custom=lambda gamma: (cvxpy.sum_squares(1 - gamma), [])).certificate.holds
+    rising = darrm.solve(problem, shape="monotone", custom=lambda gamma: (None, [gamma[6] <= 0.1]))
+    assert rising.gamma[6] <= 0.1 + 1e-6
+    assert np.all(np.diff(rising.gamma[6:]) >= 0)
+
+
+@pytest.mark.parametrize(
+    ("custom", "error", "words"),
+    [
+        (lambda gamma: 3, darrm.InputError, "must return"),
+        (lambda gamma: (None, [3]), darrm.InputError, "list of CVXPY constraints"),
+        (lambda gamma: ("error", []), darrm.InputError, "scalar CVXPY expression"),
+        (lambda gamma: (None, [gamma[6] ** 2 >= 0.5]), darrm.InputError, "convex"),
+        (lambda gamma: (None, [gamma >= 0.999]), darrm.SolverError, "meets the constraints"),
+        (lambda gamma: (None, [gamma[6] >= 1.5]), darrm.SolverError, "meets the constraints"),
+    ],
+)
+def test_custom_that_cannot_be(custom: object, error: type[Exception], words: str) -> None:
+    with pytest.raises(error, match=words):
+        darrm.solve(K=11, m=3, epsilon=0.1, custom=custom)  # type: ignore[arg-type]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("Delta", [0.0, 1e-5])
+def test_a_thousand_and_one_votes(Delta: float) -> None:
+    design = darrm.solve(K=1001, m=30, epsilon=0.1, Delta=Delta, prior="common")
+    assert design.certificate.holds
+    assert design.gap <= 1e-9
+
+
 def test_cuts_stop_at_a_round_limit() -> None:
     """A separator that is never satisfied must not run for ever."""
     rng = np.random.default_rng(0)
@@ -188,7 +373,7 @@ def test_cuts_stop_at_a_round_limit() -> None:
     def restless(x: np.ndarray) -> Rows:
         return Rows(rng.random((1, 2)), np.array([1e3]))
 
-    ended = solve_by_cuts(np.ones(2), restless, max_rounds=5)
+    ended = solve_by_cuts(np.ones(2), [restless], max_rounds=5)
     assert ended.solution.status is Status.ITERATION_LIMIT
     assert ended.rounds == 5
 
@@ -204,6 +389,9 @@ def test_solve_says_what_it_takes() -> None:
         {"problem": problem, "engine": "gurobi"},
         {"problem": problem, "prior": 3},
         {"problem": problem, "objective": "profit"},
+        {"problem": problem, "on_time_limit": "never"},
+        {"problem": problem, "engine": "highs", "on_time_limit": "best"},
+        {"problem": problem, "engine": "highs", "custom": lambda gamma: (None, [])},
     ):
         with pytest.raises(darrm.InputError):
             darrm.solve(**bad)  # type: ignore[arg-type]

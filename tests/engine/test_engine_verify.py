@@ -96,6 +96,14 @@ def test_small_m_epsilon_is_certified() -> None:
     assert design.gamma[6:] == pytest.approx(np.arange(1, 12, 2) / 11, abs=1e-7)
 
 
+def test_a_large_promise_with_Delta_is_proved() -> None:
+    """Moves left out are weighed by e^(-m eps), or the bound would contradict the realised epsilon."""
+    for Delta in (1e-6, 1e-3, 0.3):
+        certificate = darrm.verify(np.ones(6), darrm.MajorityProblem(5, 5, 12.0, Delta))
+        assert certificate.holds
+        assert certificate.realised_epsilon <= 60
+
+
 @pytest.mark.parametrize("epsilon", [1000.0, 3000.0])
 def test_huge_m_epsilon_does_not_overflow(epsilon: float) -> None:
     for Delta in (0.0, 1e-5):
@@ -138,15 +146,54 @@ def test_a_wrong_eighth_corner_is_caught() -> None:
     counts = tuple(certificate.worst_case.get(name, 0) for name in names)
     first, second = exact.probabilities(gamma.tolist(), problem, counts)
     assert first > exact.exponential(Decimal(2)) * second
-    with pytest.raises(darrm.CertificateError, match="not \\(2, 0\\)-DP"):
+    with pytest.raises(darrm.CertificateError, match="not proved \\(2, 0\\)-DP"):
         darrm.Design(problem, gamma, priors.independent())
 
 
 def test_verify_refuses_what_is_no_noise_function() -> None:
     problem = darrm.MajorityProblem(3, 1, 0.1)
-    for bad in ([0.5] * 3, [0.5, 0.5, 0.5, 0.6], [-0.1, 0, 0, -0.1], [np.nan] * 4, [[0.5] * 4], "gamma", [1.1] * 4):
+    for bad in (
+        [0.5] * 3,
+        [0.5, 0.5, 0.5, 0.6],
+        [-0.1, 0, 0, -0.1],
+        [np.nan] * 4,
+        [[0.5] * 4],
+        "gamma",
+        [1.1] * 4,
+        [0.5 + 0j] * 4,
+    ):
         with pytest.raises(darrm.InputError):
             darrm.verify(bad, problem)  # type: ignore[arg-type]
+
+
+def test_arithmetic_without_subnormals_proves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("darrm.design.separation._SUBNORMAL", np.zeros(1))
+    with pytest.raises(darrm.CertificateError, match="subnormal"):
+        darrm.verify([0.5] * 4, darrm.MajorityProblem(3, 1, 0.1))
+
+
+def test_a_table_cannot_be_changed_after_it_was_verified() -> None:
+    gamma = darrm.solve(K=3, m=1, epsilon=0.1).gamma
+    with pytest.raises(ValueError, match="WRITEABLE"):
+        gamma.flags.writeable = True
+
+
+def test_only_exact_float64_parameters() -> None:
+    assert darrm.MajorityProblem(Fraction(3), Fraction(3, 2), Fraction(1, 4)).m == 1.5
+    for bad in ({"epsilon": Fraction(1, 10)}, {"m": Fraction(4, 3)}, {"K": Fraction(10**40 + 1, 10**40)}):
+        with pytest.raises(darrm.InputError):
+            darrm.MajorityProblem(**{"K": 3, "m": 1, "epsilon": 0.1, **bad})  # type: ignore[arg-type]
+
+
+def test_cost_is_not_below_what_the_worst_case_attains() -> None:
+    rng = np.random.default_rng(11)
+    for _ in range(200):
+        problem = darrm.MajorityProblem(3, float(rng.uniform(1, 3)), float(10 ** rng.uniform(-3, 1)), 0.01)
+        gamma = table(rng, 3, "random")
+        certificate = darrm.verify(gamma, problem)
+        at = exact.total_epsilon(problem)
+        truth = exact.exponential(at) - 1 + 2 * exact.worst_excess(gamma.tolist(), problem, at)
+        assert Fraction(certificate.cost) >= truth
 
 
 def test_repair_scales_and_keeps_what_holds() -> None:
