@@ -1,60 +1,279 @@
-"""Time darrm.solve by cuts beside the full list of constraints, in one run on one machine.
+"""Time darrm.solve by cuts beside the full list of constraints: one run, one machine, one objective.
 
-    python benchmarks/speed.py            up to K = 101, a minute or two
-    python benchmarks/speed.py --large    this engine alone up to K = 1001, several minutes
+    python benchmarks/speed.py              some minutes; K = 1001 alone takes one
+    python benchmarks/speed.py --quick      up to K = 101
+    python benchmarks/speed.py --docs       also put the tables and the picture into docs/
 
-Every figure is the median of ``--repeat`` solves in this process, certificate included; the ratio is what carries over
-to other machines. ``error`` is the difference between the two engines' errors, ``gap`` the larger certified gap.
+Every case runs in a process of its own, so that peak memory (libraries included) is its own. Seconds are medians. The
+prior is common, p uniform on [1/2, 1], epsilon = 0.1. The engines:
+
+    cuts        darrm.solve: search, certificate, gap and all
+    list        the full list, assembled level by level by darrm, solved by HiGHS
+    CVXPY       the same list, stated in CVXPY and solved by HiGHS
+    one by one  the time alone to assemble the list from one multiset after the other by convolution, the plain way
+
+A pass is one separation of the complete corner set, for the table that is released: no certified solve takes less.
 """
 
 from __future__ import annotations
 
 import argparse
+import gc
+import json
+import math
 import os
 import platform
+import re
+import resource
 import statistics
+import subprocess
+import sys
 import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
-import darrm
-from darrm.design.constraints import MAX_COEFFICIENTS, n_constraints
+EPSILON = 0.1
+DOCS = Path(__file__).resolve().parent.parent / "docs"
+BOTH = [(5, 2, 1e-5), (7, 2, 1e-5), (9, 3, 1e-5), (11, 3, 1e-5), (13, 3, 1e-5), (15, 3, 1e-5)]
+BOTH += [(11, 3, 0.0), (21, 4, 0.0), (41, 5, 0.0), (61, 7, 0.0), (101, 10, 0.0)]
+SIZES = [(11, 3), (21, 4), (41, 5), (101, 10), (201, 14), (501, 20), (1001, 30)]
+ALONE = [(K, m, Delta) for Delta in (1e-5, 0.0) for K, m in SIZES] + [(K, m, 0.3) for K, m in SIZES[2:5]]
+ONE_BY_ONE = 200_000  # constraints, above which the plain way is left out
+GROWTH_FROM = 101  # K, from which on the growth is fitted
 
-BOTH = [(5, 2, 1e-5), (11, 3, 1e-5), (15, 3, 1e-5), (11, 3, 0.0), (41, 5, 0.0), (101, 10, 0.0)]
-ALONE = [(41, 5, 1e-5), (101, 10, 1e-5), (201, 14, 1e-5)]
-LARGE = [(501, 20, 0.0), (501, 20, 1e-5), (1001, 30, 0.0), (1001, 30, 1e-5)]
 
-
-def timed(problem: darrm.MajorityProblem, engine: str, repeat: int) -> tuple[float, darrm.Design]:
-    """Median seconds of ``repeat`` solves, and the last design."""
-    seconds = []
+def median_of(repeat: int, action: Callable[[], Any]) -> tuple[float, Any]:
+    """Median seconds of ``repeat`` calls, and the last answer."""
+    seconds, answer = [], None
     for _ in range(repeat):
+        gc.collect()
         start = time.perf_counter()
-        design = darrm.solve(problem, prior="common", engine=engine)
+        answer = action()
         seconds.append(time.perf_counter() - start)
-    return statistics.median(seconds), design
+    return statistics.median(seconds), answer
+
+
+def peak() -> float:
+    """Peak resident memory of this process, MB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1024**2 if sys.platform == "darwin" else 1024)
+
+
+def run_cuts(problem: Any, repeat: int) -> dict[str, Any]:
+    import numpy as np
+
+    import darrm
+    from darrm.design import constraints
+    from darrm.design.separation import worst_by_level
+
+    rounds: list[Any] = []
+
+    def solve() -> Any:
+        worst_by_level.cache_clear()
+        rounds.clear()
+        return darrm.solve(problem, prior="common", report=rounds.append)
+
+    solve()  # loads the libraries
+    seconds, design = median_of(repeat, solve)
+    answer = {"seconds": seconds, "rows": rounds[-1].rows, "error": design.error, "gap": design.gap, "peak": peak()}
+
+    def separate() -> None:
+        worst_by_level.cache_clear()
+        worst_by_level(design.gamma.tobytes(), problem)
+
+    def verify() -> None:
+        worst_by_level.cache_clear()
+        darrm.verify(design.gamma, problem)
+
+    answer["pass"], answer["verify"] = median_of(repeat, separate)[0], median_of(repeat, verify)[0]
+    if constraints.n_constraints(problem) * (problem.K // 2 + 1) <= constraints.MAX_COEFFICIENTS:
+        half = design.gamma[problem.K // 2 + 1 :]
+        answer["violation"] = max(float(np.max(block.rows @ half)) for block in constraints.blocks(problem)) - 1
+    return answer
+
+
+def run_list(problem: Any, repeat: int, engine: str) -> dict[str, Any]:
+    import numpy as np
+
+    from darrm import priors
+    from darrm.design import constraints
+    from darrm.design.solve import WEIGHT_FLOOR
+    from darrm_solvers import LinearProgram, solve_cvxpy, solve_highs
+
+    weights = priors.weights(priors.parse("common"), problem.K, "tv")
+    raised = np.maximum(weights / weights.max(), WEIGHT_FLOOR)
+    build, rows = median_of(repeat, lambda: constraints.all_rows(problem))
+    program = LinearProgram(raised, rows, np.ones(len(rows)))
+    run = solve_highs if engine == "list" else solve_cvxpy
+    run(LinearProgram(raised, rows[:5], np.ones(5)))  # loads the libraries
+    seconds, solution = median_of(repeat, lambda: run(program))
+    return {
+        "build": build,
+        "seconds": seconds,
+        "rows": len(rows),
+        "peak": peak(),
+        "error": float(weights @ (1 - solution.x)) / 2,
+        "violation": float(np.max(rows @ solution.x)) - 1,
+    }
+
+
+def run_one_by_one(problem: Any, repeat: int) -> dict[str, Any]:
+    """The rows of the paper's program, one multiset at a time; only the time is of interest."""
+    from itertools import combinations_with_replacement
+
+    import numpy as np
+
+    from darrm.design.corners import corner_points
+
+    K, middle, growth = problem.K, problem.K // 2, math.exp(problem.m * problem.epsilon)
+    corners = corner_points(problem.epsilon, problem.Delta)
+    pairs = [(np.array([1 - p, p]), np.array([1 - q, q])) for p, q in corners.p]
+
+    def build() -> Any:
+        rows = []
+        for multiset in combinations_with_replacement(pairs, K):
+            first = second = np.ones(1)
+            for p, q in multiset:
+                first, second = np.convolve(first, p), np.convolve(second, q)
+            change = first - growth * second
+            rows.append(change[middle + 1 :] - change[: K - middle][::-1])
+        return np.array(rows)
+
+    seconds, rows = median_of(repeat, build)
+    return {"build": seconds, "rows": len(rows), "peak": peak()}
+
+
+def case(K: int, m: int, Delta: float, engine: str, repeat: int) -> dict[str, Any]:
+    """One case in this process."""
+    import darrm
+
+    problem = darrm.MajorityProblem(K, m, EPSILON, Delta)
+    if engine == "cuts":
+        return run_cuts(problem, repeat)
+    if engine == "one by one":
+        return run_one_by_one(problem, 1)
+    return run_list(problem, repeat, engine)
+
+
+def apart(K: int, m: int, Delta: float, engine: str, repeat: int) -> dict[str, Any]:
+    """The same in a process of its own."""
+    command = [sys.executable, __file__, "--case", json.dumps([K, m, Delta, engine, repeat])]
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+    print(f"K = {K}, Delta = {Delta:g}: {engine}", file=sys.stderr)
+    answer: dict[str, Any] = json.loads(done.stdout)
+    return answer
+
+
+def n_rows(K: int, Delta: float) -> int:
+    return math.comb(K + 7, 7) if Delta else math.comb(K + 3, 3)
+
+
+def processor() -> str:
+    """What the operating system calls this processor."""
+    try:
+        return re.findall(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())[0]
+    except (OSError, IndexError):
+        return platform.processor() or platform.machine()
+
+
+def compare(repeat: int, results: dict[Any, dict[str, Any]]) -> str:
+    """The first table."""
+    lines = [
+        "|    K | Delta | engine |    rows | build, s | solve, s | ratio, rows ready | ratio, with build | ratio, one by one "
+        "| peak, MB | error apart | violation |",
+        "| ---: | ----: | :----- | ------: | -------: | -------: | ----------------: | ----------------: | ----------------: "
+        "| -------: | ----------: | --------: |",
+    ]
+    for K, m, Delta in BOTH:
+        # The same number for all: a list is not solved five times where once takes a minute.
+        times = repeat if n_rows(K, Delta) < 100_000 else 1
+        cuts = results[K, Delta, "cuts"] = apart(K, m, Delta, "cuts", repeat)
+        lines.append(
+            f"| {K} | {Delta:g} | cuts | {cuts['rows']} | | {cuts['seconds']:.4f} | 1 | 1 | 1 | {cuts['peak']:.0f} "
+            f"| | {cuts['violation']:.0e} |"
+        )
+        plain = None
+        if n_rows(K, Delta) < ONE_BY_ONE and (K <= 41 or Delta):
+            plain = apart(K, m, Delta, "one by one", 1)["build"]
+        for engine in ("list", "CVXPY"):
+            listed = results[K, Delta, engine] = apart(K, m, Delta, engine, times)
+            seconds, build = listed["seconds"], listed["build"]
+            one = "" if plain is None else f"{(plain + seconds) / cuts['seconds']:.0f}"
+            lines.append(
+                f"| {K} | {Delta:g} | {engine} | {listed['rows']} | {build:.4f} | {seconds:.4f} "
+                f"| {seconds / cuts['seconds']:.1f} | {(build + seconds) / cuts['seconds']:.1f} | {one} "
+                f"| {listed['peak']:.0f} | {abs(cuts['error'] - listed['error']):.0e} | {listed['violation']:.0e} |"
+            )
+    return "\n".join(lines)
+
+
+def alone(repeat: int, quick: bool, results: dict[Any, dict[str, Any]]) -> str:
+    """The second table, and the growth."""
+    lines = [
+        "|    K |  m | Delta | full list | rows | solve, s | pass, s | passes | verify, s | peak, MB | gap |",
+        "| ---: | -: | ----: | --------: | ---: | -------: | ------: | -----: | --------: | -------: | --: |",
+    ]
+    for K, m, Delta in ALONE:
+        if quick and K > 101:
+            continue
+        one = results[K, Delta, "cuts"] = apart(K, m, Delta, "cuts", repeat if K <= 501 and Delta < 0.1 else 1)
+        lines.append(
+            f"| {K} | {m} | {Delta:g} | {n_rows(K, Delta):.2g} | {one['rows']} | {one['seconds']:.4f} "
+            f"| {one['pass']:.4f} | {one['seconds'] / one['pass']:.1f} | {one['verify']:.4f} | {one['peak']:.0f} "
+            f"| {one['gap']:.0e} |"
+        )
+    lines.append("")
+    for Delta in () if quick else (1e-5, 0.0):
+        points = [(math.log(K), math.log(results[K, Delta, "cuts"]["seconds"])) for K, _ in SIZES if K >= GROWTH_FROM]
+        slope = statistics.linear_regression(*zip(*points, strict=True)).slope
+        lines.append(f"Seconds grow like $K^{{{slope:.1f}}}$ from $K = {GROWTH_FROM}$ on for $\\Delta$ = {Delta:g}.")
+    return "\n".join(lines)
+
+
+def draw(path: Path, results: dict[Any, dict[str, Any]]) -> None:
+    """Seconds over K, both logarithmic."""
+    from matplotlib.figure import Figure
+
+    ax = Figure(figsize=(6.2, 4.0), layout="constrained").add_subplot()
+    looks = {"cuts": ("o", "-"), "list": ("s", "--"), "CVXPY": ("^", ":")}
+    for Delta, colour in ((1e-5, "#0072B2"), (0.0, "#D55E00"), (0.3, "#009E73")):
+        for engine, (marker, line) in looks.items():
+            points = sorted(
+                (K, r.get("build", 0) + r["seconds"]) for (K, D, e), r in results.items() if (D, e) == (Delta, engine)
+            )
+            if points:
+                name = {"cuts": "darrm", "list": "full list", "CVXPY": "full list, CVXPY"}[engine]
+                ax.plot(*zip(*points, strict=True), marker=marker, linestyle=line, color=colour, markersize=4)
+                ax.lines[-1].set_label(f"{name}, Delta = {Delta:g}")
+    ax.set(xscale="log", yscale="log", xlabel="number of votes K", ylabel="seconds, certificate included")
+    ax.set_xticks([5, 11, 21, 41, 101, 201, 501, 1001], minor=False)
+    ax.set_xticklabels(["5", "11", "21", "41", "101", "201", "501", "1001"])
+    ax.tick_params(axis="x", which="minor", labelbottom=False)
+    ax.grid(alpha=0.25)
+    ax.legend(fontsize=7)
+    figure: Any = ax.figure
+    figure.savefig(path, metadata={"Date": None}) if path.suffix == ".svg" else figure.savefig(path, dpi=150)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeat", type=int, default=5)
-    parser.add_argument("--large", action="store_true")
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--docs", action="store_true")
+    parser.add_argument("--case", type=json.loads, help=argparse.SUPPRESS)
     options = parser.parse_args()
-    print(
-        f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}; epsilon = 0.1, prior common"
-    )
-    print("|    K |  m | Delta | constraints | cuts, s | full list, s | ratio |   error |     gap |")
-    print("| ---: | -: | ----: | ----------: | ------: | -----------: | ----: | ------: | ------: |")
-    timed(darrm.MajorityProblem(5, 2, 0.1), "cuts", 1)  # loads the libraries
-    for K, m, Delta in LARGE if options.large else BOTH + ALONE:
-        problem = darrm.MajorityProblem(K, m, 0.1, Delta)
-        fast, design = timed(problem, "cuts", 1 if K > 501 else options.repeat)
-        row = f"| {K:4} | {m:2} | {Delta:5.0e} | {n_constraints(problem):11.3g} | {fast:7.3f} "
-        if n_constraints(problem) * (K + 1) // 2 <= MAX_COEFFICIENTS:
-            slow, listed = timed(problem, "highs", 1 if K > 41 else options.repeat)
-            gap = max(design.gap, listed.gap)
-            row += f"| {slow:12.3f} | {slow / fast:5.1f} | {abs(design.error - listed.error):7.0e} | {gap:7.0e} |"
-        else:
-            row += f"|            - |     - |       - | {design.gap:7.0e} |"
-        print(row, flush=True)
+    if options.case:
+        print(json.dumps(case(*options.case)))
+        return
+    results: dict[Any, dict[str, Any]] = {}
+    about = f"{processor()}, {os.cpu_count()} cores, Python {platform.python_version()}; median of {options.repeat}."
+    text = "\n\n".join([about, compare(options.repeat, results), alone(options.repeat, options.quick, results)])
+    print(text)
+    if options.docs:
+        page = DOCS / "benchmarks.md"
+        parts = re.split(r"(<!-- /?speed -->)", page.read_text())
+        page.write_text("".join([*parts[:2], f"\n\n{text}\n\n", *parts[3:]]))
+        draw(DOCS / "speed.svg", results)
 
 
 if __name__ == "__main__":

@@ -54,19 +54,22 @@ def plot_gamma(problem: MajorityProblem, gammas: Mapping[str, NDArray[np.float64
     try:
         from matplotlib.figure import Figure
     except ImportError:
-        raise MissingExtraError("Pictures need matplotlib. Run: pip install 'darrm[plot]'.") from None
+        raise MissingExtraError("Pictures need matplotlib. Run: pip install matplotlib.") from None
     if ax is None:
-        ax = Figure(figsize=(5.2, 3.4), layout="constrained").add_subplot()
+        ax = Figure(figsize=(5.2, 3.8), layout="constrained").add_subplot()
     l = np.arange(problem.K + 1)
     voted = 2 * l != problem.K
     for (name, gamma), (colour, marker, line) in zip(gammas.items(), cycle(_LOOKS), strict=False):
         ax.plot(l[voted], gamma[voted], color=colour, marker=marker, linestyle=line, markersize=4, label=name)
     ax.set(xlabel="number of votes for 1, l", ylabel="gamma(l)", ylim=(-0.03, 1.03))
     ax.set_title(
-        f"K = {problem.K}, m = {problem.m:g}, epsilon = {problem.epsilon:g}, Delta = {problem.Delta:g}", fontsize=10
+        f"K = {problem.K}, m = {problem.m:g}, epsilon = {problem.epsilon:g}, Delta = {problem.Delta:g}, "
+        f"delta = {problem.delta:.3g}, changed = {problem.changed}",
+        fontsize=9,
     )
     ax.grid(alpha=0.25)
-    ax.legend(fontsize=8)
+    if len(gammas) > 1:  # below the axes, where it covers nothing
+        ax.legend(fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2, frameon=False)
     return ax
 
 

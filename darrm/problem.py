@@ -8,6 +8,7 @@ from numbers import Integral, Real
 
 from darrm.errors import InputError
 
+MAX_EPSILON = 1e6  # beyond any use; certificates need e^(m epsilon) within the range of decimal arithmetic
 ADJACENCIES = ("replace-one", "add-remove")
 
 
@@ -64,7 +65,7 @@ class MajorityProblem:
         Number of mechanisms; odd or even.
     m : float in [1, K]
         Privacy allowance of the release, in multiples of epsilon; need not be whole.
-    epsilon : float, finite, > 0
+    epsilon : float in (0, 1e6]
         Privacy of one mechanism, in nats.
     Delta : float in [0, 1)
         Failure probability of one mechanism.
@@ -118,9 +119,10 @@ class MajorityProblem:
                 f"m must be in [1, K] = [1, {K}]. Got {m!r}. Pass the allowance in multiples of epsilon, e.g. 1."
             )
         epsilon = _real("epsilon", epsilon, "above 0")
-        if not 0 < epsilon < math.inf:
+        if not 0 < epsilon <= MAX_EPSILON:
             raise InputError(
-                f"epsilon must be finite and above 0. Got {epsilon!r}. Pass the privacy of one mechanism, e.g. 0.1."
+                f"epsilon must be finite, above 0 and at most {MAX_EPSILON:g}. Got {epsilon!r}. "
+                "Pass the privacy of one mechanism, e.g. 0.1."
             )
         Delta = _real("Delta", Delta, "in [0, 1)")
         if not 0 <= Delta < 1:

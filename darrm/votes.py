@@ -88,7 +88,7 @@ def _parse(name: Path, rows: _Reader, K: int | None) -> VotesTable:
         wanted = "at least 1" if K is None else f"K = {K}"
         raise InputError(
             f"{name} must have {wanted} vote columns, between an optional id and an optional label. "
-            f"Got {max(found, 0)}."
+            f"Got {max(found, 0)}: {', '.join(header[first:last][:12])}{', ...' * (found > 12)}."
         )
     ids: list[str] = []
     flat = bytearray()

@@ -3,9 +3,11 @@
 import re
 import shlex
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import darrm
 from darrm.cli import main
 
 README = Path(__file__).parent.parent / "README.md"
@@ -35,6 +37,21 @@ def test_command_line_example_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         assert main(shlex.split(command)) == 0
 
 
+def test_solve_prints_what_the_readme_shows(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main(["solve", "--K", "11", "--m", "3", "--epsilon", "1"]) == 0
+    shown = re.search(r"The first prints\n\n```text\n(.*?)```", TEXT, re.DOTALL)
+    assert shown
+
+    def settled(text: str) -> list[str]:
+        """Without the last digits of the gap, and without where lines break."""
+        return re.sub(r"most [\d.e-]+ above", "most ... above", " ".join(text.split())).split()
+
+    assert settled(capsys.readouterr().out) == settled(shown.group(1))
+
+
 def test_demo_prints_what_the_readme_shows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -49,3 +66,16 @@ def test_demo_prints_what_the_readme_shows(
         return re.sub(r"[\d.]+ % are right this time", "are right this time", " ".join(text.split())).split()
 
     assert settled(capsys.readouterr().out) == settled(shown.group(1))
+
+
+def test_tutorial_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.chdir(tmp_path)
+    tutorial = (README.parent / "docs" / "tutorial.md").read_text(encoding="utf-8")
+    names: dict[str, Any] = {}
+    exec("\n".join(re.findall(r"```python\n(.*?)```", tutorial, re.DOTALL)), names)
+    first = capsys.readouterr().out.splitlines()[0]
+    assert first == re.search(r"print\(design.gamma\[6:\].*# (.*)", tutorial).group(1)  # type: ignore[union-attr]
+    assert names["careful"].gamma[6] >= 0.95 - 1e-6
+    worst = [float(names["rows"][i] @ (1 - names["robust"].gamma)) / 2 for i in range(3)]
+    usual = darrm.solve(names["problem"])
+    assert max(worst) < max(float(row @ (1 - usual.gamma)) / 2 for row in names["rows"])

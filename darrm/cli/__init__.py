@@ -46,7 +46,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return _say("Interrupted. What was saved before is whole.", 130)
     except click.ClickException as error:
-        return _say(f"{error.format_message()} Try 'darrm --help'.", 2)
+        context = getattr(error, "ctx", None)
+        return _say(f"{error.format_message()} Try '{context.command_path if context else 'darrm'} --help'.", 2)
     except (SolverError, CertificateError) as error:
         return _say(str(error), 1)
     except DarrmError as error:

@@ -43,7 +43,12 @@ _PROBLEM = [
         "--delta", "delta", type=NUMBER, default=None, help="Failure probability of the release [1 - (1 - Delta)^m]."
     ),
     click.option("--changed", type=NUMBER, default=None, help="How many mechanisms one record can reach [K]."),
-    click.option("--adjacency", default="replace-one", show_default=True, help="What a neighbouring data set is."),
+    click.option(
+        "--adjacency",
+        default="replace-one",
+        show_default=True,
+        help="What neighbours are: a name that goes with the design; the noise is the same.",
+    ),
 ]
 _PRIOR = [
     click.option(
@@ -127,6 +132,14 @@ def bar(value: float, width: int, ascii_only: bool) -> str:
 def promise(problem: MajorityProblem) -> str:
     """(m epsilon, delta) in print."""
     return f"({problem.total_epsilon:.6g}, {problem.delta:.4g})-DP"
+
+
+def condition(problem: MajorityProblem) -> str:
+    """What the promise rests on, in print."""
+    return (
+        f"if each vote is ({problem.epsilon:g}, {problem.Delta:g})-DP and one change ({problem.adjacency}) reaches at "
+        f"most {problem.changed} of them."
+    )
 
 
 def number(value: float) -> str:

@@ -11,7 +11,7 @@ import click
 from darrm.cli import common
 
 
-@click.command("compare")
+@click.command("compare", short_help="Compare it with other mechanisms.")
 @common.problem_options
 @common.prior_options
 @click.option("--plot", type=common.PATH, help="Draw the noise functions here (needs matplotlib).")
@@ -68,4 +68,7 @@ def command(prior: str, objective: str | None, plot: Path | None, as_json: bool,
     for l in range(problem.K // 2 + 1, problem.K + 1):
         gammas.add_row(f"{problem.K - l}:{l}", *(f"{entry.gamma[l]:.4f}" for entry in shown))
     console.print(gammas)
-    console.print(f"error: the paper's total variation; both errors are for one release, under the prior {under}.")
+    console.print(
+        "error: the paper's total variation (a signed sum under votes: or fixed: priors). disagreement: how often the "
+        f"label is not the majority of the votes. Both are for one release, under the prior {under}."
+    )

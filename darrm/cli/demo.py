@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 M = 3
 
 
-@click.command("demo")
+@click.command("demo", short_help="The whole job on votes that we ship.")
 @click.option("--out", type=common.PATH, help="Keep gamma.json and labels.csv in this folder.")
 def command(out: Path | None) -> None:
     """Solve, verify and release on real votes that come with darrm, beside every other mechanism."""

@@ -9,10 +9,14 @@ import click
 from darrm.cli import common
 
 
-@click.command("release")
+@click.command("release", short_help="Release private labels for votes.")
 @click.argument("file", type=common.PATH)
 @click.option(
-    "--votes", "votes_path", type=common.PATH, required=True, help="CSV: id, one 0/1 column a mechanism, label."
+    "--votes",
+    "votes_path",
+    type=common.PATH,
+    required=True,
+    help="CSV with a header: one 0/1 column a mechanism; a first column id and a last column label may be there.",
 )
 @click.option("--out", type=common.PATH, required=True, help="Write the labels here, as CSV with id and label.")
 @common.json_option
@@ -32,7 +36,10 @@ def command(file: Path, votes_path: Path, out: Path, as_json: bool) -> None:
         common.print_json(
             {"labels": n, "out": str(out), "epsilon": design.problem.total_epsilon, "delta": design.problem.delta}
         )
-    common.note(f"Wrote {n} label{'s' * (n > 1)} to {out}. Each is {common.promise(design.problem)} on its own.")
+    common.note(
+        f"Wrote {n} label{'s' * (n > 1)} to {out}. Each is {common.promise(design.problem)} on its own, "
+        f"{common.condition(design.problem)}"
+    )
     if n > 1:
         common.note(TOTAL)
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,18 +15,39 @@ from darrm.cli import common
 
 if TYPE_CHECKING:
     from darrm.design.design import Design
+    from darrm_solvers import Progress
 
 
-@click.command("solve")
+@click.command("solve", short_help="Find the best noise function, certified.")
 @common.problem_options
 @common.prior_options
-@click.option("--shape", type=click.Choice(["free", "monotone"]), default="free", show_default=True)
-@click.option("--engine", type=click.Choice(["cuts", "highs", "cvxpy"]), default="cuts", show_default=True)
-@click.option("--time-limit", type=common.NUMBER, default=float("inf"), help="Seconds for each attempt of the solver.")
+@click.option(
+    "--shape",
+    type=click.Choice(["free", "monotone"]),
+    default="free",
+    show_default=True,
+    help="free: least error. monotone: never less noise for a closer vote.",
+)
+@click.option("--both-shapes", is_flag=True, help="Say the error of the other shape too.")
+@click.option(
+    "--engine",
+    type=click.Choice(["cuts", "highs", "cvxpy"]),
+    default="cuts",
+    show_default=True,
+    help="highs and cvxpy list every constraint: slow, for comparison.",
+)
+@click.option("--time-limit", type=common.NUMBER, default=float("inf"), help="Seconds for the search [none].")
+@click.option(
+    "--on-time-limit",
+    type=click.Choice(["error", "best"]),
+    default="error",
+    show_default=True,
+    help="At the time limit: fail, or certify the best so far.",
+)
 @click.option("--out", type=common.PATH, help="Write the design file here.")
 @click.option("--plot", type=common.PATH, help="Draw gamma here (PNG, SVG or PDF; needs matplotlib).")
 @common.json_option
-def command(prior: str, out: Path | None, plot: Path | None, as_json: bool, **values: Any) -> None:
+def command(prior: str, out: Path | None, plot: Path | None, both_shapes: bool, as_json: bool, **values: Any) -> None:
     """Find the noise function of least error that keeps the promise, and certify it."""
     from darrm.design.files import as_dict
     from darrm.design.solve import solve
@@ -33,9 +57,15 @@ def command(prior: str, out: Path | None, plot: Path | None, as_json: bool, **va
 
         picture_format(plot)  # a wrong ending is said before the work, not after
     problem = common.take_problem(values)
+    taken = common.take_prior(prior)
     start = time.perf_counter()
-    design = solve(problem, prior=common.take_prior(prior), **values)
-    seconds = time.perf_counter() - start
+    with _progress() as report:
+        design = solve(problem, prior=taken, report=report, **values)
+        seconds = time.perf_counter() - start
+        designs = [design]
+        if both_shapes:
+            other = "monotone" if design.shape == "free" else "free"
+            designs.append(solve(problem, prior=taken, report=report, **{**values, "shape": other}))
     if out is not None:
         design.save(out)
     if plot is not None:
@@ -43,12 +73,29 @@ def command(prior: str, out: Path | None, plot: Path | None, as_json: bool, **va
 
         save_gamma(plot, problem, {"gamma_opt": design.gamma})
     if as_json:
-        common.print_json({**as_dict(design), "seconds": seconds})
+        shapes = {one.shape: {"error": one.error, "disagreement": one.disagreement, "gap": one.gap} for one in designs}
+        common.print_json({**as_dict(design), "seconds": seconds, **({"shapes": shapes} if both_shapes else {})})
     else:
         show(design)
+        for one in designs[1:]:
+            common.console().print(
+                f"shape {one.shape}: error {one.error:.8g} (tv), disagreement {one.disagreement:.8g}"
+            )
         common.note(f"Solved and verified in {seconds:.3g} s.")
     for path in filter(None, (out, plot)):
         common.note(f"Wrote {path}.")
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[Progress], None] | None]:
+    """A report for `darrm.solve` that keeps one line of a terminal up to date; None if nobody watches."""
+    if sys.stderr is None or not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status("searching ...") as status:
+        yield lambda now: status.update(f"searching: {now.rows} constraints, round {now.rounds}, {now.seconds:.0f} s")
 
 
 def show(design: Design) -> None:
@@ -68,9 +115,8 @@ def show(design: Design) -> None:
     console.print(table)
     relation = "<=" if certificate.holds else ">"
     console.print(
-        f"Verified: one release of the majority of K = {problem.K} votes is {common.promise(problem)}, if each vote is "
-        f"({problem.epsilon:g}, {problem.Delta:g})-DP and one change ({problem.adjacency}) reaches at most "
-        f"{problem.changed} of them."
+        f"Verified: one release of the majority of K = {problem.K} votes is {common.promise(problem)}, "
+        f"{common.condition(problem)}"
     )
     console.print(
         f"cost {certificate.cost:.15g} {relation} limit {certificate.limit:.15g}; realised epsilon "

@@ -10,7 +10,7 @@ import click
 from darrm.cli import common
 
 
-@click.command("verify")
+@click.command("verify", short_help="Verify a design file anew.")
 @click.argument("file", type=common.PATH)
 @common.json_option
 def command(file: Path, as_json: bool) -> None:

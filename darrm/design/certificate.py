@@ -74,12 +74,13 @@ def verify(gamma: ArrayLike, problem: MajorityProblem) -> Certificate:
     Raises
     ------
     InputError
-        If gamma is not a noise function for this K, or K is too large (Delta > 0 and K above about 100).
+        If gamma is not a noise function for this K, or K is above 3001.
 
     Notes
     -----
     Lemmas 3.4 and 5.1 of Jiang, Zhang, Joshi (TMLR 2024); separation and rounding bound in docs/theory.md.
-    O(K^3) if Delta = 0, else O(K^5); some five to ten times that for the realised epsilon.
+    O(K^3) if Delta = 0, and for Delta > 0 the same times the number of voters that may move with a probability that
+    matters; O(K^2) more for each entry that no bound settles. Twice that, or a little more, for the realised epsilon.
     """
     check_size(problem)
     table = noise_function(gamma, problem.K)

@@ -17,7 +17,7 @@ from darrm.problem import MajorityProblem
 SHAPES = ("free", "monotone")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Design:
     """A noise function that keeps the promise of its problem; there is no way to hold one that does not.
 
@@ -93,6 +93,18 @@ class Design:
         }
         for name, value in values.items():
             object.__setattr__(self, name, value)
+
+    def __reduce__(self) -> tuple[type[Design], tuple[object, ...]]:
+        # Copies and pickles are made, and so verified, like any other.
+        return Design, (self.problem, self.gamma, self.prior, self.shape, self.objective, self.gap)
+
+    def __repr__(self) -> str:
+        problem = self.problem
+        return (
+            f"<Design K={problem.K} m={problem.m:g} epsilon={problem.epsilon:g} Delta={problem.Delta:g} "
+            f"delta={problem.delta:g} changed={problem.changed}: error {self.error:.6g} ({self.objective}, "
+            f"{self.shape}, {self.prior}), gap {self.gap:.1g}>"
+        )
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the design file; the old file stays if that fails. `darrm.load` reads and verifies it.

@@ -331,9 +331,13 @@ class WorstCase:
                 sides = Sides(level.first[1:], level.second[1:], level.difference[1:])
                 excess = scale.excess(sides, settled)
                 row, z = np.unravel_index(int(np.argmax(excess)), excess.shape)
-                at = (row + 1, z)
-                entry = _Entry(level.n, int(level.b[at[0]]), int(z))
-                yield self._worst(scale, entry, excess[row, z], level.first[at], level.second[at], level.difference[at])
+                if excess[row, z] <= settled:
+                    yield _unsearched(float(excess[row, z]), scale)
+                else:
+                    at = (row + 1, z)
+                    entry = _Entry(level.n, int(level.b[at[0]]), int(z))
+                    numbers = level.first[at], level.second[at], level.difference[at]
+                    yield self._worst(scale, entry, excess[row, z], *numbers)
             if level.rises.all() and (not problem.Delta or problem.changed == problem.K):
                 break  # what is left is dominated by the edge
 
@@ -389,9 +393,9 @@ class WorstCase:
             bounds[row, column] = found.bound
             if best is None or found.bound > best.bound:
                 best = found
-        worst = min(float(bounds.max()), 1.0)
+        worst = float(bounds.max())
         if best is None or (worst > best.bound and not every):
-            best = Worst(worst, scale.absolute, (), math.nan, math.nan, math.nan)  # settled without a search
+            best = _unsearched(worst, scale)
         yield best
 
     def _search(self, level: SmoothLevel, row: int, z: int, scale: _Scale, budget: int) -> Worst:
@@ -467,6 +471,11 @@ def worst_by_level(gamma: bytes, problem: MajorityProblem) -> tuple[Worst, ...]:
 def largest(worst: Iterable[Worst]) -> Worst:
     """The one with the largest bound, which bounds all of them."""
     return max(worst, key=lambda one: one.bound)
+
+
+def _unsearched(bound: float, scale: _Scale) -> Worst:
+    """A bound on a level that says nothing of where its worst case is."""
+    return Worst(min(bound, 1.0), scale.absolute, (), math.nan, math.nan, math.nan)
 
 
 def _rows(level: SmoothLevel, rows: Integers) -> tuple[Array, Array, Array]:

@@ -94,6 +94,8 @@ def noise_function(gamma: ArrayLike, K: int) -> Array:
 
     In [0, 1] and symmetric, gamma[l] == gamma[K - l], to the last bit: every guarantee relies on it.
     """
+    if hasattr(gamma, "gamma"):
+        raise InputError("gamma must be an array of K + 1 numbers. Got a design: pass design.gamma, design.problem.")
     try:
         if np.iscomplexobj(gamma):
             raise TypeError

@@ -50,6 +50,9 @@ class DaRRM:
         ]
         self._coins = Coins(biases)
 
+    def __repr__(self) -> str:
+        return f"DaRRM({self.design!r})"
+
     def release(self, votes: ArrayLike, rng: np.random.Generator | None = None) -> NDArray[np.uint8]:
         """One private label for each row of votes.
 
@@ -71,8 +74,9 @@ class DaRRM:
         """
         K = self.design.problem.K
         array = np.asarray(votes)
+        one = f" For one query pass [votes], of shape (1, {K})." if array.shape == (K,) else ""
         if array.ndim != 2 or array.shape[1] != K:
-            raise InputError(f"votes must have shape (n, K) = (n, {K}), one row a query. Got {array.shape}.")
+            raise InputError(f"votes must have shape (n, K) = (n, {K}), one row a query. Got {array.shape}.{one}")
         if array.dtype.kind not in "biuf":
             raise InputError(f"votes must be numbers 0 and 1. Got dtype {array.dtype}.")
         counts = np.empty(len(array), dtype=np.int32)
@@ -82,7 +86,7 @@ class DaRRM:
             if chunk.dtype != np.bool_ and not binary.all():
                 row, column = np.argwhere(~binary)[0]
                 raise InputError(
-                    f"A vote must be 0 or 1. Got {chunk[row, column]!r} in row {start + row}, column {column}."
+                    f"A vote must be 0 or 1. Got {chunk[row, column].item()!r} in row {start + row}, column {column}."
                 )
             counts[start : start + _CHUNK] = np.count_nonzero(chunk, axis=1)
         return self._flip(counts, rng)

@@ -53,7 +53,7 @@ def options(**changes: str) -> list[str]:
     [
         *[("K", value) for value in ("0", "-3", "2.5", "eleven", "nan", "inf", "1e400", "True", "")],
         *[("m", value) for value in ("0.5", "12", "nan", "inf", "three")],
-        *[("epsilon", value) for value in ("0", "-1", "inf", "nan", "1e400", "1e-400", "small")],
+        *[("epsilon", value) for value in ("0", "-1", "inf", "nan", "1e400", "1e19", "1e-400", "small")],
         *[("Delta", value) for value in ("1", "-1e-9", "nan", "tiny")],
         *[("delta", value) for value in ("-1e-9", "1", "nan")],
         *[("changed", value) for value in ("0", "99", "1.5", "nan", "all")],

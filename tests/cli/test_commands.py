@@ -255,3 +255,40 @@ def test_no_command_shows_the_help_as_an_error(capsys: pytest.CaptureFixture[str
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--version"]) == 0
     assert capsys.readouterr().out == f"darrm, version {darrm.__version__}\n"
+
+
+def test_both_shapes_are_reported(capsys: pytest.CaptureFixture[str]) -> None:
+    got = run_json(capsys, "solve", *PROBLEM, "--both-shapes")
+    monotone = darrm.solve(K=11, m=3, epsilon=0.1, shape="monotone")
+    assert got["shapes"]["free"]["error"] == got["error"]
+    assert got["shapes"]["monotone"]["error"] == monotone.error > got["error"]
+    assert main(["solve", *PROBLEM, "--both-shapes"]) == 0
+    assert f"shape monotone: error {monotone.error:.8g}" in " ".join(capsys.readouterr().out.split())
+
+
+def test_the_best_so_far_is_certified(capsys: pytest.CaptureFixture[str]) -> None:
+    late = [
+        "--K",
+        "101",
+        "--m",
+        "10",
+        "--epsilon",
+        "0.1",
+        "--Delta",
+        "1e-5",
+        "--prior",
+        "common",
+        "--time-limit",
+        "1e-3",
+    ]
+    got = run_json(capsys, "solve", *late, "--on-time-limit", "best")
+    assert got["certificate"]["holds"]
+    assert got["error"] - got["gap"] <= 0.0111902840
+    assert got["error"] > 0.0111902841
+
+
+def test_release_says_what_it_rests_on(design_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    votes = tmp_path / "votes.csv"
+    votes.write_text(",".join("abcdefghijk") + "\n" + ",".join("1" * 11) + "\n", encoding="utf-8")
+    assert main(["release", str(design_file), "--votes", str(votes), "--out", str(tmp_path / "labels.csv")]) == 0
+    assert "if each vote is (0.1, 0)-DP and one change (replace-one) reaches at most 11" in capsys.readouterr().err

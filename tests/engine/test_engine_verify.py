@@ -1,5 +1,7 @@
 """The certificate against the definition, in exact fractions."""
 
+import copy
+import pickle
 from decimal import ROUND_FLOOR, Context, Decimal, localcontext
 from fractions import Fraction
 
@@ -50,6 +52,25 @@ def test_pure_bound_for_more_votes(K: int, changed: int) -> None:
         at = exact.total_epsilon(problem)
         bound = Fraction(WorstCase(gamma, problem).at(at).bound)
         assert 0 <= bound - exact.worst_excess(gamma.tolist(), problem, at) <= Fraction(1, 10**12)
+
+
+@pytest.mark.parametrize("changed", [2, 9])
+@pytest.mark.parametrize("Delta", [0.0, 1e-3, 0.3])
+@pytest.mark.parametrize("kind", ["random", "rising", "one", "nearly one", "solved"])
+def test_the_worst_case_of_a_certificate_attains_its_cost(kind: str, Delta: float, changed: int) -> None:
+    rng = np.random.default_rng([9, changed, len(kind)])
+    for epsilon in (0.05, 0.1, 1.0):
+        for m in (1.0, 2.5):
+            problem = darrm.MajorityProblem(9, m, epsilon, Delta, changed=changed)
+            gamma = darrm.solve(problem).gamma if kind == "solved" else table(rng, 9, kind)
+            certificate = darrm.verify(gamma, problem)
+            names = ("(0,0)", "(1,1)", "(hi,lo)", "(lo,hi)", "(D,0)", "(0,D)", "(1-D,1)", "(1,1-D)")
+            counts = tuple(certificate.worst_case.get(name, 0) for name in names)
+            first, second = exact.probabilities(gamma.tolist(), problem, counts)
+            grow = exact.exponential(exact.total_epsilon(problem))
+            attained = grow - 1 + 2 * (first - grow * second)
+            assert 0 <= certificate.cost - attained <= 1e-12 * certificate.limit + 1e-300
+            assert certificate.probabilities == pytest.approx((float(first), float(second)), rel=1e-12, abs=1e-300)
 
 
 def test_the_worst_case_attains_the_cost() -> None:
@@ -241,3 +262,29 @@ def test_the_caller_cannot_move_a_guarantee_by_a_decimal_context() -> None:
             wanted.needed_delta,
         )
         assert got.realised_epsilon >= wanted.realised_epsilon * (1 - 1e-9)
+
+
+@pytest.mark.parametrize("way", ["copy", "deepcopy", "pickle"])
+def test_copies_of_a_design_are_verified_and_read_only(way: str) -> None:
+    design = darrm.solve(K=5, m=2, epsilon=0.3)
+    ways = {"copy": copy.copy, "deepcopy": copy.deepcopy, "pickle": lambda one: pickle.loads(pickle.dumps(one))}
+    other = ways[way](design)
+    assert other.certificate == design.certificate
+    assert (other.error, other.gap, other.shape) == (design.error, design.gap, design.shape)
+    with pytest.raises(ValueError, match="read-only"):
+        other.gamma[:] = 1
+    with pytest.raises(ValueError, match="WRITEABLE"):
+        other.gamma.flags.writeable = True
+
+
+def test_a_pickle_with_another_gamma_is_refused() -> None:
+    design = darrm.solve(K=5, m=2, epsilon=0.3)
+    forged = pickle.dumps(design).replace(design.gamma.tobytes(), np.ones(6).tobytes())
+    with pytest.raises(darrm.CertificateError, match="not proved"):
+        pickle.loads(forged)
+
+
+def test_a_design_is_not_a_table() -> None:
+    design = darrm.solve(K=5, m=2, epsilon=0.3)
+    with pytest.raises(darrm.InputError, match=r"pass design\.gamma"):
+        darrm.verify(design, design.problem)  # type: ignore[arg-type]
