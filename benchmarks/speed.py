@@ -179,10 +179,9 @@ def processor() -> str:
 def compare(repeat: int, results: dict[Any, dict[str, Any]]) -> str:
     """The first table."""
     lines = [
-        "|    K | Delta | engine |    rows | build, s | solve, s | ratio, rows ready | ratio, with build | ratio, one by one "
+        "| K | Delta | engine | rows | build, s | solve, s | ratio, rows ready | ratio, with build | ratio, one by one "
         "| peak, MB | error apart | violation |",
-        "| ---: | ----: | :----- | ------: | -------: | -------: | ----------------: | ----------------: | ----------------: "
-        "| -------: | ----------: | --------: |",
+        "| --: | --: | :-- | --: | --: | --: | --: | --: | --: | --: | --: | --: |",
     ]
     for K, m, Delta in BOTH:
         # The same number for all: a list is not solved five times where once takes a minute.
@@ -210,8 +209,8 @@ def compare(repeat: int, results: dict[Any, dict[str, Any]]) -> str:
 def alone(repeat: int, quick: bool, results: dict[Any, dict[str, Any]]) -> str:
     """The second table, and the growth."""
     lines = [
-        "|    K |  m | Delta | full list | rows | solve, s | pass, s | passes | verify, s | peak, MB | gap |",
-        "| ---: | -: | ----: | --------: | ---: | -------: | ------: | -----: | --------: | -------: | --: |",
+        "| K | m | Delta | full list | rows | solve, s | pass, s | passes | verify, s | peak, MB | gap |",
+        "| --: | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: |",
     ]
     for K, m, Delta in ALONE:
         if quick and K > 101:

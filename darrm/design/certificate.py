@@ -90,7 +90,7 @@ def verify(gamma: ArrayLike, problem: MajorityProblem) -> Certificate:
     with decimals(total):
         grow = total.exp() - 1
         limit = float(grow + 2 * Decimal(problem.delta))
-        cost = math.inf if math.isinf(limit) else _above(grow + 2 * Decimal(worst.bound))
+        cost = math.inf if math.isinf(limit) else _above((grow + 2 * Decimal(worst.bound)) * (1 + Decimal("1e-50")))
         realised = _realised_epsilon(WorstCase(table, problem), problem, total if holds else None)
     return Certificate(
         holds=holds,

@@ -267,21 +267,8 @@ def test_both_shapes_are_reported(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_the_best_so_far_is_certified(capsys: pytest.CaptureFixture[str]) -> None:
-    late = [
-        "--K",
-        "101",
-        "--m",
-        "10",
-        "--epsilon",
-        "0.1",
-        "--Delta",
-        "1e-5",
-        "--prior",
-        "common",
-        "--time-limit",
-        "1e-3",
-    ]
-    got = run_json(capsys, "solve", *late, "--on-time-limit", "best")
+    late = ["--K", "101", "--m", "10", "--epsilon", "0.1", "--Delta", "1e-5", "--prior", "common"]
+    got = run_json(capsys, "solve", *late, "--time-limit", "1e-3", "--on-time-limit", "best")
     assert got["certificate"]["holds"]
     assert got["error"] - got["gap"] <= 0.0111902840
     assert got["error"] > 0.0111902841

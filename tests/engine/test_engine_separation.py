@@ -3,9 +3,11 @@
 import itertools
 import math
 from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pytest
+from oracles import exact
 
 import darrm
 from darrm.design import constraints
@@ -191,6 +193,23 @@ def test_rounding_is_within_its_bound(K: int, Delta: float) -> None:
 
 def mix(values: list, here: object, above: object) -> list:
     return [here * x + above * y for x, y in itertools.pairwise(values)]
+
+
+@pytest.mark.parametrize(("Delta", "lost"), [(0.01, 1e-6), (0.01, 1e-3), (0.3, 0.1), (0.5, 0.13)])
+def test_moves_that_are_left_out_are_paid_for(monkeypatch: pytest.MonkeyPatch, Delta: float, lost: float) -> None:
+    whole = Moves.__init__
+    monkeypatch.setattr(Moves, "__init__", lambda self, problem, negligible: whole(self, problem, lost))
+    rng = np.random.default_rng([int(1 / lost), int(100 * Delta)])
+    truncated = 0
+    for K, changed in ((3, 2), (4, 4), (4, 3)):
+        problem = darrm.MajorityProblem(K, 1.5, 0.2, Delta, changed=changed)
+        truncated += Moves(problem, lost).beyond > 0
+        for kind in ("random", "dips", "U-shaped"):
+            gamma = noise(rng, K, kind)
+            for epsilon in (exact.total_epsilon(problem), Decimal(0), Decimal(3)):
+                bound = Fraction(WorstCase(gamma, problem).at(epsilon).bound)
+                assert bound >= min(1, exact.worst_excess(gamma.tolist(), problem, epsilon))
+    assert truncated
 
 
 def test_the_edge_is_the_monotone_case() -> None:

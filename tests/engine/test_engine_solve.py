@@ -337,6 +337,23 @@ def test_custom_terms_and_constraints() -> None:
     assert worst[0] < min(worst[1:])
     # A quadratic objective, and one that rises.
     assert darrm.solve(problem, custom=lambda gamma: (cvxpy.sum_squares(1 - gamma), [])).certificate.holds
+
+
+def test_custom_terms_with_variables_of_their_own() -> None:
+    import cvxpy
+
+    problem = darrm.MajorityProblem(K=11, m=3, epsilon=0.1)
+
+    def epigraph(gamma: cvxpy.Expression) -> tuple[cvxpy.Expression, list[cvxpy.Constraint]]:
+        least = cvxpy.Variable()
+        return -least, [gamma[l] >= least for l in range(6, 12)]
+
+    direct = darrm.solve(problem, custom=lambda gamma: (-cvxpy.min(gamma[6:]), []))
+    assert darrm.solve(problem, custom=epigraph).gamma.min() == pytest.approx(direct.gamma.min(), abs=1e-6)
+
+
+def test_custom_terms_and_the_monotone_shape() -> None:
+    problem = darrm.MajorityProblem(K=11, m=3, epsilon=0.1)
     rising = darrm.solve(problem, shape="monotone", custom=lambda gamma: (None, [gamma[6] <= 0.1]))
     assert rising.gamma[6] <= 0.1 + 1e-6
     assert np.all(np.diff(rising.gamma[6:]) >= 0)
