@@ -35,7 +35,7 @@ _CHUNK = 1 << 14
 _MANY = 24  # moves, from which on tables are averaged first
 MAX_K = 3001
 _SUBNORMAL = np.array([5e-324])
-_TINY = 1e-310  # more than underflow can add up to: 2^-1074 for each of at most 10^13 operations behind one number
+_TINY = 1e-314  # more than underflow can add up to: 2^-1074 for each of 10^9 operations behind one number
 
 
 @dataclass(frozen=True)

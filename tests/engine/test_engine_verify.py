@@ -288,3 +288,13 @@ def test_a_design_is_not_a_table() -> None:
     design = darrm.solve(K=5, m=2, epsilon=0.3)
     with pytest.raises(darrm.InputError, match=r"pass design\.gamma"):
         darrm.verify(design, design.problem)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("epsilon", [1e-16, 1e-15])
+def test_the_least_excess_is_refused(epsilon: float) -> None:
+    """No tolerance is granted: what is missing here is 1e-16."""
+    problem = darrm.MajorityProblem(11, 1, epsilon)
+    certificate = darrm.verify(np.ones(12), problem)
+    assert not certificate.holds
+    assert 0 < certificate.needed_delta < 1e-14
+    assert certificate.realised_epsilon > 2 * epsilon
