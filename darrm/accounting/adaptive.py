@@ -1,0 +1,262 @@
+"""Exact adaptive composition of binary releases, between certified bounds.
+
+One release is a point (x, y) of a region; who attacks chooses the next point after seeing all labels so far. The largest
+excess P(S) - a P'(S) over sets S of sequences of Q labels obeys, with V_0(a) = max(0, 1 - a) and a = e^epsilon,
+
+    V_Q(a) = max over (x, y) of  x V_{Q-1}(a y / x) + (1 - x) V_{Q-1}(a (1 - y) / (1 - x)),      delta_Q(epsilon) = V_Q(e^epsilon).
+
+All of it is proved in docs/theory.md, "Exact composition".
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from darrm.accounting.profile import Point, Region
+
+Array = NDArray[np.float64]
+_U = 2.0**-53
+_TINY = 1e-300  # more than underflow can take from one step
+
+
+class Grid(NamedTuple):
+    """ln a = step * (-size, ..., 0, ..., size)."""
+
+    step: float
+    size: int
+
+    @property
+    def logs(self) -> Array:
+        return np.asarray(self.step * np.arange(-self.size, self.size + 1))
+
+
+class _Term(NamedTuple):
+    """One label with probability ``chance`` on D: V(a e^shift), between grid points k and k + 1 from here."""
+
+    chance: float
+    other: float  # its probability on D'
+    k: int
+    weight: float  # of the point k + 1; rounded so that interpolation stays above
+
+
+def _term(chance: float, other: float, grid: Grid) -> _Term:
+    if chance == 0 or other == 0:
+        return _Term(chance, other, -2 * grid.size - 2, 0.0)  # at chance 0 it does not matter
+    shift = math.log(other) - math.log(chance)
+    k = math.floor(shift / grid.step)
+    room = shift - k * grid.step
+    # V falls in a, so a smaller weight for the right point is an upper bound: by more than all rounding of the shift.
+    margin = 8 * _U * (abs(shift) + abs(math.log(chance)) + 1) / grid.step + 16 * _U
+    weight = math.expm1(max(0.0, room)) / math.expm1(grid.step) - margin
+    return _Term(chance, other, max(k, -2 * grid.size - 2), min(1.0, max(0.0, weight)))
+
+
+def _choices(points: Iterable[Point], grid: Grid) -> list[tuple[_Term, _Term]]:
+    """What can be chosen for one query: each point, and the same with D and D' exchanged."""
+    found = []
+    for x, y, not_x, not_y in ((p.x, p.y, p.not_x, p.not_y) for p in points):
+        found.append((_term(x, y, grid), _term(not_x, not_y, grid)))
+        found.append((_term(y, x, grid), _term(not_y, not_x, grid)))
+    return found
+
+
+def _extended(V: Array, grid: Grid) -> Array:
+    """V on 3 (2 size + 1) grid points, from above: 1 to the left, its last value to the right."""
+    n = 2 * grid.size + 1
+    return np.concatenate([np.ones(n), V, np.full(n, V[-1])])
+
+
+def upper_bounds(region: Region, grid: Grid) -> Iterator[Array]:
+    """V_1, V_2, ... on the grid, each entry an upper bound.
+
+    Linear interpolation in a of a convex function is never below it, nor is the last value beyond the grid, for V falls.
+    Each step is followed by a factor for its rounding. O(corners * size) for each query.
+    """
+    logs = grid.logs
+    choices = _choices(region.outer, grid)
+    n, size = 2 * grid.size + 1, grid.size
+    V = np.maximum(0.0, -np.expm1(logs)) * (1 + 8 * _U)
+    a = np.exp(logs[:size])
+    first = np.empty(size + 1)
+    second = np.empty(size + 1)
+    while True:
+        wide = _extended(V, grid)
+        best = V[size:].copy()  # to choose x = y
+        for terms in choices:
+            # Only a >= 1 is computed; the rest follows from V(1/a) = 1 - 1/a + V(a)/a.
+            total = None
+            for chance, _, k, weight in terms:
+                at = n + size + k
+                part = first if total is None else second
+                if k <= -2 * size - 2:
+                    part[:] = chance  # other = 0: V(0) = 1; or a point so far left that 1 will do
+                elif k >= n:
+                    part[:] = chance * V[-1]
+                else:
+                    np.multiply(wide[at : at + size + 1], chance * (1 - weight), out=part)
+                    if weight:
+                        part += (chance * weight) * wide[at + 1 : at + size + 2]
+                total = part if total is None else np.add(total, part, out=first)
+            np.maximum(best, first, out=best)
+        best = best * (1 + 12 * _U) + _TINY
+        np.minimum(best, 1.0, out=best)
+        V = np.concatenate([1 - a + a * best[:0:-1], best])
+        V[:size] *= 1 + 8 * _U
+        yield V
+
+
+class Sets(NamedTuple):
+    """Sets of label sequences, one for each grid point: lower bounds on P(S) and upper ones on P'(S)."""
+
+    P: Array
+    Q: Array
+
+
+def lower_bounds(points: tuple[Point, ...], grid: Grid) -> Iterator[Sets]:
+    """Sets S of sequences of 1, 2, ... labels and ways to choose points that nearly attain V_1, V_2, ... on the grid.
+
+    V(a) >= P(S) - a P'(S) for every a and S: these are lines below V, and no grid error enters.
+    """
+    choices = _choices(points, grid)
+    n = 2 * grid.size + 1
+    a = np.exp(grid.logs)
+    P = Q = (grid.logs < 0).astype(np.float64)
+    rounding = 0.0
+    while True:
+        # Left of the grid the set of all sequences, right of it none.
+        wide_P, wide_Q = (np.concatenate([np.ones(n), side, np.zeros(n)]) for side in (P, Q))
+        best_P, best_Q = P, Q
+        best = P - a * Q
+        for terms in choices:
+            new_P, new_Q = np.zeros(n), np.zeros(n)
+            for chance, other, k, _ in terms:
+                at = n + min(max(k, -n), n - 1)
+                here = chance * wide_P[at : at + n], other * wide_Q[at : at + n]
+                there = chance * wide_P[at + 1 : at + n + 1], other * wide_Q[at + 1 : at + n + 1]
+                further = there[0] - a * there[1] > here[0] - a * here[1]
+                new_P += np.where(further, there[0], here[0])
+                new_Q += np.where(further, there[1], here[1])
+            value = new_P - a * new_Q
+            won = value > best
+            best, best_P, best_Q = (np.where(won, x, y) for x, y in ((value, best), (new_P, best_P), (new_Q, best_Q)))
+        P, Q = best_P, best_Q
+        rounding += 8 * _U  # all terms are nonnegative, so relative errors add up
+        yield Sets(P * (1 - rounding), Q * (1 + rounding))
+
+
+def least_epsilon(V: Array, grid: Grid, delta: float) -> float:
+    """The least epsilon >= 0 with V(e^epsilon) <= delta by interpolation, from above; infinite if it is off the grid."""
+    right = V[grid.size :]
+    held = np.flatnonzero(right <= delta)
+    if not held.size:
+        return math.inf
+    j = int(held[0])
+    if j == 0:
+        return 0.0
+    before, after = float(right[j - 1]), float(right[j])
+    share = (before - delta) / (before - after)  # of the way from a_(j-1) to a_j
+    epsilon = grid.step * (j - 1) + math.log1p(share * math.expm1(grid.step))
+    return min(epsilon + 1e-13 * (1 + epsilon), grid.step * j * (1 + 4 * _U))
+
+
+def most_epsilon(sets: Sets, delta: float) -> float:
+    """A lower bound on every epsilon >= 0 with V(e^epsilon) <= delta: each line is above delta until it crosses it."""
+    found = (sets.P > delta) & (sets.Q > 0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        crossings = np.where(found, np.log((sets.P - delta) / sets.Q), 0.0)
+    return max(0.0, float(crossings.max()) * (1 - 1e-13) - 1e-13)
+
+
+class Losses(NamedTuple):
+    """A pair of distributions that dominates: on D the privacy loss step * i, i = -size, ..., size, has probability P[i].
+
+    Attributes
+    ----------
+    P : ndarray, shape (2 size + 1,)
+    infinite : float
+        Probability on D of an infinite loss, with all that rounding and cutting off may have taken from P.
+    """
+
+    P: Array
+    infinite: float
+    grid: Grid
+
+
+def one_release(region: Region, grid: Grid) -> Losses:
+    """The whole region of one release as one pair: what any test of its label can tell. Not binary, so it composes to more.
+
+    The edges of the polygon are its outcomes. Each is split between two grid points such that both probabilities stay,
+    which dominates it.
+    """
+    lower = sorted(region.outer, key=lambda point: point.x)
+    path = [(0.0, 0.0), *((p.x, p.y) for p in lower), *((p.not_y, p.not_x) for p in reversed(lower)), (1.0, 1.0)]
+    P, infinite = np.zeros(2 * grid.size + 1), 0.0
+    for (x, y), (further, higher) in pairwise(path):
+        on, off = further - x + 8 * _U * further, max(0.0, higher - y - 8 * _U * higher)
+        if on <= 0:
+            continue
+        if off <= 0 or math.log(on / off) > grid.step * grid.size:
+            infinite += on
+            continue
+        place = max(math.log(on / off) / grid.step + 1e-12, -float(grid.size))
+        k = min(math.floor(place), grid.size - 1)
+        room = min(1.0, max(0.0, place - k)) * grid.step
+        # on = P_k + P_(k+1) and off = P_k e^-s_k + P_(k+1) e^-s_(k+1)
+        share = -math.expm1(-room) / -math.expm1(-grid.step)
+        P[k + grid.size] += on * (1 - share)
+        P[k + 1 + grid.size] += on * share
+    return Losses(P * (1 + 64 * _U), infinite * (1 + 64 * _U), grid)
+
+
+def of_bounds(V: Array, grid: Grid) -> Losses:
+    """The pair whose excess is V, linear in a between grid points: changes of slope are probabilities on D'."""
+    growth = math.exp(grid.step)
+    fall = (V[:-1] - V[1:]) / math.expm1(grid.step)
+    P = np.append(1 - V[0], growth * fall) - np.append(fall, 0.0)
+    noise = 32 * _U * float(V.sum()) / math.expm1(grid.step)
+    # A negative entry is rounding; without it the excess is larger.
+    return Losses(np.maximum(P, 0.0), float(V[-1]) + noise, grid)
+
+
+def together(first: Losses, second: Losses) -> Losses:
+    """The losses of two in sequence; what leaves the grid goes to its lower end or to infinity."""
+    from scipy.signal import fftconvolve
+
+    size = first.grid.size
+    whole = np.maximum(fftconvolve(first.P, second.P), 0.0)
+    P = whole[size : 3 * size + 1].copy()
+    P[0] += whole[:size].sum()
+    # An FFT of n points errs by at most some log2(n) units of rounding, relative to the norms of both.
+    noise = 64 * _U * math.log2(4 * size + 2) * float(np.linalg.norm(first.P) * np.linalg.norm(second.P)) * whole.size
+    infinite = first.infinite + second.infinite + float(whole[3 * size + 1 :].sum()) + noise
+    return Losses(P, infinite * (1 + 64 * _U), first.grid)
+
+
+def repeated(losses: Losses, times: int) -> Losses:
+    """The losses of ``times`` in sequence, by squaring."""
+    answer: Losses | None = None
+    while True:
+        if times & 1:
+            answer = losses if answer is None else together(answer, losses)
+        times >>= 1
+        if not times:
+            return answer if answer is not None else losses
+        losses = together(losses, losses)
+
+
+def excess(losses: Losses) -> Array:
+    """V on the grid: sum over losses s of P(s) max(0, 1 - a e^-s), and what is infinite."""
+    P, step = losses.P, losses.grid.step
+    # sum over s > s_i of P(s) and of P(s) e^(s_i - s), from the right
+    total = np.append(np.cumsum(P[:0:-1])[::-1], 0.0)
+    weighted = np.zeros(P.size)
+    shrink = math.exp(-step)
+    for i in range(P.size - 2, -1, -1):
+        weighted[i] = shrink * (weighted[i + 1] + P[i + 1])
+    return np.asarray(np.minimum(1.0, (total - weighted) + 8 * _U * P.size * total + losses.infinite))

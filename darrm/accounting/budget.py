@@ -1,0 +1,238 @@
+"""What many labels cost together, and the design that makes the most of a total budget."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+import numpy as np
+
+from darrm.accounting import adaptive
+from darrm.accounting.adaptive import Grid
+from darrm.accounting.profile import Point, Region, region
+from darrm.accounting.theorems import check_count, optimal
+from darrm.design.certificate import verify
+from darrm.design.design import SHAPES, Design
+from darrm.design.solve import solve
+from darrm.errors import InputError
+from darrm.priors import Prior
+from darrm.problem import MajorityProblem
+
+VOTERS = ("fresh", "fixed")
+MAX_QUERIES = 10**7
+_EXACT = 10_000  # queries, up to which the recursion runs one by one
+_BLOCK = 2000  # beyond, a block of at most so many is composed with itself
+_FAR = 690.0  # nats; beyond e^epsilon is no float64, and no such budget is private
+_FINENESS = (6, 12, 24, 48)  # grid points to one standard deviation of the loss of a label
+_POINTS = (600, 40_000)  # at least and at most, on either side
+_WORK = 2_000_000  # queries times points, up to which a lower bound is computed beside the upper one
+
+
+@dataclass(frozen=True)
+class Total:
+    """What ``queries`` labels cost together: they are (upper, delta)-DP.
+
+    Attributes
+    ----------
+    lower : float
+        No smaller epsilon holds for all voters that are as private as stated (for fixed voters: of one label at least).
+    estimate : float
+        Between the bounds; for fixed voters the upper one.
+    upper : float
+        Certified: the least of ``bounds``. Nats.
+    delta : float
+    queries : int
+    voters : {"fresh", "fixed"}
+    bounds : dict of str to float
+        Every bound that is proved here, by name.
+    unavoidable : float
+        No delta below this can be had at any epsilon (upper bound).
+    """
+
+    lower: float
+    estimate: float
+    upper: float
+    delta: float
+    queries: int
+    voters: str
+    bounds: dict[str, float]
+    unavoidable: float
+
+
+def check_voters(voters: object) -> str:
+    """``voters``, refused unless it says which kind they are."""
+    if voters not in VOTERS:
+        raise InputError(
+            f'voters must be "fresh" (they draw new randomness at every query) or "fixed" (made private once, such as '
+            f"trained models, then they answer). Got {voters!r}. The costs of single labels compose for fresh voters only."
+        )
+    return str(voters)
+
+
+def compose(
+    design: Design, queries: int, *, delta: float, voters: str | None = None, tolerance: float = 1e-3
+) -> Total:
+    """The least epsilon with which ``queries`` labels of one design are (epsilon, delta)-DP together, with proof.
+
+    Parameters
+    ----------
+    design : Design
+    queries : int in [1, 1e7]
+        Chosen adaptively: each query may depend on all labels before it.
+    delta : float in [0, 1)
+        For all labels together.
+    voters : {"fresh", "fixed"}
+        There is no default. Fresh voters draw new randomness at every query: the exact adaptive composition of the
+        release. Fixed voters were made private once, then they answer: whatever the queries, their labels cost the
+        optimal composition of ``changed`` copies of (epsilon, Delta), noise or no noise; a single label may cost less.
+    tolerance : float
+        Fresh: the grid is refined until upper and lower bound are this close, relatively, or time would go on.
+
+    Returns
+    -------
+    Total
+
+    Raises
+    ------
+    InputError
+        If voters are not named, or ``delta`` is below what no epsilon avoids; the message gives that number.
+
+    Notes
+    -----
+    docs/theory.md, "Many releases" and "Exact composition". Fresh: some 50 separations, then O(corners * grid) for each
+    query; above 10,000 queries blocks are composed as privacy loss distributions, which costs some percent.
+    """
+    kind = check_voters(voters)
+    if not isinstance(design, Design):
+        raise InputError(f"compose takes a Design from darrm.solve or darrm.load. Got {type(design).__name__}.")
+    queries = check_count("queries", queries, MAX_QUERIES)
+    delta = check_delta(delta)
+    if kind == "fixed":
+        return _fixed(design, queries, delta)
+    return of_region(region(design.gamma, design.problem), design.problem, queries, delta, tolerance)
+
+
+def check_delta(delta: object, name: str = "delta") -> float:
+    if isinstance(delta, bool) or not isinstance(delta, int | float | np.floating) or not 0 <= delta < 1:
+        raise InputError(f"{name} must be in [0, 1). Got {delta!r}. Pass the total for all labels, e.g. 1e-5.")
+    return float(delta)
+
+
+def _fixed(design: Design, queries: int, delta: float) -> Total:
+    problem = design.problem
+    bounds: dict[str, float] = {}
+    unavoidable = _at_least_once(problem.Delta, problem.changed)
+    if delta >= unavoidable:
+        voters = optimal(problem.epsilon, problem.Delta, problem.changed, delta).epsilon
+        bounds["the voters themselves"] = voters
+    one = region(design.gamma, problem)
+    lower = adaptive.most_epsilon(_sets(one, 1, _grid(one, 1, delta, 24)), delta)
+    if queries == 1:
+        if delta >= one.delta_infinity:
+            bounds["one label"] = of_region(one, problem, 1, delta).upper
+        unavoidable = min(unavoidable, one.delta_infinity)
+    if not bounds:
+        raise InputError(
+            f"delta = {delta:g} is below what fixed voters spend at any epsilon: 1 - (1 - Delta)^changed = "
+            f"{unavoidable:.6g}. Pass a delta above it."
+        )
+    upper = min(bounds.values())
+    return Total(min(lower, upper), upper, upper, delta, queries, "fixed", bounds, unavoidable)
+
+
+def of_region(
+    one: Region, problem: MajorityProblem, queries: int, delta: float, tolerance: float = 1e-3
+) -> Total:
+    """`compose` for fresh voters, from the region of one release."""
+    unavoidable = _at_least_once(one.delta_infinity, queries)
+    if delta < unavoidable:
+        raise InputError(
+            f"delta = {delta:g} is below what {queries} labels of fresh voters spend at any epsilon: "
+            f"1 - (1 - delta(infinity))^queries = {unavoidable:.6g}. Pass a delta above it, or ask fewer queries."
+        )
+    bounds = {}
+    if not one.delta_infinity:
+        bounds["largest loss, all queries"] = queries * one.largest_loss
+    copies = problem.changed * queries
+    if copies <= MAX_QUERIES and delta >= _at_least_once(problem.Delta, copies):
+        bounds["the votes themselves"] = optimal(problem.epsilon, problem.Delta, copies, delta).epsilon
+    lower = one_pair(one.inner, queries, delta)
+    name = "exact composition" if queries <= _EXACT else "exact composition of blocks"
+    reach = 1.0
+    for fineness in _FINENESS if delta > 1e-290 else ():
+        grid = _grid(one, queries, delta, fineness, reach)
+        found = adaptive.least_epsilon(_excess(one, queries, grid), grid, delta)
+        if math.isinf(found):
+            if grid.step * grid.size >= _FAR:
+                break
+            reach *= 1.6
+            continue
+        bounds[name] = min(found, bounds.get(name, math.inf))
+        work = queries * grid.size
+        if work <= _WORK:
+            lower = max(lower, adaptive.most_epsilon(_sets(one, queries, grid), delta))
+        upper = min(bounds.values())
+        if upper - lower <= tolerance * upper or work > 10 * _WORK:
+            break
+    if not bounds:
+        raise InputError(f"No bound was found for {queries} queries at delta = {delta:g}. Pass a larger delta.")
+    upper = min(bounds.values())
+    lower = min(lower, upper)
+    return Total(lower, (lower + upper) / 2, upper, delta, queries, "fresh", bounds, unavoidable)
+
+
+def envelope(one: Region, queries: int, delta: float) -> float:
+    """An upper bound that any accountant of privacy loss distributions gives: the whole profile composed, not the binary
+    release. Looser than `compose`; for comparison."""
+    grid = _grid(one, queries, delta, 48)
+    return adaptive.least_epsilon(adaptive.excess(adaptive.repeated(adaptive.one_release(one, grid), queries)), grid, delta)
+
+
+def one_pair(points: Sequence[Point], queries: int, delta: float) -> float:
+    """A lower bound: one attained pair of probabilities, the same at every query."""
+    from scipy.stats import binom
+
+    count = np.arange(queries + 1) if queries < 10**5 else np.unique(np.linspace(0, queries, 10**5).astype(np.int64))
+    best = 0.0
+    for p in points:
+        for x, y in ((p.x, p.y), (p.not_y, p.not_x)):
+            on, off = binom.sf(count - 1, queries, x) * (1 - 1e-9), binom.sf(count - 1, queries, y) * (1 + 1e-9)
+            good = (on > delta) & (off > 1e-290)
+            if good.any():
+                best = max(best, float(np.log((on[good] - delta) / off[good]).max()))
+    return best * (1 - 1e-12)
+
+
+def _at_least_once(chance: float, times: int) -> float:
+    return -math.expm1(times * math.log1p(-chance)) if chance < 1 else 1.0
+
+
+def _grid(one: Region, queries: int, delta: float, fineness: int, reach: float = 1.0) -> Grid:
+    """A grid that reaches beyond where the excess is delta, by the mean and the spread of the worst losses."""
+    mean = spread = 0.0
+    for p in one.outer:
+        if p.y:
+            up, down = math.log(p.x / p.y), math.log(p.not_x / p.not_y)
+            for chance, other in ((p.x, p.not_x), (p.y, p.not_y)):
+                mean = max(mean, chance * up + other * down, -chance * up - other * down)
+                spread = max(spread, chance * other * (up - down) ** 2)
+    left = max(delta - _at_least_once(one.delta_infinity, queries), 1e-6 * delta, 1e-300)
+    far = reach * (queries * mean + 1.3 * math.sqrt(2 * queries * spread * math.log(4 / left)) + 2 * one.largest_loss)
+    far = max(min(far, queries * one.largest_loss * (1 + 1e-9), _FAR), 1e-12)
+    size = math.ceil(min(_POINTS[1], max(_POINTS[0], far * fineness / math.sqrt(max(spread, 1e-300)))))
+    return Grid(far / size, size)
+
+
+def _excess(one: Region, queries: int, grid: Grid) -> np.ndarray:
+    halvings = math.ceil(math.log2(queries / _BLOCK)) if queries > _EXACT else 0
+    block = math.ceil(queries / 2**halvings)  # a few queries too many are on the safe side
+    V = next(islice(adaptive.upper_bounds(one, grid), block - 1, None))
+    if not halvings:
+        return V
+    return adaptive.excess(adaptive.repeated(adaptive.of_bounds(V, grid), 2**halvings))
+
+
+def _sets(one: Region, queries: int, grid: Grid) -> adaptive.Sets:
+    return next(islice(adaptive.lower_bounds(one.inner, grid), queries - 1, None))

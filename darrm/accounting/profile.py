@@ -1,0 +1,246 @@
+"""What one release gives away: its exact privacy profile, and the polygon of its probabilities on two data sets.
+
+Upper bounds come from the separation of the complete corner set, rounding included; lower bounds from multisets that are
+allowed, with the probabilities they attain.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from darrm.design.separation import WorstCase
+from darrm.design.smoothing import decimals, noise_function
+from darrm.errors import InputError
+from darrm.problem import MajorityProblem
+
+Array = NDArray[np.float64]
+# e^-400: a probability below it counts as 0. What that costs is on the safe side.
+INFINITE = Decimal(400)
+_BEYOND = 14.0  # nats; one in a million
+_CLOSER = 1e-12  # attained probabilities are right to this, relatively; lower bounds are moved by as much
+
+
+def privacy_profile(gamma: ArrayLike, problem: MajorityProblem, epsilons: ArrayLike) -> Array:
+    """The least delta with which one release is (epsilon, delta)-DP, for each epsilon: certified upper bounds.
+
+        delta(epsilon) = max(0, max over allowed (p, p') of X(p) - e^epsilon X(p')),     X(p) = Pr[release 1 | p]
+
+    Parameters
+    ----------
+    gamma : array_like, shape (K + 1,)
+        A noise function.
+    problem : MajorityProblem
+        Says what the votes are (K, epsilon, Delta, changed); its promise is not used.
+    epsilons : array_like of float >= 0, any shape; nats
+        ``inf`` gives delta(infinity), read at 400.
+
+    Returns
+    -------
+    ndarray, the shape of ``epsilons``
+        In [0, 1], nonincreasing in epsilon.
+
+    Raises
+    ------
+    InputError
+        If an epsilon is negative or NaN, or gamma is not a noise function for this K.
+
+    Notes
+    -----
+    docs/theory.md, "The profile". One separation (`darrm.verify`) for each epsilon. For one release; what several cost
+    depends on whether the voters are fresh or fixed: `darrm.accounting.compose`.
+    """
+    wanted = np.asarray(epsilons, dtype=np.float64)
+    upper = np.array([bounds[1] for bounds in profile_bounds(gamma, problem, wanted.ravel())])
+    return upper.reshape(wanted.shape)
+
+
+def profile_bounds(gamma: ArrayLike, problem: MajorityProblem, epsilons: ArrayLike) -> list[tuple[float, float]]:
+    """Lower and upper bounds on the profile, one pair for each epsilon; see `privacy_profile`."""
+    try:
+        wanted = np.asarray(epsilons, dtype=np.float64).ravel()
+    except (TypeError, ValueError):
+        raise InputError(f"epsilons must be numbers of at least 0. Got {epsilons!r}.") from None
+    if not np.all(wanted >= 0):
+        raise InputError(f"epsilons must be at least 0. Got {wanted[~(wanted >= 0)][0]!r}. Pass nats, e.g. [0, 0.1, 1].")
+    worst_case = WorstCase(gamma, problem)
+    answer = []
+    for epsilon in wanted:
+        exact = min(Decimal(float(epsilon)), INFINITE) if math.isfinite(epsilon) else INFINITE
+        worst = worst_case.at(exact)
+        attained = 0.0 if math.isinf(epsilon) else worst.bound - worst.rounding
+        answer.append((min(max(0.0, attained), 1.0), min(max(0.0, worst.bound), 1.0)))
+    return answer
+
+
+@dataclass(frozen=True)
+class Point:
+    """Pr[release 1] on two neighbouring data sets, x >= y, and Pr[release 0]: each the float64 nearest to its value."""
+
+    x: float
+    y: float
+    not_x: float
+    not_y: float
+
+
+@dataclass(frozen=True)
+class Region:
+    """All (Pr[release 1 | D], Pr[release 1 | D']) that one release can have, between two polygons.
+
+    Both are symmetric: with (x, y) they have (1 - x, 1 - y), for release 0, and (y, x), for D and D' exchanged. Only
+    corners with x >= y and x + y <= 1 are listed.
+
+    Attributes
+    ----------
+    outer : tuple of Point
+        Corners of a polygon that contains them all.
+    inner : tuple of Point
+        Attained, moved a little towards the diagonal.
+    delta_infinity : float
+        Upper bound on delta(infinity) of one release: x of the outer corner with y = 0, if there is one.
+    largest_loss : float
+        Upper bound on ln(x / y) on the outer polygon, that corner left out.
+    """
+
+    outer: tuple[Point, ...]
+    inner: tuple[Point, ...]
+    delta_infinity: float
+    largest_loss: float
+
+
+@dataclass(frozen=True)
+class _Direction:
+    """X(p) - e^epsilon X(p') <= delta, attained but for rounding at (x, y)."""
+
+    epsilon: Decimal
+    a: Decimal
+    delta: Decimal
+    x: float
+    y: float
+
+
+def region(gamma: ArrayLike, problem: MajorityProblem, tolerance: float = 1e-6, max_directions: int = 400) -> Region:
+    """The polygon of one release, from separation in as many directions as it takes.
+
+    Parameters
+    ----------
+    gamma : array_like, shape (K + 1,)
+    problem : MajorityProblem
+    tolerance : float
+        Directions are added until the two polygons differ by less than this, relative to x.
+    max_directions : int
+
+    Returns
+    -------
+    Region
+
+    Notes
+    -----
+    docs/theory.md, "Exact composition". Supports of the region in directions (1, -a), a >= 1, come from the separation;
+    those for a < 1 are the same by symmetry, and in directions (1, b), b >= 0, the largest is at x = y = max X.
+    """
+    table = noise_function(gamma, problem.K)
+    worst_case = WorstCase(table, problem)
+    highest = max(table[problem.K // 2 + 1 :].tolist())
+    with decimals(Decimal(1)):
+        floor = (1 - Decimal(highest)) / 2  # the least of X, exactly
+        last = INFINITE if floor == 0 else min(INFINITE, ((1 - floor) / floor).ln() + Decimal("1e-9"))
+
+    def separate(epsilon: Decimal) -> _Direction:
+        worst = worst_case.at(epsilon)
+        with decimals(Decimal(1)):
+            return _Direction(epsilon, epsilon.exp(), max(Decimal(0), Decimal(worst.bound)), worst.first, worst.second)
+
+    directions = [separate(Decimal(0)), separate(max(last, Decimal(0)))]
+    queue = [_slack(*directions, floor)]
+    while queue and len(directions) < max_directions:
+        slack, epsilon, left, right = heapq.heappop(queue)
+        if -slack <= tolerance * max(left.x, 1e-300):
+            break
+        middle = separate(epsilon)
+        directions.append(middle)
+        for pair in ((left, middle), (middle, right)):
+            item = _slack(*pair, floor)
+            if pair[0].epsilon < item[1] < pair[1].epsilon:
+                heapq.heappush(queue, item)
+    directions.sort(key=lambda one: one.epsilon)
+    # A loss far above what votes can have without Delta comes from a gamma that rounding kept from 1: it counts as
+    # infinite, which is safe, so that nobody pays an epsilon of 30 for it.
+    beyond = math.exp(-(problem.changed * problem.epsilon) - _BEYOND)
+    outer = tuple(
+        replace(point, y=0.0, not_y=1.0) if point.y <= beyond * point.x else point
+        for point in _outer(directions, floor)
+    )
+    inner = tuple(dict.fromkeys(_inside(one) for one in directions if one.x > one.y))
+    return Region(
+        outer,
+        inner,
+        delta_infinity=max((point.x for point in outer if point.y == 0), default=0.0),
+        largest_loss=max((math.log(point.x / point.y) for point in outer if point.y), default=0.0) * (1 + 1e-12),
+    )
+
+
+def _slack(left: _Direction, right: _Direction, floor: Decimal) -> tuple[float, Decimal, _Direction, _Direction]:
+    """By how much the corner of two lines lies beyond what is attained on them, and the direction between."""
+    x, y = _corner(left, right, floor)
+    if left.y > right.y and left.x > right.x:
+        a = (left.x - right.x) / (left.y - right.y)
+        epsilon = Decimal(max(0.0, math.log(a)))
+        beyond = float(x) - a * float(y) - (left.x - a * left.y)
+    else:
+        epsilon, beyond = (left.epsilon + right.epsilon) / 2, 0.0
+    return -beyond, epsilon, left, right
+
+
+def _corner(left: _Direction, right: _Direction, floor: Decimal) -> tuple[Decimal, Decimal]:
+    """Where two lines meet, or the first meets the floor if that is higher."""
+    with decimals(Decimal(1)):
+        y = max(floor, (left.delta - right.delta) / (right.a - left.a))
+        return left.delta + left.a * y, y
+
+
+def _outer(directions: list[_Direction], floor: Decimal) -> tuple[Point, ...]:
+    """Corners of the polygon of all lines, from the one with a = 1 down to the floor."""
+    kept = [directions[0]]
+    heights: list[Decimal] = []  # of the corner of each kept line with the next
+    for line in directions[1:]:
+        while True:
+            with decimals(Decimal(1)):
+                y = (kept[-1].delta - line.delta) / (line.a - kept[-1].a)
+            if not heights or y <= heights[-1]:
+                break
+            kept.pop()  # redundant: to leave a line out is always safe
+            heights.pop()
+        kept.append(line)
+        heights.append(y)
+    corners = []
+    for line, other in pairwise(kept):
+        x, y = _corner(line, other, floor)
+        corners.append(_point(x, y))
+        if y == floor:
+            break
+    else:
+        with decimals(Decimal(1)):
+            corners.append(_point(kept[-1].delta + kept[-1].a * floor, floor))
+    return tuple(dict.fromkeys(point for point in corners if point.x > point.y))
+
+
+def _point(x: Decimal, y: Decimal) -> Point:
+    """The four probabilities, each the nearest float64: right to a relative 2^-53."""
+    with decimals(Decimal(1)):
+        x, y = min(max(x, Decimal(0)), Decimal(1)), min(max(y, Decimal(0)), Decimal(1))
+        return Point(float(x), float(y), float(1 - x), float(1 - y))
+
+
+def _inside(one: _Direction) -> Point:
+    """The attained point, moved towards the diagonal by more than its rounding."""
+    with decimals(Decimal(1)):
+        x, y = Decimal(one.x) * Decimal(1 - _CLOSER), Decimal(one.y) * Decimal(1 + _CLOSER)
+        not_x = (1 - Decimal(one.x)) * Decimal(1 + _CLOSER)
+        return _point(min(x, 1 - not_x), y)

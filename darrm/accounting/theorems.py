@@ -1,0 +1,178 @@
+"""What k mechanisms cost together that are each (epsilon, delta)-DP: three published theorems."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from darrm.errors import InputError
+from darrm.problem import MAX_EPSILON
+
+MAX_COUNT = 10**7
+
+
+class Privacy(NamedTuple):
+    """(epsilon, delta)-differential privacy; epsilon in nats."""
+
+    epsilon: float
+    delta: float
+
+
+def simple(epsilon: float, delta: float, k: int) -> Privacy:
+    """Simple composition: k mechanisms, each (epsilon, delta)-DP, are (k epsilon, k delta)-DP together, adaptively too.
+
+    Parameters
+    ----------
+    epsilon : float >= 0, nats
+    delta : float in [0, 1]
+    k : int in [1, 1e7]
+
+    Returns
+    -------
+    Privacy
+
+    Raises
+    ------
+    InputError
+
+    Notes
+    -----
+    Theorem 2.2 of Jiang, Zhang, Joshi (TMLR 2024), after Dwork and Roth (2014). O(1). The mechanisms must draw fresh
+    randomness: for fixed voters compose the voters, not the releases.
+    """
+    _check(epsilon, delta, k)
+    return Privacy(k * epsilon, min(1.0, k * delta))
+
+
+def general(epsilon: float, delta: float, k: int, delta_prime: float) -> Privacy:
+    """General composition: a closed form, looser than `optimal`.
+
+        epsilon' = min(k eps, s + eps sqrt(2 k ln(e + sqrt(k eps^2) / delta')), s + eps sqrt(2 k ln(1 / delta'))),
+        s = k eps (e^eps - 1) / (e^eps + 1),      total delta = 1 - (1 - delta)^k (1 - delta')
+
+    Parameters
+    ----------
+    epsilon : float >= 0, nats
+    delta : float in [0, 1]
+    k : int in [1, 1e7]
+    delta_prime : float in (0, 1]
+
+    Returns
+    -------
+    Privacy
+
+    Raises
+    ------
+    InputError
+
+    Notes
+    -----
+    Theorem 2.3 of Jiang, Zhang, Joshi (TMLR 2024), which is Theorem 3.4 of Kairouz, Oh, Viswanath (2015). O(1).
+    The mechanisms must draw fresh randomness.
+    """
+    _check(epsilon, delta, k)
+    if not (_is_real(delta_prime) and 0 < delta_prime <= 1):
+        raise InputError(f"delta_prime must be in (0, 1]. Got {delta_prime!r}. Pass for instance 1e-6.")
+    drift = k * epsilon * math.tanh(epsilon / 2)
+    total = min(
+        k * epsilon,
+        drift + epsilon * math.sqrt(2 * k * math.log(math.e + math.sqrt(k) * epsilon / delta_prime)),
+        drift + epsilon * math.sqrt(2 * k * math.log(1 / delta_prime)),
+    )
+    return Privacy(total, _together(delta, k, delta_prime))
+
+
+def optimal(epsilon: float, delta: float, k: int, delta_total: float) -> Privacy:
+    """The least epsilon that k mechanisms, each (epsilon, delta)-DP and nothing better, have at a total delta.
+
+        delta_total = 1 - (1 - delta)^k (1 - V),   V = sum over i of Pr[i] max(0, 1 - e^(eps' - (2 i - k) eps)),
+        i ~ Binomial(k, e^eps / (1 + e^eps))
+
+    Parameters
+    ----------
+    epsilon : float >= 0, nats
+    delta : float in [0, 1)
+    k : int in [1, 1e7]
+    delta_total : float in [0, 1)
+
+    Returns
+    -------
+    Privacy
+        Rounded to the safe side: V is taken larger by k ln(k) 1e-15, which covers the rounding of its terms.
+
+    Raises
+    ------
+    InputError
+        If ``delta_total`` is below the unavoidable 1 - (1 - delta)^k, which the message gives.
+
+    Notes
+    -----
+    Theorem 3.3 of Kairouz, Oh, Viswanath, "The composition theorem for differential privacy", ICML 2015, for every
+    total epsilon and not for those of its grid alone. In logarithms; O(k ln k). The mechanisms must draw fresh
+    randomness.
+    """
+    _check(epsilon, delta, k)
+    if not (_is_real(delta_total) and 0 <= delta_total < 1):
+        raise InputError(f"delta_total must be in [0, 1). Got {delta_total!r}. Pass for instance 1e-6.")
+    left = k * math.log1p(-delta) if delta < 1 else -math.inf  # ln (1 - delta)^k
+    # V <= target  <=>  1 - (1 - delta)^k (1 - V) <= delta_total
+    target = -math.expm1(math.log1p(-delta_total) - left) if left > -math.inf else -math.inf
+    if target < 0:
+        raise InputError(
+            f"delta_total = {delta_total:g} is below the unavoidable 1 - (1 - delta)^k = {-math.expm1(left):.6g}. "
+            "Pass a delta_total above it, or take fewer mechanisms."
+        )
+    if epsilon == 0:
+        return Privacy(0.0, delta_total)
+    i = np.arange((k + 1) // 2, k + 1)  # losses from 0 on
+    log_pmf = _log_binomials(k, i) + _log_chance(epsilon) * i + _log_chance(-epsilon) * (k - i)
+    pmf, losses = np.exp(log_pmf), (2 * i - k) * epsilon
+    margin = 1e-15 * (k * math.log(k + 2) + k * epsilon + 50)
+    target *= max(0.0, 1 - margin)
+    low, high = 0, i.size - 1  # the first loss at which V is at most the target; it is at the last, where V = 0
+    while low < high:
+        middle = (low + high) // 2
+        value = float(pmf[middle:] @ -np.expm1(losses[middle] - losses[middle:]))
+        low, high = (low, middle) if value <= target else (middle + 1, high)
+    above, scaled = float(pmf[low:].sum()), float(pmf[low:] @ np.exp(losses[low] - losses[low:]))
+    # From the loss before this one on, V = above - e^(eps' - loss) scaled.
+    total = losses[low] + (math.log((above - target) / scaled) if above > target else -math.inf)
+    return Privacy(min(k * epsilon, max(0.0, float(total) * (1 + 1e-15) + 1e-300)), delta_total)
+
+
+def _log_binomials(k: int, i: np.ndarray) -> np.ndarray:
+    from scipy.special import gammaln
+
+    return np.asarray(gammaln(k + 1) - gammaln(i + 1) - gammaln(k - i + 1))
+
+
+def _log_chance(x: float) -> float:
+    """ln 1 / (1 + e^-x)."""
+    return -math.log1p(math.exp(-x)) if x > 0 else x - math.log1p(math.exp(x))
+
+
+def _together(delta: float, k: int, other: float) -> float:
+    if delta >= 1 or other >= 1:
+        return 1.0
+    return -math.expm1(k * math.log1p(-delta) + math.log1p(-other))
+
+
+def _is_real(value: object) -> bool:
+    return isinstance(value, int | float | np.floating | np.integer) and not isinstance(value, bool)
+
+
+def check_count(name: str, k: object, most: int = MAX_COUNT) -> int:
+    """``k`` as an int, refused unless it is a whole number in [1, most]."""
+    if not _is_real(k) or not float(k).is_integer() or not 1 <= k <= most:  # type: ignore[arg-type, operator]
+        raise InputError(f"{name} must be a whole number in [1, {most:g}]. Got {k!r}.")
+    return int(k)  # type: ignore[call-overload, no-any-return]
+
+
+def _check(epsilon: float, delta: float, k: int) -> None:
+    if not (_is_real(epsilon) and 0 <= epsilon <= MAX_EPSILON):
+        raise InputError(f"epsilon must be in [0, {MAX_EPSILON:g}]. Got {epsilon!r}. Pass that of one mechanism.")
+    if not (_is_real(delta) and 0 <= delta <= 1):
+        raise InputError(f"delta must be in [0, 1]. Got {delta!r}. Pass that of one mechanism.")
+    check_count("k", k)
