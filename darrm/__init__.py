@@ -12,12 +12,21 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from darrm import baselines, measures, mechanisms, priors, votes
+    from darrm import accounting, baselines, measures, mechanisms, priors, votes
+    from darrm.accounting.profile import privacy_profile
     from darrm.design.certificate import Certificate, repair, verify
     from darrm.design.design import Design
     from darrm.design.files import load
     from darrm.design.solve import solve
-    from darrm.errors import CertificateError, DarrmError, InputError, MissingExtraError, OutputError, SolverError
+    from darrm.errors import (
+        BudgetError,
+        CertificateError,
+        DarrmError,
+        InputError,
+        MissingExtraError,
+        OutputError,
+        SolverError,
+    )
     from darrm.measures.error import expected_error
     from darrm.problem import MajorityProblem
 
@@ -25,6 +34,7 @@ __version__ = "0.1.0"
 
 # Every public name and the module it comes from. They load when first used, so that `import darrm` stays light.
 _HOME = {
+    "BudgetError": "darrm.errors",
     "Certificate": "darrm.design.certificate",
     "CertificateError": "darrm.errors",
     "DarrmError": "darrm.errors",
@@ -36,13 +46,15 @@ _HOME = {
     "SolverError": "darrm.errors",
     "expected_error": "darrm.measures.error",
     "load": "darrm.design.files",
+    "privacy_profile": "darrm.accounting.profile",
     "repair": "darrm.design.certificate",
     "solve": "darrm.design.solve",
     "verify": "darrm.design.certificate",
 }
-_MODULES = ("baselines", "measures", "mechanisms", "priors", "votes")
+_MODULES = ("accounting", "baselines", "measures", "mechanisms", "priors", "votes")
 
 __all__ = [
+    "BudgetError",
     "Certificate",
     "CertificateError",
     "DarrmError",
@@ -52,12 +64,14 @@ __all__ = [
     "MissingExtraError",
     "OutputError",
     "SolverError",
+    "accounting",
     "baselines",
     "expected_error",
     "load",
     "measures",
     "mechanisms",
     "priors",
+    "privacy_profile",
     "repair",
     "solve",
     "verify",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
@@ -13,11 +13,12 @@ from darrm.errors import OutputError
 
 
 @contextmanager
-def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+def replacing(path: str | os.PathLike[str], commit: Callable[[Path, Path], None] | None = None) -> Iterator[IO[bytes]]:
     """A binary file that takes the place of ``path`` when the block ends well, and leaves no trace otherwise.
 
     The content is on disk before it takes the name, so a crash leaves the old file or the new one, whole. A device
-    such as /dev/stdout is written directly.
+    such as /dev/stdout is written directly. ``commit``, if given, is called with the finished file and ``path`` and
+    has to move the one to the other.
 
     Raises
     ------
@@ -30,7 +31,9 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
             f"{os.fspath(path)!r} could not be written: it is a folder or no name. Pass the path of a file."
         )
     try:
-        if target.exists() and not target.is_file() and not target.is_dir():
+        if target.exists() and not target.is_file():
+            if commit is not None:
+                raise OutputError(f"{target} is not a file. Pass the path of one.")
             with target.open("wb") as device:
                 yield device
             return
@@ -45,12 +48,50 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
                 file.flush()
                 os.fsync(file.fileno())
             os.chmod(name, mode)
-            os.replace(name, target)
+            (commit or move)(Path(name), target)
         except OSError as error:
             raise _output_error(target, error) from error
     finally:
         with suppress(FileNotFoundError):
             os.unlink(name)
+
+
+def move(part: Path, target: Path) -> None:
+    """Give a finished file its name, durably."""
+    os.replace(part, target)
+    if os.name == "posix":
+        folder = os.open(target.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold the lock beside ``path``: one process at a time. It ends with the process, however that ends.
+
+    Raises
+    ------
+    OutputError
+        If the lock file cannot be made.
+    """
+    try:
+        handle = os.open(path.with_name(path.name + ".lock"), os.O_RDWR | os.O_CREAT, 0o666)
+    except OSError as error:
+        raise _output_error(path, error) from error
+    try:
+        if os.name == "posix":
+            import fcntl
+
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        else:
+            import msvcrt
+
+            msvcrt.locking(handle, msvcrt.LK_LOCK, 1)  # type: ignore[attr-defined]
+        yield
+    finally:
+        os.close(handle)
 
 
 def _umask() -> int:

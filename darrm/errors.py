@@ -25,6 +25,10 @@ class CertificateError(DarrmError, RuntimeError):
     """A noise function does not keep the promised privacy, so it is not released. A retry does not help."""
 
 
+class BudgetError(DarrmError, RuntimeError):
+    """The privacy budget does not allow the release; nothing was released or charged. A retry does not help."""
+
+
 class OutputError(DarrmError, OSError):
     """A result could not be written; the file that stood there before, if any, is untouched.
 

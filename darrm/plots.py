@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping
 from itertools import cycle
@@ -17,6 +18,8 @@ from darrm.problem import MajorityProblem
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from darrm.design.design import Design
 
 _FORMATS = ("png", "svg", "pdf")
 # Okabe and Ito's palette, told apart by marker and line style too.
@@ -51,26 +54,79 @@ def plot_gamma(problem: MajorityProblem, gammas: Mapping[str, NDArray[np.float64
     MissingExtraError
         If matplotlib is not installed.
     """
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise MissingExtraError("Pictures need matplotlib. Run: pip install matplotlib.") from None
-    if ax is None:
-        ax = Figure(figsize=(5.2, 3.8), layout="constrained").add_subplot()
+    ax = _axes(ax)
     l = np.arange(problem.K + 1)
     voted = 2 * l != problem.K
     for (name, gamma), (colour, marker, line) in zip(gammas.items(), cycle(_LOOKS), strict=False):
         ax.plot(l[voted], gamma[voted], color=colour, marker=marker, linestyle=line, markersize=4, label=name)
     ax.set(xlabel="number of votes for 1, l", ylabel="gamma(l)", ylim=(-0.03, 1.03))
-    ax.set_title(
-        f"K = {problem.K}, m = {problem.m:g}, epsilon = {problem.epsilon:g}, Delta = {problem.Delta:g}, "
-        f"delta = {problem.delta:.3g}, changed = {problem.changed}",
-        fontsize=9,
-    )
+    ax.set_title(_title(problem), fontsize=9)
     ax.grid(alpha=0.25)
     if len(gammas) > 1:  # below the axes, where it covers nothing
         ax.legend(fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2, frameon=False)
     return ax
+
+
+def plot_profile(design: Design, ax: Axes | None = None) -> Axes:
+    """Draw the exact privacy profile of one release, beside what its promise alone says.
+
+    Parameters
+    ----------
+    design : Design
+    ax : matplotlib axes, optional
+
+    Returns
+    -------
+    matplotlib axes
+
+    Raises
+    ------
+    MissingExtraError
+        If matplotlib is not installed.
+    """
+    from darrm.accounting.profile import privacy_profile
+
+    ax = _axes(ax)
+    problem = design.problem
+    epsilons = np.linspace(0, 1.5 * problem.total_epsilon, 121)
+    exact = privacy_profile(design.gamma, problem, epsilons)
+    # The profile of the pair of distributions that is (m epsilon, delta)-DP and nothing better.
+    worst = problem.delta + (1 - problem.delta) * np.maximum(
+        0.0, -np.expm1(epsilons - problem.total_epsilon) / (1 + math.exp(-problem.total_epsilon))
+    )
+    ax.plot(epsilons, exact, color=_LOOKS[0][0], label="exact, certified")
+    ax.plot(epsilons, worst, color=_LOOKS[1][0], linestyle="--", label="all that the promise says")
+    ax.plot(problem.total_epsilon, problem.delta, "kx", label="the promise")
+    ax.set(
+        xlabel="epsilon of one release, nats", ylabel="delta", ylim=(-0.02 * exact[0], 1.1 * max(worst[0], exact[0]))
+    )
+    ax.set_title(_title(problem), fontsize=9)
+    ax.grid(alpha=0.25)
+    ax.legend(fontsize=8)
+    return ax
+
+
+def save_profile(path: str | os.PathLike[str], design: Design) -> None:
+    """Write the picture of `plot_profile` as PNG, SVG or PDF, by the ending of ``path``; errors as `save_gamma`."""
+    ending = picture_format(path)
+    figure: Any = plot_profile(design).figure
+    with replacing(path) as file:
+        figure.savefig(file, format=ending, dpi=200)
+
+
+def _axes(ax: Axes | None) -> Axes:
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise MissingExtraError("Pictures need matplotlib. Run: pip install matplotlib.") from None
+    return Figure(figsize=(5.2, 3.8), layout="constrained").add_subplot() if ax is None else ax
+
+
+def _title(problem: MajorityProblem) -> str:
+    return (
+        f"K = {problem.K}, m = {problem.m:g}, epsilon = {problem.epsilon:g}, Delta = {problem.Delta:g}, "
+        f"delta = {problem.delta:.3g}, changed = {problem.changed}"
+    )
 
 
 def save_gamma(

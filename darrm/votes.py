@@ -5,11 +5,12 @@ from __future__ import annotations
 import csv
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
-from typing import Protocol
+from typing import IO, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -118,15 +119,22 @@ def _parse(name: Path, rows: _Reader, K: int | None) -> VotesTable:
     )
 
 
-def write_labels(path: str | os.PathLike[str], ids: Iterable[str], labels: NDArray[np.uint8]) -> None:
+def write_labels(
+    path: Path,
+    ids: Iterable[str],
+    labels: NDArray[np.uint8],
+    opening: Callable[[Path], AbstractContextManager[IO[bytes]]] | None = None,
+) -> None:
     """Write released labels as CSV with columns id and label; all of them or, if that fails, none.
+
+    ``opening`` makes the file, if it is not simply to be replaced: that of a ledger charges for the labels.
 
     Raises
     ------
     OutputError
         If the path cannot be written.
     """
-    with replacing(path) as file:
+    with (opening or replacing)(path) as file:
         file.write(b"id,label\n")
         for identifier, label in zip(ids, labels.tolist(), strict=True):
             quoted = f'"{identifier.replace(chr(34), 2 * chr(34))}"' if set(identifier) & set(',"\r\n') else identifier

@@ -1,11 +1,11 @@
 """Exact adaptive composition of binary releases, between certified bounds.
 
-One release is a point (x, y) of a region; who attacks chooses the next point after seeing all labels so far. The largest
-excess P(S) - a P'(S) over sets S of sequences of Q labels obeys, with V_0(a) = max(0, 1 - a) and a = e^epsilon,
+One release is a point (x, y) of a region; who attacks chooses the next point after seeing all labels so far. The
+largest excess P(S) - a P'(S) over sets S of sequences of Q labels obeys, with V_0(a) = max(0, 1 - a),
 
-    V_Q(a) = max over (x, y) of  x V_{Q-1}(a y / x) + (1 - x) V_{Q-1}(a (1 - y) / (1 - x)),      delta_Q(epsilon) = V_Q(e^epsilon).
+    V_Q(a) = max over (x, y) of  x V_{Q-1}(a y / x) + (1 - x) V_{Q-1}(a (1 - y) / (1 - x)),
 
-All of it is proved in docs/theory.md, "Exact composition".
+and delta_Q(epsilon) = V_Q(e^epsilon). All of it is proved in docs/theory.md, "Exact composition".
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def _extended(V: Array, grid: Grid) -> Array:
 def upper_bounds(region: Region, grid: Grid) -> Iterator[Array]:
     """V_1, V_2, ... on the grid, each entry an upper bound.
 
-    Linear interpolation in a of a convex function is never below it, nor is the last value beyond the grid, for V falls.
+    Linear interpolation in a of a convex function is never below it, nor is the last value beyond the grid: V falls.
     Each step is followed by a factor for its rounding. O(corners * size) for each query.
     """
     logs = grid.logs
@@ -151,7 +151,7 @@ def lower_bounds(points: tuple[Point, ...], grid: Grid) -> Iterator[Sets]:
 
 
 def least_epsilon(V: Array, grid: Grid, delta: float) -> float:
-    """The least epsilon >= 0 with V(e^epsilon) <= delta by interpolation, from above; infinite if it is off the grid."""
+    """The least epsilon >= 0 with V(e^epsilon) <= delta by interpolation, from above; infinite if off the grid."""
     right = V[grid.size :]
     held = np.flatnonzero(right <= delta)
     if not held.size:
@@ -167,18 +167,18 @@ def least_epsilon(V: Array, grid: Grid, delta: float) -> float:
 
 def most_epsilon(sets: Sets, delta: float) -> float:
     """A lower bound on every epsilon >= 0 with V(e^epsilon) <= delta: each line is above delta until it crosses it."""
-    found = (sets.P > delta) & (sets.Q > 0)
+    found = (delta < sets.P) & (sets.Q > 0)
     with np.errstate(divide="ignore", invalid="ignore"):
         crossings = np.where(found, np.log((sets.P - delta) / sets.Q), 0.0)
     return max(0.0, float(crossings.max()) * (1 - 1e-13) - 1e-13)
 
 
 class Losses(NamedTuple):
-    """A pair of distributions that dominates: on D the privacy loss step * i, i = -size, ..., size, has probability P[i].
+    """A pair of distributions that dominates: on D the privacy loss is step * i with probability P[i].
 
     Attributes
     ----------
-    P : ndarray, shape (2 size + 1,)
+    P : ndarray, shape (2 size + 1,), for i = -size, ..., size
     infinite : float
         Probability on D of an infinite loss, with all that rounding and cutting off may have taken from P.
     """
@@ -189,7 +189,7 @@ class Losses(NamedTuple):
 
 
 def one_release(region: Region, grid: Grid) -> Losses:
-    """The whole region of one release as one pair: what any test of its label can tell. Not binary, so it composes to more.
+    """The whole region of one release as one pair, which is not binary and so composes to more.
 
     The edges of the polygon are its outcomes. Each is split between two grid points such that both probabilities stay,
     which dominates it.

@@ -13,17 +13,15 @@ from darrm.accounting import adaptive
 from darrm.accounting.adaptive import Grid
 from darrm.accounting.profile import Point, Region, region
 from darrm.accounting.theorems import check_count, optimal
-from darrm.design.certificate import verify
-from darrm.design.design import SHAPES, Design
-from darrm.design.solve import solve
+from darrm.design.design import Design
 from darrm.errors import InputError
-from darrm.priors import Prior
 from darrm.problem import MajorityProblem
 
 VOTERS = ("fresh", "fixed")
 MAX_QUERIES = 10**7
 _EXACT = 10_000  # queries, up to which the recursion runs one by one
 _BLOCK = 2000  # beyond, a block of at most so many is composed with itself
+_UNDERFLOW = 1e-290  # deltas this small are left to bounds that do not compute them
 _FAR = 690.0  # nats; beyond e^epsilon is no float64, and no such budget is private
 _FINENESS = (6, 12, 24, 48)  # grid points to one standard deviation of the loss of a label
 _POINTS = (600, 40_000)  # at least and at most, on either side
@@ -66,14 +64,12 @@ def check_voters(voters: object) -> str:
     if voters not in VOTERS:
         raise InputError(
             f'voters must be "fresh" (they draw new randomness at every query) or "fixed" (made private once, such as '
-            f"trained models, then they answer). Got {voters!r}. The costs of single labels compose for fresh voters only."
+            f"trained models, then they answer). Got {voters!r}. Single labels compose for fresh voters only."
         )
     return str(voters)
 
 
-def compose(
-    design: Design, queries: int, *, delta: float, voters: str | None = None, tolerance: float = 1e-3
-) -> Total:
+def compose(design: Design, queries: int, *, delta: float, voters: str | None = None, tolerance: float = 1e-3) -> Total:
     """The least epsilon with which ``queries`` labels of one design are (epsilon, delta)-DP together, with proof.
 
     Parameters
@@ -142,9 +138,7 @@ def _fixed(design: Design, queries: int, delta: float) -> Total:
     return Total(min(lower, upper), upper, upper, delta, queries, "fixed", bounds, unavoidable)
 
 
-def of_region(
-    one: Region, problem: MajorityProblem, queries: int, delta: float, tolerance: float = 1e-3
-) -> Total:
+def of_region(one: Region, problem: MajorityProblem, queries: int, delta: float, tolerance: float = 1e-3) -> Total:
     """`compose` for fresh voters, from the region of one release."""
     unavoidable = _at_least_once(one.delta_infinity, queries)
     if delta < unavoidable:
@@ -161,7 +155,7 @@ def of_region(
     lower = one_pair(one.inner, queries, delta)
     name = "exact composition" if queries <= _EXACT else "exact composition of blocks"
     reach = 1.0
-    for fineness in _FINENESS if delta > 1e-290 else ():
+    for fineness in _FINENESS if delta > _UNDERFLOW else ():
         grid = _grid(one, queries, delta, fineness, reach)
         found = adaptive.least_epsilon(_excess(one, queries, grid), grid, delta)
         if math.isinf(found):
@@ -184,10 +178,13 @@ def of_region(
 
 
 def envelope(one: Region, queries: int, delta: float) -> float:
-    """An upper bound that any accountant of privacy loss distributions gives: the whole profile composed, not the binary
-    release. Looser than `compose`; for comparison."""
+    """What an accountant of privacy loss distributions gives: the whole profile composed, not the binary release.
+
+    An upper bound looser than `compose`; for comparison.
+    """
     grid = _grid(one, queries, delta, 48)
-    return adaptive.least_epsilon(adaptive.excess(adaptive.repeated(adaptive.one_release(one, grid), queries)), grid, delta)
+    losses = adaptive.repeated(adaptive.one_release(one, grid), queries)
+    return adaptive.least_epsilon(adaptive.excess(losses), grid, delta)
 
 
 def one_pair(points: Sequence[Point], queries: int, delta: float) -> float:
@@ -223,6 +220,31 @@ def _grid(one: Region, queries: int, delta: float, fineness: int, reach: float =
     far = max(min(far, queries * one.largest_loss * (1 + 1e-9), _FAR), 1e-12)
     size = math.ceil(min(_POINTS[1], max(_POINTS[0], far * fineness / math.sqrt(max(spread, 1e-300)))))
     return Grid(far / size, size)
+
+
+def labels_within(one: Region, epsilon: float, delta: float, most: int, fineness: int = 24) -> int:
+    """How many labels of fresh voters, up to ``most``, are (epsilon, delta)-DP together, with proof.
+
+    One run of the exact composition, stopped by the budget.
+    """
+    if not one.outer:
+        return most  # gamma = 0: every label is a fair coin
+    by_loss = 0 if one.delta_infinity else int(min(most, epsilon * (1 - 1e-15) / one.largest_loss))
+    if by_loss == most or delta <= _UNDERFLOW:
+        return by_loss
+    # A grid with a point at epsilon, or a rounding error before it.
+    fine = _grid(one, 1, 0.5, fineness).step
+    index = math.ceil(min(_POINTS[1] / 2, max(_POINTS[0] / 2, epsilon / fine))) if epsilon else 0
+    step = epsilon / index * (1 - 1e-15) if epsilon else fine
+    size = max(_POINTS[0], index + min(index, math.ceil((0.5 * epsilon + 4 * one.largest_loss) / step)))
+    if step * size > _FAR:
+        return by_loss
+    queries = 0
+    for V in adaptive.upper_bounds(one, Grid(step, size)):
+        if V[size + index] > delta or queries == most:
+            break
+        queries += 1
+    return max(queries, by_loss)
 
 
 def _excess(one: Region, queries: int, grid: Grid) -> np.ndarray:

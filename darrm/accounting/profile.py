@@ -1,7 +1,7 @@
 """What one release gives away: its exact privacy profile, and the polygon of its probabilities on two data sets.
 
-Upper bounds come from the separation of the complete corner set, rounding included; lower bounds from multisets that are
-allowed, with the probabilities they attain.
+Upper bounds come from the separation of the complete corner set, rounding included; lower bounds from multisets that
+are allowed, with the probabilities they attain.
 """
 
 from __future__ import annotations
@@ -68,7 +68,9 @@ def profile_bounds(gamma: ArrayLike, problem: MajorityProblem, epsilons: ArrayLi
     except (TypeError, ValueError):
         raise InputError(f"epsilons must be numbers of at least 0. Got {epsilons!r}.") from None
     if not np.all(wanted >= 0):
-        raise InputError(f"epsilons must be at least 0. Got {wanted[~(wanted >= 0)][0]!r}. Pass nats, e.g. [0, 0.1, 1].")
+        raise InputError(
+            f"epsilons must be at least 0. Got {wanted[~(wanted >= 0)][0]!r}. Pass nats, e.g. [0, 0.1, 1]."
+        )
     worst_case = WorstCase(gamma, problem)
     answer = []
     for epsilon in wanted:
@@ -157,8 +159,9 @@ def region(gamma: ArrayLike, problem: MajorityProblem, tolerance: float = 1e-6, 
         with decimals(Decimal(1)):
             return _Direction(epsilon, epsilon.exp(), max(Decimal(0), Decimal(worst.bound)), worst.first, worst.second)
 
-    directions = [separate(Decimal(0)), separate(max(last, Decimal(0)))]
-    queue = [_slack(*directions, floor)]
+    first, end = separate(Decimal(0)), separate(max(last, Decimal(0)))
+    directions = [first, end]
+    queue = [_slack(first, end, floor)]
     while queue and len(directions) < max_directions:
         slack, epsilon, left, right = heapq.heappop(queue)
         if -slack <= tolerance * max(left.x, 1e-300):

@@ -1,7 +1,7 @@
-"""The command line: ``darrm solve``, ``verify``, ``release``, ``compare``, ``demo``.
+"""The command line: ``darrm solve``, ``verify``, ``release``, ``compare``, ``profile``, ``budget``, ``plan`` and others.
 
-Exit status 0: done, or the table holds; 1: the answer is no (it does not hold, no design was found); 2: unusable input
-or output; 130: interrupted. Anything wrong is one line on standard error.
+Exit status 0: done, or the table holds; 1: the answer is no (it does not hold, no design was found, the budget is
+spent); 2: unusable input or output; 130: interrupted. Anything wrong is one line on standard error.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from collections.abc import Sequence
 import click
 
 from darrm import __version__
-from darrm.cli import compare, demo, release, solve, verify
-from darrm.errors import CertificateError, DarrmError, SolverError
+from darrm.cli import budget, compare, demo, ledger, plan, profile, release, solve, verify
+from darrm.errors import BudgetError, CertificateError, DarrmError, SolverError
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -24,8 +24,8 @@ def app() -> None:
     """Design the noise of private votes: optimal, certified noise functions for private majority voting."""
 
 
-for command in (solve.command, verify.command, release.command, compare.command, demo.command):
-    app.add_command(command)
+for module in (solve, verify, release, compare, profile, budget, plan, ledger, demo):
+    app.add_command(module.command)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -48,7 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except click.ClickException as error:
         context = getattr(error, "ctx", None)
         return _say(f"{error.format_message()} Try '{context.command_path if context else 'darrm'} --help'.", 2)
-    except (SolverError, CertificateError) as error:
+    except (SolverError, CertificateError, BudgetError) as error:
         return _say(str(error), 1)
     except DarrmError as error:
         return _say(str(error), 2)

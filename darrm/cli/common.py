@@ -74,6 +74,11 @@ def _all(options: Sequence[Callable[..., Any]]) -> Callable[[Callable[..., Any]]
 
 problem_options = _all(_PROBLEM)
 prior_options = _all(_PRIOR)
+voters_option = click.option(
+    "--voters",
+    default=None,
+    help="fresh (new randomness at every query) or fixed (made private once). Must be said.",
+)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import IO
 
 import click
 
@@ -19,19 +21,29 @@ from darrm.cli import common
     help="CSV with a header: one 0/1 column a mechanism; a first column id and a last column label may be there.",
 )
 @click.option("--out", type=common.PATH, required=True, help="Write the labels here, as CSV with id and label.")
+@click.option("--ledger", "ledger_path", type=common.PATH, help="Charge this ledger (darrm ledger create) first.")
 @common.json_option
-def command(file: Path, votes_path: Path, out: Path, as_json: bool) -> None:
+def command(file: Path, votes_path: Path, out: Path, ledger_path: Path | None, as_json: bool) -> None:
     """Release one private label for each row of a votes file, with the noise of a design file."""
     from darrm import votes
     from darrm.design.files import load
     from darrm.mechanisms.majority import DaRRM
 
-    if out.resolve() in (votes_path.resolve(), file.resolve()):
+    if out.resolve() in (votes_path.resolve(), file.resolve(), ledger_path and ledger_path.resolve()):
         raise click.UsageError(f"--out {out} is one of the input files.")
     design = load(file)
     table = votes.read(votes_path, K=design.problem.K)
-    votes.write_labels(out, table.ids, DaRRM(design).release(table.votes))
     n = len(table.ids)
+    charged = None
+    if ledger_path is not None:
+        from darrm.accounting.ledger import Ledger
+
+        ledger = Ledger(ledger_path)
+
+        def charged(path: Path) -> AbstractContextManager[IO[bytes]]:
+            return ledger.releasing(design, n, path)
+
+    votes.write_labels(out, table.ids, DaRRM(design).release(table.votes), charged)
     if as_json:
         common.print_json(
             {"labels": n, "out": str(out), "epsilon": design.problem.total_epsilon, "delta": design.problem.delta}
@@ -40,7 +52,14 @@ def command(file: Path, votes_path: Path, out: Path, as_json: bool) -> None:
         f"Wrote {n} label{'s' * (n > 1)} to {out}. Each is {common.promise(design.problem)} on its own, "
         f"{common.condition(design.problem)}"
     )
-    if n > 1:
+    if ledger_path is not None:
+        status = ledger.status()
+        left = "" if status["left"] is None else f", {status['left']} left"
+        common.note(
+            f"Charged to {ledger_path}: {status['released']} labels of {status['voters']} voters in all{left}; together "
+            f"at most ({status['total_epsilon']:g}, {status['total_delta']:g}), rule {status['rule']}."
+        )
+    elif n > 1:
         common.note(TOTAL)
 
 

@@ -10,6 +10,7 @@ import platform
 from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 from darrm.atomic import replacing
 from darrm.design.design import Design
@@ -65,9 +66,35 @@ def save(design: Design, path: str | os.PathLike[str]) -> None:
         "python": platform.python_version(),
         **{name: version(name) for name in ("darrm", "highspy", "numpy", "scipy")},
     }
-    content["sha256"] = _digest(json.dumps(content, allow_nan=False))
+    write(path, content)
+
+
+def write(path: str | os.PathLike[str], content: dict[str, object]) -> None:
+    """Write ``content`` as JSON with a checksum, whole or not at all."""
+    content = {**content, "sha256": _digest(json.dumps(content, allow_nan=False))}
     with replacing(path) as file:
         file.write(json.dumps(content, indent=1, allow_nan=False).encode() + b"\n")
+
+
+def read(name: Path, form: str, edition: int, kind: str, again: str) -> dict[str, Any]:
+    """The content of a file of `write`; `InputError` if it is missing, foreign, truncated or edited."""
+    try:
+        if name.stat().st_size > _MAX_BYTES:
+            raise InputError(f"{name} is too large for a {kind} file ({_MAX_BYTES:,} bytes at most). {again}")
+        text = name.read_bytes()
+        content = json.loads(text, object_pairs_hook=_unique)
+        digest = _digest(text) if isinstance(content, dict) else None
+    except OSError as error:
+        raise InputError(f"{name} could not be read: {error.strerror}. Pass the path of a {kind} file.") from error
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{name} is not a whole JSON file ({error}). {again}") from error
+    if not isinstance(content, dict) or content.get("format") != form:
+        raise InputError(f'{name} is not a {kind} file: its format is not "{form}". {again}')
+    if type(content.get("version")) is not int or content["version"] != edition:
+        raise InputError(f"{name} has format version {content.get('version')!r}; this darrm reads {edition}. {again}")
+    if content.get("sha256") != digest:
+        raise InputError(f"{name} was changed after it was written: its checksum does not match. {again}")
+    return content
 
 
 def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
@@ -96,22 +123,7 @@ def load(path: str | os.PathLike[str]) -> Design:
     """
     name = Path(path)
     again = "Export the design again with save, or solve it anew."
-    try:
-        if name.stat().st_size > _MAX_BYTES:
-            raise InputError(f"{name} is too large for a design file ({_MAX_BYTES:,} bytes at most). {again}")
-        text = name.read_bytes()
-        content = json.loads(text, object_pairs_hook=_unique)
-        digest = _digest(text) if isinstance(content, dict) else None
-    except OSError as error:
-        raise InputError(f"{name} could not be read: {error.strerror}. Pass the path of a design file.") from error
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{name} is not a whole JSON file ({error}). {again}") from error
-    if not isinstance(content, dict) or content.get("format") != FORMAT:
-        raise InputError(f'{name} is not a design file: its format is not "{FORMAT}". {again}')
-    if type(content.get("version")) is not int or content["version"] != VERSION:
-        raise InputError(f"{name} has format version {content.get('version')!r}; this darrm reads {VERSION}. {again}")
-    if content.get("sha256") != digest:
-        raise InputError(f"{name} was changed after it was written: its checksum does not match. {again}")
+    content = read(name, FORMAT, VERSION, "design", again)
     try:
         gamma = [float.fromhex(value) for value in content["gamma_hex"]]
         if gamma != content["gamma"]:

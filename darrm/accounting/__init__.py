@@ -1,0 +1,51 @@
+"""From one release to many: composition, profiles, planning a budget, a ledger.
+
+Everything that speaks of several labels asks whether voters are fresh or fixed (docs/theory.md, "Many releases").
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from darrm.accounting.budget import Total, compose
+    from darrm.accounting.ledger import Ledger, max_queries
+    from darrm.accounting.planning import plan
+    from darrm.accounting.profile import privacy_profile, profile_bounds
+    from darrm.accounting.theorems import Privacy, general, optimal, simple
+
+_HOME = {
+    "Ledger": "ledger",
+    "Privacy": "theorems",
+    "Total": "budget",
+    "compose": "budget",
+    "general": "theorems",
+    "max_queries": "ledger",
+    "optimal": "theorems",
+    "plan": "planning",
+    "privacy_profile": "profile",
+    "profile_bounds": "profile",
+    "simple": "theorems",
+}
+__all__ = [
+    "Ledger",
+    "Privacy",
+    "Total",
+    "compose",
+    "general",
+    "max_queries",
+    "optimal",
+    "plan",
+    "privacy_profile",
+    "profile_bounds",
+    "simple",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name in _HOME:
+        return getattr(import_module(f"darrm.accounting.{_HOME[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,261 @@
+"""A ledger counts releases against a total budget and refuses the one that would overspend.
+
+The charge is on disk before labels leave. One ledger serves one design, whose exact adaptive composition it charges;
+or, by the rule "basic", any designs, whose epsilons and deltas it adds up. No charge ever depends on the votes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from fractions import Fraction
+from pathlib import Path
+from typing import IO, Any
+
+from darrm.accounting.budget import check_delta, check_voters, compose, labels_within
+from darrm.accounting.profile import region
+from darrm.accounting.theorems import check_count
+from darrm.atomic import locked, move, replacing
+from darrm.design.design import Design
+from darrm.design.files import read, write
+from darrm.errors import BudgetError, InputError
+from darrm.problem import MAX_EPSILON
+
+FORMAT, VERSION = "darrm-ledger", 1
+MOST = 10**6  # labels that one ledger counts
+RULES = ("exact", "basic")
+_AGAIN = "Restore it from a copy that is not older; if there is none, the budget counts as spent."
+
+
+def max_queries(design: Design, total_epsilon: float, total_delta: float, *, voters: str | None = None) -> int:
+    """How many labels of one design are (total_epsilon, total_delta)-DP together, with proof.
+
+    Parameters
+    ----------
+    design : Design
+    total_epsilon : float >= 0, nats
+    total_delta : float in [0, 1)
+    voters : {"fresh", "fixed"}
+        No default; see `darrm.accounting.compose`.
+
+    Returns
+    -------
+    int
+        0 if not one; at most 1,000,000, which is also the answer for fixed voters that the budget pays for.
+
+    Notes
+    -----
+    Fresh: one run of the exact composition, stopped by the budget.
+    """
+    kind = check_voters(voters)
+    total_epsilon, total_delta = _epsilon(total_epsilon), check_delta(total_delta, "total_delta")
+    if kind == "fixed":
+        for queries in (MOST, 1):
+            try:
+                if compose(design, queries, delta=total_delta, voters="fixed").upper <= total_epsilon:
+                    return queries
+            except InputError:
+                continue
+        return 0
+    return labels_within(region(design.gamma, design.problem), total_epsilon, total_delta, MOST)
+
+
+class Ledger:
+    """A file that counts what was released; make one with `create`, use it with `open`.
+
+    Attributes
+    ----------
+    path : Path
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        with locked(self.path):
+            self._state()
+
+    @classmethod
+    def create(
+        cls,
+        path: str | os.PathLike[str],
+        design: Design,
+        *,
+        total_epsilon: float,
+        total_delta: float,
+        voters: str | None = None,
+        rule: str = "exact",
+    ) -> Ledger:
+        """A new ledger file.
+
+        Parameters
+        ----------
+        path : path
+            Must not exist. Keep it on a local disk: locks of network file systems cannot always be trusted.
+        design : Design
+        total_epsilon, total_delta : float
+            The budget of all releases together.
+        voters : {"fresh", "fixed"}
+            No default. Fixed voters are charged once, for all queries, by the composition of the voters.
+        rule : {"exact", "basic"}
+            "exact": this design only, by its exact adaptive composition. "basic": any designs, by the sum of their
+            (m epsilon, delta), which is a valid privacy filter when designs are chosen along the way (Rogers, Roth,
+            Ullman, Vadhan, NeurIPS 2016); fresh voters only.
+
+        Raises
+        ------
+        InputError, OutputError
+        BudgetError
+            If the budget does not allow a single label.
+        """
+        kind = check_voters(voters)
+        if rule not in RULES:
+            raise InputError(f"rule must be one of {', '.join(RULES)}. Got {rule!r}.")
+        if rule == "basic" and kind == "fixed":
+            raise InputError('rule "basic" adds up single labels, which is wrong for fixed voters. Use rule "exact".')
+        total_epsilon, total_delta = _epsilon(total_epsilon), check_delta(total_delta, "total_delta")
+        allowed = None
+        if rule == "exact":
+            allowed = max_queries(design, total_epsilon, total_delta, voters=kind)
+        elif Fraction(design.problem.m) * Fraction(design.problem.epsilon) > Fraction(total_epsilon):
+            allowed = 0
+        if allowed == 0:
+            raise BudgetError(
+                f"A total of ({total_epsilon:g}, {total_delta:g}) does not pay for one label of this design. "
+                "Raise the budget, or plan a design for it."
+            )
+        name = Path(path)
+        content: dict[str, object] = {
+            "format": FORMAT,
+            "version": VERSION,
+            "total_epsilon": total_epsilon,
+            "total_delta": total_delta,
+            "voters": kind,
+            "rule": rule,
+            "allowed": allowed,
+            "designs": {_name(design): {"problem": asdict(design.problem), "gamma_hex": _hex(design), "released": 0}},
+            "leaving": None,
+        }
+        with locked(name):
+            if name.exists():
+                raise InputError(f"{name} exists already. Use it, or pass the path of a new ledger.")
+            write(name, content)
+        return cls(name)
+
+    def charge(self, design: Design, n: int) -> None:
+        """Take ``n`` labels from the budget; on disk when this returns, so release them after it.
+
+        Raises
+        ------
+        BudgetError
+            If that would overspend. Nothing is charged then.
+        InputError
+            If the ledger is for another design, or was edited.
+        """
+        n = check_count("n", n)
+        with locked(self.path):
+            state = self._state()
+            self._take(state, design, n)
+            write(self.path, state)
+
+    @contextmanager
+    def releasing(self, design: Design, n: int, out: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+        """A file for ``n`` labels, which gets its name ``out`` when the block ends and the charge is on disk.
+
+        A crash leaves neither labels nor a charge, or it leaves both: a move that was charged for and then
+        interrupted is finished when the ledger is next used.
+        """
+        n = check_count("n", n)
+
+        def commit(part: Path, target: Path) -> None:
+            with locked(self.path):
+                state = self._state()
+                self._take(state, design, n)
+                state["leaving"] = {"part": os.fspath(part.resolve()), "out": os.fspath(target.resolve())}
+                write(self.path, state)
+                move(part, target)
+                state["leaving"] = None
+                write(self.path, state)
+
+        with replacing(out, commit) as file:
+            yield file
+
+    def status(self) -> dict[str, Any]:
+        """Budget, rule, voters, labels released in all, and how many are left (None: no end)."""
+        with locked(self.path):
+            state = self._state()
+        released = sum(one["released"] for one in state["designs"].values())
+        left = None
+        if (state["rule"] == "exact" and state["voters"] == "fresh") or state["allowed"] == 1:
+            left = state["allowed"] - released
+        return {
+            **{key: state[key] for key in ("total_epsilon", "total_delta", "voters", "rule")},
+            "released": released,
+            "left": left,
+        }
+
+    def _state(self) -> dict[str, Any]:
+        """What the file says, after finishing a move that was interrupted. Call it with the lock held."""
+        state = read(self.path, FORMAT, VERSION, "ledger", _AGAIN)
+        state.pop("sha256")
+        try:
+            leaving = state["leaving"]
+            if leaving is not None:
+                part, out = Path(leaving["part"]), Path(leaving["out"])
+                if part.exists():
+                    move(part, out)
+                state["leaving"] = None
+                write(self.path, state)
+            for one in state["designs"].values():
+                if type(one["released"]) is not int or one["released"] < 0:
+                    raise InputError(f"{self.path}: released must be a whole number. {_AGAIN}")
+            return state
+        except (KeyError, TypeError, AttributeError) as error:
+            raise InputError(f"{self.path} is not a complete ledger ({error!r}). {_AGAIN}") from error
+
+    def _take(self, state: dict[str, Any], design: Design, n: int) -> None:
+        name, designs = _name(design), state["designs"]
+        if state["rule"] == "exact":
+            if name not in designs:
+                raise InputError(
+                    f"{self.path} is for another design. Exact composition covers one; make a ledger for this one "
+                    'with a budget of its own, or a common one by the rule "basic".'
+                )
+            allowed, released = state["allowed"], designs[name]["released"]
+            unlimited = state["voters"] == "fixed" and allowed > 1
+            if not unlimited and released + n > allowed:
+                raise BudgetError(
+                    f"{n} more labels would overspend: {released} of {allowed} are released. {allowed - released} are "
+                    "left. Nothing was released."
+                )
+        else:
+            designs.setdefault(name, {"problem": asdict(design.problem), "gamma_hex": _hex(design), "released": 0})
+            epsilon = delta = Fraction(0)
+            for key, one in designs.items():
+                count = one["released"] + (n if key == name else 0)
+                epsilon += count * Fraction(one["problem"]["m"]) * Fraction(one["problem"]["epsilon"])
+                delta += count * Fraction(one["problem"]["delta"])
+            if epsilon > Fraction(state["total_epsilon"]) or delta > Fraction(state["total_delta"]):
+                raise BudgetError(
+                    f"{n} more labels would overspend: together ({float(epsilon):.6g}, {float(delta):.6g}) by basic "
+                    f"composition, of ({state['total_epsilon']:g}, {state['total_delta']:g}). Nothing was released."
+                )
+        designs[name]["released"] += n
+
+
+def _epsilon(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= MAX_EPSILON:
+        raise InputError(f"total_epsilon must be in [0, {MAX_EPSILON:g}]. Got {value!r}. Pass nats, e.g. 1.0.")
+    return float(value)
+
+
+def _hex(design: Design) -> list[str]:
+    return [value.hex() for value in design.gamma.tolist()]
+
+
+def _name(design: Design) -> str:
+    """What a ledger knows a design by: its noise function and its problem, to the last bit."""
+    text = json.dumps([asdict(design.problem), _hex(design)], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -1,0 +1,172 @@
+"""The design that makes the most of a total budget."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from darrm.accounting.budget import check_delta, check_voters, compose, labels_within
+from darrm.accounting.profile import region
+from darrm.accounting.theorems import check_count
+from darrm.design.certificate import repair
+from darrm.design.design import SHAPES, Design
+from darrm.design.solve import solve
+from darrm.errors import BudgetError, InputError
+from darrm.priors import Prior
+from darrm.problem import MAX_EPSILON, MajorityProblem
+
+_CLOSE = 1e-3  # how close m is driven to the largest that the budget pays for, relatively
+_TOLERANCE = 1e-3
+
+
+def plan(
+    *,
+    K: int,
+    epsilon: float,
+    queries: int,
+    total_epsilon: float,
+    total_delta: float,
+    voters: str | None = None,
+    Delta: float = 0.0,
+    changed: int | None = None,
+    adjacency: str = "replace-one",
+    prior: Prior | str = "uniform",
+    shape: str | None = None,
+    objective: str | None = None,
+) -> Design:
+    """The design of least disagreement of which ``queries`` labels stay within a total budget.
+
+    Parameters
+    ----------
+    K, epsilon, Delta, changed, adjacency
+        The voters; see `darrm.MajorityProblem`.
+    queries : int
+    total_epsilon : float > 0, nats
+    total_delta : float in [0, 1)
+    voters : {"fresh", "fixed"}
+        No default. For fixed voters noise does not help beyond a single label: if the budget pays for the voters the
+        plain majority is returned, and if not, a single label is planned or the error says what the voters cost.
+    prior, objective
+        As in `darrm.solve`.
+    shape : {"free", "monotone"}, optional
+        Both are tried if not given.
+
+    Returns
+    -------
+    Design
+        `darrm.accounting.compose` of it, at ``total_delta``, is at most ``total_epsilon``: proved, never overshot.
+
+    Raises
+    ------
+    InputError
+    BudgetError
+        If no noise function is within the budget.
+
+    Notes
+    -----
+    Searched are m, real, and for each m a delta of one release out of the default, Delta itself, and an equal share of
+    half the total; if m = 1 costs too much, its noise function is scaled down. Each try is a solve and a composition.
+    """
+    kind = check_voters(voters)
+    queries = check_count("queries", queries)
+    total_delta = check_delta(total_delta, "total_delta")
+    if isinstance(total_epsilon, bool) or not isinstance(total_epsilon, int | float):
+        raise InputError(f"total_epsilon must be a number. Got {total_epsilon!r}.")
+    if not 0 < total_epsilon <= MAX_EPSILON:
+        raise InputError(f"total_epsilon must be in (0, {MAX_EPSILON:g}]. Got {total_epsilon!r}. Pass nats, e.g. 1.0.")
+    if shape is not None and shape not in SHAPES:
+        raise InputError(f"shape must be one of {', '.join(SHAPES)}. Got {shape!r}.")
+    share = total_delta / (2 * queries)
+
+    def problem(m: float, delta: float | None) -> MajorityProblem:
+        return MajorityProblem(K, m, epsilon, Delta, delta=delta, changed=changed, adjacency=adjacency)
+
+    def cost(design: Design) -> float:
+        try:
+            return compose(design, queries, delta=total_delta, voters=kind, tolerance=_TOLERANCE).upper
+        except InputError:
+            return math.inf  # delta is below what is unavoidable
+
+    def free(m: float, delta: float | None, form: str) -> Design:
+        return solve(problem(m, delta), prior=prior, shape=form, objective=objective)
+
+    def holds(design: Design) -> bool:
+        """Quickly, and never wrong when it says so."""
+        if kind == "fixed":
+            return cost(design) <= total_epsilon
+        return labels_within(region(design.gamma, design.problem), total_epsilon, total_delta, queries, 12) >= queries
+
+    plain = free(float(K), None, "monotone")
+    if cost(plain) <= total_epsilon:
+        return plain  # all the budget that noise could save is there
+    if kind == "fixed" and queries > 1:
+        raise BudgetError(
+            f"Fixed voters cost ({_said(cost(plain))}, {total_delta:g}) in all, noise or no noise, and "
+            f"({total_epsilon:g}, {total_delta:g}) is the budget. Raise it, or make the voters more private."
+        )
+    found = []
+    for form in SHAPES if shape is None else (shape,):
+        deltas: list[float | None] = [None] if Delta == 0 else [None, Delta]
+        if share >= Delta and share > 0:
+            deltas.append(share)
+        for delta in deltas:
+            best = _largest(lambda m, d=delta, f=form: free(m, d, f), holds, K)  # type: ignore[misc]
+            if best is None:
+                best = _scaled(free(1.0, delta, form), holds)
+            if best is not None:
+                found.append(best)
+    if not found:
+        raise BudgetError(
+            f"No noise function keeps {queries} labels within ({total_epsilon:g}, {total_delta:g}). Raise the budget, "
+            "ask fewer queries, or make the voters more private."
+        )
+    # What `compose` says may differ by its grid: the best of those that it confirms too.
+    for design in sorted(found, key=lambda one: one.disagreement):
+        if cost(design) <= total_epsilon:
+            return design
+    raise BudgetError(
+        f"No noise function is confirmed to keep {queries} labels within ({total_epsilon:g}, {total_delta:g}). Raise "
+        "the budget a little."
+    )
+
+
+def _largest(make: Callable[[float], Design], holds: Callable[[Design], bool], K: int) -> Design | None:
+    """The design of the largest m that holds, by bisection; None if m = 1 does not."""
+    best = _tried(make, 1.0, holds)
+    if best is None:
+        return None
+    low, high = 1.0, float(K)
+    while high - low > _CLOSE * low:
+        middle = (low + high) / 2
+        tried = _tried(make, middle, holds)
+        if tried is None:
+            high = middle
+        else:
+            low, best = middle, tried
+    return best
+
+
+def _tried(make: Callable[[float], Design], m: float, holds: Callable[[Design], bool]) -> Design | None:
+    try:
+        design = make(m)
+    except InputError:
+        return None  # this m does not allow that delta
+    return design if holds(design) else None
+
+
+def _scaled(design: Design, holds: Callable[[Design], bool]) -> Design | None:
+    """The same noise function scaled down until it holds."""
+    best, low, high = None, 0.0, 1.0
+    while high - low > _CLOSE * max(low, 2**-20):
+        middle = (low + high) / 2
+        gamma = repair(design.gamma * middle, design.problem)
+        tried = Design(design.problem, gamma, design.prior, design.shape, design.objective)
+        if holds(tried):
+            low, best = middle, tried
+        else:
+            high = middle
+    return best
+
+
+def _said(value: float) -> str:
+    return "infinity" if math.isinf(value) else f"{value:.6g}"

@@ -1,0 +1,62 @@
+"""darrm profile"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from darrm.cli import common
+
+
+@click.command("profile", short_help="Print the exact privacy profile of one release.")
+@click.argument("file", type=common.PATH)
+@click.option("--epsilons", default=None, help="Where: E1,E2,... in nats; inf is allowed [11 points and inf].")
+@click.option("--plot", type=common.PATH, help="Draw it here (PNG, SVG or PDF; needs matplotlib).")
+@common.json_option
+def command(file: Path, epsilons: str | None, plot: Path | None, as_json: bool) -> None:
+    """The least delta with which one release is (epsilon, delta)-DP, for each epsilon: certified upper bounds.
+
+    For one release. What several cost depends on the voters: darrm budget.
+    """
+    import numpy as np
+    from rich.table import Table
+
+    from darrm.accounting.profile import profile_bounds
+    from darrm.design.files import load
+    from darrm.errors import InputError
+
+    if plot is not None:
+        from darrm.plots import picture_format
+
+        picture_format(plot)
+    design = load(file)
+    problem = design.problem
+    if epsilons is None:
+        where = [*np.linspace(0, 1.25 * problem.total_epsilon, 11), np.inf]
+    else:
+        try:
+            where = [float(text) for text in epsilons.split(",")]
+        except ValueError:
+            raise InputError(f"--epsilons must be numbers with commas between. Got {epsilons!r}.") from None
+    bounds = profile_bounds(design.gamma, problem, where)
+    if plot is not None:
+        from darrm.plots import save_profile
+
+        save_profile(plot, design)
+        common.note(f"Wrote {plot}.")
+    if as_json:
+        points = [
+            {"epsilon": e, "delta": high, "delta_lower": low} for e, (low, high) in zip(where, bounds, strict=True)
+        ]
+        common.print_json({"profile": points})
+        return
+    table = Table(box=None)
+    table.add_column("epsilon", justify="right")
+    table.add_column("delta, proved", justify="right")
+    table.add_column("attained", justify="right")
+    for epsilon, (low, high) in zip(where, bounds, strict=True):
+        table.add_row(f"{epsilon:.6g}", f"{high:.6g}", f"{low:.6g}")
+    console = common.console()
+    console.print(table)
+    console.print(f"For one release, {common.condition(problem)} Promised: {common.promise(problem)}.")
