@@ -17,8 +17,8 @@ def replacing(path: str | os.PathLike[str], commit: Callable[[Path, Path], None]
     """A binary file that takes the place of ``path`` when the block ends well, and leaves no trace otherwise.
 
     The content is on disk before it takes the name, so a crash leaves the old file or the new one, whole. A device
-    such as /dev/stdout is written directly. ``commit``, if given, is called with the finished file and ``path`` and
-    has to move the one to the other.
+    such as /dev/stdout is written directly. ``commit``, if given, is called with the finished file, which only its
+    owner can read yet, and ``path``, and has to move the one to the other.
 
     Raises
     ------
@@ -37,7 +37,7 @@ def replacing(path: str | os.PathLike[str], commit: Callable[[Path, Path], None]
             with target.open("wb") as device:
                 yield device
             return
-        mode = target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~_umask()
+        mode = usual_mode(target)
         handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:40]}.", suffix=".part")
     except OSError as error:
         raise _output_error(target, error) from error
@@ -47,13 +47,19 @@ def replacing(path: str | os.PathLike[str], commit: Callable[[Path, Path], None]
                 yield file
                 file.flush()
                 os.fsync(file.fileno())
-            os.chmod(name, mode)
+            if commit is None:
+                os.chmod(name, mode)
             (commit or move)(Path(name), target)
         except OSError as error:
             raise _output_error(target, error) from error
     finally:
         with suppress(FileNotFoundError):
             os.unlink(name)
+
+
+def usual_mode(target: Path) -> int:
+    """Permissions of the file that is there, or those of a new one."""
+    return target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~_umask()
 
 
 def move(part: Path, target: Path) -> None:
@@ -67,6 +73,11 @@ def move(part: Path, target: Path) -> None:
             os.close(folder)
 
 
+def lock_of(path: Path) -> Path:
+    """The lock file beside ``path``; it is never deleted."""
+    return path.with_name(path.name + ".lock")
+
+
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
     """Hold the lock beside ``path``: one process at a time. It ends with the process, however that ends.
@@ -77,7 +88,7 @@ def locked(path: Path) -> Iterator[None]:
         If the lock file cannot be made.
     """
     try:
-        handle = os.open(path.with_name(path.name + ".lock"), os.O_RDWR | os.O_CREAT, 0o666)
+        handle = os.open(lock_of(path), os.O_RDWR | os.O_CREAT, 0o666)
     except OSError as error:
         raise _output_error(path, error) from error
     try:

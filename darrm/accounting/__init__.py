@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from darrm.accounting.budget import Total, compose
+    from darrm.accounting.gaussian import gdp
     from darrm.accounting.ledger import Ledger, max_queries
     from darrm.accounting.planning import plan
     from darrm.accounting.profile import privacy_profile, profile_bounds
@@ -18,6 +19,7 @@ _HOME = {
     "Privacy": "theorems",
     "Total": "budget",
     "compose": "budget",
+    "gdp": "gaussian",
     "general": "theorems",
     "max_queries": "ledger",
     "optimal": "theorems",
@@ -31,6 +33,7 @@ __all__ = [
     "Privacy",
     "Total",
     "compose",
+    "gdp",
     "general",
     "max_queries",
     "optimal",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import islice
 
 import numpy as np
@@ -107,7 +108,8 @@ def compose(design: Design, queries: int, *, delta: float, voters: str | None = 
     delta = check_delta(delta)
     if kind == "fixed":
         return _fixed(design, queries, delta)
-    return of_region(region(design.gamma, design.problem), design.problem, queries, delta, tolerance)
+    one = region(design.gamma, design.problem)
+    return of_region(one, design.problem, queries, delta, tolerance, promise(design))
 
 
 def check_delta(delta: object, name: str = "delta") -> float:
@@ -127,7 +129,7 @@ def _fixed(design: Design, queries: int, delta: float) -> Total:
     lower = adaptive.most_epsilon(_sets(one, 1, _grid(one, 1, delta, 24)), delta)
     if queries == 1:
         if delta >= one.delta_infinity:
-            bounds["one label"] = of_region(one, problem, 1, delta).upper
+            bounds["one label"] = of_region(one, problem, 1, delta, promised=promise(design)).upper
         unavoidable = min(unavoidable, one.delta_infinity)
     if not bounds:
         raise InputError(
@@ -138,8 +140,15 @@ def _fixed(design: Design, queries: int, delta: float) -> Total:
     return Total(min(lower, upper), upper, upper, delta, queries, "fixed", bounds, unavoidable)
 
 
-def of_region(one: Region, problem: MajorityProblem, queries: int, delta: float, tolerance: float = 1e-3) -> Total:
-    """`compose` for fresh voters, from the region of one release."""
+def of_region(
+    one: Region,
+    problem: MajorityProblem,
+    queries: int,
+    delta: float,
+    tolerance: float = 1e-3,
+    promised: tuple[Fraction, Fraction] | None = None,
+) -> Total:
+    """`compose` for fresh voters, from the region of one release, and (epsilon, delta) of one if that is proved."""
     unavoidable = _at_least_once(one.delta_infinity, queries)
     if delta < unavoidable:
         raise InputError(
@@ -149,6 +158,8 @@ def of_region(one: Region, problem: MajorityProblem, queries: int, delta: float,
     bounds = {}
     if not one.delta_infinity:
         bounds["largest loss, all queries"] = queries * one.largest_loss
+    if promised is not None and queries * promised[1] <= Fraction(delta):
+        bounds["simple composition"] = above(queries * promised[0])
     copies = problem.changed * queries
     if copies <= MAX_QUERIES and delta >= _at_least_once(problem.Delta, copies):
         bounds["the votes themselves"] = optimal(problem.epsilon, problem.Delta, copies, delta).epsilon
@@ -175,6 +186,18 @@ def of_region(one: Region, problem: MajorityProblem, queries: int, delta: float,
     upper = min(bounds.values())
     lower = min(lower, upper)
     return Total(lower, (lower + upper) / 2, upper, delta, queries, "fresh", bounds, unavoidable)
+
+
+def promise(design: Design) -> tuple[Fraction, Fraction]:
+    """(m epsilon, delta) of one release, exactly: what its certificate proves."""
+    problem = design.problem
+    return Fraction(problem.m) * Fraction(problem.epsilon), Fraction(problem.delta)
+
+
+def above(value: Fraction) -> float:
+    """The least float64 that is not below ``value``."""
+    nearest = float(value)
+    return nearest if Fraction(nearest) >= value else math.nextafter(nearest, math.inf)
 
 
 def envelope(one: Region, queries: int, delta: float) -> float:
@@ -222,14 +245,18 @@ def _grid(one: Region, queries: int, delta: float, fineness: int, reach: float =
     return Grid(far / size, size)
 
 
-def labels_within(one: Region, epsilon: float, delta: float, most: int, fineness: int = 24) -> int:
+def labels_within(design: Design, epsilon: float, delta: float, most: int, fineness: int = 24) -> int:
     """How many labels of fresh voters, up to ``most``, are (epsilon, delta)-DP together, with proof.
 
     One run of the exact composition, stopped by the budget.
     """
+    one = region(design.gamma, design.problem)
     if not one.outer:
         return most  # gamma = 0: every label is a fair coin
+    each, failure = promise(design)
+    simply = min(most, Fraction(epsilon) // each, Fraction(delta) // failure if failure else most)
     by_loss = 0 if one.delta_infinity else int(min(most, epsilon * (1 - 1e-15) / one.largest_loss))
+    by_loss = max(by_loss, int(simply))
     if by_loss == most or delta <= _UNDERFLOW:
         return by_loss
     # A grid with a point at epsilon, or a rounding error before it.

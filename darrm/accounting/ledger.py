@@ -16,10 +16,9 @@ from fractions import Fraction
 from pathlib import Path
 from typing import IO, Any
 
-from darrm.accounting.budget import check_delta, check_voters, compose, labels_within
-from darrm.accounting.profile import region
+from darrm.accounting.budget import check_delta, check_voters, compose, labels_within, promise
 from darrm.accounting.theorems import check_count
-from darrm.atomic import locked, move, replacing
+from darrm.atomic import lock_of, locked, move, replacing, usual_mode
 from darrm.design.design import Design
 from darrm.design.files import read, write
 from darrm.errors import BudgetError, InputError
@@ -61,7 +60,7 @@ def max_queries(design: Design, total_epsilon: float, total_delta: float, *, vot
             except InputError:
                 continue
         return 0
-    return labels_within(region(design.gamma, design.problem), total_epsilon, total_delta, MOST)
+    return labels_within(design, total_epsilon, total_delta, MOST)
 
 
 class Ledger:
@@ -73,7 +72,9 @@ class Ledger:
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = Path(path)
+        self.path = _resolved(path)
+        if not self.path.is_file():
+            raise InputError(f"{path} is no ledger file. Make one with Ledger.create, or darrm ledger create.")
         with locked(self.path):
             self._state()
 
@@ -111,6 +112,7 @@ class Ledger:
             If the budget does not allow a single label.
         """
         kind = check_voters(voters)
+        _check_design(design)
         if rule not in RULES:
             raise InputError(f"rule must be one of {', '.join(RULES)}. Got {rule!r}.")
         if rule == "basic" and kind == "fixed":
@@ -119,14 +121,14 @@ class Ledger:
         allowed = None
         if rule == "exact":
             allowed = max_queries(design, total_epsilon, total_delta, voters=kind)
-        elif Fraction(design.problem.m) * Fraction(design.problem.epsilon) > Fraction(total_epsilon):
+        elif any(one > Fraction(all_) for one, all_ in zip(promise(design), (total_epsilon, total_delta), strict=True)):
             allowed = 0
         if allowed == 0:
             raise BudgetError(
                 f"A total of ({total_epsilon:g}, {total_delta:g}) does not pay for one label of this design. "
                 "Raise the budget, or plan a design for it."
             )
-        name = Path(path)
+        name = _resolved(path)
         content: dict[str, object] = {
             "format": FORMAT,
             "version": VERSION,
@@ -136,7 +138,7 @@ class Ledger:
             "rule": rule,
             "allowed": allowed,
             "designs": {_name(design): {"problem": asdict(design.problem), "gamma_hex": _hex(design), "released": 0}},
-            "leaving": None,
+            "leaving": [],
         }
         with locked(name):
             if name.exists():
@@ -164,49 +166,83 @@ class Ledger:
     def releasing(self, design: Design, n: int, out: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
         """A file for ``n`` labels, which gets its name ``out`` when the block ends and the charge is on disk.
 
-        A crash leaves neither labels nor a charge, or it leaves both: a move that was charged for and then
-        interrupted is finished when the ledger is next used.
+        A crash before the charge leaves nothing but a file that only its owner can read, ``.out....part``; after it
+        the move is finished when the ledger is next used, beside ``out`` if somebody has taken that name meanwhile.
+
+        Raises
+        ------
+        BudgetError, InputError
+            As `charge`.
+        OutputError
+            If a file cannot be written. If the charge was made, the labels wait for the next use of the ledger.
         """
         n = check_count("n", n)
+        target = Path(os.path.abspath(out))
+        if target.resolve() in (self.path, lock_of(self.path)):
+            raise InputError(f"{out} is the ledger. Pass another path for the labels.")
 
         def commit(part: Path, target: Path) -> None:
+            waiting = part.with_suffix(".charged")
             with locked(self.path):
                 state = self._state()
                 self._take(state, design, n)
-                state["leaving"] = {"part": os.fspath(part.resolve()), "out": os.fspath(target.resolve())}
-                write(self.path, state)
-                move(part, target)
-                state["leaving"] = None
+                os.rename(part, waiting)
+                try:
+                    state["leaving"].append({"part": os.path.abspath(waiting), "out": os.path.abspath(target)})
+                    write(self.path, state)
+                except BaseException:
+                    if not self._charged(waiting):
+                        os.unlink(waiting)
+                    raise
+                os.chmod(waiting, usual_mode(target))
+                move(waiting, target)
+                state["leaving"].pop()
                 write(self.path, state)
 
-        with replacing(out, commit) as file:
+        with replacing(target, commit) as file:
             yield file
 
     def status(self) -> dict[str, Any]:
-        """Budget, rule, voters, labels released in all, and how many are left (None: no end)."""
+        """What is spent.
+
+        Returns
+        -------
+        dict
+            ``total_epsilon``, ``total_delta``, ``voters``, ``rule``, ``released`` (labels in all), ``left`` (None if
+            there is no end, or if it depends on the designs), ``waiting`` (files of labels that are charged for and
+            could not yet be given their name).
+        """
         with locked(self.path):
             state = self._state()
         released = sum(one["released"] for one in state["designs"].values())
         left = None
-        if (state["rule"] == "exact" and state["voters"] == "fresh") or state["allowed"] == 1:
+        if state["rule"] == "exact" and (state["voters"] == "fresh" or state["allowed"] == 1):
             left = state["allowed"] - released
         return {
             **{key: state[key] for key in ("total_epsilon", "total_delta", "voters", "rule")},
             "released": released,
             "left": left,
+            "waiting": [one["part"] for one in state["leaving"]],
         }
 
+    def _charged(self, part: Path) -> bool:
+        """Whether the file on disk has the charge for ``part``: a write can fail after it took effect."""
+        try:
+            state = read(self.path, FORMAT, VERSION, "ledger", _AGAIN)
+        except InputError:
+            return True
+        return any(one["part"] == os.path.abspath(part) for one in state["leaving"])
+
     def _state(self) -> dict[str, Any]:
-        """What the file says, after finishing a move that was interrupted. Call it with the lock held."""
+        """What the file says, after finishing moves that were interrupted. Call it with the lock held."""
+        if self.path.exists() and self.path.stat().st_nlink > 1:
+            raise InputError(f"{self.path} has a second name (a hard link), so it cannot be replaced. Remove that.")
         state = read(self.path, FORMAT, VERSION, "ledger", _AGAIN)
         state.pop("sha256")
         try:
-            leaving = state["leaving"]
-            if leaving is not None:
-                part, out = Path(leaving["part"]), Path(leaving["out"])
-                if part.exists():
-                    move(part, out)
-                state["leaving"] = None
+            waiting = [one for one in state["leaving"] if not _finished(Path(one["part"]), Path(one["out"]))]
+            if waiting != state["leaving"]:
+                state["leaving"] = waiting
                 write(self.path, state)
             for one in state["designs"].values():
                 if type(one["released"]) is not int or one["released"] < 0:
@@ -216,6 +252,7 @@ class Ledger:
             raise InputError(f"{self.path} is not a complete ledger ({error!r}). {_AGAIN}") from error
 
     def _take(self, state: dict[str, Any], design: Design, n: int) -> None:
+        _check_design(design)
         name, designs = _name(design), state["designs"]
         if state["rule"] == "exact":
             if name not in designs:
@@ -243,6 +280,36 @@ class Ledger:
                     f"composition, of ({state['total_epsilon']:g}, {state['total_delta']:g}). Nothing was released."
                 )
         designs[name]["released"] += n
+
+
+def _finished(part: Path, out: Path) -> bool:
+    """Give labels that are charged for their name, or another if it is taken; whether nothing is left to do."""
+    if not part.exists():
+        return True
+    try:
+        if out.exists() or out.is_symlink():
+            out = out.with_name(f"{out.name}.{part.stem.rpartition('.')[2]}")
+        os.chmod(part, usual_mode(out))
+        move(part, out)
+    except OSError:
+        return False
+    return True
+
+
+def _resolved(path: str | os.PathLike[str]) -> Path:
+    """One path for one file, whatever links lead to it: its lock must be the same for all."""
+    try:
+        found = Path(path).resolve()
+    except (TypeError, ValueError, OSError) as error:
+        raise InputError(f"{path!r} cannot be the path of a ledger ({error}).") from None
+    if not found.name or not os.fspath(path) or found.is_dir():
+        raise InputError(f"{os.fspath(path)!r} cannot be the path of a ledger: it is a folder or no name.")
+    return found
+
+
+def _check_design(design: object) -> None:
+    if not isinstance(design, Design):
+        raise InputError(f"A ledger takes a Design from darrm.solve or darrm.load. Got {type(design).__name__}.")
 
 
 def _epsilon(value: object) -> float:

@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable
 
 from darrm.accounting.budget import check_delta, check_voters, compose, labels_within
-from darrm.accounting.profile import region
 from darrm.accounting.theorems import check_count
 from darrm.design.certificate import repair
 from darrm.design.design import SHAPES, Design
@@ -94,7 +93,7 @@ def plan(
         """Quickly, and never wrong when it says so."""
         if kind == "fixed":
             return cost(design) <= total_epsilon
-        return labels_within(region(design.gamma, design.problem), total_epsilon, total_delta, queries, 12) >= queries
+        return labels_within(design, total_epsilon, total_delta, queries, 12) >= queries
 
     plain = free(float(K), None, "monotone")
     if cost(plain) <= total_epsilon:

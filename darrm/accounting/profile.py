@@ -15,7 +15,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from darrm.design.separation import WorstCase
+from darrm.design.separation import Worst, WorstCase
 from darrm.design.smoothing import decimals, noise_function
 from darrm.errors import InputError
 from darrm.problem import MajorityProblem
@@ -56,9 +56,8 @@ def privacy_profile(gamma: ArrayLike, problem: MajorityProblem, epsilons: ArrayL
     docs/theory.md, "The profile". One separation (`darrm.verify`) for each epsilon. For one release; what several cost
     depends on whether the voters are fresh or fixed: `darrm.accounting.compose`.
     """
-    wanted = np.asarray(epsilons, dtype=np.float64)
-    upper = np.array([bounds[1] for bounds in profile_bounds(gamma, problem, wanted.ravel())])
-    return upper.reshape(wanted.shape)
+    upper = np.array([bounds[1] for bounds in profile_bounds(gamma, problem, epsilons)])
+    return upper.reshape(np.shape(epsilons))
 
 
 def profile_bounds(gamma: ArrayLike, problem: MajorityProblem, epsilons: ArrayLike) -> list[tuple[float, float]]:
@@ -72,13 +71,25 @@ def profile_bounds(gamma: ArrayLike, problem: MajorityProblem, epsilons: ArrayLi
             f"epsilons must be at least 0. Got {wanted[~(wanted >= 0)][0]!r}. Pass nats, e.g. [0, 0.1, 1]."
         )
     worst_case = WorstCase(gamma, problem)
+    if not np.any(noise_function(gamma, problem.K)[problem.K // 2 + 1 :]):
+        return [(0.0, 0.0)] * wanted.size  # a fair coin
     answer = []
     for epsilon in wanted:
         exact = min(Decimal(float(epsilon)), INFINITE) if math.isfinite(epsilon) else INFINITE
         worst = worst_case.at(exact)
-        attained = 0.0 if math.isinf(epsilon) else worst.bound - worst.rounding
-        answer.append((min(max(0.0, attained), 1.0), min(max(0.0, worst.bound), 1.0)))
+        attained = _attained(worst, exact)
+        low = 0.0 if math.isinf(epsilon) else min(max(0.0, attained), 1.0)
+        answer.append((low, min(max(0.0, worst.bound), 1.0)))
     return answer
+
+
+def _attained(worst: Worst, epsilon: Decimal) -> float:
+    """X(p) - e^epsilon X(p') at the worst multiset, from below."""
+    with decimals(Decimal(1)):
+        value = Decimal(worst.first) * Decimal(1 - _CLOSER) - epsilon.exp() * Decimal(worst.second) * Decimal(
+            1 + _CLOSER
+        )
+        return float(value * Decimal(1 - _CLOSER))
 
 
 @dataclass(frozen=True)
@@ -150,16 +161,24 @@ def region(gamma: ArrayLike, problem: MajorityProblem, tolerance: float = 1e-6, 
     table = noise_function(gamma, problem.K)
     worst_case = WorstCase(table, problem)
     highest = max(table[problem.K // 2 + 1 :].tolist())
+    if not highest:
+        return Region((), (), 0.0, 0.0)
     with decimals(Decimal(1)):
         floor = (1 - Decimal(highest)) / 2  # the least of X, exactly
         last = INFINITE if floor == 0 else min(INFINITE, ((1 - floor) / floor).ln() + Decimal("1e-9"))
+        # With Delta = 0 all votes together are (changed epsilon, 0)-DP, and so is what is made of them.
+        votes = Decimal(problem.changed) * Decimal(problem.epsilon)
+        pure = problem.Delta == 0 and votes < last
+        last = votes if pure else last
 
     def separate(epsilon: Decimal) -> _Direction:
         worst = worst_case.at(epsilon)
         with decimals(Decimal(1)):
-            return _Direction(epsilon, epsilon.exp(), max(Decimal(0), Decimal(worst.bound)), worst.first, worst.second)
+            return _Direction(epsilon, epsilon.exp(), Decimal(worst.bound), worst.first, worst.second)
 
     first, end = separate(Decimal(0)), separate(max(last, Decimal(0)))
+    if pure:
+        end = replace(end, delta=min(Decimal(0), end.delta))
     directions = [first, end]
     queue = [_slack(first, end, floor)]
     while queue and len(directions) < max_directions:

@@ -126,6 +126,8 @@ def optimal(epsilon: float, delta: float, k: int, delta_total: float) -> Privacy
         )
     if epsilon == 0:
         return Privacy(0.0, delta_total)
+    if target <= 1e-280:  # there float64 cannot tell V from 0
+        return Privacy(k * epsilon, delta_total)
     i = np.arange((k + 1) // 2, k + 1)  # losses from 0 on
     log_pmf = _log_binomials(k, i) + _log_chance(epsilon) * i + _log_chance(-epsilon) * (k - i)
     pmf, losses = np.exp(log_pmf), (2 * i - k) * epsilon

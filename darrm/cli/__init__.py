@@ -1,4 +1,4 @@
-"""The command line: ``darrm solve``, ``verify``, ``release``, ``compare``, ``profile``, ``budget``, ``plan`` and others.
+"""The command line: ``darrm solve``, ``verify``, ``release``, ``compare``, ``profile``, ``budget``, ``plan`` ....
 
 Exit status 0: done, or the table holds; 1: the answer is no (it does not hold, no design was found, the budget is
 spent); 2: unusable input or output; 130: interrupted. Anything wrong is one line on standard error.

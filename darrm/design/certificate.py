@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from darrm.design.separation import WorstCase, check_size, largest, worst_by_level
 from darrm.design.smoothing import Array, decimals, noise_function, total_epsilon
 from darrm.errors import CertificateError
-from darrm.problem import MajorityProblem
+from darrm.problem import MajorityProblem, Promise
 
 _CORNERS = ("(0,0)", "(1,1)", "(hi,lo)", "(lo,hi)", "(D,0)", "(0,D)", "(1-D,1)", "(1,1-D)")
 
@@ -141,7 +142,7 @@ def _above(value: Decimal) -> float:
     return nearest if Decimal(nearest) >= value else math.nextafter(nearest, math.inf)
 
 
-def repair(gamma: ArrayLike, problem: MajorityProblem) -> Array:
+def repair(gamma: ArrayLike, problem: Promise) -> Array:
     """The noise function scaled down by the certified ratio until it holds.
 
     The constraints are homogeneous in gamma, so limit / cost is the right factor; rounding the scaled table
@@ -167,7 +168,18 @@ def repair(gamma: ArrayLike, problem: MajorityProblem) -> Array:
     return _scaled(shrink(gamma, problem), problem, bound)
 
 
-def shrink(gamma: ArrayLike, problem: MajorityProblem) -> Array:
+def repair_all(gamma: ArrayLike, limits: Sequence[Promise]) -> Array:
+    """`repair` until all of several limits hold at once; scaling down for one breaks another by rounding at most."""
+    table = noise_function(gamma, limits[0].K)
+    while True:
+        before = table
+        for limit in limits:
+            table = repair(table, limit)
+        if np.array_equal(before, table):
+            return table
+
+
+def shrink(gamma: ArrayLike, problem: Promise) -> Array:
     """The noise function scaled down until multisets without (lo,hi) hold: O(K^2), nearly `repair`, proves nothing."""
 
     def bound(table: Array) -> float:
@@ -176,7 +188,7 @@ def shrink(gamma: ArrayLike, problem: MajorityProblem) -> Array:
     return _scaled(noise_function(gamma, problem.K), problem, bound)
 
 
-def _scaled(original: Array, problem: MajorityProblem, bound_of: Callable[[Array], float]) -> Array:
+def _scaled(original: Array, problem: Promise, bound_of: Callable[[Array], float]) -> Array:
     """The noise function scaled down until ``bound_of`` it is at most delta."""
     total = total_epsilon(problem)
     with decimals(total):

@@ -17,7 +17,7 @@ from darrm.design.corners import NAMES, corner_points, count_multisets
 from darrm.design.poisson_binomial import add_vote, pair_levels
 from darrm.design.smoothing import decimals, total_epsilon
 from darrm.errors import InputError
-from darrm.problem import MajorityProblem
+from darrm.problem import MajorityProblem, Promise
 
 MAX_COEFFICIENTS = 15_000_000
 
@@ -96,7 +96,7 @@ def check_size(problem: MajorityProblem) -> None:
         )
 
 
-def rounding(problem: MajorityProblem) -> float:
+def rounding(problem: Promise) -> float:
     """How far rounding can move ``row @ half``, for every row that is made here and every half in [0, 1].
 
     The distributions carry relative error 3 K u; the differences, by the recurrence of `pair_levels`, an absolute
@@ -109,8 +109,8 @@ def rounding(problem: MajorityProblem) -> float:
     return 1.01 * u * (shrink * (24 * K * (K + 1) + 40 * K) * gap + (6 * K + 60) * grow) / limit
 
 
-@lru_cache(maxsize=16)
-def right_side(problem: MajorityProblem) -> tuple[float, float, float]:
+@lru_cache(maxsize=128)
+def right_side(problem: Promise) -> tuple[float, float, float]:
     """e^(-m eps), 1 - e^(-m eps) and the right side 1 - e^(-m eps) + 2 delta e^(-m eps), each the nearest float64."""
     total = total_epsilon(problem)
     with decimals(total):
@@ -118,7 +118,7 @@ def right_side(problem: MajorityProblem) -> tuple[float, float, float]:
         return float(shrink), float(1 - shrink), float(1 - shrink + 2 * Decimal(problem.delta) * shrink)
 
 
-def rows_of(problem: MajorityProblem, counts: NDArray[np.integer]) -> NDArray[np.float64]:
+def rows_of(problem: Promise, counts: NDArray[np.integer]) -> NDArray[np.float64]:
     """The rows of given multisets, in the form of `blocks`.
 
     Parameters
@@ -148,9 +148,7 @@ def rows_of(problem: MajorityProblem, counts: NDArray[np.integer]) -> NDArray[np
     return scaled_rows(problem, second, difference)
 
 
-def scaled_rows(
-    problem: MajorityProblem, second: NDArray[np.float64], difference: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def scaled_rows(problem: Promise, second: NDArray[np.float64], difference: NDArray[np.float64]) -> NDArray[np.float64]:
     """Rows from alpha' and alpha - alpha' over l = 0, ..., K, shape (n, K + 1)."""
     K, middle = problem.K, problem.K // 2
     shrink, grow, limit = right_side(problem)

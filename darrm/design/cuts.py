@@ -8,7 +8,7 @@ the tables of the certificate. What the proposals miss costs time, or error; it 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from darrm.design.constraints import right_side, rows_of, scaled_rows
 from darrm.design.moves import binomials
 from darrm.design.separation import Worst, WorstCase, worst_by_level
 from darrm.design.smoothing import total_epsilon, weights
-from darrm.problem import MajorityProblem
+from darrm.problem import Promise
 from darrm_solvers.cutting_planes import Rows
 
 Array = NDArray[np.float64]
@@ -35,14 +35,58 @@ def mirror(half: Array, K: int) -> Array:
     return np.concatenate([half[::-1], np.zeros((K + 1) % 2), half])
 
 
-class CutFinder:
-    """Finds broken constraints of one problem; each is proposed once.
+class Candidates:
+    """From a solver's answer to the table that would be released.
 
     Parameters
     ----------
-    problem : MajorityProblem
+    limits : sequence of MajorityProblem or Limit
+        All that the release is held to.
     monotone : bool
         Whether tables are made to rise from the tie on, to the last bit.
+    """
+
+    def __init__(self, limits: Sequence[Promise], *, monotone: bool = False) -> None:
+        self._limits, self._monotone = limits, monotone
+        self._last: tuple[Array, Array] | None = None
+
+    def table(self, half: Array) -> Array:
+        """The noise function with ``half`` above K/2."""
+        if self._monotone:
+            half = np.maximum.accumulate(half)
+        return mirror(half, self._limits[0].K)
+
+    def released(self, half: Array) -> Array:
+        """`table` scaled down until multisets without (lo,hi) hold: what is verified, and then released."""
+        if self._last is None or not np.array_equal(self._last[0], half):
+            table = self.table(half)
+            for limit in self._limits:
+                table = shrink(table, limit)
+            self._last = half.copy(), table
+        return self._last[1]
+
+
+def separators(limits: Sequence[Promise], candidates: Candidates) -> list[Callable[[Array], Rows]]:
+    """Separators for all limits together, from the quickest to the complete one."""
+
+    def together(parts: Sequence[Callable[[Array], Rows]]) -> Callable[[Array], Rows]:
+        def find(half: Array) -> Rows:
+            found = [part(half) for part in parts]
+            return Rows(np.concatenate([one.rows for one in found]), np.concatenate([one.limits for one in found]))
+
+        return find
+
+    finders = [CutFinder(limit, candidates).all() for limit in limits]
+    return finders[0] if len(finders) == 1 else [together(parts) for parts in zip(*finders, strict=True)]
+
+
+class CutFinder:
+    """Finds broken constraints of one limit; each is proposed once.
+
+    Parameters
+    ----------
+    problem : MajorityProblem or Limit
+    candidates : Candidates
 
     Attributes
     ----------
@@ -50,30 +94,17 @@ class CutFinder:
         How often the whole set was separated.
     """
 
-    def __init__(self, problem: MajorityProblem, *, monotone: bool = False) -> None:
+    def __init__(self, problem: Promise, candidates: Candidates) -> None:
         self.full_passes = 0
-        self._problem, self._monotone = problem, monotone
+        self._problem, self._candidates = problem, candidates
         self._weights = weights(problem.epsilon, problem.Delta)
         self._seen: set[tuple[int, ...]] = set()
-        self._candidate: tuple[Array, Array] | None = None
         self._near, self._most_b = (-1, 0), _START_B
         shrinking, _, limit = right_side(problem)
         self._enough = problem.delta + _BROKEN * limit / (2 * shrinking) if shrinking else math.inf
         most = problem.changed if problem.Delta else 0
         self._pmf, self._moved, _ = binomials(most, problem.Delta, _TAIL * limit)
         self._second, self._difference = self._only_hi_lo()
-
-    def table(self, half: Array) -> Array:
-        """The noise function with ``half`` above K/2."""
-        if self._monotone:
-            half = np.maximum.accumulate(half)
-        return mirror(half, self._problem.K)
-
-    def candidate(self, half: Array) -> Array:
-        """`table` scaled down until multisets without (lo,hi) hold: what is verified, and then released."""
-        if self._candidate is None or not np.array_equal(self._candidate[0], half):
-            self._candidate = half.copy(), shrink(self.table(half), self._problem)
-        return self._candidate[1]
 
     def without_lo_hi(self, half: Array) -> Rows:
         """Rows of multisets with none at (lo,hi) that ``half`` breaks; shape (n, K - floor(K/2)), limits 1."""
@@ -98,7 +129,7 @@ class CutFinder:
         If there are none, this pass is its certificate.
         """
         self.full_passes += 1
-        worst = worst_by_level(self.candidate(half).tobytes(), self._problem)
+        worst = worst_by_level(self._candidates.released(half).tobytes(), self._problem)
         return self._hard(self._new([one for one in worst if one.bound - one.rounding > self._enough]))
 
     def all(self) -> list[Callable[[Array], Rows]]:
@@ -106,7 +137,7 @@ class CutFinder:
         return [self.without_lo_hi, self.nearby, self.few_lo_hi, self.everywhere]
 
     def _broken(self, half: Array, most_n: int, most_b: int) -> list[Worst]:
-        worst_case = WorstCase(self.table(half), self._problem)
+        worst_case = WorstCase(self._candidates.table(half), self._problem)
         return worst_case.broken(total_epsilon(self._problem), self._enough, most_n, most_b)
 
     def _hard(self, broken: list[Worst]) -> Rows:

@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from darrm.design.certificate import Certificate, verify
+from darrm.design.separation import largest, worst_by_level
 from darrm.design.smoothing import noise_function
 from darrm.errors import CertificateError, InputError
 from darrm.priors import OBJECTIVES, Prior, combine
-from darrm.problem import MajorityProblem
+from darrm.problem import MajorityProblem, profile_limits, profile_points
 
 SHAPES = ("free", "monotone")
 
@@ -33,6 +34,8 @@ class Design:
     shape : {"free", "monotone"}
     objective : {"tv", "disagreement", "custom"}
         What was minimised; "custom" if the user gave terms or constraints.
+    profile : sequence of (epsilon, delta)
+        Further limits that one release keeps, verified like the promise; see `darrm.solve`.
     gap : float, at least 0
         Certified bound on the objective minus its least possible value among all noise functions of that shape;
         infinite if nothing is known.
@@ -60,6 +63,7 @@ class Design:
     shape: str = "free"
     objective: str = "tv"
     gap: float = float("inf")
+    profile: tuple[tuple[float, float], ...] = ()
     certificate: Certificate = field(init=False)
     error: float = field(init=False)
     disagreement: float = field(init=False)
@@ -84,9 +88,17 @@ class Design:
                 f"to {certificate.cost:.17g} and {certificate.limit:.17g} is the limit, at {certificate.worst_case}. "
                 "Scale it down with darrm.repair, or raise m or delta."
             )
+        for limit in profile_limits(self.problem, self.profile):
+            bound = largest(worst_by_level(gamma.tobytes(), limit)).bound
+            if not bound <= limit.delta:
+                raise CertificateError(
+                    f"This gamma is not proved ({limit.total_epsilon:g}, {limit.delta:g})-DP, a point of its profile: "
+                    f"delta is up to {bound:.17g} there. Scale it down, or loosen the profile."
+                )
         mean = self.prior.ones(K)
         values = {
             "gamma": gamma,
+            "profile": profile_points(self.profile),
             "certificate": certificate,
             "error": float(combine(mean, "tv") @ (1 - half)) / 2,
             "disagreement": float(combine(mean, "disagreement") @ (1 - half)) / 2,
@@ -96,7 +108,7 @@ class Design:
 
     def __reduce__(self) -> tuple[type[Design], tuple[object, ...]]:
         # Copies and pickles are made, and so verified, like any other.
-        return Design, (self.problem, self.gamma, self.prior, self.shape, self.objective, self.gap)
+        return Design, (self.problem, self.gamma, self.prior, self.shape, self.objective, self.gap, self.profile)
 
     def __repr__(self) -> str:
         problem = self.problem

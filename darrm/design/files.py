@@ -47,6 +47,7 @@ def as_dict(design: Design) -> dict[str, object]:
         "disagreement": design.disagreement,
         "gap": design.gap,
         "certificate": asdict(design.certificate),
+        "profile": [[finite(epsilon), delta] for epsilon, delta in design.profile],
     }
     return {key: finite(value) for key, value in values.items()}
 
@@ -140,6 +141,9 @@ def load(path: str | os.PathLike[str]) -> Design:
             shape=content["shape"],
             objective=content["objective"],
             gap=math.inf if gap is None else gap,
+            profile=tuple(
+                (math.inf if epsilon is None else epsilon, delta) for epsilon, delta in content.get("profile", [])
+            ),
         )
         now = as_dict(design)
         size = min(1.0, design.certificate.limit)

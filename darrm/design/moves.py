@@ -14,7 +14,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from darrm.design.smoothing import Array
-from darrm.problem import MajorityProblem
+from darrm.problem import Promise
 
 Integers = NDArray[np.int64]
 _FEW = 24  # with up to so many moves sums are taken entry by entry, with more as matrix products
@@ -71,7 +71,7 @@ class Moves:
         At least the probability of more, up and down together.
     """
 
-    def __init__(self, problem: MajorityProblem, negligible: float) -> None:
+    def __init__(self, problem: Promise, negligible: float) -> None:
         self._Delta = problem.Delta
         most = problem.changed if problem.Delta else 0
         self.pmf, self.moved, tail = binomials(most, problem.Delta, negligible)

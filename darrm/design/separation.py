@@ -28,7 +28,7 @@ from darrm.design.smoothing import (
     weights,
 )
 from darrm.errors import CertificateError, InputError
-from darrm.problem import MajorityProblem
+from darrm.problem import Promise
 
 _U = 2.0**-53
 _CHUNK = 1 << 14
@@ -125,7 +125,7 @@ class _Scale:
         return np.where(score == 0, 0.0, bound)
 
 
-def check_size(problem: MajorityProblem) -> None:
+def check_size(problem: Promise) -> None:
     """Refuse a K whose tables would not fit in memory or end in reasonable time, and arithmetic that proves nothing.
 
     Raises
@@ -197,7 +197,7 @@ class WorstCase:
     that may move with a probability that matters, and O(K^2) more for each entry that no bound settles. O(K^2) memory.
     """
 
-    def __init__(self, gamma: ArrayLike, problem: MajorityProblem) -> None:
+    def __init__(self, gamma: ArrayLike, problem: Promise) -> None:
         check_size(problem)
         self._problem = problem
         self._gamma = noise_function(gamma, problem.K)
@@ -462,9 +462,9 @@ class WorstCase:
         )
 
 
-@lru_cache(maxsize=1)
-def worst_by_level(gamma: bytes, problem: MajorityProblem) -> tuple[Worst, ...]:
-    """`WorstCase.by_level` at the promised epsilon, for the bytes of a noise function; the last answer is kept."""
+@lru_cache(maxsize=64)
+def worst_by_level(gamma: bytes, problem: Promise) -> tuple[Worst, ...]:
+    """`WorstCase.by_level` at the promised epsilon, for the bytes of a noise function; the last answers are kept."""
     return tuple(WorstCase(np.frombuffer(gamma), problem).by_level(total_epsilon(problem)))
 
 

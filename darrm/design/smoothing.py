@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from darrm.errors import InputError
-from darrm.problem import MajorityProblem
+from darrm.problem import Limit, Promise
 
 Array = NDArray[np.float64]
 _DIGITS = 60
@@ -82,9 +82,11 @@ def exponentials(epsilon: Decimal) -> tuple[float, float]:
         return float((-epsilon).exp()), float(epsilon.exp() - 1)
 
 
-@lru_cache(maxsize=16)
-def total_epsilon(problem: MajorityProblem) -> Decimal:
-    """m epsilon to 120 digits: the product of the two float64 numbers, exact but for the tiniest of them."""
+@lru_cache(maxsize=128)
+def total_epsilon(problem: Promise) -> Decimal:
+    """The promised epsilon: m epsilon to 120 digits, exact for all float64 numbers but the tiniest."""
+    if isinstance(problem, Limit):
+        return problem.promised
     with localcontext(_context(2 * _DIGITS)):
         return Decimal(problem.m) * Decimal(problem.epsilon)
 

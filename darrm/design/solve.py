@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,17 +11,18 @@ from numpy.typing import NDArray
 
 from darrm import priors
 from darrm.design import constraints
-from darrm.design.certificate import repair
-from darrm.design.cuts import CutFinder, mirror
+from darrm.design.certificate import repair_all
+from darrm.design.cuts import Candidates, mirror, separators
 from darrm.design.design import SHAPES, Design
 from darrm.design.separation import check_size
 from darrm.errors import InputError, SolverError
 from darrm.priors import Prior
-from darrm.problem import MajorityProblem
+from darrm.problem import MajorityProblem, Promise, profile_limits, profile_points
 from darrm_solvers import (
     LinearProgram,
     Progress,
     Rows,
+    Separator,
     Solution,
     Status,
     solve_by_cuts,
@@ -51,6 +52,7 @@ def solve(
     shape: str = "free",
     objective: str | None = None,
     engine: str = "cuts",
+    profile: Iterable[tuple[float, float]] | None = None,
     custom: Custom | None = None,
     time_limit: float = math.inf,
     on_time_limit: str = "error",
@@ -80,6 +82,9 @@ def solve(
     engine : {"cuts", "highs", "cvxpy"}
         "cuts" adds constraints where they are broken; the others list all of them (the paper's method, the reference)
         and hand them to HiGHS, directly or through CVXPY.
+    profile : iterable of (epsilon, delta), optional
+        Further limits for one release, all to be kept at once; rising epsilons (nats, inf allowed), falling deltas. A
+        whole curve: `darrm.accounting.gdp`. Engine "cuts".
     custom : callable, optional
         Convex terms and constraints of your own: from gamma, a CVXPY expression of shape (K + 1,), to (objective,
         constraints). The objective is minimised; None stands for the one above. The engine must be "cuts". The gap is
@@ -137,22 +142,25 @@ def solve(
         raise InputError(f"time_limit must be above 0 seconds. Got {time_limit!r}.")
     if on_time_limit not in ("error", "best"):
         raise InputError(f"on_time_limit must be error or best. Got {on_time_limit!r}.")
-    if engine != "cuts" and (custom is not None or on_time_limit == "best"):
-        raise InputError(f'custom and on_time_limit "best" need engine "cuts". Got {engine!r}.')
+    if engine != "cuts" and (custom is not None or profile is not None or on_time_limit == "best"):
+        raise InputError(f'custom, profile and on_time_limit "best" need engine "cuts". Got {engine!r}.')
+    points = profile_points(profile)
+    held: tuple[Promise, ...] = (problem, *profile_limits(problem, points))
     check_size(problem)
     if engine != "cuts":
         constraints.check_size(problem)
     objective = prior.default_objective if objective is None else objective
     weights = priors.weights(prior, problem.K, objective)
-    finder = CutFinder(problem, monotone=shape == "monotone")
+    candidates = Candidates(held, monotone=shape == "monotone")
+    cuts = separators(held, candidates)
     rising = _rising(weights.size) if shape == "monotone" else np.zeros((0, weights.size))
     if custom is not None:
-        gamma = _custom(problem, weights, finder, rising, custom, time_limit, on_time_limit, report)
-        return Design(problem, gamma, prior, shape, "custom")
+        gamma = _custom(held, weights, candidates, cuts, rising, custom, time_limit, on_time_limit, report)
+        return Design(problem, gamma, prior, shape, "custom", profile=points)
     if engine == "cuts":
         answer = solve_by_cuts(
             _raised(weights),
-            finder.all(),
+            cuts,
             first=Rows(rising, np.zeros(len(rising))),
             time_limit=time_limit,
             report=report,
@@ -165,10 +173,10 @@ def solve(
         solution = (solve_highs if engine == "highs" else solve_cvxpy)(program, time_limit=time_limit)
     _check(solution, engine, on_time_limit)
     # One common factor, as in repair, keeps a monotone table monotone.
-    gamma = repair(finder.candidate(solution.x), problem)
-    bound = _bound(problem, weights, program, solution.multipliers)
+    gamma = repair_all(candidates.released(solution.x), held)
+    bound = _bound(held, weights, program, solution.multipliers)
     attained = float(weights @ gamma[problem.K // 2 + 1 :])
-    return Design(problem, gamma, prior, shape, objective, gap=max(0.0, bound - attained) / 2)
+    return Design(problem, gamma, prior, shape, objective, gap=max(0.0, bound - attained) / 2, profile=points)
 
 
 def _rising(n: int) -> Array:
@@ -192,7 +200,7 @@ def _check(solution: Solution, engine: str, on_time_limit: str) -> None:
         raise SolverError(f"{engine} returned an optimum outside [0, 1]. No gamma is returned; try another engine.")
 
 
-def _bound(problem: MajorityProblem, weights: Array, program: LinearProgram, multipliers: Array) -> float:
+def _bound(held: Sequence[Promise], weights: Array, program: LinearProgram, multipliers: Array) -> float:
     """Upper bound on weights @ half over all that keep the promise, by weak duality with the true weights."""
     n = weights.size
     bound = LinearProgram(weights / weights.max(), program.rows, program.limits).dual_bound(multipliers)
@@ -200,14 +208,15 @@ def _bound(problem: MajorityProblem, weights: Array, program: LinearProgram, mul
     paid = multipliers[multipliers > 0]
     sums = 2.0**-52 * (paid.size + n)
     widest = float(np.abs(program.rows[multipliers > 0]).sum(axis=1).max(initial=0.0))
-    bound += float(paid.sum()) * (constraints.rounding(problem) + 1e-16 + sums * widest)
+    bound += float(paid.sum()) * (max(map(constraints.rounding, held)) + 1e-16 + sums * widest)
     return (bound + sums * (1 + bound)) * float(weights.max())
 
 
 def _custom(
-    problem: MajorityProblem,
+    held: Sequence[Promise],
     weights: Array,
-    finder: CutFinder,
+    candidates: Candidates,
+    cuts: Sequence[Separator],
     rising: Array,
     custom: Custom,
     time_limit: float,
@@ -217,7 +226,7 @@ def _custom(
     """The certified table of least custom objective."""
     import cvxpy
 
-    K = problem.K
+    K = held[0].K
     whole = np.array([mirror(unit, K) for unit in np.eye(weights.size)]).T
     stated: list[tuple[cvxpy.Variable, list[cvxpy.Constraint]]] = []
 
@@ -229,7 +238,7 @@ def _custom(
         return objective, [*own, cvxpy.Constant(rising) @ half <= 0] if len(rising) else own
 
     try:
-        solution, _ = solve_convex_by_cuts(weights.size, model, finder.all(), time_limit=time_limit, report=report)
+        solution, _ = solve_convex_by_cuts(weights.size, model, cuts, time_limit=time_limit, report=report)
     except InputError:
         raise
     except (ValueError, cvxpy.DCPError) as error:
@@ -239,7 +248,7 @@ def _custom(
             "No noise function keeps the promise and meets the constraints of custom. Loosen them, or raise m or delta."
         )
     _check(solution, "custom", on_time_limit)
-    gamma = repair(finder.candidate(solution.x), problem)
+    gamma = repair_all(candidates.released(solution.x), held)
     # What is released, beside the variables of the user's own as they were solved for.
     half, own = stated[0]
     half.value = gamma[K // 2 + 1 :]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from darrm_solvers.linear_program import LinearProgram, Solution, Status
 
 if TYPE_CHECKING:
-    from darrm_solvers.cutting_planes import CutSolution, Progress, Rows, solve_by_cuts, solve_convex_by_cuts
+    from darrm_solvers.cutting_planes import CutSolution, Progress, Rows, Separator, solve_by_cuts, solve_convex_by_cuts
     from darrm_solvers.cvxpy_model import solve_cvxpy
     from darrm_solvers.highs import HighsModel, solve_highs
 
@@ -16,6 +16,7 @@ __all__ = [
     "LinearProgram",
     "Progress",
     "Rows",
+    "Separator",
     "Solution",
     "Status",
     "solve_by_cuts",
@@ -29,6 +30,7 @@ _HOME = {
     "HighsModel": "highs",
     "Progress": "cutting_planes",
     "Rows": "cutting_planes",
+    "Separator": "cutting_planes",
     "solve_by_cuts": "cutting_planes",
     "solve_convex_by_cuts": "cutting_planes",
     "solve_cvxpy": "cvxpy_model",

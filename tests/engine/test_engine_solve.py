@@ -9,7 +9,7 @@ from oracles import golden
 
 import darrm
 from darrm import baselines, priors
-from darrm.design.cuts import CutFinder
+from darrm.design.cuts import Candidates, CutFinder
 from darrm.design.solve import WEIGHT_FLOOR
 from darrm_solvers import (
     HighsModel,
@@ -220,7 +220,7 @@ def test_row_order_and_algorithm_do_not_matter(K: int, m: float, Delta: float, p
 
             return ask
 
-        finder = CutFinder(problem)
+        finder = CutFinder(problem, Candidates([problem]))
         raised = np.maximum(weights / weights.max(), WEIGHT_FLOOR)
         answer = solve_by_cuts(raised, [reordered(s) for s in finder.all()], options=options)
         assert answer.solution.status is Status.OPTIMAL
@@ -231,7 +231,8 @@ def test_row_order_and_algorithm_do_not_matter(K: int, m: float, Delta: float, p
 
 @pytest.mark.parametrize(("K", "Delta"), [(11, 0.0), (11, 1e-5), (41, 0.1), (101, 1e-5)])
 def test_the_complete_set_is_rarely_separated(K: int, Delta: float) -> None:
-    finder = CutFinder(darrm.MajorityProblem(K, 3, 0.1, Delta))
+    problem = darrm.MajorityProblem(K, 3, 0.1, Delta)
+    finder = CutFinder(problem, Candidates([problem]))
     weights = priors.weights(priors.common(), K, "tv")
     answer = solve_by_cuts(weights / weights.max(), finder.all())
     assert answer.solution.status is Status.OPTIMAL

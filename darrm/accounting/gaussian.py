@@ -1,0 +1,56 @@
+"""Gaussian differential privacy as a profile that a noise function can be held to."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from darrm.errors import InputError
+
+
+def gdp(mu: float, points: int = 24) -> list[tuple[float, float]]:
+    """Points (epsilon, delta) that hold a release to the whole curve of mu-Gaussian differential privacy.
+
+        delta(epsilon) = Phi(mu / 2 - epsilon / mu) - e^epsilon Phi(-mu / 2 - epsilon / mu)
+
+    The curve is convex in e^epsilon, and so is the profile of any release. The points are the corners of a polygon of
+    tangents, which lies below the curve: a profile below the points is below the polygon between them, and so below the
+    curve everywhere. The last point has delta = 0.
+
+    Parameters
+    ----------
+    mu : float > 0
+        Of one release.
+    points : int, at least 2
+        How many tangents; more come closer to the curve.
+
+    Returns
+    -------
+    list of (epsilon, delta)
+        For ``darrm.solve(..., profile=...)``; deltas are rounded down by a relative 1e-9.
+
+    Raises
+    ------
+    InputError
+
+    Notes
+    -----
+    Dong, Roth, Su, "Gaussian differential privacy", J. R. Stat. Soc. B 2022, for the curve; the tangents touch it at
+    epsilons from 0 to mu^2 / 2 + 6 mu. docs/theory.md, "A whole profile".
+    """
+    from scipy.special import log_ndtr
+
+    if isinstance(mu, bool) or not isinstance(mu, int | float) or not 0 < mu <= 20:
+        raise InputError(f"mu must be in (0, 20]. Got {mu!r}. Pass that of one release, e.g. 0.5.")
+    if isinstance(points, bool) or not isinstance(points, int) or not 2 <= points <= 1000:
+        raise InputError(f"points must be a whole number in [2, 1000]. Got {points!r}.")
+    touch = np.linspace(0, mu * mu / 2 + 6 * mu, points)
+    # The tangent in a = e^epsilon at a point of contact: P - a Q.
+    P, Q = np.exp(log_ndtr(mu / 2 - touch / mu)), np.exp(log_ndtr(-mu / 2 - touch / mu))
+    corners = [(0.0, float(P[0] - Q[0]))]
+    for i in range(points - 1):
+        a = (P[i] - P[i + 1]) / (Q[i] - Q[i + 1])
+        corners.append((math.log(a), float(P[i] - a * Q[i])))
+    corners.append((math.log(P[-1] / Q[-1]), 0.0))
+    return [(epsilon, max(0.0, delta * (1 - 1e-9))) for epsilon, delta in corners]

@@ -1,0 +1,238 @@
+"""Composition: the recursion against brute force over all strategies, and its bounds against each other."""
+
+import math
+from functools import lru_cache
+from itertools import islice, pairwise
+
+import numpy as np
+import pytest
+from oracles import exact
+
+import darrm
+from darrm.accounting import adaptive, compose, max_queries, optimal, plan
+from darrm.accounting.budget import envelope, of_region, one_pair
+from darrm.accounting.profile import region
+
+PAPER = {"K": 11, "m": 3, "epsilon": 0.0892, "Delta": 1e-4}
+
+
+@lru_cache
+def design_of(shape: str) -> darrm.Design:
+    return darrm.solve(**PAPER, shape=shape)  # type: ignore[arg-type]
+
+
+def brute(points: list[tuple[float, float]], queries: int, a: float) -> float:
+    """V by the recursion of the definition, over every multiset."""
+    if queries == 0:
+        return max(0.0, 1 - a)
+    best = 0.0
+    for x, y in points:
+        total = 0.0
+        for on, off in ((x, y), (1 - x, 1 - y)):
+            total += on * brute(points, queries - 1, a * off / on) if on > 0 else 0.0
+        best = max(best, total)
+    return best
+
+
+@pytest.mark.parametrize("Delta", [0.0, 0.02])
+@pytest.mark.parametrize(("K", "queries"), [(1, 3), (2, 3), (3, 2)])
+@pytest.mark.parametrize("changed", ["one", "all"])
+def test_bounds_hold_what_brute_force_finds(K: int, queries: int, Delta: float, changed: str) -> None:
+    rng = np.random.default_rng([K, queries])
+    problem = darrm.MajorityProblem(K, 1, 0.4, Delta, changed=1 if changed == "one" else K)
+    half = rng.random(K - K // 2)
+    gamma = np.concatenate([half[::-1], np.zeros((K + 1) % 2), half])
+    kinds = 8 if Delta else 4
+    points = {
+        tuple(round(float(z), 15) for z in exact.probabilities(gamma.tolist(), problem, counts))
+        for counts in exact.multisets(K, kinds, problem.changed)
+    }
+    one = region(gamma, problem)
+    for share in (0.02, 0.3):
+        delta = share * brute(list(points), queries, 1.0)
+        found = of_region(one, problem, queries, delta)
+        assert found.upper - found.lower <= 2e-3 * found.upper
+        assert brute(list(points), queries, math.exp(found.upper)) <= delta * (1 + 1e-9)
+        assert brute(list(points), queries, math.exp(found.lower * (1 - 1e-6))) >= delta * (1 - 1e-4)
+
+
+@pytest.mark.parametrize(
+    ("shape", "at_most", "around", "outer_around"),
+    [("free", 5.33, 5.3103, 6.28), ("monotone", 5.08, 5.0643, 5.59)],
+)
+def test_a_hundred_queries_of_the_paper(shape: str, at_most: float, around: float, outer_around: float) -> None:
+    """K = 11, m = 3, epsilon = .0892, Delta = 1e-4, total delta .0297; Table 2 of the paper says 15.04."""
+    design = design_of(shape)
+    total = compose(design, 100, delta=0.0297, voters="fresh")
+    assert 5.03 <= total.lower <= total.estimate <= total.upper <= at_most
+    assert total.upper == pytest.approx(around, abs=5e-3)
+    one = region(design.gamma, design.problem)
+    outer, fixed_pair = envelope(one, 100, 0.0297), one_pair(one.inner, 100, 0.0297)
+    assert outer == pytest.approx(outer_around, abs=0.02)
+    assert 5.03 <= fixed_pair <= total.lower + 1e-9
+    assert total.upper < outer < optimal(0.2676, 3e-4, 100, 0.0297).epsilon
+
+
+def test_fixed_voters_pay_once_whatever_is_asked() -> None:
+    design = design_of("free")
+    once, often = (compose(design, queries, delta=0.0011, voters="fixed") for queries in (1, 10**6))
+    assert often.upper == pytest.approx(0.9805, abs=1e-4)
+    assert often.bounds == {"the voters themselves": often.upper}
+    assert once.upper < often.upper
+    problem = darrm.MajorityProblem(**PAPER, delta=0.0011)  # type: ignore[arg-type]
+    assert once.upper == pytest.approx(darrm.verify(design.gamma, problem).realised_epsilon, rel=1e-3)
+    assert once.lower <= once.upper
+
+
+def test_one_fixed_voter_costs_its_own_epsilon() -> None:
+    design = darrm.solve(K=11, m=1, epsilon=0.5, Delta=1e-5, changed=1)
+    total = compose(design, 50, delta=1e-5, voters="fixed")
+    assert total.upper == pytest.approx(0.5, rel=1e-9)
+
+
+def test_one_query_costs_what_verify_says() -> None:
+    for shape in ("free", "monotone"):
+        design = design_of(shape)
+        total = compose(design, 1, delta=design.problem.delta, voters="fresh")
+        assert total.upper == pytest.approx(design.certificate.realised_epsilon, rel=1e-6)
+
+
+def test_pure_privacy_adds_up_and_no_more() -> None:
+    design = darrm.solve(K=11, m=3, epsilon=0.1)
+    for queries in (1, 10, 3000):
+        total = compose(design, queries, delta=0.0, voters="fresh")
+        assert total.upper == pytest.approx(0.3 * queries)
+    assert compose(design, 1000, delta=1e-6, voters="fresh").upper < 60
+
+
+def test_refining_only_lowers() -> None:
+    one = region(design_of("free").gamma, design_of("free").problem)
+    previous = math.inf
+    for doubling in range(4):
+        grid = adaptive.Grid(0.02 / 2**doubling, 450 * 2**doubling)
+        V = next(islice(adaptive.upper_bounds(one, grid), 99, None))
+        found = adaptive.least_epsilon(V, grid, 0.0297)
+        assert found <= previous + 1e-9
+        previous = found
+        lines = next(islice(adaptive.lower_bounds(one.inner, grid), 99, None))
+        assert adaptive.most_epsilon(lines, 0.0297) <= found
+        assert np.all(lines.P - np.exp(grid.logs) * lines.Q <= V + 1e-12)
+
+
+def test_more_queries_and_less_delta_cost_more() -> None:
+    design = design_of("monotone")
+    costs = [compose(design, queries, delta=0.02, voters="fresh") for queries in (1, 2, 5, 20, 100)]
+    assert all(a.upper < b.lower for a, b in pairwise(costs))
+    costs = [compose(design, 20, delta=delta, voters="fresh") for delta in (0.1, 0.01, 0.001)]
+    assert all(a.upper < b.lower for a, b in pairwise(costs))
+
+
+def test_blocks_are_above_the_exact_and_close() -> None:
+    design = darrm.solve(K=11, m=2, epsilon=0.002, Delta=1e-12)
+    one = region(design.gamma, design.problem)
+    blocks = of_region(one, design.problem, 10_001, 1e-4)
+    direct = of_region(one, design.problem, 10_000, 1e-4)
+    assert "exact composition of blocks" in blocks.bounds
+    assert direct.lower < blocks.upper < 1.005 * direct.upper
+
+
+def test_losses_of_bounds_give_the_bounds_back() -> None:
+    one = region(design_of("monotone").gamma, design_of("monotone").problem)
+    grid = adaptive.Grid(0.01, 600)
+    V = next(islice(adaptive.upper_bounds(one, grid), 9, None))
+    again = adaptive.excess(adaptive.of_bounds(V, grid))
+    assert np.all(again >= V - 1e-12)
+    assert np.abs(again - V).max() <= 1e-8
+
+
+def test_envelope_agrees_with_dp_accounting() -> None:
+    """The same profile, given to an accountant as a dominating pair, costs the same."""
+    pytest.importorskip("dp_accounting")
+    from dp_accounting.pld import pld_pmf, privacy_loss_distribution
+
+    design = design_of("monotone")
+    one = region(design.gamma, design.problem)
+    grid = adaptive.Grid(1e-3, 400)
+    losses = adaptive.one_release(one, grid)
+    masses = {i - grid.size: float(p) for i, p in enumerate(losses.P) if p > 0}
+    total = sum(masses.values()) + losses.infinite
+    pmf = pld_pmf.create_pmf(masses, 1e-3, losses.infinite - (total - 1), pessimistic_estimate=True)
+    theirs = privacy_loss_distribution.PrivacyLossDistribution(pmf).self_compose(100).get_epsilon_for_delta(0.0297)
+    assert envelope(one, 100, 0.0297) == pytest.approx(theirs, rel=2e-3)
+
+
+def test_unavoidable_delta_is_named() -> None:
+    with pytest.raises(darrm.InputError, match=r"0\.018018"):
+        compose(design_of("free"), 100, delta=0.01, voters="fresh")
+    with pytest.raises(darrm.InputError, match=r"0\.0010994"):
+        compose(design_of("free"), 2, delta=1e-5, voters="fixed")
+
+
+@pytest.mark.parametrize("voters", [None, "", "both", 1])
+def test_voters_must_be_said(voters: object) -> None:
+    design = design_of("free")
+    for call in (
+        lambda: compose(design, 2, delta=0.1, voters=voters),  # type: ignore[arg-type]
+        lambda: max_queries(design, 1.0, 0.1, voters=voters),  # type: ignore[arg-type]
+        lambda: plan(K=3, epsilon=0.1, queries=2, total_epsilon=1, total_delta=0.1, voters=voters),  # type: ignore[arg-type]
+    ):
+        with pytest.raises(darrm.InputError, match=r'"fresh".*"fixed"'):
+            call()
+
+
+@pytest.mark.parametrize("queries", [0, -1, 1.5, "3", None, 10**9, float("nan"), True])
+def test_queries_that_are_none(queries: object) -> None:
+    with pytest.raises(darrm.InputError, match="queries must be"):
+        compose(design_of("free"), queries, delta=0.1, voters="fresh")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("delta", [-1e-9, 1.0, float("nan"), "x", None])
+def test_deltas_that_are_none(delta: object) -> None:
+    with pytest.raises(darrm.InputError, match="delta must be"):
+        compose(design_of("free"), 2, delta=delta, voters="fresh")  # type: ignore[arg-type]
+
+
+def test_max_queries_is_the_most_that_is_proved() -> None:
+    design = design_of("free")
+    most = max_queries(design, 5.32, 0.0297, voters="fresh")
+    assert most == 100
+    assert max_queries(design, 5.30, 0.0297, voters="fresh") == 99
+    assert max_queries(design, 0.01, 0.0297, voters="fresh") == 0
+    assert max_queries(design, 1.0, 0.0011, voters="fixed") == 10**6
+    assert max_queries(design, 0.3, 0.0011, voters="fixed") == 1
+    assert max_queries(design, 0.1, 0.0011, voters="fixed") == 0
+    pure = darrm.solve(K=5, m=2, epsilon=0.125)
+    assert max_queries(pure, 1.0, 0.0, voters="fresh") == 4
+
+
+@pytest.mark.parametrize("Delta", [0.0, 1e-7])
+def test_a_plan_uses_its_budget_and_no_more(Delta: float) -> None:
+    design = plan(K=5, epsilon=0.1, Delta=Delta, queries=20, total_epsilon=2.0, total_delta=1e-4, voters="fresh")
+    spent = compose(design, 20, delta=1e-4, voters="fresh").upper
+    assert 1.97 <= spent <= 2.0
+    more = darrm.MajorityProblem(5, design.problem.m * 1.02, 0.1, Delta, delta=design.problem.delta)
+    assert compose(darrm.solve(more, shape=design.shape), 20, delta=1e-4, voters="fresh").upper > 2.0
+
+
+def test_a_plan_below_m_of_one_scales_down() -> None:
+    design = plan(K=5, epsilon=0.5, queries=20, total_epsilon=1.0, total_delta=1e-5, voters="fresh", shape="monotone")
+    assert design.problem.m == 1
+    assert 0.9 <= compose(design, 20, delta=1e-5, voters="fresh").upper <= 1.0
+
+
+def test_a_plan_for_fixed_voters_is_no_noise_or_nothing() -> None:
+    kept = {"K": 5, "epsilon": 0.1, "queries": 50, "total_delta": 1e-5, "voters": "fixed"}
+    assert plan(**kept, total_epsilon=0.5).disagreement == pytest.approx(0, abs=1e-9)  # type: ignore[arg-type]
+    with pytest.raises(darrm.BudgetError, match="noise or no noise"):
+        plan(**kept, total_epsilon=0.3)  # type: ignore[arg-type]
+    one = plan(**{**kept, "queries": 1}, total_epsilon=0.2)  # type: ignore[arg-type]
+    assert 0 < one.disagreement < 0.5
+
+
+@pytest.mark.parametrize(
+    "change", [{"total_epsilon": 0}, {"total_epsilon": float("nan")}, {"queries": 0}, {"shape": "V"}]
+)
+def test_plans_that_are_none(change: dict[str, object]) -> None:
+    kept = {"K": 5, "epsilon": 0.1, "queries": 5, "total_epsilon": 1.0, "total_delta": 1e-5, "voters": "fresh"}
+    with pytest.raises(darrm.InputError, match="must be"):
+        plan(**{**kept, **change})  # type: ignore[arg-type]

@@ -1,0 +1,913 @@
+"""A ledger never lets more labels out than it has counted: not with many processes, kills or a failing disk."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import darrm
+from darrm.accounting import Ledger, compose, ledger, max_queries, optimal
+
+EPSILON, DELTA = 0.3, 1e-6  # a budget of some twenty labels
+FAST = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONWARNINGS": "error"}
+CALLS = 9  # of os.fsync and os.replace in one release: 1 for the labels, 3 a write of the ledger, 2 for the move
+posix = pytest.mark.skipif(os.name != "posix", reason="needs fork and SIGKILL")
+
+# Releases batches of random sizes to files of its own until the budget ends; prints the size that was refused.
+UNTIL_REFUSED = """
+import random, sys
+from pathlib import Path
+import darrm
+from darrm.accounting import Ledger
+folder, name = Path(sys.argv[1]), sys.argv[2]
+design, ledger = darrm.load(folder / "design.json"), Ledger(folder / "ledger.json")
+rng = random.Random(name)
+print("ready", flush=True)
+sys.stdin.readline()
+for i in range(10**6):
+    n = rng.randint(1, 9)
+    try:
+        with ledger.releasing(design, n, folder / "out" / f"{name}-{i}.csv") as file:
+            file.write("".join(f"{name},{i},{j}\\n" for j in range(n)).encode())
+    except darrm.BudgetError:
+        print(n)
+        break
+"""
+
+# Forks a worker for each line it reads, so that nothing is imported anew. "loop": release until killed. "crash": one
+# release that ends at a given call of os.fsync, os.replace or the like, before or after it took effect.
+FORKER = """
+import json, os, random, sys
+from pathlib import Path
+import darrm
+from darrm.accounting import Ledger
+folder = Path(sys.argv[1])
+design = darrm.load(folder / "design.json")
+
+def release(ledger, n, out):
+    with ledger.releasing(design, n, out) as file:
+        file.write("".join(f"{out.stem},{j}\\n" for j in range(n)).encode())
+
+def loop(job):
+    rng, ledger = random.Random(job["seed"]), Ledger(job["ledger"])
+    os.write(1, b"ready\\n")
+    for i in range(2000):  # until it is killed; a bound, in case nobody does
+        n = rng.randint(1, 5)
+        release(ledger, n, Path(job["out"]) / f"{i}-{n}.csv")
+
+def crash(job):
+    ledger, count = Ledger(job["ledger"]), 0
+    def counted(call):
+        def wrapper(*args, **kwargs):
+            nonlocal count
+            count += 1
+            if count == job["call"] and not job["after"]:
+                os._exit(9)
+            now = count
+            try:
+                return call(*args, **kwargs)
+            finally:
+                if now == job["call"]:
+                    os._exit(9)
+        return wrapper
+    for name in ("fsync", "replace", "rename", "chmod", "unlink"):
+        setattr(os, name, counted(getattr(os, name)))
+    release(ledger, job["n"], Path(job["out"]))
+
+print("warm", flush=True)
+for line in sys.stdin:
+    job = json.loads(line)
+    child = os.fork()
+    if child == 0:
+        try:
+            {"loop": loop, "crash": crash}[job["do"]](job)
+        finally:
+            os._exit(0 if sys.exc_info()[0] is None else 3)
+    os.write(1, f"{child}\\n".encode())
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+"""
+
+
+@pytest.fixture(scope="module")
+def design() -> darrm.Design:
+    return darrm.solve(K=5, m=2, epsilon=0.01)
+
+
+@pytest.fixture(scope="module")
+def allowed(design: darrm.Design) -> int:
+    return max_queries(design, EPSILON, DELTA, voters="fresh")
+
+
+@pytest.fixture
+def book(tmp_path: Path, design: darrm.Design) -> Ledger:
+    """A ledger of `allowed` labels."""
+    path = tmp_path / "ledger.json"
+    return Ledger.create(path, design, total_epsilon=EPSILON, total_delta=DELTA, voters="fresh")
+
+
+def other(**changes: Any) -> darrm.Design:
+    return darrm.solve(**{"K": 5, "m": 2, "epsilon": 0.01, **changes})
+
+
+def recorded(path: Path) -> int:
+    """Labels charged, as the file says, without opening the ledger."""
+    return sum(one["released"] for one in json.loads(path.read_bytes())["designs"].values())
+
+
+def rows(folder: Path) -> int:
+    """Rows in finished output files."""
+    return sum(path.read_bytes().count(b"\n") for path in folder.rglob("*.csv") if not path.name.startswith("."))
+
+
+def release(book: Ledger, design: darrm.Design, n: int, out: Path) -> None:
+    with book.releasing(design, n, out) as file:
+        file.write(b"1\n" * n)
+
+
+def leftovers(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.rglob(".*") if path.suffix in (".part", ".charged"))
+
+
+# Budget
+
+
+@pytest.mark.parametrize("sizes", [(1,), (4,), (1, 2, 3)])
+def test_charges_up_to_exactly_the_budget(book: Ledger, design: darrm.Design, allowed: int, sizes: tuple[int]) -> None:
+    assert allowed > 10
+    assert compose(design, allowed, delta=DELTA, voters="fresh").upper <= EPSILON
+    left, turn = allowed, 0
+    while left:
+        n = min(left, sizes[turn % len(sizes)])
+        book.charge(design, n)
+        left, turn = left - n, turn + 1
+        status = book.status()
+        assert (status["released"], status["left"]) == (allowed - left, left)
+    before = book.path.read_bytes()
+    with pytest.raises(darrm.BudgetError, match=f"{allowed} of {allowed} are released. 0 are left"):
+        book.charge(design, 1)
+    assert book.path.read_bytes() == before
+
+
+def test_nothing_is_charged_in_part(book: Ledger, design: darrm.Design, allowed: int, tmp_path: Path) -> None:
+    book.charge(design, 3)
+    before = book.path.read_bytes()
+    out = tmp_path / "labels.csv"
+    for n in (allowed - 2, allowed + 1, 10**7):
+        with pytest.raises(darrm.BudgetError, match="Nothing was released"):
+            book.charge(design, n)
+        with pytest.raises(darrm.BudgetError, match="Nothing was released"):
+            release(book, design, n, out)
+        assert book.path.read_bytes() == before
+        assert not out.exists()
+        assert not leftovers(tmp_path)
+    book.charge(design, allowed - 3)
+    assert book.status()["left"] == 0
+
+
+def test_a_release_is_charged_and_complete(book: Ledger, design: darrm.Design, tmp_path: Path) -> None:
+    out = tmp_path / "labels.csv"
+    out.write_text("what stood here before\n")
+    with book.releasing(design, 2, out) as file:
+        file.write(b"1\n0\n")
+        assert out.read_text() == "what stood here before\n"
+        assert recorded(book.path) == 0
+    assert out.read_text() == "1\n0\n"
+    assert Ledger(book.path).status() == {
+        "total_epsilon": EPSILON,
+        "total_delta": DELTA,
+        "voters": "fresh",
+        "rule": "exact",
+        "released": 2,
+        "left": max_queries(design, EPSILON, DELTA, voters="fresh") - 2,
+        "waiting": [],
+    }
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, SystemExit])
+def test_a_block_that_fails_costs_nothing(
+    book: Ledger, design: darrm.Design, tmp_path: Path, error: type[BaseException]
+) -> None:
+    before = book.path.read_bytes()
+
+    def stopped() -> None:
+        with book.releasing(design, 2, tmp_path / "labels.csv") as file:
+            file.write(b"1\n")
+            raise error("stop")
+
+    with pytest.raises(error):
+        stopped()
+    assert book.path.read_bytes() == before
+    assert not (tmp_path / "labels.csv").exists()
+    assert not leftovers(tmp_path)
+
+
+@pytest.mark.parametrize("n", [0, -1, 1.5, True, "2", None, float("nan"), float("inf"), 10**8])
+def test_counts_are_whole_numbers(book: Ledger, design: darrm.Design, tmp_path: Path, n: Any) -> None:
+    before = book.path.read_bytes()
+    with pytest.raises(darrm.InputError, match="n must be a whole number"):
+        book.charge(design, n)
+    with pytest.raises(darrm.InputError, match="n must be a whole number"):
+        release(book, design, n, tmp_path / "labels.csv")
+    assert book.path.read_bytes() == before
+    assert not (tmp_path / "labels.csv").exists()
+
+
+def test_a_budget_below_one_label_makes_no_ledger(tmp_path: Path, design: darrm.Design) -> None:
+    path = tmp_path / "ledger.json"
+    for voters, rule in (("fresh", "exact"), ("fixed", "exact"), ("fresh", "basic")):
+        with pytest.raises(darrm.BudgetError, match="does not pay for one label"):
+            Ledger.create(path, design, total_epsilon=0.001, total_delta=1e-9, voters=voters, rule=rule)
+        assert not path.exists()
+
+
+def test_a_ledger_is_not_made_twice(book: Ledger, design: darrm.Design) -> None:
+    book.charge(design, 5)
+    before = book.path.read_bytes()
+    with pytest.raises(darrm.InputError, match="exists already"):
+        Ledger.create(book.path, design, total_epsilon=EPSILON, total_delta=DELTA, voters="fresh")
+    assert book.path.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"total_epsilon": -1}, "total_epsilon"),
+        ({"total_epsilon": float("nan")}, "total_epsilon"),
+        ({"total_epsilon": float("inf")}, "total_epsilon"),
+        ({"total_epsilon": True}, "total_epsilon"),
+        ({"total_delta": -1e-9}, "total_delta"),
+        ({"total_delta": 1}, "total_delta"),
+        ({"total_delta": None}, "total_delta"),
+        ({"rule": "advanced"}, "rule must be one of exact, basic"),
+    ],
+)
+def test_bad_budgets(tmp_path: Path, design: darrm.Design, changes: dict[str, Any], message: str) -> None:
+    path = tmp_path / "ledger.json"
+    with pytest.raises(darrm.InputError, match=message):
+        Ledger.create(path, design, **{"total_epsilon": 0.3, "total_delta": 1e-6, "voters": "fresh", **changes})
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("wrong", [None, 3, "design.json"])
+def test_only_designs_are_charged(book: Ledger, tmp_path: Path, wrong: Any) -> None:
+    for use in (
+        lambda: Ledger.create(tmp_path / "l", wrong, total_epsilon=1.0, total_delta=0.0, voters="fresh"),
+        lambda: book.charge(wrong, 1),
+        lambda: release(book, wrong, 1, tmp_path / "labels.csv"),
+    ):
+        with pytest.raises(darrm.InputError, match="Design"):
+            use()
+    assert recorded(book.path) == 0
+    assert rows(tmp_path) == 0
+
+
+# Voters, designs and rules
+
+
+@pytest.mark.parametrize("voters", [None, "", "Fresh", "both", 1, ["fresh"]])
+def test_voters_have_to_be_named(tmp_path: Path, design: darrm.Design, voters: Any) -> None:
+    for make in (
+        lambda: max_queries(design, EPSILON, DELTA, voters=voters),
+        lambda: Ledger.create(tmp_path / "l", design, total_epsilon=EPSILON, total_delta=DELTA, voters=voters),
+    ):
+        with pytest.raises(darrm.InputError) as caught:
+            make()
+        assert '"fresh"' in str(caught.value)
+        assert '"fixed"' in str(caught.value)
+    assert not (tmp_path / "l").exists()
+
+
+@pytest.mark.parametrize("changes", [{"m": 1.5}, {"epsilon": 0.0100001}, {"K": 7}, {"adjacency": "add-remove"}])
+def test_exact_is_for_one_design(book: Ledger, design: darrm.Design, tmp_path: Path, changes: dict[str, Any]) -> None:
+    before = book.path.read_bytes()
+    with pytest.raises(darrm.InputError, match="another design"):
+        book.charge(other(**changes), 1)
+    with pytest.raises(darrm.InputError, match="another design"):
+        release(book, other(**changes), 1, tmp_path / "labels.csv")
+    assert book.path.read_bytes() == before
+    assert not (tmp_path / "labels.csv").exists()
+
+
+def test_a_design_is_known_again_from_its_file(book: Ledger, design: darrm.Design, tmp_path: Path) -> None:
+    design.save(tmp_path / "design.json")
+    book.charge(darrm.load(tmp_path / "design.json"), 1)
+    book.charge(other(), 1)
+    assert book.status()["released"] == 2
+
+
+def test_basic_adds_up_epsilons(tmp_path: Path) -> None:
+    a, b = other(m=2, epsilon=0.0625), other(m=3, epsilon=0.125)  # 1/8 and 3/8, exactly
+    book = Ledger.create(tmp_path / "l", a, total_epsilon=1.0, total_delta=0.0, voters="fresh", rule="basic")
+    book.charge(a, 2)
+    book.charge(b, 1)
+    before = book.path.read_bytes()
+    for one, n in ((a, 4), (b, 2)):
+        with pytest.raises(darrm.BudgetError, match="basic"):
+            book.charge(one, n)
+        assert book.path.read_bytes() == before
+    release(book, b, 1, tmp_path / "labels.csv")  # 1/4 + 3/4: all of it
+    status = book.status()
+    assert (status["released"], status["rule"]) == (4, "basic")
+    for one in (a, b):
+        with pytest.raises(darrm.BudgetError, match="basic"):
+            book.charge(one, 1)
+    assert recorded(book.path) == 4
+    assert rows(tmp_path) == 1
+
+
+def test_basic_adds_up_deltas(tmp_path: Path) -> None:
+    one = other(Delta=2**-20, delta=2**-10)
+    book = Ledger.create(tmp_path / "l", one, total_epsilon=10.0, total_delta=3 * 2**-10, voters="fresh", rule="basic")
+    book.charge(one, 3)
+    with pytest.raises(darrm.BudgetError, match="basic"):
+        book.charge(one, 1)
+    book.charge(other(), 1)  # no delta
+    assert book.status()["released"] == 4
+
+
+def test_basic_checks_delta_when_made(tmp_path: Path) -> None:
+    one = other(Delta=2**-20, delta=2**-10)
+    with pytest.raises(darrm.BudgetError):
+        Ledger.create(tmp_path / "l", one, total_epsilon=10.0, total_delta=2**-11, voters="fresh", rule="basic")
+    assert not (tmp_path / "l").exists()
+
+
+def test_basic_refuses_fixed_voters(tmp_path: Path, design: darrm.Design) -> None:
+    with pytest.raises(darrm.InputError, match="fixed"):
+        Ledger.create(tmp_path / "l", design, total_epsilon=9.0, total_delta=0.1, voters="fixed", rule="basic")
+    assert not (tmp_path / "l").exists()
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-5])
+def test_fixed_voters_that_the_budget_pays_for(tmp_path: Path, design: darrm.Design, delta: float) -> None:
+    problem = design.problem
+    cost = optimal(problem.epsilon, problem.Delta, problem.changed, delta).epsilon
+    assert max_queries(design, cost, delta, voters="fixed") == ledger.MOST
+    assert max_queries(design, cost * (1 - 1e-9), delta, voters="fixed") <= 1
+    book = Ledger.create(tmp_path / "l", design, total_epsilon=cost, total_delta=delta, voters="fixed")
+    for n in (1, 10**6, 10**7, 10**7):
+        book.charge(design, n)
+    status = book.status()
+    assert (status["released"], status["left"], status["voters"]) == (21_000_001, None, "fixed")
+    with pytest.raises(darrm.InputError, match="another design"):
+        book.charge(other(m=1.5), 1)
+
+
+def test_fixed_voters_may_pay_for_one_label(tmp_path: Path, design: darrm.Design) -> None:
+    one = compose(design, 1, delta=1e-5, voters="fixed").upper
+    assert one < optimal(0.01, 0.0, 5, 1e-5).epsilon
+    assert max_queries(design, one, 1e-5, voters="fixed") == 1
+    book = Ledger.create(tmp_path / "l", design, total_epsilon=one, total_delta=1e-5, voters="fixed")
+    assert book.status()["left"] == 1
+    with pytest.raises(darrm.BudgetError, match="1 are left"):
+        book.charge(design, 2)
+    release(book, design, 1, tmp_path / "labels.csv")
+    with pytest.raises(darrm.BudgetError, match="0 are left"):
+        book.charge(design, 1)
+    assert (book.status()["released"], book.status()["left"]) == (1, 0)
+    assert max_queries(design, one * 0.99, 1e-5, voters="fixed") == 0
+    with pytest.raises(darrm.BudgetError, match="does not pay for one label"):
+        Ledger.create(tmp_path / "none", design, total_epsilon=one * 0.99, total_delta=1e-5, voters="fixed")
+
+
+@pytest.mark.parametrize("total", [0.06, 1.0])
+def test_pure_budgets_buy_what_compose_proves(design: darrm.Design, total: float) -> None:
+    """The two ways to ask agree at delta = 0 too."""
+    queries = max_queries(design, total, 0.0, voters="fresh")
+    assert compose(design, queries + 1, delta=0.0, voters="fresh").upper > total
+
+
+# Files that were touched
+
+
+@pytest.fixture
+def used(book: Ledger, design: darrm.Design) -> Path:
+    book.charge(design, 7)
+    return book.path
+
+
+def refused(path: Path, design: darrm.Design, message: str | None = None) -> None:
+    """Opening and every use of a ledger that is open already are refused, and the file stays as it is."""
+    book = object.__new__(Ledger)
+    book.path = path
+    before = path.read_bytes() if path.is_file() else None
+    out = path.with_name("refused.csv")
+    for use in (
+        lambda: Ledger(path),
+        book.status,
+        lambda: book.charge(design, 1),
+        lambda: release(book, design, 1, out),
+    ):
+        with pytest.raises(darrm.InputError, match=message):
+            use()
+        assert not out.exists()
+        assert not leftovers(path.parent)
+    assert (path.read_bytes() if path.is_file() else None) == before
+
+
+def test_truncated_files_are_refused(used: Path, design: darrm.Design) -> None:
+    whole = used.read_bytes()
+    end = whole.rindex(b"}")  # behind it is white space
+    for size in sorted({0, 1, 2, end // 3, end // 2, *range(20, end, 61), end - 70, end - 1, end}):
+        used.write_bytes(whole[:size])
+        refused(used, design, "is not a whole JSON file")
+    used.write_bytes(whole)
+    assert Ledger(used).status()["released"] == 7
+
+
+def test_flipped_digits_are_refused(used: Path, design: darrm.Design) -> None:
+    whole, rng = used.read_text(), random.Random(1)
+    places = [place.start() for place in re.finditer(r"\d", whole)]
+    released = whole.index('"released": 7') + len('"released": ')
+    for place in {released, *rng.sample(places, 60)}:
+        digit = rng.choice([d for d in "0123456789" if d != whole[place]])
+        used.write_text(whole[:place] + digit + whole[place + 1 :])
+        with pytest.raises(darrm.InputError):
+            Ledger(used)
+    used.write_text(whole[:released] + "0" + whole[released + 1 :])
+    refused(used, design, "checksum does not match")
+
+
+def test_every_changed_value_is_refused(used: Path, design: darrm.Design) -> None:
+    content = json.loads(used.read_bytes())
+    (name,) = content["designs"]
+    for key, value in (
+        ("total_epsilon", 30.0),
+        ("total_delta", 1e-3),
+        ("voters", "fixed"),
+        ("rule", "basic"),
+        ("allowed", 10**6),
+        ("designs", {}),
+        ("designs", {name: {**content["designs"][name], "released": 0}}),
+        ("designs", {"0" * 16: content["designs"][name]}),
+        ("leaving", {"part": "a", "out": "b"}),
+        ("more", 1),
+        ("sha256", "0" * 64),
+        ("sha256", None),
+    ):
+        used.write_text(json.dumps({**content, key: value}))
+        refused(used, design, "checksum does not match")
+    for key in content:
+        used.write_text(json.dumps({k: v for k, v in content.items() if k != key}))
+        refused(used, design)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"format": "darrm-design"}, 'its format is not "darrm-ledger"'),
+        ({"format": None}, 'its format is not "darrm-ledger"'),
+        ({"version": 2}, "has format version 2"),
+        ({"version": True}, "has format version True"),
+        ({"version": "1"}, "has format version '1'"),
+    ],
+)
+def test_other_formats_are_refused(used: Path, design: darrm.Design, change: dict[str, Any], message: str) -> None:
+    used.write_text(json.dumps({**json.loads(used.read_bytes()), **change}))
+    refused(used, design, message)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "null", "[]", "7", "{}", "labels\n1\n", "\0", "\u00e9", '{"a":1,"a":1}', "[" * 5000]
+)
+def test_other_files_are_refused(used: Path, design: darrm.Design, text: str) -> None:
+    used.write_text(text, encoding="latin-1")
+    refused(used, design)
+
+
+def test_a_design_file_is_no_ledger(tmp_path: Path, design: darrm.Design) -> None:
+    design.save(tmp_path / "design.json")
+    refused(tmp_path / "design.json", design, 'its format is not "darrm-ledger"')
+
+
+def test_a_missing_file_and_a_folder_are_refused(used: Path, design: darrm.Design, tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    before = sorted(tmp_path.iterdir())
+    for path in (tmp_path / "missing.json", tmp_path / "no" / "missing.json", tmp_path / "folder", "", ".", "/", "a\0"):
+        with pytest.raises(darrm.InputError, match="ledger"):
+            Ledger(path)
+    assert sorted(tmp_path.iterdir()) == before  # no lock files either
+    refused(tmp_path / "missing.json", design)
+    refused(tmp_path / "folder", design)
+    book = Ledger(used)
+    used.unlink()
+    with pytest.raises(darrm.InputError, match="could not be read: No such file"):
+        book.charge(design, 1)
+
+
+# One ledger under several names
+
+
+@posix
+@pytest.mark.parametrize("link", ["symlink", "folder"])
+def test_a_link_leads_to_the_same_ledger(used: Path, design: darrm.Design, tmp_path: Path, link: str) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    if link == "symlink":
+        name = tmp_path / "elsewhere" / "link.json"
+        name.symlink_to(used)
+    else:
+        (tmp_path / "elsewhere" / "back").symlink_to(tmp_path)
+        name = tmp_path / "elsewhere" / "back" / used.name
+    Ledger(name).charge(design, 3)
+    assert Ledger(used).status()["released"] == Ledger(name).status()["released"] == 10
+
+
+@posix
+def test_a_second_name_is_refused(used: Path, design: darrm.Design, tmp_path: Path) -> None:
+    """A hard link would go on to hold the old count."""
+    book, name = Ledger(used), tmp_path / "second.json"
+    os.link(used, name)
+    for path in (used, name):
+        with pytest.raises(darrm.InputError, match="second name"):
+            Ledger(path)
+    with pytest.raises(darrm.InputError, match="second name"):
+        book.charge(design, 1)
+    name.unlink()
+    book.charge(design, 1)
+    assert recorded(used) == 8
+
+
+@posix
+@pytest.mark.parametrize("suffix", ["", ".lock"])
+def test_labels_do_not_take_the_place_of_the_ledger(used: Path, design: darrm.Design, suffix: str) -> None:
+    before = used.read_bytes()
+    with pytest.raises(darrm.DarrmError):
+        release(Ledger(used), design, 2, used.with_name(used.name + suffix))
+    assert used.read_bytes() == before
+
+
+# Many processes
+
+
+def test_eight_processes_never_overspend(tmp_path: Path, design: darrm.Design) -> None:
+    design.save(tmp_path / "design.json")
+    (tmp_path / "out").mkdir()
+    path = tmp_path / "ledger.json"
+    book = Ledger.create(path, design, total_epsilon=2.0, total_delta=1e-5, voters="fresh")
+    allowed = max_queries(design, 2.0, 1e-5, voters="fresh")
+    assert allowed > 500
+    names = [f"worker{i}" for i in range(8)]
+    pipe = subprocess.PIPE
+    workers = [
+        subprocess.Popen(
+            [sys.executable, "-c", UNTIL_REFUSED, str(tmp_path), name], stdin=pipe, stdout=pipe, env=FAST, text=True
+        )
+        for name in names
+    ]
+    try:
+        for worker in workers:
+            assert worker.stdout is not None
+            assert worker.stdout.readline() == "ready\n"
+        for worker in workers:
+            assert worker.stdin is not None
+            worker.stdin.write("go\n")
+            worker.stdin.flush()
+        refused = [int(worker.communicate(timeout=60)[0]) for worker in workers]
+        assert [worker.returncode for worker in workers] == [0] * 8
+    finally:
+        for worker in workers:
+            worker.kill()
+            worker.communicate()
+    status, lines = book.status(), []
+    files = list((tmp_path / "out").glob("*.csv"))
+    for file in files:
+        lines += file.read_text().splitlines()
+    assert len(lines) == status["released"] == recorded(path)
+    assert 0 <= allowed - status["released"] < min(refused)
+    assert len(set(lines)) == len(lines)
+    # Each worker has all its batches, and each of them is whole.
+    for name in names:
+        rng = random.Random(name)
+        count = sum(file.name.startswith(f"{name}-") for file in files)
+        sizes = [rng.randint(1, 9) for _ in range(count)]
+        expected = [f"{name},{i},{j}" for i, n in enumerate(sizes) for j in range(n)]
+        assert sorted(line for line in lines if line.startswith(f"{name},")) == sorted(expected)
+        assert rng.randint(1, 9) == refused[names.index(name)]
+    assert not leftovers(tmp_path)
+
+
+# Kills
+
+
+class Forker:
+    """A process with everything imported, which forks the workers."""
+
+    def __init__(self, folder: Path) -> None:
+        command = [sys.executable, "-c", FORKER, str(folder)]
+        pipe = subprocess.PIPE
+        self.process = subprocess.Popen(command, stdin=pipe, stdout=pipe, env=FAST, text=True, bufsize=1)
+        assert self.line() == "warm"
+
+    def line(self) -> str:
+        assert self.process.stdout is not None
+        return self.process.stdout.readline().strip()
+
+    def start(self, **job: Any) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(json.dumps(job) + "\n")
+        self.process.stdin.flush()
+
+    @contextmanager
+    def looping(self, path: Path, folder: Path, seed: int) -> Iterator[None]:
+        """A worker that releases until the block ends, and is killed then."""
+        self.start(do="loop", ledger=str(path), out=str(folder), seed=seed)
+        worker = next(int(line) for line in sorted([self.line(), self.line()]) if line != "ready")
+        try:
+            yield
+        finally:
+            os.kill(worker, signal.SIGKILL)
+            assert int(self.line()) == -signal.SIGKILL
+
+    def crash(self, book: Ledger, n: int, out: Path, call: int, after: bool) -> int:
+        """Exit code of a release that ends at one call: 9, or 0 if there are fewer."""
+        self.start(do="crash", ledger=str(book.path), n=n, out=str(out), call=call, after=after)
+        self.line()
+        return int(self.line())
+
+
+@pytest.fixture(scope="module")
+def forker(tmp_path_factory: pytest.TempPathFactory, design: darrm.Design) -> Iterator[Forker]:
+    folder = tmp_path_factory.mktemp("forker")
+    design.save(folder / "design.json")
+    forker = Forker(folder)
+    yield forker
+    forker.process.communicate(timeout=60)
+
+
+@posix
+def test_two_hundred_kills(tmp_path: Path, design: darrm.Design, forker: Forker) -> None:
+    """Never more rows than recorded; as many, once the ledger is opened again."""
+    kills, rng = 200, random.Random(2)
+    path, everything = tmp_path / "ledger.json", tmp_path / "out"
+    Ledger.create(path, design, total_epsilon=1e4, total_delta=0.0, voters="fresh", rule="basic")
+    settled = waiting = interrupted = 0  # rows in folders that are done with; folders that are not; moves cut short
+    for kill in range(kills):
+        folder = everything / str(kill)
+        folder.mkdir(parents=True)
+        open_folders = [everything / str(i) for i in range(kill - waiting, kill + 1)]
+        with forker.looping(path, folder, kill):
+            moment = rng.uniform(0, 0.06)
+            time.sleep(moment / 2)
+            seen = settled + sum(map(rows, open_folders))
+            assert seen <= recorded(path)  # read after the rows were counted, while both grow
+            time.sleep(moment / 2)
+        assert settled + sum(map(rows, open_folders)) <= recorded(path)
+        interrupted += bool(json.loads(path.read_bytes())["leaving"])
+        if rng.random() < 0.3:  # the next worker has to finish what this one began
+            waiting += 1
+            continue
+        released = Ledger(path).status()["released"]
+        settled += sum(map(rows, open_folders))
+        assert settled == released == recorded(path)
+        waiting = 0
+    assert Ledger(path).status()["released"] == rows(everything) == recorded(path) > kills
+    assert interrupted
+    for file in everything.rglob("*.csv"):
+        if not file.name.startswith("."):
+            n = int(file.stem.split("-")[1])
+            assert file.read_text() == "".join(f"{file.stem},{j}\n" for j in range(n))
+
+
+@posix
+@pytest.mark.parametrize("existing", [False, True])
+@pytest.mark.parametrize("after", [False, True])
+def test_a_crash_at_every_step(tmp_path: Path, forker: Forker, book: Ledger, after: bool, existing: bool) -> None:
+    """Before and after every call that changes the disk: neither labels nor a charge, or both."""
+    code, call, charged, recovered = 9, 0, 0, 0
+    while code == 9:
+        call += 1
+        folder = tmp_path / str(call)
+        folder.mkdir()
+        out, n = folder / "labels.csv", 1 + call % 2
+        labels = "".join(f"labels,{j}\n" for j in range(n))
+        if existing:
+            out.write_text("before\n")
+        code = forker.crash(book, n, out, call, after)
+        counted = recorded(book.path) - charged
+        assert counted in (0, n)
+        early = found(out, labels)
+        assert len(early) <= counted // n
+        if not counted:  # what a crash leaves before the charge is for its owner alone
+            assert all(path.stat().st_mode & 0o077 == 0 for path in folder.glob(".*"))
+        status = Ledger(book.path).status()
+        assert (status["released"], status["waiting"]) == (charged + counted, [])
+        late = found(out, labels)
+        assert len(late) == counted // n
+        recovered += late != early
+        if existing:  # a file that was there is replaced by a release that ends, and by no other
+            assert out.read_text() == (labels if out in early else "before\n")
+        else:
+            assert out.exists() == bool(counted)
+        charged += counted
+    assert code == 0
+    assert call > CALLS
+    assert recovered
+
+
+def found(out: Path, labels: str) -> list[Path]:
+    """The files with these labels: ``out``, or one with more to its name if that was taken."""
+    return [path for path in out.parent.glob(f"{out.name}*") if path.is_file() and path.read_text() == labels]
+
+
+@posix
+@pytest.mark.parametrize("taken", ["folder", "file", "link"])
+def test_a_name_that_is_taken_meanwhile(tmp_path: Path, forker: Forker, book: Ledger, taken: str) -> None:
+    """What stands there stays, and the labels come to stand beside it."""
+    out, far = tmp_path / "labels.csv", tmp_path / "far.csv"
+    charged = crashed_before_the_move(forker, book, out)
+    far.write_text("far\n")
+    if taken == "folder":
+        out.mkdir()
+    elif taken == "file":
+        out.write_text("of somebody else\n")
+    else:
+        out.symlink_to(far)
+    status = Ledger(book.path).status()
+    assert (status["released"], status["waiting"]) == (charged, [])
+    (place,) = found(out, "labels,0\n")
+    assert place != out
+    assert far.read_text() == "far\n"
+    assert out.is_dir() if taken == "folder" else out.is_symlink() == (taken == "link")
+    assert taken != "file" or out.read_text() == "of somebody else\n"
+
+
+@posix
+def test_a_move_that_cannot_be_finished_waits(
+    tmp_path: Path, design: darrm.Design, forker: Forker, book: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The ledger can be used all the same, and several may wait."""
+    outs = [tmp_path / "first.csv", tmp_path / "second.csv"]
+
+    def move(part: Path, target: Path) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    charged = crashed_before_the_move(forker, book, outs[0])
+    with monkeypatch.context() as patch:
+        patch.setattr("darrm.accounting.ledger.move", move)
+        assert len(Ledger(book.path).status()["waiting"]) == 1
+        with pytest.raises(darrm.OutputError, match="Permission denied"):
+            release(book, design, 3, outs[1])
+        book.charge(design, 1)
+        status = book.status()
+        assert (status["released"], len(status["waiting"])) == (charged + 4, 2)
+        assert all(Path(path).exists() for path in status["waiting"])
+        assert not any(out.exists() for out in outs)
+    status = Ledger(book.path).status()
+    assert (status["released"], status["waiting"]) == (charged + 4, [])
+    assert [out.read_text() for out in outs] == ["first,0\n", "1\n" * 3]
+
+
+def crashed_before_the_move(forker: Forker, book: Ledger, out: Path) -> int:
+    """Labels charged by then, the last of them not moved yet."""
+    for call in range(1, 20):
+        forker.crash(book, 1, out, call, after=False)
+        leaving = json.loads(book.path.read_bytes())["leaving"]
+        if leaving and Path(leaving[0]["part"]).exists():
+            return recorded(book.path)
+    raise AssertionError("no crash came between the charge and the move")
+
+
+# A failing disk
+
+
+class Disk:
+    """os.fsync and os.replace that fail at one call, or from one on."""
+
+    def __init__(self, patch: pytest.MonkeyPatch, call: int, for_good: bool) -> None:
+        self.count, self.call, self.for_good = 0, call, for_good
+        for name in ("fsync", "replace"):
+            patch.setattr(os, name, self._failing(getattr(os, name)))
+
+    def _failing(self, real: Callable[..., None]) -> Callable[..., None]:
+        def call(*args: Any) -> None:
+            self.count += 1
+            if self.count == self.call or (self.for_good and self.count > self.call):
+                raise OSError(5, "Input/output error")
+            real(*args)
+
+        return call
+
+
+def test_calls_of_one_release(
+    book: Ledger, design: darrm.Design, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        disk = Disk(patch, 10**6, False)
+        release(book, design, 2, tmp_path / "labels.csv")
+    assert disk.count == CALLS if os.name == "posix" else disk.count >= 5
+
+
+def failing(book: Ledger, design: darrm.Design, out: Path, call: int, for_good: bool) -> tuple[int, bool, bool]:
+    """Labels charged, whether the file was there before the ledger was opened again, and after."""
+    before = recorded(book.path)
+    with pytest.MonkeyPatch.context() as patch:
+        Disk(patch, call, for_good)
+        with pytest.raises(darrm.OutputError, match="Input/output error"):
+            release(book, design, 2, out)
+    early = out.exists()
+    if early:
+        assert recorded(book.path) == before + 2
+    charged = Ledger(book.path).status()["released"] - before
+    assert charged in (0, 2)
+    if out.exists():
+        assert out.read_bytes() == b"1\n1\n"
+    return charged, early, out.exists()
+
+
+@posix
+@pytest.mark.parametrize("for_good", [False, True])
+@pytest.mark.parametrize("call", range(1, CALLS + 1))
+def test_a_failing_disk_never_gives_labels_for_nothing(
+    book: Ledger, design: darrm.Design, tmp_path: Path, call: int, for_good: bool
+) -> None:
+    charged, early, late = failing(book, design, tmp_path / "labels.csv", call, for_good)
+    assert charged == 2 or not (early or late)
+    assert not leftovers(tmp_path)
+    release(book, design, 3, tmp_path / "next.csv")  # and the ledger is as good as before
+    assert book.status()["released"] == charged + 3
+
+
+@posix
+@pytest.mark.parametrize("for_good", [False, True])
+@pytest.mark.parametrize("call", range(1, CALLS + 1))
+def test_a_failing_disk_takes_no_charge_for_nothing(
+    book: Ledger, design: darrm.Design, tmp_path: Path, call: int, for_good: bool
+) -> None:
+    charged, _, late = failing(book, design, tmp_path / "labels.csv", call, for_good)
+    assert late == (charged == 2)
+
+
+@posix
+@pytest.mark.parametrize("call", range(1, 4))
+def test_a_failing_disk_and_a_plain_charge(book: Ledger, design: darrm.Design, call: int) -> None:
+    """When a charge ends with an error, it may count or not; the file is whole."""
+    with pytest.MonkeyPatch.context() as patch:
+        Disk(patch, call, False)
+        with pytest.raises(darrm.OutputError):
+            book.charge(design, 2)
+    assert Ledger(book.path).status()["released"] in (0, 2)
+    assert not leftovers(book.path.parent)
+
+
+def test_a_missing_folder(book: Ledger, design: darrm.Design, tmp_path: Path) -> None:
+    before = book.path.read_bytes()
+    for out in (tmp_path / "none" / "labels.csv", tmp_path):
+        with pytest.raises(darrm.OutputError):
+            release(book, design, 2, out)
+    assert book.path.read_bytes() == before
+
+
+# Between the charge and the move
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
+@pytest.mark.parametrize("moved", [False, True])
+def test_an_interrupt_never_gives_labels_for_nothing(
+    book: Ledger, design: darrm.Design, tmp_path: Path, error: type[BaseException], moved: bool
+) -> None:
+    """Just before the move or just after it."""
+    out = tmp_path / "labels.csv"
+    interrupt(book, design, out, error, moved)
+    assert out.exists() or not moved
+    assert rows(tmp_path) <= recorded(book.path)
+    charged = Ledger(book.path).status()["released"]
+    assert rows(tmp_path) <= charged <= 2
+    release(book, design, 3, tmp_path / "next.csv")
+    assert Ledger(book.path).status()["released"] == charged + 3
+    assert not leftovers(tmp_path)
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
+@pytest.mark.parametrize("moved", [False, True])
+def test_an_interrupted_move_is_finished(
+    book: Ledger, design: darrm.Design, tmp_path: Path, error: type[BaseException], moved: bool
+) -> None:
+    out = tmp_path / "labels.csv"
+    interrupt(book, design, out, error, moved)
+    assert Ledger(book.path).status()["released"] == rows(tmp_path)
+
+
+def interrupt(book: Ledger, design: darrm.Design, out: Path, error: type[BaseException], moved: bool) -> None:
+    real = ledger.move
+
+    def move(part: Path, target: Path) -> None:
+        if moved:
+            real(part, target)
+        raise error("stop")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("darrm.accounting.ledger.move", move)
+        with pytest.raises(error):
+            release(book, design, 2, out)

@@ -1,0 +1,193 @@
+"""The profile and the region of one release, against the definition."""
+
+import math
+from decimal import Decimal
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from oracles import exact
+
+import darrm
+from darrm.accounting import gdp, profile_bounds
+from darrm.accounting.profile import region
+
+
+def noise(rng: np.random.Generator, K: int, kind: str) -> np.ndarray:
+    half = rng.random(K - K // 2)
+    if kind == "U-shaped":
+        half = np.sort(half)
+    if kind == "reaches 1":
+        half[-1] = 1
+    return np.concatenate([half[::-1], np.zeros((K + 1) % 2), half])
+
+
+@pytest.mark.parametrize("kind", ["random", "U-shaped", "reaches 1"])
+@pytest.mark.parametrize("Delta", [0.0, 1e-3, 0.2])
+@pytest.mark.parametrize("K", [2, 3, 4])
+def test_profile_is_between_its_bounds(K: int, Delta: float, kind: str) -> None:
+    rng = np.random.default_rng([K, int(1000 * Delta), len(kind)])
+    for changed in {1, K}:
+        problem = darrm.MajorityProblem(K, 1.3, 0.4, Delta, changed=changed)
+        gamma = noise(rng, K, kind)
+        epsilons = [0.0, 0.2, 0.52, 1.0, 3.0]
+        for epsilon, (low, high) in zip(epsilons, profile_bounds(gamma, problem, epsilons), strict=True):
+            true = max(Fraction(0), exact.worst_excess(gamma.tolist(), problem, Decimal(epsilon)))
+            assert low <= true <= high
+            assert high - low <= 1e-10
+
+
+@pytest.mark.parametrize("K", [1, 3, 11, 2, 10])
+@pytest.mark.parametrize("Delta", [0.0, 0.01])
+def test_plain_majority_of_one_changed_voter(K: int, Delta: float) -> None:
+    """Odd K: one voter can decide, so the profile is that of its own bit; even K: half of it, for a tie is a coin."""
+    problem = darrm.MajorityProblem(K, 1, 0.5, Delta, changed=1)
+    gamma = np.ones(K + 1)
+    epsilons = np.array([0.0, 0.1, 0.3, 0.5, 2.0])
+    found = darrm.privacy_profile(gamma, problem, epsilons)
+    hi, lo = (math.exp(0.5) + Delta) / (math.exp(0.5) + 1), (1 - Delta) / (math.exp(0.5) + 1)
+    bit = np.maximum(Delta, hi - np.exp(epsilons) * lo)
+    if K % 2:
+        assert found == pytest.approx(bit, abs=1e-12)
+    else:
+        # A tie or a majority of one: X is 1/2 and 1, or 1/2 and 0.
+        half = [max(0.0, x - math.exp(e) * y) for e in epsilons for x, y in [(hi / 2, lo / 2)]]
+        assert found == pytest.approx(np.maximum(Delta / 2, half), abs=1e-12)
+
+
+def test_no_votes_cost_nothing() -> None:
+    problem = darrm.MajorityProblem(5, 1, 0.3)
+    assert darrm.privacy_profile(np.zeros(6), problem, [0, 1, np.inf]).tolist() == [0, 0, 0]
+    assert region(np.zeros(6), problem).outer == ()
+
+
+def test_profile_keeps_its_shape_and_falls() -> None:
+    design = darrm.solve(K=11, m=3, epsilon=0.1, Delta=1e-5)
+    found = darrm.privacy_profile(design.gamma, design.problem, np.linspace(0, 1, 20).reshape(4, 5))
+    assert found.shape == (4, 5)
+    assert np.all(np.diff(found.ravel()) <= 1e-15)
+    at = darrm.privacy_profile(design.gamma, design.problem, [design.problem.total_epsilon])
+    assert at[0] == pytest.approx(design.problem.delta, rel=1e-9)
+
+
+@pytest.mark.parametrize("bad", [[-1e-9], [float("nan")], "x", [[0, -1]], None])
+def test_epsilons_that_are_none(bad: object) -> None:
+    with pytest.raises(darrm.InputError, match="Got"):
+        darrm.privacy_profile(np.ones(6), darrm.MajorityProblem(5, 1, 0.3), bad)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("kind", ["random", "U-shaped", "reaches 1"])
+@pytest.mark.parametrize("Delta", [0.0, 0.05])
+@pytest.mark.parametrize("changed", [1, 3])
+def test_region_is_between_its_polygons(kind: str, Delta: float, changed: int) -> None:
+    """Every pair of probabilities of every multiset is inside the outer polygon; the inner corners are attained."""
+    K = 3
+    rng = np.random.default_rng([changed, len(kind)])
+    problem = darrm.MajorityProblem(K, 1, 0.4, Delta, changed=changed)
+    gamma = noise(rng, K, kind)
+    found = region(gamma, problem)
+    corners = [(p.x, p.y) for p in found.outer]
+    corners += [(1 - y, 1 - x) for x, y in corners]
+    kinds = 8 if Delta else 4
+    points = [
+        tuple(map(float, exact.probabilities(gamma.tolist(), problem, counts)))
+        for counts in exact.multisets(K, kinds, changed)
+    ]
+    for angle in np.linspace(-math.pi / 4, -math.pi / 2, 50):
+        # The region is symmetric; below the diagonal and towards its lower left its support is all that matters.
+        u = math.cos(angle), math.sin(angle)
+        support = max(u[0] * x + u[1] * y for x, y in [*corners, (0.5, 0.5)])
+        floor = (1 - gamma[K // 2 + 1 :].max()) / 2
+        support = max(support, (u[0] + u[1]) * floor)
+        for x, y in points:
+            assert u[0] * x + u[1] * y <= support + 1e-12
+    for inner in found.inner:
+        assert min(abs(inner.x - x) + abs(inner.y - y) for x, y in points) <= 1e-10
+    for outer in found.outer:
+        assert outer.x >= outer.y
+        assert (outer.not_x, outer.not_y) == pytest.approx((1 - outer.x, 1 - outer.y), rel=1e-12)
+
+
+def test_outer_and_inner_polygon_are_close() -> None:
+    design = darrm.solve(K=11, m=3, epsilon=0.0892, Delta=1e-4)
+    found = region(design.gamma, design.problem)
+    assert found.delta_infinity == pytest.approx(1.81807e-4, rel=1e-5)
+    for inner in found.inner:
+        assert min(math.hypot(inner.x - p.x, inner.y - p.y) for p in found.outer) <= 1e-6 * inner.x + 1e-9
+
+
+def test_a_profile_is_held() -> None:
+    kept = {"K": 11, "m": 3, "epsilon": 0.0892, "Delta": 1e-4}
+    free, rising = darrm.solve(**kept), darrm.solve(**kept, shape="monotone")  # type: ignore[arg-type]
+    epsilons = [0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.2676, 0.28, 0.3, math.inf]
+    deltas = darrm.privacy_profile(rising.gamma, rising.problem, [*epsilons[:-1], 11 * 0.0892 + 14]) * (1 + 1e-9)
+    design = darrm.solve(**kept, profile=zip(epsilons, deltas, strict=True))  # type: ignore[arg-type]
+    assert free.error < design.error < rising.error
+    assert design.gap < 1e-9
+    assert np.all(darrm.privacy_profile(design.gamma, design.problem, epsilons) <= deltas)
+    assert np.any(darrm.privacy_profile(free.gamma, free.problem, epsilons) > deltas)
+
+
+def test_a_profile_survives_its_file(tmp_path: object) -> None:
+    design = darrm.solve(K=5, m=2, epsilon=0.3, profile=[(0.2, 0.1), (math.inf, 0.0)])
+    path = f"{tmp_path}/gamma.json"
+    design.save(path)
+    assert darrm.load(path).profile == design.profile == ((0.2, 0.1), (math.inf, 0.0))
+
+
+def test_a_design_that_breaks_its_profile_cannot_be() -> None:
+    design = darrm.solve(K=5, m=2, epsilon=0.3)
+    with pytest.raises(darrm.CertificateError, match="a point of its profile"):
+        darrm.Design(design.problem, design.gamma, design.prior, profile=((0.0, 1e-3),))
+
+
+@pytest.mark.parametrize("mu", [0.1, 0.3, 1.0])
+def test_gaussian_profile_is_held_between_its_points(mu: float) -> None:
+    from scipy.stats import norm
+
+    problem = darrm.MajorityProblem(11, 11, 0.1, 1e-6)
+    design = darrm.solve(problem, profile=gdp(mu))
+    epsilons = np.linspace(0, mu * mu / 2 + 8 * mu, 300)
+    curve = norm.cdf(mu / 2 - epsilons / mu) - np.exp(epsilons) * norm.cdf(-mu / 2 - epsilons / mu)
+    assert np.all(darrm.privacy_profile(design.gamma, problem, epsilons) <= curve * (1 + 1e-9) + 1e-15)
+    finer = darrm.solve(problem, profile=gdp(mu, points=60))
+    assert finer.error <= design.error + 1e-9
+
+
+def test_gaussian_points_are_below_the_curve() -> None:
+    from scipy.stats import norm
+
+    for mu in (0.05, 0.5, 3.0):
+        points = gdp(mu)
+        assert all(e < f and d >= g for (e, d), (f, g) in pairwise(points))
+        for (e, d), (f, g) in pairwise(points):
+            for share in np.linspace(0, 1, 9):
+                a = (1 - share) * math.exp(e) + share * math.exp(f)
+                chord, x = (1 - share) * d + share * g, math.log(a)
+                assert chord <= norm.cdf(mu / 2 - x / mu) - a * norm.cdf(-mu / 2 - x / mu) + 1e-15
+
+
+@pytest.mark.parametrize(
+    "profile",
+    [
+        [(0, 0)],
+        [(0.2, 0.1), (0.1, 0.05)],
+        [(0.1, 0.1), (0.2, 0.2)],
+        [(-1, 0.1)],
+        [(0.1, 1)],
+        [0.1],
+        [("a", 1)],
+        [(float("nan"), 0.1)],
+        3,
+    ],
+)
+def test_profiles_that_are_none(profile: object) -> None:
+    with pytest.raises((darrm.InputError, TypeError)):
+        darrm.solve(K=5, m=2, epsilon=0.3, profile=profile)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("mu", [0, -1, float("nan"), 100, "1"])
+def test_gdp_of_nothing(mu: object) -> None:
+    with pytest.raises(darrm.InputError, match="mu must be"):
+        gdp(mu)  # type: ignore[arg-type]
