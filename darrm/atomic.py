@@ -50,6 +50,8 @@ def replacing(path: str | os.PathLike[str], commit: Callable[[Path, Path], None]
             if commit is None:
                 os.chmod(name, mode)
             (commit or move)(Path(name), target)
+        except OutputError:
+            raise
         except OSError as error:
             raise _output_error(target, error) from error
     finally:

@@ -21,7 +21,7 @@ from darrm.accounting.theorems import check_count
 from darrm.atomic import lock_of, locked, move, replacing, usual_mode
 from darrm.design.design import Design
 from darrm.design.files import read, write
-from darrm.errors import BudgetError, InputError
+from darrm.errors import BudgetError, InputError, OutputError
 from darrm.problem import MAX_EPSILON
 
 FORMAT, VERSION = "darrm-ledger", 1
@@ -166,7 +166,7 @@ class Ledger:
     def releasing(self, design: Design, n: int, out: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
         """A file for ``n`` labels, which gets its name ``out`` when the block ends and the charge is on disk.
 
-        A crash before the charge leaves nothing but a file that only its owner can read, ``.out....part``; after it
+        A crash before the charge leaves nothing but a file that only its owner can read, ``.out....``; after it
         the move is finished when the ledger is next used, beside ``out`` if somebody has taken that name meanwhile.
 
         Raises
@@ -182,7 +182,7 @@ class Ledger:
             raise InputError(f"{out} is the ledger. Pass another path for the labels.")
 
         def commit(part: Path, target: Path) -> None:
-            waiting = part.with_suffix(".charged")
+            waiting = part.with_suffix(".waiting")
             with locked(self.path):
                 state = self._state()
                 self._take(state, design, n)
@@ -194,10 +194,16 @@ class Ledger:
                     if not self._charged(waiting):
                         os.unlink(waiting)
                     raise
-                os.chmod(waiting, usual_mode(target))
-                move(waiting, target)
-                state["leaving"].pop()
-                write(self.path, state)
+                try:
+                    os.chmod(waiting, usual_mode(target))
+                    move(waiting, target)
+                    state["leaving"].pop()
+                    write(self.path, state)
+                except OSError as error:
+                    raise OutputError(
+                        f"{n} labels are charged for and wait in {waiting} ({error.strerror or error}). Do not release "
+                        "them again: mend that, and the next use of the ledger gives them their name."
+                    ) from error
 
         with replacing(target, commit) as file:
             yield file
@@ -284,9 +290,9 @@ class Ledger:
 
 def _finished(part: Path, out: Path) -> bool:
     """Give labels that are charged for their name, or another if it is taken; whether nothing is left to do."""
-    if not part.exists():
-        return True
     try:
+        if not part.exists():
+            return part.parent.is_dir()  # a folder that is gone may come back with the labels
         if out.exists() or out.is_symlink():
             out = out.with_name(f"{out.name}.{part.stem.rpartition('.')[2]}")
         os.chmod(part, usual_mode(out))

@@ -1,0 +1,143 @@
+"""profile, budget, plan and ledger, as a user types them."""
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import darrm
+from darrm.cli import main
+
+
+@pytest.fixture(scope="module")
+def design_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("design") / "gamma.json"
+    darrm.solve(K=11, m=3, epsilon=0.0892, Delta=1e-4).save(path)
+    return path
+
+
+@pytest.fixture
+def votes_file(tmp_path: Path) -> Path:
+    path = tmp_path / "votes.csv"
+    path.write_text(",".join("abcdefghijk") + "\n" + f"{','.join('01010101011')}\n" * 30, encoding="utf-8")
+    return path
+
+
+def run_json(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
+    assert main([*arguments, "--json"]) == 0
+    answer: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return answer
+
+
+def refused(capsys: pytest.CaptureFixture[str], status: int, *arguments: str) -> str:
+    assert main(arguments) == status
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert len(captured.err.splitlines()) == 1
+    return captured.err
+
+
+def test_profile_falls_to_the_promise(design_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    points = run_json(capsys, "profile", str(design_file), "--epsilons", "0,0.1,0.2676,inf")["profile"]
+    assert [point["epsilon"] for point in points] == [0, 0.1, 0.2676, None]
+    assert points[2]["delta"] == pytest.approx(2.9997e-4, rel=1e-6)
+    assert all(point["delta_lower"] <= point["delta"] for point in points)
+    picture = tmp_path / "profile.png"
+    assert main(["profile", str(design_file), "--plot", str(picture)]) == 0
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert "For one release" in capsys.readouterr().out
+
+
+def test_budget_of_fresh_and_fixed_voters(design_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["budget", str(design_file), "--queries", "100", "--delta", "0.0297"]
+    fresh = run_json(capsys, *arguments, "--voters", "fresh")
+    assert 5.03 < fresh["lower"] <= fresh["upper"] <= 5.33
+    fixed = run_json(capsys, *arguments, "--voters", "fixed")
+    assert fixed["upper"] < 0.3
+    for voters, words in (("fresh", "queries chosen adaptively"), ("fixed", "with noise or without")):
+        assert main([*arguments, "--voters", voters]) == 0
+        assert words in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"--voters": None}, '"fresh"'),
+        ({"--voters": "both"}, '"fixed"'),
+        ({"--queries": "0"}, "queries must be"),
+        ({"--queries": "many"}, "queries must be"),
+        ({"--delta": "nan"}, "delta must be"),
+        ({"--delta": "-1"}, "delta must be"),
+        ({"--delta": "0.001"}, "0.018018"),
+    ],
+)
+def test_budgets_that_are_none(
+    design_file: Path, capsys: pytest.CaptureFixture[str], change: dict[str, str | None], words: str
+) -> None:
+    options = {"--queries": "100", "--delta": "0.0297", "--voters": "fresh", **change}
+    given = [text for name, value in options.items() if value is not None for text in (name, value)]
+    assert words in refused(capsys, 2, "budget", str(design_file), *given)
+
+
+@pytest.mark.parametrize("epsilons", ["-1", "nan", "a", "", "0,,1"])
+def test_epsilons_that_are_none(design_file: Path, capsys: pytest.CaptureFixture[str], epsilons: str) -> None:
+    assert "epsilons must be" in refused(capsys, 2, "profile", str(design_file), "--epsilons", epsilons)
+
+
+def test_plan_stays_within_its_budget(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["--K", "5", "--epsilon", "0.1", "--queries", "10", "--total-epsilon", "1.5", "--total-delta", "1e-4"]
+    out = tmp_path / "plan.json"
+    got = run_json(capsys, "plan", *options, "--voters", "fresh", "--shape", "monotone", "--out", str(out))
+    assert 1.45 < got["total"]["upper"] <= 1.5
+    assert darrm.load(out).gamma.tolist() == got["gamma"]
+    assert main(["plan", *options, "--voters", "fixed"]) == 0
+    assert "with noise or without" in " ".join(capsys.readouterr().out.split())
+    little = [*options[:-4], "--total-epsilon", "0.1", "--total-delta", "0", "--voters", "fixed"]
+    assert "noise or no noise" in refused(capsys, 1, "plan", *little)
+    assert "voters must be" in refused(capsys, 2, "plan", *options)
+
+
+def test_release_charges_its_ledger(
+    design_file: Path, votes_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    book, out = tmp_path / "ledger.json", tmp_path / "labels.csv"
+    budget = ["--total-epsilon", "3", "--total-delta", "0.0297", "--voters", "fresh"]
+    made = run_json(capsys, "ledger", "create", str(book), str(design_file), *budget)
+    allowed = made["left"]
+    assert 30 <= allowed < 60
+    release = ["release", str(design_file), "--votes", str(votes_file), "--ledger", str(book)]
+    assert main([*release, "--out", str(out)]) == 0
+    assert f"{allowed - 30} left" in capsys.readouterr().err
+    assert len(out.read_text(encoding="utf-8").splitlines()) == 31
+    again = tmp_path / "again.csv"
+    assert "would overspend" in refused(capsys, 1, *release, "--out", str(again))
+    assert not again.exists()
+    assert run_json(capsys, "ledger", "show", str(book))["released"] == 30
+    assert main(["ledger", "show", str(book)]) == 0
+    assert "30 labels released" in " ".join(capsys.readouterr().out.split())
+
+
+def test_ledgers_that_cannot_be(design_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    book = tmp_path / "ledger.json"
+    make = ["ledger", "create", str(book), str(design_file), "--total-delta", "0.0297"]
+    assert "voters must be" in refused(capsys, 2, *make, "--total-epsilon", "3")
+    assert "does not pay" in refused(capsys, 1, *make, "--total-epsilon", "0.001", "--voters", "fresh")
+    assert "total_epsilon" in refused(capsys, 2, *make, "--total-epsilon", "nan", "--voters", "fresh")
+    assert "no ledger" in refused(capsys, 2, "ledger", "show", str(tmp_path / "none.json"))
+    assert not book.exists()
+
+
+def test_fixed_voters_are_charged_once(
+    design_file: Path, votes_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    book = tmp_path / "ledger.json"
+    made = run_json(capsys, "ledger", "create", str(book), str(design_file), "--total-epsilon", "1", "--total-delta",
+                    "0.0011", "--voters", "fixed")  # fmt: skip
+    assert made["left"] is None
+    for name in ("a", "b", "c"):
+        arguments = ["--votes", str(votes_file), "--ledger", str(book), "--out", str(tmp_path / name)]
+        assert main(["release", str(design_file), *arguments]) == 0
+    assert run_json(capsys, "ledger", "show", str(book))["released"] == 90
+    assert math.isclose(made["total_epsilon"], 1)
