@@ -157,7 +157,7 @@ def of_region(
         )
     bounds = {}
     if not one.delta_infinity:
-        bounds["largest loss, all queries"] = queries * one.largest_loss
+        bounds["largest loss, all queries"] = above(queries * Fraction(one.largest_loss))
     if promised is not None and queries * promised[1] <= Fraction(delta):
         bounds["simple composition"] = above(queries * promised[0])
     copies = problem.changed * queries
@@ -255,7 +255,7 @@ def labels_within(design: Design, epsilon: float, delta: float, most: int, finen
         return most  # gamma = 0: every label is a fair coin
     each, failure = promise(design)
     simply = min(most, Fraction(epsilon) // each, Fraction(delta) // failure if failure else most)
-    by_loss = 0 if one.delta_infinity else int(min(most, epsilon * (1 - 1e-15) / one.largest_loss))
+    by_loss = 0 if one.delta_infinity else min(most, Fraction(epsilon) // Fraction(one.largest_loss))
     by_loss = max(by_loss, int(simply))
     if by_loss == most or delta <= _UNDERFLOW:
         return by_loss

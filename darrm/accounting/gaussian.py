@@ -20,7 +20,7 @@ def gdp(mu: float, points: int = 24) -> list[tuple[float, float]]:
 
     Parameters
     ----------
-    mu : float > 0
+    mu : float in [1e-5, 12]
         Of one release.
     points : int, at least 2
         How many tangents; more come closer to the curve.
@@ -41,8 +41,8 @@ def gdp(mu: float, points: int = 24) -> list[tuple[float, float]]:
     """
     from scipy.special import log_ndtr
 
-    if isinstance(mu, bool) or not isinstance(mu, int | float) or not 0 < mu <= 20:
-        raise InputError(f"mu must be in (0, 20]. Got {mu!r}. Pass that of one release, e.g. 0.5.")
+    if isinstance(mu, bool) or not isinstance(mu, int | float) or not 1e-5 <= mu <= 12:
+        raise InputError(f"mu must be in [1e-5, 12]. Got {mu!r}. Pass that of one release, e.g. 0.5.")
     if isinstance(points, bool) or not isinstance(points, int) or not 2 <= points <= 1000:
         raise InputError(f"points must be a whole number in [2, 1000]. Got {points!r}.")
     touch = np.linspace(0, mu * mu / 2 + 6 * mu, points)

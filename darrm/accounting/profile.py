@@ -23,6 +23,7 @@ from darrm.problem import MajorityProblem
 Array = NDArray[np.float64]
 # e^-400: a probability below it counts as 0. What that costs is on the safe side.
 INFINITE = Decimal(400)
+_NARROW = Decimal("1e-12")  # directions this close tell nothing new
 _BEYOND = 14.0  # nats; one in a million
 _CLOSER = 1e-12  # attained probabilities are right to this, relatively; lower bounds are moved by as much
 
@@ -165,7 +166,8 @@ def region(gamma: ArrayLike, problem: MajorityProblem, tolerance: float = 1e-6, 
         return Region((), (), 0.0, 0.0)
     with decimals(Decimal(1)):
         floor = (1 - Decimal(highest)) / 2  # the least of X, exactly
-        last = INFINITE if floor == 0 else min(INFINITE, ((1 - floor) / floor).ln() + Decimal("1e-9"))
+        # Steeper lines would be known too roughly to tell where they meet the floor.
+        last = min(INFINITE, (10**6 / floor).ln()) if floor else INFINITE
         # With Delta = 0 all votes together are (changed epsilon, 0)-DP, and so is what is made of them.
         votes = Decimal(problem.changed) * Decimal(problem.epsilon)
         pure = problem.Delta == 0 and votes < last
@@ -189,7 +191,7 @@ def region(gamma: ArrayLike, problem: MajorityProblem, tolerance: float = 1e-6, 
         directions.append(middle)
         for pair in ((left, middle), (middle, right)):
             item = _slack(*pair, floor)
-            if pair[0].epsilon < item[1] < pair[1].epsilon:
+            if pair[1].epsilon - pair[0].epsilon > _NARROW:
                 heapq.heappush(queue, item)
     directions.sort(key=lambda one: one.epsilon)
     # A loss far above what votes can have without Delta comes from a gamma that rounding kept from 1: it counts as
@@ -204,7 +206,7 @@ def region(gamma: ArrayLike, problem: MajorityProblem, tolerance: float = 1e-6, 
         outer,
         inner,
         delta_infinity=max((point.x for point in outer if point.y == 0), default=0.0),
-        largest_loss=max((math.log(point.x / point.y) for point in outer if point.y), default=0.0) * (1 + 1e-12),
+        largest_loss=max((_loss(point) for point in outer if point.y), default=0.0),
     )
 
 
@@ -214,6 +216,8 @@ def _slack(left: _Direction, right: _Direction, floor: Decimal) -> tuple[float, 
     if left.y > right.y and left.x > right.x:
         a = (left.x - right.x) / (left.y - right.y)
         epsilon = Decimal(max(0.0, math.log(a)))
+        if not left.epsilon < epsilon < right.epsilon:
+            epsilon = (left.epsilon + right.epsilon) / 2
         beyond = float(x) - a * float(y) - (left.x - a * left.y)
     else:
         epsilon, beyond = (left.epsilon + right.epsilon) / 2, 0.0
@@ -258,6 +262,12 @@ def _point(x: Decimal, y: Decimal) -> Point:
     with decimals(Decimal(1)):
         x, y = min(max(x, Decimal(0)), Decimal(1)), min(max(y, Decimal(0)), Decimal(1))
         return Point(float(x), float(y), float(1 - x), float(1 - y))
+
+
+def _loss(point: Point) -> float:
+    """ln(x / y), from above."""
+    with decimals(Decimal(1)):
+        return math.nextafter(float((Decimal(point.x) / Decimal(point.y)).ln() + Decimal(4 * 2.0**-53)), math.inf)
 
 
 def _inside(one: _Direction) -> Point:

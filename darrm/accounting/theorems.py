@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from decimal import Context, Decimal, localcontext
 from typing import NamedTuple
 
 import numpy as np
@@ -100,7 +101,7 @@ def optimal(epsilon: float, delta: float, k: int, delta_total: float) -> Privacy
     Returns
     -------
     Privacy
-        Rounded to the safe side: V is taken larger by k ln(k) 1e-15, which covers the rounding of its terms.
+        Rounded to the safe side: epsilon is larger by some 1e-14 (k ln k + k epsilon + 10).
 
     Raises
     ------
@@ -116,32 +117,34 @@ def optimal(epsilon: float, delta: float, k: int, delta_total: float) -> Privacy
     _check(epsilon, delta, k)
     if not (_is_real(delta_total) and 0 <= delta_total < 1):
         raise InputError(f"delta_total must be in [0, 1). Got {delta_total!r}. Pass for instance 1e-6.")
-    left = k * math.log1p(-delta) if delta < 1 else -math.inf  # ln (1 - delta)^k
     # V <= target  <=>  1 - (1 - delta)^k (1 - V) <= delta_total
-    target = -math.expm1(math.log1p(-delta_total) - left) if left > -math.inf else -math.inf
-    if target < 0:
-        raise InputError(
-            f"delta_total = {delta_total:g} is below the unavoidable 1 - (1 - delta)^k = {-math.expm1(left):.6g}. "
-            "Pass a delta_total above it, or take fewer mechanisms."
-        )
+    with localcontext(Context(prec=60)):
+        kept = (1 - Decimal(delta)) ** k
+        exact = 1 - (1 - Decimal(delta_total)) / kept if kept else Decimal(-1)
+        if exact < 0:
+            raise InputError(
+                f"delta_total = {delta_total:g} is below the unavoidable 1 - (1 - delta)^k = {float(1 - kept):.6g}. "
+                "Pass a delta_total above it, or take fewer mechanisms."
+            )
+        margin = 1e-15 * (k * math.log(k + 2) + k * epsilon + 10)
+        target = float(exact * Decimal(max(0.0, 1 - margin)))
     if epsilon == 0:
         return Privacy(0.0, delta_total)
     if target <= 1e-280:  # there float64 cannot tell V from 0
         return Privacy(k * epsilon, delta_total)
     i = np.arange((k + 1) // 2, k + 1)  # losses from 0 on
-    log_pmf = _log_binomials(k, i) + _log_chance(epsilon) * i + _log_chance(-epsilon) * (k - i)
-    pmf, losses = np.exp(log_pmf), (2 * i - k) * epsilon
-    margin = 1e-15 * (k * math.log(k + 2) + k * epsilon + 50)
-    target *= max(0.0, 1 - margin)
+    pmf = np.exp(_log_binomials(k, i) + _log_chance(epsilon) * i + _log_chance(-epsilon) * (k - i))
     low, high = 0, i.size - 1  # the first loss at which V is at most the target; it is at the last, where V = 0
     while low < high:
         middle = (low + high) // 2
-        value = float(pmf[middle:] @ -np.expm1(losses[middle] - losses[middle:]))
+        value = float(pmf[middle:] @ -np.expm1(-2 * epsilon * (i[middle:] - i[middle])))
         low, high = (low, middle) if value <= target else (middle + 1, high)
-    above, scaled = float(pmf[low:].sum()), float(pmf[low:] @ np.exp(losses[low] - losses[low:]))
+    loss = float(2 * i[low] - k) * epsilon
+    above, scaled = float(pmf[low:].sum()), float(pmf[low:] @ np.exp(-2 * epsilon * (i[low:] - i[low])))
     # From the loss before this one on, V = above - e^(eps' - loss) scaled.
-    total = losses[low] + (math.log((above - target) / scaled) if above > target else -math.inf)
-    return Privacy(min(k * epsilon, max(0.0, float(total) * (1 + 1e-15) + 1e-300)), delta_total)
+    total = loss + math.log((above - target) / scaled) if above > target else -math.inf
+    rounding = 8 * margin + 1e-15 * (loss + 1)
+    return Privacy(min(k * epsilon * (1 + 1e-15), max(0.0, total + rounding)), delta_total)
 
 
 def _log_binomials(k: int, i: np.ndarray) -> np.ndarray:

@@ -10,7 +10,7 @@ import pytest
 from oracles import exact
 
 import darrm
-from darrm.accounting import gdp, profile_bounds
+from darrm.accounting import compose, gdp, profile_bounds
 from darrm.accounting.profile import region
 
 
@@ -117,6 +117,22 @@ def test_outer_and_inner_polygon_are_close() -> None:
         assert min(math.hypot(inner.x - p.x, inner.y - p.y) for p in found.outer) <= 1e-6 * inner.x + 1e-9
 
 
+@pytest.mark.parametrize("epsilon", [1e-8, 1e-5, 0.1])
+def test_the_largest_loss_is_not_below_the_truth(epsilon: float) -> None:
+    problem = darrm.MajorityProblem(1, 1, epsilon)
+    design = darrm.Design(problem, darrm.repair(np.ones(2), problem), darrm.priors.common())
+    total = compose(design, 1, delta=0.0, voters="fresh").upper
+    assert epsilon * (1 - 1e-12) <= total <= epsilon
+
+
+def test_a_corner_at_the_floor_is_found() -> None:
+    gamma = [0.3855872572300576, 0.6203, 0.3855872572300576]
+    problem = darrm.MajorityProblem(2, 1.055871965031871, 5, 0.3, changed=1)
+    found = region(gamma, problem)
+    last = min(found.outer, key=lambda point: point.y)
+    assert (last.x, last.y) == pytest.approx((0.36504, 0.30721), abs=1e-5)
+
+
 def test_a_profile_is_held() -> None:
     kept = {"K": 11, "m": 3, "epsilon": 0.0892, "Delta": 1e-4}
     free, rising = darrm.solve(**kept), darrm.solve(**kept, shape="monotone")  # type: ignore[arg-type]
@@ -187,7 +203,7 @@ def test_profiles_that_are_none(profile: object) -> None:
         darrm.solve(K=5, m=2, epsilon=0.3, profile=profile)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("mu", [0, -1, float("nan"), 100, "1"])
+@pytest.mark.parametrize("mu", [0, -1, float("nan"), 1e-6, 20, "1"])
 def test_gdp_of_nothing(mu: object) -> None:
     with pytest.raises(darrm.InputError, match="mu must be"):
         gdp(mu)  # type: ignore[arg-type]

@@ -1,8 +1,10 @@
 """Published compositions: their own figures, their definitions, and each other."""
 
 import math
+from decimal import Context, Decimal, localcontext
 from fractions import Fraction
 
+import numpy as np
 import pytest
 
 import darrm
@@ -63,6 +65,40 @@ def test_optimal_is_the_least_by_its_definition(k: int, epsilon: float, delta: f
         assert excess(epsilon, k, found) <= share * (1 + 1e-6)
         if found > 0:
             assert excess(epsilon, k, found * (1 - 1e-6)) > share * (1 - 1e-5)
+
+
+def least(epsilon: float, delta: float, k: int, total: float) -> Decimal:
+    """The least total epsilon by bisection, in 60 digits."""
+    with localcontext(Context(prec=60)):
+        e = Decimal(epsilon)
+        hi = e.exp() / (1 + e.exp())
+
+        def holds(at: Decimal) -> bool:
+            V = sum(
+                math.comb(k, i) * hi**i * (1 - hi) ** (k - i) * max(Decimal(0), 1 - (at - (2 * i - k) * e).exp())
+                for i in range(k + 1)
+            )
+            return 1 - (1 - Decimal(delta)) ** k * (1 - V) <= Decimal(total)
+
+        low, high = Decimal(0), k * e
+        if holds(low):
+            return low
+        for _ in range(120):
+            middle = (low + high) / 2
+            low, high = (low, middle) if holds(middle) else (middle, high)
+        return low
+
+
+def test_optimal_is_on_the_safe_side() -> None:
+    rng = np.random.default_rng(4)
+    for _ in range(120):
+        k = int(rng.integers(1, 12))
+        epsilon, delta = float(10 ** rng.uniform(-7, 1)), float(rng.choice([0.0, 1e-9, 0.01, 0.3]))
+        unavoidable = -math.expm1(k * math.log1p(-delta))
+        total = float(unavoidable + (1 - unavoidable) * 10 ** rng.uniform(-12, -0.01))
+        if unavoidable < total < 1:
+            found, true = optimal(epsilon, delta, k, total).epsilon, least(epsilon, delta, k, total)
+            assert true <= Decimal(found) <= true * (1 + Decimal("1e-9")) + Decimal("1e-11")
 
 
 def test_optimal_is_never_above_the_others() -> None:
