@@ -49,12 +49,11 @@ def _term(chance: float, other: float, grid: Grid) -> _Term:
     if chance == 0 or other == 0:
         return _Term(chance, other, -2 * grid.size - 2, 0.0)  # at chance 0 it does not matter
     shift = math.log(other) - math.log(chance)
+    # V falls in a, so a place further left gives an upper bound: by more than all rounding of the shift.
+    shift -= 16 * _U * (abs(shift) + abs(math.log(chance)) + 1)
     k = math.floor(shift / grid.step)
-    room = shift - k * grid.step
-    # V falls in a, so a smaller weight for the right point is an upper bound: by more than all rounding of the shift.
-    margin = 8 * _U * (abs(shift) + abs(math.log(chance)) + 1) / grid.step + 16 * _U
-    weight = math.expm1(max(0.0, room)) / math.expm1(grid.step) - margin
-    return _Term(chance, other, max(k, -2 * grid.size - 2), min(1.0, max(0.0, weight)))
+    room = min(1.0, max(0.0, math.expm1(shift - k * grid.step) / math.expm1(grid.step)))
+    return _Term(chance, other, max(k, -2 * grid.size - 2), max(0.0, room - 16 * _U))
 
 
 def _choices(points: Iterable[Point], grid: Grid) -> list[tuple[_Term, _Term]]:
@@ -106,7 +105,7 @@ def upper_bounds(region: Region, grid: Grid) -> Iterator[Array]:
             np.maximum(best, first, out=best)
         best = best * (1 + 12 * _U) + _TINY
         np.minimum(best, 1.0, out=best)
-        V = np.concatenate([1 - a + a * best[:0:-1], best])
+        V = np.concatenate([a * best[:0:-1] - np.expm1(logs[:size]), best])
         V[:size] *= 1 + 8 * _U
         yield V
 
@@ -215,13 +214,19 @@ def one_release(region: Region, grid: Grid) -> Losses:
 
 
 def of_bounds(V: Array, grid: Grid) -> Losses:
-    """The pair whose excess is V, linear in a between grid points: changes of slope are probabilities on D'."""
-    growth = math.exp(grid.step)
-    fall = (V[:-1] - V[1:]) / math.expm1(grid.step)
-    P = np.append(1 - V[0], growth * fall) - np.append(fall, 0.0)
-    noise = 32 * _U * float(V.sum()) / math.expm1(grid.step)
-    # A negative entry is rounding; without it the excess is larger.
-    return Losses(np.maximum(P, 0.0), float(V[-1]) + noise, grid)
+    """The pair whose excess is V, linear in a between grid points: changes of slope are probabilities on D'.
+
+    Only a >= 1 is read; the other half of the pair is its mirror image, with D and D' exchanged.
+    """
+    right, growth = V[grid.size :], math.exp(grid.step)
+    fall = (right[:-1] - right[1:]) / math.expm1(grid.step)
+    mass = growth * fall - np.append(fall[1:], 0.0)
+    # More than the rounding of each entry; a larger entry makes the excess larger.
+    mass = np.maximum(mass, 0.0) + 32 * _U * right[:-1] / math.expm1(grid.step)
+    mirrored = mass * np.exp(-grid.logs[grid.size + 1 :])
+    infinite = float(right[-1])
+    middle = max(0.0, 1 - float(mass.sum()) - float(mirrored.sum()) - infinite) + 64 * _U
+    return Losses(np.concatenate([mirrored[::-1], [middle], mass]) * (1 + 16 * _U), infinite, grid)
 
 
 def together(first: Losses, second: Losses) -> Losses:
@@ -232,8 +237,8 @@ def together(first: Losses, second: Losses) -> Losses:
     whole = np.maximum(fftconvolve(first.P, second.P), 0.0)
     P = whole[size : 3 * size + 1].copy()
     P[0] += whole[:size].sum()
-    # An FFT of n points errs by at most some log2(n) units of rounding, relative to the norms of both.
-    noise = 64 * _U * math.log2(4 * size + 2) * float(np.linalg.norm(first.P) * np.linalg.norm(second.P)) * whole.size
+    # Three FFTs of n points err by less than 24 log2(n) units of rounding in each entry, relative to the norms of both.
+    noise = 24 * _U * math.log2(4 * size + 2) * float(np.linalg.norm(first.P) * np.linalg.norm(second.P)) * whole.size
     infinite = first.infinite + second.infinite + float(whole[3 * size + 1 :].sum()) + noise
     return Losses(P, infinite * (1 + 64 * _U), first.grid)
 

@@ -122,8 +122,8 @@ def _fixed(design: Design, queries: int, delta: float) -> Total:
     problem = design.problem
     bounds: dict[str, float] = {}
     unavoidable = _at_least_once(problem.Delta, problem.changed)
-    if delta >= unavoidable:
-        voters = optimal(problem.epsilon, problem.Delta, problem.changed, delta).epsilon
+    voters = _of_copies(problem, problem.changed, delta)
+    if voters is not None:
         bounds["the voters themselves"] = voters
     one = region(design.gamma, problem)
     lower = adaptive.most_epsilon(_sets(one, 1, _grid(one, 1, delta, 24)), delta)
@@ -161,8 +161,9 @@ def of_region(
     if promised is not None and queries * promised[1] <= Fraction(delta):
         bounds["simple composition"] = above(queries * promised[0])
     copies = problem.changed * queries
-    if copies <= MAX_QUERIES and delta >= _at_least_once(problem.Delta, copies):
-        bounds["the votes themselves"] = optimal(problem.epsilon, problem.Delta, copies, delta).epsilon
+    votes = _of_copies(problem, copies, delta) if copies <= MAX_QUERIES else None
+    if votes is not None:
+        bounds["the votes themselves"] = votes
     lower = one_pair(one.inner, queries, delta)
     name = "exact composition" if queries <= _EXACT else "exact composition of blocks"
     reach = 1.0
@@ -225,6 +226,14 @@ def one_pair(points: Sequence[Point], queries: int, delta: float) -> float:
     return best * (1 - 1e-12)
 
 
+def _of_copies(problem: MajorityProblem, copies: int, delta: float) -> float | None:
+    """The optimal composition of single votes; None if delta does not allow any epsilon."""
+    try:
+        return optimal(problem.epsilon, problem.Delta, copies, delta).epsilon
+    except InputError:
+        return None
+
+
 def _at_least_once(chance: float, times: int) -> float:
     return -math.expm1(times * math.log1p(-chance)) if chance < 1 else 1.0
 
@@ -233,7 +242,9 @@ def _grid(one: Region, queries: int, delta: float, fineness: int, reach: float =
     """A grid that reaches beyond where the excess is delta, by the mean and the spread of the worst losses."""
     mean = spread = 0.0
     for p in one.outer:
-        if p.y:
+        if not p.y:
+            mean = max(mean, -math.log(p.not_x))  # of the label that does not give everything away
+        else:
             up, down = math.log(p.x / p.y), math.log(p.not_x / p.not_y)
             for chance, other in ((p.x, p.not_x), (p.y, p.not_y)):
                 mean = max(mean, chance * up + other * down, -chance * up - other * down)

@@ -119,7 +119,7 @@ class Region:
     delta_infinity : float
         Upper bound on delta(infinity) of one release: x of the outer corner with y = 0, if there is one.
     largest_loss : float
-        Upper bound on ln(x / y) on the outer polygon, that corner left out.
+        Upper bound on the finite losses of the outer corners: ln(x / y), or ln 1 / (1 - x) where y = 0.
     """
 
     outer: tuple[Point, ...]
@@ -206,7 +206,7 @@ def region(gamma: ArrayLike, problem: MajorityProblem, tolerance: float = 1e-6, 
         outer,
         inner,
         delta_infinity=max((point.x for point in outer if point.y == 0), default=0.0),
-        largest_loss=max((_loss(point) for point in outer if point.y), default=0.0),
+        largest_loss=max((_loss(point) for point in outer), default=0.0),
     )
 
 
@@ -265,9 +265,10 @@ def _point(x: Decimal, y: Decimal) -> Point:
 
 
 def _loss(point: Point) -> float:
-    """ln(x / y), from above."""
+    """The largest finite loss of a corner, from above: ln(x / y), or ln 1 / (1 - x) where y = 0."""
     with decimals(Decimal(1)):
-        return math.nextafter(float((Decimal(point.x) / Decimal(point.y)).ln() + Decimal(4 * 2.0**-53)), math.inf)
+        ratio = Decimal(point.x) / Decimal(point.y) if point.y else 1 / Decimal(point.not_x)
+        return math.nextafter(float(ratio.ln() + Decimal(4 * 2.0**-53)), math.inf)
 
 
 def _inside(one: _Direction) -> Point:
