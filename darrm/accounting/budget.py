@@ -13,7 +13,7 @@ import numpy as np
 from darrm.accounting import adaptive
 from darrm.accounting.adaptive import Grid
 from darrm.accounting.profile import Point, Region, region
-from darrm.accounting.theorems import check_count, optimal
+from darrm.accounting.theorems import check_count, optimal, rounded_up
 from darrm.design.design import Design
 from darrm.errors import InputError
 from darrm.problem import MajorityProblem
@@ -157,9 +157,9 @@ def of_region(
         )
     bounds = {}
     if not one.delta_infinity:
-        bounds["largest loss, all queries"] = above(queries * Fraction(one.largest_loss))
+        bounds["largest loss, all queries"] = rounded_up(queries * Fraction(one.largest_loss))
     if promised is not None and queries * promised[1] <= Fraction(delta):
-        bounds["simple composition"] = above(queries * promised[0])
+        bounds["simple composition"] = rounded_up(queries * promised[0])
     copies = problem.changed * queries
     votes = _of_copies(problem, copies, delta) if copies <= MAX_QUERIES else None
     if votes is not None:
@@ -193,12 +193,6 @@ def promise(design: Design) -> tuple[Fraction, Fraction]:
     """(m epsilon, delta) of one release, exactly: what its certificate proves."""
     problem = design.problem
     return Fraction(problem.m) * Fraction(problem.epsilon), Fraction(problem.delta)
-
-
-def above(value: Fraction) -> float:
-    """The least float64 that is not below ``value``."""
-    nearest = float(value)
-    return nearest if Fraction(nearest) >= value else math.nextafter(nearest, math.inf)
 
 
 def envelope(one: Region, queries: int, delta: float) -> float:
@@ -243,7 +237,7 @@ def _grid(one: Region, queries: int, delta: float, fineness: int, reach: float =
     mean = spread = 0.0
     for p in one.outer:
         if not p.y:
-            mean = max(mean, -math.log(p.not_x))  # of the label that does not give everything away
+            mean = max(mean, -math.log(p.not_x or 1.0))  # of the label that does not give everything away
         else:
             up, down = math.log(p.x / p.y), math.log(p.not_x / p.not_y)
             for chance, other in ((p.x, p.not_x), (p.y, p.not_y)):
@@ -272,9 +266,9 @@ def labels_within(design: Design, epsilon: float, delta: float, most: int, finen
         return by_loss
     # A grid with a point at epsilon, or a rounding error before it.
     fine = _grid(one, 1, 0.5, fineness).step
-    index = math.ceil(min(_POINTS[1] / 2, max(_POINTS[0] / 2, epsilon / fine))) if epsilon else 0
+    index = math.ceil(min(_POINTS[1] / 2, epsilon / fine)) if epsilon else 0
     step = epsilon / index * (1 - 1e-15) if epsilon else fine
-    size = max(_POINTS[0], index + min(index, math.ceil((0.5 * epsilon + 4 * one.largest_loss) / step)))
+    size = max(_POINTS[0], index + math.ceil((0.5 * epsilon + 4 * one.largest_loss) / step))
     if step * size > _FAR:
         return by_loss
     queries = 0

@@ -148,7 +148,7 @@ def under_profile(model: Design, objective: str | None = None, points: int = 24)
     problem = model.problem
     epsilons = [*np.linspace(0, 1.2 * problem.total_epsilon, points), math.inf]
     end = problem.changed * problem.epsilon + 14  # where `solve` reads an infinite epsilon
-    deltas = privacy_profile(model.gamma, problem, [*epsilons[:-1], end])
+    deltas = np.minimum.accumulate(privacy_profile(model.gamma, problem, [*epsilons[:-1], end]))  # but for rounding
     profile = [(e, float(d) * (1 + 1e-9)) for e, d in zip(epsilons, deltas, strict=True) if e or d]
     return solve(problem, prior=model.prior, objective=objective, profile=profile)
 

@@ -267,7 +267,7 @@ def _point(x: Decimal, y: Decimal) -> Point:
 def _loss(point: Point) -> float:
     """The largest finite loss of a corner, from above: ln(x / y), or ln 1 / (1 - x) where y = 0."""
     with decimals(Decimal(1)):
-        ratio = Decimal(point.x) / Decimal(point.y) if point.y else 1 / Decimal(point.not_x)
+        ratio = Decimal(point.x) / Decimal(point.y) if point.y else 1 / Decimal(point.not_x or 1.0)
         return math.nextafter(float(ratio.ln() + Decimal(4 * 2.0**-53)), math.inf)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from decimal import Context, Decimal, localcontext
+from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
@@ -44,7 +45,7 @@ def simple(epsilon: float, delta: float, k: int) -> Privacy:
     randomness: for fixed voters compose the voters, not the releases.
     """
     _check(epsilon, delta, k)
-    return Privacy(k * epsilon, min(1.0, k * delta))
+    return Privacy(rounded_up(k * Fraction(epsilon)), min(1.0, rounded_up(k * Fraction(delta))))
 
 
 def general(epsilon: float, delta: float, k: int, delta_prime: float) -> Privacy:
@@ -78,7 +79,7 @@ def general(epsilon: float, delta: float, k: int, delta_prime: float) -> Privacy
         raise InputError(f"delta_prime must be in (0, 1]. Got {delta_prime!r}. Pass for instance 1e-6.")
     drift = k * epsilon * math.tanh(epsilon / 2)
     total = min(
-        k * epsilon,
+        rounded_up(k * Fraction(epsilon)),
         drift + epsilon * math.sqrt(2 * k * math.log(math.e + math.sqrt(k) * epsilon / delta_prime)),
         drift + epsilon * math.sqrt(2 * k * math.log(1 / delta_prime)),
     )
@@ -118,7 +119,8 @@ def optimal(epsilon: float, delta: float, k: int, delta_total: float) -> Privacy
     if not (_is_real(delta_total) and 0 <= delta_total < 1):
         raise InputError(f"delta_total must be in [0, 1). Got {delta_total!r}. Pass for instance 1e-6.")
     # V <= target  <=>  1 - (1 - delta)^k (1 - V) <= delta_total
-    with localcontext(Context(prec=60)):
+    digits = 60 + max(-Decimal(x).adjusted() for x in (1, delta, delta_total) if x)
+    with localcontext(Context(prec=digits)):
         kept = (1 - Decimal(delta)) ** k
         exact = 1 - (1 - Decimal(delta_total)) / kept if kept else Decimal(-1)
         if exact < 0:
@@ -131,7 +133,7 @@ def optimal(epsilon: float, delta: float, k: int, delta_total: float) -> Privacy
     if epsilon == 0:
         return Privacy(0.0, delta_total)
     if target <= 1e-280:  # there float64 cannot tell V from 0
-        return Privacy(k * epsilon, delta_total)
+        return Privacy(rounded_up(k * Fraction(epsilon)), delta_total)
     i = np.arange((k + 1) // 2, k + 1)  # losses from 0 on
     pmf = np.exp(_log_binomials(k, i) + _log_chance(epsilon) * i + _log_chance(-epsilon) * (k - i))
     low, high = 0, i.size - 1  # the first loss at which V is at most the target; it is at the last, where V = 0
@@ -144,7 +146,13 @@ def optimal(epsilon: float, delta: float, k: int, delta_total: float) -> Privacy
     # From the loss before this one on, V = above - e^(eps' - loss) scaled.
     total = loss + math.log((above - target) / scaled) if above > target else -math.inf
     rounding = 8 * margin + 1e-15 * (loss + 1)
-    return Privacy(min(k * epsilon * (1 + 1e-15), max(0.0, total + rounding)), delta_total)
+    return Privacy(min(rounded_up(k * Fraction(epsilon)), max(0.0, total + rounding)), delta_total)
+
+
+def rounded_up(value: Fraction) -> float:
+    """The least float64 that is not below ``value``."""
+    nearest = float(value)
+    return nearest if Fraction(nearest) >= value else math.nextafter(nearest, math.inf)
 
 
 def _log_binomials(k: int, i: np.ndarray) -> np.ndarray:

@@ -279,6 +279,26 @@ def test_a_plan_below_m_of_one_scales_down() -> None:
     assert 0.9 <= compose(design, 20, delta=1e-5, voters="fresh").upper <= 1.0
 
 
+def test_a_plan_of_two_voters_with_a_flat_profile() -> None:
+    design = plan(
+        K=2, epsilon=1, Delta=0.001, queries=3, total_epsilon=0.586, total_delta=1e-2, changed=1, voters="fresh"
+    )
+    assert compose(design, 3, delta=1e-2, voters="fresh").upper <= 0.586
+
+
+def test_what_compose_proves_a_ledger_pays_for() -> None:
+    design = darrm.solve(K=3, m=1, epsilon=0.01, changed=2)
+    spent = compose(design, 1, delta=0.01, voters="fresh").upper
+    assert spent == 0
+    assert max_queries(design, 0.005125, 0.01, voters="fresh") >= 1
+
+
+def test_a_corner_at_one_and_nothing() -> None:
+    problem = darrm.MajorityProblem(3, 3, 50, 0.999, changed=2)
+    with pytest.raises(darrm.InputError, match="Pass a delta above it"):
+        of_region(region(np.ones(4), problem), problem, 1, 0.9999999)
+
+
 def test_a_plan_for_fixed_voters_is_no_noise_or_nothing() -> None:
     kept = {"K": 5, "epsilon": 0.1, "queries": 50, "total_delta": 1e-5, "voters": "fixed"}
     assert plan(**kept, total_epsilon=0.5).disagreement == pytest.approx(0, abs=1e-9)  # type: ignore[arg-type]

@@ -154,3 +154,12 @@ def test_bad_input(function: object, arguments: tuple[object, ...]) -> None:
 def test_a_delta_that_cannot_be_is_named() -> None:
     with pytest.raises(darrm.InputError, match=r"0\.0109452"):
         optimal(0.1, 1e-3, 11, 0.01)
+
+
+def test_sums_are_rounded_up_and_tiny_deltas_count() -> None:
+    for k in range(1, 60):
+        for epsilon in (0.1, 0.3, 0.7):
+            assert Fraction(optimal(epsilon, 0.0, k, 0.0).epsilon) >= k * Fraction(epsilon)
+            assert Fraction(simple(epsilon, 1e-9, k).epsilon) >= k * Fraction(epsilon)
+    with pytest.raises(darrm.InputError, match="unavoidable"):
+        optimal(0.1, 1e-70, 3, 0.0)
