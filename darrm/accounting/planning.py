@@ -19,6 +19,7 @@ from darrm.problem import MAX_EPSILON, MajorityProblem
 
 _CLOSE = 1e-3  # how close m is driven to the largest that the budget pays for, relatively
 _TOLERANCE = 1e-3
+_RESERVES = (1.5e-3, 1e-2, 0.05)  # of the total epsilon
 
 
 def plan(
@@ -93,12 +94,6 @@ def plan(
     def free(m: float, delta: float | None, form: str) -> Design:
         return solve(problem(m, delta), prior=prior, shape=form, objective=objective)
 
-    def holds(design: Design) -> bool:
-        """Quickly, and never wrong when it says so."""
-        if kind == "fixed":
-            return cost(design) <= total_epsilon
-        return labels_within(design, total_epsilon, total_delta, queries, 12) >= queries
-
     plain = free(float(K), None, "monotone")
     if cost(plain) <= total_epsilon:
         return plain  # all the budget that noise could save is there
@@ -107,36 +102,44 @@ def plan(
             f"Fixed voters cost ({_said(cost(plain))}, {total_delta:g}) in all, noise or no noise, and "
             f"({total_epsilon:g}, {total_delta:g}) is the budget. Raise it, or make the voters more private."
         )
-    found = []
     families: dict[str, Callable[[float, float | None], Design]] = {
         form: lambda m, delta, form=form: free(m, delta, form)  # type: ignore[misc]
         for form in (SHAPES if shape is None else (shape,))
     }
     if shape is None:
         families["profile"] = lambda m, delta: under_profile(free(m, delta, "monotone"), objective)
-    for make in families.values():
-        deltas: list[float | None] = [None] if Delta == 0 else [None, Delta]
-        if share >= Delta and share > 0:
-            deltas.append(share)
-        for delta in deltas:
-            best = _largest(lambda m, d=delta, of=make: of(m, d), holds, K)  # type: ignore[misc]
-            if best is None:
-                best = _scaled(make(1.0, delta), holds)
-            if best is not None:
-                found.append(best)
-    if not found:
-        raise BudgetError(
-            f"No noise function keeps {queries} labels within ({total_epsilon:g}, {total_delta:g}). Raise the budget, "
-            "ask fewer queries, or make the voters more private."
-        )
-    # What `compose` says may differ by its grid: the best of those that it confirms too.
-    for design in sorted(found, key=lambda one: one.disagreement):
-        if cost(design) <= total_epsilon:
-            return design
+    deltas: list[float | None] = [None] if Delta == 0 else [None, Delta]
+    if share >= Delta and share > 0:
+        deltas.append(share)
+    # The search asks quickly, `compose` confirms: where their grids differ by more than a reserve, with a larger one.
+    for reserve in _RESERVES:
+
+        def holds(design: Design, budget: float = total_epsilon * (1 - reserve)) -> bool:
+            if kind == "fixed":
+                return cost(design) <= budget
+            return labels_within(design, budget, total_delta, queries, 12) >= queries
+
+        found: list[tuple[Design, float | None]] = []
+        for name, make in families.items():
+            best_delta = min(found, key=_disagreement)[1] if found else None
+            for delta in [best_delta] if name == "profile" and found else deltas:
+                around = found[-1][0].problem.m if found else None
+                best = _largest(lambda m, d=delta, of=make: of(m, d), holds, K, around)  # type: ignore[misc]
+                if best is None and name != "profile":
+                    best = _scaled(make(1.0, delta), holds)
+                if best is not None:
+                    found.append((best, delta))
+        for design, _ in sorted(found, key=_disagreement):
+            if cost(design) <= total_epsilon:
+                return design
     raise BudgetError(
-        f"No noise function is confirmed to keep {queries} labels within ({total_epsilon:g}, {total_delta:g}). Raise "
-        "the budget a little."
+        f"No noise function was found that keeps {queries} labels within ({total_epsilon:g}, {total_delta:g}). Raise "
+        "the budget, ask fewer queries, or make the voters more private."
     )
+
+
+def _disagreement(found: tuple[Design, float | None]) -> float:
+    return found[0].disagreement
 
 
 def under_profile(model: Design, objective: str | None = None, points: int = 24) -> Design:
@@ -153,12 +156,22 @@ def under_profile(model: Design, objective: str | None = None, points: int = 24)
     return solve(problem, prior=model.prior, objective=objective, profile=profile)
 
 
-def _largest(make: Callable[[float], Design], holds: Callable[[Design], bool], K: int) -> Design | None:
-    """The design of the largest m that holds, by bisection; None if m = 1 does not."""
-    best = _tried(make, 1.0, holds)
+def _largest(
+    make: Callable[[float], Design], holds: Callable[[Design], bool], K: int, around: float | None
+) -> Design | None:
+    """The design of the largest m that holds, by bisection, at first ``around`` a guess; None if m = 1 does not."""
+    low, high, best = 1.0, float(K), None
+    for guess in () if around is None else (around, around * 1.2, around / 1.2):
+        if low < guess < high:
+            tried = _tried(make, guess, holds)
+            if tried is None:
+                high = guess
+            else:
+                low, best = guess, tried
     if best is None:
-        return None
-    low, high = 1.0, float(K)
+        best = _tried(make, 1.0, holds)
+        if best is None:
+            return None
     while high - low > _CLOSE * low:
         middle = (low + high) / 2
         tried = _tried(make, middle, holds)

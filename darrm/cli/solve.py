@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -122,7 +123,9 @@ def show(design: Design) -> None:
         f"cost {certificate.cost:.15g} {relation} limit {certificate.limit:.15g}; realised epsilon "
         f"{common.number(certificate.realised_epsilon)} at delta {problem.delta:.4g}"
     )
-    console.print(
-        f"error {design.error:.8g} (tv), disagreement {design.disagreement:.8g}, under {design.prior}; at most "
-        f"{design.gap:.1e} above the least possible {design.objective} for shape {design.shape}"
-    )
+    gap = f"at most {design.gap:.1e} above the least possible {design.objective} for shape {design.shape}"
+    if math.isinf(design.gap):
+        gap = "not known to be the least possible"
+    console.print(f"error {design.error:.8g} (tv), disagreement {design.disagreement:.8g}, under {design.prior}; {gap}")
+    if design.profile:
+        console.print(f"and one release keeps {len(design.profile)} points of a profile (darrm profile)")
