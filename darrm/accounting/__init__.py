@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from darrm.accounting.budget import Total, compose
     from darrm.accounting.gaussian import gdp
     from darrm.accounting.ledger import Ledger, max_queries
+    from darrm.accounting.pate import gnmax_rdp, gnmax_sigma
     from darrm.accounting.planning import plan
     from darrm.accounting.profile import privacy_profile, profile_bounds
     from darrm.accounting.theorems import Privacy, general, optimal, simple
@@ -20,6 +21,8 @@ _HOME = {
     "Total": "budget",
     "compose": "budget",
     "gdp": "gaussian",
+    "gnmax_rdp": "pate",
+    "gnmax_sigma": "pate",
     "general": "theorems",
     "max_queries": "ledger",
     "optimal": "theorems",
@@ -35,6 +38,8 @@ __all__ = [
     "compose",
     "gdp",
     "general",
+    "gnmax_rdp",
+    "gnmax_sigma",
     "max_queries",
     "optimal",
     "plan",

@@ -1,0 +1,100 @@
+"""Renyi privacy of Gaussian noisy max (GNMax), the PATE mechanism over voters that are not private themselves."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from darrm.errors import InputError
+from darrm.measures.leakage import check_counts, check_positive
+
+Array = NDArray[np.float64]
+
+
+def gnmax_sigma(epsilon: float, delta: float) -> float:
+    """The least standard deviation with which GNMax is (epsilon, delta)-DP by its Renyi bound.
+
+        sigma^2 = min over orders lambda of  lambda / (epsilon - ln(1 / delta) / (lambda - 1))
+
+    Parameters
+    ----------
+    epsilon : float > 0, nats
+    delta : float in (0, 1)
+
+    Returns
+    -------
+    float
+        The minimum in closed form: with c = ln(1/delta), lambda = 1 + (c + sqrt(c^2 + c epsilon)) / epsilon.
+
+    Notes
+    -----
+    GNMax is (lambda, lambda / sigma^2)-RDP for one changed vote (Papernot et al., ICLR 2018, Section 4.1); conversion
+    by their Theorem 5. Appendix D.2.1 of Jiang, Zhang, Joshi (TMLR 2024), Table 4, which searches on a grid.
+    """
+    epsilon = check_positive("epsilon", epsilon)
+    if isinstance(delta, bool) or not isinstance(delta, int | float) or not 0 < delta < 1:
+        raise InputError(f"delta must be in (0, 1). Got {delta!r}. Pass for instance 1e-5.")
+    c = -math.log(delta)
+    order = 1 + (c + math.sqrt(c * c + c * epsilon)) / epsilon
+    return math.sqrt(order / (epsilon - c / (order - 1)))
+
+
+def gnmax_rdp(counts: ArrayLike, sigma: float, orders: ArrayLike) -> Array:
+    """Renyi privacy of one label of GNMax at the votes at hand, never above orders / sigma^2.
+
+        q = Pr[label is not the majority] <= 1/2 sum over i of erfc((n_max - n_i) / (2 sigma)),
+        mu_2 = sigma sqrt(ln 1/q),  mu_1 = mu_2 + 1,  eps_k = mu_k / sigma^2,
+        1 / (lambda - 1) ln((1 - q) A^(lambda - 1) + q B^(lambda - 1)),
+        A = (1 - q) / (1 - (q e^eps_2)^((mu_2 - 1) / mu_2)),   B = e^eps_1 / q^(1 / (mu_1 - 1))
+
+    Parameters
+    ----------
+    counts : array_like of whole numbers, shape (classes,)
+    sigma : float > 0
+    orders : array_like of float > 1
+
+    Returns
+    -------
+    ndarray, the shape of ``orders``; nats
+        It depends on the votes, so it is private itself: no ledger accepts it.
+
+    Raises
+    ------
+    InputError
+
+    Notes
+    -----
+    Theorem 6 and Propositions 7, 10 of Papernot et al. (ICLR 2018), where its conditions hold: q < 1, mu_2 > 1,
+    mu_1 >= lambda and q <= e^((mu_2 - 1) eps_2) / (mu_1/(mu_1 - 1) * mu_2/(mu_2 - 1))^mu_2. Algorithm 6 of Jiang,
+    Zhang, Joshi (TMLR 2024) prints it without the logarithm.
+    """
+    votes = check_counts(counts)
+    sigma = check_positive("sigma", sigma)
+    try:
+        wanted = np.asarray(orders, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"orders must be numbers above 1. Got {orders!r}.") from None
+    if not (np.all(wanted > 1) and np.all(np.isfinite(wanted))):
+        raise InputError(f"orders must be finite and above 1. Got {orders!r}.")
+    plain = wanted / sigma**2
+    from scipy.special import erfc
+
+    at = int(np.argmax(votes))
+    q = float(erfc((votes[at] - np.delete(votes, at)) / (2 * sigma)).sum()) / 2
+    if q >= 1:
+        return np.asarray(plain)
+    if q == 0:  # below the range of float64
+        q = 1e-300
+    mu = sigma * math.sqrt(-math.log(q))
+    if mu <= 1:
+        return np.asarray(plain)
+    first, second = (mu + 1) / sigma**2, mu / sigma**2
+    ceiling = (mu - 1) * second - mu * (math.log((mu + 1) / mu) + math.log(mu / (mu - 1)))
+    if math.log(q) > ceiling or math.log(q) + second >= 0:
+        return np.asarray(plain)
+    log_A = math.log1p(-q) - math.log1p(-math.exp((math.log(q) + second) * (mu - 1) / mu))
+    log_B = first - math.log(q) / mu
+    bound = np.logaddexp(math.log1p(-q) + (wanted - 1) * log_A, math.log(q) + (wanted - 1) * log_B) / (wanted - 1)
+    return np.where(mu + 1 >= wanted, np.minimum(bound, plain), plain)
