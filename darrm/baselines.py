@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from darrm.errors import InputError
 from darrm.problem import MajorityProblem
@@ -24,6 +24,7 @@ def subsampling(K: int, m: int) -> Array:
     ----------
     K : int, at least 1
     m : int in [1, K]
+        For a real allowance take its floor, which keeps it.
 
     Returns
     -------
@@ -62,6 +63,45 @@ def double_subsampling(K: int, m: int) -> Array:
     ndarray, shape (K + 1,)
     """
     return subsampling(K, min(2 * m - 1, K)) if isinstance(m, int | np.integer) and m >= 1 else subsampling(K, m)
+
+
+def from_accuracy(pr_correct: ArrayLike) -> Array:
+    """Noise function of any algorithm that sees the votes and releases one bit, from how often it is right.
+
+        gamma(l) = 2 Pr[release the majority of l ones and K - l zeros] - 1
+
+    Parameters
+    ----------
+    pr_correct : array_like, shape (K + 1,), float in [1/2, 1], symmetric
+        For l = 0, ..., K ones; 1/2 at a tie.
+
+    Returns
+    -------
+    ndarray, shape (K + 1,)
+        To be verified (`darrm.verify`) or made private (`darrm.repair`).
+
+    Raises
+    ------
+    InputError
+        If a probability is below 1/2 or above 1, or the algorithm treats 0 and 1 differently.
+
+    Notes
+    -----
+    Lemma 3.3 of Jiang, Zhang, Joshi (TMLR 2024).
+    """
+    try:
+        chance = np.asarray(pr_correct, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"pr_correct must be numbers in [1/2, 1]. Got {pr_correct!r}.") from None
+    if chance.ndim != 1 or chance.size < 2 or not np.all((chance >= 0.5) & (chance <= 1)):
+        raise InputError(f"pr_correct must have shape (K + 1,) and be in [1/2, 1]. Got {pr_correct!r}.")
+    K = chance.size - 1
+    if np.any(chance != chance[::-1]):
+        raise InputError("pr_correct must be symmetric: as often right for l ones as for K - l. Average the two.")
+    gamma = 2 * chance - 1
+    if K % 2 == 0:
+        gamma[K // 2] = 0.0
+    return np.asarray(gamma)
 
 
 def constant(problem: MajorityProblem, tau: float | None = None, lam: float | None = None) -> Array:

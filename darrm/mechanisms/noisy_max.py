@@ -1,0 +1,145 @@
+"""Report noisy max: the label of most votes after noise, for voters that are not private themselves (PATE)."""
+
+from __future__ import annotations
+
+import warnings
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from darrm.errors import InputError
+from darrm.measures.leakage import MAX_CLASSES, check_positive
+from darrm.mechanisms.coin import Words, WordSource, system_words
+from darrm.mechanisms.discrete import DiscreteGaussian, DiscreteLaplace, Integers
+from darrm.mechanisms.majority import NotPrivateWarning
+
+_MOST = 10**12  # votes for one class
+
+
+class _NoisyMax:
+    def release(self, counts: ArrayLike, rng: np.random.Generator | None = None) -> NDArray[np.int64]:
+        """One private label for each row of counts.
+
+        Parameters
+        ----------
+        counts : array_like of whole numbers >= 0, shape (n, classes)
+            Votes for each class.
+        rng : numpy.random.Generator, optional
+            For tests only: the labels can then be predicted, which a `NotPrivateWarning` says. Without it, all
+            randomness comes from the operating system.
+
+        Returns
+        -------
+        ndarray of int, shape (n,)
+            Classes from 0 on; equal noisy counts are decided by coins that do not depend on the votes.
+
+        Raises
+        ------
+        InputError
+
+        Notes
+        -----
+        The noise is discrete and drawn exactly (`darrm.mechanisms.discrete`). Some 1e5 noises a second.
+        """
+        try:
+            array = np.asarray(counts, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise InputError(f"counts must be whole numbers of shape (n, classes). Got {counts!r}.") from None
+        if array.ndim != 2 or not 2 <= array.shape[1] <= MAX_CLASSES:
+            raise InputError(
+                f"counts must have shape (n, classes), one row a query, 2 to {MAX_CLASSES} classes. Got {array.shape}."
+            )
+        if not np.all((array >= 0) & (array <= _MOST) & (array == np.floor(array))):
+            raise InputError(f"counts must be whole numbers in [0, {_MOST:g}].")
+        words: WordSource = system_words
+        if rng is not None:
+            warnings.warn(
+                "Labels drawn from a given generator can be predicted: they are not private. For tests only.",
+                NotPrivateWarning,
+                stacklevel=2,
+            )
+
+            def words(n: int) -> Words:
+                return rng.integers(0, 1 << 64, size=n, dtype=np.uint64)
+
+        noisy = array.astype(np.int64) + self._noise(array.size, words).reshape(array.shape)
+        order = words(array.size).reshape(array.shape)
+        best = noisy == noisy.max(axis=1, keepdims=True)
+        # Words of 63 bits: those that are not the largest stand below all others.
+        return np.asarray(np.where(best, (order >> np.uint64(1)).astype(np.int64), -1).argmax(axis=1))
+
+    def _noise(self, n: int, words: WordSource) -> Integers:
+        raise NotImplementedError
+
+
+class GaussianNoisyMax(_NoisyMax):
+    """GNMax with discrete Gaussian noise.
+
+        Pr[noise = x] proportional to e^(-x^2 / (2 sigma^2));     (lambda, lambda / sigma^2)-RDP for every lambda > 1
+
+    Parameters
+    ----------
+    sigma : float > 0
+
+    Raises
+    ------
+    InputError
+
+    Notes
+    -----
+    Section 4.1 of Papernot et al. (ICLR 2018) with continuous noise. One changed vote moves two counts by 1, and the
+    discrete Gaussian has the same Renyi divergence bound for whole shifts (Canonne, Kamath, Steinke, NeurIPS 2020):
+    2 / (2 sigma^2) an order. `darrm.accounting.gnmax_sigma` finds sigma; `darrm.measures.noisy_max_probabilities` are
+    those of continuous noise.
+    """
+
+    def __init__(self, sigma: float) -> None:
+        self.sigma = check_positive("sigma", sigma)
+        self._gaussian = DiscreteGaussian(Fraction(self.sigma))
+
+    def __repr__(self) -> str:
+        return f"GaussianNoisyMax(sigma={self.sigma!r})"
+
+    def rdp(self, orders: ArrayLike) -> NDArray[np.float64]:
+        """lambda / sigma^2 for one label, whatever the votes; nats."""
+        return np.asarray(np.asarray(orders, dtype=np.float64) / self.sigma**2)
+
+    def _noise(self, n: int, words: WordSource) -> Integers:
+        return self._gaussian.draw(n, words)
+
+
+class LaplaceNoisyMax(_NoisyMax):
+    """Noisy max with discrete Laplace noise.
+
+        Pr[noise = k] proportional to e^(-gamma |k|);     (2 gamma, 0)-DP for one changed vote
+
+    Parameters
+    ----------
+    gamma : float > 0
+
+    Raises
+    ------
+    InputError
+
+    Notes
+    -----
+    Papernot et al. (ICLR 2017) with continuous noise. Given the noise of all others and the order that decides ties, a
+    class wins if its own noise reaches a threshold; one changed vote moves that by at most 2, and the probability to
+    reach it by a factor of at most e^(2 gamma). `darrm.measures.entrywise_leakage` is about continuous noise.
+    """
+
+    def __init__(self, gamma: float) -> None:
+        self.gamma = check_positive("gamma", gamma)
+        self._laplace = DiscreteLaplace(Fraction(self.gamma))
+
+    def __repr__(self) -> str:
+        return f"LaplaceNoisyMax(gamma={self.gamma!r})"
+
+    @property
+    def epsilon(self) -> float:
+        """2 gamma: what one label costs, nats."""
+        return 2 * self.gamma
+
+    def _noise(self, n: int, words: WordSource) -> Integers:
+        return self._laplace.draw(n, words)

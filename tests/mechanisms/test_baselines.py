@@ -1,0 +1,44 @@
+"""Baselines as noise functions are the mechanisms they stand for."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import darrm
+from darrm import baselines
+
+
+@pytest.mark.parametrize(("K", "m"), [(5, 3), (6, 3), (7, 4), (8, 2), (11, 5)])
+def test_subsampling_is_what_drawing_votes_gives(K: int, m: int) -> None:
+    """Pick m of K votes and release their majority, a fair coin on a tie."""
+    rng = np.random.default_rng(K + m)
+    n = 40_000
+    gamma = baselines.subsampling(K, m)
+    for l in range(K // 2 + 1, K + 1):
+        drawn = rng.permuted(np.tile(np.arange(K) < l, (n, 1)), axis=1)[:, :m].sum(axis=1)
+        right = np.where(2 * drawn == m, rng.random(n) < 0.5, 2 * drawn > m).mean()
+        assert abs(right - (1 + gamma[l]) / 2) <= 5 * 0.5 / np.sqrt(n)
+
+
+def test_any_algorithm_enters_by_how_often_it_is_right() -> None:
+    for K, m in ((5, 3), (6, 3)):
+        gamma = baselines.subsampling(K, m)
+        assert baselines.from_accuracy((1 + gamma) / 2) == pytest.approx(gamma, abs=1e-15)
+    assert baselines.from_accuracy([1, 0.5, 1]).tolist() == [1, 0, 1]
+    exact = Fraction(3, 4)
+    assert baselines.from_accuracy([exact, exact]).tolist() == [0.5, 0.5]
+
+
+@pytest.mark.parametrize(
+    "chance", [[1], [1, 0.4, 1], [1, 0.9], [1.1, 1.1], [[1, 1]], [float("nan")] * 3, "ab", None, [0.6, 0.5, 0.7]]
+)
+def test_accuracies_that_are_none(chance: object) -> None:
+    with pytest.raises(darrm.InputError, match="pr_correct must"):
+        baselines.from_accuracy(chance)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("m", [0, 6, 2.5, "3", True, -1, float("nan")])
+def test_subsampling_of_no_whole_number(m: object) -> None:
+    with pytest.raises(darrm.InputError, match="1 <= m <= K"):
+        baselines.subsampling(5, m)  # type: ignore[arg-type]
