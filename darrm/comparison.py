@@ -9,9 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from darrm import baselines
+from darrm.accounting.budget import check_delta, of_region
+from darrm.accounting.profile import region
+from darrm.accounting.theorems import check_count
 from darrm.design.certificate import Certificate, repair, verify
 from darrm.design.design import Design
 from darrm.design.solve import solve
+from darrm.errors import InputError
 from darrm.priors import Prior, combine
 from darrm.problem import MajorityProblem
 
@@ -34,6 +38,9 @@ class Entry:
         As of a `darrm.Design`, under the prior of the comparison.
     design : Design or None
         For those that were solved for.
+    total : float or None
+        Least epsilon that is proved for ``queries`` labels of fresh voters together; infinite if ``total_delta`` does
+        not allow any. None if it was not asked for.
     """
 
     name: str
@@ -42,12 +49,16 @@ class Entry:
     error: float
     disagreement: float
     design: Design | None = None
+    total: float | None = None
 
 
 def compare(
     problem: MajorityProblem,
     prior: Prior | str = "uniform",
     objective: str | None = None,
+    *,
+    queries: int | None = None,
+    total_delta: float | None = None,
 ) -> list[Entry]:
     """gamma_opt, its U-shaped form and the baselines, for one problem and one release.
 
@@ -59,6 +70,9 @@ def compare(
     problem : MajorityProblem
     prior, objective
         As in `darrm.solve`.
+    queries, total_delta : int, float, optional
+        Say also what so many labels of FRESH voters cost together, by exact adaptive composition. Fixed voters cost the
+        same with every mechanism, whatever the number of labels: `darrm.accounting.compose`.
 
     Returns
     -------
@@ -70,6 +84,10 @@ def compare(
     InputError, SolverError
         As `darrm.solve`.
     """
+    if (queries is None) != (total_delta is None):
+        raise InputError("queries and total_delta go together. Pass both, or none.")
+    if queries is not None:
+        queries, total_delta = check_count("queries", queries), check_delta(total_delta, "total_delta")
     free = solve(problem, prior=prior, objective=objective)
     monotone = solve(problem, prior=prior, objective=objective, shape="monotone")
     m = math.floor(problem.m)
@@ -83,7 +101,13 @@ def compare(
             if np.all(scaled >= gamma * (1 - _ROUNDING)):
                 gamma, certificate = scaled, verify(scaled, problem)
         error, disagreement = (float(combine(mean, kind) @ half) / 2 for kind in ("tv", "disagreement"))
-        return Entry(name, gamma, certificate, error, disagreement, design)
+        total = None
+        if queries is not None and total_delta is not None:
+            try:
+                total = of_region(region(gamma, problem), problem, queries, total_delta).upper
+            except InputError:  # less than is unavoidable
+                total = math.inf
+        return Entry(name, gamma, certificate, error, disagreement, design, total)
 
     ones = np.ones(problem.K + 1)
     if problem.K % 2 == 0:

@@ -90,6 +90,20 @@ def test_largest_response_is_one_constant_and_tight(case: tuple[darrm.MajorityPr
     assert half[0] >= entries[5].gamma[-1] - 1e-9
 
 
+def test_totals_of_fresh_voters() -> None:
+    problem = darrm.MajorityProblem(5, 2, 0.2)
+    entries = compare(problem, queries=10, total_delta=1e-5)
+    for entry in entries[:2]:
+        assert entry.design is not None
+        total = darrm.accounting.compose(entry.design, 10, delta=1e-5, voters="fresh")
+        assert entry.total == pytest.approx(total.upper, rel=2e-3)
+    assert entries[-1].name == "plain majority"
+    assert entries[-1].total is not None
+    assert entries[-1].total > max(entry.total or 0 for entry in entries[:-1])
+    with pytest.raises(darrm.InputError, match="go together"):
+        compare(problem, queries=10)
+
+
 def test_subsampling_is_tight_for_one_vote() -> None:
     problem = PROBLEMS[1]
     entries = {entry.name.split(" (")[0]: entry for entry in compare(problem)}

@@ -14,9 +14,19 @@ from darrm.cli import common
 @click.command("compare", short_help="Compare it with other mechanisms.")
 @common.problem_options
 @common.prior_options
+@click.option("--queries", type=common.NUMBER, default=None, help="Say what so many labels of fresh voters cost too.")
+@click.option("--total-delta", type=common.NUMBER, default=None, help="For all of them together.")
 @click.option("--plot", type=common.PATH, help="Draw the noise functions here (needs matplotlib).")
 @common.json_option
-def command(prior: str, objective: str | None, plot: Path | None, as_json: bool, **values: Any) -> None:
+def command(
+    prior: str,
+    objective: str | None,
+    queries: int | None,
+    total_delta: float | None,
+    plot: Path | None,
+    as_json: bool,
+    **values: Any,
+) -> None:
     """Put gamma_opt beside subsampling, double subsampling and randomized response, for one release."""
     from rich.table import Table
 
@@ -28,7 +38,7 @@ def command(prior: str, objective: str | None, plot: Path | None, as_json: bool,
         picture_format(plot)  # a wrong ending is said before the work, not after
     problem = common.take_problem(values)
     under = common.take_prior(prior)
-    entries = compare(problem, under, objective)
+    entries = compare(problem, under, objective, queries=queries, total_delta=total_delta)
     if plot is not None:
         from darrm.plots import save_gamma
 
@@ -42,6 +52,7 @@ def command(prior: str, objective: str | None, plot: Path | None, as_json: bool,
                 "error": entry.error,
                 "disagreement": entry.disagreement,
                 "certificate": asdict(entry.certificate),
+                **({} if queries is None else {"total_fresh": entry.total}),
             }
             for entry in entries
         ]
@@ -53,13 +64,29 @@ def command(prior: str, objective: str | None, plot: Path | None, as_json: bool,
     table.add_column("mechanism", overflow="fold")
     for name in ("error", "verified") if narrow else ("error", "disagreement", "realised epsilon", "verified"):
         table.add_column(name, justify="right", min_width=8)
+    if queries is not None:
+        table.add_column(f"{queries} labels, fresh", justify="right", min_width=8)
     for entry in entries:
         holds = entry.certificate.holds
         cells = [f"{entry.error:.6f}"]
         if not narrow:
             cells += [f"{entry.disagreement:.6f}", common.number(entry.certificate.realised_epsilon)]
-        table.add_row(entry.name, *cells, "yes" if holds else "no", style=None if holds else "dim")
+        totals = [] if entry.total is None else [common.number(entry.total)]
+        table.add_row(entry.name, *cells, "yes" if holds else "no", *totals, style=None if holds else "dim")
     console.print(table)
+    if queries is not None and total_delta is not None:
+        from darrm.accounting.theorems import optimal
+        from darrm.errors import InputError
+
+        console.print(
+            f"{queries} labels, fresh: total epsilon at delta {total_delta:g}, if voters draw new randomness at every "
+            "query."
+        )
+        try:
+            fixed = optimal(problem.epsilon, problem.Delta, problem.changed, total_delta).epsilon
+            console.print(f"Fixed voters: ({fixed:.6g}, {total_delta:g}) in all with any of these, even without noise.")
+        except InputError as error:
+            console.print(f"Fixed voters: {error}")
     shown = [entry for entry in entries if entry.certificate.holds]
     gammas = Table(title="gamma by votes, minority:majority", box=None)
     gammas.add_column("votes", justify="right")

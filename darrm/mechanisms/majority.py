@@ -10,13 +10,29 @@ from numpy.typing import ArrayLike, NDArray
 
 from darrm.design.design import Design
 from darrm.errors import InputError
-from darrm.mechanisms.coin import Coins, Words, system_words
+from darrm.mechanisms.coin import Coins, Words, WordSource, system_words
 
 _CHUNK = 1 << 16
 
 
 class NotPrivateWarning(UserWarning):
     """A release drew from a generator that can be seeded, so it can be predicted and protects nobody."""
+
+
+def word_source(rng: np.random.Generator | None, stacklevel: int) -> WordSource:
+    """Words of the operating system; or of a generator, with a `NotPrivateWarning`."""
+    if rng is None:
+        return system_words
+    warnings.warn(
+        "Labels drawn from a given generator can be predicted: they are not private. For tests only.",
+        NotPrivateWarning,
+        stacklevel=stacklevel,
+    )
+
+    def draw(n: int) -> Words:
+        return rng.integers(0, 1 << 64, size=n, dtype=np.uint64)
+
+    return draw
 
 
 class DaRRM:
@@ -118,17 +134,7 @@ class DaRRM:
         return self._flip(array, rng)
 
     def _flip(self, counts: NDArray[np.integer], rng: np.random.Generator | None) -> NDArray[np.uint8]:
-        draw = system_words
-        if rng is not None:
-            warnings.warn(
-                "Labels drawn from a given generator can be predicted: they are not private. For tests only.",
-                NotPrivateWarning,
-                stacklevel=3,
-            )
-
-            def draw(n: int) -> Words:
-                return rng.integers(0, 1 << 64, size=n, dtype=np.uint64)
-
+        draw = word_source(rng, stacklevel=4)
         labels = np.empty(counts.size, dtype=np.uint8)
         for start in range(0, counts.size, _CHUNK):
             chunk = counts[start : start + _CHUNK].astype(np.intp)

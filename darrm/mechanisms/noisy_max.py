@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from fractions import Fraction
 
 import numpy as np
@@ -10,9 +9,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from darrm.errors import InputError
 from darrm.measures.leakage import MAX_CLASSES, check_positive
-from darrm.mechanisms.coin import Words, WordSource, system_words
+from darrm.mechanisms.coin import WordSource
 from darrm.mechanisms.discrete import DiscreteGaussian, DiscreteLaplace, Integers
-from darrm.mechanisms.majority import NotPrivateWarning
+from darrm.mechanisms.majority import word_source
 
 _MOST = 10**12  # votes for one class
 
@@ -52,17 +51,7 @@ class _NoisyMax:
             )
         if not np.all((array >= 0) & (array <= _MOST) & (array == np.floor(array))):
             raise InputError(f"counts must be whole numbers in [0, {_MOST:g}].")
-        words: WordSource = system_words
-        if rng is not None:
-            warnings.warn(
-                "Labels drawn from a given generator can be predicted: they are not private. For tests only.",
-                NotPrivateWarning,
-                stacklevel=2,
-            )
-
-            def words(n: int) -> Words:
-                return rng.integers(0, 1 << 64, size=n, dtype=np.uint64)
-
+        words = word_source(rng, stacklevel=3)
         noisy = array.astype(np.int64) + self._noise(array.size, words).reshape(array.shape)
         order = words(array.size).reshape(array.shape)
         best = noisy == noisy.max(axis=1, keepdims=True)
