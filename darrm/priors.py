@@ -31,6 +31,10 @@ class Prior:
         """E[alpha_l] = E[Pr[L = l]] for l = 0, ..., K; shape (K + 1,), sums to 1."""
         raise TypeError("Prior is abstract: make one with independent, common, votes or fixed.")
 
+    def sample(self, n: int, K: int, rng: np.random.Generator) -> Array:
+        """n draws of (p_1, ..., p_K), shape (n, K); for simulations."""
+        raise InputError(f"A prior {self.kind!r} has no vote probabilities to draw. Use independent, common or fixed.")
+
     def as_dict(self) -> dict[str, object]:
         """The prior as plain values, for files: ``{"kind": ..., parameters}``."""
         values = asdict(self)  # type: ignore[call-overload]  # every kind of prior is a dataclass
@@ -52,6 +56,9 @@ class Independent(Prior):
     def ones(self, K: int) -> Array:
         return pmf(np.full(K, (self.low + self.high) / 2))
 
+    def sample(self, n: int, K: int, rng: np.random.Generator) -> Array:
+        return rng.uniform(self.low, self.high, (n, K))
+
 
 @dataclass(frozen=True)
 class Common(Prior):
@@ -72,6 +79,10 @@ class Common(Prior):
             return np.asarray(weight * betainc(K - l + b, l + a, 0.5), dtype=np.float64)
 
         return half(self.a, self.b) + half(self.b, self.a)
+
+    def sample(self, n: int, K: int, rng: np.random.Generator) -> Array:
+        q = rng.beta(self.a, self.b, (n, 1))
+        return np.broadcast_to(np.maximum(q, 1 - q), (n, K))
 
 
 @dataclass(frozen=True)
@@ -104,6 +115,11 @@ class Fixed(Prior):
         if len(self.p) != K:
             raise InputError(f"fixed p for K = {K} must have K probabilities. Got {len(self.p)}.")
         return pmf(self.p)
+
+    def sample(self, n: int, K: int, rng: np.random.Generator) -> Array:
+        if len(self.p) != K:
+            raise InputError(f"fixed p for K = {K} must have K probabilities. Got {len(self.p)}.")
+        return np.broadcast_to(np.array(self.p), (n, K))
 
 
 def independent(low: float = 0.5, high: float = 1.0) -> Prior:

@@ -1,6 +1,6 @@
 """Numbers that put mechanisms on one scale."""
 
-from darrm.measures.error import expected_error
+from darrm.measures.error import Interval, expected_error, sampled_error
 from darrm.measures.leakage import (
     entrywise_leakage,
     laplace_leakage_bound,
@@ -9,9 +9,11 @@ from darrm.measures.leakage import (
 )
 
 __all__ = [
+    "Interval",
     "entrywise_leakage",
     "expected_error",
     "laplace_leakage_bound",
     "laplace_leakage_data_bound",
     "noisy_max_probabilities",
+    "sampled_error",
 ]

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from darrm.design.poisson_binomial import pmf, probabilities
 from darrm.design.smoothing import noise_function
 from darrm.errors import InputError
+from darrm.priors import Prior, parse
 
 
 def expected_error(gamma: ArrayLike, p: ArrayLike) -> NDArray[np.float64] | float:
@@ -43,3 +47,78 @@ def expected_error(gamma: ArrayLike, p: ArrayLike) -> NDArray[np.float64] | floa
     balance = alpha[..., K // 2 + 1 :] - alpha[..., : K - K // 2][..., ::-1]
     error = np.abs(balance @ (1 - half)) / 2
     return float(error) if p.ndim == 1 else error
+
+
+_CHUNK = 2000
+
+
+class Interval(NamedTuple):
+    """A mean over draws and its confidence interval."""
+
+    mean: float
+    low: float
+    high: float
+
+
+def sampled_error(
+    gammas: Mapping[str, ArrayLike],
+    prior: Prior | str = "uniform",
+    *,
+    draws: int = 100_000,
+    confidence: float = 0.95,
+    rng: np.random.Generator | None = None,
+) -> dict[str, Interval]:
+    """Mean of `expected_error` over vote probabilities drawn from a prior, with the same draws for all noise functions.
+
+    Parameters
+    ----------
+    gammas : mapping of str to array_like, shape (K + 1,)
+        Noise functions by name, all of one K.
+    prior : Prior or str
+        independent, common or fixed.
+    draws : int, at least 2
+    confidence : float in (0, 1)
+        Of each interval, by the normal approximation.
+    rng : numpy.random.Generator, optional
+        For a result that can be repeated. Nothing here is private.
+
+    Returns
+    -------
+    dict of str to Interval
+
+    Raises
+    ------
+    InputError
+
+    Notes
+    -----
+    Definition 2.4 of Jiang, Zhang, Joshi (TMLR 2024). On p >= 1/2 nothing cancels and the mean is ``Design.error``,
+    which is exact. O(draws K^2): some seconds for 1e5 draws at K = 101.
+    """
+    from scipy.special import ndtri
+
+    if isinstance(prior, str):
+        prior = parse(prior)
+    tables = {name: np.asarray(gamma, dtype=np.float64) for name, gamma in gammas.items()}
+    sizes = {table.size for table in tables.values()}
+    if len(sizes) != 1:
+        raise InputError(f"gammas must be noise functions of one K. Got sizes {sorted(sizes)}.")
+    if isinstance(draws, bool) or not isinstance(draws, int | np.integer) or draws < 2:
+        raise InputError(f"draws must be a whole number of at least 2. Got {draws!r}.")
+    if not (isinstance(confidence, float) and 0 < confidence < 1):
+        raise InputError(f"confidence must be in (0, 1). Got {confidence!r}.")
+    K = sizes.pop() - 1
+    halves = np.array([1 - noise_function(table, K)[K // 2 + 1 :] for table in tables.values()])
+    rng = np.random.default_rng() if rng is None else rng
+    total, squares = np.zeros(len(tables)), np.zeros(len(tables))
+    for start in range(0, draws, _CHUNK):
+        alpha = pmf(prior.sample(min(_CHUNK, draws - start), K, rng))
+        errors = np.abs((alpha[:, K // 2 + 1 :] - alpha[:, : K - K // 2][:, ::-1]) @ halves.T) / 2
+        total += errors.sum(axis=0)
+        squares += (errors**2).sum(axis=0)
+    mean = total / draws
+    spread = np.sqrt(np.maximum(squares / draws - mean**2, 0) / (draws - 1)) * float(ndtri((1 + confidence) / 2))
+    return {
+        name: Interval(float(m), max(0.0, float(m - s)), float(m + s))
+        for name, m, s in zip(tables, mean, spread, strict=True)
+    }
