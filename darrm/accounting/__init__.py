@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from darrm.accounting.budget import Total, compose
     from darrm.accounting.gaussian import gdp
     from darrm.accounting.ledger import Ledger, max_queries
-    from darrm.accounting.pate import gnmax_rdp, gnmax_sigma
+    from darrm.accounting.pate import gnmax_rdp, gnmax_sigma, gnmax_sigma_analytic, rdp_epsilon
     from darrm.accounting.planning import plan
     from darrm.accounting.profile import privacy_profile, profile_bounds
     from darrm.accounting.theorems import Privacy, general, optimal, simple
@@ -23,12 +23,14 @@ _HOME = {
     "gdp": "gaussian",
     "gnmax_rdp": "pate",
     "gnmax_sigma": "pate",
+    "gnmax_sigma_analytic": "pate",
     "general": "theorems",
     "max_queries": "ledger",
     "optimal": "theorems",
     "plan": "planning",
     "privacy_profile": "profile",
     "profile_bounds": "profile",
+    "rdp_epsilon": "pate",
     "simple": "theorems",
 }
 __all__ = [
@@ -40,11 +42,13 @@ __all__ = [
     "general",
     "gnmax_rdp",
     "gnmax_sigma",
+    "gnmax_sigma_analytic",
     "max_queries",
     "optimal",
     "plan",
     "privacy_profile",
     "profile_bounds",
+    "rdp_epsilon",
     "simple",
 ]
 

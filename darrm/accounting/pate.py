@@ -41,6 +41,71 @@ def gnmax_sigma(epsilon: float, delta: float) -> float:
     return math.sqrt(order / (epsilon - c / (order - 1)))
 
 
+def gnmax_sigma_analytic(epsilon: float, delta: float) -> float:
+    """The least standard deviation with which GNMax is (epsilon, delta)-DP, by the exact privacy of Gaussian noise.
+
+        delta = Phi(mu / 2 - epsilon / mu) - e^epsilon Phi(-mu / 2 - epsilon / mu),     mu = sqrt(2) / sigma
+
+    Parameters
+    ----------
+    epsilon : float > 0, nats
+    delta : float in (0, 1)
+
+    Returns
+    -------
+    float
+        Rounded up. Below `gnmax_sigma`, which loses by its conversion.
+
+    Notes
+    -----
+    Balle and Wang (ICML 2018): one changed vote moves two counts by 1, a shift of length sqrt(2), and the label is made
+    of the noisy counts. For continuous noise; the Renyi bound also holds for the discrete noise of
+    `darrm.mechanisms.GaussianNoisyMax`.
+    """
+    from scipy.special import log_ndtr
+
+    epsilon = check_positive("epsilon", epsilon)
+    if isinstance(delta, bool) or not isinstance(delta, int | float) or not 0 < delta < 1:
+        raise InputError(f"delta must be in (0, 1). Got {delta!r}. Pass for instance 1e-5.")
+
+    def reached(mu: float) -> float:
+        first = log_ndtr(mu / 2 - epsilon / mu)
+        return float(-math.exp(first) * math.expm1(epsilon + log_ndtr(-mu / 2 - epsilon / mu) - first))
+
+    low, high = 0.0, 1.0
+    while reached(high) < delta:
+        low, high = high, 2 * high
+    while high - low > 1e-12 * high:
+        middle = (low + high) / 2
+        low, high = (middle, high) if reached(middle) <= delta else (low, middle)
+    return math.sqrt(2) / low * (1 + 1e-9)
+
+
+def rdp_epsilon(orders: ArrayLike, rdp: ArrayLike, delta: float) -> float:
+    """The epsilon of Renyi bounds at a delta: the least over orders of rdp + ln(1 / delta) / (order - 1); nats.
+
+    Parameters
+    ----------
+    orders : array_like of float > 1, shape (n,)
+    rdp : array_like of float >= 0, shape (n,)
+        What all labels cost together: sums of what each costs, for each order.
+    delta : float in (0, 1)
+
+    Notes
+    -----
+    Theorem 5 of Papernot et al. (ICLR 2018). If ``rdp`` came from votes (`gnmax_rdp`), the result is private itself.
+    """
+    try:
+        at, cost = np.asarray(orders, dtype=np.float64), np.asarray(rdp, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"orders and rdp must be numbers. Got {orders!r} and {rdp!r}.") from None
+    if at.ndim != 1 or at.shape != cost.shape or not at.size or not np.all((at > 1) & (cost >= 0)):
+        raise InputError("orders (above 1) and rdp (at least 0) must have one shape (n,).")
+    if isinstance(delta, bool) or not isinstance(delta, int | float) or not 0 < delta < 1:
+        raise InputError(f"delta must be in (0, 1). Got {delta!r}. Pass for instance 1e-5.")
+    return float((cost - math.log(delta) / (at - 1)).min())
+
+
 def gnmax_rdp(counts: ArrayLike, sigma: float, orders: ArrayLike) -> Array:
     """Renyi privacy of one label of GNMax at the votes at hand, never above orders / sigma^2.
 

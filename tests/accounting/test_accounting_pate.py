@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import darrm
-from darrm.accounting import gnmax_rdp, gnmax_sigma
+from darrm.accounting import gnmax_rdp, gnmax_sigma, gnmax_sigma_analytic, rdp_epsilon
 from darrm.measures import (
     entrywise_leakage,
     laplace_leakage_bound,
@@ -153,3 +153,31 @@ def test_noise_that_is_none(value: object) -> None:
         gnmax_rdp([1, 2], 1.0, [1.0])
     with pytest.raises(darrm.InputError, match="n_classes"):
         laplace_leakage_bound(1, 0.1)
+
+
+@pytest.mark.parametrize("epsilon", [1e-3, 0.2676, 1.0, 20.0])
+@pytest.mark.parametrize("delta", [1e-12, 3e-4, 0.2])
+def test_analytic_sigma_is_the_least(epsilon: float, delta: float) -> None:
+    from scipy.stats import norm
+
+    sigma = gnmax_sigma_analytic(epsilon, delta)
+    for factor, holds in ((1.0, True), (1 - 1e-6, False)):
+        mu = math.sqrt(2) / (sigma * factor)
+        spent = norm.cdf(mu / 2 - epsilon / mu) - math.exp(epsilon) * norm.cdf(-mu / 2 - epsilon / mu)
+        assert (spent <= delta * (1 + 1e-9)) == holds
+    assert sigma < gnmax_sigma(epsilon, delta)
+
+
+def test_renyi_bounds_become_the_promise() -> None:
+    sigma = gnmax_sigma(0.2676, 3e-4)
+    orders = np.linspace(1.5, 500, 5000)
+    assert rdp_epsilon(orders, orders / sigma**2, 3e-4) == pytest.approx(0.2676, rel=1e-5)
+    for bad in (
+        ([1.0], [0.1], 0.1),
+        ([2.0], [0.1, 0.2], 0.1),
+        ([2.0], [-0.1], 0.1),
+        ([2.0], [0.1], 0),
+        ("a", [1], 0.1),
+    ):
+        with pytest.raises(darrm.InputError):
+            rdp_epsilon(*bad)  # type: ignore[arg-type]
