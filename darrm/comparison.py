@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
@@ -103,8 +104,11 @@ def compare(
         error, disagreement = (float(combine(mean, kind) @ half) / 2 for kind in ("tv", "disagreement"))
         total = None
         if queries is not None and total_delta is not None:
+            kept = None
+            if certificate.holds:
+                kept = Fraction(problem.m) * Fraction(problem.epsilon), Fraction(problem.delta)
             try:
-                total = of_region(region(gamma, problem), problem, queries, total_delta).upper
+                total = of_region(region(gamma, problem), problem, queries, total_delta, promised=kept).upper
             except InputError:  # less than is unavoidable
                 total = math.inf
         return Entry(name, gamma, certificate, error, disagreement, design, total)

@@ -45,7 +45,7 @@ class Total:
     queries : int
     voters : {"fresh", "fixed"}
     bounds : dict of str to float
-        Every bound that is proved here, by name.
+        Every bound that is proved here, by name; each only as sharp as it took for the least of them.
     unavoidable : float
         No delta below this can be had at any epsilon (upper bound).
     """

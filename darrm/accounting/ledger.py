@@ -146,6 +146,9 @@ class Ledger:
             write(name, content)
         return cls(name)
 
+    def __repr__(self) -> str:
+        return f"Ledger({os.fspath(self.path)!r})"
+
     def charge(self, design: Design, n: int) -> None:
         """Take ``n`` labels from the budget; on disk when this returns, so release them after it.
 

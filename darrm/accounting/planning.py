@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from fractions import Fraction
 
 import numpy as np
 
-from darrm.accounting.budget import check_delta, check_voters, compose, labels_within
+from darrm.accounting.budget import check_delta, check_voters, compose, labels_within, promise
 from darrm.accounting.profile import privacy_profile
 from darrm.accounting.theorems import check_count
 from darrm.design.certificate import repair
@@ -50,7 +51,7 @@ def plan(
         No default. For fixed voters noise does not help beyond a single label: if the budget pays for the voters the
         plain majority is returned, and if not, a single label is planned or the error says what the voters cost.
     prior, objective
-        As in `darrm.solve`.
+        As in `darrm.solve`, but the objective is "disagreement" if not given.
     shape : {"free", "monotone"}, optional
         Both are tried if not given.
 
@@ -80,7 +81,10 @@ def plan(
         raise InputError(f"total_epsilon must be in (0, {MAX_EPSILON:g}]. Got {total_epsilon!r}. Pass nats, e.g. 1.0.")
     if shape is not None and shape not in SHAPES:
         raise InputError(f"shape must be one of {', '.join(SHAPES)}. Got {shape!r}.")
+    objective = "disagreement" if objective is None else objective
     share = total_delta / (2 * queries)
+    # The m that simple composition allows: where few labels are asked for, nothing beats it.
+    plainly = min(float(K), max(1.0, math.nextafter(total_epsilon / (queries * epsilon), 0)))
 
     def problem(m: float, delta: float | None) -> MajorityProblem:
         return MajorityProblem(K, m, epsilon, Delta, delta=delta, changed=changed, adjacency=adjacency)
@@ -117,14 +121,20 @@ def plan(
         def holds(design: Design, budget: float = total_epsilon * (1 - reserve)) -> bool:
             if kind == "fixed":
                 return cost(design) <= budget
+            simply, failure = promise(design)
+            if queries * simply <= Fraction(total_epsilon) and queries * failure <= Fraction(total_delta):
+                return True
             return labels_within(design, budget, total_delta, queries, 12) >= queries
 
         found: list[tuple[Design, float | None]] = []
         for name, make in families.items():
             best_delta = min(found, key=_disagreement)[1] if found else None
             for delta in [best_delta] if name == "profile" and found else deltas:
-                around = found[-1][0].problem.m if found else None
-                best = _largest(lambda m, d=delta, of=make: of(m, d), holds, K, around)  # type: ignore[misc]
+                guesses = [plainly]
+                if found:
+                    around = found[-1][0].problem.m
+                    guesses = [around, around * 1.2, around / 1.2, plainly]
+                best = _largest(lambda m, d=delta, of=make: of(m, d), holds, K, guesses)  # type: ignore[misc]
                 if best is None and name != "profile":
                     best = _scaled(make(1.0, delta), holds)
                 if best is not None:
@@ -157,11 +167,11 @@ def under_profile(model: Design, objective: str | None = None, points: int = 24)
 
 
 def _largest(
-    make: Callable[[float], Design], holds: Callable[[Design], bool], K: int, around: float | None
+    make: Callable[[float], Design], holds: Callable[[Design], bool], K: int, guesses: Sequence[float]
 ) -> Design | None:
-    """The design of the largest m that holds, by bisection, at first ``around`` a guess; None if m = 1 does not."""
+    """The design of the largest m that holds, by bisection, after some guesses; None if m = 1 does not."""
     low, high, best = 1.0, float(K), None
-    for guess in () if around is None else (around, around * 1.2, around / 1.2):
+    for guess in guesses:
         if low < guess < high:
             tried = _tried(make, guess, holds)
             if tried is None:

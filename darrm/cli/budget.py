@@ -16,17 +16,32 @@ if TYPE_CHECKING:
 
 @click.command("budget", short_help="What many releases cost together.")
 @click.argument("file", type=common.PATH)
-@click.option("--queries", type=common.NUMBER, required=True, help="How many labels.")
+@click.option("--queries", type=common.NUMBER, default=None, help="How many labels.")
+@click.option("--total-epsilon", type=common.NUMBER, default=None, help="Or: how many labels does this pay for?")
 @click.option("--delta", type=common.NUMBER, required=True, help="Failure probability of all of them together.")
 @common.voters_option
 @common.json_option
-def command(file: Path, queries: int, delta: float, voters: str | None, as_json: bool) -> None:
-    """The least epsilon with which all labels together are (epsilon, delta)-DP, with proof."""
+def command(
+    file: Path, queries: int | None, total_epsilon: float | None, delta: float, voters: str | None, as_json: bool
+) -> None:
+    """What --queries labels cost together, or how many labels --total-epsilon pays for; both with proof."""
     from darrm.accounting.budget import check_voters, compose
     from darrm.design.files import load
 
     check_voters(voters)
+    if (queries is None) == (total_epsilon is None):
+        raise click.UsageError("Pass either --queries or --total-epsilon.")
     design = load(file)
+    if queries is None:
+        from darrm.accounting.ledger import MOST, max_queries
+
+        most = max_queries(design, total_epsilon, delta, voters=voters)  # type: ignore[arg-type]
+        if as_json:
+            common.print_json({"queries": most, "total_epsilon": total_epsilon, "delta": delta, "voters": voters})
+        else:
+            many = f"{most} labels" if most < MOST else f"{most} labels or more"
+            common.console().print(f"({total_epsilon:g}, {delta:g}) pays for {many} of {voters} voters.")
+        return
     total = compose(design, queries, delta=delta, voters=voters)
     if as_json:
         common.print_json(asdict(total))
@@ -34,14 +49,14 @@ def command(file: Path, queries: int, delta: float, voters: str | None, as_json:
     console = common.console()
     console.print(said(total))
     for name, value in sorted(total.bounds.items(), key=lambda item: item[1]):
-        console.print(f"  {common.number(value):>10}  by {name}")
+        console.print(f"  {common.at_least(value):>10}  by {name}")
     console.print(f"It rests on this: {common.condition(design.problem)}")
 
 
 def said(total: Total) -> str:
     """What labels cost, in a sentence or two."""
     labels = f"{total.queries} label{'s' * (total.queries > 1)}"
-    cost = f"({total.upper:.6g}, {total.delta:g})"
+    cost = f"({common.at_least(total.upper)}, {total.delta:g})"
     if total.voters == "fixed" and "one label" in total.bounds:
         return f"Fixed voters: one label costs {cost}. The cost of another must not be added to it."
     if total.voters == "fixed":

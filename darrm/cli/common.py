@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
+from decimal import ROUND_CEILING, Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -150,6 +151,14 @@ def condition(problem: MajorityProblem) -> str:
 def number(value: float) -> str:
     """A figure for a table; a word where there is none."""
     return "none" if math.isinf(value) else f"{value:.6g}"
+
+
+def at_least(value: float) -> str:
+    """A certified upper bound to six digits, rounded up."""
+    if math.isinf(value) or not value:
+        return number(value)
+    exact = Decimal(value)
+    return f"{exact.quantize(Decimal(1).scaleb(exact.adjusted() - 5), rounding=ROUND_CEILING).normalize():f}"
 
 
 PATH = click.Path(path_type=Path, readable=False)  # what is wrong with a path is said where it is opened

@@ -273,6 +273,14 @@ def test_a_plan_uses_its_budget_and_no_more(Delta: float) -> None:
         assert compose(best, 8, delta=1e-4, voters="fresh").upper <= 1.2
 
 
+def test_a_plan_is_not_beaten_by_adding_up() -> None:
+    """Few labels: m = total / (queries epsilon) is what simple composition allows."""
+    design = plan(K=5, epsilon=0.5, queries=4, total_epsilon=4.0, total_delta=1e-6, voters="fresh")
+    plain = darrm.solve(K=5, m=2, epsilon=0.5, objective="disagreement")
+    assert design.objective == "disagreement"
+    assert design.disagreement <= plain.disagreement + 1e-9
+
+
 def test_a_plan_below_m_of_one_scales_down() -> None:
     design = plan(K=5, epsilon=0.5, queries=20, total_epsilon=1.0, total_delta=1e-5, voters="fresh", shape="monotone")
     assert design.problem.m == 1

@@ -61,6 +61,14 @@ def test_budget_of_fresh_and_fixed_voters(design_file: Path, capsys: pytest.Capt
         assert words in " ".join(capsys.readouterr().out.split())
 
 
+def test_how_many_labels_a_budget_pays_for(design_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["budget", str(design_file), "--delta", "0.0297", "--voters", "fresh"]
+    assert run_json(capsys, *arguments, "--total-epsilon", "5.32")["queries"] == 100
+    assert main([*arguments, "--total-epsilon", "5.32"]) == 0
+    assert "pays for 100 labels of fresh voters" in capsys.readouterr().out
+    assert "either --queries or" in refused(capsys, 2, *arguments)
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [
