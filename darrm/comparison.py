@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
 from darrm import baselines
-from darrm.accounting.budget import check_delta, of_region
+from darrm.accounting.budget import check_delta, of_region, promise
 from darrm.accounting.profile import region
 from darrm.accounting.theorems import check_count
 from darrm.design.certificate import Certificate, repair, verify
@@ -104,9 +103,7 @@ def compare(
         error, disagreement = (float(combine(mean, kind) @ half) / 2 for kind in ("tv", "disagreement"))
         total = None
         if queries is not None and total_delta is not None:
-            kept = None
-            if certificate.holds:
-                kept = Fraction(problem.m) * Fraction(problem.epsilon), Fraction(problem.delta)
+            kept = promise(problem) if certificate.holds else None
             try:
                 total = of_region(region(gamma, problem), problem, queries, total_delta, promised=kept).upper
             except InputError:  # less than is unavoidable

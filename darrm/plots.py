@@ -108,10 +108,8 @@ def plot_profile(design: Design, ax: Axes | None = None) -> Axes:
 
 def save_profile(path: str | os.PathLike[str], design: Design) -> None:
     """Write the picture of `plot_profile` as PNG, SVG or PDF, by the ending of ``path``; errors as `save_gamma`."""
-    ending = picture_format(path)
-    figure: Any = plot_profile(design).figure
-    with replacing(path) as file:
-        figure.savefig(file, format=ending, dpi=200)
+    picture_format(path)  # a wrong ending is said before the work
+    _write(path, plot_profile(design))
 
 
 def _axes(ax: Axes | None) -> Axes:
@@ -139,10 +137,14 @@ def save_gamma(
     InputError, MissingExtraError, OutputError
         If the ending is another, matplotlib is missing, or the path cannot be written.
     """
-    ending = picture_format(path)
-    figure: Any = plot_gamma(problem, gammas).figure
+    picture_format(path)  # a wrong ending is said before the work
+    _write(path, plot_gamma(problem, gammas))
+
+
+def _write(path: str | os.PathLike[str], ax: Axes) -> None:
+    figure: Any = ax.figure
     with replacing(path) as file:
-        figure.savefig(file, format=ending, dpi=200)
+        figure.savefig(file, format=picture_format(path), dpi=200)
 
 
 def picture_format(path: str | os.PathLike[str]) -> str:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from darrm.accounting.budget import Total, compose
     from darrm.accounting.gaussian import gdp
-    from darrm.accounting.ledger import Ledger, max_queries
+    from darrm.accounting.ledger import Ledger
     from darrm.accounting.pate import gnmax_rdp, gnmax_sigma, gnmax_sigma_analytic, rdp_epsilon
-    from darrm.accounting.planning import plan
+    from darrm.accounting.planning import max_queries, plan
     from darrm.accounting.profile import privacy_profile, profile_bounds
     from darrm.accounting.theorems import Privacy, general, optimal, simple
 
@@ -25,7 +25,7 @@ _HOME = {
     "gnmax_sigma": "pate",
     "gnmax_sigma_analytic": "pate",
     "general": "theorems",
-    "max_queries": "ledger",
+    "max_queries": "planning",
     "optimal": "theorems",
     "plan": "planning",
     "privacy_profile": "profile",

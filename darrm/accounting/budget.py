@@ -1,4 +1,4 @@
-"""What many labels cost together, and the design that makes the most of a total budget."""
+"""What many labels cost together, fresh voters or fixed."""
 
 from __future__ import annotations
 
@@ -13,13 +13,12 @@ import numpy as np
 from darrm.accounting import adaptive
 from darrm.accounting.adaptive import Grid
 from darrm.accounting.profile import Point, Region, region
-from darrm.accounting.theorems import check_count, optimal, rounded_up
+from darrm.accounting.theorems import MAX_COUNT, at_least_once, check_count, optimal, rounded_up
 from darrm.design.design import Design
 from darrm.errors import InputError
-from darrm.problem import MajorityProblem
+from darrm.problem import MAX_EPSILON, MajorityProblem
 
 VOTERS = ("fresh", "fixed")
-MAX_QUERIES = 10**7
 _EXACT = 10_000  # queries, up to which the recursion runs one by one
 _BLOCK = 2000  # beyond, a block of at most so many is composed with itself
 _UNDERFLOW = 1e-290  # deltas this small are left to bounds that do not compute them
@@ -104,15 +103,23 @@ def compose(design: Design, queries: int, *, delta: float, voters: str | None = 
     kind = check_voters(voters)
     if not isinstance(design, Design):
         raise InputError(f"compose takes a Design from darrm.solve or darrm.load. Got {type(design).__name__}.")
-    queries = check_count("queries", queries, MAX_QUERIES)
+    queries = check_count("queries", queries)
     delta = check_delta(delta)
     if kind == "fixed":
         return _fixed(design, queries, delta)
     one = region(design.gamma, design.problem)
-    return of_region(one, design.problem, queries, delta, tolerance, promise(design))
+    return of_region(one, design.problem, queries, delta, tolerance, promise(design.problem))
+
+
+def check_epsilon(value: object) -> float:
+    """A total epsilon as a float; `InputError` if it is none."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= MAX_EPSILON:
+        raise InputError(f"total_epsilon must be in [0, {MAX_EPSILON:g}]. Got {value!r}. Pass nats, e.g. 1.0.")
+    return float(value)
 
 
 def check_delta(delta: object, name: str = "delta") -> float:
+    """A total delta as a float; `InputError` if it is none."""
     if isinstance(delta, bool) or not isinstance(delta, int | float | np.floating) or not 0 <= delta < 1:
         raise InputError(f"{name} must be in [0, 1). Got {delta!r}. Pass the total for all labels, e.g. 1e-5.")
     return float(delta)
@@ -121,7 +128,7 @@ def check_delta(delta: object, name: str = "delta") -> float:
 def _fixed(design: Design, queries: int, delta: float) -> Total:
     problem = design.problem
     bounds: dict[str, float] = {}
-    unavoidable = _at_least_once(problem.Delta, problem.changed)
+    unavoidable = at_least_once(problem.Delta, problem.changed)
     voters = _of_copies(problem, problem.changed, delta)
     if voters is not None:
         bounds["the voters themselves"] = voters
@@ -129,7 +136,7 @@ def _fixed(design: Design, queries: int, delta: float) -> Total:
     lower = adaptive.most_epsilon(_sets(one, 1, _grid(one, 1, delta, 24)), delta)
     if queries == 1:
         if delta >= one.delta_infinity:
-            bounds["one label"] = of_region(one, problem, 1, delta, promised=promise(design)).upper
+            bounds["one label"] = of_region(one, problem, 1, delta, promised=promise(design.problem)).upper
         unavoidable = min(unavoidable, one.delta_infinity)
     if not bounds:
         raise InputError(
@@ -149,7 +156,7 @@ def of_region(
     promised: tuple[Fraction, Fraction] | None = None,
 ) -> Total:
     """`compose` for fresh voters, from the region of one release, and (epsilon, delta) of one if that is proved."""
-    unavoidable = _at_least_once(one.delta_infinity, queries)
+    unavoidable = at_least_once(one.delta_infinity, queries)
     if delta < unavoidable:
         raise InputError(
             f"delta = {delta:g} is below what {queries} labels of fresh voters spend at any epsilon: "
@@ -161,7 +168,7 @@ def of_region(
     if promised is not None and queries * promised[1] <= Fraction(delta):
         bounds["simple composition"] = rounded_up(queries * promised[0])
     copies = problem.changed * queries
-    votes = _of_copies(problem, copies, delta) if copies <= MAX_QUERIES else None
+    votes = _of_copies(problem, copies, delta) if copies <= MAX_COUNT else None
     if votes is not None:
         bounds["the votes themselves"] = votes
     lower = one_pair(one.inner, queries, delta)
@@ -189,9 +196,8 @@ def of_region(
     return Total(lower, (lower + upper) / 2, upper, delta, queries, "fresh", bounds, unavoidable)
 
 
-def promise(design: Design) -> tuple[Fraction, Fraction]:
-    """(m epsilon, delta) of one release, exactly: what its certificate proves."""
-    problem = design.problem
+def promise(problem: MajorityProblem) -> tuple[Fraction, Fraction]:
+    """(m epsilon, delta) of one release, exactly: what a certificate proves."""
     return Fraction(problem.m) * Fraction(problem.epsilon), Fraction(problem.delta)
 
 
@@ -228,10 +234,6 @@ def _of_copies(problem: MajorityProblem, copies: int, delta: float) -> float | N
         return None
 
 
-def _at_least_once(chance: float, times: int) -> float:
-    return -math.expm1(times * math.log1p(-chance)) if chance < 1 else 1.0
-
-
 def _grid(one: Region, queries: int, delta: float, fineness: int, reach: float = 1.0) -> Grid:
     """A grid that reaches beyond where the excess is delta, by the mean and the spread of the worst losses."""
     mean = spread = 0.0
@@ -243,7 +245,7 @@ def _grid(one: Region, queries: int, delta: float, fineness: int, reach: float =
             for chance, other in ((p.x, p.not_x), (p.y, p.not_y)):
                 mean = max(mean, chance * up + other * down, -chance * up - other * down)
                 spread = max(spread, chance * other * (up - down) ** 2)
-    left = max(delta - _at_least_once(one.delta_infinity, queries), 1e-6 * delta, 1e-300)
+    left = max(delta - at_least_once(one.delta_infinity, queries), 1e-6 * delta, 1e-300)
     far = reach * (queries * mean + 1.3 * math.sqrt(2 * queries * spread * math.log(4 / left)) + 2 * one.largest_loss)
     far = max(min(far, queries * one.largest_loss * (1 + 1e-9), _FAR), 1e-12)
     size = math.ceil(min(_POINTS[1], max(_POINTS[0], far * fineness / math.sqrt(max(spread, 1e-300)))))
@@ -258,7 +260,7 @@ def labels_within(design: Design, epsilon: float, delta: float, most: int, finen
     one = region(design.gamma, design.problem)
     if not one.outer:
         return most  # gamma = 0: every label is a fair coin
-    each, failure = promise(design)
+    each, failure = promise(design.problem)
     simply = min(most, Fraction(epsilon) // each, Fraction(delta) // failure if failure else most)
     by_loss = 0 if one.delta_infinity else min(most, Fraction(epsilon) // Fraction(one.largest_loss))
     by_loss = max(by_loss, int(simply))

@@ -16,55 +16,22 @@ from fractions import Fraction
 from pathlib import Path
 from typing import IO, Any
 
-from darrm.accounting.budget import check_delta, check_voters, compose, labels_within, promise
+from darrm.accounting.budget import check_delta, check_epsilon, check_voters, promise
+from darrm.accounting.planning import max_queries
 from darrm.accounting.theorems import check_count
 from darrm.atomic import lock_of, locked, move, replacing, usual_mode
 from darrm.design.design import Design
 from darrm.design.files import read, write
 from darrm.errors import BudgetError, InputError, OutputError
-from darrm.problem import MAX_EPSILON
+from darrm.problem import MajorityProblem
 
 FORMAT, VERSION = "darrm-ledger", 1
-MOST = 10**6  # labels that one ledger counts
 RULES = ("exact", "basic")
 _AGAIN = "Restore it from a copy that is not older; if there is none, the budget counts as spent."
 
 
-def max_queries(design: Design, total_epsilon: float, total_delta: float, *, voters: str | None = None) -> int:
-    """How many labels of one design are (total_epsilon, total_delta)-DP together, with proof.
-
-    Parameters
-    ----------
-    design : Design
-    total_epsilon : float >= 0, nats
-    total_delta : float in [0, 1)
-    voters : {"fresh", "fixed"}
-        No default; see `darrm.accounting.compose`.
-
-    Returns
-    -------
-    int
-        0 if not one; at most 1,000,000, which is also the answer for fixed voters that the budget pays for.
-
-    Notes
-    -----
-    Fresh: one run of the exact composition, stopped by the budget.
-    """
-    kind = check_voters(voters)
-    total_epsilon, total_delta = _epsilon(total_epsilon), check_delta(total_delta, "total_delta")
-    if kind == "fixed":
-        for queries in (MOST, 1):
-            try:
-                if compose(design, queries, delta=total_delta, voters="fixed").upper <= total_epsilon:
-                    return queries
-            except InputError:
-                continue
-        return 0
-    return labels_within(design, total_epsilon, total_delta, MOST)
-
-
 class Ledger:
-    """A file that counts what was released; make one with `create`, use it with `open`.
+    """A file that counts what was released; make one with `create`, open it with ``Ledger(path)``.
 
     Attributes
     ----------
@@ -117,11 +84,14 @@ class Ledger:
             raise InputError(f"rule must be one of {', '.join(RULES)}. Got {rule!r}.")
         if rule == "basic" and kind == "fixed":
             raise InputError('rule "basic" adds up single labels, which is wrong for fixed voters. Use rule "exact".')
-        total_epsilon, total_delta = _epsilon(total_epsilon), check_delta(total_delta, "total_delta")
+        total_epsilon, total_delta = check_epsilon(total_epsilon), check_delta(total_delta, "total_delta")
         allowed = None
         if rule == "exact":
             allowed = max_queries(design, total_epsilon, total_delta, voters=kind)
-        elif any(one > Fraction(all_) for one, all_ in zip(promise(design), (total_epsilon, total_delta), strict=True)):
+        elif any(
+            one > Fraction(all_)
+            for one, all_ in zip(promise(design.problem), (total_epsilon, total_delta), strict=True)
+        ):
             allowed = 0
         if allowed == 0:
             raise BudgetError(
@@ -281,8 +251,8 @@ class Ledger:
             epsilon = delta = Fraction(0)
             for key, one in designs.items():
                 count = one["released"] + (n if key == name else 0)
-                epsilon += count * Fraction(one["problem"]["m"]) * Fraction(one["problem"]["epsilon"])
-                delta += count * Fraction(one["problem"]["delta"])
+                each = promise(MajorityProblem(**one["problem"]))
+                epsilon, delta = epsilon + count * each[0], delta + count * each[1]
             if epsilon > Fraction(state["total_epsilon"]) or delta > Fraction(state["total_delta"]):
                 raise BudgetError(
                     f"{n} more labels would overspend: together ({float(epsilon):.6g}, {float(delta):.6g}) by basic "
@@ -319,12 +289,6 @@ def _resolved(path: str | os.PathLike[str]) -> Path:
 def _check_design(design: object) -> None:
     if not isinstance(design, Design):
         raise InputError(f"A ledger takes a Design from darrm.solve or darrm.load. Got {type(design).__name__}.")
-
-
-def _epsilon(value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= MAX_EPSILON:
-        raise InputError(f"total_epsilon must be in [0, {MAX_EPSILON:g}]. Got {value!r}. Pass nats, e.g. 1.0.")
-    return float(value)
 
 
 def _hex(design: Design) -> list[str]:

@@ -8,9 +8,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from darrm.errors import InputError
-from darrm.measures.leakage import check_counts, check_positive
+from darrm.mechanisms.noisy_max import check_counts, check_positive
 
 Array = NDArray[np.float64]
+
+
+def _check_delta(delta: object) -> None:
+    if isinstance(delta, bool) or not isinstance(delta, int | float) or not 0 < delta < 1:
+        raise InputError(f"delta must be in (0, 1). Got {delta!r}. Pass for instance 1e-5.")
 
 
 def gnmax_sigma(epsilon: float, delta: float) -> float:
@@ -34,11 +39,10 @@ def gnmax_sigma(epsilon: float, delta: float) -> float:
     by their Theorem 5. Appendix D.2.1 of Jiang, Zhang, Joshi (TMLR 2024), Table 4, which searches on a grid.
     """
     epsilon = check_positive("epsilon", epsilon)
-    if isinstance(delta, bool) or not isinstance(delta, int | float) or not 0 < delta < 1:
-        raise InputError(f"delta must be in (0, 1). Got {delta!r}. Pass for instance 1e-5.")
+    _check_delta(delta)
     c = -math.log(delta)
     order = 1 + (c + math.sqrt(c * c + c * epsilon)) / epsilon
-    return math.sqrt(order / (epsilon - c / (order - 1)))
+    return math.sqrt(order / (epsilon - c / (order - 1))) * (1 + 1e-12)  # rounded up
 
 
 def gnmax_sigma_analytic(epsilon: float, delta: float) -> float:
@@ -65,8 +69,7 @@ def gnmax_sigma_analytic(epsilon: float, delta: float) -> float:
     from scipy.special import log_ndtr
 
     epsilon = check_positive("epsilon", epsilon)
-    if isinstance(delta, bool) or not isinstance(delta, int | float) or not 0 < delta < 1:
-        raise InputError(f"delta must be in (0, 1). Got {delta!r}. Pass for instance 1e-5.")
+    _check_delta(delta)
 
     def reached(mu: float) -> float:
         first = log_ndtr(mu / 2 - epsilon / mu)
@@ -101,9 +104,8 @@ def rdp_epsilon(orders: ArrayLike, rdp: ArrayLike, delta: float) -> float:
         raise InputError(f"orders and rdp must be numbers. Got {orders!r} and {rdp!r}.") from None
     if at.ndim != 1 or at.shape != cost.shape or not at.size or not np.all((at > 1) & (cost >= 0)):
         raise InputError("orders (above 1) and rdp (at least 0) must have one shape (n,).")
-    if isinstance(delta, bool) or not isinstance(delta, int | float) or not 0 < delta < 1:
-        raise InputError(f"delta must be in (0, 1). Got {delta!r}. Pass for instance 1e-5.")
-    return float((cost - math.log(delta) / (at - 1)).min())
+    _check_delta(delta)
+    return float((cost - math.log(delta) / (at - 1)).min()) * (1 + 1e-14)  # rounded up
 
 
 def gnmax_rdp(counts: ArrayLike, sigma: float, orders: ArrayLike) -> Array:

@@ -1,4 +1,4 @@
-"""The design that makes the most of a total budget."""
+"""From a total budget: how many labels it pays for, and the design that makes the most of it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from darrm.accounting.budget import check_delta, check_voters, compose, labels_within, promise
+from darrm.accounting.budget import check_delta, check_epsilon, check_voters, compose, labels_within, promise
 from darrm.accounting.profile import privacy_profile
 from darrm.accounting.theorems import check_count
 from darrm.design.certificate import repair
@@ -16,11 +16,45 @@ from darrm.design.design import SHAPES, Design
 from darrm.design.solve import solve
 from darrm.errors import BudgetError, InputError
 from darrm.priors import Prior
-from darrm.problem import MAX_EPSILON, MajorityProblem
+from darrm.problem import MajorityProblem
 
+MOST = 10**6  # labels that are counted
 _CLOSE = 1e-3  # how close m is driven to the largest that the budget pays for, relatively
 _TOLERANCE = 1e-3
 _RESERVES = (1.5e-3, 1e-2, 0.05)  # of the total epsilon
+
+
+def max_queries(design: Design, total_epsilon: float, total_delta: float, *, voters: str | None = None) -> int:
+    """How many labels of one design are (total_epsilon, total_delta)-DP together, with proof.
+
+    Parameters
+    ----------
+    design : Design
+    total_epsilon : float >= 0, nats
+    total_delta : float in [0, 1)
+    voters : {"fresh", "fixed"}
+        No default; see `darrm.accounting.compose`.
+
+    Returns
+    -------
+    int
+        0 if not one; at most 1,000,000, which is also the answer for fixed voters that the budget pays for.
+
+    Notes
+    -----
+    Fresh: one run of the exact composition, stopped by the budget.
+    """
+    kind = check_voters(voters)
+    total_epsilon, total_delta = check_epsilon(total_epsilon), check_delta(total_delta, "total_delta")
+    if kind == "fixed":
+        for queries in (MOST, 1):
+            try:
+                if compose(design, queries, delta=total_delta, voters="fixed").upper <= total_epsilon:
+                    return queries
+            except InputError:
+                continue
+        return 0
+    return labels_within(design, total_epsilon, total_delta, MOST)
 
 
 def plan(
@@ -75,10 +109,9 @@ def plan(
     kind = check_voters(voters)
     queries = check_count("queries", queries)
     total_delta = check_delta(total_delta, "total_delta")
-    if isinstance(total_epsilon, bool) or not isinstance(total_epsilon, int | float):
-        raise InputError(f"total_epsilon must be a number. Got {total_epsilon!r}.")
-    if not 0 < total_epsilon <= MAX_EPSILON:
-        raise InputError(f"total_epsilon must be in (0, {MAX_EPSILON:g}]. Got {total_epsilon!r}. Pass nats, e.g. 1.0.")
+    total_epsilon = check_epsilon(total_epsilon)
+    if total_epsilon == 0:
+        raise InputError("total_epsilon must be above 0 to plan for. Got 0. Pass nats, e.g. 1.0.")
     if shape is not None and shape not in SHAPES:
         raise InputError(f"shape must be one of {', '.join(SHAPES)}. Got {shape!r}.")
     objective = "disagreement" if objective is None else objective
@@ -121,7 +154,7 @@ def plan(
         def holds(design: Design, budget: float = total_epsilon * (1 - reserve)) -> bool:
             if kind == "fixed":
                 return cost(design) <= budget
-            simply, failure = promise(design)
+            simply, failure = promise(design.problem)
             if queries * simply <= Fraction(total_epsilon) and queries * failure <= Fraction(total_delta):
                 return True
             return labels_within(design, budget, total_delta, queries, 12) >= queries

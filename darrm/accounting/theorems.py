@@ -82,8 +82,8 @@ def general(epsilon: float, delta: float, k: int, delta_prime: float) -> Privacy
         rounded_up(k * Fraction(epsilon)),
         drift + epsilon * math.sqrt(2 * k * math.log(math.e + math.sqrt(k) * epsilon / delta_prime)),
         drift + epsilon * math.sqrt(2 * k * math.log(1 / delta_prime)),
-    )
-    return Privacy(total, _together(delta, k, delta_prime))
+    ) * (1 + 1e-14)  # rounded up
+    return Privacy(total, at_least_once(delta, k, delta_prime))
 
 
 def optimal(epsilon: float, delta: float, k: int, delta_total: float) -> Privacy:
@@ -166,7 +166,8 @@ def _log_chance(x: float) -> float:
     return -math.log1p(math.exp(-x)) if x > 0 else x - math.log1p(math.exp(x))
 
 
-def _together(delta: float, k: int, other: float) -> float:
+def at_least_once(delta: float, k: int, other: float = 0.0) -> float:
+    """1 - (1 - delta)^k (1 - other)."""
     if delta >= 1 or other >= 1:
         return 1.0
     return -math.expm1(k * math.log1p(-delta) + math.log1p(-other))

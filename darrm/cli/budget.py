@@ -33,7 +33,7 @@ def command(
         raise click.UsageError("Pass either --queries or --total-epsilon.")
     design = load(file)
     if queries is None:
-        from darrm.accounting.ledger import MOST, max_queries
+        from darrm.accounting.planning import MOST, max_queries
 
         most = max_queries(design, total_epsilon, delta, voters=voters)  # type: ignore[arg-type]
         if as_json:

@@ -93,7 +93,7 @@ def sampled_error(
     Notes
     -----
     Definition 2.4 of Jiang, Zhang, Joshi (TMLR 2024). On p >= 1/2 nothing cancels and the mean is ``Design.error``,
-    which is exact. O(draws K^2): some seconds for 1e5 draws at K = 101.
+    which is exact. O(draws K^2).
     """
     from scipy.special import ndtri
 

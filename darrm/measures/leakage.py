@@ -19,32 +19,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from darrm.errors import InputError
+from darrm.mechanisms.noisy_max import MAX_CLASSES, check_counts, check_positive
 
 Array = NDArray[np.float64]
 _NODES = 48  # Gauss-Legendre nodes on each smooth piece
-MAX_CLASSES = 1000
-
-
-def check_counts(counts: ArrayLike, name: str = "counts") -> Array:
-    """Votes for each class as float64, shape (classes,); `InputError` if they are none."""
-    try:
-        found = np.asarray(counts, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InputError(f"{name} must be numbers of votes, one for each class. Got {counts!r}.") from None
-    if found.ndim != 1 or not 2 <= found.size <= MAX_CLASSES:
-        raise InputError(f"{name} must have shape (classes,), 2 to {MAX_CLASSES} classes. Got shape {found.shape}.")
-    if not (np.all(np.isfinite(found)) and np.all(found >= 0) and np.all(found == np.floor(found))):
-        raise InputError(f"{name} must be whole numbers of at least 0. Got {counts!r}.")
-    return found
-
-
-def check_positive(name: str, value: object) -> float:
-    """``value`` as a float, refused unless it is finite and above 0."""
-    if isinstance(value, bool) or not isinstance(value, int | float | np.floating | np.integer):
-        raise InputError(f"{name} must be a number above 0. Got {value!r}.")
-    if not 0 < value < math.inf:
-        raise InputError(f"{name} must be finite and above 0. Got {value!r}.")
-    return float(value)
 
 
 def noisy_max_probabilities(counts: ArrayLike, *, gamma: float | None = None, sigma: float | None = None) -> Array:

@@ -2,21 +2,47 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from darrm.errors import InputError
-from darrm.measures.leakage import MAX_CLASSES, check_positive
-from darrm.mechanisms.coin import WordSource
-from darrm.mechanisms.discrete import DiscreteGaussian, DiscreteLaplace, Integers
+from darrm.mechanisms.discrete import DiscreteGaussian, DiscreteLaplace
 from darrm.mechanisms.majority import word_source
 
+Array = NDArray[np.float64]
+MAX_CLASSES = 1000
 _MOST = 10**12  # votes for one class
 
 
+def check_counts(counts: ArrayLike, name: str = "counts") -> Array:
+    """Votes for each class as float64, shape (classes,); `InputError` if they are none."""
+    try:
+        found = np.asarray(counts, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"{name} must be numbers of votes, one for each class. Got {counts!r}.") from None
+    if found.ndim != 1 or not 2 <= found.size <= MAX_CLASSES:
+        raise InputError(f"{name} must have shape (classes,), 2 to {MAX_CLASSES} classes. Got shape {found.shape}.")
+    if not (np.all(np.isfinite(found)) and np.all(found >= 0) and np.all(found == np.floor(found))):
+        raise InputError(f"{name} must be whole numbers of at least 0. Got {counts!r}.")
+    return found
+
+
+def check_positive(name: str, value: object) -> float:
+    """``value`` as a float, refused unless it is finite and above 0."""
+    if isinstance(value, bool) or not isinstance(value, int | float | np.floating | np.integer):
+        raise InputError(f"{name} must be a number above 0. Got {value!r}.")
+    if not 0 < value < math.inf:
+        raise InputError(f"{name} must be finite and above 0. Got {value!r}.")
+    return float(value)
+
+
 class _NoisyMax:
+    def __init__(self, noise: DiscreteLaplace | DiscreteGaussian) -> None:
+        self._noise = noise
+
     def release(self, counts: ArrayLike, rng: np.random.Generator | None = None) -> NDArray[np.int64]:
         """One private label for each row of counts.
 
@@ -39,7 +65,7 @@ class _NoisyMax:
 
         Notes
         -----
-        The noise is discrete and drawn exactly (`darrm.mechanisms.discrete`). Some 1e5 noises a second.
+        The noise is discrete and drawn exactly (`darrm.mechanisms.discrete`).
         """
         try:
             array = np.asarray(counts, dtype=np.float64)
@@ -52,14 +78,11 @@ class _NoisyMax:
         if not np.all((array >= 0) & (array <= _MOST) & (array == np.floor(array))):
             raise InputError(f"counts must be whole numbers in [0, {_MOST:g}].")
         words = word_source(rng, stacklevel=3)
-        noisy = array.astype(np.int64) + self._noise(array.size, words).reshape(array.shape)
+        noisy = array.astype(np.int64) + self._noise.draw(array.size, words).reshape(array.shape)
         order = words(array.size).reshape(array.shape)
         best = noisy == noisy.max(axis=1, keepdims=True)
         # Words of 63 bits: those that are not the largest stand below all others.
         return np.asarray(np.where(best, (order >> np.uint64(1)).astype(np.int64), -1).argmax(axis=1))
-
-    def _noise(self, n: int, words: WordSource) -> Integers:
-        raise NotImplementedError
 
 
 class GaussianNoisyMax(_NoisyMax):
@@ -85,7 +108,7 @@ class GaussianNoisyMax(_NoisyMax):
 
     def __init__(self, sigma: float) -> None:
         self.sigma = check_positive("sigma", sigma)
-        self._gaussian = DiscreteGaussian(Fraction(self.sigma))
+        super().__init__(DiscreteGaussian(Fraction(self.sigma)))
 
     def __repr__(self) -> str:
         return f"GaussianNoisyMax(sigma={self.sigma!r})"
@@ -93,9 +116,6 @@ class GaussianNoisyMax(_NoisyMax):
     def rdp(self, orders: ArrayLike) -> NDArray[np.float64]:
         """lambda / sigma^2 for one label, whatever the votes; nats."""
         return np.asarray(np.asarray(orders, dtype=np.float64) / self.sigma**2)
-
-    def _noise(self, n: int, words: WordSource) -> Integers:
-        return self._gaussian.draw(n, words)
 
 
 class LaplaceNoisyMax(_NoisyMax):
@@ -120,7 +140,7 @@ class LaplaceNoisyMax(_NoisyMax):
 
     def __init__(self, gamma: float) -> None:
         self.gamma = check_positive("gamma", gamma)
-        self._laplace = DiscreteLaplace(Fraction(self.gamma))
+        super().__init__(DiscreteLaplace(Fraction(self.gamma)))
 
     def __repr__(self) -> str:
         return f"LaplaceNoisyMax(gamma={self.gamma!r})"
@@ -129,6 +149,3 @@ class LaplaceNoisyMax(_NoisyMax):
     def epsilon(self) -> float:
         """2 gamma: what one label costs, nats."""
         return 2 * self.gamma
-
-    def _noise(self, n: int, words: WordSource) -> Integers:
-        return self._laplace.draw(n, words)
