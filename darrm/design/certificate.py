@@ -6,11 +6,13 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import TypedDict
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from darrm.design.separation import WorstCase, check_size, largest, worst_by_level
+from darrm.design.identical import IdenticalVoters, WorstPair
+from darrm.design.separation import Worst, WorstCase, check_size, largest, worst_by_level
 from darrm.design.smoothing import Array, decimals, noise_function, total_epsilon
 from darrm.errors import CertificateError
 from darrm.problem import MajorityProblem, Promise
@@ -55,7 +57,15 @@ class Certificate:
     rounding: float
 
 
-def verify(gamma: ArrayLike, problem: MajorityProblem) -> Certificate:
+class IdenticalCertificate(Certificate):
+    """A `Certificate` that is worth something only if all voters are identically distributed, on every data set.
+
+    ``worst_case`` has one entry, the pair (p, p') of all of them, and ``cost`` is an upper bound that this pair attains
+    but for ``rounding``.
+    """
+
+
+def verify(gamma: ArrayLike, problem: MajorityProblem, *, identical: bool = False) -> Certificate:
     """Recompute from the table alone whether it keeps the promise of the problem.
 
         holds  <=>  max over allowed (p, p') of  X(p) - e^(m eps) X(p')  <=  delta,    X(p) = Pr[release 1 | p]
@@ -67,10 +77,14 @@ def verify(gamma: ArrayLike, problem: MajorityProblem) -> Certificate:
     gamma : array_like, shape (K + 1,), float in [0, 1], gamma[l] == gamma[K - l]
         For even K the entry at the tie K/2 has no effect: a tie is a fair coin.
     problem : MajorityProblem
+    identical : bool
+        Allow only identically distributed voters, p_1 = ... = p_K and p'_1 = ... = p'_K: the setting of Theorem 4.1 of
+        the paper, weaker than the promise of a design. Needs ``changed`` = K.
 
     Returns
     -------
     Certificate
+        An `IdenticalCertificate` if ``identical``.
 
     Raises
     ------
@@ -86,35 +100,71 @@ def verify(gamma: ArrayLike, problem: MajorityProblem) -> Certificate:
     check_size(problem)
     table = noise_function(gamma, problem.K)
     total = total_epsilon(problem)
+    if identical:
+        voters = IdenticalVoters(table, problem)
+        pair = voters.at(total)
+        p, q = pair.pair
+        realised = _realised_epsilon(
+            voters.at, voters.at, problem, total if pair.bound <= problem.delta else None, voters.unavoidable
+        )
+        return IdenticalCertificate(
+            **_figures(problem, pair),
+            realised_epsilon=realised,
+            worst_case={f"({p:.12g},{q:.12g})": problem.K},
+        )
     worst = largest(worst_by_level(table.tobytes(), problem))
-    holds = worst.bound <= problem.delta
+    cases = WorstCase(table, problem)
+    known = total if worst.bound <= problem.delta else None
+    return Certificate(
+        **_figures(problem, worst),
+        realised_epsilon=_realised_epsilon(cases.at, cases.without_lo_hi, problem, known),
+        worst_case={name: count for name, count in zip(_CORNERS, worst.counts, strict=True) if count},
+    )
+
+
+class _Figures(TypedDict):
+    holds: bool
+    cost: float
+    limit: float
+    needed_delta: float
+    probabilities: tuple[float, float]
+    rounding: float
+
+
+def _figures(problem: MajorityProblem, worst: Worst | WorstPair) -> _Figures:
+    """What a certificate says of the worst case at the promised epsilon."""
+    total = total_epsilon(problem)
     with decimals(total):
         grow = total.exp() - 1
         limit = float(grow + 2 * Decimal(problem.delta))
         cost = math.inf if math.isinf(limit) else _above((grow + 2 * Decimal(worst.bound)) * (1 + Decimal("1e-50")))
-        realised = _realised_epsilon(WorstCase(table, problem), problem, total if holds else None)
-    return Certificate(
-        holds=holds,
-        cost=cost,
-        limit=limit,
-        needed_delta=max(0.0, worst.bound),
-        realised_epsilon=realised,
-        worst_case={name: count for name, count in zip(_CORNERS, worst.counts, strict=True) if count},
-        probabilities=(worst.first, worst.second),
-        rounding=worst.rounding,
-    )
+    return {
+        "holds": worst.bound <= problem.delta,
+        "cost": cost,
+        "limit": limit,
+        "needed_delta": max(0.0, worst.bound),
+        "probabilities": (worst.first, worst.second),
+        "rounding": worst.rounding,
+    }
 
 
-def _realised_epsilon(worst_case: WorstCase, problem: MajorityProblem, known: Decimal | None) -> float:
-    """Upper bound on the least epsilon that holds at delta; ``known``, if given, is one that holds.
+def _realised_epsilon(
+    at: Callable[[Decimal], Worst | WorstPair],
+    quick: Callable[[Decimal], Worst | WorstPair],
+    problem: MajorityProblem,
+    known: Decimal | None,
+    least: Decimal = Decimal(0),
+) -> float:
+    """Upper bound on the least epsilon that holds at delta; ``known``, if given, holds, ``least`` is not above it.
 
-    The excess is convex and falling in e^epsilon, so Newton's steps, each to the epsilon of the worst multiset
-    so far, rise to the root from the left. The last of them is then moved right until it is certified.
+    ``at`` gives the worst case at an epsilon, ``quick`` one among fewer cases, to start with. The excess is convex and
+    falling in e^epsilon, so Newton's steps, each to the epsilon of the worst case so far, rise to the root from the
+    left. The last of them is then moved right until it is certified.
     """
-    delta, epsilon = problem.delta, Decimal(0)
+    delta, epsilon = problem.delta, least
     whole = False  # from here on the complete corner set; before, only the tables without (lo,hi)
     while True:
-        worst = worst_case.at(epsilon) if whole else worst_case.without_lo_hi(epsilon)
+        worst = at(epsilon) if whole else quick(epsilon)
         excess = worst.difference - delta
         if worst.bound > delta and excess > 0 and worst.second == 0:
             return math.inf if known is None else _above(known)
@@ -129,7 +179,7 @@ def _realised_epsilon(worst_case: WorstCase, problem: MajorityProblem, known: De
         return _above(known)
     move = max(epsilon, Decimal(problem.epsilon)) * Decimal(2) ** -50
     ceiling = Decimal(2 * problem.K * problem.epsilon + 2000) if known is None else known
-    while worst_case.at(epsilon).bound > delta:
+    while at(epsilon).bound > delta:
         if epsilon >= ceiling:
             return math.inf
         epsilon, move = min(epsilon + move, ceiling), 2 * move

@@ -44,9 +44,9 @@ class Weights(NamedTuple):
 
 
 @contextmanager
-def decimals(scale: Decimal) -> Iterator[None]:
-    """Decimal arithmetic that keeps 60 digits of e^scale - 1 even where ``scale`` is tiny."""
-    with localcontext(_context(_DIGITS + (max(0, -scale.adjusted()) if scale else 0))):
+def decimals(scale: Decimal, digits: int = _DIGITS) -> Iterator[None]:
+    """Decimal arithmetic that keeps 60 digits, or more, of e^scale - 1 even where ``scale`` is tiny."""
+    with localcontext(_context(max(digits, _DIGITS) + (max(0, -scale.adjusted()) if scale else 0))):
         yield
 
 

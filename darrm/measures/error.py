@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -12,6 +13,7 @@ from darrm.design.poisson_binomial import pmf, probabilities
 from darrm.design.smoothing import noise_function
 from darrm.errors import InputError
 from darrm.priors import Prior, parse
+from darrm.problem import MajorityProblem
 
 
 def expected_error(gamma: ArrayLike, p: ArrayLike) -> NDArray[np.float64] | float:
@@ -47,6 +49,55 @@ def expected_error(gamma: ArrayLike, p: ArrayLike) -> NDArray[np.float64] | floa
     balance = alpha[..., K // 2 + 1 :] - alpha[..., : K - K // 2][..., ::-1]
     error = np.abs(balance @ (1 - half)) / 2
     return float(error) if p.ndim == 1 else error
+
+
+def least_error(problem: MajorityProblem, p: float) -> float:
+    """What no private algorithm can go below: the error at voters that all vote 1 with probability p, or at 1 - p.
+
+        error >= b - Pr[majority 1 | p],     p <= 1/2,     b a lower bound on Pr[release 1]:
+        b(1/2) = 1/2,   b(lo) = (1 - delta) / (1 + e^(m eps)),   b(e^-eps (p - Delta)) = e^(-m eps) (b(p) - delta)
+
+    and b of any other p is that of the next smaller one of these, the larger of the two chains.
+
+    Parameters
+    ----------
+    problem : MajorityProblem
+        With ``changed`` = K: a change must be able to move all voters.
+    p : float in [0, 1]
+
+    Returns
+    -------
+    float
+        At least 0.
+
+    Raises
+    ------
+    InputError
+
+    Notes
+    -----
+    After Lemma 3.2 of Jiang, Zhang, Joshi (TMLR 2024), for any m and delta. That lemma says |Pr[majority 1] - p| for
+    m = 1 and any p, which is more than holds: K = 11, epsilon = .1, p = .5125 has the bound .021303, and the optimum
+    there has the error .021225. The two agree at p = e^(-j eps) / 2 and p = e^(-j eps) lo. Proof in docs/theory.md.
+    """
+    if problem.changed != problem.K:
+        raise InputError(
+            f"least_error needs changes that reach all voters. Got changed = {problem.changed} of {problem.K}."
+        )
+    if isinstance(p, bool) or not isinstance(p, int | float | np.floating) or not 0 <= p <= 1:
+        raise InputError(f"p must be a probability, one for all voters. Got {p!r}.")
+    p = min(float(p), 1 - float(p))
+    shrink, fall = math.exp(-problem.total_epsilon), math.exp(-problem.epsilon)
+    lo = (1 - problem.Delta) * fall / (1 + fall)
+    reached = 0.0
+    for at, bound in ((0.5, 0.5), (lo, (1 - problem.delta) * shrink / (1 + shrink))):
+        while at > p and bound > 0:
+            at, bound = fall * (at - problem.Delta), shrink * (bound - problem.delta)
+        reached = max(reached, bound if at <= p else 0.0)
+    alpha = pmf(np.full(problem.K, p))
+    half = problem.K // 2
+    tie = alpha[half] / 2 if problem.K % 2 == 0 else 0.0
+    return max(0.0, reached - float(alpha[half + 1 :].sum() + tie))
 
 
 _CHUNK = 2000

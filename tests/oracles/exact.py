@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from itertools import product
+from math import comb
 
 from darrm import MajorityProblem
 
@@ -68,3 +69,9 @@ def worst_excess(gamma: list[float], problem: MajorityProblem, epsilon: Decimal)
     every = multisets(problem.K, len(corners(problem)), problem.changed)
     pairs = (probabilities(gamma, problem, counts) for counts in every)
     return max(first - e * second for first, second in pairs)
+
+
+def acceptance_alike(gamma: list[float], p: Fraction) -> Fraction:
+    """Pr[release 1] if every voter votes 1 with probability p."""
+    K = len(gamma) - 1
+    return sum((x * comb(K, l) * p**l * (1 - p) ** (K - l) for l, x in enumerate(acceptance(gamma))), Fraction(0))

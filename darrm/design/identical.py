@@ -1,0 +1,325 @@
+"""The worst case over identically distributed voters: one pair (p, p') for all of them.
+
+    max over (p, p') in the polygon of an (epsilon, Delta)-DP bit of  X(p) - e^eps' X(p'),    X(p) = E X(Bin(K, p))
+
+On a segment of the polygon, from (a, a') to (b, b'), that is a polynomial of degree K whose Bernstein coefficients are
+the same expression for K - j voters at (a, a') and j at (b, b'). Its maximum is at most the largest coefficient, and
+the first and the last are attained; halving the segment brings the two together. All arithmetic is in whole numbers
+of 2^-bits, each average rounded to the safe side, so there is nothing to be said about rounding but that.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from functools import cached_property
+from itertools import pairwise
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from darrm.design.smoothing import acceptance, decimals, noise_function
+from darrm.errors import InputError
+from darrm.problem import MajorityProblem
+
+Whole: TypeAlias = NDArray[np.object_]  # of int, in units of 2^-bits
+_DEEP = 48  # halvings in search of turning points, after which an interval is left as it is
+_SHALLOW = 12  # halvings of [0, 1] towards 0
+_DEEPEST = 64  # halvings of one segment
+_MOST = 4000  # segments
+_TINY = Decimal("1e-55")  # more than what 60 digits lose in a few operations
+_LARGEST = Decimal(6000)  # e^epsilon beyond this is not told from it
+_CLOSE = 45  # bits that bound and attained value have in common
+
+
+class Between(NamedTuple):
+    """A number in [0, 1] between two whole numbers of 2^-bits."""
+
+    low: int
+    high: int
+
+
+class WorstPair(NamedTuple):
+    """The worst (p, p') at one epsilon.
+
+    Attributes
+    ----------
+    bound : float
+        Upper bound on the excess X(p) - e^epsilon X(p') over the polygon.
+    rounding : float
+        Of that, what no pair is known to attain.
+    pair : tuple of two floats
+    first, second, difference : float
+        X(p), X(p') and X(p) - X(p') there.
+    """
+
+    bound: float
+    rounding: float
+    pair: tuple[float, float]
+    first: float
+    second: float
+    difference: float
+
+
+@dataclass(frozen=True, eq=False)
+class _Segment:
+    """Bernstein coefficients on one segment: upper bounds for X(p), lower bounds for X(p')."""
+
+    ends: tuple[tuple[float, float], tuple[float, float]]
+    first: Whole
+    second: Whole
+    depth: int = 0
+
+    def halves(self) -> tuple[_Segment, _Segment]:
+        (a, b), (c, d) = self.ends
+        middle = ((a + c) / 2, (b + d) / 2)
+        firsts, seconds = _halve(self.first, up=True), _halve(self.second, up=False)
+        return (
+            _Segment((self.ends[0], middle), firsts[0], seconds[0], self.depth + 1),
+            _Segment((middle, self.ends[1]), firsts[1], seconds[1], self.depth + 1),
+        )
+
+
+class IdenticalVoters:
+    """The worst case of one noise function over identically distributed voters.
+
+    Parameters
+    ----------
+    gamma : array_like, shape (K + 1,)
+    problem : MajorityProblem
+        With ``changed`` = K: if all voters are alike, a change reaches all of them.
+
+    Raises
+    ------
+    InputError
+
+    Notes
+    -----
+    Lemma B.1 of Jiang, Zhang, Joshi (TMLR 2024) is the case of Delta = 0 and a U-shaped gamma, where two edges are
+    enough; no shape is assumed here. O(K^2) for each halving, some hundred of them.
+    """
+
+    def __init__(self, gamma: ArrayLike, problem: MajorityProblem) -> None:
+        table = noise_function(gamma, problem.K)
+        if problem.changed != problem.K:
+            raise InputError(
+                f"Identically distributed voters all change together. Got changed = {problem.changed} of {problem.K}. "
+                "Pass changed = K, or verify without identical=True."
+            )
+        self._problem = problem
+        small = min(x for x in (1.0, problem.Delta, problem.delta) if x > 0)
+        largest = 2 * problem.K * problem.epsilon
+        # How many of X(0), X(1), ... are 0, that is, how fast X falls to 0 with p.
+        self._order = int(np.argmax(np.append(acceptance(table), 1.0) > 0))
+        self._bits = (
+            256 + math.ceil(-math.log2(small)) + math.ceil(min(1.45 * largest, 8192)) + 40 * min(self._order, 64)
+        )
+        sides = np.sign(2 * np.arange(problem.K + 1) - problem.K).tolist()
+        exact = [
+            (1 + side * Fraction(value)) * 2 ** (self._bits - 1)
+            for side, value in zip(sides, table.tolist(), strict=True)
+        ]
+        self._up = np.array([math.ceil(value) for value in exact], dtype=object)
+        self._down = np.array([math.floor(value) for value in exact], dtype=object)
+        self._segments = list(self._edges())
+
+    @property
+    def unavoidable(self) -> Decimal:
+        """A lower bound on the epsilon that delta = 0 allows: r epsilon, as X(p) ~ p^r and p = e^epsilon p' near 0."""
+        pure = self._problem.delta == self._problem.Delta == 0
+        return self._order * Decimal(self._problem.epsilon) if pure else Decimal(0)
+
+    def at(self, epsilon: Decimal) -> WorstPair:
+        """The worst pair at one epsilon."""
+        epsilon = min(epsilon, _LARGEST)
+        with decimals(epsilon):
+            grow = math.floor(epsilon.exp() * 2**self._bits * (1 - _TINY))  # below e^epsilon: the safe side
+        # The excess in units of 2^-(2 bits). A segment is settled once its bound is close to what is attained; if that
+        # is not enough to tell whether delta is kept, it is halved further.
+        limit = math.floor(Fraction(self._problem.delta) * 2 ** (2 * self._bits))
+        flat = self._slow_until if epsilon >= self._order * Decimal(self._problem.epsilon) else -1.0
+        noise = 1 << (self._bits + 40)
+        rate = math.ceil(epsilon * 2**80)
+
+        def coefficients(segment: _Segment) -> Whole:
+            return np.asarray((segment.first << self._bits) - grow * segment.second)
+
+        tops, ends, slack = [], [], []
+
+        def take(segment: _Segment) -> None:
+            values = coefficients(segment)
+            tops.append(min(0, values.max()) if segment.ends[-1][0] <= flat else values.max())
+            ends.append(max(values[0], values[-1]))
+            slack.append(noise + (rate * grow * max(segment.second) >> (80 + _CLOSE)))
+
+        for segment in self._segments:
+            take(segment)
+        while len(self._segments) < _MOST:
+            best = max(ends)
+            near = max(0, best) >> _CLOSE
+            worst = [
+                i
+                for i, top in enumerate(tops)
+                if top > best + near + slack[i] or (top > limit >= best and self._segments[i].depth < _DEEPEST)
+            ]
+            if not worst:
+                break
+            for i in sorted(worst, reverse=True):
+                left, right = self._segments.pop(i).halves()
+                del tops[i], ends[i], slack[i]
+                for half in (left, right):
+                    self._segments.append(half)
+                    take(half)
+        i = max(range(len(ends)), key=ends.__getitem__)
+        segment = self._segments[i]
+        end = int(np.argmax(coefficients(segment)[[0, -1]]))
+        bound, attained = max(tops), ends[i]
+        first, second, pair = segment.first[-end], segment.second[-end], segment.ends[end]
+        for p, q, top, low in self._turning_pairs:
+            excess = (top << self._bits) - grow * low
+            if excess > bound:
+                bound, first, second, pair = excess, top, low, (p, q)
+        return WorstPair(
+            bound=min(1.0, _float_above(bound, 2 * self._bits)),
+            rounding=_float_above(max(0, bound - attained), 2 * self._bits),
+            pair=pair,
+            first=_float(first, self._bits),
+            second=_float(second, self._bits),
+            difference=_float(first - second, self._bits),
+        )
+
+    def _edges(self) -> Iterator[_Segment]:
+        """The edges of the polygon; those below the diagonal, where p >= p', if X is known to rise."""
+        one, zero = Fraction(1), Fraction(0)
+        D = Fraction(self._problem.Delta)
+        epsilon = Decimal(self._problem.epsilon)
+        with decimals(epsilon, self._bits // 3):
+            s, Delta = (-epsilon).exp(), Decimal(self._problem.Delta)
+            hi, lo = (1 + Delta * s) / (1 + s), (1 - Delta) * s / (1 + s)
+            scale = 2**self._bits
+            high, low = (Between(math.floor(x * scale) - 1, math.ceil(x * scale) + 1) for x in (hi, lo))
+
+        def exact(x: Fraction) -> Between:
+            return Between(math.floor(x * scale), math.ceil(x * scale))
+
+        bottom, top, small, large = exact(zero), exact(one), exact(D), exact(1 - D)
+        below = [(bottom, bottom), (small, bottom), (high, low), (top, large), (top, top)]
+        above = [(q, p) for p, q in below]
+        for path in (below, above) if self._turns else (below,):
+            for (a, b), (c, d) in pairwise(path):
+                if (a, b) != (c, d):
+                    ends = tuple((_float(p.low, self._bits), _float(q.low, self._bits)) for p, q in ((a, b), (c, d)))
+                    yield _Segment(
+                        ends,  # type: ignore[arg-type]
+                        _restrict(self._up, a, c, self._bits, up=True),
+                        _restrict(self._down, b, d, self._bits, up=False),
+                    )
+
+    @cached_property
+    def _slow_until(self) -> float:
+        """The largest 2^-d up to which p X'(p) <= r X(p), r = ``_order``: X(p) <= (p / p')^r X(p') for p' <= p <= 2^-d.
+
+        p X' has the coefficients j (V_j - V_(j-1)) where X has V_j. Without it the end of the edge at (0,0), where both
+        sides vanish, could not be settled for Delta = delta = 0.
+        """
+        if self._problem.Delta > 0 or not 0 < self._order <= self._problem.K:
+            return -1.0
+        up, down = self._up, self._down
+        j = np.arange(1, up.size)
+        for depth in range(_SHALLOW):
+            if np.all(j * down[:-1] >= (j - self._order) * up[1:]):
+                return 2.0**-depth * (1 - 1e-9)
+            up, down = _halve(up, up=True)[0], _halve(down, up=False)[0]
+        return -1.0
+
+    @cached_property
+    def _turns(self) -> list[tuple[float, float, int, int]]:
+        """Intervals where X may turn: left end, right end, upper and lower bound of X; all else is monotone.
+
+        Where a bound on both sides is needed, so that "rises" and "falls" are certain.
+        """
+        found, open_ = [], [(0.0, 1.0, self._up, self._down, 0)]
+        while open_:
+            a, b, up, down, depth = open_.pop()
+            if np.all(down[1:] >= up[:-1]) or np.all(up[1:] <= down[:-1]):
+                continue
+            if depth == _DEEP:
+                found.append((a, b, max(up), min(down)))
+                continue
+            ups, downs = _halve(up, up=True), _halve(down, up=False)
+            middle = (a + b) / 2
+            open_.append((a, middle, ups[0], downs[0], depth + 1))
+            open_.append((middle, b, ups[1], downs[1], depth + 1))
+        return found
+
+    @cached_property
+    def _turning_pairs(self) -> list[tuple[float, float, int, int]]:
+        """Pairs inside the polygon where X turns on both sides: p, p', upper bound of X(p), lower bound of X(p')."""
+        epsilon, D = self._problem.epsilon, self._problem.Delta
+        grow = math.exp(epsilon) if epsilon < 700 else math.inf
+        pairs = []
+        for a, b, top, _ in self._turns:
+            for c, d, _, low in self._turns:
+                # No point of the box keeps all four constraints; the margin is more than rounding.
+                outside = (
+                    a > grow * d + D + 1e-9
+                    or c > grow * b + D + 1e-9
+                    or 1 - d > grow * (1 - a) + D + 1e-9
+                    or 1 - b > grow * (1 - c) + D + 1e-9
+                )
+                if not outside:
+                    pairs.append(((a + b) / 2, (c + d) / 2, top, low))
+        return pairs
+
+
+def _halve(coefficients: Whole, *, up: bool) -> tuple[Whole, Whole]:
+    """Coefficients on both halves of the segment, by de Casteljau; averages rounded up, or down."""
+    left, right = [coefficients[0]], [coefficients[-1]]
+    while coefficients.size > 1:
+        coefficients = (coefficients[:-1] + coefficients[1:] + int(up)) >> 1
+        left.append(coefficients[0])
+        right.append(coefficients[-1])
+    return np.array(left, dtype=object), np.array(right[::-1], dtype=object)
+
+
+def _restrict(coefficients: Whole, start: Between, stop: Between, bits: int, *, up: bool) -> Whole:
+    """Coefficients on the part of [0, 1] from ``start`` to ``stop``, in that direction."""
+    if start.low > stop.high:
+        return _restrict(coefficients, stop, start, bits, up=up)[::-1]
+    part, _ = _split(coefficients, stop, bits, up=up)
+    if stop.high == 0:
+        return part
+    ratio = Between((start.low << bits) // stop.high, min(1 << bits, -((-start.high << bits) // max(stop.low, 1))))
+    return _split(part, ratio, bits, up=up)[1]
+
+
+def _split(coefficients: Whole, t: Between, bits: int, *, up: bool) -> tuple[Whole, Whole]:
+    """Coefficients on [0, t] and [t, 1], by de Casteljau; bounds for every t in between."""
+    left, right = [coefficients[0]], [coefficients[-1]]
+    ends = np.array(t, dtype=object)
+    while coefficients.size > 1:
+        step = np.diff(coefficients)
+        along = step * ends[((step >= 0) == up).astype(np.intp)]
+        along = -(-along >> bits) if up else along >> bits
+        coefficients = coefficients[:-1] + along
+        left.append(coefficients[0])
+        right.append(coefficients[-1])
+    return np.array(left, dtype=object), np.array(right[::-1], dtype=object)
+
+
+def _float(value: int, bits: int) -> float:
+    return float(Fraction(value, 1 << bits))
+
+
+def _float_above(value: int, bits: int) -> float:
+    """The least float64 that is not below value 2^-bits."""
+    exact = Fraction(value, 1 << bits)
+    try:
+        nearest = float(exact)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+    return nearest if Fraction(nearest) >= exact else math.nextafter(nearest, math.inf)

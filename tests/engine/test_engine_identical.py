@@ -1,0 +1,146 @@
+"""Identically distributed voters: the bound of `verify(..., identical=True)` is below no pair, and is attained."""
+
+import math
+from decimal import Decimal
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from oracles.exact import acceptance_alike, corners, exponential
+
+import darrm
+from darrm import baselines
+from darrm.design.certificate import IdenticalCertificate
+from darrm.design.identical import IdenticalVoters
+
+CASES = [(1, 1.0, 0.0), (3, 0.5, 0.0), (4, 2.0, 0.1), (7, 0.3, 1e-3), (8, 0.1, 0.0), (11, 0.7, 0.02), (5, 1e-9, 0.0)]
+
+
+def tables(K: int, rng: np.random.Generator) -> list[np.ndarray]:
+    half = rng.random(K + 1)
+    dips = np.where(rng.random(K + 1) < 0.5, 0.0, 1.0)
+    found = []
+    for one in (half, dips, np.sort(half), np.ones(K + 1), np.zeros(K + 1)):
+        gamma = np.array([one[max(l, K - l)] for l in range(K + 1)])
+        if K % 2 == 0:
+            gamma[K // 2] = 0
+        found.append(gamma)
+    return found
+
+
+def polygon(problem: darrm.MajorityProblem) -> list[tuple[Fraction, Fraction]]:
+    """Pairs of the polygon, in exact fractions: its corners, and points of its edges and inside."""
+    found = corners(problem)
+    path = [found[i] for i in ((0, 4, 2, 7, 1, 6, 3, 5) if problem.Delta else (0, 2, 1, 3))]
+    half = Fraction(1, 2)
+    pairs = []
+    for (a, b), (c, d) in pairwise([*path, path[0]]):
+        for t in (Fraction(i, 8) for i in range(9)):
+            for inside in (0, Fraction(1, 10), half, Fraction(9, 10)):
+                p, q = a + t * (c - a), b + t * (d - b)
+                pairs.append((p + inside * (half - p), q + inside * (half - q)))
+    return pairs
+
+
+@pytest.mark.parametrize(("K", "epsilon", "Delta"), CASES)
+def test_no_pair_is_above_the_bound_and_one_attains_it(K: int, epsilon: float, Delta: float) -> None:
+    rng = np.random.default_rng(K)
+    problem = darrm.MajorityProblem(K=K, m=1, epsilon=epsilon, Delta=Delta)
+    pairs = polygon(problem)
+    for gamma in tables(K, rng):
+        voters = IdenticalVoters(gamma, problem)
+        X = {p: acceptance_alike(gamma.tolist(), p) for p in {x for pair in pairs for x in pair}}
+        for at in (Decimal(0), Decimal(epsilon) / 2, 2 * Decimal(epsilon)):
+            worst = voters.at(at)
+            grow = exponential(at)
+            largest = max(X[p] - grow * X[q] for p, q in pairs)
+            assert largest <= Fraction(worst.bound)
+            p, q = (Fraction(x) for x in worst.pair)
+            here = acceptance_alike(gamma.tolist(), p) - grow * acceptance_alike(gamma.tolist(), q)
+            # The pair is given in float64; near it the excess moves by at most K times that.
+            assert abs(float(here) - (worst.bound - worst.rounding)) <= 4e-16 * K * (1 + float(grow))
+            assert worst.rounding <= 1e-12 * max(worst.bound, epsilon)
+
+
+def test_a_dip_is_worst_inside_an_edge_and_turns_are_found() -> None:
+    # gamma = 1 but for the closest votes: X falls around 1/2, so pairs above the diagonal count too.
+    K, epsilon = 9, 2.0
+    gamma = np.zeros(K + 1)
+    gamma[[0, K]], gamma[[3, 6]], gamma[[4, 5]] = 0.0, 1.0, 0.0
+    problem = darrm.MajorityProblem(K=K, m=2, epsilon=epsilon)
+    voters = IdenticalVoters(gamma, problem)
+    grid = np.linspace(0, 1, 2001)
+    X = np.array([float(acceptance_alike(gamma.tolist(), Fraction(p))) for p in grid])
+    assert np.any(np.diff(X) < 0)
+    s = math.exp(epsilon)
+    p, q = grid[:, None], grid[None, :]
+    allowed = (p <= s * q) & (q <= s * p) & (1 - q <= s * (1 - p)) & (1 - p <= s * (1 - q))
+    for at in (0.0, 0.2, 1.0):
+        seen = np.where(allowed, X[:, None] - math.exp(at) * X[None, :], -1).max()
+        bound = voters.at(Decimal(at)).bound
+        assert seen <= bound <= seen + 1e-4
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 0.5, 1.0])
+@pytest.mark.parametrize("m", [2, 3, 4, 5])
+def test_double_subsampling_keeps_its_promise(m: int, epsilon: float) -> None:
+    # Theorem 4.1 of the paper: m epsilon-DP for identical, purely private voters. At K = 11 it holds for all voters.
+    problem = darrm.MajorityProblem(K=11, m=m, epsilon=epsilon)
+    gamma = baselines.double_subsampling(11, m)
+    alike, any_ = darrm.verify(gamma, problem, identical=True), darrm.verify(gamma, problem)
+    total = problem.total_epsilon
+    assert isinstance(alike, IdenticalCertificate)
+    assert not isinstance(any_, IdenticalCertificate)
+    assert total * (1 - 1e-15) <= alike.realised_epsilon <= total * (1 + 4e-16)
+    assert total * (1 - 1e-12) <= any_.realised_epsilon <= total * (1 + 1e-12)
+    assert any_.worst_case == {"(0,0)": 11 - m, "(hi,lo)": m}
+    # What rounding of gamma to float64 adds is scaled away.
+    assert darrm.verify(darrm.repair(gamma, problem), problem, identical=True).holds
+
+
+def test_the_bound_for_any_voters_is_above_that_for_identical_ones() -> None:
+    rng = np.random.default_rng(3)
+    for K, Delta in ((5, 0.0), (8, 1e-3), (11, 0.05)):
+        problem = darrm.MajorityProblem(K=K, m=2, epsilon=0.4, Delta=Delta)
+        for gamma in tables(K, rng):
+            alike, any_ = darrm.verify(gamma, problem, identical=True), darrm.verify(gamma, problem)
+            assert alike.needed_delta <= any_.needed_delta + 1e-15
+            assert alike.realised_epsilon <= any_.realised_epsilon * (1 + 1e-12) + 1e-15
+
+
+def test_a_table_for_identical_voters_only() -> None:
+    # The plain majority, at the epsilon that identical voters need with a delta: any voters need more.
+    problem = darrm.MajorityProblem(K=11, m=5.3, epsilon=0.1, Delta=1e-5)
+    ones = np.ones(12)
+    assert darrm.verify(ones, problem, identical=True).holds
+    assert not darrm.verify(ones, problem).holds
+    worst = darrm.verify(ones, problem, identical=True).worst_case
+    assert list(worst.values()) == [11]
+
+
+def test_one_part_in_a_billion_is_seen() -> None:
+    problem = darrm.MajorityProblem(K=11, m=3, epsilon=0.1, Delta=1e-3)
+    gamma = baselines.double_subsampling(11, 4)
+    needed = darrm.verify(gamma, problem, identical=True).needed_delta
+    for factor, holds in ((1 - 1e-9, False), (1 + 1e-9, True)):
+        near = darrm.MajorityProblem(K=11, m=3, epsilon=0.1, Delta=1e-3, delta=needed * factor)
+        assert darrm.verify(gamma, near, identical=True).holds is holds
+
+
+def test_voters_that_change_one_by_one_are_not_identical() -> None:
+    problem = darrm.MajorityProblem(K=11, m=3, epsilon=0.1, changed=2)
+    with pytest.raises(darrm.InputError, match="changed = 2 of 11"):
+        darrm.verify(np.ones(12), problem, identical=True)
+
+
+@pytest.mark.parametrize(("m", "epsilon"), [(2, 25.0), (1.5, 1e-9), (11, 300.0), (11, 1e5)])
+def test_extreme_epsilon(m: float, epsilon: float) -> None:
+    problem = darrm.MajorityProblem(K=11, m=m, epsilon=epsilon)
+    gamma = darrm.solve(problem).gamma
+    certificate = darrm.verify(gamma, problem, identical=True)
+    assert certificate.holds
+    assert certificate.realised_epsilon <= problem.total_epsilon * (1 + 1e-15)
+    # Six of eleven ones carry the plain majority, by e^(6 epsilon).
+    realised = darrm.verify(np.ones(12), problem, identical=True).realised_epsilon
+    assert realised == pytest.approx(6 * epsilon, rel=1e-12) or (epsilon > 500 and realised == math.inf)
