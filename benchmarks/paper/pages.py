@@ -44,4 +44,4 @@ def save(figure: Any, path: Path) -> None:
     if path.suffix == ".svg":  # a hundredth of a point is enough for every line
         text = path.read_text(encoding="utf-8")
         short = re.sub(r' d="[^"]*"', lambda line: re.sub(r"(\.\d\d)\d+", r"\1", line[0]), text)
-        path.write_text(short, encoding="utf-8")
+        path.write_text(re.sub(r" *\n *", "\n", short), encoding="utf-8")
