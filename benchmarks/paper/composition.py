@@ -13,9 +13,10 @@ from __future__ import annotations
 
 import argparse
 import math
-import re
 from pathlib import Path
 from typing import Any
+
+from pages import DOCS, put, save, table
 
 import darrm
 from darrm.accounting import gdp, general, optimal
@@ -25,7 +26,6 @@ from darrm.accounting.profile import region
 
 TEACHERS = {"MNIST": 0.0892, "Fashion-MNIST": 0.0852}
 K, DELTA, PRIME = 11, 1e-4, 1e-4
-DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 
 def totals(data: str) -> list[dict[str, Any]]:
@@ -110,15 +110,6 @@ def designs(queries: int = 100, delta: float = 0.0297) -> list[dict[str, Any]]:
     return rows
 
 
-def table(rows: list[dict[str, Any]]) -> str:
-    def shown(value: Any) -> str:
-        return f"{value:.4g}" if isinstance(value, float) else str(value)
-
-    lines = ["| " + " | ".join(rows[0]) + " |", "|" + " --: |" * len(rows[0])]
-    lines += ["| " + " | ".join(shown(value) for value in row.values()) + " |" for row in rows]
-    return "\n".join(lines)
-
-
 def draw(rows: list[dict[str, Any]], path: Path) -> None:
     from matplotlib.figure import Figure
 
@@ -137,8 +128,7 @@ def draw(rows: list[dict[str, Any]], path: Path) -> None:
     ax.set_title("K = 11, epsilon = 0.0892, Delta = 1e-4 (Table 2's setting)", fontsize=9)
     ax.grid(alpha=0.25)
     ax.legend(fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2, frameon=False)
-    figure: Any = ax.figure
-    figure.savefig(path, metadata={"Date": None})
+    save(ax.figure, path)
 
 
 def main() -> None:
@@ -150,11 +140,8 @@ def main() -> None:
     print(table(rows), table(made), sep="\n\n")
     if options.docs:
         page = DOCS / "composition.md"
-        text = page.read_text(encoding="utf-8")
-        for name, content in (("totals", table(rows)), ("designs", table(made))):
-            parts = re.split(rf"(<!-- /?{name} -->)", text)
-            text = "".join([*parts[:2], f"\n\n{content}\n\n", *parts[3:]])
-        page.write_text(text, encoding="utf-8")
+        put("totals", table(rows), page)
+        put("designs", table(made), page)
         draw(rows, DOCS / "composition.svg")
 
 

@@ -1,0 +1,175 @@
+"""The scripts that make the papers' figures again: their settings are the papers', and their numbers are right."""
+
+import importlib
+import math
+import sys
+from fractions import Fraction
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+import darrm
+from darrm import baselines
+from darrm.accounting import gnmax_rdp, gnmax_sigma
+
+SCRIPTS = Path(__file__).resolve().parents[1] / "benchmarks" / "paper"
+
+
+def load(name: str) -> ModuleType:
+    sys.path.insert(0, str(SCRIPTS))
+    try:
+        return importlib.import_module(name)
+    finally:
+        sys.path.remove(str(SCRIPTS))
+
+
+gamma_shapes, gnmax, leakage, objective, pages = (
+    load(name) for name in ("gamma_shapes", "gnmax", "leakage_examples", "sampled_objective", "pages")
+)
+
+
+def test_table_3() -> None:
+    """Jiang, Zhang, Joshi (TMLR 2024), Table 3, as printed."""
+    printed = {"tau": "14.0328", "lambda": "0.1003"}
+    rows = [
+        {"M": 10, "m": "6.4521", **printed, "m epsilon": "0.6452", "delta": "0.1001"},
+        {"M": 13, "m": "7.5742", **printed, "m epsilon": "0.7574", "delta": "0.1001"},
+        {"M": 15, "m": "8.2708", **printed, "m epsilon": "0.8271", "delta": "0.1001"},
+        {"M": 20, "m": "9.8823", **printed, "m epsilon": "0.9882", "delta": "0.1002"},
+    ]
+    assert gamma_shapes.table_3() == rows
+
+
+def test_one_vote_of_allowance_is_subsampling() -> None:
+    """Lemma 3.2: at m = 1 and Delta = 0 the optimum is the subsampling of one vote, 1/11, 3/11, ..., 1."""
+    first = gamma_shapes.panels(7, draws=100)[0]
+    wanted = [float(Fraction(2 * l - 11, 11)) for l in range(6, 12)]
+    for name in ("gamma_opt", "U-shaped", "subsampling", "double subsampling"):
+        assert first.gammas[name][6:] == pytest.approx(wanted, abs=1e-9)
+
+
+def test_figure_2_is_solved_for_its_own_problem() -> None:
+    found = gamma_shapes.panels(2, draws=200)
+    assert [one.problem for one in found] == [darrm.MajorityProblem(11, m, 0.1, 1e-5) for m in (1, 3, 5, 7)]
+    # Golden figure for K = 11, m = 3, epsilon = .1, Delta = 1e-5.
+    half = [0.9392405761813, 0.5423404272148, 1, 1, 0.977695588276, 1]
+    assert found[1].gammas["gamma_opt"][6:] == pytest.approx(half, abs=1e-8)
+    lines = gamma_shapes.rows(found)
+    assert len(lines) == 16
+    verified = [line["panel"] + ", " + line["noise function"] for line in lines if line["verified"] != "yes"]
+    assert verified == ["m = 1, subsampling"]  # tight, and off by rounding
+    for line in lines:
+        assert line["realised epsilon"] <= line["of m epsilon"] * (1 + 1e-12)
+    said = " ".join(gamma_shapes.findings(2, found))
+    assert "m = 3: gamma_opt is not U-shaped; it falls most from gamma(6) = 0.9392405762" in said
+    assert "subsampling has gamma(10) = 1.0000, gamma_opt 0.9777" in said
+
+
+def test_the_errors_of_a_panel_are_those_of_its_design() -> None:
+    problem = darrm.MajorityProblem(11, 3, 0.1)
+    design = darrm.solve(problem)
+    assert gamma_shapes.exact(design.gamma, "tv") == pytest.approx(design.error, abs=1e-14)
+    assert gamma_shapes.exact(design.gamma, "disagreement") == pytest.approx(design.disagreement, abs=1e-14)
+    one = gamma_shapes.panel("", problem, drawn=3, actual=("p = .5", "U[0, .1]"), draws=400)
+    assert all(interval.mean == 0 for interval in one.errors["p = .5"].values())
+    # Eleven voters for 0 with p at most .1 agree, so a constant gamma errs by half of what it leaves out.
+    mean, low, high = one.errors["U[0, .1]"]["constant (RR)"]
+    constant = baselines.constant(problem)[0]
+    assert low <= mean <= high
+    assert mean == pytest.approx((1 - constant) / 2, rel=1e-3)
+
+
+def test_figure_6_needs_no_noise() -> None:
+    """What (m epsilon, delta) allows in the paper's setting is more than the plain majority spends."""
+    problem, tau, lam = gamma_shapes.composed(10)
+    assert darrm.verify(np.ones(36), problem).holds
+    assert np.all(darrm.solve(problem).gamma == 1)
+    assert baselines.constant(problem, tau, lam)[0] < 0.6
+
+
+def test_table_4_and_where_its_lambda_comes_from() -> None:
+    for row, (epsilon, order, sigma) in zip(gnmax.rows(), gnmax.TABLE_4.values(), strict=True):
+        assert float(row["sigma on the grid"]) == pytest.approx(sigma, abs=5e-3)
+        assert float(row["sigma on the grid"]) >= gnmax_sigma(epsilon, 3e-4) - 1e-4
+        assert order == pytest.approx(gnmax.least_order(epsilon) + 3, abs=5e-3)
+        assert float(row["lambda of the minimum"]) == pytest.approx(order + 28 + (epsilon < 0.26), abs=0.01)
+        assert float(row["sigma at the printed lambda"]) > 1.7 * sigma
+    assert [row["lambda of the minimum"] for row in gnmax.rows()] == ["62.31", "64.74"]
+
+
+def test_algorithm_6_as_printed_by_its_own_lines() -> None:
+    sigma, order, votes = gnmax.VOTES[0]
+    q = sum(math.erfc((votes[0] - n) / (2 * sigma)) for n in votes[1:]) / 2
+    mu_2 = sigma * math.sqrt(math.log(1 / q))
+    epsilon_1, epsilon_2 = (mu_2 + 1) / sigma**2, mu_2 / sigma**2
+    A = (1 - q) / (1 - (q * math.exp(epsilon_2)) ** ((mu_2 - 1) / mu_2))
+    B = math.exp(epsilon_1) / q ** (1 / mu_2)
+    inside = (1 - q) * A ** (order - 1) + q * B ** (order - 1)
+    assert gnmax.as_printed(votes, sigma, order) == pytest.approx(inside / (order - 1), rel=1e-12)
+    assert gnmax.as_printed(votes, sigma, order) == pytest.approx(0.111, abs=5e-4)
+    assert float(gnmax_rdp(votes, sigma, order)) == pytest.approx(math.log(inside) / (order - 1), rel=1e-9)
+    assert gnmax.as_printed((90, 10), sigma, order) == 0.00625
+
+
+def test_one_printed_leakage_is_not_ours() -> None:
+    """Saeidian et al. (2021), Examples 14 and 17: all figures but 8.58e-2, which is not an upper bound."""
+    first, *others = leakage.findings()
+    assert first.startswith("8 printed figures")
+    assert len(others) == 1
+    assert "(3, 3, 2, 2)" in others[0]
+    assert leakage.values((3, 3, 2, 2))["leakage"] == pytest.approx(0.08585434, abs=1e-8)
+
+
+def test_sampled_coefficients_tend_to_binomials() -> None:
+    exact = [math.comb(11, l) * (0.75**l * 0.25 ** (11 - l) - 0.25**l * 0.75 ** (11 - l)) for l in range(6, 12)]
+    assert objective.closed_form() == pytest.approx(exact, abs=1e-15)
+    grid = [math.comb(11, l) * (0.745**l * 0.255 ** (11 - l) - 0.255**l * 0.745 ** (11 - l)) for l in range(6, 12)]
+    assert objective.grid_limit() == pytest.approx(grid, abs=1e-15)
+    for draw, limit in ((objective.uniform, exact), (objective.grid_points, grid)):
+        found = objective.sampled(draw, (10, 20_000), np.random.default_rng(4))
+        assert found[20_000] == pytest.approx(limit, abs=2e-3)
+        assert np.abs(found[10] - limit).max() > np.abs(found[20_000] - limit).max()
+
+
+def test_multisets_of_grid_points_are_equally_likely(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(objective, "K", 2)
+    monkeypatch.setattr(objective, "POINTS", 3)
+    drawn = objective.multisets(60_000, np.random.default_rng(6))
+    seen = np.unique(drawn, axis=0, return_counts=True)[1]
+    assert seen.size == 6
+    assert np.all(np.abs(seen - 10_000) <= 5 * math.sqrt(10_000))
+
+
+def test_an_optimum_under_the_exact_coefficients_is_the_optimum() -> None:
+    gamma = objective.optimum(objective.closed_form(), 3, 1e-5)
+    design = darrm.solve(K=11, m=3, epsilon=0.1, Delta=1e-5)
+    assert gamma == pytest.approx(design.gamma, abs=1e-8)
+    assert objective.true_error(gamma) == pytest.approx(design.error, abs=1e-9)
+    # The grid's mean is .745, and that is enough for another corner at m = 2 and Delta = 0.
+    lost = objective.true_error(objective.optimum(objective.grid_limit(), 2, 0.0))
+    lost -= darrm.solve(K=11, m=2, epsilon=0.1).error
+    assert lost == pytest.approx(1.046e-6, rel=1e-3)
+
+
+def test_pages_replace_what_is_between_their_markers(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("a\n<!-- x -->\nold\n<!-- /x -->\nb\n", encoding="utf-8")
+    pages.put("x", pages.table([{"l": 6, "gamma": 0.939702612175}]), page)
+    pages.put("x", pages.table([{"l": 7, "gamma": 0.542090086874}]), page)
+    assert page.read_text(encoding="utf-8") == (
+        "a\n<!-- x -->\n\n| l | gamma |\n| --: | --: |\n| 7 | 0.5421 |\n\n<!-- /x -->\nb\n"
+    )
+    with pytest.raises(SystemExit, match="<!-- y -->"):
+        pages.put("y", "", page)
+
+
+def test_pictures_are_the_same_bytes_again(tmp_path: Path) -> None:
+    found = gamma_shapes.panels(9, draws=50)
+    for name in ("a.svg", "b.svg"):
+        pages.save(gamma_shapes.draw(9, found), tmp_path / name)
+    first = (tmp_path / "a.svg").read_bytes()
+    assert first == (tmp_path / "b.svg").read_bytes()
+    assert 10_000 < len(first) < 130_000
+    assert b"opt under T_P" in first
