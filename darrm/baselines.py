@@ -104,7 +104,9 @@ def from_accuracy(pr_correct: ArrayLike) -> Array:
     return np.asarray(gamma)
 
 
-def constant(problem: MajorityProblem, tau: float | None = None, lam: float | None = None) -> Array:
+def constant(
+    problem: MajorityProblem, tau: float | None = None, lam: float | None = None, *, delta_prime: float | None = None
+) -> Array:
     """Classical randomized response on the majority: one probability for every l.
 
         gamma = (a - 1 + 2 delta) / (2 (b - a + (1 + a) lam) / (b + 1) + a - 1),   a = e^(m eps), b = e^(tau eps),
@@ -118,6 +120,8 @@ def constant(problem: MajorityProblem, tau: float | None = None, lam: float | No
         Default: ``changed``, by simple composition.
     lam : float in [0, 1), optional
         Default: 1 - (1 - Delta)^changed.
+    delta_prime : float in (0, 1], optional
+        Take both from the general composition of ``changed`` mechanisms instead (`darrm.accounting.general`).
 
     Returns
     -------
@@ -126,8 +130,16 @@ def constant(problem: MajorityProblem, tau: float | None = None, lam: float | No
 
     Notes
     -----
-    Lemma A.1 of Jiang, Zhang, Joshi (TMLR 2024).
+    Lemma A.1 of Jiang, Zhang, Joshi (TMLR 2024); general composition as in their Appendix D.1.1. `largest_constant` is
+    at least as large.
     """
+    if delta_prime is not None:
+        if tau is not None or lam is not None:
+            raise InputError("constant takes either tau and lam, or delta_prime. Pass one of the two.")
+        from darrm.accounting.theorems import general
+
+        plain = general(problem.epsilon, problem.Delta, problem.changed, delta_prime)
+        tau, lam = plain.epsilon / problem.epsilon, plain.delta
     changed, epsilon, total = problem.changed, problem.epsilon, problem.total_epsilon
     tau = float(changed) if tau is None else tau
     lam = -math.expm1(changed * math.log1p(-problem.Delta)) if lam is None else lam
@@ -142,3 +154,30 @@ def constant(problem: MajorityProblem, tau: float | None = None, lam: float | No
     if problem.K % 2 == 0:
         gamma[problem.K // 2] = 0.0
     return gamma
+
+
+def largest_constant(problem: MajorityProblem) -> Array:
+    """The largest one probability for every l that keeps the promise: exact, where `constant` goes by composition.
+
+        gamma = (e^(m eps) - 1 + 2 delta) / max over allowed (p, p') of f,    f as in `darrm.verify` for gamma = 1
+
+    Parameters
+    ----------
+    problem : MajorityProblem
+
+    Returns
+    -------
+    ndarray, shape (K + 1,)
+        Verified; 0 at a tie, which is a fair coin.
+
+    Raises
+    ------
+    InputError, CertificateError
+        As `darrm.repair`.
+    """
+    from darrm.design.certificate import repair
+
+    gamma = np.ones(problem.K + 1)
+    if problem.K % 2 == 0:
+        gamma[problem.K // 2] = 0.0
+    return repair(gamma, problem)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import cycle
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +19,7 @@ from darrm.problem import MajorityProblem
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from darrm.comparison import Entry
     from darrm.design.design import Design
 
 _FORMATS = ("png", "svg", "pdf")
@@ -125,6 +126,61 @@ def _title(problem: MajorityProblem) -> str:
         f"K = {problem.K}, m = {problem.m:g}, epsilon = {problem.epsilon:g}, Delta = {problem.Delta:g}, "
         f"delta = {problem.delta:.3g}, changed = {problem.changed}"
     )
+
+
+def plot_comparison(
+    problem: MajorityProblem, entries: Sequence[Entry], axes: Sequence[Axes] | None = None
+) -> list[Axes]:
+    """Draw the noise functions of a comparison that hold, and beside them the error of each.
+
+    Parameters
+    ----------
+    problem : MajorityProblem
+    entries : sequence of darrm.comparison.Entry
+        Of `darrm.comparison.compare`. What is not verified has no line, and a hollow bar.
+    axes : two matplotlib axes, optional
+
+    Returns
+    -------
+    list of two matplotlib axes
+
+    Raises
+    ------
+    MissingExtraError
+        If matplotlib is not installed.
+    """
+    if axes is None:
+        figure: Any = _axes(None).figure
+        figure.clear()
+        figure.set_size_inches(9.6, 4.2)
+        axes = figure.subplots(1, 2, width_ratios=[3, 2])
+    left, right = axes
+    looks = dict(zip([entry.name for entry in entries], cycle(_LOOKS), strict=False))
+    l = np.arange(problem.K + 1)
+    voted = 2 * l != problem.K
+    for at, entry in enumerate(entries):
+        (colour, marker, line), holds = looks[entry.name], entry.certificate.holds
+        if holds:
+            size = 4 if problem.K <= 41 else 0
+            left.plot(l[voted], entry.gamma[voted], color=colour, marker=marker, linestyle=line, markersize=size)
+        right.barh(at, entry.error, color=colour if holds else "none", edgecolor=colour)
+        if entry.interval is not None:
+            mean, low, high = entry.interval
+            right.errorbar(mean, at, xerr=[[mean - low], [high - mean]], color="black", marker="|", capsize=3)
+    left.set(xlabel="number of votes for 1, l", ylabel="gamma(l)", ylim=(-0.03, 1.03))
+    right.set(xlabel="error, total variation", yticks=range(len(entries)))
+    right.set_yticklabels([e.name if e.certificate.holds else f"{e.name}: not verified" for e in entries], fontsize=8)
+    right.invert_yaxis()
+    left.grid(alpha=0.25)
+    right.grid(alpha=0.25, axis="x")
+    left.set_title(_title(problem), fontsize=9)
+    return [left, right]
+
+
+def save_comparison(path: str | os.PathLike[str], problem: MajorityProblem, entries: Sequence[Entry]) -> None:
+    """Write the picture of `plot_comparison` as PNG, SVG or PDF, by the ending of ``path``; errors as `save_gamma`."""
+    picture_format(path)  # a wrong ending is said before the work
+    _write(path, plot_comparison(problem, entries)[0])
 
 
 def save_gamma(

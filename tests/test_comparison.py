@@ -1,11 +1,14 @@
 """gamma_opt beside the others: in a fixed order, and judged by the certificate alone."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 import darrm
 from darrm import baselines
 from darrm.comparison import Entry, compare
+from darrm.plots import plot_comparison, save_comparison
 
 PROBLEMS = [
     darrm.MajorityProblem(K=11, m=3, epsilon=0.1),
@@ -154,3 +157,27 @@ def test_bad_arguments_are_refused() -> None:
         compare(PROBLEMS[0], "psychic")
     with pytest.raises(darrm.InputError):
         compare(PROBLEMS[0], objective="fun")
+
+
+def test_sampled_errors_stand_beside_the_exact_ones() -> None:
+    entries = compare(PROBLEMS[0], draws=20_000, rng=np.random.default_rng(4))
+    for entry in entries:
+        assert entry.interval is not None
+        spread = entry.interval.high - entry.interval.low
+        assert abs(entry.interval.mean - entry.error) <= 2 * spread + 1e-12
+    assert compare(PROBLEMS[1])[0].interval is None
+
+
+def test_the_picture_of_a_comparison_shows_all_of_it(tmp_path: Path) -> None:
+    entries = compare(PROBLEMS[0], draws=100, rng=np.random.default_rng(4))
+    left, right = plot_comparison(PROBLEMS[0], entries)
+    shown = [entry for entry in entries if entry.certificate.holds]
+    assert len(left.lines) == len(shown) < len(entries)
+    assert [bar.get_width() for bar in right.patches] == [entry.error for entry in entries]
+    names = [label.get_text() for label in right.get_yticklabels()]
+    assert names[-1] == "plain majority: not verified"
+    assert names[:-1] == [entry.name for entry in entries[:-1]]
+    save_comparison(tmp_path / "all.svg", PROBLEMS[0], entries)
+    assert (tmp_path / "all.svg").read_text(encoding="utf-8").startswith("<?xml")
+    with pytest.raises(darrm.InputError, match="must end in"):
+        save_comparison(tmp_path / "all.txt", PROBLEMS[0], entries)

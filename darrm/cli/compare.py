@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from darrm.cli import common
+
+if TYPE_CHECKING:
+    from darrm.measures.error import Interval
 
 
 @click.command("compare", short_help="Compare it with other mechanisms.")
@@ -16,13 +19,15 @@ from darrm.cli import common
 @common.prior_options
 @click.option("--queries", type=common.NUMBER, default=None, help="Say what so many labels of fresh voters cost too.")
 @click.option("--total-delta", type=common.NUMBER, default=None, help="For all of them together.")
-@click.option("--plot", type=common.PATH, help="Draw the noise functions here (needs matplotlib).")
+@click.option("--draws", type=common.NUMBER, default=None, help="Sample the error too: mean and 95 % interval.")
+@click.option("--plot", type=common.PATH, help="Draw noise functions and errors here (needs matplotlib).")
 @common.json_option
 def command(
     prior: str,
     objective: str | None,
     queries: int | None,
     total_delta: float | None,
+    draws: int | None,
     plot: Path | None,
     as_json: bool,
     **values: Any,
@@ -38,11 +43,16 @@ def command(
         picture_format(plot)  # a wrong ending is said before the work, not after
     problem = common.take_problem(values)
     under = common.take_prior(prior)
-    entries = compare(problem, under, objective, queries=queries, total_delta=total_delta)
-    if plot is not None:
-        from darrm.plots import save_gamma
+    rng = None
+    if draws is not None:
+        import numpy as np
 
-        save_gamma(plot, problem, {entry.name: entry.gamma for entry in entries if entry.certificate.holds})
+        rng = np.random.default_rng(0)  # the same figures on every run
+    entries = compare(problem, under, objective, queries=queries, total_delta=total_delta, draws=draws, rng=rng)
+    if plot is not None:
+        from darrm.plots import save_comparison
+
+        save_comparison(plot, problem, entries)
         common.note(f"Wrote {plot}.")
     if as_json:
         rows = [
@@ -53,6 +63,7 @@ def command(
                 "disagreement": entry.disagreement,
                 "certificate": asdict(entry.certificate),
                 **({} if queries is None else {"total_fresh": entry.total}),
+                **({} if entry.interval is None else {"sampled_error": entry.interval._asdict()}),
             }
             for entry in entries
         ]
@@ -64,6 +75,8 @@ def command(
     table.add_column("mechanism", overflow="fold")
     for name in ("error", "verified") if narrow else ("error", "disagreement", "realised epsilon", "verified"):
         table.add_column(name, justify="right", min_width=8)
+    if draws is not None:
+        table.add_column("sampled error", justify="right", min_width=8)
     if queries is not None:
         table.add_column(f"{queries} labels, fresh", justify="right", min_width=8)
     for entry in entries:
@@ -71,8 +84,9 @@ def command(
         cells = [f"{entry.error:.6f}"]
         if not narrow:
             cells += [f"{entry.disagreement:.6f}", common.number(entry.certificate.realised_epsilon)]
-        totals = [] if entry.total is None else [common.number(entry.total)]
-        table.add_row(entry.name, *cells, "yes" if holds else "no", *totals, style=None if holds else "dim")
+        more = [] if entry.interval is None else [_plus_minus(entry.interval)]
+        more += [] if entry.total is None else [common.number(entry.total)]
+        table.add_row(entry.name, *cells, "yes" if holds else "no", *more, style=None if holds else "dim")
     console.print(table)
     if queries is not None and total_delta is not None:
         from darrm.accounting.theorems import optimal
@@ -99,3 +113,12 @@ def command(
         "error: the paper's total variation (a signed sum under votes: or fixed: priors). disagreement: how often the "
         f"label is not the majority of the votes. Both are for one release, under the prior {under}."
     )
+    if draws is not None:
+        console.print(
+            f"sampled error: mean |total variation| over {draws} draws of p, the same for all, and its 95 % interval."
+        )
+
+
+def _plus_minus(interval: Interval) -> str:
+    half = (interval.high - interval.low) / 2
+    return f"{interval.mean:.6f} +- {half:.1g}"

@@ -94,9 +94,9 @@ def noisy_max_probabilities(counts: ArrayLike, *, gamma: float | None = None, si
         def log_G(t: Array) -> Array:
             return np.asarray(log_ndtr(t / scale))
 
-    values, which, times = np.unique(votes, return_inverse=True, return_counts=True)
+    values, which, times = np.unique(votes - votes.max(), return_inverse=True, return_counts=True)
     # Classes this far behind win with a probability below e^-40, and so does noise beyond _REACH scales.
-    kinks = values[values >= values[-1] - 2 * _REACH * scale]
+    kinks = values[values >= -2 * _REACH * scale]
     edges = np.concatenate([[kinks[0] - _REACH * scale], kinks, [kinks[-1] + _REACH * scale]])
     parts = [np.linspace(a, b, max(2, math.ceil((b - a) / (_WIDTH * scale)) + 1)) for a, b in pairwise(edges)]
     ends = np.unique(np.concatenate(parts))

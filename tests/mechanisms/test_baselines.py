@@ -42,3 +42,27 @@ def test_accuracies_that_are_none(chance: object) -> None:
 def test_subsampling_of_no_whole_number(m: object) -> None:
     with pytest.raises(darrm.InputError, match="1 <= m <= K"):
         baselines.subsampling(5, m)  # type: ignore[arg-type]
+
+
+def test_a_constant_by_general_composition() -> None:
+    # Appendix D.1.1 of the paper, K = 35: tau 14.0328 and lambda .1003 (Table 3).
+    problem = darrm.MajorityProblem(K=35, m=6.4521, epsilon=0.1, Delta=1e-5, delta=0.1001)
+    found = baselines.constant(problem, delta_prime=0.1)
+    general = darrm.accounting.general(0.1, 1e-5, 35, 0.1)
+    assert found == pytest.approx(baselines.constant(problem, general.epsilon / 0.1, general.delta), abs=1e-15)
+    assert found[0] > baselines.constant(problem)[0]
+    assert darrm.verify(found, problem).holds
+    with pytest.raises(darrm.InputError, match="either tau and lam, or delta_prime"):
+        baselines.constant(problem, tau=2.0, delta_prime=0.1)
+    with pytest.raises(darrm.InputError, match="delta_prime"):
+        baselines.constant(problem, delta_prime=0.0)
+
+
+@pytest.mark.parametrize(("K", "m", "epsilon", "Delta"), [(11, 3, 0.1, 0.0), (8, 2, 0.5, 1e-3), (5, 5, 1.0, 0.0)])
+def test_the_largest_constant_cannot_be_larger(K: int, m: float, epsilon: float, Delta: float) -> None:
+    problem = darrm.MajorityProblem(K=K, m=m, epsilon=epsilon, Delta=Delta)
+    gamma = baselines.largest_constant(problem)
+    assert darrm.verify(gamma, problem).holds
+    assert gamma.max() >= baselines.constant(problem).max() * (1 - 1e-12)
+    if gamma.max() < 1:
+        assert not darrm.verify(gamma * (1 + 1e-9), problem).holds
