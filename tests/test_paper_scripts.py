@@ -173,3 +173,12 @@ def test_pictures_are_the_same_bytes_again(tmp_path: Path) -> None:
     assert first == (tmp_path / "b.svg").read_bytes()
     assert 10_000 < len(first) < 130_000
     assert b"opt under T_P" in first
+
+
+def test_one_table_for_the_leakage_of_all_mechanisms() -> None:
+    rows = {row["mechanism"]: row for row in leakage.one_table()}
+    assert len(rows) == 9
+    assert rows["plain majority"]["largest leakage, nats"] == pytest.approx(math.log(2))
+    # Laplace noisy max is bounded by its log B1 for two classes, everywhere.
+    bound = darrm.measures.laplace_leakage_bound(2, 0.15)
+    assert rows["Laplace noisy max"]["largest leakage, nats"] == pytest.approx(bound, abs=1e-12)

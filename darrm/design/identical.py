@@ -43,6 +43,15 @@ class Between(NamedTuple):
     high: int
 
 
+class _Turn(NamedTuple):
+    """An interval where X may turn, and bounds of X on it."""
+
+    left: float
+    right: float
+    high: int
+    low: int
+
+
 class WorstPair(NamedTuple):
     """The worst (p, p') at one epsilon.
 
@@ -72,6 +81,7 @@ class _Segment:
     ends: tuple[tuple[float, float], tuple[float, float]]
     first: Whole
     second: Whole
+    below: bool  # the diagonal: p >= p'
     depth: int = 0
 
     def halves(self) -> tuple[_Segment, _Segment]:
@@ -79,8 +89,8 @@ class _Segment:
         middle = ((a + c) / 2, (b + d) / 2)
         firsts, seconds = _halve(self.first, up=True), _halve(self.second, up=False)
         return (
-            _Segment((self.ends[0], middle), firsts[0], seconds[0], self.depth + 1),
-            _Segment((middle, self.ends[1]), firsts[1], seconds[1], self.depth + 1),
+            _Segment((self.ends[0], middle), firsts[0], seconds[0], self.below, self.depth + 1),
+            _Segment((middle, self.ends[1]), firsts[1], seconds[1], self.below, self.depth + 1),
         )
 
 
@@ -152,7 +162,8 @@ class IdenticalVoters:
 
         def take(segment: _Segment) -> None:
             values = coefficients(segment)
-            tops.append(min(0, values.max()) if segment.ends[-1][0] <= flat else values.max())
+            settled = segment.below and segment.ends[-1][0] <= flat
+            tops.append(min(0, values.max()) if settled else values.max())
             ends.append(max(values[0], values[-1]))
             slack.append(noise + (rate * grow * max(segment.second) >> (80 + _CLOSE)))
 
@@ -217,6 +228,7 @@ class IdenticalVoters:
                         ends,  # type: ignore[arg-type]
                         _restrict(self._up, a, c, self._bits, up=True),
                         _restrict(self._down, b, d, self._bits, up=False),
+                        below=path is below,
                     )
 
     @cached_property
@@ -237,32 +249,36 @@ class IdenticalVoters:
         return -1.0
 
     @cached_property
-    def _turns(self) -> list[tuple[float, float, int, int]]:
-        """Intervals where X may turn: left end, right end, upper and lower bound of X; all else is monotone.
+    def _turns(self) -> list[_Turn]:
+        """Intervals where X may turn, points among them; between two of them X rises or falls.
 
         Where a bound on both sides is needed, so that "rises" and "falls" are certain.
         """
-        found, open_ = [], [(0.0, 1.0, self._up, self._down, 0)]
-        while open_:
+        found: list[_Turn] = []
+        rose, open_ = True, [(0.0, 1.0, self._up, self._down, 0)]  # X rises from X(0), the least, if it moves at all
+        while open_:  # from left to right
             a, b, up, down, depth = open_.pop()
-            if np.all(down[1:] >= up[:-1]) or np.all(up[1:] <= down[:-1]):
-                continue
-            if depth == _DEEP:
-                found.append((a, b, max(up), min(down)))
-                continue
-            ups, downs = _halve(up, up=True), _halve(down, up=False)
-            middle = (a + b) / 2
-            open_.append((a, middle, ups[0], downs[0], depth + 1))
-            open_.append((middle, b, ups[1], downs[1], depth + 1))
+            rises, falls = bool(np.all(down[1:] >= up[:-1])), bool(np.all(up[1:] <= down[:-1]))
+            if rises or falls:
+                if rises != rose:
+                    found.append(_Turn(a, a, up[0], down[0]))
+                rose = rises
+            elif depth == _DEEP:
+                found.append(_Turn(a, b, max(up), min(down)))
+            else:
+                ups, downs = _halve(up, up=True), _halve(down, up=False)
+                middle = (a + b) / 2
+                open_.append((middle, b, ups[1], downs[1], depth + 1))
+                open_.append((a, middle, ups[0], downs[0], depth + 1))
         return found
 
     @cached_property
     def _turning_pairs(self) -> list[tuple[float, float, int, int]]:
-        """Pairs inside the polygon where X turns on both sides: p, p', upper bound of X(p), lower bound of X(p')."""
+        """Pairs in the polygon where X turns on both sides: p, p', upper bound of X(p), lower bound of X(p')."""
         epsilon, D = self._problem.epsilon, self._problem.Delta
         grow = math.exp(epsilon) if epsilon < 700 else math.inf
         pairs = []
-        for a, b, top, _ in self._turns:
+        for a, b, high, _ in self._turns:
             for c, d, _, low in self._turns:
                 # No point of the box keeps all four constraints; the margin is more than rounding.
                 outside = (
@@ -272,7 +288,7 @@ class IdenticalVoters:
                     or 1 - b > grow * (1 - c) + D + 1e-9
                 )
                 if not outside:
-                    pairs.append(((a + b) / 2, (c + d) / 2, top, low))
+                    pairs.append(((a + b) / 2, (c + d) / 2, high, low))
         return pairs
 
 

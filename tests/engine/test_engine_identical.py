@@ -144,3 +144,41 @@ def test_extreme_epsilon(m: float, epsilon: float) -> None:
     # Six of eleven ones carry the plain majority, by e^(6 epsilon).
     realised = darrm.verify(np.ones(12), problem, identical=True).realised_epsilon
     assert realised == pytest.approx(6 * epsilon, rel=1e-12) or (epsilon > 500 and realised == math.inf)
+
+
+def turned(halves: list[float], K: int) -> np.ndarray:
+    """gamma from its upper half, from the closest vote on."""
+    gamma = np.zeros(K + 1)
+    for i, value in enumerate(halves):
+        gamma[K // 2 + 1 + i] = gamma[K - K // 2 - 1 - i] = value
+    return gamma
+
+
+def test_a_turn_at_a_point_where_intervals_are_halved() -> None:
+    # X' = 0 exactly at 1/4 and 3/4; the worst pair is inside the polygon, at both.
+    gamma = turned([19 / 32, 6 / 32, 0], 5)
+    problem = darrm.MajorityProblem(K=5, m=1, epsilon=2.0)
+    three, one = Fraction(3, 4), Fraction(1, 4)
+    low, high = (acceptance_alike(gamma.tolist(), p) for p in (three, one))
+    certificate = darrm.verify(gamma, problem, identical=True)
+    assert certificate.realised_epsilon >= abs(math.log(high / low)) * (1 - 1e-12)
+    for at in (Decimal(0), Decimal(1) / 10):
+        largest = max(high - exponential(at) * low, low - exponential(at) * high)
+        assert float(largest) <= IdenticalVoters(gamma, problem).at(at).bound * (1 + 1e-15)
+
+
+def test_above_the_diagonal_no_bound_near_0_is_used() -> None:
+    # X rises, falls and rises: pairs with p < p' are worst, near 0 too, where Lemma 10 says nothing of them.
+    halves = [0.0] * 4 + [21 / 64] * 3 + [3 / 64] * 3 + [28 / 64] * 3 + [22 / 64] * 3 + [40 / 64] * 5 + [0.0] * 6
+    gamma = turned([*halves, 6 / 64, 14 / 64, 22 / 64, 1.0], 61)
+    problem = darrm.MajorityProblem(K=61, m=1, epsilon=0.2)
+    grow = exponential(Decimal(problem.epsilon))
+    worst = max(
+        acceptance_alike(gamma.tolist(), p)
+        - grow * acceptance_alike(gamma.tolist(), p * grow * (1 - Fraction(1, 10**60)))
+        for p in (Fraction(i, 2000) for i in range(100, 700, 25))
+    )
+    certificate = darrm.verify(gamma, problem, identical=True)
+    assert worst > 0
+    assert not certificate.holds
+    assert certificate.needed_delta >= float(worst)

@@ -2,6 +2,7 @@
 
 import math
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -75,7 +76,7 @@ def exact_laplace(counts: list[int], rate: Fraction, digits: int = 60) -> list[f
         found = []
         for j, own in enumerate(counts):
             total = Decimal(0)
-            for left, right in [(None, kinks[0]), *zip(kinks, kinks[1:], strict=False), (kinks[-1], None)]:
+            for left, right in [(None, kinks[0]), *pairwise(kinks), (kinks[-1], None)]:
                 # Terms c e^(k g t): the density of class j, times the distribution function of every other.
                 ahead = left is not None and own <= left
                 terms = {(-1 if ahead else 1): g / 2 * ((1 if ahead else -1) * g * own).exp()}
