@@ -23,8 +23,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from darrm.errors import InputError
 from darrm.measures.centred_gaussians import log_delta, variance_changes
+from darrm.mechanisms.bags import check_bag, check_features, hat_matrix
 from darrm.mechanisms.noisy_max import check_positive
-from darrm.mechanisms.weighted_aggregates import check_bag, check_features, hat_matrix
 
 Array = NDArray[np.float64]
 
@@ -65,8 +65,8 @@ def local_delta(epsilon: float, X: ArrayLike, y: ArrayLike, record: int, change:
     -------
     PrivateFigure
         Both directions. 1 if the labels, or the changed ones, are a linear function of X (residual below a relative
-        1e-10): no privacy. So it is for every bag whose X has rank k, which k <= d records in general position have, and
-        for one with equal labels if X has a constant column. Columns that depend on each other do no harm.
+        1e-10): no privacy. So it is for every bag whose X has rank k, which k <= d records in general position have,
+        and for one with equal labels if X has a constant column. Columns that depend on each other do no harm.
 
     Raises
     ------
@@ -93,10 +93,12 @@ def local_delta(epsilon: float, X: ArrayLike, y: ArrayLike, record: int, change:
     scale = float(residual @ residual)
     shift = np.array([(2 * change * float(residual[record]) + change * change) / scale])
     down, up = variance_changes(shift, np.array([change * change * h / scale]))
-    bounds = [
-        [math.exp(log_delta(epsilon, down, up, reverse, side)[0]) for side in (True, False)] for reverse in (0, 1)
-    ]
-    return PrivateFigure(bounds[0][0], bounds[1][0], max(high - low for high, low in bounds))
+
+    def bound(reverse: bool, upper: bool) -> float:
+        return math.exp(log_delta(epsilon, down, up, reverse, upper)[0])
+
+    forward, reverse = bound(False, True), bound(True, True)
+    return PrivateFigure(forward, reverse, max(forward - bound(False, False), reverse - bound(True, False)))
 
 
 def check_record(record: object, k: int) -> int:
@@ -110,9 +112,10 @@ def check_change(change: object) -> float:
     """``change`` as a finite float that is not 0."""
     if isinstance(change, bool) or not isinstance(change, int | float | np.floating | np.integer):
         raise InputError(f"change must be a number. Got {change!r}.")
-    if not 0 < abs(change) < math.inf:
+    value = float(change)
+    if not 0 < abs(value) < math.inf:
         raise InputError(f"change must be finite and not 0. Got {change!r}.")
-    return float(change)
+    return value
 
 
 class WorstDelta(NamedTuple):
@@ -176,7 +179,7 @@ def worst_delta(
         h = np.clip(np.diag(H), 0, 1)
         if len(H) - h.sum() < 0.5:
             raise InputError(
-                f"X of shape {np.shape(X)} fits every label vector: the residual is always 0 and no floor above 0 holds."
+                f"X of shape {np.shape(X)} fits every label vector: the residual is 0, so residual_floor cannot hold."
             )
         rows = np.eye(len(H)) - H
         positive, negative = np.maximum(rows, 0).sum(axis=1), np.maximum(-rows, 0).sum(axis=1)

@@ -16,20 +16,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from darrm.accounting.aggregates import PrivateFigure, check_change, check_range, check_record
 from darrm.errors import InputError
+from darrm.mechanisms.bags import check_labels
 from darrm.mechanisms.noisy_max import check_positive
-from darrm.mechanisms.weighted_aggregates import check_labels, noised_labels
+from darrm.mechanisms.scale_mixture import panels, scales
+from darrm.mechanisms.weighted_aggregates import noised_labels
 
 Array = NDArray[np.float64]
-_NODES, _HALVINGS, _PARTS = 12, 50, 8
+_HALVINGS, _PARTS = 50, 8
 _MOST = 10**7  # records of a bag
-_REACH = 40.0  # standard deviations of the noncentral chi variable, whose own is at most 1
-
-
-def _panels(edges: Array) -> tuple[Array, Array]:
-    """Gauss-Legendre nodes and weights on consecutive panels."""
-    x, w = np.polynomial.legendre.leggauss(_NODES)
-    middle, half = (edges[1:] + edges[:-1]) / 2, (edges[1:] - edges[:-1]) / 2
-    return (middle[:, None] + half[:, None] * x).ravel(), (half[:, None] * w).ravel()
 
 
 def _log_gaussian(epsilon: float, mu: Array) -> Array:
@@ -48,7 +42,7 @@ def _mean_gaussian(epsilon: float, shift: float, power: int, outside: bool) -> f
     from scipy.special import gammaln
 
     edges = np.concatenate([[1.0], 2.0 ** -(np.arange(1, _HALVINGS * _PARTS + 1) / _PARTS)])[::-1] * (math.pi / 2)
-    angle, w = _panels(edges)
+    angle, w = panels(edges)
     mu = shift * (np.tan(angle) if outside else np.sin(angle))
     total = math.log(math.pi) / 2 + gammaln((power + 1) / 2) - gammaln(power / 2 + 1) - math.log(2)
     return float(w @ np.exp(_log_gaussian(epsilon, mu) + power * np.log(np.cos(angle)) - total))
@@ -100,18 +94,6 @@ def noisy_delta(epsilon: float, k: int, fraction: float, sigma: float, label_ran
     return min(1.0, max(5e-324, (q * inside + (k - q) * outside) / k * (1 + 1e-8)))
 
 
-def _scales(labels: Array, noised: NDArray[np.bool_], sigma: float) -> tuple[Array, Array]:
-    """Values of R and their weights: o given R is N(0, R^2), R^2 = sum outside S of y^2 + sigma^2 chi'^2."""
-    from scipy.stats import chi2, ncx2
-
-    q, noncentral = int(noised.sum()), float((labels[noised] ** 2).sum()) / sigma**2
-    centre = math.sqrt(q + noncentral)
-    r, w = _panels(np.linspace(max(0.0, centre - _REACH), centre + _REACH, 161))
-    log_pdf = ncx2.logpdf(r**2, q, noncentral) if noncentral > 0 else chi2.logpdf(r**2, q)
-    weight = w * 2 * r * np.exp(log_pdf)
-    return np.sqrt(float((labels[~noised] ** 2).sum()) + sigma**2 * r**2), weight
-
-
 def noisy_local_delta(
     epsilon: float, y: ArrayLike, noised: ArrayLike, record: int, change: float, sigma: float
 ) -> PrivateFigure:
@@ -157,7 +139,11 @@ def noisy_local_delta(
         raise InputError("A change of a label without noise is computed for at least two noised labels. Got one.")
     other = labels.copy()
     other[record] += change
-    first, second = _scales(labels, chosen, sigma), _scales(other, chosen, sigma)
+
+    def law(y: Array) -> tuple[Array, Array]:
+        return scales(float((y[~chosen] ** 2).sum()), float((y[chosen] ** 2).sum()), int(chosen.sum()), sigma)
+
+    first, second = law(labels), law(other)
     middle = math.log(math.sqrt(float(first[1] @ first[0] ** 2)))
 
     def largest(p: tuple[Array, Array], q: tuple[Array, Array]) -> float:

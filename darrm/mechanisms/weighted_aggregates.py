@@ -11,63 +11,33 @@ products may tell more than the real sums would; unlike votes and counts, these 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from darrm.errors import InputError
+from darrm.mechanisms.bags import (
+    check_bag,
+    check_features,
+    check_labels,
+    check_numbers,
+    hat_matrix,
+    posterior_by_enumeration,
+)
 from darrm.mechanisms.coin import WordSource
 from darrm.mechanisms.majority import word_source
 from darrm.mechanisms.noisy_max import check_positive
+from darrm.mechanisms.scale_mixture import log_density
 
 Array = NDArray[np.float64]
-_MOST_ENUMERATED = 20
 
 
 def standard_normals(n: int, draw: WordSource) -> Array:
-    """n standard normal variates, one word of random bits each: the inverse distribution function at (53 bits + 1/2)."""
+    """n standard normal variates, each from one word: the inverse distribution function at (its 53 top bits + 1/2)."""
     from scipy.special import ndtri
 
     return np.asarray(ndtri(((draw(n) >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53))
-
-
-def _numbers(name: str, values: ArrayLike, ndim: int, shape: str) -> Array:
-    try:
-        found = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InputError(f"{name} must be numbers of shape {shape}.") from None
-    if found.ndim != ndim or not found.size:
-        raise InputError(f"{name} must have shape {shape} and not be empty. Got {found.shape}.")
-    if not np.all(np.isfinite(found)):
-        raise InputError(f"{name} must be finite.")
-    return found
-
-
-def check_features(X: ArrayLike) -> Array:
-    """Features of one bag as float64, shape (k, d)."""
-    return _numbers("X", X, 2, "(k, d)")
-
-
-def check_labels(y: ArrayLike) -> Array:
-    """Labels of one bag as float64, shape (k,)."""
-    return _numbers("y", y, 1, "(k,)")
-
-
-def check_bag(X: ArrayLike, y: ArrayLike) -> tuple[Array, Array]:
-    """Features (k, d) and labels (k,) of one bag."""
-    features, labels = check_features(X), check_labels(y)
-    if len(features) != len(labels):
-        raise InputError(f"X and y must have as many rows. Got {len(features)} and {len(labels)}.")
-    return features, labels
-
-
-def hat_matrix(X: Array) -> Array:
-    """The projection on the columns of X, shape (k, k); by singular values, so X may have any rank."""
-    U, s, _ = np.linalg.svd(X, full_matrices=False)
-    U = U[:, s > s[0] * max(X.shape) * np.finfo(np.float64).eps]
-    return np.asarray(U @ U.T)
 
 
 class BagAggregate(NamedTuple):
@@ -147,14 +117,14 @@ class WeightedBagAggregates:
         Labels with residual 0 give o for certain, up to a relative 1e-9; if any agree, they alone remain.
         """
         features = check_features(X)
-        sums = _numbers("The features of output", output[0], 1, "(d,)")
+        sums = check_numbers("The features of output", output[0], 1, "(d,)")
         if sums.size != features.shape[1]:
             raise InputError(f"output must be an aggregate of X, with {features.shape[1]} features. Got {sums.size}.")
         label = float(output[1])
         H = hat_matrix(features)
         slope = np.linalg.lstsq(features.T, sums, rcond=None)[0]  # the least norm is that of X (X'X)^+ u
 
-        def log_density(y: Array) -> Array:
+        def given_features(y: Array) -> Array:
             residual = y - y @ H
             variance = (residual**2).sum(axis=1)
             off = label - y @ slope
@@ -164,7 +134,7 @@ class WeightedBagAggregates:
             agrees = np.abs(off) <= 1e-9 * (abs(label) + np.abs(slope).sum() + 1e-300)
             return np.where(sure, np.where(agrees, np.inf, -np.inf), spread)
 
-        return _enumerate(eta, len(features), log_density)
+        return posterior_by_enumeration(eta, len(features), given_features)
 
 
 class NoisyAggregate(NamedTuple):
@@ -241,15 +211,15 @@ class NoisyWeightedLabelProportions:
         return NoisyAggregate(label, noised, w if self.weights == "released" else None)
 
     def posterior(self, eta: ArrayLike, output: NoisyAggregate, X: ArrayLike | None = None) -> Array:
-        """Probability of each 0/1 label to be 1, given the aggregate with its weights. Costs 2^k.
+        """Probability of each 0/1 label to be 1, given the aggregate. Costs 2^k.
 
             o | w, S ~ N(w'y,  sigma^2 sum over S of w_i^2)
+            o | S ~ a mixture of N(0, R^2) if the weights are secret (`darrm.mechanisms.scale_mixture`)
 
         Parameters
         ----------
         eta : array_like, shape (k,), in [0, 1]
         output : NoisyAggregate
-            With weights shown.
         X : array_like, shape (k, d), optional
             Not used: given eta the features tell nothing more.
 
@@ -260,53 +230,24 @@ class NoisyWeightedLabelProportions:
         Raises
         ------
         InputError
-            If k is above 20, or the weights are secret.
+            If k is above 20: the exact posterior goes through all 2^k label vectors.
         """
-        if output.weights is None:
-            raise InputError("The posterior is for released weights. This output keeps them secret.")
-        w, noised = output.weights, output.noised
-        if w.shape != noised.shape or not noised.any():
-            raise InputError("output must hold weights and noised of one shape (k,), with at least one noised label.")
-        variance = float(self.sigma**2 * (w[noised] ** 2).sum())
-        return _enumerate(eta, w.size, lambda y: -((output.label - y @ w) ** 2) / (2 * variance))
+        noised, q = output.noised, int(output.noised.sum())
+        if q < 1 or (output.weights is not None and output.weights.shape != noised.shape):
+            raise InputError("output must hold noised and weights of one shape (k,), with at least one noised label.")
+        if output.weights is not None:
+            w, variance = output.weights, float(self.sigma**2 * (output.weights[noised] ** 2).sum())
+            return posterior_by_enumeration(eta, noised.size, lambda y: -((output.label - y @ w) ** 2) / (2 * variance))
+
+        def by_ones(y: Array) -> Array:
+            ones = np.stack([y[:, ~noised].sum(axis=1), y[:, noised].sum(axis=1)])
+            pairs, which = np.unique(ones, axis=1, return_inverse=True)
+            found = [log_density(output.label, outside, inside, q, self.sigma) for outside, inside in pairs.T.tolist()]
+            return np.array(found)[which.ravel()]
+
+        return posterior_by_enumeration(eta, noised.size, by_ones)
 
 
 def noised_labels(k: int, fraction: float) -> int:
-    """ceil(fraction k): how many labels of a bag of k get noise; a product of float64 a hair above is not rounded up."""
+    """ceil(fraction k): how many labels of a bag of k get noise; a product a hair above a whole number is that."""
     return max(1, min(k, int(np.ceil(fraction * k - 1e-9))))
-
-
-def _enumerate(eta: ArrayLike, k: int, log_density: Callable[[Array], Array]) -> Array:
-    """Posterior means of k binary labels by going through all label vectors, at most 2^14 at a time."""
-    prior = _numbers("eta", eta, 1, "(k,)")
-    if prior.size != k or not np.all((prior >= 0) & (prior <= 1)):
-        raise InputError(f"eta must be {k} probabilities in [0, 1], one a record of the bag. Got shape {prior.shape}.")
-    if k > _MOST_ENUMERATED:
-        raise InputError(
-            f"The exact posterior costs 2^k label vectors and is refused for k above {_MOST_ENUMERATED}. Got k = {k}."
-        )
-    top, total, ones = -np.inf, 0.0, np.zeros(k)
-    with np.errstate(divide="ignore"):
-        odds = np.log(prior), np.log1p(-prior)
-    for start in range(0, 1 << k, 1 << 14):
-        codes = np.arange(start, min(start + (1 << 14), 1 << k))
-        y = ((codes[:, None] >> np.arange(k)) & 1).astype(np.float64)
-        log_prior = np.where(y == 1, odds[0], odds[1]).sum(axis=1)
-        possible = log_prior > -np.inf
-        y, log_prior = y[possible], log_prior[possible]
-        if not len(y):
-            continue
-        found = log_density(y)
-        # A certain output outweighs every density: such label vectors are compared by their priors alone.
-        found = np.where(found == np.inf, 1e300, found + log_prior)
-        extra = np.where(found == 1e300, log_prior, 0.0)
-        best = float(found.max())
-        if best > top:
-            shrink = np.exp(top - best) if top > -np.inf else 0.0
-            total, ones, top = total * shrink, ones * shrink, best
-        if top > -np.inf:
-            weight = np.exp(np.where(found == -np.inf, -np.inf, found - top) + extra)
-            total, ones = total + float(weight.sum()), ones + weight @ y
-    if not total > 0:
-        raise InputError("output is impossible under eta and X: no label vector gives it.")
-    return np.asarray(ones / total)
