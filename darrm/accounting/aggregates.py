@@ -187,7 +187,10 @@ def worst_delta(
         free = 1 - h
         best = np.minimum(most, np.divide(reach, free, out=np.full_like(h, most), where=free > 1e-12))
         by_labels = np.sqrt(1 + np.maximum(best * (2 * reach - best * free), 0))
-        end = np.minimum(1 + most * np.sqrt(free), by_labels) * (1 + 1e-12)
+        end = np.minimum(1 + most * np.sqrt(free), by_labels)
+        # Records that are alike are searched once; rounded up, which enlarges what is searched.
+        h, end = np.unique(np.ceil(np.stack([h, end]) * 1e12 + 1) / 1e12, axis=1)
+        h = np.minimum(h, 1)
     else:
         if isinstance(leverage, bool) or not isinstance(leverage, int | float) or not 0 <= leverage <= 1:
             raise InputError(f"leverage must be in [0, 1]. Got {leverage!r}.")

@@ -4,13 +4,14 @@ After the abstract of "Label differential privacy via aggregation" (weighted lea
 weighted learning from label proportions), which is all that was at hand. What the releases cost is computed in
 `darrm.accounting` (docs/aggregates.md), not quoted.
 
-The normal variates are float64 numbers: the inverse distribution function at 53 random bits, so nothing beyond 8.3
+The normal variates are float64 numbers: the inverse distribution function at 52 random bits, so nothing beyond 8.2
 standard deviations and not every float64 in between. The privacy statements are for real numbers. Sums of rounded
 products may tell more than the real sums would; unlike votes and counts, these releases are not exact.
 """
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -34,10 +35,11 @@ Array = NDArray[np.float64]
 
 
 def standard_normals(n: int, draw: WordSource) -> Array:
-    """n standard normal variates, each from one word: the inverse distribution function at (its 53 top bits + 1/2)."""
+    """n standard normal variates, each from one word: the inverse distribution function at its 52 top bits + 1/2."""
     from scipy.special import ndtri
 
-    return np.asarray(ndtri(((draw(n) >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53))
+    # With 53 bits the last of these would round to 1, whose inverse is infinite.
+    return np.asarray(ndtri(((draw(n) >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52))
 
 
 class BagAggregate(NamedTuple):
@@ -239,11 +241,15 @@ class NoisyWeightedLabelProportions:
             w, variance = output.weights, float(self.sigma**2 * (output.weights[noised] ** 2).sum())
             return posterior_by_enumeration(eta, noised.size, lambda y: -((output.label - y @ w) ** 2) / (2 * variance))
 
+        @cache
+        def density(outside: int, inside: int) -> float:
+            return log_density(output.label, outside, inside, q, self.sigma)
+
         def by_ones(y: Array) -> Array:
-            ones = np.stack([y[:, ~noised].sum(axis=1), y[:, noised].sum(axis=1)])
-            pairs, which = np.unique(ones, axis=1, return_inverse=True)
-            found = [log_density(output.label, outside, inside, q, self.sigma) for outside, inside in pairs.T.tolist()]
-            return np.array(found)[which.ravel()]
+            # Of 0/1 labels only the numbers of ones matter, outside S and in it.
+            code = (y[:, ~noised].sum(axis=1) * (q + 1) + y[:, noised].sum(axis=1)).astype(np.int64)
+            codes, which = np.unique(code, return_inverse=True)
+            return np.array([density(*divmod(int(one), q + 1)) for one in codes])[which]
 
         return posterior_by_enumeration(eta, noised.size, by_ones)
 
