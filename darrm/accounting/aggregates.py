@@ -166,7 +166,8 @@ def worst_delta(
     docs/aggregates.md, Theorem 5. By its proof the floor is attained, and for each ratio of residual sums of squares
     the largest change is the worst; over that ratio the search is by branch and bound, with cells bounded by monotony.
     With X the residual of a record is bounded by what labels of the range can give, and the result is an upper bound,
-    not always attained; with ``leverage`` alone it is the supremum over all bags, up to the 2%.
+    not always attained. With ``leverage`` alone it is, up to the 2%, the supremum over all bags of real labels whose
+    changes are at most high - low, also of labels outside the range.
     """
     epsilon = check_positive("epsilon", epsilon)
     floor = check_positive("residual_floor", residual_floor)
@@ -186,42 +187,41 @@ def worst_delta(
         reach = np.maximum(high * positive - low * negative, high * negative - low * positive) / math.sqrt(floor)
         free = 1 - h
         best = np.minimum(most, np.divide(reach, free, out=np.full_like(h, most), where=free > 1e-12))
-        by_labels = np.sqrt(1 + np.maximum(best * (2 * reach - best * free), 0))
-        end = np.minimum(1 + most * np.sqrt(free), by_labels)
+        growth = np.maximum(best * (2 * reach - best * free), 0)  # of s^2 - 1
+        end = np.minimum(most * np.sqrt(free), growth / (1 + np.sqrt(1 + growth)))
         # Records that are alike are searched once; rounded up, which enlarges what is searched.
         h, end = np.unique(np.ceil(np.stack([h, end]) * 1e12 + 1) / 1e12, axis=1)
         h = np.minimum(h, 1)
     else:
         if isinstance(leverage, bool) or not isinstance(leverage, int | float) or not 0 <= leverage <= 1:
             raise InputError(f"leverage must be in [0, 1]. Got {leverage!r}.")
-        h, end = np.array([float(leverage)]), np.array([1 + most])
+        h, end = np.array([float(leverage)]), np.array([most])
     return max((_search(epsilon, most, h, end, reverse) for reverse in (False, True)), key=lambda found: found.upper)
 
 
 def _tilt(start: Array, end: Array, h: Array, most: float) -> Array:
-    """Upper bound on c^2 h / rho^2 over ratios s = rho' / rho in [start, end], exact if start = end; arrays (n,)."""
-    leverage = np.clip(np.minimum(h, 1 - ((start - 1) / most) ** 2), 0, 1)
-    farthest = np.divide((end + 1) ** 2, 1 - leverage, out=np.full_like(h, np.inf), where=leverage < 1)
+    """Upper bound on c^2 h / rho^2 over s = rho' / rho from 1 + start to 1 + end, exact if start = end; arrays (n,)."""
+    leverage = np.clip(np.minimum(h, 1 - (start / most) ** 2), 0, 1)
+    farthest = np.divide((2 + end) ** 2, 1 - leverage, out=np.full_like(h, np.inf), where=leverage < 1)
     return np.asarray(leverage * np.minimum(most**2, farthest))
 
 
 def _search(epsilon: float, most: float, h: Array, end: Array, reverse: bool) -> WorstDelta:
-    """The largest delta over s in [1, end], for each leverage, by bisecting the cells whose bound is above the best."""
+    """The largest delta over s - 1 in [0, end], for each leverage, by bisecting cells whose bound is above the best."""
     cells = np.linspace(0, 1, 9)
-    left = (1 + (end - 1)[:, None] * cells[:-1]).ravel()
-    right = (1 + (end - 1)[:, None] * cells[1:]).ravel()
+    left, right = (end[:, None] * cells[:-1]).ravel(), (end[:, None] * cells[1:]).ravel()
     which = np.repeat(np.arange(h.size), 8)
-    log_best, at, log_upper = -math.inf, 1.0, -math.inf
+    log_best, at, log_upper = -math.inf, 0.0, -math.inf
     for _ in range(60):
         # The right end is met; up rises and down falls with s, both rise with the tilt, and delta with all.
         met = _tilt(right, right, h[which], most)
-        values = log_delta(epsilon, *variance_changes(right**2 - 1 + met, met), reverse, upper=False)
+        values = log_delta(epsilon, *variance_changes(right * (2 + right) + met, met), reverse, upper=False)
         top = int(np.argmax(values))
         if values[top] > log_best:
             log_best, at = float(values[top]), float(right[top])
         tilt = _tilt(left, right, h[which], most)
-        down, _ = variance_changes(left**2 - 1 + tilt, tilt)
-        _, up = variance_changes(right**2 - 1 + tilt, tilt)
+        down, _ = variance_changes(left * (2 + left) + tilt, tilt)
+        _, up = variance_changes(right * (2 + right) + tilt, tilt)
         bounds = log_delta(epsilon, down, up, reverse)
         open_cells = bounds > log_best + 0.02
         log_upper = max(log_upper, float(bounds[~open_cells].max(initial=-math.inf)))
@@ -234,7 +234,7 @@ def _search(epsilon: float, most: float, h: Array, end: Array, reverse: bool) ->
         log_upper = max(log_upper, float(bounds.max()))
     # Never 0: a bound below the range of float64 is the least positive number.
     upper = min(1.0, max(math.exp(min(0.0, log_upper)), 5e-324))
-    return WorstDelta(upper, math.exp(log_best), "reverse" if reverse else "forward", at**2)
+    return WorstDelta(upper, math.exp(log_best), "reverse" if reverse else "forward", (1 + at) ** 2)
 
 
 def check_range(label_range: object) -> tuple[float, float]:
