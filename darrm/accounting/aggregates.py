@@ -27,6 +27,7 @@ from darrm.mechanisms.bags import check_bag, check_features, hat_matrix
 from darrm.mechanisms.noisy_max import check_positive
 
 Array = NDArray[np.float64]
+_MOST_CELLS = 20_000
 
 
 class PrivateFigure(NamedTuple):
@@ -122,7 +123,7 @@ class WorstDelta(NamedTuple):
     """A bound on delta over all labels that the promise allows; it depends on no label and may be published."""
 
     upper: float
-    lower: float  # the largest value met in the search; `upper` is above it by at most a relative 2%
+    lower: float  # the largest value met in the search; `upper` is above it by 2% (2.1% with rounding), or less
     direction: str  # "forward": from the smaller residual sum of squares to the larger one, or "reverse"
     ratio: float  # residual sum of squares of the larger to the smaller, where `lower` was met
 
@@ -196,7 +197,9 @@ def worst_delta(
         if isinstance(leverage, bool) or not isinstance(leverage, int | float) or not 0 <= leverage <= 1:
             raise InputError(f"leverage must be in [0, 1]. Got {leverage!r}.")
         h, end = np.array([float(leverage)]), np.array([most])
-    return max((_search(epsilon, most, h, end, reverse) for reverse in (False, True)), key=lambda found: found.upper)
+    # For s >= 1 the reverse direction is the larger one in all cases seen; the other has little left to search then.
+    first = _search(epsilon, most, h, end, True, WorstDelta(0.0, 0.0, "reverse", 1.0))
+    return _search(epsilon, most, h, end, False, first)
 
 
 def _tilt(start: Array, end: Array, h: Array, most: float) -> Array:
@@ -206,13 +209,13 @@ def _tilt(start: Array, end: Array, h: Array, most: float) -> Array:
     return np.asarray(leverage * np.minimum(most**2, farthest))
 
 
-def _search(epsilon: float, most: float, h: Array, end: Array, reverse: bool) -> WorstDelta:
-    """The largest delta over s - 1 in [0, end], for each leverage, by bisecting cells whose bound is above the best."""
-    cells = np.linspace(0, 1, 9)
+def _search(epsilon: float, most: float, h: Array, end: Array, reverse: bool, found: WorstDelta) -> WorstDelta:
+    """The largest delta over s - 1 in [0, end] and of ``found``, by bisecting cells whose bound is above the best."""
+    cells = np.linspace(0, 1, 5)
     left, right = (end[:, None] * cells[:-1]).ravel(), (end[:, None] * cells[1:]).ravel()
-    which = np.repeat(np.arange(h.size), 8)
-    log_best, at, log_upper = -math.inf, 0.0, -math.inf
-    for _ in range(60):
+    which = np.repeat(np.arange(h.size), 4)
+    log_best, at, log_upper = math.log(found.lower) if found.lower else -math.inf, -1.0, -math.inf
+    while True:
         # The right end is met; up rises and down falls with s, both rise with the tilt, and delta with all.
         met = _tilt(right, right, h[which], most)
         values = log_delta(epsilon, *variance_changes(right * (2 + right) + met, met), reverse, upper=False)
@@ -227,13 +230,16 @@ def _search(epsilon: float, most: float, h: Array, end: Array, reverse: bool) ->
         log_upper = max(log_upper, float(bounds[~open_cells].max(initial=-math.inf)))
         if not open_cells.any():
             break
+        if open_cells.sum() > _MOST_CELLS:  # too fine for rounding: what is left stays as the bound
+            log_upper = max(log_upper, float(bounds.max()))
+            break
         left, right, which = left[open_cells], right[open_cells], which[open_cells]
         middle = (left + right) / 2
         left, right, which = np.append(left, middle), np.append(middle, right), np.append(which, which)
-    else:
-        log_upper = max(log_upper, float(bounds.max()))
     # Never 0: a bound below the range of float64 is the least positive number.
-    upper = min(1.0, max(math.exp(min(0.0, log_upper)), 5e-324))
+    upper = max(found.upper, math.exp(min(0.0, log_upper)), 5e-324)
+    if at < 0:
+        return found._replace(upper=upper)
     return WorstDelta(upper, math.exp(log_best), "reverse" if reverse else "forward", (1 + at) ** 2)
 
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 _NODES = 10  # on each panel; panels double in length
 _FIRST, _LAST = -104, 48  # panels from 2^-104 to 2^48, in units of 1 / (1 + T)
+_CHUNK = 256  # integrals at a time, for memory
 _LEAST = 1e-100  # smaller changes of variance are raised to this, which raises delta
 
 
@@ -34,6 +35,9 @@ def _log_integral(a: Array, b: Array, t: Array, upper: bool) -> Array:
     (a / pi) e^-T  integral over y > 0 of  e^(-T y) / (sqrt(y) (1 + y) (1 + a + y) sqrt(1 + r + r y)),
     T = t / (2 a),   r = b / a
     """
+    if a.size > _CHUNK:
+        parts = [slice(i, i + _CHUNK) for i in range(0, a.size, _CHUNK)]
+        return np.concatenate([_log_integral(a[part], b[part], t[part], upper) for part in parts])
     T, r = (t / (2 * a))[:, None], (b / a)[:, None]
     unit = 1 / (1 + T)
     nodes, weights = _rules()[int(upper)]

@@ -122,7 +122,7 @@ class WeightedBagAggregates:
         sums = check_numbers("The features of output", output[0], 1, "(d,)")
         if sums.size != features.shape[1]:
             raise InputError(f"output must be an aggregate of X, with {features.shape[1]} features. Got {sums.size}.")
-        label = float(output[1])
+        label = float(check_numbers("The label of output", output[1], 0, "()"))
         H = hat_matrix(features)
         slope = np.linalg.lstsq(features.T, sums, rcond=None)[0]  # the least norm is that of X (X'X)^+ u
 
@@ -234,6 +234,7 @@ class NoisyWeightedLabelProportions:
         InputError
             If k is above 20: the exact posterior goes through all 2^k label vectors.
         """
+        check_numbers("The label of output", output.label, 0, "()")
         noised, q = output.noised, int(output.noised.sum())
         if q < 1 or (output.weights is not None and output.weights.shape != noised.shape):
             raise InputError("output must hold noised and weights of one shape (k,), with at least one noised label.")

@@ -308,6 +308,25 @@ def test_no_bag_is_worse_than_the_worst(seed: int, k: int, d: int, epsilon: floa
         assert worst.lower <= worst.upper <= worst.lower * 1.021 + 5e-324
 
 
+@pytest.mark.parametrize(
+    ("epsilon", "floor", "leverage"),
+    [(0.5, 2.3754715949685385, 0.0), (1e-13, 1e20, 0.5), (30, 1e-40, 0.3), (700.0, 1.0, 0.5), (1.0, 1e-30, 1.0)],
+)
+def test_the_search_ends_at_the_ends_of_its_range(epsilon: float, floor: float, leverage: float) -> None:
+    worst = worst_delta(epsilon, floor, (0, 1), leverage=leverage)
+    assert 0 < worst.lower <= worst.upper <= min(1.0, 1.021 * worst.lower)
+
+
+def test_worst_delta_rises_with_what_is_allowed() -> None:
+    def upper(floor: float = 2.0, width: float = 1.0, leverage: float = 0.2) -> float:
+        return worst_delta(0.5, floor, (0, width), leverage=leverage).upper
+
+    # Steps large enough to be seen through the 2% of the search.
+    assert upper(floor=4.0) < upper() < upper(floor=1.0)
+    assert upper(width=0.5) < upper() < upper(width=2.0)
+    assert upper(leverage=0.0) <= upper(leverage=0.5) * 1.021
+
+
 def test_the_worst_is_attained() -> None:
     # Theorem 5: a bag with the leverage, the floor and the ratio that the search names.
     epsilon, h, floor = 0.5, 0.2, 2.0
@@ -531,6 +550,8 @@ def test_posteriors_that_are_none() -> None:
         mechanism.posterior(np.full(21, 1.5), output, X)
     with pytest.raises(darrm.InputError, match="aggregate of X"):
         mechanism.posterior(np.full(21, 0.5), output, X[:, :1])
+    with pytest.raises(darrm.InputError, match="label of output"):
+        mechanism.posterior(np.full(4, 0.5), output._replace(label=float("nan")), X[:4])
     small = mechanism.release(X[:4], [1, 1, 1, 1])
     with pytest.raises(darrm.InputError, match="impossible"):
         mechanism.posterior(np.zeros(4), small, X[:4])
