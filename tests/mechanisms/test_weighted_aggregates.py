@@ -229,14 +229,16 @@ def test_delta_against_sampling() -> None:
 
 
 def test_directions_differ() -> None:
-    # A bag of 1000 whose residual more than doubles: nearly free to leave, dear to enter.
-    X, y = np.ones((1000, 1)), np.zeros(1000)
+    # A bag of 20 whose residual sum of squares grows from 2 to 4.95: nearly free to leave, dear to enter.
+    X, y = np.ones((20, 1)), np.zeros(20)
     y[:2] = 1, -1
-    figure = local_delta(0.6, X, y, 0, 1.0)
-    assert figure.forward < 1e-4 < 0.1 < figure.reverse
+    figure = local_delta(0.5, X, y, 0, 1.0)
+    assert figure.forward < 5e-5 < 0.13 < figure.reverse
+    for value, reverse in ((figure.forward, False), (figure.reverse, True)):
+        assert value == pytest.approx(plain_delta(0.5, 4.95 / 2, math.sqrt(0.05 / 2), reverse), rel=1e-6)
     other = y.copy()
     other[0] += 1
-    back = local_delta(0.6, X, other, 0, -1.0)
+    back = local_delta(0.5, X, other, 0, -1.0)
     assert (back.forward, back.reverse) == pytest.approx((figure.reverse, figure.forward), rel=1e-6)
 
 
