@@ -7,9 +7,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from darrm.accounting.aggregates import PrivateFigure, WorstDelta, local_delta, worst_delta
     from darrm.accounting.budget import Total, compose
     from darrm.accounting.gaussian import gdp
     from darrm.accounting.ledger import Ledger
+    from darrm.accounting.noisy_aggregates import noisy_delta, noisy_local_delta
     from darrm.accounting.pate import gnmax_rdp, gnmax_sigma, gnmax_sigma_analytic, rdp_epsilon
     from darrm.accounting.planning import max_queries, plan
     from darrm.accounting.profile import privacy_profile, profile_bounds
@@ -18,38 +20,50 @@ if TYPE_CHECKING:
 _HOME = {
     "Ledger": "ledger",
     "Privacy": "theorems",
+    "PrivateFigure": "aggregates",
     "Total": "budget",
+    "WorstDelta": "aggregates",
     "compose": "budget",
     "gdp": "gaussian",
+    "general": "theorems",
     "gnmax_rdp": "pate",
     "gnmax_sigma": "pate",
     "gnmax_sigma_analytic": "pate",
-    "general": "theorems",
+    "local_delta": "aggregates",
     "max_queries": "planning",
+    "noisy_delta": "noisy_aggregates",
+    "noisy_local_delta": "noisy_aggregates",
     "optimal": "theorems",
     "plan": "planning",
     "privacy_profile": "profile",
     "profile_bounds": "profile",
     "rdp_epsilon": "pate",
     "simple": "theorems",
+    "worst_delta": "aggregates",
 }
 __all__ = [
     "Ledger",
     "Privacy",
+    "PrivateFigure",
     "Total",
+    "WorstDelta",
     "compose",
     "gdp",
     "general",
     "gnmax_rdp",
     "gnmax_sigma",
     "gnmax_sigma_analytic",
+    "local_delta",
     "max_queries",
+    "noisy_delta",
+    "noisy_local_delta",
     "optimal",
     "plan",
     "privacy_profile",
     "profile_bounds",
     "rdp_epsilon",
     "simple",
+    "worst_delta",
 ]
 
 

@@ -1,0 +1,113 @@
+"""Weighted aggregates of labels: delta against the size of a bag, and what least squares loses on aggregates.
+
+    python benchmarks/paper/weighted_aggregates.py [--docs]     some twenty seconds
+
+What the abstract of "Label differential privacy via aggregation" claims, computed: delta falls with the size k of a
+bag, without noise for weighted bag aggregates (LBA) and with noise on half of the labels for weighted label proportions
+(LLP); the loss of least squares on the aggregates is (1 + o(1)) times that on the records.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from darrm.accounting import local_delta, noisy_delta, noisy_local_delta, worst_delta
+from darrm.mechanisms import NoisyWeightedLabelProportions, WeightedBagAggregates
+from darrm.mechanisms.bags import hat_matrix
+from darrm.mechanisms.majority import NotPrivateWarning
+
+EPSILON, D, FLOOR = 1.0, 5, 0.1  # FLOOR: promised mean squared residual in a bag
+FRACTION, SIGMA = 0.5, 1.0
+BAG, REPEATS = 50, 20
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+
+
+def records(n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """An intercept and four normal features; labels 0 and 1, more often 1 where the first feature is large."""
+    X = np.column_stack([np.ones(n), rng.normal(size=(n, D - 1))])
+    return X, (rng.random(n) < 1 / (1 + np.exp(-X[:, 1]))).astype(float)
+
+
+def privacy() -> list[dict[str, Any]]:
+    rows = []
+    for k in (10, 20, 50, 100, 200, 500):
+        X, y = records(k, np.random.default_rng(k))
+        leverage = float(np.diag(hat_matrix(X)).max())
+        noised = np.arange(k) < k * FRACTION
+        flipped = [np.where(np.arange(k) == j, 1 - y, y) for j in range(k)]
+        residuals = [float(((z - hat_matrix(X) @ z) ** 2).mean()) for z in [y, *flipped]]
+        rows.append(
+            {
+                "k": k,
+                "largest leverage": leverage,
+                "LBA, any features": worst_delta(EPSILON, FLOOR * k, (0, 1), leverage=leverage).upper,
+                "LBA, these features": worst_delta(EPSILON, FLOOR * k, (0, 1), X=X).upper,
+                "least residual of these labels": min(residuals),
+                "LBA, these labels": max(local_delta(EPSILON, X, y, j, 1 - 2 * y[j]).delta for j in range(k)),
+                "LLP, weights shown": noisy_delta(EPSILON, k, FRACTION, SIGMA, (0, 1)),
+                "LLP, weights secret, labels 0": noisy_local_delta(EPSILON, np.zeros(k), noised, 0, 1.0, SIGMA).delta,
+            }
+        )
+    return rows
+
+
+def utility() -> list[dict[str, Any]]:
+    lba, llp = WeightedBagAggregates(), NoisyWeightedLabelProportions(FRACTION, SIGMA)
+    rows = []
+    for bags in (20, 80, 320, 1280):
+        ratios: dict[str, list[float]] = {"LBA": [], "LLP": []}
+        for repeat in range(REPEATS):
+            rng = np.random.default_rng([bags, repeat])
+            X, y = records(bags * BAG, rng)
+
+            def loss(A: np.ndarray, b: np.ndarray, X: np.ndarray = X, y: np.ndarray = y) -> float:
+                return float(np.mean((y - X @ np.linalg.lstsq(A, b, rcond=None)[0]) ** 2))
+
+            best = loss(X, y)
+            parts = [slice(i * BAG, (i + 1) * BAG) for i in range(bags)]
+            sums = [lba.release(X[part], y[part], rng) for part in parts]
+            ratios["LBA"].append(loss(np.array([s.features for s in sums]), np.array([s.label for s in sums])) / best)
+            noisy = [llp.release(y[part], rng) for part in parts]
+            A = np.array([s.weights @ X[part] for s, part in zip(noisy, parts, strict=True)])
+            ratios["LLP"].append(loss(A, np.array([s.label for s in noisy])) / best)
+        row: dict[str, Any] = {"records": bags * BAG, "bags": bags}
+        for name, found in ratios.items():
+            row[f"{name} loss ratio"] = float(np.mean(found))
+            row[f"{name} s.e."] = float(np.std(found, ddof=1) / np.sqrt(REPEATS))
+        rows.append(row | {"1 + d / bags": 1 + D / bags})
+    return rows
+
+
+def table(rows: list[dict[str, Any]]) -> str:
+    def shown(value: Any) -> str:
+        return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+    lines = ["| " + " | ".join(rows[0]) + " |", "|" + " --: |" * len(rows[0])]
+    lines += ["| " + " | ".join(shown(value) for value in row.values()) + " |" for row in rows]
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--docs", action="store_true", help="also put the tables into docs/aggregates.md")
+    options = parser.parse_args()
+    warnings.simplefilter("ignore", NotPrivateWarning)  # seeded, so that the tables can be made again
+    tables = {"privacy": table(privacy()), "utility": table(utility())}
+    print(*tables.values(), sep="\n\n")
+    if options.docs:
+        page = DOCS / "aggregates.md"
+        text = page.read_text(encoding="utf-8")
+        for name, content in tables.items():
+            parts = re.split(rf"(<!-- /?{name} -->)", text)
+            text = "".join([*parts[:2], f"\n\n{content}\n\n", *parts[3:]])
+        page.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

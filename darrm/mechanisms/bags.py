@@ -1,0 +1,87 @@
+"""One bag of labelled records: checks, the projection on its features, the posterior of its labels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from darrm.errors import InputError
+
+Array = NDArray[np.float64]
+_MOST_ENUMERATED = 20
+
+
+def check_numbers(name: str, values: ArrayLike, ndim: int, shape: str) -> Array:
+    """``values`` as finite float64 of so many dimensions, not empty."""
+    try:
+        found = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"{name} must be numbers of shape {shape}.") from None
+    if found.ndim != ndim or not found.size:
+        raise InputError(f"{name} must have shape {shape} and not be empty. Got {found.shape}.")
+    if not np.all(np.isfinite(found)):
+        raise InputError(f"{name} must be finite.")
+    return found
+
+
+def check_features(X: ArrayLike) -> Array:
+    """Features of one bag as float64, shape (k, d)."""
+    return check_numbers("X", X, 2, "(k, d)")
+
+
+def check_labels(y: ArrayLike) -> Array:
+    """Labels of one bag as float64, shape (k,)."""
+    return check_numbers("y", y, 1, "(k,)")
+
+
+def check_bag(X: ArrayLike, y: ArrayLike) -> tuple[Array, Array]:
+    """Features (k, d) and labels (k,) of one bag."""
+    features, labels = check_features(X), check_labels(y)
+    if len(features) != len(labels):
+        raise InputError(f"X and y must have as many rows. Got {len(features)} and {len(labels)}.")
+    return features, labels
+
+
+def hat_matrix(X: Array) -> Array:
+    """The projection on the columns of X, shape (k, k); by singular values, so X may have any rank."""
+    U, s, _ = np.linalg.svd(X, full_matrices=False)
+    U = U[:, s > s[0] * max(X.shape) * np.finfo(np.float64).eps]
+    return np.asarray(U @ U.T)
+
+
+def posterior_by_enumeration(eta: ArrayLike, k: int, log_density: Callable[[Array], Array]) -> Array:
+    """Posterior means of k binary labels by going through all label vectors, at most 2^14 at a time."""
+    prior = check_numbers("eta", eta, 1, "(k,)")
+    if prior.size != k or not np.all((prior >= 0) & (prior <= 1)):
+        raise InputError(f"eta must be {k} probabilities in [0, 1], one a record of the bag. Got shape {prior.shape}.")
+    if k > _MOST_ENUMERATED:
+        raise InputError(
+            f"The exact posterior costs 2^k label vectors and is refused for k above {_MOST_ENUMERATED}. Got k = {k}."
+        )
+    top, total, ones = -np.inf, 0.0, np.zeros(k)
+    with np.errstate(divide="ignore"):
+        odds = np.log(prior), np.log1p(-prior)
+    for start in range(0, 1 << k, 1 << 14):
+        codes = np.arange(start, min(start + (1 << 14), 1 << k))
+        y = ((codes[:, None] >> np.arange(k)) & 1).astype(np.float64)
+        log_prior = np.where(y == 1, odds[0], odds[1]).sum(axis=1)
+        possible = log_prior > -np.inf
+        y, log_prior = y[possible], log_prior[possible]
+        if not len(y):
+            continue
+        found = log_density(y)
+        # A certain output outweighs every density: such label vectors are compared by their priors alone.
+        found = np.where(found == np.inf, 1e300, found + log_prior)
+        extra = np.where(found == 1e300, log_prior, 0.0)
+        best = float(found.max())
+        if best > top:
+            shrink = np.exp(top - best) if top > -np.inf else 0.0
+            total, ones, top = total * shrink, ones * shrink, best
+        if top > -np.inf:
+            weight = np.exp(np.where(found == -np.inf, -np.inf, found - top) + extra)
+            total, ones = total + float(weight.sum()), ones + weight @ y
+    if not total > 0:
+        raise InputError("output is impossible under eta and X: no label vector gives it.")
+    return np.asarray(ones / total)
