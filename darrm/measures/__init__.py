@@ -1,6 +1,20 @@
 """Numbers that put mechanisms on one scale."""
 
+from darrm.measures import bounds
+from darrm.measures.advantage import (
+    additive_advantage,
+    attack_utility,
+    attacker_decisions,
+    individual_advantage,
+    label_leakage,
+    multiplicative_advantage,
+    posterior_pairs,
+    realised_epsilon,
+    total_variation,
+)
+from darrm.measures.distribution import Distribution
 from darrm.measures.error import Interval, expected_error, sampled_error
+from darrm.measures.kernels import CountKernel, posterior
 from darrm.measures.leakage import (
     entrywise_leakage,
     laplace_leakage_bound,
@@ -9,11 +23,24 @@ from darrm.measures.leakage import (
 )
 
 __all__ = [
+    "CountKernel",
+    "Distribution",
     "Interval",
+    "additive_advantage",
+    "attack_utility",
+    "attacker_decisions",
+    "bounds",
     "entrywise_leakage",
     "expected_error",
+    "individual_advantage",
+    "label_leakage",
     "laplace_leakage_bound",
     "laplace_leakage_data_bound",
+    "multiplicative_advantage",
     "noisy_max_probabilities",
+    "posterior",
+    "posterior_pairs",
+    "realised_epsilon",
     "sampled_error",
+    "total_variation",
 ]
