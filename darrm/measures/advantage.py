@@ -3,7 +3,8 @@
 All numbers are exact but for rounding: no sampling, no quadrature. The definitions are those of Busa-Fekete et al.,
 "Auditing privacy mechanisms via label inference attacks" (NeurIPS 2024), for one bag; several bags are independent, and
 their mean is taken. Mechanisms: all of `darrm.mechanisms` and `darrm.measures.CountKernel`; for `DaRRM`, eta holds the
-vote probabilities of the K voters and the measures say what one released majority tells about one voter.
+vote probabilities of the K voters and the measures say what one released majority tells about one vote. Its promise is
+about a record that private voters have seen, and is no bound for that. Noisy max is taken with continuous noise.
 """
 
 from __future__ import annotations
@@ -55,19 +56,19 @@ def individual_advantage(mechanism: Mechanism, eta: ArrayLike) -> Array:
     n, k = bags.shape
     if isinstance(mechanism, LaplaceLabelProportions):
         epsilon = mechanism.epsilon
-        answer = by_parts(n, k, lambda at: laplace.individual(bags[at], epsilon))
+        answer = by_parts(n, k * k, lambda at: laplace.individual(bags[at], epsilon))
     else:
         outputs = channel(mechanism, k)
 
         def part(at: slice) -> Array:
             p = bags[at]
-            zero, one = outputs(p)
+            zero, one = outputs.given(p)
             sign = np.where(p <= 0.5, 1.0, -1.0)
             gain = one * (sign * p)
             gain -= zero * (sign * (1 - p))
             return np.asarray(np.maximum(gain, 0, out=gain).sum(axis=0))
 
-        answer = by_parts(n, k, part)
+        answer = by_parts(n, outputs.entries, part)
     return answer[0] if single else answer
 
 
@@ -160,15 +161,15 @@ def total_variation(mechanism: Mechanism, eta: ArrayLike) -> Array:
     n, k = bags.shape
     if isinstance(mechanism, LaplaceLabelProportions):
         epsilon = mechanism.epsilon
-        answer = by_parts(n, k, lambda at: laplace.variation(bags[at], epsilon))
+        answer = by_parts(n, k * k, lambda at: laplace.variation(bags[at], epsilon))
     else:
         outputs = channel(mechanism, k)
 
         def part(at: slice) -> Array:
-            zero, one = outputs(bags[at])
+            zero, one = outputs.given(bags[at])
             return np.asarray(np.maximum(one - zero, 0).sum(axis=0))
 
-        answer = by_parts(n, k, part)
+        answer = by_parts(n, outputs.entries, part)
     answer = np.minimum(answer, 1)
     return answer[0] if single else answer
 
@@ -221,9 +222,9 @@ def multiplicative_advantage(mechanism: Mechanism, eta: ArrayLike) -> Distributi
     values: list[Array] = []
     weights: list[Array] = []
     size = 0
-    for at in slices(n, k):
+    for at in slices(n, outputs.entries):
         p = bags[at]
-        zero, one = outputs(p)
+        zero, one = outputs.given(p)
         size += zero.size
         _check_size(size)
         values.append(_log_ratio(zero, one, p).ravel())
@@ -254,7 +255,7 @@ def realised_epsilon(mechanism: Mechanism, eta: ArrayLike) -> float:
     if isinstance(mechanism, LaplaceLabelProportions):  # attained below 0 and above k
         return mechanism.epsilon if np.any((bags > 0) & (bags < 1)) else 0.0
     outputs = channel(mechanism, k)
-    return max(float(_log_ratio(*outputs(bags[at]), bags[at]).max()) for at in slices(n, k))
+    return max(float(_log_ratio(*outputs.given(bags[at]), bags[at]).max()) for at in slices(n, outputs.entries))
 
 
 def _log_ratio(zero: Array, one: Array, p: Array) -> Array:
@@ -276,7 +277,7 @@ def _laplace_distribution(bags: Array, epsilon: float) -> Distribution:
     known = float(((bags == 0) | (bags == 1)).mean())
     if known == 1:
         return DiscreteDistribution(np.zeros(1), np.ones(1))
-    parts = [(bags[at], laplace.LaplaceOutputs(bags[at], epsilon)) for at in slices(n, k)]
+    parts = [(bags[at], laplace.LaplaceOutputs(bags[at], epsilon)) for at in slices(n, k * k)]
 
     def below(x: float) -> float:
         moved, e = 0.0, math.exp(-x)

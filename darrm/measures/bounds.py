@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from darrm.design.leave_one_out import as_bags
+from darrm.design.poisson_binomial import pmf
 from darrm.errors import InputError
 from darrm.mechanisms.bags import check_epsilon
 
@@ -111,7 +112,7 @@ def proportions(p: float, spread: float, k: int) -> float:
     log = math.log(8 * n)
     c = (log / 3 + math.sqrt(2 * log + 12 * n * p * (1 - p) * log) / 6) / math.sqrt(n)
     inner = (math.exp(-1.5) + math.pi / 4 + math.pi / math.e) * math.sqrt(spread) / n**1.5
-    return float(n) ** 0.25 * math.sqrt(2 * c) * math.sqrt(inner) + spread / n
+    return math.sqrt(math.sqrt(n)) * math.sqrt(2 * c) * math.sqrt(inner) + spread / n
 
 
 def proportions_individual(eta: ArrayLike) -> Array:
@@ -210,20 +211,18 @@ def extreme_bags(p: float, k: int, n: int = 1, threshold: float = math.inf) -> f
 
     Notes
     -----
-    Theorem 3.7 and Section 3.2 of Busa-Fekete et al. (2024) bound it with constants that they do not give.
+    O(k^2). Theorem 3.7 and Section 3.2 of Busa-Fekete et al. (2024) bound it with constants that they do not give.
     """
     p, k, n = _check_p(p), _check_k(k), _check_k(n, "n")
     if not threshold >= 0:
         raise InputError(f"threshold must be at least 0. Got {threshold!r}.")
     if p in (0, 1):
         return 0.0
-    from scipy.stats import binom
-
     s = np.arange(k + 1)
     with np.errstate(divide="ignore"):
         moved = np.abs(np.log(s) - np.log(k - s) - math.log(p) + math.log1p(-p))
     extreme = (moved > threshold * (1 + 1e-12)) | np.isinf(moved)
-    chance = min(1.0, float(binom.pmf(s[extreme], k, p).sum()))
+    chance = min(1.0, float(pmf(np.full(k, p))[extreme].sum()))
     return 1.0 if chance == 1 else -math.expm1(n * math.log1p(-chance))
 
 

@@ -7,7 +7,7 @@ Three kinds. A mechanism with ``kernel(k)`` sees a bag of k labels through its n
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,7 +17,21 @@ from darrm.design.smoothing import noise_function
 from darrm.errors import InputError
 
 Array = NDArray[np.float64]
-Channel = Callable[[Array], tuple[Array, Array]]
+
+
+class Channel(NamedTuple):
+    """Output probabilities of one mechanism, for bags of one size.
+
+    Attributes
+    ----------
+    given : callable
+        From bags eta (n, k) to Pr[output | y_i = 0] and Pr[output | y_i = 1], each of shape (outcomes, n, k).
+    entries : int
+        Size of the largest array that it makes, for one bag.
+    """
+
+    given: Callable[[Array], tuple[Array, Array]]
+    entries: int
 
 
 @runtime_checkable
@@ -94,8 +108,8 @@ class CountKernel:
 
 
 def channel(mechanism: OfCounts | OfLabels, k: int) -> Channel:
-    """From bags eta (n, k) to Pr[output | y_i = 0] and Pr[output | y_i = 1], each of shape (outcomes, n, k)."""
-    if isinstance(mechanism, OfLabels):
+    """What a mechanism answers to bags of k labels."""
+    if isinstance(mechanism, OfLabels) and not isinstance(mechanism, type):
         of_label = mechanism.label_kernel()
 
         def each(eta: Array) -> tuple[Array, Array]:
@@ -103,8 +117,8 @@ def channel(mechanism: OfCounts | OfLabels, k: int) -> Channel:
             zero, one = (np.broadcast_to(row[:, None, None], shape) for row in of_label)
             return zero, one
 
-        return each
-    if not isinstance(mechanism, OfCounts):
+        return Channel(each, of_label.shape[1] * k)
+    if not isinstance(mechanism, OfCounts) or isinstance(mechanism, type):
         raise InputError(
             "mechanism must be one of darrm.mechanisms or a darrm.measures.CountKernel. "
             f"Got {type(mechanism).__name__}. Wrap a noise function: CountKernel.from_noise_function(gamma)."
@@ -117,7 +131,7 @@ def channel(mechanism: OfCounts | OfLabels, k: int) -> Channel:
             wide[1:-1] = leave_one_out.table(eta)
             return wide[1:], wide[:-1]
 
-        return exact
+        return Channel(exact, k * (k + 1))
     # One product gives both: the last k rows of the kernel are those of a bag with a one more.
     low, high = np.ascontiguousarray(kernel[:-1].T), np.ascontiguousarray(kernel[1:].T)
 
@@ -126,7 +140,7 @@ def channel(mechanism: OfCounts | OfLabels, k: int) -> Channel:
         others = leave_one_out.table(eta).reshape(k, -1)
         return (low @ others).reshape(shape), (high @ others).reshape(shape)
 
-    return noisy
+    return Channel(noisy, max(k, len(low)) * k)
 
 
 @runtime_checkable
