@@ -72,13 +72,17 @@ def as_bags(p: ArrayLike) -> tuple[Array, bool]:
 
 def table(p: Array) -> Array:
     """Leave-one-out distributions of the bags p (n, k), with the number of ones first: [l, bag, i], shape (k, n, k)."""
+    # Where a recurrence is not used it may run out of range.
+    with np.errstate(divide="ignore", over="ignore"):
+        return _recurrences(np.where(p < _NONE, 0, p))
+
+
+def _recurrences(p: Array) -> Array:
     n, k = p.shape
-    p = np.where(p < _NONE, 0, p)
     alpha = np.ascontiguousarray(pmf(p, _SCALE).T)[:, :, None]
     half = alpha / 2
-    with np.errstate(divide="ignore"):
-        up = np.where(p < 1, 1 / (1 - p), 0.0)
-        down = np.where(p > 0, 1 / p, 0.0)
+    up = np.where(p < 1, 1 / (1 - p), 0.0)
+    down = np.where(p > 0, 1 / p, 0.0)
     to_zero, to_one = up / _SCALE, down / _SCALE
     q = np.empty((k, n, k))
     rising = p < 1  # as long as label i is a one with at most 1/2; a label that is surely a one never is
