@@ -3,15 +3,13 @@
 from darrm.measures import bounds
 from darrm.measures.advantage import (
     additive_advantage,
-    attack_utility,
-    attacker_decisions,
     individual_advantage,
     label_leakage,
     multiplicative_advantage,
-    posterior_pairs,
     realised_epsilon,
     total_variation,
 )
+from darrm.measures.attack import attack_utility, attacker_decisions, log_odds_change, posterior_pairs
 from darrm.measures.distribution import Distribution
 from darrm.measures.error import Interval, expected_error, sampled_error
 from darrm.measures.kernels import CountKernel, posterior
@@ -36,6 +34,7 @@ __all__ = [
     "label_leakage",
     "laplace_leakage_bound",
     "laplace_leakage_data_bound",
+    "log_odds_change",
     "multiplicative_advantage",
     "noisy_max_probabilities",
     "posterior",

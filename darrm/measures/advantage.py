@@ -18,7 +18,7 @@ from darrm.design.leave_one_out import as_bags, by_parts, slices
 from darrm.errors import InputError
 from darrm.measures import laplace
 from darrm.measures.distribution import ContinuousDistribution, DiscreteDistribution, Distribution
-from darrm.measures.kernels import OfCounts, OfLabels, channel, posterior
+from darrm.measures.kernels import OfCounts, OfLabels, channel
 from darrm.mechanisms.label_proportions import LaplaceLabelProportions
 
 Array = NDArray[np.float64]
@@ -98,55 +98,6 @@ def additive_advantage(mechanism: Mechanism, eta: ArrayLike) -> float:
     return float(individual_advantage(mechanism, eta).mean())
 
 
-def attack_utility(mechanism: Mechanism, eta: ArrayLike) -> float:
-    """Expected share of labels that the best attacker guesses right.
-
-        mean over i of  max(eta_i, 1 - eta_i) + individual advantage of i
-
-    Notes
-    -----
-    Expected attack utility of the attacker of Lemma 3.2 of Busa-Fekete et al. (2023).
-    """
-    bags, _ = as_bags(eta)
-    return float(np.maximum(bags, 1 - bags).mean()) + additive_advantage(mechanism, eta)
-
-
-def attacker_decisions(mechanism: Mechanism, eta: ArrayLike, output: ArrayLike) -> NDArray[np.uint8]:
-    """The labels that the best attacker guesses: 1 where P(y_i = 1 | eta, output) >= 1/2.
-
-    Parameters
-    ----------
-    mechanism, eta, output
-        As for `darrm.measures.posterior`.
-
-    Returns
-    -------
-    ndarray of uint8, the shape of ``eta``
-
-    Notes
-    -----
-    Lemma 3.2 of Busa-Fekete et al. (2023). The attacker A** that their Theorem 6.3 offers for small epsilon has its
-    first two cases exchanged: odds below e^-epsilon mean label 0, odds above e^epsilon label 1.
-    """
-    return (posterior(mechanism, eta, output) >= 0.5).astype(np.uint8)
-
-
-def posterior_pairs(mechanism: Mechanism, eta: ArrayLike, output: ArrayLike) -> Array:
-    """Chance of a one before and after, for every label: what a prior-posterior plot shows.
-
-    Parameters
-    ----------
-    mechanism, eta, output
-        As for `darrm.measures.posterior`.
-
-    Returns
-    -------
-    ndarray, shape (labels, 2)
-    """
-    after = posterior(mechanism, eta, output)
-    return np.stack([as_bags(eta)[0].ravel(), after.ravel()], axis=1)
-
-
 def total_variation(mechanism: Mechanism, eta: ArrayLike) -> Array:
     """Total variation between the outputs given y_i = 1 and given y_i = 0.
 
@@ -219,6 +170,7 @@ def multiplicative_advantage(mechanism: Mechanism, eta: ArrayLike) -> Distributi
     if isinstance(mechanism, LaplaceLabelProportions):
         return _laplace_distribution(bags, mechanism.epsilon)
     outputs = channel(mechanism, k)
+    most = _guarantee(mechanism)
     values: list[Array] = []
     weights: list[Array] = []
     size = 0
@@ -227,7 +179,7 @@ def multiplicative_advantage(mechanism: Mechanism, eta: ArrayLike) -> Distributi
         zero, one = outputs.given(p)
         size += zero.size
         _check_size(size)
-        values.append(_log_ratio(zero, one, p).ravel())
+        values.append(_log_ratio(zero, one, p, most).ravel())
         weight = one * p
         weight += zero * (1 - p)
         weights.append(weight.ravel() / bags.size)
@@ -255,12 +207,18 @@ def realised_epsilon(mechanism: Mechanism, eta: ArrayLike) -> float:
     if isinstance(mechanism, LaplaceLabelProportions):  # attained below 0 and above k
         return mechanism.epsilon if np.any((bags > 0) & (bags < 1)) else 0.0
     outputs = channel(mechanism, k)
-    return max(float(_log_ratio(*outputs.given(bags[at]), bags[at]).max()) for at in slices(n, outputs.entries))
+    most = _guarantee(mechanism)
+    return max(float(_log_ratio(*outputs.given(bags[at]), bags[at], most).max()) for at in slices(n, outputs.entries))
 
 
-def _log_ratio(zero: Array, one: Array, p: Array) -> Array:
+def _guarantee(mechanism: Mechanism) -> float:
+    """What no log ratio exceeds: epsilon of a label-DP mechanism. It stands in where float64 has no smaller number."""
+    return float(getattr(mechanism, "epsilon", math.inf))
+
+
+def _log_ratio(zero: Array, one: Array, p: Array, most: float) -> Array:
     with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = np.abs(np.log(one) - np.log(zero))
+        ratio = np.minimum(np.abs(np.log(one) - np.log(zero)), most)
     return np.where((np.maximum(zero, one) > _TINY) & (p > 0) & (p < 1), ratio, 0.0)
 
 

@@ -52,8 +52,8 @@ class LaplaceOutputs:
         whole = (c_part + d_part) * (-math.expm1(-self.epsilon) / 2)
         total = np.where(opens >= 0, whole, 0).sum(axis=0)
         at = np.nonzero((opens < 0) & (closes > 0))
-        rest = self.epsilon * np.clip(0.5 - np.log(-A[at] / B[at]) / (2 * self.epsilon), 0, 1)  # epsilon (1 - u)
-        part = c_part[at] * self._fall * np.expm1(rest) - d_part[at] * np.expm1(-rest)
+        rest = np.clip((self.epsilon - np.log(-A[at]) + np.log(B[at])) / 2, 0, self.epsilon)  # epsilon (1 - u)
+        part = -np.expm1(-rest) * (c_part[at] * np.exp(rest - self.epsilon) + d_part[at])
         np.add.at(total, at[1:], part / 2)
         below = self._right[0] / 2 * (self._fall * c + d)
         beyond = self._left[-2] / 2 * c + self._left[-1] / 2 * d

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import random
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from darrm.errors import InputError
+from darrm.mechanisms.coin import system_words
 from darrm.mechanisms.noisy_max import check_positive
 
 _LEAST, _MOST = 1e-9, 1e6  # epsilon: beyond, nothing of the label is left or nothing is hidden
@@ -61,12 +61,9 @@ def bags(n: int, size: int, rng: np.random.Generator | None = None) -> Bags:
             raise InputError(f"{name} must be a whole number of at least 1. Got {value!r}.")
     if size > n:
         raise InputError(f"size must be at most n = {n}, the number of examples. Got {size}.")
-    if rng is None:
-        shuffled = list(range(n))
-        random.SystemRandom().shuffle(shuffled)
-        order = np.array(shuffled, dtype=np.intp)
-    else:
-        order = rng.permutation(n).astype(np.intp)
+    # Two words are equal, and their order not random, with a chance below n^2 / 2^65.
+    order = np.argsort(system_words(int(n)), kind="stable") if rng is None else rng.permutation(n)
+    order = order.astype(np.intp)
     used = n - n % size
     return Bags(order[:used].reshape(-1, size), order[used:])
 

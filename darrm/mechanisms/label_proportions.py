@@ -57,12 +57,14 @@ class LabelProportions:
     def __repr__(self) -> str:
         return "LabelProportions()"
 
-    def release(self, labels: ArrayLike) -> NDArray[np.int64] | np.int64:
+    def release(self, labels: ArrayLike, rng: object = None) -> NDArray[np.int64] | np.int64:
         """Number of ones of each bag.
 
         Parameters
         ----------
         labels : array_like of 0 and 1, shape (k,) for one bag or (n, k) for n bags
+        rng
+            Not used, as nothing is random; there so that all label mechanisms are called alike.
 
         Returns
         -------

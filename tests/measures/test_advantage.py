@@ -18,6 +18,7 @@ from darrm.measures import (
     bounds,
     individual_advantage,
     label_leakage,
+    log_odds_change,
     multiplicative_advantage,
     noisy_max_probabilities,
     posterior,
@@ -119,6 +120,8 @@ def test_laplace_by_quadrature(eta: list[float], epsilon: float) -> None:
     for i, p in enumerate(eta):
         zero, one = oracle.laplace_mass(eta, epsilon, i, 1.0)
         assert each[i] == pytest.approx(one + (1 - p - zero) - max(p, 1 - p), abs=1e-12)
+        zero, one = oracle.laplace_mass([*eta[:i], 0.5, *eta[i + 1 :]], epsilon, i, 1.0)
+        assert total_variation(mechanism, eta)[i] == pytest.approx(2 * (one - zero), abs=1e-12)
     if not all(0.001 < p < 0.999 for p in eta):
         return
     found = multiplicative_advantage(mechanism, eta)
@@ -165,9 +168,8 @@ def test_label_dp_bounds_every_measure(eta: list[float], epsilon: float) -> None
         each = individual_advantage(mechanism, eta)
         assert np.all(each >= 0)
         assert np.all(each <= sharp + 1e-14)
-        assert np.all(individual_advantage(mechanism, eta) <= individual_advantage(LLP, eta) + 1e-14) or (
-            kind is RandomizedResponse
-        )
+        if kind is not RandomizedResponse:  # noise on the sum never helps
+            assert np.all(each <= individual_advantage(LLP, eta) + 1e-14)
         assert np.all(label_leakage(mechanism, eta) <= math.log1p(math.tanh(epsilon / 2)) + 1e-14)
         found = multiplicative_advantage(mechanism, eta)
         assert found.maximum <= epsilon + 1e-11
@@ -286,8 +288,7 @@ def test_the_attacker_gets_what_the_advantage_says() -> None:
     for mechanism in (LLP, GeometricLabelProportions(1), LaplaceLabelProportions(1), RandomizedResponse(1)):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            seeded = {} if mechanism is LLP else {"rng": np.random.default_rng(4)}
-            output = mechanism.release(labels, **seeded)
+            output = mechanism.release(labels, rng=np.random.default_rng(4))
         right = (attacker_decisions(mechanism, eta, output) == labels).mean(axis=1)
         wanted = attack_utility(mechanism, bag)
         assert abs(right.mean() - wanted) <= 5 * right.std() / math.sqrt(n)
@@ -297,6 +298,29 @@ def test_the_attacker_gets_what_the_advantage_says() -> None:
         # Posteriors are calibrated: the mean of each is the mean of its label.
         slack = pairs[:, 1].reshape(n, 6) - labels
         assert np.all(np.abs(slack.mean(axis=0)) <= 5 * slack.std(axis=0) / math.sqrt(n))
+
+
+def test_log_odds_of_any_classes() -> None:
+    before, after = [[0.2, 0.3, 0.5], [0.0, 0.5, 0.5]], [[0.4, 0.6, 0.0], [0.0, 0.8, 0.2]]
+    assert log_odds_change(before, after) == pytest.approx([0, 0], abs=1e-15)
+    assert log_odds_change(before, after, a=1, b=2).tolist() == [math.inf, pytest.approx(math.log(4))]
+    assert log_odds_change(before, after, a=2, b=1).tolist() == [-math.inf, pytest.approx(-math.log(4))]
+    eta = np.array(oracle.ETA)
+    after_one = posterior(GeometricLabelProportions(0.5), eta, 0)
+    change = log_odds_change(np.stack([1 - eta, eta], axis=1), np.stack([1 - after_one, after_one], axis=1))
+    assert np.all((change >= -0.5 - 1e-12) & (change < 0))
+    for bad in ({"a": 3}, {"b": -1}, {"a": True}, {"after": [[1.0, 0, 0]]}, {"after": [[0.0, 0, 1], [0.0, 0, 1]]}):
+        with pytest.raises(darrm.InputError, match="must"):
+            log_odds_change(**{"before": before, "after": after} | bad)
+
+
+def test_epsilon_beyond_the_range_of_float64() -> None:
+    for kind in (RandomizedResponse, GeometricLabelProportions, LaplaceLabelProportions):
+        assert realised_epsilon(kind(2000), [0.5, 0.2]) == 2000
+        assert multiplicative_advantage(kind(2000), [0.5, 0.2]).infinite_mass == 0
+    for kind in (GeometricLabelProportions, LaplaceLabelProportions):
+        assert additive_advantage(kind(2000), oracle.ETA) == pytest.approx(oracle.LLP, abs=1e-15)
+        assert 0 < additive_advantage(kind(1e-6), [0.5] * 4) < 2.6e-7
 
 
 def test_small_epsilon_attacker_of_theorem_6_3() -> None:
