@@ -19,7 +19,7 @@ import numpy as np
 
 from darrm.accounting import local_delta, noisy_delta, noisy_local_delta, worst_delta
 from darrm.mechanisms import NoisyWeightedLabelProportions, WeightedBagAggregates
-from darrm.mechanisms.bags import hat_matrix
+from darrm.mechanisms.labelled_bag import hat_matrix
 from darrm.mechanisms.majority import NotPrivateWarning
 
 EPSILON, D, FLOOR = 1.0, 5, 0.1  # FLOOR: promised mean squared residual in a bag

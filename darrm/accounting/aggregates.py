@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from darrm.errors import InputError
 from darrm.measures.centred_gaussians import log_delta, variance_changes
-from darrm.mechanisms.bags import check_bag, check_features, hat_matrix
+from darrm.mechanisms.labelled_bag import check_bag, check_features, hat_matrix
 from darrm.mechanisms.noisy_max import check_positive
 
 Array = NDArray[np.float64]

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from darrm.accounting.aggregates import PrivateFigure, check_change, check_range, check_record
 from darrm.errors import InputError
-from darrm.mechanisms.bags import check_labels
+from darrm.mechanisms.labelled_bag import check_labels
 from darrm.mechanisms.noisy_max import check_positive
 from darrm.mechanisms.scale_mixture import panels, scales
 from darrm.mechanisms.weighted_aggregates import noised_labels

@@ -24,7 +24,7 @@ def _one_more(pmf: NDArray[np.float64], p: NDArray[np.float64], q: NDArray[np.fl
     return out
 
 
-def pmf(p: ArrayLike) -> NDArray[np.float64]:
+def pmf(p: ArrayLike, scale: float = 1.0) -> NDArray[np.float64]:
     """Probabilities of the number of ones among independent votes.
 
         alpha_l = Pr[L = l],    L = sum of K independent Bernoulli(p_i)
@@ -32,6 +32,8 @@ def pmf(p: ArrayLike) -> NDArray[np.float64]:
     Parameters
     ----------
     p : array_like, shape (K,) or (..., K), float64 in [0, 1]
+    scale : float, default 1
+        What the probabilities sum to: a power of 2 up to 2^1000 keeps small ones above the least of float64.
 
     Returns
     -------
@@ -48,7 +50,7 @@ def pmf(p: ArrayLike) -> NDArray[np.float64]:
     1e-300 at most 3 K u.
     """
     p = probabilities("p", p)
-    out = np.ones((*p.shape[:-1], 1))
+    out = np.full((*p.shape[:-1], 1), scale)
     for i in range(p.shape[-1]):
         out = _one_more(out, p[..., i], 1 - p[..., i])
     return out

@@ -1,6 +1,18 @@
 """Numbers that put mechanisms on one scale."""
 
+from darrm.measures import bounds
+from darrm.measures.advantage import (
+    additive_advantage,
+    individual_advantage,
+    label_leakage,
+    multiplicative_advantage,
+    realised_epsilon,
+    total_variation,
+)
+from darrm.measures.attack import attack_utility, attacker_decisions, log_odds_change, posterior_pairs
+from darrm.measures.distribution import Distribution
 from darrm.measures.error import Interval, expected_error, least_error, sampled_error
+from darrm.measures.kernels import CountKernel, posterior
 from darrm.measures.leakage import (
     composed_leakage,
     entrywise_leakage,
@@ -12,15 +24,29 @@ from darrm.measures.leakage import (
 )
 
 __all__ = [
+    "CountKernel",
+    "Distribution",
     "Interval",
+    "additive_advantage",
+    "attack_utility",
+    "attacker_decisions",
+    "bounds",
     "composed_leakage",
     "entrywise_leakage",
     "expected_error",
+    "individual_advantage",
+    "label_leakage",
     "laplace_leakage_bound",
     "laplace_leakage_data_bound",
     "least_error",
+    "log_odds_change",
     "majority_leakage",
+    "multiplicative_advantage",
     "noisy_max_probabilities",
+    "posterior",
+    "posterior_pairs",
     "processed_leakage",
+    "realised_epsilon",
     "sampled_error",
+    "total_variation",
 ]

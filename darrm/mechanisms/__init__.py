@@ -1,7 +1,14 @@
 """Mechanisms that release something."""
 
+from darrm.mechanisms.label_proportions import (
+    GeometricLabelProportions,
+    LabelProportions,
+    LaplaceLabelProportions,
+)
 from darrm.mechanisms.majority import DaRRM
 from darrm.mechanisms.noisy_max import GaussianNoisyMax, LaplaceNoisyMax
+from darrm.mechanisms.random_bags import Bags, bags
+from darrm.mechanisms.randomized_response import RandomizedResponse
 from darrm.mechanisms.weighted_aggregates import (
     BagAggregate,
     NoisyAggregate,
@@ -11,10 +18,16 @@ from darrm.mechanisms.weighted_aggregates import (
 
 __all__ = [
     "BagAggregate",
+    "Bags",
     "DaRRM",
     "GaussianNoisyMax",
+    "GeometricLabelProportions",
+    "LabelProportions",
+    "LaplaceLabelProportions",
     "LaplaceNoisyMax",
     "NoisyAggregate",
     "NoisyWeightedLabelProportions",
+    "RandomizedResponse",
     "WeightedBagAggregates",
+    "bags",
 ]

@@ -133,6 +133,15 @@ class DaRRM:
             raise InputError(f"counts must be in [0, K] = [0, {K}]. Got {array.min()} to {array.max()}.")
         return self._flip(array, rng)
 
+    def kernel(self, k: int) -> NDArray[np.float64]:
+        """Pr[label = o | l ones], shape (K + 1, 2): [l, o]; ``k`` must be K."""
+        problem = self.design.problem
+        if k != problem.K:
+            raise InputError(f"eta must have one value for each of K = {problem.K} voters. Got {k}.")
+        l = np.arange(k + 1)
+        tilt = np.sign(2 * l - k) * self.design.gamma
+        return np.stack([1 - tilt, 1 + tilt], axis=1) / 2
+
     def _flip(self, counts: NDArray[np.integer], rng: np.random.Generator | None) -> NDArray[np.uint8]:
         draw = word_source(rng, stacklevel=4)
         labels = np.empty(counts.size, dtype=np.uint8)

@@ -85,6 +85,12 @@ class _NoisyMax:
         return np.asarray(np.where(best, (order >> np.uint64(1)).astype(np.int64), -1).argmax(axis=1))
 
 
+def _two_classes(k: int, *, gamma: float | None = None, sigma: float | None = None) -> Array:
+    from darrm.measures.leakage import noisy_max_probabilities
+
+    return np.array([noisy_max_probabilities([k - l, l], gamma=gamma, sigma=sigma) for l in range(k + 1)])
+
+
 class GaussianNoisyMax(_NoisyMax):
     """GNMax with discrete Gaussian noise.
 
@@ -112,6 +118,10 @@ class GaussianNoisyMax(_NoisyMax):
 
     def __repr__(self) -> str:
         return f"GaussianNoisyMax(sigma={self.sigma!r})"
+
+    def kernel(self, k: int) -> Array:
+        """Pr[label = o | l of k votes are for class 1], two classes, continuous noise; shape (k + 1, 2): [l, o]."""
+        return _two_classes(k, sigma=self.sigma)
 
     def rdp(self, orders: ArrayLike) -> NDArray[np.float64]:
         """lambda / sigma^2 for one label, whatever the votes; nats."""
@@ -144,6 +154,10 @@ class LaplaceNoisyMax(_NoisyMax):
 
     def __repr__(self) -> str:
         return f"LaplaceNoisyMax(gamma={self.gamma!r})"
+
+    def kernel(self, k: int) -> Array:
+        """Pr[label = o | l of k votes are for class 1], two classes, continuous noise; shape (k + 1, 2): [l, o]."""
+        return _two_classes(k, gamma=self.gamma)
 
     @property
     def epsilon(self) -> float:

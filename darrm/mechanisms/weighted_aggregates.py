@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from darrm.errors import InputError
-from darrm.mechanisms.bags import (
+from darrm.mechanisms.coin import WordSource
+from darrm.mechanisms.labelled_bag import (
     check_bag,
     check_features,
     check_labels,
@@ -26,7 +27,6 @@ from darrm.mechanisms.bags import (
     hat_matrix,
     posterior_by_enumeration,
 )
-from darrm.mechanisms.coin import WordSource
 from darrm.mechanisms.majority import word_source
 from darrm.mechanisms.noisy_max import check_positive
 from darrm.mechanisms.scale_mixture import log_density

@@ -14,7 +14,7 @@ import darrm
 from darrm.accounting import local_delta, noisy_delta, noisy_local_delta, worst_delta
 from darrm.measures.centred_gaussians import log_delta, variance_changes
 from darrm.mechanisms import NoisyAggregate, NoisyWeightedLabelProportions, WeightedBagAggregates
-from darrm.mechanisms.bags import hat_matrix
+from darrm.mechanisms.labelled_bag import hat_matrix
 from darrm.mechanisms.majority import NotPrivateWarning
 from darrm.mechanisms.weighted_aggregates import noised_labels, standard_normals
 

@@ -1,0 +1,240 @@
+"""Upper bounds on the advantage, with explicit constants: for planning, and to hold against the exact values.
+
+Busa-Fekete et al. (2023) is "A unified analysis of label inference attacks", Busa-Fekete et al. (2024) "Auditing
+privacy mechanisms via label inference attacks" (NeurIPS 2024).
+
+Two bounds rest on one line. For eta_i <= 1/2, with f_v(o) = Pr[o | y_i = v],
+
+    advantage = sum over o of max(0, eta_i f_1 - (1 - eta_i) f_0) <= eta_i sum over o of max(0, f_1 - f_0),
+
+so it is at most min(eta_i, 1 - eta_i) times the total variation between f_1 and f_0.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from darrm.design.leave_one_out import as_bags
+from darrm.design.poisson_binomial import pmf
+from darrm.errors import InputError
+from darrm.mechanisms.random_bags import check_epsilon
+
+Array = NDArray[np.float64]
+_PEAK = 0.4688223555  # max over x >= 0 of sqrt(2 x) e^(-2 x) I_0(2 x), rounded up
+
+
+def label_dp(epsilon: float) -> float:
+    """Bound on the advantage of any epsilon-label-DP mechanism, whatever the labels: 1 - 2 / (1 + e^epsilon).
+
+    Notes
+    -----
+    Wu et al. (2022), as cited in Section 3.2 of Busa-Fekete et al. (2023). `label_dp_individual` is never above half of
+    it.
+    """
+    return math.tanh(check_epsilon(epsilon) / 2)
+
+
+def label_dp_individual(epsilon: float, eta: ArrayLike) -> Array:
+    """Bound on the individual advantage of any epsilon-label-DP mechanism; randomized response attains it.
+
+        max(0, min(eta, 1 - eta) - 1 / (1 + e^epsilon))
+
+    Parameters
+    ----------
+    epsilon : float
+    eta : array_like, shape (k,) or (n, k), in [0, 1]
+
+    Returns
+    -------
+    ndarray, the shape of ``eta``
+
+    Notes
+    -----
+    An epsilon-label-DP mechanism is randomized response on y_i followed by something that does not look at y_i
+    (Kairouz, Oh, Viswanath, ICML 2015, for two inputs), and that only lowers the advantage. The value at randomized
+    response is Theorem 3.5 of Busa-Fekete et al. (2024).
+    """
+    bags, single = as_bags(eta)
+    small = math.exp(-check_epsilon(epsilon))
+    bound = np.maximum(np.minimum(bags, 1 - bags) - small / (1 + small), 0)
+    return bound[0] if single else bound
+
+
+def proportions_iid(p: float, k: int) -> float:
+    """Bound on the additive advantage of exact label proportions if all labels have the same chance of a one.
+
+        sqrt(p (1 - p) / k)   and, for p != 1/2,   exp(-k d^2 / (2 p (1 - p) + 2 d / 3)),  d = |1/2 - p|;   the lesser
+
+    Parameters
+    ----------
+    p : float in [0, 1]
+    k : int >= 1
+
+    Notes
+    -----
+    Theorem 3.4 of Busa-Fekete et al. (2023), with the constants of its proof (Jensen, Bernstein).
+    """
+    p, k = _check_p(p), _check_k(k)
+    far = abs(0.5 - p)
+    tail = math.exp(-k * far * far / (2 * p * (1 - p) + 2 * far / 3))
+    return min(math.sqrt(p * (1 - p) / k), tail)
+
+
+def proportions(p: float, spread: float, k: int) -> float:
+    """Bound on the expected additive advantage of exact label proportions for bags drawn from one distribution.
+
+        sqrt(2 t + 1) sqrt((e^(-3/2) + pi/4 + pi/e) sqrt(v) / n^(3/2)) + v / n,     n = k - 1,
+        t = L / 3 + sqrt(L^2 / 9 + 2 n p (1 - p) L),    L = log(4 n)
+
+    Parameters
+    ----------
+    p : float in [0, 1]
+        E[eta].
+    spread : float in [0, p (1 - p)]
+        v = E[eta (1 - eta)].
+    k : int >= 2
+        Size of the bag.
+
+    Notes
+    -----
+    Lemma A.1 behind Theorem 3.5 of Busa-Fekete et al. (2023). t is the half-width outside of which Bernstein leaves a
+    binomial number at most 1 / (2 n); the printed one, sqrt(n) c_n, is too small for that (n = 1000, p = 1/2: 0.054
+    instead of 0.0005). The step min(a, b) <= a b / (a + b) of its proof does not hold, but min(a, b) <= a^(1/4) b^(3/4)
+    does, with the same result. `proportions_individual` is for a given bag and far smaller.
+    """
+    p, k = _check_p(p), _check_k(k)
+    if k < 2:
+        raise InputError("k must be at least 2 for this bound. Got 1.")
+    if not 0 <= spread <= p * (1 - p) * (1 + 1e-12):
+        raise InputError(f"spread = E[eta (1 - eta)] must be in [0, p (1 - p)] = [0, {p * (1 - p):g}]. Got {spread!r}.")
+    n = k - 1
+    log = math.log(4 * n)
+    t = log / 3 + math.sqrt(log * log / 9 + 2 * n * p * (1 - p) * log)
+    inner = (math.exp(-1.5) + math.pi / 4 + math.pi / math.e) * math.sqrt(spread) / n**1.5
+    return math.sqrt((2 * t + 1) * inner) + spread / n
+
+
+def proportions_individual(eta: ArrayLike) -> Array:
+    """Bound on the individual advantage of exact label proportions in a given bag.
+
+        min(eta_i, 1 - eta_i) min(1, 0.46883 / sqrt(V_i)),    V_i = sum over j != i of eta_j (1 - eta_j)
+
+    Parameters
+    ----------
+    eta : array_like, shape (k,) or (n, k), in [0, 1]
+
+    Returns
+    -------
+    ndarray, the shape of ``eta``
+
+    Notes
+    -----
+    The total variation between the number of ones of all other labels and that number plus 1 is the peak of its
+    distribution, which has one mode; and the peak is at most 0.46883 / sqrt(V_i) (Baillon, Cominetti, Vaisman, "A sharp
+    uniform bound for the distribution of sums of Bernoulli trials", 2016). Above in this module.
+    """
+    bags, single = as_bags(eta)
+    own = bags * (1 - bags)
+    others = np.maximum(own.sum(axis=1, keepdims=True) - own, 0)
+    with np.errstate(divide="ignore"):
+        peak = np.minimum(1, _PEAK / np.sqrt(others))
+    bound: Array = np.minimum(bags, 1 - bags) * peak
+    return np.asarray(bound[0] if single else bound)
+
+
+def laplace_proportions(epsilon: float, spread: float) -> float:
+    """Bound on the expected additive advantage of Laplace label proportions, whatever the size of the bag.
+
+        2 (1 - e^-epsilon) E[eta (1 - eta)]
+
+    Parameters
+    ----------
+    epsilon : float
+    spread : float in [0, 1/4]
+        E[eta (1 - eta)].
+
+    Notes
+    -----
+    Theorem 6.4 of Busa-Fekete et al. (2023), first part; the second part is the bound for exact proportions, as noise
+    never helps the attacker. `laplace_proportions_individual` is never above it.
+    """
+    if isinstance(spread, bool) or not isinstance(spread, int | float | np.floating) or not 0 <= spread <= 0.25:
+        raise InputError(f"spread = E[eta (1 - eta)] must be in [0, 1/4]. Got {spread!r}.")
+    return -2 * math.expm1(-check_epsilon(epsilon)) * float(spread)
+
+
+def laplace_proportions_individual(epsilon: float, eta: ArrayLike) -> Array:
+    """Bound on the individual advantage of Laplace label proportions, whatever the other labels; attained at k = 1.
+
+        min(eta, 1 - eta) (1 - e^(-epsilon / 2))
+
+    Parameters
+    ----------
+    epsilon : float
+    eta : array_like, shape (k,) or (n, k), in [0, 1]
+
+    Returns
+    -------
+    ndarray, the shape of ``eta``
+
+    Notes
+    -----
+    Laplace noise of scale 1 / epsilon and the same noise plus 1 have the total variation 1 - e^(-epsilon / 2), and a
+    random sum of other labels does not raise it. Above in this module; attained for eta = 1/2.
+    """
+    bags, single = as_bags(eta)
+    bound: Array = np.minimum(bags, 1 - bags) * -math.expm1(-check_epsilon(epsilon) / 2)
+    return np.asarray(bound[0] if single else bound)
+
+
+def extreme_bags(p: float, k: int, n: int = 1, threshold: float = math.inf) -> float:
+    """Probability that exact label proportions move the log odds of the labels of any of n bags beyond a threshold.
+
+        1 - (1 - x)^n,     x = Pr[ |log(s / (k - s)) - log(p / (1 - p))| > threshold ],     s ~ Binomial(k, p)
+
+    Parameters
+    ----------
+    p : float in [0, 1]
+        Chance of a one, the same for all labels.
+    k : int >= 1
+        Size of a bag.
+    n : int >= 1
+        Bags.
+    threshold : float >= 0
+        Nats. Infinity (the default) asks for bags of equal labels, which give all of them away.
+
+    Returns
+    -------
+    float
+        Exact but for rounding. 0 if p is 0 or 1: the labels were known before.
+
+    Notes
+    -----
+    O(k^2). Theorem 3.7 and Section 3.2 of Busa-Fekete et al. (2024) bound it with constants that they do not give.
+    """
+    p, k, n = _check_p(p), _check_k(k), _check_k(n, "n")
+    if not threshold >= 0:
+        raise InputError(f"threshold must be at least 0. Got {threshold!r}.")
+    if p in (0, 1):
+        return 0.0
+    s = np.arange(k + 1)
+    with np.errstate(divide="ignore"):
+        moved = np.abs(np.log(s) - np.log(k - s) - math.log(p) + math.log1p(-p))
+    extreme = (moved > threshold * (1 + 1e-12)) | np.isinf(moved)
+    chance = min(1.0, float(pmf(np.full(k, p))[extreme].sum()))
+    return 1.0 if chance == 1 else -math.expm1(n * math.log1p(-chance))
+
+
+def _check_p(p: float) -> float:
+    if isinstance(p, bool) or not isinstance(p, int | float | np.floating) or not 0 <= p <= 1:
+        raise InputError(f"p must be in [0, 1]. Got {p!r}.")
+    return float(p)
+
+
+def _check_k(k: int, name: str = "k") -> int:
+    if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
+        raise InputError(f"{name} must be a whole number of at least 1. Got {k!r}.")
+    return int(k)

@@ -1,0 +1,154 @@
+"""Distributions of the multiplicative advantage."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from darrm.errors import InputError
+
+Array = NDArray[np.float64]
+_SAME = 1e-12  # two values at most so far apart, absolutely or relatively, are one
+
+
+class Distribution(Protocol):
+    """Distribution of a number of at least 0 that may be infinite, over outputs and labels of a bag.
+
+    Attributes
+    ----------
+    infinite_mass : float
+        Probability of infinity: some label is then known for certain.
+    maximum : float
+        Largest value, infinity included.
+    """
+
+    @property
+    def infinite_mass(self) -> float: ...
+
+    @property
+    def maximum(self) -> float: ...
+
+    def cdf(self, x: float) -> float:
+        """Pr[value <= x]."""
+
+    def quantile(self, q: float) -> float:
+        """Least x with cdf(x) >= q; infinity if none is finite."""
+
+
+def check_level(q: float) -> float:
+    """``q`` as a float, refused outside [0, 1]."""
+    if isinstance(q, bool) or not isinstance(q, int | float | np.floating) or not 0 <= q <= 1:
+        raise InputError(f"q must be in [0, 1]. Got {q!r}.")
+    return float(q)
+
+
+def check_value(x: float) -> float:
+    """``x`` as a float, refused if it is no number; infinity may be."""
+    if isinstance(x, bool) or not isinstance(x, int | float | np.floating) or math.isnan(x):
+        raise InputError(f"x must be a number. Got {x!r}.")
+    return float(x)
+
+
+class DiscreteDistribution:
+    """Finitely many values with their weights.
+
+    Parameters
+    ----------
+    values : ndarray of float >= 0, infinity allowed
+    weights : ndarray of float >= 0, the same shape
+        Sum 1, up to rounding.
+
+    Attributes
+    ----------
+    values, weights : ndarray
+        Sorted; values within 1e-12 of each other, absolutely or relatively, are one value (the largest of them).
+    """
+
+    def __init__(self, values: Array, weights: Array) -> None:
+        kept = weights.ravel() > 0
+        order = np.argsort(values.ravel()[kept], kind="stable")
+        x, w = values.ravel()[kept][order], weights.ravel()[kept][order]
+        with np.errstate(invalid="ignore"):
+            same = (x[1:] == x[:-1]) | (np.diff(x) <= _SAME * np.maximum(1, x[:-1]))
+        ends = np.append(np.flatnonzero(~same), x.size - 1)
+        self.values = x[ends]
+        self.weights = np.diff(np.cumsum(w)[ends], prepend=0)
+        self._finite = np.cumsum(np.where(np.isinf(self.values), 0, self.weights))
+        self._infinite = float(self.weights[np.isinf(self.values)].sum())
+
+    def __repr__(self) -> str:
+        return f"DiscreteDistribution({self.values.size} values, maximum={self.maximum:g})"
+
+    @property
+    def infinite_mass(self) -> float:
+        """Pr[value = infinity]."""
+        return self._infinite
+
+    @property
+    def maximum(self) -> float:
+        """Largest value, infinity included."""
+        return float(self.values[-1])
+
+    def cdf(self, x: float) -> float:
+        """Pr[value <= x]; values up to 1e-12 above x count."""
+        x = check_value(x)
+        if x == math.inf:
+            return 1.0
+        reached = int(np.searchsorted(self.values, x + _SAME * max(1.0, abs(x)), side="right"))
+        if reached == self.values.size:
+            return 1.0
+        return min(1.0, float(self._finite[reached - 1])) if reached else 0.0
+
+    def quantile(self, q: float) -> float:
+        """Least value x with cdf(x) >= q; infinity if none is finite. Sums within 1e-12 of q reach it."""
+        q = check_level(q)
+        total = np.cumsum(self.weights)
+        at = int(np.searchsorted(total, q - _SAME))
+        return float(self.values[min(at, self.values.size - 1)])
+
+
+class ContinuousDistribution:
+    """A distribution function in closed form on [0, top); whatever is left of the mass lies at top.
+
+    Parameters
+    ----------
+    below : callable
+        From x in [0, top) to Pr[value <= x].
+    top : float
+        Largest value.
+    """
+
+    infinite_mass = 0.0
+
+    def __init__(self, below: Callable[[float], float], top: float) -> None:
+        self._below = below
+        self.maximum = top
+
+    def __repr__(self) -> str:
+        return f"ContinuousDistribution(maximum={self.maximum:g})"
+
+    def cdf(self, x: float) -> float:
+        """Pr[value <= x]."""
+        x = check_value(x)
+        if x < 0:
+            return 0.0
+        if x >= self.maximum * (1 - _SAME):
+            return 1.0
+        return min(1.0, max(0.0, self._below(x)))
+
+    def quantile(self, q: float) -> float:
+        """Least x with cdf(x) >= q, by bisection to 1e-13 of the largest value."""
+        q = check_level(q)
+        low, high = 0.0, self.maximum * (1 - _SAME)
+        if self._below(low) >= q:
+            return 0.0
+        if self._below(high) < q:
+            return self.maximum
+        while high - low > 1e-13 * self.maximum:
+            middle = (low + high) / 2
+            low, high = (low, middle) if self._below(middle) >= q else (middle, high)
+        return high

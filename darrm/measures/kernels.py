@@ -1,0 +1,188 @@
+"""Mechanisms as the measures see them: the probabilities of every output given one label.
+
+Three kinds. A mechanism with ``kernel(k)`` sees a bag of k labels through its number of ones only; one with
+``label_kernel()`` answers each label on its own; `LaplaceLabelProportions` has a density (`darrm.measures.laplace`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from darrm.design import leave_one_out
+from darrm.design.smoothing import noise_function
+from darrm.errors import InputError
+
+Array = NDArray[np.float64]
+
+
+class Channel(NamedTuple):
+    """Output probabilities of one mechanism, for bags of one size.
+
+    Attributes
+    ----------
+    given : callable
+        From bags eta (n, k) to Pr[output | y_i = 0] and Pr[output | y_i = 1], each of shape (outcomes, n, k).
+    entries : int
+        Size of the largest array that it makes, for one bag.
+    """
+
+    given: Callable[[Array], tuple[Array, Array]]
+    entries: int
+
+
+@runtime_checkable
+class OfCounts(Protocol):
+    """A mechanism that sees of a bag only its number of ones."""
+
+    def kernel(self, k: int) -> Array:
+        """Pr[output = o | l ones], shape (k + 1, outcomes): [l, o]."""
+
+
+@runtime_checkable
+class OfLabels(Protocol):
+    """A mechanism that answers each label on its own."""
+
+    def label_kernel(self) -> Array:
+        """Pr[output = o | y = v], shape (2, outcomes): [v, o]."""
+
+
+class CountKernel:
+    """A mechanism given by its output probabilities for every number of ones.
+
+    Parameters
+    ----------
+    probabilities : array_like, shape (k + 1, outcomes), >= 0, rows that sum to 1
+        [l, o]: Pr[output = o | l ones of k].
+
+    Raises
+    ------
+    InputError
+    """
+
+    def __init__(self, probabilities: ArrayLike) -> None:
+        try:
+            found = np.array(probabilities, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise InputError(f"probabilities must be an array of numbers. Got {probabilities!r}.") from None
+        if found.ndim != 2 or found.shape[0] < 2 or found.shape[1] < 1:
+            raise InputError(f"probabilities must have shape (k + 1, outcomes), k >= 1. Got {found.shape}.")
+        if not (np.all(found >= 0) and np.all(np.abs(found.sum(axis=1) - 1) <= 1e-9)):
+            raise InputError("probabilities must be at least 0, and each row must sum to 1 within 1e-9.")
+        self._probabilities = found
+
+    @classmethod
+    def from_noise_function(cls, gamma: ArrayLike) -> CountKernel:
+        """The released majority of K votes under a noise function.
+
+            Pr[release 1 | l ones] = (1 + gamma(l)) / 2 for l > K/2,  (1 - gamma(l)) / 2 for l < K/2,  1/2 on a tie
+
+        Parameters
+        ----------
+        gamma : array_like, shape (K + 1,), in [0, 1], symmetric
+            For instance `darrm.baselines.subsampling`; it need not be verified.
+        """
+        size = np.size(gamma)
+        if size < 2:
+            raise InputError(f"gamma must have shape (K + 1,), K >= 1. Got {np.shape(gamma)}.")
+        K = size - 1
+        tilt = np.sign(2 * np.arange(K + 1) - K) * noise_function(gamma, K)
+        return cls(np.stack([1 - tilt, 1 + tilt], axis=1) / 2)
+
+    def __repr__(self) -> str:
+        rows, outcomes = self._probabilities.shape
+        return f"CountKernel(k={rows - 1}, outcomes={outcomes})"
+
+    def kernel(self, k: int) -> Array:
+        """Pr[output = o | l ones], shape (k + 1, outcomes): [l, o]; only for its own k."""
+        if k != len(self._probabilities) - 1:
+            raise InputError(f"eta must have one value for each of {len(self._probabilities) - 1} labels. Got {k}.")
+        return self._probabilities
+
+    def posterior(self, eta: ArrayLike, output: ArrayLike) -> Array:
+        """P(y_i = 1 | eta, output), output a column of the kernel; as in `darrm.measures.posterior`."""
+        return _column_posterior(self, eta, output)
+
+
+def channel(mechanism: OfCounts | OfLabels, k: int) -> Channel:
+    """What a mechanism answers to bags of k labels."""
+    if isinstance(mechanism, OfLabels) and not isinstance(mechanism, type):
+        of_label = mechanism.label_kernel()
+
+        def each(eta: Array) -> tuple[Array, Array]:
+            shape = (of_label.shape[1], *eta.shape)
+            zero, one = (np.broadcast_to(row[:, None, None], shape) for row in of_label)
+            return zero, one
+
+        return Channel(each, of_label.shape[1] * k)
+    if not isinstance(mechanism, OfCounts) or isinstance(mechanism, type):
+        raise InputError(
+            "mechanism must be one of darrm.mechanisms or a darrm.measures.CountKernel. "
+            f"Got {type(mechanism).__name__}. Wrap a noise function: CountKernel.from_noise_function(gamma)."
+        )
+    kernel = mechanism.kernel(k)
+    if kernel.shape == (k + 1, k + 1) and np.array_equal(kernel, np.eye(k + 1)):
+
+        def exact(eta: Array) -> tuple[Array, Array]:
+            wide = np.zeros((k + 2, *eta.shape))
+            wide[1:-1] = leave_one_out.table(eta)
+            return wide[1:], wide[:-1]
+
+        return Channel(exact, k * (k + 1))
+    # One product gives both: the last k rows of the kernel are those of a bag with a one more.
+    low, high = np.ascontiguousarray(kernel[:-1].T), np.ascontiguousarray(kernel[1:].T)
+
+    def noisy(eta: Array) -> tuple[Array, Array]:
+        shape = (len(low), *eta.shape)
+        others = leave_one_out.table(eta).reshape(k, -1)
+        return (low @ others).reshape(shape), (high @ others).reshape(shape)
+
+    return Channel(noisy, max(k, len(low)) * k)
+
+
+@runtime_checkable
+class _HasPosterior(Protocol):
+    def posterior(self, eta: ArrayLike, output: ArrayLike) -> Array: ...
+
+
+def posterior(mechanism: object, eta: ArrayLike, output: ArrayLike) -> Array:
+    """What one output of a mechanism says about every label.
+
+        P(y_i = 1 | eta, output)
+
+    Parameters
+    ----------
+    mechanism
+        Any of `darrm.mechanisms`, or a `CountKernel`.
+    eta : array_like, shape (k,) or (n, k), in [0, 1]
+        Probability of a one for every label, before.
+    output : int or float, or array_like, shape (n,)
+        One output for each bag, as the mechanism releases it (randomized response: the shape of ``eta``).
+
+    Returns
+    -------
+    ndarray, the shape of ``eta``
+
+    Raises
+    ------
+    InputError
+    """
+    if isinstance(mechanism, _HasPosterior):
+        return mechanism.posterior(eta, output)
+    if isinstance(mechanism, OfCounts):
+        return _column_posterior(mechanism, eta, output)
+    raise InputError(f"mechanism must be one of darrm.mechanisms. Got {type(mechanism).__name__}.")
+
+
+def _column_posterior(mechanism: OfCounts, eta: ArrayLike, output: ArrayLike) -> Array:
+    kernel = mechanism.kernel(np.shape(eta)[-1] if np.ndim(eta) else 0)
+    seen = np.atleast_1d(np.asarray(output))
+    bags = 1 if np.ndim(eta) == 1 else np.shape(eta)[0]
+    if seen.shape != (bags,) or seen.dtype.kind not in "biu" or not np.all((seen >= 0) & (seen < kernel.shape[1])):
+        raise InputError(
+            f"output must be whole numbers in [0, {kernel.shape[1] - 1}], one for each bag. Got {output!r}."
+        )
+    return leave_one_out.posterior(eta, kernel[:, seen.astype(np.intp)].T)

@@ -1,0 +1,89 @@
+"""Labels in bags: random bags of a data set, and the checks of labels and privacy parameters that mechanisms share."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from darrm.errors import InputError
+from darrm.mechanisms.coin import system_words
+from darrm.mechanisms.noisy_max import check_positive
+
+_LEAST, _MOST = 1e-9, 1e6  # epsilon: beyond, nothing of the label is left or nothing is hidden
+
+
+class Bags(NamedTuple):
+    """Disjoint bags of indices of a data set.
+
+    Attributes
+    ----------
+    indices : ndarray of int, shape (bags, size)
+        One row a bag; no index twice.
+    remainder : ndarray of int, shape (n mod size,)
+        What is in no bag.
+    """
+
+    indices: NDArray[np.intp]
+    remainder: NDArray[np.intp]
+
+
+def bags(n: int, size: int, rng: np.random.Generator | None = None) -> Bags:
+    """Random disjoint bags of equal size from a data set.
+
+    Parameters
+    ----------
+    n : int >= 1
+        Examples.
+    size : int in [1, n]
+        Examples of a bag.
+    rng : numpy.random.Generator, optional
+        For bags that can be drawn again. By default the operating system draws them.
+
+    Returns
+    -------
+    Bags
+        ``indices`` (n // size, size) and the ``remainder``.
+
+    Raises
+    ------
+    InputError
+
+    Notes
+    -----
+    Section 2 of Busa-Fekete et al. (NeurIPS 2024). No guarantee of this library rests on the shuffle: all measures take
+    the bags as known, and label differential privacy holds for any bags that do not depend on the labels. So a given
+    generator is no risk of its own and there is no warning.
+    """
+    for name, value in (("n", n), ("size", size)):
+        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+            raise InputError(f"{name} must be a whole number of at least 1. Got {value!r}.")
+    if size > n:
+        raise InputError(f"size must be at most n = {n}, the number of examples. Got {size}.")
+    # Two words are equal, and their order not random, with a chance below n^2 / 2^65.
+    order = np.argsort(system_words(int(n)), kind="stable") if rng is None else rng.permutation(n)
+    order = order.astype(np.intp)
+    used = n - n % size
+    return Bags(order[:used].reshape(-1, size), order[used:])
+
+
+def check_epsilon(epsilon: object) -> float:
+    """``epsilon`` as a float, refused unless it is in [1e-9, 1e6]."""
+    value = check_positive("epsilon", epsilon)
+    if not _LEAST <= value <= _MOST:
+        raise InputError(f"epsilon must be in [{_LEAST:g}, {_MOST:g}]. Got {epsilon!r}.")
+    return value
+
+
+def check_labels(labels: ArrayLike) -> NDArray[np.uint8]:
+    """Labels 0 and 1 of one bag (k,) or many (n, k) as uint8; `InputError` if they are none."""
+    array = np.asarray(labels)
+    if array.ndim not in (1, 2) or not array.size:
+        raise InputError(f"labels must have shape (k,) for one bag or (n, k) for n bags. Got shape {array.shape}.")
+    if array.dtype.kind not in "biuf":
+        raise InputError(f"labels must be numbers 0 and 1. Got dtype {array.dtype}.")
+    binary = (array == 0) | (array == 1)
+    if not binary.all():
+        raise InputError(f"A label must be 0 or 1. Got {array[~binary][0].item()!r}.")
+    return array.astype(np.uint8)
