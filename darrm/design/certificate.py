@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from itertools import count
 from typing import TypedDict
 
 import numpy as np
@@ -17,6 +18,7 @@ from darrm.design.smoothing import Array, decimals, noise_function, total_epsilo
 from darrm.errors import CertificateError
 from darrm.problem import MajorityProblem, Promise
 
+_STEPS = 20  # of Newton; six are usual
 _CORNERS = ("(0,0)", "(1,1)", "(hi,lo)", "(lo,hi)", "(D,0)", "(0,D)", "(1-D,1)", "(1,1-D)")
 
 
@@ -159,31 +161,45 @@ def _realised_epsilon(
 
     ``at`` gives the worst case at an epsilon, ``quick`` one among fewer cases, to start with. The excess is convex and
     falling in e^epsilon, so Newton's steps, each to the epsilon of the worst case so far, rise to the root from the
-    left. The last of them is then moved right until it is certified.
+    left. The last is then moved right until it is certified. Where they creep (a delta that is nearly 0), halving
+    takes over.
     """
-    delta, epsilon = problem.delta, least
-    whole = False  # from here on the complete corner set; before, only the tables without (lo,hi)
-    while True:
-        worst = at(epsilon) if whole else quick(epsilon)
-        excess = worst.difference - delta
-        if worst.bound > delta and excess > 0 and worst.second == 0:
-            return math.inf if known is None else _above(known)
-        step = Decimal(math.log1p(excess / worst.second)) if worst.bound > delta and excess > 0 else Decimal(0)
-        if step > epsilon * (1 + Decimal(2) ** -50):
-            epsilon = step
-        elif whole or (known is not None and epsilon >= known * (1 - Decimal(2) ** -30)):
-            break
-        else:
-            whole = True
-    if known is not None and epsilon >= known * (1 - Decimal(2) ** -30):
-        return _above(known)
-    move = max(epsilon, Decimal(problem.epsilon)) * Decimal(2) ** -50
-    ceiling = Decimal(2 * problem.K * problem.epsilon + 2000) if known is None else known
-    while at(epsilon).bound > delta:
-        if epsilon >= ceiling:
-            return math.inf
-        epsilon, move = min(epsilon + move, ceiling), 2 * move
-    return _above(epsilon)
+    with decimals(total_epsilon(problem)):
+        delta, epsilon = problem.delta, least
+        ceiling = Decimal(2 * problem.K * problem.epsilon + 2000) if known is None else known
+        whole = False  # from here on the complete corner set; before, only the tables without (lo,hi)
+        for step_number in count():
+            if step_number > _STEPS:
+                return _bisected(lambda epsilon: at(epsilon).bound <= delta, epsilon, ceiling)
+            worst = at(epsilon) if whole else quick(epsilon)
+            excess = worst.difference - delta
+            if worst.bound > delta and excess > 0 and worst.second == 0:
+                return math.inf if known is None else _above(known)
+            step = Decimal(math.log1p(excess / worst.second)) if worst.bound > delta and excess > 0 else Decimal(0)
+            if step > epsilon * (1 + Decimal(2) ** -50):
+                epsilon = step
+            elif whole or (known is not None and epsilon >= known * (1 - Decimal(2) ** -30)):
+                break
+            else:
+                whole = True
+        if known is not None and epsilon >= known * (1 - Decimal(2) ** -30):
+            return _above(known)
+        move = max(epsilon, Decimal(problem.epsilon)) * Decimal(2) ** -50
+        while at(epsilon).bound > delta:
+            if epsilon >= ceiling:
+                return math.inf
+            epsilon, move = min(epsilon + move, ceiling), 2 * move
+        return _above(epsilon)
+
+
+def _bisected(holds: Callable[[Decimal], bool], low: Decimal, high: Decimal) -> float:
+    """An epsilon that holds, close to the least; infinite if ``high`` does not."""
+    if not holds(high):
+        return math.inf
+    while high - low > high * Decimal(2) ** -50:
+        middle = (low + high) / 2
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return _above(high)
 
 
 def _above(value: Decimal) -> float:

@@ -13,10 +13,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 from functools import cached_property
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -30,8 +30,10 @@ Whole: TypeAlias = NDArray[np.object_]  # of int, in units of 2^-bits
 _DEEP = 48  # halvings in search of turning points, after which an interval is left as it is
 _SHALLOW = 12  # halvings of [0, 1] towards 0
 _DEEPEST = 64  # halvings of one segment
+_MANY = 1000  # intervals where X may turn
 _MOST = 4000  # segments
 _TINY = Decimal("1e-55")  # more than what 60 digits lose in a few operations
+_UPWARDS = Context(prec=120, rounding=ROUND_CEILING, Emin=MIN_EMIN, Emax=MAX_EMAX, clamp=0, traps=[])
 _LARGEST = Decimal(6000)  # e^epsilon beyond this is not told from it
 _CLOSE = 45  # bits that bound and attained value have in common
 
@@ -50,6 +52,19 @@ class _Turn(NamedTuple):
     right: float
     high: int
     low: int
+
+    @property
+    def middle(self) -> float:
+        return (self.left + self.right) / 2
+
+
+class _Value(NamedTuple):
+    """The excess on one segment in units of 2^-(2 bits): a bound, the values at its ends, and how close is close."""
+
+    top: int
+    start: int
+    stop: int
+    slack: int
 
 
 class WorstPair(NamedTuple):
@@ -121,7 +136,8 @@ class IdenticalVoters:
                 "Pass changed = K, or verify without identical=True."
             )
         self._problem = problem
-        small = min(x for x in (1.0, problem.Delta, problem.delta) if x > 0)
+        steps = np.abs(np.diff(np.sign(2 * np.arange(problem.K + 1) - problem.K) * table))
+        small = min(x for x in (1.0, problem.Delta, problem.delta, *steps.tolist()) if x > 0)
         largest = 2 * problem.K * problem.epsilon
         # How many of X(0), X(1), ... are 0, that is, how fast X falls to 0 with p.
         self._order = int(np.argmax(np.append(acceptance(table), 1.0) > 0))
@@ -141,7 +157,7 @@ class IdenticalVoters:
     def unavoidable(self) -> Decimal:
         """A lower bound on the epsilon that delta = 0 allows: r epsilon, as X(p) ~ p^r and p = e^epsilon p' near 0."""
         pure = self._problem.delta == self._problem.Delta == 0
-        return self._order * Decimal(self._problem.epsilon) if pure else Decimal(0)
+        return _UPWARDS.multiply(Decimal(self._order), Decimal(self._problem.epsilon)) if pure else Decimal(0)
 
     def at(self, epsilon: Decimal) -> WorstPair:
         """The worst pair at one epsilon."""
@@ -151,49 +167,43 @@ class IdenticalVoters:
         # The excess in units of 2^-(2 bits). A segment is settled once its bound is close to what is attained; if that
         # is not enough to tell whether delta is kept, it is halved further.
         limit = math.floor(Fraction(self._problem.delta) * 2 ** (2 * self._bits))
-        flat = self._slow_until if epsilon >= self._order * Decimal(self._problem.epsilon) else -1.0
+        exact = Fraction(epsilon)
+        flat = self._slow_until if exact >= self._order * Fraction(self._problem.epsilon) else -1.0
         noise = 1 << (self._bits + 40)
-        rate = math.ceil(epsilon * 2**80)
+        rate = math.ceil(exact * 2**80)
 
-        def coefficients(segment: _Segment) -> Whole:
-            return np.asarray((segment.first << self._bits) - grow * segment.second)
-
-        tops, ends, slack = [], [], []
-
-        def take(segment: _Segment) -> None:
-            values = coefficients(segment)
+        def value(segment: _Segment) -> _Value:
+            found = (segment.first << self._bits) - grow * segment.second
+            j = int(np.argmax(found))
             settled = segment.below and segment.ends[-1][0] <= flat
-            tops.append(min(0, values.max()) if settled else values.max())
-            ends.append(max(values[0], values[-1]))
-            slack.append(noise + (rate * grow * max(segment.second) >> (80 + _CLOSE)))
+            top = min(0, found[j]) if settled else found[j]
+            return _Value(top, found[0], found[-1], noise + (rate * grow * segment.second[j] >> (80 + _CLOSE)))
 
-        for segment in self._segments:
-            take(segment)
-        while len(self._segments) < _MOST:
-            best = max(ends)
-            near = max(0, best) >> _CLOSE
-            worst = [
+        values = [value(segment) for segment in self._segments]
+        while len(values) < _MOST:
+            best = max(max(one.start, one.stop) for one in values)
+            near = best + (max(0, best) >> _CLOSE)
+            open_ = [
                 i
-                for i, top in enumerate(tops)
-                if top > best + near + slack[i] or (top > limit >= best and self._segments[i].depth < _DEEPEST)
+                for i, one in enumerate(values)
+                if one.top > near + one.slack or (one.top > limit >= best and self._segments[i].depth < _DEEPEST)
             ]
-            if not worst:
+            if not open_:
                 break
-            for i in sorted(worst, reverse=True):
-                left, right = self._segments.pop(i).halves()
-                del tops[i], ends[i], slack[i]
-                for half in (left, right):
-                    self._segments.append(half)
-                    take(half)
-        i = max(range(len(ends)), key=ends.__getitem__)
-        segment = self._segments[i]
-        end = int(np.argmax(coefficients(segment)[[0, -1]]))
-        bound, attained = max(tops), ends[i]
+            for i in reversed(open_):
+                halves = self._segments.pop(i).halves()
+                del values[i]
+                self._segments += halves
+                values += [value(half) for half in halves]
+        at, end = max(product(range(len(values)), (0, 1)), key=lambda which: values[which[0]][1 + which[1]])
+        segment = self._segments[at]
+        bound, attained = max(one.top for one in values), values[at][1 + end]
         first, second, pair = segment.first[-end], segment.second[-end], segment.ends[end]
-        for p, q, top, low in self._turning_pairs:
-            excess = (top << self._bits) - grow * low
+        for left, right in self._turning_pairs:
+            excess = (left.high << self._bits) - grow * right.low
             if excess > bound:
-                bound, first, second, pair = excess, top, low, (p, q)
+                bound, attained = excess, (left.low << self._bits) - grow * right.high
+                first, second, pair = left.high, right.low, (left.middle, right.middle)
         return WorstPair(
             bound=min(1.0, _float_above(bound, 2 * self._bits)),
             rounding=_float_above(max(0, bound - attained), 2 * self._bits),
@@ -263,7 +273,7 @@ class IdenticalVoters:
                 if rises != rose:
                     found.append(_Turn(a, a, up[0], down[0]))
                 rose = rises
-            elif depth == _DEEP:
+            elif depth == _DEEP or len(found) + len(open_) >= _MANY:
                 found.append(_Turn(a, b, max(up), min(down)))
             else:
                 ups, downs = _halve(up, up=True), _halve(down, up=False)
@@ -273,23 +283,21 @@ class IdenticalVoters:
         return found
 
     @cached_property
-    def _turning_pairs(self) -> list[tuple[float, float, int, int]]:
-        """Pairs in the polygon where X turns on both sides: p, p', upper bound of X(p), lower bound of X(p')."""
+    def _turning_pairs(self) -> list[tuple[_Turn, _Turn]]:
+        """Pairs in the polygon where X turns on both sides."""
         epsilon, D = self._problem.epsilon, self._problem.Delta
         grow = math.exp(epsilon) if epsilon < 700 else math.inf
-        pairs = []
-        for a, b, high, _ in self._turns:
-            for c, d, _, low in self._turns:
-                # No point of the box keeps all four constraints; the margin is more than rounding.
-                outside = (
-                    a > grow * d + D + 1e-9
-                    or c > grow * b + D + 1e-9
-                    or 1 - d > grow * (1 - a) + D + 1e-9
-                    or 1 - b > grow * (1 - c) + D + 1e-9
-                )
-                if not outside:
-                    pairs.append(((a + b) / 2, (c + d) / 2, high, low))
-        return pairs
+
+        def may_meet(p: _Turn, q: _Turn) -> bool:
+            """Some point of the box may keep all four constraints; the margin is more than rounding."""
+            return not (
+                p.left > grow * q.right + D + 1e-9
+                or q.left > grow * p.right + D + 1e-9
+                or 1 - q.right > grow * (1 - p.left) + D + 1e-9
+                or 1 - p.right > grow * (1 - q.left) + D + 1e-9
+            )
+
+        return [(p, q) for p, q in product(self._turns, repeat=2) if may_meet(p, q)]
 
 
 def _halve(coefficients: Whole, *, up: bool) -> tuple[Whole, Whole]:

@@ -11,6 +11,7 @@ from oracles.exact import acceptance_alike, corners, exponential
 
 import darrm
 from darrm import baselines
+from darrm.design import identical
 from darrm.design.certificate import IdenticalCertificate
 from darrm.design.identical import IdenticalVoters
 
@@ -168,10 +169,43 @@ def test_a_turn_at_a_point_where_intervals_are_halved() -> None:
 
 
 def test_above_the_diagonal_no_bound_near_0_is_used() -> None:
-    # X rises, falls and rises: pairs with p < p' are worst, near 0 too, where Lemma 10 says nothing of them.
-    halves = [0.0] * 4 + [21 / 64] * 3 + [3 / 64] * 3 + [28 / 64] * 3 + [22 / 64] * 3 + [40 / 64] * 5 + [0.0] * 6
-    gamma = turned([*halves, 6 / 64, 14 / 64, 22 / 64, 1.0], 61)
-    problem = darrm.MajorityProblem(K=61, m=1, epsilon=0.2)
+    # X rises, falls and rises: pairs with p < p' are worst, near 0 too, where Lemma 10 says nothing of them. This epsilon
+    # is a float with few digits, so that r epsilon is reached.
+    halves = [
+        0.0,
+        0.005354121136845017,
+        0.010708242273690034,
+        0.01606236341053505,
+        0.3220846874139359,
+        0.3220846874139359,
+        0.3220846874139359,
+        0.04526977324911492,
+        0.042832969094760136,
+        0.048187090231605154,
+        0.44192941145403775,
+        0.44192941145403775,
+        0.44192941145403775,
+        0.3533507781465587,
+        0.3533507781465587,
+        0.3533507781465587,
+        0.6137785589494178,
+        0.6137785589494178,
+        0.6137785589494178,
+        0.6137785589494178,
+        0.6523977828439439,
+        0.0,
+        0.0,
+        0.0,
+        0.0,
+        0.0,
+        0.0,
+        0.10341643907605956,
+        0.2259420898450598,
+        0.35102386263458685,
+        1.0,
+    ]
+    gamma = turned(halves, 61)
+    problem = darrm.MajorityProblem(K=61, m=1, epsilon=0.1875)
     grow = exponential(Decimal(problem.epsilon))
     worst = max(
         acceptance_alike(gamma.tolist(), p)
@@ -182,3 +216,97 @@ def test_above_the_diagonal_no_bound_near_0_is_used() -> None:
     assert worst > 0
     assert not certificate.holds
     assert certificate.needed_delta >= float(worst)
+
+
+def test_a_delta_that_is_nearly_0_and_a_gamma_that_is() -> None:
+    # Newton's steps creep there, and the turns of X are below any fixed precision.
+    problem = darrm.MajorityProblem(K=21, m=1, epsilon=0.5, Delta=1e-200)
+    certificate = darrm.verify(np.ones(22), problem, identical=True)
+    assert certificate.realised_epsilon == pytest.approx(11 * 0.5, rel=1e-4)
+    small = darrm.MajorityProblem(K=3, m=1, epsilon=1.0)
+    assert darrm.verify(np.full(4, 1e-100), small, identical=True).holds
+
+
+def test_averages_are_rounded_to_the_safe_side() -> None:
+    # At eight bits, where rounding shows: both halves, and the part between two ends that are not known exactly.
+    rng = np.random.default_rng(5)
+    bits = 8
+
+    def exact(c: list[Fraction], s: Fraction) -> tuple[list[Fraction], list[Fraction]]:
+        left, right = [c[0]], [c[-1]]
+        while len(c) > 1:
+            c = [(1 - s) * x + s * y for x, y in pairwise(c)]
+            left.append(c[0])
+            right.append(c[-1])
+        return left, right[::-1]
+
+    for _ in range(200):
+        c = np.array([int(x) for x in rng.integers(0, 2**bits, 6)], dtype=object)
+        fractions = [Fraction(int(x)) for x in c]
+        low = int(rng.integers(0, 2**bits - 3))
+        for up in (True, False):
+            bounds = [(identical._halve(c, up=up), exact(fractions, Fraction(1, 2)))]
+            between = identical.Between(low, low + 3)
+            for s in (Fraction(low, 2**bits), Fraction(2 * low + 3, 2 ** (bits + 1)), Fraction(low + 3, 2**bits)):
+                bounds.append((identical._split(c, between, bits, up=up), exact(fractions, s)))
+                stop = Fraction(250, 2**bits)
+                if s < stop:
+                    wanted = exact(exact(fractions, stop)[0], s / stop)[1]
+                    ends = between, identical.Between(250, 250)
+                    for part, whole in ((ends, wanted), (ends[::-1], wanted[::-1])):
+                        found = identical._restrict(c, *part, bits, up=up)
+                        assert all((x >= y) if up else (x <= y) for x, y in zip(found, whole, strict=True))
+            for found, wanted in bounds:
+                for one, other in zip(found, wanted, strict=True):
+                    assert all((x >= y) if up else (x <= y) for x, y in zip(one, other, strict=True))
+        segment = identical._Segment(((0.0, 0.0), (1.0, 1.0)), c, c, below=True)
+        for half, wanted in zip(segment.halves(), exact(fractions, Fraction(1, 2)), strict=True):
+            assert all(x >= y for x, y in zip(half.first, wanted, strict=True))
+            assert all(x <= y for x, y in zip(half.second, wanted, strict=True))
+
+
+def test_without_halving_the_bound_is_one_still(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(identical, "_MOST", 1)
+    for K, epsilon, Delta in CASES:
+        problem = darrm.MajorityProblem(K=K, m=1, epsilon=epsilon, Delta=Delta)
+        for gamma in tables(K, np.random.default_rng(K)):
+            largest = max(
+                acceptance_alike(gamma.tolist(), p)
+                - exponential(Decimal(epsilon)) * acceptance_alike(gamma.tolist(), q)
+                for p, q in polygon(problem)[::7]
+            )
+            assert largest <= Fraction(IdenticalVoters(gamma, problem).at(Decimal(epsilon)).bound)
+
+
+def test_where_x_is_said_to_grow_slowly_it_does() -> None:
+    rng = np.random.default_rng(8)
+    seen = 0
+    for K in (5, 8, 11, 21):
+        problem = darrm.MajorityProblem(K=K, m=1, epsilon=0.5)
+        for zeros in range(1, K // 2 + 1):
+            gamma = turned(sorted(rng.random(K - K // 2 - zeros).tolist()) + [1.0] * zeros, K)
+            until = IdenticalVoters(gamma, problem)._slow_until
+            X = [Fraction(x) for x in (1 + np.sign(2 * np.arange(K + 1) - K) * gamma) / 2]
+            seen += until > 0
+            for p in (Fraction(until) * Fraction(i, 40) for i in range(1, 41)) if until > 0 else ():
+                slope = sum(
+                    K * (X[l + 1] - X[l]) * math.comb(K - 1, l) * p**l * (1 - p) ** (K - 1 - l) for l in range(K)
+                )
+                assert p * slope <= zeros * acceptance_alike(gamma.tolist(), p)
+    assert seen > 10
+
+
+def test_with_a_delta_less_than_the_limit_at_0_is_enough() -> None:
+    problem = darrm.MajorityProblem(K=11, m=3, epsilon=0.1, delta=0.01)
+    assert darrm.verify(np.ones(12), problem, identical=True).realised_epsilon < 0.55
+
+
+@pytest.mark.parametrize(("K", "epsilon", "Delta", "m"), [(11, 5.0, 0.01, 11.0), (4, 30.0, 0.7, 3.9)])
+def test_the_bound_is_close_for_large_epsilon(K: int, epsilon: float, Delta: float, m: float) -> None:
+    gamma = np.where(2 * np.arange(K + 1) == K, 0.0, 1.0)
+    problem = darrm.MajorityProblem(K=K, m=m, epsilon=epsilon, Delta=Delta)
+    certificate = darrm.verify(gamma, problem, identical=True)
+    X = [acceptance_alike(gamma.tolist(), Fraction(Delta) * Fraction(i, 64)) for i in (0, 64)]
+    assert certificate.needed_delta - certificate.rounding <= certificate.probabilities[0]
+    assert certificate.rounding <= 1e-12 * certificate.needed_delta
+    assert certificate.needed_delta >= float(X[1] - exponential(Decimal(epsilon) * Decimal(m)) * X[0])

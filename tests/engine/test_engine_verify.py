@@ -243,7 +243,8 @@ def test_a_tie_is_a_fair_coin_whatever_gamma_says(Delta: float) -> None:
     assert abs(ones - 50_000) < 6 * np.sqrt(25_000)
 
 
-def test_the_caller_cannot_move_a_guarantee_by_a_decimal_context() -> None:
+@pytest.mark.parametrize("identical", [False, True])
+def test_the_caller_cannot_move_a_guarantee_by_a_decimal_context(identical: bool) -> None:
     """Rounding, range and traps of the caller's decimal context must not reach the certificate."""
     gamma = [1.0, 1 - 1e-6, 0.9, 0.9, 1 - 1e-6, 1.0]
     for epsilon, context in (
@@ -252,9 +253,9 @@ def test_the_caller_cannot_move_a_guarantee_by_a_decimal_context() -> None:
         (0.1, Context(prec=3, rounding=ROUND_FLOOR)),
     ):
         problem = darrm.MajorityProblem(5, 1.01, epsilon)
-        wanted = darrm.verify(gamma, problem)
+        wanted = darrm.verify(gamma, problem, identical=identical)
         with localcontext(context):
-            got = darrm.verify(gamma, problem)
+            got = darrm.verify(gamma, problem, identical=identical)
         assert (got.holds, got.cost, got.limit, got.needed_delta) == (
             wanted.holds,
             wanted.cost,
