@@ -123,8 +123,8 @@ def noisy_local_delta(
 
     Notes
     -----
-    docs/aggregates.md, Lemma 7: the likelihood ratio is monotone in |o|, so delta is the largest difference over the
-    events |o| > a or |o| < a.
+    docs/aggregates.md, Lemma 7: the likelihood ratio is monotone in abs(o), so delta is the largest difference over the
+    events abs(o) > a or abs(o) < a.
     """
     from scipy.optimize import minimize_scalar
     from scipy.special import erf, erfc

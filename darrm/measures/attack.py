@@ -88,7 +88,7 @@ def log_odds_change(before: ArrayLike, after: ArrayLike, a: int = 1, b: int = 0)
     Notes
     -----
     Definition 3.6 of Busa-Fekete et al. (NeurIPS 2024). `darrm.measures.multiplicative_advantage` is the distribution
-    of |I_(1,0)| over all outputs.
+    of abs(I_(1,0)) over all outputs.
     """
     prior, then = probabilities("before", before), probabilities("after", after)
     if prior.shape != then.shape:
