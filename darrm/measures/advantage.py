@@ -162,8 +162,9 @@ def multiplicative_advantage(mechanism: Mechanism, eta: ArrayLike) -> Distributi
 
     Notes
     -----
-    abs(I_(1,0)) of Definition 3.6 of the paper (2024). A label with eta_i 0 or 1 was known before: its change counts as 0.
-    Outputs with a chance below 1e-290 given either value are left out. At most epsilon under epsilon-label-DP.
+    abs(I_(1,0)) of Definition 3.6 of the paper (2024). A label with eta_i 0 or 1 was known before: its change
+    counts as 0. Outputs with a chance below 1e-290 given either value are left out. At most epsilon under
+    epsilon-label-DP.
     """
     bags, _ = as_bags(eta)
     n, k = bags.shape

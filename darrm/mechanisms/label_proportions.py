@@ -177,8 +177,8 @@ class LaplaceLabelProportions:
 
         Notes
         -----
-        Theorem 6.3 of the paper (2023), optimal attacker A*. The noise has the weight e^(-epsilon abs(output - l)) for l
-        ones, up to a factor. O(k^2) a bag.
+        Theorem 6.3 of the paper (2023), optimal attacker A*. The noise has the weight e^(-epsilon abs(output - l))
+        for l ones, up to a factor. O(k^2) a bag.
         """
         bags, _ = as_bags(eta)
         return posterior(eta, self._weights(_outputs(output, bags, whole=False), bags.shape[1]))
