@@ -66,7 +66,7 @@ class Candidates:
         return self._last[1]
 
 
-def separators(limits: Sequence[Promise], candidates: Candidates) -> list[Callable[[Array], Rows]]:
+def separators(finders: Sequence[CutFinder]) -> list[Callable[[Array], Rows]]:
     """Separators for all limits together, from the quickest to the complete one."""
 
     def together(parts: Sequence[Callable[[Array], Rows]]) -> Callable[[Array], Rows]:
@@ -76,8 +76,8 @@ def separators(limits: Sequence[Promise], candidates: Candidates) -> list[Callab
 
         return find
 
-    finders = [CutFinder(limit, candidates).all() for limit in limits]
-    return finders[0] if len(finders) == 1 else [together(parts) for parts in zip(*finders, strict=True)]
+    each = [finder.all() for finder in finders]
+    return each[0] if len(each) == 1 else [together(parts) for parts in zip(*each, strict=True)]
 
 
 class CutFinder:
@@ -98,13 +98,24 @@ class CutFinder:
         self.full_passes = 0
         self._problem, self._candidates = problem, candidates
         self._weights = weights(problem.epsilon, problem.Delta)
-        self._seen: set[tuple[int, ...]] = set()
+        self._seen: dict[tuple[int, ...], None] = {}  # in the order in which they were proposed
         self._near, self._most_b = (-1, 0), _START_B
         shrinking, _, limit = right_side(problem)
         self._enough = problem.delta + _BROKEN * limit / (2 * shrinking) if shrinking else math.inf
         most = problem.changed if problem.Delta else 0
         self._pmf, self._moved, _ = binomials(most, problem.Delta, _TAIL * limit)
         self._second, self._difference = self._only_hi_lo()
+
+    @property
+    def proposed(self) -> list[tuple[int, ...]]:
+        """The multisets of all rows so far, in their order."""
+        return list(self._seen)
+
+    def begin_with(self, counts: Sequence[tuple[int, ...]]) -> Rows:
+        """Rows of given multisets, which are not proposed again: those that bound a neighbouring problem, say."""
+        self._seen.update(dict.fromkeys(counts))
+        corners = 8 if self._problem.Delta else 4
+        return self._answer(list(rows_of(self._problem, np.array(counts, dtype=np.int64).reshape(-1, 8)[:, :corners])))
 
     def without_lo_hi(self, half: Array) -> Rows:
         """Rows of multisets with none at (lo,hi) that ``half`` breaks; shape (n, K - floor(K/2)), limits 1."""
@@ -154,7 +165,7 @@ class CutFinder:
 
     def _take(self, broken: list[Worst]) -> list[tuple[int, ...]]:
         counts = list(dict.fromkeys(worst.counts for worst in broken))
-        self._seen.update(counts)
+        self._seen.update(dict.fromkeys(counts))
         return counts
 
     def _answer(self, rows: list[Array]) -> Rows:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from darrm import priors
 from darrm.design import constraints
 from darrm.design.certificate import repair_all
-from darrm.design.cuts import Candidates, mirror, separators
+from darrm.design.cuts import Candidates, CutFinder, mirror, separators
 from darrm.design.design import SHAPES, Design
 from darrm.design.separation import check_size
 from darrm.errors import InputError, SolverError
@@ -45,6 +46,19 @@ WEIGHT_FLOOR = 1e-9
 CUSTOM_TOLERANCE = 1e-6
 
 
+@dataclass
+class Binding:
+    """The constraints that bound an optimum, for the next solve to begin with.
+
+    Attributes
+    ----------
+    counts : list of tuple of 8 int
+        Multisets of corners, in the order of `darrm.design.corners.NAMES`.
+    """
+
+    counts: list[tuple[int, ...]] = field(default_factory=list)
+
+
 def solve(
     problem: MajorityProblem | None = None,
     *,
@@ -57,6 +71,7 @@ def solve(
     time_limit: float = math.inf,
     on_time_limit: str = "error",
     report: Callable[[Progress], None] | None = None,
+    binding: Binding | None = None,
     **parameters: object,
 ) -> Design:
     """The noise function of least error among all that keep the promise of the problem, certified.
@@ -96,6 +111,9 @@ def solve(
         it may miss (engine "cuts").
     report : callable, optional
         Called with a `darrm_solvers.Progress` after each round of engine "cuts".
+    binding : Binding, optional
+        Begin with the constraints that bound the last solve it was passed to, which should be for the same K and
+        corners and a near m; afterwards it holds those of this one. For one limit (no profile) and engine "cuts".
 
     Returns
     -------
@@ -145,6 +163,8 @@ def solve(
     if engine != "cuts" and (custom is not None or profile is not None or on_time_limit == "best"):
         raise InputError(f'custom, profile and on_time_limit "best" need engine "cuts". Got {engine!r}.')
     points = profile_points(profile)
+    if binding is not None and (points or custom is not None or engine != "cuts"):
+        raise InputError('binding needs engine "cuts" and neither profile nor custom.')
     held: tuple[Promise, ...] = (problem, *profile_limits(problem, points))
     check_size(problem)
     if engine != "cuts":
@@ -152,20 +172,22 @@ def solve(
     objective = prior.default_objective if objective is None else objective
     weights = priors.weights(prior, problem.K, objective)
     candidates = Candidates(held, monotone=shape == "monotone")
-    cuts = separators(held, candidates)
+    finders = [CutFinder(limit, candidates) for limit in held]
+    cuts = separators(finders)
     rising = _rising(weights.size) if shape == "monotone" else np.zeros((0, weights.size))
     if custom is not None:
         gamma = _custom(held, weights, candidates, cuts, rising, custom, time_limit, on_time_limit, report)
         return Design(problem, gamma, prior, shape, "custom", profile=points)
     if engine == "cuts":
-        answer = solve_by_cuts(
-            _raised(weights),
-            cuts,
-            first=Rows(rising, np.zeros(len(rising))),
-            time_limit=time_limit,
-            report=report,
-        )
+        first = Rows(rising, np.zeros(len(rising)))
+        if binding is not None:
+            near = finders[0].begin_with(binding.counts)
+            first = Rows(np.concatenate([first.rows, near.rows]), np.concatenate([first.limits, near.limits]))
+        answer = solve_by_cuts(_raised(weights), cuts, first=first, time_limit=time_limit, report=report)
         solution, program = answer.solution, answer.program
+        if binding is not None:
+            bound_by = solution.multipliers[len(rising) :] > 0
+            binding.counts = [counts for counts, binds in zip(finders[0].proposed, bound_by, strict=True) if binds]
     else:
         listed = constraints.all_rows(problem)
         limits = np.append(np.ones(len(listed)), np.zeros(len(rising)))

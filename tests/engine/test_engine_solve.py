@@ -10,7 +10,7 @@ from oracles import golden
 import darrm
 from darrm import baselines, priors
 from darrm.design.cuts import Candidates, CutFinder
-from darrm.design.solve import WEIGHT_FLOOR
+from darrm.design.solve import WEIGHT_FLOOR, Binding
 from darrm_solvers import (
     HighsModel,
     LinearProgram,
@@ -413,3 +413,20 @@ def test_solve_says_what_it_takes() -> None:
     ):
         with pytest.raises(darrm.InputError):
             darrm.solve(**bad)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("Delta", [0.0, 1e-5])
+@pytest.mark.parametrize("shape", ["free", "monotone"])
+def test_binding_constraints_of_a_neighbour_change_nothing(Delta: float, shape: str) -> None:
+    binding = Binding()
+    for m in (1, 2, 2.5, 3, 6):
+        problem = darrm.MajorityProblem(K=13, m=m, epsilon=0.2, Delta=Delta)
+        alone = darrm.solve(problem, shape=shape)
+        design = darrm.solve(problem, shape=shape, binding=binding)
+        assert design.gamma == pytest.approx(alone.gamma, abs=1e-9)
+        assert design.gap <= 1e-10
+        assert all(sum(counts) == 13 and len(counts) == 8 for counts in binding.counts)
+        again = darrm.solve(problem, shape=shape, binding=Binding(list(binding.counts)))
+        assert again.gamma == pytest.approx(alone.gamma, abs=1e-9)
+    with pytest.raises(darrm.InputError, match="binding needs"):
+        darrm.solve(problem, engine="highs", binding=Binding())
