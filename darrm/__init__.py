@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from darrm import accounting, baselines, measures, mechanisms, priors, votes
+    from darrm import accounting, baselines, measures, mechanisms, priors, tables, votes
     from darrm.accounting.profile import privacy_profile
     from darrm.design.certificate import Certificate, repair, verify
     from darrm.design.design import Design
@@ -51,7 +51,7 @@ _HOME = {
     "solve": "darrm.design.solve",
     "verify": "darrm.design.certificate",
 }
-_MODULES = ("accounting", "baselines", "measures", "mechanisms", "priors", "votes")
+_MODULES = ("accounting", "baselines", "measures", "mechanisms", "priors", "tables", "votes")
 
 __all__ = [
     "BudgetError",
@@ -74,6 +74,7 @@ __all__ = [
     "privacy_profile",
     "repair",
     "solve",
+    "tables",
     "verify",
     "votes",
 ]

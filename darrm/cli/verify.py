@@ -9,12 +9,20 @@ import click
 
 from darrm.cli import common
 
+_TABLES = (".parquet", ".csv", ".jsonl")
 
-@click.command("verify", short_help="Verify a design file anew.")
+
+@click.command("verify", short_help="Verify a design file or a table anew.")
 @click.argument("file", type=common.PATH)
+@click.option("--jobs", type=int, default=1, show_default=True, help="Processes, for a table; -1 for all cores.")
 @common.json_option
-def command(file: Path, as_json: bool) -> None:
-    """Verify a design file anew: exit status 0 if it holds, 1 if not, 2 if the file is unusable."""
+def command(file: Path, jobs: int, as_json: bool) -> int:
+    """Verify a design file, or a table (.parquet, .csv, .jsonl), anew.
+
+    Exit status 0 if all holds, 1 if not, 2 if the file is unusable.
+    """
+    if file.suffix.lower() in _TABLES:
+        return _table(file, jobs, as_json)
     from darrm.cli.solve import show
     from darrm.design.files import load
 
@@ -26,3 +34,22 @@ def command(file: Path, as_json: bool) -> None:
         worst = ", ".join(f"{count} at {corner}" for corner, count in design.certificate.worst_case.items())
         first, second = design.certificate.probabilities
         common.console().print(f"worst case: {worst}; releases 1 with probability {first:.12g} against {second:.12g}")
+    return 0
+
+
+def _table(file: Path, jobs: int, as_json: bool) -> int:
+    from darrm.cli.table import progress
+    from darrm.tables import verify_table
+
+    with progress("wrong") as report:
+        check = verify_table(file, jobs=jobs, progress=report)
+    if as_json:
+        common.print_json({"rows": check.rows, "failures": check.failures, "wrong": list(check.wrong)})
+    else:
+        failed = f" {check.failures} rows hold no design." if check.failures else ""
+        click.echo(f"{check.rows - check.failures - len(check.wrong)} of {check.rows} rows verified.{failed}")
+        for line in check.wrong[:20]:
+            click.echo(f"wrong: {line}")
+        if len(check.wrong) > 20:
+            click.echo(f"and {len(check.wrong) - 20} more")
+    return 0 if check.holds else 1

@@ -1,0 +1,166 @@
+"""darrm table"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+
+from darrm.cli import common
+
+
+@click.command("table", short_help="Solve a grid of problems into a table.")
+@click.option("--K", "K", default=None, help="Values: 11, 5,7,9 or a range 11:101:2, end included.")
+@click.option("--m", default=None, help="Values, likewise; those above K are left out.")
+@click.option("--epsilon", default=None, help="Values, nats.")
+@click.option("--Delta", "Delta", default="0", show_default=True, help="Values.")
+@click.option("--delta", default=None, help="Values [1 - (1 - Delta)^m].")
+@click.option("--changed", default=None, help="Values [K].")
+@click.option("--problems", type=common.PATH, help="A CSV file of problems instead: a header with K, m, epsilon, ...")
+@click.option("--prior", "priors", multiple=True, default=["uniform"], show_default=True, help="May be repeated.")
+@click.option("--shape", type=click.Choice(["free", "monotone", "both"]), default="free", show_default=True)
+@click.option("--objective", type=click.Choice(["tv", "disagreement"]), default=None, help="[by the prior]")
+@click.option("--out", type=common.PATH, required=True, help="The table: .parquet, .csv or .jsonl.")
+@click.option("--jobs", type=int, default=1, show_default=True, help="Processes; -1 for all cores.")
+@click.option("--backend", type=click.Choice(["loky", "dask"]), default="loky", show_default=True)
+@click.option("--scheduler", default=None, help="Of a Dask cluster, tcp://host:port.")
+@click.option("--plot", type=common.PATH, help="Draw the table here (PNG, SVG or PDF; needs matplotlib).")
+@common.json_option
+def command(
+    problems: Path | None,
+    priors: tuple[str, ...],
+    shape: str,
+    objective: str | None,
+    out: Path,
+    plot: Path | None,
+    as_json: bool,
+    jobs: int,
+    backend: str,
+    scheduler: str | None,
+    **texts: str | None,
+) -> int:
+    """Solve and certify all combinations of the values; exit status 1 if some could not be solved.
+
+    Run the same again after an interruption: it goes on from where it stopped. A table that is complete is read.
+    """
+    from darrm.errors import InputError
+    from darrm.tables import from_csv, grid, solve_grid
+
+    if plot is not None:
+        from darrm.plots import picture_format
+
+        picture_format(plot)
+    if problems is not None:
+        if any(texts[name] for name in ("K", "m", "epsilon", "delta", "changed")):
+            raise InputError("Pass --problems, or values of K, m and epsilon, not both.")
+        todo = from_csv(problems)
+    else:
+        missing = [name for name in ("K", "m", "epsilon") if texts[name] is None]
+        if missing:
+            raise InputError(f"--{missing[0]} is missing. Pass values of K, m and epsilon, or --problems FILE.csv.")
+        numbers: dict[str, Any] = {name: values(name, text) for name, text in texts.items()}
+        todo = grid(
+            **numbers,
+            prior=priors,
+            shape=("free", "monotone") if shape == "both" else shape,
+            objective=objective,
+        )
+    start = time.perf_counter()
+    with progress() as report:
+        table = solve_grid(todo, out=out, jobs=jobs, backend=backend, scheduler=scheduler, progress=report)
+    seconds = time.perf_counter() - start
+    if plot is not None:
+        from darrm.plots_table import save_table
+
+        save_table(plot, table)
+    failures = len(table.failures)
+    if as_json:
+        common.print_json(
+            {
+                "designs": len(table),
+                "found": table.found,
+                "left_out": table.left_out,
+                "failures": failures,
+                "seconds": seconds,
+                "out": str(out),
+            }
+        )
+    else:
+        there = f", {table.found} of them found" if table.found else ""
+        holes = f" {table.left_out} combinations with m or changed above K were left out." if table.left_out else ""
+        click.echo(f"{len(table) - failures} designs in {out}{there}, each verified; {seconds:.3g} s.{holes}")
+        if failures:
+            first = table.failures[0]
+            click.echo(f"{failures} failed; the first: {first['failure']}")
+    for path in filter(None, (out, plot)):
+        common.note(f"Wrote {path}.")
+    return 1 if failures else 0
+
+
+def values(name: str, text: str | None) -> list[Any] | None:
+    """Numbers of a list or of ranges start:stop[:step], end included; whole ones as such."""
+    from decimal import Decimal, InvalidOperation
+
+    from darrm.errors import InputError
+
+    if text is None:
+        return None
+    found: list[Any] = []
+    try:
+        for part in text.split(","):
+            numbers = [Decimal(piece.strip()) for piece in part.split(":")]
+            if not all(number.is_finite() for number in numbers):
+                raise InvalidOperation
+            if len(numbers) == 1:
+                found.append(numbers[0])
+                continue
+            start, stop, step = numbers if len(numbers) == 3 else (*numbers, Decimal(1))
+            if not step > 0 or not 0 <= (stop - start) / step <= 1_000_000:
+                raise InvalidOperation
+            found += [start + i * step for i in range(int((stop - start) / step) + 1)]
+    except (InvalidOperation, ValueError):
+        raise InputError(
+            f"--{name} must be numbers with commas between, or ranges start:stop:step that rise. Got {text!r}."
+        ) from None
+    return [int(x) if x == x.to_integral_value() else float(x) for x in found]
+
+
+@contextmanager
+def progress(what: str = "failed") -> Iterator[Callable[[int, int, int], None] | None]:
+    """A bar on standard error: done, rate, time left, failures; None if nobody watches."""
+    if sys.stderr is None or not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[note]}"),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True)) as bar:
+        task = bar.add_task("designs", total=None, note="")
+        start, first = time.perf_counter(), [-1]
+
+        def report(done: int, total: int, failures: int) -> None:
+            if first[0] < 0:
+                first[0] = done
+            rate = (done - first[0]) / max(1e-9, time.perf_counter() - start)
+            bar.update(task, completed=done, total=total, note=f"{rate:.3g}/s, {failures} {what}")
+
+        yield report

@@ -1,0 +1,218 @@
+"""Which problems a table is made of, and in which order they are solved."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from darrm import priors
+from darrm.design.design import SHAPES
+from darrm.errors import InputError
+from darrm.priors import Prior
+from darrm.problem import MajorityProblem
+
+Values: TypeAlias = "float | str | Iterable[float | str | None] | None"
+KEY = ("K", "m", "epsilon", "Delta", "delta", "changed", "adjacency", "prior", "shape", "objective")
+_CHAIN = 32  # designs of one unit of work, at most
+
+
+class Task(NamedTuple):
+    """One design to be made."""
+
+    problem: MajorityProblem
+    prior: str
+    shape: str
+    objective: str
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """What tells it from all others, in the order of `KEY`."""
+        p = self.problem
+        return p.K, p.m, p.epsilon, p.Delta, p.delta, p.changed, p.adjacency, self.prior, self.shape, self.objective
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The problems of a table.
+
+    Attributes
+    ----------
+    tasks : tuple of Task
+        Each once, in the order in which they were asked for.
+    left_out : int
+        Combinations with m or ``changed`` above K, which mean nothing and were left out.
+    """
+
+    tasks: tuple[Task, ...]
+    left_out: int = 0
+
+    @property
+    def digest(self) -> str:
+        """Tells this grid from any other."""
+        return hashlib.sha256(json.dumps([task.key for task in self.tasks]).encode()).hexdigest()
+
+    def chains(self) -> list[list[int]]:
+        """Indices of tasks in units of work: neighbours, from small m on, so that each helps the next."""
+        groups: dict[tuple[Any, ...], list[int]] = {}
+        for i, task in enumerate(self.tasks):
+            p = task.problem
+            near = (p.K, p.epsilon, p.Delta, p.changed, p.adjacency, task.prior, task.shape, task.objective)
+            groups.setdefault(near, []).append(i)
+        chains = []
+        for members in groups.values():
+            members.sort(key=lambda i: (self.tasks[i].problem.m, self.tasks[i].problem.delta))
+            parts = max(1, -(-len(members) // _CHAIN))
+            chains += [part.tolist() for part in np.array_split(np.array(members), parts)]
+        # The largest first, so that no process is left with one at the end.
+        return sorted(chains, key=lambda chain: (-self.tasks[chain[0]].problem.K, chain[0]))
+
+
+def grid(
+    K: Values,
+    m: Values,
+    epsilon: Values,
+    Delta: Values = 0.0,
+    *,
+    delta: Values = None,
+    changed: Values = None,
+    prior: Prior | str | Iterable[Prior | str] = "uniform",
+    shape: str | Iterable[str] = "free",
+    objective: str | None = None,
+    adjacency: str = "replace-one",
+) -> Grid:
+    """All combinations of the given values.
+
+    Parameters
+    ----------
+    K, m, epsilon, Delta, delta, changed : number or iterable of numbers
+        As of `darrm.MajorityProblem`; None for the default delta 1 - (1 - Delta)^m and ``changed`` = K. Combinations
+        with m or ``changed`` above K are left out and counted.
+    prior, shape : one or an iterable
+    objective, adjacency : str
+        One for all.
+
+    Returns
+    -------
+    Grid
+
+    Raises
+    ------
+    InputError
+        If a value is out of range, or nothing is left.
+    """
+    named = {"K": K, "m": m, "epsilon": epsilon, "Delta": Delta, "delta": delta, "changed": changed}
+    values = {name: _several(name, value) for name, value in named.items()}
+    tasks: dict[Task, None] = {}
+    left_out = 0
+    texts = [_prior(one) for one in _several("prior", prior)]
+    for *numbers, text, one_shape in product(*values.values(), texts, _several("shape", shape)):
+        of = dict(zip(values, numbers, strict=True))
+        if any(_above(of[name], of["K"]) for name in ("m", "changed")):
+            left_out += 1
+            continue
+        problem = MajorityProblem(**of, adjacency=adjacency)
+        tasks[_task(problem, text, one_shape, objective)] = None
+    if not tasks:
+        raise InputError(f"The grid is empty: {left_out} combinations, all with m or changed above K.")
+    return Grid(tuple(tasks), left_out)
+
+
+def from_csv(path: str | Path) -> Grid:
+    """The problems of a CSV file, one a line.
+
+    The header names K, m, epsilon and any of Delta, delta, changed, adjacency, prior, shape, objective; an empty cell
+    stands for the default.
+
+    Raises
+    ------
+    InputError
+        With the number of the line, if one cannot be used.
+    """
+    name = Path(path)
+    try:
+        with name.open(newline="", encoding="utf-8-sig") as file:
+            rows = csv.DictReader(file)
+            header = rows.fieldnames or []
+            unknown, missing = set(header) - set(KEY), {"K", "m", "epsilon"} - set(header)
+            if unknown or missing or len(set(header)) < len(header):
+                raise InputError(
+                    f"{name}: the header must name K, m, epsilon and may name {', '.join(KEY[3:])}, each once. "
+                    f"Got {', '.join(header) or 'nothing'}."
+                )
+            tasks: dict[Task, None] = {}
+            for row in rows:
+                try:
+                    tasks[_from_row(row)] = None
+                except InputError as error:
+                    raise InputError(f"{name}, line {rows.line_num}: {error}") from None
+    except OSError as error:
+        raise InputError(f"{name} could not be read: {error.strerror}. Pass the path of a CSV file.") from None
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise InputError(f"{name} is not a CSV file ({error}).") from None
+    if not tasks:
+        raise InputError(f"{name} holds no problems: there is no line below the header.")
+    return Grid(tuple(tasks))
+
+
+def _from_row(row: dict[str, Any]) -> Task:
+    if None in row or None in row.values():
+        raise InputError("the line has more or fewer columns than the header.")
+    values = {name: text.strip() for name, text in row.items() if text.strip()}
+    numbers: dict[str, Any] = {}
+    for name in KEY[:6]:
+        if name in values:
+            try:
+                numbers[name] = float(values[name])
+            except ValueError:
+                raise InputError(f"{name} must be a number. Got {values[name]!r}.") from None
+    absent = [name for name in ("K", "m", "epsilon") if name not in numbers]
+    if absent:
+        raise InputError(f"{absent[0]} is missing.")
+    problem = MajorityProblem(**numbers, adjacency=values.get("adjacency", "replace-one"))
+    text = _prior(values.get("prior", "uniform"))
+    return _task(problem, text, values.get("shape", "free"), values.get("objective"))
+
+
+def _task(problem: MajorityProblem, prior: str, shape: object, objective: str | None) -> Task:
+    if shape not in SHAPES:
+        raise InputError(f"shape must be one of {', '.join(SHAPES)}. Got {shape!r}.")
+    found = priors.parse(prior)
+    chosen = found.default_objective if objective is None else objective
+    if chosen not in priors.OBJECTIVES:
+        raise InputError(f"objective must be one of {', '.join(priors.OBJECTIVES)}. Got {objective!r}.")
+    return Task(problem, prior, str(shape), chosen)
+
+
+def _prior(prior: object) -> str:
+    """The text of a prior with all its digits."""
+    found = priors.parse(prior) if isinstance(prior, str) else prior
+    if not isinstance(found, Prior):
+        raise InputError(f"prior must come from darrm.priors, or be its text. Got {prior!r}.")
+    arguments = found.as_dict()
+    kind = arguments.pop("kind")
+    numbers = [x for value in arguments.values() for x in (value if isinstance(value, list) else [value])]
+    return f"{kind}:{','.join(map(repr, numbers))}"
+
+
+def _several(name: str, values: Any) -> Sequence[Any]:
+    if values is None or isinstance(values, str | Prior) or not isinstance(values, Iterable):
+        return [values]
+    found = list(values)
+    if not found:
+        raise InputError(f"{name} has no values. Pass at least one.")
+    return [value.item() if isinstance(value, np.generic) else value for value in found]
+
+
+def _above(value: Any, K: Any) -> bool:
+    try:
+        return value is not None and bool(value > K)
+    except TypeError:
+        return False  # not a number: the problem says so

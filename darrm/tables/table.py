@@ -1,0 +1,231 @@
+"""A table of designs in memory: look one up, verify them all."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from darrm import priors
+from darrm.design.design import Design
+from darrm.errors import CertificateError, DarrmError, InputError
+from darrm.priors import Prior
+from darrm.problem import MajorityProblem
+from darrm.tables import files
+from darrm.tables.files import NUMBERS, Row
+from darrm.tables.problems import KEY, _prior, _task
+
+_SAME = 1e-9  # as in design files: certificates are float64, errors through library functions
+
+
+class Check(NamedTuple):
+    """What verifying a table found.
+
+    Attributes
+    ----------
+    rows, failures : int
+        Rows, and those among them that hold no design but the reason why.
+    wrong : tuple of str
+        What is wrong, row by row; empty if every noise function keeps its promise and every figure is its own.
+    """
+
+    rows: int
+    failures: int
+    wrong: tuple[str, ...]
+
+    @property
+    def holds(self) -> bool:
+        return not self.wrong
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Table:
+    """Rows of a grid, in its order.
+
+    Attributes
+    ----------
+    rows : tuple of dict
+        Columns `darrm.tables.files.COLUMNS`: the problem, what was minimised, gamma, its errors and certificate, how
+        many constraints bind, seconds, what made it, and ``failure``, the reason why there is no gamma.
+    found : int
+        How many of them were there before this run.
+    left_out : int
+        Combinations of the grid that mean nothing (m or ``changed`` above K).
+    """
+
+    rows: tuple[Row, ...]
+    found: int = 0
+    left_out: int = 0
+
+    def __repr__(self) -> str:
+        return f"<Table of {len(self.rows)} designs, {len(self.failures)} failed>"
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[Row]:
+        return iter(self.rows)
+
+    @property
+    def failures(self) -> list[Row]:
+        """Rows without a design."""
+        return [row for row in self.rows if row["failure"] is not None]
+
+    @cached_property
+    def _at(self) -> dict[tuple[Any, ...], int]:
+        return {tuple(row[name] for name in KEY): i for i, row in enumerate(self.rows)}
+
+    def lookup(
+        self,
+        K: int,
+        m: float,
+        epsilon: float,
+        Delta: float = 0.0,
+        *,
+        delta: float | None = None,
+        changed: int | None = None,
+        prior: Prior | str = "uniform",
+        shape: str = "free",
+        objective: str | None = None,
+        adjacency: str = "replace-one",
+    ) -> Design:
+        """The design for exactly this problem, verified anew.
+
+        Returns
+        -------
+        Design
+
+        Raises
+        ------
+        InputError
+            If the table has none, with the nearest it has; or if there is only the reason of a failure.
+        CertificateError
+            If its noise function does not keep its promise.
+        """
+        problem = MajorityProblem(K, m, epsilon, Delta, delta, changed, adjacency)
+        key = _task(problem, _prior(prior), shape, objective).key
+        at = self._at.get(key)
+        if at is None:
+            raise InputError(f"The table has no design for exactly {_named(key)}. Nearest: {self._nearest(key)}.")
+        row = self.rows[at]
+        if row["failure"] is not None:
+            raise InputError(f"There is no design for {_named(key)}: {row['failure']}")
+        return as_design(row)
+
+    def _nearest(self, key: tuple[Any, ...]) -> str:
+        def far(other: tuple[Any, ...]) -> tuple[float, ...]:
+            numbers = sum(abs(math.log((a + 1e-12) / (b + 1e-12))) for a, b in zip(key[:6], other[:6], strict=True))
+            return sum(a != b for a, b in zip(key[6:], other[6:], strict=True)), numbers
+
+        import heapq
+
+        return "; ".join(map(_named, heapq.nsmallest(3, self._at, key=far))) or "none, the table is empty"
+
+
+def read(path: str | Path) -> Table:
+    """A table from its file (.parquet, .csv or .jsonl); its designs are verified when looked up, or by `verify_table`.
+
+    Raises
+    ------
+    InputError
+        If the file is missing, foreign or truncated, or holds a problem twice.
+    """
+    table = Table(tuple(files.rows(path)))
+    if len(table._at) < len(table):
+        raise InputError(f"{path} holds a problem twice. Make it again.")
+    return table
+
+
+def lookup(table: Table | str | Path, *problem: Any, **named: Any) -> Design:
+    """`Table.lookup`, of a table or of its file."""
+    return (table if isinstance(table, Table) else read(table)).lookup(*problem, **named)
+
+
+def as_design(row: Row) -> Design:
+    """The design of a row; it verifies itself."""
+    problem = MajorityProblem(*(row[name] for name in KEY[:7]))
+    return Design(problem, row["gamma"], priors.parse(row["prior"]), row["shape"], row["objective"], gap=row["gap"])
+
+
+def wrong_with(row: Row) -> str | None:
+    """What is wrong with a row, or None."""
+    if row["failure"] is not None:
+        return None
+    try:
+        design = as_design(row)
+    except CertificateError as error:
+        return str(error)
+    except (DarrmError, TypeError, ValueError) as error:
+        return f"not a design: {error}"
+    now = figures(design)
+    for name in NUMBERS:
+        size = min(1.0, design.certificate.limit) if name in ("cost", "limit", "needed_delta") else 1.0
+        then = row[name]
+        if not (isinstance(then, float) and math.isclose(now[name], then, rel_tol=_SAME, abs_tol=_SAME * size)):
+            return f"{name} is not what its gamma gives ({then!r} for {now[name]!r})"
+    return None
+
+
+def figures(design: Design) -> dict[str, float]:
+    """The columns `NUMBERS` of a design."""
+    return {
+        name: float(getattr(design if name in ("error", "disagreement", "gap") else design.certificate, name))
+        for name in NUMBERS
+    }
+
+
+def verify_table(
+    table: Table | str | Path, *, jobs: int = 1, progress: Callable[[int, int, int], None] | None = None
+) -> Check:
+    """Verify every noise function of a table anew, and that every figure beside it is its own.
+
+    Parameters
+    ----------
+    table : Table, or the path of one
+    jobs : int
+        Processes.
+    progress : callable, optional
+        Called with (rows done, rows, wrong so far).
+
+    Returns
+    -------
+    Check
+
+    Raises
+    ------
+    InputError
+        If the file cannot be used.
+    """
+    from darrm.tables.run import check_jobs, in_parallel
+
+    found = table if isinstance(table, Table) else read(table)
+    size = max(1, min(64, len(found) // (4 * check_jobs(jobs)) + 1))
+    parts = [range(i, min(i + size, len(found))) for i in range(0, len(found), size)]
+    wrong: dict[int, str] = {}
+    done = 0
+    work = {at: (found.rows[part.start : part.stop],) for at, part in enumerate(parts)}
+    for at, reasons in in_parallel(_wrong_rows, work, jobs=jobs):
+        wrong |= {parts[at].start + i: reason for i, reason in enumerate(reasons) if reason}
+        done += len(reasons)
+        if progress is not None:
+            progress(done, len(found), len(wrong))
+    said = tuple(f"row {i + 1} ({_named(_key(found.rows[i]))}): {wrong[i]}" for i in sorted(wrong))
+    return Check(len(found), len(found.failures), said)
+
+
+def _wrong_rows(rows: Sequence[Row]) -> list[str | None]:
+    return [wrong_with(row) for row in rows]
+
+
+def _key(row: Row) -> tuple[Any, ...]:
+    return tuple(row[name] for name in KEY)
+
+
+def _named(key: tuple[Any, ...]) -> str:
+    return " ".join(
+        f"{name}={value:g}" if isinstance(value, float) else f"{name}={value}"
+        for name, value in zip(KEY, key, strict=True)
+    )

@@ -1,0 +1,375 @@
+"""Tables: what is in the grid is in the table, once, verified, whatever interrupts the work."""
+
+import errno
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import darrm
+from darrm import tables
+from darrm.cli import main
+from darrm.cli.table import values
+from darrm.errors import OutputError
+from darrm.tables import run
+
+GRID: dict[str, Any] = {"K": [3, 5, 8], "m": [1, 2, 4], "epsilon": [0.1, 0.5], "Delta": [0.0, 1e-4]}
+ARGUMENTS = ["table", "--K", "3,5,8", "--m", "1,2,4", "--epsilon", "0.1,0.5", "--Delta", "0,1e-4"]
+
+
+def content(table: tables.Table) -> list[dict[str, Any]]:
+    return [{name: value for name, value in row.items() if name not in ("seconds", "made_with")} for row in table]
+
+
+@pytest.fixture(scope="module")
+def whole() -> tables.Table:
+    return tables.solve_grid(**GRID)
+
+
+def test_every_combination_is_there_once(whole: tables.Table) -> None:
+    assert len(whole) == 32
+    assert whole.left_out == 4  # m = 4 of K = 3
+    keys = [(row["K"], row["m"], row["epsilon"], row["Delta"]) for row in whole]
+    assert keys == [
+        (K, m, e, D) for K in (3, 5, 8) for m in (1, 2, 4) for e in (0.1, 0.5) for D in (0.0, 1e-4) if m <= K
+    ]
+    twice = tables.grid([3, 3], [1, 1.0], 0.1)
+    assert len(twice.tasks) == 1
+
+
+def test_rows_are_what_solve_gives(whole: tables.Table) -> None:
+    for row in whole.rows[::5]:
+        design = darrm.solve(K=row["K"], m=row["m"], epsilon=row["epsilon"], Delta=row["Delta"])
+        assert row["gamma"] == pytest.approx(design.gamma, abs=1e-9)
+        assert row["error"] == pytest.approx(design.error, abs=1e-9)
+        assert row["cost"] <= row["limit"]
+        assert row["gap"] <= 1e-9
+        assert row["failure"] is None
+        assert row["realised_epsilon"] <= design.problem.total_epsilon * (1 + 1e-15)
+
+
+@pytest.mark.parametrize("ending", [".parquet", ".csv", ".jsonl"])
+def test_files_hold_every_digit(whole: tables.Table, tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"t{ending}"
+    tables.files.write(path, whole.rows)
+    assert list(tables.read(path)) == list(whole)
+    assert tables.verify_table(path, jobs=1) == tables.Check(32, 0, ())
+    data = path.read_bytes()
+    path.write_bytes(data[: len(data) // 2])
+    if ending == ".parquet":
+        with pytest.raises(darrm.InputError, match="not a whole table"):
+            tables.read(path)
+    else:
+        cut = data[: data.rindex(b"\n", 0, len(data) // 2) - 5]
+        path.write_bytes(cut)
+        with pytest.raises(darrm.InputError):
+            tables.read(path)
+
+
+def test_two_processes_give_the_same(whole: tables.Table) -> None:
+    assert content(tables.solve_grid(**GRID, jobs=2)) == content(whole)
+
+
+def test_lookup_is_exact_and_names_the_nearest(whole: tables.Table) -> None:
+    design = whole.lookup(5, 2, 0.1, 1e-4)
+    assert design.problem == darrm.MajorityProblem(K=5, m=2, epsilon=0.1, Delta=1e-4)
+    assert design.certificate.holds
+    with pytest.raises(darrm.InputError, match=r"no design for exactly K=5 m=2.5.*Nearest: K=5 m=2"):
+        whole.lookup(5, 2.5, 0.1)
+    with pytest.raises(darrm.InputError, match="no design"):
+        whole.lookup(5, 2, 0.1, shape="monotone")
+    with pytest.raises(darrm.InputError, match="no design"):
+        whole.lookup(5, 2, 0.1, prior="common")
+
+
+def test_an_edited_table_is_found_out(whole: tables.Table, tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    changes = {
+        "gamma": lambda row: {**row, "gamma": [1.0] * len(row["gamma"])},
+        "cost": lambda row: {**row, "cost": row["cost"] * 0.9},
+        "epsilon": lambda row: {**row, "epsilon": row["epsilon"] / 2},
+        "delta": lambda row: {**row, "delta": 0.9},
+        "K": lambda row: {**row, "K": row["K"] + 2},
+        "error": lambda row: {**row, "error": 0.0},
+        "short": lambda row: {**row, "gamma": row["gamma"][:-1]},
+        "nan": lambda row: {**row, "gamma": [None] * len(row["gamma"])},
+    }
+    for change in changes.values():
+        rows = list(whole.rows)
+        rows[0] = change(rows[0])
+        tables.files.write(path, rows)
+        check = tables.verify_table(path)
+        assert not check.holds
+        assert check.wrong[0].startswith("row 1 ")
+        assert len(check.wrong) == 1
+
+
+def test_a_row_twice_is_refused(whole: tables.Table, tmp_path: Path) -> None:
+    tables.files.write(tmp_path / "t.csv", [*whole.rows, whole.rows[3]])
+    with pytest.raises(darrm.InputError, match="twice"):
+        tables.read(tmp_path / "t.csv")
+
+
+def test_what_cannot_be_solved_is_a_row_with_its_reason(tmp_path: Path) -> None:
+    out = tmp_path / "t.csv"
+    table = tables.solve_grid([3, 5], 1, 0.1, prior=["votes:1,2,3,4", "uniform"], out=out)
+    (failed,) = table.failures
+    assert failed["K"] == 5
+    assert "K + 1" in failed["failure"]
+    assert failed["gamma"] is None
+    assert tables.verify_table(out) == tables.Check(4, 1, ())
+    with pytest.raises(darrm.InputError, match="There is no design"):
+        tables.lookup(out, 5, 1, 0.1, prior="votes:1,2,3,4")
+    command = ["table", *["--K", "3,5", "--m", "1", "--epsilon", ".1", "--prior", "votes:1,2,3,4", "--out"], str(out)]
+    assert main(command) == 2  # another grid stands there
+    out.unlink()
+    assert (
+        main(["table", "--K", "3,5", "--m", "1", "--epsilon", ".1", "--prior", "votes:1,2,3,4", "--out", str(out)]) == 1
+    )
+
+
+def test_it_goes_on_where_it_stopped(whole: tables.Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out = tmp_path / "t.parquet"
+    true, calls = run._solve_chain, []
+
+    def stops(tasks: Any) -> Any:
+        if len(calls) == 4:
+            raise KeyboardInterrupt
+        calls.append(tasks)
+        return true(tasks)
+
+    monkeypatch.setattr(run, "_solve_chain", stops)
+    with pytest.raises(KeyboardInterrupt):
+        tables.solve_grid(**GRID, out=out)
+    assert not out.exists()
+    journal = run.journal_of(out)
+    done = sum(len(tasks) for tasks in calls)
+    monkeypatch.setattr(run, "_solve_chain", true)
+    # A line that a crash cut off is solved again.
+    journal.write_bytes(journal.read_bytes()[:-7])
+    seen: list[tuple[int, int, int]] = []
+    table = tables.solve_grid(**GRID, out=out, progress=lambda *now: seen.append(now))
+    assert table.found == done - len(calls[-1])
+    assert seen[0] == (table.found, 32, 0)
+    assert content(table) == content(whole)
+    assert not journal.exists()
+    again = tables.solve_grid(**GRID, out=out)
+    assert again.found == 32
+    assert list(again) == list(table)
+
+
+def test_another_grid_does_not_mix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out = tmp_path / "t.csv"
+    journal = run.journal_of(out)
+
+    def stops(tasks: Any) -> Any:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(run, "_solve_chain", stops)
+        with pytest.raises(KeyboardInterrupt):
+            tables.solve_grid(**GRID, out=out)
+    assert journal.exists()
+    with pytest.raises(darrm.InputError, match="of another grid"):
+        tables.solve_grid([3], 1, 0.1, out=out)
+    journal.unlink()
+    tables.solve_grid([3], 1, 0.1, out=out)
+    with pytest.raises(darrm.InputError, match="holds another grid"):
+        tables.solve_grid([3], 1, 0.2, out=out)
+
+
+def test_a_full_disk_is_one_line_and_keeps_what_was_done(
+    whole: tables.Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "t.csv"
+    true, calls = os.fsync, []
+
+    def full(handle: int) -> None:
+        calls.append(handle)
+        if len(calls) == 4:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        true(handle)
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OutputError, match=r"No space left on device\. Designs finished before are kept"):
+        tables.solve_grid(**GRID, out=out)
+    monkeypatch.setattr(os, "fsync", true)
+    table = tables.solve_grid(**GRID, out=out)
+    assert table.found > 0
+    assert content(table) == content(whole)
+
+
+def test_two_runs_of_one_file(tmp_path: Path) -> None:
+    from darrm.atomic import locked
+
+    with locked(tmp_path / "t.csv"), pytest.raises(OutputError, match="written by another process"):
+        tables.solve_grid([3], 1, 0.1, out=tmp_path / "t.csv")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals")
+def test_kills_and_an_interrupt_change_nothing(tmp_path: Path) -> None:
+    out = tmp_path / "t.jsonl"
+    code = f"import sys; from darrm.cli import main; sys.exit(main({[*ARGUMENTS, '--out', str(out), '--jobs', '2']}))"
+    command = [sys.executable, "-c", code]
+    rng = random.Random(3)
+    for _ in range(4):
+        process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True)
+        time.sleep(rng.uniform(0.7, 2.0))
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        if out.exists():
+            break
+    journal = run.journal_of(out)
+    before = journal.read_bytes() if journal.exists() else b""
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=100)
+    assert ended.returncode == 0, ended.stderr
+    assert before.count(b"\n") <= 1 or "of them found" in ended.stdout
+    alone = tables.solve_grid(**GRID)
+    assert content(tables.read(out)) == content(alone)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals")
+def test_an_interrupt_ends_at_once_with_what_is_done(tmp_path: Path) -> None:
+    out = tmp_path / "t.jsonl"
+    arguments = ["table", "--K", "5:61:2", "--m", "1:20", "--epsilon", "0.1", "--Delta", "1e-5", "--jobs", "2", "--out"]
+    code = f"import sys; from darrm.cli import main; sys.exit(main({[*arguments, str(out)]}))"
+    process = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE, stdout=subprocess.PIPE)
+    journal = run.journal_of(out)
+    until = time.time() + 60
+    while time.time() < until and (not journal.exists() or journal.read_bytes().count(b"\n") < 3):
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    start = time.time()
+    _, error = process.communicate(timeout=30)
+    seconds = time.time() - start
+    print(f"ended {seconds:.2f} s after the interrupt")
+    assert seconds < 5
+    assert process.returncode == 130
+    assert error.decode().strip().splitlines()[-1].startswith("darrm: Interrupted.")
+    assert journal.read_bytes().count(b"\n") >= 3
+    assert not out.exists()
+
+
+def test_a_cluster_with_a_worker_killed(whole: tables.Table) -> None:
+    distributed = pytest.importorskip("distributed")
+    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None, "host": "127.0.0.1"}
+    with distributed.LocalCluster(**options, silence_logs=50) as cluster:
+        pids = [worker.pid for worker in cluster.workers.values()]
+
+        def kill(done: int, total: int, failures: int) -> None:
+            if done >= 4 and pids:
+                os.kill(pids.pop(), signal.SIGKILL)
+                pids.clear()
+
+        address = cluster.scheduler_address
+        table = tables.solve_grid(**GRID, backend="dask", scheduler=address, progress=kill)
+        assert not pids
+    assert content(table) == content(whole)
+
+
+def test_a_scheduler_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run, "_PATIENCE", 0.5)
+    with pytest.raises(darrm.InputError, match="does not answer"):
+        tables.solve_grid([3, 5], 1, 0.1, backend="dask", scheduler="tcp://127.0.0.1:9")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "words"),
+    [
+        (([3], [5], [0.1]), {}, "empty: 1 combinations"),
+        (([3], [], [0.1]), {}, "m has no values"),
+        (([3], [1], [0.0]), {}, "epsilon"),
+        (([3], [1], ["x"]), {}, "epsilon"),
+        (([3], [1], [0.1]), {"jobs": 0}, "jobs"),
+        (([3], [1], [0.1]), {"backend": "ray"}, "backend"),
+        (([3], [1], [0.1]), {"backend": "dask"}, "needs a scheduler"),
+        (([3], [1], [0.1]), {"scheduler": "tcp://x:1"}, "needs a scheduler"),
+        (([3], [1], [0.1]), {"shape": "round"}, "shape"),
+        (([3], [1], [0.1]), {"prior": "x"}, "prior"),
+        (([3], [1], [0.1]), {"objective": "x"}, "objective"),
+        (([3], [1], [0.1]), {"out": "t.txt"}, "must end in"),
+        (([3], [1], [np.nan]), {}, "epsilon"),
+    ],
+)
+def test_grids_that_are_none(arguments: Any, options: dict[str, Any], words: str) -> None:
+    with pytest.raises(darrm.InputError, match=words):
+        tables.solve_grid(*arguments, **options)
+
+
+def test_problems_from_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "p.csv"
+    path.write_text(
+        'K,m,epsilon,Delta,prior,shape\n3,1,0.1,,,\n5,2.5,0.2,1e-5,"common:1,2",monotone\n', encoding="utf-8"
+    )
+    found = tables.from_csv(path)
+    assert [task.problem.K for task in found.tasks] == [3, 5]
+    assert found.tasks[1].prior == "common:1.0,2.0"
+    assert found.tasks[1].shape == "monotone"
+    assert len(tables.solve_grid(found)) == 2
+    for text, words in (
+        ("K,m\n3,1\n", "header"),
+        ("K,m,epsilon,x\n3,1,1,1\n", "header"),
+        ("K,m,epsilon\n", "no problems"),
+        ("K,m,epsilon\n3,1,0.1\n3,7,0.1\n", "line 3: m must be"),
+        ("K,m,epsilon\n3,1\n", "line 2"),
+        ("K,m,epsilon\n3,one,0.1\n", "line 2: m must be a number"),
+        ("K,m,epsilon\n3,,0.1\n", "line 2: m is missing"),
+        ("", "header"),
+    ):
+        path.write_text(text, encoding="utf-8")
+        with pytest.raises(darrm.InputError, match=words):
+            tables.from_csv(path)
+    with pytest.raises(darrm.InputError, match="could not be read"):
+        tables.from_csv(tmp_path / "none.csv")
+
+
+def test_ranges() -> None:
+    assert values("K", "11:17:2,30") == [11, 13, 15, 17, 30]
+    assert values("epsilon", "0.1:0.3:0.1") == [0.1, 0.2, 0.3]
+    assert values("m", "2:4") == [2, 3, 4]
+    for text in ("", "a", "5:1", "1:5:0", "1:2:3:4", "nan", "1:inf", "0:1:1e-9"):
+        with pytest.raises(darrm.InputError, match="--m must be numbers"):
+            values("m", text)
+
+
+def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = str(tmp_path / "t.parquet")
+    picture = tmp_path / "t.svg"
+    assert main([*ARGUMENTS, "--out", out, "--plot", str(picture)]) == 0
+    assert capsys.readouterr().out.startswith(f"32 designs in {out}, each verified;")
+    assert picture.read_text(encoding="utf-8").startswith("<?xml")
+    assert main([*ARGUMENTS, "--out", out, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["designs"], found["found"], found["left_out"], found["failures"]) == (32, 32, 4, 0)
+    assert main(["verify", out]) == 0
+    assert capsys.readouterr().out.strip() == "32 of 32 rows verified."
+    assert main(["verify", out, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"rows": 32, "failures": 0, "wrong": []}
+    rows = list(tables.read(out))
+    rows[0] = {**rows[0], "gamma": [1.0] * 4}
+    tables.files.write(out, rows)
+    assert main(["verify", out]) == 1
+    assert "31 of 32 rows verified" in capsys.readouterr().out
+    one = ["table", "--K", "3", "--m", "1", "--epsilon", "1"]
+    for arguments, words in (
+        (["table", "--K", "3", "--m", "1", "--out", out], "--epsilon is missing"),
+        (
+            ["table", "--K", "3", "--m", "1", "--epsilon", "1", "--out", str(tmp_path / "no" / "t.csv")],
+            "could not be written",
+        ),
+        ([*one, "--out", "t.csv", "--plot", "t.doc"], "must end in"),
+        (["table", "--problems", "x.csv", "--K", "3", "--out", "t.csv"], "not both"),
+        (["verify", str(tmp_path / "none.csv")], "could not be read"),
+    ):
+        assert main(arguments) == 2
+        error = capsys.readouterr().err
+        assert words in error
+        assert len(error.strip().splitlines()) == 1
