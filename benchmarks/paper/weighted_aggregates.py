@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from darrm.accounting import local_delta, noisy_delta, noisy_local_delta, worst_delta
+from darrm.learning import AggregateRegressor
 from darrm.mechanisms import NoisyWeightedLabelProportions, WeightedBagAggregates
 from darrm.mechanisms.labelled_bag import hat_matrix
 from darrm.mechanisms.majority import NotPrivateWarning
@@ -57,29 +58,28 @@ def privacy() -> list[dict[str, Any]]:
     return rows
 
 
-def utility() -> list[dict[str, Any]]:
+def utility(sizes: tuple[int, ...] = (20, 80, 320, 1280), repeats: int = REPEATS) -> list[dict[str, Any]]:
     lba, llp = WeightedBagAggregates(), NoisyWeightedLabelProportions(FRACTION, SIGMA)
     rows = []
-    for bags in (20, 80, 320, 1280):
+    for bags in sizes:
         ratios: dict[str, list[float]] = {"LBA": [], "LLP": []}
-        for repeat in range(REPEATS):
+        for repeat in range(repeats):
             rng = np.random.default_rng([bags, repeat])
             X, y = records(bags * BAG, rng)
 
-            def loss(A: np.ndarray, b: np.ndarray, X: np.ndarray = X, y: np.ndarray = y) -> float:
-                return float(np.mean((y - X @ np.linalg.lstsq(A, b, rcond=None)[0]) ** 2))
+            def loss(model: AggregateRegressor, X: np.ndarray = X, y: np.ndarray = y) -> float:
+                return float(np.mean((y - model.predict(X)) ** 2))
 
-            best = loss(X, y)
-            parts = [slice(i * BAG, (i + 1) * BAG) for i in range(bags)]
+            best = loss(AggregateRegressor().fit(X, y))
+            parts = np.arange(len(X)).reshape(bags, BAG)
             sums = [lba.release(X[part], y[part], rng) for part in parts]
-            ratios["LBA"].append(loss(np.array([s.features for s in sums]), np.array([s.label for s in sums])) / best)
+            ratios["LBA"].append(loss(AggregateRegressor().fit(sums)) / best)
             noisy = [llp.release(y[part], rng) for part in parts]
-            A = np.array([s.weights @ X[part] for s, part in zip(noisy, parts, strict=True)])
-            ratios["LLP"].append(loss(A, np.array([s.label for s in noisy])) / best)
+            ratios["LLP"].append(loss(AggregateRegressor().fit(X, noisy, parts)) / best)
         row: dict[str, Any] = {"records": bags * BAG, "bags": bags}
         for name, found in ratios.items():
             row[f"{name} loss ratio"] = float(np.mean(found))
-            row[f"{name} s.e."] = float(np.std(found, ddof=1) / np.sqrt(REPEATS))
+            row[f"{name} s.e."] = float(np.std(found, ddof=1) / np.sqrt(repeats))
         rows.append(row | {"1 + d / bags": 1 + D / bags})
     return rows
 
