@@ -1,9 +1,6 @@
 """Learning from private label releases, with scikit-learn's interface.
 
 A release is private once and for all: what is learned from it (and from public features) costs nothing more.
-
->>> from darrm.learning import RandomizedResponseClassifier
->>> model = RandomizedResponseClassifier(epsilon=2.0).fit(X, released)      # doctest: +SKIP
 """
 
 from importlib import import_module

@@ -134,20 +134,22 @@ class BagClassifier(LinearClassifier):
             raise InputError(f"mechanism must be one of label proportions, or None. Got {self.mechanism!r}.")
         if self.loss not in ("cross_entropy", "square"):
             raise InputError(f'loss must be "cross_entropy" or "square". Got {self.loss!r}.')
-        if bags is None and self.mechanism is None:
-            records, labels = check_records(self, X, y, accept_sparse="csr")
-            self.classes_, codes = two_classes(labels)
-            members: Indices = np.arange(codes.size)
-            starts, targets = members, codes.astype(np.float64)
+        sums: NDArray[Any]
+        if bags is None:
+            records, sums = check_records(self, X, y, accept_sparse="csr", y_numeric=self.mechanism is not None)
+            members = starts = np.arange(len(sums))
         else:
             records = check_records(self, X, accept_sparse="csr")
-            n = records.shape[0]
-            members, starts = flat_bags(list(np.arange(n)[:, None]) if bags is None else bags, n)
+            members, starts = flat_bags(bags, records.shape[0])
             sums = check_numbers("y", y, 1, f"({starts.size},)")
             if sums.size != starts.size:
                 raise InputError(f"y must have one sum for each of {starts.size} bags. Got {sums.size}.")
+        if bags is None and self.mechanism is None:
+            self.classes_, codes = two_classes(sums)
+            targets = codes.astype(np.float64)
+        else:
             self.classes_ = np.array([0, 1])
-            targets = self._proportions(sums, np.diff(starts, append=members.size))
+            targets = self._proportions(check_numbers("y", sums, 1, "(bags,)"), np.diff(starts, append=members.size))
         self._minimise(records, members, starts, targets, check_weights(sample_weight, starts.size), self.loss)
         return self
 
@@ -158,7 +160,6 @@ class BagClassifier(LinearClassifier):
         if not np.all((sums >= 0) & (sums <= sizes) & (sums == np.floor(sums))):
             raise InputError("y must be whole numbers from 0 to the size of each bag, as the mechanism releases.")
         if isinstance(self.mechanism, GeometricLabelProportions):
-            sums = sums.copy()
             for k in np.unique(sizes).tolist():
                 of_k = sizes == k
                 sums[of_k] = self.mechanism.unbiased(sums[of_k], k)

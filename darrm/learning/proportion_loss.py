@@ -67,7 +67,8 @@ def proportion_loss(scores: Array, starts: Indices, targets: Array, loss: Loss) 
     O(n). All in logarithms, so that no score is too large. Section 2 (PropMatch) of the paper above.
     """
     sizes = np.diff(starts, append=scores.size)
-    log_one, log_zero = -np.logaddexp(0, -scores), -np.logaddexp(0, scores)
+    tail = np.log1p(np.exp(-np.abs(scores)))
+    log_one, log_zero = np.minimum(scores, 0) - tail, np.minimum(-scores, 0) - tail
     q_log, share_one = _log_means(log_one, starts, sizes)
     if loss == "square":
         q = np.exp(q_log)

@@ -43,6 +43,9 @@ class RandomizedResponse:
     def __repr__(self) -> str:
         return f"RandomizedResponse(epsilon={self.epsilon!r})"
 
+    def __reduce__(self) -> tuple[type[RandomizedResponse], tuple[float]]:
+        return type(self), (self.epsilon,)  # the coin holds a function, which cannot be pickled
+
     @property
     def flip_probability(self) -> float:
         """1 / (1 + e^epsilon)."""
