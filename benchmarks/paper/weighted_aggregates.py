@@ -18,8 +18,9 @@ from typing import Any
 import numpy as np
 
 from darrm.accounting import local_delta, noisy_delta, noisy_local_delta, worst_delta
+from darrm.learning import AggregateRegressor
 from darrm.mechanisms import NoisyWeightedLabelProportions, WeightedBagAggregates
-from darrm.mechanisms.labelled_bag import hat_matrix
+from darrm.mechanisms.labelled_bag import column_space, residual_of
 from darrm.mechanisms.majority import NotPrivateWarning
 
 EPSILON, D, FLOOR = 1.0, 5, 0.1  # FLOOR: promised mean squared residual in a bag
@@ -38,10 +39,10 @@ def privacy() -> list[dict[str, Any]]:
     rows = []
     for k in (10, 20, 50, 100, 200, 500):
         X, y = records(k, np.random.default_rng(k))
-        leverage = float(np.diag(hat_matrix(X)).max())
+        leverage = float((column_space(X) ** 2).sum(axis=1).max())
         noised = np.arange(k) < k * FRACTION
         flipped = [np.where(np.arange(k) == j, 1 - y, y) for j in range(k)]
-        residuals = [float(((z - hat_matrix(X) @ z) ** 2).mean()) for z in [y, *flipped]]
+        residuals = [float((residual_of(column_space(X), z) ** 2).mean()) for z in [y, *flipped]]
         rows.append(
             {
                 "k": k,
@@ -57,29 +58,28 @@ def privacy() -> list[dict[str, Any]]:
     return rows
 
 
-def utility() -> list[dict[str, Any]]:
+def utility(sizes: tuple[int, ...] = (20, 80, 320, 1280), repeats: int = REPEATS) -> list[dict[str, Any]]:
     lba, llp = WeightedBagAggregates(), NoisyWeightedLabelProportions(FRACTION, SIGMA)
     rows = []
-    for bags in (20, 80, 320, 1280):
+    for bags in sizes:
         ratios: dict[str, list[float]] = {"LBA": [], "LLP": []}
-        for repeat in range(REPEATS):
+        for repeat in range(repeats):
             rng = np.random.default_rng([bags, repeat])
             X, y = records(bags * BAG, rng)
 
-            def loss(A: np.ndarray, b: np.ndarray, X: np.ndarray = X, y: np.ndarray = y) -> float:
-                return float(np.mean((y - X @ np.linalg.lstsq(A, b, rcond=None)[0]) ** 2))
+            def loss(model: AggregateRegressor, X: np.ndarray = X, y: np.ndarray = y) -> float:
+                return float(np.mean((y - model.predict(X)) ** 2))
 
-            best = loss(X, y)
-            parts = [slice(i * BAG, (i + 1) * BAG) for i in range(bags)]
+            best = loss(AggregateRegressor().fit(X, y))
+            parts = np.arange(len(X)).reshape(bags, BAG)
             sums = [lba.release(X[part], y[part], rng) for part in parts]
-            ratios["LBA"].append(loss(np.array([s.features for s in sums]), np.array([s.label for s in sums])) / best)
+            ratios["LBA"].append(loss(AggregateRegressor().fit(sums)) / best)
             noisy = [llp.release(y[part], rng) for part in parts]
-            A = np.array([s.weights @ X[part] for s, part in zip(noisy, parts, strict=True)])
-            ratios["LLP"].append(loss(A, np.array([s.label for s in noisy])) / best)
+            ratios["LLP"].append(loss(AggregateRegressor().fit(X, noisy, parts)) / best)
         row: dict[str, Any] = {"records": bags * BAG, "bags": bags}
         for name, found in ratios.items():
             row[f"{name} loss ratio"] = float(np.mean(found))
-            row[f"{name} s.e."] = float(np.std(found, ddof=1) / np.sqrt(REPEATS))
+            row[f"{name} s.e."] = float(np.std(found, ddof=1) / np.sqrt(repeats))
         rows.append(row | {"1 + d / bags": 1 + D / bags})
     return rows
 

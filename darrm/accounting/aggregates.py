@@ -23,11 +23,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from darrm.errors import InputError
 from darrm.measures.centred_gaussians import log_delta, variance_changes
-from darrm.mechanisms.labelled_bag import check_bag, check_features, hat_matrix
+from darrm.mechanisms.labelled_bag import check_bag, check_features, column_space, residual_of
 from darrm.mechanisms.noisy_max import check_positive
 
 Array = NDArray[np.float64]
 _MOST_CELLS = 20_000
+_ROUNDS = 60
+_ROWS = 256
+_MOST_LOSS = 600.0  # nats: e^epsilon and its square root are far from the ends of float64
+_WIDEST = 1e100  # changes in units of the least rho
 
 
 class PrivateFigure(NamedTuple):
@@ -54,7 +58,7 @@ def local_delta(epsilon: float, X: ArrayLike, y: ArrayLike, record: int, change:
 
     Parameters
     ----------
-    epsilon : float > 0, nats
+    epsilon : float in (0, 600], nats
     X : array_like, shape (k, d)
         Features of one bag; add a column of ones if the learner fits an intercept.
     y : array_like, shape (k,)
@@ -77,29 +81,45 @@ def local_delta(epsilon: float, X: ArrayLike, y: ArrayLike, record: int, change:
     -----
     docs/aggregates.md, Lemmas 1 to 3. O(k d^2).
     """
-    epsilon = check_positive("epsilon", epsilon)
+    epsilon = check_loss(epsilon)
     features, labels = check_bag(X, y)
     record = check_record(record, len(labels))
     change = check_change(change)
-    H = hat_matrix(features)
-    residual = labels - H @ labels
-    changed = residual.copy()
-    changed -= change * H[:, record]
-    changed[record] += change
+    U = column_space(features)
+    residual = residual_of(U, labels)
+    changed_labels = labels.copy()
+    changed_labels[record] += change
+    changed = residual_of(U, changed_labels)
     size = max(float(np.linalg.norm(labels)), abs(change))
-    least = min(float(np.linalg.norm(residual)), float(np.linalg.norm(changed)))
-    if least <= 1e-10 * size:
+    rho = float(np.linalg.norm(residual))
+    least = min(rho, float(np.linalg.norm(changed)))
+    if not least > 1e-10 * size:
         return PrivateFigure(1.0, 1.0, 0.0)
-    h = float(np.clip(H[record, record], 0, 1))
-    scale = float(residual @ residual)
-    shift = np.array([(2 * change * float(residual[record]) + change * change) / scale])
-    down, up = variance_changes(shift, np.array([change * change * h / scale]))
+    # Rounding of the residual, relative to rho: the upper bounds take it on their side, by Lemma 4.
+    off = 2.0**-50 * len(labels) * size / least
+    h = min(1.0, float(U[record] @ U[record]) * (1 + 1e-13))
+    shift = 2 * change * float(residual[record]) + change * change
+    slack = 2 * off * (abs(change) * rho + abs(shift))
+    low, high = (shift - slack) / rho**2, (shift + slack) / rho**2
+    tilt = np.array([change * change * h / rho**2 * (1 + 2 * off)])
+    down, _ = variance_changes(np.array([low]), tilt)
+    _, up = variance_changes(np.array([high]), tilt)
+    least_down, least_up = variance_changes(np.array([shift / rho**2]), tilt)
 
     def bound(reverse: bool, upper: bool) -> float:
-        return math.exp(log_delta(epsilon, down, up, reverse, upper)[0])
+        changes = (down, up) if upper else (least_down, least_up)
+        return math.exp(log_delta(epsilon, *changes, reverse, upper)[0])
 
     forward, reverse = bound(False, True), bound(True, True)
     return PrivateFigure(forward, reverse, max(forward - bound(False, False), reverse - bound(True, False)))
+
+
+def check_loss(epsilon: float) -> float:
+    """``epsilon`` of these functions as a float in (0, 600]."""
+    value = check_positive("epsilon", epsilon)
+    if not value <= _MOST_LOSS:
+        raise InputError(f"epsilon must be in (0, {_MOST_LOSS:g}] here. Got {epsilon!r}.")
+    return value
 
 
 def check_record(record: object, k: int) -> int:
@@ -143,7 +163,7 @@ def worst_delta(
 
     Parameters
     ----------
-    epsilon : float > 0, nats
+    epsilon : float in (0, 600], nats
     residual_floor : float > 0
         Least residual sum of squares of the labels of this bag on X, in squared units of the labels. A promise of the
         caller: it is the assumption of the abstract, and nothing holds without it. It must hold for the changed labels
@@ -170,21 +190,25 @@ def worst_delta(
     not always attained. With ``leverage`` alone it is, up to the 2%, the supremum over all bags of real labels whose
     changes are at most high - low, also of labels outside the range.
     """
-    epsilon = check_positive("epsilon", epsilon)
+    epsilon = check_loss(epsilon)
     floor = check_positive("residual_floor", residual_floor)
     low, high = check_range(label_range)
     if (X is None) == (leverage is None):
         raise InputError("worst_delta needs either X, the features of the bag, or leverage, a bound on its leverages.")
     most = (high - low) / math.sqrt(floor)  # the largest change, in units of the least rho
+    if not 1 / _WIDEST <= most <= _WIDEST:
+        raise InputError(
+            f"The width of label_range must be between {1 / _WIDEST:g} and {_WIDEST:g} times the root of "
+            f"residual_floor. Got {most:g}."
+        )
     if X is not None:
-        H = hat_matrix(check_features(X))
-        h = np.clip(np.diag(H), 0, 1)
-        if len(H) - h.sum() < 0.5:
+        U = column_space(check_features(X))
+        h = np.clip((U * U).sum(axis=1), 0, 1)
+        if len(U) - U.shape[1] < 1:
             raise InputError(
                 f"X of shape {np.shape(X)} fits every label vector: the residual is 0, so residual_floor cannot hold."
             )
-        rows = np.eye(len(H)) - H
-        positive, negative = np.maximum(rows, 0).sum(axis=1), np.maximum(-rows, 0).sum(axis=1)
+        positive, negative = _sides(U)
         reach = np.maximum(high * positive - low * negative, high * negative - low * positive) / math.sqrt(floor)
         free = 1 - h
         best = np.minimum(most, np.divide(reach, free, out=np.full_like(h, most), where=free > 1e-12))
@@ -202,6 +226,17 @@ def worst_delta(
     return _search(epsilon, most, h, end, False, first)
 
 
+def _sides(U: Array) -> tuple[Array, Array]:
+    """Sums of the positive and of the negative entries of each row of I - U U'; some rows at a time."""
+    positive, negative = np.empty(len(U)), np.empty(len(U))
+    for start in range(0, len(U), _ROWS):
+        rows = -U[start : start + _ROWS] @ U.T
+        rows[np.arange(len(rows)), start + np.arange(len(rows))] += 1
+        positive[start : start + _ROWS] = np.maximum(rows, 0).sum(axis=1)
+        negative[start : start + _ROWS] = np.maximum(-rows, 0).sum(axis=1)
+    return positive, negative
+
+
 def _tilt(start: Array, end: Array, h: Array, most: float) -> Array:
     """Upper bound on c^2 h / rho^2 over s = rho' / rho from 1 + start to 1 + end, exact if start = end; arrays (n,)."""
     leverage = np.clip(np.minimum(h, 1 - (start / most) ** 2), 0, 1)
@@ -215,7 +250,7 @@ def _search(epsilon: float, most: float, h: Array, end: Array, reverse: bool, fo
     left, right = (end[:, None] * cells[:-1]).ravel(), (end[:, None] * cells[1:]).ravel()
     which = np.repeat(np.arange(h.size), 4)
     log_best, at, log_upper = math.log(found.lower) if found.lower else -math.inf, -1.0, -math.inf
-    while True:
+    for rounds in range(_ROUNDS):
         # The right end is met; up rises and down falls with s, both rise with the tilt, and delta with all.
         met = _tilt(right, right, h[which], most)
         values = log_delta(epsilon, *variance_changes(right * (2 + right) + met, met), reverse, upper=False)
@@ -226,11 +261,14 @@ def _search(epsilon: float, most: float, h: Array, end: Array, reverse: bool, fo
         down, _ = variance_changes(left * (2 + left) + tilt, tilt)
         _, up = variance_changes(right * (2 + right) + tilt, tilt)
         bounds = log_delta(epsilon, down, up, reverse)
+        bounds = np.where(np.isnan(bounds), 0.0, bounds)  # nothing makes one; if something did, it must not pass
         open_cells = bounds > log_best + 0.02
         log_upper = max(log_upper, float(bounds[~open_cells].max(initial=-math.inf)))
         if not open_cells.any():
             break
-        if open_cells.sum() > _MOST_CELLS:  # too fine for rounding: what is left stays as the bound
+        if (
+            open_cells.sum() > _MOST_CELLS or rounds == _ROUNDS - 1
+        ):  # too fine for rounding: what is left stays as the bound
             log_upper = max(log_upper, float(bounds.max()))
             break
         left, right, which = left[open_cells], right[open_cells], which[open_cells]

@@ -14,7 +14,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from darrm.accounting.aggregates import PrivateFigure, check_change, check_range, check_record
+from darrm.accounting.aggregates import PrivateFigure, check_change, check_loss, check_range, check_record
 from darrm.errors import InputError
 from darrm.mechanisms.labelled_bag import check_labels
 from darrm.mechanisms.noisy_max import check_positive
@@ -24,6 +24,7 @@ from darrm.mechanisms.weighted_aggregates import noised_labels
 Array = NDArray[np.float64]
 _HALVINGS, _PARTS = 50, 8
 _MOST = 10**7  # records of a bag
+_GRID = 2000  # thresholds
 
 
 def _log_gaussian(epsilon: float, mu: Array) -> Array:
@@ -38,14 +39,28 @@ def _log_gaussian(epsilon: float, mu: Array) -> Array:
 
 
 def _mean_gaussian(epsilon: float, shift: float, power: int, outside: bool) -> float:
-    """Mean of the Gaussian delta at mu = shift * tan (outside S) or sin (inside), density of the angle ~ cos^power."""
-    from scipy.special import gammaln
+    """Upper bound on the mean of G at mu = shift * tan (outside S) or sin (inside), density of the angle ~ cos^power.
 
-    edges = np.concatenate([[1.0], 2.0 ** -(np.arange(1, _HALVINGS * _PARTS + 1) / _PARTS)])[::-1] * (math.pi / 2)
-    angle, w = panels(edges)
-    mu = shift * (np.tan(angle) if outside else np.sin(angle))
+    Quadrature on panels that shrink towards both ends of (0, pi/2); what they leave out counts with the largest G.
+    """
+    from scipy.special import betainc, gammaln
+
+    least = math.pi / 4 * 2.0**-_HALVINGS
+    t, w = panels(math.pi / 4 * 2.0 ** (np.arange(-_HALVINGS * _PARTS, 1) / _PARTS))
     total = math.log(math.pi) / 2 + gammaln((power + 1) / 2) - gammaln(power / 2 + 1) - math.log(2)
-    return float(w @ np.exp(_log_gaussian(epsilon, mu) + power * np.log(np.cos(angle)) - total))
+
+    def mean(mu: Array, cosine: Array) -> float:
+        with np.errstate(divide="ignore"):
+            return float(w @ np.exp(_log_gaussian(epsilon, mu) + power * np.log(cosine) - total))
+
+    # The angle is t from 0 on, and pi/2 - t from there on: its cosine keeps all digits.
+    near_0 = mean(shift * (np.tan(t) if outside else np.sin(t)), np.cos(t))
+    near_end = mean(shift * (1 / np.tan(t) if outside else np.cos(t)), np.sin(t))
+    at_least = math.exp(float(_log_gaussian(epsilon, np.array([shift * math.tan(least)]))[0]))
+    # cos^2 of the angle is Beta((power + 1) / 2, 1 / 2).
+    end = float(betainc((power + 1) / 2, 0.5, math.sin(least) ** 2))
+    at_most = 1.0 if outside else math.exp(float(_log_gaussian(epsilon, np.array([shift]))[0]))
+    return near_0 + near_end + at_least + end * at_most
 
 
 def noisy_delta(epsilon: float, k: int, fraction: float, sigma: float, label_range: tuple[float, float]) -> float:
@@ -57,7 +72,7 @@ def noisy_delta(epsilon: float, k: int, fraction: float, sigma: float, label_ran
 
     Parameters
     ----------
-    epsilon : float > 0, nats
+    epsilon : float in (0, 600], nats
     k : int in [1, 10^7]
         Records of the bag.
     fraction : float in (0, 1]
@@ -68,7 +83,7 @@ def noisy_delta(epsilon: float, k: int, fraction: float, sigma: float, label_ran
     -------
     float
         The supremum over labels and changes, attained by every change of C: both directions are equal. By quadrature,
-        raised by a relative 1e-8. With secret weights it is an upper bound. It depends on no label.
+        raised by a relative 1e-6. With secret weights it is an upper bound. It depends on no label.
 
     Raises
     ------
@@ -78,7 +93,7 @@ def noisy_delta(epsilon: float, k: int, fraction: float, sigma: float, label_ran
     -----
     docs/aggregates.md, Theorem 6; it falls like e^(-epsilon sigma sqrt(q) / C).
     """
-    epsilon, sigma = check_positive("epsilon", epsilon), check_positive("sigma", sigma)
+    epsilon, sigma = check_loss(epsilon), check_positive("sigma", sigma)
     fraction = check_positive("fraction", fraction)
     if fraction > 1:
         raise InputError(f"fraction must be in (0, 1]. Got {fraction!r}.")
@@ -91,7 +106,7 @@ def noisy_delta(epsilon: float, k: int, fraction: float, sigma: float, label_ran
     else:
         inside = _mean_gaussian(epsilon, shift, q - 2, outside=False)
     outside = _mean_gaussian(epsilon, shift, q - 1, outside=True) if q < k else 0.0
-    return min(1.0, max(5e-324, (q * inside + (k - q) * outside) / k * (1 + 1e-8)))
+    return min(1.0, max(5e-324, (q * inside + (k - q) * outside) / k * (1 + 1e-6)))
 
 
 def noisy_local_delta(
@@ -103,7 +118,7 @@ def noisy_local_delta(
 
     Parameters
     ----------
-    epsilon : float > 0, nats
+    epsilon : float in (0, 600], nats
     y : array_like, shape (k,)
     noised : array_like of bool, shape (k,)
         S: which labels got noise; at least one, and at least two if ``record`` is not among them.
@@ -129,7 +144,7 @@ def noisy_local_delta(
     from scipy.optimize import minimize_scalar
     from scipy.special import erf, erfc
 
-    epsilon, sigma = check_positive("epsilon", epsilon), check_positive("sigma", sigma)
+    epsilon, sigma = check_loss(epsilon), check_positive("sigma", sigma)
     labels = check_labels(y)
     chosen = np.asarray(noised)
     if chosen.shape != labels.shape or chosen.dtype != np.bool_ or not chosen.any():
@@ -143,8 +158,10 @@ def noisy_local_delta(
     def law(y: Array) -> tuple[Array, Array]:
         return scales(float((y[~chosen] ** 2).sum()), float((y[chosen] ** 2).sum()), int(chosen.sum()), sigma)
 
+    if not float((labels[chosen] ** 2).sum() + (other[chosen] ** 2).sum()) <= 1e6 * sigma**2:
+        raise InputError("Labels are more than 1000 sigma in all: their noise hides nothing. Raise sigma.")
     first, second = law(labels), law(other)
-    middle = math.log(math.sqrt(float(first[1] @ first[0] ** 2)))
+    middle = [math.log(math.sqrt(float(p @ R**2))) for R, p in (first, second)]
 
     def largest(p: tuple[Array, Array], q: tuple[Array, Array]) -> float:
         best = 0.0
@@ -154,11 +171,11 @@ def noisy_local_delta(
                 a = math.exp(at) / math.sqrt(2)
                 return float(math.exp(epsilon) * (q[1] @ event(a / q[0])) - p[1] @ event(a / p[0]))  # type: ignore[operator]
 
-            grid = np.linspace(middle - 12, middle + 6, 400)
+            grid = np.linspace(min(middle) - 12, max(middle) + 6, _GRID)
             values = [loss(at) for at in grid]
             i = int(np.argmin(values))
             if values[i] < 0:
-                ends = (grid[max(i - 1, 0)], grid[min(i + 1, 399)])
+                ends = (grid[max(i - 1, 0)], grid[min(i + 1, _GRID - 1)])
                 found = minimize_scalar(loss, bounds=ends, method="bounded", options={"xatol": 1e-9})
                 best = max(best, -min(values[i], float(found.fun)))
         return min(1.0, best)

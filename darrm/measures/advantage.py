@@ -19,7 +19,8 @@ from darrm.errors import InputError
 from darrm.measures import laplace
 from darrm.measures.distribution import ContinuousDistribution, DiscreteDistribution, Distribution
 from darrm.measures.kernels import OfCounts, OfLabels, channel
-from darrm.mechanisms.label_proportions import LaplaceLabelProportions
+from darrm.mechanisms.label_proportions import GeometricLabelProportions, LaplaceLabelProportions
+from darrm.mechanisms.randomized_response import RandomizedResponse
 
 Array = NDArray[np.float64]
 Mechanism = OfCounts | OfLabels | LaplaceLabelProportions
@@ -213,8 +214,11 @@ def realised_epsilon(mechanism: Mechanism, eta: ArrayLike) -> float:
 
 
 def _guarantee(mechanism: Mechanism) -> float:
-    """What no log ratio exceeds: epsilon of a label-DP mechanism. It stands in where float64 has no smaller number."""
-    return float(getattr(mechanism, "epsilon", math.inf))
+    """What no log ratio of darrm's own label-DP mechanisms exceeds: epsilon, where float64 has no smaller number.
+
+    What others say of themselves is not taken for it: an audit is there to find out.
+    """
+    return mechanism.epsilon if isinstance(mechanism, RandomizedResponse | GeometricLabelProportions) else math.inf
 
 
 def _log_ratio(zero: Array, one: Array, p: Array, most: float) -> Array:

@@ -223,7 +223,8 @@ def extreme_bags(p: float, k: int, n: int = 1, threshold: float = math.inf) -> f
     s = np.arange(k + 1)
     with np.errstate(divide="ignore"):
         moved = np.abs(np.log(s) - np.log(k - s) - math.log(p) + math.log1p(-p))
-    extreme = (moved > threshold * (1 + 1e-12)) | np.isinf(moved)
+    beyond = threshold * (1 + 1e-12) + 1e-12
+    extreme = (moved > beyond) | np.isinf(moved)
     chance = min(1.0, float(pmf(np.full(k, p))[extreme].sum()))
     return 1.0 if chance == 1 else -math.expm1(n * math.log1p(-chance))
 

@@ -76,7 +76,7 @@ class DiscreteDistribution:
             same = (x[1:] == x[:-1]) | (np.diff(x) <= _SAME * np.maximum(1, x[:-1]))
         ends = np.append(np.flatnonzero(~same), x.size - 1)
         self.values = x[ends]
-        self.weights = np.diff(np.cumsum(w)[ends], prepend=0)
+        self.weights = np.add.reduceat(w, np.append(0, ends[:-1] + 1))
         self._finite = np.cumsum(np.where(np.isinf(self.values), 0, self.weights))
         self._infinite = float(self.weights[np.isinf(self.values)].sum())
 
@@ -96,8 +96,8 @@ class DiscreteDistribution:
     def cdf(self, x: float) -> float:
         """Pr[value <= x]; values up to 1e-12 above x count."""
         x = check_value(x)
-        if x == math.inf:
-            return 1.0
+        if math.isinf(x):
+            return float(x > 0)
         reached = int(np.searchsorted(self.values, x + _SAME * max(1.0, abs(x)), side="right"))
         if reached == self.values.size:
             return 1.0

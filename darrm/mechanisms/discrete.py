@@ -85,6 +85,7 @@ class DiscreteLaplace:
     """
 
     def __init__(self, rate: Fraction) -> None:
+        self.rate = rate
         self._bits = max(0, int(Fraction(_TOP) / rate).bit_length())
 
         def bias(j: int) -> Decimal:

@@ -135,6 +135,9 @@ class LaplaceLabelProportions:
     def __repr__(self) -> str:
         return f"LaplaceLabelProportions(epsilon={self.epsilon!r})"
 
+    def __reduce__(self) -> tuple[type[LaplaceLabelProportions], tuple[float]]:
+        return type(self), (self.epsilon,)  # the noise holds a function, which cannot be pickled
+
     def release(self, labels: ArrayLike, rng: np.random.Generator | None = None) -> NDArray[np.float64] | np.float64:
         """Noisy number of ones of each bag, a multiple of 2^-10.
 
@@ -213,6 +216,9 @@ class GeometricLabelProportions:
 
     def __repr__(self) -> str:
         return f"GeometricLabelProportions(epsilon={self.epsilon!r})"
+
+    def __reduce__(self) -> tuple[type[GeometricLabelProportions], tuple[float]]:
+        return type(self), (self.epsilon,)  # the noise holds a function, which cannot be pickled
 
     def release(self, labels: ArrayLike, rng: np.random.Generator | None = None) -> NDArray[np.int64] | np.int64:
         """Noisy number of ones of each bag, in 0..k; the noise is drawn exactly.

@@ -44,11 +44,23 @@ def check_bag(X: ArrayLike, y: ArrayLike) -> tuple[Array, Array]:
     return features, labels
 
 
-def hat_matrix(X: Array) -> Array:
-    """The projection on the columns of X, shape (k, k); by singular values, so X may have any rank."""
-    U, s, _ = np.linalg.svd(X, full_matrices=False)
-    U = U[:, s > s[0] * max(X.shape) * np.finfo(np.float64).eps]
-    return np.asarray(U @ U.T)
+def column_space(X: Array) -> Array:
+    """Orthonormal columns that span those of X, shape (k, rank); by singular values, so X may have any rank.
+
+    Columns are brought to one length first: a small one is released as precisely as a large one.
+    """
+    size = np.abs(X).max(axis=0)
+    scaled = X[:, size > 0] / size[size > 0]
+    if not scaled.size:
+        return np.zeros((len(X), 0))
+    U, s, _ = np.linalg.svd(scaled / np.linalg.norm(scaled, axis=0), full_matrices=False)
+    return np.asarray(U[:, s > s[0] * max(X.shape) * np.finfo(np.float64).eps])
+
+
+def residual_of(U: Array, y: Array) -> Array:
+    """What is left of y beside the space of U; twice, so that rounding of the first is taken out."""
+    left = y - U @ (U.T @ y)
+    return np.asarray(left - U @ (U.T @ left))
 
 
 def posterior_by_enumeration(eta: ArrayLike, k: int, log_density: Callable[[Array], Array]) -> Array:

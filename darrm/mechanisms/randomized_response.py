@@ -14,6 +14,8 @@ from darrm.mechanisms.discrete import RealCoins
 from darrm.mechanisms.majority import word_source
 from darrm.mechanisms.random_bags import check_epsilon, check_labels
 
+_CHUNK = 1 << 18  # labels at a time, for memory
+
 Array = NDArray[np.float64]
 
 
@@ -43,6 +45,9 @@ class RandomizedResponse:
     def __repr__(self) -> str:
         return f"RandomizedResponse(epsilon={self.epsilon!r})"
 
+    def __reduce__(self) -> tuple[type[RandomizedResponse], tuple[float]]:
+        return type(self), (self.epsilon,)  # the coin holds a function, which cannot be pickled
+
     @property
     def flip_probability(self) -> float:
         """1 / (1 + e^epsilon)."""
@@ -69,8 +74,11 @@ class RandomizedResponse:
         """
         truth = check_labels(labels)
         draw = word_source(rng, stacklevel=3)
-        flips = self._coin.flip(np.zeros(truth.size, dtype=np.int64), draw)
-        return truth ^ flips.reshape(truth.shape)
+        flat = truth.ravel()
+        for start in range(0, flat.size, _CHUNK):
+            part = flat[start : start + _CHUNK]
+            part ^= self._coin.flip(np.zeros(part.size, dtype=np.int64), draw)
+        return flat.reshape(truth.shape)
 
     def posterior(self, eta: ArrayLike, output: ArrayLike) -> Array:
         """P(y_i = 1 | eta, output).

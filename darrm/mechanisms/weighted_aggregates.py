@@ -24,8 +24,9 @@ from darrm.mechanisms.labelled_bag import (
     check_features,
     check_labels,
     check_numbers,
-    hat_matrix,
+    column_space,
     posterior_by_enumeration,
+    residual_of,
 )
 from darrm.mechanisms.majority import word_source
 from darrm.mechanisms.noisy_max import check_positive
@@ -123,11 +124,12 @@ class WeightedBagAggregates:
         if sums.size != features.shape[1]:
             raise InputError(f"output must be an aggregate of X, with {features.shape[1]} features. Got {sums.size}.")
         label = float(check_numbers("The label of output", output[1], 0, "()"))
-        H = hat_matrix(features)
-        slope = np.linalg.lstsq(features.T, sums, rcond=None)[0]  # the least norm is that of X (X'X)^+ u
+        U = column_space(features)
+        size = np.maximum(np.abs(features).max(axis=0), 1e-300)
+        slope = np.linalg.lstsq((features / size).T, sums / size, rcond=None)[0]  # the least norm: X (X'X)^+ u
 
         def given_features(y: Array) -> Array:
-            residual = y - y @ H
+            residual = residual_of(U, y.T).T
             variance = (residual**2).sum(axis=1)
             off = label - y @ slope
             sure = variance <= 1e-18 * y.shape[1]

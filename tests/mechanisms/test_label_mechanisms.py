@@ -246,3 +246,37 @@ def test_outputs_that_cannot_be() -> None:
 def test_bags_that_cannot_be(n: object, size: object) -> None:
     with pytest.raises(darrm.InputError, match="must be"):
         bags(n, size)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("epsilon", [1e-9, 0.1, 1.0, 37.5])
+def test_laplace_on_the_grid_has_the_promised_epsilon_exactly(epsilon: float) -> None:
+    """One label moves the sum by 1, which is 2^10 steps of the grid: 2^10 times the rate of one step is epsilon."""
+    from darrm.mechanisms import label_proportions
+
+    mechanism = LaplaceLabelProportions(epsilon)
+    outputs = mechanism.release(np.zeros((2000, 3)))
+    steps = outputs * label_proportions._GRID
+    assert np.array_equal(steps, np.round(steps))
+    assert mechanism._noise.rate * label_proportions._GRID == Fraction(epsilon)
+
+
+def test_an_audit_does_not_take_a_mechanism_at_its_word() -> None:
+    class Liar:
+        epsilon = 0.1
+
+        def kernel(self, k: int) -> np.ndarray:
+            return np.eye(k + 1)
+
+    from darrm.measures import multiplicative_advantage, realised_epsilon
+
+    assert realised_epsilon(Liar(), [0.5, 0.5]) == np.inf
+    assert multiplicative_advantage(Liar(), [0.5, 0.5]).infinite_mass == pytest.approx(0.5)
+
+
+def test_rare_outputs_keep_their_mass() -> None:
+    from darrm.measures import multiplicative_advantage
+
+    found = multiplicative_advantage(LabelProportions(), [0.5] * 64)
+    assert found.infinite_mass == pytest.approx(2.0**-63, rel=1e-9)
+    assert found.cdf(-np.inf) == 0.0
+    assert found.cdf(np.inf) == 1.0
