@@ -22,11 +22,11 @@ from darrm.errors import InputError
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-Array = NDArray[np.float64]
 Path_ = str | os.PathLike[str]
 HIGGS_FEATURES = 28
 MAX_MEMORY = 4 << 30
 _CHUNK = 20_000  # lines
+_MARGIN = 1.25
 _LABELS = {"0": 0, "1": 1, "-1": 0}
 
 
@@ -53,12 +53,13 @@ def higgs(path: Path_, rows: int | None = None, max_memory: int = MAX_MEMORY) ->
     rows : int, optional
         Read so many examples from the start; all of them by default.
     max_memory : int
-        Bytes that the result may take; reading stops with an error where it would take more.
+        Bytes that the result may take. If the first lines say that it will take over 1.25 times that, or what was read
+        takes more, reading stops with an error.
 
     Returns
     -------
     LabelledData
-        ``X`` (n, 28) float32. 113 bytes an example (11 million of them: 1.24 GB), and up to twice that while it is made.
+        ``X`` (n, 28) float32. 113 bytes an example (11 million of them: 1.24 GB); up to twice that while it is made.
 
     Raises
     ------
@@ -69,9 +70,9 @@ def higgs(path: Path_, rows: int | None = None, max_memory: int = MAX_MEMORY) ->
     parts: list[NDArray[np.float32]] = []
     labels = bytearray()
     size = 4 * HIGGS_FEATURES + 1
-    with _opened(name) as file:
-        for start, lines in _chunks(file, rows):
-            _check_memory(name, (len(labels) + len(lines)) * size, max_memory)
+    with opened(name) as file:
+        for start, lines, share in _chunks(file, rows):
+            _check_memory(name, (len(labels) + len(lines)) * size, share, max_memory)
             part = np.empty((len(lines), HIGGS_FEATURES), dtype=np.float32)
             for row, line in enumerate(lines):
                 label, *cells = line.split(",")
@@ -114,8 +115,8 @@ def kddcup2012(
     Returns
     -------
     LabelledData
-        ``X`` a csr_matrix (n, n_features) of float32. 8 bytes a feature and 5 an example, with 11 features an example
-        93 bytes (150 million of them: 14 GB), and up to twice that while it is made.
+        ``X`` a csr_matrix (n, n_features) of float32. 8 bytes a feature (12 beyond 2^31 of them) and 9 an example, with
+        11 features 97 bytes (150 million examples: 15 GB); up to twice that while it is made.
 
     Raises
     ------
@@ -134,8 +135,8 @@ def kddcup2012(
         raise InputError(f"n_features must be a whole number in [1, 2^31 - 1]. Got {n_features!r}.")
     rows, name = _check_rows(rows), Path(path)
     labels, columns, values, ends = bytearray(), array("i"), array("f"), array("q", [0])
-    with _opened(name) as file:
-        for start, lines in _chunks(file, rows):
+    with opened(name) as file:
+        for start, lines, share in _chunks(file, rows):
             for row, line in enumerate(lines):
                 at = f"{name}, line {start + row}"
                 label, *pairs = line.split()
@@ -145,7 +146,8 @@ def kddcup2012(
                     columns.append(_hashed(column, n_features))
                     values.append(value)
                 ends.append(len(columns))
-            _check_memory(name, 8 * len(columns) + 5 * len(labels), max_memory)
+            wide = 8 if len(columns) / share < 1 << 31 else 12
+            _check_memory(name, wide * len(columns) + 9 * len(labels), share, max_memory)
     _check_filled(name, len(labels))
     if not np.all(np.isfinite(np.frombuffer(values, dtype=np.float32))):
         raise InputError(f"{name}: a value is too large for float32.")
@@ -161,43 +163,9 @@ def kddcup2012(
     return LabelledData(X, np.frombuffer(bytes(labels), dtype=np.uint8))
 
 
-def read_eta(path: Path_) -> Array:
-    """Read probabilities, one a line, from a CSV file of one column with or without a header.
-
-    Parameters
-    ----------
-    path : path
-
-    Returns
-    -------
-    ndarray, shape (n,), in [0, 1]
-        8 bytes a line.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be read, is empty, or a line is not a number in [0, 1]; the message names it.
-    """
-    name = Path(path)
-    found = array("d")
-    with _opened(name) as file:
-        for line, text in enumerate(file, 1):
-            cell = text.strip().strip('"')
-            try:
-                value = float(cell)
-            except ValueError:
-                if line == 1 and cell and "," not in cell:
-                    continue  # the header
-                raise InputError(f"{name}, line {line}: one number in [0, 1] is wanted. Got {cell[:40]!r}.") from None
-            if not 0 <= value <= 1:
-                raise InputError(f"{name}, line {line}: a probability must be in [0, 1]. Got {cell[:40]}.")
-            found.append(value)
-    _check_filled(name, len(found))
-    return np.array(found)
-
-
 @contextmanager
-def _opened(name: Path) -> Iterator[TextIO]:
+def opened(name: Path) -> Iterator[TextIO]:
+    """A text file to read, with what can go wrong as `InputError`."""
     try:
         with name.open(encoding="utf-8-sig", newline=None) as file:
             yield file
@@ -207,12 +175,15 @@ def _opened(name: Path) -> Iterator[TextIO]:
         raise InputError(f"{name} is not UTF-8 text. If it is packed, unpack it first.") from error
 
 
-def _chunks(file: TextIO, rows: int | None) -> Iterator[tuple[int, list[str]]]:
-    """Lines in chunks, each with the number of its first line; lines without text are refused by whoever reads them."""
+def _chunks(file: TextIO, rows: int | None) -> Iterator[tuple[int, list[str], float]]:
+    """Lines in chunks, with the number of the first and the share of the work that is done after it, about."""
     wanted = islice(file, rows)
-    start = 1
+    size = max(1, os.fstat(file.fileno()).st_size)
+    start, seen = 1, 0
     while lines := list(islice(wanted, _CHUNK)):
-        yield start, [line.strip() or "(nothing)" for line in lines]
+        seen += sum(map(len, lines))
+        share = max(seen / size, 0 if rows is None else (start + len(lines) - 1) / rows)
+        yield start, [line.strip() or "(nothing)" for line in lines], min(1.0, share)
         start += len(lines)
 
 
@@ -251,10 +222,11 @@ def _check_rows(rows: object) -> int | None:
     return None if rows is None else int(rows)
 
 
-def _check_memory(name: Path, size: int, max_memory: int) -> None:
-    if not size <= max_memory:
+def _check_memory(name: Path, size: float, share: float, max_memory: int) -> None:
+    if not (size <= max_memory and size / share <= _MARGIN * max_memory):
         raise InputError(
-            f"{name} takes more than max_memory = {max_memory} bytes as arrays. Pass rows to read a part, or raise it."
+            f"{name} would take about {size / share:.3g} bytes as arrays, more than max_memory = {max_memory}. Pass "
+            "rows to read a part, or raise it."
         )
 
 
