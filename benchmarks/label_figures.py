@@ -73,8 +73,8 @@ def learn(X: Array, bags: NDArray[np.intp], proportions: Array) -> Array:
 
         min over w of  mean over bags of -a log q - (1 - a) log(1 - q) + ridge |w|^2 / 2,   q = mean of sigmoid(w'x)
 
-    The loss is linear in a, so unbiased noisy proportions, bags of 1 for randomized response too, leave its mean as it is
-    (Theorem 6.1 of the paper of 2023).
+    The loss is linear in a, so unbiased noisy proportions, bags of 1 for randomized response too, leave its mean as it
+    is (Theorem 6.1 of the paper of 2023).
     """
     from scipy.optimize import minimize
 
@@ -225,7 +225,6 @@ def learning(task: Task, rows: Mapping[str, list[measures.AuditRow]]) -> Any:
             for title in ("RR", "LLP")
         }
         plot_tradeoff(curves, ax, ylabel=label)
-    axes[0][1].set_yscale("log")
     grid = {}
     for epsilon in (0.5, 1.0, 2.0, 8.0):
         named = {"lap": mechanisms.LaplaceLabelProportions(epsilon)}
@@ -255,19 +254,17 @@ def reading(everything: Mapping[str, Mapping[str, list[measures.AuditRow]]]) -> 
     for name, rows in everything.items():
         best = max(row.auc or 0.0 for some in rows.values() for row in some)
         gone = [str(row.bag_size) for row in rows["LLP"] if np.isinf(row.multiplicative_98)]
-        levels = (0.02, 0.05)
-        at = [
-            f"at most {level:g}: "
-            + ", ".join(
-                f"{title} {max((row.auc or 0.0 for row in rows[title] if row.additive_advantage <= level), default=0):.3f}"
-                for title in rows
-                if any(row.additive_advantage <= level for row in rows[title])
-            )
-            for level in levels
-        ]
+        at = []
+        for level in (0.02, 0.05):
+            reached = {
+                title: [row.auc or 0.0 for row in some if row.additive_advantage <= level]
+                for title, some in rows.items()
+            }
+            listed = "; ".join(f"{title} {max(aucs):.3f}" for title, aucs in reached.items() if aucs)
+            at.append(f"Best AUC with an additive advantage of at most {level:g}: {listed}.")
         said.append(
-            f"{name}: best AUC {best:.3f}. Best AUC with an additive advantage {'; '.join(at)}. "
-            f"The 98th percentile is infinite for LLP with k = {', '.join(gone) or 'none'}."
+            f"{name}: best AUC {best:.3f}. {' '.join(at)} "
+            f"The 98th percentile of LLP is infinite for k = {', '.join(gone) or 'none'}."
         )
     return said
 

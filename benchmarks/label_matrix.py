@@ -112,11 +112,13 @@ def laplace_utility(epsilon: float, ones: Array) -> float:
 def label_dp(mechanism: Any) -> float:
     """Least epsilon of label differential privacy, whatever the labels are and whoever knows the others, nats.
 
-    Probabilities below 1e-12 count as 0: the solver scales gamma(l) = 1 down by so little.
+    Of noise functions probabilities below 1e-12 count as 0: the solver scales gamma(l) = 1 down by so little.
     """
     if isinstance(mechanism, mechanisms.RandomizedResponse | mechanisms.LaplaceLabelProportions):
         return mechanism.epsilon
-    kernel = np.where(mechanism.kernel(K) < 1e-12, 0, mechanism.kernel(K))
+    kernel = mechanism.kernel(K)
+    if isinstance(mechanism, CountKernel):
+        kernel = np.where(kernel < 1e-12, 0, kernel)
     with np.errstate(divide="ignore", invalid="ignore"):
         steps = np.abs(np.diff(np.log(kernel), axis=0))
     return float(steps[~np.isnan(steps)].max())
@@ -204,13 +206,19 @@ def table(found: Sequence[Line]) -> list[Mapping[str, Any]]:
     ]
 
 
-def disagreement(one: Line, other: Line) -> tuple[str, str]:
-    """A measure by which the first tells less, and one by which the second does; empty if they agree."""
-    figures = {title: (getattr(one.row, name), getattr(other.row, name)) for name, title in SHOWN.items()}
-    figures["label-DP epsilon"] = one.label_dp, other.label_dp
-    less = [title for title, (a, b) in figures.items() if a < b * (1 - 1e-6)]
-    more = [title for title, (a, b) in figures.items() if b < a * (1 - 1e-6)]
-    return (less[0], more[0]) if less and more else ("", "")
+def figures(one: Line) -> dict[str, float]:
+    return {title: getattr(one.row, name) for name, title in SHOWN.items()} | {"label-DP epsilon": one.label_dp}
+
+
+def less(a: float, b: float) -> bool:
+    return a < b * (1 - 1e-6)
+
+
+def reversed_pairs(fair: Sequence[Line], title: str, other: str) -> str:
+    """How many pairs two measures put in different orders."""
+    values = [(figures(one)[title], figures(one)[other]) for one in fair]
+    found = sum(less(a[0], b[0]) and less(b[1], a[1]) for a in values for b in values)
+    return f"{other} {found} of {len(fair) * (len(fair) - 1) // 2}"
 
 
 def reading(setting: Setting, found: Sequence[Line]) -> list[str]:
@@ -221,32 +229,19 @@ def reading(setting: Setting, found: Sequence[Line]) -> list[str]:
         order = sorted(fair, key=lambda one: getattr(one.row, name))
         listed = ", ".join(f"{one.name} {getattr(one.row, name):.3g}" for one in order)
         said.append(f"{title}, from least to most: {listed}.")
-    better = [
-        f"{one.name} below {other.name}"
+    below = {
+        one.name: [other.name for other in fair if all(map(less, figures(one).values(), figures(other).values()))]
         for one in fair
-        for other in fair
-        if all(getattr(one.row, name) < getattr(other.row, name) * (1 - 1e-6) for name in SHOWN)
-        and one.label_dp < other.label_dp * (1 - 1e-6)
-    ]
-    said.append(
-        "Below in all of these and in label-DP epsilon: " + ("; ".join(better) or "no mechanism any other") + "."
-    )
+    }
+    listed = "; ".join(f"{name} below {', '.join(others)}" for name, others in below.items() if others)
+    said.append(f"Below in all of these and in label-DP epsilon: {listed or 'no mechanism any other'}.")
     unbounded = [one for one in found if math.isinf(one.label_dp)]
     some = [f"{one.name} ({one.row.infinite_mass:.2g})" for one in unbounded if one.row.infinite_mass > 0]
-    none = [one.name for one in unbounded if not one.row.infinite_mass]
-    said.append(
-        f"No label-DP epsilon at all: {', '.join(one.name for one in unbounded) or 'none of them'}. Of these, an output "
-        f"gives a label away to this attacker, with the probability in brackets, for: {', '.join(some) or 'none'}; "
-        f"never for: {', '.join(none) or 'none'}."
-    )
-    swapped = [
-        f"{one.name} and {other.name} ({first} against {second})"
-        for at, one in enumerate(fair)
-        for other in fair[at + 1 :]
-        for first, second in [disagreement(one, other)]
-        if first
-    ]
-    said.append("Pairs that the measures put in different orders: " + ("; ".join(swapped) or "none") + ".")
+    said.append(f"No label-DP epsilon at all: {', '.join(one.name for one in unbounded) or 'none of them'}.")
+    said.append(f"Outputs that give a label away to this attacker, and their probability: {', '.join(some) or 'none'}.")
+    first, *others = figures(fair[0])
+    swaps = ", ".join(reversed_pairs(fair, first, other) for other in others)
+    said.append(f"Pairs of matched mechanisms in another order than by {first}: {swaps}.")
     least = float(max(setting.ones[MAJORITY].sum(), setting.ones[~MAJORITY].sum()))
     said.append(
         f"Without any release the receiver is right with {least:.4f}; the utility asked for is {setting.target}."
