@@ -35,7 +35,7 @@ def read_eta(path: str | os.PathLike[str]) -> Array:
     Returns
     -------
     ndarray, shape (n,), in [0, 1]
-        8 bytes a line.
+        8 bytes a line, 16 while it is read.
 
     Raises
     ------

@@ -121,7 +121,8 @@ def _tasks(
         tasks.append((grid, [1] if sizes is None else _list("--bag-size", sizes, int)))
     for path in designs:
         design = load(path)
-        tasks.append(([("darrm", mechanisms.DaRRM(design))], design.problem.K))
+        name = "darrm" if len(designs) == 1 else f"darrm {path.name}"
+        tasks.append(([(name, mechanisms.DaRRM(design))], design.problem.K))
     return tasks
 
 

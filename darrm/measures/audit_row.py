@@ -38,8 +38,8 @@ class AuditRow:
     additive_advantage, max_individual_advantage : float
         Mean over the labels, and the largest, in [0, 1/2].
     multiplicative_98, infinite_mass : float
-        98th percentile of |change of the log odds| over outputs and labels, nats, and the probability that it is
-        infinite.
+        98th percentile, over outputs and labels, of how far the log odds move, nats, and the probability that they
+        move to infinity.
     mean_leakage, max_leakage : float
         Maximal leakage from a label to the output, nats, in [0, log 2].
     mean_total_variation, max_total_variation : float
