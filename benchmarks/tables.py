@@ -168,8 +168,8 @@ def main() -> None:
             f"{without / alone:.2f} times as long.",
             f"Verified by another process in {checking:.0f} s: {verified.stdout.strip()}",
             f"{kills} random kills of a run of {len(part.tasks)} designs on two processes: the same table: {same}.",
-            f"{count} rows of K up to 21: open in {opened:.1f} s; a lookup, verified, takes {median * 1e3:.1f} ms (median "
-            f"of 200; slowest {slowest * 1e3:.0f} ms); {memory:.0f} MiB at most.",
+            f"{count} rows of K up to 21: open in {opened:.1f} s; a lookup, verified, takes {median * 1e3:.1f} ms "
+            f"(median of 200; slowest {slowest * 1e3:.0f} ms); {memory:.0f} MiB at most.",
         ]
     print(bullets(lines))
     if options.docs:

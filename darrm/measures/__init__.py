@@ -10,6 +10,8 @@ from darrm.measures.advantage import (
     total_variation,
 )
 from darrm.measures.attack import attack_utility, attacker_decisions, log_odds_change, posterior_pairs
+from darrm.measures.audit import audit, eta_from_model
+from darrm.measures.audit_row import AuditRow
 from darrm.measures.distribution import Distribution
 from darrm.measures.error import Interval, expected_error, least_error, sampled_error
 from darrm.measures.kernels import CountKernel, posterior
@@ -24,15 +26,18 @@ from darrm.measures.leakage import (
 )
 
 __all__ = [
+    "AuditRow",
     "CountKernel",
     "Distribution",
     "Interval",
     "additive_advantage",
     "attack_utility",
     "attacker_decisions",
+    "audit",
     "bounds",
     "composed_leakage",
     "entrywise_leakage",
+    "eta_from_model",
     "expected_error",
     "individual_advantage",
     "label_leakage",

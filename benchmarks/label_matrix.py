@@ -1,0 +1,318 @@
+"""All mechanisms beside all measures, at one utility: a vote or a bag of K = 11 labels.
+
+    python benchmarks/label_matrix.py [--docs]
+
+Utility is the chance to tell the majority of the K labels from the release, for a receiver who knows of each label only
+that it is a one with E[eta]. The attacker behind the measures knows eta_i of every label, drawn from a beta
+distribution.
+Utilities and measures are exact for the bags drawn; only the bags are random, and seeded.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+import darrm
+from darrm import baselines, measures, mechanisms
+from darrm.accounting.aggregates import worst_delta
+from darrm.accounting.noisy_aggregates import noisy_delta
+from darrm.design.poisson_binomial import pmf
+from darrm.measures import AuditRow, CountKernel
+from darrm.plots import _LOOKS
+
+sys.path.insert(0, str(Path(__file__).resolve().parent / "paper"))
+
+import pages
+
+Array = NDArray[np.float64]
+K, BAGS, VOTER_EPSILON = 11, 2000, 0.1
+PAGE = pages.DOCS / "label_privacy.md"
+MAJORITY = 2 * np.arange(K + 1) > K
+SHOWN = {
+    "additive_advantage": "additive advantage",
+    "multiplicative_98": "98 % of |log odds change|, nats",
+    "realised_epsilon": "realised epsilon, nats",
+    "mean_leakage": "mean maximal leakage, nats",
+}
+
+
+class Setting(NamedTuple):
+    """Labels, and the utility at which mechanisms are compared."""
+
+    key: str
+    a: float
+    b: float
+    target: float
+
+    @property
+    def p(self) -> float:
+        return self.a / (self.a + self.b)
+
+    @property
+    def ones(self) -> Array:
+        """Pr[l ones among K labels], for the receiver."""
+        return pmf(np.full(K, self.p))
+
+
+SETTINGS = (Setting("balanced", 2, 2, 0.9), Setting("skewed", 2, 4, 0.95))
+
+
+class Line(NamedTuple):
+    """One mechanism at its parameter."""
+
+    name: str
+    parameter: str
+    matched: bool
+    utility: float
+    label_dp: float
+    row: AuditRow
+
+
+def count_kernel(mechanism: Any) -> Array:
+    """Pr[released count or bit = o | l ones]; of randomized response the number of released ones says all."""
+    if isinstance(mechanism, mechanisms.RandomizedResponse):
+        keep = mechanism.label_kernel()[1, 1]
+        return np.array([pmf(np.repeat([keep, 1 - keep], [l, K - l])) for l in range(K + 1)])
+    return mechanism.kernel(K)
+
+
+def utility(mechanism: Any, ones: Array) -> float:
+    """Probability that the receiver tells the majority of the labels."""
+    if isinstance(mechanism, mechanisms.LaplaceLabelProportions):
+        return laplace_utility(mechanism.epsilon, ones)
+    joint = ones[:, None] * count_kernel(mechanism)
+    return float(np.maximum(joint[MAJORITY].sum(axis=0), joint[~MAJORITY].sum(axis=0)).sum())
+
+
+def laplace_utility(epsilon: float, ones: Array) -> float:
+    """The same for a noisy sum, where the receiver says 1 above the best threshold: the odds rise with the sum."""
+    from scipy.optimize import minimize_scalar
+
+    l = np.arange(K + 1)
+
+    def wrong(t: float) -> float:
+        tail = np.exp(-epsilon * np.abs(t - l)) / 2
+        above = np.where(t > l, tail, 1 - tail)
+        return float(ones @ np.where(MAJORITY, 1 - above, above))
+
+    found = [
+        minimize_scalar(wrong, bounds=(t, t + 1), method="bounded", options={"xatol": 1e-10}) for t in range(K + 3)
+    ]
+    return 1 - min([one.fun for one in found] + [float(ones[MAJORITY].sum())])
+
+
+def label_dp(mechanism: Any) -> float:
+    """Least epsilon of label differential privacy, whatever the labels are and whoever knows the others, nats.
+
+    Of noise functions probabilities below 1e-12 count as 0: the solver scales gamma(l) = 1 down by so little.
+    """
+    if isinstance(mechanism, mechanisms.RandomizedResponse | mechanisms.LaplaceLabelProportions):
+        return mechanism.epsilon
+    kernel = mechanism.kernel(K)
+    if isinstance(mechanism, CountKernel):
+        kernel = np.where(kernel < 1e-12, 0, kernel)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        steps = np.abs(np.diff(np.log(kernel), axis=0))
+    return float(steps[~np.isnan(steps)].max())
+
+
+def matched(make: Callable[[float], Any], low: float, high: float, setting: Setting) -> tuple[float, Any]:
+    """The parameter, and mechanism, at which the utility (which rises with it) is the target."""
+    if not utility(make(low), setting.ones) < setting.target < utility(make(high), setting.ones):
+        raise SystemExit(f"{make} does not reach the utility {setting.target} in [{low}, {high}].")
+    while high - low > 1e-9 * high:
+        middle = (low + high) / 2
+        low, high = (low, middle) if utility(make(middle), setting.ones) > setting.target else (middle, high)
+    return high, make(high)
+
+
+def designed(shape: str, ones: Array) -> Callable[[float], CountKernel]:
+    """gamma_opt for an allowance m, for the votes as the receiver expects them."""
+    prior = darrm.priors.votes(ones)
+
+    def make(m: float) -> CountKernel:
+        return CountKernel.from_noise_function(
+            darrm.solve(K=K, m=m, epsilon=VOTER_EPSILON, prior=prior, shape=shape).gamma
+        )
+
+    return make
+
+
+def nearest(name: str, table: Callable[[int, int], Array], setting: Setting) -> tuple[str, str, Any]:
+    """Subsampling, whose parameter is a whole number: the one whose utility is nearest."""
+    kernels = {m: CountKernel.from_noise_function(table(K, m)) for m in range(1, K + 1)}
+    best = min(kernels, key=lambda m: abs(utility(kernels[m], setting.ones) - setting.target))
+    return name, f"m = {best}", kernels[best]
+
+
+def lines(setting: Setting) -> list[Line]:
+    """Every mechanism at the utility of the setting, or as near as it has one."""
+    free, monotone = (designed(shape, setting.ones) for shape in ("free", "monotone"))
+    constant = lambda c: CountKernel.from_noise_function(np.full(K + 1, c))  # noqa: E731
+    tuned: list[tuple[str, str, Callable[[float], Any], float, float]] = [
+        ("RandomizedResponse", "epsilon", mechanisms.RandomizedResponse, 0.01, 20),
+        ("LaplaceLabelProportions", "epsilon", mechanisms.LaplaceLabelProportions, 0.01, 50),
+        ("GeometricLabelProportions", "epsilon", mechanisms.GeometricLabelProportions, 0.01, 50),
+        ("gamma_opt (DaRRM)", "m", free, 1, K),
+        ("U-shaped (DaRRM)", "m", monotone, 1, K),
+        ("randomized response on the majority", "gamma", constant, 0.01, 1),
+        ("LaplaceNoisyMax", "gamma", mechanisms.LaplaceNoisyMax, 0.01, 20),
+        ("GaussianNoisyMax", "1 / sigma", lambda s: mechanisms.GaussianNoisyMax(1 / s), 0.01, 20),
+    ]
+    found = []
+    for name, parameter, make, low, high in tuned:
+        value, mechanism = matched(make, low, high, setting)
+        found.append((name, f"{parameter} = {value:.4g}", mechanism, True))
+    own = [
+        nearest("subsampling", baselines.subsampling, setting),
+        nearest("double subsampling", baselines.double_subsampling, setting),
+        ("LabelProportions", "none", mechanisms.LabelProportions()),
+        ("plain majority", "none", constant(1.0)),
+    ]
+    found += [(*entry, False) for entry in own]
+    eta = np.random.default_rng(2024).beta(setting.a, setting.b, size=BAGS * K)
+    bags = np.arange(eta.size).reshape(BAGS, K)
+    rows = measures.audit([(name, mechanism) for name, _, mechanism, _ in found], eta, bags=bags, jobs=2)
+    return [
+        Line(name, parameter, fits, utility(mechanism, setting.ones), label_dp(mechanism), row)
+        for (name, parameter, mechanism, fits), row in zip(found, rows, strict=True)
+    ]
+
+
+def table(found: Sequence[Line]) -> list[Mapping[str, Any]]:
+    return [
+        {
+            "mechanism": one.name + ("" if one.matched else " *"),
+            "parameter": one.parameter,
+            "utility": one.utility,
+            "additive": one.row.additive_advantage,
+            "largest": one.row.max_individual_advantage,
+            "98 %": one.row.multiplicative_98,
+            "infinite": one.row.infinite_mass,
+            "realised epsilon": one.row.realised_epsilon,
+            "label-DP epsilon": one.label_dp,
+            "leakage, mean": one.row.mean_leakage,
+            "leakage, largest": one.row.max_leakage,
+        }
+        for one in found
+    ]
+
+
+def figures(one: Line) -> dict[str, float]:
+    return {title: getattr(one.row, name) for name, title in SHOWN.items()} | {"label-DP epsilon": one.label_dp}
+
+
+def less(a: float, b: float) -> bool:
+    return a < b * (1 - 1e-6)
+
+
+def reversed_pairs(fair: Sequence[Line], title: str, other: str) -> str:
+    """How many pairs two measures put in different orders."""
+    values = [(figures(one)[title], figures(one)[other]) for one in fair]
+    found = sum(less(a[0], b[0]) and less(b[1], a[1]) for a in values for b in values)
+    return f"{other} {found} of {len(fair) * (len(fair) - 1) // 2}"
+
+
+def reading(setting: Setting, found: Sequence[Line]) -> list[str]:
+    """What the numbers say, and nothing else."""
+    fair = [one for one in found if one.matched]
+    said = []
+    for name, title in SHOWN.items():
+        order = sorted(fair, key=lambda one: getattr(one.row, name))
+        listed = ", ".join(f"{one.name} {getattr(one.row, name):.3g}" for one in order)
+        said.append(f"{title}, from least to most: {listed}.")
+    below = {
+        one.name: [other.name for other in fair if all(map(less, figures(one).values(), figures(other).values()))]
+        for one in fair
+    }
+    listed = "; ".join(f"{name} below {', '.join(others)}" for name, others in below.items() if others)
+    said.append(f"Below in all of these and in label-DP epsilon: {listed or 'no mechanism any other'}.")
+    unbounded = [one for one in found if math.isinf(one.label_dp)]
+    some = [f"{one.name} ({one.row.infinite_mass:.2g})" for one in unbounded if one.row.infinite_mass > 0]
+    said.append(f"No label-DP epsilon at all: {', '.join(one.name for one in unbounded) or 'none of them'}.")
+    said.append(f"Outputs that give a label away to this attacker, and their probability: {', '.join(some) or 'none'}.")
+    first, *others = figures(fair[0])
+    swaps = ", ".join(reversed_pairs(fair, first, other) for other in others)
+    said.append(f"Pairs of matched mechanisms in another order than by {first}: {swaps}.")
+    least = float(max(setting.ones[MAJORITY].sum(), setting.ones[~MAJORITY].sum()))
+    said.append(
+        f"Without any release the receiver is right with {least:.4f}; the utility asked for is {setting.target}."
+    )
+    return said
+
+
+def aggregates() -> list[Mapping[str, Any]]:
+    """Delta of weighted aggregates of bags of K labels 0 and 1, for any labels that the promise allows."""
+    rows: list[Mapping[str, Any]] = []
+    for epsilon in (0.5, 1.0, 2.0, 4.0):
+        row: dict[str, Any] = {"epsilon": epsilon}
+        for floor in (1.0, 2.0):
+            bound = worst_delta(epsilon, floor, (0, 1), leverage=0.5)
+            row[f"weighted aggregates, residual sum of squares >= {floor:g}"] = bound.upper
+        for sigma in (1.0, 4.0):
+            row[f"noisy weighted, all noised, sigma {sigma:g}"] = noisy_delta(epsilon, K, 1.0, sigma, (0, 1))
+        rows.append(row)
+    return rows
+
+
+def picture(found: Mapping[str, Sequence[Line]], path: Path) -> None:
+    """Measures side by side, one row a mechanism; infinities at the right edge."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(11, 4.2), layout="constrained")
+    axes = figure.subplots(1, len(SHOWN), sharey=True)
+    for ax, (name, title) in zip(axes, SHOWN.items(), strict=True):
+        values = [getattr(one.row, name) for group in found.values() for one in group]
+        edge = 1.15 * max(value for value in values if math.isfinite(value))
+        for place, (setting, group) in enumerate(found.items()):
+            colour, marker, _ = _LOOKS[place]
+            for y, one in enumerate(group):
+                value = min(getattr(one.row, name), edge)
+                fill = colour if one.matched else "none"
+                label = setting if y == 0 else None
+                ax.plot(value, y + 0.2 * place, marker, color=colour, markerfacecolor=fill, markersize=5, label=label)
+        if any(map(math.isinf, values)):
+            ax.axvline(0.94 * edge, color="black", linewidth=0.6, linestyle=":")
+            ax.text(edge, 0.2, "infinite", rotation=90, fontsize=7, ha="center", va="top")
+        ax.set_xlabel(title, fontsize=8)
+        ax.set_xlim(left=0)
+        ax.grid(alpha=0.25)
+    first = next(iter(found.values()))
+    axes[0].set_yticks(range(len(first)), [one.name for one in first], fontsize=8)
+    axes[0].invert_yaxis()
+    handles, names = axes[0].get_legend_handles_labels()
+    figure.legend(handles, names, loc="outside lower center", ncols=2, fontsize=8, frameon=False)
+    pages.save(figure, path)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--docs", action="store_true", help="write tables and picture into docs")
+    docs = parser.parse_args().docs
+    found = {}
+    for setting in SETTINGS:
+        one = lines(setting)
+        found[f"eta ~ Beta({setting.a:g}, {setting.b:g}), utility {setting.target:g}"] = one
+        shown, said = pages.table(table(one)), pages.bullets(reading(setting, one))
+        print(f"\n{setting}\n\n{shown}\n\n{said}")
+        if docs:
+            pages.put(f"matrix-{setting.key}", f"{shown}\n\n{said}", PAGE)
+    weighted = pages.table(aggregates())
+    print(f"\n{weighted}")
+    if docs:
+        pages.put("matrix-aggregates", weighted, PAGE)
+        picture(found, pages.DOCS / "label_matrix.svg")
+    else:
+        picture(found, Path("label_matrix.png"))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,223 @@
+"""darrm audit"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from darrm.cli import common
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from darrm.measures.audit_row import AuditRow
+
+_NAMES = ("rr", "llp", "llp-laplace", "llp-geometric")
+
+
+@click.command("audit", short_help="Measure what label releases tell about single labels.")
+@click.option("--mechanism", "names", multiple=True, help=f"{', '.join(_NAMES)}; may be repeated.")
+@click.option("--design", "designs", type=common.PATH, multiple=True, help="Audit this design too, in bags of its K.")
+@click.option("--epsilon", "epsilons", default=None, help="Label privacy in nats: E1,E2,... (llp has none).")
+@click.option("--bag-size", "sizes", default=None, help="Labels of a bag: K1,K2,... (rr and designs need none).")
+@click.option("--eta", required=True, help="Pr[label = 1]: a CSV file with one column, or beta:A,B with --n.")
+@click.option("--n", type=common.NUMBER, default=None, help="How many labels to draw for beta:A,B.")
+@click.option("--seed", type=common.NUMBER, default=None, help="Draw bags (and beta) again as before [anew].")
+@click.option("--jobs", type=common.NUMBER, default=1, show_default=True, help="Threads; -1 for all processors.")
+@click.option("--out", type=common.PATH, help="Write all measures here: .csv, .json or .parquet (needs pyarrow).")
+@click.option("--plot", type=common.PATH, help="Draw advantages here (PNG, SVG or PDF; needs matplotlib).")
+@common.json_option
+def command(
+    names: tuple[str, ...],
+    designs: tuple[Path, ...],
+    epsilons: str | None,
+    sizes: str | None,
+    eta: str,
+    n: Any,
+    seed: Any,
+    jobs: Any,
+    out: Path | None,
+    plot: Path | None,
+    as_json: bool,
+) -> None:
+    """Measure what mechanisms for labels tell an attacker who knows how likely every label is.
+
+    All mechanisms, epsilons and bag sizes are combined. The figures are exact for the given probabilities, which must
+    be right: those of a fitted classifier come from darrm.measures.eta_from_model in Python, since a model cannot be
+    read from a file without running what the file says.
+    """
+    import numpy as np
+
+    from darrm.errors import InputError
+
+    if out is not None:
+        from darrm.audit_files import table_format
+
+        table_format(out)  # a wrong ending is said before the work, not after
+    if plot is not None:
+        from darrm.plots import picture_format
+
+        picture_format(plot)
+    if seed is not None and (not isinstance(seed, int) or seed < 0):
+        raise InputError(f"--seed must be a whole number of at least 0. Got {seed!r}.")
+    rng = None if seed is None else np.random.default_rng(seed)
+    tasks = _tasks(names, designs, epsilons, sizes)
+    chances = _take_eta(eta, n, rng)
+    rows = _audit(tasks, chances, rng, jobs)
+    if out is not None:
+        from darrm.audit_files import save_rows
+
+        save_rows(out, rows)
+        common.note(f"Wrote {out}.")
+    if plot is not None:
+        from darrm.plots_audit import save_audit
+
+        save_audit(plot, rows)
+        common.note(f"Wrote {plot}.")
+    if as_json:
+        from darrm.audit_files import as_json as objects
+
+        common.print_json({"labels": chances.size, "rows": objects(rows)})
+        return
+    _print(rows, chances.size)
+
+
+def _tasks(
+    names: Sequence[str], designs: Sequence[Path], epsilons: str | None, sizes: str | None
+) -> list[tuple[list[tuple[str, Any]], Any]]:
+    """(Mechanisms, bag sizes) that go together."""
+    from darrm import mechanisms
+    from darrm.design.files import load
+    from darrm.errors import InputError
+
+    for name in names:
+        if name not in _NAMES:
+            hint = " Pass a design with --design FILE." if name == "darrm" else ""
+            raise InputError(f"--mechanism must be one of {', '.join(_NAMES)}. Got {name!r}.{hint}")
+    if not names and not designs:
+        raise InputError(f"Pass --mechanism ({', '.join(_NAMES)}) or --design FILE, at least one.")
+    values = None if epsilons is None else _list("--epsilon", epsilons, float)
+    if values is None and any(name != "llp" for name in names):
+        raise InputError("--epsilon is needed for every mechanism but llp. Pass it in nats, for instance 1.")
+    if sizes is None and any(name != "rr" for name in names):
+        raise InputError("--bag-size is needed for every mechanism but rr. Pass it, for instance 8.")
+    kinds = {
+        "rr": mechanisms.RandomizedResponse,
+        "llp-laplace": mechanisms.LaplaceLabelProportions,
+        "llp-geometric": mechanisms.GeometricLabelProportions,
+    }
+    grid: list[tuple[str, Any]] = []
+    for name in dict.fromkeys(names):
+        grid += (
+            [(name, kinds[name](e)) for e in values or []] if name in kinds else [(name, mechanisms.LabelProportions())]
+        )
+    tasks: list[tuple[list[tuple[str, Any]], Any]] = []
+    if grid:
+        tasks.append((grid, [1] if sizes is None else _list("--bag-size", sizes, int)))
+    for path in designs:
+        design = load(path)
+        name = "darrm" if len(designs) == 1 else f"darrm {path.name}"
+        tasks.append(([(name, mechanisms.DaRRM(design))], design.problem.K))
+    return tasks
+
+
+def _audit(
+    tasks: Sequence[tuple[list[tuple[str, Any]], Any]],
+    chances: NDArray[np.float64],
+    rng: np.random.Generator | None,
+    jobs: int,
+) -> list[AuditRow]:
+    from darrm.measures import audit
+
+    rows: list[AuditRow] = []
+    with _bar() as progress:
+        for mechanisms, size in tasks:
+            rows += audit(mechanisms, chances, bag_size=size, rng=rng, jobs=jobs, progress=progress)
+    return rows
+
+
+@contextmanager
+def _bar() -> Iterator[Callable[[int, int], None] | None]:
+    """A progress bar on standard error, if that is a terminal."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield None
+        return
+    with Progress(console=console, transient=True) as progress:
+        task = progress.add_task("Auditing")
+        yield lambda done, total: progress.update(task, completed=done, total=total)
+
+
+def _take_eta(text: str, n: Any, rng: np.random.Generator | None) -> NDArray[np.float64]:
+    """Probabilities from a file, or drawn from a beta distribution."""
+    import numpy as np
+
+    from darrm.audit_files import read_eta
+    from darrm.errors import InputError
+
+    kind, colon, rest = text.partition(":")
+    if colon and kind == "model":
+        raise InputError("A fitted model cannot be read from a file safely. Use darrm.measures.eta_from_model.")
+    if not colon or kind != "beta":
+        if n is not None:
+            raise InputError("--n goes with --eta beta:A,B only; a file is read as a whole.")
+        return read_eta(text)
+    parameters = _list("--eta beta:", rest, float)
+    if len(parameters) != 2 or not all(0 < value < float("inf") for value in parameters):
+        raise InputError(f"--eta beta:A,B needs two finite numbers above 0. Got {rest!r}.")
+    if not isinstance(n, int) or not 1 <= n <= 10**9:
+        raise InputError(f"--n must be a whole number in [1, 1e9] with --eta beta:A,B. Got {n!r}.")
+    a, b = parameters
+    return (np.random.default_rng() if rng is None else rng).beta(a, b, size=n)
+
+
+def _list(option: str, text: str, kind: Callable[[str], Any]) -> list[Any]:
+    from darrm.errors import InputError
+
+    try:
+        return [kind(item) for item in text.split(",")]
+    except ValueError:
+        what = "whole numbers" if kind is int else "numbers"
+        raise InputError(f"{option} must be {what} with commas between. Got {text!r}.") from None
+
+
+def _print(rows: Sequence[AuditRow], n: int) -> None:
+    from rich.table import Table
+
+    table = Table(title=f"What releases tell about {n} labels", box=None, padding=(0, 1, 0, 0))
+    table.add_column("mechanism", overflow="fold")
+    for name in ("k", "promised", "realised", "additive", "largest", "98 %", "infinite", "leakage"):
+        table.add_column(name, justify="right", overflow="fold")
+    for row in rows:
+        figures = (row.additive_advantage, row.max_individual_advantage)
+        table.add_row(
+            row.mechanism,
+            str(row.bag_size),
+            common.number(row.promised_epsilon),
+            _nats(row.realised_epsilon),
+            *(f"{value:.3g}" for value in figures),
+            _nats(row.multiplicative_98),
+            f"{row.infinite_mass:.2g}",
+            f"{row.max_leakage:.4f}",
+        )
+    console = common.console()
+    console.print(table)
+    console.print(
+        "promised, realised: epsilon of label privacy, nats. additive, largest: how much more often the best attacker "
+        "is right, mean and largest over the labels. 98 %, infinite: change of the log odds, its 98th percentile and "
+        "the chance that it is infinite. leakage: largest maximal leakage of a label, nats."
+    )
+    for size, left in sorted({(row.bag_size, row.remainder) for row in rows if row.remainder}):
+        console.print(f"k = {size}: {left} labels are in no bag and were not audited.")
+
+
+def _nats(value: float) -> str:
+    return "inf" if value == float("inf") else f"{value:.4g}"

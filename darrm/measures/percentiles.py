@@ -1,0 +1,146 @@
+"""Percentiles of the multiplicative advantage of more labels than can be held at once, in passes over parts of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from darrm.measures.advantage import Mechanism, multiplicative_advantage
+from darrm.measures.distribution import ContinuousDistribution, DiscreteDistribution, check_level
+from darrm.measures.kernels import channel
+from darrm.mechanisms.label_proportions import LaplaceLabelProportions
+
+Array = NDArray[np.float64]
+Parts = Callable[[], Iterable[tuple[float, DiscreteDistribution]]]
+_BINS = 1 << 16
+_KEPT = 4_000_000  # values that the last pass may hold
+_ENTRIES = 2_000_000  # labels times outcomes of one part
+_SAME = 1e-12  # sums so far from q reach it, as in `darrm.measures.DiscreteDistribution`
+
+
+def multiplicative_summary(
+    mechanism: Mechanism, bags: Array, q: float, entries: int = _ENTRIES, kept: int = _KEPT
+) -> tuple[float, float]:
+    """A quantile of `multiplicative_advantage` and its infinite mass, for any number of bags.
+
+    Parameters
+    ----------
+    mechanism
+        As for `multiplicative_advantage`.
+    bags : ndarray, shape (n, k), in [0, 1]
+    q : float in [0, 1]
+    entries, kept : int
+        Labels times outcomes of one part, and values that may be held at once.
+
+    Returns
+    -------
+    float, float
+        What ``quantile(q)`` and ``infinite_mass`` of the distribution of all bags are, but for values within 1e-12 of
+        each other, which are one.
+
+    Raises
+    ------
+    InputError
+
+    Notes
+    -----
+    Beyond ``entries`` the work of `multiplicative_advantage` three times as a rule, and about 45 times for Laplace
+    label proportions, whose distribution function is bisected.
+    """
+    n, k = bags.shape
+    if isinstance(mechanism, LaplaceLabelProportions):
+        outcomes = k
+    else:
+        outcomes = channel(mechanism, k).given(bags[:1])[0].shape[0]
+    step = max(1, entries // (k * outcomes))
+    if step >= n:
+        whole = multiplicative_advantage(mechanism, bags)
+        return whole.quantile(q), whole.infinite_mass
+    cuts = [slice(start, start + step) for start in range(0, n, step)]
+    weights = [len(bags[at]) / n for at in cuts]
+    if isinstance(mechanism, LaplaceLabelProportions):
+
+        def below(x: float) -> float:
+            x = min(x, mechanism.epsilon * (1 - 2e-12))  # at the largest value every part is complete
+            found = [multiplicative_advantage(mechanism, bags[at]).cdf(x) for at in cuts]
+            return float(np.dot(weights, found))
+
+        return ContinuousDistribution(below, mechanism.epsilon).quantile(q), 0.0
+
+    def parts() -> Iterator[tuple[float, DiscreteDistribution]]:
+        for weight, at in zip(weights, cuts, strict=True):
+            part = multiplicative_advantage(mechanism, bags[at])
+            if isinstance(part, DiscreteDistribution):
+                yield weight, part
+
+    infinite = sum(weight * part.infinite_mass for weight, part in parts())
+    return mixture_quantile(parts, q, kept), infinite
+
+
+def mixture_quantile(parts: Parts, q: float, kept: int = _KEPT) -> float:
+    """Quantile of a mixture of discrete distributions.
+
+        least value x with  sum over parts of w_j Pr[X_j <= x]  >=  q
+
+    Parameters
+    ----------
+    parts : callable
+        Goes through the parts anew at every call: pairs of a weight w_j (sum 1) and a `DiscreteDistribution` of values
+        of at least 0.
+    q : float in [0, 1]
+    kept : int
+        Values that may be held at once.
+
+    Returns
+    -------
+    float
+        A value of one of the parts, infinity allowed.
+
+    Raises
+    ------
+    InputError
+
+    Notes
+    -----
+    Each pass counts the mass in 65,536 equal cells of x / (1 + x) within the cell that holds the quantile, until that
+    has at most ``kept`` values, which are then sorted. Two passes as a rule. Where the values lie closer than float64
+    tells their cells apart, the largest of them is returned.
+    """
+    q = check_level(q)
+    low, high, below = 0.0, 1.0, 0.0  # the quantile is in the cell [low, high), or [low, 1] if high is 1
+    while True:
+        mass, counts, largest = np.zeros(_BINS), np.zeros(_BINS, dtype=np.int64), np.full(_BINS, -np.inf)
+        edges = low + (high - low) * (np.arange(_BINS + 1) / _BINS)
+        for weight, part in parts():
+            values, weights = _within(part, low, high)
+            cell = np.clip(np.searchsorted(edges, _squeeze(values), side="right") - 1, 0, _BINS - 1)
+            mass += weight * np.bincount(cell, weights, _BINS)
+            counts += np.bincount(cell, minlength=_BINS)
+            np.maximum.at(largest, cell, values)
+        filled = np.flatnonzero(counts)
+        sums = below + np.cumsum(mass)
+        at = filled[min(int(np.searchsorted(sums[filled], q - _SAME)), filled.size - 1)]
+        below = float(sums[at] - mass[at])
+        low, high = float(edges[at]), float(edges[at + 1])
+        if counts[at] <= kept:
+            break
+        if high - low <= 1e-15:
+            return float(largest[at])
+    found = [(values, weight * weights) for weight, part in parts() for values, weights in [_within(part, low, high)]]
+    values = np.concatenate([pair[0] for pair in found])
+    order = np.argsort(values, kind="stable")
+    sums = below + np.cumsum(np.concatenate([pair[1] for pair in found])[order])
+    return float(values[order][min(int(np.searchsorted(sums, q - _SAME)), values.size - 1)])
+
+
+def _squeeze(values: Array) -> Array:
+    """x / (1 + x), 1 at infinity."""
+    return np.asarray(1 - 1 / (1 + values))
+
+
+def _within(part: DiscreteDistribution, low: float, high: float) -> tuple[Array, Array]:
+    place = _squeeze(part.values)
+    kept = (place >= low) & ((place < high) | (high == 1))
+    return part.values[kept], part.weights[kept]

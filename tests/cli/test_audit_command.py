@@ -1,0 +1,165 @@
+"""darrm audit, as a user types it."""
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import darrm
+from darrm import measures, mechanisms
+from darrm.cli import main
+
+GRID = ["--mechanism", "rr", "--mechanism", "llp", "--mechanism", "llp-laplace", "--mechanism", "llp-geometric"]
+
+
+@pytest.fixture
+def eta_file(tmp_path: Path) -> Path:
+    path = tmp_path / "eta.csv"
+    eta = np.random.default_rng(3).beta(2, 5, size=42)
+    path.write_text("eta\n" + "".join(f"{value!r}\n" for value in eta.tolist()), encoding="utf-8")
+    return path
+
+
+def test_json_is_what_python_says(eta_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = [
+        "audit",
+        *GRID,
+        "--epsilon",
+        "0.5,1",
+        "--bag-size",
+        "4,8",
+        "--eta",
+        str(eta_file),
+        "--seed",
+        "9",
+        "--json",
+    ]
+    assert main(command) == 0
+    captured = capsys.readouterr()
+    assert captured.err == ""
+    got = json.loads(captured.out)
+    assert got.keys() == {"labels", "rows"}
+    assert got["labels"] == 42
+    eta = np.random.default_rng(3).beta(2, 5, size=42)
+    named = [(name, kind(e)) for name, kind in [("rr", mechanisms.RandomizedResponse)] for e in (0.5, 1.0)]
+    named.append(("llp", mechanisms.LabelProportions()))
+    named += [("llp-laplace", mechanisms.LaplaceLabelProportions(e)) for e in (0.5, 1.0)]
+    named += [("llp-geometric", mechanisms.GeometricLabelProportions(e)) for e in (0.5, 1.0)]
+    rows = measures.audit(named, eta, bag_size=[4, 8], rng=np.random.default_rng(9))
+    assert len(got["rows"]) == len(rows) == 2 + 2 * 5
+    for found, row in zip(got["rows"], rows, strict=True):
+        assert set(found) == set(row.__dataclass_fields__)
+        for name, value in found.items():
+            expected = getattr(row, name)
+            assert value == (None if expected == np.inf else expected)
+    assert main([*command, "--jobs", "2"]) == 0
+    assert json.loads(capsys.readouterr().out) == got
+
+
+def test_the_command_of_the_interface(eta_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["--mechanism", "llp-laplace", "--epsilon", "1", "--bag-size", "8", "--eta", str(eta_file)]
+    assert main(["audit", *arguments]) == 0
+    captured = capsys.readouterr()
+    assert "llp-laplace" in captured.out
+    assert "k = 8: 2 labels are in no bag" in captured.out
+    assert captured.err == ""  # no progress bar where there is no terminal
+
+
+def test_the_table_fits_eighty_columns(
+    eta_file: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main(["audit", *GRID, "--epsilon", "0.123456,2", "--bag-size", "6", "--eta", str(eta_file)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert sum(line.startswith(("rr", "llp")) for line in lines) == 7  # a row a line
+    assert all(len(line.split()) == 9 for line in lines if line.startswith(("rr", "llp")))
+
+
+def test_designs_are_audited_in_bags_of_their_voters(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "gamma.json"
+    design = darrm.solve(K=5, m=2, epsilon=0.5)
+    design.save(path)
+    command = ["audit", "--design", str(path), "--eta", "beta:2,2", "--n", "52", "--seed", "4", "--json"]
+    assert main(command) == 0
+    (row,) = json.loads(capsys.readouterr().out)["rows"]
+    rng = np.random.default_rng(4)
+    eta = rng.beta(2, 2, size=52)
+    (expected,) = measures.audit({"darrm": mechanisms.DaRRM(design)}, eta, bag_size=5, rng=rng)
+    assert row["additive_advantage"] == expected.additive_advantage
+    assert (row["mechanism"], row["bag_size"], row["remainder"]) == ("darrm", 5, 2)
+    assert row["promised_epsilon"] is None
+
+
+def test_results_and_pictures_are_written(tmp_path: Path, eta_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("matplotlib")
+    out, plot = tmp_path / "rows.csv", tmp_path / "audit.png"
+    arguments = [*GRID, "--epsilon", "0.5,2", "--bag-size", "4", "--eta", str(eta_file), "--out", str(out)]
+    assert main(["audit", *arguments, "--plot", str(plot), "--json"]) == 0
+    captured = capsys.readouterr()
+    assert captured.err.splitlines() == [f"Wrote {out}.", f"Wrote {plot}."]
+    with out.open(newline="", encoding="utf-8") as file:
+        records = list(csv.DictReader(file))
+    rows = json.loads(captured.out)["rows"]
+    assert [float(record["additive_advantage"]) for record in records] == [row["additive_advantage"] for row in rows]
+    assert records[2]["multiplicative_98"] == "inf"
+    assert plot.read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--mechanism", "laplace"], "--mechanism must be one of"),
+        (["--mechanism", "darrm"], "--design FILE"),
+        ([], "at least one"),
+        (["--mechanism", "rr"], "--epsilon is needed"),
+        (["--mechanism", "llp"], "--bag-size is needed"),
+        (["--mechanism", "rr", "--epsilon", "0"], "epsilon must be"),
+        (["--mechanism", "rr", "--epsilon", "nan"], "epsilon must be"),
+        (["--mechanism", "rr", "--epsilon", "1,,2"], "--epsilon must be numbers"),
+        (["--mechanism", "llp", "--bag-size", "43"], "at most n = 42"),
+        (["--mechanism", "llp", "--bag-size", "0"], "at least 1"),
+        (["--mechanism", "llp", "--bag-size", "2.5"], "--bag-size must be whole numbers"),
+        (["--mechanism", "llp", "--bag-size", "4", "--jobs", "none"], "jobs must be"),
+        (["--mechanism", "llp", "--bag-size", "4", "--seed", "-1"], "--seed must be"),
+        (["--mechanism", "llp", "--bag-size", "4", "--n", "5"], "--n goes with"),
+        (["--mechanism", "llp", "--bag-size", "4", "--eta", "beta:2"], "two finite numbers"),
+        (["--mechanism", "llp", "--bag-size", "4", "--eta", "beta:2,0", "--n", "9"], "two finite numbers"),
+        (["--mechanism", "llp", "--bag-size", "4", "--eta", "beta:2,2"], "--n must be"),
+        (["--mechanism", "llp", "--bag-size", "4", "--eta", "beta:2,2", "--n", "0"], "--n must be"),
+        (["--mechanism", "llp", "--bag-size", "4", "--eta", "model:m.pkl"], "eta_from_model"),
+        (["--mechanism", "llp", "--bag-size", "4", "--eta", "none.csv"], "could not be read"),
+        (["--mechanism", "llp", "--bag-size", "4", "--out", "rows.txt"], "must end in csv, parquet, json"),
+        (["--mechanism", "llp", "--bag-size", "4", "--plot", "audit.txt"], "must end in"),
+        (["--mechanism", "llp", "--bag-size", "4", "--out", "none/rows.csv"], "could not be written"),
+        (["--design", "none.json"], "none.json"),
+    ],
+)
+def test_bad_input_is_one_line(
+    eta_file: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: list[str],
+    message: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    given = arguments if "--eta" in arguments else [*arguments, "--eta", str(eta_file)]
+    assert main(["audit", *given]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert len(captured.err.splitlines()) == 1
+    assert message in captured.err
+
+
+@pytest.mark.parametrize("text", ["", "0.5\n-0.1\n", "0.5\nnan\n", "0.5\nhalf\n"])
+def test_bad_probabilities_are_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str) -> None:
+    path = tmp_path / "bad.csv"
+    path.write_text(text, encoding="utf-8")
+    assert main(["audit", "--mechanism", "rr", "--epsilon", "1", "--eta", str(path)]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert len(captured.err.splitlines()) == 1
+    assert str(path) in captured.err

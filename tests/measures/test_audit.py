@@ -1,0 +1,244 @@
+"""Audits: rows are what the measures say, whatever the number of threads and parts."""
+
+import dataclasses
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import darrm
+from darrm import measures, mechanisms
+from darrm.audit_files import read_eta, save_rows, table_format
+from darrm.errors import InputError, MissingExtraError, OutputError
+from darrm.measures.percentiles import mixture_quantile, multiplicative_summary
+
+ETA = np.random.default_rng(5).beta(2, 4, size=203)
+MECHANISMS = {
+    "rr": mechanisms.RandomizedResponse(1.0),
+    "llp": mechanisms.LabelProportions(),
+    "llp-laplace": mechanisms.LaplaceLabelProportions(1.0),
+    "llp-geometric": mechanisms.GeometricLabelProportions(0.7),
+    "noisy max": mechanisms.GaussianNoisyMax(2.0),
+}
+
+
+def seeded() -> np.random.Generator:
+    return np.random.default_rng(7)
+
+
+def test_rows_are_what_the_measures_say() -> None:
+    drawn = mechanisms.bags(203, 8, seeded())
+    rows = measures.audit(MECHANISMS, ETA, bags=drawn)
+    assert [row.mechanism for row in rows] == list(MECHANISMS)
+    bags = ETA[drawn.indices]
+    for row in rows:
+        mechanism = MECHANISMS[row.mechanism]
+        gain = measures.individual_advantage(mechanism, bags)
+        distribution = measures.multiplicative_advantage(mechanism, bags)
+        assert (row.bag_size, row.bags, row.remainder) == (8, 25, 3)
+        assert row.additive_advantage == measures.additive_advantage(mechanism, bags) == gain.mean()
+        assert row.max_individual_advantage == gain.max()
+        assert row.multiplicative_98 == distribution.quantile(0.98)
+        assert row.infinite_mass == distribution.infinite_mass
+        assert row.realised_epsilon == measures.realised_epsilon(mechanism, bags)
+        assert row.mean_leakage == measures.label_leakage(mechanism, bags).mean()
+        assert row.max_leakage == measures.label_leakage(mechanism, bags).max()
+        assert row.mean_total_variation == measures.total_variation(mechanism, bags).mean()
+        assert row.max_total_variation == measures.total_variation(mechanism, bags).max()
+        assert row.attack_utility == pytest.approx(measures.attack_utility(mechanism, bags), abs=1e-15)
+        assert row.auc is None
+    promised = [row.promised_epsilon for row in rows]
+    assert promised == [1, math.inf, 1, 0.7, math.inf]
+    assert all(row.realised_epsilon <= row.promised_epsilon * (1 + 1e-12) for row in rows)
+
+
+def test_threads_change_nothing_and_bags_are_shared() -> None:
+    one, two = (measures.audit(MECHANISMS, ETA, bag_size=[4, 9], rng=seeded(), jobs=jobs) for jobs in (1, 2))
+    assert one == two
+    # Randomized response has no bags: one row. The others are in the grid.
+    assert [(row.mechanism, row.bag_size, row.remainder) for row in one] == [
+        ("rr", 1, 0),
+        *((name, 4, 3) for name in list(MECHANISMS)[1:]),
+        *((name, 9, 5) for name in list(MECHANISMS)[1:]),
+    ]
+    assert one != measures.audit(MECHANISMS, ETA, bag_size=[4, 9], rng=np.random.default_rng(8))
+
+
+def test_progress_counts_every_row() -> None:
+    seen: list[tuple[int, int]] = []
+    measures.audit(MECHANISMS, ETA, bag_size=50, rng=seeded(), jobs=2, progress=lambda *count: seen.append(count))
+    assert seen == [(done, 5) for done in range(1, 6)]
+
+
+def test_a_designed_vote_is_audited_in_bags_of_its_voters() -> None:
+    design = darrm.solve(K=5, m=2, epsilon=0.5)
+    drawn = mechanisms.bags(203, 5, seeded())
+    (row,) = measures.audit({"darrm": mechanisms.DaRRM(design)}, ETA, bags=drawn.indices)
+    kernel = measures.CountKernel.from_noise_function(design.gamma)
+    assert row.additive_advantage == pytest.approx(measures.additive_advantage(kernel, ETA[drawn.indices]), abs=1e-15)
+    assert row.promised_epsilon == math.inf  # it promises nothing about votes
+    with pytest.raises(InputError, match="K = 5"):
+        measures.audit({"darrm": mechanisms.DaRRM(design)}, ETA, bag_size=4)
+
+
+@pytest.mark.parametrize("q", [0.0, 0.1, 0.5, 0.9, 0.98, 1.0])
+@pytest.mark.parametrize("name", list(MECHANISMS))
+def test_percentiles_do_not_depend_on_the_parts(name: str, q: float) -> None:
+    bags = ETA[:196].reshape(-1, 7)
+    whole = measures.multiplicative_advantage(MECHANISMS[name], bags)
+    value, infinite = multiplicative_summary(MECHANISMS[name], bags, q, entries=300, kept=5)
+    assert value == pytest.approx(whole.quantile(q), rel=1e-11)
+    assert infinite == pytest.approx(whole.infinite_mass, abs=1e-13)
+
+
+def test_quantiles_of_mixtures_are_those_of_all_values() -> None:
+    rng = seeded()
+    values, weights = rng.exponential(size=(20, 50)), rng.uniform(size=(20, 50))
+    values[rng.uniform(size=values.shape) < 0.05] = math.inf
+    values[:, :5] = 0.25  # one value with more mass than may be held
+    weights /= weights.sum(axis=1, keepdims=True)
+    parts = [(0.05, measures.distribution.DiscreteDistribution(*pair)) for pair in zip(values, weights, strict=True)]
+    order = np.argsort(values, axis=None)
+    sums = np.cumsum(weights.ravel()[order] / 20)
+    for q in np.linspace(0.001, 0.999, 97):
+        expected = values.ravel()[order][np.searchsorted(sums, q)]
+        assert mixture_quantile(lambda: parts, float(q), kept=3) == pytest.approx(expected, rel=1e-11)
+
+
+def test_utility_comes_from_the_learner_that_is_passed() -> None:
+    labels = (ETA > 0.4).astype(int)
+
+    def utility(mechanism: object, indices: np.ndarray, given: np.ndarray) -> dict[str, float]:
+        assert np.array_equal(given, labels)
+        return {"auc": float(indices.shape[1]), "cross_entropy": float(indices.size)}
+
+    rows = measures.audit(MECHANISMS, ETA, bag_size=6, labels=labels, utility=utility)
+    assert [(row.auc, row.cross_entropy) for row in rows] == [(1.0, 203.0), *[(6.0, 198.0)] * 4]
+    with pytest.raises(InputError, match="utility must return"):
+        measures.audit(MECHANISMS, ETA, bag_size=6, utility=lambda *given: {"accuracy": 1.0})
+
+
+def test_eta_of_a_model_is_its_probability_of_the_second_class() -> None:
+    from sklearn.datasets import load_breast_cancer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    X, y = load_breast_cancer(return_X_y=True)
+    model = make_pipeline(StandardScaler(), LogisticRegression()).fit(X[::2], y[::2])
+    eta = measures.eta_from_model(model, X[1::2])
+    assert np.array_equal(eta, model.predict_proba(X[1::2])[:, 1])
+    llp, response = measures.audit({"llp": MECHANISMS["llp"], "rr": MECHANISMS["rr"]}, eta, bag_size=8, rng=seeded())
+    assert 0 < llp.additive_advantage < 0.05
+    assert response.realised_epsilon == 1
+    with pytest.raises(InputError, match="predict_proba"):
+        measures.eta_from_model(object(), X)
+    with pytest.raises(InputError, match="two classes"):
+        measures.eta_from_model(LogisticRegression().fit([[0.0], [1.0], [2.0]], [0, 1, 2]), [[0.0]])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"eta": [0.1, 1.2], "bag_size": 1}, "eta must be"),
+        ({"eta": [0.1, math.nan], "bag_size": 1}, "eta must be"),
+        ({"eta": [[0.1, 0.2]], "bag_size": 1}, "shape \\(n,\\)"),
+        ({"eta": [], "bag_size": 1}, "eta must"),
+        ({"bag_size": 204}, "at most n = 203"),
+        ({"bag_size": 0}, "at least 1"),
+        ({"bag_size": 2.5}, "whole number"),
+        ({"bag_size": []}, "at least one size"),
+        ({}, "one of the two"),
+        ({"bag_size": 4, "bags": [[0, 1]]}, "one of the two"),
+        ({"bags": [[0, 1], [1, 2]]}, "twice. Got 1 2 times"),
+        ({"bags": [[0, 203]]}, "Got 0 to 203"),
+        ({"bags": [[0.0, 1.0]]}, "indices of eta"),
+        ({"bag_size": 4, "labels": [0, 1]}, "labels must have the shape"),
+        ({"bag_size": 4, "jobs": 0}, "jobs must be"),
+        ({"bag_size": 4, "mechanisms": {}}, "at least one"),
+        ({"bag_size": 4, "mechanisms": [MECHANISMS["rr"]]}, "pairs"),
+        ({"bag_size": 4, "mechanisms": {"rr": mechanisms.RandomizedResponse}}, "mechanism must be"),
+    ],
+)
+def test_bad_input_is_refused_in_one_line(arguments: dict[str, object], message: str) -> None:
+    given: dict[str, object] = {"mechanisms": MECHANISMS, "eta": ETA} | arguments
+    with pytest.raises(InputError, match=message) as error:
+        measures.audit(given.pop("mechanisms"), given.pop("eta"), **given)  # type: ignore[arg-type]
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("ending", ["csv", "json", "parquet"])
+def test_files_hold_the_rows(tmp_path: Path, ending: str) -> None:
+    rows = measures.audit(MECHANISMS, ETA, bag_size=[3, 8], rng=seeded())
+    path = tmp_path / f"rows.{ending}"
+    if ending == "parquet":
+        parquet = pytest.importorskip("pyarrow.parquet")
+        save_rows(path, rows)
+        records = parquet.read_table(path).to_pylist()
+    elif ending == "csv":
+        import csv
+
+        save_rows(path, rows)
+        with path.open(newline="", encoding="utf-8") as file:
+            records = list(csv.DictReader(file))
+        whole = {"bag_size", "bags", "remainder"}
+        for record in records:
+            for name, text in record.items():
+                if name != "mechanism":
+                    record[name] = None if text == "" else int(text) if name in whole else float(text)
+    else:
+        import json
+
+        save_rows(path, rows)
+        records = json.loads(path.read_text(encoding="utf-8"))
+        for record in records:
+            missing = dict.fromkeys(("promised_epsilon", "realised_epsilon", "multiplicative_98"), math.inf)
+            record.update({name: value for name, value in missing.items() if record[name] is None})
+    assert [measures.AuditRow(**record) for record in records] == rows
+    assert [dataclasses.asdict(row).keys() for row in rows] == [record.keys() for record in records]
+
+
+def test_bad_files_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(InputError, match="must end in csv, parquet, json"):
+        table_format("rows.xlsx")
+    with pytest.raises(OutputError, match="could not be written"):
+        save_rows(tmp_path / "none" / "rows.csv", [])
+    monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
+    with pytest.raises(MissingExtraError, match=r"darrm\[tables\]"):
+        table_format("rows.parquet")
+
+
+@pytest.mark.parametrize("text", ["eta\n0.25\n1\n", "0.25\r\n1", '\ufeff"eta"\n0.25\n1e0\n'])
+def test_probabilities_are_read_with_or_without_a_header(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "eta.csv"
+    path.write_text(text, encoding="utf-8", newline="")
+    assert read_eta(path).tolist() == [0.25, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "holds no probabilities"),
+        ("eta\n", "holds no probabilities"),
+        ("eta\n0.5\n1.5\n", "line 3: a probability must be in"),
+        ("0.5\nnan\n", "line 2: a probability must be in"),
+        ("0.5\nx\n", "line 2: one number"),
+        ("0.5\n\n0.5\n", "line 2: one number"),
+        ("a,b\n0.5,0.5\n", "line 1: one number"),
+        ("eta\n0.5,0.5\n", "line 2: one number"),
+    ],
+)
+def test_bad_probabilities_are_named_by_line(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "eta.csv"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(InputError, match=message):
+        read_eta(path)
+
+
+def test_unreadable_probabilities_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="could not be read"):
+        read_eta(tmp_path / "none.csv")
+    (tmp_path / "packed.csv").write_bytes(b"\x1f\x8b\xff\xfe")
+    with pytest.raises(InputError, match="not UTF-8"):
+        read_eta(tmp_path / "packed.csv")

@@ -1,0 +1,75 @@
+"""Pictures of audits show the numbers they are given."""
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from darrm import measures, mechanisms
+from darrm.errors import InputError
+
+pytest.importorskip("matplotlib")
+
+from darrm import plots_audit
+
+ETA = np.random.default_rng(4).beta(2, 3, size=(25, 4))
+
+
+def test_spindles_show_pairs_within_their_bounds() -> None:
+    mechanism = mechanisms.RandomizedResponse(1.0)
+    points = measures.posterior_pairs(mechanism, ETA, np.ones_like(ETA, dtype=int))
+    ax = plots_audit.plot_spindle({"rr": points}, [1.0])
+    dots, _, upper, lower = ax.get_lines()
+    assert np.array_equal(dots.get_xydata(), points)
+    # One released by randomized response: every point is on the upper bound.
+    assert np.interp(points[:, 0], *upper.get_xydata().T) == pytest.approx(points[:, 1], abs=1e-3)
+    assert np.all(lower.get_ydata() <= lower.get_xdata() + 1e-12)
+
+
+def test_distribution_functions_end_below_one_where_mass_is_infinite() -> None:
+    both = {
+        "llp": measures.multiplicative_advantage(mechanisms.LabelProportions(), ETA),
+        "rr": measures.multiplicative_advantage(mechanisms.RandomizedResponse(1.0), ETA),
+    }
+    ax = plots_audit.plot_advantage_cdf(both, top=50)
+    llp, response = (line.get_ydata() for line in ax.get_lines())
+    assert llp[-1] == pytest.approx(1 - both["llp"].infinite_mass, abs=1e-12)
+    assert set(np.unique(response)) == {0.0, 1.0}
+    own = measures.individual_advantage(mechanisms.LabelProportions(), ETA)
+    ax = plots_audit.plot_advantage_cdf({"llp": own}, multiplicative=False)
+    x, y = ax.get_lines()[0].get_xydata()[300]
+    assert y == (own <= x).mean()
+
+
+def test_infinite_advantage_is_at_the_edge() -> None:
+    ax = plots_audit.plot_tradeoff({"llp": ([math.inf, 1.0], [0.9, 0.8]), "rr": ([2.0], [0.7])})
+    llp = ax.get_lines()[0]
+    assert llp.get_xdata()[0] == 1
+    assert llp.get_xdata()[1] > 2
+    assert llp.get_ydata().tolist() == [0.8, 0.9]
+    assert [text.get_text() for text in ax.texts] == ["infinite"]
+    assert not plots_audit.plot_tradeoff({"rr": ([2.0], [0.7])}).texts
+
+
+def test_utility_over_bag_sizes() -> None:
+    ax = plots_audit.plot_utility_grid([1, 2, 8], {"epsilon = 1": [0.9, 0.8, 0.7]})
+    assert ax.get_lines()[0].get_ydata().tolist() == [0.9, 0.8, 0.7]
+    assert [label.get_text() for label in ax.get_xticklabels()] == ["1", "2", "8"]
+
+
+@pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
+def test_audits_are_saved(tmp_path: Path, ending: str) -> None:
+    named = [(f"rr {e}", mechanisms.RandomizedResponse(e)) for e in (0.5, 1.0)]
+    rows = measures.audit([*named, ("llp", mechanisms.LabelProportions())], ETA.ravel(), bag_size=4)
+    plots_audit.save_audit(tmp_path / f"audit.{ending}", rows)
+    assert (tmp_path / f"audit.{ending}").stat().st_size > 1000
+    with pytest.raises(InputError, match="must end in"):
+        plots_audit.save_audit(tmp_path / "audit.txt", rows)
+
+
+def test_an_audit_without_promises_is_drawn(tmp_path: Path) -> None:
+    rows = measures.audit({"llp": mechanisms.LabelProportions()}, ETA.ravel(), bag_size=[2, 4])
+    plots_audit.save_audit(tmp_path / "audit.png", rows)
+    certain = measures.audit({"llp": mechanisms.LabelProportions()}, [0.0, 1.0], bag_size=2)
+    plots_audit.save_audit(tmp_path / "nothing.png", certain)
