@@ -218,7 +218,7 @@ def worst_delta(
         h, end = np.unique(np.ceil(np.stack([h, end]) * 1e12 + 1) / 1e12, axis=1)
         h = np.minimum(h, 1)
     else:
-        if isinstance(leverage, bool) or not isinstance(leverage, int | float) or not 0 <= leverage <= 1:
+        if isinstance(leverage, bool) or not isinstance(leverage, int | float | np.floating) or not 0 <= leverage <= 1:
             raise InputError(f"leverage must be in [0, 1]. Got {leverage!r}.")
         h, end = np.array([float(leverage)]), np.array([most])
     # For s >= 1 the reverse direction is the larger one in all cases seen; the other has little left to search then.
@@ -285,7 +285,9 @@ def check_range(label_range: object) -> tuple[float, float]:
     """(low, high), finite, low < high."""
     try:
         low, high = (float(value) for value in label_range)  # type: ignore[attr-defined]
-    except (TypeError, ValueError):
+        if isinstance(label_range, str):
+            raise TypeError
+    except (TypeError, ValueError, OverflowError):
         raise InputError(f"label_range must be two numbers (low, high). Got {label_range!r}.") from None
     if not -math.inf < low < high < math.inf:
         raise InputError(f"label_range must be finite with low < high. Got {label_range!r}.")

@@ -108,7 +108,7 @@ def proportions(p: float, spread: float, k: int) -> float:
     p, k = _check_p(p), _check_k(k)
     if k < 2:
         raise InputError("k must be at least 2 for this bound. Got 1.")
-    if not 0 <= spread <= p * (1 - p) * (1 + 1e-12):
+    if not isinstance(spread, int | float | np.floating) or not 0 <= spread <= p * (1 - p) * (1 + 1e-12):
         raise InputError(f"spread = E[eta (1 - eta)] must be in [0, p (1 - p)] = [0, {p * (1 - p):g}]. Got {spread!r}.")
     n = k - 1
     log = math.log(4 * n)
@@ -216,7 +216,7 @@ def extreme_bags(p: float, k: int, n: int = 1, threshold: float = math.inf) -> f
     O(k^2). Theorem 3.7 and Section 3.2 of Busa-Fekete et al. (2024) bound it with constants that they do not give.
     """
     p, k, n = _check_p(p), _check_k(k), _check_k(n, "n")
-    if not threshold >= 0:
+    if isinstance(threshold, bool) or not isinstance(threshold, int | float | np.floating) or not threshold >= 0:
         raise InputError(f"threshold must be at least 0. Got {threshold!r}.")
     if p in (0, 1):
         return 0.0

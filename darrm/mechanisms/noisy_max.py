@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import sys
 from fractions import Fraction
 
 import numpy as np
@@ -34,8 +34,8 @@ def check_positive(name: str, value: object) -> float:
     """``value`` as a float, refused unless it is finite and above 0."""
     if isinstance(value, bool) or not isinstance(value, int | float | np.floating | np.integer):
         raise InputError(f"{name} must be a number above 0. Got {value!r}.")
-    if not 0 < value < math.inf:
-        raise InputError(f"{name} must be finite and above 0. Got {value!r}.")
+    if not 0 < value <= sys.float_info.max:
+        raise InputError(f"{name} must be finite and above 0, within float64. Got {value!r}.")
     return float(value)
 
 

@@ -376,3 +376,39 @@ def test_levels_and_bounds_that_are_none() -> None:
     ):
         with pytest.raises(darrm.InputError, match="must be"):
             call()
+
+
+def test_the_constant_of_the_poisson_binomial_peak() -> None:
+    from scipy.special import ive
+
+    x = np.linspace(1e-3, 5, 500_001)
+    peak = float((np.sqrt(2 * x) * ive(0, 2 * x)).max())
+    assert peak <= bounds._PEAK <= peak + 1e-6
+
+
+@pytest.mark.parametrize("n", [10, 100, 1000, 20_000])
+@pytest.mark.parametrize("p", [0.5, 0.1, 0.01])
+def test_the_half_width_of_bernstein_leaves_little_outside(n: int, p: float) -> None:
+    from scipy.stats import binom
+
+    log = math.log(4 * n)
+    t = log / 3 + math.sqrt(log * log / 9 + 2 * n * p * (1 - p) * log)
+    outside = binom.cdf(math.ceil(n * p - t) - 1, n, p) + binom.sf(math.floor(n * p + t), n, p)
+    assert outside <= 1 / (2 * n)
+    # and it is this t that the bound uses
+    v = p * (1 - p)
+    rest = math.sqrt((math.exp(-1.5) + math.pi / 4 + math.pi / math.e) * math.sqrt(v) / n**1.5)
+    assert bounds.proportions(p, v, n + 1) == pytest.approx(math.sqrt(2 * t + 1) * rest + v / n, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    "call", [lambda: bounds.proportions(0.5, "a", 3), lambda: bounds.extreme_bags(0.5, 3, threshold="a")]
+)  # type: ignore[arg-type]
+def test_bounds_of_no_numbers(call: object) -> None:
+    with pytest.raises(darrm.InputError):
+        call()  # type: ignore[operator]
+
+
+def test_extreme_bags_count_strictly() -> None:
+    # At p = 1/4, k = 4 one label of four moves nothing; the others do.
+    assert bounds.extreme_bags(0.25, 4, threshold=0.0) == pytest.approx(1 - 4 * 0.25 * 0.75**3)

@@ -148,3 +148,16 @@ def test_noise_that_is_none(value: object) -> None:
     for kind in (GaussianNoisyMax, LaplaceNoisyMax):
         with pytest.raises(darrm.InputError, match="must be"):
             kind(value)  # type: ignore[arg-type]
+
+
+def test_discrete_laplace_beyond_its_digits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With hardly any digits the rare event that stands for all higher ones is a common one."""
+    from darrm.mechanisms import discrete
+
+    monkeypatch.setattr(discrete, "_TOP", 1)
+    rate, n = Fraction(1, 3), 300_000
+    x = DiscreteLaplace(rate).draw(n, words(4))
+    p = np.tanh(float(rate) / 2) * np.exp(-float(rate) * np.abs(np.arange(-12, 13)))
+    seen = np.array([(x == k).mean() for k in range(-12, 13)])
+    assert np.all(np.abs(seen - p) <= 5 * np.sqrt(p * (1 - p) / n))
+    assert x.var() == pytest.approx(1 / (2 * math.sinh(float(rate) / 2) ** 2), rel=0.03)

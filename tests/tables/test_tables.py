@@ -373,3 +373,15 @@ def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
         error = capsys.readouterr().err
         assert words in error
         assert len(error.strip().splitlines()) == 1
+
+
+def test_a_part_of_the_ready_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(Path(__file__).resolve().parents[2] / "benchmarks"))
+    import ready_table
+
+    tasks = ready_table.ready().tasks
+    assert len(tasks) == len(set(tasks))
+    assert {task.problem.K for task in tasks} == set(range(2, 52))
+    table = tables.solve_grid(tables.Grid(tasks[:: len(tasks) // 12]))
+    assert not table.failures
+    assert tables.verify_table(table).holds
