@@ -17,16 +17,16 @@ from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise, product
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from darrm.design.bernstein import Between, Whole, as_float, as_float_above, halve, restrict
 from darrm.design.smoothing import acceptance, decimals, noise_function
 from darrm.errors import InputError
 from darrm.problem import MajorityProblem
 
-Whole: TypeAlias = NDArray[np.object_]  # of int, in units of 2^-bits
 _DEEP = 48  # halvings in search of turning points, after which an interval is left as it is
 _SHALLOW = 12  # halvings of [0, 1] towards 0
 _DEEPEST = 64  # halvings of one segment
@@ -36,13 +36,6 @@ _TINY = Decimal("1e-55")  # more than what 60 digits lose in a few operations
 _UPWARDS = Context(prec=120, rounding=ROUND_CEILING, Emin=MIN_EMIN, Emax=MAX_EMAX, clamp=0, traps=[])
 _LARGEST = Decimal(6000)  # e^epsilon beyond this is not told from it
 _CLOSE = 45  # bits that bound and attained value have in common
-
-
-class Between(NamedTuple):
-    """A number in [0, 1] between two whole numbers of 2^-bits."""
-
-    low: int
-    high: int
 
 
 class _Turn(NamedTuple):
@@ -102,7 +95,7 @@ class _Segment:
     def halves(self) -> tuple[_Segment, _Segment]:
         (a, b), (c, d) = self.ends
         middle = ((a + c) / 2, (b + d) / 2)
-        firsts, seconds = _halve(self.first, up=True), _halve(self.second, up=False)
+        firsts, seconds = halve(self.first, up=True), halve(self.second, up=False)
         return (
             _Segment((self.ends[0], middle), firsts[0], seconds[0], self.below, self.depth + 1),
             _Segment((middle, self.ends[1]), firsts[1], seconds[1], self.below, self.depth + 1),
@@ -205,12 +198,12 @@ class IdenticalVoters:
                 bound, attained = excess, (left.low << self._bits) - grow * right.high
                 first, second, pair = left.high, right.low, (left.middle, right.middle)
         return WorstPair(
-            bound=min(1.0, _float_above(bound, 2 * self._bits)),
-            rounding=_float_above(max(0, bound - attained), 2 * self._bits),
+            bound=min(1.0, as_float_above(bound, 2 * self._bits)),
+            rounding=as_float_above(max(0, bound - attained), 2 * self._bits),
             pair=pair,
-            first=_float(first, self._bits),
-            second=_float(second, self._bits),
-            difference=_float(first - second, self._bits),
+            first=as_float(first, self._bits),
+            second=as_float(second, self._bits),
+            difference=as_float(first - second, self._bits),
         )
 
     def _edges(self) -> Iterator[_Segment]:
@@ -233,11 +226,13 @@ class IdenticalVoters:
         for path in (below, above) if self._turns else (below,):
             for (a, b), (c, d) in pairwise(path):
                 if (a, b) != (c, d):
-                    ends = tuple((_float(p.low, self._bits), _float(q.low, self._bits)) for p, q in ((a, b), (c, d)))
+                    ends = tuple(
+                        (as_float(p.low, self._bits), as_float(q.low, self._bits)) for p, q in ((a, b), (c, d))
+                    )
                     yield _Segment(
                         ends,  # type: ignore[arg-type]
-                        _restrict(self._up, a, c, self._bits, up=True),
-                        _restrict(self._down, b, d, self._bits, up=False),
+                        restrict(self._up, a, c, self._bits, up=True),
+                        restrict(self._down, b, d, self._bits, up=False),
                         below=path is below,
                     )
 
@@ -255,7 +250,7 @@ class IdenticalVoters:
         for depth in range(_SHALLOW):
             if np.all(j * down[:-1] >= (j - self._order) * up[1:]):
                 return 2.0**-depth * (1 - 1e-9)
-            up, down = _halve(up, up=True)[0], _halve(down, up=False)[0]
+            up, down = halve(up, up=True)[0], halve(down, up=False)[0]
         return -1.0
 
     @cached_property
@@ -276,7 +271,7 @@ class IdenticalVoters:
             elif depth == _DEEP or len(found) + len(open_) >= _MANY:
                 found.append(_Turn(a, b, max(up), min(down)))
             else:
-                ups, downs = _halve(up, up=True), _halve(down, up=False)
+                ups, downs = halve(up, up=True), halve(down, up=False)
                 middle = (a + b) / 2
                 open_.append((middle, b, ups[1], downs[1], depth + 1))
                 open_.append((a, middle, ups[0], downs[0], depth + 1))
@@ -298,52 +293,3 @@ class IdenticalVoters:
             )
 
         return [(p, q) for p, q in product(self._turns, repeat=2) if may_meet(p, q)]
-
-
-def _halve(coefficients: Whole, *, up: bool) -> tuple[Whole, Whole]:
-    """Coefficients on both halves of the segment, by de Casteljau; averages rounded up, or down."""
-    left, right = [coefficients[0]], [coefficients[-1]]
-    while coefficients.size > 1:
-        coefficients = (coefficients[:-1] + coefficients[1:] + int(up)) >> 1
-        left.append(coefficients[0])
-        right.append(coefficients[-1])
-    return np.array(left, dtype=object), np.array(right[::-1], dtype=object)
-
-
-def _restrict(coefficients: Whole, start: Between, stop: Between, bits: int, *, up: bool) -> Whole:
-    """Coefficients on the part of [0, 1] from ``start`` to ``stop``, in that direction."""
-    if start.low > stop.high:
-        return _restrict(coefficients, stop, start, bits, up=up)[::-1]
-    part, _ = _split(coefficients, stop, bits, up=up)
-    if stop.high == 0:
-        return part
-    ratio = Between((start.low << bits) // stop.high, min(1 << bits, -((-start.high << bits) // max(stop.low, 1))))
-    return _split(part, ratio, bits, up=up)[1]
-
-
-def _split(coefficients: Whole, t: Between, bits: int, *, up: bool) -> tuple[Whole, Whole]:
-    """Coefficients on [0, t] and [t, 1], by de Casteljau; bounds for every t in between."""
-    left, right = [coefficients[0]], [coefficients[-1]]
-    ends = np.array(t, dtype=object)
-    while coefficients.size > 1:
-        step = np.diff(coefficients)
-        along = step * ends[((step >= 0) == up).astype(np.intp)]
-        along = -(-along >> bits) if up else along >> bits
-        coefficients = coefficients[:-1] + along
-        left.append(coefficients[0])
-        right.append(coefficients[-1])
-    return np.array(left, dtype=object), np.array(right[::-1], dtype=object)
-
-
-def _float(value: int, bits: int) -> float:
-    return float(Fraction(value, 1 << bits))
-
-
-def _float_above(value: int, bits: int) -> float:
-    """The least float64 that is not below value 2^-bits."""
-    exact = Fraction(value, 1 << bits)
-    try:
-        nearest = float(exact)
-    except OverflowError:
-        return math.inf if value > 0 else -math.inf
-    return nearest if Fraction(nearest) >= exact else math.nextafter(nearest, math.inf)

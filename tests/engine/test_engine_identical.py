@@ -11,7 +11,7 @@ from oracles.exact import acceptance_alike, corners, exponential
 
 import darrm
 from darrm import baselines
-from darrm.design import identical
+from darrm.design import bernstein, identical
 from darrm.design.certificate import IdenticalCertificate
 from darrm.design.identical import IdenticalVoters
 
@@ -245,16 +245,16 @@ def test_averages_are_rounded_to_the_safe_side() -> None:
         fractions = [Fraction(int(x)) for x in c]
         low = int(rng.integers(0, 2**bits - 3))
         for up in (True, False):
-            bounds = [(identical._halve(c, up=up), exact(fractions, Fraction(1, 2)))]
-            between = identical.Between(low, low + 3)
+            bounds = [(bernstein.halve(c, up=up), exact(fractions, Fraction(1, 2)))]
+            between = bernstein.Between(low, low + 3)
             for s in (Fraction(low, 2**bits), Fraction(2 * low + 3, 2 ** (bits + 1)), Fraction(low + 3, 2**bits)):
-                bounds.append((identical._split(c, between, bits, up=up), exact(fractions, s)))
+                bounds.append((bernstein.split(c, between, bits, up=up), exact(fractions, s)))
                 stop = Fraction(250, 2**bits)
                 if s < stop:
                     wanted = exact(exact(fractions, stop)[0], s / stop)[1]
-                    ends = between, identical.Between(250, 250)
+                    ends = between, bernstein.Between(250, 250)
                     for part, whole in ((ends, wanted), (ends[::-1], wanted[::-1])):
-                        found = identical._restrict(c, *part, bits, up=up)
+                        found = bernstein.restrict(c, *part, bits, up=up)
                         assert all((x >= y) if up else (x <= y) for x, y in zip(found, whole, strict=True))
             for found, wanted in bounds:
                 for one, other in zip(found, wanted, strict=True):
