@@ -79,3 +79,16 @@ def test_tutorial_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: 
     worst = [float(names["rows"][i] @ (1 - names["robust"].gamma)) / 2 for i in range(3)]
     usual = darrm.solve(names["problem"])
     assert max(worst) < max(float(row @ (1 - usual.gamma)) / 2 for row in names["rows"])
+
+
+def test_the_page_of_tables_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    page = (README.parent / "docs" / "tables.md").read_text(encoding="utf-8")
+    names: dict[str, Any] = {}
+    exec("\n".join(re.findall(r"```python\n(.*?)```", page, re.DOTALL)), names)
+    assert names["design"].certificate.holds
+    assert main(["verify", "gamma.csv"]) == 0
+    commands = re.findall(r"^    darrm table (.*--out gamma\.parquet.*)$", page, re.MULTILINE)
+    assert len(commands) == 2
+    arguments = re.sub(r"--K \S+ --m \S+", "--K 3:5:2 --m 1:3", commands[0])
+    assert main(["table", *shlex.split(arguments)]) == 0
