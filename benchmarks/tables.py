@@ -1,9 +1,11 @@
 """Tables at scale: all K = 3..51, m = 1..K/2, five epsilons, three Deltas; processes, neighbours, kills, lookups.
 
-    python benchmarks/tables.py [--quick] [--docs]      a quarter of an hour; --quick: a tenth of the grid
+    python benchmarks/tables.py [--quick] [--docs]      a quarter of an hour; --quick: every eighth K
+    python benchmarks/tables.py --kills [--docs]        two minutes
 
 The grid is solved by two processes (CPU use and verification by a separate process with it), by one, and without the
-constraints of neighbours; killed twenty times at random and gone on with; and a table of 100,000 rows is looked up in.
+constraints of neighbours; a table of 100,000 rows is looked up in. With --kills a third of the grid is killed up to
+twenty times at random and gone on with.
 """
 
 from __future__ import annotations
@@ -85,12 +87,22 @@ def killed(todo: Grid, folder: Path, kills: int = 20) -> tuple[Table, int]:
         process = subprocess.Popen(
             command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
         )
-        time.sleep(chance.uniform(1.5, 4))
+        time.sleep(chance.uniform(1.0, 2.2))
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
         done += 1
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     return read(out), done
+
+
+def kill_line(todo: Grid, folder: Path) -> str:
+    part = Grid(todo.tasks[::3])
+    interrupted, kills = killed(part, folder)
+    same = content(interrupted) == content(solve_grid(part, jobs=2))
+    return (
+        f"{kills} random kills of a run of {len(part.tasks)} designs on two processes, each gone on with: "
+        f"the same table: {same}."
+    )
 
 
 LOOKUPS = """
@@ -134,9 +146,17 @@ def lookups(table: Table, folder: Path) -> list[float]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="every eighth K")
+    parser.add_argument("--kills", action="store_true", help="the kills alone")
     parser.add_argument("--docs", action="store_true", help="also put the figures into docs/")
     options = parser.parse_args()
     todo = whole(options.quick)
+    if options.kills:
+        with tempfile.TemporaryDirectory() as name:
+            line = kill_line(todo, Path(name))
+        print(line)
+        if options.docs:
+            put("tables-kills", line, DOCS / "tables.md")
+        return
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         two, wall, use = timed(todo, 2)
@@ -154,9 +174,6 @@ def main() -> None:
         verified = subprocess.run(command, capture_output=True, text=True)
         checking = time.perf_counter() - start
         without = cold(todo)
-        part = Grid(todo.tasks[:: 1 if options.quick else 10])
-        interrupted, kills = killed(part, folder)
-        same = content(interrupted) == content(solve_grid(part))
         count, opened, median, slowest, memory = lookups(two, folder)
         lines = [
             f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}: K = 3..51"
@@ -167,7 +184,6 @@ def main() -> None:
             f"Without beginning with what bound the neighbour: {without:.0f} s for one process, "
             f"{without / alone:.2f} times as long.",
             f"Verified by another process in {checking:.0f} s: {verified.stdout.strip()}",
-            f"{kills} random kills of a run of {len(part.tasks)} designs on two processes: the same table: {same}.",
             f"{count} rows of K up to 21: open in {opened:.1f} s; a lookup, verified, takes {median * 1e3:.1f} ms "
             f"(median of 200; slowest {slowest * 1e3:.0f} ms); {memory:.0f} MiB at most.",
         ]

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from darrm.design.certificate import shrink
 from darrm.design.constraints import right_side, rows_of, scaled_rows
+from darrm.design.corners import STILL
 from darrm.design.moves import binomials
 from darrm.design.separation import Worst, WorstCase, worst_by_level
 from darrm.design.smoothing import total_epsilon, weights
@@ -112,10 +113,17 @@ class CutFinder:
         return list(self._seen)
 
     def begin_with(self, counts: Sequence[tuple[int, ...]]) -> Rows:
-        """Rows of given multisets, which are not proposed again: those that bound a neighbouring problem, say."""
-        self._seen.update(dict.fromkeys(counts))
-        corners = 8 if self._problem.Delta else 4
-        return self._answer(list(rows_of(self._problem, np.array(counts, dtype=np.int64).reshape(-1, 8)[:, :corners])))
+        """Rows of given multisets, which are not proposed again: those that bound a neighbouring problem, say.
+
+        Multisets that this problem does not have are left out: a row that does not bind it would cost error unseen.
+        """
+        problem, corners = self._problem, 8 if self._problem.Delta else 4
+        given = np.array(counts, dtype=np.int64).reshape(-1, 8)
+        ours = (given >= 0).all(axis=1) & (given.sum(axis=1) == problem.K) & (given[:, corners:] == 0).all(axis=1)
+        ours &= given[:, STILL:].sum(axis=1) <= problem.changed
+        kept = list(dict.fromkeys(map(tuple, given[ours].tolist())))
+        self._seen.update(dict.fromkeys(kept))
+        return self._answer(list(rows_of(problem, np.array(kept, dtype=np.int64).reshape(-1, 8)[:, :corners])))
 
     def without_lo_hi(self, half: Array) -> Rows:
         """Rows of multisets with none at (lo,hi) that ``half`` breaks; shape (n, K - floor(K/2)), limits 1."""

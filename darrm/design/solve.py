@@ -112,8 +112,9 @@ def solve(
     report : callable, optional
         Called with a `darrm_solvers.Progress` after each round of engine "cuts".
     binding : Binding, optional
-        Begin with the constraints that bound the last solve it was passed to, which should be for the same K and
-        corners and a near m; afterwards it holds those of this one. For one limit (no profile) and engine "cuts".
+        Begin with the constraints that bound the last solve it was passed to, as far as this problem has them: best
+        for the same K, Delta and ``changed`` and a near m. Afterwards it holds those of this one. For one limit (no
+        profile) and engine "cuts".
 
     Returns
     -------
@@ -181,7 +182,10 @@ def solve(
     if engine == "cuts":
         first = Rows(rising, np.zeros(len(rising)))
         if binding is not None:
-            near = finders[0].begin_with(binding.counts)
+            try:
+                near = finders[0].begin_with(binding.counts)
+            except (TypeError, ValueError, OverflowError):
+                raise InputError("binding.counts must be multisets: 8 whole numbers each.") from None
             first = Rows(np.concatenate([first.rows, near.rows]), np.concatenate([first.limits, near.limits]))
         answer = solve_by_cuts(_raised(weights), cuts, first=first, time_limit=time_limit, report=report)
         solution, program = answer.solution, answer.program

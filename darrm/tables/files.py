@@ -48,16 +48,48 @@ def rows(path: str | Path) -> list[Row]:
         If the file is missing, foreign or truncated.
     """
     name, kind = Path(path), ending(path)
+    if not name.is_file():
+        raise InputError(
+            f"{name} could not be read: it is {'a folder' if name.is_dir() else 'not there'}. Pass a table."
+        )
     try:
         found = list({".parquet": _read_parquet, ".csv": _read_csv, ".jsonl": _read_jsonl}[kind](name))
     except OSError as error:
         raise InputError(f"{name} could not be read: {error.strerror or error}. Pass the path of a table.") from None
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError, csv.Error) as error:
         raise InputError(f"{name} is not a whole table of designs ({error}). Make it again.") from None
+    if not found:
+        raise InputError(f"{name} is not a table of designs: it holds no row. Make it again.")
     for i, row in enumerate(found):
-        if tuple(row) != COLUMNS:
-            raise InputError(f"{name} is not a table of designs: row {i + 1} lacks columns. Make it again.")
+        reason = fault(row)
+        if reason is not None:
+            raise InputError(f"{name} is not a table of designs: in row {i + 1} {reason}. Make it again.")
     return found
+
+
+def fault(row: Row) -> str | None:
+    """What a row lacks to be one, by its columns and their kinds; None if nothing. It verifies no figure."""
+    if tuple(row) != COLUMNS:
+        return "columns are missing, or others"
+    failed = row["failure"] is not None
+    for name, value in row.items():
+        if name == "failure" and not failed:
+            continue
+        if failed and name in ("gamma", *NUMBERS, "binding"):
+            if value is not None:
+                return f"{name} stands beside a failure"
+        elif name == "gamma":
+            if not (isinstance(value, list) and value and all(type(x) is float for x in value)):
+                return "gamma is no list of numbers"
+        elif name in _TEXT:
+            if not (isinstance(value, str) and value):
+                return f"{name} is no text"
+        elif name in _WHOLE:
+            if type(value) is not int or not 0 <= value < 2**53:
+                return f"{name} is no whole number"
+        elif type(value) is not float or not (value >= 0 if name not in ("error", "cost") else value == value):
+            return f"{name} is no number in its range"
+    return None
 
 
 def _pyarrow() -> Any:
@@ -106,7 +138,8 @@ def _write_csv(file: IO[bytes], rows: Sequence[Row]) -> None:
 
 
 def _read_csv(path: Path) -> Iterator[Row]:
-    with path.open(newline="", encoding="utf-8") as file:
+    csv.field_size_limit(1 << 24)
+    with path.open(newline="", encoding="utf-8-sig") as file:
         for cells in csv.DictReader(file):
             row: Row = {}
             for name, text in cells.items():
@@ -138,7 +171,16 @@ def from_json(text: str) -> Row:
     row = json.loads(text)
     if not isinstance(row, dict):
         raise ValueError("a line is not an object")
-    return {name: float(x) if name not in _TEXT and x in ("inf", "-inf") else x for name, x in row.items()}
+    return {name: _number(name, x) for name, x in row.items()}
+
+
+def _number(name: str, x: Any) -> Any:
+    """JSON writes whole floats of other programs without a point, and infinities have no way but text."""
+    if name in _TEXT or name in _WHOLE:
+        return x
+    if name == "gamma" and isinstance(x, list):
+        return [float(value) if type(value) is int else value for value in x]
+    return float(x) if type(x) is int or x in ("inf", "-inf") else x
 
 
 def _read_jsonl(path: Path) -> Iterator[Row]:

@@ -23,6 +23,7 @@ from darrm.tables.table import Table, figures
 
 BACKENDS = ("loky", "dask")
 _ATTEMPTS = 3  # pools, if workers are killed
+_FEW = 200  # rows that one process verifies at once
 _PATIENCE = 8  # seconds for a scheduler to answer
 Progress = Callable[[int, int, int], None]
 
@@ -49,7 +50,7 @@ def solve_grid(
     out : path, optional
         Where the table goes (.parquet, .csv, .jsonl). Until all is done, finished designs stand in a journal beside it
         (``<out>.journal``), on disk before the next are begun: whatever ends the run, calling this again goes on from
-        there. A table that is there and complete is read, and nothing is solved.
+        there. A table that is there and complete is read and verified, and nothing is solved.
     jobs : int
         Processes on this machine; -1 for all cores.
     backend : {"loky", "dask"}
@@ -97,14 +98,16 @@ def solve_grid(
             stack.enter_context(locked(target, wait=False))
             there = _complete(target, todo)
             if there is not None:
+                _check_found(target, there, jobs)
                 return Table(there, len(there), todo.left_out)
             journal, rows = _open_journal(target, todo)
             stack.callback(journal.close)
+            _check_found(journal_of(target), list(rows.values()), jobs)
         found = len(rows)
         failed = sum(row["failure"] is not None for row in rows.values())
         if progress is not None:
             progress(found, len(todo.tasks), failed)
-        chains = {at: chain for at, chain in enumerate(todo.chains()) if chain[0] not in rows}
+        chains = {at: chain for at, chain in enumerate(todo.chains()) if not all(i in rows for i in chain)}
         work = {at: ([todo.tasks[i] for i in chain],) for at, chain in chains.items()}
         for at, done in in_parallel(_solve_chain, work, jobs=jobs, backend=backend, scheduler=scheduler):
             new = dict(zip(chains[at], done, strict=True))
@@ -237,6 +240,15 @@ def _complete(target: Path, todo: Grid) -> tuple[Row, ...] | None:
     return rows
 
 
+def _check_found(path: Path, rows: Sequence[Row], jobs: int) -> None:
+    """What is found is verified like what is solved: nothing leaves unverified."""
+    from darrm.tables.table import verify_table
+
+    check = verify_table(Table(tuple(rows)), jobs=jobs if len(rows) > _FEW else 1)
+    if not check.holds:
+        raise InputError(f"{path} was changed after it was written: {check.wrong[0]}. Delete it, then solve anew.")
+
+
 def _open_journal(target: Path, todo: Grid) -> tuple[IO[bytes], dict[int, Row]]:
     """The journal, open for more, and what is in it; a line that was cut off by a crash is cut off for good."""
     path = journal_of(target)
@@ -246,34 +258,40 @@ def _open_journal(target: Path, todo: Grid) -> tuple[IO[bytes], dict[int, Row]]:
         file = path.open("a+b")
         file.seek(0)
         first = file.readline()
-        if first and first.endswith(b"\n") and first != header.encode() + b"\n":
+        whole_header = header.encode() + b"\n"
+        if not whole_header.startswith(first):
             file.close()
             raise InputError(
                 f"{path} is of another grid, or of other versions. Finish that with its own command and versions, pass "
                 "another path, or delete the journal."
             )
-        whole = len(first) if first.endswith(b"\n") else 0
+        whole = len(first) if first == whole_header else 0
         for line in file if whole else ():
-            entry = _entry(line)
+            entry = _entry(line, todo)
             if entry is None:
                 break
             rows |= entry
             whole += len(line)
         file.truncate(whole)
         if not whole:
-            file.write(header.encode() + b"\n")
+            file.write(whole_header)
             _settle(file)
     except OSError as error:
         raise _unwritten(path, error) from None
     return file, rows
 
 
-def _entry(line: bytes) -> dict[int, Row] | None:
-    """The rows of a line, by their place; None if it is not whole."""
+def _entry(line: bytes, todo: Grid) -> dict[int, Row] | None:
+    """The rows of a line, by their place; None if it is not whole, or not of this grid."""
     digest, _, body = line.partition(b" ")
     if not line.endswith(b"\n") or digest.decode("ascii", "replace") != hashlib.sha256(body).hexdigest():
         return None
-    return {int(at): files.from_json(row) for at, row in json.loads(body).items()}
+    try:
+        rows = {int(at): files.from_json(row) for at, row in json.loads(body).items()}
+        belong = all(tuple(row[name] for name in KEY) == todo.tasks[at].key for at, row in rows.items())
+    except (ValueError, KeyError, IndexError, TypeError, AttributeError, OverflowError):
+        return None
+    return rows if belong else None
 
 
 def _record(journal: IO[bytes], out: Path, rows: Mapping[int, Row]) -> None:

@@ -430,3 +430,20 @@ def test_binding_constraints_of_a_neighbour_change_nothing(Delta: float, shape: 
         assert again.gamma == pytest.approx(alone.gamma, abs=1e-9)
     with pytest.raises(darrm.InputError, match="binding needs"):
         darrm.solve(problem, engine="highs", binding=Binding())
+
+
+@pytest.mark.parametrize("other", [{"changed": 11}, {"K": 9}, {"K": 15}, {"Delta": 1e-3}, {"epsilon": 2.0}])
+def test_binding_constraints_of_another_problem_do_no_harm(other: dict[str, float]) -> None:
+    binding = Binding()
+    darrm.solve(**{"K": 11, "m": 3, "epsilon": 0.1, "Delta": 0.0, **other}, binding=binding)
+    binding.counts += binding.counts[:2]
+    problem = darrm.MajorityProblem(K=11, m=3, epsilon=0.1, changed=1)
+    found, alone = darrm.solve(problem, binding=binding), darrm.solve(problem)
+    assert found.error == pytest.approx(alone.error, abs=1e-10)
+    assert found.gap <= 1e-10
+
+
+@pytest.mark.parametrize("counts", [[(1, 2)], ["x"], [None], [(10**30,) * 8]])
+def test_binding_of_no_multisets(counts: list[object]) -> None:
+    with pytest.raises(darrm.InputError, match=r"binding\.counts"):
+        darrm.solve(K=11, m=3, epsilon=0.1, binding=Binding(counts))  # type: ignore[arg-type]

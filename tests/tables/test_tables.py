@@ -100,7 +100,6 @@ def test_an_edited_table_is_found_out(whole: tables.Table, tmp_path: Path) -> No
         "K": lambda row: {**row, "K": row["K"] + 2},
         "error": lambda row: {**row, "error": 0.0},
         "short": lambda row: {**row, "gamma": row["gamma"][:-1]},
-        "nan": lambda row: {**row, "gamma": [None] * len(row["gamma"])},
     }
     for change in changes.values():
         rows = list(whole.rows)
@@ -110,6 +109,102 @@ def test_an_edited_table_is_found_out(whole: tables.Table, tmp_path: Path) -> No
         assert not check.holds
         assert check.wrong[0].startswith("row 1 ")
         assert len(check.wrong) == 1
+
+
+ODD = [
+    {"gamma": [None] * 4},
+    {"gamma": []},
+    {"gamma": "1 1 1 1"},
+    {"prior": None},
+    {"prior": 3},
+    {"K": [1]},
+    {"K": 3.5},
+    {"K": -3},
+    {"delta": None},
+    {"changed": None},
+    {"gap": None},
+    {"gap": "x"},
+    {"epsilon": -0.1},
+    {"failure": "none"},
+    {"failure": False},
+    {"failure": ""},
+    {"made_with": {}},
+    {"cost": float("nan")},
+]
+
+
+@pytest.mark.parametrize("change", ODD, ids=str)
+def test_rows_that_are_none(
+    whole: tables.Table, tmp_path: Path, change: dict[str, Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "t.jsonl"
+    rows = [{**whole.rows[0], **change}, *whole.rows[1:]]
+    path.write_text("\n".join(map(json.dumps, rows)) + "\n", encoding="utf-8")
+    assert main(["verify", str(path)]) in (1, 2)
+    printed = capsys.readouterr()
+    assert "Traceback" not in printed.err + printed.out
+    with pytest.raises(darrm.InputError):
+        tables.read(path).lookup(3, 1, 0.1)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("t.csv", "hello"),
+        ("t.csv", ""),
+        ("t.csv", "K,m\n" + "1" * 200_000),
+        ("t.jsonl", ""),
+        ("t.jsonl", "3\n"),
+        ("t.jsonl", "[" * 100_000),
+        ("t.jsonl", '{"K": 1e999}'),
+        ("t.jsonl", '{"gap": ' + "9" * 400 + "}"),
+        ("t.parquet", "PAR1"),
+    ],
+    ids=range(9),
+)
+def test_files_that_hold_no_table(tmp_path: Path, name: str, text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    assert main(["verify", str(tmp_path / name)]) == 2
+    assert len(capsys.readouterr().err.strip().splitlines()) == 1
+    (tmp_path / "folder.parquet").mkdir()
+    assert main(["verify", str(tmp_path / "folder.parquet")]) == 2
+
+
+def test_what_is_found_is_verified_too(whole: tables.Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out = tmp_path / "t.jsonl"
+    forged = [{**whole.rows[0], "gamma": [1.0] * 4}, *whole.rows[1:]]
+    tables.files.write(out, forged)
+    with pytest.raises(darrm.InputError, match="changed after it was written: row 1"):
+        tables.solve_grid(**GRID, out=out)
+    out.unlink()
+    # The same in a journal, with a checksum of its own.
+    todo = tables.grid(**GRID)
+    with monkeypatch.context() as patch:
+        patch.setattr(run, "_solve_chain", lambda tasks: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            tables.solve_grid(**GRID, out=out)
+    journal = run.journal_of(out)
+    chain = next(chain for chain in todo.chains() if 0 in chain)
+    with journal.open("ab") as file:
+        run._record(file, out, {i: forged[i] for i in chain})
+    with pytest.raises(darrm.InputError, match="changed after it was written"):
+        tables.solve_grid(**GRID, out=out)
+    # A part of a chain, or rows of other problems, are solved again.
+    journal.write_bytes(journal.read_bytes().splitlines(keepends=True)[0])
+    with journal.open("ab") as file:
+        run._record(file, out, {chain[0]: whole.rows[chain[0]]})
+        run._record(file, out, {chain[0]: whole.rows[-1]})
+        run._record(file, out, {10**6: whole.rows[-1]})
+    assert content(tables.solve_grid(**GRID, out=out)) == content(whole)
+
+
+def test_a_file_that_is_no_journal_stays(tmp_path: Path) -> None:
+    out = tmp_path / "t.csv"
+    for text in ("my notes", "my notes\nmore\n"):
+        run.journal_of(out).write_text(text, encoding="utf-8")
+        with pytest.raises(darrm.InputError, match="of another grid"):
+            tables.solve_grid([3], 1, 0.1, out=out)
+        assert run.journal_of(out).read_text(encoding="utf-8") == text
 
 
 def test_a_row_twice_is_refused(whole: tables.Table, tmp_path: Path) -> None:
