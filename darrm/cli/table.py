@@ -114,7 +114,7 @@ def values(name: str, text: str | None) -> list[Any] | None:
     try:
         for part in text.split(","):
             numbers = [Decimal(piece.strip()) for piece in part.split(":")]
-            if not all(number.is_finite() for number in numbers):
+            if not all(number.is_finite() and (not number or -350 < number.adjusted() < 16) for number in numbers):
                 raise InvalidOperation
             if len(numbers) == 1:
                 found.append(numbers[0])

@@ -213,6 +213,6 @@ def _several(name: str, values: Any) -> Sequence[Any]:
 
 def _above(value: Any, K: Any) -> bool:
     try:
-        return value is not None and bool(value > K)
+        return value is not None and K >= 1 and bool(value > K)
     except TypeError:
         return False  # not a number: the problem says so

@@ -8,7 +8,7 @@ import os
 import platform
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -101,7 +101,7 @@ def solve_grid(
                 _check_found(target, there, jobs)
                 return Table(there, len(there), todo.left_out)
             journal, rows = _open_journal(target, todo)
-            stack.callback(journal.close)
+            stack.callback(_close, journal)
             _check_found(journal_of(target), list(rows.values()), jobs)
         found = len(rows)
         failed = sum(row["failure"] is not None for row in rows.values())
@@ -301,6 +301,11 @@ def _record(journal: IO[bytes], out: Path, rows: Mapping[int, Row]) -> None:
         _settle(journal)
     except OSError as error:
         raise _unwritten(journal_of(out), error) from None
+
+
+def _close(file: IO[bytes]) -> None:
+    with suppress(OSError):  # it says again what writing has said
+        file.close()
 
 
 def _settle(file: IO[bytes]) -> None:

@@ -392,6 +392,7 @@ def test_a_scheduler_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
         (([3], [1], [0.1]), {"objective": "x"}, "objective"),
         (([3], [1], [0.1]), {"out": "t.txt"}, "must end in"),
         (([3], [1], [np.nan]), {}, "epsilon"),
+        (([-3], [1], [0.1]), {}, "K must be at least 1"),
     ],
 )
 def test_grids_that_are_none(arguments: Any, options: dict[str, Any], words: str) -> None:
@@ -430,7 +431,7 @@ def test_ranges() -> None:
     assert values("K", "11:17:2,30") == [11, 13, 15, 17, 30]
     assert values("epsilon", "0.1:0.3:0.1") == [0.1, 0.2, 0.3]
     assert values("m", "2:4") == [2, 3, 4]
-    for text in ("", "a", "5:1", "1:5:0", "1:2:3:4", "nan", "1:inf", "0:1:1e-9"):
+    for text in ("", "a", "5:1", "1:5:0", "1:2:3:4", "nan", "1:inf", "0:1:1e-9", "1e9999999", "1e5000", "1e-5000"):
         with pytest.raises(darrm.InputError, match="--m must be numbers"):
             values("m", text)
 
