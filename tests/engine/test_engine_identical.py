@@ -169,7 +169,7 @@ def test_a_turn_at_a_point_where_intervals_are_halved() -> None:
 
 
 def test_above_the_diagonal_no_bound_near_0_is_used() -> None:
-    # X rises, falls and rises: pairs with p < p' are worst, near 0 too, where Lemma 10 says nothing of them.
+    # X rises, falls and rises: pairs with p < p' are worst, near 0 too, where Lemma 13 says nothing of them.
     # epsilon is a float of few digits, so that r epsilon is reached.
     halves = [
         0.0,
