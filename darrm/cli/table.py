@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from darrm.cli import common
 
@@ -56,8 +57,14 @@ def command(
 
         picture_format(plot)
     if problems is not None:
-        if any(texts[name] for name in ("K", "m", "epsilon", "delta", "changed")):
-            raise InputError("Pass --problems, or values of K, m and epsilon, not both.")
+        context = click.get_current_context()
+        said = [
+            name
+            for name in ("K", "m", "epsilon", "Delta", "delta", "changed", "priors", "shape", "objective")
+            if context.get_parameter_source(name) is not ParameterSource.DEFAULT
+        ]
+        if said:
+            raise InputError(f"--problems names all of a problem; --{said[0].removesuffix('s')} would be ignored.")
         todo = from_csv(problems)
     else:
         missing = [name for name in ("K", "m", "epsilon") if texts[name] is None]

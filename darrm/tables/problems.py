@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -21,6 +22,7 @@ from darrm.problem import MajorityProblem
 
 Values: TypeAlias = "float | str | Iterable[float | str | None] | None"
 KEY = ("K", "m", "epsilon", "Delta", "delta", "changed", "adjacency", "prior", "shape", "objective")
+_MOST = 1_000_000
 _CHAIN = 32  # designs of one unit of work, at most
 
 
@@ -112,8 +114,11 @@ def grid(
     values = {name: _several(name, value) for name, value in named.items()}
     tasks: dict[Task, None] = {}
     left_out = 0
-    texts = [_prior(one) for one in _several("prior", prior)]
-    for *numbers, text, one_shape in product(*values.values(), texts, _several("shape", shape)):
+    texts, shapes = [_prior(one) for one in _several("prior", prior)], _several("shape", shape)
+    size = math.prod(map(len, [*values.values(), texts, shapes]))
+    if size > _MOST:
+        raise InputError(f"A grid may have {_MOST:,} combinations at most. Got {size:,}. Make several tables.")
+    for *numbers, text, one_shape in product(*values.values(), texts, shapes):
         of = dict(zip(values, numbers, strict=True))
         if any(_above(of[name], of["K"]) for name in ("m", "changed")):
             left_out += 1
@@ -203,7 +208,9 @@ def _prior(prior: object) -> str:
 
 
 def _several(name: str, values: Any) -> Sequence[Any]:
-    if values is None or isinstance(values, str | Prior) or not isinstance(values, Iterable):
+    if isinstance(values, np.ndarray):
+        values = values.ravel().tolist()
+    if values is None or isinstance(values, str | bytes | Prior) or not isinstance(values, Iterable):
         return [values]
     found = list(values)
     if not found:

@@ -23,6 +23,7 @@ from darrm.tables.table import Table, figures
 
 BACKENDS = ("loky", "dask")
 _ATTEMPTS = 3  # pools, if workers are killed
+_MOST_JOBS = 1024
 _FEW = 200  # rows that one process verifies at once
 _PATIENCE = 8  # seconds for a scheduler to answer
 Progress = Callable[[int, int, int], None]
@@ -79,7 +80,7 @@ def solve_grid(
     the last (`darrm.design.solve.Binding`); a chain is the unit that is lost if a run is killed.
     """
     if isinstance(K, Grid):
-        if m is not None or epsilon is not None or more:
+        if m is not None or epsilon is not None or Delta != 0.0 or more:
             raise InputError("solve_grid takes a Grid alone, or the values of one.")
         todo = K
     else:
@@ -151,8 +152,8 @@ def _made_with() -> str:
 
 def check_jobs(jobs: int) -> int:
     """``jobs`` as a number of processes."""
-    if isinstance(jobs, bool) or not isinstance(jobs, int) or not (jobs >= 1 or jobs == -1):
-        raise InputError(f"jobs must be a whole number of at least 1, or -1 for all cores. Got {jobs!r}.")
+    if isinstance(jobs, bool) or not isinstance(jobs, int) or not (1 <= jobs <= _MOST_JOBS or jobs == -1):
+        raise InputError(f"jobs must be a whole number in [1, {_MOST_JOBS}], or -1 for all cores. Got {jobs!r}.")
     return jobs if jobs > 0 else (os.cpu_count() or 1)
 
 

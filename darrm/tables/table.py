@@ -231,7 +231,4 @@ def _key(row: Row) -> tuple[Any, ...]:
 
 
 def _named(key: tuple[Any, ...]) -> str:
-    return " ".join(
-        f"{name}={value:g}" if isinstance(value, float) else f"{name}={value}"
-        for name, value in zip(KEY, key, strict=True)
-    )
+    return " ".join(f"{name}={str(value).removesuffix('.0')}" for name, value in zip(KEY, key, strict=True))

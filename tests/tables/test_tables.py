@@ -393,6 +393,10 @@ def test_a_scheduler_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
         (([3], [1], [0.1]), {"out": "t.txt"}, "must end in"),
         (([3], [1], [np.nan]), {}, "epsilon"),
         (([-3], [1], [0.1]), {}, "K must be at least 1"),
+        ((b"3", [1], [0.1]), {}, "K must be a"),
+        (([3], [1], [0.1]), {"jobs": 10**9}, "jobs"),
+        ((range(1, 2000), range(1, 1000), [0.1]), {}, "1,000,000 combinations at most"),
+        ((tables.grid(3, 1, 0.1),), {"Delta": 0.1}, "a Grid alone"),
     ],
 )
 def test_grids_that_are_none(arguments: Any, options: dict[str, Any], words: str) -> None:
@@ -462,7 +466,8 @@ def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
             "could not be written",
         ),
         ([*one, "--out", "t.csv", "--plot", "t.doc"], "must end in"),
-        (["table", "--problems", "x.csv", "--K", "3", "--out", "t.csv"], "not both"),
+        (["table", "--problems", "x.csv", "--K", "3", "--out", "t.csv"], "--K would be ignored"),
+        (["table", "--problems", "x.csv", "--prior", "common", "--out", "t.csv"], "--prior would be ignored"),
         (["verify", str(tmp_path / "none.csv")], "could not be read"),
     ):
         assert main(arguments) == 2
