@@ -10,7 +10,11 @@ for disjoint shards, 1 and 2.
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent / "paper"))
+from pages import DOCS, put
 
 from darrm.tables import solve_grid
 from darrm.tables.problems import Grid, grid
@@ -32,12 +36,19 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("gamma-tables.parquet"))
     parser.add_argument("--jobs", type=int, default=-1)
     parser.add_argument("--part", type=int, default=1, help="every so-manieth design only")
+    parser.add_argument("--docs", action="store_true", help="also put its size into docs/")
     options = parser.parse_args()
     todo = Grid(ready().tasks[:: options.part])
     print(f"{len(todo.tasks)} designs")
     table = solve_grid(todo, out=options.out, jobs=options.jobs)
     size = options.out.stat().st_size
-    print(f"{table}, {table.found} found; {options.out}: {size / 1e6:.2f} MB, {size / len(table):.0f} bytes a design")
+    line = (
+        f"{len(table)} designs, {len(table.failures)} failures, each verified: {size / 1e6:.2f} MB as "
+        f"{options.out.suffix}, {size / len(table):.0f} bytes a design."
+    )
+    print(line, f"{table.found} of them were there.")
+    if options.docs:
+        put("ready", line, DOCS / "tables.md")
 
 
 if __name__ == "__main__":
