@@ -36,7 +36,8 @@ class DPLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc
 
         w  <-  w - lr / (q n) * (sum over a Poisson sample of clip(gradient, C) + N(0, (sigma C)^2 I)),   from 0
 
-    The model is the average of the iterates; sigma is the least that an accountant of privacy loss distributions allows.
+    The model is the average of the iterates; sigma is the least that an accountant of privacy loss distributions
+    allows.
 
     Parameters
     ----------
@@ -78,10 +79,10 @@ class DPLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc
     Notes
     -----
     Abadi et al., "Deep learning with differential privacy", CCS 2016; proof in `darrm.ensemble.dp_sgd`. Features of any
-    size are safe, as the gradient of each row is clipped, but learning needs rows of norm about 1: divide by constants that do
-    not depend on the data (scaling by their mean or range is not private). So must the parameters be chosen, and a fit
-    that is refused tells something about the data that no epsilon covers. Noise is float64, as in all such libraries.
-    O(steps n d), after a calibration of about a second that is kept.
+    size are safe, as the gradient of each row is clipped, but learning needs rows of norm about 1: divide by constants
+    that do not depend on the data (scaling by their mean or range is not private). Choose the parameters in the same
+    way. A fit that is refused tells something about the data that no epsilon covers. The noise is made of float64
+    numbers, not exactly normal. O(steps n d), after a calibration of about a second that is kept.
     """
 
     def __init__(

@@ -23,7 +23,7 @@ depend on the data takes its place.
 from __future__ import annotations
 
 import math
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib import import_module
 from threading import Lock
 from typing import Any
@@ -93,7 +93,7 @@ def accountant_epsilon(noise_multiplier: float, delta: float, rate: float, steps
 def _calibrate(epsilon: float, delta: float, rate: float, steps: int, adjacency: str) -> tuple[float, float]:
     from scipy.optimize import brentq
 
-    @lru_cache(maxsize=None)
+    @cache
     def cost(logarithm: float) -> float:
         return accountant_epsilon(math.exp(logarithm), delta, rate, steps, adjacency)
 
