@@ -11,14 +11,14 @@ if TYPE_CHECKING:
     from darrm.ensemble.dp_logistic_regression import DPLogisticRegression
     from darrm.ensemble.majority_classifier import PrivateMajorityClassifier
     from darrm.ensemble.releases import EnsemblePrivacy
-    from darrm.ensemble.shards import shards
+    from darrm.ensemble.sharding import shards
 
 # They load when first used: without scikit-learn the package can be imported, its estimators cannot.
 _HOME = {
     "DPLogisticRegression": "darrm.ensemble.dp_logistic_regression",
     "EnsemblePrivacy": "darrm.ensemble.releases",
     "PrivateMajorityClassifier": "darrm.ensemble.majority_classifier",
-    "shards": "darrm.ensemble.shards",
+    "shards": "darrm.ensemble.sharding",
 }
 
 __all__ = ["DPLogisticRegression", "EnsemblePrivacy", "PrivateMajorityClassifier", "shards"]

@@ -16,13 +16,15 @@ from darrm.accounting.theorems import Privacy, check_count
 from darrm.design.solve import solve
 from darrm.ensemble.dp_logistic_regression import DPLogisticRegression, generator, is_private_model
 from darrm.ensemble.releases import FreshMajority, NoisyMax, PlainMajority, Release, fixed_privacy, fresh_meter
-from darrm.ensemble.shards import check_overlap, check_shards, shards
+from darrm.ensemble.sharding import check_overlap, check_shards, shards
 from darrm.ensemble.training import predictions, train_all
 from darrm.errors import BudgetError, InputError
 from darrm.learning.validation import BaseEstimator, ClassifierMixin, check_is_fitted, check_records, two_classes
 from darrm.mechanisms.majority import NotPrivateWarning
+from darrm.mechanisms.noisy_max import check_positive
 from darrm.problem import MajorityProblem
 
+MAX_LOSS = 20.0  # nats that one label of fresh voters can lose
 # The parameters that only some kinds of voters have.
 _SPECIAL = ("epsilon", "Delta", "m", "queries", "ledger", "gamma", "sigma")
 _ALLOWED = {
@@ -53,7 +55,7 @@ class PrivateMajorityClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
         Rows of each shard; every row in exactly t of them. They must not depend on what the records hold.
     epsilon, Delta : float, optional
         Privacy of one voter. Fixed: of one fitted classifier; needed if it has no ``epsilon_`` and ``delta_``, and then
-        believed. Fresh: epsilon of one answer, needed; Delta is 0.
+        believed. Fresh: epsilon of one answer, needed, with t epsilon at most 20; Delta is 0.
     m : float in [1, K], optional
         Fresh: one label is (m epsilon, 0)-DP. t if not given, which needs no noise beyond the voters' own.
     queries : int, optional
@@ -255,14 +257,20 @@ class PrivateMajorityClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
         total_epsilon, total_delta = check_epsilon(self.total_epsilon), check_delta(self.total_delta, "total_delta")
         if kind == "non-private":
             return NoisyMax(self.gamma, self.sigma, total_epsilon, total_delta, self.adjacency)
+        epsilon = check_positive("epsilon", self.epsilon)
+        if not overlap * epsilon <= MAX_LOSS:
+            raise InputError(
+                f"overlap * epsilon, what one label can lose, must be at most {MAX_LOSS:g} for fresh voters. "
+                f"Got {overlap * epsilon:g}. Lower epsilon."
+            )
         if self.queries is None:
             m = float(overlap) if self.m is None else self.m
-            problem = MajorityProblem(K, m, self.epsilon, changed=overlap, adjacency=self.adjacency)  # type: ignore[arg-type]
+            problem = MajorityProblem(K, m, epsilon, changed=overlap, adjacency=self.adjacency)
             design = solve(problem)
         else:
             design = plan(
                 K=K,
-                epsilon=self.epsilon,  # type: ignore[arg-type]
+                epsilon=epsilon,
                 queries=self.queries,
                 total_epsilon=total_epsilon,
                 total_delta=total_delta,
