@@ -147,6 +147,17 @@ def test_the_noise_and_the_samples_have_their_distributions() -> None:
     assert abs(2 * w[0] * 0.3 - 0.3) < 5 * math.sqrt(0.3 * 0.7 / n)
 
 
+def test_every_step_adds_noise_of_its_own() -> None:
+    words = np.random.default_rng(6)
+    w = train(
+        np.zeros((50, 5000)), np.zeros(50, dtype=np.intp), noise_multiplier=3.0, rate=0.2, steps=2, clip=0.5,
+        learning_rate=0.8, n=50, words=lambda k: words.integers(0, 1 << 64, size=k, dtype=np.uint64),
+    )  # fmt: skip
+    # The iterates are n_1 and n_1 + n_2, their average n_1 + n_2 / 2.
+    scale = 0.8 / (0.2 * 50) * 3.0 * 0.5 * math.sqrt(1.25)
+    assert kstest(w / scale, "norm").pvalue > 1e-4
+
+
 def test_the_fitted_model_says_what_it_costs() -> None:
     model = teacher(2.0, steps=10).fit(X, Y)
     noise, spent = calibrated_noise(2.0, 1e-5, 0.5, 10, "replace-one")
