@@ -79,7 +79,7 @@ def teacher(epsilon: Any, **options: Any) -> DPLogisticRegression:
     [
         (1.0, 1e-5, 0.5, 20, "replace-one"),
         (0.2, 1e-6, 0.1, 50, "replace-one"),
-        (2.0, 1e-4, 1.0, 5, "replace-one"),
+        (1.0, 1e-4, 1.0, 3, "replace-one"),
         (1.0, 1e-5, 0.3, 30, "add-remove"),
     ],
 )
@@ -240,8 +240,7 @@ def test_declared_privacy_is_believed_where_voters_do_not_say_theirs() -> None:
 def test_parallel_training_is_serial_training() -> None:
     one, two = (fixed(overlap=2, jobs=jobs, random_state=4).fit(X, Y) for jobs in (1, 3))
     assert all(np.array_equal(a.coef_, b.coef_) for a, b in zip(one.voters_, two.voters_, strict=True))
-    noises = [tuple(voter.coef_[0]) for voter in one.voters_]
-    assert len(set(noises)) == 11
+    assert len({voter.random_state for voter in one.voters_}) == 11  # one seed would give all the same noise
     pair = [fresh(jobs=jobs, random_state=4).fit(X, Y).predict(X[:5]).tolist() for jobs in (1, 3)]
     assert pair[0] == pair[1]
 
@@ -501,8 +500,8 @@ def cannot_hold(estimator: Any) -> dict[str, str]:
 @seeded
 @parametrize_with_checks(
     [
-        DPLogisticRegression(8.0, 1e-5),
-        PrivateMajorityClassifier(voters="fixed", K=3, epsilon=8.0, Delta=1e-5),
+        DPLogisticRegression(5.0, 1e-5),
+        PrivateMajorityClassifier(voters="fixed", K=3, epsilon=5.0, Delta=1e-5),
         PrivateMajorityClassifier(epsilon=20.0, **FRESH | {"K": 1}),
         PrivateMajorityClassifier(epsilon=20.0, **FRESH),
         PrivateMajorityClassifier(teachers="non-private", K=1, gamma=40.0, total_epsilon=1e6, total_delta=1e-5),
