@@ -15,23 +15,17 @@ from darrm.accounting.planning import plan
 from darrm.accounting.theorems import Privacy, check_count
 from darrm.design.solve import solve
 from darrm.ensemble.dp_logistic_regression import DPLogisticRegression, generator, is_private_model
+from darrm.ensemble.kinds import check_classes, check_kind
 from darrm.ensemble.releases import FreshMajority, NoisyMax, PlainMajority, Release, fixed_privacy, fresh_meter
 from darrm.ensemble.sharding import check_overlap, check_shards, shards
 from darrm.ensemble.training import predictions, train_all
 from darrm.errors import BudgetError, InputError
-from darrm.learning.validation import BaseEstimator, ClassifierMixin, check_is_fitted, check_records, two_classes
+from darrm.learning.validation import BaseEstimator, ClassifierMixin, check_is_fitted, check_records
 from darrm.mechanisms.majority import NotPrivateWarning
 from darrm.mechanisms.noisy_max import check_positive
 from darrm.problem import MajorityProblem
 
 MAX_LOSS = 20.0  # nats that one label of fresh voters can lose
-# The parameters that only some kinds of voters have.
-_SPECIAL = ("epsilon", "Delta", "m", "queries", "ledger", "gamma", "sigma")
-_ALLOWED = {
-    "fixed": ("epsilon", "Delta"),
-    "fresh": ("epsilon", "m", "queries", "ledger"),
-    "non-private": ("gamma", "sigma"),
-}
 
 
 class PrivateMajorityClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -167,13 +161,10 @@ class PrivateMajorityClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
             If the budget does not pay for the fixed voters, or for one label.
         MissingExtraError
         """
-        kind, K = self._kind(), check_count("K", self.K)
+        kind, K = check_kind(self), check_count("K", self.K)
         overlap = check_overlap(self.overlap, K)
         records, labels = check_records(self, X, y)
-        if kind == "non-private":
-            classes = _classes(labels)
-        else:
-            classes, _ = two_classes(labels)
+        classes = check_classes(labels, kind)
         if self.shards is None:
             parts = shards(len(records), K, overlap)
         else:
@@ -224,35 +215,6 @@ class PrivateMajorityClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
         check_is_fitted(self)
         return self._release.spent
 
-    def _kind(self) -> str:
-        """ "fixed", "fresh" or "non-private", and no parameter that it does not have."""
-        if self.teachers not in ("private", "non-private"):
-            raise InputError(f'teachers must be "private" or "non-private". Got {self.teachers!r}.')
-        if self.teachers == "non-private":
-            if self.voters is not None or self.overlap != 1:
-                raise InputError("Noisy max over non-private teachers takes disjoint shards (overlap=1) and no voters.")
-            kind = "non-private"
-        elif self.voters in ("fixed", "fresh"):
-            kind = str(self.voters)
-        else:
-            raise InputError(
-                'voters must be "fixed" (classifiers that are private themselves, trained once) or "fresh" (they '
-                f"randomize each answer anew). Got {self.voters!r}. There is no default: it decides what labels cost."
-            )
-        extra = [name for name in _SPECIAL if getattr(self, name) is not None and name not in _ALLOWED[kind]]
-        if extra:
-            raise InputError(f"{', '.join(extra)} must not be given for {kind} voters. Allowed: {_ALLOWED[kind]}.")
-        if self.adjacency != "replace-one":
-            raise InputError(
-                f'adjacency must be "replace-one". Got {self.adjacency!r}. Shards go by position, so removing a record '
-                "would move those after it to other shards."
-            )
-        if kind != "fixed" and (self.total_epsilon is None or self.total_delta is None):
-            raise InputError(f"{kind} voters need total_epsilon and total_delta: the budget of all labels.")
-        if kind == "fresh" and (self.epsilon is None or (self.m is not None and self.queries is not None)):
-            raise InputError("Fresh voters need epsilon, that of one answer, and at most one of m and queries.")
-        return kind
-
     def _noisy(self, kind: str, K: int, overlap: int) -> FreshMajority | NoisyMax:
         total_epsilon, total_delta = check_epsilon(self.total_epsilon), check_delta(self.total_delta, "total_delta")
         if kind == "non-private":
@@ -296,7 +258,9 @@ class PrivateMajorityClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
         if not (hasattr(model, "fit") and hasattr(model, "predict")):
             raise InputError(f"estimator must be a classifier, with fit and predict. Got {self.estimator!r}.")
         if isinstance(model, DPLogisticRegression):
-            known = {"classes": tuple(classes.tolist()), "epsilon": self.epsilon, "delta": self.Delta}
+            known: dict[str, Any] = {"classes": tuple(classes.tolist())}
+            if kind == "fixed":
+                known |= {"epsilon": self.epsilon, "delta": self.Delta}
             model.set_params(**{name: value for name, value in known.items() if getattr(model, name) is None})
         return model
 
@@ -329,16 +293,3 @@ class PrivateMajorityClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
                 f"{self.total_epsilon:g}. Raise it, make the voters more private, or lower overlap."
             )
         return PlainMajority(privacy)
-
-
-def _classes(labels: NDArray[Any]) -> NDArray[Any]:
-    from sklearn.utils.multiclass import check_classification_targets
-
-    try:
-        check_classification_targets(labels)
-    except ValueError as error:
-        raise InputError(str(error)) from None
-    classes = np.unique(labels)
-    if classes.size < 2:
-        raise InputError(f"y must hold labels of two classes or more. Got one class, {classes[0]}.")
-    return classes

@@ -80,7 +80,7 @@ def teacher(epsilon: Any, **options: Any) -> DPLogisticRegression:
         (1.0, 1e-5, 0.5, 20, "replace-one"),
         (0.2, 1e-6, 0.1, 50, "replace-one"),
         (1.0, 1e-4, 1.0, 3, "replace-one"),
-        (1.0, 1e-5, 0.3, 30, "add-remove"),
+        (0.5, 1e-5, 0.3, 30, "add-remove"),
     ],
 )
 def test_the_noise_is_never_below_what_a_finer_accountant_asks(
@@ -500,11 +500,10 @@ def cannot_hold(estimator: Any) -> dict[str, str]:
 @seeded
 @parametrize_with_checks(
     [
-        DPLogisticRegression(5.0, 1e-5),
-        PrivateMajorityClassifier(voters="fixed", K=3, epsilon=5.0, Delta=1e-5),
+        DPLogisticRegression(4.0, 1e-5),
+        PrivateMajorityClassifier(voters="fixed", K=3, epsilon=4.0, Delta=1e-5),
         PrivateMajorityClassifier(epsilon=20.0, **FRESH | {"K": 1}),
         PrivateMajorityClassifier(epsilon=20.0, **FRESH),
-        PrivateMajorityClassifier(teachers="non-private", K=1, gamma=40.0, total_epsilon=1e6, total_delta=1e-5),
         PrivateMajorityClassifier(teachers="non-private", K=3, gamma=40.0, total_epsilon=1e6, total_delta=1e-5),
     ],
     expected_failed_checks=cannot_hold,
