@@ -116,7 +116,7 @@ def test_unknown_names_are_attribute_errors() -> None:
         darrm.nothing_such  # noqa: B018
 
 
-@pytest.mark.parametrize("name", ["baselines", "learning", "measures", "mechanisms", "priors", "votes"])
+@pytest.mark.parametrize("name", ["baselines", "ensemble", "learning", "measures", "mechanisms", "priors", "votes"])
 def test_public_functions_and_classes_are_documented(name: str) -> None:
     module = getattr(darrm, name)
     public = getattr(module, "__all__", None) or [

@@ -241,7 +241,9 @@ def _grid(one: Region, queries: int, delta: float, fineness: int, reach: float =
         if not p.y:
             mean = max(mean, -math.log(p.not_x or 1.0))  # of the label that does not give everything away
         else:
-            up, down = math.log(p.x / p.y), math.log(p.not_x / p.not_y)
+            up = math.log(p.x / p.y)
+            # Beyond some 36 nats the corner can be rounded to x = 1.
+            down = math.log(p.not_x / p.not_y) if p.not_x else -one.largest_loss
             for chance, other in ((p.x, p.not_x), (p.y, p.not_y)):
                 mean = max(mean, chance * up + other * down, -chance * up - other * down)
                 spread = max(spread, chance * other * (up - down) ** 2)

@@ -16,7 +16,7 @@ try:
     from sklearn.utils.validation import check_is_fitted, validate_data
 except ImportError:
     raise MissingExtraError(
-        "darrm.learning needs scikit-learn of at least 1.6. Run: pip install darrm[experiments]"
+        "The estimators of darrm need scikit-learn of at least 1.6. Run: pip install darrm[experiments]"
     ) from None
 
 __all__ = [

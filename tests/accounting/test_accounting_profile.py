@@ -125,6 +125,20 @@ def test_the_largest_loss_is_not_below_the_truth(epsilon: float) -> None:
     assert epsilon * (1 - 1e-12) <= total <= epsilon
 
 
+@pytest.mark.parametrize("epsilon", [30.0, 40.0])
+def test_losses_near_the_end_of_float64_are_composed(epsilon: float) -> None:
+    # One voter between a 1 and a 0 decides, but for the coin of a gamma that repair kept below 1.
+    design = darrm.solve(K=3, m=1, epsilon=epsilon, changed=1)
+    truth = -3 * math.log(math.exp(-epsilon) + (1 - design.gamma.max()) / 2)
+    assert compose(design, 3, delta=1e-9, voters="fresh").upper == pytest.approx(truth, rel=1e-8)
+
+
+def test_a_corner_rounded_to_one_is_composed() -> None:
+    design = darrm.solve(K=3, m=3, epsilon=20.0, changed=3)
+    total = compose(design, 3, delta=1e-9, voters="fresh")
+    assert 3 * 2 * 20.0 - 1e-6 <= total.lower <= total.upper <= 3 * 3 * 20.0  # two of three voters decide
+
+
 def test_a_corner_at_the_floor_is_found() -> None:
     gamma = [0.3855872572300576, 0.6203, 0.3855872572300576]
     problem = darrm.MajorityProblem(2, 1.055871965031871, 5, 0.3, changed=1)

@@ -1,0 +1,214 @@
+"""Logistic regression by DP-SGD."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from darrm.accounting.theorems import check_count
+from darrm.ensemble.dp_sgd import MAX_EPSILON, RELATIONS, calibrated_noise, train
+from darrm.errors import InputError
+from darrm.learning.validation import BaseEstimator, ClassifierMixin, check_is_fitted, check_records, two_classes
+from darrm.mechanisms.majority import word_source
+from darrm.mechanisms.noisy_max import check_positive
+
+Array = NDArray[np.float64]
+
+
+def generator(random_state: Any) -> np.random.Generator | None:
+    """A generator for tests from a seed, a RandomState or a Generator; None stands for the operating system."""
+    from sklearn.utils import check_random_state
+
+    if random_state is None or isinstance(random_state, np.random.Generator):
+        return random_state
+    try:
+        return np.random.default_rng(check_random_state(random_state).randint(2**31 - 1, size=4))
+    except ValueError as error:
+        raise InputError(f"random_state must be None or a seed. Got {random_state!r}. ({error})") from None
+
+
+class DPLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Logistic regression by DP-SGD: the fitted model is (epsilon, delta)-differentially private.
+
+        w  <-  w - lr / (q n) * (sum over a Poisson sample of clip(gradient, C) + N(0, (sigma C)^2 I)),   from 0
+
+    The model is the average of the iterates; sigma is the least that an accountant of privacy loss distributions
+    allows.
+
+    Parameters
+    ----------
+    epsilon : float in (0, 100], nats
+    delta : float in (0, 1)
+        Both must be given.
+    sampling_rate : float in (0, 1]
+        q, the probability of a record to be in the sample of a step.
+    steps : int, at least 1
+    clip : float > 0
+        C, the largest L2 norm of the gradient of one record, intercept included.
+    learning_rate : float > 0
+    fit_intercept : bool
+    intercept_scaling : float > 0
+        The constant feature whose coefficient, times this, is the intercept.
+    adjacency : {"replace-one", "add-remove"}
+    n_records : float > 0, optional
+        A number near n that does not depend on the data, to divide by. Needed for "add-remove", where n is private;
+        the number of rows otherwise.
+    classes : sequence of two labels, optional
+        From y if not given: then the two labels that occur are taken to be public.
+    random_state : optional
+        For tests only: the noise can then be predicted, which a `NotPrivateWarning` says. Without it, all randomness
+        comes from the operating system.
+
+    Attributes
+    ----------
+    classes_ : ndarray, shape (2,)
+    coef_ : ndarray, shape (1, d)
+    intercept_ : ndarray, shape (1,)
+    n_iter_ : int
+        Steps.
+    epsilon_, delta_, adjacency_
+        What the model costs: epsilon_ is the accountant's upper bound, at most ``epsilon``.
+    noise_multiplier_ : float
+        sigma.
+    n_features_in_ : int
+
+    Notes
+    -----
+    Abadi et al., "Deep learning with differential privacy", CCS 2016; proof in `darrm.ensemble.dp_sgd`. Features of any
+    size are safe, as the gradient of each row is clipped, but learning needs rows of norm about 1: divide by constants
+    that do not depend on the data (scaling by their mean or range is not private). Choose the parameters in the same
+    way. A fit that is refused tells something about the data that no epsilon covers. The noise is made of float64
+    numbers, not exactly normal. O(steps n d), after a calibration of about a second that is kept.
+    """
+
+    def __init__(
+        self,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        *,
+        sampling_rate: float = 0.5,
+        steps: int = 20,
+        clip: float = 1.0,
+        learning_rate: float = 1.2,
+        fit_intercept: bool = True,
+        intercept_scaling: float = 0.5,
+        adjacency: str = "replace-one",
+        n_records: float | None = None,
+        classes: Sequence[Any] | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.sampling_rate = sampling_rate
+        self.steps = steps
+        self.clip = clip
+        self.learning_rate = learning_rate
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.adjacency = adjacency
+        self.n_records = n_records
+        self.classes = classes
+        self.random_state = random_state
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
+
+    def fit(self, X: ArrayLike, y: ArrayLike) -> DPLogisticRegression:
+        """Train on private records.
+
+        Parameters
+        ----------
+        X : array_like, shape (n, d)
+        y : array_like of two classes of any dtype, shape (n,)
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        InputError, MissingExtraError
+        """
+        epsilon, delta, rate, steps = self._target()
+        clip, speed = check_positive("clip", self.clip), check_positive("learning_rate", self.learning_rate)
+        scaling = check_positive("intercept_scaling", self.intercept_scaling)
+        records, labels = check_records(self, X, y)
+        if self.n_records is not None:
+            n = check_positive("n_records", self.n_records)
+        elif self.adjacency == "replace-one":
+            n = float(len(records))
+        else:
+            raise InputError("Under add-remove the number of records is private. Pass n_records, a public one near it.")
+        classes, codes = two_classes(labels) if self.classes is None else self._codes(labels)
+        noise_multiplier, spent = calibrated_noise(epsilon, delta, rate, steps, self.adjacency)
+        constant = np.full((len(records), int(bool(self.fit_intercept))), scaling)
+        weights = train(
+            np.hstack([records, constant]),
+            codes,
+            noise_multiplier=noise_multiplier,
+            rate=rate,
+            steps=steps,
+            clip=clip,
+            learning_rate=speed,
+            n=n,
+            words=word_source(generator(self.random_state), stacklevel=3),
+        )
+        self.classes_, self.n_iter_, self.noise_multiplier_ = classes, steps, noise_multiplier
+        self.epsilon_, self.delta_, self.adjacency_ = spent, delta, self.adjacency
+        self.coef_ = weights[None, : records.shape[1]]
+        self.intercept_ = np.array([weights[-1] * scaling if self.fit_intercept else 0.0])
+        return self
+
+    def decision_function(self, X: ArrayLike) -> Array:
+        """Scores, shape (n,): log-odds of the second class, for X of shape (n, d)."""
+        check_is_fitted(self)
+        return np.asarray(check_records(self, X, reset=False) @ self.coef_[0] + self.intercept_[0])
+
+    def predict_proba(self, X: ArrayLike) -> Array:
+        """Probabilities of both classes in the order of ``classes_``, shape (n, 2), for X of shape (n, d)."""
+        from scipy.special import expit
+
+        scores = self.decision_function(X)
+        return np.stack([expit(-scores), expit(scores)], axis=1)
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """The likelier class of each record, shape (n,), for X of shape (n, d); any number costs nothing more."""
+        second = self.decision_function(X) > 0
+        return np.asarray(self.classes_[second.astype(np.intp)])
+
+    def _target(self) -> tuple[float, float, float, int]:
+        """epsilon, delta, sampling rate and steps, checked."""
+        if self.adjacency not in RELATIONS:
+            raise InputError(f"adjacency must be one of {', '.join(RELATIONS)}. Got {self.adjacency!r}.")
+        if self.epsilon is None or self.delta is None:
+            raise InputError("DPLogisticRegression needs epsilon and delta: the privacy of the fitted model.")
+        epsilon, delta = check_positive("epsilon", self.epsilon), check_positive("delta", self.delta)
+        if not epsilon <= MAX_EPSILON:
+            raise InputError(f"epsilon must be in (0, {MAX_EPSILON:g}]. Got {epsilon!r}.")
+        if not delta < 1:
+            raise InputError(f"delta must be in (0, 1). Got {delta!r}. Pass for instance 1e-5.")
+        rate = check_positive("sampling_rate", self.sampling_rate)
+        if not rate <= 1:
+            raise InputError(f"sampling_rate must be in (0, 1]. Got {rate!r}.")
+        return epsilon, delta, rate, check_count("steps", self.steps, 10**6)
+
+    def _codes(self, labels: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
+        """The classes that were passed, sorted, and for each label which it is."""
+        classes = np.unique(np.asarray(self.classes))
+        if classes.size != 2:
+            raise InputError(f"classes must be two labels. Got {self.classes!r}.")
+        if not np.isin(labels, classes).all():
+            raise InputError(f"y must hold labels of the classes {classes[0]} and {classes[1]} only.")
+        return classes, np.searchsorted(classes, labels).astype(np.intp)
+
+
+def is_private_model(model: Any) -> bool:
+    """Whether a fitted model says what it costs, by ``epsilon_`` and ``delta_``."""
+    costs = getattr(model, "epsilon_", None), getattr(model, "delta_", None)
+    return all(isinstance(one, int | float) and math.isfinite(one) and one >= 0 for one in costs)

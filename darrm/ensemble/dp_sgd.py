@@ -1,0 +1,173 @@
+"""DP-SGD for logistic regression: its noise, calibrated by an accountant, and its steps.
+
+One step on n records, each of them in the batch B independently with probability q, is
+
+    w  <-  w - lr / (q n) * (sum over B of clip(g_i, C) + N(0, (sigma C)^2 I))
+
+and the model is the average of the iterates. Under replace-one:
+
+1. clip bounds the L2 norm of the whole of g_i by C, intercept (a constant feature) included; n is public.
+2. Given w and the rest of the batch (joint convexity covers the average over it), a step on two neighbours is
+   (1-q) N(0) + q N(g) against (1-q) N(0) + q N(g'), covariance (sigma C)^2 I, |g| <= C and |g'| <= C.
+3. g = -C, g' = +C on a line dominates. For a >= 1 the divergence is E max(0, q - a q X - (a-1)(1-q) Y) with
+   X, Y lognormal of mean 1, log-covariances |g-g'|^2, |g|^2, g.(g-g') over (sigma C)^2. It grows in each, and
+   their largest values 4 C^2, C^2, 2 C^2 are reached together. For a < 1 swap the neighbours.
+4. That is the REPLACE_ONE pair of dp_accounting at noise multiplier sigma = noise / C: its two means are 2 C
+   apart, so no further factor 2 is due. It composes the steps and rounds losses up.
+5. The average and any number of predictions are post-processing.
+
+Under add-remove one of the two is N(0), the pair is ADD_OR_REMOVE_ONE, and n is not public: a number that does not
+depend on the data takes its place.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cache, lru_cache
+from importlib import import_module
+from threading import Lock
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from darrm.errors import InputError, MissingExtraError
+from darrm.mechanisms.coin import WordSource
+
+Array = NDArray[np.float64]
+
+RELATIONS = {"replace-one": "REPLACE_ONE", "add-remove": "ADD_OR_REMOVE_ONE"}
+MAX_EPSILON = 100.0  # above, an accountant takes minutes and the promise is empty
+MAX_NOISE = 1e6
+_CLOSE = 1e-4  # how near the noise multiplier comes to the least one, relatively
+_LARGEST = 1e300  # norm of a row; beyond, its square roots leave float64
+_calibrating = Lock()  # so that parallel training calibrates once
+
+
+def calibrated_noise(epsilon: float, delta: float, rate: float, steps: int, adjacency: str) -> tuple[float, float]:
+    """The least noise multiplier of DP-SGD for a target, and the epsilon that it has; never above the target.
+
+    Parameters
+    ----------
+    epsilon : float in (0, 100], nats
+    delta : float in (0, 1)
+    rate : float in (0, 1]
+        Of Poisson sampling.
+    steps : int, at least 1
+    adjacency : {"replace-one", "add-remove"}
+
+    Returns
+    -------
+    (float, float)
+        The noise multiplier is within a relative 1e-3 of the least that the accountant allows; epsilon is an upper
+        bound at ``delta``.
+
+    Raises
+    ------
+    InputError
+        If no multiplier up to 1e6 is enough.
+    MissingExtraError
+
+    Notes
+    -----
+    Privacy loss distributions of dp-accounting, rounded up. Under a second at epsilon = 1; kept for the next call.
+    """
+    with _calibrating:
+        return _calibrate(epsilon, delta, rate, steps, adjacency)
+
+
+def accountant_epsilon(noise_multiplier: float, delta: float, rate: float, steps: int, adjacency: str) -> float:
+    """The epsilon of DP-SGD at a noise multiplier: an upper bound; nats."""
+    try:
+        events: Any = import_module("dp_accounting.dp_event")
+        pld: Any = import_module("dp_accounting.pld.pld_privacy_accountant")
+        relations: Any = import_module("dp_accounting.privacy_accountant").NeighboringRelation
+    except ImportError:
+        raise MissingExtraError("DP-SGD needs dp-accounting. Run: pip install darrm[experiments]") from None
+    step = events.PoissonSampledDpEvent(rate, events.GaussianDpEvent(noise_multiplier))
+    accountant = pld.PLDAccountant(relations[RELATIONS[adjacency]])
+    return float(accountant.compose(events.SelfComposedDpEvent(step, steps)).get_epsilon(delta))
+
+
+@lru_cache(maxsize=256)
+def _calibrate(epsilon: float, delta: float, rate: float, steps: int, adjacency: str) -> tuple[float, float]:
+    from scipy.optimize import brentq
+
+    @cache
+    def cost(logarithm: float) -> float:
+        return accountant_epsilon(math.exp(logarithm), delta, rate, steps, adjacency)
+
+    # From much noise to less: distributions of small losses are quick to compose.
+    high = math.log(min(MAX_NOISE, 16 * max(1.0, rate * math.sqrt(steps)) / epsilon))
+    while cost(high) > epsilon:
+        high += 1
+        if high > math.log(MAX_NOISE):
+            raise InputError(
+                f"No noise up to {MAX_NOISE:g} times the clip norm gives ({epsilon:g}, {delta:g}). Raise epsilon or "
+                "delta, or take fewer steps."
+            )
+    low = high - 0.7
+    while cost(low) <= epsilon:
+        low, high = low - 0.7, low
+    found = float(brentq(lambda at: math.log(max(cost(at), 1e-300) / epsilon), low, high, xtol=_CLOSE, rtol=1e-12))
+    found += _CLOSE / 2
+    while cost(found) > epsilon:
+        found += _CLOSE
+    return math.exp(found), cost(found)
+
+
+def train(
+    features: Array,
+    codes: NDArray[np.intp],
+    *,
+    noise_multiplier: float,
+    rate: float,
+    steps: int,
+    clip: float,
+    learning_rate: float,
+    n: float,
+    words: WordSource,
+) -> Array:
+    """The average of the iterates of DP-SGD from 0, by the formula at the top; codes are 0 and 1."""
+    # Rows as directions and lengths: then a gradient of any size is clipped without leaving float64.
+    largest = np.abs(features).max(axis=1, keepdims=True)
+    largest[largest == 0] = 1.0
+    lengths = np.linalg.norm(features / largest, axis=1)
+    directions = features / largest / np.maximum(lengths, 1.0)[:, None]  # a row that is not 0 has length at least 1
+    lengths = np.minimum(lengths * np.minimum(largest[:, 0], _LARGEST), _LARGEST)
+    weights, total = np.zeros(features.shape[1]), np.zeros(features.shape[1])
+    for _ in range(steps):
+        batch = _coins(rate, len(features), words)
+        u, size = directions[batch], lengths[batch]
+        residuals = _sigmoid(np.clip(u @ weights, -1e6, 1e6) * size) - codes[batch]
+        gradient = u.T @ np.clip(residuals * size, -clip, clip)
+        noise = noise_multiplier * clip * normals(weights.size, words)
+        # Divide by the expected batch size: the realised one is private.
+        weights = weights - learning_rate / (rate * n) * (gradient + noise)
+        total += weights
+    return total / steps
+
+
+def normals(n: int, words: WordSource) -> Array:
+    """n standard normal numbers from random words.
+
+    Each is the sum of four over 2, so that the gaps between the values that one float64 draw can take do not show in
+    it (Holohan and Braghin, "Secure random sampling in differential privacy", ESORICS 2021).
+    """
+    from scipy.special import ndtri
+
+    uniform = ((words(4 * n) >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
+    return np.asarray(ndtri(uniform).reshape(4, n).sum(axis=0) / 2)
+
+
+def _coins(rate: float, n: int, words: WordSource) -> NDArray[np.bool_]:
+    """True with probability ``rate``, rounded down to 64 bits: fewer samples are more private."""
+    if rate == 1:
+        return np.ones(n, dtype=np.bool_)
+    return np.asarray(words(n) < np.uint64(int(math.ldexp(rate, 64))))
+
+
+def _sigmoid(scores: Array) -> Array:
+    from scipy.special import expit
+
+    return np.asarray(expit(scores))

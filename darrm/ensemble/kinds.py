@@ -1,0 +1,65 @@
+"""The three kinds of ensembles, and what each asks for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from darrm.errors import InputError
+from darrm.learning.validation import two_classes
+
+# The parameters that only some kinds of voters have.
+_SPECIAL = ("epsilon", "Delta", "m", "queries", "ledger", "gamma", "sigma")
+_ALLOWED = {
+    "fixed": ("epsilon", "Delta"),
+    "fresh": ("epsilon", "m", "queries", "ledger"),
+    "non-private": ("gamma", "sigma"),
+}
+
+
+def check_kind(model: Any) -> str:
+    """The kind of the voters of an ensemble; `InputError` unless it has the parameters of its kind, and no others."""
+    if model.teachers not in ("private", "non-private"):
+        raise InputError(f'teachers must be "private" or "non-private". Got {model.teachers!r}.')
+    if model.teachers == "non-private":
+        if model.voters is not None or model.overlap != 1:
+            raise InputError("Noisy max over non-private teachers takes disjoint shards (overlap=1) and no voters.")
+        kind = "non-private"
+    elif model.voters in ("fixed", "fresh"):
+        kind = str(model.voters)
+    else:
+        raise InputError(
+            'voters must be "fixed" (classifiers that are private themselves, trained once) or "fresh" (they '
+            f"randomize each answer anew). Got {model.voters!r}. There is no default: it decides what labels cost."
+        )
+    extra = [name for name in _SPECIAL if getattr(model, name) is not None and name not in _ALLOWED[kind]]
+    if extra:
+        raise InputError(f"{', '.join(extra)} must not be given for {kind} voters. Allowed: {_ALLOWED[kind]}.")
+    if model.adjacency != "replace-one":
+        raise InputError(
+            f'adjacency must be "replace-one". Got {model.adjacency!r}. Shards go by position, so removing a record '
+            "would move those after it to other shards."
+        )
+    if kind != "fixed" and (model.total_epsilon is None or model.total_delta is None):
+        raise InputError(f"{kind} voters need total_epsilon and total_delta: the budget of all labels.")
+    if kind == "fresh" and (model.epsilon is None or (model.m is not None and model.queries is not None)):
+        raise InputError("Fresh voters need epsilon, that of one answer, and at most one of m and queries.")
+    return kind
+
+
+def check_classes(labels: NDArray[Any], kind: str) -> NDArray[Any]:
+    """The classes of y in order: two, or more for teachers that are not private."""
+    if kind != "non-private":
+        return two_classes(labels)[0]
+    from sklearn.utils.multiclass import check_classification_targets
+
+    try:
+        check_classification_targets(labels)
+    except ValueError as error:
+        raise InputError(str(error)) from None
+    classes = np.unique(labels)
+    if classes.size < 2:
+        raise InputError(f"y must hold labels of two classes or more. Got one class, {classes[0]}.")
+    return classes

@@ -1,0 +1,231 @@
+"""How the votes of an ensemble become labels, and what those cost."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Lock
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from darrm.accounting.budget import compose
+from darrm.accounting.ledger import Ledger
+from darrm.accounting.pate import rdp_epsilon
+from darrm.accounting.planning import MOST, max_queries
+from darrm.accounting.theorems import Privacy, optimal, simple
+from darrm.design.design import Design
+from darrm.errors import BudgetError, InputError
+from darrm.mechanisms.majority import DaRRM
+from darrm.mechanisms.noisy_max import GaussianNoisyMax, LaplaceNoisyMax
+from darrm.mechanisms.randomized_response import RandomizedResponse
+
+Codes = NDArray[np.intp]
+_counting = Lock()  # one for all, so that meters can be pickled
+
+
+@dataclass(frozen=True)
+class EnsemblePrivacy:
+    """What the labels of an ensemble cost together: they are (epsilon, delta)-differentially private.
+
+    Attributes
+    ----------
+    epsilon : float
+        Upper bound, nats.
+    delta : float
+    adjacency : str
+    changed : int
+        Voters that one change of the data reaches.
+    voters : {"fixed", "fresh", "non-private"}
+    queries : int or None
+        Labels that it covers; None for any number.
+    """
+
+    epsilon: float
+    delta: float
+    adjacency: str
+    changed: int
+    voters: str
+    queries: int | None
+
+
+class Release(Protocol):
+    """What a classifier needs of a way to release labels."""
+
+    privacy: EnsemblePrivacy
+
+    @property
+    def spent(self) -> Privacy:
+        """What the labels released so far cost."""
+
+    def labels(self, votes: Codes, classes: int, rng: np.random.Generator | None) -> Codes:
+        """One label for each row of votes, shape (n, K), all of them charged for before the first is drawn."""
+
+
+class PlainMajority:
+    """The most frequent vote of fixed voters, without noise; the first class of those that are equal."""
+
+    def __init__(self, privacy: EnsemblePrivacy) -> None:
+        self.privacy = privacy
+
+    @property
+    def spent(self) -> Privacy:
+        return Privacy(self.privacy.epsilon, self.privacy.delta)
+
+    def labels(self, votes: Codes, classes: int, rng: np.random.Generator | None) -> Codes:
+        return np.asarray(counts(votes, classes).argmax(axis=1))
+
+
+class FreshMajority:
+    """Randomized response on each vote, anew for each label; then DaRRM on the majority."""
+
+    def __init__(self, design: Design, meter: Meter | LedgerMeter, total_delta: float, total_epsilon: float) -> None:
+        problem = design.problem
+        self.design, self.meter, self.total_delta = design, meter, total_delta
+        self.privacy = EnsemblePrivacy(
+            total_epsilon, total_delta, problem.adjacency, problem.changed, "fresh", meter.allowed
+        )
+
+    @property
+    def spent(self) -> Privacy:
+        released = self.meter.released
+        if not released:
+            return Privacy(0.0, 0.0)
+        found = compose(self.design, released, delta=self.total_delta, voters="fresh").upper
+        return Privacy(min(found, self.privacy.epsilon), self.total_delta)  # the meter's proof covers them all
+
+    def labels(self, votes: Codes, classes: int, rng: np.random.Generator | None) -> Codes:
+        self.meter.charge(len(votes))
+        answers = RandomizedResponse(self.design.problem.epsilon).release(votes, rng)
+        return DaRRM(self.design).release(answers, rng).astype(np.intp)
+
+
+class NoisyMax:
+    """Noisy max over the votes of teachers that are not private, one of which a change reaches (PATE)."""
+
+    def __init__(
+        self, gamma: float | None, sigma: float | None, total_epsilon: float, total_delta: float, adjacency: str
+    ) -> None:
+        if (gamma is None) == (sigma is None):
+            raise InputError("Noisy max needs either gamma (Laplace noise of scale 1/gamma) or sigma (Gaussian noise).")
+        self.gamma, self.sigma, self.total_delta = gamma, sigma, total_delta
+        self.mechanism()  # checks them
+        if sigma is not None and total_delta == 0:
+            raise InputError("Gaussian noise needs a total_delta above 0. Got 0. Pass for instance 1e-5.")
+        self.meter = Meter(most(lambda queries: self.cost(queries) <= total_epsilon))
+        self.privacy = EnsemblePrivacy(total_epsilon, total_delta, adjacency, 1, "non-private", self.meter.allowed)
+
+    def mechanism(self) -> GaussianNoisyMax | LaplaceNoisyMax:
+        """Made anew, since its sampler cannot be pickled."""
+        return LaplaceNoisyMax(self.gamma) if self.gamma is not None else GaussianNoisyMax(self.sigma)  # type: ignore[arg-type]
+
+    def cost(self, queries: int) -> float:
+        """The epsilon of so many labels: by Renyi privacy (Gaussian) or the optimal composition (Laplace)."""
+        mechanism = self.mechanism()
+        if isinstance(mechanism, LaplaceNoisyMax):
+            return optimal(mechanism.epsilon, 0.0, queries, self.total_delta).epsilon
+        # lambda Q / sigma^2 + c / (lambda - 1) is least at lambda = 1 + sigma sqrt(c / Q).
+        order = 1 + mechanism.sigma * math.sqrt(-math.log(self.total_delta) / queries)
+        return rdp_epsilon([order], queries * mechanism.rdp([order]), self.total_delta)
+
+    @property
+    def spent(self) -> Privacy:
+        released = self.meter.released
+        return Privacy(self.cost(released), self.total_delta) if released else Privacy(0.0, 0.0)
+
+    def labels(self, votes: Codes, classes: int, rng: np.random.Generator | None) -> Codes:
+        found = counts(votes, classes)
+        self.meter.charge(len(votes))
+        return np.asarray(self.mechanism().release(found, rng)).astype(np.intp)
+
+
+class Meter:
+    """Counts labels in memory, up to ``allowed``."""
+
+    def __init__(self, allowed: int) -> None:
+        if not allowed:
+            raise BudgetError("The total budget does not pay for one label. Raise it, or make each label more private.")
+        self.allowed, self.released = allowed, 0
+
+    def charge(self, n: int) -> None:
+        """Take n labels, or none of them by a `BudgetError`."""
+        with _counting:
+            if self.released + n > self.allowed:
+                raise BudgetError(
+                    f"{n} more labels would overspend: {self.released} of {self.allowed} are released. "
+                    f"{self.allowed - self.released} are left. Nothing was released."
+                )
+            self.released += n
+
+
+class LedgerMeter:
+    """Counts labels in a `Ledger`, which outlives the process; made if there is none at ``path``."""
+
+    def __init__(self, path: str | os.PathLike[str], design: Design, total_epsilon: float, total_delta: float) -> None:
+        budget = {"total_epsilon": total_epsilon, "total_delta": total_delta}
+        if Path(path).exists():
+            self.ledger = Ledger(path)
+        else:
+            self.ledger = Ledger.create(
+                path, design, total_epsilon=total_epsilon, total_delta=total_delta, voters="fresh"
+            )
+        status = self.ledger.status()
+        if any(status[key] != value for key, value in budget.items()) or status["left"] is None:
+            raise InputError(f"{path} is a ledger of another budget. Got {status}. Pass its totals, or a new path.")
+        if status["voters"] != "fresh" or status["rule"] != "exact":
+            raise InputError(f'{path} must be a ledger of fresh voters by the rule "exact". Got {status}.')
+        self.design, self.allowed = design, int(status["released"] + status["left"])
+
+    @property
+    def released(self) -> int:
+        return int(self.ledger.status()["released"])
+
+    def charge(self, n: int) -> None:
+        """Take n labels, or none of them by a `BudgetError`."""
+        self.ledger.charge(self.design, n)
+
+
+def fixed_privacy(
+    epsilon: float, Delta: float, changed: int, adjacency: str, total_delta: float | None
+) -> EnsemblePrivacy:
+    """What fixed voters cost: the optimal composition of ``changed`` copies, for any number of labels (Lemma 8).
+
+    Without ``total_delta`` the epsilons and the deltas are added up.
+    """
+    if total_delta is None:
+        cost = simple(epsilon, Delta, changed)
+    elif changed == 1 and total_delta == Delta:
+        cost = Privacy(epsilon, Delta)
+    else:
+        cost = optimal(epsilon, Delta, changed, total_delta)
+    return EnsemblePrivacy(cost.epsilon, cost.delta, adjacency, changed, "fixed", None)
+
+
+def fresh_meter(
+    design: Design, total_epsilon: float, total_delta: float, path: str | os.PathLike[str] | None
+) -> Meter | LedgerMeter:
+    """A meter of what the exact adaptive composition allows."""
+    if path is not None:
+        return LedgerMeter(path, design, total_epsilon, total_delta)
+    return Meter(max_queries(design, total_epsilon, total_delta, voters="fresh"))
+
+
+def counts(votes: Codes, classes: int) -> NDArray[np.intp]:
+    """Votes for each class, shape (n, classes)."""
+    return np.stack([(votes == one).sum(axis=1) for one in range(classes)], axis=1)
+
+
+def most(holds: Callable[[int], bool]) -> int:
+    """The largest number up to 1,000,000 for which ``holds``, if it holds below and not above; 0 if for none."""
+    low, high = 0, 1
+    while high <= MOST and holds(high):
+        low, high = high, 2 * high
+    high = min(high, MOST + 1)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if holds(middle) else (low, middle)
+    return low

@@ -1,0 +1,78 @@
+"""Training the voters of an ensemble, and their votes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from darrm.accounting.theorems import check_count
+from darrm.ensemble.dp_logistic_regression import DPLogisticRegression
+from darrm.errors import DarrmError, InputError
+
+Array = NDArray[np.float64]
+Codes = NDArray[np.intp]
+
+
+def train_all(
+    model: Any,
+    records: Array,
+    labels: NDArray[Any],
+    parts: list[NDArray[np.intp]],
+    *,
+    jobs: int,
+    rng: np.random.Generator | None,
+    shared_seed: bool,
+) -> list[Any]:
+    """Copies of ``model``, fitted to each part, in their order whatever the number of jobs.
+
+    With ``rng`` each draws from a seed of its own. Without, a seed that the model has is refused unless
+    ``shared_seed``: the noise of private voters must be independent.
+    """
+    from joblib import Parallel, delayed
+    from sklearn.base import clone
+
+    if jobs != -1:
+        jobs = check_count("jobs", jobs, 1024)
+    seeded = [name for name in model.get_params() if name == "random_state" or name.endswith("__random_state")]
+    if not shared_seed and any(model.get_params()[name] is not None for name in seeded):
+        raise InputError(
+            "estimator must have no random_state: the noise of its copies would be the same in all voters."
+        )
+    models = []
+    for _ in parts:
+        one = clone(model)
+        if rng is not None:
+            one.set_params(**{name: int(rng.integers(2**31)) for name in seeded})
+        models.append(one)
+    run = Parallel(n_jobs=jobs, prefer="threads")
+    return list(
+        run(
+            delayed(_fit)(one, records[part], labels[part], i)
+            for i, (one, part) in enumerate(zip(models, parts, strict=True))
+        )
+    )
+
+
+def _fit(model: Any, records: Array, labels: NDArray[Any], voter: int) -> Any:
+    # DPLogisticRegression knows both classes beforehand.
+    if not isinstance(model, DPLogisticRegression) and np.unique(labels).size < 2:
+        raise InputError(f"Shard {voter} holds one class, {labels[0]}. Shuffle the records, or lower K.")
+    try:
+        return model.fit(records, labels)
+    except DarrmError:
+        raise
+    except Exception as error:
+        raise InputError(f"Voter {voter} could not be fitted: {type(error).__name__}: {error}") from error
+
+
+def predictions(models: list[Any], records: Array, classes: NDArray[Any]) -> Codes:
+    """The vote of each model on each record as an index into ``classes``, shape (n, K)."""
+    votes = np.empty((len(records), len(models)), dtype=np.intp)
+    for voter, model in enumerate(models):
+        answers = np.asarray(model.predict(records))
+        if answers.shape != (len(records),) or not np.isin(answers, classes).all():
+            raise InputError(f"Voter {voter} must predict one of {classes.tolist()} for each record.")
+        votes[:, voter] = np.searchsorted(classes, answers)
+    return votes
