@@ -71,7 +71,7 @@ class DPLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc
     n_iter_ : int
         Steps.
     epsilon_, delta_, adjacency_
-        What the model costs: epsilon_ is the accountant's upper bound, at most ``epsilon``.
+        What the model costs: ``epsilon_`` is the accountant's upper bound, at most ``epsilon``.
     noise_multiplier_ : float
         sigma.
     n_features_in_ : int
