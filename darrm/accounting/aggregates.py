@@ -29,6 +29,7 @@ from darrm.mechanisms.noisy_max import check_positive
 Array = NDArray[np.float64]
 _MOST_CELLS = 20_000
 _ROUNDS = 60
+_NOTHING = -745.0  # log of a delta below the range of float64: not searched further
 _ROWS = 256
 _MOST_LOSS = 600.0  # nats: e^epsilon and its square root are far from the ends of float64
 _WIDEST = 1e100  # changes in units of the least rho
@@ -262,7 +263,7 @@ def _search(epsilon: float, most: float, h: Array, end: Array, reverse: bool, fo
         _, up = variance_changes(right * (2 + right) + tilt, tilt)
         bounds = log_delta(epsilon, down, up, reverse)
         bounds = np.where(np.isnan(bounds), 0.0, bounds)  # nothing makes one; if something did, it must not pass
-        open_cells = bounds > log_best + 0.02
+        open_cells = (bounds > log_best + 0.02) & (bounds > _NOTHING)
         log_upper = max(log_upper, float(bounds[~open_cells].max(initial=-math.inf)))
         if not open_cells.any():
             break
