@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -78,7 +80,7 @@ def command(
             objective=objective,
         )
     start = time.perf_counter()
-    with progress() as report:
+    with progress() as report, ending_at_once():
         table = solve_grid(todo, out=out, jobs=jobs, backend=backend, scheduler=scheduler, progress=report)
     seconds = time.perf_counter() - start
     if plot is not None:
@@ -135,6 +137,28 @@ def values(name: str, text: str | None) -> list[Any] | None:
             f"--{name} must be numbers with commas between, or ranges start:stop:step that rise. Got {text!r}."
         ) from None
     return [int(x) if x == x.to_integral_value() else float(x) for x in found]
+
+
+@contextmanager
+def ending_at_once() -> Iterator[None]:
+    """An interrupt ends this process and its workers there and then: pools take their time; the journal is whole."""
+
+    def end(number: int, frame: object) -> None:
+        from joblib.externals.loky import reusable_executor
+
+        for pid in list(getattr(reusable_executor._executor, "_processes", None) or {}):
+            with suppress(OSError):
+                os.kill(pid, signal.SIGKILL if os.name == "posix" else signal.SIGTERM)
+        os.write(2, b"\ndarrm: Interrupted. What was finished is kept: run the same again to go on.\n")
+        os._exit(130)
+
+    # The process that cleans up behind a pool would print what it finds.
+    os.environ.setdefault("PYTHONWARNINGS", "ignore:resource_tracker")
+    before = signal.signal(signal.SIGINT, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 @contextmanager

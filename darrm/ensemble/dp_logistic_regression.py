@@ -31,6 +31,9 @@ def generator(random_state: Any) -> np.random.Generator | None:
         raise InputError(f"random_state must be None or a seed. Got {random_state!r}. ({error})") from None
 
 
+_SMALL = 1e-100
+
+
 class DPLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Logistic regression by DP-SGD: the fitted model is (epsilon, delta)-differentially private.
 
@@ -138,9 +141,16 @@ class DPLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         epsilon, delta, rate, steps = self._target()
         clip, speed = check_positive("clip", self.clip), check_positive("learning_rate", self.learning_rate)
         scaling = check_positive("intercept_scaling", self.intercept_scaling)
+        if not (_SMALL <= clip <= 1 / _SMALL and speed <= 1 / _SMALL):
+            raise InputError(
+                f"clip must be in [{_SMALL:g}, {1 / _SMALL:g}] and learning_rate at most {1 / _SMALL:g}: beyond, "
+                f"rounding could undo the clipping. Got {self.clip!r} and {self.learning_rate!r}."
+            )
         records, labels = check_records(self, X, y)
         if self.n_records is not None:
             n = check_positive("n_records", self.n_records)
+            if not n >= 1:
+                raise InputError(f"n_records must be at least 1. Got {self.n_records!r}.")
         elif self.adjacency == "replace-one":
             n = float(len(records))
         else:

@@ -40,6 +40,7 @@ RELATIONS = {"replace-one": "REPLACE_ONE", "add-remove": "ADD_OR_REMOVE_ONE"}
 MAX_EPSILON = 100.0  # above, an accountant takes minutes and the promise is empty
 MAX_NOISE = 1e6
 _CLOSE = 1e-4  # how near the noise multiplier comes to the least one, relatively
+_FARTHEST = 1e100  # of an iterate
 _LARGEST = 1e300  # norm of a row; beyond, its square roots leave float64
 _calibrating = Lock()  # so that parallel training calibrates once
 
@@ -144,6 +145,8 @@ def train(
         noise = noise_multiplier * clip * normals(weights.size, words)
         # Divide by the expected batch size: the realised one is private.
         weights = weights - learning_rate / (rate * n) * (gradient + noise)
+        # Finite before they meet data again: infinity times 0 would carry a row past its clipping.
+        weights = np.clip(np.nan_to_num(weights, nan=0.0), -_FARTHEST, _FARTHEST)
         total += weights
     return total / steps
 
@@ -156,7 +159,7 @@ def normals(n: int, words: WordSource) -> Array:
     """
     from scipy.special import ndtri
 
-    uniform = ((words(4 * n) >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
+    uniform = ((words(4 * n) >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52  # never 0 or 1
     return np.asarray(ndtri(uniform).reshape(4, n).sum(axis=0) / 2)
 
 

@@ -274,10 +274,9 @@ class PrivateMajorityClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
         if all(is_private_model(model) for model in models):
             epsilon = max(float(model.epsilon_) for model in models)
             Delta = max(float(model.delta_) for model in models)
-            if declared and not (epsilon <= self.epsilon and Delta <= self.Delta):  # type: ignore[operator]
-                raise InputError(
-                    f"A voter costs ({epsilon:g}, {Delta:g}), above the declared ({self.epsilon:g}, {self.Delta:g})."
-                )
+            for name, cost, most in (("epsilon", epsilon, self.epsilon), ("Delta", Delta, self.Delta)):
+                if most is not None and not cost <= most:
+                    raise InputError(f"A voter costs ({epsilon:g}, {Delta:g}), above the declared {name} {most:g}.")
         elif declared:
             epsilon, Delta = check_epsilon(self.epsilon), check_delta(self.Delta, "Delta")
         else:

@@ -14,6 +14,8 @@ from darrm.errors import DarrmError, InputError
 Array = NDArray[np.float64]
 Codes = NDArray[np.intp]
 
+_SEEDS = ("random_state", "seed", "random_seed", "rng", "generator")
+
 
 def train_all(
     model: Any,
@@ -35,10 +37,11 @@ def train_all(
 
     if jobs != -1:
         jobs = check_count("jobs", jobs, 1024)
-    seeded = [name for name in model.get_params() if name == "random_state" or name.endswith("__random_state")]
-    if not shared_seed and any(model.get_params()[name] is not None for name in seeded):
+    seeded = [name for name in model.get_params() if name.rpartition("__")[2] == "random_state"]
+    seeds = [name for name in model.get_params() if name.rpartition("__")[2] in _SEEDS]
+    if not shared_seed and any(model.get_params()[name] is not None for name in seeds):
         raise InputError(
-            "estimator must have no random_state: the noise of its copies would be the same in all voters."
+            "estimator must have no random_state or other seed: its copies would draw the same noise in all voters."
         )
     models = []
     for _ in parts:

@@ -543,3 +543,29 @@ def test_the_page_runs(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.M
     assert names["fresh"].spent_.epsilon <= 5.0
     assert names["teachers"].spent_.epsilon <= 5.0
     assert capsys.readouterr().out.count("Nothing was released") == 1
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"clip": 1.7e308}, {"clip": 5e-324}, {"learning_rate": 1e308}, {"n_records": 1e-308}, {"n_records": 0.5}],
+    ids=str,
+)
+def test_numbers_that_would_undo_the_clipping(options: dict[str, float]) -> None:
+    X, y = np.full((40, 1), 0.5), np.arange(40) % 2
+    with pytest.raises(darrm.InputError):
+        DPLogisticRegression(0.1, 1e-5, sampling_rate=1.0, steps=2, fit_intercept=False, **options).fit(X, y)
+
+
+def test_no_row_turns_the_model_into_nan() -> None:
+    X, y = np.full((40, 1), 0.5), np.arange(40) % 2
+    X[0] = 0.0
+    options = {"clip": 1e100, "learning_rate": 1e100, "n_records": 1.0}
+    model = DPLogisticRegression(0.1, 1e-5, sampling_rate=1.0, steps=3, fit_intercept=False, **options).fit(X, y)
+    assert np.isfinite(model.coef_).all()
+
+
+def test_one_declared_limit_is_kept_alone() -> None:
+    X, y = np.random.default_rng(3).normal(size=(600, 2)), np.arange(600) % 2
+    for limit in ({"epsilon": 0.5}, {"Delta": 1e-9}):
+        with pytest.raises(darrm.InputError, match="above the declared"):
+            PrivateMajorityClassifier(DPLogisticRegression(5.0, 1e-3), voters="fixed", K=3, **limit).fit(X, y)
