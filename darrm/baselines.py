@@ -150,10 +150,7 @@ def constant(
     limit = -math.expm1(-total) + 2 * problem.delta * shrink
     fraction = 2 * (shrink - small + (shrink + 1) * small * lam) / (1 + small)
     value = limit / (fraction - math.expm1(-total))
-    gamma = np.full(problem.K + 1, min(1.0, value) if value > 0 else 1.0)
-    if problem.K % 2 == 0:
-        gamma[problem.K // 2] = 0.0
-    return gamma
+    return plain_majority(problem.K) * (min(1.0, value) if value > 0 else 1.0)
 
 
 def largest_constant(problem: MajorityProblem) -> Array:
@@ -177,7 +174,12 @@ def largest_constant(problem: MajorityProblem) -> Array:
     """
     from darrm.design.certificate import repair
 
-    gamma = np.ones(problem.K + 1)
-    if problem.K % 2 == 0:
-        gamma[problem.K // 2] = 0.0
-    return repair(gamma, problem)
+    return repair(plain_majority(problem.K), problem)
+
+
+def plain_majority(K: int) -> Array:
+    """Noise function of the majority without noise: 1, but 0 at a tie, which is a fair coin."""
+    gamma = np.ones(K + 1)
+    if K % 2 == 0:
+        gamma[K // 2] = 0.0
+    return gamma

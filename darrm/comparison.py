@@ -119,9 +119,6 @@ def compare(
                 total = math.inf
         return Entry(name, gamma, certificate, error, disagreement, design, total)
 
-    ones = np.ones(problem.K + 1)
-    if problem.K % 2 == 0:
-        ones[problem.K // 2] = 0
     entries = [
         entry("gamma_opt", free.gamma, free),
         entry("U-shaped", monotone.gamma, monotone),
@@ -129,7 +126,7 @@ def compare(
         entry(f"subsampling ({m})", baselines.subsampling(problem.K, m)),
         entry("randomized response (largest)", baselines.largest_constant(problem)),
         entry("randomized response (A.1)", baselines.constant(problem)),
-        entry("plain majority", ones),
+        entry("plain majority", baselines.plain_majority(problem.K)),
     ]
     if draws is None:
         return entries

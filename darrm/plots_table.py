@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from darrm import baselines, priors
-from darrm.atomic import replacing
 from darrm.errors import InputError
-from darrm.plots import _LOOKS, _axes, picture_format
+from darrm.plots import _LOOKS, _axes, _write, picture_format
 from darrm.tables.table import Table
 
 if TYPE_CHECKING:
@@ -112,6 +111,4 @@ def _heat(ax: Axes, name: str, rows: list[dict[str, Any]], make: Any) -> None:
 def save_table(path: str | os.PathLike[str], table: Table) -> None:
     """Write the picture of `plot_table` as PNG, SVG or PDF, by the ending of ``path``; errors as `darrm.plots`."""
     picture_format(path)
-    figure: Any = plot_table(table)[0].figure
-    with replacing(path) as file:
-        figure.savefig(file, format=picture_format(path), dpi=200)
+    _write(path, plot_table(table)[0])

@@ -13,10 +13,11 @@ import numpy as np
 from darrm.accounting import adaptive
 from darrm.accounting.adaptive import Grid
 from darrm.accounting.profile import Point, Region, region
-from darrm.accounting.theorems import MAX_COUNT, at_least_once, check_count, optimal, rounded_up
+from darrm.accounting.theorems import MAX_COUNT, at_least_once, check_count, optimal
 from darrm.design.design import Design
 from darrm.errors import InputError
 from darrm.problem import MAX_EPSILON, MajorityProblem
+from darrm.rounding import rounded_up
 
 VOTERS = ("fresh", "fixed")
 _EXACT = 10_000  # queries, up to which the recursion runs one by one

@@ -39,9 +39,10 @@ def _log_gaussian(epsilon: float, mu: Array) -> Array:
 
 
 def _mean_gaussian(epsilon: float, shift: float, power: int, outside: bool) -> float:
-    """Upper bound on the mean of G at mu = shift * tan (outside S) or sin (inside), density of the angle ~ cos^power.
+    """The mean of G at mu = shift * tan (outside S) or sin (inside), density of the angle ~ cos^power.
 
-    Quadrature on panels that shrink towards both ends of (0, pi/2); what they leave out counts with the largest G.
+    Quadrature on panels that shrink towards both ends of (0, pi/2); what they leave out counts with the largest G. Their
+    own error is not bounded here.
     """
     from scipy.special import betainc, gammaln
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from darrm.errors import InputError
 from darrm.problem import MAX_EPSILON
+from darrm.rounding import rounded_up
 
 MAX_COUNT = 10**7
 
@@ -147,12 +148,6 @@ def optimal(epsilon: float, delta: float, k: int, delta_total: float) -> Privacy
     total = loss + math.log((above - target) / scaled) if above > target else -math.inf
     rounding = 8 * margin + 1e-15 * (loss + 1)
     return Privacy(min(rounded_up(k * Fraction(epsilon)), max(0.0, total + rounding)), delta_total)
-
-
-def rounded_up(value: Fraction) -> float:
-    """The least float64 that is not below ``value``."""
-    nearest = float(value)
-    return nearest if Fraction(nearest) >= value else math.nextafter(nearest, math.inf)
 
 
 def _log_binomials(k: int, i: np.ndarray) -> np.ndarray:

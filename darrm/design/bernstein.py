@@ -8,12 +8,13 @@ of [0, 1] follow by averaging (de Casteljau); rounded up in every average they a
 
 from __future__ import annotations
 
-import math
 from fractions import Fraction
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+
+from darrm.rounding import rounded_up
 
 Whole: TypeAlias = NDArray[np.object_]  # of int, in units of 2^-bits
 
@@ -66,9 +67,4 @@ def as_float(value: int, bits: int) -> float:
 
 def as_float_above(value: int, bits: int) -> float:
     """The least float64 that is not below value 2^-bits."""
-    exact = Fraction(value, 1 << bits)
-    try:
-        nearest = float(exact)
-    except OverflowError:
-        return math.inf if value > 0 else -math.inf
-    return nearest if Fraction(nearest) >= exact else math.nextafter(nearest, math.inf)
+    return rounded_up(Fraction(value, 1 << bits))

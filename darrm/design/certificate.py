@@ -17,6 +17,7 @@ from darrm.design.separation import Worst, WorstCase, check_size, largest, worst
 from darrm.design.smoothing import Array, decimals, noise_function, total_epsilon
 from darrm.errors import CertificateError
 from darrm.problem import MajorityProblem, Promise
+from darrm.rounding import rounded_up
 
 _STEPS = 20  # of Newton; six are usual
 _CORNERS = ("(0,0)", "(1,1)", "(hi,lo)", "(lo,hi)", "(D,0)", "(0,D)", "(1-D,1)", "(1,1-D)")
@@ -139,7 +140,7 @@ def _figures(problem: MajorityProblem, worst: Worst | WorstPair) -> _Figures:
     with decimals(total):
         grow = total.exp() - 1
         limit = float(grow + 2 * Decimal(problem.delta))
-        cost = math.inf if math.isinf(limit) else _above((grow + 2 * Decimal(worst.bound)) * (1 + Decimal("1e-50")))
+        cost = math.inf if math.isinf(limit) else rounded_up((grow + 2 * Decimal(worst.bound)) * (1 + Decimal("1e-50")))
     return {
         "holds": worst.bound <= problem.delta,
         "cost": cost,
@@ -174,7 +175,7 @@ def _realised_epsilon(
             worst = at(epsilon) if whole else quick(epsilon)
             excess = worst.difference - delta
             if worst.bound > delta and excess > 0 and worst.second == 0:
-                return math.inf if known is None else _above(known)
+                return math.inf if known is None else rounded_up(known)
             step = Decimal(math.log1p(excess / worst.second)) if worst.bound > delta and excess > 0 else Decimal(0)
             if step > epsilon * (1 + Decimal(2) ** -50):
                 epsilon = step
@@ -183,13 +184,13 @@ def _realised_epsilon(
             else:
                 whole = True
         if known is not None and epsilon >= known * (1 - Decimal(2) ** -30):
-            return _above(known)
+            return rounded_up(known)
         move = max(epsilon, Decimal(problem.epsilon)) * Decimal(2) ** -50
         while at(epsilon).bound > delta:
             if epsilon >= ceiling:
                 return math.inf
             epsilon, move = min(epsilon + move, ceiling), 2 * move
-        return _above(epsilon)
+        return rounded_up(epsilon)
 
 
 def _bisected(holds: Callable[[Decimal], bool], low: Decimal, high: Decimal) -> float:
@@ -199,13 +200,7 @@ def _bisected(holds: Callable[[Decimal], bool], low: Decimal, high: Decimal) -> 
     while high - low > high * Decimal(2) ** -50:
         middle = (low + high) / 2
         low, high = (low, middle) if holds(middle) else (middle, high)
-    return _above(high)
-
-
-def _above(value: Decimal) -> float:
-    """The least float64 that is not below ``value``."""
-    nearest = float(value)
-    return nearest if Decimal(nearest) >= value else math.nextafter(nearest, math.inf)
+    return rounded_up(high)
 
 
 def repair(gamma: ArrayLike, problem: Promise) -> Array:

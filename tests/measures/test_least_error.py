@@ -48,6 +48,9 @@ def test_lemma_3_2_says_too_much_elsewhere() -> None:
     above = sum(math.comb(11, l) * p**l * (1 - p) ** (11 - l) for l in range(6, 12))
     assert above - p == pytest.approx(0.021303, abs=1e-6)
     assert optimum(problem, p) == pytest.approx(0.021225, abs=1e-6)
+    loose, p = darrm.MajorityProblem(K=3, m=1, epsilon=2.0), 0.7
+    assert 3 * p**2 * (1 - p) + p**3 - p == pytest.approx(0.0840, abs=1e-4)
+    assert optimum(loose, p) == pytest.approx(0.0371, abs=1e-4)
     small = darrm.MajorityProblem(K=3, m=1, epsilon=1.0)
     gamma = darrm.solve(small, prior=darrm.priors.fixed([1, 1, 0]), objective="disagreement").gamma
     assert darrm.expected_error(gamma, [1, 1, 0]) < 1 - 2 / 3 - 0.05
