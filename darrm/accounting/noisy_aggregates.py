@@ -41,8 +41,8 @@ def _log_gaussian(epsilon: float, mu: Array) -> Array:
 def _mean_gaussian(epsilon: float, shift: float, power: int, outside: bool) -> float:
     """The mean of G at mu = shift * tan (outside S) or sin (inside), density of the angle ~ cos^power.
 
-    Quadrature on panels that shrink towards both ends of (0, pi/2); what they leave out counts with the largest G. Their
-    own error is not bounded here.
+    Quadrature on panels that shrink towards both ends of (0, pi/2); what they leave out counts with the largest G.
+    Their own error is not bounded here.
     """
     from scipy.special import betainc, gammaln
 
