@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from darrm.cli import common
+from darrm.cli.long_run import progress
 
 if TYPE_CHECKING:
     import numpy as np
@@ -135,25 +135,10 @@ def _audit(
     from darrm.measures import audit
 
     rows: list[AuditRow] = []
-    with _bar() as progress:
+    with progress(lambda done, total: (done, total, f"{done}/{total} audited")) as report:
         for mechanisms, size in tasks:
-            rows += audit(mechanisms, chances, bag_size=size, rng=rng, jobs=jobs, progress=progress)
+            rows += audit(mechanisms, chances, bag_size=size, rng=rng, jobs=jobs, progress=report)
     return rows
-
-
-@contextmanager
-def _bar() -> Iterator[Callable[[int, int], None] | None]:
-    """A progress bar on standard error, if that is a terminal."""
-    from rich.console import Console
-    from rich.progress import Progress
-
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield None
-        return
-    with Progress(console=console, transient=True) as progress:
-        task = progress.add_task("Auditing")
-        yield lambda done, total: progress.update(task, completed=done, total=total)
 
 
 def _take_eta(text: str, n: Any, rng: np.random.Generator | None) -> NDArray[np.float64]:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import math
-import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from darrm.cli import common
+from darrm.cli.long_run import progress
 
 if TYPE_CHECKING:
     from darrm.design.design import Design
@@ -60,7 +58,7 @@ def command(prior: str, out: Path | None, plot: Path | None, both_shapes: bool, 
     problem = common.take_problem(values)
     taken = common.take_prior(prior)
     start = time.perf_counter()
-    with _progress() as report:
+    with progress(_searching) as report:
         design = solve(problem, prior=taken, report=report, **values)
         seconds = time.perf_counter() - start
         designs = [design]
@@ -87,16 +85,8 @@ def command(prior: str, out: Path | None, plot: Path | None, both_shapes: bool, 
         common.note(f"Wrote {path}.")
 
 
-@contextmanager
-def _progress() -> Iterator[Callable[[Progress], None] | None]:
-    """A report for `darrm.solve` that keeps one line of a terminal up to date; None if nobody watches."""
-    if sys.stderr is None or not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-
-    with Console(stderr=True).status("searching ...") as status:
-        yield lambda now: status.update(f"searching: {now.rows} constraints, round {now.rounds}, {now.seconds:.0f} s")
+def _searching(now: Progress) -> tuple[int, None, str]:
+    return 0, None, f"searching: {now.rows} constraints, round {now.rounds}"
 
 
 def show(design: Design) -> None:

@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +10,9 @@ import click
 from click.core import ParameterSource
 
 from darrm.cli import common
+from darrm.cli.long_run import counted, ending_at_once, progress
+
+_KEPT = "What was finished is kept: run the same again to go on."
 
 
 @click.command("table", short_help="Solve a grid of problems into a table.")
@@ -80,7 +78,7 @@ def command(
             objective=objective,
         )
     start = time.perf_counter()
-    with progress() as report, ending_at_once():
+    with progress(counted("failed")) as report, ending_at_once(_KEPT):
         table = solve_grid(todo, out=out, jobs=jobs, backend=backend, scheduler=scheduler, progress=report)
     seconds = time.perf_counter() - start
     if plot is not None:
@@ -137,61 +135,3 @@ def values(name: str, text: str | None) -> list[Any] | None:
             f"--{name} must be numbers with commas between, or ranges start:stop:step that rise. Got {text!r}."
         ) from None
     return [int(x) if x == x.to_integral_value() else float(x) for x in found]
-
-
-@contextmanager
-def ending_at_once() -> Iterator[None]:
-    """An interrupt ends this process and its workers there and then: pools take their time; the journal is whole."""
-
-    def end(number: int, frame: object) -> None:
-        from joblib.externals.loky import reusable_executor
-
-        for pid in list(getattr(reusable_executor._executor, "_processes", None) or {}):
-            with suppress(OSError):
-                os.kill(pid, signal.SIGKILL if os.name == "posix" else signal.SIGTERM)
-        os.write(2, b"\ndarrm: Interrupted. What was finished is kept: run the same again to go on.\n")
-        os._exit(130)
-
-    # The process that cleans up behind a pool would print what it finds.
-    os.environ.setdefault("PYTHONWARNINGS", "ignore:resource_tracker")
-    before = signal.signal(signal.SIGINT, end)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
-@contextmanager
-def progress(what: str = "failed") -> Iterator[Callable[[int, int, int], None] | None]:
-    """A bar on standard error: done, rate, time left, failures; None if nobody watches."""
-    if sys.stderr is None or not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-
-    columns = (
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[note]}"),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True)) as bar:
-        task = bar.add_task("designs", total=None, note="")
-        start, first = time.perf_counter(), [-1]
-
-        def report(done: int, total: int, failures: int) -> None:
-            if first[0] < 0:
-                first[0] = done
-            rate = (done - first[0]) / max(1e-9, time.perf_counter() - start)
-            bar.update(task, completed=done, total=total, note=f"{rate:.3g}/s, {failures} {what}")
-
-        yield report

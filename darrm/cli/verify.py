@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from darrm.cli import common
+from darrm.cli.long_run import counted, ending_at_once, progress
 
 _TABLES = (".parquet", ".csv", ".jsonl")
 
@@ -38,10 +39,9 @@ def command(file: Path, jobs: int, as_json: bool) -> int:
 
 
 def _table(file: Path, jobs: int, as_json: bool) -> int:
-    from darrm.cli.table import progress
     from darrm.tables import verify_table
 
-    with progress("wrong") as report:
+    with progress(counted("wrong")) as report, ending_at_once("Nothing was changed."):
         check = verify_table(file, jobs=jobs, progress=report)
     if as_json:
         common.print_json({"rows": check.rows, "failures": check.failures, "wrong": list(check.wrong)})

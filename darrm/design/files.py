@@ -24,7 +24,7 @@ _MAX_BYTES = 50_000_000
 _SAME = 1e-9
 
 
-def finite(value: object) -> object:
+def finite(value: Any) -> Any:
     """JSON has no infinities: None stands for one."""
     if isinstance(value, float) and not math.isfinite(value):
         return None

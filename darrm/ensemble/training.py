@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from darrm.accounting.theorems import check_count
 from darrm.ensemble.dp_logistic_regression import DPLogisticRegression
 from darrm.errors import DarrmError, InputError
+from darrm.parallel import check_jobs
 
 Array = NDArray[np.float64]
 Codes = NDArray[np.intp]
@@ -35,8 +35,7 @@ def train_all(
     from joblib import Parallel, delayed
     from sklearn.base import clone
 
-    if jobs != -1:
-        jobs = check_count("jobs", jobs, 1024)
+    jobs = check_jobs(jobs)
     seeded = [name for name in model.get_params() if name.rpartition("__")[2] == "random_state"]
     seeds = [name for name in model.get_params() if name.rpartition("__")[2] in _SEEDS]
     if not shared_seed and any(model.get_params()[name] is not None for name in seeds):

@@ -16,6 +16,7 @@ from darrm.measures.kernels import OfLabels, channel
 from darrm.mechanisms.label_proportions import LaplaceLabelProportions
 from darrm.mechanisms.random_bags import Bags, check_labels
 from darrm.mechanisms.random_bags import bags as random_bags
+from darrm.parallel import check_jobs
 
 Array = NDArray[np.float64]
 Cell = tuple[str, Mechanism, Bags]
@@ -172,10 +173,8 @@ def _grid(
 def _run(cells: Sequence[tuple[Any, ...]], jobs: int, progress: Callable[[int, int], None] | None) -> list[AuditRow]:
     from joblib import Parallel, delayed
 
-    if isinstance(jobs, bool) or not isinstance(jobs, int | np.integer) or not (jobs >= 1 or jobs == -1):
-        raise InputError(f"jobs must be a whole number of at least 1, or -1. Got {jobs!r}.")
     rows = []
-    found = Parallel(n_jobs=int(jobs), prefer="threads", return_as="generator")(
+    found = Parallel(n_jobs=check_jobs(jobs), prefer="threads", return_as="generator")(
         delayed(audit_row)(*cell) for cell in cells
     )
     for row in found:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from darrm.tables.problems import Grid, from_csv, grid
-    from darrm.tables.run import solve_grid
+    from darrm.tables.solving import solve_grid
     from darrm.tables.table import Check, Table, lookup, read, verify_table
 
 _HOME = {
@@ -16,7 +16,7 @@ _HOME = {
     "grid": "problems",
     "lookup": "table",
     "read": "table",
-    "solve_grid": "run",
+    "solve_grid": "solving",
     "verify_table": "table",
 }
 __all__ = ["Check", "Grid", "Table", "from_csv", "grid", "lookup", "read", "solve_grid", "verify_table"]

@@ -28,7 +28,7 @@ def ending(path: str | Path) -> str:
     if found not in ENDINGS:
         raise InputError(f"A table must end in {', '.join(ENDINGS)}. Got {str(path)!r}.")
     if found == ".parquet":
-        _pyarrow()
+        pyarrow()
     return found
 
 
@@ -92,19 +92,18 @@ def fault(row: Row) -> str | None:
     return None
 
 
-def _pyarrow() -> Any:
+def pyarrow() -> Any:
+    """The library that reads and writes Parquet; `MissingExtraError` if it is not installed."""
     try:
-        import pyarrow
+        import pyarrow as library
         import pyarrow.parquet
     except ImportError:
-        raise MissingExtraError(
-            "Parquet needs pyarrow. Run: pip install darrm[tables], or use .csv or .jsonl."
-        ) from None
-    return pyarrow
+        raise MissingExtraError("Parquet needs pyarrow. Run: pip install 'darrm[tables]', or use .csv.") from None
+    return library
 
 
 def _write_parquet(file: IO[bytes], rows: Sequence[Row]) -> None:
-    pa = _pyarrow()
+    pa = pyarrow()
 
     def kind(name: str) -> Any:
         if name == "gamma":
@@ -116,7 +115,7 @@ def _write_parquet(file: IO[bytes], rows: Sequence[Row]) -> None:
 
 
 def _read_parquet(path: Path) -> Iterator[Row]:
-    pa = _pyarrow()
+    pa = pyarrow()
     try:
         table = pa.parquet.read_table(path)
     except pa.ArrowException as error:

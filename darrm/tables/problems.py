@@ -114,7 +114,7 @@ def grid(
     values = {name: _several(name, value) for name, value in named.items()}
     tasks: dict[Task, None] = {}
     left_out = 0
-    texts, shapes = [_prior(one) for one in _several("prior", prior)], _several("shape", shape)
+    texts, shapes = [prior_text(one) for one in _several("prior", prior)], _several("shape", shape)
     size = math.prod(map(len, [*values.values(), texts, shapes]))
     if size > _MOST:
         raise InputError(f"A grid may have {_MOST:,} combinations at most. Got {size:,}. Make several tables.")
@@ -124,7 +124,7 @@ def grid(
             left_out += 1
             continue
         problem = MajorityProblem(**of, adjacency=adjacency)
-        tasks[_task(problem, text, one_shape, objective)] = None
+        tasks[task_of(problem, text, one_shape, objective)] = None
     if not tasks:
         raise InputError(f"The grid is empty: {left_out} combinations, all with m or changed above K.")
     return Grid(tuple(tasks), left_out)
@@ -182,11 +182,12 @@ def _from_row(row: dict[str, Any]) -> Task:
     if absent:
         raise InputError(f"{absent[0]} is missing.")
     problem = MajorityProblem(**numbers, adjacency=values.get("adjacency", "replace-one"))
-    text = _prior(values.get("prior", "uniform"))
-    return _task(problem, text, values.get("shape", "free"), values.get("objective"))
+    text = prior_text(values.get("prior", "uniform"))
+    return task_of(problem, text, values.get("shape", "free"), values.get("objective"))
 
 
-def _task(problem: MajorityProblem, prior: str, shape: object, objective: str | None) -> Task:
+def task_of(problem: MajorityProblem, prior: str, shape: object, objective: str | None) -> Task:
+    """The task of a problem; ``prior`` as `prior_text` writes it, ``objective`` the prior's own if None."""
     if shape not in SHAPES:
         raise InputError(f"shape must be one of {', '.join(SHAPES)}. Got {shape!r}.")
     found = priors.parse(prior)
@@ -196,7 +197,7 @@ def _task(problem: MajorityProblem, prior: str, shape: object, objective: str | 
     return Task(problem, prior, str(shape), chosen)
 
 
-def _prior(prior: object) -> str:
+def prior_text(prior: object) -> str:
     """The text of a prior with all its digits."""
     found = priors.parse(prior) if isinstance(prior, str) else prior
     if not isinstance(found, Prior):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,11 +13,12 @@ from typing import Any, NamedTuple
 from darrm import priors
 from darrm.design.design import Design
 from darrm.errors import CertificateError, DarrmError, InputError
+from darrm.parallel import check_jobs, in_parallel
 from darrm.priors import Prior
 from darrm.problem import MajorityProblem
 from darrm.tables import files
 from darrm.tables.files import NUMBERS, Row
-from darrm.tables.problems import KEY, _prior, _task
+from darrm.tables.problems import KEY, prior_text, task_of
 
 _SAME = 1e-9  # as in design files: certificates are float64, errors through library functions
 
@@ -106,7 +108,7 @@ class Table:
             If its noise function does not keep its promise.
         """
         problem = MajorityProblem(K, m, epsilon, Delta, delta, changed, adjacency)
-        key = _task(problem, _prior(prior), shape, objective).key
+        key = task_of(problem, prior_text(prior), shape, objective).key
         at = self._at.get(key)
         if at is None:
             raise InputError(f"The table has no design for exactly {_named(key)}. Nearest: {self._nearest(key)}.")
@@ -205,10 +207,10 @@ def verify_table(
     InputError
         If the file cannot be used.
     """
-    from darrm.tables.run import check_jobs, in_parallel
-
     found = table if isinstance(table, Table) else read(table)
-    size = max(1, min(64, len(found) // (4 * check_jobs(jobs)) + 1))
+    jobs = check_jobs(jobs)
+    workers = jobs if jobs > 0 else os.cpu_count() or 1
+    size = max(1, min(64, len(found) // (4 * workers) + 1))
     parts = [range(i, min(i + size, len(found))) for i in range(0, len(found), size)]
     wrong: dict[int, str] = {}
     done = 0

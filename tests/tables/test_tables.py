@@ -15,11 +15,12 @@ import numpy as np
 import pytest
 
 import darrm
-from darrm import tables
+from darrm import parallel, tables
 from darrm.cli import main
 from darrm.cli.table import values
 from darrm.errors import OutputError
-from darrm.tables import run
+from darrm.tables import solving
+from darrm.tables.journal import journal_of, line_of
 
 GRID: dict[str, Any] = {"K": [3, 5, 8], "m": [1, 2, 4], "epsilon": [0.1, 0.5], "Delta": [0.0, 1e-4]}
 ARGUMENTS = ["table", "--K", "3,5,8", "--m", "1,2,4", "--epsilon", "0.1,0.5", "--Delta", "0,1e-4"]
@@ -180,31 +181,31 @@ def test_what_is_found_is_verified_too(whole: tables.Table, tmp_path: Path, monk
     # The same in a journal, with a checksum of its own.
     todo = tables.grid(**GRID)
     with monkeypatch.context() as patch:
-        patch.setattr(run, "_solve_chain", lambda tasks: (_ for _ in ()).throw(KeyboardInterrupt))
+        patch.setattr(solving, "_solve_chain", lambda tasks: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             tables.solve_grid(**GRID, out=out)
-    journal = run.journal_of(out)
+    journal = journal_of(out)
     chain = next(chain for chain in todo.chains() if 0 in chain)
     with journal.open("ab") as file:
-        run._record(file, out, {i: forged[i] for i in chain})
+        file.write(line_of({i: forged[i] for i in chain}))
     with pytest.raises(darrm.InputError, match="changed after it was written"):
         tables.solve_grid(**GRID, out=out)
     # A part of a chain, or rows of other problems, are solved again.
     journal.write_bytes(journal.read_bytes().splitlines(keepends=True)[0])
     with journal.open("ab") as file:
-        run._record(file, out, {chain[0]: whole.rows[chain[0]]})
-        run._record(file, out, {chain[0]: whole.rows[-1]})
-        run._record(file, out, {10**6: whole.rows[-1]})
+        file.write(line_of({chain[0]: whole.rows[chain[0]]}))
+        file.write(line_of({chain[0]: whole.rows[-1]}))
+        file.write(line_of({10**6: whole.rows[-1]}))
     assert content(tables.solve_grid(**GRID, out=out)) == content(whole)
 
 
 def test_a_file_that_is_no_journal_stays(tmp_path: Path) -> None:
     out = tmp_path / "t.csv"
     for text in ("my notes", "my notes\nmore\n"):
-        run.journal_of(out).write_text(text, encoding="utf-8")
+        journal_of(out).write_text(text, encoding="utf-8")
         with pytest.raises(darrm.InputError, match="of another grid"):
             tables.solve_grid([3], 1, 0.1, out=out)
-        assert run.journal_of(out).read_text(encoding="utf-8") == text
+        assert journal_of(out).read_text(encoding="utf-8") == text
 
 
 def test_a_row_twice_is_refused(whole: tables.Table, tmp_path: Path) -> None:
@@ -233,7 +234,7 @@ def test_what_cannot_be_solved_is_a_row_with_its_reason(tmp_path: Path) -> None:
 
 def test_it_goes_on_where_it_stopped(whole: tables.Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     out = tmp_path / "t.parquet"
-    true, calls = run._solve_chain, []
+    true, calls = solving._solve_chain, []
 
     def stops(tasks: Any) -> Any:
         if len(calls) == 4:
@@ -241,13 +242,13 @@ def test_it_goes_on_where_it_stopped(whole: tables.Table, tmp_path: Path, monkey
         calls.append(tasks)
         return true(tasks)
 
-    monkeypatch.setattr(run, "_solve_chain", stops)
+    monkeypatch.setattr(solving, "_solve_chain", stops)
     with pytest.raises(KeyboardInterrupt):
         tables.solve_grid(**GRID, out=out)
     assert not out.exists()
-    journal = run.journal_of(out)
+    journal = journal_of(out)
     done = sum(len(tasks) for tasks in calls)
-    monkeypatch.setattr(run, "_solve_chain", true)
+    monkeypatch.setattr(solving, "_solve_chain", true)
     # A line that a crash cut off is solved again.
     journal.write_bytes(journal.read_bytes()[:-7])
     seen: list[tuple[int, int, int]] = []
@@ -263,13 +264,13 @@ def test_it_goes_on_where_it_stopped(whole: tables.Table, tmp_path: Path, monkey
 
 def test_another_grid_does_not_mix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     out = tmp_path / "t.csv"
-    journal = run.journal_of(out)
+    journal = journal_of(out)
 
     def stops(tasks: Any) -> Any:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(run, "_solve_chain", stops)
+        patch.setattr(solving, "_solve_chain", stops)
         with pytest.raises(KeyboardInterrupt):
             tables.solve_grid(**GRID, out=out)
     assert journal.exists()
@@ -322,7 +323,7 @@ def test_kills_and_an_interrupt_change_nothing(tmp_path: Path) -> None:
         process.communicate()
         if out.exists():
             break
-    journal = run.journal_of(out)
+    journal = journal_of(out)
     before = journal.read_bytes() if journal.exists() else b""
     ended = subprocess.run(command, capture_output=True, text=True, timeout=100)
     assert ended.returncode == 0, ended.stderr
@@ -337,7 +338,7 @@ def test_an_interrupt_ends_at_once_with_what_is_done(tmp_path: Path) -> None:
     arguments = ["table", "--K", "5:61:2", "--m", "1:20", "--epsilon", "0.1", "--Delta", "1e-5", "--jobs", "2", "--out"]
     code = f"import sys; from darrm.cli import main; sys.exit(main({[*arguments, str(out)]}))"
     process = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE, stdout=subprocess.PIPE)
-    journal = run.journal_of(out)
+    journal = journal_of(out)
     until = time.time() + 60
     while time.time() < until and (not journal.exists() or journal.read_bytes().count(b"\n") < 3):
         time.sleep(0.05)
@@ -371,7 +372,7 @@ def test_a_cluster_with_a_worker_killed(whole: tables.Table) -> None:
 
 
 def test_a_scheduler_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run, "_PATIENCE", 0.5)
+    monkeypatch.setattr(parallel, "_PATIENCE", 0.5)
     with pytest.raises(darrm.InputError, match="does not answer"):
         tables.solve_grid([3, 5], 1, 0.1, backend="dask", scheduler="tcp://127.0.0.1:9")
 

@@ -1,0 +1,154 @@
+"""Solving a grid, in parallel, and going on where an earlier run stopped."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from darrm.atomic import locked
+from darrm.errors import DarrmError, InputError
+from darrm.parallel import BACKENDS, check_jobs, in_parallel
+from darrm.tables import files
+from darrm.tables.files import COLUMNS, Row
+from darrm.tables.journal import Journal, made_with
+from darrm.tables.problems import KEY, Grid, Task, Values, grid
+from darrm.tables.table import Table, figures, verify_table
+
+_FEW = 200  # rows that one process verifies at once
+Progress = Callable[[int, int, int], None]
+
+
+def solve_grid(
+    K: Values | Grid = None,
+    m: Values = None,
+    epsilon: Values = None,
+    Delta: Values = 0.0,
+    *,
+    out: str | Path | None = None,
+    jobs: int = 1,
+    backend: str = "loky",
+    scheduler: str | None = None,
+    progress: Progress | None = None,
+    **more: Any,
+) -> Table:
+    """Solve and certify every problem of a grid; go on where an earlier run of the same grid stopped.
+
+    Parameters
+    ----------
+    K, m, epsilon, Delta, and delta, changed, prior, shape, objective, adjacency by name
+        The grid, as of `darrm.tables.grid`; or a `Grid` alone (`darrm.tables.from_csv`).
+    out : path, optional
+        Where the table goes (.parquet, .csv, .jsonl). Until all is done, finished designs stand in a journal beside it
+        (``<out>.journal``), on disk before the next are begun: whatever ends the run, calling this again goes on from
+        there. A table that is there and complete is read and verified, and nothing is solved.
+    jobs : int
+        Processes on this machine; -1 for all cores.
+    backend : {"loky", "dask"}
+        "dask" works on the cluster behind ``scheduler``, whose workers need this version of darrm.
+    scheduler : str, optional
+        tcp://host:port.
+    progress : callable, optional
+        Called with (designs done, designs, failures).
+
+    Returns
+    -------
+    Table
+        In the order of the grid, the same to the last digit for any ``jobs``, backend and interruptions on one kind of
+        machine (but for ``seconds``). What cannot be solved is a row with its ``failure``.
+
+    Raises
+    ------
+    InputError
+        If the grid is unusable, ``out`` holds another, another run is writing it, or the scheduler does not answer.
+    OutputError
+        If the journal or table cannot be written; what was finished before stays.
+
+    Notes
+    -----
+    Designs are solved in chains of up to 32 neighbours, from small m on, each beginning with the constraints that bound
+    the last (`darrm.design.solve.Binding`); a chain is the unit that is lost if a run is killed.
+    """
+    if isinstance(K, Grid):
+        if m is not None or epsilon is not None or Delta != 0.0 or more:
+            raise InputError("solve_grid takes a Grid alone, or the values of one.")
+        todo = K
+    else:
+        todo = grid(K, m, epsilon, Delta, **more)
+    jobs = check_jobs(jobs)
+    if backend not in BACKENDS:
+        raise InputError(f"backend must be one of {', '.join(BACKENDS)}. Got {backend!r}.")
+    if (backend == "dask") != (scheduler is not None):
+        raise InputError('backend "dask" needs a scheduler, tcp://host:port, and nothing else does.')
+    with ExitStack() as stack:
+        rows: dict[int, Row] = {}
+        journal = None
+        if out is not None:
+            target = Path(out)
+            files.ending(target)
+            stack.enter_context(locked(target, wait=False))
+            there = _complete(target, todo)
+            if there is not None:
+                _check_found(target, there, jobs)
+                return Table(there, len(there), todo.left_out)
+            journal = Journal(target, todo)
+            stack.callback(journal.close)
+            rows |= journal.rows
+            _check_found(journal.path, list(rows.values()), jobs)
+        found = len(rows)
+        failed = sum(row["failure"] is not None for row in rows.values())
+        if progress is not None:
+            progress(found, len(todo.tasks), failed)
+        chains = {at: chain for at, chain in enumerate(todo.chains()) if not all(i in rows for i in chain)}
+        work = {at: ([todo.tasks[i] for i in chain],) for at, chain in chains.items()}
+        for at, done in in_parallel(_solve_chain, work, jobs=jobs, backend=backend, scheduler=scheduler):
+            new = dict(zip(chains[at], done, strict=True))
+            if journal is not None:
+                journal.record(new)
+            rows |= new
+            failed += sum(row["failure"] is not None for row in done)
+            if progress is not None:
+                progress(len(rows), len(todo.tasks), failed)
+        table = Table(tuple(rows[i] for i in range(len(todo.tasks))), found, todo.left_out)
+        if out is not None and journal is not None:
+            files.write(out, table.rows)
+            journal.path.unlink()
+        return table
+
+
+def _solve_chain(tasks: Sequence[Task]) -> list[Row]:
+    """The rows of neighbouring problems."""
+    from darrm.design.solve import Binding, solve
+
+    binding, rows = Binding(), []
+    for task in tasks:
+        row: Row = dict.fromkeys(COLUMNS)
+        row |= dict(zip(KEY, task.key, strict=True))
+        start = time.perf_counter()
+        try:
+            design = solve(task.problem, prior=task.prior, shape=task.shape, objective=task.objective, binding=binding)
+            row |= {"gamma": design.gamma.tolist(), **figures(design), "binding": len(binding.counts)}
+        except DarrmError as error:
+            binding = Binding()
+            row["failure"] = " ".join(str(error).split())
+        rows.append(row | {"seconds": time.perf_counter() - start, "made_with": made_with()})
+    return rows
+
+
+def _complete(target: Path, todo: Grid) -> tuple[Row, ...] | None:
+    """The rows that stand at ``target``, if they are all of this grid's; None if nothing does."""
+    if not target.exists():
+        return None
+    rows = tuple(files.rows(target))
+    if [tuple(row[name] for name in KEY) for row in rows] != [task.key for task in todo.tasks]:
+        raise InputError(f"{target} holds another grid. Pass another path, or move it away.")
+    return rows
+
+
+def _check_found(path: Path, rows: Sequence[Row], jobs: int) -> None:
+    """What is found is verified like what is solved: nothing leaves unverified."""
+    check = verify_table(Table(tuple(rows)), jobs=jobs if len(rows) > _FEW else 1)
+    if not check.holds:
+        raise InputError(f"{path} was changed after it was written: {check.wrong[0]}. Delete it, then solve anew.")
