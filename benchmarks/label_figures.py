@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from darrm import measures, mechanisms
+from darrm.figures import new_figure
 from darrm.mechanisms.majority import NotPrivateWarning
 from darrm.plots_audit import plot_advantage_cdf, plot_spindle, plot_tradeoff, plot_utility_grid
 
@@ -236,9 +237,7 @@ def learning(task: Task, rows: Mapping[str, list[measures.AuditRow]]) -> Any:
 
 
 def panels(rows: int, columns: int, side: float) -> tuple[Any, Any]:
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(side * columns + 1, side * rows + 0.4), layout="constrained")
+    figure = new_figure((side * columns + 1, side * rows + 0.4))
     return figure, figure.subplots(rows, columns, squeeze=False)
 
 

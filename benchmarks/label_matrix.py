@@ -25,8 +25,8 @@ from darrm import baselines, measures, mechanisms
 from darrm.accounting.aggregates import worst_delta
 from darrm.accounting.noisy_aggregates import noisy_delta
 from darrm.design.poisson_binomial import pmf
+from darrm.figures import LOOKS, new_figure
 from darrm.measures import AuditRow, CountKernel
-from darrm.plots import _LOOKS
 
 sys.path.insert(0, str(Path(__file__).resolve().parent / "paper"))
 
@@ -265,15 +265,13 @@ def aggregates() -> list[Mapping[str, Any]]:
 
 def picture(found: Mapping[str, Sequence[Line]], path: Path) -> None:
     """Measures side by side, one row a mechanism; infinities at the right edge."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(11, 4.2), layout="constrained")
+    figure = new_figure((11, 4.2))
     axes = figure.subplots(1, len(SHOWN), sharey=True)
     for ax, (name, title) in zip(axes, SHOWN.items(), strict=True):
         values = [getattr(one.row, name) for group in found.values() for one in group]
         edge = 1.15 * max(value for value in values if math.isfinite(value))
         for place, (setting, group) in enumerate(found.items()):
-            colour, marker, _ = _LOOKS[place]
+            colour, marker, _ = LOOKS[place]
             for y, one in enumerate(group):
                 value = min(getattr(one.row, name), edge)
                 fill = colour if one.matched else "none"

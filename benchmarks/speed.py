@@ -231,11 +231,11 @@ def alone(repeat: int, quick: bool, results: dict[Any, dict[str, Any]]) -> str:
 
 def draw(path: Path, results: dict[Any, dict[str, Any]]) -> None:
     """Seconds over K, both logarithmic."""
-    from matplotlib.figure import Figure
+    from darrm.figures import LOOKS, new_figure, save
 
-    ax = Figure(figsize=(6.2, 4.0), layout="constrained").add_subplot()
+    ax = new_figure((6.2, 4.0)).add_subplot()
     looks = {"cuts": ("o", "-"), "list": ("s", "--"), "CVXPY": ("^", ":")}
-    for Delta, colour in ((1e-5, "#0072B2"), (0.0, "#D55E00"), (0.3, "#009E73")):
+    for Delta, (colour, _, _) in zip((1e-5, 0.0, 0.3), LOOKS, strict=False):
         for engine, (marker, line) in looks.items():
             points = sorted(
                 (K, r.get("build", 0) + r["seconds"]) for (K, D, e), r in results.items() if (D, e) == (Delta, engine)
@@ -250,8 +250,7 @@ def draw(path: Path, results: dict[Any, dict[str, Any]]) -> None:
     ax.tick_params(axis="x", which="minor", labelbottom=False)
     ax.grid(alpha=0.25)
     ax.legend(fontsize=7)
-    figure: Any = ax.figure
-    figure.savefig(path, metadata={"Date": None}) if path.suffix == ".svg" else figure.savefig(path, dpi=150)
+    save(path, ax, dpi=150)
 
 
 def main() -> None:

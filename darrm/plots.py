@@ -1,19 +1,16 @@
-"""Pictures, all in one hand: colour-blind safe, legible at column width, units on the axes."""
+"""Pictures of noise functions, of comparisons and of privacy profiles: legible at column width, units on the axes."""
 
 from __future__ import annotations
 
 import math
 import os
 from collections.abc import Mapping, Sequence
-from itertools import cycle
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from darrm.atomic import replacing
-from darrm.errors import InputError, MissingExtraError
+from darrm.figures import LOOKS, axes_of, legend_below, looks, new_figure, picture_format, save
 from darrm.problem import MajorityProblem
 
 if TYPE_CHECKING:
@@ -21,18 +18,6 @@ if TYPE_CHECKING:
 
     from darrm.comparison import Entry
     from darrm.design.design import Design
-
-_FORMATS = ("png", "svg", "pdf")
-# Okabe and Ito's palette, told apart by marker and line style too.
-_LOOKS = [
-    ("#0072B2", "o", "-"),
-    ("#D55E00", "s", "--"),
-    ("#009E73", "^", "-."),
-    ("#CC79A7", "D", ":"),
-    ("#E69F00", "v", "-"),
-    ("#56B4E9", "P", "--"),
-    ("#000000", "x", ":"),
-]
 
 
 def plot_gamma(problem: MajorityProblem, gammas: Mapping[str, NDArray[np.float64]], ax: Axes | None = None) -> Axes:
@@ -55,16 +40,16 @@ def plot_gamma(problem: MajorityProblem, gammas: Mapping[str, NDArray[np.float64
     MissingExtraError
         If matplotlib is not installed.
     """
-    ax = _axes(ax)
+    ax = axes_of(ax)
     l = np.arange(problem.K + 1)
     voted = 2 * l != problem.K
-    for (name, gamma), (colour, marker, line) in zip(gammas.items(), cycle(_LOOKS), strict=False):
-        ax.plot(l[voted], gamma[voted], color=colour, marker=marker, linestyle=line, markersize=4, label=name)
+    for name, (colour, marker, line) in looks(gammas).items():
+        ax.plot(l[voted], gammas[name][voted], color=colour, marker=marker, linestyle=line, markersize=4, label=name)
     ax.set(xlabel="number of votes for 1, l", ylabel="gamma(l)", ylim=(-0.03, 1.03))
     ax.set_title(_title(problem), fontsize=9)
     ax.grid(alpha=0.25)
-    if len(gammas) > 1:  # below the axes, where it covers nothing
-        ax.legend(fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2, frameon=False)
+    if len(gammas) > 1:
+        legend_below(ax)
     return ax
 
 
@@ -87,7 +72,7 @@ def plot_profile(design: Design, ax: Axes | None = None) -> Axes:
     """
     from darrm.accounting.profile import privacy_profile
 
-    ax = _axes(ax)
+    ax = axes_of(ax)
     problem = design.problem
     epsilons = np.linspace(0, 1.5 * problem.total_epsilon, 121)
     exact = privacy_profile(design.gamma, problem, epsilons)
@@ -95,8 +80,8 @@ def plot_profile(design: Design, ax: Axes | None = None) -> Axes:
     worst = problem.delta + (1 - problem.delta) * np.maximum(
         0.0, -np.expm1(epsilons - problem.total_epsilon) / (1 + math.exp(-problem.total_epsilon))
     )
-    ax.plot(epsilons, exact, color=_LOOKS[0][0], label="exact, certified")
-    ax.plot(epsilons, worst, color=_LOOKS[1][0], linestyle="--", label="all that the promise says")
+    ax.plot(epsilons, exact, color=LOOKS[0][0], label="exact, certified")
+    ax.plot(epsilons, worst, color=LOOKS[1][0], linestyle="--", label="all that the promise says")
     ax.plot(problem.total_epsilon, problem.delta, "kx", label="the promise")
     ax.set(
         xlabel="epsilon of one release, nats", ylabel="delta", ylim=(-0.02 * exact[0], 1.1 * max(worst[0], exact[0]))
@@ -110,15 +95,7 @@ def plot_profile(design: Design, ax: Axes | None = None) -> Axes:
 def save_profile(path: str | os.PathLike[str], design: Design) -> None:
     """Write the picture of `plot_profile` as PNG, SVG or PDF, by the ending of ``path``; errors as `save_gamma`."""
     picture_format(path)  # a wrong ending is said before the work
-    _write(path, plot_profile(design))
-
-
-def _axes(ax: Axes | None) -> Axes:
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise MissingExtraError("Pictures need matplotlib. Run: pip install matplotlib.") from None
-    return Figure(figsize=(5.2, 3.8), layout="constrained").add_subplot() if ax is None else ax
+    save(path, plot_profile(design))
 
 
 def _title(problem: MajorityProblem) -> str:
@@ -150,16 +127,13 @@ def plot_comparison(
         If matplotlib is not installed.
     """
     if axes is None:
-        figure: Any = _axes(None).figure
-        figure.clear()
-        figure.set_size_inches(9.6, 4.2)
-        axes = figure.subplots(1, 2, width_ratios=[3, 2])
+        axes = new_figure((9.6, 4.2)).subplots(1, 2, width_ratios=[3, 2])
     left, right = axes
-    looks = dict(zip([entry.name for entry in entries], cycle(_LOOKS), strict=False))
+    styles = looks(entry.name for entry in entries)
     l = np.arange(problem.K + 1)
     voted = 2 * l != problem.K
     for at, entry in enumerate(entries):
-        (colour, marker, line), holds = looks[entry.name], entry.certificate.holds
+        (colour, marker, line), holds = styles[entry.name], entry.certificate.holds
         if holds:
             size = 4 if problem.K <= 41 else 0
             left.plot(l[voted], entry.gamma[voted], color=colour, marker=marker, linestyle=line, markersize=size)
@@ -180,7 +154,7 @@ def plot_comparison(
 def save_comparison(path: str | os.PathLike[str], problem: MajorityProblem, entries: Sequence[Entry]) -> None:
     """Write the picture of `plot_comparison` as PNG, SVG or PDF, by the ending of ``path``; errors as `save_gamma`."""
     picture_format(path)  # a wrong ending is said before the work
-    _write(path, plot_comparison(problem, entries)[0])
+    save(path, plot_comparison(problem, entries)[0])
 
 
 def save_gamma(
@@ -194,18 +168,4 @@ def save_gamma(
         If the ending is another, matplotlib is missing, or the path cannot be written.
     """
     picture_format(path)  # a wrong ending is said before the work
-    _write(path, plot_gamma(problem, gammas))
-
-
-def _write(path: str | os.PathLike[str], ax: Axes) -> None:
-    figure: Any = ax.figure
-    with replacing(path) as file:
-        figure.savefig(file, format=picture_format(path), dpi=200)
-
-
-def picture_format(path: str | os.PathLike[str]) -> str:
-    """png, svg or pdf by the ending of ``path``; any other is an `InputError`."""
-    ending = Path(path).suffix.lstrip(".").lower()
-    if ending not in _FORMATS:
-        raise InputError(f"A picture must end in {', '.join(_FORMATS)}. Got {str(path)!r}.")
-    return ending
+    save(path, plot_gamma(problem, gammas))

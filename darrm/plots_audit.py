@@ -2,7 +2,7 @@
 
 Busa-Fekete et al. (2024), Figure 1 and Figure 2 (top): `plot_spindle`; Figure 2 (middle): `plot_advantage_cdf`;
 Figure 3, and Figure 1 of Busa-Fekete et al. (2023): `plot_tradeoff`; Figure 2 of the latter: `plot_utility_grid`.
-Colours, errors and axes are those of `darrm.plots`.
+Colours and files are those of `darrm.figures`, errors those of `darrm.plots`.
 """
 
 from __future__ import annotations
@@ -10,15 +10,14 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping, Sequence
-from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from darrm.figures import axes_of, legend_below, looks, new_figure, picture_format, save
 from darrm.measures.audit_row import AuditRow
 from darrm.measures.distribution import Distribution
-from darrm.plots import _LOOKS, _axes, _write, picture_format
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -49,8 +48,8 @@ def plot_spindle(
     MissingExtraError
         If matplotlib is not installed.
     """
-    ax = _axes(ax)
-    for (name, points), (colour, marker, _) in zip(pairs.items(), cycle(_LOOKS), strict=False):
+    ax = axes_of(ax)
+    for (name, points), (colour, marker, _) in zip(pairs.items(), looks(pairs).values(), strict=True):
         before, after = np.asarray(points, dtype=np.float64).T
         ax.plot(before, after, marker, color=colour, markersize=2.5, markeredgewidth=0.4, alpha=0.5, label=name)
     prior = np.linspace(0, 1, 201)
@@ -61,7 +60,7 @@ def plot_spindle(
     ax.set(xlabel="before: Pr[y = 1 | x]", ylabel="after the release", xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
     ax.set_aspect("equal")
     if legend:
-        _legend(ax, 4)
+        legend_below(ax, 4)
     return ax
 
 
@@ -96,20 +95,20 @@ def plot_advantage_cdf(
     MissingExtraError
         If matplotlib is not installed.
     """
-    ax = _axes(ax)
+    ax = axes_of(ax)
     functions = {name: _function(given) for name, given in distributions.items()}
     if top is None:
         reach = [high(level) for _, high in functions.values() for level in (0.99, 0.9, 0.5)]
         finite = [value for value in reach if math.isfinite(value)]
         top = 1.15 * max(finite, default=1.0) or 1.0
     x = np.linspace(0, top, 601)
-    for (name, (cdf, _)), (colour, _, line) in zip(functions.items(), cycle(_LOOKS), strict=False):
+    for (name, (cdf, _)), (colour, _, line) in zip(functions.items(), looks(functions).values(), strict=True):
         ax.plot(x, [cdf(float(value)) for value in x], color=colour, linestyle=line, label=name)
     name = "|change of the log odds|, nats" if multiplicative else "individual advantage"
     ax.set(xlabel=name, ylabel="share", ylim=(-0.02, 1.03), xlim=(0, top))
     ax.grid(alpha=0.25)
     if legend:
-        _legend(ax)
+        legend_below(ax)
     return ax
 
 
@@ -140,13 +139,13 @@ def plot_tradeoff(
     MissingExtraError
         If matplotlib is not installed.
     """
-    ax = _axes(ax)
+    ax = axes_of(ax)
     found = {name: (np.asarray(x, float), np.asarray(y, float)) for name, (x, y) in curves.items()}
     everything = np.concatenate([x for x, _ in found.values()])
     finite = everything[np.isfinite(everything)]
     most = float(finite.max()) if finite.size else 1.0
     edge = 1.12 * most or 1.0
-    for (name, (x, y)), (colour, marker, line) in zip(found.items(), cycle(_LOOKS), strict=False):
+    for (name, (x, y)), (colour, marker, line) in zip(found.items(), looks(found).values(), strict=True):
         order = np.argsort(x, kind="stable")
         shown = np.where(np.isfinite(x[order]), x[order], edge)
         ax.plot(shown, y[order], color=colour, marker=marker, linestyle=line, markersize=4, label=name)
@@ -156,7 +155,7 @@ def plot_tradeoff(
     ax.set(xlabel=xlabel, ylabel=ylabel)
     ax.grid(alpha=0.25)
     if legend:
-        _legend(ax)
+        legend_below(ax)
     return ax
 
 
@@ -183,14 +182,14 @@ def plot_utility_grid(
     MissingExtraError
         If matplotlib is not installed.
     """
-    ax = _axes(ax)
-    for (name, y), (colour, marker, line) in zip(curves.items(), cycle(_LOOKS), strict=False):
+    ax = axes_of(ax)
+    for (name, y), (colour, marker, line) in zip(curves.items(), looks(curves).values(), strict=True):
         ax.plot(sizes, np.asarray(y, float), color=colour, marker=marker, linestyle=line, markersize=4, label=name)
     ax.set_xscale("log", base=2)
     ax.set_xticks(list(sizes), [str(size) for size in sizes])
     ax.set(xlabel="bag size k", ylabel=ylabel)
     ax.grid(alpha=0.25)
-    _legend(ax)
+    legend_below(ax)
     return ax
 
 
@@ -206,9 +205,7 @@ def save_audit(path: str | os.PathLike[str], rows: Sequence[AuditRow]) -> None:
         If the ending is another, matplotlib is missing, or the path cannot be written.
     """
     picture_format(path)
-    figure: Any = _axes(None).figure
-    figure.clear()
-    figure.set_size_inches(8.4, 4.2)
+    figure = new_figure((8.4, 4.2))
     axes = figure.subplots(1, 2)
     groups: dict[str, list[AuditRow]] = {}
     for row in rows:
@@ -217,14 +214,14 @@ def save_audit(path: str | os.PathLike[str], rows: Sequence[AuditRow]) -> None:
     _over_epsilon(axes[1], groups, "multiplicative_98", "98 % of |log odds change|, nats")
     handles, names = axes[0].get_legend_handles_labels()
     figure.legend(handles, names, loc="outside lower center", ncols=3, fontsize=8, frameon=False)
-    _write(path, axes[0])
+    save(path, axes[0])
 
 
 def _over_epsilon(ax: Axes, groups: Mapping[str, Sequence[AuditRow]], name: str, label: str) -> None:
     values = [getattr(row, name) for rows in groups.values() for row in rows]
     most = max((value for value in values if math.isfinite(value)), default=1.0)
     edge = 1.15 * most or 1.0
-    for (group, rows), (colour, marker, line) in zip(groups.items(), cycle(_LOOKS), strict=False):
+    for (group, rows), (colour, marker, line) in zip(groups.items(), looks(groups).values(), strict=True):
         look: dict[str, Any] = {"color": colour, "linestyle": line, "label": group}
         heights = [min(getattr(row, name), edge) for row in rows]
         if all(math.isfinite(row.promised_epsilon) for row in rows):
@@ -250,7 +247,3 @@ def _function(given: Any) -> tuple[Any, Any]:
         return float(np.searchsorted(numbers, x, side="right") / numbers.size)
 
     return cdf, lambda q: float(np.quantile(numbers, q))
-
-
-def _legend(ax: Axes, size: float = 1) -> None:
-    ax.legend(fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2, frameon=False, markerscale=size)

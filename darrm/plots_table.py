@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from darrm import baselines, priors
 from darrm.errors import InputError
-from darrm.plots import _LOOKS, _axes, _write, picture_format
+from darrm.figures import LOOKS, new_figure, picture_format, save
 from darrm.tables.table import Table
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ _CURVES = 6
 _NOTHING = 1e-12  # errors that are rounding; so a gamma this close to 1 is 1
 
 
-def plot_table(table: Table) -> list[Axes]:
+def plot_table(table: Table, axes: Sequence[Axes] | None = None) -> list[Axes]:
     """Draw a table: four panels for its first prior, shape, epsilon, Delta and ``changed`` rule.
 
     Error against m for some K; the smallest m of the table at which no noise is needed, against K; and over K and m the
@@ -30,6 +31,7 @@ def plot_table(table: Table) -> list[Axes]:
     Parameters
     ----------
     table : Table
+    axes : four matplotlib axes, optional
 
     Returns
     -------
@@ -53,13 +55,11 @@ def plot_table(table: Table) -> list[Axes]:
         if all(row[name] == first[name] for name in same)
         and (row["changed"] == row["K"]) == (first["changed"] == first["K"])
     ]
-    figure: Any = _axes(None).figure
-    figure.clear()
-    figure.set_size_inches(9.6, 7.4)
-    axes = figure.subplots(2, 2).ravel().tolist()
+    if axes is None:
+        axes = new_figure((9.6, 7.4)).subplots(2, 2).ravel().tolist()
     sizes = sorted({row["K"] for row in rows})
     chosen = [sizes[i] for i in np.unique(np.linspace(0, len(sizes) - 1, min(_CURVES, len(sizes))).astype(int))]
-    for (colour, marker, line), K in zip(_LOOKS, chosen, strict=False):
+    for (colour, marker, line), K in zip(LOOKS, chosen, strict=False):
         points = sorted((row["m"], row["error"]) for row in rows if row["K"] == K)
         m, error = (np.array(values) for values in zip(*points, strict=True))
         shown = error > _NOTHING
@@ -72,8 +72,8 @@ def plot_table(table: Table) -> list[Axes]:
         if all(value > 1 - _NOTHING or 2 * l == row["K"] for l, value in enumerate(row["gamma"])):
             free[row["K"]] = min(free[row["K"]], row["m"])
     known = [K for K in sizes if math.isfinite(free[K])]
-    axes[1].plot(known, [free[K] for K in known], color=_LOOKS[0][0], marker="o", markersize=3, linestyle="none")
-    axes[1].plot(sizes, [(K + 1) / 2 for K in sizes], color=_LOOKS[1][0], linestyle="--", label="(K + 1) / 2")
+    axes[1].plot(known, [free[K] for K in known], color=LOOKS[0][0], marker="o", markersize=3, linestyle="none")
+    axes[1].plot(sizes, [(K + 1) / 2 for K in sizes], color=LOOKS[1][0], linestyle="--", label="(K + 1) / 2")
     axes[1].set(xlabel="K", ylabel="smallest m with no noise at all")
     axes[1].legend(fontsize=8)
     for ax, name, make in (
@@ -83,12 +83,9 @@ def plot_table(table: Table) -> list[Axes]:
         _heat(ax, name, rows, make)
     for ax in axes[:2]:
         ax.grid(alpha=0.25)
+    figure: Any = axes[0].figure
     figure.suptitle(", ".join(f"{name} = {first[name]}" for name in same), fontsize=9)
     return list(axes)
-
-
-def _all_change(row: dict[str, Any]) -> bool:
-    return bool(row["changed"] == row["K"])
 
 
 def _heat(ax: Axes, name: str, rows: list[dict[str, Any]], make: Any) -> None:
@@ -111,4 +108,4 @@ def _heat(ax: Axes, name: str, rows: list[dict[str, Any]], make: Any) -> None:
 def save_table(path: str | os.PathLike[str], table: Table) -> None:
     """Write the picture of `plot_table` as PNG, SVG or PDF, by the ending of ``path``; errors as `darrm.plots`."""
     picture_format(path)
-    _write(path, plot_table(table)[0])
+    save(path, plot_table(table)[0])

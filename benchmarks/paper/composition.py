@@ -23,6 +23,7 @@ from darrm.accounting import gdp, general, optimal
 from darrm.accounting.budget import envelope, of_region, one_pair
 from darrm.accounting.planning import under_profile
 from darrm.accounting.profile import region
+from darrm.figures import LOOKS, legend_below, new_figure
 
 TEACHERS = {"MNIST": 0.0892, "Fashion-MNIST": 0.0852}
 K, DELTA, PRIME = 11, 1e-4, 1e-4
@@ -111,23 +112,22 @@ def designs(queries: int = 100, delta: float = 0.0297) -> list[dict[str, Any]]:
 
 
 def draw(rows: list[dict[str, Any]], path: Path) -> None:
-    from matplotlib.figure import Figure
-
     chosen = [row for row in rows if row["data"] == "MNIST" and row["queries"] == 100]
-    ax = Figure(figsize=(5.6, 4.3), layout="constrained").add_subplot()
+    ax = new_figure((5.6, 4.3)).add_subplot()
     looks = [
-        ("paper", "#000000", "x", "Theorem 2.3 (the paper)"),
-        ("optimal", "#D55E00", "s", "optimal composition"),
-        ("envelope", "#E69F00", "^", "envelope of the profile"),
-        ("exact", "#0072B2", "o", "exact, fresh voters"),
-        ("fixed", "#009E73", "D", "fixed voters, any number of labels"),
+        ("paper", 6, "x", "Theorem 2.3 (the paper)"),
+        ("optimal", 1, "s", "optimal composition"),
+        ("envelope", 4, "^", "envelope of the profile"),
+        ("exact", 0, "o", "exact, fresh voters"),
+        ("fixed", 2, "D", "fixed voters, any number of labels"),
     ]
-    for name, colour, marker, label in looks:
+    for name, at, marker, label in looks:
+        colour = LOOKS[at][0]
         ax.plot([row["m"] for row in chosen], [row[name] for row in chosen], color=colour, marker=marker, label=label)
     ax.set(xlabel="m", ylabel="total epsilon of 100 labels, nats", yscale="log", xticks=[1, 3, 5, 7])
     ax.set_title("K = 11, epsilon = 0.0892, Delta = 1e-4 (Table 2's setting)", fontsize=9)
     ax.grid(alpha=0.25)
-    ax.legend(fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2, frameon=False)
+    legend_below(ax)
     save(ax.figure, path)
 
 

@@ -22,8 +22,8 @@ from pages import DOCS, bullets, put, save, table
 import darrm
 from darrm import baselines, priors
 from darrm.accounting import general
+from darrm.figures import LOOKS, new_figure
 from darrm.measures import sampled_error
-from darrm.plots import _LOOKS
 
 Array = NDArray[np.float64]
 EPSILON, PRIME, DRAWS, SEED = 0.1, 0.1, 100_000, 20241
@@ -35,13 +35,13 @@ ACTUAL: dict[str, priors.Prior] = {
     "p = .5": priors.Independent(0.5, 0.5),
     "U[0, .1]": priors.Independent(0.0, 0.1),
 }
-LOOKS = {
-    "gamma_opt": _LOOKS[0],
-    "opt under T_U": _LOOKS[0],
-    "opt under T_P": _LOOKS[4],
-    "subsampling": _LOOKS[1],
-    "double subsampling": _LOOKS[2],
-    "constant (RR)": _LOOKS[3],
+STYLES = {
+    "gamma_opt": LOOKS[0],
+    "opt under T_U": LOOKS[0],
+    "opt under T_P": LOOKS[4],
+    "subsampling": LOOKS[1],
+    "double subsampling": LOOKS[2],
+    "constant (RR)": LOOKS[3],
     "U-shaped": ("#000000", "", "-"),
 }
 
@@ -269,13 +269,11 @@ def _of_optimum(one: Panel, name: str) -> list[str]:
 
 def draw(figure: int, found: list[Panel]) -> Any:
     """The panels in a grid, the errors of each beside its shapes."""
-    from matplotlib.figure import Figure
-
     K, names = found[0].problem.K, list(found[0].gammas)
     bars = list(found[0].errors)
     columns = 1 if len(bars) > 1 else 2
     height = -(-len(found) // columns)
-    picture = Figure(figsize=(7.4, 1.75 * height + 0.95), layout="constrained")
+    picture = new_figure((7.4, 1.75 * height + 0.95))
     widths = [1.5, *[1.0] * len(bars)] * columns
     axes = picture.subplots(height, len(widths), squeeze=False, width_ratios=widths)
     for i, one in enumerate(found):
@@ -294,7 +292,7 @@ def draw(figure: int, found: list[Panel]) -> Any:
 def shapes(ax: Any, one: Panel, *, last: bool) -> None:
     K = one.problem.K
     for name, gamma in one.gammas.items():
-        colour, marker, line = LOOKS[name]
+        colour, marker, line = STYLES[name]
         thin = name == "U-shaped"
         l = np.arange(K + 1)
         if K > 11:  # only the ends of what is flat
@@ -322,7 +320,9 @@ def shapes(ax: Any, one: Panel, *, last: bool) -> None:
 def error_bars(ax: Any, one: Panel, where: str, *, titled: bool) -> None:
     means = one.errors[where]
     for i, (name, (mean, low, high)) in enumerate(means.items()):
-        ax.bar(i, mean, color=LOOKS[name][0], yerr=[[mean - low], [high - mean]], error_kw={"elinewidth": 1}, width=0.7)
+        ax.bar(
+            i, mean, color=STYLES[name][0], yerr=[[mean - low], [high - mean]], error_kw={"elinewidth": 1}, width=0.7
+        )
         if mean == 0:
             ax.annotate("0", (i, 0), xytext=(0, 2), textcoords="offset points", ha="center", fontsize=7)
     top = max(interval.high for interval in means.values())

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from pages import DOCS, bullets, put, save, table
 
 from darrm.accounting import gnmax_rdp, gnmax_sigma, gnmax_sigma_analytic
-from darrm.plots import _LOOKS
+from darrm.figures import LOOKS, new_figure
 
 Array = NDArray[np.float64]
 DELTA = 3e-4
@@ -135,19 +135,17 @@ def _all_agree() -> str:
 
 
 def draw() -> Any:
-    from matplotlib.figure import Figure
-
-    picture = Figure(figsize=(7.2, 3.1), layout="constrained")
+    picture = new_figure((7.2, 3.1))
     axes = picture.subplots(1, 2, sharey=True)
     for ax, (data, (epsilon, order, _)) in zip(axes, TABLE_4.items(), strict=True):
         orders = grid(epsilon)
         values = variance(orders, epsilon)
         shown = values <= 2200
-        ax.plot(orders[shown][::4], values[shown][::4], color=_LOOKS[0][0], label="sigma^2 of the formula")
+        ax.plot(orders[shown][::4], values[shown][::4], color=LOOKS[0][0], label="sigma^2 of the formula")
         at = values.argmin()
-        ax.plot(orders[at], values[at], _LOOKS[2][1], color=_LOOKS[2][0], label="its minimum")
+        ax.plot(orders[at], values[at], LOOKS[2][1], color=LOOKS[2][0], label="its minimum")
         there = float(variance(np.array(order), epsilon))
-        ax.plot(order, there, _LOOKS[1][1], color=_LOOKS[1][0], label="at the lambda of Table 4")
+        ax.plot(order, there, LOOKS[1][1], color=LOOKS[1][0], label="at the lambda of Table 4")
         ax.axhline(gnmax_sigma_analytic(epsilon, DELTA) ** 2, color="#000000", linestyle=":", label="exact sigma^2")
         ax.set(xlim=(0, 510), xticks=range(0, 500, 100), ylim=(0, 2200), xlabel="Renyi order lambda")
         ax.set_title(f"{data}: epsilon = {epsilon}, delta = {DELTA:g}", fontsize=9)

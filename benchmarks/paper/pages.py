@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from darrm import figures
+
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 
@@ -35,12 +37,12 @@ def put(name: str, content: str, page: Path = DOCS / "paper.md") -> None:
 
 
 def save(figure: Any, path: Path) -> None:
-    """Write a picture: the same bytes for the same picture, text as text."""
+    """Write a picture with text as text."""
     from matplotlib import rc_context
 
     path.parent.mkdir(parents=True, exist_ok=True)
-    with rc_context({"svg.hashsalt": "darrm", "svg.fonttype": "none"}):
-        figure.savefig(path, dpi=150, metadata={"Date": None} if path.suffix == ".svg" else None)
+    with rc_context({"svg.fonttype": "none"}):
+        figures.save(path, figure, dpi=150)
     if path.suffix == ".svg":  # a hundredth of a point is enough for every line
         text = path.read_text(encoding="utf-8")
         short = re.sub(r' d="[^"]*"', lambda line: re.sub(r"(\.\d\d)\d+", r"\1", line[0]), text)

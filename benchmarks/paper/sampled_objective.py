@@ -24,7 +24,7 @@ from pages import DOCS, bullets, put, save, table
 import darrm
 from darrm import priors
 from darrm.design.poisson_binomial import pmf
-from darrm.plots import _LOOKS
+from darrm.figures import looks, new_figure
 
 Array = NDArray[np.float64]
 Draw = Callable[[int, np.random.Generator], Array]
@@ -142,11 +142,9 @@ def lines_of(lines: list[dict[str, Any]], way: str) -> list[dict[str, Any]]:
 
 
 def draw_picture(lines: list[dict[str, Any]]) -> Any:
-    from matplotlib.figure import Figure
-
-    picture = Figure(figsize=(5.6, 3.6), layout="constrained")
+    picture = new_figure((5.6, 3.6))
     ax = picture.subplots()
-    for way, (colour, marker, line) in zip(WAYS, _LOOKS, strict=False):
+    for way, (colour, marker, line) in looks(WAYS).items():
         of_way = lines_of(lines, way)
         ax.plot(
             [one["draws"] for one in of_way],

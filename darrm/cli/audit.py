@@ -60,7 +60,7 @@ def command(
 
         table_format(out)  # a wrong ending is said before the work, not after
     if plot is not None:
-        from darrm.plots import picture_format
+        from darrm.figures import picture_format
 
         picture_format(plot)
     if seed is not None and (not isinstance(seed, int) or seed < 0):

@@ -38,7 +38,7 @@ def command(
     from darrm.comparison import compare
 
     if plot is not None:
-        from darrm.plots import picture_format
+        from darrm.figures import picture_format
 
         picture_format(plot)  # a wrong ending is said before the work, not after
     problem = common.take_problem(values)
@@ -70,24 +70,30 @@ def command(
         common.print_json({"problem": asdict(problem), "mechanisms": rows})
         return
     console = common.console()
-    narrow = console.width < 70
+    narrow = console.width < 76
     table = Table(title=f"One release, {common.promise(problem)}: K = {problem.K}, m = {problem.m:g}", box=None)
-    table.add_column("mechanism", overflow="fold")
+    more = Table(box=None)  # two tables, since one would not fit 80 columns
+    for one in (table, more):
+        one.add_column("mechanism", overflow="fold", no_wrap=console.width >= 60)
     for name in ("error", "verified") if narrow else ("error", "disagreement", "realised epsilon", "verified"):
         table.add_column(name, justify="right", min_width=8)
     if draws is not None:
-        table.add_column("sampled error", justify="right", min_width=8)
+        more.add_column("sampled error", justify="right", min_width=8)
     if queries is not None:
-        table.add_column(f"{queries} labels, fresh", justify="right", min_width=8)
+        more.add_column(f"{queries} labels, fresh", justify="right", min_width=8)
     for entry in entries:
         holds = entry.certificate.holds
         cells = [f"{entry.error:.6f}"]
         if not narrow:
             cells += [f"{entry.disagreement:.6f}", common.number(entry.certificate.realised_epsilon)]
-        more = [] if entry.interval is None else [_plus_minus(entry.interval)]
-        more += [] if entry.total is None else [common.number(entry.total)]
-        table.add_row(entry.name, *cells, "yes" if holds else "no", *more, style=None if holds else "dim")
+        style = None if holds else "dim"
+        table.add_row(entry.name, *cells, "yes" if holds else "no", style=style)
+        figures = [] if entry.interval is None else [_plus_minus(entry.interval)]
+        figures += [] if entry.total is None else [common.number(entry.total)]
+        more.add_row(entry.name, *figures, style=style)
     console.print(table)
+    if len(more.columns) > 1:
+        console.print(more)
     if queries is not None and total_delta is not None:
         from darrm.accounting.theorems import optimal
         from darrm.errors import InputError

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from darrm.cli import common
+
+if TYPE_CHECKING:
+    from darrm.accounting.ledger import Ledger
 
 
 @click.group("ledger", short_help="Keep count of what was released.")
@@ -35,7 +38,7 @@ def create(ledger: Path, file: Path, as_json: bool, **values: Any) -> None:
     from darrm.design.files import load
 
     made = Ledger.create(ledger, load(file), **values)
-    _show(made.status(), as_json)
+    _show(made, as_json)
     common.note(f"Wrote {ledger}.")
 
 
@@ -43,15 +46,17 @@ def create(ledger: Path, file: Path, as_json: bool, **values: Any) -> None:
 @click.argument("ledger", type=common.PATH)
 @common.json_option
 def show(ledger: Path, as_json: bool) -> None:
-    """Say what is spent and what is left of LEDGER."""
+    """Say what is spent and what is left of LEDGER: the released labels are composed anew, which can take seconds."""
     from darrm.accounting.ledger import Ledger
 
-    _show(Ledger(ledger).status(), as_json)
+    _show(Ledger(ledger), as_json)
 
 
-def _show(status: dict[str, Any], as_json: bool) -> None:
+def _show(ledger: Ledger, as_json: bool) -> None:
+    status = ledger.status()
+    epsilon, delta = ledger.spent()
     if as_json:
-        common.print_json(status)
+        common.print_json({**status, "spent_epsilon": epsilon, "spent_delta": delta})
         return
     left = "no end to them" if status["left"] is None else f"{status['left']} left"
     if status["rule"] == "basic":
@@ -60,5 +65,6 @@ def _show(status: dict[str, Any], as_json: bool) -> None:
         left = "any number: these voters were paid for once"
     common.console().print(
         f"Budget ({status['total_epsilon']:g}, {status['total_delta']:g}) for {status['voters']} voters, rule "
-        f"{status['rule']}: {status['released']} labels released, {left}."
+        f"{status['rule']}: {status['released']} labels released, {left}. Together "
+        f"they cost at most ({common.at_least(epsilon)}, {common.at_least(delta)}) so far."
     )

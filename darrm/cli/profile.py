@@ -27,7 +27,7 @@ def command(file: Path, epsilons: str | None, plot: Path | None, as_json: bool) 
     from darrm.errors import InputError
 
     if plot is not None:
-        from darrm.plots import picture_format
+        from darrm.figures import picture_format
 
         picture_format(plot)
     design = load(file)

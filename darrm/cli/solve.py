@@ -52,7 +52,7 @@ def command(prior: str, out: Path | None, plot: Path | None, both_shapes: bool, 
     from darrm.design.solve import solve
 
     if plot is not None:
-        from darrm.plots import picture_format
+        from darrm.figures import picture_format
 
         picture_format(plot)  # a wrong ending is said before the work, not after
     problem = common.take_problem(values)

@@ -53,7 +53,7 @@ def command(
     from darrm.tables import from_csv, grid, solve_grid
 
     if plot is not None:
-        from darrm.plots import picture_format
+        from darrm.figures import picture_format
 
         picture_format(plot)
     if problems is not None:

@@ -10,6 +10,7 @@ about a record that private voters have seen, and is no bound for that. Noisy ma
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -53,24 +54,14 @@ def individual_advantage(mechanism: Mechanism, eta: ArrayLike) -> Array:
     label over all outputs that speak for it, so that nothing cancels. O(k^2) a bag for exact and Laplace label
     proportions; O(k^2 outcomes) for other kernels.
     """
-    bags, single = as_bags(eta)
-    n, k = bags.shape
-    if isinstance(mechanism, LaplaceLabelProportions):
-        epsilon = mechanism.epsilon
-        answer = by_parts(n, k * k, lambda at: laplace.individual(bags[at], epsilon))
-    else:
-        outputs = channel(mechanism, k)
 
-        def part(at: slice) -> Array:
-            p = bags[at]
-            zero, one = outputs.given(p)
-            sign = np.where(p <= 0.5, 1.0, -1.0)
-            gain = one * (sign * p)
-            gain -= zero * (sign * (1 - p))
-            return np.asarray(np.maximum(gain, 0, out=gain).sum(axis=0))
+    def gain(p: Array, zero: Array, one: Array) -> Array:
+        sign = np.where(p <= 0.5, 1.0, -1.0)
+        found = one * (sign * p)
+        found -= zero * (sign * (1 - p))
+        return found
 
-        answer = by_parts(n, outputs.entries, part)
-    return answer[0] if single else answer
+    return _of_each_label(mechanism, eta, laplace.individual, gain)
 
 
 def additive_advantage(mechanism: Mechanism, eta: ArrayLike) -> float:
@@ -109,20 +100,29 @@ def total_variation(mechanism: Mechanism, eta: ArrayLike) -> Array:
     ndarray, the shape of ``eta``; in [0, 1]
         The other labels vary as eta says; eta_i itself does not matter. Twice the individual advantage at eta_i = 1/2.
     """
+    return np.minimum(_of_each_label(mechanism, eta, laplace.variation, lambda p, zero, one: one - zero), 1)
+
+
+def _of_each_label(
+    mechanism: Mechanism,
+    eta: ArrayLike,
+    of_laplace: Callable[[Array, float], Array],
+    gain: Callable[[Array, Array, Array], Array],
+) -> Array:
+    """Sum over outputs of max(gain, 0), from eta and the chances of the outputs given 0 and 1."""
     bags, single = as_bags(eta)
     n, k = bags.shape
     if isinstance(mechanism, LaplaceLabelProportions):
         epsilon = mechanism.epsilon
-        answer = by_parts(n, k * k, lambda at: laplace.variation(bags[at], epsilon))
+        answer = by_parts(n, k * k, lambda at: of_laplace(bags[at], epsilon))
     else:
         outputs = channel(mechanism, k)
 
         def part(at: slice) -> Array:
-            zero, one = outputs.given(bags[at])
-            return np.asarray(np.maximum(one - zero, 0).sum(axis=0))
+            found = gain(bags[at], *outputs.given(bags[at]))
+            return np.asarray(np.maximum(found, 0, out=found).sum(axis=0))
 
         answer = by_parts(n, outputs.entries, part)
-    answer = np.minimum(answer, 1)
     return answer[0] if single else answer
 
 

@@ -16,7 +16,7 @@ from darrm.design.leave_one_out import as_bags, posterior
 from darrm.errors import InputError
 from darrm.mechanisms.discrete import DiscreteLaplace
 from darrm.mechanisms.majority import word_source
-from darrm.mechanisms.random_bags import check_epsilon, check_labels
+from darrm.mechanisms.random_bags import ByEpsilon, check_labels
 
 Array = NDArray[np.float64]
 _GRID = 1 << 10
@@ -107,7 +107,7 @@ class LabelProportions:
         return np.eye(k + 1)
 
 
-class LaplaceLabelProportions:
+class LaplaceLabelProportions(ByEpsilon):
     """The number of ones of each bag with Laplace noise.
 
         sum + Z,    Z ~ Laplace(1 / epsilon):    epsilon-label-DP
@@ -129,14 +129,8 @@ class LaplaceLabelProportions:
     """
 
     def __init__(self, epsilon: float) -> None:
-        self.epsilon = check_epsilon(epsilon)
+        super().__init__(epsilon)
         self._noise = DiscreteLaplace(Fraction(self.epsilon) / _GRID)
-
-    def __repr__(self) -> str:
-        return f"LaplaceLabelProportions(epsilon={self.epsilon!r})"
-
-    def __reduce__(self) -> tuple[type[LaplaceLabelProportions], tuple[float]]:
-        return type(self), (self.epsilon,)  # the noise holds a function, which cannot be pickled
 
     def release(self, labels: ArrayLike, rng: np.random.Generator | None = None) -> NDArray[np.float64] | np.float64:
         """Noisy number of ones of each bag, a multiple of 2^-10.
@@ -191,7 +185,7 @@ class LaplaceLabelProportions:
         return np.asarray(np.exp(-self.epsilon * (distance - distance.min(axis=1, keepdims=True))))
 
 
-class GeometricLabelProportions:
+class GeometricLabelProportions(ByEpsilon):
     """The number of ones of each bag with two-sided geometric noise, clipped to 0..k.
 
         min(max(sum + Z, 0), k),   Pr[Z = z] = (1 - a) / (1 + a) a^|z|,   a = e^-epsilon:    epsilon-label-DP
@@ -211,14 +205,8 @@ class GeometricLabelProportions:
     """
 
     def __init__(self, epsilon: float) -> None:
-        self.epsilon = check_epsilon(epsilon)
+        super().__init__(epsilon)
         self._noise = DiscreteLaplace(Fraction(self.epsilon))
-
-    def __repr__(self) -> str:
-        return f"GeometricLabelProportions(epsilon={self.epsilon!r})"
-
-    def __reduce__(self) -> tuple[type[GeometricLabelProportions], tuple[float]]:
-        return type(self), (self.epsilon,)  # the noise holds a function, which cannot be pickled
 
     def release(self, labels: ArrayLike, rng: np.random.Generator | None = None) -> NDArray[np.int64] | np.int64:
         """Noisy number of ones of each bag, in 0..k; the noise is drawn exactly.

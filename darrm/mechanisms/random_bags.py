@@ -1,8 +1,8 @@
-"""Labels in bags: random bags of a data set, and the checks of labels and privacy parameters that mechanisms share."""
+"""Labels in bags: random bags of a data set, and what label mechanisms share: the checks of labels and of epsilon."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -87,3 +87,16 @@ def check_labels(labels: ArrayLike) -> NDArray[np.uint8]:
     if not binary.all():
         raise InputError(f"A label must be 0 or 1. Got {array[~binary][0].item()!r}.")
     return array.astype(np.uint8)
+
+
+class ByEpsilon:
+    """A label mechanism that epsilon alone tells from others of its kind."""
+
+    def __init__(self, epsilon: float) -> None:
+        self.epsilon = check_epsilon(epsilon)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(epsilon={self.epsilon!r})"
+
+    def __reduce__(self) -> tuple[type[Self], tuple[float]]:
+        return type(self), (self.epsilon,)  # what draws the noise holds a function, which cannot be pickled

@@ -12,14 +12,14 @@ from darrm.design.leave_one_out import as_bags
 from darrm.errors import InputError
 from darrm.mechanisms.discrete import RealCoins
 from darrm.mechanisms.majority import word_source
-from darrm.mechanisms.random_bags import check_epsilon, check_labels
+from darrm.mechanisms.random_bags import ByEpsilon, check_labels
 
 _CHUNK = 1 << 18  # labels at a time, for memory
 
 Array = NDArray[np.float64]
 
 
-class RandomizedResponse:
+class RandomizedResponse(ByEpsilon):
     """Randomized response on 0/1 labels.
 
         Pr[output = y] = e^epsilon / (1 + e^epsilon),  for each label on its own:   epsilon-label-DP
@@ -39,14 +39,8 @@ class RandomizedResponse:
     """
 
     def __init__(self, epsilon: float) -> None:
-        self.epsilon = check_epsilon(epsilon)
+        super().__init__(epsilon)
         self._coin = RealCoins(lambda which: 1 / (1 + Decimal(self.epsilon).exp()))
-
-    def __repr__(self) -> str:
-        return f"RandomizedResponse(epsilon={self.epsilon!r})"
-
-    def __reduce__(self) -> tuple[type[RandomizedResponse], tuple[float]]:
-        return type(self), (self.epsilon,)  # the coin holds a function, which cannot be pickled
 
     @property
     def flip_probability(self) -> float:

@@ -1,0 +1,78 @@
+"""What all pictures share: looks, sizes, axes, and files that are written whole or not at all."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from itertools import cycle
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from darrm.atomic import replacing
+from darrm.errors import InputError, MissingExtraError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+FORMATS = ("png", "svg", "pdf")
+SIZE = (5.2, 3.8)  # inches, of a picture of one axes
+# Okabe and Ito's palette, safe for the colour-blind; told apart by marker and line style too.
+LOOKS = (
+    ("#0072B2", "o", "-"),
+    ("#D55E00", "s", "--"),
+    ("#009E73", "^", "-."),
+    ("#CC79A7", "D", ":"),
+    ("#E69F00", "v", "-"),
+    ("#56B4E9", "P", "--"),
+    ("#000000", "x", ":"),
+)
+
+
+def looks(names: Iterable[str]) -> dict[str, tuple[str, str, str]]:
+    """(colour, marker, line style) by name; from the eighth name on they come again."""
+    return dict(zip(names, cycle(LOOKS), strict=False))
+
+
+def new_figure(size: tuple[float, float] = SIZE) -> Any:
+    """An empty figure of ``size`` inches, which needs no display; `MissingExtraError` if matplotlib is missing."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise MissingExtraError("Pictures need matplotlib. Run: pip install matplotlib.") from None
+    return Figure(figsize=size, layout="constrained")
+
+
+def axes_of(ax: Axes | None) -> Any:
+    """``ax``, or the axes of a new figure."""
+    return new_figure().add_subplot() if ax is None else ax
+
+
+def legend_below(ax: Axes, markerscale: float = 1) -> None:
+    """A legend below the axes, where it covers nothing."""
+    ax.legend(
+        fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2, frameon=False, markerscale=markerscale
+    )
+
+
+def picture_format(path: str | os.PathLike[str]) -> str:
+    """png, svg or pdf by the ending of ``path``; any other is an `InputError`."""
+    ending = Path(path).suffix.lstrip(".").lower()
+    if ending not in FORMATS:
+        raise InputError(f"A picture must end in {', '.join(FORMATS)}. Got {str(path)!r}.")
+    return ending
+
+
+def save(path: str | os.PathLike[str], picture: Any, dpi: int = 200) -> None:
+    """Write a figure, or that of some axes, by the ending of ``path``; the same picture is the same bytes.
+
+    Raises
+    ------
+    InputError, OutputError
+        If the ending is none of `FORMATS`, or the path cannot be written.
+    """
+    from matplotlib import rc_context
+
+    kind = picture_format(path)
+    undated = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
+    with replacing(path) as file, rc_context({"svg.hashsalt": "darrm"}):
+        picture.figure.savefig(file, format=kind, dpi=dpi, metadata=undated)
