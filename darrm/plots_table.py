@@ -63,7 +63,7 @@ def plot_table(table: Table, axes: Sequence[Axes] | None = None) -> list[Axes]:
         points = sorted((row["m"], row["error"]) for row in rows if row["K"] == K)
         m, error = (np.array(values) for values in zip(*points, strict=True))
         shown = error > _NOTHING
-        look = {"color": colour, "marker": marker, "linestyle": line, "markersize": 3}
+        look: dict[str, Any] = {"color": colour, "marker": marker, "linestyle": line, "markersize": 3}
         axes[0].plot(m[shown], error[shown], label=f"K = {K}", **look)
     axes[0].set(xlabel="m", ylabel="error, total variation (0 left out)", yscale="log")
     axes[0].legend(fontsize=8)

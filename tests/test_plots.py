@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 import darrm
-from darrm import baselines
+from darrm import baselines, figures, plots, plots_audit, plots_table
 from darrm.cli import main
+from darrm.comparison import compare
 from darrm.plots import plot_gamma, save_gamma
 
 matplotlib = pytest.importorskip("matplotlib")
@@ -106,6 +107,46 @@ def test_given_axes_are_used(problem: darrm.MajorityProblem, gammas: Gammas) -> 
     left, right = Figure().subplots(1, 2)
     assert plot_gamma(problem, gammas, ax=right) is right
     assert (len(left.lines), len(right.lines)) == (0, 2)
+
+
+ONE_AXES = {
+    "gamma": lambda ax: plots.plot_gamma(darrm.MajorityProblem(K=3, m=1, epsilon=1), {"a": np.zeros(4)}, ax=ax),
+    "profile": lambda ax: plots.plot_profile(darrm.solve(K=3, m=1, epsilon=1), ax=ax),
+    "spindle": lambda ax: plots_audit.plot_spindle({"a": [[0.1, 0.2]]}, ax=ax),
+    "cdf": lambda ax: plots_audit.plot_advantage_cdf({"a": [0.1, 0.2]}, ax=ax),
+    "tradeoff": lambda ax: plots_audit.plot_tradeoff({"a": ([0.1], [0.2])}, ax=ax),
+    "grid": lambda ax: plots_audit.plot_utility_grid([1, 2], {"a": [0.1, 0.2]}, ax=ax),
+}
+
+
+@pytest.mark.parametrize("name", ONE_AXES)
+def test_every_picture_of_one_axes_takes_them(name: str) -> None:
+    left, right = figures.new_figure().subplots(1, 2)
+    assert ONE_AXES[name](right) is right
+    assert not left.lines
+    assert right.lines
+
+
+def test_pictures_of_several_axes_take_them(problem: darrm.MajorityProblem) -> None:
+    axes = figures.new_figure().subplots(2, 2).ravel()
+    table = darrm.tables.solve_grid([3, 5], [1, 2], 0.1)
+    assert all(one is given for one, given in zip(plots_table.plot_table(table, axes), axes, strict=True))
+    assert all(ax.lines or ax.collections for ax in axes)
+    entries = compare(problem)
+    two = figures.new_figure().subplots(1, 2)
+    assert all(one is given for one, given in zip(plots.plot_comparison(problem, entries, two), two, strict=True))
+    assert len(two[1].patches) == len(entries)
+
+
+@pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
+def test_the_same_picture_is_the_same_bytes(
+    tmp_path: Path, problem: darrm.MajorityProblem, gammas: Gammas, ending: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paths = [tmp_path / f"{name}.{ending}" for name in "ab"]
+    for path, now in zip(paths, ("1000000000", "1700000000"), strict=True):
+        monkeypatch.setenv("SOURCE_DATE_EPOCH", now)  # what matplotlib takes for the time
+        save_gamma(path, problem, gammas)
+    assert paths[0].read_bytes() == paths[1].read_bytes()
 
 
 def test_pictures_need_no_display_and_leave_pyplot_alone(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ import pytest
 
 import darrm
 from darrm.accounting import Ledger, compose, ledger, max_queries, optimal, planning
+from darrm.accounting.budget import promise
 
 EPSILON, DELTA = 0.3, 1e-6  # a budget of some twenty labels
 FAST = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONWARNINGS": "error"}
@@ -335,6 +337,40 @@ def test_basic_adds_up_deltas(tmp_path: Path) -> None:
         book.charge(one, 1)
     book.charge(other(), 1)  # no delta
     assert book.status()["released"] == 4
+
+
+def test_what_is_spent_is_what_the_labels_cost(book: Ledger, design: darrm.Design, allowed: int) -> None:
+    assert book.spent() == (0, 0)
+    book.charge(design, 3)
+    three = compose(design, 3, delta=DELTA, voters="fresh")
+    assert three.lower <= book.spent()[0] <= 1.01 * three.upper
+    assert book.spent()[1] == DELTA
+    book.charge(design, allowed - 3)
+    everything = compose(design, allowed, delta=DELTA, voters="fresh")
+    assert everything.lower <= book.spent()[0] <= EPSILON
+
+
+def test_what_is_spent_by_the_sum(tmp_path: Path) -> None:
+    first, second = other(), other(m=3, Delta=1e-5)
+    book = Ledger.create(tmp_path / "l.json", first, total_epsilon=50, total_delta=0.1, voters="fresh", rule="basic")
+    book.charge(first, 3)
+    book.charge(second, 2)
+    epsilon, delta = book.spent()
+    exact = [
+        3 * Fraction(a) + 2 * Fraction(b) for a, b in zip(*map(promise, (first.problem, second.problem)), strict=True)
+    ]
+    assert exact[0] <= epsilon <= exact[0] * (1 + Fraction(1, 10**15))
+    assert exact[1] <= delta <= exact[1] * (1 + Fraction(1, 10**15))
+
+
+def test_what_fixed_voters_spend_does_not_grow(tmp_path: Path, design: darrm.Design) -> None:
+    voters = optimal(design.problem.epsilon, design.problem.Delta, design.problem.changed, 1e-6).epsilon
+    book = Ledger.create(tmp_path / "l.json", design, total_epsilon=100, total_delta=1e-6, voters="fixed")
+    book.charge(design, 1)
+    assert 0 < book.spent()[0] <= voters
+    for n in (1, 10**7, 10**7):
+        book.charge(design, n)
+        assert book.spent() == (voters, 1e-6)
 
 
 def test_basic_checks_delta_when_made(tmp_path: Path) -> None:

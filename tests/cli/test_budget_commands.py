@@ -122,9 +122,16 @@ def test_release_charges_its_ledger(
     again = tmp_path / "again.csv"
     assert "would overspend" in refused(capsys, 1, *release, "--out", str(again))
     assert not again.exists()
-    assert run_json(capsys, "ledger", "show", str(book))["released"] == 30
+    shown = run_json(capsys, "ledger", "show", str(book))
+    assert shown["released"] == 30
+    budget_of_30 = ["budget", str(design_file), "--queries", "30", "--delta", "0.0297", "--voters", "fresh"]
+    assert shown["spent_epsilon"] == pytest.approx(run_json(capsys, *budget_of_30)["upper"], rel=0.01)
+    assert shown["spent_delta"] == 0.0297
+    assert (made["spent_epsilon"], made["spent_delta"]) == (0, 0)
     assert main(["ledger", "show", str(book)]) == 0
-    assert "30 labels released" in " ".join(capsys.readouterr().out.split())
+    said = " ".join(capsys.readouterr().out.split())
+    assert "30 labels released" in said
+    assert "Together they cost at most (2.1" in said
 
 
 def test_ledgers_that_cannot_be(design_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

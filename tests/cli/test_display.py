@@ -60,6 +60,21 @@ def test_verdicts_are_legible_at_any_width(
     assert re.search(r"plain majority .*no\b", out)
 
 
+@pytest.mark.parametrize("columns", ["60", "80"])
+def test_names_of_mechanisms_do_not_wrap(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, columns: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    many = ["--draws", "100", "--queries", "10", "--total-delta", "1e-3"]
+    out = printed(capsys, ["compare", *PROBLEM, *many])
+    assert max(map(len, out.splitlines())) <= int(columns)
+    assert len(re.findall(r"^ randomized response \(largest\) +0\.\d{6} ", out, re.MULTILINE)) == 2
+    if columns == "80":
+        assert re.search(r"^ double subsampling \(5\) +0\.\d{6} +0\.\d{6} +[\d.]+ +yes $", out, re.MULTILINE)
+        assert re.search(r"^ double subsampling \(5\) +0\.\d{6} \+- \S+ +[\d.]+ $", out, re.MULTILINE)
+        assert "…" not in out
+
+
 @pytest.mark.parametrize("columns", ["1", "0", "many", ""])
 def test_odd_widths_do_no_harm(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, columns: str

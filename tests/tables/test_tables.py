@@ -354,6 +354,36 @@ def test_an_interrupt_ends_at_once_with_what_is_done(tmp_path: Path) -> None:
     assert not out.exists()
 
 
+@pytest.mark.skipif(os.name != "posix", reason="signals")
+def test_an_interrupt_ends_verifying_at_once(tmp_path: Path) -> None:
+    # Many seconds of work for two processes, of few rows that are quickly made.
+    row, path = tables.solve_grid([5], 1, 0.1, 1e-5).rows[0], tmp_path / "t.jsonl"
+    rows = [{**row, "K": 2001, "m": float(m), "changed": 2001, "gamma": [0.0] * 2002} for m in range(1, 33)]
+    tables.files.write(path, rows)
+    code = f"import sys; from darrm.cli import main; sys.exit(main(['verify', {str(path)!r}, '--jobs', '2']))"
+    process = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE, stdout=subprocess.PIPE)
+    time.sleep(4)
+    assert process.poll() is None
+    process.send_signal(signal.SIGINT)
+    start = time.time()
+    out, error = process.communicate(timeout=60)
+    assert time.time() - start < 5
+    assert (process.returncode, out) == (130, b"")
+    assert error.decode().strip() == "darrm: Interrupted. Nothing was changed."
+
+
+@pytest.mark.parametrize("jobs", [0, -2, 1025, True, 1.0, "2", None, float("nan")])
+def test_jobs_that_are_none(whole: tables.Table, jobs: Any) -> None:
+    for refuses in (
+        lambda: tables.solve_grid([3], 1, 0.1, jobs=jobs),
+        lambda: tables.verify_table(whole, jobs=jobs),
+        lambda: darrm.measures.audit({"a": darrm.mechanisms.LabelProportions()}, [0.5, 0.5], bag_size=2, jobs=jobs),
+    ):
+        with pytest.raises(darrm.InputError, match="jobs must be a whole number in"):
+            refuses()
+    assert parallel.check_jobs(np.int64(-1)) == -1
+
+
 def test_a_cluster_with_a_worker_killed(whole: tables.Table) -> None:
     distributed = pytest.importorskip("distributed")
     options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None, "host": "127.0.0.1"}
