@@ -63,8 +63,9 @@ def _show(ledger: Ledger, as_json: bool) -> None:
         left = "what is left depends on the designs"
     if status["voters"] == "fixed" and status["left"] is None:
         left = "any number: these voters were paid for once"
+    failure = f"{delta:g}" if delta == status["total_delta"] else common.at_least(delta)
     common.console().print(
         f"Budget ({status['total_epsilon']:g}, {status['total_delta']:g}) for {status['voters']} voters, rule "
         f"{status['rule']}: {status['released']} labels released, {left}. Together "
-        f"they cost at most ({common.at_least(epsilon)}, {common.at_least(delta)}) so far."
+        f"they cost at most ({common.at_least(epsilon)}, {failure}) so far."
     )
