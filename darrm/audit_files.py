@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from darrm.arrow import pyarrow
 from darrm.atomic import replacing
-from darrm.errors import InputError, MissingExtraError
+from darrm.errors import InputError
 from darrm.label_data import opened
 from darrm.measures.audit_row import AuditRow
 
@@ -73,7 +74,7 @@ def table_format(path: str | os.PathLike[str]) -> str:
     if ending not in _FORMATS:
         raise InputError(f"A table must end in {', '.join(_FORMATS)}. Got {str(path)!r}.")
     if ending == "parquet":
-        _parquet()
+        pyarrow()
     return ending
 
 
@@ -104,11 +105,11 @@ def save_rows(path: str | os.PathLike[str], rows: Sequence[AuditRow]) -> None:
         elif kind == "json":
             file.write((json.dumps(as_json(rows), allow_nan=False, indent=1) + "\n").encode())
         else:
-            arrow, parquet = _parquet()
+            arrow = pyarrow()
             kinds = {"mechanism": arrow.string(), "bag_size": arrow.int64(), "bags": arrow.int64()}
             kinds["remainder"] = arrow.int64()
             schema = arrow.schema([(name, kinds.get(name, arrow.float64())) for name in columns])
-            parquet.write_table(arrow.Table.from_pylist(records, schema=schema), file)
+            arrow.parquet.write_table(arrow.Table.from_pylist(records, schema=schema), file)
 
 
 def as_json(rows: Sequence[AuditRow]) -> list[dict[str, Any]]:
@@ -118,12 +119,3 @@ def as_json(rows: Sequence[AuditRow]) -> list[dict[str, Any]]:
         return None if isinstance(value, float) and not math.isfinite(value) else value
 
     return [{name: plain(value) for name, value in asdict(row).items()} for row in rows]
-
-
-def _parquet() -> tuple[Any, Any]:
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ImportError:
-        raise MissingExtraError("Parquet files need pyarrow. Run: pip install 'darrm[tables]'.") from None
-    return pyarrow, pyarrow.parquet
