@@ -53,10 +53,7 @@ def release(
     K = mechanism.design.problem.K
     pandas = sys.modules.get("pandas")  # whoever holds a frame has loaded it
     frame = pandas is not None and isinstance(votes, pandas.DataFrame)
-    if frame:
-        array = _of_frame(votes, K)
-    else:
-        array = _of_table(votes, K)
+    array = _of_frame(votes, K) if frame else _of_table(votes, K)
     labels = next(mechanism.release_blocks([array], ledger=ledger, rng=rng))
     if frame:
         return pandas.Series(labels, index=votes.index, name="label")  # type: ignore[union-attr]

@@ -130,7 +130,7 @@ class LabelsFile:
 
     def __init__(self) -> None:
         self.n = 0
-        self._write: Callable[[Texts, NDArray[np.uint8]], object] | None = None
+        self._write: Callable[[Texts, NDArray[np.uint8]], None] | None = None
 
     def write(self, ids: Iterable[str], labels: NDArray[np.uint8]) -> None:
         """Add rows.
@@ -170,18 +170,19 @@ def writing_labels(path: str | os.PathLike[str], opening: Opening | None = None)
     """
     target, labels = Path(path), LabelsFile()
     with (opening or replacing)(target) as file:
+        writer: votes_csv.Labels | votes_parquet.Labels
         if _is_parquet(target):
             from darrm import votes_parquet
 
-            parquet = votes_parquet.Labels(file)
-            labels._write = parquet.write
-            yield labels
-            parquet.close()
+            writer = votes_parquet.Labels(file)
         else:
-            file.write(b"id,label\n")
-            labels._write = lambda ids, values: file.write(votes_csv.label_lines(ids, values))
+            writer = votes_csv.Labels(file)
+        labels._write = writer.write
+        try:
             yield labels
-        labels._write = None
+        finally:
+            labels._write = None
+            writer.close()
 
 
 def write_labels(

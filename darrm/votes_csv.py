@@ -161,6 +161,20 @@ def _by_csv_module(
     return values, Texts.of(ids) if first else None, reader.line_num
 
 
+class Labels:
+    """Writes ids and labels, below their header."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        file.write(b"id,label\n")
+
+    def write(self, ids: Texts, labels: NDArray[np.uint8]) -> None:
+        self._file.write(label_lines(ids, labels))
+
+    def close(self) -> None:
+        """The file is closed by who opened it."""
+
+
 def label_lines(ids: Texts, labels: NDArray[np.uint8]) -> bytes:
     """Lines of ids and labels, ids quoted where they must be."""
     if any(mark in ids.data for mark in b',"\r\n'):

@@ -85,4 +85,7 @@ class Labels:
         self._writer.write_batch(pa.record_batch([texts, pa.array(labels)], schema=self._schema))
 
     def close(self) -> None:
-        self._writer.close()
+        try:
+            self._writer.close()
+        finally:
+            self._writer.is_open = False  # or it tries again, on a closed file, when it is collected
