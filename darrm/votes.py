@@ -65,7 +65,7 @@ def blocks(path: str | os.PathLike[str], K: int | None = None) -> Iterator[Votes
 
     Notes
     -----
-    Plain CSV (cells 0 and 1, nothing quoted) is read by numpy, the rest by the csv module, some ten times slower.
+    Plain CSV (cells 0 and 1, nothing quoted) is read by numpy, the rest by the csv module, several times slower.
     """
     name = Path(path)
     try:
