@@ -230,6 +230,17 @@ def test_parquet_ids(tmp_path: Path) -> None:
     assert votes.read(write_parquet(tmp_path / "votes.parquet", {"a": [1, 0]})).ids == ("1", "2")
 
 
+def test_parquet_ids_of_a_slice(tmp_path: Path) -> None:
+    """A part of an Arrow array begins somewhere in its buffers."""
+    pa = pytest.importorskip("pyarrow")
+    from darrm.votes_parquet import _ids
+
+    for kind in (pa.string(), pa.large_string()):
+        whole = pa.array(["abc", "", "é", "de", "f"], kind)
+        texts = _ids(pa, whole.slice(1, 3), tmp_path, 1)
+        assert (list(texts), texts.data) == (["", "é", "de"], "éde".encode())
+
+
 @pytest.mark.parametrize(
     ("columns", "said"),
     [

@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -174,12 +173,18 @@ def test_ten_million_rows_at_a_million_a_second(tmp_path: Path) -> None:
             f"from darrm.cli import main; assert main({arguments}) == 0\n"
             "print(*[line for line in open('/proc/self/status') if line.startswith('VmHWM')])"
         )
-        start = time.perf_counter()
+        before = cpu()
         ended = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
-        assert time.perf_counter() - start < n / 1e6
+        assert cpu() - before < n / 1e6
         assert int(ended.stdout.split()[1]) < 300_000, "kB"
     ones = sum(int(block.votes.sum()) for block in votes.blocks(relabelled(tmp_path)))
     assert 0.4 < ones / n < 0.6
+
+
+def cpu() -> float:
+    """Seconds of the processes that have ended, which other work on the machine does not add to."""
+    times = os.times()
+    return times.children_user + times.children_system
 
 
 def relabelled(folder: Path) -> Path:
