@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from darrm import accounting, baselines, ensemble, learning, measures, mechanisms, priors, tables, votes
+    from darrm import accounting, baselines, columns, ensemble, learning, measures, mechanisms, priors, tables, votes
     from darrm.accounting.profile import privacy_profile
     from darrm.design.certificate import Certificate, repair, verify
     from darrm.design.design import Design
@@ -51,7 +51,18 @@ _HOME = {
     "solve": "darrm.design.solve",
     "verify": "darrm.design.certificate",
 }
-_MODULES = ("accounting", "baselines", "ensemble", "learning", "measures", "mechanisms", "priors", "tables", "votes")
+_MODULES = (
+    "accounting",
+    "baselines",
+    "columns",
+    "ensemble",
+    "learning",
+    "measures",
+    "mechanisms",
+    "priors",
+    "tables",
+    "votes",
+)
 
 __all__ = [
     "BudgetError",
@@ -66,6 +77,7 @@ __all__ = [
     "SolverError",
     "accounting",
     "baselines",
+    "columns",
     "ensemble",
     "expected_error",
     "learning",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -17,8 +18,8 @@ def replacing(path: str | os.PathLike[str], commit: Callable[[Path, Path], None]
     """A binary file that takes the place of ``path`` when the block ends well, and leaves no trace otherwise.
 
     The content is on disk before it takes the name, so a crash leaves the old file or the new one, whole. A device
-    such as /dev/stdout is written directly. ``commit``, if given, is called with the finished file, which only its
-    owner can read yet, and ``path``, and has to move the one to the other.
+    such as /dev/stdout gets all of it when the block ends well. ``commit``, if given, is called with the finished file,
+    which only its owner can read yet, and ``path``, and has to move the one to the other.
 
     Raises
     ------
@@ -34,8 +35,11 @@ def replacing(path: str | os.PathLike[str], commit: Callable[[Path, Path], None]
         if target.exists() and not target.is_file():
             if commit is not None:
                 raise OutputError(f"{target} is not a file. Pass the path of one.")
-            with target.open("wb") as device:
-                yield device
+            with tempfile.TemporaryFile() as whole:
+                yield whole
+                whole.seek(0)
+                with target.open("wb") as device:
+                    shutil.copyfileobj(whole, device)
             return
         mode = usual_mode(target)
         handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:40]}.", suffix=".part")

@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from darrm.arrow import pyarrow
 from darrm.atomic import replacing
 from darrm.design.files import finite
 from darrm.errors import InputError
 from darrm.label_data import opened
 from darrm.measures.audit_row import AuditRow
-from darrm.tables.files import pyarrow
 
 Array = NDArray[np.float64]
 _FORMATS = ("csv", "parquet", "json")

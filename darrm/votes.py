@@ -1,4 +1,4 @@
-"""Votes files: CSV with a header, one row a query, one 0/1 column a mechanism."""
+"""Votes files: CSV or Parquet, one row a query, one 0/1 column a mechanism."""
 
 from __future__ import annotations
 
@@ -6,23 +6,21 @@ import csv
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
-from typing import IO, Protocol
+from typing import IO
 
 import numpy as np
 from numpy.typing import NDArray
 
+from darrm import votes_csv
 from darrm.atomic import replacing
 from darrm.errors import InputError
+from darrm.votes_blocks import Texts, VotesBlock
 
-_VALUES = {"0": 0, "1": 1}
-
-
-class _Reader(Iterator[list[str]], Protocol):
-    line_num: int
+Opening = Callable[[Path], AbstractContextManager[IO[bytes]]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,27 +46,38 @@ class VotesTable:
         return np.bincount(self.votes.sum(axis=1), minlength=self.votes.shape[1] + 1)
 
 
-def read(path: str | os.PathLike[str], K: int | None = None) -> VotesTable:
-    """Read a votes file.
+def blocks(path: str | os.PathLike[str], K: int | None = None) -> Iterator[VotesBlock]:
+    """Read a votes file some ten thousand rows at a time, in memory that does not grow with the file.
 
     Parameters
     ----------
-    path : path
-        CSV with a header; an optional first column ``id``, an optional last column ``label``, every other column the
-        0/1 votes of one mechanism. UTF-8, any line ends.
-    K : int, optional
-        How many vote columns there must be.
+    path, K
+        As for `read`.
+
+    Yields
+    ------
+    VotesBlock
 
     Raises
     ------
-    InputError
-        If the file cannot be read, has no header, no rows, a row of another length, or a vote or label that is not 0
-        or 1. The message names the line and the column.
+    InputError, MissingExtraError
+        As `read`, but what is wrong with a row only when that row is reached.
+
+    Notes
+    -----
+    Plain CSV (cells 0 and 1, nothing quoted) is read by numpy, the rest by the csv module, several times slower.
     """
     name = Path(path)
     try:
-        with name.open(newline="", encoding="utf-8-sig") as file:
-            return _parse(name, csv.reader(file, strict=True), K)
+        with name.open("rb") as file:
+            if _is_parquet(name):
+                from darrm import votes_parquet
+
+                yield from votes_parquet.blocks(name, file, K)
+            else:
+                yield from votes_csv.blocks(name, file, K)
+    except InputError:
+        raise
     except OSError as error:
         raise InputError(f"{name} could not be read: {error.strerror}. Pass the path of a votes file.") from error
     except UnicodeDecodeError as error:
@@ -77,68 +86,111 @@ def read(path: str | os.PathLike[str], K: int | None = None) -> VotesTable:
         raise InputError(f"{name} is not a CSV file ({error}). Export the votes as CSV.") from error
 
 
-def _parse(name: Path, rows: _Reader, K: int | None) -> VotesTable:
-    header = [column.strip() for column in next(rows, [])]
-    if not header or all(column in _VALUES for column in header):
-        raise InputError(
-            f"{name} has no header. Its first line must name the columns: id, one for each mechanism, label."
-        )
-    first, last = int(header[0] == "id"), len(header) - int(header[-1] == "label")
-    found = last - first
-    if found < 1 or (K is not None and found != K):
-        wanted = "at least 1" if K is None else f"K = {K}"
-        raise InputError(
-            f"{name} must have {wanted} vote columns, between an optional id and an optional label. "
-            f"Got {max(found, 0)}: {', '.join(header[first:last][:12])}{', ...' * (found > 12)}."
-        )
-    ids: list[str] = []
-    flat = bytearray()
-    labels = bytearray()
-    for row in rows:
-        line = rows.line_num
-        if len(row) != len(header):
-            raise InputError(
-                f"{name}, line {line}: {len(row)} columns where the header has {len(header)}. Mend that line."
-            )
-        try:
-            flat.extend([_VALUES[cell] for cell in row[first:last]])
-            labels.extend([_VALUES[cell] for cell in row[last:]])
-        except KeyError:
-            at = next(i for i in range(first, len(row)) if row[i] not in _VALUES)
-            what = "A label" if at >= last else "A vote"
-            raise InputError(
-                f"{name}, line {line}, column {header[at]}: {what} must be 0 or 1. Got {row[at]!r}."
-            ) from None
-        ids.append(row[0] if first else str(len(ids) + 1))
-    if not ids:
-        raise InputError(f"{name} holds no votes: there is no line below the header.")
+def read(path: str | os.PathLike[str], K: int | None = None) -> VotesTable:
+    """Read a votes file.
+
+    Parameters
+    ----------
+    path : path
+        CSV with a header; an optional first column ``id``, an optional last column ``label``, every other column the
+        0/1 votes of one mechanism. UTF-8, any line ends. Or Parquet with such columns, if the name ends in .parquet:
+        votes and labels of any type of number or boolean, ids texts or whole numbers.
+    K : int, optional
+        How many vote columns there must be.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read, has no header, no rows, a row of another length, or a vote or label that is not 0
+        or 1. The message names the line (in Parquet the row, from 1) and the column.
+    MissingExtraError
+        If it is Parquet and pyarrow is not installed.
+    """
+    found = list(blocks(path, K))
+    labels = [block.labels for block in found if block.labels is not None]
     return VotesTable(
-        votes=np.frombuffer(bytes(flat), dtype=np.uint8).reshape(-1, found),
-        ids=tuple(ids),
-        labels=np.frombuffer(bytes(labels), dtype=np.uint8) if last < len(header) else None,
+        votes=np.concatenate([block.votes for block in found]),
+        ids=tuple(identifier for block in found for identifier in block.ids),
+        labels=np.concatenate(labels) if labels else None,
     )
 
 
-def write_labels(
-    path: Path,
-    ids: Iterable[str],
-    labels: NDArray[np.uint8],
-    opening: Callable[[Path], AbstractContextManager[IO[bytes]]] | None = None,
-) -> None:
-    """Write released labels as CSV with columns id and label; all of them or, if that fails, none.
+def _is_parquet(path: Path) -> bool:
+    return path.suffix.lower() == ".parquet"
 
-    ``opening`` makes the file, if it is not simply to be replaced: that of a ledger charges for the labels.
+
+class LabelsFile:
+    """A file of released labels that is being written; made by `writing_labels`.
+
+    Attributes
+    ----------
+    n : int
+        Labels written so far.
+    """
+
+    def __init__(self) -> None:
+        self.n = 0
+        self._write: Callable[[Texts, NDArray[np.uint8]], None] | None = None
+
+    def write(self, ids: Iterable[str], labels: NDArray[np.uint8]) -> None:
+        """Add rows.
+
+        Parameters
+        ----------
+        ids : Texts or iterable of str, length n
+        labels : ndarray of uint8, shape (n,), values 0 and 1
+        """
+        texts = ids if isinstance(ids, Texts) else Texts.of(ids)
+        if len(texts) != len(labels):
+            raise InputError(f"There must be one id for each label. Got {len(texts)} ids and {len(labels)} labels.")
+        if self._write is None:
+            raise InputError("The file of labels is closed. Write inside the with block of writing_labels.")
+        self._write(texts, labels)
+        self.n += len(labels)
+
+
+@contextmanager
+def writing_labels(path: str | os.PathLike[str], opening: Opening | None = None) -> Iterator[LabelsFile]:
+    """A file for labels, written block by block: all of it gets its name when the block ends, or nothing.
+
+    CSV with columns id and label; Parquet if the name ends in .parquet.
+
+    Parameters
+    ----------
+    path : path
+    opening : callable, optional
+        Makes the binary file, if ``path`` is not simply to be replaced: that of a ledger charges for the labels.
 
     Raises
     ------
     OutputError
         If the path cannot be written.
+    MissingExtraError
+        If it is Parquet and pyarrow is not installed.
     """
-    with (opening or replacing)(path) as file:
-        file.write(b"id,label\n")
-        for identifier, label in zip(ids, labels.tolist(), strict=True):
-            quoted = f'"{identifier.replace(chr(34), 2 * chr(34))}"' if set(identifier) & set(',"\r\n') else identifier
-            file.write(f"{quoted},{label}\n".encode())
+    target, labels = Path(path), LabelsFile()
+    with (opening or replacing)(target) as file:
+        writer: votes_csv.Labels | votes_parquet.Labels
+        if _is_parquet(target):
+            from darrm import votes_parquet
+
+            writer = votes_parquet.Labels(file)
+        else:
+            writer = votes_csv.Labels(file)
+        labels._write = writer.write
+        try:
+            yield labels
+        finally:
+            labels._write = None
+            writer.close()
+
+
+def write_labels(
+    path: str | os.PathLike[str], ids: Iterable[str], labels: NDArray[np.uint8], opening: Opening | None = None
+) -> None:
+    """Write released labels with their ids; all of them or, if that fails, none. As `writing_labels`, in one piece."""
+    with writing_labels(path, opening) as file:
+        file.write(ids, labels)
 
 
 def examples() -> dict[str, dict[str, object]]:

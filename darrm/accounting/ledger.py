@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from fractions import Fraction
@@ -30,6 +30,7 @@ from darrm.rounding import rounded_up
 FORMAT, VERSION = "darrm-ledger", 1
 RULES = ("exact", "basic")
 _CLOSE = 1e-2  # how close the bounds of what is spent are driven, relatively
+_MOST = 2**53  # of labels in one file: what JSON can count
 _AGAIN = "Restore it from a copy that is not older; if there is none, the budget counts as spent."
 
 
@@ -139,8 +140,11 @@ class Ledger:
             write(self.path, state)
 
     @contextmanager
-    def releasing(self, design: Design, n: int, out: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+    def releasing(self, design: Design, n: int | Callable[[], int], out: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
         """A file for ``n`` labels, which gets its name ``out`` when the block ends and the charge is on disk.
+
+        If ``n`` is only known then, it is a function that says it. A ledger that pays for no label at all refuses
+        before the block.
 
         A crash before the charge leaves nothing but a file that only its owner can read, ``.out....``; after it
         the move is finished when the ledger is next used, beside ``out`` if somebody has taken that name meanwhile.
@@ -152,12 +156,22 @@ class Ledger:
         OutputError
             If a file cannot be written. If the charge was made, the labels wait for the next use of the ledger.
         """
-        n = check_count("n", n)
+        if callable(n):
+            count = n
+            with locked(self.path):
+                self._take(self._state(), design, 1)
+        else:
+            known = check_count("n", n)
+
+            def count() -> int:
+                return known
+
         target = Path(os.path.abspath(out))
         if target.resolve() in (self.path, lock_of(self.path)):
             raise InputError(f"{out} is the ledger. Pass another path for the labels.")
 
         def commit(part: Path, target: Path) -> None:
+            n = check_count("n", count(), _MOST)
             waiting = part.with_suffix(".waiting")
             with locked(self.path):
                 state = self._state()

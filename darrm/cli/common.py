@@ -96,7 +96,7 @@ def take_prior(text: str) -> Prior:
     from darrm import priors, votes
 
     kind, _, rest = text.partition(":")
-    if kind == "votes" and rest.endswith(".csv"):
+    if kind == "votes" and rest.endswith((".csv", ".parquet")):
         return priors.votes(votes.read(rest).histogram)
     return priors.parse(text)
 

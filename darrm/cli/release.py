@@ -18,9 +18,12 @@ from darrm.cli import common
     "votes_path",
     type=common.PATH,
     required=True,
-    help="CSV with a header: one 0/1 column a mechanism; a first column id and a last column label may be there.",
+    help="CSV with a header: one 0/1 column a mechanism; a first column id and a last column label may be there. "
+    "Or such columns as .parquet.",
 )
-@click.option("--out", type=common.PATH, required=True, help="Write the labels here, as CSV with id and label.")
+@click.option(
+    "--out", type=common.PATH, required=True, help="Write the labels here, as CSV (or .parquet) with id and label."
+)
 @click.option("--ledger", "ledger_path", type=common.PATH, help="Charge this ledger (darrm ledger create) first.")
 @common.json_option
 def command(file: Path, votes_path: Path, out: Path, ledger_path: Path | None, as_json: bool) -> None:
@@ -32,18 +35,20 @@ def command(file: Path, votes_path: Path, out: Path, ledger_path: Path | None, a
     if out.resolve() in (votes_path.resolve(), file.resolve(), ledger_path and ledger_path.resolve()):
         raise click.UsageError(f"--out {out} is one of the input files.")
     design = load(file)
-    table = votes.read(votes_path, K=design.problem.K)
-    n = len(table.ids)
-    charged = None
+    mechanism = DaRRM(design)
+    opening = None
     if ledger_path is not None:
         from darrm.accounting.ledger import Ledger
 
         ledger = Ledger(ledger_path)
 
-        def charged(path: Path) -> AbstractContextManager[IO[bytes]]:
-            return ledger.releasing(design, n, path)
+        def opening(path: Path) -> AbstractContextManager[IO[bytes]]:
+            return ledger.releasing(design, lambda: labels.n, path)
 
-    votes.write_labels(out, table.ids, DaRRM(design).release(table.votes), charged)
+    with votes.writing_labels(out, opening) as labels:
+        for block in votes.blocks(votes_path, K=design.problem.K):
+            labels.write(block.ids, mechanism.release(block.votes))
+    n = labels.n
     if as_json:
         common.print_json(
             {"labels": n, "out": str(out), "epsilon": design.problem.total_epsilon, "delta": design.problem.delta}

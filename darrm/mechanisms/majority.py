@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,8 +13,14 @@ from numpy.typing import ArrayLike, NDArray
 from darrm.design.design import Design
 from darrm.errors import InputError
 from darrm.mechanisms.coin import Coins, Words, WordSource, system_words
+from darrm.votes import VotesTable
+from darrm.votes_blocks import VotesBlock
+
+if TYPE_CHECKING:
+    from darrm.accounting.ledger import Ledger
 
 _CHUNK = 1 << 16
+_KINDS = "biuf"
 
 
 class NotPrivateWarning(UserWarning):
@@ -88,24 +96,68 @@ class DaRRM:
         InputError
             If the shape is wrong or a vote is not 0 or 1.
         """
-        K = self.design.problem.K
-        array = np.asarray(votes)
-        one = f" For one query pass [votes], of shape (1, {K})." if array.shape == (K,) else ""
-        if array.ndim != 2 or array.shape[1] != K:
-            raise InputError(f"votes must have shape (n, K) = (n, {K}), one row a query. Got {array.shape}.{one}")
-        if array.dtype.kind not in "biuf":
-            raise InputError(f"votes must be numbers 0 and 1. Got dtype {array.dtype}.")
-        counts = np.empty(len(array), dtype=np.int32)
-        for start in range(0, len(array), _CHUNK):
-            chunk = array[start : start + _CHUNK]
-            binary = chunk if chunk.dtype == np.bool_ else (chunk == 0) | (chunk == 1)
-            if chunk.dtype != np.bool_ and not binary.all():
-                row, column = np.argwhere(~binary)[0]
-                raise InputError(
-                    f"A vote must be 0 or 1. Got {chunk[row, column].item()!r} in row {start + row}, column {column}."
-                )
-            counts[start : start + _CHUNK] = np.count_nonzero(chunk, axis=1)
-        return self._flip(counts, rng)
+        counts = self._counts(votes)
+        return self._flip(counts, word_source(rng, stacklevel=3))
+
+    def release_blocks(
+        self,
+        blocks: Iterable[ArrayLike],
+        *,
+        ledger: Ledger | None = None,
+        rows: int = _CHUNK,
+        rng: np.random.Generator | None = None,
+    ) -> Iterator[NDArray[np.uint8]]:
+        """Private labels for a stream of votes, in memory that does not grow with it.
+
+        Parameters
+        ----------
+        blocks : iterable of array_like
+            Each of shape (n, K), values as for `release`; or of shape (K,), one row. Rows that come one by one are
+            gathered; to have a label at once, pass them as [row].
+        ledger : Ledger, optional
+            Is charged for each block before its labels are given. A charge takes some milliseconds, however large
+            the block.
+        rows : int, default 65536
+            How many single rows make a block.
+        rng : numpy.random.Generator, optional
+            As in `release`.
+
+        Yields
+        ------
+        ndarray of uint8, shape (n,)
+            The labels of each block, in order.
+
+        Raises
+        ------
+        InputError
+            If a block has another shape or a vote is not 0 or 1; rows are counted from 0 over the whole stream.
+        BudgetError
+            If the ledger does not pay for a block.
+
+        Notes
+        -----
+        When an error ends the stream, its own or one of ``blocks``, nothing of the block at hand, nor of rows that
+        were being gathered, is charged or released; labels given before stay given and charged.
+        """
+        if ledger is not None:
+            from darrm.accounting.ledger import Ledger
+
+            if not isinstance(ledger, Ledger):
+                raise InputError(f"ledger must be a Ledger of darrm.accounting. Got {type(ledger).__name__}.")
+        if not (isinstance(rows, int) and rows >= 1):
+            raise InputError(f"rows must be a whole number of at least 1. Got {rows!r}.")
+        draw = word_source(rng, stacklevel=3)
+
+        def released() -> Iterator[NDArray[np.uint8]]:
+            start = 0
+            for block in _gathered(blocks, self.design.problem.K, rows):
+                counts = self._counts(block, start)
+                if ledger is not None and counts.size:
+                    ledger.charge(self.design, counts.size)
+                start += counts.size
+                yield self._flip(counts, draw)
+
+        return released()
 
     def release_counts(self, counts: ArrayLike, rng: np.random.Generator | None = None) -> NDArray[np.uint8]:
         """One private label for each number of ones.
@@ -131,7 +183,7 @@ class DaRRM:
             raise InputError(f"counts must be whole numbers of shape (n,). Got {array.dtype} of shape {array.shape}.")
         if array.size and not (array.min() >= 0 and array.max() <= K):
             raise InputError(f"counts must be in [0, K] = [0, {K}]. Got {array.min()} to {array.max()}.")
-        return self._flip(array, rng)
+        return self._flip(array, word_source(rng, stacklevel=3))
 
     def kernel(self, k: int) -> NDArray[np.float64]:
         """Pr[label = o | l ones], shape (K + 1, 2): [l, o]; ``k`` must be K."""
@@ -142,10 +194,61 @@ class DaRRM:
         tilt = np.sign(2 * l - k) * self.design.gamma
         return np.stack([1 - tilt, 1 + tilt], axis=1) / 2
 
-    def _flip(self, counts: NDArray[np.integer], rng: np.random.Generator | None) -> NDArray[np.uint8]:
-        draw = word_source(rng, stacklevel=4)
+    def _counts(self, votes: ArrayLike, row: int = 0) -> NDArray[np.int32]:
+        """How many ones each row has; errors count rows from ``row``."""
+        K = self.design.problem.K
+        array = _array(votes, K)
+        after = f" after row {row - 1}" if row else ""
+        one = f" For one query pass [votes], of shape (1, {K})." if array.shape == (K,) else ""
+        if array.ndim != 2 or array.shape[1] != K:
+            raise InputError(
+                f"votes must have shape (n, K) = (n, {K}), one row a query. Got {array.shape}{after}.{one}"
+            )
+        if array.dtype.kind not in _KINDS:
+            raise InputError(f"votes must be numbers 0 and 1. Got dtype {array.dtype}{after}.")
+        counts = np.empty(len(array), dtype=np.int32)
+        for start in range(0, len(array), _CHUNK):
+            chunk = array[start : start + _CHUNK]
+            binary = chunk if chunk.dtype == np.bool_ else (chunk == 0) | (chunk == 1)
+            if chunk.dtype != np.bool_ and not binary.all():
+                i, j = np.argwhere(~binary)[0]
+                raise InputError(
+                    f"A vote must be 0 or 1. Got {chunk[i, j].item()!r} in row {row + start + i}, column {j}."
+                )
+            counts[start : start + _CHUNK] = np.count_nonzero(chunk, axis=1)
+        return counts
+
+    def _flip(self, counts: NDArray[np.integer], draw: WordSource) -> NDArray[np.uint8]:
         labels = np.empty(counts.size, dtype=np.uint8)
         for start in range(0, counts.size, _CHUNK):
             chunk = counts[start : start + _CHUNK].astype(np.intp)
             labels[start : start + _CHUNK] = self._coins.flip(chunk, draw)
         return labels
+
+
+def _array(votes: ArrayLike, K: int) -> NDArray[Any]:
+    if isinstance(votes, VotesTable | VotesBlock):
+        raise InputError(f"votes must be an array. Got a {type(votes).__name__}: pass its .votes.")
+    try:
+        return np.asarray(votes)
+    except ValueError as error:
+        raise InputError(f"votes must have shape (n, K) = (n, {K}), rows of one length ({error}).") from None
+
+
+def _gathered(blocks: Iterable[ArrayLike], K: int, rows: int) -> Iterator[NDArray[Any]]:
+    """Blocks as they come, single rows gathered; what is neither too, after the rows before it."""
+    single: list[NDArray[Any]] = []
+    for block in blocks:
+        array = _array(block, K)
+        if array.shape == (K,) and array.dtype.kind in _KINDS:
+            single.append(array)
+            if len(single) < rows:
+                continue
+            array = np.stack(single)
+            single = []
+        elif single:
+            yield np.stack(single)
+            single = []
+        yield array
+    if single:
+        yield np.stack(single)

@@ -10,8 +10,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
 
+from darrm.arrow import pyarrow
 from darrm.atomic import replacing
-from darrm.errors import InputError, MissingExtraError
+from darrm.errors import InputError
 from darrm.tables.problems import KEY
 
 Row = dict[str, Any]
@@ -20,6 +21,7 @@ NUMBERS = ("error", "disagreement", "gap", "cost", "limit", "needed_delta", "rea
 COLUMNS = (*KEY, "gamma", *NUMBERS, "binding", "seconds", "made_with", "failure")
 _TEXT = ("adjacency", "prior", "shape", "objective", "made_with", "failure")
 _WHOLE = ("K", "changed", "binding")
+_INSTEAD = ", or use .csv or .jsonl"
 
 
 def ending(path: str | Path) -> str:
@@ -28,7 +30,7 @@ def ending(path: str | Path) -> str:
     if found not in ENDINGS:
         raise InputError(f"A table must end in {', '.join(ENDINGS)}. Got {str(path)!r}.")
     if found == ".parquet":
-        pyarrow()
+        pyarrow(_INSTEAD)
     return found
 
 
@@ -92,18 +94,8 @@ def fault(row: Row) -> str | None:
     return None
 
 
-def pyarrow() -> Any:
-    """The library that reads and writes Parquet; `MissingExtraError` if it is not installed."""
-    try:
-        import pyarrow as library
-        import pyarrow.parquet
-    except ImportError:
-        raise MissingExtraError("Parquet needs pyarrow. Run: pip install 'darrm[tables]', or use .csv.") from None
-    return library
-
-
 def _write_parquet(file: IO[bytes], rows: Sequence[Row]) -> None:
-    pa = pyarrow()
+    pa = pyarrow(_INSTEAD)
 
     def kind(name: str) -> Any:
         if name == "gamma":
@@ -115,7 +107,7 @@ def _write_parquet(file: IO[bytes], rows: Sequence[Row]) -> None:
 
 
 def _read_parquet(path: Path) -> Iterator[Row]:
-    pa = pyarrow()
+    pa = pyarrow(_INSTEAD)
     try:
         table = pa.parquet.read_table(path)
     except pa.ArrowException as error:

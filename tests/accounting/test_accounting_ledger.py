@@ -947,3 +947,48 @@ def interrupt(book: Ledger, design: darrm.Design, out: Path, error: type[BaseExc
         patch.setattr("darrm.accounting.ledger.move", move)
         with pytest.raises(error):
             release(book, design, 2, out)
+
+
+# Counts that are known at the end
+
+
+def test_a_count_that_is_known_at_the_end(book: Ledger, design: darrm.Design, allowed: int, tmp_path: Path) -> None:
+    out, n = tmp_path / "labels.csv", 0
+    with book.releasing(design, lambda: n, out) as file:
+        for n in range(1, 4):  # noqa: B007
+            file.write(b"1\n")
+            assert recorded(book.path) == 0
+            assert not out.exists()
+    assert recorded(book.path) == rows(tmp_path) == 3
+    for wrong in (0, -1, 1.5, None, float("nan"), 2**60):
+        with (
+            pytest.raises(darrm.InputError, match="n must be a whole number"),
+            book.releasing(design, lambda wrong=wrong: wrong, tmp_path / "wrong.csv"),
+        ):
+            pass
+    with (
+        pytest.raises(darrm.BudgetError, match="Nothing was released"),
+        book.releasing(design, lambda: allowed - 2, tmp_path / "wrong.csv"),
+    ):
+        pass
+    with pytest.raises(ZeroDivisionError), book.releasing(design, lambda: 1 // 0, tmp_path / "wrong.csv"):
+        pass
+    assert recorded(book.path) == 3
+    assert [path.name for path in tmp_path.iterdir() if "wrong" in path.name] == []
+
+
+def test_a_count_that_is_known_at_the_end_is_refused_early(
+    book: Ledger, design: darrm.Design, allowed: int, tmp_path: Path
+) -> None:
+    def never(design: darrm.Design) -> None:
+        with book.releasing(design, lambda: 1, tmp_path / "labels.csv"):
+            pytest.fail("the block was entered")
+
+    with pytest.raises(darrm.InputError, match="another design"):
+        never(other(m=1))
+    book.charge(design, allowed - 1)
+    with book.releasing(design, lambda: 1, tmp_path / "last.csv") as file:  # what is asked early is not charged
+        file.write(b"1\n")
+    assert recorded(book.path) == allowed
+    with pytest.raises(darrm.BudgetError, match="Nothing was released"):
+        never(design)

@@ -1,0 +1,93 @@
+"""Releases as a column: from a pandas DataFrame or an Arrow table of votes to a Series or an array of labels."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from darrm.arrow import cells, put, pyarrow
+from darrm.errors import InputError
+from darrm.mechanisms.majority import DaRRM
+from darrm.votes_blocks import Columns
+
+if TYPE_CHECKING:
+    from darrm.accounting.ledger import Ledger
+
+
+def release(
+    mechanism: DaRRM, votes: Any, *, ledger: Ledger | None = None, rng: np.random.Generator | None = None
+) -> Any:
+    """One private label for each row of a table of votes.
+
+    Parameters
+    ----------
+    mechanism : DaRRM
+    votes : pandas.DataFrame, pyarrow.Table, pyarrow.RecordBatch, or another table with ``__arrow_c_stream__``
+        K columns of zeros and ones, of any type of number or boolean; as in files, a first column ``id`` and a last
+        column ``label`` may be there and are left out. Nothing may be missing.
+    ledger : Ledger, optional
+        Is charged before the labels are given.
+    rng : numpy.random.Generator, optional
+        As in `DaRRM.release`.
+
+    Returns
+    -------
+    pandas.Series or pyarrow.Array of uint8, length n
+        A Series called label with the index of the frame; or an array. Each call draws new labels, so do not hand it to
+        an engine that may evaluate a column twice without a ledger.
+
+    Raises
+    ------
+    InputError
+        If there are other than K vote columns, or a value is not 0 or 1; it names the column, and the row from 0.
+    BudgetError
+        If the ledger does not pay for all of it; nothing is charged then.
+    MissingExtraError
+        If an Arrow table of another library comes and pyarrow is not installed.
+    """
+    if not isinstance(mechanism, DaRRM):
+        raise InputError(f"mechanism must be a DaRRM(design). Got {type(mechanism).__name__}.")
+    K = mechanism.design.problem.K
+    pandas = sys.modules.get("pandas")  # whoever holds a frame has loaded it
+    frame = pandas is not None and isinstance(votes, pandas.DataFrame)
+    array = _of_frame(votes, K) if frame else _of_table(votes, K)
+    labels = next(mechanism.release_blocks([array], ledger=ledger, rng=rng))
+    if frame:
+        return pandas.Series(labels, index=votes.index, name="label")  # type: ignore[union-attr]
+    return pyarrow().array(labels)
+
+
+def _of_table(votes: Any, K: int) -> NDArray[np.uint8]:
+    if hasattr(votes, "__arrow_c_stream__"):
+        pa = pyarrow()
+        try:
+            table = pa.table(votes)
+        except (TypeError, ValueError, pa.ArrowException):  # a stream of something else, such as a single column
+            table = None
+        if table is not None:
+            columns = Columns.of("The table", table.column_names, K)
+            return cells(table.columns[columns.first : columns.last], columns, "The table", 0)
+    raise InputError(
+        f"votes must be a pandas DataFrame or an Arrow table. Got {type(votes).__name__}. "
+        "Pass arrays to the mechanism's release."
+    )
+
+
+def _of_frame(frame: Any, K: int) -> NDArray[np.uint8]:
+    columns = Columns.of("The frame", [str(name) for name in frame.columns], K)
+    found = np.empty((len(frame), K), dtype=np.uint8)
+    for j in range(K):
+        at = columns.first + j
+        series = frame.iloc[:, at]
+        if series.dtype.kind not in "biuf":
+            raise InputError(
+                f"The frame, column {columns.names[at]} must hold numbers 0 and 1. Got dtype {series.dtype}."
+            )
+        missing = np.flatnonzero(series.isna().to_numpy(dtype=bool))
+        if missing.size:
+            raise InputError(f"The frame, row {missing[0]}, {columns.fault(at, None)}")
+        put(found[:, j], series.to_numpy(dtype=np.float64), at, columns, "The frame", 0)
+    return found

@@ -1,0 +1,105 @@
+"""What files of votes are read into, some thousand rows at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from darrm.errors import InputError
+
+
+@dataclass(frozen=True, eq=False)
+class Texts:
+    """n texts end to end, as Arrow keeps them: iterate for each as str.
+
+    Attributes
+    ----------
+    data : bytes
+        UTF-8.
+    ends : ndarray of int64, shape (n,)
+        Where each text ends in ``data``.
+    """
+
+    data: bytes
+    ends: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, texts: Iterable[str]) -> Texts:
+        encoded = [text.encode() for text in texts]
+        return cls(b"".join(encoded), np.cumsum([len(one) for one in encoded], dtype=np.int64))
+
+    @classmethod
+    def numbers(cls, first: int, n: int) -> Texts:
+        """The whole numbers from ``first`` >= 0 on, in decimals."""
+        parts, lengths, start = [], [], first
+        while start < first + n:  # all that have as many digits at once
+            width = len(str(start))
+            stop = min(first + n, 10**width)
+            digits = np.arange(start, stop)[:, None] // 10 ** np.arange(width - 1, -1, -1) % 10
+            parts.append((digits + ord("0")).astype(np.uint8).tobytes())
+            lengths.append(np.full(stop - start, width, dtype=np.int64))
+            start = stop
+        return cls(b"".join(parts), np.cumsum(np.concatenate([np.zeros(0, dtype=np.int64), *lengths])))
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        """Bytes of each text."""
+        return np.diff(self.ends, prepend=0)
+
+    def __len__(self) -> int:
+        return len(self.ends)
+
+    def __iter__(self) -> Iterator[str]:
+        start = 0
+        for end in self.ends.tolist():
+            yield self.data[start:end].decode()
+            start = end
+
+
+@dataclass(frozen=True, eq=False)
+class VotesBlock:
+    """Consecutive rows of a votes file.
+
+    Attributes
+    ----------
+    votes : ndarray of uint8, shape (n, K)
+    ids : Texts, length n
+        The ``id`` column, or the row numbers of the file from 1.
+    labels : ndarray of uint8, shape (n,), or None
+        The ``label`` column, if there is one.
+    """
+
+    votes: NDArray[np.uint8]
+    ids: Texts
+    labels: NDArray[np.uint8] | None
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Which columns are votes: those from ``first`` to ``last``, between an optional id and an optional label."""
+
+    names: tuple[str, ...]
+    first: int
+    last: int
+
+    @classmethod
+    def of(cls, source: object, names: Sequence[str], K: int | None) -> Columns:
+        """The columns of those names; `InputError` if they are not K vote columns, or not one if K is None."""
+        first = int(bool(names) and names[0] == "id")
+        last = len(names) - int(bool(names) and names[-1] == "label")
+        found = last - first
+        if found < 1 or (K is not None and found != K):
+            wanted = "at least 1" if K is None else f"K = {K}"
+            raise InputError(
+                f"{source} must have {wanted} vote columns, between an optional id and an optional label. "
+                f"Got {max(found, 0)}: {', '.join(names[first:last][:12])}{', ...' * (found > 12)}."
+            )
+        return cls(tuple(names), first, last)
+
+    def fault(self, column: int, got: object) -> str:
+        """What is wrong with a value that is not 0 or 1."""
+        what = "A label" if column >= self.last else "A vote"
+        return f"column {self.names[column]}: {what} must be 0 or 1. Got {got!r}."

@@ -1,0 +1,197 @@
+"""darrm release, block by block: all labels or none, whatever ends it."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import darrm
+from darrm import votes, votes_csv
+from darrm.accounting import Ledger
+from darrm.cli import main
+
+N = 3000
+NAMES = ("a", "b", "c")
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A design without noise, so that labels are majorities, and votes in many blocks."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(votes_csv, "_BLOCK", 1000)
+    darrm.solve(K=3, m=1, epsilon=0.1, changed=1).save("gamma.json")
+    lines = [f"query {i},{','.join(map(str, row))}\n" for i, row in enumerate(drawn().tolist())]
+    Path("votes.csv").write_text("id,a,b,c\n" + "".join(lines), encoding="utf-8")
+    return tmp_path
+
+
+def drawn() -> np.ndarray:
+    return np.random.default_rng(0).integers(0, 2, (N, 3))
+
+
+def majorities() -> list[str]:
+    return [f"query {i},{int(ones > 1)}" for i, ones in enumerate(drawn().sum(axis=1))]
+
+
+def release(*more: str, votes_path: str = "votes.csv", out: str = "labels.csv") -> int:
+    return main(["release", "gamma.json", "--votes", votes_path, "--out", out, *more])
+
+
+def ledger(total: float) -> Ledger:
+    book = ["--total-epsilon", str(total), "--total-delta", "0", "--voters", "fresh", "--rule", "basic"]
+    assert main(["ledger", "create", "ledger.json", "gamma.json", *book]) == 0
+    return Ledger("ledger.json")
+
+
+def test_rows_and_labels_stay_together(folder: Path) -> None:
+    assert release() == 0
+    assert Path("labels.csv").read_text(encoding="utf-8").splitlines() == ["id,label", *majorities()]
+
+
+def test_parquet_in_and_out(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pa = pytest.importorskip("pyarrow")
+    import pyarrow.parquet as pq
+
+    ids = [f"query {i}" for i in range(N)]
+    columns = {name: drawn()[:, j] for j, name in enumerate(NAMES)}
+    pq.write_table(pa.table({"id": ids, **columns}), "votes.parquet")
+    for votes_path in ("votes.csv", "votes.parquet"):
+        for out in ("labels.csv", "labels.parquet"):
+            assert release("--json", votes_path=votes_path, out=out) == 0
+            assert json.loads(capsys.readouterr().out)["labels"] == N
+        rows = pq.read_table("labels.parquet").to_pylist()
+        assert [f"{row['id']},{row['label']}" for row in rows] == majorities()
+        assert Path("labels.csv").read_text(encoding="utf-8").splitlines()[1:] == majorities()
+        Path("labels.csv").unlink()
+
+
+@pytest.mark.parametrize("last", ["x,1,0,2\n", "x,1,0", '"x,1,0,1\n', "x,1,0,1\n\n", "\ufffe"])
+@pytest.mark.parametrize("out", ["labels.csv", "labels.parquet"])
+def test_a_fault_at_the_end_leaves_nothing(
+    folder: Path, capsys: pytest.CaptureFixture[str], last: str, out: str
+) -> None:
+    if out.endswith("parquet"):
+        pytest.importorskip("pyarrow")
+    with Path("votes.csv").open("a", encoding="utf-8") as file:
+        file.write(last)
+    book = ledger(1000)
+    Path(out).write_text("what stood here", encoding="utf-8")
+    before = sorted(path.name for path in folder.iterdir())
+    capsys.readouterr()
+    for more in ([], ["--ledger", "ledger.json"]):
+        assert release(*more, out=out) == 2
+        captured = capsys.readouterr()
+        assert (captured.out, len(captured.err.splitlines())) == ("", 1)
+        assert "votes.csv" in captured.err
+    assert book.status()["released"] == 0
+    assert Path(out).read_text(encoding="utf-8") == "what stood here"
+    assert sorted(path.name for path in folder.iterdir()) == before
+
+
+def test_the_ledger_is_charged_for_all_rows_or_none(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    book = ledger(0.1 * N + 0.05)
+    assert release("--ledger", "ledger.json") == 0
+    assert book.status()["released"] == N
+    capsys.readouterr()
+    assert release("--ledger", "ledger.json", out="again.csv") == 1
+    assert "1 more labels would overspend" in capsys.readouterr().err  # before the votes are read
+    assert not Path("again.csv").exists()
+
+
+def test_a_ledger_that_is_short_of_one_label(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    book = ledger(0.1 * (N - 1) + 0.05)
+    capsys.readouterr()
+    assert release("--ledger", "ledger.json") == 1
+    assert f"{N} more labels would overspend" in capsys.readouterr().err
+    assert book.status()["released"] == 0
+    assert not Path("labels.csv").exists()
+
+
+@pytest.mark.skipif(not Path("/dev/stdout").exists(), reason="no /dev/stdout")
+@pytest.mark.parametrize("bad", [False, True])
+def test_a_pipe_gets_all_labels_or_none(folder: Path, bad: bool) -> None:
+    if bad:
+        with Path("votes.csv").open("a", encoding="utf-8") as file:
+            file.write("x,1,0,2\n")
+    arguments = ["release", "gamma.json", "--votes", "votes.csv", "--out", "/dev/stdout"]
+    code = (
+        "import sys; from darrm import votes_csv; votes_csv._BLOCK = 1000\n"
+        f"from darrm.cli import main; sys.exit(main({arguments}))"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=60)
+    assert ended.returncode == (2 if bad else 0)
+    assert ended.stdout.decode().splitlines() == ([] if bad else ["id,label", *majorities()])
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs SIGKILL")
+def test_a_kill_within_the_stream(folder: Path) -> None:
+    book = ledger(1000)
+    arguments = ["release", "gamma.json", "--votes", "votes.csv", "--out", "labels.csv", "--ledger", "ledger.json"]
+    code = (
+        "import os, signal, sys; from darrm import votes, votes_csv; votes_csv._BLOCK = 1000\n"
+        "write = votes.LabelsFile.write\n"
+        "def until(self, ids, labels):\n"
+        "    write(self, ids, labels)\n"
+        "    if self.n > 1000: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "votes.LabelsFile.write = until\n"
+        f"from darrm.cli import main; sys.exit(main({arguments}))"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=60)
+    assert ended.returncode == -signal.SIGKILL
+    assert book.status()["released"] == 0
+    assert not Path("labels.csv").exists()
+    (part,) = folder.glob(".labels.csv.*.part")
+    assert part.stat().st_mode & 0o077 == 0
+    assert release("--ledger", "ledger.json") == 0
+    assert book.status()["released"] == N
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs /proc")
+def test_ten_million_rows_at_a_million_a_second(tmp_path: Path) -> None:
+    pa = pytest.importorskip("pyarrow")
+    import pyarrow.parquet as pq
+
+    n, K = 10_000_000, 11
+    darrm.solve(K=K, m=3, epsilon=1).save(tmp_path / "gamma.json")
+    names = [f"v{j}" for j in range(K)]
+    drawn = np.random.default_rng(0).integers(0, 2, (n, K), dtype=np.uint8)
+    pq.write_table(pa.table({name: drawn[:, j] for j, name in enumerate(names)}), tmp_path / "votes.parquet")
+    cells = np.full((n, 2 * K), ord(","), dtype=np.uint8)
+    cells[:, ::2] = drawn + ord("0")
+    cells[:, -1] = ord("\n")
+    (tmp_path / "votes.csv").write_bytes(",".join(names).encode() + b"\n" + cells.tobytes())
+    del drawn, cells
+    for name in ("votes.csv", "votes.parquet"):
+        arguments = ["release", "gamma.json", "--votes", name, "--out", "labels.csv"]
+        code = (
+            f"from darrm.cli import main; assert main({arguments}) == 0\n"
+            "print(*[line for line in open('/proc/self/status') if line.startswith('VmHWM')])"
+        )
+        before = cpu()
+        ended = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
+        assert cpu() - before < n / 1e6
+        assert int(ended.stdout.split()[1]) < 300_000, "kB"
+    ones = sum(int(block.votes.sum()) for block in votes.blocks(relabelled(tmp_path)))
+    assert 0.4 < ones / n < 0.6
+
+
+def cpu() -> float:
+    """Seconds of the processes that have ended, which other work on the machine does not add to."""
+    times = os.times()
+    return times.children_user + times.children_system
+
+
+def relabelled(folder: Path) -> Path:
+    """The labels as a votes file of one voter."""
+    path = folder / "labels.csv"
+    with path.open("r+b") as file:
+        assert file.readline() == b"id,label\n"
+        file.seek(0)
+        file.write(b"id,voter\n")
+    return path

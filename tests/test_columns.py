@@ -1,0 +1,136 @@
+"""Releases as a column of a frame or an Arrow table."""
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import darrm
+from darrm.accounting import Ledger
+from darrm.mechanisms.majority import NotPrivateWarning
+
+DESIGN = darrm.solve(K=3, m=1, epsilon=0.1, changed=1)  # no noise: labels are majorities
+MECHANISM = darrm.mechanisms.DaRRM(DESIGN)
+VOTES = np.random.default_rng(0).integers(0, 2, (200, 3))
+MAJORITY = (VOTES.sum(axis=1) > 1).astype(int).tolist()
+NAMES = ["a", "b", "c"]
+
+
+def frame(votes: Any = VOTES) -> Any:
+    pandas = pytest.importorskip("pandas")
+    return pandas.DataFrame(votes, columns=NAMES, index=range(1000, 1000 + len(votes)))
+
+
+def table(votes: Any = VOTES) -> Any:
+    pa = pytest.importorskip("pyarrow")
+    return pa.table({name: votes[:, j] for j, name in enumerate(NAMES)})
+
+
+@pytest.mark.parametrize("kind", ["int64", "bool", "float32", "Int64", "boolean", "Float64", "int8[pyarrow]"])
+def test_frames(kind: str) -> None:
+    given = frame().astype(kind)
+    labels = darrm.columns.release(MECHANISM, given)
+    assert (labels.name, str(labels.dtype), labels.tolist()) == ("label", "uint8", MAJORITY)
+    assert labels.index.equals(given.index)
+    given["label"] = labels
+    given.insert(0, "id", "x")
+    assert darrm.columns.release(MECHANISM, given).tolist() == MAJORITY
+
+
+@pytest.mark.parametrize("kind", ["int64", "bool", "float64", "uint8"])
+def test_arrow_tables_and_batches(kind: str) -> None:
+    pa = pytest.importorskip("pyarrow")
+    whole = table(VOTES.astype(kind))
+    chunked = pa.concat_tables([whole.slice(0, 70), whole.slice(70)])
+    for given in (whole, chunked, chunked.combine_chunks().to_batches()[0]):
+        labels = darrm.columns.release(MECHANISM, given)
+        assert isinstance(labels, pa.UInt8Array)
+        assert labels.to_pylist() == MAJORITY
+    labelled = whole.append_column("label", labels)
+    assert darrm.columns.release(MECHANISM, labelled).to_pylist() == MAJORITY
+    assert len(darrm.columns.release(MECHANISM, whole.slice(0, 0))) == 0
+
+
+def test_any_table_that_speaks_arrow() -> None:
+    class Foreign:
+        def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+            return table().__arrow_c_stream__(requested_schema)
+
+    assert darrm.columns.release(MECHANISM, Foreign()).to_pylist() == MAJORITY
+
+
+def test_the_coins_are_those_of_release() -> None:
+    noisy = darrm.mechanisms.DaRRM(darrm.solve(K=3, m=1, epsilon=0.1))
+    with pytest.warns(NotPrivateWarning):
+        wanted = noisy.release(VOTES, rng=np.random.default_rng(1)).tolist()
+    with pytest.warns(NotPrivateWarning):
+        assert darrm.columns.release(noisy, frame(), rng=np.random.default_rng(1)).tolist() == wanted
+    assert wanted != MAJORITY
+
+
+def test_bad_frames() -> None:
+    missing = frame().astype("Int64")
+    missing.iloc[7, 1] = None
+    nan = frame().astype(float)
+    nan.iloc[7, 1] = np.nan
+    two = frame()
+    two.iloc[7, 1] = 2
+    for given, said in [
+        (missing, "row 7, column b: A vote must be 0 or 1. Got None"),
+        (nan, "row 7, column b: A vote must be 0 or 1. Got None"),
+        (two, "row 7, column b: A vote must be 0 or 1. Got 2"),
+        (frame().astype(str), "column a must hold numbers"),
+        (frame().astype("category"), "column a must hold numbers"),
+        (frame().astype(complex), "column a must hold numbers"),
+        (frame()[["a", "b"]], "K = 3 vote columns.* Got 2: a, b"),
+        (frame()["a"], "must be a pandas DataFrame or an Arrow table. Got Series"),
+        (VOTES, "Got ndarray"),
+        (None, "Got NoneType"),
+    ]:
+        with pytest.raises(darrm.InputError, match=said):
+            darrm.columns.release(MECHANISM, given)
+    with pytest.raises(darrm.InputError, match="mechanism must be"):
+        darrm.columns.release(DESIGN, frame())  # type: ignore[arg-type]
+
+
+def test_bad_arrow_tables() -> None:
+    pa = pytest.importorskip("pyarrow")
+    for changed, said in [
+        (pa.array([None] + [1] * 199), "row 0, column b: A vote must be 0 or 1. Got None"),
+        (pa.chunked_array([[1] * 150, [0] * 49 + [3]]), "row 199, column b: .* Got 3"),
+        (pa.array(["1"] * 200), "column b must hold numbers 0 and 1. Got type string"),
+    ]:
+        with pytest.raises(darrm.InputError, match=said):
+            darrm.columns.release(MECHANISM, table().set_column(1, "b", changed))
+    for given in (table()["a"], pa.array([1, 0])):
+        with pytest.raises(darrm.InputError, match=r"must be a pandas DataFrame or an Arrow table\. Got"):
+            darrm.columns.release(MECHANISM, given)
+
+
+def test_a_ledger_pays_for_the_column_or_for_none_of_it(tmp_path: Path) -> None:
+    noisy = darrm.solve(K=3, m=1, epsilon=0.25)
+    book = Ledger.create(tmp_path / "ledger.json", noisy, total_epsilon=1, total_delta=0, voters="fresh", rule="basic")
+    mechanism = darrm.mechanisms.DaRRM(noisy)
+    assert len(darrm.columns.release(mechanism, frame(VOTES[:3]), ledger=book)) == 3
+    with pytest.raises(darrm.BudgetError):
+        darrm.columns.release(mechanism, frame(VOTES[:2]), ledger=book)
+    assert book.status()["released"] == 3
+
+
+def test_arrow_needs_no_pandas() -> None:
+    pytest.importorskip("pyarrow")
+    code = (
+        "import sys\n"
+        "class NoPandas:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name.partition('.')[0] == 'pandas': raise ImportError(name)\n"
+        "sys.meta_path.insert(0, NoPandas())\n"
+        "import darrm, pyarrow as pa\n"
+        "mechanism = darrm.mechanisms.DaRRM(darrm.solve(K=3, m=1, epsilon=1, changed=1))\n"
+        "print(darrm.columns.release(mechanism, pa.table({'a': [1, 0], 'b': [1, 0], 'c': [0, 0]})).to_pylist())"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ended.stdout == "[1, 0]\n"
