@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from darrm.accounting.theorems import check_count
-from darrm.ensemble.dp_logistic_regression import DPLogisticRegression
+from darrm.ensemble.dp_classifier import DPClassifier
 from darrm.errors import DarrmError, InputError
 
 Array = NDArray[np.float64]
@@ -59,8 +59,8 @@ def train_all(
 
 
 def _fit(model: Any, records: Array, labels: NDArray[Any], voter: int) -> Any:
-    # DPLogisticRegression knows both classes beforehand.
-    if not isinstance(model, DPLogisticRegression) and np.unique(labels).size < 2:
+    # Classifiers trained by DP-SGD know the classes beforehand.
+    if not isinstance(model, DPClassifier) and np.unique(labels).size < 2:
         raise InputError(f"Shard {voter} holds one class, {labels[0]}. Shuffle the records, or lower K.")
     try:
         return model.fit(records, labels)

@@ -26,7 +26,13 @@ from threadpoolctl import threadpool_limits
 
 import darrm
 from darrm.accounting import Ledger, compose, max_queries, optimal
-from darrm.ensemble import DPLogisticRegression, EnsemblePrivacy, PrivateMajorityClassifier, shards
+from darrm.ensemble import (
+    DPConvolutionalClassifier,
+    DPLogisticRegression,
+    EnsemblePrivacy,
+    PrivateMajorityClassifier,
+    shards,
+)
 from darrm.ensemble.dp_sgd import calibrated_noise, normals, train
 from darrm.mechanisms.coin import system_words
 from darrm.mechanisms.majority import NotPrivateWarning
@@ -530,6 +536,17 @@ except darrm.MissingExtraError as error:
 """
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
     assert "pip install darrm[experiments]" in ended.stdout
+
+
+@pytest.mark.parametrize("missing", ["opacus", "torch"])
+def test_without_pytorch_the_network_says_what_to_install(missing: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def find(name: str) -> None:
+        if name == missing:
+            raise ImportError(name)
+
+    monkeypatch.setattr("darrm.ensemble.convolution.import_module", find)
+    with pytest.raises(darrm.MissingExtraError, match=re.escape("pip install darrm[opacus]")):
+        DPConvolutionalClassifier(1.0, 1e-5).fit(X, Y)
 
 
 def test_the_page_runs(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
