@@ -22,6 +22,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from test_paper_scripts import load
 from threadpoolctl import threadpool_limits
 
 import darrm
@@ -37,6 +38,7 @@ from darrm.ensemble.dp_sgd import calibrated_noise, normals, train
 from darrm.mechanisms.coin import system_words
 from darrm.mechanisms.majority import NotPrivateWarning
 
+estimator_checks = load("estimator_checks")
 seeded = pytest.mark.filterwarnings("ignore::darrm.mechanisms.majority.NotPrivateWarning")
 RELATIONS = {"replace-one": NeighboringRelation.REPLACE_ONE, "add-remove": NeighboringRelation.ADD_OR_REMOVE_ONE}
 
@@ -483,37 +485,9 @@ def test_a_budget_that_does_not_pay_is_refused(model: PrivateMajorityClassifier)
 
 # ---- scikit-learn
 
-FRESH = {"voters": "fresh", "K": 3, "total_epsilon": 1e6, "total_delta": 1e-5}
-ONE_CLASS = "in its data sets of a few rows a shard holds one class, which teachers without known classes cannot learn"
-CANNOT_HOLD = {
-    "fresh": [
-        "check_fit_score_takes_y",
-        "check_n_features_in_after_fitting",
-        "check_supervised_y_2d",
-        "check_fit2d_1feature",
-    ],
-    "non-private": ["check_fit_score_takes_y", "check_supervised_y_2d", "check_fit2d_1feature"],
-}
-
-
-def cannot_hold(estimator: Any) -> dict[str, str]:
-    if getattr(estimator, "K", 1) == 1:
-        return {}
-    kind = estimator.voters or estimator.teachers
-    return dict.fromkeys(CANNOT_HOLD.get(kind, []), ONE_CLASS)
-
 
 @seeded
-@parametrize_with_checks(
-    [
-        DPLogisticRegression(4.0, 1e-5),
-        PrivateMajorityClassifier(voters="fixed", K=3, epsilon=4.0, Delta=1e-5),
-        PrivateMajorityClassifier(epsilon=20.0, **FRESH | {"K": 1}),
-        PrivateMajorityClassifier(epsilon=20.0, **FRESH),
-        PrivateMajorityClassifier(teachers="non-private", K=3, gamma=40.0, total_epsilon=1e6, total_delta=1e-5),
-    ],
-    expected_failed_checks=cannot_hold,
-)
+@parametrize_with_checks(estimator_checks.ENSEMBLE, expected_failed_checks=estimator_checks.cannot_hold)
 def test_scikit_learn_checks(estimator: Any, check: Callable[[Any], None]) -> None:
     check(estimator)
 
