@@ -17,7 +17,7 @@ from darrm.ensemble import DPConvolutionalClassifier, PrivateMajorityClassifier
 from darrm.ensemble.dp_sgd import calibrated_noise, clipped_sum, iterates
 from darrm.mechanisms.majority import NotPrivateWarning
 
-pytest.importorskip("opacus")
+opacus: Any = pytest.importorskip("opacus")
 torch: Any = pytest.importorskip("torch")
 from darrm.ensemble import convolution  # noqa: E402
 
@@ -81,9 +81,7 @@ def test_gradients_of_records_are_those_of_one_record_at_a_time(shape: Any, chan
     pixels, codes = PIXELS[:30], DIGIT[:30] % classes
     model = plain(shape, channels, classes, 2)
     expected = one_by_one(model, pixels, codes, shape)
-    module = convolution.import_module("opacus").GradSampleModule(
-        plain(shape, channels, classes, 2), loss_reduction="sum"
-    )
+    module = opacus.GradSampleModule(plain(shape, channels, classes, 2), loss_reduction="sum")
     targets = torch.from_numpy(codes.astype(np.int64))
     for _ in range(2):  # nothing is left from the call before
         found = convolution.record_gradients(module, convolution.tensor(pixels, shape), targets)
@@ -138,6 +136,19 @@ def test_a_record_that_breaks_the_network_counts_as_nothing() -> None:
     summed = gradient(weights, np.ones(9, dtype=bool))
     assert np.isfinite(summed).all()
     assert np.linalg.norm(summed) <= 9 * 0.3
+
+
+def test_a_record_that_breaks_the_network_does_not_reach_the_others() -> None:
+    model = convolution.network(SHAPE, (3,), 2)
+    weights = convolution.start(model, words(4))
+    weights[:27] = np.where(np.arange(27) % 2, 1e305, -1e305)
+    pixels = np.zeros((5, 64))
+    pixels[2] = 1e6  # sums of both infinities
+    gradient = convolution.clipped_gradient(model, convolution.tensor(pixels, SHAPE), np.ones(5, dtype=np.intp), 0.3)
+    broken, others = np.arange(5) == 2, np.arange(5) != 2
+    assert not gradient(weights, broken).any()
+    assert np.linalg.norm(gradient(weights, others)) == pytest.approx(4 * 0.3)
+    assert gradient(weights, broken | others) == pytest.approx(gradient(weights, others), rel=1e-14)
 
 
 # ---- noise, samples, start
