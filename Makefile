@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 DONE := $(VENV)/.installed
 
-.PHONY: demo test slow lint types docs notebooks votes clean
+.PHONY: demo test slow opacus lint types docs notebooks votes clean
 
 demo: $(DONE)
 	$(BIN)/darrm demo --out demo
@@ -14,6 +14,12 @@ test: $(DONE)
 
 slow: $(DONE)
 	$(BIN)/python -m pytest -q -m slow
+
+# PyTorch is large, so it is set up apart, and only here.
+opacus:
+	$(PYTHON) -m venv .venv.opacus
+	.venv.opacus/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[opacus]' pytest
+	.venv.opacus/bin/python -m pytest -q -rP tests/ensemble/test_opacus.py
 
 lint: $(DONE)
 	$(BIN)/ruff check .
@@ -36,7 +42,7 @@ votes: $(DONE)
 	$(BIN)/python benchmarks/make_votes.py --check
 
 clean:
-	rm -rf $(VENV) demo docs/_build notebooks/*.ipynb
+	rm -rf $(VENV) .venv.opacus demo docs/_build notebooks/*.ipynb
 
 $(DONE): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("darrm needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Set PYTHON=...") if sys.version_info < (3, 11) else None'

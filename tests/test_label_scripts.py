@@ -1,30 +1,14 @@
 """The scripts behind docs/label_privacy.md: utilities and learners are what they are said to be."""
 
-import importlib
 import math
-import sys
-from pathlib import Path
-from types import ModuleType
 
 import numpy as np
 import pytest
+from test_paper_scripts import load
 
 from darrm import mechanisms
 from darrm.design.poisson_binomial import pmf
 from darrm.measures import CountKernel
-
-SCRIPTS = Path(__file__).resolve().parents[1] / "benchmarks"
-
-
-def load(name: str) -> ModuleType:
-    for folder in (SCRIPTS / "paper", SCRIPTS):
-        sys.path.insert(0, str(folder))
-    try:
-        return importlib.import_module(name)
-    finally:
-        for folder in (SCRIPTS / "paper", SCRIPTS):
-            sys.path.remove(str(folder))
-
 
 matrix, figures = load("label_matrix"), load("label_figures")
 K = matrix.K

@@ -18,11 +18,13 @@ SCRIPTS = Path(__file__).resolve().parents[1] / "benchmarks" / "paper"
 
 
 def load(name: str) -> ModuleType:
-    sys.path.insert(0, str(SCRIPTS))
+    folders = [str(SCRIPTS), str(SCRIPTS.parent)]
+    sys.path[:0] = folders
     try:
         return importlib.import_module(name)
     finally:
-        sys.path.remove(str(SCRIPTS))
+        for folder in folders:
+            sys.path.remove(folder)
 
 
 gamma_shapes, gnmax, leakage, objective, pages = (

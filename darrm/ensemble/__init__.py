@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from darrm.ensemble.dp_convolutional_classifier import DPConvolutionalClassifier
     from darrm.ensemble.dp_logistic_regression import DPLogisticRegression
     from darrm.ensemble.majority_classifier import PrivateMajorityClassifier
     from darrm.ensemble.releases import EnsemblePrivacy
@@ -15,13 +16,20 @@ if TYPE_CHECKING:
 
 # They load when first used: without scikit-learn the package can be imported, its estimators cannot.
 _HOME = {
+    "DPConvolutionalClassifier": "darrm.ensemble.dp_convolutional_classifier",
     "DPLogisticRegression": "darrm.ensemble.dp_logistic_regression",
     "EnsemblePrivacy": "darrm.ensemble.releases",
     "PrivateMajorityClassifier": "darrm.ensemble.majority_classifier",
     "shards": "darrm.ensemble.sharding",
 }
 
-__all__ = ["DPLogisticRegression", "EnsemblePrivacy", "PrivateMajorityClassifier", "shards"]
+__all__ = [
+    "DPConvolutionalClassifier",
+    "DPLogisticRegression",
+    "EnsemblePrivacy",
+    "PrivateMajorityClassifier",
+    "shards",
+]
 
 
 def __getattr__(name: str) -> object:

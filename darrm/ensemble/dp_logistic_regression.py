@@ -2,39 +2,21 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from darrm.accounting.theorems import check_count
-from darrm.ensemble.dp_sgd import MAX_EPSILON, RELATIONS, calibrated_noise, train
-from darrm.errors import InputError
-from darrm.learning.validation import BaseEstimator, ClassifierMixin, check_is_fitted, check_records, two_classes
-from darrm.mechanisms.majority import word_source
+from darrm.ensemble.dp_classifier import DPClassifier
+from darrm.ensemble.dp_sgd import train
+from darrm.learning.validation import check_is_fitted, check_records, two_classes
 from darrm.mechanisms.noisy_max import check_positive
 
 Array = NDArray[np.float64]
 
 
-def generator(random_state: Any) -> np.random.Generator | None:
-    """A generator for tests from a seed, a RandomState or a Generator; None stands for the operating system."""
-    from sklearn.utils import check_random_state
-
-    if random_state is None or isinstance(random_state, np.random.Generator):
-        return random_state
-    try:
-        return np.random.default_rng(check_random_state(random_state).randint(2**31 - 1, size=4))
-    except ValueError as error:
-        raise InputError(f"random_state must be None or a seed. Got {random_state!r}. ({error})") from None
-
-
-_SMALL = 1e-100
-
-
-class DPLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class DPLogisticRegression(DPClassifier):
     """Logistic regression by DP-SGD: the fitted model is (epsilon, delta)-differentially private.
 
         w  <-  w - lr / (q n) * (sum over a Poisson sample of clip(gradient, C) + N(0, (sigma C)^2 I)),   from 0
@@ -138,39 +120,15 @@ class DPLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         ------
         InputError, MissingExtraError
         """
-        epsilon, delta, rate, steps = self._target()
-        clip, speed = check_positive("clip", self.clip), check_positive("learning_rate", self.learning_rate)
+        target = self._target()
         scaling = check_positive("intercept_scaling", self.intercept_scaling)
-        if not (_SMALL <= clip <= 1 / _SMALL and speed <= 1 / _SMALL):
-            raise InputError(
-                f"clip must be in [{_SMALL:g}, {1 / _SMALL:g}] and learning_rate at most {1 / _SMALL:g}: beyond, "
-                f"rounding could undo the clipping. Got {self.clip!r} and {self.learning_rate!r}."
-            )
         records, labels = check_records(self, X, y)
-        if self.n_records is not None:
-            n = check_positive("n_records", self.n_records)
-            if not n >= 1:
-                raise InputError(f"n_records must be at least 1. Got {self.n_records!r}.")
-        elif self.adjacency == "replace-one":
-            n = float(len(records))
-        else:
-            raise InputError("Under add-remove the number of records is private. Pass n_records, a public one near it.")
-        classes, codes = two_classes(labels) if self.classes is None else self._codes(labels)
-        noise_multiplier, spent = calibrated_noise(epsilon, delta, rate, steps, self.adjacency)
+        classes, codes = two_classes(labels) if self.classes is None else self._codes(labels, 2)
+        options, costs = self._options(target, len(records))
         constant = np.full((len(records), int(bool(self.fit_intercept))), scaling)
-        weights = train(
-            np.hstack([records, constant]),
-            codes,
-            noise_multiplier=noise_multiplier,
-            rate=rate,
-            steps=steps,
-            clip=clip,
-            learning_rate=speed,
-            n=n,
-            words=word_source(generator(self.random_state), stacklevel=3),
-        )
-        self.classes_, self.n_iter_, self.noise_multiplier_ = classes, steps, noise_multiplier
-        self.epsilon_, self.delta_, self.adjacency_ = spent, delta, self.adjacency
+        weights = train(np.hstack([records, constant]), codes, **options)
+        self.classes_ = classes
+        self.__dict__.update(costs)
         self.coef_ = weights[None, : records.shape[1]]
         self.intercept_ = np.array([weights[-1] * scaling if self.fit_intercept else 0.0])
         return self
@@ -191,34 +149,3 @@ class DPLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         """The likelier class of each record, shape (n,), for X of shape (n, d); any number costs nothing more."""
         second = self.decision_function(X) > 0
         return np.asarray(self.classes_[second.astype(np.intp)])
-
-    def _target(self) -> tuple[float, float, float, int]:
-        """epsilon, delta, sampling rate and steps, checked."""
-        if self.adjacency not in RELATIONS:
-            raise InputError(f"adjacency must be one of {', '.join(RELATIONS)}. Got {self.adjacency!r}.")
-        if self.epsilon is None or self.delta is None:
-            raise InputError("DPLogisticRegression needs epsilon and delta: the privacy of the fitted model.")
-        epsilon, delta = check_positive("epsilon", self.epsilon), check_positive("delta", self.delta)
-        if not epsilon <= MAX_EPSILON:
-            raise InputError(f"epsilon must be in (0, {MAX_EPSILON:g}]. Got {epsilon!r}.")
-        if not delta < 1:
-            raise InputError(f"delta must be in (0, 1). Got {delta!r}. Pass for instance 1e-5.")
-        rate = check_positive("sampling_rate", self.sampling_rate)
-        if not rate <= 1:
-            raise InputError(f"sampling_rate must be in (0, 1]. Got {rate!r}.")
-        return epsilon, delta, rate, check_count("steps", self.steps, 10**6)
-
-    def _codes(self, labels: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
-        """The classes that were passed, sorted, and for each label which it is."""
-        classes = np.unique(np.asarray(self.classes))
-        if classes.size != 2:
-            raise InputError(f"classes must be two labels. Got {self.classes!r}.")
-        if not np.isin(labels, classes).all():
-            raise InputError(f"y must hold labels of the classes {classes[0]} and {classes[1]} only.")
-        return classes, np.searchsorted(classes, labels).astype(np.intp)
-
-
-def is_private_model(model: Any) -> bool:
-    """Whether a fitted model says what it costs, by ``epsilon_`` and ``delta_``."""
-    costs = getattr(model, "epsilon_", None), getattr(model, "delta_", None)
-    return all(isinstance(one, int | float) and math.isfinite(one) and one >= 0 for one in costs)

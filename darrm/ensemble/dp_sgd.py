@@ -1,12 +1,13 @@
-"""DP-SGD for logistic regression: its noise, calibrated by an accountant, and its steps.
+"""DP-SGD: its noise, calibrated by an accountant, its steps, and with them logistic regression.
 
 One step on n records, each of them in the batch B independently with probability q, is
 
     w  <-  w - lr / (q n) * (sum over B of clip(g_i, C) + N(0, (sigma C)^2 I))
 
-and the model is the average of the iterates. Under replace-one:
+from weights that do not depend on the data, g_i a function of w and of record i alone, and the model is an average of
+iterates. Under replace-one:
 
-1. clip bounds the L2 norm of the whole of g_i by C, intercept (a constant feature) included; n is public.
+1. clip bounds the L2 norm of the whole of g_i, over all weights, by C; n is public.
 2. Given w and the rest of the batch (joint convexity covers the average over it), a step on two neighbours is
    (1-q) N(0) + q N(g) against (1-q) N(0) + q N(g'), covariance (sigma C)^2 I, |g| <= C and |g'| <= C.
 3. g = -C, g' = +C on a line dominates. For a >= 1 the divergence is E max(0, q - a q X - (a-1)(1-q) Y) with
@@ -14,7 +15,7 @@ and the model is the average of the iterates. Under replace-one:
    their largest values 4 C^2, C^2, 2 C^2 are reached together. For a < 1 swap the neighbours.
 4. That is the REPLACE_ONE pair of dp_accounting at noise multiplier sigma = noise / C: its two means are 2 C
    apart, so no further factor 2 is due. It composes the steps and rounds losses up.
-5. The average and any number of predictions are post-processing.
+5. All iterates together are covered: any average of them and any number of predictions are post-processing.
 
 Under add-remove one of the two is N(0), the pair is ADD_OR_REMOVE_ONE, and n is not public: a number that does not
 depend on the data takes its place.
@@ -23,6 +24,7 @@ depend on the data takes its place.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator
 from functools import cache, lru_cache
 from importlib import import_module
 from threading import Lock
@@ -35,6 +37,7 @@ from darrm.errors import InputError, MissingExtraError
 from darrm.mechanisms.coin import WordSource
 
 Array = NDArray[np.float64]
+Batch = NDArray[np.bool_]
 
 RELATIONS = {"replace-one": "REPLACE_ONE", "add-remove": "ADD_OR_REMOVE_ONE"}
 MAX_EPSILON = 100.0  # above, an accountant takes minutes and the promise is empty
@@ -117,6 +120,62 @@ def _calibrate(epsilon: float, delta: float, rate: float, steps: int, adjacency:
     return math.exp(found), cost(found)
 
 
+def iterates(
+    gradient: Callable[[Array, Batch], Array],
+    start: Array,
+    rows: int,
+    *,
+    noise_multiplier: float,
+    rate: float,
+    steps: int,
+    clip: float,
+    learning_rate: float,
+    n: float,
+    words: WordSource,
+) -> Iterator[Array]:
+    """The weights after each step of DP-SGD, by the formula at the top.
+
+    Parameters
+    ----------
+    gradient : function
+        Of the weights and of which rows are in the batch, bool of shape (rows,): the sum of the gradients of these
+        rows, each clipped to ``clip``. That it is, the proof needs.
+    start : ndarray, shape (p,)
+        Must not depend on the data.
+    rows : int
+    noise_multiplier, rate, steps, clip, learning_rate
+        sigma, q, number of steps, C, lr.
+    n : float
+        What stands for the number of records.
+    words : WordSource
+
+    Yields
+    ------
+    ndarray, shape (p,), finite
+    """
+    weights = start
+    for _ in range(steps):
+        summed = gradient(weights, _coins(rate, rows, words))
+        noise = noise_multiplier * clip * normals(weights.size, words)
+        # Divide by the expected batch size: the realised one is private.
+        weights = weights - learning_rate / (rate * n) * (summed + noise)
+        # Finite before they meet data again: infinity times 0 would carry a row past its clipping.
+        weights = np.clip(np.nan_to_num(weights, nan=0.0), -_FARTHEST, _FARTHEST)
+        yield weights
+
+
+def clipped_sum(gradients: Array, clip: float) -> Array:
+    """The sum of gradients, shape (n, p), each scaled down to the L2 norm ``clip``; what is not finite counts as 0."""
+    finite = np.isfinite(gradients).all(axis=1, keepdims=True)
+    gradients = np.where(finite, gradients, 0.0)
+    # As directions and lengths, so that no square leaves float64.
+    largest = np.abs(gradients).max(axis=1, keepdims=True)
+    largest[largest == 0] = 1.0
+    directions = gradients / largest
+    lengths = np.maximum(np.linalg.norm(directions, axis=1), 1.0)  # at least 1 unless the gradient is 0
+    return np.asarray(np.minimum(largest[:, 0], clip / lengths) @ directions)
+
+
 def train(
     features: Array,
     codes: NDArray[np.intp],
@@ -129,24 +188,32 @@ def train(
     n: float,
     words: WordSource,
 ) -> Array:
-    """The average of the iterates of DP-SGD from 0, by the formula at the top; codes are 0 and 1."""
+    """Logistic regression: the average of the iterates of DP-SGD from 0; codes are 0 and 1."""
     # Rows as directions and lengths: then a gradient of any size is clipped without leaving float64.
     largest = np.abs(features).max(axis=1, keepdims=True)
     largest[largest == 0] = 1.0
     lengths = np.linalg.norm(features / largest, axis=1)
     directions = features / largest / np.maximum(lengths, 1.0)[:, None]  # a row that is not 0 has length at least 1
     lengths = np.minimum(lengths * np.minimum(largest[:, 0], _LARGEST), _LARGEST)
-    weights, total = np.zeros(features.shape[1]), np.zeros(features.shape[1])
-    for _ in range(steps):
-        batch = _coins(rate, len(features), words)
+
+    def gradient(weights: Array, batch: Batch) -> Array:
         u, size = directions[batch], lengths[batch]
         residuals = _sigmoid(np.clip(u @ weights, -1e6, 1e6) * size) - codes[batch]
-        gradient = u.T @ np.clip(residuals * size, -clip, clip)
-        noise = noise_multiplier * clip * normals(weights.size, words)
-        # Divide by the expected batch size: the realised one is private.
-        weights = weights - learning_rate / (rate * n) * (gradient + noise)
-        # Finite before they meet data again: infinity times 0 would carry a row past its clipping.
-        weights = np.clip(np.nan_to_num(weights, nan=0.0), -_FARTHEST, _FARTHEST)
+        return np.asarray(u.T @ np.clip(residuals * size, -clip, clip))
+
+    total = np.zeros(features.shape[1])
+    for weights in iterates(
+        gradient,
+        np.zeros(features.shape[1]),
+        len(features),
+        noise_multiplier=noise_multiplier,
+        rate=rate,
+        steps=steps,
+        clip=clip,
+        learning_rate=learning_rate,
+        n=n,
+        words=words,
+    ):
         total += weights
     return total / steps
 
@@ -163,7 +230,7 @@ def normals(n: int, words: WordSource) -> Array:
     return np.asarray(ndtri(uniform).reshape(4, n).sum(axis=0) / 2)
 
 
-def _coins(rate: float, n: int, words: WordSource) -> NDArray[np.bool_]:
+def _coins(rate: float, n: int, words: WordSource) -> Batch:
     """True with probability ``rate``, rounded down to 64 bits: fewer samples are more private."""
     if rate == 1:
         return np.ones(n, dtype=np.bool_)

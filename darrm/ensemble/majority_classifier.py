@@ -14,7 +14,8 @@ from darrm.accounting.budget import check_delta, check_epsilon
 from darrm.accounting.planning import plan
 from darrm.accounting.theorems import Privacy, check_count
 from darrm.design.solve import solve
-from darrm.ensemble.dp_logistic_regression import DPLogisticRegression, generator, is_private_model
+from darrm.ensemble.dp_classifier import DPClassifier, generator, is_private_model
+from darrm.ensemble.dp_logistic_regression import DPLogisticRegression
 from darrm.ensemble.kinds import check_classes, check_kind
 from darrm.ensemble.releases import FreshMajority, NoisyMax, PlainMajority, Release, fixed_privacy, fresh_meter
 from darrm.ensemble.sharding import check_overlap, check_shards, shards
@@ -257,7 +258,7 @@ class PrivateMajorityClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
                 raise InputError(f"estimator must be a scikit-learn classifier. Got {self.estimator!r}.") from error
         if not (hasattr(model, "fit") and hasattr(model, "predict")):
             raise InputError(f"estimator must be a classifier, with fit and predict. Got {self.estimator!r}.")
-        if isinstance(model, DPLogisticRegression):
+        if isinstance(model, DPClassifier):
             known: dict[str, Any] = {"classes": tuple(classes.tolist())}
             if kind == "fixed":
                 known |= {"epsilon": self.epsilon, "delta": self.Delta}

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from darrm.ensemble.dp_logistic_regression import DPLogisticRegression
+from darrm.ensemble.dp_classifier import DPClassifier
 from darrm.errors import DarrmError, InputError
 from darrm.parallel import check_jobs
 
@@ -58,8 +58,8 @@ def train_all(
 
 
 def _fit(model: Any, records: Array, labels: NDArray[Any], voter: int) -> Any:
-    # DPLogisticRegression knows both classes beforehand.
-    if not isinstance(model, DPLogisticRegression) and np.unique(labels).size < 2:
+    # Classifiers trained by DP-SGD know the classes beforehand.
+    if not isinstance(model, DPClassifier) and np.unique(labels).size < 2:
         raise InputError(f"Shard {voter} holds one class, {labels[0]}. Shuffle the records, or lower K.")
     try:
         return model.fit(records, labels)

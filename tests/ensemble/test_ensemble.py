@@ -22,15 +22,23 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from test_paper_scripts import load
 from threadpoolctl import threadpool_limits
 
 import darrm
 from darrm.accounting import Ledger, compose, max_queries, optimal
-from darrm.ensemble import DPLogisticRegression, EnsemblePrivacy, PrivateMajorityClassifier, shards
+from darrm.ensemble import (
+    DPConvolutionalClassifier,
+    DPLogisticRegression,
+    EnsemblePrivacy,
+    PrivateMajorityClassifier,
+    shards,
+)
 from darrm.ensemble.dp_sgd import calibrated_noise, normals, train
 from darrm.mechanisms.coin import system_words
 from darrm.mechanisms.majority import NotPrivateWarning
 
+estimator_checks = load("estimator_checks")
 seeded = pytest.mark.filterwarnings("ignore::darrm.mechanisms.majority.NotPrivateWarning")
 RELATIONS = {"replace-one": NeighboringRelation.REPLACE_ONE, "add-remove": NeighboringRelation.ADD_OR_REMOVE_ONE}
 
@@ -477,37 +485,9 @@ def test_a_budget_that_does_not_pay_is_refused(model: PrivateMajorityClassifier)
 
 # ---- scikit-learn
 
-FRESH = {"voters": "fresh", "K": 3, "total_epsilon": 1e6, "total_delta": 1e-5}
-ONE_CLASS = "in its data sets of a few rows a shard holds one class, which teachers without known classes cannot learn"
-CANNOT_HOLD = {
-    "fresh": [
-        "check_fit_score_takes_y",
-        "check_n_features_in_after_fitting",
-        "check_supervised_y_2d",
-        "check_fit2d_1feature",
-    ],
-    "non-private": ["check_fit_score_takes_y", "check_supervised_y_2d", "check_fit2d_1feature"],
-}
-
-
-def cannot_hold(estimator: Any) -> dict[str, str]:
-    if getattr(estimator, "K", 1) == 1:
-        return {}
-    kind = estimator.voters or estimator.teachers
-    return dict.fromkeys(CANNOT_HOLD.get(kind, []), ONE_CLASS)
-
 
 @seeded
-@parametrize_with_checks(
-    [
-        DPLogisticRegression(4.0, 1e-5),
-        PrivateMajorityClassifier(voters="fixed", K=3, epsilon=4.0, Delta=1e-5),
-        PrivateMajorityClassifier(epsilon=20.0, **FRESH | {"K": 1}),
-        PrivateMajorityClassifier(epsilon=20.0, **FRESH),
-        PrivateMajorityClassifier(teachers="non-private", K=3, gamma=40.0, total_epsilon=1e6, total_delta=1e-5),
-    ],
-    expected_failed_checks=cannot_hold,
-)
+@parametrize_with_checks(estimator_checks.ENSEMBLE, expected_failed_checks=estimator_checks.cannot_hold)
 def test_scikit_learn_checks(estimator: Any, check: Callable[[Any], None]) -> None:
     check(estimator)
 
@@ -530,6 +510,17 @@ except darrm.MissingExtraError as error:
 """
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
     assert "pip install darrm[experiments]" in ended.stdout
+
+
+@pytest.mark.parametrize("missing", ["opacus", "torch"])
+def test_without_pytorch_the_network_says_what_to_install(missing: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def find(name: str) -> None:
+        if name == missing:
+            raise ImportError(name)
+
+    monkeypatch.setattr("darrm.ensemble.convolution.import_module", find)
+    with pytest.raises(darrm.MissingExtraError, match=re.escape("pip install darrm[opacus]")):
+        DPConvolutionalClassifier(1.0, 1e-5).fit(X, Y)
 
 
 def test_the_page_runs(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

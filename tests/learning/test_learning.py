@@ -37,6 +37,7 @@ from darrm.mechanisms import (
     bags,
 )
 
+estimator_checks = load("estimator_checks")
 NO_NOISE = 1e6  # epsilon whose flip probability is 0 in float64
 seeded = pytest.mark.filterwarnings("ignore::darrm.mechanisms.majority.NotPrivateWarning")
 
@@ -466,57 +467,27 @@ def test_bad_input_is_refused(call: Callable[[], Any], message: str) -> None:
 
 # ---- scikit-learn
 
-NO_SUMS = "its y are labels other than 0 and 1, or real numbers; with a mechanism y holds sums, any number for Laplace"
-NO_RELEASE = "its labels were not released by randomized response of epsilon 1: their debiased mean is above 1"
-CANNOT_HOLD = {
-    "BagClassifier(mechanism=LaplaceLabelProportions(epsilon=8.0))": (
-        NO_SUMS,
-        [
-            "check_estimators_dtypes",
-            "check_sample_weights_pandas_series",
-            "check_sample_weights_not_an_array",
-            "check_sample_weights_shape",
-            "check_sample_weights_not_overwritten",
-            "check_classifier_data_not_an_array",
-            "check_classifiers_classes",
-            "check_classifiers_regression_target",
-            "check_classifier_not_supporting_multiclass",
-            "check_fit2d_1feature",
-        ],
-    ),
-    "RandomizedResponseClassifier(epsilon=1.0)": (
-        NO_RELEASE,
-        [
-            "check_sample_weight_equivalence_on_dense_data",
-            "check_sample_weight_equivalence_on_sparse_data",
-            "check_dtype_object",
-            "check_estimator_sparse_array",
-            "check_estimator_sparse_matrix",
-        ],
-    ),
-}
 
-
-def cannot_hold(estimator: Any) -> dict[str, str]:
-    reason, checks = CANNOT_HOLD.get(repr(estimator), ("", []))
-    return dict.fromkeys(checks, reason)
-
-
-@parametrize_with_checks(
-    [
-        RandomizedResponseClassifier(NO_NOISE),
-        RandomizedResponseClassifier(1.0),
-        RandomizedResponseClassifier(mechanism=RandomizedResponse(8.0)),
-        BagClassifier(),
-        BagClassifier(loss="square"),
-        BagClassifier(LaplaceLabelProportions(8.0)),
-        AggregateRegressor(),
-        AggregateRegressor(0),
-    ],
-    expected_failed_checks=cannot_hold,
-)
+@parametrize_with_checks(estimator_checks.LEARNING, expected_failed_checks=estimator_checks.cannot_hold)
 def test_scikit_learn_checks(estimator: Any, check: Callable[[Any], None]) -> None:
     check(estimator)
+
+
+def test_the_command_says_what_fails_and_what_holds(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["estimator_checks.py"])
+    monkeypatch.setattr(estimator_checks, "ENSEMBLE", [])
+    monkeypatch.setattr(estimator_checks, "LEARNING", [RandomizedResponseClassifier(1.0)])
+    assert estimator_checks.main() == 0
+    assert "5 cannot hold" in capsys.readouterr().out
+    monkeypatch.setattr(estimator_checks, "_REASONS", {})
+    assert estimator_checks.main() == 1
+    assert "FAILED check_dtype_object" in capsys.readouterr().out
+    wrong = {"RandomizedResponseClassifier(epsilon=1.0)": ("", ["check_dtype_object", "check_fit1d"])}
+    monkeypatch.setattr(estimator_checks, "_REASONS", wrong)
+    assert estimator_checks.main() == 1
+    assert "HOLDS, against what is said: check_fit1d" in capsys.readouterr().out
 
 
 # ---- the package and its page

@@ -1,0 +1,112 @@
+"""What the classifiers trained by DP-SGD have in common: their target, their classes, and what they say they cost."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from darrm.accounting.theorems import check_count
+from darrm.ensemble.dp_sgd import MAX_EPSILON, RELATIONS, calibrated_noise
+from darrm.errors import InputError
+from darrm.learning.validation import BaseEstimator, ClassifierMixin
+from darrm.mechanisms.majority import word_source
+from darrm.mechanisms.noisy_max import check_positive
+
+_SMALL = 1e-100
+
+
+class Target(NamedTuple):
+    """Checked parameters: the privacy of the model, and the steps that train it."""
+
+    epsilon: float
+    delta: float
+    rate: float
+    steps: int
+    clip: float
+    learning_rate: float
+
+
+class DPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """The base of classifiers whose `fit` is DP-SGD; it reads their parameters and sets what a model costs."""
+
+    epsilon: float | None
+    delta: float | None
+    sampling_rate: float
+    steps: int
+    clip: float
+    learning_rate: float
+    adjacency: str
+    n_records: float | None
+    classes: Sequence[Any] | None
+    random_state: Any
+
+    def _target(self) -> Target:
+        if self.adjacency not in RELATIONS:
+            raise InputError(f"adjacency must be one of {', '.join(RELATIONS)}. Got {self.adjacency!r}.")
+        if self.epsilon is None or self.delta is None:
+            raise InputError(f"{type(self).__name__} needs epsilon and delta: the privacy of the fitted model.")
+        epsilon, delta = check_positive("epsilon", self.epsilon), check_positive("delta", self.delta)
+        if not epsilon <= MAX_EPSILON:
+            raise InputError(f"epsilon must be in (0, {MAX_EPSILON:g}]. Got {epsilon!r}.")
+        if not delta < 1:
+            raise InputError(f"delta must be in (0, 1). Got {delta!r}. Pass for instance 1e-5.")
+        rate = check_positive("sampling_rate", self.sampling_rate)
+        if not rate <= 1:
+            raise InputError(f"sampling_rate must be in (0, 1]. Got {rate!r}.")
+        steps = check_count("steps", self.steps, 10**6)
+        clip, speed = check_positive("clip", self.clip), check_positive("learning_rate", self.learning_rate)
+        if not (_SMALL <= clip <= 1 / _SMALL and speed <= 1 / _SMALL):
+            raise InputError(
+                f"clip must be in [{_SMALL:g}, {1 / _SMALL:g}] and learning_rate at most {1 / _SMALL:g}: beyond, "
+                f"rounding could undo the clipping. Got {self.clip!r} and {self.learning_rate!r}."
+            )
+        return Target(epsilon, delta, rate, steps, clip, speed)
+
+    def _options(self, target: Target, rows: int) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The options of `iterates` for so many records, and what the model costs: attributes to set after training."""
+        if self.n_records is not None:
+            n = check_positive("n_records", self.n_records)
+            if not n >= 1:
+                raise InputError(f"n_records must be at least 1. Got {self.n_records!r}.")
+        elif self.adjacency == "replace-one":
+            n = float(rows)
+        else:
+            raise InputError("Under add-remove the number of records is private. Pass n_records, a public one near it.")
+        epsilon, delta, rate, steps, clip, speed = target
+        noise, spent = calibrated_noise(epsilon, delta, rate, steps, self.adjacency)
+        words = word_source(generator(self.random_state), stacklevel=4)  # whoever called fit
+        options = {"noise_multiplier": noise, "rate": rate, "steps": steps, "clip": clip, "learning_rate": speed}
+        costs = {"epsilon_": spent, "delta_": delta, "adjacency_": self.adjacency}
+        return options | {"n": n, "words": words}, costs | {"noise_multiplier_": noise, "n_iter_": steps}
+
+    def _codes(self, labels: NDArray[Any], most: int) -> tuple[NDArray[Any], NDArray[np.intp]]:
+        """The classes that were passed, sorted and at most so many, and for each label which it is."""
+        classes = np.unique(np.asarray(self.classes))
+        if not 2 <= classes.size <= most:
+            allowed = "two labels" if most == 2 else f"2 to {most} labels"
+            raise InputError(f"classes must be {allowed}. Got {self.classes!r}.")
+        if not np.isin(labels, classes).all():
+            raise InputError(f"y must hold labels of the classes {' and '.join(map(str, classes))} only.")
+        return classes, np.searchsorted(classes, labels).astype(np.intp)
+
+
+def generator(random_state: Any) -> np.random.Generator | None:
+    """A generator for tests from a seed, a RandomState or a Generator; None stands for the operating system."""
+    from sklearn.utils import check_random_state
+
+    if random_state is None or isinstance(random_state, np.random.Generator):
+        return random_state
+    try:
+        return np.random.default_rng(check_random_state(random_state).randint(2**31 - 1, size=4))
+    except ValueError as error:
+        raise InputError(f"random_state must be None or a seed. Got {random_state!r}. ({error})") from None
+
+
+def is_private_model(model: Any) -> bool:
+    """Whether a fitted model says what it costs, by ``epsilon_`` and ``delta_``."""
+    costs = getattr(model, "epsilon_", None), getattr(model, "delta_", None)
+    return all(isinstance(one, int | float) and math.isfinite(one) and one >= 0 for one in costs)
