@@ -23,6 +23,7 @@ from darrm.accounting.profile import Point, Region
 Array = NDArray[np.float64]
 _U = 2.0**-53
 _TINY = 1e-300  # more than underflow can take from one step
+_SMALLEST = 1e-280  # what underflow takes from probabilities above it is less than their rounding
 
 
 class Grid(NamedTuple):
@@ -165,11 +166,15 @@ def least_epsilon(V: Array, grid: Grid, delta: float) -> float:
 
 
 def most_epsilon(sets: Sets, delta: float) -> float:
-    """A lower bound on every epsilon >= 0 with V(e^epsilon) <= delta: each line is above delta until it crosses it."""
-    found = (delta < sets.P) & (sets.Q > 0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        crossings = np.where(found, np.log((sets.P - delta) / sets.Q), 0.0)
-    return max(0.0, float(crossings.max()) * (1 - 1e-13) - 1e-13)
+    """A lower bound on every epsilon >= 0 with V(e^epsilon) <= delta: each line is above delta until it crosses it.
+
+    Lines whose P'(E) is so small that underflow may have made it so are left out.
+    """
+    found = (delta < sets.P) & (sets.Q > _SMALLEST)
+    if not found.any():
+        return 0.0
+    crossings = np.log(sets.P[found] - delta) - np.log(sets.Q[found])
+    return max(0.0, float(crossings.max()) * (1 - 1e-13) - 1e-12)
 
 
 class Losses(NamedTuple):

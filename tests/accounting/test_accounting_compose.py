@@ -323,3 +323,9 @@ def test_plans_that_are_none(change: dict[str, object]) -> None:
     kept = {"K": 5, "epsilon": 0.1, "queries": 5, "total_epsilon": 1.0, "total_delta": 1e-5, "voters": "fresh"}
     with pytest.raises(darrm.InputError, match="must be"):
         plan(**{**kept, **change})  # type: ignore[arg-type]
+
+
+def test_a_line_of_underflow_is_no_lower_bound() -> None:
+    lines = adaptive.Sets(np.array([0.5, 0.5, 0.5]), np.array([0.25, 5e-324, 0.0]))
+    assert adaptive.most_epsilon(lines, 0.1) == pytest.approx(math.log(0.4 / 0.25), abs=1e-11)
+    assert adaptive.most_epsilon(lines, 0.6) == 0.0
