@@ -1,7 +1,7 @@
 """The IDX files of MNIST and Fashion-MNIST: two zero bytes, a type, the number of axes, their lengths, the values.
 
-    https://yann.lecun.com/exdb/mnist/          lengths are four bytes each, the largest first; types other than
-                                                unsigned bytes (8) do not occur in these data sets and are refused
+https://yann.lecun.com/exdb/mnist/          lengths are four bytes each, the largest first; types other than
+                                            unsigned bytes (8) do not occur in these data sets and are refused
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def _parsed(file: BinaryIO | gzip.GzipFile, path: Path, axes: int) -> Bytes:
         raise InputError(f"{path} is no IDX file: it must begin with two zero bytes, a type and the number of axes.")
     if head[2] != UNSIGNED_BYTE or head[3] != axes:
         raise InputError(
-            f"{path} must hold unsigned bytes (type {UNSIGNED_BYTE}) in {axes} axes. Got type {head[2]}, {head[3]} axes."
+            f"{path} must hold unsigned bytes (type {UNSIGNED_BYTE}), {axes} axes. Got type {head[2]}, {head[3]} axes."
         )
     lengths = file.read(4 * axes)
     if len(lengths) < 4 * axes:

@@ -28,6 +28,7 @@ import ensemble_methods as methods
 import numpy as np
 from ensemble_data import DELTA, TEACHERS, Array, Data, hardest_pairs, load
 from ensemble_methods import dp_model, partial_model, plain_model, share_right, votes
+from ensemble_reading import findings
 from pages import DOCS, bullets, put, save, table
 
 from darrm.accounting import compose, general, optimal
@@ -147,9 +148,7 @@ def allowance_rows(name: str, seed: int, folder: Path | None, splits: int = SPLI
             plain.append(share_right(methods.majority(K), cast["private"], data.truth))
             for m in ALLOWANCES:
                 for way, one in methods.per_query(m, epsilon, K).items():
-                    right.setdefault((m, way), []).append(
-                        share_right(one.chances, cast[one.teachers], data.truth)
-                    )
+                    right.setdefault((m, way), []).append(share_right(one.chances, cast[one.teachers], data.truth))
         for m in ALLOWANCES:
             row: Row = {"data": name, "epsilon": epsilon, "m": m, "one teacher": float(np.mean(single))}
             row |= {way: float(np.mean(values)) for (at, way), values in right.items() if at == m}
@@ -302,7 +301,9 @@ def size_rows(name: str, seed: int, folder: Path | None, totals: Sequence[float]
                 ):
                     right.setdefault(way, []).append(share_right(chances, cast, data.truth))
             means = {way: float(np.mean(values)) for way, values in right.items()}
-            rows.append({"data": name, "total epsilon": total, "K": voters, "records each": len(data.y) // voters} | means)
+            rows.append(
+                {"data": name, "total epsilon": total, "K": voters, "records each": len(data.y) // voters} | means
+            )
     return rows
 
 
@@ -318,3 +319,139 @@ def noise_rows(totals: Sequence[float] = (1.0, 4.0)) -> list[Row]:
             row = {"total epsilon": total, "t": t, "epsilon of a teacher": epsilon, "Delta of a teacher": delta}
             rows.append(row | {"noise": by_pair, "noise, all steps composed": by_steps, "ratio": by_pair / by_steps})
     return rows
+
+
+def draw(found: dict[str, dict[float, dict[str, Array]]]) -> Any:
+    """Accuracy over the total epsilon, one panel for each data set; bands are one standard deviation over splits."""
+    from matplotlib.figure import Figure
+
+    black = _LOOKS[6][0]
+    lines = [
+        ("one DP model", black, "x", "-"),
+        ("fixed, t = 1", _LOOKS[0][0], "o", "-"),
+        ("fixed, t = 3", _LOOKS[5][0], "P", "--"),
+        ("GNMax, Q = 20", _LOOKS[2][0], "^", "-"),
+        ("GNMax, Q = 100", _LOOKS[2][0], "v", ":"),
+        ("fresh, t = 3, Q = 20", _LOOKS[1][0], "s", "-"),
+        ("fresh, t = 3, Q = 100", _LOOKS[1][0], "D", ":"),
+    ]
+    names = {"one DP model": "one DP model on all records, any Q"} | {
+        f"fixed, t = {t}": f"fixed voters, t = {t}, no noise, any Q" for t in (1, 3)
+    }
+    names |= {f"fresh, t = 3, Q = {q}": f"fresh voters, t = 3, DaRRM, Q = {q}" for q in (20, 100)}
+    columns = min(2, len(found))
+    rows = -(-len(found) // columns)
+    picture = Figure(figsize=(4.0 * columns + 0.4, 2.9 * rows + 1.1), layout="constrained")
+    axes = np.atleast_1d(picture.subplots(rows, columns, sharex=True, sharey=True)).ravel()
+    for ax in axes[len(found) :]:
+        ax.set_axis_off()
+    for ax, (data, by_total) in zip(axes, found.items(), strict=False):
+        totals = np.array(list(by_total))
+        for method, colour, marker, style in lines:
+            means = np.array([right[method].mean() for right in by_total.values()])
+            spread = np.array([right[method].std(ddof=1) for right in by_total.values()])
+            ax.plot(totals, means, style, color=colour, marker=marker, markersize=4, label=names.get(method, method))
+            ax.fill_between(totals, means - spread, means + spread, color=colour, alpha=0.12, linewidth=0)
+        first = next(iter(by_total.values()))
+        ax.axhline(first["one model, no privacy"].mean(), color=black, ls="-.", lw=1, label="one model, no privacy")
+        ax.axhline(first["larger class"].mean(), color="#777777", ls=":", lw=1, label="always the larger class")
+        ax.set_xscale("log", base=2)
+        ax.set_xticks(totals, [f"{one:g}" for one in totals])
+        ax.set(ylim=(0.4, 1.0))
+        ax.set_title(data, fontsize=9)
+        ax.grid(alpha=0.25)
+    for ax in axes[max(0, len(found) - columns) : len(found)]:
+        ax.set_xlabel(f"total epsilon of all labels, nats (delta = {DELTA:g})", fontsize=8)
+        ax.tick_params(labelbottom=True)
+    for ax in axes[::columns]:
+        ax.set_ylabel("labels right")
+    picture.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize=8, frameon=False)
+    return picture
+
+
+def processor() -> str:
+    return f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--docs", action="store_true", help="also put tables and picture into docs/")
+    parser.add_argument("--data", default="digits,hard,cancer,drawn", metavar="NAMES", help="of digits, hard, ...")
+    parser.add_argument("--mnist", type=Path, metavar="FOLDER", help="also MNIST, classes 5 and 8, from its IDX files")
+    parser.add_argument("--fashion", type=Path, metavar="FOLDER", help="also Fashion-MNIST, likewise")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--pictures", type=Path, metavar="DIRECTORY", help="also write the picture there, as PNG")
+    options = parser.parse_args()
+    folders = {"mnist": options.mnist, "fashion": options.fashion}
+    chosen = [name for name in options.data.split(",") if name]
+    chosen += [name for name, folder in folders.items() if folder is not None and name not in chosen]
+    for name in chosen:
+        if name not in NAMES:
+            parser.error(f"--data must name some of {', '.join(NAMES)}. Got {name}.")
+        if name in folders and folders[name] is None:
+            parser.error(f"{name} needs a folder: --{name} FOLDER.")
+    if not chosen or options.seed < 0:
+        parser.error("--data must name a data set, and --seed be at least 0.")
+    with warnings.catch_warnings():
+        # Everything is seeded, so that it can be made again: nothing that this experiment releases is private.
+        warnings.simplefilter("ignore", NotPrivateWarning)
+        try:
+            _run(chosen, folders, options)
+        except DarrmError as error:
+            parser.exit(2, f"{error}\n")
+
+
+def _run(chosen: list[str], folders: dict[str, Path | None], options: argparse.Namespace) -> None:
+    began, busy = time.perf_counter(), time.process_time()
+    paper, tests, allowances, sums, accuracy = [], [], [], {}, {}
+    for name in chosen:
+        folder, epsilon = folders.get(name), main_epsilon(name)
+        rng = generator(options.seed, name, 0)
+        found = draws_of(load(name, rng, folder), epsilon, rng)
+        paper += paper_rows(name, found, epsilon)
+        tests += test_rows(name, found)
+        allowances += allowance_rows(name, options.seed, folder)
+        if epsilon not in sums:
+            sums[epsilon] = total_rows(epsilon)
+        accuracy[name] = budgets(name, options.seed, folder)
+        print(f"{name}: {time.perf_counter() - began:.0f} s so far", flush=True)
+    totals = [row for rows in sums.values() for row in rows]
+    spent = [row for name in chosen for row in budget_rows(name, accuracy[name])]
+    first = chosen[0], options.seed, folders.get(chosen[0])
+    fresh, estimator, sizes = fresh_rows(*first), estimator_rows(*first), size_rows(*first)
+    contents = {
+        "ensembles-paper": shown(paper),
+        "ensembles-tests": shown(tests),
+        "ensembles-allowances": shown(allowances),
+        "ensembles-totals": shown(totals),
+        "ensembles-budgets": shown(spent),
+        "ensembles-noise": shown(noise_rows()),
+        "ensembles-fresh": shown(fresh),
+        "ensembles-estimator": shown(estimator),
+        "ensembles-sizes": shown(sizes),
+        "ensembles-reading": bullets(findings(tests, allowances, totals, accuracy, fresh, sizes)),
+        "ensembles-pairs": pairs(options.seed),
+    }
+    seconds = f"{time.process_time() - busy:.0f} s of one core ({time.perf_counter() - began:.0f} s by the clock)"
+    contents["ensembles-time"] = f"Seed {options.seed}; {seconds} on {processor()}."
+    for marker, content in contents.items():
+        print(f"\n{marker}\n\n{content}")
+        if options.docs:
+            put(marker, content, PAGE)
+    picture = draw(accuracy)
+    if options.pictures:
+        save(picture, options.pictures / "private_ensembles.png")
+    if options.docs:
+        save(picture, DOCS / "paper_ensembles.svg")
+
+
+def pairs(seed: int) -> str:
+    found = [f"{one} and {other} ({right:.3f})" for right, one, other in hardest_pairs(np.random.default_rng(seed))[:4]]
+    return (
+        f"Pairs of digits that logistic regressions on 30 images tell apart least: {', '.join(found)} of the held-out "
+        "images right, over 10 draws."
+    )
+
+
+if __name__ == "__main__":
+    main()
