@@ -140,7 +140,7 @@ def largest(holds: Callable[[float], bool]) -> float:
 
 @cache
 def teacher_budget(total: float, changed: int, delta: float = DELTA) -> tuple[float, float]:
-    """(epsilon, Delta) of a fixed voter such that ``changed`` of them cost (total, delta) by the optimal composition."""
+    """(epsilon, Delta) of a fixed voter, ``changed`` of which cost (total, delta) by the optimal composition."""
     if changed == 1:
         return total, delta
     Delta = delta / (2 * changed)

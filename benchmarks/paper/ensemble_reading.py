@@ -62,8 +62,8 @@ def _winners(rows: Sequence[Row]) -> str:
     above = sum(row["gamma_opt"] > row["subsampling"] + CLOSE for row in rows)
     return (
         f"At equal cost of one label, averaged over splits, gamma_opt is the best or ties with the best of the four in "
-        f"{len(wins)} of {len(rows)} rows: {'; '.join(wins) or 'none'}. It is more than {CLOSE} below GNMax in {loses}, "
-        f"below GNMax with the exact sigma in {exact}, and more than {CLOSE} above subsampling in {above}."
+        f"{len(wins)} of {len(rows)} rows: {'; '.join(wins) or 'none'}. It is more than {CLOSE} below GNMax in "
+        f"{loses}, below GNMax with the exact sigma in {exact}, and more than {CLOSE} above subsampling in {above}."
     )
 
 
@@ -82,8 +82,8 @@ def _totals(rows: Sequence[Row]) -> str:
     ratios = [row["Theorem 2.3"] / row["fixed, t = 1"] for row in rows]
     exact = [row["Theorem 2.3"] / row["exact, fresh voters"] for row in rows]
     return (
-        f"The totals of Theorem 2.3 are {min(ratios):.0f} to {max(ratios):.0f} times what the fixed teachers of disjoint "
-        f"shards cost, and {min(exact):.2f} to {max(exact):.1f} times the exact total of fresh voters as private."
+        f"The totals of Theorem 2.3 are {min(ratios):.0f} to {max(ratios):.0f} times what the fixed teachers of "
+        f"disjoint shards cost, and {min(exact):.2f} to {max(exact):.1f} times the exact total of fresh voters."
     )
 
 
@@ -105,8 +105,8 @@ def _budgets(accuracy: Budgets) -> list[str]:
             for q in (20, 100)
         )
         said.append(
-            f"{name}, equal totals ({', '.join(f'{total:g}' for total in by_total)}), by more than {CLOSE}: one DP model "
-            f"is ahead of fixed voters with t = 1 {_first(by_total, 'one DP model', 'fixed, t = 1')}, they of it "
+            f"{name}, equal totals ({', '.join(f'{total:g}' for total in by_total)}), by more than {CLOSE}: one DP "
+            f"model is ahead of fixed voters with t = 1 {_first(by_total, 'one DP model', 'fixed, t = 1')}, they of it "
             f"{_first(by_total, 'fixed, t = 1', 'one DP model')}; t = 3 is ahead of t = 1 "
             f"{_first(by_total, 'fixed, t = 3', 'fixed, t = 1')}, t = 11 "
             f"{_first(by_total, 'fixed, t = 11', 'fixed, t = 1')}; {gnmax}; {fresh}."
