@@ -256,7 +256,8 @@ def test_paired_tests() -> None:
     assert by_ranks == pytest.approx(2 / 2**10)
 
 
-def test_equal_budgets_and_their_picture(tmp_path: Path) -> None:
+def test_equal_budgets_and_their_picture(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(script, "K", 5)  # quicker to plan for
     found = script.budgets("cancer", 0, totals=(8.0,), splits=2)
     right = found[8.0]
     assert set(right) >= {"one DP model", "fixed, t = 1", "GNMax, Q = 100", "fresh, t = 3, Q = 20"}
@@ -283,8 +284,8 @@ def test_the_reading_counts_from_its_tables() -> None:
     tests = [{"data": "d", "_GNMax": (0.1, 0.01, 0.2), "_GNMax, exact sigma": (-0.1, 0.01, 0.01)}]
     tests[0]["_subsampling"] = (0.1, 0.3, 0.3)
     (said,) = reading._tests(tests)
-    assert "GNMax better in 1 (0) and worse in 0 (0)" in said
-    assert "exact sigma better in 0 (0) and worse in 1 (1)" in said
+    assert "better than GNMax in 1 (0), worse in 0 (0)" in said
+    assert "exact sigma in 0 (0), worse in 1 (1)" in said
     by_total = {total: {"a": np.array([0.7]), "b": np.array([b])} for total, b in ((1.0, 0.6), (2.0, 0.8))}
     assert reading._first(by_total, "a", "b") == "at 1"
     assert reading._first(by_total, "b", "b") == "at none"

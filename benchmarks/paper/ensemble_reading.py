@@ -44,11 +44,11 @@ def _tests(rows: Sequence[Row]) -> list[str]:
             found = [row[f"_{other}"] for row in rows if row["data"] == name]
             better = sum(d > 0 and t < 0.05 for d, t, _ in found), sum(d > 0 and w < 0.05 for d, _, w in found)
             worse = sum(d < 0 and t < 0.05 for d, t, _ in found), sum(d < 0 and w < 0.05 for d, _, w in found)
-            parts.append(f"against {other} better in {better[0]} ({better[1]}) and worse in {worse[0]} ({worse[1]})")
+            parts.append(f"better than {other} in {better[0]} ({better[1]}), worse in {worse[0]} ({worse[1]})")
         count = sum(row["data"] == name for row in rows)
         said.append(
-            f"{name}, the paper's way: of {count} cells gamma_opt is {', '.join(parts)}, at p < .05 by the t-test "
-            "(by Wilcoxon's)."
+            f"{name}, the paper's way: of {count} cells gamma_opt is, at p < .05 by the t-test (by Wilcoxon's), "
+            f"{'; '.join(parts)}."
         )
     return said
 
