@@ -145,8 +145,10 @@ def test_same_seed_same_teachers_and_votes() -> None:
     assert any(not np.array_equal(first[name], other[name]) for name in first)
     for right in first.values():
         assert right.shape == (3,)
-        assert np.array_equal(right * 50, np.round(right * 50))  # 50 labels were looked at
-    assert first["no privacy"].mean() > 0.8
+        assert right * 50 == pytest.approx(np.round(right * 50))  # 50 labels were looked at
+    # A label of (3, 3e-4) needs little noise: nearly the plain majority, and its queries' own labels are meant.
+    assert first["no privacy"].mean() > 0.85
+    assert first["GNMax, exact sigma"].mean() > 0.85
 
 
 @pytest.mark.parametrize("changed", [1, 3])
