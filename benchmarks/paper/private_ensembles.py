@@ -1,0 +1,457 @@
+"""Private labels from an ensemble: Tables 1, 6, 8, 10 of the DaRRM paper in its own way, then what is true of it.
+
+    python benchmarks/paper/private_ensembles.py [--docs] [--data digits,hard,cancer,drawn] [--mnist FOLDER]
+        [--fashion FOLDER] [--seed 0] [--pictures DIRECTORY]           minutes
+
+The paper's way: K = 11 teachers, trained with differential privacy on disjoint shards; each label is (m epsilon,
+m Delta)-DP; ten draws of Q queries from the held-out set. GNMax has teachers without privacy. Logistic regressions
+stand for the paper's networks, so figures are not the paper's, but what can win is.
+
+What is true: these teachers are FIXED voters. A record reaches t of them (1 for disjoint shards), so that any number of
+labels costs t teachers and no noise is due; single labels must not be composed. FRESH voters randomize every answer,
+and theirs do compose. Accuracies from the second table on are expected over the coins of the release, on all held-out
+queries. Same seed, same teachers and votes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import time
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import ensemble_methods as methods
+import numpy as np
+from ensemble_data import DELTA, TEACHERS, Array, Data, hardest_pairs, load
+from ensemble_methods import dp_model, partial_model, plain_model, share_right, votes
+from ensemble_reading import findings
+from pages import DOCS, bullets, put, save, table
+
+from darrm.accounting import compose, general, optimal
+from darrm.baselines import subsampling
+from darrm.design.solve import solve
+from darrm.ensemble import PrivateMajorityClassifier
+from darrm.ensemble.dp_sgd import calibrated_noise
+from darrm.errors import DarrmError
+from darrm.mechanisms.majority import NotPrivateWarning
+from darrm.plots import _LOOKS
+from darrm.problem import MajorityProblem
+
+K = 11
+ALLOWANCES = (1, 3, 5, 7)
+QUERIES = (20, 50, 100)
+DRAWS = 10
+PRIME = 1e-4  # delta' of Theorem 2.3, as in the paper
+TOTALS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
+SPLITS = 5
+PAGE = DOCS / "paper_ensembles.md"
+NAMES = ("digits", "hard", "cancer", "drawn", "mnist", "fashion")
+Row = dict[str, Any]
+
+
+def generator(seed: int, name: str, run: int) -> np.random.Generator:
+    return np.random.default_rng([seed, NAMES.index(name), run])
+
+
+def main_epsilon(name: str) -> float:
+    """Of one teacher, in the tables that show one."""
+    return 0.5 if 0.5 in TEACHERS[name] else TEACHERS[name][0]
+
+
+def draws_of(
+    data: Data,
+    epsilon: float,
+    rng: np.random.Generator,
+    allowances: Sequence[int] = ALLOWANCES,
+    queries: Sequence[int] = QUERIES,
+    draws: int = DRAWS,
+) -> dict[tuple[int, int], dict[str, Array]]:
+    """The paper's way: for each (m, Q) the share of right labels in each draw, by method, with real coins."""
+    cast = {
+        "private": votes(dp_model(epsilon, DELTA), data, K, 1, rng),
+        "plain": votes(plain_model(), data, K, 1, rng),
+    }
+    chosen = {q: [rng.choice(len(data.truth), q, replace=False) for _ in range(draws)] for q in queries}
+    found = {}
+    for m in allowances:
+        ways = methods.per_query(m, epsilon, K)
+        for q in queries:
+            right: dict[str, Array] = {}
+            for name, way in ways.items():
+                labels = [way.release(cast[way.teachers][some], rng) for some in chosen[q]]
+                right[name] = np.array(
+                    [(made == data.truth[some]).mean() for made, some in zip(labels, chosen[q], strict=True)]
+                )
+            for name, teachers in (("fixed, no noise", "private"), ("no privacy", "plain")):
+                ones = 2 * cast[teachers].sum(axis=1) > K
+                right[name] = np.array([(ones[some] == data.truth[some]).mean() for some in chosen[q]])
+            found[m, q] = right
+    return found
+
+
+def p_values(first: Array, second: Array) -> tuple[float, float]:
+    """Two-sided paired t and Wilcoxon tests; 1 where no draw differs."""
+    from scipy.stats import ttest_rel, wilcoxon
+
+    difference = first - second
+    if not difference.any():
+        return 1.0, 1.0
+    # Equal differences have no variance to test against.
+    by_t = 0.0 if np.ptp(difference) < 1e-12 else float(ttest_rel(first, second).pvalue)
+    return by_t, float(wilcoxon(np.round(difference, 9)).pvalue)
+
+
+def paper_rows(name: str, found: dict[tuple[int, int], dict[str, Array]], epsilon: float) -> list[Row]:
+    return [
+        {"data": name, "m": m, "Q": q, "each label": f"({m * epsilon:.4g}, {m * DELTA:.4g})"}
+        | {way: f"{one.mean():.2f} ({one.std(ddof=1):.2f})" for way, one in right.items()}
+        for (m, q), right in found.items()
+    ]
+
+
+def test_rows(name: str, found: dict[tuple[int, int], dict[str, Array]]) -> list[Row]:
+    rows = []
+    for (m, q), right in found.items():
+        row: Row = {"data": name, "m": m, "Q": q}
+        for other in ("GNMax", "GNMax, exact sigma", "subsampling"):
+            t, w = p_values(right["gamma_opt"], right[other])
+            difference = float((right["gamma_opt"] - right[other]).mean())
+            row[f"gamma_opt less {other}"] = f"{difference:+.3f} (t {t:.2g}, W {w:.2g})"
+            row[f"_{other}"] = (difference, t, w)
+        rows.append(row)
+    return rows
+
+
+def shown(rows: Sequence[Row]) -> str:
+    """A table without what is kept for the reading."""
+    return table([{key: value for key, value in row.items() if not key.startswith("_")} for row in rows])
+
+
+def allowance_rows(name: str, seed: int, folder: Path | None, splits: int = SPLITS) -> list[Row]:
+    """The same methods at every epsilon of a teacher, all held-out queries, averaged over splits and trainings."""
+    rows = []
+    for epsilon in TEACHERS[name]:
+        right: dict[tuple[int, str], list[float]] = {}
+        single, plain = [], []
+        for run in range(splits):
+            rng = generator(seed, name, run)
+            data = load(name, rng, folder)
+            cast = {
+                "private": votes(dp_model(epsilon, DELTA), data, K, 1, rng),
+                "plain": votes(plain_model(), data, K, 1, rng),
+            }
+            single.append(float((cast["private"] == data.truth[:, None]).mean()))
+            plain.append(share_right(methods.majority(K), cast["private"], data.truth))
+            for m in ALLOWANCES:
+                for way, one in methods.per_query(m, epsilon, K).items():
+                    right.setdefault((m, way), []).append(share_right(one.chances, cast[one.teachers], data.truth))
+        for m in ALLOWANCES:
+            row: Row = {"data": name, "epsilon": epsilon, "m": m, "one teacher": float(np.mean(single))}
+            row |= {way: float(np.mean(values)) for (at, way), values in right.items() if at == m}
+            rows.append(row | {"fixed, no noise": float(np.mean(plain))})
+    return rows
+
+
+def total_rows(epsilon: float) -> list[Row]:
+    """What Q labels of gamma_opt are said to cost together, and what any number of labels of fixed teachers costs."""
+    rows = []
+    for m in ALLOWANCES:
+        design = solve(MajorityProblem(K, m, epsilon, DELTA, delta=m * DELTA))
+        for q in QUERIES:
+            paper = general(m * epsilon, m * DELTA, q, PRIME)
+            row: Row = {"epsilon": epsilon, "m": m, "Q": q, "delta": paper.delta, "Theorem 2.3": paper.epsilon}
+            row["optimal"] = optimal(m * epsilon, m * DELTA, q, paper.delta).epsilon
+            row["exact, fresh voters"] = compose(design, q, delta=paper.delta, voters="fresh").upper
+            for t in (1, 3, K):
+                # At t = 1 the teacher as it is: its own Delta, far below the delta of the row.
+                row[f"fixed, t = {t}"] = epsilon if t == 1 else optimal(epsilon, DELTA, t, paper.delta).epsilon
+            rows.append(row)
+    return rows
+
+
+def budget(data: Data, total: float, rng: np.random.Generator) -> dict[str, float]:
+    """Accuracy of everything that is (total, DELTA)-DP in all, on one split."""
+    truth = data.truth
+    plain, shared = votes(plain_model(), data, K, 1, rng), votes(plain_model(), data, K, 3, rng)
+    parts = votes(partial_model(), data, K, K, rng)
+    found = {
+        "larger class": float(max(truth.mean(), 1 - truth.mean())),
+        "one model, no privacy": float(plain_model().fit(data.X, data.y).score(data.asked, truth)),
+        "one DP model": share_right(methods.majority(1), votes(dp_model(total, DELTA), data, 1, 1, rng), truth),
+    }
+    for t in (1, 3, K):
+        cast = votes(dp_model(*methods.teacher_budget(total, t)), data, K, t, rng)
+        found[f"fixed, t = {t}"] = share_right(methods.majority(K), cast, truth)
+    for q in (20, 100):
+        found[f"GNMax, Q = {q}"] = share_right(methods.many_noisy_max(total, q, K), plain, truth)
+    found["GNMax exact, Q = 100"] = share_right(methods.many_noisy_max(total, 100, K, exact=True), plain, truth)
+    for t, cast, asked in ((1, plain, (20, 100)), (3, shared, (20, 100)), (K, parts, (20,))):
+        for q in asked:
+            found[f"fresh, t = {t}, Q = {q}"] = share_right(methods.fresh(methods.planned(total, t, q, K)), cast, truth)
+    return found
+
+
+def budgets(
+    name: str, seed: int, folder: Path | None = None, totals: Sequence[float] = TOTALS, splits: int = SPLITS
+) -> dict[float, dict[str, Array]]:
+    """For each total epsilon and method the accuracy on each split."""
+    found: dict[float, dict[str, Array]] = {}
+    for total in totals:
+        runs = []
+        for run in range(splits):
+            rng = generator(seed, name, run)
+            runs.append(budget(load(name, rng, folder), total, rng))
+        found[total] = {method: np.array([one[method] for one in runs]) for method in runs[0]}
+    return found
+
+
+def budget_rows(name: str, found: dict[float, dict[str, Array]]) -> list[Row]:
+    return [
+        {"data": name, "total epsilon": total} | {method: f"{one.mean():.3f}" for method, one in right.items()}
+        for total, right in found.items()
+    ]
+
+
+def fresh_rows(name: str, seed: int, folder: Path | None, totals: Sequence[float] = (4.0, 16.0)) -> list[Row]:
+    """Fresh voters at equal totals: DaRRM beside answers that carry all the noise, and beside fixed voters."""
+    rows = []
+    for t in (1, 3, K):
+        for q in (20, 100):
+            for total in totals:
+                design = methods.planned(total, t, q, K)
+                right: dict[str, list[float]] = {}
+                for run in range(SPLITS):
+                    rng = generator(seed, name, run)
+                    data = load(name, rng, folder)
+                    cast = votes(partial_model() if t == K else plain_model(), data, K, t, rng)
+                    fixed = votes(dp_model(*methods.teacher_budget(total, t)), data, K, t, rng)
+                    for way, chances, these in (
+                        ("DaRRM", methods.fresh(design), cast),
+                        ("less epsilon an answer", methods.without_darrm(total, t, q, K), cast),
+                        ("fixed voters", methods.majority(K), fixed),
+                    ):
+                        right.setdefault(way, []).append(share_right(chances, these, data.truth))
+                rows.append(
+                    {"data": name, "t": t, "Q": q, "total epsilon": total}
+                    | {"epsilon of an answer": design.problem.epsilon, "gamma(6)": float(design.gamma[K // 2 + 1])}
+                    | {"gamma(11)": float(design.gamma[K]), "without DaRRM": methods.silent(total, t, q)}
+                    | {way: float(np.mean(values)) for way, values in right.items()}
+                )
+    return rows
+
+
+def estimator_rows(name: str, seed: int, folder: Path | None, epsilon: float = 1.0, q: int = 20) -> list[Row]:
+    """Fresh voters at equal cost of one label, and `PrivateMajorityClassifier` answering q queries."""
+    rows = []
+    for t, allowances in ((3, (1, 2)), (K, (1, 3, 5, 7))):
+        model = partial_model() if t == K else plain_model()
+        rng = generator(seed, name, 0)
+        data = load(name, rng, folder)
+        cast = votes(model, data, K, t, rng)
+        for m in allowances:
+            problem = MajorityProblem(K, m, epsilon, changed=t)
+            designs = {"gamma_opt": solve(problem), "subsampling": methods.design_of(subsampling(K, m), problem)}
+            row: Row = {"data": name, "t": t, "m": m, "epsilon": epsilon, "Q": q}
+            for way, design in designs.items():
+                row[f"{way}, total"] = compose(design, q, delta=DELTA, voters="fresh").upper
+                row[way] = share_right(methods.fresh(design), cast, data.truth)
+            none = methods.after_randomized_response(methods.majority(K), epsilon)
+            row["no noise, total"] = optimal(epsilon, 0.0, t * q, DELTA).epsilon
+            row["no noise"] = share_right(none, cast, data.truth)
+            ensemble = PrivateMajorityClassifier(
+                model,
+                voters="fresh",
+                K=K,
+                overlap=t,
+                epsilon=epsilon,
+                m=m,
+                total_epsilon=1.02 * row["gamma_opt, total"],  # the meter counts labels a little more coarsely
+                total_delta=DELTA,
+                random_state=seed,
+            ).fit(data.X, data.y)
+            some = rng.choice(len(data.truth), q, replace=False)
+            row["estimator"] = float((ensemble.predict(data.asked[some]) == data.truth[some]).mean())
+            row["estimator spent"] = ensemble.spent_.epsilon
+            rows.append(row)
+    return rows
+
+
+def size_rows(name: str, seed: int, folder: Path | None, totals: Sequence[float] = (1.0, 4.0)) -> list[Row]:
+    """More voters of fewer records each."""
+    rows = []
+    for total in totals:
+        for voters in (5, 11, 21):
+            right: dict[str, list[float]] = {}
+            for run in range(SPLITS):
+                rng = generator(seed, name, run)
+                data = load(name, rng, folder)
+                plain, shared = (votes(plain_model(), data, voters, t, rng) for t in (1, 3))
+                fixed = [votes(dp_model(*methods.teacher_budget(total, t)), data, voters, t, rng) for t in (1, 3)]
+                for way, chances, cast in (
+                    ("fixed, t = 1", methods.majority(voters), fixed[0]),
+                    ("fixed, t = 3", methods.majority(voters), fixed[1]),
+                    ("GNMax, Q = 20", methods.many_noisy_max(total, 20, voters), plain),
+                    ("GNMax, Q = 100", methods.many_noisy_max(total, 100, voters), plain),
+                    ("fresh, t = 1, Q = 20", methods.fresh(methods.planned(total, 1, 20, voters)), plain),
+                    ("fresh, t = 3, Q = 20", methods.fresh(methods.planned(total, 3, 20, voters)), shared),
+                ):
+                    right.setdefault(way, []).append(share_right(chances, cast, data.truth))
+            means = {way: float(np.mean(values)) for way, values in right.items()}
+            rows.append(
+                {"data": name, "total epsilon": total, "K": voters, "records each": len(data.y) // voters} | means
+            )
+    return rows
+
+
+def noise_rows(totals: Sequence[float] = (1.0, 4.0)) -> list[Row]:
+    """What is lost by composing t teachers as (epsilon, Delta) and no more: noise multipliers of training."""
+    model = dp_model(1.0, DELTA)
+    rows = []
+    for total in totals:
+        for t in (3, K):
+            epsilon, delta = methods.teacher_budget(total, t)
+            by_pair = calibrated_noise(epsilon, delta, model.sampling_rate, model.steps, "replace-one")[0]
+            by_steps = calibrated_noise(total, DELTA, model.sampling_rate, t * model.steps, "replace-one")[0]
+            row = {"total epsilon": total, "t": t, "epsilon of a teacher": epsilon, "Delta of a teacher": delta}
+            rows.append(row | {"noise": by_pair, "noise, all steps composed": by_steps, "ratio": by_pair / by_steps})
+    return rows
+
+
+def draw(found: dict[str, dict[float, dict[str, Array]]]) -> Any:
+    """Accuracy over the total epsilon, one panel for each data set; bands are one standard deviation over splits."""
+    from matplotlib.figure import Figure
+
+    black = _LOOKS[6][0]
+    lines = [
+        ("one DP model", black, "x", "-"),
+        ("fixed, t = 1", _LOOKS[0][0], "o", "-"),
+        ("fixed, t = 3", _LOOKS[5][0], "P", "--"),
+        ("GNMax, Q = 20", _LOOKS[2][0], "^", "-"),
+        ("GNMax, Q = 100", _LOOKS[2][0], "v", ":"),
+        ("fresh, t = 3, Q = 20", _LOOKS[1][0], "s", "-"),
+        ("fresh, t = 3, Q = 100", _LOOKS[1][0], "D", ":"),
+    ]
+    names = {"one DP model": "one DP model on all records, any Q"} | {
+        f"fixed, t = {t}": f"fixed voters, t = {t}, no noise, any Q" for t in (1, 3)
+    }
+    names |= {f"fresh, t = 3, Q = {q}": f"fresh voters, t = 3, DaRRM, Q = {q}" for q in (20, 100)}
+    columns = min(2, len(found))
+    rows = -(-len(found) // columns)
+    picture = Figure(figsize=(4.0 * columns + 0.4, 2.9 * rows + 1.1), layout="constrained")
+    axes = np.atleast_1d(picture.subplots(rows, columns, sharex=True, sharey=True)).ravel()
+    for ax in axes[len(found) :]:
+        ax.set_axis_off()
+    for ax, (data, by_total) in zip(axes, found.items(), strict=False):
+        totals = np.array(list(by_total))
+        for method, colour, marker, style in lines:
+            means = np.array([right[method].mean() for right in by_total.values()])
+            spread = np.array([right[method].std(ddof=1) for right in by_total.values()])
+            ax.plot(totals, means, style, color=colour, marker=marker, markersize=4, label=names.get(method, method))
+            ax.fill_between(totals, means - spread, means + spread, color=colour, alpha=0.12, linewidth=0)
+        first = next(iter(by_total.values()))
+        ax.axhline(first["one model, no privacy"].mean(), color=black, ls="-.", lw=1, label="one model, no privacy")
+        ax.axhline(first["larger class"].mean(), color="#777777", ls=":", lw=1, label="always the larger class")
+        ax.set_xscale("log", base=2)
+        ax.set_xticks(totals, [f"{one:g}" for one in totals])
+        ax.set(ylim=(0.4, 1.0))
+        ax.set_title(data, fontsize=9)
+        ax.grid(alpha=0.25)
+    for ax in axes[max(0, len(found) - columns) : len(found)]:
+        ax.set_xlabel(f"total epsilon of all labels, nats (delta = {DELTA:g})", fontsize=8)
+        ax.tick_params(labelbottom=True)
+    for ax in axes[::columns]:
+        ax.set_ylabel("labels right")
+    picture.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize=8, frameon=False)
+    return picture
+
+
+def processor() -> str:
+    return f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--docs", action="store_true", help="also put tables and picture into docs/")
+    parser.add_argument("--data", default="digits,hard,cancer,drawn", metavar="NAMES", help="of digits, hard, ...")
+    parser.add_argument("--mnist", type=Path, metavar="FOLDER", help="also MNIST, classes 5 and 8, from its IDX files")
+    parser.add_argument("--fashion", type=Path, metavar="FOLDER", help="also Fashion-MNIST, likewise")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--pictures", type=Path, metavar="DIRECTORY", help="also write the picture there, as PNG")
+    options = parser.parse_args()
+    folders = {"mnist": options.mnist, "fashion": options.fashion}
+    chosen = [name for name in options.data.split(",") if name]
+    chosen += [name for name, folder in folders.items() if folder is not None and name not in chosen]
+    for name in chosen:
+        if name not in NAMES:
+            parser.error(f"--data must name some of {', '.join(NAMES)}. Got {name}.")
+        if name in folders and folders[name] is None:
+            parser.error(f"{name} needs a folder: --{name} FOLDER.")
+    if not chosen or options.seed < 0:
+        parser.error("--data must name a data set, and --seed be at least 0.")
+    with warnings.catch_warnings():
+        # Everything is seeded, so that it can be made again: nothing that this experiment releases is private.
+        warnings.simplefilter("ignore", NotPrivateWarning)
+        try:
+            _run(chosen, folders, options)
+        except DarrmError as error:
+            parser.exit(2, f"{error}\n")
+
+
+def _run(chosen: list[str], folders: dict[str, Path | None], options: argparse.Namespace) -> None:
+    began, busy = time.perf_counter(), time.process_time()
+    paper, tests, allowances, sums, accuracy = [], [], [], {}, {}
+    for name in chosen:
+        folder, epsilon = folders.get(name), main_epsilon(name)
+        rng = generator(options.seed, name, 0)
+        found = draws_of(load(name, rng, folder), epsilon, rng)
+        paper += paper_rows(name, found, epsilon)
+        tests += test_rows(name, found)
+        allowances += allowance_rows(name, options.seed, folder)
+        if epsilon not in sums:
+            sums[epsilon] = total_rows(epsilon)
+        accuracy[name] = budgets(name, options.seed, folder)
+        print(f"{name}: {time.perf_counter() - began:.0f} s so far", flush=True)
+    totals = [row for rows in sums.values() for row in rows]
+    spent = [row for name in chosen for row in budget_rows(name, accuracy[name])]
+    first = chosen[0], options.seed, folders.get(chosen[0])
+    fresh, estimator, sizes = fresh_rows(*first), estimator_rows(*first), size_rows(*first)
+    contents = {
+        "ensembles-paper": shown(paper),
+        "ensembles-tests": shown(tests),
+        "ensembles-allowances": shown(allowances),
+        "ensembles-totals": shown(totals),
+        "ensembles-budgets": shown(spent),
+        "ensembles-noise": shown(noise_rows()),
+        "ensembles-fresh": shown(fresh),
+        "ensembles-estimator": shown(estimator),
+        "ensembles-sizes": shown(sizes),
+        "ensembles-reading": bullets(findings(tests, allowances, totals, accuracy, fresh, sizes)),
+        "ensembles-pairs": pairs(options.seed),
+    }
+    seconds = f"{time.process_time() - busy:.0f} s of one core ({time.perf_counter() - began:.0f} s by the clock)"
+    contents["ensembles-time"] = f"Seed {options.seed}; {seconds} on {processor()}."
+    for marker, content in contents.items():
+        print(f"\n{marker}\n\n{content}")
+        if options.docs:
+            put(marker, content, PAGE)
+    picture = draw(accuracy)
+    if options.pictures:
+        save(picture, options.pictures / "private_ensembles.png")
+    if options.docs:
+        save(picture, DOCS / "paper_ensembles.svg")
+
+
+def pairs(seed: int) -> str:
+    found = [f"{one} and {other} ({right:.3f})" for right, one, other in hardest_pairs(np.random.default_rng(seed))[:4]]
+    return (
+        f"Pairs of digits that logistic regressions on 30 images tell apart least: {', '.join(found)} of the held-out "
+        "images right, over 10 draws."
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,312 @@
+"""The experiment on private ensembles: its files, its votes, its budgets, and what it says of its tables."""
+
+import gzip
+import importlib
+import struct
+import sys
+import warnings
+from collections.abc import Iterator
+from itertools import product
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+import darrm
+from darrm.accounting import compose, general, gnmax_sigma, optimal, rdp_epsilon
+from darrm.errors import InputError
+from darrm.mechanisms import DaRRM, RandomizedResponse
+from darrm.mechanisms.majority import NotPrivateWarning
+
+pytest.importorskip("sklearn")
+pytest.importorskip("dp_accounting")
+
+SCRIPTS = Path(__file__).resolve().parents[1] / "benchmarks" / "paper"
+
+
+def load(name: str) -> ModuleType:
+    sys.path.insert(0, str(SCRIPTS))
+    try:
+        return importlib.import_module(name)
+    finally:
+        sys.path.remove(str(SCRIPTS))
+
+
+idx, ensemble_data, methods, reading, script = (
+    load(name) for name in ("idx", "ensemble_data", "ensemble_methods", "ensemble_reading", "private_ensembles")
+)
+LABELS = np.array([5, 8, 3, 8, 5, 5, 8], dtype=np.uint8)
+PIXELS = np.arange(7 * 2 * 3, dtype=np.uint8).reshape(7, 2, 3) * 6
+
+
+@pytest.fixture(autouse=True)
+def _seeded() -> Iterator[None]:
+    """The experiment draws from a generator, as it says."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NotPrivateWarning)
+        yield
+
+
+def idx_bytes(values: np.ndarray, kind: int = 8) -> bytes:
+    head = struct.pack(">HBB", 0, kind, values.ndim)
+    return head + struct.pack(f">{values.ndim}I", *values.shape) + values.tobytes()
+
+
+def idx_folder(folder: Path, joint: str = "-", packed: bool = False) -> Path:
+    folder.mkdir(exist_ok=True)
+    for part in ("train", "t10k"):
+        for stem, values, axes in (("images", PIXELS, 3), ("labels", LABELS, 1)):
+            content = idx_bytes(values)
+            name = f"{part}-{stem}{joint}idx{axes}-ubyte"
+            (folder / (name + ".gz" * packed)).write_bytes(gzip.compress(content) if packed else content)
+    return folder
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("joint", ["-", "."])
+def test_idx_files_are_read(tmp_path: Path, joint: str, packed: bool) -> None:
+    folder = idx_folder(tmp_path / "m", joint, packed)
+    found = idx.images(folder, "train")
+    assert np.array_equal(found.pixels, PIXELS)
+    assert np.array_equal(found.labels, LABELS)
+    data = ensemble_data.load("mnist", np.random.default_rng(0), folder)
+    assert data.X.shape == (6, 6)  # the 3 is left out
+    assert data.y.sum() == 3
+    for row, label in zip(data.X, data.y, strict=True):
+        at = [i for i in range(7) if np.allclose(PIXELS[i].ravel() / 255 / 3, row)]
+        assert [LABELS[i] == 8 for i in at] == [label == 1]
+
+
+GOOD = idx_bytes(PIXELS)
+BROKEN = {
+    "empty": (b"", "no IDX file"),
+    "a text": (b"label,pixel\n1,2\n", "no IDX file"),
+    "another type": (idx_bytes(PIXELS, kind=9), "Got type 9"),
+    "another number of axes": (idx_bytes(LABELS), "1 axes"),
+    "end within the header": (GOOD[:9], "ends within its header"),
+    "end within the values": (GOOD[:-1], "Got 41"),
+    "more than it says": (GOOD + b"\0", "Got more"),
+    "no images": (struct.pack(">HBBIII", 0, 8, 3, 0, 2, 3), "from 1 to"),
+    "a huge claim": (struct.pack(">HBBIII", 0, 8, 3, 2**32 - 1, 2**16, 2**16), "from 1 to"),
+    "gzip that ends early": (gzip.compress(GOOD)[:-12], "cannot be read"),
+    "gzip with another checksum": (gzip.compress(GOOD)[:-8] + b"\0\1\2\3" + gzip.compress(GOOD)[-4:], "cannot be read"),
+    "gzip of nonsense": (b"\x1f\x8b\x08\0\0\0\0\0\0\xff" + b"\xff" * 30, "cannot be read"),
+    "gzip of too little": (gzip.compress(GOOD[:-1]), "Got 41"),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_broken_idx_files_are_refused_in_one_line(tmp_path: Path, name: str) -> None:
+    content, words = BROKEN[name]
+    path = tmp_path / "file"
+    path.write_bytes(content)
+    with pytest.raises(InputError) as caught:
+        idx.read(path, 3)
+    assert words in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_missing_idx_files_and_other_counts_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="None is there"):
+        idx.images(tmp_path, "train")
+    folder = idx_folder(tmp_path / "m")
+    (folder / "train-labels-idx1-ubyte").write_bytes(idx_bytes(LABELS[:6]))
+    with pytest.raises(InputError, match="7 images and 6 labels"):
+        idx.images(folder, "train")
+
+
+def test_data_sets_are_split_without_overlap_and_scaled_by_constants() -> None:
+    for name, held_out in ensemble_data.HELD_OUT.items():
+        data = ensemble_data.load(name, np.random.default_rng(3), None)
+        assert len(data.asked) == len(data.truth) == held_out
+        rows = {row.tobytes() for row in data.X}
+        assert sum(row.tobytes() in rows for row in data.asked) <= 2  # two images occur twice
+        lengths = np.linalg.norm(data.X, axis=1)
+        assert 1 < np.median(lengths) < 5
+        other = ensemble_data.load(name, np.random.default_rng(4), None)
+        assert sorted(map(float, np.r_[data.X, data.asked].sum(axis=1))) == pytest.approx(
+            sorted(map(float, np.r_[other.X, other.asked].sum(axis=1)))
+        )
+    drawn = ensemble_data.load("drawn", np.random.default_rng(0), None)
+    assert drawn.X.shape == (11272, 20)
+
+
+def test_same_seed_same_teachers_and_votes() -> None:
+    def run(seed: int) -> dict[str, np.ndarray]:
+        rng = script.generator(seed, "cancer", 0)
+        data = ensemble_data.load("cancer", rng)
+        found = script.draws_of(data, 1.0, rng, allowances=(3,), queries=(20, 50), draws=3)
+        assert list(found) == [(3, 20), (3, 50)]
+        return found[3, 50]
+
+    first, again, other = run(0), run(0), run(1)
+    assert all(np.array_equal(first[name], again[name]) for name in first)
+    assert any(not np.array_equal(first[name], other[name]) for name in first)
+    for right in first.values():
+        assert right.shape == (3,)
+        assert right * 50 == pytest.approx(np.round(right * 50))  # 50 labels were looked at
+    # A label of (3, 3e-4) needs little noise: nearly the plain majority, and its queries' own labels are meant.
+    assert first["no privacy"].mean() > 0.85
+    assert first["GNMax, exact sigma"].mean() > 0.85
+
+
+@pytest.mark.parametrize("changed", [1, 3])
+def test_a_replaced_record_reaches_so_many_teachers(changed: int) -> None:
+    """What the budget of fixed voters rests on: the others are the same to the last bit."""
+    touched = {voter % 11 for voter in range(40, 40 + changed)}
+    for model in (methods.plain_model(), methods.dp_model(1.0, 1e-4)):
+        data = ensemble_data.load("cancer", np.random.default_rng(0))
+        before = methods.votes(model, data, 11, changed, np.random.default_rng(7))
+        assert np.array_equal(before, methods.votes(model, data, 11, changed, np.random.default_rng(7)))
+        data.X[40], data.y[40] = 100 * data.X[40], 1 - data.y[40]
+        after = methods.votes(model, data, 11, changed, np.random.default_rng(7))
+        reached = set(np.flatnonzero((before != after).any(axis=0)).tolist())
+        # Clipping and noise can hide one record from the labels of a private teacher.
+        assert reached <= touched
+        assert model.__class__.__name__ == "DPLogisticRegression" or reached == touched
+
+
+def test_expected_shares_are_those_of_the_mechanisms() -> None:
+    rng = np.random.default_rng(5)
+    cast = rng.integers(0, 2, (40, 11))
+    truth = rng.integers(0, 2, 40)
+    times = 500
+    many, right = np.tile(cast, (times, 1)), np.tile(truth, times)
+    for way in methods.per_query(3, 0.5, 11).values():
+        sampled = (way.release(many, rng) == right).mean()
+        # Discrete noise of a standard deviation near 6 is not continuous noise; its labels differ by some .001.
+        assert sampled == pytest.approx(methods.share_right(way.chances, cast, truth), abs=0.015)
+    design = darrm.solve(K=11, m=3, epsilon=1)
+    labels = DaRRM(design).release(RandomizedResponse(1.0).release(many, rng), rng)
+    assert (labels == right).mean() == pytest.approx(methods.share_right(methods.fresh(design), cast, truth), abs=0.015)
+
+
+def test_randomized_response_before_a_release_by_hand() -> None:
+    released, flip = np.array([0.1, 0.35, 0.65, 0.9]), 1 / (1 + np.exp(0.7))
+    found = methods.after_randomized_response(released, 0.7)
+    for l in range(4):
+        votes = np.arange(3) < l
+        wanted = sum(
+            np.prod(np.where(np.array(flips), flip, 1 - flip)) * released[(votes ^ np.array(flips)).sum()]
+            for flips in product([False, True], repeat=3)
+        )
+        assert found[l] == pytest.approx(wanted, rel=1e-12)
+
+
+def test_one_label_costs_the_same_for_all_methods() -> None:
+    for m in (1, 3):
+        ways = methods.per_query(m, 0.5, 11)
+        problem = darrm.MajorityProblem(11, m, 0.5, 1e-4, delta=m * 1e-4)
+        for name in ("subsampling", "gamma_opt"):
+            half = 2 * ways[name].chances[6:] - 1
+            gamma = np.concatenate([half[::-1], half])
+            assert ways[name].chances == pytest.approx(methods.response(gamma))
+            assert darrm.repair(gamma, problem) == pytest.approx(gamma, abs=1e-9)
+        assert ways["GNMax"].chances == pytest.approx(methods.noisy_max(gnmax_sigma(m * 0.5, m * 1e-4), 11))
+        # Less noise, and so more for the majority.
+        assert np.all(ways["GNMax, exact sigma"].chances[6:] > ways["GNMax"].chances[6:])
+        assert np.all(ways["GNMax"].chances[6:] > 0.5)
+
+
+def test_budgets_are_kept_and_used() -> None:
+    for total, changed in ((0.5, 3), (4.0, 11)):
+        epsilon, delta = methods.teacher_budget(total, changed)
+        assert optimal(epsilon, delta, changed, 1e-4).epsilon <= total
+        assert optimal(1.001 * epsilon, delta, changed, 1e-4).epsilon > total
+    assert methods.teacher_budget(2.0, 1) == (2.0, 1e-4)
+    answer = methods.silent(2.0, 3, 20)
+    assert optimal(answer, 0.0, 60, 1e-4).epsilon <= 2 < optimal(1.001 * answer, 0.0, 60, 1e-4).epsilon
+    for total, changed in ((2.0, 1), (2.0, 3)):
+        design = methods.planned(total, changed, 5, 5)
+        assert design.problem.changed == changed
+        spent = compose(design, 5, delta=1e-4, voters="fresh").upper
+        assert 0.95 * total < spent <= total
+
+
+def test_noise_for_many_labels_of_noisy_max() -> None:
+    sigma = 10 * gnmax_sigma(2.0, 1e-4)
+    assert methods.many_noisy_max(2.0, 100, 11) == pytest.approx(methods.noisy_max(sigma, 11))
+    orders = np.linspace(1.01, 200, 20_000)
+    assert rdp_epsilon(orders, 100 * orders / sigma**2, 1e-4) == pytest.approx(2.0, abs=1e-4)
+
+
+def test_totals_are_those_that_the_paper_prints() -> None:
+    """Tables 2, 5, 7 and 9 of the paper, MNIST, in whose setting every total is far above that of fixed teachers."""
+    printed = {
+        **{(1, 20): 1.704, (1, 50): 2.837, (1, 100): 4.202, (3, 20): 5.352, (3, 50): 9.901, (3, 100): 15.044},
+        **{(5, 20): 8.920, (5, 50): 18.428, (5, 100): 28.926, (7, 20): 12.488, (7, 50): 28.392, (7, 100): 45.683},
+    }
+    rows = script.total_rows(0.0892)
+    for row in rows:
+        assert row["Theorem 2.3"] == pytest.approx(printed.pop((row["m"], row["Q"])), abs=1.1e-3)
+        assert row["Theorem 2.3"] == general(row["m"] * 0.0892, row["m"] * 1e-4, row["Q"], 1e-4).epsilon
+        assert row["Theorem 2.3"] > row["optimal"] > row["exact, fresh voters"] > row["fixed, t = 11"]
+        assert row["fixed, t = 1"] == 0.0892
+    assert not printed
+
+
+def test_paired_tests() -> None:
+    from scipy.stats import ttest_rel, wilcoxon
+
+    rng = np.random.default_rng(0)
+    a, b = rng.random(10), rng.random(10)
+    assert script.p_values(a, b) == pytest.approx((ttest_rel(a, b).pvalue, wilcoxon(a - b).pvalue))
+    assert script.p_values(a, a) == (1.0, 1.0)
+    by_t, by_ranks = script.p_values(a + 0.25, a)
+    assert by_t == 0.0
+    assert by_ranks == pytest.approx(2 / 2**10)
+
+
+def test_equal_budgets_and_their_picture(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(script, "K", 5)  # quicker to plan for
+    found = script.budgets("cancer", 0, totals=(8.0,), splits=2)
+    right = found[8.0]
+    assert set(right) >= {"one DP model", "fixed, t = 1", "GNMax, Q = 100", "fresh, t = 3, Q = 20"}
+    assert all(one.shape == (2,) and np.all((one > 0.4) & (one <= 1)) for one in right.values())
+    # A budget of 8 is ample for the model, scarce for a hundred labels of its own.
+    assert right["one model, no privacy"].mean() > 0.93
+    assert right["one DP model"].mean() > 0.9
+    assert right["fixed, t = 1"].mean() > right["fresh, t = 3, Q = 20"].mean() > right["fresh, t = 3, Q = 100"].mean()
+    assert right["GNMax, Q = 20"].mean() > right["GNMax exact, Q = 100"].mean() > right["GNMax, Q = 100"].mean()
+    picture = script.draw({"cancer": found, "again": found})
+    lines = [line for line in picture.axes[1].get_lines() if line.get_label().startswith("fixed voters, t = 1")]
+    assert float(lines[0].get_ydata()[0]) == pytest.approx(right["fixed, t = 1"].mean())
+
+
+def test_the_reading_counts_from_its_tables() -> None:
+    row = {"data": "d", "m": 3, "epsilon": 0.5, "GNMax": 0.7, "GNMax, exact sigma": 0.9, "subsampling": 0.6}
+    allowances = [row | {"gamma_opt": 0.8, "fixed, no noise": 0.85}, row | {"gamma_opt": 0.95, "fixed, no noise": 0.96}]
+    assert "in 1 of 2 rows" in reading._winners(allowances)
+    assert (
+        "in 0, below GNMax with the exact sigma in 1, and more than 0.005 above subsampling in 2"
+        in reading._winners(allowances)
+    )
+    assert "0.010 to 0.050 in the 2 rows" in reading._no_noise(allowances)
+    tests = [{"data": "d", "_GNMax": (0.1, 0.01, 0.2), "_GNMax, exact sigma": (-0.1, 0.01, 0.01)}]
+    tests[0]["_subsampling"] = (0.1, 0.3, 0.3)
+    (said,) = reading._tests(tests)
+    assert "better than GNMax in 1 (0), worse in 0 (0)" in said
+    assert "exact sigma in 0 (0), worse in 1 (1)" in said
+    by_total = {total: {"a": np.array([0.7]), "b": np.array([b])} for total, b in ((1.0, 0.6), (2.0, 0.8))}
+    assert reading._first(by_total, "a", "b") == "at 1"
+    assert reading._first(by_total, "b", "b") == "at none"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--data", "iris"], "Got iris"),
+        (["--data", "mnist"], "--mnist FOLDER"),
+        (["--data", ""], "--data must name"),
+        (["--data", "", "--mnist", "nowhere"], "nowhere must hold one of"),
+    ],
+)
+def test_wrong_arguments_end_in_one_line(
+    arguments: list[str], words: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["private_ensembles.py", *arguments])
+    with pytest.raises(SystemExit) as caught:
+        script.main()
+    assert caught.value.code == 2
+    assert words in capsys.readouterr().err.splitlines()[-1]
