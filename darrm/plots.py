@@ -92,9 +92,8 @@ def plot_profile(design: Design, ax: Axes | None = None) -> Axes:
     epsilons = np.linspace(0, 1.5 * problem.total_epsilon, 121)
     exact = privacy_profile(design.gamma, problem, epsilons)
     # The profile of the pair of distributions that is (m epsilon, delta)-DP and nothing better.
-    worst = problem.delta + (1 - problem.delta) * np.maximum(
-        0.0, -np.expm1(epsilons - problem.total_epsilon) / (1 + math.exp(-problem.total_epsilon))
-    )
+    below = np.minimum(0.0, epsilons - problem.total_epsilon)
+    worst = problem.delta - (1 - problem.delta) * np.expm1(below) / (1 + math.exp(-problem.total_epsilon))
     ax.plot(epsilons, exact, color=_LOOKS[0][0], label="exact, certified")
     ax.plot(epsilons, worst, color=_LOOKS[1][0], linestyle="--", label="all that the promise says")
     ax.plot(problem.total_epsilon, problem.delta, "kx", label="the promise")
