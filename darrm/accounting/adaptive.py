@@ -23,6 +23,7 @@ from darrm.accounting.profile import Point, Region
 Array = NDArray[np.float64]
 _U = 2.0**-53
 _TINY = 1e-300  # more than underflow can take from one step
+_LEAST = 1e-290  # of P'(S); what is less has lost digits, or all
 
 
 class Grid(NamedTuple):
@@ -166,10 +167,9 @@ def least_epsilon(V: Array, grid: Grid, delta: float) -> float:
 
 def most_epsilon(sets: Sets, delta: float) -> float:
     """A lower bound on every epsilon >= 0 with V(e^epsilon) <= delta: each line is above delta until it crosses it."""
-    found = (delta < sets.P) & (sets.Q > 0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        crossings = np.where(found, np.log((sets.P - delta) / sets.Q), 0.0)
-    return max(0.0, float(crossings.max()) * (1 - 1e-13) - 1e-13)
+    found = (delta < sets.P) & (sets.Q > _LEAST)
+    crossings = np.log((sets.P[found] - delta) / sets.Q[found])
+    return max(0.0, float(crossings.max(initial=0.0)) * (1 - 1e-13) - 1e-13)
 
 
 class Losses(NamedTuple):

@@ -108,7 +108,7 @@ def shown(value: float | Decimal, digits: int = DIGITS, up: bool = False) -> str
             return "0"
         place = Decimal(1).scaleb(exact.adjusted() - digits + 1)
         exact = exact.quantize(place, rounding=ROUND_CEILING if up else ROUND_HALF_EVEN).normalize()
-        if -4 <= exact.adjusted() < digits:
+        if -4 <= exact.adjusted() < max(digits, DIGITS):
             return f"{exact:f}"
         return f"{exact.scaleb(-exact.adjusted()):f}e{exact.adjusted()}"
 

@@ -11,6 +11,7 @@ from oracles import exact
 
 import darrm
 from darrm.accounting import adaptive, compose, max_queries, optimal, plan
+from darrm.accounting.adaptive import Sets, most_epsilon
 from darrm.accounting.budget import envelope, of_region, one_pair
 from darrm.accounting.profile import Point, Region, region
 
@@ -323,3 +324,9 @@ def test_plans_that_are_none(change: dict[str, object]) -> None:
     kept = {"K": 5, "epsilon": 0.1, "queries": 5, "total_epsilon": 1.0, "total_delta": 1e-5, "voters": "fresh"}
     with pytest.raises(darrm.InputError, match="must be"):
         plan(**{**kept, **change})  # type: ignore[arg-type]
+
+
+def test_probabilities_that_underflowed_are_no_lower_bound() -> None:
+    sets = Sets(P=np.array([1.0, 0.5]), Q=np.array([1e-310, 0.25]))
+    assert most_epsilon(sets, 0.0) == pytest.approx(np.log(2), rel=1e-12)
+    assert most_epsilon(Sets(P=np.array([0.5]), Q=np.array([5e-324])), 1e-5) == 0
