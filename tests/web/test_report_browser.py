@@ -19,7 +19,8 @@ const numbers = colour => {
   return found.length < 4 ? [...found, 1] : found;
 };
 const luminance = colour => {
-  const [r, g, b] = colour.slice(0, 3).map(v => v / 255).map(v => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+  const linear = v => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
+  const [r, g, b] = colour.slice(0, 3).map(v => linear(v / 255));
   return 0.2126 * r + 0.7152 * g + 0.0722 * b;
 };
 const behind = element => {
