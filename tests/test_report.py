@@ -335,7 +335,7 @@ def test_a_file_with_another_design_is_refused(tmp_path: Path, design: darrm.Des
 
 
 def test_many_voters_get_a_short_report_with_all_values() -> None:
-    K = 121
+    K = 151
     problem = darrm.MajorityProblem(K=K, m=5, epsilon=0.1)
     design = darrm.Design(problem, darrm.baselines.subsampling(K, 5), darrm.priors.common())
     html = report.html(design)
@@ -346,7 +346,12 @@ def test_many_voters_get_a_short_report_with_all_values() -> None:
     gammas = page.rows("The noise function, all rows")
     assert [float(row[1]) for row in gammas] == design.gamma[K // 2 + 1 :].tolist()
     assert len(page.rows("The noise function, some rows")) == 12
-    assert len(page.rows("The worst case line by line, all rows")) == K + 1
+    lines = page.rows("The worst case line by line, all rows")
+    assert len(lines) == K + 1
+    few = page.rows("The worst case line by line, some rows")
+    assert len(few) == 12
+    assert max(lines, key=lambda row: float(row[4])) in few
+    assert max(lines, key=lambda row: float(row[5])) in few
     total = page.rows("Total epsilon of many labels")
     assert total[2][1] == shown(optimal(problem.total_epsilon, 0, 100, 1e-5).epsilon, 6, up=True)
 
@@ -354,6 +359,19 @@ def test_many_voters_get_a_short_report_with_all_values() -> None:
 def test_short_and_full_can_be_asked_for(design: darrm.Design) -> None:
     assert len(Page(report.html(design, full=False)).images) == 2
     assert len(Page(report.html(design, full=True)).images) == 4
+
+
+@pytest.mark.parametrize(
+    ("problem", "expected"),
+    [
+        ({"K": 11, "m": 3, "epsilon": 1}, 1e-5),
+        ({"K": 11, "m": 3, "epsilon": 0.0892, "Delta": 1e-4}, 0.02),  # ten times 1 - (1 - 1e-4)^11 = .0011
+        ({"K": 5, "m": 1, "epsilon": 1, "delta": 0.003}, 0.03),
+        ({"K": 5, "m": 1, "epsilon": 1, "Delta": 0.1}, 0.5),
+    ],
+)
+def test_the_total_delta_leaves_room(problem: dict[str, Any], expected: float) -> None:
+    assert report.default_delta(darrm.solve(**problem)) == expected
 
 
 @pytest.mark.parametrize(

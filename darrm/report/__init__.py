@@ -33,7 +33,7 @@ def html(
         The design file, whose name, checksum and versions the report then shows. It must hold this design.
     delta : float in [0, 1), optional
         Failure probability of all labels together, for what many of them cost. If not given, 1e-5 or ten times what one
-        label or the fixed voters may spend, whichever is more, and at most 1/2.
+        label or the fixed voters may spend, rounded up to one digit, whichever is more, and at most 1/2.
     full : bool, optional
         Whether to compute what takes long for many voters: the comparison with baselines, the privacy profile and the
         exact composition. If not given, for K up to 101. A short report bounds the composition by a theorem instead.
@@ -92,9 +92,11 @@ def write(
 def default_delta(design: Design) -> float:
     """The total delta of a report that was not told one."""
     from darrm.accounting.theorems import at_least_once
+    from darrm.report.markup import shown
 
     problem = design.problem
-    return min(0.5, max(1e-5, 10 * problem.delta, 10 * at_least_once(problem.Delta, problem.changed)))
+    spent = 10 * max(problem.delta, at_least_once(problem.Delta, problem.changed))
+    return min(0.5, max(1e-5, float(shown(spent, 1, up=True))))
 
 
 def _stored(file: Path, design: Design) -> dict[str, Any]:

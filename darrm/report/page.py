@@ -7,6 +7,7 @@ import math
 import platform
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
 from fractions import Fraction
 from importlib.metadata import version
 from importlib.resources import files
@@ -129,11 +130,16 @@ def _noise(design: Design) -> dict[str, object]:
     }
 
 
-def _folded(name: str, heads: Sequence[object], rows: Sequence[Sequence[object]]) -> Markup:
-    """A table, or some rows of a long one and all of it folded away."""
+def _folded(
+    name: str, heads: Sequence[object], rows: Sequence[Sequence[object]], weights: Sequence[Decimal] | None = None
+) -> Markup:
+    """A table, or some rows of a long one, those of most weight, and all of it folded away."""
     if len(rows) <= _ROWS:
         return table(name, heads, rows)
-    picked = sorted({round(at * (len(rows) - 1) / (_SAMPLE - 1)) for at in range(_SAMPLE)})
+    if weights is None:
+        picked = sorted({round(at * (len(rows) - 1) / (_SAMPLE - 1)) for at in range(_SAMPLE)})
+    else:
+        picked = sorted(sorted(range(len(rows)), key=weights.__getitem__)[-_SAMPLE:])
     few = table(f"{name}, some rows", heads, [rows[at] for at in picked])
     return join([few, details(f"All {len(rows):,} rows", table(f"{name}, all rows", heads, rows))])
 
@@ -306,6 +312,7 @@ def _certificate(design: Design, worst: WorstMultiset) -> dict[str, object]:
         (l, *map(shown, (a, b, r, a * r, b * r)))
         for l, (a, b, r) in enumerate(zip(worst.first, worst.second, worst.release, strict=True))
     ]
+    weights = [(a + worst.factor * b) * r for a, b, r in zip(worst.first, worst.second, worst.release, strict=True)]
     p, other = var("p"), var("p\N{PRIME}")
     chance = join(["Pr[", var("L"), " = ", var("l"), "]"])
     first, second = (join([chance, ", ", one]) for one in (p, other))
@@ -328,7 +335,7 @@ def _certificate(design: Design, worst: WorstMultiset) -> dict[str, object]:
         "cost": _bound(certificate.cost),
         "limit": _bound(certificate.limit),
         "corner_table": table("The worst case", ("corner", "voters", p, other), corners),
-        "line_table": _folded("The worst case line by line", heads, lines),
+        "line_table": _folded("The worst case line by line", heads, lines, weights),
         "sum_table": table("Sums of the worst case", ("", "value"), sums),
     }
 
