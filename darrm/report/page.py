@@ -312,13 +312,14 @@ def _certificate(design: Design, worst: WorstMultiset) -> dict[str, object]:
         (l, *map(shown, (a, b, r, a * r, b * r)))
         for l, (a, b, r) in enumerate(zip(worst.first, worst.second, worst.release, strict=True))
     ]
-    weights = [(a + worst.factor * b) * r for a, b, r in zip(worst.first, worst.second, worst.release, strict=True)]
+    x, y = worst.probabilities
+    # By the larger of a row's shares in X(p) and in X(p'), times both.
+    weights = [max(a * y, b * x) * r for a, b, r in zip(worst.first, worst.second, worst.release, strict=True)]
     p, other = var("p"), var("p\N{PRIME}")
     chance = join(["Pr[", var("L"), " = ", var("l"), "]"])
     first, second = (join([chance, ", ", one]) for one in (p, other))
     products = [join([var("r"), f" {TIMES} {which}"]) for which in ("first", "second")]
     heads = (var("l"), first, second, var("r"), *products)
-    x, y = worst.probabilities
     on, off = join([var("X"), "(", p, ")"]), join([var("X"), "(", other, ")"])
     factor = join(["e", element("sup", join([var("m"), var("epsilon")]))])
     sums = [
