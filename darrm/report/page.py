@@ -131,7 +131,10 @@ def _noise(design: Design) -> dict[str, object]:
 
 
 def _folded(
-    name: str, heads: Sequence[object], rows: Sequence[Sequence[object]], weights: Sequence[Decimal] | None = None
+    name: str,
+    heads: Sequence[object],
+    rows: Sequence[Sequence[object]],
+    weights: Sequence[tuple[Decimal, Decimal]] | None = None,
 ) -> Markup:
     """A table, or some rows of a long one, those of most weight, and all of it folded away."""
     if len(rows) <= _ROWS:
@@ -313,8 +316,9 @@ def _certificate(design: Design, worst: WorstMultiset) -> dict[str, object]:
         for l, (a, b, r) in enumerate(zip(worst.first, worst.second, worst.release, strict=True))
     ]
     x, y = worst.probabilities
-    # By the larger of a row's shares in X(p) and in X(p'), times both.
-    weights = [max(a * y, b * x) * r for a, b, r in zip(worst.first, worst.second, worst.release, strict=True)]
+    # By the larger of a row's shares in X(p) and in X(p'), times both; by its chance where nothing is released as 1.
+    rows = zip(worst.first, worst.second, worst.release, strict=True)
+    weights = [(max(a * y, b * x) * r, max(a, b)) for a, b, r in rows]
     p, other = var("p"), var("p\N{PRIME}")
     chance = join(["Pr[", var("L"), " = ", var("l"), "]"])
     first, second = (join([chance, ", ", one]) for one in (p, other))
