@@ -77,9 +77,8 @@ def plot_profile(design: Design, ax: Axes | None = None) -> Axes:
     epsilons = np.linspace(0, 1.5 * problem.total_epsilon, 121)
     exact = privacy_profile(design.gamma, problem, epsilons)
     # The profile of the pair of distributions that is (m epsilon, delta)-DP and nothing better.
-    worst = problem.delta + (1 - problem.delta) * np.maximum(
-        0.0, -np.expm1(epsilons - problem.total_epsilon) / (1 + math.exp(-problem.total_epsilon))
-    )
+    below = np.minimum(0.0, epsilons - problem.total_epsilon)
+    worst = problem.delta - (1 - problem.delta) * np.expm1(below) / (1 + math.exp(-problem.total_epsilon))
     ax.plot(epsilons, exact, color=LOOKS[0][0], label="exact, certified")
     ax.plot(epsilons, worst, color=LOOKS[1][0], linestyle="--", label="all that the promise says")
     ax.plot(problem.total_epsilon, problem.delta, "kx", label="the promise")
@@ -96,6 +95,59 @@ def save_profile(path: str | os.PathLike[str], design: Design) -> None:
     """Write the picture of `plot_profile` as PNG, SVG or PDF, by the ending of ``path``; errors as `save_gamma`."""
     picture_format(path)  # a wrong ending is said before the work
     save(path, plot_profile(design))
+
+
+def plot_budget(
+    design: Design,
+    fresh: Mapping[int, float],
+    *,
+    delta: float,
+    label: str = "fresh voters",
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw what labels cost together, fresh voters and fixed, over their number; both axes logarithmic.
+
+    Parameters
+    ----------
+    design : Design
+    fresh : mapping of int to float
+        Total epsilon of so many labels of fresh voters, such as ``upper`` of `darrm.accounting.compose`; an infinite
+        one has no point. Beside it simple composition, where ``delta`` pays for it, and what fixed voters cost
+        whatever the number of labels: the optimal composition of ``changed`` copies of (epsilon, Delta).
+    delta : float in [0, 1)
+        For all labels together.
+    label : str
+        Of the line of ``fresh``.
+    ax : matplotlib axes, optional
+
+    Returns
+    -------
+    matplotlib axes
+
+    Raises
+    ------
+    InputError, MissingExtraError
+        If delta is out of range, or matplotlib is not installed.
+    """
+    from darrm.accounting.budget import check_delta, fixed_voters
+
+    ax = axes_of(ax)
+    problem, delta = design.problem, check_delta(delta)
+    lines = {
+        "simple composition": {q: q * problem.total_epsilon for q in fresh if q * problem.delta <= delta},
+        label: fresh,
+        "fixed voters, any number": dict.fromkeys(fresh, fixed_voters(problem, delta)),
+    }
+    for (name, line), (colour, marker, style) in zip(lines.items(), (LOOKS[6], LOOKS[0], LOOKS[1]), strict=True):
+        points = [(q, epsilon) for q, epsilon in line.items() if 0 < epsilon < math.inf]
+        if points:
+            ax.plot(*zip(*points, strict=True), color=colour, marker=marker, linestyle=style, markersize=4, label=name)
+    ax.set(xscale="log", yscale="log", xlabel="number of labels", ylabel=f"total epsilon at delta = {delta:g}, nats")
+    ax.set_title(_title(problem), fontsize=9)
+    ax.grid(alpha=0.25)
+    if ax.lines:
+        ax.legend(fontsize=8)
+    return ax
 
 
 def _title(problem: MajorityProblem) -> str:

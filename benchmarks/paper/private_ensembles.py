@@ -37,8 +37,8 @@ from darrm.design.solve import solve
 from darrm.ensemble import PrivateMajorityClassifier
 from darrm.ensemble.dp_sgd import calibrated_noise
 from darrm.errors import DarrmError
+from darrm.figures import LOOKS
 from darrm.mechanisms.majority import NotPrivateWarning
-from darrm.plots import _LOOKS
 from darrm.problem import MajorityProblem
 
 K = 11
@@ -325,15 +325,15 @@ def draw(found: dict[str, dict[float, dict[str, Array]]]) -> Any:
     """Accuracy over the total epsilon, one panel for each data set; bands are one standard deviation over splits."""
     from matplotlib.figure import Figure
 
-    black = _LOOKS[6][0]
+    black = LOOKS[6][0]
     lines = [
         ("one DP model", black, "x", "-"),
-        ("fixed, t = 1", _LOOKS[0][0], "o", "-"),
-        ("fixed, t = 3", _LOOKS[5][0], "P", "--"),
-        ("GNMax, Q = 20", _LOOKS[2][0], "^", "-"),
-        ("GNMax, Q = 100", _LOOKS[2][0], "v", ":"),
-        ("fresh, t = 3, Q = 20", _LOOKS[1][0], "s", "-"),
-        ("fresh, t = 3, Q = 100", _LOOKS[1][0], "D", ":"),
+        ("fixed, t = 1", LOOKS[0][0], "o", "-"),
+        ("fixed, t = 3", LOOKS[5][0], "P", "--"),
+        ("GNMax, Q = 20", LOOKS[2][0], "^", "-"),
+        ("GNMax, Q = 100", LOOKS[2][0], "v", ":"),
+        ("fresh, t = 3, Q = 20", LOOKS[1][0], "s", "-"),
+        ("fresh, t = 3, Q = 100", LOOKS[1][0], "D", ":"),
     ]
     names = {"one DP model": "one DP model on all records, any Q"} | {
         f"fixed, t = {t}": f"fixed voters, t = {t}, no noise, any Q" for t in (1, 3)

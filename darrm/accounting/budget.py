@@ -227,6 +227,15 @@ def one_pair(points: Sequence[Point], queries: int, delta: float) -> float:
     return best * (1 - 1e-12)
 
 
+def fixed_voters(problem: MajorityProblem, delta: float) -> float:
+    """The epsilon of all that fixed voters answer, at a total ``delta``: ``changed`` copies of (epsilon, Delta).
+
+    Infinite if ``delta`` is below 1 - (1 - Delta)^changed. No separation: milliseconds for any K.
+    """
+    found = _of_copies(problem, problem.changed, delta)
+    return math.inf if found is None else found
+
+
 def _of_copies(problem: MajorityProblem, copies: int, delta: float) -> float | None:
     """The optimal composition of single votes; None if delta does not allow any epsilon."""
     try:

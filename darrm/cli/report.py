@@ -1,0 +1,41 @@
+"""darrm report"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from darrm.cli import common
+
+
+@click.command("report", short_help="Write a design as one page of HTML.")
+@click.argument("file", type=common.PATH)
+@click.option("--out", type=common.PATH, help="The page [beside the design, ending in .html].")
+@click.option(
+    "--delta",
+    type=common.NUMBER,
+    default=None,
+    help="Failure probability of many labels together [1e-5, or what the voters' own asks for].",
+)
+@click.option(
+    "--full/--short",
+    default=None,
+    help="With or without baselines, profile and exact composition, slow for many voters [full up to K = 101].",
+)
+@common.json_option
+def command(file: Path, out: Path | None, delta: float | None, full: bool | None, as_json: bool) -> None:
+    """Write a design file as one page of HTML that opens offline and prints (needs matplotlib).
+
+    The promise in words, the noise function, its error beside the baselines, the privacy profile, what many labels cost
+    with fresh and with fixed voters, the worst case line by line, and how to check it.
+    """
+    from darrm.design.files import load
+    from darrm.report import write
+
+    out = file.with_suffix(".html") if out is None else out
+    size = write(out, load(file), file=file, delta=delta, full=full)
+    if as_json:
+        common.print_json({"out": str(out), "bytes": size})
+    else:
+        common.note(f"Wrote {out} ({size:,} bytes).")
