@@ -209,7 +209,7 @@ def broken_fixed_voters(runs: int, rng: Random) -> Iterator[Seen]:
         ("teachers without clipping", unclipped),
     ):
         with training(train):
-            here, there, model = fixed(teachers(rng), runs)
+            here, there, model = fixed(teachers(rng), runs if "half" in name else runs // 4)
         which, said = ("one", "1") if "half" in name else ("adaptive", "3, adaptive")
         counts = (tally(getattr(side, which), 2 if which == "one" else 8) for side in (here, there))
         yield Seen(name, "fixed", said, model.privacy_.epsilon, model.privacy_.delta, *counts, broken=True)
@@ -251,8 +251,8 @@ def per_query(runs: int, rng: Random, source: np.random.Generator) -> Iterator[S
     models = compose(design, 2, delta=0.0, voters="fixed")
     claim = design.problem.total_epsilon
     yield Seen("DaRRM, K = 3, m = 1, epsilon = 2", "fixed", "1", claim, 0.0, *one)
-    yield Seen("the same, models composed", "fixed", "2 at once", models.upper, 0.0, *two)
-    yield Seen("the same, composed per query", "fixed", "2 at once", 2 * claim, 0.0, *two, broken=True)
+    yield Seen("two such labels, models composed", "fixed", "2 at once", models.upper, 0.0, *two)
+    yield Seen("DaRRM, K = 3, m = 1, composed per query", "fixed", "2 at once", 2 * claim, 0.0, *two, broken=True)
 
 
 # The models themselves
@@ -350,7 +350,7 @@ def fresh_voters(runs: int, rng: Random) -> Iterator[Seen]:
         said = f"{queries}, adaptive" if adaptive else "1" if queries == 1 else f"{queries} at once"
         yield Seen("randomized response, DaRRM m = 1.5", kind, said, claim, delta, *counts)
         if queries == 5 and not delta:
-            yield Seen("the same, charged for one label", kind, said, claim / 5, delta, *counts, broken=True)
+            yield Seen("DaRRM m = 1.5, charged for one label", kind, said, claim / 5, delta, *counts, broken=True)
     sides = [fresh_labels(fresh(label, 3.0, 0.0, rng), 2 * runs, 1, False)[:, 0] for label in (1, 0)]
     counts = [tally(side, 2) for side in sides]
     yield Seen("DaRRM with gamma = 1, said to be m = 1.5", kind, "1", m, 0.0, *counts, broken=True)
@@ -364,9 +364,9 @@ def noisy_max(runs: int, rng: Random) -> Iterator[Seen]:
     for name, said, true, queries, ones, delta in (
         ("Laplace noisy max", {"gamma": 0.5}, {"gamma": 0.5}, 1, 3, 0.0),
         ("Laplace noisy max", {"gamma": 0.5}, {"gamma": 0.5}, 10, 5, 0.01),
-        ("GNMax, sigma = 6", {"sigma": 6.0}, {"sigma": 6.0}, 20, 5, 0.01),
+        ("GNMax, sigma = 8", {"sigma": 8.0}, {"sigma": 8.0}, 20, 5, 0.01),
         ("Laplace noisy max, half the noise", {"gamma": 0.5}, {"gamma": 1.0}, 1, 3, 0.0),
-        ("GNMax, 6 as a variance", {"sigma": 6.0}, {"sigma": math.sqrt(6)}, 20, 5, 0.01),
+        ("GNMax, 8 as a variance", {"sigma": 8.0}, {"sigma": math.sqrt(8)}, 20, 5, 0.01),
     ):
         n = 5 * runs if queries == 1 else runs
         sides = [noisy_labels(label, ones, true, delta, n * queries, rng).reshape(n, queries) for label in (1, 0)]
@@ -468,7 +468,7 @@ def weighted(runs: int, rng: Random) -> Iterator[Seen]:
     """Weighted aggregates of a bag of 8, attacked by the log-likelihood ratio; one label is 1 or 0."""
     k, epsilon = 8, 1.0
     labels = [np.array([last, 1.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0]) for last in (1.0, 0.0)]
-    for said, true in ((2.0, 2.0), (2.0, 0.5)):
+    for said, true in ((2.0, 2.0), (2.0, 0.25)):
         release = mechanisms.NoisyWeightedLabelProportions(1.0, true)
         sides = []
         for y in labels:
