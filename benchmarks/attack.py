@@ -45,6 +45,7 @@ Labels = NDArray[np.integer[Any]]
 Random = np.random.Generator | None
 
 PAGE = pages.DOCS / "attack.md"
+TRAIN = dp_logistic_regression.train  # the library's, to put weaker ones in its place
 CONFIDENCE = 0.95  # that every bound of the table holds
 EPSILON, DELTA = 2.0, 0.01  # of a model
 
@@ -155,10 +156,9 @@ def fixed(model: Any, runs: int) -> tuple[Answers, Answers, Any]:
 
 def weaker(noise: float) -> Callable[..., Array]:
     """Training with that share of the noise."""
-    train = dp_logistic_regression.train
 
     def broken(features: Array, codes: Any, *, noise_multiplier: float, **rest: Any) -> Array:
-        return train(features, codes, noise_multiplier=noise * noise_multiplier, **rest)
+        return TRAIN(features, codes, noise_multiplier=noise * noise_multiplier, **rest)
 
     return broken
 
@@ -167,9 +167,6 @@ def unclipped(features: Array, codes: Any, *, noise_multiplier: float, clip: flo
     """Training with the noise for a clip norm that is not kept."""
     wide = 1e12
     return TRAIN(features, codes, noise_multiplier=noise_multiplier * clip / wide, clip=wide, **rest)
-
-
-TRAIN = dp_logistic_regression.train
 
 
 @contextmanager
@@ -233,7 +230,7 @@ def declared(runs: int, rng: Random) -> Seen:
     return Seen("declared teachers, not private", "fixed", "1", privacy.epsilon, privacy.delta, *counts, broken=True)
 
 
-def per_query(runs: int, rng: Random, source: np.random.Generator) -> Iterator[Seen]:
+def per_query(runs: int, rng: Random) -> Iterator[Seen]:
     """DaRRM over three fixed voters, two queries (docs/theory.md, "Many releases").
 
     Each voter is randomized response, once, between one pair of answers and (0, 0).
@@ -509,7 +506,7 @@ def weighted(runs: int, rng: Random) -> Iterator[Seen]:
 def attacks(trainings: int, rng: Random, source: np.random.Generator) -> Iterator[Seen]:
     """All of them."""
     releases = 500 * trainings
-    yield from per_query(releases, rng, source)
+    yield from per_query(releases, rng)
     yield from corners(releases, rng, source)
     yield from fresh_voters(50 * trainings, rng)
     yield from noisy_max(20 * trainings, rng)
