@@ -92,3 +92,10 @@ def test_the_page_of_tables_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert len(commands) == 2
     arguments = re.sub(r"--K \S+ --m \S+", "--K 3:5:2 --m 1:3", commands[0])
     assert main(["table", *shlex.split(arguments)]) == 0
+
+
+def test_the_page_of_attacks_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    page = (README.parent / "docs" / "attack.md").read_text(encoding="utf-8")
+    exec("\n".join(re.findall(r"```python\n(.*?)```", page, re.DOTALL)), {})
+    assert capsys.readouterr().out.strip() == re.search(r"print\(.*# (.*)", page).group(1)  # type: ignore[union-attr]
+    assert not re.findall("MISSED|ABOVE", page)

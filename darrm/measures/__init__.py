@@ -13,6 +13,7 @@ from darrm.measures.attack import attack_utility, attacker_decisions, log_odds_c
 from darrm.measures.audit import audit, eta_from_model
 from darrm.measures.audit_row import AuditRow
 from darrm.measures.distribution import Distribution
+from darrm.measures.empirical import EmpiricalEpsilon, empirical_epsilon, empirical_epsilon_of_scores
 from darrm.measures.error import Interval, expected_error, least_error, sampled_error
 from darrm.measures.kernels import CountKernel, posterior
 from darrm.measures.leakage import (
@@ -29,6 +30,7 @@ __all__ = [
     "AuditRow",
     "CountKernel",
     "Distribution",
+    "EmpiricalEpsilon",
     "Interval",
     "additive_advantage",
     "attack_utility",
@@ -36,6 +38,8 @@ __all__ = [
     "audit",
     "bounds",
     "composed_leakage",
+    "empirical_epsilon",
+    "empirical_epsilon_of_scores",
     "entrywise_leakage",
     "eta_from_model",
     "expected_error",
