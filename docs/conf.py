@@ -1,5 +1,8 @@
 """Sphinx configuration; ``make docs`` builds into docs/_build."""
 
+import shutil
+from pathlib import Path
+
 import darrm
 
 project = "darrm"
@@ -8,13 +11,18 @@ copyright = "The darrm developers"
 version = release = darrm.__version__
 
 extensions = [
-    "myst_parser",
+    "myst_nb",
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
     "sphinx-mathjax-offline",
     "sphinx.ext.viewcode",
+    "sphinx_design",
 ]
 myst_enable_extensions = ["dollarmath", "colon_fence"]
+nb_execution_mode = "cache"
+nb_execution_raise_on_error = True
+nb_execution_timeout = 300
+nb_merge_streams = True
 myst_heading_anchors = 3
 highlight_language = "text"
 html_theme = "furo"
@@ -22,6 +30,14 @@ html_title = f"darrm {release}"
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
 napoleon_use_rtype = False
+
+# Notebooks live beside docs/, where Jupyter users look for them; here they become pages.
+HERE = Path(__file__).parent
+(HERE / "notebooks").mkdir(exist_ok=True)
+for notebook in (HERE.parent / "notebooks").glob("*.md"):
+    copied = HERE / "notebooks" / notebook.name
+    if not copied.exists() or copied.read_bytes() != notebook.read_bytes():
+        shutil.copyfile(notebook, copied)
 
 
 def mark_formulas(app, what, name, obj, options, lines):

@@ -1,0 +1,81 @@
+"""What the documentation shows is what happens: its Python runs, its sessions print what they say, its paths exist."""
+
+from __future__ import annotations
+
+import doctest
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+
+from darrm.cli import app
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = sorted(
+    path for path in (ROOT / "docs").rglob("*.md") if "_build" not in path.parts and "notebooks" not in path.parts
+)
+# Other tests run these, with more around them.
+ELSEWHERE = {"tutorial.md", "tables.md", "ensembles.md", "learning.md", "label_privacy.md"}
+
+
+def fenced(page: Path, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+
+
+def named(page: Path) -> str:
+    return str(page.relative_to(ROOT / "docs"))
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if fenced(page, "pycon")], ids=named)
+def test_sessions_print_what_they_say(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = "\n".join(fenced(page, "pycon"))
+    test = doctest.DocTestParser().get_doctest(text, {}, str(page), str(page), 0)
+    runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
+    runner.run(test)
+    assert runner.tries > 0
+    assert runner.failures == 0
+
+
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if fenced(page, "python") and page.name not in ELSEWHERE], ids=named
+)
+def test_python_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {}
+    exec(compile("\n".join(fenced(page, "python")), str(page), "exec"), names)
+
+
+def test_the_page_of_custom_terms_does_what_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import darrm
+
+    names: dict[str, Any] = {}
+    exec("\n".join(fenced(ROOT / "docs" / "howto" / "custom_terms.md", "python")), names)
+    assert names["careful"].gamma[6] >= 0.95 - 1e-6
+    worst = [float(names["rows"][i] @ (1 - names["robust"].gamma)) / 2 for i in range(3)]
+    usual = darrm.solve(names["problem"])
+    assert max(worst) < max(float(row @ (1 - usual.gamma)) / 2 for row in names["rows"])
+
+
+@pytest.mark.parametrize("page", [ROOT / "README.md", *PAGES], ids=lambda page: page.name)
+def test_paths_exist(page: Path) -> None:
+    for path in set(re.findall(r"\b(?:tests|benchmarks|notebooks)/[\w/.]*\w", page.read_text(encoding="utf-8"))):
+        assert (ROOT / path).exists(), f"{page.name} names {path}"
+
+
+@pytest.mark.parametrize("page", [ROOT / "README.md", *PAGES], ids=lambda page: page.name)
+def test_commands_have_the_options_they_are_shown_with(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    for line in re.findall(r"^(?:    |       |\$ )darrm (\w.*)$", text, re.MULTILINE):
+        words = shlex.split(re.split(r"  #|  \.\.\.| \.\.\.$", line)[0])
+        command = app.commands.get(words[0])
+        assert command is not None, line
+        if isinstance(command, click.Group):
+            command = command.commands[words[1]]
+        known = {name for option in command.params for name in (*option.opts, *option.secondary_opts)}
+        for word in words[1:]:
+            if word.startswith("--") and word != "--help":
+                assert word.split("=")[0] in known, f"{page.name}: {line}"
