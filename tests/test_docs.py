@@ -5,12 +5,14 @@ from __future__ import annotations
 import doctest
 import re
 import shlex
+import shutil
 from pathlib import Path
 from typing import Any
 
 import click
 import pytest
 
+import darrm
 from darrm.cli import app
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -44,14 +46,15 @@ def test_sessions_print_what_they_say(page: Path, tmp_path: Path, monkeypatch: p
     "page", [page for page in PAGES if fenced(page, "python") and page.name not in ELSEWHERE], ids=named
 )
 def test_python_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a folder with the files that pages speak of: votes.csv and gamma.json."""
     monkeypatch.chdir(tmp_path)
+    shutil.copyfile(ROOT / "darrm" / "data" / "fresh_t11.csv", "votes.csv")
+    darrm.solve(K=11, m=3, epsilon=1).save("gamma.json")
     names: dict[str, Any] = {}
     exec(compile("\n".join(fenced(page, "python")), str(page), "exec"), names)
 
 
 def test_the_page_of_custom_terms_does_what_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import darrm
-
     names: dict[str, Any] = {}
     exec("\n".join(fenced(ROOT / "docs" / "howto" / "custom_terms.md", "python")), names)
     assert names["careful"].gamma[6] >= 0.95 - 1e-6

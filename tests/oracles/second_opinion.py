@@ -2,21 +2,22 @@
 
     python tests/oracles/second_opinion.py gamma.json ...           exit status 0 if it agrees, 1 if not
 
-K voters, each (epsilon, Delta)-DP, of which a change of the data reaches at most t = changed, vote 1 with probabilities
-p on the data and p' on the neighbour; with l ones the label is 1 with probability X(l) = (1 + sign(2l - K) gamma(l)) / 2.
-The worst case puts every voter at a corner (p, p') of what one voter may do: still voters at (0,0), (1,1); moved ones at
-(hi,lo), (lo,hi), (D,0), (0,D), (1-D,1), (1,1-D) with hi = (e^epsilon + D) / (e^epsilon + 1), lo = 1 - hi, D = Delta.
-Everything is computed in balls (real numbers with a proved radius), from the exact binary values in the file, and
-compared with what the file claims: one release is (m epsilon, delta)-DP, what delta is needed, the realised epsilon, the
-worst multiset. With few multisets all are listed; with many, for each number of voters at the first four corners and of
-still ones, the voters moved by Delta are split between the two sides, which bound each other only by how many there are.
+K voters, each (epsilon, Delta)-DP, of which a change of the data reaches at most t = changed, vote 1 with chances p on
+the data and p' on the neighbour; with l ones the label is 1 with chance X(l) = (1 + sign(2l - K) gamma(l)) / 2. In the
+worst case every voter is at a corner (p, p') of what one may do: still ones at (0,0), (1,1); moved ones at (hi,lo),
+(lo,hi), (D,0), (0,D), (1-D,1), (1,1-D); hi = (e^epsilon + D) / (e^epsilon + 1), lo = 1 - hi, D = Delta. Everything is
+computed in balls (real numbers with a proved radius) from the binary values in the file, and compared with what it
+claims: (m epsilon, delta)-DP, cost, realised epsilon, worst multiset. Few multisets are all listed. Of many, for each
+number of voters at the first four corners, those moved by Delta are split between the two sides, which bound each other
+only by how many there are.
 """
 
 from __future__ import annotations
 
 import json
 import sys
-from itertools import product
+from functools import reduce
+from itertools import pairwise, product
 from math import comb
 from pathlib import Path
 from typing import Any
@@ -48,7 +49,7 @@ class Voters:
         both = []
         for side in (0, 1):
             table = self.X
-            for (pair, n) in zip(self.corners, counts, strict=True):
+            for pair, n in zip(self.corners, counts, strict=True):
                 for _ in range(n):
                     table = average(table, pair[side])
             both.append(table[0])
@@ -94,7 +95,7 @@ class Voters:
                 if k + l >= spare:
                     window = [Q[x][k + l - spare - x] for x in range(max(0, k - spare), min(k, k + l - spare) + 1)]
                     window += [least[s] for s in ((k - 1, l), (k, l - 1)) if s in least]
-                    least[k, l] = lowest(window)
+                    least[k, l] = reduce(arb.min, window)
         return [
             (P[i][j], least[up - i, down - j]) for i in range(up + 1) for j in range(down + 1) if i + j + spare <= N
         ]
@@ -102,7 +103,7 @@ class Voters:
 
 def average(table: list[arb], p: arb) -> list[arb]:
     """E table[c + Bernoulli(p)]."""
-    return [x + p * (y - x) for x, y in zip(table, table[1:], strict=False)]
+    return [x + p * (y - x) for x, y in pairwise(table)]
 
 
 def moves(table: list[arb], z: int, up: int, down: int, D: arb) -> list[list[arb]]:
@@ -112,17 +113,10 @@ def moves(table: list[arb], z: int, up: int, down: int, D: arb) -> list[list[arb
         column, lower = [], line
         for j in range(down + 1):
             column.append(lower[z - j])
-            lower = [y + D * (x - y) for x, y in zip(lower, lower[1:], strict=False)]
+            lower = [y + D * (x - y) for x, y in pairwise(lower)]
         grid.append(column)
         line = average(line, D)
     return grid
-
-
-def lowest(values: list[arb]) -> arb:
-    least = values[0]
-    for value in values[1:]:
-        least = least.min(value)
-    return least
 
 
 def show(value: arb) -> str:
@@ -157,7 +151,9 @@ def opinion(content: dict[str, Any]) -> list[str]:
     P, Q = voters.accepted(counts)
     near = excess - 2 * arb(claim["rounding"]) - abs(excess) * NEAR
     if sum(counts) != K or sum(counts[2:]) > voters.t or not P - promised * Q >= near:
-        wrong.append(f"the worst case is not {claim['worst_case']}: {show(P - promised * Q)} there, {show(excess)} elsewhere")
+        wrong.append(
+            f"the worst case is not {claim['worst_case']}: {show(P - promised * Q)} there, {show(excess)} elsewhere"
+        )
     if rest and not rest[0] <= arb(delta):
         wrong.append(f"the realised epsilon is above {realised}")
     if rest and realised > ROUNDING and not rest[1] > arb(delta):
