@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,9 @@ from darrm.cli.long_run import progress
 if TYPE_CHECKING:
     from darrm.design.design import Design
     from darrm_solvers import Progress
+
+
+_ROWS = 30  # of the chart, at most
 
 
 @click.command("solve", short_help="Find the best noise function, certified.")
@@ -83,10 +87,39 @@ def command(prior: str, out: Path | None, plot: Path | None, both_shapes: bool, 
         common.note(f"Solved and verified in {seconds:.3g} s.")
     for path in filter(None, (out, plot)):
         common.note(f"Wrote {path}.")
+    if not as_json:
+        common.note(_next(out))
 
 
 def _searching(now: Progress) -> tuple[int, None, str]:
     return 0, None, f"searching: {now.rows} constraints, round {now.rounds}"
+
+
+def _rows(design: Design) -> list[tuple[str, float]]:
+    """Votes and gamma from the closest vote to the unanimous one; of many, runs of equal values, then a selection."""
+    K = design.problem.K
+    runs: list[list[int]] = []
+    for l in range(K // 2 + 1, K + 1):
+        if runs and K // 2 > _ROWS and f"{design.gamma[l]:.6f}" == f"{design.gamma[runs[-1][0]]:.6f}":
+            runs[-1].append(l)
+        else:
+            runs.append([l])
+    if len(runs) > _ROWS:
+        runs = [runs[round(i * (len(runs) - 1) / (_ROWS - 1))] for i in range(_ROWS)]
+    names = [f"{K - run[0]}:{run[0]}" + f" to {K - run[-1]}:{run[-1]}" * (len(run) > 1) for run in runs]
+    return [(name, float(design.gamma[run[0]])) for name, run in zip(names, runs, strict=True)]
+
+
+def _next(out: Path | None) -> str:
+    """What one does with a design, in two lines."""
+    if out is None:
+        return "Next: --out gamma.json keeps the design; darrm compare puts it beside other mechanisms."
+    name = shlex.quote(str(out))
+    return (
+        f"Next: darrm report {name} explains it on a page; darrm release {name} --votes votes.csv --out labels.csv "
+        f"releases labels.\nMore than one label? Say who votes: darrm budget {name} --queries 100 --delta 1e-5 "
+        "--voters fresh (or fixed)."
+    )
 
 
 def show(design: Design) -> None:
@@ -95,15 +128,19 @@ def show(design: Design) -> None:
 
     problem, certificate = design.problem, design.certificate
     console = common.console()
+    rows = _rows(design)
+    left = max(len("votes"), *(len(votes) for votes, _ in rows))
     table = Table(box=None, padding=(0, 2, 0, 0))
-    table.add_column("votes", justify="right", no_wrap=True, min_width=len(f"{problem.K}:{problem.K}") - 1)
+    table.add_column("votes", justify="right", no_wrap=True, min_width=left)
     table.add_column("gamma", justify="right", no_wrap=True, min_width=8)
     table.add_column("chance of the true majority, else a fair coin", no_wrap=True, overflow="crop")
-    width = max(4, min(32, console.width - 20))
-    for l in range(problem.K // 2 + 1, problem.K + 1):
-        shown = common.bar(design.gamma[l], width, console.options.ascii_only)
-        table.add_row(f"{problem.K - l}:{l}", f"{design.gamma[l]:.6f}", shown)
+    width = max(4, min(32, console.width - left - 15))
+    for votes, value in rows:
+        table.add_row(votes, f"{value:.6f}", common.bar(value, width, console.options.ascii_only))
     console.print(table)
+    every = len(design.gamma) - problem.K // 2 - 1
+    if every > _ROWS:
+        console.print(f"({len(rows)} lines for {every} values; --out or --json has all of them)")
     relation = "<=" if certificate.holds else ">"
     console.print(
         f"Verified: one release of the majority of K = {problem.K} votes is {common.promise(problem)}, "

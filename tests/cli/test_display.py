@@ -115,3 +115,33 @@ def test_json_never_holds_escape_codes(capsys: pytest.CaptureFixture[str], monke
     out = printed(capsys, ["solve", *PROBLEM, "--json"])
     assert ESCAPE not in out
     assert out.count("\n") == 1
+
+
+def test_many_values_are_a_chart_that_fits_a_screen(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    out = printed(capsys, ["solve", "--K", "301", "--m", "20", "--epsilon", "0.1", "--prior", "common"])
+    chart = [line for line in out.splitlines() if re.match(r"^ *\d+:\d+", line)]
+    assert 2 <= len(chart) <= 30
+    design = darrm.solve(K=301, m=20, epsilon=0.1, prior=darrm.priors.common())
+    for line in chart:
+        named = [int(one) for one in re.findall(r"\d+:(\d+)", line)]
+        value = re.search(r" ([01]\.\d{6}) ", line)
+        assert value
+        for l in range(named[0], named[-1] + 1):
+            assert f"{design.gamma[l]:.6f}" == value[1]
+    assert re.search(rf"^ *(\d+:\d+ to )?{0}:301 ", out, re.MULTILINE)
+    assert f"({len(chart)} lines for 151 values" in out
+
+
+def test_it_says_what_to_do_next(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = tmp_path / "a name.json"
+    assert main(["solve", *PROBLEM, "--out", str(path)]) == 0
+    told = capsys.readouterr().err
+    commands = re.findall(r"darrm (report|release|budget) '([^']*)'", told)
+    assert commands == [(name, str(path)) for name in ("report", "release", "budget")]
+    assert main(["solve", *PROBLEM]) == 0
+    assert "--out gamma.json" in capsys.readouterr().err
+    assert main(["solve", *PROBLEM, "--json"]) == 0
+    assert "Next" not in capsys.readouterr().err
