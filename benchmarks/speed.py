@@ -2,7 +2,8 @@
 
     python benchmarks/speed.py              some minutes; K = 1001 alone takes one
     python benchmarks/speed.py --quick      up to K = 101
-    python benchmarks/speed.py --docs       also put the tables and the picture into docs/
+    python benchmarks/speed.py --docs       also put them into docs/, and a few lines into README.md
+    python benchmarks/speed.py --short      only those lines, from the tables in docs/
 
 Every case runs in a process of its own, so that peak memory (libraries included) is its own. Seconds are medians. The
 prior is common, p uniform on [1/2, 1], epsilon = 0.1. The engines:
@@ -40,6 +41,15 @@ BOTH += [(11, 3, 0.0), (21, 4, 0.0), (41, 5, 0.0), (61, 7, 0.0), (101, 10, 0.0)]
 SIZES = [(11, 3), (21, 4), (41, 5), (101, 10), (201, 14), (501, 20), (1001, 30)]
 ALONE = [(K, m, Delta) for Delta in (1e-5, 0.0) for K, m in SIZES] + [(K, m, 0.3) for K, m in SIZES[2:5]]
 ONE_BY_ONE = 200_000  # constraints, above which the plain way is left out
+SHOWN = [
+    ("11", "1e-05"),
+    ("15", "1e-05"),
+    ("101", "1e-05"),
+    ("1001", "1e-05"),
+    ("41", "0"),
+    ("101", "0"),
+    ("1001", "0"),
+]
 GROWTH_FROM = 101  # K, from which on the growth is fitted
 
 
@@ -253,15 +263,50 @@ def draw(path: Path, results: dict[Any, dict[str, Any]]) -> None:
     save(path, ax, dpi=150)
 
 
+def short(page: str) -> str:
+    """A few lines of the tables of a page."""
+    rows = [
+        [cell.strip() for cell in line.strip("|").split("|")] for line in page.splitlines() if line.startswith("| ")
+    ]
+    both = {(row[0], row[1], row[2]): row for row in rows if len(row) == 12}
+    single = {(row[0], row[2]): row for row in rows if len(row) == 11}
+    lines = [
+        "| K | Delta | multisets of corners | darrm | listed, HiGHS | listed, CVXPY | one by one |",
+        "| --: | --: | --: | --: | --: | --: | --: |",
+    ]
+    for K, Delta in SHOWN:
+        cuts, listed, cvxpy = (both.get((K, Delta, engine)) for engine in ("cuts", "list", "CVXPY"))
+        if cuts and listed and cvxpy:
+            times = [f"{cvxpy[7]} times", f"{listed[8]} times" if listed[8] else "not tried"]
+            lines.append(
+                f"| {K} | {Delta} | {int(listed[3]):,} | {float(cuts[5]):.2g} s | {listed[7]} times | {' | '.join(times)} |"
+            )
+        else:
+            one = single[K, Delta]
+            lines.append(f"| {K} | {Delta} | {float(one[3]):.0e} | {float(one[5]):.2g} s | - | - | - |")
+    return "\n".join(lines)
+
+
+def put_short() -> None:
+    readme = DOCS.parent / "README.md"
+    parts = re.split(r"(<!-- /?how-far -->)", readme.read_text(encoding="utf-8"))
+    text = short((DOCS / "benchmarks.md").read_text(encoding="utf-8"))
+    readme.write_text("".join([*parts[:2], f"\n\n{text}\n\n", *parts[3:]]), encoding="utf-8")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeat", type=int, default=5)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--docs", action="store_true")
+    parser.add_argument("--short", action="store_true")
     parser.add_argument("--case", type=json.loads, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.case:
         print(json.dumps(case(*options.case)))
+        return
+    if options.short:
+        put_short()
         return
     results: dict[Any, dict[str, Any]] = {}
     about = f"{processor()}, {os.cpu_count()} cores, Python {platform.python_version()}; median of {options.repeat}."
@@ -272,6 +317,7 @@ def main() -> None:
         parts = re.split(r"(<!-- /?speed -->)", page.read_text())
         page.write_text("".join([*parts[:2], f"\n\n{text}\n\n", *parts[3:]]))
         draw(DOCS / "speed.svg", results)
+        put_short()
 
 
 if __name__ == "__main__":
