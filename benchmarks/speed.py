@@ -277,13 +277,12 @@ def short(page: str) -> str:
     for K, Delta in SHOWN:
         cuts, listed, cvxpy = (both.get((K, Delta, engine)) for engine in ("cuts", "list", "CVXPY"))
         if cuts and listed and cvxpy:
-            times = [f"{cvxpy[7]} times", f"{listed[8]} times" if listed[8] else "not tried"]
-            lines.append(
-                f"| {K} | {Delta} | {int(listed[3]):,} | {float(cuts[5]):.2g} s | {listed[7]} times | {' | '.join(times)} |"
-            )
+            longer = [f"{listed[7]} times", f"{cvxpy[7]} times", f"{listed[8]} times" if listed[8] else "not tried"]
+            cells = [K, Delta, f"{int(listed[3]):,}", f"{float(cuts[5]):.2g} s", *longer]
         else:
             one = single[K, Delta]
-            lines.append(f"| {K} | {Delta} | {float(one[3]):.0e} | {float(one[5]):.2g} s | - | - | - |")
+            cells = [K, Delta, f"{float(one[3]):.0e}", f"{float(one[5]):.2g} s", "-", "-", "-"]
+        lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
