@@ -7,7 +7,7 @@ import io
 import threading
 from collections.abc import Mapping
 from html import escape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,7 +15,6 @@ from darrm.errors import MissingExtraError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
     from darrm.design.design import Design
 
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 _DRAWING = threading.Lock()
 
 
-def gamma_figure(designs: Mapping[str, Design]) -> Figure:
+def gamma_figure(designs: Mapping[str, Design]) -> Any:
     """One picture of one or two noise functions; two sizes K share the picture, each with an axis of its own.
 
     Raises
@@ -50,8 +49,7 @@ def gamma_figure(designs: Mapping[str, Design]) -> Figure:
         top.grid(visible=False)
     if len(designs) > 1:
         ax.set_title("")  # it would name the first problem only
-    figure: Figure = ax.figure
-    return figure
+    return ax.figure
 
 
 def _axes(many: int) -> Axes | None:

@@ -56,7 +56,9 @@ def make(hosts: Sequence[str] | None) -> Flask:
     def refuse_others() -> Response | None:
         name = _HOST.fullmatch(request.headers.get("Host", ""))
         if hosts is not None and (name is None or name.group(1).lower() not in hosts):
-            return Response("This page answers only at the address that darrm explore printed.\n", 400, mimetype="text/plain")
+            return Response(
+                "This page answers only at the address that darrm explore printed.\n", 400, mimetype="text/plain"
+            )
         # Browsers say where a request comes from; a page elsewhere has no business with this one but to link to it.
         cross = request.headers.get("Sec-Fetch-Site") == "cross-site"
         if cross and request.headers.get("Sec-Fetch-Mode") != "navigate":
@@ -185,9 +187,7 @@ def _budget(answers: Answers, found: Choices) -> str:
     totals = []
     if found.many is not None:
         choices = {"present": found.choice, "kept": found.kept}
-        totals = [
-            (name, answers.budget(one, found.many, _gone())) for name, one in choices.items() if one is not None
-        ]
+        totals = [(name, answers.budget(one, found.many, _gone())) for name, one in choices.items() if one is not None]
     return render_template("budget.html", found=found, totals=totals)
 
 

@@ -89,7 +89,7 @@ class Choices:
         return {name: text for name, text in self.errors.items() if name not in _MANY}
 
     def query(self, *, keep: bool | None = None) -> str:
-        """The query string that leads here; ``keep`` keeps the present design beside itself, or lets the kept one go."""
+        """The query string that leads here; ``keep`` keeps the present design beside itself or lets the kept one go."""
         texts = {name: text for name, text in self.texts.items() if text or name not in _OPTIONAL}
         kept = self.kept_texts
         if keep is not None:
@@ -169,7 +169,7 @@ def _many(texts: Mapping[str, str], errors: dict[str, str]) -> Many | None:
         if queries > MAX_QUERIES:
             raise InputError(
                 f"queries must be at most {MAX_QUERIES} on this page. Got {queries}. For more labels download the "
-                f"design and run: darrm budget gamma.json --queries {queries} --delta {texts['total_delta']} --voters ..."
+                f"design, then: darrm budget gamma.json --queries {queries} --delta {texts['total_delta']} --voters ..."
             )
     except InputError as error:
         errors.setdefault("queries", str(error))
@@ -203,9 +203,7 @@ def _arguments(choice: Choice) -> dict[str, str]:
         values["changed"] = problem.changed
     found = {name: repr(int(value) if float(value).is_integer() else value) for name, value in values.items()}
     if choice.prior != priors.independent():
-        numbers = ",".join(
-            repr(value) for key, value in _flat(choice.prior.as_dict()) if key != "kind"
-        )
+        numbers = ",".join(repr(value) for key, value in _flat(choice.prior.as_dict()) if key != "kind")
         found["prior"] = f"{choice.prior.kind}:{numbers}"
     if choice.shape != SHAPES[0]:
         found["shape"] = choice.shape
@@ -213,9 +211,7 @@ def _arguments(choice: Choice) -> dict[str, str]:
 
 
 def _flat(values: Mapping[str, object]) -> list[tuple[str, object]]:
-    return [
-        (key, one) for key, value in values.items() for one in (value if isinstance(value, list) else [value])
-    ]
+    return [(key, one) for key, value in values.items() for one in (value if isinstance(value, list) else [value])]
 
 
 def solve_command(choice: Choice) -> str:

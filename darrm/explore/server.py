@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import socket
 import threading
 from collections.abc import Callable
 
@@ -50,21 +51,24 @@ class Server:
         everywhere = host in ("0.0.0.0", "::")
         app = create_app(None if everywhere else ("localhost", "127.0.0.1", "[::1]", shown))
         try:
-            self._server = waitress.create_server(
-                app,
-                host=host,
-                port=port,
-                threads=_THREADS,
-                max_request_header_size=_LONGEST_REQUEST,
-                channel_request_lookahead=1,  # tells requests that wait whether their client is still there
-                ident=None,
-            )
-        except (OSError, ValueError) as error:
+            family = socket.AF_INET6 if ":" in host else socket.AF_INET
+            listening = socket.create_server((host, port), family=family)
+        except OSError as error:
             raise InputError(
-                f"Port {port} of {host} cannot be had: {getattr(error, 'strerror', None) or error}. Pass another with "
-                "--port, or 0 for any that is free."
+                f"Port {port} of {host} cannot be had: {error.strerror or error}. Pass another with --port, or 0 for "
+                "any that is free."
             ) from None
-        self.port = int(self._server.effective_port)
+        self.port: int = listening.getsockname()[1]
+        self._sockets: dict[int, object] = {}
+        self._server = waitress.create_server(
+            app,
+            map=self._sockets,
+            sockets=[listening],
+            threads=_THREADS,
+            max_request_header_size=_LONGEST_REQUEST,
+            channel_request_lookahead=1,  # tells requests that wait whether their client is still there
+            ident=None,
+        )
         self.url = f"http://{shown}:{self.port}/"
 
     def run(self, ready: Callable[[str], None] = lambda url: None) -> None:
@@ -75,6 +79,12 @@ class Server:
         ready(self.url)
         while serving.is_alive():
             serving.join(0.2)
+
+    def close(self) -> None:
+        """End `run`, from another thread."""
+        from waitress import wasyncore
+
+        self._server.trigger.pull_trigger(lambda: wasyncore.close_all(self._sockets))
 
 
 def is_loopback(host: str) -> bool:

@@ -45,9 +45,12 @@ def client() -> Any:
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
     found = Server(port=0)
-    threading.Thread(target=found.run, daemon=True).start()
+    running = threading.Thread(target=found.run)
+    running.start()
     yield found
-    found._server.close()
+    found.close()
+    running.join(20)
+    assert not running.is_alive()
 
 
 def get(client: Any, path: str, base_url: str = HOME, **values: str) -> Any:
@@ -100,7 +103,7 @@ def test_nothing_is_said_of_many_labels_before_the_voters_are_named(client: Any)
         text = get(client, path, **SMALL, budget="now").text
         assert "Say first whether your voters are fresh or fixed" in text
         assert "proved by" not in text
-    assert 'checked' not in get(client, "/").text
+    assert "checked" not in get(client, "/").text
 
 
 def test_budgets_are_those_of_the_library(client: Any) -> None:
@@ -269,7 +272,11 @@ def test_all_that_is_wrong_is_said_at_once(client: Any) -> None:
         ({"queries": "1e6"}, "queries", "darrm budget gamma.json --queries 1000000"),
         ({"total_delta": "nan"}, "total_delta", "total_delta must be in [0, 1)"),
         ({"voters": "both"}, "voters", 'voters must be "fresh"'),
-        ({"K": "11", "m": "3", "total_delta": "0", "Delta": "1e-3"}, "total_delta", "is below what 100 labels of fresh voters spend"),
+        (
+            {"K": "11", "m": "3", "total_delta": "0", "Delta": "1e-3"},
+            "total_delta",
+            "is below what 100 labels of fresh voters spend",
+        ),
         ({"m": "9"}, "m", "m must be in [1, K]"),
     ],
 )
@@ -335,7 +342,9 @@ def test_other_names_of_this_machine_are_refused(client: Any, path: str) -> None
             assert answer.status_code == (404 if path == "/nothing" else 200)
 
 
-@pytest.mark.parametrize("host", ["", "localhost@evil.example", "a@localhost", "[::1", "::1", "localhost:", "localhost:x", "/"])
+@pytest.mark.parametrize(
+    "host", ["", "localhost@evil.example", "a@localhost", "[::1", "::1", "localhost:", "localhost:x", "/"]
+)
 def test_hosts_that_are_none(client: Any, host: str) -> None:
     assert client.get("/voters", headers={"Host": host}).status_code == 400
 
@@ -438,7 +447,9 @@ def test_ten_clients_at_once(server: Server) -> None:
             if path == "/gamma.json":
                 found.append((K, json.loads(body)["gamma"]))
             elif path == "/design":
-                found.append((K, wanted[K] if status == 200 and f"<td>{wanted[K][K]:.6f}</td>" in body.decode() else body))
+                found.append(
+                    (K, wanted[K] if status == 200 and f"<td>{wanted[K][K]:.6f}</td>" in body.decode() else body)
+                )
             else:
                 found.append((K, wanted[K] if status == 200 and b"Fresh voters: 5 labels cost" in body else body))
 
@@ -484,7 +495,9 @@ def test_ctrl_c_ends_at_once(at_work: bool) -> None:
         connection.request("GET", "/voters")
         assert connection.getresponse().read()
         if at_work:
-            connection.request("GET", "/budget?K=51&m=25&epsilon=0.1&Delta=1e-5&queries=1000&total_delta=0.1&voters=fresh")
+            connection.request(
+                "GET", "/budget?K=51&m=25&epsilon=0.1&Delta=1e-5&queries=1000&total_delta=0.1&voters=fresh"
+            )
             time.sleep(1)
         connection.close()
         start = time.perf_counter()

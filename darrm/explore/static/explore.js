@@ -25,9 +25,8 @@
     const values = new URLSearchParams(search);
     for (const control of form.elements) {
       if (!control.name || control.type === "hidden" || control.tagName === "BUTTON") continue;
-      const value = values.get(control.name) ?? control.dataset.first;
-      if (control.type === "radio") control.checked = values.get("voters") === control.value;
-      else control.value = value ?? "";
+      if (control.type === "radio") control.checked = values.get(control.name) === control.value;
+      else control.value = values.get(control.name) ?? control.dataset.first;
     }
     kept.replaceChildren();
     for (const [name, value] of values) {
