@@ -58,9 +58,9 @@ def _axes(many: int) -> Axes | None:
     except ImportError:
         return None  # plot_gamma says what is missing
     # Margins by hand: a layout engine draws everything twice, and the page waits for it.
-    margins = {"left": 0.09, "right": 0.985}
-    margins |= {"bottom": 0.14, "top": 0.92} if many == 1 else {"bottom": 0.23, "top": 0.87}
-    figure = Figure(figsize=(6.4, 3.4) if many == 1 else (6.4, 3.9))
+    margins = {"left": 0.1, "right": 0.985}
+    margins |= {"bottom": 0.15, "top": 0.91} if many == 1 else {"bottom": 0.25, "top": 0.86}
+    figure = Figure(figsize=(5.7, 3.1) if many == 1 else (5.7, 3.6))
     figure.subplots_adjust(**margins)
     return figure.add_subplot()
 

@@ -311,6 +311,10 @@ def test_it_fits_the_screen(opened: Callable[..., Any], values: dict[str, str], 
     wide, seen = browser.execute_script("return [document.documentElement.scrollWidth, window.innerWidth]")
     assert seen == width
     assert wide <= width
+    spilt = (
+        "return [...document.querySelectorAll('.card, fieldset')].filter((e) => e.scrollWidth > e.clientWidth).length"
+    )
+    assert browser.execute_script(spilt) == 0
     wait(lambda: not browser.execute_script("return Boolean(document.querySelector('.busy'))"))
     low = [(ratio, what) for ratio, what in browser.execute_script(CONTRAST) if ratio < 4.5]
     assert low == []
