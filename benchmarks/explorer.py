@@ -71,8 +71,8 @@ def measure(server: Any, repeat: int) -> str:
     ask(server, "/budget", K=9, m=2, epsilon=0.3, voters="fresh")
     weight = [ask(server, path)[1] / 1000 for path in ("/", "/static/explore.css", "/static/explore.js")]
     lines = [
-        f"The first page: {weight[0]:.0f} kB of HTML with its picture, {weight[1]:.0f} kB of CSS and {weight[2]:.0f} kB "
-        "of JavaScript.",
+        f"The first page: {weight[0]:.0f} kB of HTML with its picture, {weight[1]:.0f} kB of CSS and {weight[2]:.0f} "
+        "kB of JavaScript.",
         "",
         "| K | Delta | new design, s | again, s | kB | 10 labels, s | 100 labels, s | 1000 labels, s |",
         "| --: | --: | --: | --: | --: | --: | --: | --: |",
