@@ -59,8 +59,8 @@ def _axes(many: int) -> Axes | None:
         return None  # plot_gamma says what is missing
     # Margins by hand: a layout engine draws everything twice, and the page waits for it.
     margins = {"left": 0.1, "right": 0.985}
-    margins |= {"bottom": 0.15, "top": 0.91} if many == 1 else {"bottom": 0.23, "top": 0.87}
-    figure = Figure(figsize=(5.7, 3.1) if many == 1 else (5.7, 4.1))
+    margins |= {"bottom": 0.15, "top": 0.91} if many == 1 else {"bottom": 0.2, "top": 0.865}
+    figure = Figure(figsize=(5.7, 3.1) if many == 1 else (5.7, 3.9))
     figure.subplots_adjust(**margins)
     return figure.add_subplot()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import click
@@ -36,3 +37,4 @@ def command(port: Any, host: str, allow_remote: bool, no_browser: bool) -> None:
         server.run(ready)
     except KeyboardInterrupt:
         common.note("Stopped.")
+        os._exit(0)  # threads at work would trip over an interpreter that is being taken down, and say so
