@@ -13,7 +13,7 @@ from darrm.explore.cache import Cache
 from darrm.explore.choices import Choice, Many
 from darrm.inline import described, gamma_picture
 
-TIME_LIMIT = 10.0  # seconds for the search of each optimum
+TIME_LIMIT = 20.0  # seconds for the search of each optimum
 # A budget is shown once its bounds are this close, relatively; `darrm budget` goes on to a tenth of it.
 TOLERANCE = 1e-2
 
