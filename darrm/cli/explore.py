@@ -20,8 +20,11 @@ def command(port: Any, host: str, allow_remote: bool, no_browser: bool) -> None:
 
     Needs flask, waitress and matplotlib. Nothing is loaded from elsewhere. Ctrl-C ends it.
     """
+    import logging
+
     from darrm.explore.server import Server
 
+    logging.getLogger("waitress").setLevel(logging.ERROR)  # that requests wait for a moment is no news
     server = Server(host, port, allow_remote=allow_remote)
 
     def ready(url: str) -> None:
