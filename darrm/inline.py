@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from darrm.design.design import Design
 
-# matplotlib keeps settings and fonts for all threads together.
-_DRAWING = threading.Lock()
+# matplotlib keeps settings and fonts for all threads together: whoever draws holds this.
+DRAWING = threading.Lock()
 
 
 def gamma_figure(designs: Mapping[str, Design]) -> Any:
@@ -67,7 +67,7 @@ def _axes(many: int) -> Axes | None:
 
 def gamma_picture(designs: Mapping[str, Design]) -> str:
     """`gamma_figure` as a data address of an SVG, the same bytes every time; may be called from many threads."""
-    with _DRAWING:
+    with DRAWING:
         figure = gamma_figure(designs)
         from matplotlib import rc_context
 

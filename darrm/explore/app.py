@@ -20,6 +20,7 @@ from darrm.explore import choices as chosen
 from darrm.explore.answers import TIME_LIMIT, Answer, Answers, alternative
 from darrm.explore.cache import Gone
 from darrm.explore.choices import Choices
+from darrm.inline import DRAWING
 
 _HEADERS = {
     "Content-Security-Policy": (
@@ -117,7 +118,9 @@ def make(hosts: Sequence[str] | None) -> Flask:
         if find_spec("darrm.report") is None:
             abort(404)
         answer, name = _wanted(answers)
-        return _download(import_module("darrm.report").html(answer.design).encode(), f"{name}.html", "text/html")
+        with DRAWING:
+            text = import_module("darrm.report").html(answer.design)
+        return _download(text.encode(), f"{name}.html", "text/html")
 
     @app.errorhandler(HTTPException)
     def refused(error: HTTPException) -> tuple[str, int]:
