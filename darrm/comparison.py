@@ -66,6 +66,7 @@ def compare(
     total_delta: float | None = None,
     draws: int | None = None,
     rng: np.random.Generator | None = None,
+    time_limit: float = math.inf,
 ) -> list[Entry]:
     """gamma_opt, its U-shaped form and the baselines, for one problem and one release.
 
@@ -82,6 +83,8 @@ def compare(
         same with every mechanism, whatever the number of labels: `darrm.accounting.compose`.
     draws, rng
         Give each entry an ``interval`` too, from so many draws of the vote probabilities (`measures.sampled_error`).
+    time_limit : float, seconds
+        Of each of the two solves, as in `darrm.solve`.
 
     Returns
     -------
@@ -97,8 +100,8 @@ def compare(
         raise InputError("queries and total_delta go together. Pass both, or none.")
     if queries is not None:
         queries, total_delta = check_count("queries", queries), check_delta(total_delta, "total_delta")
-    free = solve(problem, prior=prior, objective=objective)
-    monotone = solve(problem, prior=prior, objective=objective, shape="monotone")
+    free = solve(problem, prior=prior, objective=objective, time_limit=time_limit)
+    monotone = solve(problem, prior=prior, objective=objective, shape="monotone", time_limit=time_limit)
     m = math.floor(problem.m)
     mean = free.prior.ones(problem.K)
 

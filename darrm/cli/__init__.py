@@ -14,7 +14,21 @@ from collections.abc import Sequence
 import click
 
 from darrm import __version__
-from darrm.cli import audit, budget, compare, demo, ledger, plan, profile, release, report, solve, table, verify
+from darrm.cli import (
+    audit,
+    budget,
+    compare,
+    demo,
+    explore,
+    ledger,
+    plan,
+    profile,
+    release,
+    report,
+    solve,
+    table,
+    verify,
+)
 from darrm.errors import BudgetError, CertificateError, DarrmError, SolverError
 
 
@@ -24,7 +38,7 @@ def app() -> None:
     """Design the noise of private votes: optimal, certified noise functions for private majority voting."""
 
 
-for module in (solve, verify, release, compare, table, profile, budget, plan, ledger, report, audit, demo):
+for module in (solve, verify, release, compare, table, profile, budget, plan, ledger, report, explore, audit, demo):
     app.add_command(module.command)
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from darrm import wording
 from darrm.cli import common
 from darrm.cli.long_run import progress
 
@@ -186,7 +187,7 @@ def _print(rows: Sequence[AuditRow], n: int) -> None:
         table.add_row(
             row.mechanism,
             str(row.bag_size),
-            common.number(row.promised_epsilon),
+            wording.number(row.promised_epsilon),
             _nats(row.realised_epsilon),
             *(f"{value:.3g}" for value in figures),
             _nats(row.multiplicative_98),

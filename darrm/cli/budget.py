@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from darrm import wording
 from darrm.cli import common
 
 if TYPE_CHECKING:
@@ -49,14 +50,14 @@ def command(
     console = common.console()
     console.print(said(total))
     for name, value in sorted(total.bounds.items(), key=lambda item: item[1]):
-        console.print(f"  {common.at_least(value):>10}  by {name}")
-    console.print(f"It rests on this: {common.condition(design.problem)}")
+        console.print(f"  {wording.at_least(value):>10}  by {name}")
+    console.print(f"It rests on this: {wording.condition(design.problem)}")
 
 
 def said(total: Total) -> str:
     """What labels cost, in a sentence or two."""
     labels = f"{total.queries} label{'s' * (total.queries > 1)}"
-    cost = f"({common.at_least(total.upper)}, {total.delta:g})"
+    cost = f"({wording.at_least(total.upper)}, {total.delta:g})"
     if total.voters == "fixed" and "one label" in total.bounds:
         return f"Fixed voters: one label costs {cost}. The cost of another must not be added to it."
     if total.voters == "fixed":

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable, Mapping, Sequence
-from decimal import ROUND_CEILING, Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -133,32 +131,6 @@ def bar(value: float, width: int, ascii_only: bool) -> str:
         return "#" * round(value * width)
     eighths = round(value * width * 8)
     return "█" * (eighths // 8) + (" ▏▎▍▌▋▊▉"[eighths % 8].strip())
-
-
-def promise(problem: MajorityProblem) -> str:
-    """(m epsilon, delta) in print."""
-    return f"({problem.total_epsilon:.6g}, {problem.delta:.4g})-DP"
-
-
-def condition(problem: MajorityProblem) -> str:
-    """What the promise rests on, in print."""
-    return (
-        f"if each vote is ({problem.epsilon:g}, {problem.Delta:g})-DP and one change ({problem.adjacency}) reaches at "
-        f"most {problem.changed} of them."
-    )
-
-
-def number(value: float) -> str:
-    """A figure for a table; a word where there is none."""
-    return "none" if math.isinf(value) else f"{value:.6g}"
-
-
-def at_least(value: float) -> str:
-    """A certified upper bound to six digits, rounded up."""
-    if math.isinf(value) or not value:
-        return number(value)
-    exact = Decimal(value)
-    return f"{exact.quantize(Decimal(1).scaleb(exact.adjusted() - 5), rounding=ROUND_CEILING).normalize():f}"
 
 
 PATH = click.Path(path_type=Path, readable=False)  # what is wrong with a path is said where it is opened

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from darrm import wording
 from darrm.cli import common
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ def command(
         return
     console = common.console()
     narrow = console.width < 76
-    table = Table(title=f"One release, {common.promise(problem)}: K = {problem.K}, m = {problem.m:g}", box=None)
+    table = Table(title=f"One release, {wording.promise(problem)}: K = {problem.K}, m = {problem.m:g}", box=None)
     more = Table(box=None)  # two tables, since one would not fit 80 columns
     for one in (table, more):
         one.add_column("mechanism", overflow="fold", no_wrap=console.width >= 60)
@@ -85,11 +86,11 @@ def command(
         holds = entry.certificate.holds
         cells = [f"{entry.error:.6f}"]
         if not narrow:
-            cells += [f"{entry.disagreement:.6f}", common.number(entry.certificate.realised_epsilon)]
+            cells += [f"{entry.disagreement:.6f}", wording.number(entry.certificate.realised_epsilon)]
         style = None if holds else "dim"
         table.add_row(entry.name, *cells, "yes" if holds else "no", style=style)
         figures = [] if entry.interval is None else [_plus_minus(entry.interval)]
-        figures += [] if entry.total is None else [common.number(entry.total)]
+        figures += [] if entry.total is None else [wording.number(entry.total)]
         more.add_row(entry.name, *figures, style=style)
     console.print(table)
     if len(more.columns) > 1:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from darrm import wording
 from darrm.cli import common
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def command(out: Path | None) -> None:
         f"One vote is right {100 * _accuracy(table.votes, labels[:, None]):.1f} % of the time."
     )
     console.print(
-        f"Promise: each released label is {common.promise(problem)}, m = {M}, where one person ({problem.adjacency}) "
+        f"Promise: each released label is {wording.promise(problem)}, m = {M}, where one person ({problem.adjacency}) "
         f"reaches {problem.changed} of the {K} votes.\n"
     )
     entries = compare(problem, prior="common")
@@ -73,7 +74,7 @@ def command(out: Path | None) -> None:
             entry.name,
             f"{100 * _expected_accuracy(entry.gamma, table.votes, labels):.2f} %",
             f"{entry.error:.5f}",
-            common.number(entry.certificate.realised_epsilon),
+            wording.number(entry.certificate.realised_epsilon),
             "verified" if holds else "no",
             style=None if holds else "dim",
         )

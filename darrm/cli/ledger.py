@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from darrm import wording
 from darrm.cli import common
 
 if TYPE_CHECKING:
@@ -63,9 +64,9 @@ def _show(ledger: Ledger, as_json: bool) -> None:
         left = "what is left depends on the designs"
     if status["voters"] == "fixed" and status["left"] is None:
         left = "any number: these voters were paid for once"
-    failure = f"{delta:g}" if delta == status["total_delta"] else common.at_least(delta)
+    failure = f"{delta:g}" if delta == status["total_delta"] else wording.at_least(delta)
     common.console().print(
         f"Budget ({status['total_epsilon']:g}, {status['total_delta']:g}) for {status['voters']} voters, rule "
         f"{status['rule']}: {status['released']} labels released, {left}. Together "
-        f"they cost at most ({common.at_least(epsilon)}, {failure}) so far."
+        f"they cost at most ({wording.at_least(epsilon)}, {failure}) so far."
     )

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from darrm import wording
 from darrm.cli import common
 
 
@@ -59,4 +60,4 @@ def command(file: Path, epsilons: str | None, plot: Path | None, as_json: bool) 
         table.add_row(f"{epsilon:.6g}", f"{high:.6g}", f"{low:.6g}")
     console = common.console()
     console.print(table)
-    console.print(f"For one release, {common.condition(problem)} Promised: {common.promise(problem)}.")
+    console.print(f"For one release, {wording.condition(problem)} Promised: {wording.promise(problem)}.")

@@ -8,6 +8,7 @@ from typing import IO
 
 import click
 
+from darrm import wording
 from darrm.cli import common
 
 
@@ -54,8 +55,8 @@ def command(file: Path, votes_path: Path, out: Path, ledger_path: Path | None, a
             {"labels": n, "out": str(out), "epsilon": design.problem.total_epsilon, "delta": design.problem.delta}
         )
     common.note(
-        f"Wrote {n} label{'s' * (n > 1)} to {out}. Each is {common.promise(design.problem)} on its own, "
-        f"{common.condition(design.problem)}"
+        f"Wrote {n} label{'s' * (n > 1)} to {out}. Each is {wording.promise(design.problem)} on its own, "
+        f"{wording.condition(design.problem)}"
     )
     if ledger_path is not None:
         status = ledger.status()

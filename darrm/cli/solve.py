@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from darrm import wording
 from darrm.cli import common
 from darrm.cli.long_run import progress
 
@@ -143,12 +144,12 @@ def show(design: Design) -> None:
         console.print(f"({len(rows)} lines for {every} values; --out or --json has all of them)")
     relation = "<=" if certificate.holds else ">"
     console.print(
-        f"Verified: one release of the majority of K = {problem.K} votes is {common.promise(problem)}, "
-        f"{common.condition(problem)}"
+        f"Verified: one release of the majority of K = {problem.K} votes is {wording.promise(problem)}, "
+        f"{wording.condition(problem)}"
     )
     console.print(
         f"cost {certificate.cost:.15g} {relation} limit {certificate.limit:.15g}; realised epsilon "
-        f"{common.number(certificate.realised_epsilon)} at delta {problem.delta:.4g}"
+        f"{wording.number(certificate.realised_epsilon)} at delta {problem.delta:.4g}"
     )
     gap = f"at most {design.gap:.1e} above the least possible {design.objective} for shape {design.shape}"
     if math.isinf(design.gap):

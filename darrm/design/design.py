@@ -118,6 +118,11 @@ class Design:
             f"{self.shape}, {self.prior}), gap {self.gap:.1g}>"
         )
 
+    def _repr_html_(self) -> str:
+        from darrm.inline import design_html  # notebooks call this; nothing else needs it
+
+        return design_html(self)
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the design file; the old file stays if that fails. `darrm.load` reads and verifies it.
 

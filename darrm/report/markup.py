@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import base64
 import html
-import io
 from collections.abc import Iterable, Sequence
 from decimal import ROUND_CEILING, ROUND_HALF_EVEN, Decimal
 from typing import Any
 
 from darrm.design.smoothing import decimals
+from darrm.figures import data_address
 
 DIGITS = 12  # of a number that a reader may compute again
 TIMES = "\N{MULTIPLICATION SIGN}"
@@ -79,18 +78,9 @@ def details(summary: object, content: object) -> Markup:
 
 def picture(axes: Any, alternative: str, caption: object) -> Markup:
     """The figure of matplotlib axes as an SVG image inside the page: the same bytes on every run, ids of its own."""
-    import matplotlib
-
-    buffer = io.BytesIO()
-    with matplotlib.rc_context({"svg.hashsalt": "darrm", "svg.fonttype": "path"}):
-        axes.figure.savefig(
-            buffer, format="svg", metadata=dict.fromkeys(("Date", "Creator", "Format", "Type")), transparent=True
-        )
-    data = base64.b64encode(buffer.getvalue()).decode()
     width, height = (round(96 * inches) for inches in axes.figure.get_size_inches())
     image = Markup(
-        f'<img src="data:image/svg+xml;base64,{data}" width="{width}" height="{height}" '
-        f'alt="{html.escape(alternative)}">'
+        f'<img src="{data_address(axes.figure)}" width="{width}" height="{height}" alt="{html.escape(alternative)}">'
     )
     return element("figure", join([image, element("figcaption", caption)]))
 

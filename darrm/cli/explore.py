@@ -1,0 +1,43 @@
+"""darrm explore"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import click
+
+from darrm.cli import common
+
+
+@click.command("explore", short_help="A local web page to choose K, m and epsilon by looking.")
+@click.option("--port", type=common.NUMBER, default=8000, show_default=True, help="0 takes any that is free.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen at.")
+@click.option("--allow-remote", is_flag=True, help="Let other machines in, if --host does. There is no password.")
+@click.option("--no-browser", is_flag=True, help="Do not open the page in a browser.")
+def command(port: Any, host: str, allow_remote: bool, no_browser: bool) -> None:
+    """Serve a web page on this machine that shows gamma, its error and what many labels cost, as you choose.
+
+    Needs flask, waitress and matplotlib. Nothing is loaded from elsewhere. Ctrl-C ends it.
+    """
+    import logging
+
+    from darrm.explore.server import Server
+
+    logging.getLogger("waitress").setLevel(logging.ERROR)  # that requests wait for a moment is no news
+    server = Server(host, port, allow_remote=allow_remote)
+
+    def ready(url: str) -> None:
+        click.echo(f"darrm explore is at {url} (Ctrl-C ends it)")
+        if not no_browser:
+            import webbrowser
+
+            webbrowser.open(url)
+
+    if server.remote:
+        common.note(f"Warning: other machines can reach {server.url}, and there is no password.")
+    try:
+        server.run(ready)
+    except KeyboardInterrupt:
+        common.note("Stopped.")
+        os._exit(0)  # threads at work would trip over an interpreter that is being taken down, and say so

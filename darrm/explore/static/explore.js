@@ -1,0 +1,183 @@
+// Without this file the page is a plain form. With it, results follow the controls and the address holds the state.
+"use strict";
+(() => {
+  const form = document.getElementById("controls");
+  const design = document.getElementById("design");
+  const budget = document.getElementById("budget");
+  const status = document.getElementById("status");
+  const kept = document.getElementById("kept");
+  const OPTIONAL = new Set(["delta", "changed", "voters"]);
+  const PAUSE = 120; // ms without a change before the server is asked
+  const SOON = 200; // ms after which waiting is said
+  let latest = 0; // number of the newest request; an answer to an older one is thrown away
+  let controller = null;
+  let timer = 0;
+
+  function query() {
+    const found = new URLSearchParams();
+    for (const [name, value] of new FormData(form)) {
+      if (value !== "" || !OPTIONAL.has(name)) found.append(name, value);
+    }
+    return found.toString();
+  }
+
+  function fill(search) {
+    const values = new URLSearchParams(search);
+    for (const control of form.elements) {
+      if (!control.name || control.type === "hidden" || control.tagName === "BUTTON") continue;
+      if (control.type === "radio") control.checked = values.get(control.name) === control.value;
+      else control.value = values.get(control.name) ?? control.dataset.first;
+    }
+    kept.replaceChildren();
+    for (const [name, value] of values) {
+      if (!name.startsWith("b.")) continue;
+      const hidden = document.createElement("input");
+      Object.assign(hidden, { type: "hidden", name, value });
+      kept.append(hidden);
+    }
+    form.querySelectorAll(".slider").forEach(slide);
+  }
+
+  // Sliders: one to each number box that has one; a logarithmic one holds the exponent.
+  function slide(slider) {
+    const value = Number(document.getElementById(slider.dataset.for).value);
+    if (slider.dataset.for === "m") slider.max = Math.max(1, Number(document.getElementById("K").value) || 1);
+    if (Number.isFinite(value)) slider.value = slider.dataset.scale === "log" ? Math.log10(value) : value;
+    slider.setAttribute("aria-valuetext", document.getElementById(slider.dataset.for).value);
+  }
+
+  function slid(slider) {
+    const box = document.getElementById(slider.dataset.for);
+    const value = Number(slider.value);
+    box.value = slider.dataset.scale === "log" ? String(Number((10 ** value).toPrecision(2))) : String(value);
+    slider.setAttribute("aria-valuetext", box.value);
+  }
+
+  function say(errors) {
+    for (const line of document.querySelectorAll(".wrong")) {
+      const name = line.id.slice("wrong-".length);
+      line.textContent = errors[name] ?? "";
+      const control = document.getElementById(name);
+      if (control) control.toggleAttribute("aria-invalid", name in errors);
+      if (control && name in errors) control.setAttribute("aria-invalid", "true");
+      const folded = line.closest("details");
+      if (folded && name in errors) folded.open = true;
+    }
+  }
+
+  function show(place, html) {
+    const open = new Map([...place.querySelectorAll("details")].map((one) => [one.id, one.open]));
+    place.innerHTML = html;
+    for (const one of place.querySelectorAll("details")) one.open = open.get(one.id) ?? one.open;
+    ready(place);
+  }
+
+  function ready(place) {
+    for (const button of place.querySelectorAll("[data-copy]")) button.hidden = false;
+  }
+
+  function busy(place, on) {
+    place.classList.toggle("busy", on);
+    place.setAttribute("aria-busy", String(on));
+  }
+
+  // Fetch one part; null if it was refused (what is wrong is then said) or if a newer request is under way.
+  async function part(mine, path, place, waiting) {
+    const late = setTimeout(() => { if (mine === latest) status.textContent = waiting; }, SOON);
+    busy(place, true);
+    try {
+      const answer = await fetch(path, { signal: controller.signal });
+      const text = await answer.text();
+      if (mine !== latest) return null;
+      if (answer.ok) {
+        show(place, text);
+        busy(place, false);
+        return text;
+      }
+      let errors = {};
+      try { errors = JSON.parse(text).errors ?? {}; } catch { /* not an answer of this page's */ }
+      say(errors);
+      status.textContent = Object.keys(errors).length
+        ? "What is shown in grey is from before: see what is said beside the controls."
+        : `The server answered with status ${answer.status}.`;
+      return null;
+    } catch (error) {
+      if (mine === latest && error.name !== "AbortError") {
+        status.textContent = "No answer. Is darrm explore still running in its terminal?";
+      }
+      return null;
+    } finally {
+      clearTimeout(late);
+    }
+  }
+
+  async function update() {
+    clearTimeout(timer);
+    const mine = ++latest;
+    controller?.abort();
+    controller = new AbortController();
+    const search = query();
+    history.replaceState(null, "", `?${search}`);
+    busy(budget, true);
+    if ((await part(mine, `design?${search}`, design, "Solving …")) === null) return;
+    say({});
+    status.textContent = "";
+    await total(mine, search);
+  }
+
+  async function total(mine, search) {
+    if ((await part(mine, `budget?${search}`, budget, "Adding up what many labels cost …")) === null) return;
+    status.textContent = "";
+  }
+
+  function later() {
+    clearTimeout(timer);
+    timer = setTimeout(update, PAUSE);
+  }
+
+  form.addEventListener("input", (event) => {
+    if (event.target.classList.contains("slider")) slid(event.target);
+    form.querySelectorAll(".slider").forEach((slider) => { if (slider !== event.target) slide(slider); });
+    later();
+  });
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    update();
+  });
+  window.addEventListener("popstate", () => {
+    fill(location.search);
+    update();
+  });
+  document.addEventListener("click", async (event) => {
+    const link = event.target.closest("a[data-state]");
+    if (link) {
+      event.preventDefault();
+      history.pushState(null, "", link.href);
+      fill(location.search);
+      update();
+      return;
+    }
+    const button = event.target.closest("[data-copy]");
+    if (!button) return;
+    const text = document.getElementById(button.dataset.copy);
+    try {
+      await navigator.clipboard.writeText(text.textContent);
+      button.textContent = "Copied";
+    } catch {
+      getSelection().selectAllChildren(text);
+      button.textContent = "Selected";
+    }
+    setTimeout(() => { button.textContent = "Copy"; }, 1500);
+  });
+
+  for (const slider of form.querySelectorAll(".slider")) {
+    slider.hidden = false;
+    slide(slider);
+  }
+  ready(document);
+  if (new FormData(form).get("voters") && design.childElementCount && !budget.querySelector("table")) {
+    latest += 1;
+    controller = new AbortController();
+    total(latest, query());
+  }
+})();

@@ -1,0 +1,34 @@
+"""Promises and figures in words, the same wherever they are said."""
+
+from __future__ import annotations
+
+import math
+from decimal import ROUND_CEILING, Decimal
+
+from darrm.problem import MajorityProblem
+
+
+def promise(problem: MajorityProblem) -> str:
+    """(m epsilon, delta) in print."""
+    return f"({problem.total_epsilon:.6g}, {problem.delta:.4g})-DP"
+
+
+def condition(problem: MajorityProblem) -> str:
+    """What the promise rests on, in print."""
+    return (
+        f"if each vote is ({problem.epsilon:g}, {problem.Delta:g})-DP and one change ({problem.adjacency}) reaches at "
+        f"most {problem.changed} of them."
+    )
+
+
+def number(value: float) -> str:
+    """A figure for a table; a word where there is none."""
+    return "none" if math.isinf(value) else f"{value:.6g}"
+
+
+def at_least(value: float) -> str:
+    """A certified upper bound to six digits, rounded up."""
+    if math.isinf(value) or not value:
+        return number(value)
+    exact = Decimal(value)
+    return f"{exact.quantize(Decimal(1).scaleb(exact.adjusted() - 5), rounding=ROUND_CEILING).normalize():f}"

@@ -1,0 +1,348 @@
+"""The explorer in a browser, used as one would use it."""
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlencode, urlsplit
+
+import pytest
+
+import darrm
+
+pytest.importorskip("flask")
+pytest.importorskip("waitress")
+pytest.importorskip("selenium")
+pytest.importorskip("matplotlib")
+
+from darrm.explore.server import Server
+
+PATIENCE = 30  # seconds; machines that run tests are busy
+SMALL = {"K": "5", "m": "2", "epsilon": "0.5"}
+# Text against what is behind it, by the formula of WCAG 2.
+CONTRAST = """
+const parse = (text) => (text.match(/[\\d.]+/g) ?? []).map(Number);
+const light = ([r, g, b]) => [r, g, b].map((c) => c / 255)
+  .map((c) => c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4)
+  .reduce((sum, c, i) => sum + c * [0.2126, 0.7152, 0.0722][i], 0);
+const found = [];
+for (const element of document.querySelectorAll("body *")) {
+  const text = [...element.childNodes].some((n) => n.nodeType === 3 && n.textContent.trim());
+  if (!text || !element.checkVisibility()) continue;
+  let behind = element;
+  while (behind && (parse(getComputedStyle(behind).backgroundColor)[3] ?? 1) === 0) behind = behind.parentElement;
+  const back = behind ? parse(getComputedStyle(behind).backgroundColor) : [255, 255, 255];
+  const [a, b] = [light(parse(getComputedStyle(element).color)), light(back)].sort((x, y) => y - x);
+  found.push([(a + 0.05) / (b + 0.05), element.tagName + "." + element.className + ": " + element.textContent.trim()]);
+}
+return found;
+"""
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    found = Server(port=0)
+    running = threading.Thread(target=found.run)
+    running.start()
+    yield found
+    found.close()
+    running.join(PATIENCE)
+
+
+@pytest.fixture
+def opened(browser: Any, server: Server) -> Iterator[Callable[..., Any]]:
+    """A function that opens the explorer with some values; afterwards nobody may have complained or asked elsewhere."""
+
+    def go(path: str = "", **values: str) -> Any:
+        browser.get(f"{server.url}{path}?{urlencode(values)}")
+        return browser
+
+    yield go
+    complaints = [entry for entry in browser.get_log("browser") if " status of 400 " not in entry["message"]]
+    assert complaints == []
+    sent = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
+    asked = [one["params"]["request"]["url"] for one in sent if one["method"] == "Network.requestWillBeSent"]
+    assert asked
+    assert {urlsplit(url).netloc for url in asked if not url.startswith(("data:", "about:"))} == {
+        urlsplit(server.url).netloc
+    }
+
+
+def wait(condition: Callable[[], Any]) -> Any:
+    end = time.monotonic() + PATIENCE
+    while not (found := condition()):
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.05)
+    return found
+
+
+def named(browser: Any, name: str) -> Any:
+    return browser.find_element("css selector", f"[name='{name}']")
+
+
+def text(browser: Any, selector: str) -> str:
+    found: str = browser.execute_script("return document.querySelector(arguments[0])?.textContent ?? ''", selector)
+    return found
+
+
+def settled(browser: Any) -> bool:
+    return bool(
+        browser.execute_script(
+            "return !document.querySelector('.busy') && !document.getElementById('status').textContent"
+        )
+    )
+
+
+def enter(browser: Any, name: str, value: str) -> None:
+    box = named(browser, name)
+    box.clear()
+    box.send_keys(value)
+
+
+def state(browser: Any) -> dict[str, str]:
+    return {name: values[0] for name, values in parse_qs(urlsplit(browser.current_url).query).items()}
+
+
+def test_typing_changes_the_design_and_the_address(opened: Callable[..., Any]) -> None:
+    browser = opened(**SMALL)
+    enter(browser, "m", "3")
+    wait(lambda: "m=3 " in text(browser, "#command") or "--m 3 " in text(browser, "#command"))
+    design = darrm.solve(K=5, m=3, epsilon=0.5)
+    assert f"{design.error:.6g}" in text(browser, ".figures")
+    assert state(browser).items() >= {"K": "5", "m": "3", "epsilon": "0.5"}.items()
+
+
+def test_a_slider_that_is_dragged(opened: Callable[..., Any]) -> None:
+    from selenium.webdriver import ActionChains
+
+    browser = opened(**SMALL)
+    slider = browser.find_element("css selector", "[data-for=K]")
+    before = browser.find_element("css selector", ".picture").get_attribute("src")
+    ActionChains(browser).click_and_hold(slider).move_by_offset(20, 0).move_by_offset(-5, 0).release().perform()
+    K = named(browser, "K").get_attribute("value")
+    assert K != "5"
+    wait(lambda: f"--K {K} " in text(browser, "#command") and settled(browser))
+    assert browser.find_element("css selector", ".picture").get_attribute("src") != before
+    assert state(browser)["K"] == K
+    assert browser.find_element("css selector", "[data-for=m]").get_attribute("max") == K
+
+
+def test_the_slider_of_epsilon_is_logarithmic(opened: Callable[..., Any]) -> None:
+    browser = opened(**SMALL)
+    browser.execute_script(
+        "const s = document.querySelector('[data-for=epsilon]'); s.value = -1.3;"
+        "s.dispatchEvent(new Event('input', {bubbles: true}))"
+    )
+    assert named(browser, "epsilon").get_attribute("value") == "0.05"
+    wait(lambda: "--epsilon 0.05 " in text(browser, "#command"))
+
+
+def test_reload_keeps_the_state(opened: Callable[..., Any]) -> None:
+    browser = opened(**SMALL, **{"b.K": "4", "b.m": "1", "b.epsilon": "1"})
+    enter(browser, "epsilon", "0.25")
+    browser.find_element("css selector", "[value=fixed]").click()
+    wait(lambda: "Fixed voters" in text(browser, "#budget") and settled(browser))
+    before = state(browser)
+    assert before["voters"] == "fixed"
+    browser.refresh()
+    wait(lambda: "Fixed voters" in text(browser, "#budget") and settled(browser))
+    assert state(browser) == before
+    assert named(browser, "epsilon").get_attribute("value") == "0.25"
+    assert browser.find_element("css selector", "[value=fixed]").is_selected()
+    assert "--epsilon 0.25 " in text(browser, "#command")
+    assert "kept, K = 4" in text(browser, "#gamma-table")
+
+
+def test_keep_and_back(opened: Callable[..., Any]) -> None:
+    browser = opened(**SMALL)
+    browser.find_element("link text", "Keep this one to compare").click()
+    wait(lambda: "kept" in text(browser, ".figures") and settled(browser))
+    assert state(browser)["b.K"] == "5"
+    enter(browser, "K", "7")
+    wait(lambda: "--K 7 " in text(browser, "#command") and settled(browser))
+    assert "present, K = 7" in text(browser, "#gamma-table")
+    assert "kept, K = 5" in text(browser, "#gamma-table")
+    browser.back()
+    wait(lambda: "kept" not in text(browser, ".figures") and settled(browser))
+    assert named(browser, "K").get_attribute("value") == "5"
+    assert "b.K" not in state(browser)
+    browser.forward()
+    wait(lambda: "kept, K = 5" in text(browser, "#gamma-table"))
+    assert named(browser, "K").get_attribute("value") == "7"
+
+
+def test_back_from_another_page(opened: Callable[..., Any]) -> None:
+    browser = opened(**SMALL)
+    enter(browser, "m", "4")
+    wait(lambda: "--m 4 " in text(browser, "#command") and settled(browser))
+    browser.find_element("link text", "Why it matters").click()
+    wait(lambda: text(browser, "h1") == "Fresh voters, fixed voters")
+    browser.back()
+    wait(lambda: "--m 4 " in text(browser, "#command"))
+    assert named(browser, "m").get_attribute("value") == "4"
+
+
+def test_downloads(opened: Callable[..., Any], tmp_path: Path) -> None:
+    browser = opened(**SMALL)
+    browser.execute_cdp_cmd("Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(tmp_path)})
+    for label, name in (("Design, JSON", "gamma_K5_m2_epsilon0.5.json"), ("gamma, CSV", "gamma_K5_m2_epsilon0.5.csv")):
+        browser.find_element("link text", label).click()
+        wait((tmp_path / name).is_file)
+    design = darrm.load(tmp_path / "gamma_K5_m2_epsilon0.5.json")
+    assert design.gamma.tolist() == darrm.solve(K=5, m=2, epsilon=0.5).gamma.tolist()
+
+
+def test_nothing_of_many_labels_is_said_before_the_voters_are(opened: Callable[..., Any]) -> None:
+    browser = opened(**SMALL)
+    enter(browser, "queries", "7")
+    wait(lambda: state(browser).get("queries") == "7" and settled(browser))
+    assert "Say first" in text(browser, "#budget")
+    browser.find_element("css selector", "[value=fresh]").click()
+    wait(lambda: "Fresh voters: 7 labels cost" in text(browser, "#budget"))
+
+
+def test_what_is_wrong_is_said_beside_its_control_and_goes_away(opened: Callable[..., Any]) -> None:
+    browser = opened(**SMALL)
+    enter(browser, "m", "30")
+    wait(lambda: "m must be in [1, K] = [1, 5]" in text(browser, "#wrong-m"))
+    assert named(browser, "m").get_attribute("aria-invalid") == "true"
+    assert "wrong-m" in named(browser, "m").get_attribute("aria-describedby")
+    assert "busy" in browser.find_element("id", "design").get_attribute("class")
+    assert "from before" in text(browser, "#status")
+    enter(browser, "m", "3")
+    wait(lambda: "--m 3 " in text(browser, "#command") and settled(browser))
+    assert text(browser, "#wrong-m") == ""
+    assert named(browser, "m").get_attribute("aria-invalid") is None
+
+
+def test_a_wrong_prior_opens_what_hides_it(opened: Callable[..., Any]) -> None:
+    browser = opened(**SMALL)
+    assert not named(browser, "prior").is_displayed()
+    browser.execute_script(
+        "const p = document.getElementById('prior'); p.value = 'nothing';"
+        "p.dispatchEvent(new Event('input', {bubbles: true}))"
+    )
+    wait(lambda: "prior must be uniform" in text(browser, "#wrong-prior"))
+    assert named(browser, "prior").is_displayed()
+
+
+# Holds back the first answer to /design, deaf to being called off, and lets later ones through.
+HOLD = """
+const real = window.fetch;
+let first = true;
+window.fetch = async (path, options) => {
+  const mine = first && path.startsWith("design");
+  if (mine) first = false;
+  const answer = await real(path, mine ? {} : options);
+  if (mine) await new Promise((done) => { window.release = done; });
+  return answer;
+};
+"""
+
+
+def test_an_old_answer_never_replaces_a_newer_one(opened: Callable[..., Any]) -> None:
+    browser = opened(**SMALL)
+    browser.execute_script(HOLD)
+    enter(browser, "m", "3")
+    wait(lambda: browser.execute_script("return Boolean(window.release)"))
+    assert "Solving" in wait(lambda: text(browser, "#status"))  # that it is at work is seen
+    assert browser.find_element("id", "design").get_attribute("aria-busy") == "true"
+    assert "--m 2 " in text(browser, "#command")
+    enter(browser, "m", "4")
+    wait(lambda: "--m 4 " in text(browser, "#command") and settled(browser))
+    browser.execute_script("window.release()")
+    time.sleep(0.5)
+    assert "--m 4 " in text(browser, "#command")
+    assert settled(browser)
+
+
+def test_a_server_that_is_gone_is_said(browser: Any) -> None:
+    own = Server(port=0)
+    running = threading.Thread(target=own.run)
+    running.start()
+    browser.get(f"{own.url}?{urlencode(SMALL)}")
+    own.close()
+    running.join(PATIENCE)
+    enter(browser, "m", "3")
+    wait(lambda: "still running" in text(browser, "#status"))
+
+
+def test_hostile_values_are_text(opened: Callable[..., Any]) -> None:
+    evil = "\"'><img src=x onerror=document.title='hit'><script>document.title='hit'</script>"
+    browser = opened(K=evil[:39], prior=evil, voters=evil[:30], **{"b.prior": evil, "b.K": "3"})
+    assert browser.title == "darrm explore"
+    assert named(browser, "prior").get_attribute("value") == evil
+    assert "<script>document.title=" in text(browser, "#wrong-prior")
+    enter(browser, "K", "5")
+    time.sleep(0.5)
+    assert browser.title == "darrm explore"
+    assert browser.execute_script("return document.querySelectorAll('img[src=x]').length") == 0
+
+
+def test_copying(opened: Callable[..., Any], server: Server) -> None:
+    browser = opened(**SMALL)
+    browser.execute_cdp_cmd(
+        "Browser.grantPermissions",
+        {"origin": server.url, "permissions": ["clipboardReadWrite", "clipboardSanitizedWrite"]},
+    )
+    browser.find_element("css selector", "[data-copy=command]").click()
+    wait(lambda: text(browser, "[data-copy=command]") == "Copied")
+    copied = browser.execute_async_script("navigator.clipboard.readText().then(arguments[0])")
+    assert copied == "darrm solve --K 5 --m 2 --epsilon 0.5 --out gamma.json"
+
+
+@pytest.mark.parametrize("width", [360, 768, 1280])
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"voters": "fresh", **SMALL},
+        {"b.K": "101", "b.m": "5", "b.epsilon": "0.1", "b.prior": "fixed:" + ",".join(["0.75"] * 101), **SMALL},
+        {"K": "9999999999", "m": "x" * 40, "epsilon": "-1", "prior": "y" * 3000, "voters": "z", "shape": "w"},
+    ],
+    ids=["one", "two", "wrong"],
+)
+def test_it_fits_the_screen(opened: Callable[..., Any], values: dict[str, str], width: int) -> None:
+    browser = opened()
+    size = {"width": width, "height": 740, "deviceScaleFactor": 1, "mobile": width < 500}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    browser = opened(**values)
+    wide, seen = browser.execute_script("return [document.documentElement.scrollWidth, window.innerWidth]")
+    assert seen == width
+    assert wide <= width
+    spilt = (
+        "return [...document.querySelectorAll('.card, fieldset')].filter((e) => e.scrollWidth > e.clientWidth).length"
+    )
+    assert browser.execute_script(spilt) == 0
+    wait(lambda: not browser.execute_script("return Boolean(document.querySelector('.busy'))"))
+    low = [(ratio, what) for ratio, what in browser.execute_script(CONTRAST) if ratio < 4.5]
+    assert low == []
+
+
+def test_controls_have_names_and_pictures_words(opened: Callable[..., Any]) -> None:
+    browser = opened(**SMALL)
+    nameless = browser.execute_script(
+        "return [...document.querySelectorAll('input:not([type=hidden]), select')]"
+        ".filter((e) => !e.labels.length && !e.ariaLabel).map((e) => e.outerHTML)"
+    )
+    assert nameless == []
+    assert len(browser.find_element("css selector", ".picture").get_attribute("alt")) > 40
+    assert browser.execute_script("return document.documentElement.lang") == "en"
+    assert text(browser, "[aria-live=polite]") == ""
+
+
+def test_without_scripts_it_is_a_form(opened: Callable[..., Any], browser: Any) -> None:
+    browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
+    try:
+        opened(**SMALL, voters="fresh", queries="3")
+        box = browser.find_element("id", "m")
+        box.clear()
+        box.send_keys("3")
+        assert not browser.find_element("css selector", ".slider").is_displayed()
+        browser.find_element("css selector", "button[name=budget]").click()
+        wait(lambda: "--m 3 " in browser.page_source)
+        assert "Fresh voters: 3 labels cost" in browser.find_element("id", "budget").text
+        assert state(browser)["m"] == "3"
+    finally:
+        browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
