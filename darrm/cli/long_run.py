@@ -5,10 +5,13 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 
 @contextmanager
@@ -53,14 +56,17 @@ def ending_at_once(message: str) -> Iterator[None]:
     """An interrupt ends this process and its workers there and then, with ``message``: pools take their time."""
 
     def end(number: int, frame: object) -> None:
-        from joblib.externals.loky import reusable_executor
-
-        for pid in list(getattr(reusable_executor._executor, "_processes", None) or {}):
+        pools = sys.modules.get("joblib.externals.loky.reusable_executor")
+        executor = getattr(pools, "_executor", None)
+        for pid in list(getattr(executor, "_processes", None) or {}):
             with suppress(OSError):
                 os.kill(pid, signal.SIGKILL if os.name == "posix" else signal.SIGTERM)
-        os.write(2, f"\ndarrm: Interrupted. {message}\n".encode())
+        os.write(2, f"{chr(10) * os.isatty(2)}darrm: Interrupted. {message}\n".encode())
         os._exit(130)
 
+    if threading.current_thread() is not threading.main_thread():
+        yield  # only the main thread hears signals
+        return
     # The process that cleans up behind a pool would print what it finds.
     os.environ.setdefault("PYTHONWARNINGS", "ignore:resource_tracker")
     before = signal.signal(signal.SIGINT, end)
@@ -68,3 +74,23 @@ def ending_at_once(message: str) -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+def beside(action: Callable[[], T]) -> T:
+    """What ``action`` returns or raises, run in another thread: this one hears interrupts while a solver runs in C."""
+    done: list[T] = []
+    failed: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            done.append(action())
+        except BaseException as error:
+            failed.append(error)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    while thread.is_alive():
+        thread.join(0.1)
+    if failed:
+        raise failed[0]
+    return done[0]

@@ -12,7 +12,7 @@ import click
 
 from darrm import wording
 from darrm.cli import common
-from darrm.cli.long_run import progress
+from darrm.cli.long_run import beside, ending_at_once, progress
 
 if TYPE_CHECKING:
     from darrm.design.design import Design
@@ -63,13 +63,13 @@ def command(prior: str, out: Path | None, plot: Path | None, both_shapes: bool, 
     problem = common.take_problem(values)
     taken = common.take_prior(prior)
     start = time.perf_counter()
-    with progress(_searching) as report:
-        design = solve(problem, prior=taken, report=report, **values)
+    with progress(_searching) as report, ending_at_once("Nothing was written."):
+        design = beside(lambda: solve(problem, prior=taken, report=report, **values))
         seconds = time.perf_counter() - start
         designs = [design]
         if both_shapes:
             other = "monotone" if design.shape == "free" else "free"
-            designs.append(solve(problem, prior=taken, report=report, **{**values, "shape": other}))
+            designs.append(beside(lambda: solve(problem, prior=taken, report=report, **{**values, "shape": other})))
     if out is not None:
         design.save(out)
     if plot is not None:
