@@ -201,7 +201,8 @@ def region(gamma: ArrayLike, problem: MajorityProblem, tolerance: float = 1e-6, 
         replace(point, y=0.0, not_y=1.0) if point.y <= beyond * point.x else point
         for point in _outer(directions, floor)
     )
-    inner = tuple(dict.fromkeys(_inside(one) for one in directions if one.x > one.y))
+    # What the move takes across the diagonal was too near to it to count.
+    inner = tuple(point for point in dict.fromkeys(_inside(one) for one in directions) if point.x > point.y)
     return Region(
         outer,
         inner,

@@ -42,6 +42,7 @@ Batch = NDArray[np.bool_]
 RELATIONS = {"replace-one": "REPLACE_ONE", "add-remove": "ADD_OR_REMOVE_ONE"}
 MAX_EPSILON = 100.0  # above, an accountant takes minutes and the promise is empty
 MAX_NOISE = 1e6
+LEAST_NOISE = 0.25  # less hardly hides anything, and an accountant takes minutes for it
 _CLOSE = 1e-4  # how near the noise multiplier comes to the least one, relatively
 _FARTHEST = 1e100  # of an iterate
 _LARGEST = 1e300  # norm of a row; beyond, its square roots leave float64
@@ -63,8 +64,8 @@ def calibrated_noise(epsilon: float, delta: float, rate: float, steps: int, adja
     Returns
     -------
     (float, float)
-        The noise multiplier is within a relative 1e-3 of the least that the accountant allows; epsilon is an upper
-        bound at ``delta``.
+        The noise multiplier is within a relative 1e-3 of the least that the accountant allows, and at least 0.25;
+        epsilon is an upper bound at ``delta``.
 
     Raises
     ------
@@ -74,7 +75,8 @@ def calibrated_noise(epsilon: float, delta: float, rate: float, steps: int, adja
 
     Notes
     -----
-    Privacy loss distributions of dp-accounting, rounded up. Under a second at epsilon = 1; kept for the next call.
+    Privacy loss distributions of dp-accounting, rounded up. Under a second at epsilon = 1, some twenty at
+    100; kept for the next call.
     """
     with _calibrating:
         return _calibrate(epsilon, delta, rate, steps, adjacency)
@@ -102,7 +104,8 @@ def _calibrate(epsilon: float, delta: float, rate: float, steps: int, adjacency:
         return accountant_epsilon(math.exp(logarithm), delta, rate, steps, adjacency)
 
     # From much noise to less: distributions of small losses are quick to compose.
-    high = math.log(min(MAX_NOISE, 16 * max(1.0, rate * math.sqrt(steps)) / epsilon))
+    least = math.log(LEAST_NOISE)
+    high = max(least, math.log(min(MAX_NOISE, 16 * max(1.0, rate * math.sqrt(steps)) / epsilon)))
     while cost(high) > epsilon:
         high += 1
         if high > math.log(MAX_NOISE):
@@ -110,9 +113,11 @@ def _calibrate(epsilon: float, delta: float, rate: float, steps: int, adjacency:
                 f"No noise up to {MAX_NOISE:g} times the clip norm gives ({epsilon:g}, {delta:g}). Raise epsilon or "
                 "delta, or take fewer steps."
             )
-    low = high - 0.7
+    low = max(least, high - 0.7)
     while cost(low) <= epsilon:
-        low, high = low - 0.7, low
+        if low == least:
+            return math.exp(least), cost(least)
+        low, high = max(least, low - 0.7), low
     found = float(brentq(lambda at: math.log(max(cost(at), 1e-300) / epsilon), low, high, xtol=_CLOSE, rtol=1e-12))
     found += _CLOSE / 2
     while cost(found) > epsilon:

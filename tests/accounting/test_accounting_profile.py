@@ -221,3 +221,15 @@ def test_profiles_that_are_none(profile: object) -> None:
 def test_gdp_of_nothing(mu: object) -> None:
     with pytest.raises(darrm.InputError, match="mu must be"):
         gdp(mu)  # type: ignore[arg-type]
+
+
+def test_points_that_the_move_takes_across_the_diagonal_are_not_attained() -> None:
+    problem = darrm.MajorityProblem(5, 1.1162693962214274, 0.10294811270877499, 9.78797180833433e-14, changed=2)
+    half = [float.fromhex(x) for x in ("0x1.30338fc3805c9p-1", "0x1.adc2fca8856a8p-1", "0x1.fffffffffff52p-1")]
+    gamma = np.array([*half[::-1], *half])
+    assert all(point.x > point.y for point in region(gamma, problem).inner)
+    design = darrm.Design(problem, gamma, darrm.priors.independent())
+    for delta in (1e-13, 1e-12):
+        total = compose(design, 50, delta=delta, voters="fresh")
+        assert total.lower < total.upper
+        assert total.upper - total.lower < 0.01

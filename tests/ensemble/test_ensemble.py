@@ -560,3 +560,12 @@ def test_one_declared_limit_is_kept_alone() -> None:
     for limit in ({"epsilon": 0.5}, {"Delta": 1e-9}):
         with pytest.raises(darrm.InputError, match="above the declared"):
             PrivateMajorityClassifier(DPLogisticRegression(5.0, 1e-3), voters="fixed", K=3, **limit).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "rate", "steps"), [(1.0, 0.01, 1e-3, 5), (1.0, 0.5, 0.5, 1), (50.0, 1e-5, 0.01, 1)]
+)
+def test_no_noise_is_asked_for_so_the_least_is_taken(epsilon: float, delta: float, rate: float, steps: int) -> None:
+    noise, spent = calibrated_noise(epsilon, delta, rate, steps, "replace-one")
+    assert noise == pytest.approx(0.25)
+    assert spent <= epsilon
