@@ -9,7 +9,6 @@ import pkgutil
 import re
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
@@ -74,13 +73,12 @@ def test_releasing_needs_no_solver() -> None:
 
 
 def test_help_is_quick() -> None:
-    code = "from darrm.cli import main; main(['--help'])"
+    code = "from darrm.cli import main; main(['--help']); import time; print(time.process_time())"
     seconds = []
-    for _ in range(5):
-        start = time.perf_counter()
-        subprocess.run([sys.executable, "-c", code], stdout=subprocess.DEVNULL, timeout=60, check=True)
-        seconds.append(time.perf_counter() - start)
-    print(f"darrm --help: {min(seconds):.3f} s, best of 5")
+    for _ in range(3):  # of the processor, which other work on the machine leaves alone
+        ended = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, timeout=60, check=True, text=True)
+        seconds.append(float(ended.stdout.split()[-1]))
+    print(f"darrm --help: {min(seconds):.3f} s of the processor, best of 3")
     assert min(seconds) < 0.6
 
 

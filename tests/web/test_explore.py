@@ -484,7 +484,9 @@ def test_the_server_refuses_other_hosts(server: Server) -> None:
 @pytest.mark.parametrize("seconds", [None, 0.0, 0.3, 1.0])
 def test_ctrl_c_ends_at_once(seconds: float | None) -> None:
     """Idle, or so many seconds into a budget: while libraries load, while it is computed."""
-    code = "from darrm.cli import main; raise SystemExit(main(['explore', '--port', '0', '--no-browser']))"
+    # Where tests run in the background, a shell may have told them to ignore interrupts.
+    code = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    code += "from darrm.cli import main; raise SystemExit(main(['explore', '--port', '0', '--no-browser']))"
     process = subprocess.Popen(
         [sys.executable, "-u", "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
