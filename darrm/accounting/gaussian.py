@@ -54,3 +54,18 @@ def gdp(mu: float, points: int = 24) -> list[tuple[float, float]]:
         corners.append((math.log(a), float(P[i] - a * Q[i])))
     corners.append((math.log(P[-1] / Q[-1]), 0.0))
     return [(epsilon, max(0.0, delta * (1 - 1e-9))) for epsilon, delta in corners]
+
+
+def gdp_mu(epsilon: float, delta: float) -> float:
+    """The largest mu in [1e-5, 1e3] whose Gaussian DP is (epsilon, delta)-DP, to a relative 1e-9; delta in (0, 1)."""
+    from scipy.optimize import brentq
+    from scipy.special import log_ndtr
+
+    def excess(mu: float) -> float:
+        here, there = log_ndtr(mu / 2 - epsilon / mu), epsilon + log_ndtr(-mu / 2 - epsilon / mu)
+        return math.exp(here) * -math.expm1(min(0.0, there - here)) - delta
+
+    low, high = 1e-5, 1e3
+    if excess(low) >= 0 or excess(high) <= 0:
+        return low if excess(low) >= 0 else high
+    return float(brentq(excess, low, high, rtol=1e-9))

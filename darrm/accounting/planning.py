@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 
 from darrm.accounting.budget import check_delta, check_epsilon, check_voters, compose, labels_within, promise
+from darrm.accounting.gaussian import gdp, gdp_mu
 from darrm.accounting.profile import privacy_profile
 from darrm.accounting.theorems import check_count
 from darrm.design.certificate import repair
@@ -21,6 +23,7 @@ from darrm.problem import MajorityProblem
 MOST = 10**6  # labels that are counted
 _CLOSE = 1e-3  # how close m is driven to the largest that the budget pays for, relatively
 _TOLERANCE = 1e-3
+_LEAST_MU, _MOST_MU = 1e-4, 12.0
 _RESERVES = (1.5e-3, 1e-2, 0.05)  # of the total epsilon
 
 
@@ -72,7 +75,7 @@ def plan(
     shape: str | None = None,
     objective: str | None = None,
 ) -> Design:
-    """The design of least disagreement of which ``queries`` labels stay within a total budget.
+    """The design of least disagreement, among the families below, of which ``queries`` labels stay within a budget.
 
     Parameters
     ----------
@@ -87,7 +90,7 @@ def plan(
     prior, objective
         As in `darrm.solve`, but the objective is "disagreement" if not given.
     shape : {"free", "monotone"}, optional
-        Both are tried if not given.
+        If not given both are tried, and noise functions held to a whole profile.
 
     Returns
     -------
@@ -104,7 +107,9 @@ def plan(
     -----
     Searched are m, real, for each shape and for shape "free" under the profile of the monotone optimum
     (`under_profile`), and for each m a delta of one release out of the default, Delta itself, and an equal share of
-    half the total. If m = 1 costs too much, its noise function is scaled down. Each try is a solve and a composition.
+    half the total. If m = 1 costs too much, its noise function is scaled down. Searched too is mu, for shape "free"
+    under the profile of mu-Gaussian DP (`gdp`), which is best for many labels; m of that design is what it realises.
+    Each try is a solve and a composition.
     """
     kind = check_voters(voters)
     queries = check_count("queries", queries)
@@ -130,6 +135,9 @@ def plan(
 
     def free(m: float, delta: float | None, form: str) -> Design:
         return solve(problem(m, delta), prior=prior, shape=form, objective=objective)
+
+    def gaussian(mu: float) -> Design:
+        return solve(problem(float(K), None), prior=prior, objective=objective, profile=gdp(mu))
 
     plain = free(float(K), None, "monotone")
     if cost(plain) <= total_epsilon:
@@ -167,11 +175,16 @@ def plan(
                 if found:
                     around = found[-1][0].problem.m
                     guesses = [around, around * 1.2, around / 1.2, plainly]
-                best = _largest(lambda m, d=delta, of=make: of(m, d), holds, K, guesses)  # type: ignore[misc]
+                best = _largest(lambda m, d=delta, of=make: of(m, d), holds, 1.0, float(K), guesses)  # type: ignore[misc]
                 if best is None and name != "profile":
                     best = _scaled(make(1.0, delta), holds)
                 if best is not None:
                     found.append((best, delta))
+        if shape is None and total_delta > 0:
+            mu = gdp_mu(total_epsilon, total_delta) / math.sqrt(queries)
+            best = _largest(gaussian, holds, _LEAST_MU, _MOST_MU, [mu, 1.25 * mu, 1.6 * mu])
+            if best is not None:
+                found.append((_as_it_is(best), None))
         for design, _ in sorted(found, key=_disagreement):
             if cost(design) <= total_epsilon:
                 return design
@@ -199,11 +212,27 @@ def under_profile(model: Design, objective: str | None = None, points: int = 24)
     return solve(problem, prior=model.prior, objective=objective, profile=profile)
 
 
+def _as_it_is(design: Design) -> Design:
+    """The same noise function with the m that it realises, if that is less."""
+    problem = design.problem
+    m = design.certificate.realised_epsilon / problem.epsilon * (1 + 1e-12)  # more than rounding
+    if not 1 <= m < problem.m:
+        return design
+    tighter = replace(problem, m=m, delta=problem.delta)
+    return Design(
+        tighter, design.gamma, design.prior, design.shape, design.objective, gap=design.gap, profile=design.profile
+    )
+
+
 def _largest(
-    make: Callable[[float], Design], holds: Callable[[Design], bool], K: int, guesses: Sequence[float]
+    make: Callable[[float], Design],
+    holds: Callable[[Design], bool],
+    least: float,
+    most: float,
+    guesses: Sequence[float],
 ) -> Design | None:
-    """The design of the largest m that holds, by bisection, after some guesses; None if m = 1 does not."""
-    low, high, best = 1.0, float(K), None
+    """The design of the largest m, or mu, that holds, by bisection, after some guesses; None if ``least`` does not."""
+    low, high, best = least, most, None
     for guess in guesses:
         if low < guess < high:
             tried = _tried(make, guess, holds)
@@ -212,7 +241,7 @@ def _largest(
             else:
                 low, best = guess, tried
     if best is None:
-        best = _tried(make, 1.0, holds)
+        best = _tried(make, low, holds)
         if best is None:
             return None
     while high - low > _CLOSE * low:

@@ -4,14 +4,17 @@ import math
 from decimal import Context, Decimal, localcontext
 from functools import cache, lru_cache
 from itertools import islice, pairwise
+from typing import Any
 
 import numpy as np
 import pytest
 from oracles import exact
+from scipy.stats import norm
 
 import darrm
 from darrm.accounting import adaptive, compose, max_queries, optimal, plan
 from darrm.accounting.budget import envelope, of_region, one_pair
+from darrm.accounting.gaussian import gdp_mu
 from darrm.accounting.profile import Point, Region, region
 
 PAPER = {"K": 11, "m": 3, "epsilon": 0.0892, "Delta": 1e-4}
@@ -329,3 +332,21 @@ def test_a_line_of_underflow_is_no_lower_bound() -> None:
     lines = adaptive.Sets(np.array([0.5, 0.5, 0.5]), np.array([0.25, 5e-324, 0.0]))
     assert adaptive.most_epsilon(lines, 0.1) == pytest.approx(math.log(0.4 / 0.25), abs=1e-11)
     assert adaptive.most_epsilon(lines, 0.6) == 0.0
+
+
+def test_a_plan_for_many_labels_limits_the_whole_profile() -> None:
+    setting: dict[str, Any] = {"K": 7, "epsilon": 0.2, "total_epsilon": 4.0, "total_delta": 1e-5, "voters": "fresh"}
+    one_point = min(plan(**setting, queries=30, shape=shape).disagreement for shape in ("free", "monotone"))
+    best = plan(**setting, queries=30)
+    assert best.profile
+    assert best.disagreement < 0.98 * one_point
+    assert compose(best, 30, delta=1e-5, voters="fresh").upper <= 4.0
+    assert best.problem.m < 7
+    assert best.certificate.realised_epsilon == pytest.approx(best.problem.total_epsilon, rel=1e-9)
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 1e-5), (0.1, 1e-2), (20.0, 1e-9)])
+def test_the_mu_of_a_budget_spends_it(epsilon: float, delta: float) -> None:
+    mu = gdp_mu(epsilon, delta)
+    there = float(norm.cdf(mu / 2 - epsilon / mu) - math.exp(epsilon) * norm.cdf(-mu / 2 - epsilon / mu))
+    assert there == pytest.approx(delta, rel=1e-6)
