@@ -152,7 +152,7 @@ def test_shared_memory_holds_files() -> None:
     with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
         path = Path(folder, "file")
         path.write_bytes(b"old")
-        with replacing(path) as file:
-            file.write(b"new")
-            assert path.read_bytes() == b"old"
-        assert path.read_bytes() == b"new"
+        with path.open("rb") as old:
+            with replacing(path) as file:
+                file.write(b"new")
+            assert (old.read(), path.read_bytes()) == (b"old", b"new")  # replaced, not written over

@@ -249,6 +249,8 @@ class DaRRM:
 
 
 def _array(votes: ArrayLike, K: int) -> NDArray[Any]:
+    if type(votes) is np.ndarray:  # rows of a stream come by the million
+        return votes
     if isinstance(votes, VotesTable | VotesBlock):
         raise InputError(f"votes must be an array. Got a {type(votes).__name__}: pass its .votes.")
     _refuse_masked("votes", votes)
