@@ -18,8 +18,10 @@ def replacing(path: str | os.PathLike[str], commit: Callable[[Path, Path], None]
     """A binary file that takes the place of ``path`` when the block ends well, and leaves no trace otherwise.
 
     The content is on disk before it takes the name, so a crash leaves the old file or the new one, whole. A device
-    such as /dev/stdout gets all of it when the block ends well. ``commit``, if given, is called with the finished file,
-    which only its owner can read yet, and ``path``, and has to move the one to the other.
+    or a pipe gets all of it when the block ends well, and so does whatever is reached by a name or a link in /dev or
+    /proc: /dev/stdout may be a file, but the name is not to be replaced. /dev/shm holds files as any folder does.
+    ``commit``, if given, is called with the finished file, which only its owner can read yet, and ``path``, and has to
+    move the one to the other.
 
     Raises
     ------
@@ -32,19 +34,25 @@ def replacing(path: str | os.PathLike[str], commit: Callable[[Path, Path], None]
             f"{os.fspath(path)!r} could not be written: it is a folder or no name. Pass the path of a file."
         )
     try:
-        if target.exists() and not target.is_file():
+        links = list(_links(target))
+        special = any(map(_is_special, links))
+        if special or (target.exists() and not target.is_file()):
             if commit is not None:
-                raise OutputError(f"{target} is not a file. Pass the path of one.")
+                raise OutputError(f"{target} is not a file that can be replaced. Pass the path of one.")
+            if not target.exists():
+                raise OutputError(f"{target} could not be written: it is not open. Pass the path of a file.")
             with tempfile.TemporaryFile() as whole:
                 yield whole
                 whole.seek(0)
-                with target.open("wb") as device:
+                with _opened(target, links) as device:
                     shutil.copyfileobj(whole, device)
             return
         mode = usual_mode(target)
         handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:40]}.", suffix=".part")
+    except OutputError:
+        raise
     except OSError as error:
-        raise _output_error(target, error) from error
+        raise output_error(target, error) from error
     try:
         try:
             with os.fdopen(handle, "wb") as file:
@@ -57,10 +65,35 @@ def replacing(path: str | os.PathLike[str], commit: Callable[[Path, Path], None]
         except OutputError:
             raise
         except OSError as error:
-            raise _output_error(target, error) from error
+            raise output_error(target, error) from error
     finally:
         with suppress(FileNotFoundError):
             os.unlink(name)
+
+
+def _links(target: Path) -> Iterator[Path]:
+    """``target``, what it links to, and so on, each without links in its folder."""
+    for _ in range(40):  # as many as Linux follows
+        target = Path(os.path.realpath(target.parent), target.name)
+        yield target
+        if not target.is_symlink():
+            return
+        target = target.parent / os.readlink(target)
+
+
+def _is_special(path: Path) -> bool:
+    """Whether the name belongs to the system."""
+    folders = [os.fspath(folder) for folder in path.parents]
+    return ("/dev" in folders and "/dev/shm" not in folders) or "/proc" in folders
+
+
+def _opened(target: Path, links: list[Path]) -> IO[bytes]:
+    """A device for writing; if it is an open file of this process, then that, where it is, not the file anew."""
+    own = {Path(os.path.realpath(folder)) for folder in ("/proc/self/fd", "/proc/thread-self/fd", "/dev/fd")}
+    for link in links:
+        if link.parent in own and link.name.isdecimal():
+            return os.fdopen(os.dup(int(link.name)), "wb")
+    return target.open("wb")
 
 
 def usual_mode(target: Path) -> int:
@@ -96,7 +129,7 @@ def locked(path: Path, wait: bool = True) -> Iterator[None]:
     try:
         handle = os.open(lock_of(path), os.O_RDWR | os.O_CREAT, 0o666)
     except OSError as error:
-        raise _output_error(path, error) from error
+        raise output_error(path, error) from error
     try:
         if os.name == "posix":
             import fcntl
@@ -123,7 +156,8 @@ def _umask() -> int:
     return value
 
 
-def _output_error(target: Path, error: OSError) -> OutputError:
+def output_error(target: Path, error: OSError) -> OutputError:
+    """What to say when ``target`` could not be written."""
     reason = error.strerror or str(error)
     return OutputError(
         f"{target} could not be written: {reason}. What stood there is unchanged. Mend that or pass another path."

@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from darrm import votes_csv
-from darrm.atomic import replacing
-from darrm.errors import InputError
-from darrm.votes_blocks import Texts, VotesBlock
+from darrm.atomic import output_error, replacing
+from darrm.errors import InputError, OutputError
+from darrm.votes_blocks import Texts, VotesBlock, numbers
 
 Opening = Callable[[Path], AbstractContextManager[IO[bytes]]]
 
@@ -128,9 +128,11 @@ class LabelsFile:
         Labels written so far.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, path: Path) -> None:
         self.n = 0
+        self._path = path
         self._write: Callable[[Texts, NDArray[np.uint8]], None] | None = None
+        self._broken = False
 
     def write(self, ids: Iterable[str], labels: NDArray[np.uint8]) -> None:
         """Add rows.
@@ -139,14 +141,50 @@ class LabelsFile:
         ----------
         ids : Texts or iterable of str, length n
         labels : ndarray of uint8, shape (n,), values 0 and 1
+
+        Raises
+        ------
+        InputError
+            If an id is no text or a label is not 0 or 1; nothing of these rows is written then.
+        OutputError
+            If they cannot be written. The file may then hold a part of them, so it is refused from there on: later
+            writes fail, and it does not get its name even if this error is caught.
         """
         texts = ids if isinstance(ids, Texts) else Texts.of(ids)
+        labels = _binary(labels)
         if len(texts) != len(labels):
             raise InputError(f"There must be one id for each label. Got {len(texts)} ids and {len(labels)} labels.")
         if self._write is None:
             raise InputError("The file of labels is closed. Write inside the with block of writing_labels.")
-        self._write(texts, labels)
+        self._check_whole()
+        # Until the rows are written and counted: a ledger charges for n labels, and the file must not hold more.
+        self._broken = True
+        try:
+            self._write(texts, labels)
+        except OSError as error:
+            raise output_error(self._path, error) from error
         self.n += len(labels)
+        self._broken = False
+
+    def _check_whole(self) -> None:
+        if self._broken:
+            raise OutputError(
+                f"{self._path} is not written: an earlier write of labels failed halfway. Write all labels anew."
+            )
+
+
+def _binary(labels: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    array = np.asarray(labels)
+    if array.ndim != 1 or array.dtype.kind not in "biuf" or isinstance(labels, np.ma.MaskedArray):
+        raise InputError(
+            f"labels must be a plain array of numbers 0 and 1, shape (n,). Got a {type(labels).__name__} of "
+            f"{array.dtype}, shape {array.shape}."
+        )
+    values = numbers(array)
+    wrong = np.flatnonzero((values != 0) & (values != 1))
+    if wrong.size:
+        raise InputError(f"A label must be 0 or 1. Got {values[wrong[0]].item()!r} in row {wrong[0]}.")
+    return values.astype(np.uint8, copy=False)
 
 
 @contextmanager
@@ -164,25 +202,38 @@ def writing_labels(path: str | os.PathLike[str], opening: Opening | None = None)
     Raises
     ------
     OutputError
-        If the path cannot be written.
+        If the path cannot be written. An OSError of anything else in the block, such as a file that it reads, comes
+        out as it is.
     MissingExtraError
         If it is Parquet and pyarrow is not installed.
     """
-    target, labels = Path(path), LabelsFile()
-    with (opening or replacing)(target) as file:
-        writer: votes_csv.Labels | votes_parquet.Labels
-        if _is_parquet(target):
-            from darrm import votes_parquet
+    target = Path(path)
+    labels = LabelsFile(target)
+    foreign: OSError | None = None
+    try:
+        with (opening or replacing)(target) as file:
+            writer: votes_csv.Labels | votes_parquet.Labels
+            if _is_parquet(target):
+                from darrm import votes_parquet
 
-            writer = votes_parquet.Labels(file)
-        else:
-            writer = votes_csv.Labels(file)
-        labels._write = writer.write
-        try:
-            yield labels
-        finally:
-            labels._write = None
-            writer.close()
+                writer = votes_parquet.Labels(file)
+            else:
+                writer = votes_csv.Labels(file)
+            labels._write = writer.write
+            try:
+                yield labels
+            except OSError as error:
+                foreign = None if isinstance(error, OutputError) else error
+                raise
+            finally:
+                labels._write = None
+                writer.close()
+            labels._check_whole()
+    except OSError:
+        if foreign is None:
+            raise
+    if foreign is not None:
+        raise foreign
 
 
 def write_labels(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +29,8 @@ class Texts:
 
     @classmethod
     def of(cls, texts: Iterable[str]) -> Texts:
-        encoded = [text.encode() for text in texts]
+        """Those of an iterable; `InputError` if one is no text, or none that UTF-8 can hold."""
+        encoded = [_encoded(text) for text in texts]
         return cls(b"".join(encoded), np.cumsum([len(one) for one in encoded], dtype=np.int64))
 
     @classmethod
@@ -57,6 +59,20 @@ class Texts:
         for end in self.ends.tolist():
             yield self.data[start:end].decode()
             start = end
+
+
+def _encoded(text: object) -> bytes:
+    if not isinstance(text, str):
+        raise InputError(f"An id must be a text. Got a value of type {type(text).__name__}. Pass str(id).")
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        raise InputError(f"An id must be a text that UTF-8 can hold. Got {text!r}, a lone surrogate.") from None
+
+
+def numbers(array: NDArray[Any]) -> NDArray[Any]:
+    """The array, or its bytes if it is of booleans: made by a view of other bytes, these need not be 0 and 1."""
+    return array.view(np.uint8) if array.dtype == np.bool_ else array
 
 
 @dataclass(frozen=True, eq=False)

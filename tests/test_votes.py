@@ -2,12 +2,15 @@
 
 import csv
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import darrm
-from darrm import votes
+from darrm import votes, votes_csv
+from darrm.accounting import Ledger
+from darrm.votes_blocks import Texts
 
 
 @pytest.fixture
@@ -102,6 +105,130 @@ def test_labels_are_written_whole_or_not_at_all(tmp_path: Path) -> None:
         votes.write_labels(out, ["x"], np.zeros(2, dtype=np.uint8))
     assert out.read_text(encoding="utf-8") == "old"
     assert list(tmp_path.iterdir()) == [out]
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_labels_of_large_blocks_are_counted(tmp_path: Path, suffix: str) -> None:
+    if suffix == "parquet":
+        pytest.importorskip("pyarrow")
+    sizes, out = (70_000, 1, 200_000, 65536), tmp_path / f"labels.{suffix}"
+    with votes.writing_labels(out) as file:
+        for i, n in enumerate(sizes):
+            file.write(Texts.numbers(0, n), np.zeros(n, dtype=np.uint8))
+            assert file.n == sum(sizes[: i + 1])
+    if suffix == "csv":
+        assert out.read_bytes().count(b"\n") == 1 + sum(sizes)
+
+
+def failing(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
+    """Let each write of ten rows put half of them into the file."""
+    whole = votes_csv.label_lines
+
+    def write(self: votes_csv.Labels, ids: Texts, labels: np.ndarray) -> None:
+        lines = whole(ids, labels)
+        self._file.write(lines[: len(lines) // 2] if len(ids) == 10 else lines)
+        if len(ids) == 10:
+            raise error
+
+    monkeypatch.setattr(votes_csv.Labels, "write", write)
+
+
+@pytest.mark.parametrize(
+    "error", [OSError(28, "No space left on device"), MemoryError(), KeyboardInterrupt()], ids=repr
+)
+@pytest.mark.parametrize("more", [0, 1])
+def test_no_labels_are_released_after_a_write_that_failed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException, more: int
+) -> None:
+    """The file could hold more labels than a ledger is charged for, so catching the error does not help."""
+    design = darrm.solve(K=3, m=1, epsilon=0.1)
+    options = {"total_epsilon": 10.0, "total_delta": 0.0, "voters": "fresh", "rule": "basic"}
+    book, out = Ledger.create(tmp_path / "ledger.json", design, **options), tmp_path / "labels.csv"
+    bits = np.zeros(10, dtype=np.uint8)
+
+    failing(monkeypatch, error)
+
+    def use() -> None:
+        with votes.writing_labels(out, lambda path: book.releasing(design, lambda: file.n, path)) as file:
+            file.write(["x"], bits[:1])
+            with pytest.raises(darrm.OutputError if isinstance(error, OSError) else type(error)):
+                file.write(["y"] * 10, bits)
+            for _ in range(more):
+                with pytest.raises(darrm.OutputError, match="earlier write of labels failed"):
+                    file.write(["z"], bits[:1])
+
+    with pytest.raises(
+        darrm.OutputError, match=r"labels.csv is not written: an earlier write of labels failed"
+    ) as said:
+        use()
+    assert len(str(said.value).splitlines()) == 1
+    assert book.status()["released"] == 0
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["ledger.json", "ledger.json.lock"]
+
+
+def test_refused_rows_do_not_spoil_the_file(tmp_path: Path) -> None:
+    out = tmp_path / "labels.csv"
+    with votes.writing_labels(out) as file:
+        for ids, labels in ((["a"], [2]), ([1], [1]), (["a", "b"], [1])):
+            with pytest.raises(darrm.InputError):
+                file.write(ids, np.array(labels))
+        file.write(["a", "b"], np.array([True, False]))
+    assert out.read_text(encoding="utf-8") == "id,label\na,1\nb,0\n"
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+@pytest.mark.parametrize(
+    ("ids", "labels", "said"),
+    [
+        ([1, 2], [0, 1], r"^An id must be a text. Got a value of type int. Pass str\(id\).$"),
+        (["a", b"b"], [0, 1], "type bytes"),
+        (["a", "\ud800"], [0, 1], r"^An id must be a text that UTF-8 can hold. Got '\\ud800', a lone surrogate.$"),
+        (["a", "b"], [0, 207], "^A label must be 0 or 1. Got 207 in row 1.$"),
+        (["a", "b"], [0, -1], "Got -1 in row 1"),
+        (["a", "b"], [0, 256], "Got 256 in row 1"),
+        (["a", "b"], [0.5, 1], "Got 0.5 in row 0"),
+        (["a", "b"], [0, float("nan")], "Got nan in row 1"),
+        (["a", "b"], np.array([1, 2], dtype=np.uint8).view(bool), "Got 2 in row 1"),
+        (["a", "b"], ["0", "1"], "^labels must be a plain array of numbers 0 and 1"),
+        (["a", "b"], [[0, 1]], r"shape \(1, 2\)"),
+        (["a", "b"], np.ma.array([0, 1], mask=[True, False]), "Got a MaskedArray"),
+    ],
+)
+def test_what_cannot_be_written_as_a_label(tmp_path: Path, suffix: str, ids: Any, labels: Any, said: str) -> None:
+    if suffix == "parquet":
+        pytest.importorskip("pyarrow")
+    with pytest.raises(darrm.InputError, match=said) as error:
+        votes.write_labels(tmp_path / f"labels.{suffix}", ids, labels)
+    assert len(str(error.value).splitlines()) == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_an_error_of_the_block_is_not_blamed_on_the_output(tmp_path: Path, suffix: str) -> None:
+    if suffix == "parquet":
+        pytest.importorskip("pyarrow")
+    out, own = tmp_path / f"labels.{suffix}", ConnectionResetError(104, "Connection reset by peer")
+
+    def use(error: OSError) -> None:
+        with votes.writing_labels(out) as file:
+            file.write(["x"], np.ones(1, dtype=np.uint8))
+            raise error
+
+    with pytest.raises(ConnectionResetError) as raised:
+        use(own)
+    assert raised.value is own
+    assert not isinstance(own.__context__, darrm.OutputError)
+    other = darrm.OutputError("elsewhere.csv could not be written")
+    with pytest.raises(darrm.OutputError, match=r"^elsewhere.csv could"):
+        use(other)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_full_disk_is_blamed_on_the_output(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    failing(monkeypatch, OSError(28, "No space left on device"))
+    with pytest.raises(darrm.OutputError, match=r"labels.csv could not be written: No space left on device"):
+        votes.write_labels(tmp_path / "labels.csv", ["x"] * 10, np.ones(10, dtype=np.uint8))
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_wrong_number_of_mechanisms(path: Path) -> None:

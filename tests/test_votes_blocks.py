@@ -155,6 +155,16 @@ def test_rows_before_a_fault_are_given(path: Path, monkeypatch: pytest.MonkeyPat
     assert 80 < seen <= 100
 
 
+def test_ids_are_as_long_as_the_csv_module_allows(path: Path) -> None:
+    most = csv.field_size_limit()
+    path.write_text(f"id,a\n{'x' * most},1\ny,0\n", encoding="utf-8")
+    assert votes.read(path).ids == ("x" * most, "y")
+    for ends in ("\n", "\r\n"):
+        path.write_text(f"id,a{ends}y,0{ends}{'x' * (most + 1)},1{ends}", encoding="utf-8", newline="")
+        with pytest.raises(darrm.InputError, match="field larger than field limit"):
+            votes.read(path)
+
+
 def test_an_endless_line_is_refused_without_reading_all_of_it(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(votes_csv, "_BLOCK", 100)
     monkeypatch.setattr(votes_csv, "_LONGEST", 10_000)
@@ -219,6 +229,22 @@ def test_parquet_is_read_as_csv_is(tmp_path: Path, kind: str) -> None:
     assert table.ids == tuple(names)
     assert table.labels is not None
     np.testing.assert_array_equal(table.labels, cells[:, 2])
+
+
+def test_parquet_rows_are_counted_over_the_file(tmp_path: Path) -> None:
+    n = 3 * 65536 + 100  # four batches
+    column = np.arange(n) % 2
+    path = write_parquet(tmp_path / "votes.parquet", {"a": column, "b": column})
+    assert votes.read(path).ids == tuple(map(str, range(1, n + 1)))
+    for row in (n - 50, 2 * 65536 + 1):
+        wrong = column.copy()
+        wrong[row - 1] = 5
+        with pytest.raises(darrm.InputError, match=f"row {row}, column b: A vote must be 0 or 1. Got 5"):
+            votes.read(write_parquet(path, {"a": column, "b": wrong}))
+        ids: list[str | None] = ["x"] * n
+        ids[row - 1] = None
+        with pytest.raises(darrm.InputError, match=f"row {row}, column id is empty"):
+            votes.read(write_parquet(path, {"id": ids, "a": column}))
 
 
 def test_parquet_ids(tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ from darrm.rounding import rounded_up
 FORMAT, VERSION = "darrm-ledger", 1
 RULES = ("exact", "basic")
 _CLOSE = 1e-2  # how close the bounds of what is spent are driven, relatively
-_MOST = 2**53  # of labels in one file: what JSON can count
+_MOST = 2**53  # of labels at once: what JSON can count
 _AGAIN = "Restore it from a copy that is not older; if there is none, the budget counts as spent."
 
 
@@ -124,7 +124,7 @@ class Ledger:
         return f"Ledger({os.fspath(self.path)!r})"
 
     def charge(self, design: Design, n: int) -> None:
-        """Take ``n`` labels from the budget; on disk when this returns, so release them after it.
+        """Take ``n`` labels, 1 to 2^53, from the budget; on disk when this returns, so release them after it.
 
         Raises
         ------
@@ -133,7 +133,7 @@ class Ledger:
         InputError
             If the ledger is for another design, or was edited.
         """
-        n = check_count("n", n)
+        n = check_count("n", n, _MOST)
         with locked(self.path):
             state = self._state()
             self._take(state, design, n)
@@ -161,7 +161,7 @@ class Ledger:
             with locked(self.path):
                 self._take(self._state(), design, 1)
         else:
-            known = check_count("n", n)
+            known = check_count("n", n, _MOST)
 
             def count() -> int:
                 return known

@@ -39,7 +39,7 @@ class DPLogisticRegression(DPClassifier):
     intercept_scaling : float > 0
         The constant feature whose coefficient, times this, is the intercept.
     adjacency : {"replace-one", "add-remove"}
-    n_records : float > 0, optional
+    n_records : float >= 1, optional
         A number near n that does not depend on the data, to divide by. Needed for "add-remove", where n is private;
         the number of rows otherwise.
     classes : sequence of two labels, optional

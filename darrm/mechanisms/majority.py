@@ -14,7 +14,7 @@ from darrm.design.design import Design
 from darrm.errors import InputError
 from darrm.mechanisms.coin import Coins, Words, WordSource, system_words
 from darrm.votes import VotesTable
-from darrm.votes_blocks import VotesBlock
+from darrm.votes_blocks import VotesBlock, numbers
 
 if TYPE_CHECKING:
     from darrm.accounting.ledger import Ledger
@@ -149,12 +149,9 @@ class DaRRM:
         draw = word_source(rng, stacklevel=3)
 
         def released() -> Iterator[NDArray[np.uint8]]:
-            start = 0
-            for block in _gathered(blocks, self.design.problem.K, rows):
-                counts = self._counts(block, start)
+            for counts in self._counted(blocks, rows):
                 if ledger is not None and counts.size:
                     ledger.charge(self.design, counts.size)
-                start += counts.size
                 yield self._flip(counts, draw)
 
         return released()
@@ -178,6 +175,7 @@ class DaRRM:
             If the shape is wrong or a count is not a whole number in [0, K].
         """
         K = self.design.problem.K
+        _refuse_masked("counts", counts)
         array = np.asarray(counts)
         if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
             raise InputError(f"counts must be whole numbers of shape (n,). Got {array.dtype} of shape {array.shape}.")
@@ -208,15 +206,39 @@ class DaRRM:
             raise InputError(f"votes must be numbers 0 and 1. Got dtype {array.dtype}{after}.")
         counts = np.empty(len(array), dtype=np.int32)
         for start in range(0, len(array), _CHUNK):
-            chunk = array[start : start + _CHUNK]
-            binary = chunk if chunk.dtype == np.bool_ else (chunk == 0) | (chunk == 1)
-            if chunk.dtype != np.bool_ and not binary.all():
+            chunk = numbers(array[start : start + _CHUNK])
+            binary = (chunk == 0) | (chunk == 1)
+            if not binary.all():
                 i, j = np.argwhere(~binary)[0]
                 raise InputError(
                     f"A vote must be 0 or 1. Got {chunk[i, j].item()!r} in row {row + start + i}, column {j}."
                 )
             counts[start : start + _CHUNK] = np.count_nonzero(chunk, axis=1)
         return counts
+
+    def _counted(self, blocks: Iterable[ArrayLike], rows: int) -> Iterator[NDArray[np.int32]]:
+        """How many ones the rows of each block have, single rows gathered; a fault comes before what it follows."""
+        K = self.design.problem.K
+        single: list[NDArray[Any]] = []
+        start = 0
+        for block in blocks:
+            array = _array(block, K)
+            one = array.shape == (K,) and array.dtype.kind in _KINDS
+            if one:
+                single.append(array.copy())  # the next row may come in the same memory
+                if len(single) < rows:
+                    continue
+            found = []
+            if single:
+                found.append(self._counts(np.stack(single), start))
+                start += len(single)
+                single = []
+            if not one:  # before the rows gathered so far are given: if this fails, they are not
+                found.append(self._counts(array, start))
+                start += len(array)
+            yield from found
+        if single:
+            yield self._counts(np.stack(single), start)
 
     def _flip(self, counts: NDArray[np.integer], draw: WordSource) -> NDArray[np.uint8]:
         labels = np.empty(counts.size, dtype=np.uint8)
@@ -227,28 +249,19 @@ class DaRRM:
 
 
 def _array(votes: ArrayLike, K: int) -> NDArray[Any]:
+    if type(votes) is np.ndarray:  # rows of a stream come by the million
+        return votes
     if isinstance(votes, VotesTable | VotesBlock):
         raise InputError(f"votes must be an array. Got a {type(votes).__name__}: pass its .votes.")
+    _refuse_masked("votes", votes)
     try:
         return np.asarray(votes)
     except ValueError as error:
         raise InputError(f"votes must have shape (n, K) = (n, {K}), rows of one length ({error}).") from None
 
 
-def _gathered(blocks: Iterable[ArrayLike], K: int, rows: int) -> Iterator[NDArray[Any]]:
-    """Blocks as they come, single rows gathered; what is neither too, after the rows before it."""
-    single: list[NDArray[Any]] = []
-    for block in blocks:
-        array = _array(block, K)
-        if array.shape == (K,) and array.dtype.kind in _KINDS:
-            single.append(array)
-            if len(single) < rows:
-                continue
-            array = np.stack(single)
-            single = []
-        elif single:
-            yield np.stack(single)
-            single = []
-        yield array
-    if single:
-        yield np.stack(single)
+def _refuse_masked(name: str, given: ArrayLike) -> None:
+    """An array would come without its mask, with whatever stands below that."""
+    parts = given if isinstance(given, list | tuple) else [given]
+    if any(isinstance(part, np.ma.MaskedArray) for part in parts):
+        raise InputError(f"{name} must be a plain array. Got a masked one: leave its rows out, or fill its gaps.")

@@ -166,11 +166,14 @@ def test_nothing_is_charged_in_part(book: Ledger, design: darrm.Design, allowed:
     book.charge(design, 3)
     before = book.path.read_bytes()
     out = tmp_path / "labels.csv"
-    for n in (allowed - 2, allowed + 1, 10**7):
+    for n in (allowed - 2, allowed + 1, 10**8, 2**53):
         with pytest.raises(darrm.BudgetError, match="Nothing was released"):
             book.charge(design, n)
-        with pytest.raises(darrm.BudgetError, match="Nothing was released"):
-            release(book, design, n, out)
+        with (
+            pytest.raises(darrm.BudgetError, match="Nothing was released"),
+            book.releasing(design, n, out) as file,
+        ):
+            file.write(b"1\n")
         assert book.path.read_bytes() == before
         assert not out.exists()
         assert not leftovers(tmp_path)
@@ -215,7 +218,7 @@ def test_a_block_that_fails_costs_nothing(
     assert not leftovers(tmp_path)
 
 
-@pytest.mark.parametrize("n", [0, -1, 1.5, True, "2", None, float("nan"), float("inf"), 10**8])
+@pytest.mark.parametrize("n", [0, -1, 1.5, True, "2", None, float("nan"), float("inf"), 2**60])
 def test_counts_are_whole_numbers(book: Ledger, design: darrm.Design, tmp_path: Path, n: Any) -> None:
     before = book.path.read_bytes()
     with pytest.raises(darrm.InputError, match="n must be a whole number"):
@@ -966,11 +969,12 @@ def test_a_count_that_is_known_at_the_end(book: Ledger, design: darrm.Design, al
             book.releasing(design, lambda wrong=wrong: wrong, tmp_path / "wrong.csv"),
         ):
             pass
-    with (
-        pytest.raises(darrm.BudgetError, match="Nothing was released"),
-        book.releasing(design, lambda: allowed - 2, tmp_path / "wrong.csv"),
-    ):
-        pass
+    for many in (allowed - 2, 10**8, 2**53):  # as many as `charge` takes
+        with (
+            pytest.raises(darrm.BudgetError, match="Nothing was released"),
+            book.releasing(design, lambda many=many: many, tmp_path / "wrong.csv"),
+        ):
+            pass
     with pytest.raises(ZeroDivisionError), book.releasing(design, lambda: 1 // 0, tmp_path / "wrong.csv"):
         pass
     assert recorded(book.path) == 3
@@ -992,3 +996,29 @@ def test_a_count_that_is_known_at_the_end_is_refused_early(
     assert recorded(book.path) == allowed
     with pytest.raises(darrm.BudgetError, match="Nothing was released"):
         never(design)
+
+
+def test_one_cap_for_blocks_of_any_size(tmp_path: Path, design: darrm.Design) -> None:
+    """Fixed voters with a budget for all queries: any number of labels that JSON can count, by either way."""
+    path = tmp_path / "ledger.json"
+    book = Ledger.create(path, design, total_epsilon=1.0, total_delta=1e-6, voters="fixed")
+    book.charge(design, 10**8)
+    with book.releasing(design, 10**8, tmp_path / "a.csv"), book.releasing(design, lambda: 10**8, tmp_path / "b.csv"):
+        pass
+    assert book.status()["released"] == 3 * 10**8
+
+
+@pytest.mark.parametrize("link", [False, True])
+def test_labels_that_are_charged_for_go_to_files_only(
+    tmp_path: Path, book: Ledger, design: darrm.Design, link: bool
+) -> None:
+    """Standard output may be a file, but a crash would leave its labels without a name to give them."""
+    out = Path("/dev/fd/1")
+    if not out.exists():
+        pytest.skip("no /dev/fd")
+    if link:
+        (tmp_path / "link").symlink_to(out)
+        out = tmp_path / "link"
+    with pytest.raises(darrm.OutputError, match=r"^\S+ is not a file that can be replaced"):
+        release(book, design, 1, out)
+    assert recorded(book.path) == 0

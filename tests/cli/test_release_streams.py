@@ -128,6 +128,21 @@ def test_a_pipe_gets_all_labels_or_none(folder: Path, bad: bool) -> None:
     assert ended.stdout.decode().splitlines() == ([] if bad else ["id,label", *majorities()])
 
 
+@pytest.mark.skipif(not Path("/dev/fd").exists(), reason="no /dev/fd")
+def test_standard_output_may_be_a_file(folder: Path) -> None:
+    """Not /dev/stdout itself: a faulty darrm that is run by root would replace that."""
+    Path("stdout").symlink_to("/dev/stdout")
+    for out in ("stdout", "/dev/fd/1"):
+        arguments = ["release", "gamma.json", "--votes", "votes.csv", "--out", out, "--json"]
+        code = f"import sys; from darrm.cli import main; sys.exit(main({arguments}))"
+        with Path("labels.csv").open("wb") as file:
+            subprocess.run([sys.executable, "-c", code], stdout=file, timeout=60, check=True)
+        *lines, last = Path("labels.csv").read_text(encoding="utf-8").split("\n{", 1)
+        assert lines[0].splitlines() == ["id,label", *majorities()]
+        assert json.loads("{" + last)["labels"] == N
+    assert os.readlink("stdout") == "/dev/stdout"
+
+
 @pytest.mark.skipif(os.name != "posix", reason="needs SIGKILL")
 def test_a_kill_within_the_stream(folder: Path) -> None:
     book = ledger(1000)

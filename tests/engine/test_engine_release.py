@@ -11,6 +11,7 @@ import pytest
 import scipy.stats
 
 import darrm
+from darrm.mechanisms import majority
 from darrm.mechanisms.coin import Coins
 from darrm.mechanisms.majority import NotPrivateWarning
 
@@ -107,6 +108,59 @@ def test_more_votes_than_a_byte_counts() -> None:
 def test_bad_votes(votes: object) -> None:
     with pytest.raises(darrm.InputError):
         darrm.mechanisms.DaRRM(DESIGN).release(votes)  # type: ignore[arg-type]
+
+
+def test_booleans_of_other_bytes_are_refused() -> None:
+    """numpy would count such a vote as two, or as many as its byte says."""
+    mechanism = darrm.mechanisms.DaRRM(DESIGN)
+    votes = np.zeros((70_000, 11), dtype=np.uint8)
+    votes[66_000, 4] = 2
+    for given, row in ((votes, 66_000), (votes[::-1], 3999), (list(votes[66_000:].view(bool)), 0)):
+        array = given if isinstance(given, list) else given.view(bool)
+        with pytest.raises(darrm.InputError, match=f"must be 0 or 1. Got 2 in row {row}, column 4"):
+            mechanism.release(array)
+        with pytest.raises(darrm.InputError, match=f"Got 2 in row {row}"):
+            list(mechanism.release_blocks([array]))
+    with pytest.raises(darrm.InputError, match="Got 2 in row 1, column 4"):
+        list(mechanism.release_blocks(iter(votes[65_999:66_005].view(bool))))
+
+
+def test_masked_arrays_are_refused() -> None:
+    """As plain arrays they would show what is below the mask."""
+    mechanism = darrm.mechanisms.DaRRM(DESIGN)
+    row = np.ma.array(np.ones(11, dtype=int), mask=[True] + [False] * 10)
+    for given in (np.ma.array([row.data, row.data], mask=[row.mask, row.mask]), [row, row], np.ma.array([row.data])):
+        with pytest.raises(darrm.InputError, match=r"^votes must be a plain array. Got a masked one"):
+            mechanism.release(given)
+    with pytest.raises(darrm.InputError, match=r"^votes must be a plain array. Got a masked one"):
+        list(mechanism.release_blocks(iter([row.data, row])))
+    with pytest.raises(darrm.InputError, match=r"^counts must be a plain array"):
+        mechanism.release_counts(np.ma.array([3, 4], mask=[True, False]))
+
+
+def test_every_label_has_words_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A tie is decided by one word, below 2^63 or not: words that were drawn before must not decide a second label."""
+    mechanism = darrm.mechanisms.DaRRM(darrm.solve(K=4, m=2, epsilon=0.1))
+    n = 2 * 65536 + 1000
+    votes = np.tile([1, 0, 1, 0], (n, 1))
+    drawn: list[np.ndarray] = []
+
+    def words(k: int) -> np.ndarray:
+        drawn.append(np.frombuffer(os.urandom(8 * k), dtype=np.uint64))
+        return drawn[-1]
+
+    monkeypatch.setattr(majority, "system_words", words)
+    for release in (
+        lambda: mechanism.release(votes),
+        lambda: mechanism.release_counts(np.full(n, 2)),
+        lambda: np.concatenate(list(mechanism.release_blocks(np.split(votes, 8)))),
+    ):
+        drawn.clear()
+        labels = release()
+        assert labels.tolist() == (np.concatenate(drawn) < 2**63).tolist()  # as many words as labels, each once
+        first, second = labels[:65536], labels[65536 : 2 * 65536]
+        assert 0.45 < (first != second).mean() < 0.55
+        assert 0.4 < (first[:1000] != labels[2 * 65536 :]).mean() < 0.6
 
 
 @pytest.mark.parametrize("counts", [[12], [-1], [0.5], [[1]], ["1"]])

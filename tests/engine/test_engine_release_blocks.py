@@ -72,6 +72,19 @@ def test_single_rows_are_gathered_in_order() -> None:
     np.testing.assert_array_equal(np.concatenate(found), majority[:12])
 
 
+def test_rows_may_all_come_in_one_buffer() -> None:
+    sure = darrm.mechanisms.DaRRM(darrm.solve(K=5, m=1, epsilon=0.1, changed=1))
+
+    def source() -> Iterator[Any]:
+        buffer = np.empty(5, dtype=np.uint8)
+        for row in VOTES:
+            buffer[:] = row
+            yield buffer
+
+    found = np.concatenate(list(sure.release_blocks(source(), rows=300)))
+    np.testing.assert_array_equal(found, VOTES.sum(axis=1) > 2)
+
+
 def test_a_stream_is_not_read_ahead() -> None:
     read = []
 
@@ -128,12 +141,30 @@ def test_a_bad_row_among_gathered_ones(book: Ledger) -> None:
     assert charged(book) == 3
 
 
-def test_each_block_is_charged_before_it_is_given(book: Ledger) -> None:
+@pytest.mark.parametrize("bad", [np.zeros((3, 4)), np.zeros(6), [[0, 1, 0, 1, 2]], [[1], [1, 0]], ["1"] * 5, None])
+def test_a_bad_block_after_gathered_rows(book: Ledger, bad: Any) -> None:
+    labels = MECHANISM.release_blocks([*VOTES[:4], VOTES[:2], *VOTES[:3], bad, VOTES[:1]], ledger=book)
+    assert (len(next(labels)), charged(book)) == (4, 4)
+    assert (len(next(labels)), charged(book)) == (2, 6)
+    with pytest.raises(darrm.InputError, match=r"after row 8|in row 9|rows of one length"):
+        next(labels)
+    assert charged(book) == 6  # the three rows before it are neither charged nor released
+    assert list(labels) == []
+
+
+@pytest.mark.parametrize("sizes", [[3, 0, 5, 2], [1, 1, 1], [0, 1]])
+def test_each_block_is_charged_before_it_is_given(book: Ledger, sizes: list[int]) -> None:
     given = 0
-    for labels in MECHANISM.release_blocks([VOTES[:3], VOTES[:0], VOTES[:5], VOTES[:2]], ledger=book):
+    for labels in MECHANISM.release_blocks([VOTES[:n] for n in sizes], ledger=book):
         given += len(labels)
         assert charged(book) == given
-    assert given == 10
+    assert given == sum(sizes)
+
+
+def test_single_rows_are_charged(book: Ledger) -> None:
+    for i, _ in enumerate(MECHANISM.release_blocks(iter(VOTES[:3]), ledger=book, rows=1)):
+        assert charged(book) == i + 1
+    assert charged(book) == 3
 
 
 def test_the_charge_is_made_before_a_coin_is_drawn(book: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -34,7 +34,7 @@ from darrm.ensemble import (
     PrivateMajorityClassifier,
     shards,
 )
-from darrm.ensemble.dp_sgd import calibrated_noise, normals, train
+from darrm.ensemble.dp_sgd import calibrated_noise, clipped_sum, iterates, normals, train
 from darrm.mechanisms.coin import system_words
 from darrm.mechanisms.majority import NotPrivateWarning
 
@@ -140,6 +140,53 @@ def test_one_record_moves_a_step_by_the_clip_norm_at_most(size: float) -> None:
     row = size * np.array([[0.6, -0.8, 0.1]])
     moved = np.linalg.norm(steps_without_noise(row, np.array([1]), 1, 0.25)) / 0.7
     assert moved == pytest.approx(min(0.25, 0.5 * np.linalg.norm(row / max(size, 1)) * max(size, 1)), rel=1e-12)
+
+
+@pytest.mark.parametrize("size", [0.0, 1e-300, 1.0, 1e200, 1e308])
+def test_a_sum_of_gradients_clips_each_to_its_norm(size: float) -> None:
+    row = size * np.array([[0.6, -0.8, 0.1, 0.0]])
+    found = clipped_sum(row, 0.25)
+    assert found == pytest.approx(row[0] * min(1, 0.25 / max(size * math.sqrt(1.01), 1e-305)), rel=1e-12)
+    assert clipped_sum(np.vstack([row, [[3.0, 0.0, 0.0, 4.0]]]), 0.25) == pytest.approx(
+        found + np.array([0.15, 0.0, 0.0, 0.2]), rel=1e-12
+    )
+
+
+def test_clipping_is_by_the_norm_of_all_coordinates() -> None:
+    for p in (1, 2, 100):
+        rows = np.vstack([np.ones(p), np.full(p, -1e3), np.full(p, 1e-3)])
+        for row in rows:
+            length = np.linalg.norm(row)
+            assert clipped_sum(row[None], 0.5) == pytest.approx(row * min(1, 0.5 / length), rel=1e-12)
+
+
+@pytest.mark.parametrize("spoiled", [np.nan, np.inf, -np.inf])
+def test_gradients_that_are_not_finite_count_as_nothing(spoiled: float) -> None:
+    row = np.array([0.6, -0.8, 0.1])
+    alone = np.array([0.0, spoiled, 0.0])
+    assert not clipped_sum(alone[None], 0.25).any()
+    for bad in (alone, np.array([1.0, spoiled, 2.0]), np.full(3, spoiled)):
+        found = clipped_sum(np.vstack([bad, row, bad]), 0.25)
+        assert found == pytest.approx(clipped_sum(row[None], 0.25), rel=1e-15)
+
+
+def test_iterates_are_finite_before_they_meet_data_again() -> None:
+    met = []
+
+    def gradient(weights: np.ndarray, batch: np.ndarray) -> np.ndarray:
+        met.append(weights)
+        return np.array([np.inf, -np.inf, np.nan, 1e308, -1e308, 0.5])
+
+    found = list(
+        iterates(
+            gradient, np.zeros(6), 4, noise_multiplier=0.0, rate=1.0, steps=3, clip=1.0, learning_rate=1.0, n=1.0,
+            words=system_words,
+        )
+    )  # fmt: skip
+    assert len(found) == len(met) == 3
+    for weights in [*found, *met]:
+        assert np.abs(weights).max() <= 1e100
+    assert found[2].tolist() == [-1e100, 1e100, 0.0, -1e100, 1e100, -1.5]
 
 
 def test_the_noise_and_the_samples_have_their_distributions() -> None:
