@@ -27,8 +27,8 @@ def number(value: float) -> str:
 
 
 def at_least(value: float) -> str:
-    """A certified upper bound to six digits, rounded up."""
+    """A certified upper bound to six digits, rounded up where it is above them by more than rounding."""
     if math.isinf(value) or not value:
         return number(value)
-    exact = Decimal(value)
+    exact = Decimal(value) * (1 - Decimal("1e-12"))
     return f"{exact.quantize(Decimal(1).scaleb(exact.adjusted() - 5), rounding=ROUND_CEILING).normalize():f}"

@@ -15,7 +15,7 @@ from ensemble_data import DELTA, Array, Codes, Data
 
 import darrm
 from darrm import baselines
-from darrm.accounting import gnmax_sigma, gnmax_sigma_analytic, optimal, plan
+from darrm.accounting import compose, gnmax_sigma, gnmax_sigma_analytic, optimal, plan
 from darrm.ensemble import DPLogisticRegression, shards
 from darrm.ensemble.releases import counts
 from darrm.ensemble.training import predictions, train_all
@@ -154,11 +154,31 @@ def silent(total: float, changed: int, queries: int) -> float:
 
 
 @cache
+def unaided(total: float, changed: int, queries: int, K: int) -> float:
+    """The same if only the labels are seen: the plain majority is charged like DaRRM, by exact composition."""
+
+    def pays(epsilon: float) -> bool:
+        problem = darrm.MajorityProblem(K, changed, epsilon, changed=changed)
+        labels = design_of(np.ones(K + 1), problem)
+        return compose(labels, queries, delta=DELTA, voters="fresh", tolerance=1e-2).upper <= total
+
+    low = silent(total, changed, queries)  # the votes pay for the labels
+    high = min(2 * low, LARGEST_LOSS / changed)
+    while high < LARGEST_LOSS / changed and pays(high):
+        low, high = high, min(2 * high, LARGEST_LOSS / changed)
+    while high - low > 1e-3 * high:
+        middle = (low + high) / 2
+        low, high = (middle, high) if pays(middle) else (low, middle)
+    return low
+
+
+@cache
 def planned(total: float, changed: int, queries: int, K: int) -> darrm.Design:
     """DaRRM for fresh voters: ``queries`` labels are (total, DELTA)-DP together, by exact composition."""
-    epsilon = silent(total, changed, queries)
-    if changed > 1:
-        epsilon = LARGEST_LOSS / K * 0.99 if changed == K else RAISED * epsilon
+    if changed == 1:
+        epsilon = unaided(total, changed, queries, K)
+    else:
+        epsilon = LARGEST_LOSS / K * 0.99 if changed == K else RAISED * silent(total, changed, queries)
     return plan(
         K=K, epsilon=epsilon, queries=queries, total_epsilon=total, total_delta=DELTA, voters="fresh", changed=changed
     )
@@ -171,7 +191,7 @@ def fresh(design: darrm.Design) -> Array:
 
 def without_darrm(total: float, changed: int, queries: int, K: int) -> Array:
     """The same if answers carry all the noise."""
-    return after_randomized_response(majority(K), silent(total, changed, queries))
+    return after_randomized_response(majority(K), unaided(total, changed, queries, K))
 
 
 def many_noisy_max(total: float, queries: int, K: int, exact: bool = False) -> Array:

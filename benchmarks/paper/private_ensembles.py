@@ -188,7 +188,7 @@ def budget(data: Data, total: float, rng: np.random.Generator) -> dict[str, floa
         found[f"fixed, t = {t}"] = share_right(methods.majority(K), cast, truth)
     for q in (20, 100):
         found[f"GNMax, Q = {q}"] = share_right(methods.many_noisy_max(total, q, K), plain, truth)
-    found["GNMax exact, Q = 100"] = share_right(methods.many_noisy_max(total, 100, K, exact=True), plain, truth)
+        found[f"GNMax exact, Q = {q}"] = share_right(methods.many_noisy_max(total, q, K, exact=True), plain, truth)
     for t, cast, asked in ((1, plain, (20, 100)), (3, shared, (20, 100)), (K, parts, (20,))):
         for q in asked:
             found[f"fresh, t = {t}, Q = {q}"] = share_right(methods.fresh(methods.planned(total, t, q, K)), cast, truth)
@@ -238,7 +238,7 @@ def fresh_rows(name: str, seed: int, folder: Path | None, totals: Sequence[float
                 rows.append(
                     {"data": name, "t": t, "Q": q, "total epsilon": total}
                     | {"epsilon of an answer": design.problem.epsilon, "gamma(6)": float(design.gamma[K // 2 + 1])}
-                    | {"gamma(11)": float(design.gamma[K]), "without DaRRM": methods.silent(total, t, q)}
+                    | {"gamma(11)": float(design.gamma[K]), "without DaRRM": methods.unaided(total, t, q, K)}
                     | {way: float(np.mean(values)) for way, values in right.items()}
                 )
     return rows
@@ -260,7 +260,8 @@ def estimator_rows(name: str, seed: int, folder: Path | None, epsilon: float = 1
                 row[f"{way}, total"] = compose(design, q, delta=DELTA, voters="fresh").upper
                 row[way] = share_right(methods.fresh(design), cast, data.truth)
             none = methods.after_randomized_response(methods.majority(K), epsilon)
-            row["no noise, total"] = optimal(epsilon, 0.0, t * q, DELTA).epsilon
+            plain = methods.design_of(np.ones(K + 1), MajorityProblem(K, t, epsilon, changed=t))
+            row["no noise, total"] = compose(plain, q, delta=DELTA, voters="fresh").upper
             row["no noise"] = share_right(none, cast, data.truth)
             ensemble = PrivateMajorityClassifier(
                 model,

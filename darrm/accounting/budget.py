@@ -13,7 +13,7 @@ import numpy as np
 from darrm.accounting import adaptive
 from darrm.accounting.adaptive import Grid
 from darrm.accounting.profile import Point, Region, region
-from darrm.accounting.theorems import MAX_COUNT, at_least_once, check_count, optimal
+from darrm.accounting.theorems import MAX_COUNT, at_least_once, check_count, largest_count, optimal
 from darrm.design.design import Design
 from darrm.errors import InputError
 from darrm.problem import MAX_EPSILON, MajorityProblem
@@ -168,6 +168,9 @@ def of_region(
         bounds["largest loss, all queries"] = rounded_up(queries * Fraction(one.largest_loss))
     if promised is not None and queries * promised[1] <= Fraction(delta):
         bounds["simple composition"] = rounded_up(queries * promised[0])
+    single = _of_single_labels(one, queries, delta, promised)
+    if single is not None:
+        bounds["optimal composition of single labels"] = single
     copies = problem.changed * queries
     votes = _of_copies(problem, copies, delta) if copies <= MAX_COUNT else None
     if votes is not None:
@@ -236,6 +239,19 @@ def fixed_voters(problem: MajorityProblem, delta: float) -> float:
     return math.inf if found is None else found
 
 
+def _of_single_labels(
+    one: Region, queries: int, delta: float, promised: tuple[Fraction, Fraction] | None
+) -> float | None:
+    """The optimal composition of labels that are as private as one is, and no more is known of them."""
+    each, failure = (math.inf, 0.0) if promised is None else (rounded_up(promised[0]), rounded_up(promised[1]))
+    if not one.delta_infinity and (one.largest_loss <= each or failure):
+        each, failure = one.largest_loss, 0.0
+    try:
+        return optimal(each, failure, queries, delta).epsilon if 0 < each < _FAR else None
+    except InputError:
+        return None
+
+
 def _of_copies(problem: MajorityProblem, copies: int, delta: float) -> float | None:
     """The optimal composition of single votes; None if delta does not allow any epsilon."""
     try:
@@ -283,8 +299,14 @@ def labels_within(design: Design, epsilon: float, delta: float, most: int, finen
     index = math.ceil(min(_POINTS[1] / 2, epsilon / fine)) if epsilon else 0
     step = epsilon / index * (1 - 1e-15) if epsilon else fine
     size = max(_POINTS[0], index + math.ceil((0.5 * epsilon + 4 * one.largest_loss) / step))
-    if step * size > _FAR:
-        return by_loss
+    if step * size > _FAR:  # the exact composition does not reach that far
+        promised = promise(design.problem)
+
+        def single(n: int) -> bool:
+            cost = _of_single_labels(one, n, delta, promised)
+            return cost is not None and cost <= epsilon
+
+        return max(by_loss, min(most, largest_count(single)))
     queries = 0
     for V in adaptive.upper_bounds(one, Grid(step, size)):
         if V[size + index] > delta or queries == most:

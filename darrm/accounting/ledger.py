@@ -290,8 +290,8 @@ class Ledger:
             unlimited = state["voters"] == "fixed" and allowed > 1
             if not unlimited and released + n > allowed:
                 raise BudgetError(
-                    f"{n} more labels would overspend: {released} of {allowed} are released. {allowed - released} are "
-                    "left. Nothing was released."
+                    f"{n} more label{'s' * (n != 1)} would overspend: {released} of {allowed} are released. "
+                    f"{allowed - released} are left. Nothing was released."
                 )
         else:
             designs.setdefault(name, {"problem": asdict(design.problem), "gamma_hex": _hex(design), "released": 0})
@@ -299,8 +299,9 @@ class Ledger:
             epsilon, delta = (so_far + n * more for so_far, more in zip(_sums(designs), each, strict=True))
             if epsilon > Fraction(state["total_epsilon"]) or delta > Fraction(state["total_delta"]):
                 raise BudgetError(
-                    f"{n} more labels would overspend: together ({float(epsilon):.6g}, {float(delta):.6g}) by basic "
-                    f"composition, of ({state['total_epsilon']:g}, {state['total_delta']:g}). Nothing was released."
+                    f"{n} more label{'s' * (n != 1)} would overspend: together ({float(epsilon):.6g}, "
+                    f"{float(delta):.6g}) by basic composition, of ({state['total_epsilon']:g}, "
+                    f"{state['total_delta']:g}). Nothing was released."
                 )
         designs[name]["released"] += n
 

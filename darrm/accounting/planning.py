@@ -12,7 +12,7 @@ import numpy as np
 from darrm.accounting.budget import check_delta, check_epsilon, check_voters, compose, labels_within, promise
 from darrm.accounting.gaussian import gdp, gdp_mu
 from darrm.accounting.profile import privacy_profile
-from darrm.accounting.theorems import check_count
+from darrm.accounting.theorems import MOST_LABELS, check_count
 from darrm.design.certificate import repair
 from darrm.design.design import SHAPES, Design
 from darrm.design.solve import solve
@@ -20,7 +20,6 @@ from darrm.errors import BudgetError, InputError
 from darrm.priors import Prior
 from darrm.problem import MajorityProblem
 
-MOST = 10**6  # labels that are counted
 _CLOSE = 1e-3  # how close m is driven to the largest that the budget pays for, relatively
 _TOLERANCE = 1e-3
 _LEAST_MU, _MOST_MU = 1e-4, 12.0
@@ -50,14 +49,14 @@ def max_queries(design: Design, total_epsilon: float, total_delta: float, *, vot
     kind = check_voters(voters)
     total_epsilon, total_delta = check_epsilon(total_epsilon), check_delta(total_delta, "total_delta")
     if kind == "fixed":
-        for queries in (MOST, 1):
+        for queries in (MOST_LABELS, 1):
             try:
                 if compose(design, queries, delta=total_delta, voters="fixed").upper <= total_epsilon:
                     return queries
             except InputError:
                 continue
         return 0
-    return labels_within(design, total_epsilon, total_delta, MOST)
+    return labels_within(design, total_epsilon, total_delta, MOST_LABELS)
 
 
 def plan(

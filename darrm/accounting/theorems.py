@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from decimal import Context, Decimal, localcontext
 from fractions import Fraction
 from typing import NamedTuple
@@ -14,6 +15,7 @@ from darrm.problem import MAX_EPSILON
 from darrm.rounding import rounded_up
 
 MAX_COUNT = 10**7
+MOST_LABELS = 10**6  # that are counted where a number of labels is looked for
 
 
 class Privacy(NamedTuple):
@@ -185,3 +187,15 @@ def _check(epsilon: float, delta: float, k: int) -> None:
     if not (_is_real(delta) and 0 <= delta <= 1):
         raise InputError(f"delta must be in [0, 1]. Got {delta!r}. Pass that of one mechanism.")
     check_count("k", k)
+
+
+def largest_count(holds: Callable[[int], bool]) -> int:
+    """The largest number up to 1,000,000 for which ``holds``, if it holds below and not above; 0 if for none."""
+    low, high = 0, 1
+    while high <= MOST_LABELS and holds(high):
+        low, high = high, 2 * high
+    high = min(high, MOST_LABELS + 1)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if holds(middle) else (low, middle)
+    return low

@@ -34,13 +34,14 @@ def command(
         raise click.UsageError("Pass either --queries or --total-epsilon.")
     design = load(file)
     if queries is None:
-        from darrm.accounting.planning import MOST, max_queries
+        from darrm.accounting.planning import max_queries
+        from darrm.accounting.theorems import MOST_LABELS
 
         most = max_queries(design, total_epsilon, delta, voters=voters)  # type: ignore[arg-type]
         if as_json:
             common.print_json({"queries": most, "total_epsilon": total_epsilon, "delta": delta, "voters": voters})
         else:
-            many = f"{most} labels" if most < MOST else f"{most} labels or more"
+            many = f"{most} label{'s' * (most != 1)}" + " or more" * (most >= MOST_LABELS)
             common.console().print(f"({total_epsilon:g}, {delta:g}) pays for {many} of {voters} voters.")
         return
     total = compose(design, queries, delta=delta, voters=voters)

@@ -35,7 +35,13 @@ NUMBER = Number()
 
 _PROBLEM = [
     click.option("--K", "K", type=NUMBER, required=True, help="Number of mechanisms."),
-    click.option("--m", "m", type=NUMBER, required=True, help="Privacy allowance in [1, K], in multiples of epsilon."),
+    click.option(
+        "--m",
+        "m",
+        type=NUMBER,
+        required=True,
+        help="Privacy allowance in [1, K]: one label is (m epsilon, delta)-DP. Delta = 0: no noise from (K+1)/2 on.",
+    ),
     click.option("--epsilon", "epsilon", type=NUMBER, required=True, help="Privacy of one mechanism, in nats."),
     click.option("--Delta", "Delta", type=NUMBER, default=0.0, help="Failure probability of one mechanism [0]."),
     click.option(

@@ -15,8 +15,11 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from darrm.design.design import Design
+
 
 M = 3
+_TOTAL_DELTA = 1e-5
 
 
 @click.command("demo", short_help="The whole job on votes that we ship.")
@@ -99,13 +102,22 @@ def command(out: Path | None) -> None:
         )
     fixed = votes.examples()["fixed_t1"]
     console.print(
-        "\nThese voters are fresh: what many labels cost is the composition of what each costs. For fixed voters, "
+        "\nThese voters are fresh: what many labels cost is the composition of what each costs, here "
+        f"{_together(design, n)} for all {n}, which protects nobody; darrm plan makes the most of a budget. For fixed "
+        "voters, "
         f"such as the {fixed['K']} trained teachers of fixed_t1, each ({fixed['epsilon']}, {fixed['Delta']})-DP, "
         "the costs of single labels must not be composed: any number of labels costs at most the t-fold composition of "
         "(epsilon, Delta), t = teachers that one record reaches, and needs no noise: there t = "
         f"{fixed['changed']}, so ({fixed['epsilon']}, {fixed['Delta']})-DP in total for the plain majority, right "
         f"{100 * float(str(fixed['majority_accuracy'])):.1f} % of the time."
     )
+
+
+def _together(design: Design, queries: int) -> str:
+    from darrm.accounting.budget import compose
+
+    total = compose(design, queries, delta=_TOTAL_DELTA, voters="fresh", tolerance=1e-2)
+    return f"({wording.at_least(total.upper)}, {_TOTAL_DELTA:g})-DP"
 
 
 def _accuracy(answers: NDArray[np.uint8], labels: NDArray[np.uint8]) -> float:

@@ -10,6 +10,8 @@ import click
 
 from darrm.cli import common
 
+_NEAR_COINS = 0.3  # disagreement
+
 
 @click.command("plan", short_help="Find the design that makes the most of a budget.")
 @click.option("--K", "K", type=common.NUMBER, required=True, help="Number of mechanisms.")
@@ -44,5 +46,10 @@ def command(prior: str, out: Path | None, as_json: bool, **values: Any) -> None:
         console = common.console()
         console.print(said(total))
         console.print(f"Left of the budget: epsilon {values['total_epsilon'] - total.upper:.3g}.")
+        if design.disagreement > _NEAR_COINS:
+            console.print(
+                f"These labels are not far from coin flips, which disagree with half of the majorities: "
+                f"{design.disagreement:.2g} here. Ask fewer queries, or raise the budget."
+            )
     if out is not None:
         common.note(f"Wrote {out}.")

@@ -63,7 +63,7 @@ def command(file: Path, votes_path: Path, out: Path, ledger_path: Path | None, a
         left = "" if status["left"] is None else f", {status['left']} left"
         common.note(
             f"Charged to {ledger_path}: {status['released']} labels of {status['voters']} voters in all{left}; "
-            f"together at most ({status['total_epsilon']:g}, {status['total_delta']:g}), rule {status['rule']}."
+            f"together within ({status['total_epsilon']:g}, {status['total_delta']:g}), rule {status['rule']}."
         )
     elif n > 1:
         common.note(TOTAL)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
@@ -16,8 +15,8 @@ from numpy.typing import NDArray
 from darrm.accounting.budget import compose
 from darrm.accounting.ledger import Ledger
 from darrm.accounting.pate import rdp_epsilon
-from darrm.accounting.planning import MOST, max_queries
-from darrm.accounting.theorems import Privacy, optimal, simple
+from darrm.accounting.planning import max_queries
+from darrm.accounting.theorems import Privacy, largest_count, optimal, simple
 from darrm.design.design import Design
 from darrm.errors import BudgetError, InputError
 from darrm.mechanisms.majority import DaRRM
@@ -116,7 +115,7 @@ class NoisyMax:
         self.mechanism()  # checks them
         if sigma is not None and total_delta == 0:
             raise InputError("Gaussian noise needs a total_delta above 0. Got 0. Pass for instance 1e-5.")
-        self.meter = Meter(most(lambda queries: self.cost(queries) <= total_epsilon))
+        self.meter = Meter(largest_count(lambda queries: self.cost(queries) <= total_epsilon))
         self.privacy = EnsemblePrivacy(total_epsilon, total_delta, adjacency, 1, "non-private", self.meter.allowed)
 
     def mechanism(self) -> GaussianNoisyMax | LaplaceNoisyMax:
@@ -156,7 +155,7 @@ class Meter:
         with _counting:
             if self.released + n > self.allowed:
                 raise BudgetError(
-                    f"{n} more labels would overspend: {self.released} of {self.allowed} are released. "
+                    f"{n} more label{'s' * (n != 1)} would overspend: {self.released} of {self.allowed} are released. "
                     f"{self.allowed - self.released} are left. Nothing was released."
                 )
             self.released += n
@@ -217,15 +216,3 @@ def fresh_meter(
 def counts(votes: Codes, classes: int) -> NDArray[np.intp]:
     """Votes for each class, shape (n, classes)."""
     return np.stack([(votes == one).sum(axis=1) for one in range(classes)], axis=1)
-
-
-def most(holds: Callable[[int], bool]) -> int:
-    """The largest number up to 1,000,000 for which ``holds``, if it holds below and not above; 0 if for none."""
-    low, high = 0, 1
-    while high <= MOST and holds(high):
-        low, high = high, 2 * high
-    high = min(high, MOST + 1)
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if holds(middle) else (low, middle)
-    return low

@@ -350,3 +350,14 @@ def test_the_mu_of_a_budget_spends_it(epsilon: float, delta: float) -> None:
     mu = gdp_mu(epsilon, delta)
     there = float(norm.cdf(mu / 2 - epsilon / mu) - math.exp(epsilon) * norm.cdf(-mu / 2 - epsilon / mu))
     assert there == pytest.approx(delta, rel=1e-6)
+
+
+def test_totals_beyond_the_reach_of_the_exact_composition() -> None:
+    design = darrm.solve(K=5, m=2, epsilon=0.5)
+    total = compose(design, 20_000, delta=1e-5, voters="fresh")
+    assert total.upper == total.bounds["optimal composition of single labels"]
+    assert total.upper == pytest.approx(optimal(1.0, 0.0, 20_000, 1e-5).epsilon, rel=1e-9)
+    assert total.upper < 0.6 * total.bounds["simple composition"]
+    pays = max_queries(design, total.upper * (1 + 1e-9), 1e-5, voters="fresh")
+    assert pays == 20_000
+    assert compose(design, pays + 1, delta=1e-5, voters="fresh").upper > total.upper
