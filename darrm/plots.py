@@ -46,6 +46,7 @@ def plot_gamma(problem: MajorityProblem, gammas: Mapping[str, NDArray[np.float64
     for name, (colour, marker, line) in looks(gammas).items():
         ax.plot(l[voted], gammas[name][voted], color=colour, marker=marker, linestyle=line, markersize=4, label=name)
     ax.set(xlabel="number of votes for 1, l", ylabel="gamma(l)", ylim=(-0.03, 1.03))
+    _whole_votes(ax)
     ax.set_title(_title(problem), fontsize=9)
     ax.grid(alpha=0.25)
     if len(gammas) > 1:
@@ -150,6 +151,13 @@ def plot_budget(
     return ax
 
 
+def _whole_votes(ax: Axes) -> None:
+    """Ticks as usual, but at whole numbers alone: there is no half vote."""
+    from matplotlib.ticker import MaxNLocator
+
+    ax.xaxis.set_major_locator(MaxNLocator("auto", steps=[1, 2, 2.5, 5, 10], integer=True))
+
+
 def _title(problem: MajorityProblem) -> str:
     return (
         f"K = {problem.K}, m = {problem.m:g}, epsilon = {problem.epsilon:g}, Delta = {problem.Delta:g}, "
@@ -194,6 +202,7 @@ def plot_comparison(
             mean, low, high = entry.interval
             right.errorbar(mean, at, xerr=[[mean - low], [high - mean]], color="black", marker="|", capsize=3)
     left.set(xlabel="number of votes for 1, l", ylabel="gamma(l)", ylim=(-0.03, 1.03))
+    _whole_votes(left)
     right.set(xlabel="error, total variation", yticks=range(len(entries)))
     right.set_yticklabels([e.name if e.certificate.holds else f"{e.name}: not verified" for e in entries], fontsize=8)
     right.invert_yaxis()

@@ -7,6 +7,17 @@ from decimal import ROUND_CEILING, Decimal
 
 from darrm.problem import MajorityProblem
 
+LARGEST_LOSS = "the most by which one change of the data can move the logarithm of the probability of a label"
+# How totals of many labels are proved, by the names in `darrm.accounting.Total.bounds`.
+RULES = {
+    "exact composition": "the worst that adaptive queries can do, from all that one label gives away",
+    "exact composition of blocks": "the same in blocks of labels, at some percent more",
+    "largest loss, all queries": f"for each label its largest loss, {LARGEST_LOSS}",
+    "simple composition": "the promises of single labels added up",
+    "the votes themselves": "the optimal composition of all votes behind the labels, as if they were published",
+    "optimal composition": "of the promise of one label alone",
+}
+
 
 def promise(problem: MajorityProblem) -> str:
     """(m epsilon, delta) in print."""

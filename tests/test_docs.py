@@ -71,7 +71,7 @@ def test_paths_exist(page: Path) -> None:
 
 @pytest.mark.parametrize("page", [ROOT / "README.md", *PAGES], ids=lambda page: page.name)
 def test_commands_have_the_options_they_are_shown_with(page: Path) -> None:
-    text = page.read_text(encoding="utf-8")
+    text = page.read_text(encoding="utf-8").replace("\\\n", " ")
     for line in re.findall(r"^(?:    |       |\$ )darrm (\w.*)$", text, re.MULTILINE):
         words = shlex.split(re.split(r"  #|  \.\.\.| \.\.\.$", line)[0])
         command = app.commands.get(words[0])

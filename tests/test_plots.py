@@ -52,6 +52,17 @@ def test_svg_names_what_it_shows(tmp_path: Path, problem: darrm.MajorityProblem,
         assert word in text
 
 
+@pytest.mark.parametrize("K", [1, 3, 8, 11, 101])
+def test_votes_are_counted_in_whole_numbers(K: int) -> None:
+    problem = darrm.MajorityProblem(K=K, m=1, epsilon=0.1)
+    axes = [plot_gamma(problem, {"one": np.ones(K + 1)}), plots.plot_comparison(problem, compare(problem)[:1])[0]]
+    for ax in axes:
+        ax.figure.draw_without_rendering()
+        ticks = ax.get_xticks()
+        assert len(ticks) > 1
+        assert (ticks == np.round(ticks)).all()
+
+
 def test_pdf_is_a_whole_file(tmp_path: Path, problem: darrm.MajorityProblem, gammas: Gammas) -> None:
     path = tmp_path / "gamma.PDF"
     save_gamma(path, problem, gammas)

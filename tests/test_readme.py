@@ -82,7 +82,7 @@ def test_the_page_of_tables_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     exec("\n".join(re.findall(r"```python\n(.*?)```", page, re.DOTALL)), names)
     assert names["design"].certificate.holds
     assert main(["verify", "gamma.csv"]) == 0
-    commands = re.findall(r"^    darrm table (.*--out gamma\.parquet.*)$", page, re.MULTILINE)
+    commands = re.findall(r"^    darrm table (.*--out gamma\.parquet.*)$", page.replace("\\\n", " "), re.MULTILINE)
     assert len(commands) == 2
     arguments = re.sub(r"--K \S+ --m \S+", "--K 3:5:2 --m 1:3", commands[0])
     assert main(["table", *shlex.split(arguments)]) == 0

@@ -18,7 +18,7 @@ import pytest
 from oracles import exact
 
 import darrm
-from darrm import report
+from darrm import report, wording
 from darrm.accounting import compose, optimal
 from darrm.cli import main
 from darrm.comparison import compare
@@ -188,16 +188,31 @@ def test_what_many_labels_cost_is_what_compose_says(case: tuple[darrm.Design, Pa
     assert [int(row[0].replace(",", "")) for row in rows] == list(FEW)
     for row, queries in zip(rows, FEW, strict=True):
         try:
-            upper = compose(design, queries, delta=delta, voters="fresh").upper
+            total = compose(design, queries, delta=delta, voters="fresh")
         except darrm.InputError:
-            assert row[1] == "none"
+            assert row[1:3] == ["none", ""]
         else:
-            assert upper <= float(row[1]) <= upper * 1.00001
+            assert total.upper <= float(row[1]) <= total.upper * 1.00001
+            assert total.bounds[row[2]] == total.upper
+            assert wording.RULES[row[2]] in page.text
     fixed = optimal(problem.epsilon, problem.Delta, problem.changed, delta).epsilon
     for row in rows[1:]:
-        assert fixed <= float(row[3]) <= fixed * 1.00001
+        assert fixed <= float(row[4]) <= fixed * 1.00001
     one = compose(design, 1, delta=delta, voters="fixed").upper
-    assert one <= float(rows[0][3]) <= one * 1.00001
+    assert one <= float(rows[0][4]) <= one * 1.00001
+
+
+def test_what_is_near_one_is_explained(case: tuple[darrm.Design, Page]) -> None:
+    design, page = case
+    near = [gamma for gamma in design.gamma.tolist() if 1 - 1e-9 < gamma < 1]
+    assert ("a hair below 1" in page.text) is bool(near)
+    if near:
+        assert f"{max(near)!r} is a hair below 1" in page.text
+
+
+def test_noise_that_falls_is_explained_where_it_can(case: tuple[darrm.Design, Page]) -> None:
+    design, page = case
+    assert ("need not rise with the majority" in page.text) is (design.shape == "free")
 
 
 def test_labels_go_up_to_a_hundred_thousand(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -356,6 +371,7 @@ def test_many_voters_get_a_short_report_with_all_values(noise: str) -> None:
     assert max(lines, key=lambda row: float(row[4])) in few
     assert max(lines, key=lambda row: float(row[5])) in few
     total = page.rows("Total epsilon of many labels")
+    assert {row[2] for row in total} == {"optimal composition"}
     assert total[2][1] == shown(optimal(problem.total_epsilon, 0, 100, 1e-5).epsilon, 6, up=True)
 
 

@@ -52,6 +52,8 @@ def command(
     console.print(said(total))
     for name, value in sorted(total.bounds.items(), key=lambda item: item[1]):
         console.print(f"  {wording.at_least(value):>10}  by {name}")
+    if any(name.startswith("largest loss") for name in total.bounds):
+        console.print(f"Largest loss of a label: {wording.LARGEST_LOSS}.")
     console.print(f"It rests on this: {wording.condition(design.problem)}")
 
 

@@ -42,6 +42,7 @@ def make(hosts: Sequence[str] | None) -> Flask:
         first=chosen.FIRST,
         number=wording.number,
         promise=wording.promise,
+        rules=wording.RULES,
         said=said,
         chosen=chosen,
         version=__version__,

@@ -14,7 +14,7 @@ from importlib.resources import files
 from string import Template
 from typing import Any
 
-from darrm import plots
+from darrm import plots, wording
 from darrm.comparison import Entry, compare
 from darrm.design.corners import corner_points, count_multisets
 from darrm.design.design import Design
@@ -40,7 +40,7 @@ from darrm.rounding import rounded_up
 QUERIES = (1, 10, 100, 1000, 10_000, 100_000)
 _ROWS = 61  # up to which a table stands in the text; a longer one is folded away, and so many rows of it are shown:
 _SAMPLE = 12
-_SAME = 1e-9  # optima this close are one
+_SAME = 1e-9  # optima this close are one; so are a gamma and 1
 
 
 def render(design: Design, name: str, stored: Mapping[str, Any] | None, delta: float, full: bool) -> str:
@@ -127,7 +127,27 @@ def _noise(design: Design) -> dict[str, object]:
     return {
         "gamma_picture": picture(ax, alternative, "The noise function over the number of votes for 1."),
         "gamma_table": _folded("The noise function", heads, rows),
+        "gamma_notes": _gamma_notes(design),
     }
+
+
+def _gamma_notes(design: Design) -> Markup:
+    """Why gamma may fall where the vote is clearer, and why it may be nearly 1."""
+    notes = []
+    if design.shape == "free":
+        notes.append(
+            paragraph(
+                "The best gamma need not rise with the majority: it puts noise where the worst pair of neighbouring "
+                "data sets would give most away, and that is seldom at a tie. With ",
+                element("code", "--shape monotone"),
+                " noise never grows with the majority, at slightly more error.",
+            )
+        )
+    near = max((float(g) for g in design.gamma if 1 - _SAME < g < 1), default=None)
+    if near is not None:
+        said = f"A value such as {near!r} is a hair below 1: rounding is counted on the unsafe side."
+        notes.append(element("p", said, class_="note"))
+    return join(notes)
 
 
 def _folded(
@@ -201,7 +221,8 @@ def _comparison(design: Design) -> Markup:
                 left,
                 "Noise functions of the mechanisms that keep the promise, and a bar for the error of each: "
                 f"{entries[0].name} {_figure(design.error)}, {others}.",
-                "Noise functions, and the errors in the same colours. A hollow bar does not keep the promise.",
+                "Noise functions, and the errors in the same colours. What is marked “not verified” does not keep the "
+                "promise: it has no curve, and its error is there for scale.",
             ),
         ]
     )
@@ -244,15 +265,17 @@ def _many_labels(design: Design, delta: float, full: bool) -> dict[str, object]:
     from darrm.accounting.theorems import at_least_once
 
     problem = design.problem
-    fresh = dict(_exact(design, delta) if full else _by_theorem(design, delta))
+    found = {queries: (epsilon, rule) for queries, epsilon, rule in (_exact if full else _by_theorem)(design, delta)}
+    fresh = {queries: epsilon for queries, (epsilon, _) in found.items()}
     fixed = fixed_voters(problem, delta)
     each = Fraction(problem.m) * Fraction(problem.epsilon)
     rows = []
-    for queries, epsilon in fresh.items():
+    for queries, (epsilon, rule) in found.items():
         paid = queries * Fraction(problem.delta) <= Fraction(delta)
         simple = rounded_up(queries * each) if paid else math.inf
-        rows.append((f"{queries:,}", *map(_total, (epsilon, simple, min(fixed, epsilon) if queries == 1 else fixed))))
-    heads = ("labels", "fresh voters", "fresh, simple composition", "fixed voters")
+        any_number = min(fixed, epsilon) if queries == 1 else fixed
+        rows.append((f"{queries:,}", _total(epsilon), rule, _total(simple), _total(any_number)))
+    heads = ("labels", "fresh voters", "proved by", "fresh, simple composition", "fixed voters")
     ax = plots.plot_budget(design, fresh, delta=delta)
     ax.set_title("")
     costs = ", ".join(f"{queries:,} labels {_total(epsilon)}" for queries, epsilon in fresh.items())
@@ -260,12 +283,14 @@ def _many_labels(design: Design, delta: float, full: bool) -> dict[str, object]:
     if problem.Delta:
         least = shown(at_least_once(problem.Delta, problem.changed), 4, up=True)
         unavoidable = f" Below a delta of {least} fixed voters have no finite epsilon."
-    how = "exact composition" if full else "optimal composition of the promise; exact composition (--full) is lower"
+    rules = dict.fromkeys(rule for _, rule in found.values() if rule)
+    how = "".join(f" {rule[0].upper()}{rule[1:]}: {wording.RULES[rule]}." for rule in rules)
+    how += " From totals of about 690 on there are only coarser bounds." if full else " --full composes exactly."
     return {
         "total_delta": shown(delta, 6),
         "fixed_copies": f"{problem.changed} {TIMES} {_pair(problem.epsilon, problem.Delta)}",
-        "budget_table": table("Total epsilon of many labels", heads, rows, words=()),
-        "how_fresh": f"Fresh voters: by {how}.",
+        "budget_table": table("Total epsilon of many labels", heads, rows, words=(2,)),
+        "how_fresh": how.strip(),
         "unavoidable": unavoidable,
         "budget_picture": picture(
             ax,
@@ -279,20 +304,22 @@ def _total(epsilon: float) -> str:
     return "none" if math.isinf(epsilon) else shown(epsilon, 6, up=True)
 
 
-def _exact(design: Design, delta: float) -> Iterator[tuple[int, float]]:
-    """Total epsilon of fresh voters by exact composition; infinite where delta pays for none."""
+def _exact(design: Design, delta: float) -> Iterator[tuple[int, float, str]]:
+    """Total epsilon of fresh voters and the rule that proves it; infinite where delta pays for none."""
     from darrm.accounting.budget import of_region, promise
     from darrm.accounting.profile import region
 
     one = region(design.gamma, design.problem)  # once, where `compose` would need it for every number of labels
     for queries in QUERIES:
         try:
-            yield queries, of_region(one, design.problem, queries, delta, promised=promise(design.problem)).upper
+            total = of_region(one, design.problem, queries, delta, promised=promise(design.problem))
         except InputError:  # below what is unavoidable
-            yield queries, math.inf
+            yield queries, math.inf, ""
+        else:
+            yield queries, total.upper, min(total.bounds, key=total.bounds.__getitem__)
 
 
-def _by_theorem(design: Design, delta: float) -> Iterator[tuple[int, float]]:
+def _by_theorem(design: Design, delta: float) -> Iterator[tuple[int, float, str]]:
     """The same from (m epsilon, delta) alone, by optimal composition: an upper bound without any separation."""
     from darrm.accounting.theorems import optimal
 
@@ -300,9 +327,9 @@ def _by_theorem(design: Design, delta: float) -> Iterator[tuple[int, float]]:
     epsilon = rounded_up(Fraction(problem.m) * Fraction(problem.epsilon))
     for queries in QUERIES:
         try:
-            yield queries, optimal(epsilon, problem.delta, queries, delta).epsilon
+            yield queries, optimal(epsilon, problem.delta, queries, delta).epsilon, "optimal composition"
         except InputError:
-            yield queries, math.inf
+            yield queries, math.inf, ""
 
 
 def _certificate(design: Design, worst: WorstMultiset) -> dict[str, object]:

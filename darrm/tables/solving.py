@@ -49,7 +49,7 @@ def solve_grid(
     backend : {"loky", "dask"}
         "dask" works on the cluster behind ``scheduler``, whose workers need this version of darrm.
     scheduler : str, optional
-        tcp://host:port.
+        ``tcp://host:port``.
     progress : callable, optional
         Called with (designs done, designs, failures).
 

@@ -85,7 +85,11 @@ def test_the_first_page_shows_the_design_of_its_controls(client: Any) -> None:
 def test_the_parts_are_those_of_the_page(client: Any) -> None:
     part = get(client, "/design", **SMALL)
     assert part.status_code == 200
-    assert part.text in get(client, "/", **SMALL).text
+    before, after = part.text.split("<!-- many labels -->")
+    page = get(client, "/", **SMALL).text
+    # What many labels cost stands between the noise function and the rest.
+    places = [page.index(one) for one in (before, '<h2 id="budget-heading">', after)]
+    assert places == sorted(places)
 
 
 def test_each_baseline_stands_there_with_its_error(client: Any) -> None:
@@ -95,7 +99,20 @@ def test_each_baseline_stands_there_with_its_error(client: Any) -> None:
     entries = compare(darrm.MajorityProblem(5, 2, 0.5))
     assert len(entries) == 7
     for entry in entries:
-        assert re.search(rf"{re.escape(entry.name)}<span .*?</th><td>{entry.error:.6f}</td><td>", text)
+        assert re.search(rf"{re.escape(entry.name)}(<span [^>]*></span>)?</th><td>{entry.error:.6f}</td><td>", text)
+
+
+def test_a_bar_without_length_is_not_drawn(client: Any) -> None:
+    text = get(client, "/design", **SMALL).text
+    assert '<th scope="row">plain majority</th><td>0.000000</td><td>no</td>' in text
+    assert text.count('<span class="bar') == 6
+
+
+def test_the_realised_epsilon_is_said_with_its_delta(client: Any) -> None:
+    assert "at delta = 0.001</small>" in get(client, "/design", **SMALL, delta="0.001").text
+    both = get(client, "/design", **SMALL, delta="0.001", **{"b.K": "9", "b.m": "3", "b.epsilon": "0.2"}).text
+    assert "<small>at 0.001</small>" in both
+    assert "<small>at 0</small>" in both
 
 
 def test_nothing_is_said_of_many_labels_before_the_voters_are_named(client: Any) -> None:

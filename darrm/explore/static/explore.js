@@ -3,10 +3,12 @@
 (() => {
   const form = document.getElementById("controls");
   const design = document.getElementById("design");
+  const beside = document.getElementById("beside");
   const budget = document.getElementById("budget");
   const status = document.getElementById("status");
   const kept = document.getElementById("kept");
   const OPTIONAL = new Set(["delta", "changed", "voters"]);
+  const CUT = "<!-- many labels -->"; // where the server's answer goes around what many labels cost
   const PAUSE = 120; // ms without a change before the server is asked
   const SOON = 200; // ms after which waiting is said
   let latest = 0; // number of the newest request; an answer to an older one is thrown away
@@ -81,17 +83,20 @@
     place.setAttribute("aria-busy", String(on));
   }
 
-  // Fetch one part; null if it was refused (what is wrong is then said) or if a newer request is under way.
-  async function part(mine, path, place, waiting) {
+  // Fetch what goes into one place, or into several; null if it was refused (what is wrong is then said) or if a newer request is under way.
+  async function part(mine, path, places, waiting) {
     const late = setTimeout(() => { if (mine === latest) status.textContent = waiting; }, SOON);
-    busy(place, true);
+    for (const place of places) busy(place, true);
     try {
       const answer = await fetch(path, { signal: controller.signal });
       const text = await answer.text();
       if (mine !== latest) return null;
       if (answer.ok) {
-        show(place, text);
-        busy(place, false);
+        const cut = text.split(CUT);
+        places.forEach((place, at) => {
+          show(place, cut[at]);
+          busy(place, false);
+        });
         return text;
       }
       let errors = {};
@@ -119,14 +124,14 @@
     const search = query();
     history.replaceState(null, "", `?${search}`);
     busy(budget, true);
-    if ((await part(mine, `design?${search}`, design, "Solving …")) === null) return;
+    if ((await part(mine, `design?${search}`, [design, beside], "Solving …")) === null) return;
     say({});
     status.textContent = "";
     await total(mine, search);
   }
 
   async function total(mine, search) {
-    if ((await part(mine, `budget?${search}`, budget, "Adding up what many labels cost …")) === null) return;
+    if ((await part(mine, `budget?${search}`, [budget], "Adding up what many labels cost …")) === null) return;
     status.textContent = "";
   }
 
