@@ -62,6 +62,19 @@ def test_budget_of_fresh_and_fixed_voters(design_file: Path, capsys: pytest.Capt
         assert words in " ".join(capsys.readouterr().out.split())
 
 
+def test_words_of_the_figures_are_explained(
+    design_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    pure = tmp_path / "pure.json"
+    darrm.solve(K=5, m=2, epsilon=0.5).save(pure)
+    for file, has_largest_loss in ((pure, True), (design_file, False)):  # with Delta no loss is the largest
+        assert main(["budget", str(file), "--queries", "2", "--delta", "0.01", "--voters", "fresh"]) == 0
+        assert ("Largest loss of a label: the most by which" in capsys.readouterr().out) is has_largest_loss
+    assert main(["profile", str(pure), "--epsilons", "1"]) == 0
+    assert "Attained: some voters" in capsys.readouterr().out
+
+
 def test_how_many_labels_a_budget_pays_for(design_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["budget", str(design_file), "--delta", "0.0297", "--voters", "fresh"]
     assert run_json(capsys, *arguments, "--total-epsilon", "5.32")["queries"] == 100
