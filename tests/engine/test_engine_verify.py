@@ -54,6 +54,28 @@ def test_pure_bound_for_more_votes(K: int, changed: int) -> None:
         assert 0 <= bound - exact.worst_excess(gamma.tolist(), problem, at) <= Fraction(1, 10**12)
 
 
+@pytest.mark.parametrize(
+    ("changed", "epsilon", "at", "half"),
+    [
+        (1, 0.6, 0.3, [0.15, 1.0, 0.0]),
+        (1, 0.4, 0.2, [0.5, 0.5, 1.0, 0.0]),
+        (1, 0.64, 0.32, [0.0, 0.5, 1.0, 0.0, 0.83, 1.0]),
+        (2, 0.4164, 0.7587, [0.5, 0.6364, 0.6364, 1.0, 1.0, 0.5]),
+    ],
+)
+def test_the_last_changed_voter_counts_where_gamma_dips(
+    changed: int, epsilon: float, at: float, half: list[float]
+) -> None:
+    """The worst case has voters at (lo,hi), which no table of those at (hi,lo) shows."""
+    gamma = np.array([*half[::-1], *half])
+    problem = darrm.MajorityProblem(gamma.size - 1, 1.5 if changed == 1 else 2, epsilon, changed=changed)
+    worst = WorstCase(gamma, problem).at(Decimal(at))
+    assert worst.counts[3] >= 1
+    assert sum(worst.counts[2:]) == changed
+    excess = exact.worst_excess(gamma.tolist(), problem, Decimal(at))
+    assert 0 <= Fraction(worst.bound) - excess <= Fraction(1, 10**12)
+
+
 @pytest.mark.parametrize("changed", [2, 9])
 @pytest.mark.parametrize("Delta", [0.0, 1e-3, 0.3])
 @pytest.mark.parametrize("kind", ["random", "rising", "one", "nearly one", "solved"])

@@ -34,7 +34,7 @@ from darrm.ensemble import (
     PrivateMajorityClassifier,
     shards,
 )
-from darrm.ensemble.dp_sgd import calibrated_noise, normals, train
+from darrm.ensemble.dp_sgd import calibrated_noise, clipped_sum, normals, train
 from darrm.mechanisms.coin import system_words
 from darrm.mechanisms.majority import NotPrivateWarning
 
@@ -140,6 +140,20 @@ def test_one_record_moves_a_step_by_the_clip_norm_at_most(size: float) -> None:
     row = size * np.array([[0.6, -0.8, 0.1]])
     moved = np.linalg.norm(steps_without_noise(row, np.array([1]), 1, 0.25)) / 0.7
     assert moved == pytest.approx(min(0.25, 0.5 * np.linalg.norm(row / max(size, 1)) * max(size, 1)), rel=1e-12)
+
+
+@pytest.mark.parametrize("size", [1e-100, 1.0, 1e100])
+def test_each_gradient_is_clipped_alone(size: float) -> None:
+    gradients = np.random.default_rng(2).normal(size=(40, 5)) * size
+    norms = np.linalg.norm(gradients / size, axis=1)
+    clip = float(np.median(norms)) * size
+    wanted = (gradients / np.maximum(norms * (size / clip), 1)[:, None]).sum(axis=0)
+    assert clipped_sum(gradients, clip) == pytest.approx(wanted, rel=1e-12)
+    assert np.linalg.norm(clipped_sum(gradients[norms.argmax()][None], clip)) == pytest.approx(clip, rel=1e-12)
+    for spoiled in (np.nan, np.inf, -np.inf):  # counts as 0
+        bad = np.array([1.0, spoiled, 0.0, 2.0, 0.0])
+        assert clipped_sum(np.vstack([gradients, bad]), clip) == pytest.approx(wanted, rel=1e-12)
+    assert not clipped_sum(np.zeros((2, 5)), clip).any()
 
 
 def test_the_noise_and_the_samples_have_their_distributions() -> None:
