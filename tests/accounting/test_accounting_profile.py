@@ -221,3 +221,9 @@ def test_profiles_that_are_none(profile: object) -> None:
 def test_gdp_of_nothing(mu: object) -> None:
     with pytest.raises(darrm.InputError, match="mu must be"):
         gdp(mu)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("points", [1, 0, 1001, 2.0, True, "9"])
+def test_gdp_of_no_points(points: object) -> None:
+    with pytest.raises(darrm.InputError, match="points must be"):
+        gdp(0.5, points)  # type: ignore[arg-type]

@@ -149,7 +149,7 @@ def test_pmf_against_scipy() -> None:
 
 
 def test_pmf_refuses_what_is_no_probability() -> None:
-    for bad in ([1.1], [-0.1], [np.nan], [], 0.5, "half"):
+    for bad in ([1.1], [-0.1], [np.nan], [0.5, 1.1], [0.5, np.nan, 0.5], [], 0.5, "half"):
         with pytest.raises(darrm.InputError):
             pmf(bad)  # type: ignore[arg-type]
     assert pmf([0.0, 1.0]).tolist() == [0.0, 1.0, 0.0]

@@ -106,6 +106,11 @@ def test_the_noise_is_never_below_what_a_finer_accountant_asks(
     assert finer(noise * 0.99) > epsilon
 
 
+def test_a_target_that_no_noise_meets_is_refused() -> None:
+    with pytest.raises(darrm.InputError, match=r"No noise up to 1e\+06"):
+        calibrated_noise(1e-7, 1e-12, 1.0, 1, "replace-one")
+
+
 def test_a_full_batch_of_one_step_is_the_gaussian_mechanism() -> None:
     # Replacing a record moves the sum by up to 2 C: mu = 2 / sigma, by Balle and Wang's formula.
     from scipy.stats import norm
