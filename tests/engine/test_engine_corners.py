@@ -36,6 +36,15 @@ def test_corners_are_where_two_conditions_bind(epsilon: float, Delta: float) -> 
     assert corners.difference == pytest.approx(p - q, abs=1e-15)
 
 
+@pytest.mark.parametrize(
+    ("epsilon", "Delta"),
+    [(0.0, 0.1), (-1.0, 0.0), (math.inf, 0.0), (math.nan, 0.0), (1.0, 1.0), (1.0, -0.1), (1.0, math.nan)],
+)
+def test_corners_of_nothing(epsilon: float, Delta: float) -> None:
+    with pytest.raises(darrm.InputError, match="Corners need"):
+        corner_points(epsilon, Delta)
+
+
 @pytest.mark.parametrize("K", [1, 2, 3, 4])
 @pytest.mark.parametrize("n_corners", [4, 8])
 def test_multisets_are_those_of_all_assignments(K: int, n_corners: int) -> None:
