@@ -2,6 +2,7 @@
 
 import math
 from decimal import Context, Decimal, localcontext
+from fractions import Fraction
 from functools import cache, lru_cache
 from itertools import islice, pairwise
 
@@ -198,6 +199,30 @@ def test_losses_of_bounds_give_the_bounds_back() -> None:
     again = adaptive.excess(adaptive.of_bounds(V, grid))
     assert np.all(again >= V - 1e-12)
     assert np.abs(again - V).max() <= 1e-8
+
+
+@pytest.mark.parametrize("step", [1e-4, 0.1])
+def test_losses_of_bounds_are_not_below_them_by_rounding(step: float) -> None:
+    """In exact fractions: sum over losses s of P(s) max(0, 1 - a e^-s), at every point of the grid from a = 1 on."""
+    grid = adaptive.Grid(step, 30)
+    powers = [exact.exponential(Decimal(step) * i) for i in range(-30, 31)]
+    for mu in (0.5 * step, 5 * step, 60 * step, 0.5):
+        V = np.array([delta_of(mu, float(log)) for log in grid.logs])
+        losses = adaptive.of_bounds(V, grid)
+        for j in range(30, 61):
+            found = sum(
+                Fraction(chance) * (1 - powers[j] / power)
+                for chance, power in zip(losses.P.tolist(), powers, strict=True)
+                if power > powers[j]
+            )
+            assert found + Fraction(losses.infinite) >= Fraction(float(V[j]))
+
+
+def delta_of(mu: float, epsilon: float) -> float:
+    """The Gaussian mechanism, for its convex curve."""
+    from scipy.stats import norm
+
+    return float(norm.cdf(mu / 2 - epsilon / mu) - math.exp(epsilon) * norm.cdf(-mu / 2 - epsilon / mu))
 
 
 def test_envelope_agrees_with_dp_accounting() -> None:

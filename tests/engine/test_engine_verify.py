@@ -121,6 +121,17 @@ def test_one_part_in_a_billion_decides(K: int, Delta: float) -> None:
     assert refused.cost > refused.limit
 
 
+@pytest.mark.parametrize("Delta", [0.0, 0.1])
+def test_cost_and_limit_are_those_of_the_definition(Delta: float) -> None:
+    problem = darrm.MajorityProblem(3, 2, 0.7, Delta)
+    certificate = darrm.verify([1.0, 0.5, 0.5, 1.0], problem)
+    grow = exact.exponential(exact.total_epsilon(problem)) - 1
+    needed = exact.worst_excess([1.0, 0.5, 0.5, 1.0], problem, exact.total_epsilon(problem))
+    assert certificate.limit == pytest.approx(float(grow + 2 * Fraction(problem.delta)), rel=1e-15)
+    assert certificate.cost == pytest.approx(float(grow + 2 * needed), rel=1e-12)
+    assert Fraction(certificate.cost) >= grow + 2 * needed
+
+
 def test_large_m_epsilon_is_not_lost_in_rounding() -> None:
     """The cost equals the limit in float64, and yet the release is far from 50-DP."""
     problem = darrm.MajorityProblem(K=11, m=2, epsilon=25)
@@ -213,6 +224,12 @@ def test_arithmetic_without_subnormals_proves_nothing(monkeypatch: pytest.Monkey
     monkeypatch.setattr("darrm.design.separation._SUBNORMAL", np.zeros(1))
     with pytest.raises(darrm.CertificateError, match="subnormal"):
         darrm.verify([0.5] * 4, darrm.MajorityProblem(3, 1, 0.1))
+
+
+@pytest.mark.parametrize("K", [0, -1])
+def test_no_votes_are_no_problem(K: int) -> None:
+    with pytest.raises(darrm.InputError, match="K must be at least 1"):
+        darrm.MajorityProblem(K, 1, 0.1)
 
 
 def test_a_table_cannot_be_changed_after_it_was_verified() -> None:
