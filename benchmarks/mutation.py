@@ -73,9 +73,14 @@ TESTS = {
     "darrm/mechanisms/majority.py": [
         "tests/engine/test_engine_release.py",
         "tests/engine/test_engine_release_blocks.py",
+        "tests/measures/test_audit.py",
     ],
     "darrm/mechanisms/coin.py": ["tests/engine/test_engine_release.py"],
-    "darrm/mechanisms/noisy_max.py": ["tests/mechanisms/test_noisy_max.py", "tests/test_attack.py"],
+    "darrm/mechanisms/noisy_max.py": [
+        "tests/mechanisms/test_noisy_max.py",
+        "tests/accounting/test_accounting_pate.py",
+        "tests/test_attack.py",
+    ],
     "darrm/mechanisms/discrete.py": ["tests/mechanisms/test_noisy_max.py", *LABELS],
     "darrm/mechanisms/randomized_response.py": LABELS,
     "darrm/mechanisms/label_proportions.py": LABELS,
