@@ -516,9 +516,12 @@ def copied(into: Path) -> Path:
 
 
 def known(results: Path) -> dict[str, dict[str, Any]]:
-    """Verdicts by name, the last of each."""
-    lines = results.read_text(encoding="utf-8").splitlines() if results.exists() else []
-    return {one["name"]: one for one in map(json.loads, lines)}
+    """Verdicts by name, the last of each; those that survived before are marked as ``late``."""
+    found: dict[str, dict[str, Any]] = {}
+    for line in results.read_text(encoding="utf-8").splitlines() if results.exists() else []:
+        one = json.loads(line)
+        found[one["name"]] = one | {"late": one["name"] in found}
+    return found
 
 
 def key(one: dict[str, Any]) -> str:
@@ -527,20 +530,22 @@ def key(one: dict[str, Any]) -> str:
 
 
 def tables(found: list[dict[str, Any]], argued: dict[str, list[str]]) -> tuple[str, str]:
-    """Markdown: verdicts by module, and why each survivor does no harm."""
-    rows = ["| module | mutants | judged | killed | timeout | survived | of these harmless |", "|---|" + " --: |" * 6]
-    totals = [0] * 6
+    """Markdown: verdicts by module, and why survivors survive."""
+    names = ["mutants", "judged", "killed", "of these late", "timeout", "survived", "of these argued"]
+    rows = ["| module | " + " | ".join(names) + " |", "|---|" + " --: |" * len(names)]
+    totals = [0] * len(names)
     for module in TESTS:
         here = [one for one in found if one["module"] == module]
         counted = Counter(one["verdict"] for one in here)
         survivors = [one for one in here if one["verdict"] == "survived"]
-        harmless = sum(key(one) in argued for one in survivors)
+        late = sum(one["late"] for one in here if one["verdict"] == "killed")
+        right = sum(key(one) in argued for one in survivors)
         every = len(_Finder(module, (ROOT / module).read_text(encoding="utf-8")).found)
-        row = [every, len(here), counted["killed"], counted["timeout"], len(survivors), harmless]
+        row = [every, len(here), counted["killed"], late, counted["timeout"], len(survivors), right]
         totals = [a + b for a, b in zip(totals, row, strict=True)]
         rows.append(f"| {module} | " + " | ".join(map(str, row)) + " |")
     rows.append("| all | " + " | ".join(map(str, totals)) + " |")
-    reasons = ["| survivor | kind | why it does no harm |", "|---|---|---|"]
+    reasons = ["| survivor | kind | why it survives |", "|---|---|---|"]
     for one in sorted(found, key=lambda one: (list(TESTS).index(one["module"]), one["line"])):
         if one["verdict"] == "survived":
             kind, why = argued.get(key(one), ["open", "not argued yet"])
@@ -553,15 +558,24 @@ def tables(found: list[dict[str, Any]], argued: dict[str, list[str]]) -> tuple[s
 
 def written(found: list[dict[str, Any]], argued: dict[str, list[str]]) -> None:
     """The page for the documentation."""
-    counts, reasons = tables(found, argued)
-    seconds = sum(one["seconds"] for one in found)
-    machine = f"{platform.machine()}, Python {platform.python_version()}, numpy {np.__version__}"
-    content = f"{counts}\n\n{len(found)} mutants, {seconds / 60:.0f} minutes in one process ({machine}).\n\n{reasons}"
-    sys.path.insert(0, str(ROOT))  # only now, for the helper beside this script
-    sys.path.insert(0, str(Path(__file__).parent / "paper"))
+    sys.path[:0] = [str(ROOT), str(ROOT / "tests"), str(Path(__file__).parent / "paper")]
     from pages import put
+    from test_mutants import MISTAKES
 
-    put("mutants", content, PAGE)
+    counts, reasons = tables(found, argued)
+    minutes = sum(one["seconds"] for one in found) / 60
+    machine = f"{platform.machine()}, Python {platform.python_version()}, numpy {np.__version__}"
+    made = ["| mistake | in | refused by |", "|---|---|---|"]
+    made += [f"| {one.what} | darrm.{one.module} | tests/{one.file} |" for one in MISTAKES]
+    parts = [
+        f"{len(found)} mutants drawn at random, judged in {minutes:.0f} minutes by one process ({machine}).",
+        counts,
+        "Those that survived:",
+        reasons,
+        f"{len(MISTAKES)} mistakes made on purpose, all refused:",
+        "\n".join(made),
+    ]
+    put("mutants", "\n\n".join(parts), PAGE)
 
 
 def main() -> None:
