@@ -82,7 +82,7 @@ def mistaken(module: str, old: str, new: str) -> Iterator[None]:
 
 
 @functools.cache
-def tests_of(file: str) -> Any:
+def suite(file: str) -> Any:
     """The tests of one file, as functions."""
     path = TESTS / file
     name = f"judges_{path.stem}"
@@ -522,7 +522,7 @@ def paid_for(tests: Any, Delta: float, lost: float) -> None:
 @pytest.mark.filterwarnings("ignore::darrm.mechanisms.majority.NotPrivateWarning")
 @pytest.mark.parametrize("mistake", MISTAKES, ids=lambda mistake: mistake.what)
 def test_a_mistake_is_refused(mistake: Mistake, tmp_path: Path) -> None:
-    tests = tests_of(mistake.file)
+    tests = suite(mistake.file)
     right, wrong = tmp_path / "right", tmp_path / "wrong"
     right.mkdir()
     wrong.mkdir()
