@@ -203,6 +203,28 @@ def test_losses_of_bounds_give_the_bounds_back() -> None:
     assert np.abs(again - V).max() <= 1e-8
 
 
+@pytest.mark.parametrize("step", [1e-5, 1e-4])
+def test_losses_of_bounds_are_not_below_them_by_rounding(step: float) -> None:
+    """To 100 digits: sum over losses s of P(s) max(0, 1 - a e^-s), on a grid where every loss is rare."""
+    grid = adaptive.Grid(step, 800)
+    V = np.array([delta_of(100 * step, float(log)) for log in grid.logs])
+    losses = adaptive.of_bounds(V, grid)
+    with localcontext(Context(prec=100)):
+        falls = [(Decimal(step) * -i).exp() for i in range(-800, 801)]  # e^-s
+        chances = [Decimal(chance) for chance in losses.P.tolist()]
+        for j in range(800, 1601, 10):
+            above = zip(chances[j + 1 :], falls[j + 1 :], strict=True)
+            found = sum(chance * (1 - fall / falls[j]) for chance, fall in above)
+            assert found + Decimal(losses.infinite) >= Decimal(float(V[j]))
+
+
+def delta_of(mu: float, epsilon: float) -> float:
+    """The Gaussian mechanism, for its convex curve."""
+    from scipy.stats import norm
+
+    return float(norm.cdf(mu / 2 - epsilon / mu) - math.exp(epsilon) * norm.cdf(-mu / 2 - epsilon / mu))
+
+
 def test_envelope_agrees_with_dp_accounting() -> None:
     """The same profile, given to an accountant as a dominating pair, costs the same."""
     pytest.importorskip("dp_accounting")

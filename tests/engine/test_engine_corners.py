@@ -36,6 +36,15 @@ def test_corners_are_where_two_conditions_bind(epsilon: float, Delta: float) -> 
     assert corners.difference == pytest.approx(p - q, abs=1e-15)
 
 
+@pytest.mark.parametrize(
+    ("epsilon", "Delta"),
+    [(0.0, 0.1), (-1.0, 0.0), (math.inf, 0.0), (math.nan, 0.0), (1.0, 1.0), (1.0, -0.1), (1.0, math.nan)],
+)
+def test_corners_of_nothing(epsilon: float, Delta: float) -> None:
+    with pytest.raises(darrm.InputError, match="Corners need"):
+        corner_points(epsilon, Delta)
+
+
 @pytest.mark.parametrize("K", [1, 2, 3, 4])
 @pytest.mark.parametrize("n_corners", [4, 8])
 def test_multisets_are_those_of_all_assignments(K: int, n_corners: int) -> None:
@@ -149,7 +158,7 @@ def test_pmf_against_scipy() -> None:
 
 
 def test_pmf_refuses_what_is_no_probability() -> None:
-    for bad in ([1.1], [-0.1], [np.nan], [], 0.5, "half"):
+    for bad in ([1.1], [-0.1], [np.nan], [0.5, 1.1], [0.5, np.nan, 0.5], [], 0.5, "half"):
         with pytest.raises(darrm.InputError):
             pmf(bad)  # type: ignore[arg-type]
     assert pmf([0.0, 1.0]).tolist() == [0.0, 1.0, 0.0]

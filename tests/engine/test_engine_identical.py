@@ -168,6 +168,27 @@ def test_a_turn_at_a_point_where_intervals_are_halved() -> None:
         assert float(largest) <= IdenticalVoters(gamma, problem).at(at).bound * (1 + 1e-15)
 
 
+@pytest.mark.parametrize(
+    ("half", "at"),
+    [
+        ([0.5, 0.0, 0.0, 0.5, 1.0, 1.0, 0.5, 0.0], "0"),
+        ([0.0, 0.5, 0.0, 0.5, 1.0, 1.0, 0.0, 0.0], "0.05"),
+    ],
+)
+def test_where_x_falls_pairs_above_the_diagonal_are_worst(half: list[float], at: str) -> None:
+    gamma = np.array([*half[::-1], *half])
+    problem = darrm.MajorityProblem(K=15, m=1, epsilon=0.05, Delta=0.01)
+    X = {p: acceptance_alike(gamma.tolist(), p) for p in {x for pair in polygon(problem) for x in pair}}
+    grow = exponential(Decimal(at))
+    above, below = (max(X[p] - grow * X[q] for p, q in polygon(problem) if (p < q) == side) for side in (True, False))
+    worst = IdenticalVoters(gamma, problem).at(Decimal(at))
+    assert below < above <= Fraction(worst.bound)
+    p, q = (Fraction(x) for x in worst.pair)
+    assert p < q
+    attained = acceptance_alike(gamma.tolist(), p) - grow * acceptance_alike(gamma.tolist(), q)
+    assert abs(float(attained) - worst.bound) < 1e-13
+
+
 def test_above_the_diagonal_no_bound_near_0_is_used() -> None:
     # X rises, falls and rises: pairs with p < p' are worst, near 0 too, where Lemma 13 says nothing of them.
     # epsilon is a float of few digits, so that r epsilon is reached.

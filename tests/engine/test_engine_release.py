@@ -180,6 +180,15 @@ def test_a_given_generator_warns_and_repeats() -> None:
         darrm.mechanisms.DaRRM(DESIGN).release(votes)
 
 
+def test_words_of_a_generator_are_uniform_too() -> None:
+    from darrm.mechanisms.majority import word_source
+
+    with pytest.warns(NotPrivateWarning):
+        words = word_source(np.random.default_rng(1), 2)(10_000)
+    for bit in (0, 1, 31, 62, 63):
+        assert abs(int((words >> np.uint64(bit) & np.uint64(1)).sum()) - 5000) < 300
+
+
 def test_only_designs_release() -> None:
     with pytest.raises(darrm.InputError, match="Design"):
         darrm.mechanisms.DaRRM(DESIGN.gamma)  # type: ignore[arg-type]

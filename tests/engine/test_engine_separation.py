@@ -191,6 +191,23 @@ def test_rounding_is_within_its_bound(K: int, Delta: float) -> None:
         flint.ctx.prec = previous
 
 
+@pytest.mark.parametrize(("K", "changed", "Delta"), [(11, 11, 0.0), (11, 3, 1e-5), (40, 40, 0.3)])
+@pytest.mark.parametrize("epsilon", ["0", "0.01", "0.9", "3"])
+def test_rounding_is_counted_as_the_proof_says(K: int, changed: int, Delta: float, epsilon: str) -> None:
+    """docs/theory.md, "Rounding": too little would show in no other test, as errors seldom come near their bounds."""
+    problem = darrm.MajorityProblem(K, 2, 0.1, Delta, changed=changed)
+    cases = WorstCase(np.ones(K + 1), problem)
+    scale, u = cases._scale(Decimal(epsilon)), Fraction(1, 2**53)
+    S, T, beta = changed, cases._moves.terms, Fraction(cases._moves.beyond)
+    gap, kappa = Fraction(weights(0.1, Delta).gap), exact.exponential(Decimal(epsilon)) - 1
+    r = Fraction(101, 100) * (7 * S + 4 * T + 40) * u
+    moves = 2 * (2 + kappa) * min(2, S * Fraction(Delta)) * (7 * S + 4 * T + 60)
+    absolute = Fraction(101, 100) * u * ((6 * S * (S + 1) + 4 * S) * gap + moves) + r * kappa + (2 + kappa) * beta
+    assert float(Fraction(scale.relative) / r) == pytest.approx(1, abs=1e-14)
+    assert float(Fraction(scale.absolute) / absolute) == pytest.approx(1, abs=1e-13)
+    assert scale.beyond == cases._moves.beyond
+
+
 def mix(values: list, here: object, above: object) -> list:
     return [here * x + above * y for x, y in itertools.pairwise(values)]
 

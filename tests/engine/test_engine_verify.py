@@ -54,6 +54,28 @@ def test_pure_bound_for_more_votes(K: int, changed: int) -> None:
         assert 0 <= bound - exact.worst_excess(gamma.tolist(), problem, at) <= Fraction(1, 10**12)
 
 
+@pytest.mark.parametrize(
+    ("changed", "epsilon", "at", "half"),
+    [
+        (1, 0.6, 0.3, [0.15, 1.0, 0.0]),
+        (1, 0.4, 0.2, [0.5, 0.5, 1.0, 0.0]),
+        (1, 0.64, 0.32, [0.0, 0.5, 1.0, 0.0, 0.83, 1.0]),
+        (2, 0.4164, 0.7587, [0.5, 0.6364, 0.6364, 1.0, 1.0, 0.5]),
+    ],
+)
+def test_the_last_changed_voter_counts_where_gamma_dips(
+    changed: int, epsilon: float, at: float, half: list[float]
+) -> None:
+    """The worst case has voters at (lo,hi), which no table of those at (hi,lo) shows."""
+    gamma = np.array([*half[::-1], *half])
+    problem = darrm.MajorityProblem(gamma.size - 1, 1.5 if changed == 1 else 2, epsilon, changed=changed)
+    worst = WorstCase(gamma, problem).at(Decimal(at))
+    assert worst.counts[3] >= 1
+    assert sum(worst.counts[2:]) == changed
+    excess = exact.worst_excess(gamma.tolist(), problem, Decimal(at))
+    assert 0 <= Fraction(worst.bound) - excess <= Fraction(1, 10**12)
+
+
 @pytest.mark.parametrize("changed", [2, 9])
 @pytest.mark.parametrize("Delta", [0.0, 1e-3, 0.3])
 @pytest.mark.parametrize("kind", ["random", "rising", "one", "nearly one", "solved"])
@@ -97,6 +119,17 @@ def test_one_part_in_a_billion_decides(K: int, Delta: float) -> None:
     refused = darrm.verify(gamma * (1 + 1e-9), problem)
     assert not refused.holds
     assert refused.cost > refused.limit
+
+
+@pytest.mark.parametrize("Delta", [0.0, 0.1])
+def test_cost_and_limit_are_those_of_the_definition(Delta: float) -> None:
+    problem = darrm.MajorityProblem(3, 2, 0.7, Delta)
+    certificate = darrm.verify([1.0, 0.5, 0.5, 1.0], problem)
+    grow = exact.exponential(exact.total_epsilon(problem)) - 1
+    needed = exact.worst_excess([1.0, 0.5, 0.5, 1.0], problem, exact.total_epsilon(problem))
+    assert certificate.limit == pytest.approx(float(grow + 2 * Fraction(problem.delta)), rel=1e-15)
+    assert certificate.cost == pytest.approx(float(grow + 2 * needed), rel=1e-12)
+    assert Fraction(certificate.cost) >= grow + 2 * needed
 
 
 def test_large_m_epsilon_is_not_lost_in_rounding() -> None:
@@ -191,6 +224,12 @@ def test_arithmetic_without_subnormals_proves_nothing(monkeypatch: pytest.Monkey
     monkeypatch.setattr("darrm.design.separation._SUBNORMAL", np.zeros(1))
     with pytest.raises(darrm.CertificateError, match="subnormal"):
         darrm.verify([0.5] * 4, darrm.MajorityProblem(3, 1, 0.1))
+
+
+@pytest.mark.parametrize("K", [0, -1])
+def test_no_votes_are_no_problem(K: int) -> None:
+    with pytest.raises(darrm.InputError, match="K must be at least 1"):
+        darrm.MajorityProblem(K, 1, 0.1)
 
 
 def test_a_table_cannot_be_changed_after_it_was_verified() -> None:

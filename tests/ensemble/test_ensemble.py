@@ -106,6 +106,11 @@ def test_the_noise_is_never_below_what_a_finer_accountant_asks(
     assert finer(noise * 0.99) > epsilon
 
 
+def test_a_target_that_no_noise_meets_is_refused() -> None:
+    with pytest.raises(darrm.InputError, match=r"No noise up to 1e\+06"):
+        calibrated_noise(1e-7, 1e-12, 1.0, 1, "replace-one")
+
+
 def test_a_full_batch_of_one_step_is_the_gaussian_mechanism() -> None:
     # Replacing a record moves the sum by up to 2 C: mu = 2 / sigma, by Balle and Wang's formula.
     from scipy.stats import norm
@@ -187,6 +192,20 @@ def test_iterates_are_finite_before_they_meet_data_again() -> None:
     for weights in [*found, *met]:
         assert np.abs(weights).max() <= 1e100
     assert found[2].tolist() == [-1e100, 1e100, 0.0, -1e100, 1e100, -1.5]
+
+
+@pytest.mark.parametrize("size", [1e-100, 1.0, 1e100])
+def test_each_gradient_is_clipped_alone(size: float) -> None:
+    gradients = np.random.default_rng(2).normal(size=(40, 5)) * size
+    norms = np.linalg.norm(gradients / size, axis=1)
+    clip = float(np.median(norms)) * size
+    wanted = (gradients / np.maximum(norms * (size / clip), 1)[:, None]).sum(axis=0)
+    assert clipped_sum(gradients, clip) == pytest.approx(wanted, rel=1e-12)
+    assert np.linalg.norm(clipped_sum(gradients[norms.argmax()][None], clip)) == pytest.approx(clip, rel=1e-12)
+    for spoiled in (np.nan, np.inf, -np.inf):  # counts as 0
+        bad = np.array([1.0, spoiled, 0.0, 2.0, 0.0])
+        assert clipped_sum(np.vstack([gradients, bad]), clip) == pytest.approx(wanted, rel=1e-12)
+    assert not clipped_sum(np.zeros((2, 5)), clip).any()
 
 
 def test_the_noise_and_the_samples_have_their_distributions() -> None:

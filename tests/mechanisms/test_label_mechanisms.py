@@ -154,6 +154,11 @@ def test_randomized_response_flips_as_often_as_it_says() -> None:
     assert RandomizedResponse(1e5).release([0, 1, 1]).tolist() == [0, 1, 1]
 
 
+def test_the_kernel_of_randomized_response() -> None:
+    pi = 1 / (1 + math.exp(0.7))
+    assert RandomizedResponse(0.7).label_kernel() == pytest.approx(np.array([[1 - pi, pi], [pi, 1 - pi]]), rel=1e-15)
+
+
 def test_geometric_release_follows_its_kernel_and_loses_its_bias() -> None:
     k, s, n = 5, 1, 200_000
     mechanism = GeometricLabelProportions(0.6)

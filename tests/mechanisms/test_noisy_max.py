@@ -127,6 +127,15 @@ def test_labels_come_as_often_as_they_should() -> None:
     assert set(GaussianNoisyMax(0.01).release([[9, 1, 0], [0, 1, 7]])) == {0, 2}
 
 
+def test_the_least_words_still_choose_a_largest_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    from darrm.mechanisms import noisy_max
+
+    monkeypatch.setattr(noisy_max, "word_source", lambda *_, **__: lambda n: np.zeros(n, dtype=np.uint64))
+    mechanism = LaplaceNoisyMax(1.0)
+    monkeypatch.setattr(mechanism._noise, "draw", lambda n, words: np.zeros(n, dtype=np.int64))
+    assert mechanism.release([[1, 5, 2], [0, 0, 1], [7, 1, 1]]).tolist() == [1, 2, 0]
+
+
 def test_a_generator_is_for_tests() -> None:
     with pytest.warns(NotPrivateWarning):
         first = LaplaceNoisyMax(0.1).release([[5, 3]] * 50, rng=np.random.default_rng(1))
