@@ -78,7 +78,11 @@ for name in darrm.__all__:
             assert "pip install" in str(error), error
 print(json.dumps([darrm.__file__, loaded, missing]))
 """
-WITH_EXTRAS = (("explore",), ("report", "demo/gamma.json"), ("solve", *"--K 3 --m 1 --epsilon 1 --plot x.png".split()))
+WITH_EXTRAS = (
+    ("explore",),
+    ("report", "demo/gamma.json"),
+    ("solve", "--K", "3", "--m", "1", "--epsilon", "1", "--plot", "x.png"),
+)
 
 
 def run(*command: str | Path, cwd: Path = ROOT, umask: int = -1, **environment: str) -> str:
@@ -201,6 +205,9 @@ def audit(python: Path) -> str:
     if bad:
         raise SystemExit("Known vulnerabilities:\n" + "\n".join(bad))
     skipped = [one["name"] for one in found if "skip_reason" in one]
+    if len(skipped) == len(found):
+        print(f"pip-audit looked up nothing: {found[0]['skip_reason']}", file=sys.stderr)
+        return "not looked up: no database of vulnerabilities could be reached"
     return f"no known vulnerability in {len(found) - len(skipped)} packages; not looked up: {', '.join(skipped) or '-'}"
 
 
