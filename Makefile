@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 DONE := $(VENV)/.installed
 
-.PHONY: demo test slow opacus lint types docs notebooks votes clean
+.PHONY: demo test slow opacus lint types docs notebooks votes release clean
 
 demo: $(DONE)
 	$(BIN)/darrm demo --out demo
@@ -40,6 +40,11 @@ notebooks: $(DONE)
 # Make the shipped votes again and compare.
 votes: $(DONE)
 	$(BIN)/python benchmarks/make_votes.py --check
+
+# Builds what would be released, twice, and checks it; into dist/.
+release: $(DONE)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[release]'
+	$(BIN)/python benchmarks/release_check.py
 
 clean:
 	rm -rf $(VENV) .venv.opacus demo docs/_build notebooks/*.ipynb

@@ -43,7 +43,7 @@ class VotesTable:
     @property
     def histogram(self) -> NDArray[np.int64]:
         """How many queries have l = 0, ..., K ones; for `darrm.priors.votes`, if these votes are public."""
-        return np.bincount(self.votes.sum(axis=1), minlength=self.votes.shape[1] + 1)
+        return np.bincount(self.votes.sum(axis=1, dtype=np.int64), minlength=self.votes.shape[1] + 1)
 
 
 def blocks(path: str | os.PathLike[str], K: int | None = None) -> Iterator[VotesBlock]:

@@ -90,7 +90,7 @@ def test_votes_may_have_any_number_of_rows(path: Path) -> None:
     path.write_text("a,b,c\n" + "".join(f"{a},{b},{c}\n" for a, b, c in expected), encoding="utf-8")
     table = votes.read(path)
     np.testing.assert_array_equal(table.votes, expected)
-    np.testing.assert_array_equal(table.histogram, np.bincount(expected.sum(axis=1), minlength=4))
+    np.testing.assert_array_equal(table.histogram, np.bincount(expected.sum(axis=1, dtype=np.int64), minlength=4))
 
 
 def test_histogram_has_a_place_for_every_count(path: Path) -> None:
