@@ -175,7 +175,10 @@ class HighsModel:
             _set(self._highs, {**fallback, "time_limit": self._highs.getRunTime() + time_limit})
             if attempt:
                 self._highs.clearSolver()
-            self._highs.run()
+            try:
+                self._highs.run()
+            except RuntimeError as error:  # what was thrown in C++; what HiGHS holds then is nothing to go on from
+                return Solution(Status.NUMERICAL, np.zeros(self._n), np.zeros(self._m), 0, f"HiGHS failed: {error}")
             ended = self._highs.getModelStatus()
             status = statuses.get(ended, Status.NUMERICAL)
             answer = self._highs.getSolution()
