@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import hashlib
 import json
 import locale
 import os
@@ -66,7 +65,7 @@ def in_process(
 # Solvers
 
 
-@pytest.mark.parametrize("after", [0, 1, 3])
+@pytest.mark.parametrize("after", [0, 1])
 @pytest.mark.parametrize("call", ["run", "getSolution", "getModelStatus"])
 def test_a_solver_that_throws_is_one_error(monkeypatch: pytest.MonkeyPatch, call: str, after: int) -> None:
     """`highspy` turns what is thrown in C++ into a RuntimeError."""
@@ -160,6 +159,7 @@ def test_a_worker_that_is_killed_is_replaced(tmp_path: Path) -> None:
 
 
 @posix
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:A worker stopped")
 def test_workers_that_are_killed_again_and_again_are_one_error() -> None:
     with pytest.raises(darrm.OutputError, match="Worker processes were killed 3 times"):
@@ -217,6 +217,8 @@ def old_files(arguments: list[str]) -> None:
 def test_a_write_that_stops_leaves_what_was_there(
     folder: Path, what: str, most: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    import joblib  # noqa: F401 (it makes semaphores when it is imported, which are files too)
+
     old_files(WRITES[what])
     before = contents(folder)
     with small_files(most):
@@ -316,7 +318,11 @@ def test_clocks_that_run_back_change_no_count_and_no_answer(folder: Path) -> Non
 # Homes
 
 
-@pytest.mark.parametrize("command", [["solve", *PROBLEM, "--plot", "p.png", "--json"], ["report", "gamma.json"]])
+@pytest.mark.parametrize(
+    "command",
+    [["solve", *PROBLEM, "--plot", "p.png"], pytest.param(["report", "gamma.json"], marks=pytest.mark.slow)],
+    ids=["solve", "report"],
+)
 def test_no_home_and_nothing_but_the_folder_to_write_to(folder: Path, command: list[str]) -> None:
     (folder / "file").touch()
     places = ("HOME", "MPLCONFIGDIR", "XDG_CONFIG_HOME", "XDG_CACHE_HOME")
@@ -559,10 +565,6 @@ DIALECTS: dict[str, Callable[[bytes], bytes]] = {
 }
 
 
-def kdd_line() -> str:
-    return "1 1:0.5 7:1\n0 3:1\n"
-
-
 READERS: dict[str, tuple[Callable[[], object], Callable[[str], object]]] = {
     "design.json": (
         lambda: darrm.load("gamma.json").save("design.json"),
@@ -588,8 +590,8 @@ READERS: dict[str, tuple[Callable[[], object], Callable[[str], object]]] = {
         lambda path: label_data.higgs(path).X.tolist(),
     ),
     "kdd.txt": (
-        lambda: Path("kdd.txt").write_text(kdd_line(), encoding="utf-8"),
-        lambda path: label_data.kdd(path, n_features=16).X.toarray().tolist(),
+        lambda: Path("kdd.txt").write_text("1 1:0.5 7:1\n0 3:1\n", encoding="utf-8"),
+        lambda path: label_data.kddcup2012(path, n_features=16).X.toarray().tolist(),
     ),
 }
 
@@ -610,4 +612,4 @@ def test_a_ledger_that_was_edited_on_another_system_is_still_charged(folder: Pat
     Path("ledger.json").write_bytes(DIALECTS["both"](Path("ledger.json").read_bytes()))
     Ledger("ledger.json").charge(design, 2)
     assert Ledger("ledger.json").status()["released"] == 2
-    assert hashlib.sha256(Path("ledger.json").read_bytes()).digest()
+    assert b"\r" not in Path("ledger.json").read_bytes()

@@ -177,11 +177,11 @@ class HighsModel:
                 self._highs.clearSolver()
             try:
                 self._highs.run()
-            except RuntimeError as error:  # what was thrown in C++; what HiGHS holds then is nothing to go on from
+                ended = self._highs.getModelStatus()
+                answer = self._highs.getSolution()
+            except RuntimeError as error:  # thrown in C++: what HiGHS holds then is nothing to go on from
                 return Solution(Status.NUMERICAL, np.zeros(self._n), np.zeros(self._m), 0, f"HiGHS failed: {error}")
-            ended = self._highs.getModelStatus()
             status = statuses.get(ended, Status.NUMERICAL)
-            answer = self._highs.getSolution()
             x, duals = np.array(answer.col_value), np.array(answer.row_dual)
             if status is Status.OPTIMAL and not (
                 x.shape == (self._n,) and duals.shape == (self._m,) and np.isfinite(x).all()
