@@ -71,7 +71,9 @@ def releases(design: darrm.Design, n: int) -> str:
             early = peak()
     chance = mechanism.kernel(K)[:, 1]
     spread = np.sqrt(np.maximum(chance * (1 - chance) / drawn, 1e-300))
-    far = float(np.max(np.where(chance * (1 - chance) > 0, np.abs(seen / drawn - chance) / spread, seen / drawn != chance)))
+    far = float(
+        np.max(np.where(chance * (1 - chance) > 0, np.abs(seen / drawn - chance) / spread, seen / drawn != chance))
+    )
     return (
         f"{n / used / 1e6:.1f} million labels/s of one core ({time.process_time() - start:.0f} CPU s with counting); "
         f"{early:.0f} MB held at a tenth of them and {peak():.0f} MB at the end; of the shares for {K + 1} numbers of "
@@ -100,7 +102,9 @@ def charges(design: darrm.Design, n: int, folder: Path) -> str:
     design.save(folder / "gamma.json")
     problem = design.problem
     total = float(math.ceil(n * Fraction(problem.m) * Fraction(problem.epsilon)))
-    book = Ledger.create(folder / "ledger.json", design, total_epsilon=total, total_delta=0, voters="fresh", rule="basic")
+    book = Ledger.create(
+        folder / "ledger.json", design, total_epsilon=total, total_delta=0, voters="fresh", rule="basic"
+    )
     running = [
         subprocess.Popen([sys.executable, "-c", CHARGES, str(each)], cwd=folder, stdout=subprocess.PIPE, text=True)
         for _ in range(PROCESSES)

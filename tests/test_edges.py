@@ -74,7 +74,11 @@ LOOSE = [
     *({"K": 2, "m": 2, "epsilon": 0.5, "Delta": D, "delta": D} for D in (0.1, 0.5, 0.999)),
     *({"K": 5, "m": 5, "epsilon": 0.5, "Delta": D, "delta": 0.9995} for D in (TINY, 1e-300, 1e-20)),
     *({"K": K, "m": K, "epsilon": 0.5, "Delta": ALMOST, "delta": ALMOST} for K in (5, 6)),
-    *({"K": K, "m": 1, "epsilon": 700.0 / K, "delta": delta, "changed": 1} for K in (1, 2, 6) for delta in (0.5, ALMOST)),
+    *(
+        {"K": K, "m": 1, "epsilon": 700.0 / K, "delta": delta, "changed": 1}
+        for K in (1, 2, 6)
+        for delta in (0.5, ALMOST)
+    ),
 ]
 ZEROS = [
     *(f"fixed:{','.join(str(v) for v in p)}" for p in ([1] * 5, [0] * 5, [0, 1, 0, 1, 1], [1, 1, 1, 0, TINY])),

@@ -143,24 +143,24 @@ RELEASES: dict[str, Callable[[Any], object]] = {
     "mechanisms.GaussianNoisyMax.release": lambda rng: mechanisms.GaussianNoisyMax(4.0).release([[1, 2]], rng=rng),
     "mechanisms.LaplaceNoisyMax.release": lambda rng: mechanisms.LaplaceNoisyMax(0.5).release([[1, 2]], rng=rng),
     "mechanisms.RandomizedResponse.release": lambda rng: mechanisms.RandomizedResponse(1.0).release([0, 1], rng=rng),
-    "mechanisms.GeometricLabelProportions.release": lambda rng: (
-        mechanisms.GeometricLabelProportions(1.0).release([[0, 1]], rng=rng)
+    "mechanisms.GeometricLabelProportions.release": lambda rng: mechanisms.GeometricLabelProportions(1.0).release(
+        [[0, 1]], rng=rng
     ),
-    "mechanisms.LaplaceLabelProportions.release": lambda rng: (
-        mechanisms.LaplaceLabelProportions(1.0).release([[0, 1]], rng=rng)
+    "mechanisms.LaplaceLabelProportions.release": lambda rng: mechanisms.LaplaceLabelProportions(1.0).release(
+        [[0, 1]], rng=rng
     ),
-    "mechanisms.NoisyWeightedLabelProportions.release": lambda rng: (
-        mechanisms.NoisyWeightedLabelProportions(0.5, 1.0).release([0.0, 1.0], rng=rng)
+    "mechanisms.NoisyWeightedLabelProportions.release": lambda rng: mechanisms.NoisyWeightedLabelProportions(
+        0.5, 1.0
+    ).release([0.0, 1.0], rng=rng),
+    "mechanisms.WeightedBagAggregates.release": lambda rng: mechanisms.WeightedBagAggregates().release(
+        np.eye(2), [0.0, 1.0], rng=rng
     ),
-    "mechanisms.WeightedBagAggregates.release": lambda rng: (
-        mechanisms.WeightedBagAggregates().release(np.eye(2), [0.0, 1.0], rng=rng)
-    ),
-    "ensemble.DPLogisticRegression": lambda seed: (
-        DPLogisticRegression(1.0, 1e-3, classes=(0, 1), steps=1, random_state=seed).fit(PIXELS, LABELS)
-    ),
-    "ensemble.DPConvolutionalClassifier": lambda seed: (
-        DPConvolutionalClassifier(1.0, 1e-3, classes=(0, 1), steps=1, random_state=seed).fit(PIXELS, LABELS)
-    ),
+    "ensemble.DPLogisticRegression": lambda seed: DPLogisticRegression(
+        1.0, 1e-3, classes=(0, 1), steps=1, random_state=seed
+    ).fit(PIXELS, LABELS),
+    "ensemble.DPConvolutionalClassifier": lambda seed: DPConvolutionalClassifier(
+        1.0, 1e-3, classes=(0, 1), steps=1, random_state=seed
+    ).fit(PIXELS, LABELS),
     "ensemble.PrivateMajorityClassifier": lambda seed: (
         PrivateMajorityClassifier(
             voters="fresh", epsilon=1.0, total_epsilon=6.0, total_delta=1e-5, K=3, random_state=seed
@@ -178,7 +178,9 @@ PUBLIC = {
     "measures.empirical_epsilon_of_scores": "splits scores that were released",
     "measures.sampled_error": "integrates over the prior",
     "comparison.compare": "integrates over the prior",
-    **{f"priors.{name}.sample": "draws from the prior" for name in ("Prior", "Independent", "Common", "Votes", "Fixed")},
+    **{
+        f"priors.{name}.sample": "draws from the prior" for name in ("Prior", "Independent", "Common", "Votes", "Fixed")
+    },
 }
 SEEDS = {"rng", "random_state", "seed", "random", "draw", "words", "source", "generator"}
 
