@@ -34,9 +34,9 @@ class Row(NamedTuple):
 
 ROWS = (
     Row(
-        "Few voters (K = 1, 2, 5, 6) at the ends of the ranges: m epsilon 50 to 711, epsilon from 1e-3 to 1e-300, Delta "
-        "from 5e-324 to 0.999, delta at Delta, at the next float64, and from 0 to 1e-12, m = 1 and K, changed = 1 and K, "
-        "priors with zeros and with single points",
+        "Few voters (K = 1, 2, 5, 6) at the ends of the ranges: m epsilon 50 to 711, epsilon from 1e-3 to 1e-300, "
+        "Delta from 5e-324 to 0.999, delta at Delta, at the next float64, and from 0 to 1e-12, m = 1 and K, "
+        "changed = 1 and K, priors with zeros and with single points",
         "certified; a second program, from the definitions and in ball arithmetic, agrees with bound, worst case and "
         "realised epsilon",
         "test_edges",

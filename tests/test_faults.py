@@ -255,9 +255,11 @@ def full_disk(folder: Path) -> Iterator[Path]:
 def fill(path: Path, room: int) -> None:
     """Fill the disk but for ``room`` bytes, in pages of 4096."""
     with path.open("wb", buffering=0) as file:
-        with pytest.raises(OSError, match=os.strerror(errno.ENOSPC)):
+        try:
             while True:
                 file.write(bytes(4096))
+        except OSError:
+            pass  # now it is full
         file.truncate(max(0, file.tell() - room))
 
 
