@@ -42,7 +42,9 @@ def new_figure(size: tuple[float, float] = SIZE) -> Any:
     try:
         from matplotlib.figure import Figure
     except ImportError:
-        raise MissingExtraError("Pictures need matplotlib. Run: pip install matplotlib.") from None
+        raise MissingExtraError(
+            "Pictures need matplotlib. Run: pip install matplotlib (the extra darrm[plot])."
+        ) from None
     return Figure(figsize=size, layout="constrained")
 
 

@@ -29,6 +29,7 @@ from darrm.rounding import rounded_up
 
 FORMAT, VERSION = "darrm-ledger", 1
 RULES = ("exact", "basic")
+_NAMES = {"format", "version", "total_epsilon", "total_delta", "voters", "rule", "allowed", "designs", "leaving"}
 _CLOSE = 1e-2  # how close the bounds of what is spent are driven, relatively
 _MOST = 2**53  # of labels at once: what JSON can count
 _AGAIN = "Restore it from a copy that is not older; if there is none, the budget counts as spent."
@@ -265,6 +266,9 @@ class Ledger:
             raise InputError(f"{self.path} has a second name (a hard link), so it cannot be replaced. Remove that.")
         state = read(self.path, FORMAT, VERSION, "ledger", _AGAIN)
         state.pop("sha256")
+        unknown = sorted(state.keys() - _NAMES)
+        if unknown:  # it may stand for something that is spent
+            raise InputError(f"{self.path} has an entry {unknown[0]!r} that this darrm does not know. Use a newer one.")
         try:
             waiting = [one for one in state["leaving"] if not _finished(Path(one["part"]), Path(one["out"]))]
             if waiting != state["leaving"]:

@@ -7,6 +7,7 @@ spent); 2: unusable input or output; 130: interrupted. Anything wrong is one lin
 from __future__ import annotations
 
 import io
+import logging
 import os
 import sys
 from collections.abc import Sequence
@@ -47,6 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a narrow encoding must not end in an error
+    logging.getLogger("matplotlib").setLevel(logging.ERROR)  # where its cache is, if there is no home, is no news
     try:
         status = app.main(args=arguments, prog_name="darrm", standalone_mode=False)
         if sys.stdout is not None:

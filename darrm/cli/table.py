@@ -53,9 +53,10 @@ def command(
     from darrm.tables import from_csv, grid, solve_grid
 
     if plot is not None:
-        from darrm.figures import picture_format
+        from darrm.figures import new_figure, picture_format
 
         picture_format(plot)
+        new_figure()  # if matplotlib is missing, now is the time to say so
     if problems is not None:
         context = click.get_current_context()
         said = [

@@ -175,6 +175,6 @@ def _number(name: str, x: Any) -> Any:
 
 
 def _read_jsonl(path: Path) -> Iterator[Row]:
-    with path.open(encoding="utf-8") as file:
+    with path.open(encoding="utf-8-sig") as file:
         for line in file:
             yield from_json(line)

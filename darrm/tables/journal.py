@@ -60,7 +60,11 @@ class Journal:
         except OSError as error:
             raise self._unwritten(error) from None
         if not whole:
-            self._write(whole_header)
+            try:
+                self._write(whole_header)
+            except OutputError:
+                self.close()
+                raise
 
     def record(self, rows: Mapping[int, Row]) -> None:
         """Add rows, by their place in the grid; on disk when this returns."""

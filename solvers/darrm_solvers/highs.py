@@ -175,10 +175,13 @@ class HighsModel:
             _set(self._highs, {**fallback, "time_limit": self._highs.getRunTime() + time_limit})
             if attempt:
                 self._highs.clearSolver()
-            self._highs.run()
-            ended = self._highs.getModelStatus()
+            try:
+                self._highs.run()
+                ended = self._highs.getModelStatus()
+                answer = self._highs.getSolution()
+            except RuntimeError as error:  # thrown in C++: what HiGHS holds then is nothing to go on from
+                return Solution(Status.NUMERICAL, np.zeros(self._n), np.zeros(self._m), 0, f"HiGHS failed: {error}")
             status = statuses.get(ended, Status.NUMERICAL)
-            answer = self._highs.getSolution()
             x, duals = np.array(answer.col_value), np.array(answer.row_dual)
             if status is Status.OPTIMAL and not (
                 x.shape == (self._n,) and duals.shape == (self._m,) and np.isfinite(x).all()

@@ -15,6 +15,7 @@ only by how many there are.
 from __future__ import annotations
 
 import json
+import math
 import sys
 from functools import reduce
 from itertools import pairwise, product
@@ -36,7 +37,8 @@ class Voters:
 
     def __init__(self, problem: dict[str, Any], gamma: list[float]) -> None:
         self.K, self.t, self.D = problem["K"], problem["changed"], arb(problem["Delta"])
-        ctx.prec = 192 + int(3 * problem["m"] * problem["epsilon"]) + 2 * self.K
+        small = -math.frexp(problem["epsilon"])[1]  # bits that a small epsilon loses when 1 is added
+        ctx.prec = 192 + int(3 * problem["m"] * problem["epsilon"]) + 2 * self.K + 2 * max(0, small)
         e = arb(problem["epsilon"]).exp()
         self.hi, self.lo = (e + self.D) / (e + 1), (1 - self.D) / (e + 1)
         self.X = [(1 + ((2 * l > self.K) - (2 * l < self.K)) * arb(gamma[l])) / 2 for l in range(self.K + 1)]

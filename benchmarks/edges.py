@@ -1,0 +1,232 @@
+"""Edges, faults and randomness: runs their tests and counts what they tried, for docs/trust_edges.md.
+
+python benchmarks/edges.py [--docs]      some minutes; with the slow ones (``--slow``) some more
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+import xml.etree.ElementTree as ET
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+sys.path.insert(0, str(Path(__file__).parent / "paper"))
+from pages import DOCS, put
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+class Row(NamedTuple):
+    """What was tried, what happened to all of it, and the tests that say so."""
+
+    what: str
+    happened: str
+    file: str
+    tests: tuple[str, ...]
+
+
+ROWS = (
+    Row(
+        "Few voters (K = 1, 2, 5, 6) at the ends of the ranges: m epsilon 50 to 711, epsilon from 1e-3 to 1e-300, "
+        "Delta from 5e-324 to 0.999, delta at Delta, at the next float64, and from 0 to 1e-12, m = 1 and K, "
+        "changed = 1 and K, priors with zeros and with single points",
+        "certified; a second program, from the definitions and in ball arithmetic, agrees with bound, worst case and "
+        "realised epsilon",
+        "test_edges",
+        ("test_at_the_edge_all_is_certified_and_the_second_opinion_agrees",),
+    ),
+    Row(
+        "The same where delta is met by rounding alone or is near 1",
+        "certified and sound by the second program; the realised epsilon or the worst case named are true bounds, not "
+        "the least",
+        "test_edges",
+        ("test_where_delta_is_met_by_rounding_alone_bounds_are_true_but_loose",),
+    ),
+    Row(
+        "m epsilon of 5,000 to 6,000,000, where e^(m epsilon) overflows float64",
+        "certified, without noise",
+        "test_edges",
+        ("test_a_promise_beyond_float64_needs_no_noise",),
+    ),
+    Row(
+        "Many voters, K = 31 to 2001, at such ends",
+        "certified",
+        "test_edges",
+        ("test_many_voters_at_the_edge", "test_thousands_of_voters_at_the_edge"),
+    ),
+    Row(
+        "Noise functions of subnormal numbers",
+        "judged rightly; a broken promise is found",
+        "test_edges",
+        (
+            "test_a_subnormal_gamma_is_verified",
+            "test_one_subnormal_entry_between_ones_does_not_hide_a_broken_promise",
+        ),
+    ),
+    Row(
+        "Problems beyond the ranges, by one float64 where there is one",
+        "refused in one line with the reason",
+        "test_edges",
+        ("test_what_cannot_be_is_refused_with_its_reason",),
+    ),
+    Row(
+        "A solver that throws, or returns NaN or infinity",
+        "one error, or a certified design that says what it may miss",
+        "test_faults",
+        (
+            "test_a_solver_that_throws_is_one_error",
+            "test_a_solver_that_throws_while_refining_costs_digits_only",
+            "test_numbers_that_are_none_from_the_solver",
+        ),
+    ),
+    Row(
+        "Worker processes killed",
+        "replaced; the third time one error",
+        "test_faults",
+        (
+            "test_a_worker_that_is_killed_is_replaced",
+            "test_workers_that_are_killed_again_and_again_are_one_error",
+        ),
+    ),
+    Row(
+        "A disk that is full, or takes only the first bytes of a file: design, labels, table, ledger, report, picture, "
+        "audit",
+        "one line; what stood there is unchanged, nothing is half-written, nothing is charged",
+        "test_faults",
+        (
+            "test_a_write_that_stops_leaves_what_was_there",
+            "test_a_full_disk_leaves_what_was_there",
+            "test_a_disk_that_is_full_half_way",
+        ),
+    ),
+    Row(
+        "Clocks that run backwards",
+        "no count and no answer changes",
+        "test_faults",
+        ("test_clocks_that_run_back_change_no_count_and_no_answer",),
+    ),
+    Row(
+        "No home, no place for caches",
+        "works, and says no more than else",
+        "test_faults",
+        ("test_no_home_and_nothing_but_the_folder_to_write_to",),
+    ),
+    Row(
+        "Optional libraries missing, one by one and all together",
+        "one line that names the extra; the rest works",
+        "test_faults",
+        (
+            "test_a_missing_library_is_one_line_that_names_the_extra",
+            "test_all_but_the_extras_works_without_them",
+        ),
+    ),
+    Row(
+        "A locale with decimal commas",
+        "the same bytes",
+        "test_faults",
+        ("test_decimal_commas_of_a_locale_change_nothing",),
+    ),
+    Row(
+        "python -O and -OO, 15 refusals each",
+        "refused as else: no guarantee rests on an assert",
+        "test_faults",
+        ("test_refusals_do_not_rest_on_asserts",),
+    ),
+    Row(
+        "Files of other versions of darrm",
+        "refused, and left as they are; what a design file has besides is ignored and promises nothing",
+        "test_faults",
+        (
+            "test_another_version_of_a_ledger_is_refused",
+            "test_a_ledger_with_an_entry_of_a_later_version_is_refused",
+            "test_a_design_with_a_further_entry_is_verified_like_any",
+            "test_a_table_with_a_further_column_is_refused",
+            "test_a_journal_of_another_version_is_neither_used_nor_lost",
+        ),
+    ),
+    Row(
+        "Windows line ends and byte-order marks in every text that is read",
+        "mean the same",
+        "test_faults",
+        (
+            "test_texts_of_other_systems_mean_the_same",
+            "test_a_ledger_that_was_edited_on_another_system_is_still_charged",
+        ),
+    ),
+    Row(
+        "Coins over all sequences of words of 1 to 8 bits",
+        "each bias exact, as a fraction; two coins exactly independent",
+        "test_randomness",
+        ("test_the_law_of_two_coins_flipped_together_is_exact", "test_every_bias_of_eight_digits_is_exact"),
+    ),
+    Row(
+        "Forks and threads in the midst of releases",
+        "words of their own: no labels are shared",
+        "test_randomness",
+        (
+            "test_parent_and_children_draw_words_of_their_own",
+            "test_threads_draw_words_of_their_own",
+            "test_words_come_from_the_operating_system_as_they_are_asked_for",
+        ),
+    ),
+    Row(
+        "Every public function that takes a seed",
+        "releases warn that they are not private; without a seed none asks a generator that could have one",
+        "test_randomness",
+        (
+            "test_all_that_takes_a_seed_is_known",
+            "test_a_release_from_a_seed_says_that_it_is_not_private",
+            "test_no_words_come_from_a_seedable_generator_by_default",
+        ),
+    ),
+)
+
+
+def outcomes(slow: bool) -> Mapping[tuple[str, str], Counter[str]]:
+    """How the cases of each test ended: passed, skipped or failed."""
+    found: dict[tuple[str, str], Counter[str]] = {}
+    with tempfile.TemporaryDirectory() as name:
+        report = Path(name) / "report.xml"
+        chosen = [f"tests/{file}.py" for file in dict.fromkeys(row.file for row in ROWS)]
+        command = [sys.executable, "-m", "pytest", "-q", "-n", "2", f"--junitxml={report}", *chosen]
+        subprocess.run([*command, *(() if slow else ("-m", "not slow"))], cwd=ROOT, stdout=subprocess.DEVNULL)
+        for case in ET.parse(report).iter("testcase"):
+            key = case.attrib["classname"].rpartition(".")[2], case.attrib["name"].partition("[")[0]
+            ended = {"skipped": "skipped", "failure": "failed", "error": "failed"}
+            outcome = next((ended[part.tag] for part in case if part.tag in ended), "passed")
+            found.setdefault(key, Counter())[outcome] += 1
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--slow", action="store_true", help="with the tests that take minutes")
+    parser.add_argument("--docs", action="store_true", help="also write docs/trust_edges.md")
+    options = parser.parse_args()
+    found = outcomes(options.slow)
+    lines, failed = ["| what | how many | what happened | run again |", "| :-- | --: | :-- | :-- |"], 0
+    for row in ROWS:
+        ended = sum((found.get((row.file, test), Counter()) for test in row.tests), Counter[str]())
+        failed += ended["failed"] + (not ended["passed"])
+        happened = row.happened if not ended["failed"] else f"{ended['failed']} FAILED"
+        if ended["skipped"]:
+            happened += f" ({ended['skipped']} more could not be tried on this machine)"
+        lines.append(f"| {row.what} | {ended['passed']} | {happened} | `pytest tests/{row.file}.py` |")
+    machine = f"{platform.system()} {platform.machine()}, Python {platform.python_version()}, {os.cpu_count()} cores."
+    content = "\n".join([*lines, "", machine])
+    print(content)
+    if failed:
+        raise SystemExit(f"{failed} of these did not end as they should; docs are left as they are.")
+    if options.docs:
+        put("edges", content, DOCS / "trust_edges.md")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,617 @@
+"""Faults of what darrm stands on: solvers, workers, disks, clocks, homes, extras, locales, other versions' files."""
+
+from __future__ import annotations
+
+import errno
+import json
+import locale
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import darrm
+from darrm import label_data, parallel, tables, votes
+from darrm.accounting import Ledger
+from darrm.cli import main
+from darrm.cli.long_run import counted
+from darrm.design import files
+from darrm.tables.journal import journal_of
+from darrm_solvers import HighsModel
+
+PROBLEM = ["--K", "3", "--m", "2", "--epsilon", "0.1"]
+TABLE = ["table", "--K", "3,5", "--m", "1,2", "--epsilon", "0.1", "--out"]
+BUDGET = ["--total-epsilon", "9", "--total-delta", "0", "--voters", "fresh"]
+AUDIT = ["audit", "--mechanism", "rr", "--epsilon", "1", "--eta", "beta:2,2", "--n", "20"]
+RUN = "import sys\n{before}\nfrom darrm.cli import main\nsys.exit(main({arguments!r}))"
+posix = pytest.mark.skipif(os.name != "posix", reason="POSIX limits and signals")
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working folder with a design, votes and a ledger."""
+    monkeypatch.chdir(tmp_path)
+    design = darrm.solve(K=3, m=2, epsilon=0.1)
+    design.save("gamma.json")
+    Path("votes.csv").write_text("id,a,b,c\n" + "x,1,0,1\n" * 400, encoding="utf-8")
+    Ledger.create("ledger.json", design, total_epsilon=1e6, total_delta=0, voters="fresh", rule="basic")
+    return tmp_path
+
+
+def one_line(text: str) -> str:
+    assert len(text.splitlines()) == 1, text
+    assert text.startswith("darrm: ")
+    return text
+
+
+def in_process(
+    *arguments: str, before: str = "", options: tuple[str, ...] = (), **environment: str
+) -> subprocess.CompletedProcess[str]:
+    """A command in an interpreter of its own, after the statements ``before``."""
+    return subprocess.run(
+        [sys.executable, *options, "-c", RUN.format(before=before, arguments=arguments)],
+        capture_output=True, text=True, timeout=120, env={**os.environ, **environment},
+    )  # fmt: skip
+
+
+# Solvers
+
+
+@pytest.mark.parametrize("after", [0, 1])
+@pytest.mark.parametrize("call", ["run", "getSolution", "getModelStatus"])
+def test_a_solver_that_throws_is_one_error(monkeypatch: pytest.MonkeyPatch, call: str, after: int) -> None:
+    """`highspy` turns what is thrown in C++ into a RuntimeError."""
+    import highspy
+
+    true, calls = getattr(highspy.Highs, call), count()
+
+    def throws(self: Any) -> Any:
+        if next(calls) >= after:
+            raise RuntimeError("bad alloc")
+        return true(self)
+
+    monkeypatch.setattr(highspy.Highs, call, throws)
+    with pytest.raises(darrm.SolverError, match="HiGHS failed: bad alloc") as refusal:
+        darrm.solve(K=11, m=3, epsilon=0.1)
+    assert len(str(refusal.value).splitlines()) == 1
+
+
+def test_a_solver_that_throws_while_refining_costs_digits_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    best, honest, refining = darrm.solve(K=11, m=3, epsilon=0.1), HighsModel.refine, []
+    import highspy
+
+    true = highspy.Highs.run
+
+    def refine(self: HighsModel, solution: Any) -> Any:
+        refining.append(True)
+        try:
+            return honest(self, solution)
+        finally:
+            refining.pop()
+
+    def run(self: Any) -> Any:
+        if refining:
+            raise RuntimeError("bad alloc")
+        return true(self)
+
+    monkeypatch.setattr(HighsModel, "refine", refine)
+    monkeypatch.setattr(highspy.Highs, "run", run)
+    design = darrm.solve(K=11, m=3, epsilon=0.1)
+    assert design.certificate.holds
+    assert design.error - best.error <= design.gap + 1e-15
+    assert design.gap <= 1e-6
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("which", ["col_value", "row_dual"])
+def test_numbers_that_are_none_from_the_solver(monkeypatch: pytest.MonkeyPatch, which: str, value: float) -> None:
+    """Of gamma: refused. Of the multipliers: they bound the optimum, so the gap says what it may be off."""
+    import highspy
+
+    best, true = darrm.solve(K=11, m=3, epsilon=0.1), highspy.Highs.getSolution
+
+    class Spoilt:
+        def __init__(self, answer: Any) -> None:
+            self.col_value, self.row_dual = list(answer.col_value), list(answer.row_dual)
+            values = getattr(self, which)
+            values[:1] = [value] * len(values[:1])
+
+    monkeypatch.setattr(highspy.Highs, "getSolution", lambda self: Spoilt(true(self)))
+    if which == "col_value":
+        with pytest.raises(darrm.SolverError, match="numerical"):
+            darrm.solve(K=11, m=3, epsilon=0.1)
+    else:
+        design = darrm.solve(K=11, m=3, epsilon=0.1)
+        assert design.certificate.holds
+        assert design.error - best.error <= design.gap + 1e-12
+
+
+# Workers
+
+
+def dies_once(mark: str, value: int) -> int:
+    if value == 5 and not Path(mark).exists():
+        Path(mark).touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return value * value
+
+
+def dies(value: int) -> int:
+    os.kill(os.getpid(), signal.SIGKILL)
+    return value
+
+
+@posix
+@pytest.mark.filterwarnings("ignore:A worker stopped")
+def test_a_worker_that_is_killed_is_replaced(tmp_path: Path) -> None:
+    work = {i: (str(tmp_path / "mark"), i) for i in range(20)}
+    done = list(parallel.in_parallel(dies_once, work, jobs=2))
+    assert sorted(done) == [(i, i * i) for i in range(20)]
+    assert (tmp_path / "mark").exists()
+
+
+@posix
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:A worker stopped")
+def test_workers_that_are_killed_again_and_again_are_one_error() -> None:
+    with pytest.raises(darrm.OutputError, match="Worker processes were killed 3 times"):
+        list(parallel.in_parallel(dies, {i: (i,) for i in range(4)}, jobs=2))
+
+
+# Disks
+
+WRITES = {
+    "design": ["solve", *PROBLEM, "--out", "out.json"],
+    "labels": ["release", "gamma.json", "--votes", "votes.csv", "--out", "out.csv"],
+    "labels, Parquet": ["release", "gamma.json", "--votes", "votes.csv", "--out", "out.parquet"],
+    "labels, ledger": ["release", "gamma.json", "--votes", "votes.csv", "--out", "out.csv", "--ledger", "ledger.json"],
+    "table, CSV": [*TABLE, "new.csv"],
+    "table, JSON lines": [*TABLE, "new.jsonl"],
+    "table, Parquet": [*TABLE, "new.parquet"],
+    "ledger": ["ledger", "create", "new.json", "gamma.json", *BUDGET],
+    "report": ["report", "gamma.json", "--short", "--out", "out.html"],
+    "PNG": ["solve", *PROBLEM, "--plot", "out.png"],
+    "SVG": ["solve", *PROBLEM, "--plot", "out.svg"],
+    "PDF": ["solve", *PROBLEM, "--plot", "out.pdf"],
+    "audit": [*AUDIT, "--out", "out.csv"],
+}
+
+
+@contextmanager
+def small_files(most: int) -> Iterator[None]:
+    """No file may grow beyond ``most`` bytes, which Linux tells like a full disk: in the middle of a write."""
+    import resource
+
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (most, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """All that stands in a folder but locks, which stay, and journals, which hold what was done before."""
+    return {
+        path.name: path.read_bytes() for path in sorted(folder.iterdir()) if path.suffix not in (".lock", ".journal")
+    }
+
+
+def old_files(arguments: list[str]) -> None:
+    for name in arguments:
+        if name.startswith("out."):
+            Path(name).write_bytes(b"old")
+
+
+@posix
+@pytest.mark.parametrize("most", [0, 40, 200])
+@pytest.mark.parametrize("what", WRITES)
+def test_a_write_that_stops_leaves_what_was_there(
+    folder: Path, what: str, most: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import joblib  # noqa: F401 (it makes semaphores when it is imported, which are files too)
+
+    old_files(WRITES[what])
+    before = contents(folder)
+    with small_files(most):
+        status = main(WRITES[what])
+    assert status == 2
+    said = one_line(capsys.readouterr().err)
+    assert os.strerror(errno.EFBIG) in said
+    assert contents(folder) == before
+    assert main(WRITES[what]) == 0, capsys.readouterr().err  # and then there is room again
+    assert contents(folder) != before
+
+
+@pytest.fixture
+def full_disk(folder: Path) -> Iterator[Path]:
+    """A disk of 64 KB; needs the right to mount one."""
+    place = folder / "disk"
+    place.mkdir()
+    mounted = shutil.which("mount") and subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(place)], capture_output=True
+    )
+    if not mounted or mounted.returncode:
+        pytest.skip("no right to mount a disk")
+    for name in ("gamma.json", "votes.csv", "ledger.json"):
+        shutil.copy(folder / name, place)
+    try:
+        yield place
+    finally:
+        os.chdir(folder)
+        subprocess.run(["umount", str(place)], check=True)
+
+
+def fill(path: Path, room: int) -> None:
+    """Fill the disk but for ``room`` bytes, in pages of 4096."""
+    with path.open("wb", buffering=0) as file:
+        try:
+            while True:
+                file.write(bytes(4096))
+        except OSError:
+            pass  # now it is full
+        file.truncate(max(0, file.tell() - room))
+
+
+@pytest.mark.parametrize("what", WRITES)
+def test_a_full_disk_leaves_what_was_there(full_disk: Path, what: str, capsys: pytest.CaptureFixture[str]) -> None:
+    os.chdir(full_disk)
+    old_files(WRITES[what])
+    fill(full_disk / "filler", 0)
+    before = contents(full_disk)
+    assert main(WRITES[what]) == 2
+    assert "No space left" in one_line(capsys.readouterr().err)
+    assert contents(full_disk) == before
+    assert darrm.load("gamma.json").certificate.holds
+    assert Ledger("ledger.json").status()["released"] == 0
+
+
+def test_a_disk_that_is_full_half_way(full_disk: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Labels that need more room than there is: none is charged, none stays."""
+    os.chdir(full_disk)
+    Path("votes.csv").unlink()
+    votes_path = full_disk.parent / "many.csv"
+    votes_path.write_text("a,b,c\n" + "1,0,1\n" * 60_000, encoding="utf-8")
+    fill(full_disk / "filler", 3 * 4096)
+    before = contents(full_disk)
+    command = ["release", "gamma.json", "--votes", str(votes_path), "--out", "labels.csv", "--ledger", "ledger.json"]
+    assert main(command) == 2
+    assert "No space left" in one_line(capsys.readouterr().err)
+    assert contents(full_disk) == before
+    assert Ledger("ledger.json").status()["released"] == 0
+
+
+# Clocks
+
+
+@pytest.fixture
+def clocks_run_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every look at a clock shows an hour earlier."""
+    for name in ("time", "perf_counter", "monotonic"):
+        steps = count()
+        start = getattr(time, name)()
+        monkeypatch.setattr(time, name, lambda start=start, steps=steps: start - 3600.0 * next(steps))
+
+
+@pytest.mark.usefixtures("clocks_run_back")
+def test_clocks_that_run_back_change_no_count_and_no_answer(folder: Path) -> None:
+    design, ledger = darrm.load("gamma.json"), Ledger("ledger.json")
+    for n in range(1, 6):
+        ledger.charge(design, n)
+        os.utime("ledger.json", (2.0**31 * (n % 2), 1.0))
+        assert Ledger("ledger.json").status()["released"] == n * (n + 1) // 2
+    assert darrm.solve(K=3, m=2, epsilon=0.1, time_limit=1.0).gamma.tolist() == design.gamma.tolist()
+    say = counted("failed")
+    assert say(1, 9, 0)[:2] == (1, 9)
+    assert say(5, 9, 0)[:2] == (5, 9)
+    assert len(tables.solve_grid([3], [1, 2], 0.1, out="t.jsonl")) == 2
+
+
+# Homes
+
+
+@pytest.mark.parametrize(
+    "command",
+    [["solve", *PROBLEM, "--plot", "p.png"], pytest.param(["report", "gamma.json"], marks=pytest.mark.slow)],
+    ids=["solve", "report"],
+)
+def test_no_home_and_nothing_but_the_folder_to_write_to(folder: Path, command: list[str]) -> None:
+    (folder / "file").touch()
+    places = ("HOME", "MPLCONFIGDIR", "XDG_CONFIG_HOME", "XDG_CACHE_HOME")
+    ended = in_process(*command, **{name: str(folder / "file" / name) for name in places})
+    assert ended.returncode == 0, ended.stderr
+    assert all(line.startswith(("Wrote ", "Solved ", "Next: ", "More than")) for line in ended.stderr.splitlines())
+
+
+# Extras
+
+BLOCK = """
+class Blocker:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] == {name!r}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name={name!r})
+sys.meta_path.insert(0, Blocker())
+"""
+PYTHON = """
+from darrm.errors import MissingExtraError
+try:
+    {code}
+except MissingExtraError as error:
+    print(f"darrm: {{error}}", file=sys.stderr)
+    sys.exit(2)
+sys.exit("nothing was missing")
+"""
+ESTIMATOR = "import numpy as np; from darrm.ensemble import {0}; {0}({1}).fit(np.eye(4), [0, 1, 0, 1])"
+MISSING = [
+    ("matplotlib", "plot", ["solve", *PROBLEM, "--plot", "p.png"]),
+    ("matplotlib", "plot", ["report", "gamma.json"]),
+    ("matplotlib", "plot", [*TABLE, "t.jsonl", "--plot", "p.png"]),
+    ("matplotlib", "web", ["explore", "--port", "0", "--no-browser"]),
+    ("flask", "web", ["explore", "--port", "0", "--no-browser"]),
+    ("waitress", "web", ["explore", "--port", "0", "--no-browser"]),
+    ("pyarrow", "tables", ["release", "gamma.json", "--votes", "votes.csv", "--out", "labels.parquet"]),
+    ("pyarrow", "tables", ["release", "gamma.json", "--votes", "votes.parquet", "--out", "labels.csv"]),
+    ("pyarrow", "tables", [*TABLE, "t.parquet"]),
+    ("pyarrow", "tables", ["verify", "t.parquet"]),
+    ("pyarrow", "tables", [*AUDIT, "--out", "a.parquet"]),
+    ("distributed", "dask", [*TABLE, "t.csv", "--backend", "dask", "--scheduler", "tcp://127.0.0.1:9"]),
+    ("sklearn", "experiments", "from darrm.ensemble import PrivateMajorityClassifier"),
+    ("sklearn", "experiments", "from darrm.learning import RandomizedResponseClassifier"),
+    ("dp_accounting", "experiments", ESTIMATOR.format("DPLogisticRegression", "1.0, 1e-5, classes=(0, 1)")),
+    ("torch", "opacus", "from darrm.ensemble import convolution; convolution.pytorch()"),
+    ("opacus", "opacus", "from darrm.ensemble import convolution; convolution.pytorch()"),
+]
+
+
+@pytest.mark.parametrize(("name", "extra", "action"), MISSING, ids=str)
+def test_a_missing_library_is_one_line_that_names_the_extra(
+    folder: Path, name: str, extra: str, action: list[str] | str
+) -> None:
+    for path in ("votes.parquet", "t.parquet"):
+        Path(path).write_bytes(b"PAR1")
+    before = contents(folder)
+    blocked = BLOCK.format(name=name)
+    if isinstance(action, str):
+        ended = in_process(before=blocked + PYTHON.format(code=action))
+    else:
+        ended = in_process(*action, before=blocked)
+    assert (ended.returncode, ended.stdout) == (2, ""), ended.stderr
+    assert f"darrm[{extra}]" in one_line(ended.stderr)
+    assert contents(folder) == before
+
+
+def test_all_but_the_extras_works_without_them(folder: Path) -> None:
+    optional = ("matplotlib", "sklearn", "dp_accounting", "pyarrow", "distributed", "flint", "flask", "waitress")
+    blocked = "".join(BLOCK.format(name=name) for name in (*optional, "torch", "opacus", "pandas"))
+    for command in (
+        WRITES["design"], WRITES["labels, ledger"], ["compare", *PROBLEM], ["verify", "gamma.json"],
+        [*TABLE, "t.csv"], ["budget", "gamma.json", "--queries", "9", "--delta", "1e-5", "--voters", "fresh"],
+    ):  # fmt: skip
+        ended = in_process(*command, before=blocked)
+        assert ended.returncode == 0, ended.stderr
+
+
+# Locales
+
+
+@pytest.fixture(scope="module")
+def comma(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The environment of a locale that writes 1,5."""
+    place = tmp_path_factory.mktemp("locales")
+    made = shutil.which("localedef") and subprocess.run(
+        ["localedef", "-i", "de_DE", "-f", "UTF-8", str(place / "de_DE.UTF-8")], capture_output=True
+    )
+    environment = {"LC_ALL": "de_DE.UTF-8"} | ({"LOCPATH": str(place)} if made and not made.returncode else {})
+    code = "import locale; locale.setlocale(locale.LC_ALL, ''); print(f'{1.5:n}')"
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=os.environ | environment)
+    if said.stdout.strip() != "1,5":
+        pytest.skip("no locale with decimal commas, and none can be made")
+    return environment
+
+
+def test_decimal_commas_of_a_locale_change_nothing(folder: Path, comma: dict[str, str]) -> None:
+    before = "import locale\nlocale.setlocale(locale.LC_ALL, '')\nassert f'{1.5:n}' == '1,5'"
+    made = {}
+    for name, changes, first in (("plain", {}, ""), ("comma", comma, before)):
+        for command in (
+            ["solve", "--K", "11", "--m", "2.5", "--epsilon", "0.1", "--Delta", "1e-5", "--out", f"{name}.json"],
+            [*TABLE, f"{name}.csv"],
+            ["solve", *PROBLEM, "--plot", f"{name}.svg"],
+        ):
+            ended = in_process(*command, before=first, **changes)
+            assert ended.returncode == 0, ended.stderr
+        rows = [
+            {key: value for key, value in row.items() if key != "seconds"} for row in tables.read(f"{name}.csv").rows
+        ]
+        made[name] = Path(f"{name}.json").read_bytes(), Path(f"{name}.svg").read_bytes(), rows
+    assert made["plain"] == made["comma"]
+    assert locale.localeconv()["decimal_point"] == "."
+
+
+# Without asserts
+
+REFUSALS = """
+import io, json, sys
+import numpy as np
+import darrm
+from darrm import baselines, priors
+from darrm.accounting import Ledger, compose
+from darrm.errors import DarrmError
+from darrm.mechanisms.coin import Coins
+from fractions import Fraction
+
+design = darrm.load("gamma.json")
+release = darrm.mechanisms.DaRRM(design).release
+counts = darrm.mechanisms.DaRRM(design).release_counts
+problem = darrm.MajorityProblem(K=3, m=1, epsilon=0.1)
+ledger = Ledger.create("small.json", design, total_epsilon=0.5, total_delta=0, voters="fresh", rule="basic")
+actions = {
+    "K": lambda: darrm.MajorityProblem(0, 1, 0.1),
+    "nan": lambda: darrm.MajorityProblem(3, float("nan"), 0.1),
+    "Delta": lambda: darrm.MajorityProblem(3, 1, 0.1, -1e-9),
+    "too good": lambda: darrm.Design(problem, np.ones(4), priors.independent()),
+    "not symmetric": lambda: darrm.verify([0, 0, 0, 0.1], problem),
+    "above one": lambda: darrm.verify([1.5] * 4, problem),
+    "a vote of 2": lambda: release([[0, 1, 2]]),
+    "half a vote": lambda: release([[0, 1, 0.5]]),
+    "four votes": lambda: release([[0, 1, 0, 1]]),
+    "a count of 4": lambda: counts([4]),
+    "overspent": lambda: ledger.charge(design, 3),
+    "another design": lambda: Ledger("ledger.json").charge("gamma.json", 1),
+    "voters unsaid": lambda: compose(design, 5, delta=1e-5),
+    "edited": lambda: darrm.load("edited.json"),
+    "a coin of 1/3": lambda: Coins([Fraction(1, 3)]),
+}
+refused = []
+for name, action in actions.items():
+    try:
+        action()
+    except (DarrmError, ValueError) as error:
+        refused.append(name)
+print(json.dumps({"refused": refused, "all": list(actions), "asserts": __debug__}))
+"""
+
+
+@pytest.mark.parametrize("level", ["-O", "-OO"])
+def test_refusals_do_not_rest_on_asserts(folder: Path, level: str) -> None:
+    text = Path("gamma.json").read_text(encoding="utf-8")
+    Path("edited.json").write_text(text.replace('"epsilon": 0.1', '"epsilon": 0.2'), encoding="utf-8")
+    ended = subprocess.run([sys.executable, level, "-c", REFUSALS], capture_output=True, text=True, timeout=120)
+    assert ended.returncode == 0, ended.stderr
+    said = json.loads(ended.stdout)
+    assert said["asserts"] is False
+    assert said["refused"] == said["all"]
+    assert Ledger("small.json").status()["released"] == 0
+
+
+# Files of other versions
+
+
+def resigned(path: str, change: Callable[[dict[str, Any]], object]) -> None:
+    """Change a JSON file and give it a checksum that fits."""
+    content = json.loads(Path(path).read_bytes())
+    del content["sha256"]
+    change(content)
+    files.write(path, content)
+
+
+def test_resigning_alone_changes_nothing(folder: Path) -> None:
+    for path in ("gamma.json", "ledger.json"):
+        before = Path(path).read_bytes()
+        resigned(path, lambda content: None)
+        assert Path(path).read_bytes() == before
+
+
+@pytest.mark.parametrize("version", [0, 2, "1", 1.0, None, True])
+def test_another_version_of_a_ledger_is_refused(folder: Path, version: object) -> None:
+    resigned("ledger.json", lambda content: content.update(version=version))
+    before = Path("ledger.json").read_bytes()
+    with pytest.raises(darrm.InputError, match="format version"):
+        Ledger("ledger.json")
+    assert Path("ledger.json").read_bytes() == before
+
+
+def test_a_ledger_with_an_entry_of_a_later_version_is_refused(folder: Path) -> None:
+    """It may stand for something that is spent."""
+    resigned("ledger.json", lambda content: content.update(spent_elsewhere=3))
+    with pytest.raises(darrm.InputError, match=r"'spent_elsewhere'.*does not know"):
+        Ledger("ledger.json")
+
+
+def test_a_design_with_a_further_entry_is_verified_like_any(folder: Path) -> None:
+    """What is not known promises nothing: the guarantee is of the problem and gamma, which are verified."""
+    gamma = darrm.load("gamma.json").gamma.tolist()
+    resigned("gamma.json", lambda content: content.update(note="of a later version"))
+    assert darrm.load("gamma.json").gamma.tolist() == gamma
+    resigned("gamma.json", lambda content: content["problem"].update(voters="fresh"))
+    with pytest.raises(darrm.InputError, match="exactly its own parameters"):
+        darrm.load("gamma.json")
+
+
+@pytest.mark.parametrize("ending", [".csv", ".jsonl", ".parquet"])
+def test_a_table_with_a_further_column_is_refused(folder: Path, ending: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [{**row, "later": 1.0} for row in tables.solve_grid([3], 1, 0.1).rows]
+    with monkeypatch.context() as patch:
+        patch.setattr(tables.files, "COLUMNS", (*tables.files.COLUMNS, "later"))
+        tables.files.write(f"t{ending}", rows)
+    with pytest.raises(darrm.InputError, match="columns are missing, or others"):
+        tables.read(f"t{ending}")
+
+
+def test_a_journal_of_another_version_is_neither_used_nor_lost(folder: Path) -> None:
+    todo = tables.grid([3], 1, 0.1)
+    header = {"format": "darrm-journal", "version": 2, "grid": todo.digest, "made_with": "darrm 9"}
+    journal = journal_of(Path("t.csv"))
+    journal.write_text(json.dumps(header) + "\n", encoding="utf-8")
+    with pytest.raises(darrm.InputError, match="of another grid, or of other versions"):
+        tables.solve_grid(todo, out="t.csv")
+    assert json.loads(journal.read_bytes())["version"] == 2
+
+
+# Line ends and marks of other systems
+
+DIALECTS: dict[str, Callable[[bytes], bytes]] = {
+    "CRLF": lambda text: text.replace(b"\n", b"\r\n"),
+    "BOM": lambda text: b"\xef\xbb\xbf" + text,
+    "both": lambda text: b"\xef\xbb\xbf" + text.replace(b"\n", b"\r\n"),
+}
+
+
+READERS: dict[str, tuple[Callable[[], object], Callable[[str], object]]] = {
+    "design.json": (
+        lambda: darrm.load("gamma.json").save("design.json"),
+        lambda path: darrm.load(path).gamma.tolist(),
+    ),
+    "book.json": (lambda: shutil.copy("ledger.json", "book.json"), lambda path: Ledger(path).status()),
+    "t.csv": (lambda: tables.solve_grid([3, 4], [1, 2], 0.1, out="t.csv"), lambda path: tables.read(path).rows),
+    "t.jsonl": (lambda: tables.solve_grid([3, 4], [1, 2], 0.1, out="t.jsonl"), lambda path: tables.read(path).rows),
+    "problems.csv": (
+        lambda: Path("problems.csv").write_text("K,m,epsilon,prior\n3,1,0.1,\n5,2,0.1,common\n", encoding="utf-8"),
+        lambda path: tables.from_csv(path).tasks,
+    ),
+    "plain.csv": (
+        lambda: Path("plain.csv").write_text("id,a,b\nx,1,0\ny,0,1\n", encoding="utf-8"),
+        lambda path: (votes.read(path).ids, votes.read(path).votes.tolist()),
+    ),
+    "quoted.csv": (
+        lambda: Path("quoted.csv").write_text('"id",a,b\n"x",1,0\n"y",0,1\n', encoding="utf-8"),
+        lambda path: (votes.read(path).ids, votes.read(path).votes.tolist()),
+    ),
+    "higgs.csv": (
+        lambda: Path("higgs.csv").write_text(("1" + ",0.25" * 28 + "\n") * 3, encoding="utf-8"),
+        lambda path: label_data.higgs(path).X.tolist(),
+    ),
+    "kdd.txt": (
+        lambda: Path("kdd.txt").write_text("1 1:0.5 7:1\n0 3:1\n", encoding="utf-8"),
+        lambda path: label_data.kddcup2012(path, n_features=16).X.toarray().tolist(),
+    ),
+}
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("name", READERS)
+def test_texts_of_other_systems_mean_the_same(folder: Path, name: str, dialect: str) -> None:
+    make, read = READERS[name]
+    make()
+    wanted, plain = read(name), Path(name).read_bytes()
+    Path(name).write_bytes(DIALECTS[dialect](plain))
+    assert Path(name).read_bytes() != plain
+    assert read(name) == wanted
+
+
+def test_a_ledger_that_was_edited_on_another_system_is_still_charged(folder: Path) -> None:
+    design = darrm.load("gamma.json")
+    Path("ledger.json").write_bytes(DIALECTS["both"](Path("ledger.json").read_bytes()))
+    Ledger("ledger.json").charge(design, 2)
+    assert Ledger("ledger.json").status()["released"] == 2
+    assert b"\r" not in Path("ledger.json").read_bytes()
