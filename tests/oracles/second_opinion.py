@@ -36,7 +36,9 @@ class Voters:
 
     def __init__(self, problem: dict[str, Any], gamma: list[float]) -> None:
         self.K, self.t, self.D = problem["K"], problem["changed"], arb(problem["Delta"])
-        ctx.prec = 192 + int(3 * problem["m"] * problem["epsilon"]) + 2 * self.K
+        least = min(x for x in (problem["epsilon"], problem["Delta"], *gamma, 1.0) if x > 0)
+        # Tiny numbers must not drown in the radius; a float64 is at least 2^-1074.
+        ctx.prec = 192 + int(3 * problem["m"] * problem["epsilon"]) + 2 * self.K + (0 if least > 1e-12 else 1200)
         e = arb(problem["epsilon"]).exp()
         self.hi, self.lo = (e + self.D) / (e + 1), (1 - self.D) / (e + 1)
         self.X = [(1 + ((2 * l > self.K) - (2 * l < self.K)) * arb(gamma[l])) / 2 for l in range(self.K + 1)]
