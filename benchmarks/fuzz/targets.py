@@ -365,23 +365,24 @@ def run_journal(case: Case) -> str:
 @st.composite
 def ledgers(draw: Draw) -> Case:
     name = draw(st.sampled_from(["fresh.json", "fixed.json", "basic.json"]))
-    content = good()[name]
-    resigned = draw(st.integers(0, 3)) > 0
-    beside = {}
-    if resigned:
+    content, beside, kind = good()[name], {}, draw(st.sampled_from(["bytes", "values", "signed", "signed", "signed"]))
+    if kind == "bytes":
+        content = broken(draw, content)
+    else:
         tree = json.loads(content)
         digest = tree.pop("sha256")
         if draw(st.booleans()):
-            part, out = draw(st.sampled_from(["part.waiting", "", ".", "missing/x", "\0", "x" * 300, "folder"])), "labels.csv"
-            tree["leaving"] = [{"part": part, "out": draw(st.sampled_from([out, "", "\0", "folder", "x" * 300, "/"]))}]
+            part = draw(st.sampled_from([".labels.csv.x.waiting", "part", "", ".", "missing/x", "\0", "x" * 300, "folder"]))
+            out = draw(st.sampled_from(["labels.csv", "labels.csv", "", "\0", "folder", "x" * 300, "/"]))
+            tree["leaving"] = [{"part": f"@/{part}", "out": f"@/{out}"}]
             if draw(st.booleans()):
-                beside["part.waiting"] = b"id,label\n1,0\n"
-        tree = spoiled(draw, tree) if draw(st.integers(0, 9)) else tree
-        text = signed(dump(tree)) if draw(st.integers(0, 9)) else dump(tree | {"sha256": digest} if isinstance(tree, dict) else tree)
-        content = text.encode("utf-8", "surrogatepass")
-    else:
-        content = broken(draw, content)
-    return {"name": name, "content": content, "resigned": resigned, "beside": beside, "n": draw(st.sampled_from([1, 2, 10**9]))}
+                beside[".labels.csv.x.waiting"] = b"id,label\n1,0\n"
+        tree = spoiled(draw, tree)
+        if kind == "values" and isinstance(tree, dict):
+            tree["sha256"] = digest
+        content = dump(tree).encode("utf-8", "surrogatepass")
+    n = draw(st.sampled_from([1, 2, 10**9]))
+    return {"name": name, "content": content, "signed": kind == "signed", "beside": beside, "n": n}
 
 
 def run_ledger(case: Case) -> str:
@@ -393,7 +394,8 @@ def run_ledger(case: Case) -> str:
     design = _design()
     Path("before.json").write_bytes(good()[case["name"]])
     before = Ledger("before.json")
-    Path("ledger.json").write_bytes(case["content"])
+    content = case["content"].replace(b"@/", f"{Path.cwd()}/".encode())  # paths in ledgers are absolute
+    Path("ledger.json").write_bytes(signed(content.decode()).encode() if case["signed"] else content)
     try:
         ledger = Ledger("ledger.json")
         status = ledger.status()
@@ -401,10 +403,13 @@ def run_ledger(case: Case) -> str:
     except DarrmError as error:
         _one_line(error)
         return "refused"
+    for waiting in case["beside"].values():
+        if [path.read_bytes() for path in Path().rglob("*") if path.is_file()].count(waiting) != 1:
+            raise Finding(f"labels that waited are gone: {list(Path().iterdir())}")
     if not (spent[0] >= 0 and spent[1] >= 0):
         raise Finding(f"spent {spent}")
     left, then = _left(status["left"]), _left(before.status()["left"])
-    if not case["resigned"] and (left > then or status["released"] != before.status()["released"]):
+    if not case["signed"] and (left > then or status["released"] != before.status()["released"]):
         raise Finding(f"more is left of a spoiled ledger: {status}")
     if not (isinstance(status["released"], int) and status["released"] >= 0 and left <= 2**53 or left == math.inf):
         raise Finding(f"no counts: {status}")
@@ -416,7 +421,7 @@ def run_ledger(case: Case) -> str:
     after = ledger.status()
     if after["released"] != status["released"] + case["n"] or _left(after["left"]) < 0:
         raise Finding(f"{case['n']} charged: {status}, then {after}")
-    if case["name"] == "fresh.json" and not case["resigned"] and case["n"] > then:
+    if case["name"] == "fresh.json" and not case["signed"] and case["n"] > then:
         raise Finding(f"more was charged than was left, {then}")
     return "charged"
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import base64
+import contextlib
 import faulthandler
 import hashlib
 import json
@@ -24,9 +25,8 @@ from typing import Any
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-for _place in (ROOT / "tests" / "oracles", ROOT / "benchmarks" / "paper", ROOT / "solvers", ROOT, HERE):
-    if str(_place) not in sys.path:
-        sys.path.insert(0, str(_place))
+PLACES = [str(place) for place in (HERE, ROOT, ROOT / "solvers", ROOT / "benchmarks" / "paper", ROOT / "tests" / "oracles")]
+sys.path[:0] = [place for place in PLACES if place not in sys.path]
 
 MEMORY = 2 << 30  # bytes of a case, at most
 ADDRESSES = 16 << 30  # bytes that may be asked for; a guard of the machine
@@ -67,6 +67,10 @@ def signature(error: BaseException) -> str:
     return f"{type(error).__name__} {text} at {where}"
 
 
+class TimeIsUp(KeyboardInterrupt):
+    """Ends Hypothesis, which passes interrupts on at once."""
+
+
 class Runs:
     """Runs cases of a target and counts.
 
@@ -89,7 +93,7 @@ class Runs:
 
     def run(self, case: dict[str, Any]) -> None:
         if time.monotonic() > self.deadline:
-            return
+            raise TimeIsUp
         self.cases += 1
         written = {"target": self.name, "case": plain(case)}
         self._current.write_text(json.dumps({"at": self.cases, "cpu": time.process_time(), **written}))
@@ -102,6 +106,7 @@ class Runs:
             outcome = "finding"
             text = "".join(traceback.format_exception(error, limit=-12))
             self.findings.setdefault(signature(error), {**written, "text": text[-4000:]})
+        self._current.unlink()
         self.outcomes[outcome] += 1
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
         if peak > MEMORY and self._largest <= MEMORY:
@@ -123,7 +128,8 @@ def by_hypothesis(runs: Runs, seed: int, cases: int) -> None:
     test = drawn(runs, cases)
     from hypothesis import seed as seeded
 
-    seeded(seed)(test)()
+    with contextlib.suppress(TimeIsUp):
+        seeded(seed)(test)()
 
 
 def drawn(runs: Runs, cases: int = 100) -> Any:

@@ -1,0 +1,246 @@
+"""Some hundred cases of every target of benchmarks/fuzz, what fuzzing found before, and that it can find anything."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import darrm
+from darrm.accounting import Ledger
+from darrm.cli import main
+from darrm.design import files
+
+FUZZ = Path(__file__).parents[1] / "benchmarks" / "fuzz"
+CASES = {"command": 25, "certificate": 40, "journal": 15, "design": 60, "table": 40}
+TARGETS = ("command", "design", "certificate", "votes", "table", "journal", "ledger", "idx", "text")
+
+
+@pytest.fixture
+def worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    pytest.importorskip("pyarrow")
+    pytest.importorskip("flint")
+    monkeypatch.setattr(sys, "path", [str(FUZZ), *sys.path])
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    import worker
+
+    sys.path[:0] = worker.PLACES  # each test begins without them
+    return worker
+
+
+@pytest.fixture
+def run(worker: Any) -> Any:
+    import run
+
+    assert set(run.NAMES) == set(TARGETS)
+    return run
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_short_run_finds_nothing(target: str, worker: Any, tmp_path: Path) -> None:
+    runs = worker.Runs(target, tmp_path)
+    worker.by_hypothesis(runs, 7, CASES.get(target, 100))
+    assert not runs.findings, "\n".join(found["text"] for found in runs.findings.values())
+    assert runs.cases == CASES.get(target, 100)
+    assert len(runs.outcomes) > 1, "cases of one outcome only reach nothing"
+
+
+def planted(worker: Any, tmp_path: Path, target: str, cases: int = 60) -> dict[str, Any]:
+    runs = worker.Runs(target, tmp_path)
+    worker.by_hypothesis(runs, 7, cases)
+    found: dict[str, Any] = runs.findings
+    return found
+
+
+def test_an_accepted_gamma_that_is_not_private_is_found(
+    worker: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from darrm.design import design
+
+    honest = design.verify
+
+    def careless(*given: Any) -> Any:
+        found = honest(*given)
+        object.__setattr__(found, "holds", True)
+        return found
+
+    monkeypatch.setattr(design, "verify", careless)
+    assert any("wrong accept" in name for name in planted(worker, tmp_path, "certificate"))
+
+
+def test_an_unchecked_ledger_is_found(worker: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("darrm.accounting.ledger._check_state", lambda state: None)
+    assert planted(worker, tmp_path, "ledger")
+
+
+def test_a_checksum_that_is_not_compared_is_found(worker: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def trusting(name: Path, *more: Any) -> Any:
+        try:
+            return json.loads(name.read_bytes())
+        except ValueError as error:
+            raise darrm.InputError(str(error)) from None
+
+    import material
+
+    material.good()
+    monkeypatch.setattr("darrm.accounting.ledger.read", trusting)
+    assert any("more is left" in name for name in planted(worker, tmp_path, "ledger", 400))
+
+
+def test_a_traceback_of_a_command_is_found(worker: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import material
+
+    material.good()
+    monkeypatch.setattr("darrm.votes.blocks", lambda *given, **named: 1 / 0)
+    case = {"args": ["release", "gamma.json", "--votes", "votes3.csv", "--out", "new.csv"], "columns": "80"}
+    runs = worker.Runs("command", tmp_path)
+    runs.run(case)
+    (found,) = runs.findings.values()
+    assert "ZeroDivisionError" in found["text"]
+    assert worker.unplain(found["case"]) == case
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="the watching process reads /proc")
+@pytest.mark.parametrize(("limit", "said"), [("CPU", "hang"), ("MEMORY", "memory")])
+def test_what_hangs_or_grows_is_ended_and_kept(
+    run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str, said: str
+) -> None:
+    monkeypatch.setattr(run, limit, 0.0)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(map(str, (FUZZ.parents[1], FUZZ.parents[1] / "solvers"))))
+    run.one_round("certificate", 1, 60.0, 10_000, False, tmp_path / "findings")
+    (path,) = (tmp_path / "findings").glob("*.json")
+    assert json.loads(path.read_text())["text"].startswith(said)
+
+
+def test_cases_survive_being_kept(worker: Any) -> None:
+    case = {"a": b"\xff", "b": [1, None, "\udcff", 5e-324, float("inf")], "c": {"d": True, "e": 10**30}}
+    assert worker.unplain(json.loads(json.dumps(worker.plain(case)))) == case
+
+
+# What was found, and mended.
+
+
+@pytest.fixture
+def refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+    """Run a command that must be refused, in one line, in a folder with a design and a ledger."""
+    monkeypatch.chdir(tmp_path)
+    design = darrm.solve(K=3, m=2, epsilon=0.5)
+    design.save("gamma.json")
+    Ledger.create("book.json", design, total_epsilon=9.0, total_delta=1e-6, voters="fresh").charge(design, 2)
+
+    def run(*arguments: str) -> str:
+        capsys.readouterr()
+        assert main(arguments) == 2
+        said = capsys.readouterr().err
+        assert len(said.splitlines()) == 1
+        assert said.startswith("darrm: ")
+        return said
+
+    return run
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("release", "loop", "--votes", "votes.csv", "--out", "labels.csv"),
+        ("release", "gamma.json", "--votes", "loop", "--out", "labels.csv"),
+        ("release", "gamma.json", "--votes", "votes.csv", "--out", "loop"),
+        ("release", "gamma.json", "--votes", "votes.csv", "--out", "labels.csv", "--ledger", "loop"),
+        ("ledger", "show", "loop"),
+        ("report", "loop", "--out", "loop"),
+    ],
+)
+def test_links_that_lead_to_themselves(refused: Callable[..., str], arguments: tuple[str, ...]) -> None:
+    Path("loop").symlink_to("loop")
+    refused(*arguments)
+
+
+def book(**changes: Any) -> dict[str, Any]:
+    """A ledger with changes, under a checksum of its own."""
+    content = json.loads(Path("book.json").read_bytes())
+    del content["sha256"]
+    (name,) = content["designs"]
+    for key, value in changes.items():
+        if key in ("problem", "gamma_hex", "released"):
+            content["designs"][name][key] = value
+        else:
+            content[key] = value
+    files.write("book.json", content)
+    return content
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"problem": {"K": 3, "m": 2, "epsilon": 0.5, "basic": 1}},
+        {"problem": {}},
+        {"problem": None},
+        {"gamma_hex": ["0x1p99999"] * 4},
+        {"gamma_hex": ["0x1.0p+0"] * 4},
+        {"gamma_hex": []},
+        {"released": 10**30},
+        {"released": -1},
+        {"released": True},
+        {"allowed": "9"},
+        {"allowed": None},
+        {"allowed": 1},
+        {"total_epsilon": "3"},
+        {"total_epsilon": -1.0},
+        {"total_delta": []},
+        {"voters": ["fresh"]},
+        {"rule": "none"},
+        {"rule": "basic"},
+        {"designs": {}},
+        {"designs": []},
+        {"leaving": 1},
+        {"leaving": [{}]},
+        {"leaving": [{"part": 1, "out": 2}]},
+        {"leaving": [{"part": "\0", "out": "\0"}]},
+        {"leaving": [{"part": "", "out": ""}]},
+        {"leaving": [{"part": "/.", "out": "/"}]},
+    ],
+    ids=str,
+)
+def test_ledgers_that_no_ledger_wrote(refused: Callable[..., str], changes: dict[str, Any]) -> None:
+    book(**changes)
+    assert "not a complete ledger" in refused("ledger", "show", "book.json")
+
+
+def test_a_ledger_moves_no_file_but_labels(refused: Callable[..., str], tmp_path: Path) -> None:
+    """It is opened by whoever gets it, and must not rename what its author chose."""
+    Path("diary.txt").write_text("mine", encoding="utf-8")
+    for part in ("diary.txt", ".taken.csv.x.waiting/../diary.txt", "../diary.txt"):
+        book(leaving=[{"part": str(tmp_path / part), "out": str(tmp_path / "taken.csv")}])
+        assert "is no file of labels" in refused("ledger", "show", "book.json")
+    assert Path("diary.txt").read_text(encoding="utf-8") == "mine"
+    assert not Path("taken.csv").exists()
+    # What `releasing` itself leaves behind is still given its name.
+    waiting = tmp_path / ".taken.csv.abc_1234.waiting"
+    waiting.write_text("id,label\n1,0\n", encoding="utf-8")
+    book(leaving=[{"part": str(waiting), "out": str(tmp_path / "taken.csv")}])
+    assert main(["ledger", "show", "book.json"]) == 0
+    assert Path("taken.csv").read_text(encoding="utf-8") == "id,label\n1,0\n"
+
+
+def test_reading_json_twice_takes_the_memory_of_once(tmp_path: Path) -> None:
+    import tracemalloc
+
+    text = '{"format":"darrm-design","version":1,"a":[' + ",".join(['{"":0}'] * 50_000) + "]}"
+    (tmp_path / "large.json").write_text(text, encoding="utf-8")
+    tracemalloc.start()
+    try:
+        json.loads(text)
+        alone = tracemalloc.get_traced_memory()[1]
+        tracemalloc.reset_peak()
+        with pytest.raises(darrm.InputError, match="checksum"):
+            darrm.load(tmp_path / "large.json")
+        assert tracemalloc.get_traced_memory()[1] < 1.5 * alone
+    finally:
+        tracemalloc.stop()
