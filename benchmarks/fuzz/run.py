@@ -33,6 +33,7 @@ NAMES = ("command", "design", "certificate", "votes", "table", "journal", "ledge
 SHARES = {"command": 4, "certificate": 2, "idx": 0.5}  # of the time; 1 for the others
 CPU, WALL = 10.0, 120.0  # seconds of a case
 ROUND = 40.0  # seconds of a worker
+LATE = "the worker did not end in time"
 _TICK = os.sysconf("SC_CLK_TCK")
 
 
@@ -50,7 +51,7 @@ def watched(arguments: list[str], folder: Path, seconds: float) -> tuple[dict[st
     command = [sys.executable, str(HERE / "worker.py"), *arguments, "--folder", str(folder)]
     env = {**os.environ, "OMP_NUM_THREADS": "1", "MPLBACKEND": "agg", "MPLCONFIGDIR": str(folder), "HOME": str(folder)}
     current = folder / "current.json"
-    began, case, end = time.monotonic(), b"", time.monotonic() + seconds + 60
+    began, case, end = time.monotonic(), b"", time.monotonic() + 2 * seconds + 300
     why = None
     with (folder / "output.txt").open("wb") as output:
         worker = subprocess.Popen(command, env=env, stdout=output, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
@@ -69,7 +70,7 @@ def watched(arguments: list[str], folder: Path, seconds: float) -> tuple[dict[st
             elif size > MEMORY:
                 why = f"memory: {size:,} bytes"
             elif time.monotonic() > end:
-                why = "the worker did not end"
+                why = LATE
             if why:
                 worker.send_signal(signal.SIGUSR1)
                 time.sleep(0.5)
@@ -88,7 +89,9 @@ def one_round(name: str, seed: int, seconds: float, cases: int, guided: bool, fi
         how = ["--atheris"] if guided else ["--cases", str(cases)]
         report, why = watched([name, "--seed", str(seed), "--seconds", str(seconds), *how], folder, seconds)
         found: dict[str, dict[str, Any]] = report["findings"]
-        if why is not None:
+        if why == LATE:
+            print(f"  {name}, seed {seed}: {why} (too little of the processor?)", flush=True)
+        elif why is not None:
             read = [(folder / file).read_text(errors="replace") if (folder / file).exists() else "" for file in ("stack.txt", "output.txt")]
             inner = [line.strip() for line in read[0].splitlines() if "darrm" in line]
             case = json.loads((folder / "current.json").read_text()) if (folder / "current.json").exists() else {}
