@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import sys
@@ -244,3 +243,79 @@ def test_reading_json_twice_takes_the_memory_of_once(tmp_path: Path) -> None:
         assert tracemalloc.get_traced_memory()[1] < 1.5 * alone
     finally:
         tracemalloc.stop()
+
+
+def plan(**changes: str) -> list[str]:
+    values = {"K": "3", "epsilon": "1", "queries": "2", "total-epsilon": "1", "total-delta": "0", "voters": "fresh"}
+    return ["plan", *(word for name, value in {**values, **changes}.items() for word in (f"--{name}", value))]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *(("K", value) for value in ("x", "nan", "1e400", "0")),
+        *(("epsilon", value) for value in ("0", "x", "-1")),
+        *(("Delta", value) for value in ("x", "1")),
+        *(("changed", value) for value in ("x", "4")),
+    ],
+)
+def test_plans_for_voters_that_are_none(refused: Callable[..., str], name: str, value: str) -> None:
+    assert f"{name} must be" in refused(*plan(**{name: value}))
+
+
+def test_draws_have_an_end(refused: Callable[..., str]) -> None:
+    assert "draws must be" in refused("compare", "--K", "3", "--m", "1", "--epsilon", "1", "--draws", "9" * 400)
+
+
+def test_ranges_have_an_end(refused: Callable[..., str]) -> None:
+    ranges = ",".join(["0:1e6"] * 2000)  # each alone is allowed
+    assert "--K must be" in refused("table", "--K", ranges, "--m", "1", "--epsilon", "1", "--out", "new.csv")
+
+
+def test_a_table_is_read_no_further_than_its_first_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A few hundred kilobytes of Parquet can stand for any number of rows."""
+    from darrm.tables import files as tables
+    from darrm.tables import solve_grid
+
+    kinds = {".csv": "_read_csv", ".jsonl": "_read_jsonl", ".parquet": "_read_parquet"}
+    (row,) = solve_grid(3, 1, 1.0).rows
+    for ending, reader in kinds.items():
+        path = tmp_path / f"table{ending}"
+        tables.write(path, [row, row | {"K": -1}, row])
+        honest, seen = getattr(tables, reader), []
+
+        def counted(name: Path, honest: Any = honest, seen: Any = seen) -> Any:
+            for one in honest(name):
+                seen.append(one)
+                yield one
+
+        monkeypatch.setattr(tables, reader, counted)
+        with pytest.raises(darrm.InputError, match="in row 2 K is no whole number"):
+            tables.rows(path)
+        assert len(seen) == 2
+        tables.write(path, [row, row, row])
+        assert len(tables.rows(path)) == 3
+        monkeypatch.setattr(tables, "_MOST", 2)
+        with pytest.raises(darrm.InputError, match="in row 3 is one more than a table may have, 2"):
+            tables.rows(path)
+        monkeypatch.undo()
+
+
+def test_lines_of_tables_have_an_end(tmp_path: Path) -> None:
+    from darrm.tables import files as tables
+
+    (tmp_path / "table.jsonl").write_text('{"a":[' + ",".join(["{}"] * 400_000) + "]}\n", encoding="utf-8")
+    with pytest.raises(darrm.InputError, match="longer than"):
+        tables.rows(tmp_path / "table.jsonl")
+
+
+def test_parquet_with_other_columns_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pa = pytest.importorskip("pyarrow")
+    import pyarrow.parquet as pq
+
+    from darrm.tables import files as tables
+
+    pq.write_table(pa.table({"K": [1] * 10}), tmp_path / "table.parquet")
+    monkeypatch.setattr(pq.ParquetFile, "iter_batches", None)
+    with pytest.raises(darrm.InputError, match="columns are missing"):
+        tables.rows(tmp_path / "table.parquet")

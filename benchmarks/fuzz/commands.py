@@ -16,23 +16,24 @@ from typing import Any
 
 import click
 from hypothesis import strategies as st
+from judging import Finding, confirm
 from material import good
-from mutate import Draw, broken
+from mutate import Draw, broken, words
 
 SKIPPED = {"explore"}  # it serves until it is interrupted
 SLOW = {"demo": 40, "report": 6}  # one case of so many
-NAMES = [
-    *("gamma.json", "gamma.json", "failing.json", "even.json", "one.json", "votes3.csv", "votes3.csv", "votes3.parquet"),
-    *("votes4.csv", "votes5.csv", "fresh.json", "fixed.json", "basic.json", "table.csv", "table.jsonl", "table.parquet"),
-    *("eta.csv", "problems.csv", "spoiled", "empty", "folder", "missing", "new.json", "new.csv", "new.jsonl", "new.parquet"),
-    *("new.png", "new.svg", "new.pdf", "new.html", "", ".", "..", "folder/new.csv", "missing/new.csv", "gamma.json/new"),
-    *("x" * 300, "x" * 300 + ".csv", "é.csv", "\udcff.csv", "a b.json", "-", "--out", "link.json", "loop.json", "new", "~"),
-]
-ODD = [
-    *("", " ", "nan", "inf", "-inf", "-1", "0", "-0", "1e400", "-1e400", "1e-400", "5e-324", "1e308", "0x10", "1_0", "１１", "١١"),
-    *("9" * 400, "9" * 5000, "1e99999999", "true", " 3 ", "3\n", "3\r4", "1,2", "1:2", "1:1e9", "0:1:1e-9", ",", ":", "::", "a"),
-    *("\udcff", "\x1b[31m", "[bold]", "%s", "{}", "'", '"', "--", "-h", "None", "[]", "1e-5", "x" * 2000, "\u2028", "\x85", "\x00"[:0]),
-]
+NAMES = words(
+    """gamma.json gamma.json failing.json even.json one.json votes3.csv votes3.csv votes3.parquet votes4.csv votes5.csv
+    fresh.json fixed.json basic.json table.csv table.jsonl table.parquet eta.csv problems.csv spoiled empty folder
+    missing new.json new.csv new.jsonl new.parquet new.png new.svg new.pdf new.html new . .. folder/new.csv - --out
+    missing/new.csv gamma.json/new \udcff.csv \u00e9.csv link.json loop.json ~"""
+)
+NAMES += ["", "a b.json", "x" * 300, "x" * 300 + ".csv"]
+ODD = words(
+    """nan inf -inf -1 0 -0 1e400 -1e400 1e-400 5e-324 1e308 0x10 1_0 \uff11\uff11 \u0661\u0661 1e99999999 true 1,2 1:2
+    1:1e9 0:1:1e-9 , : :: a \udcff \x1b[31m [bold] %s {} ' " -- -h None [] 1e-5"""
+)
+ODD += ["", " ", " 3 ", "3\n", "3\r4", "\u2028", "\x85", "9" * 400, "9" * 5000, "x" * 2000]
 USUAL = {
     "K": ["1", "2", "3", "3", "4", "5", "7", "11", "21", "3002", "1e9"],
     "m": ["1", "2", "1.5", "3", "11"],
@@ -48,7 +49,15 @@ USUAL = {
     "seed": ["0", "1", "99999999999999999999999"],
     "jobs": ["1", "1", "1", "0", "-2", "5000"],
     "time_limit": ["0", "1e-9", "0.01", "1", "5"],
-    "prior": ["uniform", "common", "common:2,2", "independent:0.5,0.9", "votes:1,2,3,4", "votes:votes3.csv", "fixed:0.5,0.6,0.7"],
+    "prior": [
+        "uniform",
+        "common",
+        "common:2,2",
+        "independent:0.5,0.9",
+        "votes:1,2,3,4",
+        "votes:votes3.csv",
+        "fixed:0.5,0.6,0.7",
+    ],
     "priors": ["uniform", "common:2,2", "votes:1,2,3,4"],
     "voters": ["fresh", "fresh", "fixed"],
     "adjacency": ["add-remove", "[bold]x"],
@@ -120,10 +129,7 @@ def commands(draw: Draw) -> dict[str, Any]:
         if draw(st.integers(0, 30)) == 0 or (not param.required and draw(st.integers(0, 2))):
             continue
         for _ in range(draw(st.sampled_from([1, 1, 1, 1, 2])) if isinstance(param, click.Option) else 1):
-            if isinstance(param.type, click.Path):
-                value = _path_value(draw, param, path[0])
-            else:
-                value = _value(draw, param)
+            value = _path_value(draw, param, path[0]) if isinstance(param.type, click.Path) else _value(draw, param)
             if isinstance(param, click.Argument):
                 groups.append([value])
             elif param.is_flag:
@@ -132,7 +138,21 @@ def commands(draw: Draw) -> dict[str, Any]:
                 flag = draw(st.sampled_from(param.opts))
                 groups.append([f"{flag}={value}"] if draw(st.integers(0, 5)) == 0 else [flag, value])
     if draw(st.integers(0, 14)) == 0:
-        odd = ["--", "-h", "--help", "--version", "--nonsense", "-x", "extra", "--json=1", "", "-", "--=", "=", "\udcff"]
+        odd = [
+            "--",
+            "-h",
+            "--help",
+            "--version",
+            "--nonsense",
+            "-x",
+            "extra",
+            "--json=1",
+            "",
+            "-",
+            "--=",
+            "=",
+            "\udcff",
+        ]
         groups.insert(draw(st.integers(0, len(groups))), [draw(st.sampled_from(odd))])
     args = [*path, *(word for group in groups for word in group)]
     if draw(st.integers(0, 40)) == 0:
@@ -144,9 +164,9 @@ def commands(draw: Draw) -> dict[str, Any]:
 
 
 def run_command(case: dict[str, Any]) -> str:
+
     import darrm
     from darrm.cli import main
-    from targets import Finding, confirm
 
     args = case["args"]
     if "explore" in args or any(word.strip() in ("dask", "--scheduler") or word.startswith("/") for word in args):
@@ -161,7 +181,11 @@ def run_command(case: dict[str, Any]) -> str:
     before = _tree()
     os.environ["COLUMNS"] = case["columns"]
     out, err = io.StringIO(), io.StringIO()
-    with warnings.catch_warnings(record=True) as caught, contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+    with (
+        warnings.catch_warnings(record=True) as caught,
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+    ):
         warnings.simplefilter("always")
         status = main(args)
     after = _tree()
@@ -187,7 +211,9 @@ def run_command(case: dict[str, Any]) -> str:
     if status == 2:
         # What was written before a picture fails stays; what stood there must, too, or be the whole of an output.
         gone = before.keys() - after.keys()
-        changed = [name for name in before if name in after and after[name] != before[name] and name not in " ".join(args)]
+        changed = [
+            name for name in before if name in after and after[name] != before[name] and name not in " ".join(args)
+        ]
         if gone or changed:
             raise Finding(f"exit status 2, and {gone} are gone, {changed} changed")
     if status == 0 and "--json" in args and not {"-h", "--help", "--version"} & set(args):

@@ -22,7 +22,11 @@ PROBLEMS: dict[str, dict[str, Any]] = {
     "even.json": {"K": 4, "m": 1, "epsilon": 2.0, "delta": 0.1, "adjacency": "add-remove"},
     "one.json": {"K": 1, "m": 1, "epsilon": 0.1},
 }
-VOTES = {3: b"id,a,b,c,label\nx,1,0,1,1\ny,0,0,0,0\nz,1,1,1,0\n", 4: b"a,b,c,d\n1,0,1,1\n0,0,1,1\n", 5: b"a,b,c,d,e\n1,0,1,1,0\n"}
+VOTES = {
+    3: b"id,a,b,c,label\nx,1,0,1,1\ny,0,0,0,0\nz,1,1,1,0\n",
+    4: b"a,b,c,d\n1,0,1,1\n0,0,1,1\n",
+    5: b"a,b,c,d,e\n1,0,1,1,0\n",
+}
 JOURNAL = "table.jsonl"
 
 
@@ -81,5 +85,7 @@ def _parquet(path: Path) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    table = pa.table({"id": ["x", "y"], "a": [1, 0], "b": pa.array([True, False]), "c": pa.array([1.0, 0.0]), "label": [0, 1]})
+    table = pa.table(
+        {"id": ["x", "y"], "a": [1, 0], "b": pa.array([True, False]), "c": pa.array([1.0, 0.0]), "label": [0, 1]}
+    )
     pq.write_table(table, path)

@@ -14,6 +14,11 @@ from hypothesis import strategies as st
 Draw = Callable[[st.SearchStrategy[Any]], Any]
 
 
+def words(text: str) -> list[str]:
+    """The words of a text, for tables that would be long as lists."""
+    return text.split()
+
+
 class Raw(NamedTuple):
     """Text that `dump` writes as it is: literals that Python's own writer does not have."""
 
@@ -28,29 +33,26 @@ class Twice(NamedTuple):
     second: Any
 
 
-RAW = st.sampled_from(
-    [
-        *("NaN", "Infinity", "-Infinity", "1e400", "-1e400", "-0.0", "1e-400", "5e-324", "2.2250738585072014e-308"),
-        *("9" * 400, "9" * 5000, "-" + "9" * 400, "1" + "0" * 20, "9007199254740993", "1." + "0" * 5000, "1e99999999"),
-        *("[" * 3000 + "]" * 3000, '{"a":' * 3000 + "1" + "}" * 3000, "[" * 200_000, "01", "+1", ".5", "1.", "0x1p-1"),
-        *('"\\ud800"', '"\\u0000"', "'a'", "nul", "tru", "", "//", "{", "]", '"'),
-    ]
-).map(Raw)
+_LITERALS = words(
+    r"""NaN Infinity -Infinity 1e400 -1e400 -0.0 1e-400 5e-324 2.2250738585072014e-308 100000000000000000000
+    9007199254740993 1e99999999 01 +1 .5 1. 0x1p-1 "\ud800" "\u0000" 'a' nul tru // { ] \\ """
+)
+_LITERALS += ["", '"', "9" * 400, "-" + "9" * 400, "9" * 5000, "1." + "0" * 5000]
+_LITERALS += ["[" * 3000 + "]" * 3000, '{"a":' * 3000 + "1" + "}" * 3000, "[" * 200_000]
+RAW = st.sampled_from(_LITERALS).map(Raw)
 NUMBERS = st.one_of(
     st.sampled_from([0, 1, -1, 2, 3, 4, 5, 7, 2**31, 2**53, 2**63, 2**64, 10**30, True, False]),
-    st.sampled_from([0.0, -0.0, 0.5, 1.0, 2.0, 1e-9, 1e-300, 5e-324, 1e300, math.nan, math.inf, -math.inf, 3.0000000001]),
+    st.sampled_from(
+        [0.0, -0.0, 0.5, 1.0, 2.0, 1e-9, 1e-300, 5e-324, 1e300, math.nan, math.inf, -math.inf, 3.0000000001]
+    ),
     st.floats(),
     st.integers(-5, 12),
 )
-TEXTS = st.one_of(
-    st.sampled_from(
-        [
-            *("", "0x1.0p+0", "0x1p-1", "-0x0p+0", "0x1p99999", "nan", "inf", "fresh", "fixed", "exact", "basic", "free"),
-            *("monotone", "tv", "disagreement", "replace-one", "darrm-design", "darrm-ledger", "\0", "../../x", "x" * 300),
-        ]
-    ),
-    st.text(max_size=4),
+_WORDS = words(
+    """0x1.0p+0 0x1p-1 -0x0p+0 0x1p99999 nan inf fresh fixed exact basic free monotone tv disagreement replace-one
+    darrm-design darrm-ledger ../../x"""
 )
+TEXTS = st.one_of(st.sampled_from(["", "\0", "x" * 300, *_WORDS]), st.text(max_size=4))
 VALUES = st.one_of(
     NUMBERS, TEXTS, RAW, st.none(), st.sampled_from([[], {}, [[]], [None], {"a": 1}, [0.5, 0.5], [0, "x"], {"": {}}])
 )
@@ -146,11 +148,9 @@ def signed(text: str) -> str:
         return text
 
 
-TOKENS = [
-    *(b"", b"\n", b"\r", b"\r\n", b'"', b",", b"0", b"1", b"2", b"\0", b"\xff", b"\xef\xbb\xbf", b"\xed\xa0\x80", b"-"),
-    *(b"nan", b"inf", b"1e400", b"9" * 400, b"9" * 5000, b"[", b"{", b"}", b":", b" ", b"\t", b"id", b"label", b"\x1f\x8b"),
-    *(b"\xf0\x9f\x98\x80", b"\xd9\xa1", b"PAR1", b"\x7f\xff\xff\xff", b"\xff\xff\xff\xff", b"\x00\x00\x08\x03"),
-]
+TOKENS = [token.encode() for token in words(""" " , 0 1 2 - nan inf 1e400 [ { } : id label PAR1 \u0661 \U0001f600""")]
+TOKENS += [b"", b" ", b"\t", b"\n", b"\r", b"\r\n", b"\0", b"\xff", b"\xef\xbb\xbf", b"\xed\xa0\x80", b"\x1f\x8b"]
+TOKENS += [b"9" * 400, b"9" * 5000, b"\x7f\xff\xff\xff", b"\xff\xff\xff\xff", b"\0\0\x08\x03"]
 
 
 def broken(draw: Draw, content: bytes, most: int = 4) -> bytes:

@@ -4,11 +4,11 @@
     python benchmarks/fuzz/run.py --targets design,ledger --minutes 5
     python benchmarks/fuzz/run.py --again FINDING.json             one finding once more
 
-Cases are drawn by Hypothesis from strategies that know the files, and, where atheris is installed (pip install atheris),
-by what they make darrm's code do. Nothing may raise but DarrmError; exit statuses are 0, 1, 2 and 130, with one line on
-standard error for what is wrong; a case takes at most 10 s of processor time and 2 GB; what is accepted is confirmed by
-tests/oracles/second_opinion.py, the csv module alone, or what the untouched file says. What does not hold is kept with
-its case in --findings. Linux only (/proc). Exit status 1 if there is a finding.
+Cases are drawn by Hypothesis from strategies that know the files, and, where atheris is installed (pip install
+atheris), by what they make darrm's code do. Nothing may raise but DarrmError; exit statuses are 0, 1, 2 and 130, with
+one line on standard error for what is wrong; a case takes at most 10 s of processor time and 2 GB; what is accepted is
+confirmed by tests/oracles/second_opinion.py, the csv module alone, or what the untouched file says. What does not hold
+is kept with its case in --findings. Linux only (/proc). Exit status 1 if there is a finding.
 """
 
 from __future__ import annotations
@@ -92,7 +92,10 @@ def one_round(name: str, seed: int, seconds: float, cases: int, guided: bool, fi
         if why == LATE:
             print(f"  {name}, seed {seed}: {why} (too little of the processor?)", flush=True)
         elif why is not None:
-            read = [(folder / file).read_text(errors="replace") if (folder / file).exists() else "" for file in ("stack.txt", "output.txt")]
+            read = [
+                (folder / file).read_text(errors="replace") if (folder / file).exists() else ""
+                for file in ("stack.txt", "output.txt")
+            ]
             inner = [line.strip() for line in read[0].splitlines() if "darrm" in line]
             case = json.loads((folder / "current.json").read_text()) if (folder / "current.json").exists() else {}
             found[f"{why.partition(':')[0]} {inner[0] if inner else ''}"] = {

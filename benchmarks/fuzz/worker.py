@@ -26,7 +26,9 @@ from typing import Any
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-PLACES = [str(place) for place in (HERE, ROOT, ROOT / "solvers", ROOT / "benchmarks" / "paper", ROOT / "tests" / "oracles")]
+PLACES = [
+    str(place) for place in (HERE, ROOT, ROOT / "solvers", ROOT / "benchmarks" / "paper", ROOT / "tests" / "oracles")
+]
 sys.path[:0] = [place for place in PLACES if place not in sys.path]
 
 MEMORY = 2 << 30  # bytes of a case, at most

@@ -62,9 +62,7 @@ def rows(path: str | Path) -> list[Row]:
             reason = fault(row)
             if reason is not None or len(found) == _MOST:
                 reason = reason or f"is one more than a table may have, {_MOST:,}"
-                raise InputError(
-                    f"{name} is not a table of designs: in row {len(found) + 1} {reason}. Make it again."
-                )
+                raise InputError(f"{name} is not a table of designs: in row {len(found) + 1} {reason}. Make it again.")
             found.append(row)
     except InputError:
         raise
