@@ -14,6 +14,7 @@ import hashlib
 import json
 import os
 import random
+import re
 import resource
 import shutil
 import signal
@@ -66,7 +67,8 @@ def signature(error: BaseException) -> str:
     frames = traceback.extract_tb(error.__traceback__)
     ours = [frame for frame in frames if "/darrm" in frame.filename or "/benchmarks/paper" in frame.filename]
     where = f"{Path(ours[-1].filename).name}:{ours[-1].name}:{ours[-1].lineno}" if ours else "check"
-    text = str(error).split(":")[0][:60] if type(error).__name__ == "Finding" else ""
+    # Figures and names in quotes tell cases apart, not defects.
+    text = re.sub(r"'[^']*'|[^a-z ]+", "", str(error))[:60] if type(error).__name__ == "Finding" else ""
     return f"{type(error).__name__} {text} at {where}"
 
 
