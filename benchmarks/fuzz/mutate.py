@@ -55,7 +55,7 @@ _WORDS = words(
 TEXTS = st.one_of(st.sampled_from(["", "\0", "x" * 300, *_WORDS]), st.text(max_size=4))
 VALUES = st.one_of(
     NUMBERS, TEXTS, RAW, st.none(), st.sampled_from([[], {}, [[]], [None], {"a": 1}, [0.5, 0.5], [0, "x"], {"": {}}])
-)
+).map(copy.deepcopy)  # they are changed in place
 
 
 def dump(value: Any) -> str:
