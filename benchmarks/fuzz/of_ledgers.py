@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 from pathlib import Path
@@ -34,11 +35,25 @@ def ledgers(draw: Draw) -> Case:
             if draw(st.booleans()):
                 beside[".labels.csv.x.waiting"] = b"id,label\n1,0\n"
         tree = spoiled(draw, tree)
+        if draw(st.booleans()):
+            _renamed(tree)
         if kind == "values" and isinstance(tree, dict):
             tree["sha256"] = digest
         content = dump(tree).encode("utf-8", "surrogatepass")
     n = draw(st.sampled_from([1, 2, 10**9]))
     return {"name": name, "content": content, "signed": kind == "signed", "beside": beside, "n": n}
+
+
+def _renamed(tree: Any) -> None:
+    """Give designs the names that go with them, so that more than that is looked at."""
+    designs = tree.get("designs") if isinstance(tree, dict) else None
+    if isinstance(designs, dict) and all(isinstance(one, dict) for one in designs.values()):
+        texts = {
+            name: json.dumps([one.get("problem"), one.get("gamma_hex")], sort_keys=True)
+            for name, one in designs.items()
+        }
+        named = {hashlib.sha256(text.encode()).hexdigest()[:16]: designs[name] for name, text in texts.items()}
+        tree["designs"] = named
 
 
 def run_ledger(case: Case) -> str:
