@@ -9,6 +9,7 @@ import darrm
 
 Case = dict[str, Any]
 JUDGED = 3000  # steps of the second opinion, at most
+LIGHT = ("the worst case is not", "the realised epsilon is below")
 PRECISE = 20_000  # nats of m epsilon, at most: its balls need as many bits
 
 
@@ -16,8 +17,18 @@ class Finding(AssertionError):
     """Something that must not happen, and did."""
 
 
+def ordinary(problem: darrm.MajorityProblem) -> bool:
+    """Whether float64 can tell which multiset is worst, and how much less epsilon would do."""
+    delta_counts = problem.Delta == 0 or problem.Delta >= 1e-9
+    return delta_counts and problem.delta <= 0.99 and problem.epsilon >= 1e-6 and problem.m * problem.epsilon <= 300
+
+
 def confirm(design: darrm.Design) -> str:
-    """`Finding` if the second opinion on a design that darrm accepted differs."""
+    """`Finding` if the second opinion on a design that darrm accepted differs.
+
+    What is promised must hold for any numbers. Which multiset is named as the worst, and whether the realised epsilon
+    is the least, promises nothing, and is held to it where the numbers are `ordinary`.
+    """
     from second_opinion import opinion
 
     from darrm.design.files import as_dict
@@ -29,9 +40,10 @@ def confirm(design: darrm.Design) -> str:
         return "accepted, not judged"
     content = as_dict(design) | {"gamma_hex": [value.hex() for value in design.gamma.tolist()]}
     wrong = opinion(json.loads(json.dumps(content)))
-    if wrong:
-        raise Finding(f"wrong accept: {'; '.join(wrong)}: {problem}")
-    return "accepted"
+    grave = [claim for claim in wrong if ordinary(problem) or not claim.startswith(LIGHT)]
+    if grave:
+        raise Finding(f"wrong accept: {'; '.join(grave)}: {problem}")
+    return "accepted, described loosely" if wrong else "accepted"
 
 
 def one_line(error: BaseException) -> None:

@@ -28,7 +28,6 @@ NAMES = ("(0,0)", "(1,1)", "(hi,lo)", "(lo,hi)", "(D,0)", "(0,D)", "(1-D,1)", "(
 FEW = 20_000  # multisets
 SLACK = 1e-6  # of the realised epsilon: that much less must not hold
 NEAR = 1e-12  # relative: multisets that differ by less are equally bad
-LOWEST, LEAST = -sys.float_info.max, 1e-322  # excess below, or so near, is the same in float64
 ROUNDING = 1e-9  # a realised epsilon below it may be rounding alone
 
 
@@ -152,7 +151,7 @@ def opinion(content: dict[str, Any]) -> list[str]:
         wrong.append(f"the cost is {show(cost)}, above {claim['cost']}")
     counts = tuple(claim["worst_case"].get(name, 0) for name in NAMES[: len(voters.corners)])
     P, Q = voters.accepted(counts)
-    near = excess - 2 * arb(claim["rounding"]) - abs(excess) * NEAR - LEAST if excess > LOWEST else arb.neg_inf()
+    near = excess - 2 * arb(claim["rounding"]) - abs(excess) * NEAR
     if sum(counts) != K or sum(counts[2:]) > voters.t or not P - promised * Q >= near:
         wrong.append(
             f"the worst case is not {claim['worst_case']}: {show(P - promised * Q)} there, {show(excess)} elsewhere"
