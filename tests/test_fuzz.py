@@ -88,9 +88,14 @@ def test_a_checksum_that_is_not_compared_is_found(worker: Any, tmp_path: Path, m
 
     import material
 
-    material.good()
+    content = material.good()["fresh.json"].replace(b'"released": 2', b'"released": 1')
+    case = {"name": "fresh.json", "content": content, "signed": False, "beside": {}, "n": 1}
+    runs = worker.Runs("ledger", tmp_path)
+    runs.run(case)
+    assert runs.outcomes == {"refused": 1}
     monkeypatch.setattr("darrm.accounting.ledger.read", trusting)
-    assert any("more is left" in name for name in planted(worker, tmp_path, "ledger", 400))
+    runs.run(case)
+    assert any("more is left" in name for name in runs.findings)
 
 
 def test_a_traceback_of_a_command_is_found(worker: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
