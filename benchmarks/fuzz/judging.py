@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import Any
 
 import darrm
@@ -17,10 +18,15 @@ class Finding(AssertionError):
     """Something that must not happen, and did."""
 
 
-def ordinary(problem: darrm.MajorityProblem) -> bool:
+def ordinary(design: darrm.Design) -> bool:
     """Whether float64 can tell which multiset is worst, and how much less epsilon would do."""
+    problem, certificate = design.problem, design.certificate
+    epsilon = problem.m * problem.epsilon
     delta_counts = problem.Delta == 0 or problem.Delta >= 1e-9
-    return delta_counts and problem.delta <= 0.99 and problem.epsilon >= 1e-6 and problem.m * problem.epsilon <= 300
+    if not (delta_counts and problem.delta <= 0.99 and problem.epsilon >= 1e-6 and epsilon <= 300):
+        return False
+    # What a millionth of epsilon changes must be more than rounding; with voters at (D,0) alone it is nothing.
+    return certificate.probabilities[1] * math.expm1(epsilon * 1e-6) * math.exp(epsilon) > 2 * certificate.rounding
 
 
 def confirm(design: darrm.Design) -> str:
@@ -40,7 +46,7 @@ def confirm(design: darrm.Design) -> str:
         return "accepted, not judged"
     content = as_dict(design) | {"gamma_hex": [value.hex() for value in design.gamma.tolist()]}
     wrong = opinion(json.loads(json.dumps(content)))
-    grave = [claim for claim in wrong if ordinary(problem) or not claim.startswith(LIGHT)]
+    grave = [claim for claim in wrong if ordinary(design) or not claim.startswith(LIGHT)]
     if grave:
         raise Finding(f"wrong accept: {'; '.join(grave)}: {problem}")
     return "accepted, described loosely" if wrong else "accepted"

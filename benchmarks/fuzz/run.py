@@ -46,8 +46,8 @@ def resident(pid: int) -> int:
     return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
-def watched(arguments: list[str], folder: Path, seconds: float) -> tuple[dict[str, Any], str | None]:
-    """Run a worker; what it reports, and why it ended before its time, if it did."""
+def watched(arguments: list[str], folder: Path, seconds: float) -> tuple[dict[str, Any], str | None, dict[str, Any]]:
+    """Run a worker; what it reports, and why and with which case it ended before its time, if it did."""
     command = [sys.executable, str(HERE / "worker.py"), *arguments, "--folder", str(folder)]
     env = {**os.environ, "OMP_NUM_THREADS": "1", "MPLBACKEND": "agg", "MPLCONFIGDIR": str(folder), "HOME": str(folder)}
     current = folder / "current.json"
@@ -78,8 +78,10 @@ def watched(arguments: list[str], folder: Path, seconds: float) -> tuple[dict[st
                 worker.wait()
         if why is None and worker.returncode:
             why = f"died with status {worker.returncode}"
+            case = current.read_bytes() if current.exists() else b""
     report = folder / "report.json"
-    return (json.loads(report.read_text()) if report.exists() else {"cases": 0, "outcomes": {}, "findings": {}}), why
+    found = json.loads(report.read_text()) if report.exists() else {"cases": 0, "outcomes": {}, "findings": {}}
+    return found, why, json.loads(case or b"{}")
 
 
 def one_round(name: str, seed: int, seconds: float, cases: int, guided: bool, findings: Path) -> Counter[str]:
@@ -87,7 +89,7 @@ def one_round(name: str, seed: int, seconds: float, cases: int, guided: bool, fi
     with tempfile.TemporaryDirectory(prefix="darrm-fuzz-") as place:
         folder = Path(place)
         how = ["--atheris"] if guided else ["--cases", str(cases)]
-        report, why = watched([name, "--seed", str(seed), "--seconds", str(seconds), *how], folder, seconds)
+        report, why, case = watched([name, "--seed", str(seed), "--seconds", str(seconds), *how], folder, seconds)
         found: dict[str, dict[str, Any]] = report["findings"]
         if why == LATE:
             print(f"  {name}, seed {seed}: {why} (too little of the processor?)", flush=True)
@@ -97,7 +99,6 @@ def one_round(name: str, seed: int, seconds: float, cases: int, guided: bool, fi
                 for file in ("stack.txt", "output.txt")
             ]
             inner = [line.strip() for line in read[0].splitlines() if "darrm" in line]
-            case = json.loads((folder / "current.json").read_text()) if (folder / "current.json").exists() else {}
             found[f"{why.partition(':')[0]} {inner[0] if inner else ''}"] = {
                 "target": name,
                 "case": case.get("case"),
@@ -119,7 +120,7 @@ def again(path: Path) -> int:
     """Run the case of a finding once more."""
     finding = json.loads(path.read_text())
     with tempfile.TemporaryDirectory(prefix="darrm-fuzz-") as place:
-        report, why = watched([finding["target"], "--again", str(path.resolve())], Path(place), 60)
+        report, why, _ = watched([finding["target"], "--again", str(path.resolve())], Path(place), 60)
         for key, value in report["findings"].items():
             print(key, value["text"], sep="\n")
         print(why or f"ended: {report['outcomes']}")

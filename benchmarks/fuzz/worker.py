@@ -101,7 +101,7 @@ class Runs:
             raise TimeIsUp
         self.cases += 1
         written = {"target": self.name, "case": plain(case)}
-        self._current.write_text(json.dumps({"at": self.cases, "cpu": time.process_time(), **written}))
+        self._write("current.json", {"at": self.cases, "cpu": time.process_time(), **written})
         shutil.rmtree(self._scratch, ignore_errors=True)
         self._scratch.mkdir()
         os.chdir(self._scratch)
@@ -122,10 +122,12 @@ class Runs:
 
     def report(self) -> None:
         """Counts and findings so far, to a file that the watching process reads."""
-        done = {"cases": self.cases, "outcomes": self.outcomes, "findings": self.findings}
-        part = self.folder / "report.part"
-        part.write_text(json.dumps(done))
-        os.replace(part, self.folder / "report.json")
+        self._write("report.json", {"cases": self.cases, "outcomes": self.outcomes, "findings": self.findings})
+
+    def _write(self, name: str, content: dict[str, Any]) -> None:
+        part = self.folder / "part"
+        part.write_text(json.dumps(content))
+        os.replace(part, self.folder / name)  # the watching process never sees half of it
 
 
 def by_hypothesis(runs: Runs, seed: int, cases: int) -> None:

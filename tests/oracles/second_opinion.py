@@ -158,8 +158,7 @@ def opinion(content: dict[str, Any]) -> list[str]:
         )
     if rest and not rest[0] <= arb(delta):
         wrong.append(f"the realised epsilon is above {realised}")
-    # Where the excess hardly falls with epsilon, what rounding adds to it is many epsilons.
-    if rest and realised > ROUNDING and not rest[1] > arb(delta) - 2 * arb(claim["rounding"]):
+    if rest and realised > ROUNDING and not rest[1] > arb(delta):
         wrong.append(f"the realised epsilon is below {realised} by more than a part in a million")
     return wrong
 
