@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 DONE := $(VENV)/.installed
 
-.PHONY: demo test slow opacus lint types docs notebooks votes release clean
+.PHONY: demo test slow opacus fuzz lint types docs notebooks votes release clean
 
 demo: $(DONE)
 	$(BIN)/darrm demo --out demo
@@ -20,6 +20,10 @@ opacus:
 	$(PYTHON) -m venv .venv.opacus
 	.venv.opacus/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[opacus]' pytest
 	.venv.opacus/bin/python -m pytest -q -rP tests/ensemble/test_opacus.py
+
+# atheris, if it is there, follows the coverage: .venv/bin/pip install atheris
+fuzz: $(DONE)
+	$(BIN)/python benchmarks/fuzz/run.py --minutes 60
 
 lint: $(DONE)
 	$(BIN)/ruff check .

@@ -112,6 +112,11 @@ def move(part: Path, target: Path) -> None:
             os.close(folder)
 
 
+def resolved(path: str | os.PathLike[str]) -> Path:
+    """``path`` without links, absolute. A link that leads to itself is left as it is: opening it says what is wrong."""
+    return Path(os.path.realpath(path))
+
+
 def lock_of(path: Path) -> Path:
     """The lock file beside ``path``; it is never deleted."""
     return path.with_name(path.name + ".lock")

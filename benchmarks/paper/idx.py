@@ -72,7 +72,7 @@ def _parsed(file: BinaryIO | gzip.GzipFile, path: Path, axes: int) -> Bytes:
     if len(values) != size:
         found = "more" if len(values) > size else len(values)
         raise InputError(f"{path} must hold {size} values, as its header {shape} says. Got {found}. Fetch it again.")
-    return np.frombuffer(bytes(values), dtype=np.uint8).reshape(shape)
+    return np.frombuffer(values, dtype=np.uint8).reshape(shape)
 
 
 def images(folder: Path, part: str) -> Images:

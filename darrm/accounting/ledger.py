@@ -19,7 +19,7 @@ from typing import IO, Any
 from darrm.accounting.budget import check_delta, check_epsilon, check_voters, compose, promise
 from darrm.accounting.planning import max_queries
 from darrm.accounting.theorems import check_count
-from darrm.atomic import lock_of, locked, move, replacing, usual_mode
+from darrm.atomic import lock_of, locked, move, replacing, resolved, usual_mode
 from darrm.design.design import Design
 from darrm.design.files import read, write
 from darrm.errors import BudgetError, InputError, OutputError
@@ -32,6 +32,7 @@ RULES = ("exact", "basic")
 _NAMES = {"format", "version", "total_epsilon", "total_delta", "voters", "rule", "allowed", "designs", "leaving"}
 _CLOSE = 1e-2  # how close the bounds of what is spent are driven, relatively
 _MOST = 2**53  # of labels at once: what JSON can count
+_MANY = 2**64  # of labels in all, where there is no end to them
 _AGAIN = "Restore it from a copy that is not older; if there is none, the budget counts as spent."
 
 
@@ -168,7 +169,7 @@ class Ledger:
                 return known
 
         target = Path(os.path.abspath(out))
-        if target.resolve() in (self.path, lock_of(self.path)):
+        if resolved(target) in (self.path, lock_of(self.path)):
             raise InputError(f"{out} is the ledger. Pass another path for the labels.")
 
         def commit(part: Path, target: Path) -> None:
@@ -270,16 +271,15 @@ class Ledger:
         if unknown:  # it may stand for something that is spent
             raise InputError(f"{self.path} has an entry {unknown[0]!r} that this darrm does not know. Use a newer one.")
         try:
-            waiting = [one for one in state["leaving"] if not _finished(Path(one["part"]), Path(one["out"]))]
-            if waiting != state["leaving"]:
-                state["leaving"] = waiting
-                write(self.path, state)
-            for one in state["designs"].values():
-                if type(one["released"]) is not int or one["released"] < 0:
-                    raise InputError(f"{self.path}: released must be a whole number. {_AGAIN}")
-            return state
-        except (KeyError, TypeError, AttributeError) as error:
-            raise InputError(f"{self.path} is not a complete ledger ({error!r}). {_AGAIN}") from error
+            _check_state(state)
+        except (KeyError, TypeError, AttributeError, ValueError, OverflowError) as error:
+            reason = str(error) if isinstance(error, InputError) else repr(error)
+            raise InputError(f"{self.path} is not a complete ledger ({reason}). {_AGAIN}") from error
+        waiting = [one for one in state["leaving"] if not _finished(Path(one["part"]), Path(one["out"]))]
+        if waiting != state["leaving"]:
+            state["leaving"] = waiting
+            write(self.path, state)
+        return state
 
     def _take(self, state: dict[str, Any], design: Design, n: int) -> None:
         _check_design(design)
@@ -310,6 +310,32 @@ class Ledger:
         designs[name]["released"] += n
 
 
+def _check_state(state: dict[str, Any]) -> None:
+    """Refuse what no ledger writes, before any of it is used: a file may come from elsewhere."""
+    check_epsilon(state["total_epsilon"])
+    check_delta(state["total_delta"], "total_delta")
+    voters, rule, allowed, designs = (state[key] for key in ("voters", "rule", "allowed", "designs"))
+    check_voters(voters)
+    if rule not in RULES or (voters, rule) == ("fixed", "basic"):
+        raise InputError(f"rule {rule!r} for {voters} voters")
+    exact = type(allowed) is int and allowed >= 1 and len(designs) == 1
+    if not (exact if rule == "exact" else allowed is None):
+        raise InputError(f"allowed must go with the rule and the designs, got {allowed!r}")
+    counted = rule == "exact" and (voters == "fresh" or allowed == 1)
+    for name, one in designs.items():
+        MajorityProblem(**one["problem"])
+        if name != _digest(one["problem"], [float.fromhex(value).hex() for value in one["gamma_hex"]]):
+            raise InputError("a design is not the one that its name stands for")
+        if type(one["released"]) is not int or not 0 <= one["released"] <= (allowed if counted else _MANY):
+            raise InputError(f"released must be a whole number within what is allowed, got {one['released']!r}")
+    for one in state["leaving"]:
+        part, out = Path(one["part"]), Path(one["out"])
+        # A file that is moved must be one that `releasing` made, whoever wrote the ledger.
+        made = part.parent == out.parent and part.name.startswith(f".{out.name[:40]}.") and part.suffix == ".waiting"
+        if not (made and out.is_absolute() and out.name and "\0" not in one["part"] + one["out"]):
+            raise InputError(f"{one['part']!r} is no file of labels that waits for the name {one['out']!r}")
+
+
 def _sums(designs: dict[str, Any]) -> tuple[Fraction, Fraction]:
     """(epsilon, delta) of all labels by basic composition."""
     epsilon = delta = Fraction(0)
@@ -336,7 +362,7 @@ def _finished(part: Path, out: Path) -> bool:
 def _resolved(path: str | os.PathLike[str]) -> Path:
     """One path for one file, whatever links lead to it: its lock must be the same for all."""
     try:
-        found = Path(path).resolve()
+        found = resolved(path)
     except (TypeError, ValueError, OSError) as error:
         raise InputError(f"{path!r} cannot be the path of a ledger ({error}).") from None
     if not found.name or not os.fspath(path) or found.is_dir():
@@ -355,5 +381,9 @@ def _hex(design: Design) -> list[str]:
 
 def _name(design: Design) -> str:
     """What a ledger knows a design by: its noise function and its problem, to the last bit."""
-    text = json.dumps([asdict(design.problem), _hex(design)], sort_keys=True)
+    return _digest(asdict(design.problem), _hex(design))
+
+
+def _digest(problem: dict[str, Any], gamma_hex: list[str]) -> str:
+    text = json.dumps([problem, gamma_hex], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -119,6 +119,7 @@ def plan(
     if shape is not None and shape not in SHAPES:
         raise InputError(f"shape must be one of {', '.join(SHAPES)}. Got {shape!r}.")
     objective = "disagreement" if objective is None else objective
+    MajorityProblem(K, 1, epsilon, Delta, changed=changed, adjacency=adjacency)  # it refuses voters that are none
     share = total_delta / (2 * queries)
     # The m that simple composition allows: where few labels are asked for, nothing beats it.
     plainly = min(float(K), max(1.0, math.nextafter(total_epsilon / (queries * epsilon), 0)))

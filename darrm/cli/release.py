@@ -30,10 +30,11 @@ from darrm.cli import common
 def command(file: Path, votes_path: Path, out: Path, ledger_path: Path | None, as_json: bool) -> None:
     """Release one private label for each row of a votes file, with the noise of a design file."""
     from darrm import votes
+    from darrm.atomic import resolved
     from darrm.design.files import load
     from darrm.mechanisms.majority import DaRRM
 
-    if out.resolve() in (votes_path.resolve(), file.resolve(), ledger_path and ledger_path.resolve()):
+    if resolved(out) in [resolved(path) for path in (votes_path, file, ledger_path) if path is not None]:
         raise click.UsageError(f"--out {out} is one of the input files.")
     design = load(file)
     mechanism = DaRRM(design)

@@ -12,6 +12,7 @@ from click.core import ParameterSource
 from darrm.cli import common
 from darrm.cli.long_run import counted, ending_at_once, progress
 
+_MOST = 1_000_000  # as in a grid
 _KEPT = "What was finished is kept: run the same again to go on."
 
 
@@ -128,11 +129,12 @@ def values(name: str, text: str | None) -> list[Any] | None:
                 found.append(numbers[0])
                 continue
             start, stop, step = numbers if len(numbers) == 3 else (*numbers, Decimal(1))
-            if not step > 0 or not 0 <= (stop - start) / step <= 1_000_000:
+            if not step > 0 or not 0 <= (stop - start) / step <= _MOST - len(found):
                 raise InvalidOperation
             found += [start + i * step for i in range(int((stop - start) / step) + 1)]
     except (InvalidOperation, ValueError):
         raise InputError(
-            f"--{name} must be numbers with commas between, or ranges start:stop:step that rise. Got {text!r}."
+            f"--{name} must be numbers with commas between, or ranges start:stop:step that rise, {_MOST:,} values at "
+            f"most. Got {text!r}."
         ) from None
     return [int(x) if x == x.to_integral_value() else float(x) for x in found]

@@ -43,7 +43,9 @@ class Certificate:
         Upper bound on the least epsilon with which the release is (epsilon, delta)-DP at the problem's
         delta, in nats; infinite if there is none.
     worst_case : dict of str to int
-        The multiset of corners that attains the cost; corners (p, p') in terms of hi, lo and D = Delta.
+        The multiset of corners that attains the cost; corners (p, p') in terms of hi, lo and D = Delta. Others may
+        need more delta by rounding alone, some 1e-14 at K = 11; for m eps above 709, where float64 ends, by any amount
+        if none needs any.
     probabilities : tuple of two floats
         Pr[release 1 | D] and Pr[release 1 | D'] at the worst case.
     rounding : float

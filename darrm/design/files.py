@@ -19,7 +19,7 @@ from darrm.priors import from_dict
 from darrm.problem import MajorityProblem
 
 FORMAT, VERSION = "darrm-design", 1
-_MAX_BYTES = 50_000_000
+_MAX_BYTES = 30_000_000
 # Certificates are computed in float64 in a fixed order, errors through library functions: equal up to this.
 _SAME = 1e-9
 
@@ -55,7 +55,7 @@ def as_dict(design: Design) -> dict[str, object]:
 def _digest(text: str | bytes) -> str:
     """Checksum of every name and value, numbers digit by digit as they are written; only white space is free."""
     content = json.loads(text, parse_float=str, parse_int=str)
-    body = {key: value for key, value in content.items() if key != "sha256"}
+    body = {key: value for key, value in content.items() if key != "sha256"} if isinstance(content, dict) else content
     return hashlib.sha256(json.dumps(body, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
@@ -83,8 +83,8 @@ def read(name: Path, form: str, edition: int, kind: str, again: str) -> dict[str
         if name.stat().st_size > _MAX_BYTES:
             raise InputError(f"{name} is too large for a {kind} file ({_MAX_BYTES:,} bytes at most). {again}")
         text = name.read_bytes()
+        digest = _digest(text)  # first, so that its copy of the content is gone when the other is made
         content = json.loads(text, object_pairs_hook=_unique)
-        digest = _digest(text) if isinstance(content, dict) else None
     except OSError as error:
         raise InputError(f"{name} could not be read: {error.strerror}. Pass the path of a {kind} file.") from error
     except (ValueError, RecursionError) as error:

@@ -103,6 +103,7 @@ def least_error(problem: MajorityProblem, p: float) -> float:
 
 
 _CHUNK = 2000
+MAX_DRAWS = 1_000_000_000
 
 
 class Interval(NamedTuple):
@@ -129,7 +130,7 @@ def sampled_error(
         Noise functions by name, all of one K.
     prior : Prior or str
         independent, common or fixed.
-    draws : int, at least 2
+    draws : int in [2, 1e9]
     confidence : float in (0, 1)
         Of each interval, by the normal approximation.
     rng : numpy.random.Generator, optional
@@ -156,8 +157,8 @@ def sampled_error(
     sizes = {table.size for table in tables.values()}
     if len(sizes) != 1:
         raise InputError(f"gammas must be noise functions of one K. Got sizes {sorted(sizes)}.")
-    if isinstance(draws, bool) or not isinstance(draws, int | np.integer) or draws < 2:
-        raise InputError(f"draws must be a whole number of at least 2. Got {draws!r}.")
+    if isinstance(draws, bool) or not isinstance(draws, int | np.integer) or not 2 <= draws <= MAX_DRAWS:
+        raise InputError(f"draws must be a whole number in [2, {MAX_DRAWS:g}]. Got {draws!r}.")
     if not (isinstance(confidence, float) and 0 < confidence < 1):
         raise InputError(f"confidence must be in (0, 1). Got {confidence!r}.")
     K = sizes.pop() - 1

@@ -10,7 +10,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from darrm.atomic import replacing
+from darrm.atomic import replacing, resolved
 from darrm.design.design import Design
 from darrm.errors import InputError
 
@@ -117,4 +117,4 @@ def _same(one: Path, other: Path) -> bool:
     try:
         return one.samefile(other)
     except OSError:
-        return one.resolve() == other.resolve()
+        return resolved(one) == resolved(other)

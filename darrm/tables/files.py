@@ -21,6 +21,8 @@ NUMBERS = ("error", "disagreement", "gap", "cost", "limit", "needed_delta", "rea
 COLUMNS = (*KEY, "gamma", *NUMBERS, "binding", "seconds", "made_with", "failure")
 _TEXT = ("adjacency", "prior", "shape", "objective", "made_with", "failure")
 _WHOLE = ("K", "changed", "binding")
+_MOST = 1_000_000  # rows, as of a grid
+_LONGEST = 1 << 20  # characters of a line: sixteen times those of the largest K
 _INSTEAD = ", or use .csv or .jsonl"
 
 
@@ -54,18 +56,22 @@ def rows(path: str | Path) -> list[Row]:
         raise InputError(
             f"{name} could not be read: it is {'a folder' if name.is_dir() else 'not there'}. Pass a table."
         )
+    found: list[Row] = []
     try:
-        found = list({".parquet": _read_parquet, ".csv": _read_csv, ".jsonl": _read_jsonl}[kind](name))
+        for row in {".parquet": _read_parquet, ".csv": _read_csv, ".jsonl": _read_jsonl}[kind](name):
+            reason = fault(row)
+            if reason is not None or len(found) == _MOST:
+                reason = reason or f"is one more than a table may have, {_MOST:,}"
+                raise InputError(f"{name} is not a table of designs: in row {len(found) + 1} {reason}. Make it again.")
+            found.append(row)
+    except InputError:
+        raise
     except OSError as error:
         raise InputError(f"{name} could not be read: {error.strerror or error}. Pass the path of a table.") from None
     except (ValueError, KeyError, TypeError, OverflowError, RecursionError, csv.Error) as error:
         raise InputError(f"{name} is not a whole table of designs ({error}). Make it again.") from None
     if not found:
         raise InputError(f"{name} is not a table of designs: it holds no row. Make it again.")
-    for i, row in enumerate(found):
-        reason = fault(row)
-        if reason is not None:
-            raise InputError(f"{name} is not a table of designs: in row {i + 1} {reason}. Make it again.")
     return found
 
 
@@ -109,11 +115,14 @@ def _write_parquet(file: IO[bytes], rows: Sequence[Row]) -> None:
 def _read_parquet(path: Path) -> Iterator[Row]:
     pa = pyarrow(_INSTEAD)
     try:
-        table = pa.parquet.read_table(path)
+        # Batch by batch: a small file can stand for any number of rows.
+        with pa.parquet.ParquetFile(path, pre_buffer=False) as file:
+            if file.schema_arrow.names != list(COLUMNS):
+                raise ValueError("columns are missing, or others")
+            for batch in file.iter_batches(batch_size=1024):
+                yield from batch.to_pylist()
     except pa.ArrowException as error:
         raise ValueError(str(error).splitlines()[0]) from None
-    for batch in table.to_batches(max_chunksize=4096):
-        yield from batch.to_pylist()
 
 
 def _write_csv(file: IO[bytes], rows: Sequence[Row]) -> None:
@@ -176,5 +185,7 @@ def _number(name: str, x: Any) -> Any:
 
 def _read_jsonl(path: Path) -> Iterator[Row]:
     with path.open(encoding="utf-8-sig") as file:
-        for line in file:
+        while line := file.readline(_LONGEST):
+            if len(line) == _LONGEST:
+                raise ValueError(f"a line is longer than {_LONGEST:,} characters")
             yield from_json(line)

@@ -15,7 +15,6 @@ only by how many there are.
 from __future__ import annotations
 
 import json
-import math
 import sys
 from functools import reduce
 from itertools import pairwise, product
@@ -37,8 +36,9 @@ class Voters:
 
     def __init__(self, problem: dict[str, Any], gamma: list[float]) -> None:
         self.K, self.t, self.D = problem["K"], problem["changed"], arb(problem["Delta"])
-        small = -math.frexp(problem["epsilon"])[1]  # bits that a small epsilon loses when 1 is added
-        ctx.prec = 192 + int(3 * problem["m"] * problem["epsilon"]) + 2 * self.K + 2 * max(0, small)
+        least = min(x for x in (problem["epsilon"], problem["Delta"], *gamma, 1.0) if x > 0)
+        # Tiny numbers must not drown in the radius; a float64 is at least 2^-1074.
+        ctx.prec = 192 + int(3 * problem["m"] * problem["epsilon"]) + 2 * self.K + (0 if least > 1e-12 else 1200)
         e = arb(problem["epsilon"]).exp()
         self.hi, self.lo = (e + self.D) / (e + 1), (1 - self.D) / (e + 1)
         self.X = [(1 + ((2 * l > self.K) - (2 * l < self.K)) * arb(gamma[l])) / 2 for l in range(self.K + 1)]

@@ -1,0 +1,111 @@
+"""Ledgers."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+from hypothesis import strategies as st
+from judging import Case, Finding, one_line
+from material import good
+from mutate import Draw, broken, dump, signed, spoiled
+
+import darrm
+from darrm.errors import DarrmError
+
+
+@st.composite
+def ledgers(draw: Draw) -> Case:
+    name = draw(st.sampled_from(["fresh.json", "fixed.json", "basic.json"]))
+    content, beside, kind = good()[name], {}, draw(st.sampled_from(["bytes", "values", "signed", "signed", "signed"]))
+    if kind == "bytes":
+        content = broken(draw, content)
+    else:
+        tree = json.loads(content)
+        digest = tree.pop("sha256")
+        if draw(st.booleans()):
+            part = draw(
+                st.sampled_from([".labels.csv.x.waiting", "part", "", ".", "missing/x", "\0", "x" * 300, "folder"])
+            )
+            out = draw(st.sampled_from(["labels.csv", "labels.csv", "", "\0", "folder", "x" * 300, "/"]))
+            tree["leaving"] = [{"part": f"@/{part}", "out": f"@/{out}"}]
+            if draw(st.booleans()):
+                beside[".labels.csv.x.waiting"] = b"id,label\n1,0\n"
+        tree = spoiled(draw, tree)
+        if draw(st.booleans()):
+            _renamed(tree)
+        if kind == "values" and isinstance(tree, dict):
+            tree["sha256"] = digest
+        content = dump(tree).encode("utf-8", "surrogatepass")
+    n = draw(st.sampled_from([1, 2, 10**9]))
+    return {"name": name, "content": content, "signed": kind == "signed", "beside": beside, "n": n}
+
+
+def _renamed(tree: Any) -> None:
+    """Give designs the names that go with them, so that more than that is looked at."""
+    designs = tree.get("designs") if isinstance(tree, dict) else None
+    if isinstance(designs, dict) and all(isinstance(one, dict) for one in designs.values()):
+        texts = {
+            name: json.dumps([one.get("problem"), one.get("gamma_hex")], sort_keys=True)
+            for name, one in designs.items()
+        }
+        named = {hashlib.sha256(text.encode()).hexdigest()[:16]: designs[name] for name, text in texts.items()}
+        tree["designs"] = named
+
+
+def run_ledger(case: Case) -> str:
+    from darrm.accounting import Ledger
+
+    Path("folder").mkdir()
+    for name, content in case["beside"].items():
+        Path(name).write_bytes(content)
+    design = _design()
+    Path("before.json").write_bytes(good()[case["name"]])
+    before = Ledger("before.json")
+    content = case["content"].replace(b"@/", f"{Path.cwd()}/".encode())  # paths in ledgers are absolute
+    Path("ledger.json").write_bytes(signed(content.decode()).encode() if case["signed"] else content)
+    try:
+        ledger = Ledger("ledger.json")
+        status = ledger.status()
+        spent = ledger.spent()
+    except DarrmError as error:
+        one_line(error)
+        return "refused"
+    for waiting in case["beside"].values():
+        if [path.read_bytes() for path in Path().rglob("*") if path.is_file()].count(waiting) != 1:
+            raise Finding(f"labels that waited are gone: {list(Path().iterdir())}")
+    if not (spent[0] >= 0 and spent[1] >= 0):
+        raise Finding(f"spent {spent}")
+    left, then = _left(status["left"]), _left(before.status()["left"])
+    if not case["signed"] and (left > then or status["released"] != before.status()["released"]):
+        raise Finding(f"more is left of a spoiled ledger: {status}")
+    if not ((isinstance(status["released"], int) and status["released"] >= 0 and left <= 2**53) or left == math.inf):
+        raise Finding(f"no counts: {status}")
+    try:
+        ledger.charge(design, case["n"])
+    except DarrmError as error:
+        one_line(error)
+        return "opened"
+    after = ledger.status()
+    if after["released"] != status["released"] + case["n"] or _left(after["left"]) < 0:
+        raise Finding(f"{case['n']} charged: {status}, then {after}")
+    if case["name"] == "fresh.json" and not case["signed"] and case["n"] > then:
+        raise Finding(f"more was charged than was left, {then}")
+    return "charged"
+
+
+def _left(left: Any) -> float:
+    return math.inf if left is None else left
+
+
+_KEPT: list[darrm.Design] = []
+
+
+def _design() -> darrm.Design:
+    if not _KEPT:
+        Path("kept.json").write_bytes(good()["gamma.json"])
+        _KEPT.append(darrm.load("kept.json"))
+    return _KEPT[0]

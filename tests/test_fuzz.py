@@ -1,0 +1,326 @@
+"""Some hundred cases of every target of benchmarks/fuzz, what fuzzing found before, and that it can find anything."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import darrm
+from darrm.accounting import Ledger
+from darrm.cli import main
+from darrm.design import files
+
+FUZZ = Path(__file__).parents[1] / "benchmarks" / "fuzz"
+CASES = {"command": 25, "certificate": 40, "journal": 15, "design": 60, "table": 40}
+TARGETS = ("command", "design", "certificate", "votes", "table", "journal", "ledger", "idx", "text")
+
+
+@pytest.fixture
+def worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    pytest.importorskip("pyarrow")
+    pytest.importorskip("flint")
+    monkeypatch.setattr(sys, "path", [str(FUZZ), *sys.path])
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    import worker
+
+    sys.path[:0] = worker.PLACES  # each test begins without them
+    return worker
+
+
+@pytest.fixture
+def run(worker: Any) -> Any:
+    import run
+
+    assert set(run.NAMES) == set(TARGETS)
+    return run
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_short_run_finds_nothing(target: str, worker: Any, tmp_path: Path) -> None:
+    runs = worker.Runs(target, tmp_path)
+    worker.by_hypothesis(runs, 7, CASES.get(target, 100))
+    assert not runs.findings, "\n".join(found["text"] for found in runs.findings.values())
+    assert runs.cases == CASES.get(target, 100)
+    assert len(runs.outcomes) > 1, "cases of one outcome only reach nothing"
+
+
+def planted(worker: Any, tmp_path: Path, target: str, cases: int = 60) -> dict[str, Any]:
+    runs = worker.Runs(target, tmp_path)
+    worker.by_hypothesis(runs, 7, cases)
+    found: dict[str, Any] = runs.findings
+    return found
+
+
+def test_an_accepted_gamma_that_is_not_private_is_found(
+    worker: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from darrm.design import design
+
+    honest = design.verify
+
+    def careless(*given: Any) -> Any:
+        found = honest(*given)
+        object.__setattr__(found, "holds", True)
+        return found
+
+    monkeypatch.setattr(design, "verify", careless)
+    assert any("wrong accept" in name for name in planted(worker, tmp_path, "certificate"))
+
+
+def test_an_unchecked_ledger_is_found(worker: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("darrm.accounting.ledger._check_state", lambda state: None)
+    assert planted(worker, tmp_path, "ledger")
+
+
+def test_a_checksum_that_is_not_compared_is_found(worker: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def trusting(name: Path, *more: Any) -> Any:
+        try:
+            return json.loads(name.read_bytes())
+        except ValueError as error:
+            raise darrm.InputError(str(error)) from None
+
+    import material
+
+    content = material.good()["fresh.json"].replace(b'"released": 2', b'"released": 1')
+    case = {"name": "fresh.json", "content": content, "signed": False, "beside": {}, "n": 1}
+    runs = worker.Runs("ledger", tmp_path)
+    runs.run(case)
+    assert runs.outcomes == {"refused": 1}
+    monkeypatch.setattr("darrm.accounting.ledger.read", trusting)
+    runs.run(case)
+    assert any("more is left" in name for name in runs.findings)
+
+
+def test_a_traceback_of_a_command_is_found(worker: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import material
+
+    material.good()
+    monkeypatch.setattr("darrm.votes.blocks", lambda *given, **named: 1 / 0)
+    case = {"args": ["release", "gamma.json", "--votes", "votes3.csv", "--out", "new.csv"], "columns": "80"}
+    runs = worker.Runs("command", tmp_path)
+    runs.run(case)
+    (found,) = runs.findings.values()
+    assert "ZeroDivisionError" in found["text"]
+    assert worker.unplain(found["case"]) == case
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="the watching process reads /proc")
+@pytest.mark.parametrize(("limit", "said"), [("CPU", "hang"), ("MEMORY", "memory")])
+def test_what_hangs_or_grows_is_ended_and_kept(
+    run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str, said: str
+) -> None:
+    monkeypatch.setattr(run, limit, 0.0)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(map(str, (FUZZ.parents[1], FUZZ.parents[1] / "solvers"))))
+    run.one_round("certificate", 1, 60.0, 10_000, False, tmp_path / "findings")
+    (path,) = (tmp_path / "findings").glob("*.json")
+    assert json.loads(path.read_text())["text"].startswith(said)
+
+
+def test_cases_survive_being_kept(worker: Any) -> None:
+    case = {"a": b"\xff", "b": [1, None, "\udcff", 5e-324, float("inf")], "c": {"d": True, "e": 10**30}}
+    assert worker.unplain(json.loads(json.dumps(worker.plain(case)))) == case
+
+
+# What was found, and mended.
+
+
+@pytest.fixture
+def refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+    """Run a command that must be refused, in one line, in a folder with a design and a ledger."""
+    monkeypatch.chdir(tmp_path)
+    design = darrm.solve(K=3, m=2, epsilon=0.5)
+    design.save("gamma.json")
+    Ledger.create("book.json", design, total_epsilon=9.0, total_delta=1e-6, voters="fresh").charge(design, 2)
+
+    def run(*arguments: str) -> str:
+        capsys.readouterr()
+        assert main(arguments) == 2
+        said = capsys.readouterr().err
+        assert len(said.splitlines()) == 1
+        assert said.startswith("darrm: ")
+        return said
+
+    return run
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("release", "loop", "--votes", "votes.csv", "--out", "labels.csv"),
+        ("release", "gamma.json", "--votes", "loop", "--out", "labels.csv"),
+        ("release", "gamma.json", "--votes", "votes.csv", "--out", "loop"),
+        ("release", "gamma.json", "--votes", "votes.csv", "--out", "labels.csv", "--ledger", "loop"),
+        ("ledger", "show", "loop"),
+        ("report", "loop", "--out", "loop"),
+    ],
+)
+def test_links_that_lead_to_themselves(refused: Callable[..., str], arguments: tuple[str, ...]) -> None:
+    Path("loop").symlink_to("loop")
+    refused(*arguments)
+
+
+def book(**changes: Any) -> dict[str, Any]:
+    """A ledger with changes, under a checksum of its own."""
+    content = json.loads(Path("book.json").read_bytes())
+    del content["sha256"]
+    (name,) = content["designs"]
+    for key, value in changes.items():
+        if key in ("problem", "gamma_hex", "released"):
+            content["designs"][name][key] = value
+        else:
+            content[key] = value
+    files.write("book.json", content)
+    return content
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"problem": {"K": 3, "m": 2, "epsilon": 0.5, "basic": 1}},
+        {"problem": {}},
+        {"problem": None},
+        {"gamma_hex": ["0x1p99999"] * 4},
+        {"gamma_hex": ["0x1.0p+0"] * 4},
+        {"gamma_hex": []},
+        {"released": 10**30},
+        {"released": -1},
+        {"released": True},
+        {"allowed": "9"},
+        {"allowed": None},
+        {"allowed": 1},
+        {"total_epsilon": "3"},
+        {"total_epsilon": -1.0},
+        {"total_delta": []},
+        {"voters": ["fresh"]},
+        {"rule": "none"},
+        {"rule": "basic"},
+        {"designs": {}},
+        {"designs": []},
+        {"leaving": 1},
+        {"leaving": [{}]},
+        {"leaving": [{"part": 1, "out": 2}]},
+        {"leaving": [{"part": "\0", "out": "\0"}]},
+        {"leaving": [{"part": "", "out": ""}]},
+        {"leaving": [{"part": "/.", "out": "/"}]},
+    ],
+    ids=str,
+)
+def test_ledgers_that_no_ledger_wrote(refused: Callable[..., str], changes: dict[str, Any]) -> None:
+    book(**changes)
+    assert "not a complete ledger" in refused("ledger", "show", "book.json")
+
+
+def test_a_ledger_moves_no_file_but_labels(refused: Callable[..., str], tmp_path: Path) -> None:
+    """It is opened by whoever gets it, and must not rename what its author chose."""
+    Path("diary.txt").write_text("mine", encoding="utf-8")
+    for part in ("diary.txt", ".taken.csv.x.waiting/../diary.txt", "../diary.txt"):
+        book(leaving=[{"part": str(tmp_path / part), "out": str(tmp_path / "taken.csv")}])
+        assert "is no file of labels" in refused("ledger", "show", "book.json")
+    assert Path("diary.txt").read_text(encoding="utf-8") == "mine"
+    assert not Path("taken.csv").exists()
+    # What `releasing` itself leaves behind is still given its name.
+    waiting = tmp_path / ".taken.csv.abc_1234.waiting"
+    waiting.write_text("id,label\n1,0\n", encoding="utf-8")
+    book(leaving=[{"part": str(waiting), "out": str(tmp_path / "taken.csv")}])
+    assert main(["ledger", "show", "book.json"]) == 0
+    assert Path("taken.csv").read_text(encoding="utf-8") == "id,label\n1,0\n"
+
+
+def test_reading_json_twice_takes_the_memory_of_once(tmp_path: Path) -> None:
+    import tracemalloc
+
+    text = '{"format":"darrm-design","version":1,"a":[' + ",".join(['{"":0}'] * 50_000) + "]}"
+    (tmp_path / "large.json").write_text(text, encoding="utf-8")
+    tracemalloc.start()
+    try:
+        json.loads(text)
+        alone = tracemalloc.get_traced_memory()[1]
+        tracemalloc.reset_peak()
+        with pytest.raises(darrm.InputError, match="checksum"):
+            darrm.load(tmp_path / "large.json")
+        assert tracemalloc.get_traced_memory()[1] < 1.5 * alone
+    finally:
+        tracemalloc.stop()
+
+
+def plan(**changes: str) -> list[str]:
+    values = {"K": "3", "epsilon": "1", "queries": "2", "total-epsilon": "1", "total-delta": "0", "voters": "fresh"}
+    return ["plan", *(word for name, value in {**values, **changes}.items() for word in (f"--{name}", value))]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *(("K", value) for value in ("x", "nan", "1e400", "0")),
+        *(("epsilon", value) for value in ("0", "x", "-1")),
+        *(("Delta", value) for value in ("x", "1")),
+        *(("changed", value) for value in ("x", "4")),
+    ],
+)
+def test_plans_for_voters_that_are_none(refused: Callable[..., str], name: str, value: str) -> None:
+    assert f"{name} must be" in refused(*plan(**{name: value}))
+
+
+def test_draws_have_an_end(refused: Callable[..., str]) -> None:
+    assert "draws must be" in refused("compare", "--K", "3", "--m", "1", "--epsilon", "1", "--draws", "9" * 400)
+
+
+def test_ranges_have_an_end(refused: Callable[..., str]) -> None:
+    ranges = ",".join(["0:1e6"] * 2000)  # each alone is allowed
+    assert "--K must be" in refused("table", "--K", ranges, "--m", "1", "--epsilon", "1", "--out", "new.csv")
+
+
+def test_a_table_is_read_no_further_than_its_first_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A few hundred kilobytes of Parquet can stand for any number of rows."""
+    from darrm.tables import files as tables
+    from darrm.tables import solve_grid
+
+    kinds = {".csv": "_read_csv", ".jsonl": "_read_jsonl", ".parquet": "_read_parquet"}
+    (row,) = solve_grid(3, 1, 1.0).rows
+    for ending, reader in kinds.items():
+        path = tmp_path / f"table{ending}"
+        tables.write(path, [row, row | {"K": -1}, row])
+        honest, seen = getattr(tables, reader), []
+
+        def counted(name: Path, honest: Any = honest, seen: Any = seen) -> Any:
+            for one in honest(name):
+                seen.append(one)
+                yield one
+
+        monkeypatch.setattr(tables, reader, counted)
+        with pytest.raises(darrm.InputError, match="in row 2 K is no whole number"):
+            tables.rows(path)
+        assert len(seen) == 2
+        tables.write(path, [row, row, row])
+        assert len(tables.rows(path)) == 3
+        monkeypatch.setattr(tables, "_MOST", 2)
+        with pytest.raises(darrm.InputError, match="in row 3 is one more than a table may have, 2"):
+            tables.rows(path)
+        monkeypatch.undo()
+
+
+def test_lines_of_tables_have_an_end(tmp_path: Path) -> None:
+    from darrm.tables import files as tables
+
+    (tmp_path / "table.jsonl").write_text('{"a":[' + ",".join(["{}"] * 400_000) + "]}\n", encoding="utf-8")
+    with pytest.raises(darrm.InputError, match="longer than"):
+        tables.rows(tmp_path / "table.jsonl")
+
+
+def test_parquet_with_other_columns_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pa = pytest.importorskip("pyarrow")
+    import pyarrow.parquet as pq
+
+    from darrm.tables import files as tables
+
+    pq.write_table(pa.table({"K": [1] * 10}), tmp_path / "table.parquet")
+    monkeypatch.setattr(pq.ParquetFile, "iter_batches", None)
+    with pytest.raises(darrm.InputError, match="columns are missing"):
+        tables.rows(tmp_path / "table.parquet")
