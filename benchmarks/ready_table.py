@@ -2,6 +2,7 @@
 
     python benchmarks/ready_table.py [--out gamma-tables.parquet] [--jobs -1]  some minutes; goes on if interrupted
     python benchmarks/ready_table.py --part 50                                    every fiftieth design
+    python benchmarks/ready_table.py --part 60 --out part.csv --opinions           and a second opinion on each
 
 K = 2..51, m = 1..K/2 + 1 (from there on none needs noise), epsilon .05 to 1, Delta 0, 1e-6, 1e-5, ``changed`` K and,
 for disjoint shards, 1 and 2.
@@ -16,11 +17,14 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent / "paper"))
 from pages import DOCS, put
 
+from darrm.design.files import as_dict
 from darrm.tables import solve_grid
 from darrm.tables.problems import Grid, grid
+from darrm.tables.table import Table, as_design
 
 EPSILONS = (0.05, 0.1, 0.2, 0.5, 1.0)
 DELTAS = (0.0, 1e-6, 1e-5)
+LARGE = 100_000  # steps of a second opinion
 
 
 def ready() -> Grid:
@@ -31,12 +35,29 @@ def ready() -> Grid:
     return Grid(tuple(dict.fromkeys(tasks)))
 
 
+def opinions(table: Table) -> str:
+    """How many designs tests/oracles/second_opinion.py judges, and what it does not agree with."""
+    sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "oracles"))
+    from second_opinion import opinion, steps
+
+    judged, wrong = 0, []
+    for row in table.rows:
+        if row["failure"] or steps(row) > LARGE:
+            continue
+        design = as_design(row)
+        content = as_dict(design) | {"gamma_hex": [value.hex() for value in design.gamma.tolist()]}
+        wrong += [f"{design!r}: {claim}" for claim in opinion(content)]
+        judged += 1
+    return "\n".join([f"Second opinion: {judged} of {len(table)} designs, {len(wrong)} disagreements.", *wrong])
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=Path("gamma-tables.parquet"))
     parser.add_argument("--jobs", type=int, default=-1)
     parser.add_argument("--part", type=int, default=1, help="every so-manieth design only")
     parser.add_argument("--docs", action="store_true", help="also put its size into docs/")
+    parser.add_argument("--opinions", action="store_true", help="also judge each design, up to some size, anew")
     options = parser.parse_args()
     todo = Grid(ready().tasks[:: options.part])
     print(f"{len(todo.tasks)} designs")
@@ -47,6 +68,8 @@ def main() -> None:
         f"{options.out.suffix}, {size / len(table):.0f} bytes a design."
     )
     print(line, f"{table.found} of them were there.")
+    if options.opinions:
+        print(opinions(table))
     if options.docs:
         put("ready", line, DOCS / "tables.md")
 

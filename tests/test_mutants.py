@@ -149,7 +149,6 @@ def bound(K: int, Delta: float, kind: str) -> Judge:
 
 BLOCK = """                if ledger is not None and counts.size:
                     ledger.charge(self.design, counts.size)
-                start += counts.size
                 yield self._flip(counts, draw)
 """
 
@@ -460,7 +459,7 @@ MISTAKES = [
         BLOCK,
         "\n".join(BLOCK.splitlines()[2:] + BLOCK.splitlines()[:2]) + "\n",
         BLOCKS,
-        lambda tests, folder: tests.test_each_block_is_charged_before_it_is_given(stream(tests, folder)),
+        lambda tests, folder: tests.test_each_block_is_charged_before_it_is_given(stream(tests, folder), [3, 0, 5, 2]),
     ),
     Mistake(
         "labels are drawn before they are paid for",

@@ -97,6 +97,6 @@ def test_on_the_command_line(tmp_path: Path) -> None:
 
 def test_it_is_short_and_alone() -> None:
     text = SCRIPT.read_text(encoding="utf-8")
-    assert len([line for line in text.splitlines() if line.strip()]) < 150
+    assert len([line for line in text.splitlines() if line.strip()]) <= 150
     assert "import darrm" not in text
     assert "from darrm" not in text

@@ -125,6 +125,12 @@ def show(value: arb) -> str:
     return str(value.str(12, radius=False))
 
 
+def steps(problem: dict[str, Any]) -> float:
+    """About how many steps an opinion takes; a hundred thousand are some seconds."""
+    K, t = problem["K"], problem["changed"]
+    return float(K**5 / 60 if problem["Delta"] else K * t * t / 2)
+
+
 def opinion(content: dict[str, Any]) -> list[str]:
     """What the content of a design file claims and is not so; empty if all is."""
     problem, claim = content["problem"], content["certificate"]
