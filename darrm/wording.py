@@ -15,7 +15,7 @@ RULES = {
     "largest loss, all queries": f"for each label its largest loss, {LARGEST_LOSS}",
     "simple composition": "the promises of single labels added up",
     "the votes themselves": "the optimal composition of all votes behind the labels, as if they were published",
-    "optimal composition": "of the promise of one label alone",
+    "optimal composition": "of labels as private as one is alone, of which no more is used",
 }
 
 

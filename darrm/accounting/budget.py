@@ -170,7 +170,7 @@ def of_region(
         bounds["simple composition"] = rounded_up(queries * promised[0])
     single = _of_single_labels(one, queries, delta, promised)
     if single is not None:
-        bounds["optimal composition of single labels"] = single
+        bounds["optimal composition"] = single
     copies = problem.changed * queries
     votes = _of_copies(problem, copies, delta) if copies <= MAX_COUNT else None
     if votes is not None:

@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 import darrm
-from darrm.accounting import Ledger, compose, ledger, max_queries, optimal, planning
+from darrm.accounting import Ledger, compose, ledger, max_queries, optimal, theorems
 from darrm.accounting.budget import promise
 
 EPSILON, DELTA = 0.3, 1e-6  # a budget of some twenty labels
@@ -393,7 +393,7 @@ def test_basic_refuses_fixed_voters(tmp_path: Path, design: darrm.Design) -> Non
 def test_fixed_voters_that_the_budget_pays_for(tmp_path: Path, design: darrm.Design, delta: float) -> None:
     problem = design.problem
     cost = optimal(problem.epsilon, problem.Delta, problem.changed, delta).epsilon
-    assert max_queries(design, cost, delta, voters="fixed") == planning.MOST
+    assert max_queries(design, cost, delta, voters="fixed") == theorems.MOST_LABELS
     assert max_queries(design, cost * (1 - 1e-9), delta, voters="fixed") <= 1
     book = Ledger.create(tmp_path / "l", design, total_epsilon=cost, total_delta=delta, voters="fixed")
     for n in (1, 10**6, 10**7, 10**7):

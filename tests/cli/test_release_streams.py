@@ -99,7 +99,7 @@ def test_the_ledger_is_charged_for_all_rows_or_none(folder: Path, capsys: pytest
     assert book.status()["released"] == N
     capsys.readouterr()
     assert release("--ledger", "ledger.json", out="again.csv") == 1
-    assert "1 more labels would overspend" in capsys.readouterr().err  # before the votes are read
+    assert "1 more label would overspend" in capsys.readouterr().err  # before the votes are read
     assert not Path("again.csv").exists()
 
 

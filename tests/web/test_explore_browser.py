@@ -263,6 +263,7 @@ def test_a_server_that_is_gone_is_said(browser: Any) -> None:
     running = threading.Thread(target=own.run)
     running.start()
     browser.get(f"{own.url}?{urlencode(SMALL)}")
+    wait(lambda: not text(browser, "#status"))  # its first answers are there
     own.close()
     running.join(PATIENCE)
     enter(browser, "m", "3")
