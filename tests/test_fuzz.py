@@ -273,7 +273,7 @@ def test_draws_have_an_end(refused: Callable[..., str]) -> None:
 
 
 def test_ranges_have_an_end(refused: Callable[..., str]) -> None:
-    ranges = ",".join(["0:1e6"] * 2000)  # each alone is allowed
+    ranges = ",".join(["1:1e6"] * 3)  # each alone is allowed
     assert "--K must be" in refused("table", "--K", ranges, "--m", "1", "--epsilon", "1", "--out", "new.csv")
 
 
