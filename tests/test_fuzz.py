@@ -324,3 +324,18 @@ def test_parquet_with_other_columns_is_not_read(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(pq.ParquetFile, "iter_batches", None)
     with pytest.raises(darrm.InputError, match="columns are missing"):
         tables.rows(tmp_path / "table.parquet")
+
+
+@pytest.mark.parametrize("name", ["failure", "gamma", "cost", "seconds"])
+def test_journals_that_lack_a_column_are_refused(tmp_path: Path, name: str) -> None:
+    """Under a checksum of their own."""
+    from darrm.tables import grid, solve_grid
+    from darrm.tables.journal import Journal
+
+    todo, out = grid(3, [1, 2], 1.0), tmp_path / "table.jsonl"
+    row = solve_grid(todo).rows[0]
+    journal = Journal(out, todo)
+    journal.record({0: {key: value for key, value in row.items() if key != name}})
+    journal.close()
+    with pytest.raises(darrm.InputError, match="columns are missing"):
+        solve_grid(todo, out=out)

@@ -74,7 +74,7 @@ class Table:
     @property
     def failures(self) -> list[Row]:
         """Rows without a design."""
-        return [row for row in self.rows if row["failure"] is not None]
+        return [row for row in self.rows if row.get("failure") is not None]
 
     @cached_property
     def _at(self) -> dict[tuple[Any, ...], int]:
