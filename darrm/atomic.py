@@ -104,12 +104,17 @@ def usual_mode(target: Path) -> int:
 def move(part: Path, target: Path) -> None:
     """Give a finished file its name, durably."""
     os.replace(part, target)
+    keep_names(target.parent)
+
+
+def keep_names(folder: Path) -> None:
+    """Have the names of files in a folder on the disk."""
     if os.name == "posix":
-        folder = os.open(target.parent, os.O_RDONLY)
+        opened = os.open(folder, os.O_RDONLY)
         try:
-            os.fsync(folder)
+            os.fsync(opened)
         finally:
-            os.close(folder)
+            os.close(opened)
 
 
 def resolved(path: str | os.PathLike[str]) -> Path:

@@ -83,6 +83,12 @@ def test_it_sees_what_is_wrong(Delta: float, tmp_path: Path) -> None:
         "a smaller cost": altered(whole, certificate={"cost": claim["cost"] - 1e-9}),
         "a smaller epsilon": altered(whole, certificate={"realised_epsilon": claim["realised_epsilon"] * (1 - 1e-9)}),
         "a larger epsilon": altered(whole, certificate={"realised_epsilon": claim["realised_epsilon"] * 1.001}),
+        "rounding that excuses everything": altered(
+            whole, certificate={"worst_case": {"(0,0)": 3, "(1,1)": 4}, "rounding": 1e9}
+        ),
+        "said not to hold": altered(whole, certificate={"holds": False}),
+        "gamma unlike gamma_hex": altered(whole, gamma=[0.0] * 8),
+        "more voters reached than there are": altered(whole, problem={"changed": 9}),
         "another worst case": altered(whole, certificate={"worst_case": {"(0,0)": 3, "(1,1)": 4}}),
     }
     assert opinion(whole) == []

@@ -158,7 +158,8 @@ def of_region(
 ) -> Total:
     """`compose` for fresh voters, from the region of one release, and (epsilon, delta) of one if that is proved."""
     unavoidable = at_least_once(one.delta_infinity, queries)
-    if delta < unavoidable:
+    simply = promised is not None and queries * promised[1] <= Fraction(delta)
+    if delta < unavoidable and not simply:  # with rounding, delta(infinity) can be above the promised delta
         raise InputError(
             f"delta = {delta:g} is below what {queries} labels of fresh voters spend at any epsilon: "
             f"1 - (1 - delta(infinity))^queries = {unavoidable:.6g}. Pass a delta above it, or ask fewer queries."
@@ -166,7 +167,7 @@ def of_region(
     bounds = {}
     if not one.delta_infinity:
         bounds["largest loss, all queries"] = rounded_up(queries * Fraction(one.largest_loss))
-    if promised is not None and queries * promised[1] <= Fraction(delta):
+    if promised is not None and simply:
         bounds["simple composition"] = rounded_up(queries * promised[0])
     single = _of_single_labels(one, queries, delta, promised)
     if single is not None:
@@ -197,7 +198,7 @@ def of_region(
         raise InputError(f"No bound was found for {queries} queries at delta = {delta:g}. Pass a larger delta.")
     upper = min(bounds.values())
     lower = min(lower, upper)
-    return Total(lower, (lower + upper) / 2, upper, delta, queries, "fresh", bounds, unavoidable)
+    return Total(lower, (lower + upper) / 2, upper, delta, queries, "fresh", bounds, min(unavoidable, delta))
 
 
 def promise(problem: MajorityProblem) -> tuple[Fraction, Fraction]:

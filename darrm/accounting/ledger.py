@@ -10,7 +10,7 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from fractions import Fraction
 from pathlib import Path
@@ -19,7 +19,7 @@ from typing import IO, Any
 from darrm.accounting.budget import check_delta, check_epsilon, check_voters, compose, promise
 from darrm.accounting.planning import max_queries
 from darrm.accounting.theorems import check_count
-from darrm.atomic import lock_of, locked, move, replacing, resolved, usual_mode
+from darrm.atomic import keep_names, lock_of, locked, move, replacing, resolved, usual_mode
 from darrm.design.design import Design
 from darrm.design.files import read, write
 from darrm.errors import BudgetError, InputError, OutputError
@@ -180,6 +180,7 @@ class Ledger:
                 self._take(state, design, n)
                 os.rename(part, waiting)
                 try:
+                    keep_names(waiting.parent)  # the charge must not outlive the labels
                     state["leaving"].append({"part": os.path.abspath(waiting), "out": os.path.abspath(target)})
                     write(self.path, state)
                 except BaseException:
@@ -224,7 +225,9 @@ class Ledger:
         }
 
     def spent(self) -> tuple[float, float]:
-        """What the labels so far cost together: they are (epsilon, delta)-DP, with proof.
+        """What so many labels cost together: (epsilon, delta)-DP, if their number does not depend on the labels.
+
+        Who stops asking because of what the labels say has the budget as a guarantee, and not this.
 
         Returns
         -------
@@ -249,9 +252,14 @@ class Ledger:
         gamma = [float.fromhex(value) for value in only["gamma_hex"]]
         design = Design(MajorityProblem(**only["problem"]), gamma, independent())  # type: ignore[arg-type]
         queries = released if state["voters"] == "fresh" else min(released, 2)  # of fixed voters two cost what all do
-        total = compose(design, queries, delta=state["total_delta"], voters=state["voters"], tolerance=_CLOSE)
-        # What was charged is within the budget, though `compose` has another grid than the proof of that.
-        return min(total.upper, state["total_epsilon"]), state["total_delta"]
+        most = float(state["total_epsilon"])
+        # What was charged is within the budget, though `compose` has another grid than the proof of that, or none.
+        with suppress(InputError):
+            most = min(
+                most,
+                compose(design, queries, delta=state["total_delta"], voters=state["voters"], tolerance=_CLOSE).upper,
+            )
+        return most, state["total_delta"]
 
     def _charged(self, part: Path) -> bool:
         """Whether the file on disk has the charge for ``part``: a write can fail after it took effect."""
@@ -291,8 +299,8 @@ class Ledger:
                     'with a budget of its own, or a common one by the rule "basic".'
                 )
             allowed, released = state["allowed"], designs[name]["released"]
-            unlimited = state["voters"] == "fixed" and allowed > 1
-            if not unlimited and released + n > allowed:
+            allowed = _MANY if state["voters"] == "fixed" and allowed > 1 else allowed
+            if released + n > allowed:
                 raise BudgetError(
                     f"{n} more label{'s' * (n != 1)} would overspend: {released} of {allowed} are released. "
                     f"{allowed - released} are left. Nothing was released."

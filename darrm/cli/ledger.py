@@ -68,5 +68,6 @@ def _show(ledger: Ledger, as_json: bool) -> None:
     common.console().print(
         f"Budget ({status['total_epsilon']:g}, {status['total_delta']:g}) for {status['voters']} voters, rule "
         f"{status['rule']}: {status['released']} labels released, {left}. Together "
-        f"they cost at most ({wording.at_least(epsilon)}, {failure}) so far."
+        f"they cost at most ({wording.at_least(epsilon)}, {failure}) so far"
+        + (", if their number does not depend on them." if status["rule"] == "exact" and status["left"] else ".")
     )

@@ -225,7 +225,8 @@ class DaRRM:
             array = _array(block, K)
             one = array.shape == (K,) and array.dtype.kind in _KINDS
             if one:
-                single.append(array.copy())  # the next row may come in the same memory
+                # The next row may come in the same memory; truth values may be other bytes than 0 and 1.
+                single.append((array.view(np.uint8) if array.dtype == np.bool_ else array).copy())
                 if len(single) < rows:
                     continue
             found = []

@@ -24,7 +24,7 @@ from darrm.accounting.budget import promise
 
 EPSILON, DELTA = 0.3, 1e-6  # a budget of some twenty labels
 FAST = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONWARNINGS": "error"}
-CALLS = 9  # of os.fsync and os.replace in one release: 1 for the labels, 3 a write of the ledger, 2 for the move
+CALLS = 10  # of os.fsync and os.replace in one release: 2 for the labels, 3 a write of the ledger, 2 for the move
 posix = pytest.mark.skipif(os.name != "posix", reason="needs fork and SIGKILL")
 
 # Releases batches of random sizes to files of its own until the budget ends; prints the size that was refused.
@@ -1022,3 +1022,26 @@ def test_labels_that_are_charged_for_go_to_files_only(
     with pytest.raises(darrm.OutputError, match=r"^\S+ is not a file that can be replaced"):
         release(book, design, 1, out)
     assert recorded(book.path) == 0
+
+
+def test_what_is_granted_has_a_cost_that_can_be_told(tmp_path: Path) -> None:
+    design = darrm.solve(K=3, m=1, epsilon=0.1, Delta=0.01)
+    assert compose(design, 1, delta=0.01, voters="fresh").upper <= 0.1 * (1 + 1e-12)
+    book = Ledger.create(tmp_path / "ledger.json", design, total_epsilon=0.1, total_delta=0.01, voters="fresh")
+    book.charge(design, 1)
+    assert book.spent() == (pytest.approx(0.1), 0.01)
+    design = darrm.solve(K=3, m=3, epsilon=3, Delta=1e-12)
+    book = Ledger.create(tmp_path / "far.json", design, total_epsilon=180.0, total_delta=6e-11, voters="fresh")
+    left = book.status()["left"]
+    book.charge(design, left)
+    assert 0 < book.spent()[0] <= 180.0
+
+
+def test_labels_of_fixed_voters_are_counted_as_far_as_a_ledger_can(tmp_path: Path) -> None:
+    design = darrm.solve(K=3, m=1, epsilon=0.1, changed=1)
+    book = Ledger.create(tmp_path / "ledger.json", design, total_epsilon=1.0, total_delta=0.0, voters="fixed")
+    for _ in range(3):
+        book.charge(design, 2**53)
+    state = json.loads(book.path.read_text(encoding="utf-8"))
+    assert Ledger(book.path).status()["released"] == 3 * 2**53
+    assert state["rule"] == "exact"

@@ -229,3 +229,10 @@ def test_tables_and_blocks_name_the_remedy(tmp_path: Path) -> None:
             MECHANISM.release(given)  # type: ignore[arg-type]
         with pytest.raises(darrm.InputError, match=r"pass its .votes"):
             next(MECHANISM.release_blocks([given]))  # type: ignore[list-item]
+
+
+def test_gathered_truth_values_of_other_bytes_are_refused() -> None:
+    odd = np.full(MECHANISM.design.problem.K, 2, dtype=np.uint8).view(bool)
+    rows = [np.ones(MECHANISM.design.problem.K, dtype=np.int64), odd]
+    with pytest.raises(darrm.InputError, match="0 or 1"):
+        list(MECHANISM.release_blocks(rows))

@@ -27,6 +27,7 @@ from flint import arb, ctx
 NAMES = ("(0,0)", "(1,1)", "(hi,lo)", "(lo,hi)", "(D,0)", "(0,D)", "(1-D,1)", "(1,1-D)")
 FEW = 20_000  # multisets
 SLACK = 1e-6  # of the realised epsilon: that much less must not hold
+MOST_ROUNDING = 1e-6  # of a probability: what a file may put down to rounding
 NEAR = 1e-12  # relative: multisets that differ by less are equally bad
 ROUNDING = 1e-9  # a realised epsilon below it may be rounding alone
 
@@ -136,11 +137,12 @@ def opinion(content: dict[str, Any]) -> list[str]:
     problem, claim = content["problem"], content["certificate"]
     gamma = [float.fromhex(value) for value in content["gamma_hex"]]
     K, delta, realised = problem["K"], problem["delta"], claim["realised_epsilon"]
-    wrong = []
-    if gamma != gamma[::-1] and any(gamma[l] != gamma[K - l] for l in range(K + 1) if 2 * l != K):
-        wrong.append("gamma is not symmetric")
-    if not all(0 <= value <= 1 for value in gamma) or len(gamma) != K + 1:
-        wrong.append("gamma is not K + 1 numbers in [0, 1]")
+    if gamma != content["gamma"] or len(gamma) != K + 1 or not all(0 <= value <= 1 for value in gamma):
+        return ["gamma is not K + 1 numbers in [0, 1], or another than gamma_hex"]
+    if not (1 <= problem["changed"] <= K and 1 <= problem["m"] <= K and problem["epsilon"] > 0 <= delta < 1):
+        return ["the problem is none"]
+    symmetric = all(gamma[l] == gamma[K - l] for l in range(K + 1) if 2 * l != K)
+    wrong = ["it is said not to hold"] * (not claim["holds"]) + ["gamma is not symmetric"] * (not symmetric)
     voters = Voters(problem, gamma)
     promised = (arb(problem["m"]) * arb(problem["epsilon"])).exp()
     epsilons = [] if realised is None else [arb(realised), arb(realised) * (1 - arb(SLACK))]
@@ -157,11 +159,9 @@ def opinion(content: dict[str, Any]) -> list[str]:
         wrong.append(f"the cost is {show(cost)}, above {claim['cost']}")
     counts = tuple(claim["worst_case"].get(name, 0) for name in NAMES[: len(voters.corners)])
     P, Q = voters.accepted(counts)
-    near = excess - 2 * arb(claim["rounding"]) - abs(excess) * NEAR
+    near = excess - 2 * arb(min(claim["rounding"], MOST_ROUNDING)) - abs(excess) * NEAR
     if sum(counts) != K or sum(counts[2:]) > voters.t or not P - promised * Q >= near:
-        wrong.append(
-            f"the worst case is not {claim['worst_case']}: {show(P - promised * Q)} there, {show(excess)} elsewhere"
-        )
+        wrong.append(f"the worst is not {claim['worst_case']}: {show(P - promised * Q)}, not {show(excess)}")
     if rest and not rest[0] <= arb(delta):
         wrong.append(f"the realised epsilon is above {realised}")
     if rest and realised > ROUNDING and not rest[1] > arb(delta):
