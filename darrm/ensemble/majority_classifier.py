@@ -212,7 +212,10 @@ class PrivateMajorityClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
 
     @property
     def spent_(self) -> Privacy:
-        """(epsilon, delta) of the labels released so far; of fixed voters, of all there can be."""
+        """(epsilon, delta) of so many labels, if their number does not depend on them.
+
+        Of fixed voters, of all there can be.
+        """
         check_is_fitted(self)
         return self._release.spent
 
