@@ -110,12 +110,15 @@ def test_a_promise_beyond_float64_needs_no_noise(parameters: dict[str, Any]) -> 
 def test_the_second_opinion_tells_such_small_numbers_apart() -> None:
     """A table that breaks its promise by a part in a billion is found, however small epsilon is."""
     design = darrm.solve(K=5, m=1, epsilon=1e-300)
-    content = {**files.as_dict(design), "gamma_hex": [value.hex() for value in (design.gamma * (1 - 1e-9)).tolist()]}
-    assert unsound(opinion(content)) == []
+
+    def content(gamma: np.ndarray) -> dict[str, Any]:
+        values = gamma.tolist()
+        return {**files.as_dict(design), "gamma": values, "gamma_hex": [value.hex() for value in values]}
+
+    assert unsound(opinion(content(design.gamma * (1 - 1e-9)))) == []
     above = np.minimum(1, design.gamma * (1 + 1e-9))
     assert not np.array_equal(above, design.gamma)
-    content["gamma_hex"] = [value.hex() for value in above.tolist()]
-    assert any(found.startswith("not (") for found in opinion(content))
+    assert any(found.startswith("not (") for found in opinion(content(above)))
 
 
 # More voters: certified, without a second opinion.

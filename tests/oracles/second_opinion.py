@@ -161,7 +161,7 @@ def opinion(content: dict[str, Any]) -> list[str]:
     P, Q = voters.accepted(counts)
     near = excess - 2 * arb(min(claim["rounding"], MOST_ROUNDING)) - abs(excess) * NEAR
     if sum(counts) != K or sum(counts[2:]) > voters.t or not P - promised * Q >= near:
-        wrong.append(f"the worst is not {claim['worst_case']}: {show(P - promised * Q)}, not {show(excess)}")
+        wrong.append(f"the worst case is not {claim['worst_case']}: {show(P - promised * Q)}, not {show(excess)}")
     if rest and not rest[0] <= arb(delta):
         wrong.append(f"the realised epsilon is above {realised}")
     if rest and realised > ROUNDING and not rest[1] > arb(delta):
