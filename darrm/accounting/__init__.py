@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from darrm.accounting.aggregates import PrivateFigure, WorstDelta, local_delta, worst_delta
-    from darrm.accounting.budget import Total, compose
+    from darrm.accounting.budget import Total
+    from darrm.accounting.composition import compose
     from darrm.accounting.gaussian import gdp
     from darrm.accounting.ledger import Ledger
     from darrm.accounting.noisy_aggregates import noisy_delta, noisy_local_delta
@@ -23,7 +24,7 @@ _HOME = {
     "PrivateFigure": "aggregates",
     "Total": "budget",
     "WorstDelta": "aggregates",
-    "compose": "budget",
+    "compose": "composition",
     "gdp": "gaussian",
     "general": "theorems",
     "gnmax_rdp": "pate",

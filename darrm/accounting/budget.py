@@ -1,4 +1,4 @@
-"""What many labels cost together, fresh voters or fixed."""
+"""What many labels cost together whose coins are fresh, from the region of one release; checks of a budget."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 from darrm.accounting import adaptive
 from darrm.accounting.adaptive import Grid
 from darrm.accounting.profile import Point, Region, region
-from darrm.accounting.theorems import MAX_COUNT, at_least_once, check_count, largest_count, optimal
+from darrm.accounting.theorems import MAX_COUNT, at_least_once, largest_count, optimal
 from darrm.design.design import Design
 from darrm.errors import InputError
 from darrm.problem import MAX_EPSILON, MajorityProblem
@@ -64,52 +64,11 @@ def check_voters(voters: object) -> str:
     """``voters``, refused unless it says which kind they are."""
     if voters not in VOTERS:
         raise InputError(
-            f'voters must be "fresh" (they draw new randomness at every query) or "fixed" (made private once, such as '
-            f"trained models, then they answer). Got {voters!r}. Single labels compose for fresh voters only."
+            f'voters must be "fresh" (each answer is private even for someone who knows all earlier answers of '
+            'this voter and all that it keeps) or "fixed" (made private once with all its answers together, such as a '
+            f"trained model). Got {voters!r}. Single labels compose for fresh voters only."
         )
     return str(voters)
-
-
-def compose(design: Design, queries: int, *, delta: float, voters: str | None = None, tolerance: float = 1e-3) -> Total:
-    """The least epsilon with which ``queries`` labels of one design are (epsilon, delta)-DP together, with proof.
-
-    Parameters
-    ----------
-    design : Design
-    queries : int in [1, 1e7]
-        Chosen adaptively: each query may depend on all labels before it.
-    delta : float in [0, 1)
-        For all labels together.
-    voters : {"fresh", "fixed"}
-        There is no default. Fresh voters draw new randomness at every query: the exact adaptive composition of the
-        release. Fixed voters were made private once, then they answer: whatever the queries, their labels cost the
-        optimal composition of ``changed`` copies of (epsilon, Delta), noise or no noise; a single label may cost less.
-    tolerance : float
-        Fresh: the grid is refined until upper and lower bound are this close, relatively, or time would go on.
-
-    Returns
-    -------
-    Total
-
-    Raises
-    ------
-    InputError
-        If voters are not named, or ``delta`` is below what no epsilon avoids; the message gives that number.
-
-    Notes
-    -----
-    docs/theory.md, "Many releases" and "Exact composition". Fresh: some 50 separations, then O(corners * grid) for each
-    query; above 10,000 queries blocks are composed as privacy loss distributions, which costs some percent.
-    """
-    kind = check_voters(voters)
-    if not isinstance(design, Design):
-        raise InputError(f"compose takes a Design from darrm.solve or darrm.load. Got {type(design).__name__}.")
-    queries = check_count("queries", queries)
-    delta = check_delta(delta)
-    if kind == "fixed":
-        return _fixed(design, queries, delta)
-    one = region(design.gamma, design.problem)
-    return of_region(one, design.problem, queries, delta, tolerance, promise(design.problem))
 
 
 def check_epsilon(value: object) -> float:
@@ -126,37 +85,19 @@ def check_delta(delta: object, name: str = "delta") -> float:
     return float(delta)
 
 
-def _fixed(design: Design, queries: int, delta: float) -> Total:
-    problem = design.problem
-    bounds: dict[str, float] = {}
-    unavoidable = at_least_once(problem.Delta, problem.changed)
-    voters = _of_copies(problem, problem.changed, delta)
-    if voters is not None:
-        bounds["the voters themselves"] = voters
-    one = region(design.gamma, problem)
-    lower = adaptive.most_epsilon(_sets(one, 1, _grid(one, 1, delta, 24)), delta)
-    if queries == 1:
-        if delta >= one.delta_infinity:
-            bounds["one label"] = of_region(one, problem, 1, delta, promised=promise(design.problem)).upper
-        unavoidable = min(unavoidable, one.delta_infinity)
-    if not bounds:
-        raise InputError(
-            f"delta = {delta:g} is below what fixed voters spend at any epsilon: 1 - (1 - Delta)^changed = "
-            f"{unavoidable:.6g}. Pass a delta above it."
-        )
-    upper = min(bounds.values())
-    return Total(min(lower, upper), upper, upper, delta, queries, "fixed", bounds, unavoidable)
-
-
 def of_region(
     one: Region,
-    problem: MajorityProblem,
+    problem: MajorityProblem | None,
     queries: int,
     delta: float,
     tolerance: float = 1e-3,
     promised: tuple[Fraction, Fraction] | None = None,
 ) -> Total:
-    """`compose` for fresh voters, from the region of one release, and (epsilon, delta) of one if that is proved."""
+    """`compose` for labels whose coins are fresh, from the region of one release.
+
+    ``problem`` says how private the votes are, None that they are not; ``promised`` is (epsilon, delta) of one release
+    if that is proved.
+    """
     unavoidable = at_least_once(one.delta_infinity, queries)
     simply = promised is not None and queries * promised[1] <= Fraction(delta)
     if delta < unavoidable and not simply:  # with rounding, delta(infinity) can be above the promised delta
@@ -172,16 +113,16 @@ def of_region(
     single = _of_single_labels(one, queries, delta, promised)
     if single is not None:
         bounds["optimal composition"] = single
-    copies = problem.changed * queries
-    votes = _of_copies(problem, copies, delta) if copies <= MAX_COUNT else None
-    if votes is not None:
-        bounds["the votes themselves"] = votes
+    if problem is not None and problem.changed * queries <= MAX_COUNT:
+        votes = copies_epsilon(problem, problem.changed * queries, delta)
+        if votes is not None:
+            bounds["the votes themselves"] = votes
     lower = one_pair(one.inner, queries, delta)
     name = "exact composition" if queries <= _EXACT else "exact composition of blocks"
     reach = 1.0
     for fineness in _FINENESS if delta > _UNDERFLOW else ():
-        grid = _grid(one, queries, delta, fineness, reach)
-        found = adaptive.least_epsilon(_excess(one, queries, grid), grid, delta)
+        grid = grid_for(one, queries, delta, fineness, reach)
+        found = adaptive.least_epsilon(excess(one, queries, grid), grid, delta)
         if math.isinf(found):
             if grid.step * grid.size >= _FAR:
                 break
@@ -190,7 +131,7 @@ def of_region(
         bounds[name] = min(found, bounds.get(name, math.inf))
         work = queries * grid.size
         if work <= _WORK:
-            lower = max(lower, adaptive.most_epsilon(_sets(one, queries, grid), delta))
+            lower = max(lower, adaptive.most_epsilon(attained_sets(one, queries, grid), delta))
         upper = min(bounds.values())
         if upper - lower <= tolerance * upper or work > 10 * _WORK:
             break
@@ -206,12 +147,20 @@ def promise(problem: MajorityProblem) -> tuple[Fraction, Fraction]:
     return Fraction(problem.m) * Fraction(problem.epsilon), Fraction(problem.delta)
 
 
+def copies_epsilon(problem: MajorityProblem, copies: int, delta: float) -> float | None:
+    """The optimal composition of so many single votes; None if delta does not allow any epsilon."""
+    try:
+        return optimal(problem.epsilon, problem.Delta, copies, delta).epsilon
+    except InputError:
+        return None
+
+
 def envelope(one: Region, queries: int, delta: float) -> float:
     """What an accountant of privacy loss distributions gives: the whole profile composed, not the binary release.
 
     An upper bound looser than `compose`; for comparison.
     """
-    grid = _grid(one, queries, delta, 48)
+    grid = grid_for(one, queries, delta, 48)
     losses = adaptive.repeated(adaptive.one_release(one, grid), queries)
     return adaptive.least_epsilon(adaptive.excess(losses), grid, delta)
 
@@ -231,15 +180,6 @@ def one_pair(points: Sequence[Point], queries: int, delta: float) -> float:
     return best * (1 - 1e-12)
 
 
-def fixed_voters(problem: MajorityProblem, delta: float) -> float:
-    """The epsilon of all that fixed voters answer, at a total ``delta``: ``changed`` copies of (epsilon, Delta).
-
-    Infinite if ``delta`` is below 1 - (1 - Delta)^changed. No separation: milliseconds for any K.
-    """
-    found = _of_copies(problem, problem.changed, delta)
-    return math.inf if found is None else found
-
-
 def _of_single_labels(
     one: Region, queries: int, delta: float, promised: tuple[Fraction, Fraction] | None
 ) -> float | None:
@@ -253,15 +193,7 @@ def _of_single_labels(
         return None
 
 
-def _of_copies(problem: MajorityProblem, copies: int, delta: float) -> float | None:
-    """The optimal composition of single votes; None if delta does not allow any epsilon."""
-    try:
-        return optimal(problem.epsilon, problem.Delta, copies, delta).epsilon
-    except InputError:
-        return None
-
-
-def _grid(one: Region, queries: int, delta: float, fineness: int, reach: float = 1.0) -> Grid:
+def grid_for(one: Region, queries: int, delta: float, fineness: int, reach: float = 1.0) -> Grid:
     """A grid that reaches beyond where the excess is delta, by the mean and the spread of the worst losses."""
     mean = spread = 0.0
     for p in one.outer:
@@ -282,26 +214,37 @@ def _grid(one: Region, queries: int, delta: float, fineness: int, reach: float =
 
 
 def labels_within(design: Design, epsilon: float, delta: float, most: int, fineness: int = 24) -> int:
-    """How many labels of fresh voters, up to ``most``, are (epsilon, delta)-DP together, with proof.
+    """How many labels of fresh voters, up to ``most``, are (epsilon, delta)-DP together, with proof."""
+    return within(region(design.gamma, design.problem), promise(design.problem), epsilon, delta, most, fineness)
+
+
+def within(
+    one: Region,
+    promised: tuple[Fraction, Fraction] | None,
+    epsilon: float,
+    delta: float,
+    most: int,
+    fineness: int = 24,
+) -> int:
+    """`labels_within`, from the region of one release; ``promised`` as for `of_region`.
 
     One run of the exact composition, stopped by the budget.
     """
-    one = region(design.gamma, design.problem)
     if not one.outer:
         return most  # gamma = 0: every label is a fair coin
-    each, failure = promise(design.problem)
-    simply = min(most, Fraction(epsilon) // each, Fraction(delta) // failure if failure else most)
-    by_loss = 0 if one.delta_infinity else min(most, Fraction(epsilon) // Fraction(one.largest_loss))
-    by_loss = max(by_loss, int(simply))
+    by_loss = 0 if one.delta_infinity else min(most, int(Fraction(epsilon) // Fraction(one.largest_loss)))
+    if promised is not None:
+        each, failure = promised
+        simply = min(most, Fraction(epsilon) // each, Fraction(delta) // failure if failure else most)
+        by_loss = max(by_loss, int(simply))
     if by_loss == most or delta <= _UNDERFLOW:
         return by_loss
     # A grid with a point at epsilon, or a rounding error before it.
-    fine = _grid(one, 1, 0.5, fineness).step
+    fine = grid_for(one, 1, 0.5, fineness).step
     index = math.ceil(min(_POINTS[1] / 2, epsilon / fine)) if epsilon else 0
     step = epsilon / index * (1 - 1e-15) if epsilon else fine
     size = max(_POINTS[0], index + math.ceil((0.5 * epsilon + 4 * one.largest_loss) / step))
     if step * size > _FAR:  # the exact composition does not reach that far
-        promised = promise(design.problem)
 
         def single(n: int) -> bool:
             cost = _of_single_labels(one, n, delta, promised)
@@ -316,7 +259,7 @@ def labels_within(design: Design, epsilon: float, delta: float, most: int, finen
     return max(queries, by_loss)
 
 
-def _excess(one: Region, queries: int, grid: Grid) -> np.ndarray:
+def excess(one: Region, queries: int, grid: Grid) -> np.ndarray:
     halvings = math.ceil(math.log2(queries / _BLOCK)) if queries > _EXACT else 0
     block = math.ceil(queries / 2**halvings)  # a few queries too many are on the safe side
     V = next(islice(adaptive.upper_bounds(one, grid), block - 1, None))
@@ -325,5 +268,5 @@ def _excess(one: Region, queries: int, grid: Grid) -> np.ndarray:
     return adaptive.excess(adaptive.repeated(adaptive.of_bounds(V, grid), 2**halvings))
 
 
-def _sets(one: Region, queries: int, grid: Grid) -> adaptive.Sets:
+def attained_sets(one: Region, queries: int, grid: Grid) -> adaptive.Sets:
     return next(islice(adaptive.lower_bounds(one.inner, grid), queries - 1, None))

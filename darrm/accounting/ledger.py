@@ -16,7 +16,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import IO, Any
 
-from darrm.accounting.budget import check_delta, check_epsilon, check_voters, compose, promise
+from darrm.accounting.budget import check_delta, check_epsilon, check_voters, promise
+from darrm.accounting.composition import compose
 from darrm.accounting.planning import max_queries
 from darrm.accounting.theorems import check_count
 from darrm.atomic import keep_names, lock_of, locked, move, replacing, resolved, usual_mode

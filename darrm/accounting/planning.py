@@ -9,7 +9,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from darrm.accounting.budget import check_delta, check_epsilon, check_voters, compose, labels_within, promise
+from darrm.accounting.budget import check_delta, check_epsilon, check_voters, labels_within, promise
+from darrm.accounting.composition import compose
 from darrm.accounting.gaussian import gdp, gdp_mu
 from darrm.accounting.profile import privacy_profile
 from darrm.accounting.theorems import MOST_LABELS, check_count

@@ -10,6 +10,7 @@ import heapq
 import math
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from fractions import Fraction
 from itertools import pairwise
 
 import numpy as np
@@ -202,13 +203,60 @@ def region(gamma: ArrayLike, problem: MajorityProblem, tolerance: float = 1e-6, 
         for point in _outer(directions, floor)
     )
     # What the move takes across the diagonal was too near to it to count.
-    inner = tuple(point for point in dict.fromkeys(_inside(one) for one in directions) if point.x > point.y)
+    inner = tuple(point for point in dict.fromkeys(_inside(one.x, one.y) for one in directions) if point.x > point.y)
     return Region(
         outer,
         inner,
         delta_infinity=max((point.x for point in outer if point.y == 0), default=0.0),
         largest_loss=max((_loss(point) for point in outer), default=0.0),
     )
+
+
+def counts_region(gamma: ArrayLike, changed: int) -> Region:
+    """The polygon of one release if the voters themselves have no privacy: one change moves the count by ``changed``.
+
+        the convex hull of all (X(i), X(j)) with |i - j| <= changed
+
+    Parameters
+    ----------
+    gamma : array_like, shape (K + 1,)
+    changed : int in [1, K]
+
+    Returns
+    -------
+    Region
+        Exact but for the rounding of its corners to float64. ``delta_infinity`` and ``largest_loss`` as in `region`.
+
+    Notes
+    -----
+    docs/theory.md, Lemma 8b. For each X(i) only the least X(j) in reach can be a corner below the diagonal.
+    O(K changed).
+    """
+    K = np.size(gamma) - 1
+    table = noise_function(gamma, K).tolist()
+    X = [(1 + ((2 * l > K) - (2 * l < K)) * Fraction(value)) / 2 for l, value in enumerate(table)]
+    lowest: dict[Fraction, Fraction] = {}
+    for i, x in enumerate(X):
+        lowest[x] = min(*X[max(0, i - changed) : i + changed + 1], lowest.get(x, x))
+    chain: list[tuple[Fraction, Fraction]] = []
+    for point in sorted(lowest.items()):  # the lower side of the hull, from left to right
+        while len(chain) > 1 and _turns_right(chain[-2], chain[-1], point):
+            chain.pop()
+        chain.append(point)
+    corners = [(x, y) for x, y in chain if x > y and x + y <= 1]
+    outer = tuple(Point(float(x), float(y), float(1 - x), float(1 - y)) for x, y in corners)
+    inner = tuple(_inside(point.x, point.y) for point in outer)
+    return Region(
+        outer,
+        tuple(point for point in inner if point.x > point.y),
+        delta_infinity=max((point.x for point in outer if point.y == 0), default=0.0),
+        largest_loss=max((_loss(point) for point in outer), default=0.0),
+    )
+
+
+def _turns_right(a: tuple[Fraction, Fraction], b: tuple[Fraction, Fraction], c: tuple[Fraction, Fraction]) -> bool:
+    """Whether b is on or above the line from a to c."""
+    return (b[0] - a[0]) * (c[1] - a[1]) <= (c[0] - a[0]) * (b[1] - a[1])
 
 
 def _slack(left: _Direction, right: _Direction, floor: Decimal) -> tuple[float, Decimal, _Direction, _Direction]:
@@ -272,9 +320,9 @@ def _loss(point: Point) -> float:
         return math.nextafter(float(ratio.ln() + Decimal(4 * 2.0**-53)), math.inf)
 
 
-def _inside(one: _Direction) -> Point:
+def _inside(attained_x: float, attained_y: float) -> Point:
     """The attained point, moved towards the diagonal by more than its rounding."""
     with decimals(Decimal(1)):
-        x, y = Decimal(one.x) * Decimal(1 - _CLOSER), Decimal(one.y) * Decimal(1 + _CLOSER)
-        not_x = (1 - Decimal(one.x)) * Decimal(1 + _CLOSER)
+        x, y = Decimal(attained_x) * Decimal(1 - _CLOSER), Decimal(attained_y) * Decimal(1 + _CLOSER)
+        not_x = (1 - Decimal(attained_x)) * Decimal(1 + _CLOSER)
         return _point(min(x, 1 - not_x), y)

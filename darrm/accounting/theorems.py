@@ -152,6 +152,46 @@ def optimal(epsilon: float, delta: float, k: int, delta_total: float) -> Privacy
     return Privacy(min(rounded_up(k * Fraction(epsilon)), max(0.0, total + rounding)), delta_total)
 
 
+def optimal_delta(epsilon: float, delta: float, k: int, total_epsilon: float) -> float:
+    """The least delta that k mechanisms, each (epsilon, delta)-DP and nothing better, have at a total epsilon.
+
+        1 - (1 - delta)^k (1 - V),   V = sum over i of Pr[i] max(0, 1 - e^(total_epsilon - (2 i - k) epsilon)),
+        i ~ Binomial(k, e^eps / (1 + e^eps))
+
+    Parameters
+    ----------
+    epsilon : float >= 0, nats
+    delta : float in [0, 1)
+    k : int in [1, 1e7]
+    total_epsilon : float >= 0, nats
+
+    Returns
+    -------
+    float
+        In [0, 1], from above: larger by a relative 1e-15 (k ln k + k epsilon + 10) and some units in the last place.
+
+    Raises
+    ------
+    InputError
+
+    Notes
+    -----
+    The other reading of `optimal`. O(k).
+    """
+    _check(epsilon, delta, k)
+    if not (_is_real(total_epsilon) and total_epsilon >= 0):
+        raise InputError(f"total_epsilon must be at least 0. Got {total_epsilon!r}. Pass nats, e.g. 1.0.")
+    V = 0.0
+    if Fraction(total_epsilon) < k * Fraction(epsilon):
+        i = np.arange((k + 1) // 2, k + 1)
+        beyond = (2 * i - k) * epsilon - total_epsilon  # losses above the total
+        i, beyond = i[beyond > 0], beyond[beyond > 0]
+        pmf = np.exp(_log_binomials(k, i) + _log_chance(epsilon) * i + _log_chance(-epsilon) * (k - i))
+        margin = 1e-15 * (k * math.log(k + 2) + k * epsilon + 10)
+        V = min(1.0, (float(pmf @ -np.expm1(-beyond)) + margin * float(pmf.sum())) * (1 + margin))
+    return min(1.0, at_least_once(delta, k, V) * (1 + 1e-15))
+
+
 def _log_binomials(k: int, i: np.ndarray) -> np.ndarray:
     from scipy.special import gammaln
 

@@ -26,7 +26,8 @@ def command(
     file: Path, queries: int | None, total_epsilon: float | None, delta: float, voters: str | None, as_json: bool
 ) -> None:
     """What --queries labels cost together, or how many labels --total-epsilon pays for; both with proof."""
-    from darrm.accounting.budget import check_voters, compose
+    from darrm.accounting.budget import check_voters
+    from darrm.accounting.composition import compose
     from darrm.design.files import load
 
     check_voters(voters)

@@ -114,7 +114,7 @@ def command(out: Path | None) -> None:
 
 
 def _together(design: Design, queries: int) -> str:
-    from darrm.accounting.budget import compose
+    from darrm.accounting.composition import compose
 
     total = compose(design, queries, delta=_TOTAL_DELTA, voters="fresh", tolerance=1e-2)
     return f"({wording.at_least(total.upper)}, {_TOTAL_DELTA:g})-DP"

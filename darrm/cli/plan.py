@@ -28,7 +28,7 @@ _NEAR_COINS = 0.3  # disagreement
 @common.json_option
 def command(prior: str, out: Path | None, as_json: bool, **values: Any) -> None:
     """Find the design of least disagreement of which all labels stay within a total budget."""
-    from darrm.accounting.budget import compose
+    from darrm.accounting.composition import compose
     from darrm.accounting.planning import plan
     from darrm.cli.budget import said
     from darrm.design.files import as_dict

@@ -12,7 +12,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from darrm.accounting.budget import compose
+from darrm.accounting.composition import compose
 from darrm.accounting.ledger import Ledger
 from darrm.accounting.pate import rdp_epsilon
 from darrm.accounting.planning import max_queries

@@ -6,7 +6,8 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from darrm.accounting.budget import Total, compose
+from darrm.accounting.budget import Total
+from darrm.accounting.composition import compose
 from darrm.comparison import Entry, compare
 from darrm.design.design import Design
 from darrm.explore.cache import Cache

@@ -261,7 +261,7 @@ def _one_label(design: Design, full: bool) -> dict[str, object]:
 
 
 def _many_labels(design: Design, delta: float, full: bool) -> dict[str, object]:
-    from darrm.accounting.budget import fixed_voters
+    from darrm.accounting.fixed import fixed_voters
     from darrm.accounting.theorems import at_least_once
 
     problem = design.problem

@@ -1,0 +1,55 @@
+"""What many labels of one design cost together, fresh voters or fixed."""
+
+from __future__ import annotations
+
+from darrm.accounting.budget import Total, check_delta, check_voters, of_region, promise
+from darrm.accounting.fixed import of_fixed
+from darrm.accounting.profile import region
+from darrm.accounting.theorems import check_count
+from darrm.design.design import Design
+from darrm.errors import InputError
+
+
+def compose(design: Design, queries: int, *, delta: float, voters: str | None = None, tolerance: float = 1e-3) -> Total:
+    """The least epsilon with which ``queries`` labels of one design are (epsilon, delta)-DP together, with proof.
+
+    Parameters
+    ----------
+    design : Design
+    queries : int in [1, 1e7]
+        Chosen adaptively: each query may depend on all labels before it.
+    delta : float in [0, 1)
+        For all labels together.
+    voters : {"fresh", "fixed"}
+        There is no default. Fresh: each answer of a voter is (epsilon, Delta)-DP even for someone who knows all earlier
+        answers of this voter and everything that it keeps. Then releases compose, exactly and adaptively. Fixed: each
+        voter was made private once, (epsilon, Delta)-DP with all its answers together, such as a trained model. Then
+        any number of labels costs at most the optimal composition of ``changed`` voters, and less if the coins of
+        ``queries`` releases hide more than that.
+    tolerance : float
+        Fresh: the grid is refined until upper and lower bound are this close, relatively, or time would go on.
+
+    Returns
+    -------
+    Total
+
+    Raises
+    ------
+    InputError
+        If voters are not named, or ``delta`` is below what no epsilon avoids; the message gives that number.
+
+    Notes
+    -----
+    docs/theory.md, "Many releases" (fixed voters: Lemma 8 and Theorem 2) and "Exact composition". Some 50 separations,
+    then O(corners * grid) for each query; above 10,000 queries blocks are composed as privacy loss distributions, which
+    costs some percent.
+    """
+    kind = check_voters(voters)
+    if not isinstance(design, Design):
+        raise InputError(f"compose takes a Design from darrm.solve or darrm.load. Got {type(design).__name__}.")
+    queries = check_count("queries", queries)
+    delta = check_delta(delta)
+    if kind == "fixed":
+        return of_fixed(design, queries, delta)
+    one = region(design.gamma, design.problem)
+    return of_region(one, design.problem, queries, delta, tolerance, promise(design.problem))

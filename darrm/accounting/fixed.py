@@ -1,0 +1,145 @@
+"""What labels of fixed voters cost: the privacy of the voters and the coins of the release, together.
+
+Fixed voters were made private once, then they answer. Let p be the delta of the t voters that one record reaches, at a
+total epsilon e, and V_Q the exact composition of Q labels if the voters had no privacy at all. Then all Q labels have
+
+    delta(e)  <=  p V_Q(1 + (e^e - 1) / p),
+
+which is at most p (the voters pay) and at most V_Q(e^e) (the coins of the labels pay). Proof: docs/theory.md,
+Theorem 2.
+"""
+
+from __future__ import annotations
+
+import math
+
+from darrm.accounting import adaptive
+from darrm.accounting.budget import Total, attained_sets, copies_epsilon, excess, grid_for, of_region, promise, within
+from darrm.accounting.profile import Region, counts_region, region
+from darrm.accounting.theorems import Privacy, at_least_once, optimal_delta
+from darrm.design.design import Design
+from darrm.errors import InputError
+from darrm.problem import MajorityProblem
+
+_U = 2.0**-53
+_FAR = 690.0  # nats; beyond e^epsilon is no float64, and no such budget is private
+_UNDERFLOW = 1e-290  # deltas this small are left to bounds that do not compute them
+_FINENESS = 24  # grid points to one standard deviation of the loss of a label
+_CLOSE = 1e-6  # how close the least epsilon is found, relatively
+
+
+def fixed_voters(problem: MajorityProblem, delta: float) -> float:
+    """The epsilon of all that fixed voters answer, at a total ``delta``: ``changed`` copies of (epsilon, Delta).
+
+    It holds for any number of labels, with noise at the labels or without. Infinite if ``delta`` is below
+    1 - (1 - Delta)^changed. No separation: milliseconds for any K.
+    """
+    found = copies_epsilon(problem, problem.changed, delta)
+    return math.inf if found is None else found
+
+
+def labels_allowance(problem: MajorityProblem, epsilon: float, delta: float) -> Privacy | None:
+    """What the coins of all labels together may cost by themselves, if all is to be (epsilon, delta)-DP.
+
+        (ln(1 + (e^epsilon - 1) / p), delta / p),    p = delta of ``changed`` fixed voters at epsilon
+
+    Parameters
+    ----------
+    problem : MajorityProblem
+        Says what the voters are (epsilon, Delta, changed); its guarantee is not used.
+    epsilon, delta : float
+        The total for everything that is released.
+
+    Returns
+    -------
+    Privacy or None
+        Rounded down. Labels whose coins are so private *even for voters that have no privacy*, are (epsilon, delta)-DP
+        with these voters. None if the voters alone are (epsilon, delta)-DP: then any labels are.
+
+    Notes
+    -----
+    docs/theory.md, Theorem 2. epsilon = 2, changed = 1, a total of 1: the labels may cost 1.41.
+    """
+    p = optimal_delta(problem.epsilon, problem.Delta, problem.changed, epsilon)
+    if p <= delta:
+        return None
+    if epsilon < 1:
+        allowed = math.log1p(math.expm1(epsilon) / p) * (1 - 16 * _U)
+    else:
+        allowed = epsilon + math.log1p((p - 1) * math.exp(-epsilon)) - math.log(p)
+        allowed -= 16 * _U * (epsilon + abs(math.log(p)) + 1)
+    return Privacy(allowed, delta / p * (1 - 4 * _U))
+
+
+def of_fixed(design: Design, queries: int, delta: float) -> Total:
+    """`darrm.accounting.compose` for fixed voters."""
+    problem = design.problem
+    bounds: dict[str, float] = {}
+    counts = counts_region(design.gamma, problem.changed)
+    unavoidable = at_least_once(problem.Delta, problem.changed) * at_least_once(counts.delta_infinity, queries)
+    voters = copies_epsilon(problem, problem.changed, delta)
+    if voters is not None:
+        bounds["the voters themselves"] = voters
+    together = _together(problem, counts, queries, delta, math.inf if voters is None else voters)
+    if together is not None:
+        bounds["the voters and the coins of the labels"] = together
+    one = region(design.gamma, problem)
+    lower = adaptive.most_epsilon(attained_sets(one, 1, grid_for(one, 1, delta, _FINENESS)), delta)
+    if queries == 1:
+        if delta >= one.delta_infinity:
+            bounds["one label"] = of_region(one, problem, 1, delta, promised=promise(problem)).upper
+        unavoidable = min(unavoidable, one.delta_infinity)
+    if not bounds:
+        raise InputError(
+            f"No total epsilon is proved at delta = {delta:g}: the voters that one record reaches spend 1 - (1 - "
+            f"Delta)^changed = {at_least_once(problem.Delta, problem.changed):.6g} at any epsilon, and the coins of "
+            f"{queries} labels do not hide it. Pass a delta above it."
+        )
+    upper = min(bounds.values())
+    return Total(min(lower, upper), upper, upper, delta, queries, "fixed", bounds, min(unavoidable, delta))
+
+
+def fixed_within(design: Design, epsilon: float, delta: float, most: int, fineness: int = _FINENESS) -> int:
+    """How many labels of fixed voters, up to ``most``, are (epsilon, delta)-DP together, with proof.
+
+    ``most`` if the voters alone are: then there is no end to the labels.
+    """
+    problem = design.problem
+    allowed = labels_allowance(problem, epsilon, delta)
+    if allowed is None:
+        return most
+    found = within(counts_region(design.gamma, problem.changed), None, *allowed, most, fineness)
+    if found:
+        return found
+    try:  # one label is also one release of these voters
+        return int(of_fixed(design, 1, delta).upper <= epsilon)
+    except InputError:
+        return 0
+
+
+def _together(problem: MajorityProblem, counts: Region, queries: int, delta: float, most: float) -> float | None:
+    """The least total epsilon below ``most`` that Theorem 2 proves, None if there is none."""
+    if not counts.outer:
+        return 0.0  # gamma = 0: every label is a fair coin
+    if at_least_once(counts.delta_infinity, queries) > 1 - 1e-9:
+        return None  # the labels tell the votes
+    # At this epsilon no outcome of the labels has a larger loss.
+    largest = math.inf if counts.delta_infinity else queries * counts.largest_loss * (1 + 4 * _U)
+    grid = grid_for(counts, queries, delta, _FINENESS)
+    V = excess(counts, queries, grid) if delta > _UNDERFLOW else None
+
+    def holds(epsilon: float) -> bool:
+        allowed = labels_allowance(problem, epsilon, delta)
+        if allowed is None or allowed.epsilon >= largest:
+            return True
+        return V is not None and adaptive.least_epsilon(V, grid, allowed.delta) <= allowed.epsilon
+
+    low, high = 0.0, min(most, largest * (1 + 64 * _U), _FAR)
+    if holds(low):
+        return low
+    if not holds(high):
+        return None
+    while high - low > _CLOSE * high:
+        middle = (low + high) / 2
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high if high < most else None
