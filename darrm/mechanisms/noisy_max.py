@@ -120,7 +120,10 @@ class GaussianNoisyMax(_NoisyMax):
         return f"GaussianNoisyMax(sigma={self.sigma!r})"
 
     def kernel(self, k: int) -> Array:
-        """Pr[label = o | l of k votes are for class 1], two classes, continuous noise; shape (k + 1, 2): [l, o]."""
+        """Pr[label = o | l of k votes are for class 1], two classes, shape (k + 1, 2): [l, o]; with continuous noise.
+
+        `release` draws discrete noise: its probabilities are close to these and are not these.
+        """
         return _two_classes(k, sigma=self.sigma)
 
     def rdp(self, orders: ArrayLike) -> NDArray[np.float64]:
@@ -145,7 +148,10 @@ class LaplaceNoisyMax(_NoisyMax):
     -----
     Papernot et al. (ICLR 2017) with continuous noise. Given the noise of all others and the order that decides ties, a
     class wins if its own noise reaches a threshold; one changed vote moves that by at most 2, and the probability to
-    reach it by a factor of at most e^(2 gamma). `darrm.measures.entrywise_leakage` is about continuous noise.
+    reach it by a factor of at most e^(2 gamma).
+
+    What one label leaks about one vote is at most `darrm.measures.laplace_leakage_bound`, which is for this discrete
+    noise. `darrm.measures.entrywise_leakage` and `kernel` are for continuous noise.
     """
 
     def __init__(self, gamma: float) -> None:
@@ -156,7 +162,10 @@ class LaplaceNoisyMax(_NoisyMax):
         return f"LaplaceNoisyMax(gamma={self.gamma!r})"
 
     def kernel(self, k: int) -> Array:
-        """Pr[label = o | l of k votes are for class 1], two classes, continuous noise; shape (k + 1, 2): [l, o]."""
+        """Pr[label = o | l of k votes are for class 1], two classes, shape (k + 1, 2): [l, o]; with continuous noise.
+
+        `release` draws discrete noise: its probabilities are close to these and are not these.
+        """
         return _two_classes(k, gamma=self.gamma)
 
     @property

@@ -1,6 +1,8 @@
 """Leakage of majorities by the definition, bounds through stages, and noisy max to the stated accuracy."""
 
+import itertools
 import math
+from decimal import Decimal, localcontext
 from fractions import Fraction
 from itertools import pairwise
 
@@ -13,10 +15,12 @@ from darrm.measures import (
     composed_leakage,
     entrywise_leakage,
     laplace_leakage_bound,
+    laplace_leakage_data_bound,
     majority_leakage,
     noisy_max_probabilities,
     processed_leakage,
 )
+from darrm.mechanisms.majority import NotPrivateWarning
 
 
 def test_leakage_of_a_majority_by_its_definition() -> None:
@@ -67,8 +71,6 @@ def test_two_labels_leak_no_more_than_their_sum() -> None:
 
 def exact_laplace(counts: list[int], rate: Fraction, digits: int = 60) -> list[float]:
     """Probabilities of Laplace noisy max in 60 digits: the integrand is a sum of exponentials between the counts."""
-    from decimal import Decimal, localcontext
-
     with localcontext() as context:
         context.prec = digits
         g = Decimal(rate.numerator) / Decimal(rate.denominator)
@@ -119,3 +121,156 @@ def test_probabilities_when_counts_are_far_apart_or_many() -> None:
         assert p == pytest.approx([*two, 0, 0], abs=1e-13)
         assert noisy_max_probabilities([4] * 1000, **noise) == pytest.approx(np.full(1000, 1e-3), abs=1e-13)
         assert noisy_max_probabilities(np.arange(300), **noise).sum() == pytest.approx(1, abs=1e-12)
+
+
+def discrete_wins(counts: tuple[int, ...], gamma: float) -> list[float]:
+    """Probabilities of noisy max with discrete Laplace noise and fair ties: sums over the value of the winner.
+
+    Given that class j has the value t, the others have less or t; with k others at t it wins with 1 / (k + 1).
+    """
+    q, reach = math.exp(-gamma), int(45 / gamma) + 3
+    t = np.arange(min(counts) - reach, max(counts) + reach + 1)
+    mass = [(1 - q) / (1 + q) * np.exp(-gamma * np.abs(t - n)) for n in counts]
+    below = [np.concatenate([[0.0], np.cumsum(one)[:-1]]) for one in mass]
+    found = []
+    for j in range(len(counts)):
+        ties = [np.ones(t.size)]
+        for i in range(len(counts)):
+            if i != j:
+                less = [one * below[i] for one in ties] + [np.zeros(t.size)]
+                tied = [np.zeros(t.size)] + [one * mass[i] for one in ties]
+                ties = [a + b for a, b in zip(less, tied, strict=True)]
+        found.append(float(mass[j] @ sum(one / (k + 1) for k, one in enumerate(ties))))
+    return found
+
+
+def discrete_leakage(known_votes: tuple[int, ...], gamma: float) -> float:
+    """Of the shipped mechanism, by the definition: log sum over labels of the largest probability."""
+    m = len(known_votes)
+    rows = [discrete_wins(tuple(n + (i == j) for i, n in enumerate(known_votes)), gamma) for j in range(m)]
+    return math.log(np.max(rows, axis=0).sum())
+
+
+def test_the_discrete_mechanism_of_these_tests_by_all_its_noise() -> None:
+    # Every triple of noise, ties shared evenly: what `discrete_wins` sums in another way.
+    counts, gamma = np.array([3, 2, 2]), 2.5
+    noise = np.array(list(itertools.product(range(-14, 15), repeat=3)))
+    chance = math.tanh(gamma / 2) ** 3 * np.exp(-gamma * np.abs(noise).sum(axis=1))
+    best = counts + noise == (counts + noise).max(axis=1, keepdims=True)
+    wanted = (chance[:, None] * best / best.sum(axis=1, keepdims=True)).sum(axis=0)
+    assert discrete_wins((3, 2, 2), gamma) == pytest.approx(wanted.tolist(), abs=1e-13)
+    # And by samples of the mechanism itself.
+    pate = darrm.mechanisms.LaplaceNoisyMax(0.7)
+    with pytest.warns(NotPrivateWarning):
+        labels = pate.release(np.tile(counts, (40_000, 1)), np.random.default_rng(2))
+    seen = np.bincount(labels, minlength=3) / 40_000
+    assert seen.tolist() == pytest.approx(discrete_wins((3, 2, 2), 0.7), abs=0.01)
+
+
+VOTES = {2: 12, 3: 6, 4: 3, 5: 2}  # classes: most votes for one
+
+
+@pytest.mark.parametrize("gamma", [0.05, 0.2, 0.5, 1.0, 2.0, 3.5, 5.0])
+def test_no_votes_leak_more_than_the_bounds(gamma: float) -> None:
+    for m, most in VOTES.items():
+        if gamma < 0.1 and m > 3:
+            continue
+        found = {
+            votes: discrete_leakage(votes, gamma)
+            for votes in itertools.combinations_with_replacement(range(most + 1), m)
+        }
+        bound = laplace_leakage_bound(m, gamma)
+        # The bound is attained at equal counts, and nowhere else.
+        assert max(found.values()) <= bound <= max(found.values()) * (1 + 5e-12)
+        assert {votes for votes, leak in found.items() if leak > bound - 1e-9} == {(n,) * m for n in range(most + 1)}
+        for votes, leak in found.items():
+            data = laplace_leakage_data_bound(votes, gamma)
+            # 4e-15: what the sums in float64 err by.
+            assert leak <= data + 4e-15
+            if m == 2:
+                assert leak == pytest.approx(data, rel=1e-9, abs=1e-14)
+
+
+@pytest.mark.parametrize("gamma", [0.2, 1.0, 3.0])
+def test_votes_for_the_classes_that_have_least_raise_the_leakage(gamma: float) -> None:
+    """The step of the proof: raised together by one vote, up to the next class, they make the leakage no smaller."""
+    for m, most in VOTES.items():
+        for votes in itertools.combinations_with_replacement(range(most + 1), m):
+            least = min(votes)
+            if max(votes) > least:
+                raised = tuple(n + (n == least) for n in votes)
+                assert discrete_leakage(votes, gamma) <= discrete_leakage(raised, gamma) + 1e-13
+                assert entrywise_leakage(votes, gamma) <= entrywise_leakage(raised, gamma) + 1e-11
+
+
+def test_discrete_noise_breaks_the_bound_of_continuous_noise() -> None:
+    for votes, leaks, printed in (((5, 5), 0.5662, 0.5477), ((4, 4, 4, 4), 1.1063, 1.0615)):
+        m = len(votes)
+        assert discrete_leakage(votes, 2.0) == pytest.approx(leaks, abs=5e-5)
+        assert laplace_leakage_bound(m, 2.0) == pytest.approx(leaks, abs=5e-5)
+        assert laplace_leakage_bound(m, 2.0, noise="continuous") == pytest.approx(printed, abs=5e-5)
+        assert laplace_leakage_data_bound(votes, 2.0, noise="continuous") >= entrywise_leakage(votes, 2.0)
+    assert discrete_leakage((5, 5), 2.0) > laplace_leakage_data_bound((5, 5), 2.0, noise="continuous") + 0.018
+    # With the winner ahead, the difference has the other sign.
+    assert entrywise_leakage([0, 0, 0, 2], 2.5) - discrete_leakage((0, 0, 0, 2), 2.5) == pytest.approx(0.037, abs=5e-4)
+
+
+@pytest.mark.parametrize("gamma", [1e-300, 1e-9, 0.05, 0.69, 0.7, 2.0, 20.0, 37.0, 49.9, 50.0, 200.0])
+def test_the_bound_is_rounded_up(gamma: float) -> None:
+    for m in (2, 3, 4, 10, 1000):
+        bound = laplace_leakage_bound(m, gamma)
+        with localcontext() as context:
+            context.prec = 700
+            q = (-Decimal(gamma)).exp()
+            exact = (Decimal(gamma).exp() * (1 - (1 - q) / (1 + q) ** (m - 1))).ln()
+            assert exact * (1 - Decimal(10) ** -300) <= Decimal(bound)
+            assert Decimal(bound) <= exact * (1 + Decimal("3e-12")) + Decimal("2e-300")
+        assert bound <= gamma
+    assert laplace_leakage_bound(2, gamma) == pytest.approx(math.log1p(math.tanh(gamma / 2)), rel=1e-11)
+
+
+@pytest.mark.parametrize("noise", ["discrete", "continuous"])
+def test_bounds_at_the_ends_of_float64(noise: str) -> None:
+    for gamma in (5e-324, 1e-200, 800.0, 1e308):
+        for votes in ([5, 3], [10**12, 0, 0], [4, 4, 1], [1e300, 1e300, 0], [10**12, 10**12 - 1]):
+            assert 0 < laplace_leakage_data_bound(votes, gamma, noise=noise) < 1.1
+        if gamma > 1e-300 or noise == "discrete":  # the scale of continuous noise, 1 / gamma, must be a float64
+            assert 0 < laplace_leakage_bound(1000, gamma, noise=noise) <= min(gamma, math.log(1000) + 2e-9)
+    # The chance that a vote matters is below the range of float64, and not 0.
+    assert 0 < laplace_leakage_data_bound([900, 0], 1.0, noise=noise) < 1e-299
+
+
+@pytest.mark.parametrize("noise", ["gaussian", None, True, ["discrete"], ""])
+def test_noise_of_no_known_kind(noise: object) -> None:
+    with pytest.raises(darrm.InputError, match="noise must be 'discrete'"):
+        laplace_leakage_bound(3, 0.1, noise=noise)  # type: ignore[arg-type]
+    with pytest.raises(darrm.InputError, match="noise must be 'discrete'"):
+        laplace_leakage_data_bound([3, 1], 0.1, noise=noise)  # type: ignore[arg-type]
+
+
+def test_more_consensus_can_leak_more() -> None:
+    """Theorem 10 of Saeidian et al. (2021) says it cannot. (5, 5, 0) majorises (5, 4, 1)."""
+    assert np.all(np.cumsum([5, 5, 0]) >= np.cumsum([5, 4, 1]))
+    for leakage, first, second in ((entrywise_leakage, 0.37416, 0.32780), (discrete_leakage, 0.38354, 0.33072)):
+        assert leakage((5, 5, 0), 1.0) == pytest.approx(first, abs=5e-6)
+        assert leakage((5, 4, 1), 1.0) == pytest.approx(second, abs=5e-6)
+    # The same by the exponential sums, in 60 digits.
+    found = []
+    for votes in ([5, 5, 0], [5, 4, 1]):
+        ups = [[n + (i == j) for i, n in enumerate(votes)] for j in range(3)]
+        found.append(math.log(sum(exact_laplace(up, Fraction(1))[j] for j, up in enumerate(ups))))
+    assert found == pytest.approx([0.37416, 0.32780], abs=5e-6)
+
+
+def test_a_gaussian_label_needs_less_noise_than_the_noisy_counts() -> None:
+    """The figures of docs/howto/pate.md: 11 voters, two classes, continuous noise."""
+
+    def epsilon(sigma: float) -> float:
+        behind = np.log([noisy_max_probabilities([l, 11 - l], sigma=sigma)[0] for l in range(12)])
+        return float(np.abs(np.diff(behind)).max())
+
+    sigma = darrm.accounting.gnmax_sigma_analytic(1.0, 1e-5)
+    assert sigma == pytest.approx(5.276, abs=5e-4)
+    assert darrm.accounting.gnmax_sigma(1.0, 1e-5) == pytest.approx(6.930, abs=5e-4)
+    assert epsilon(sigma) == pytest.approx(0.4836, abs=5e-5)
+    assert epsilon(3.433) < 1 < epsilon(3.432)
