@@ -229,6 +229,22 @@ def test_the_bound_is_rounded_up(gamma: float) -> None:
     assert laplace_leakage_bound(2, gamma) == pytest.approx(math.log1p(math.tanh(gamma / 2)), rel=1e-11)
 
 
+@pytest.mark.parametrize("gamma", [1e-9, 0.05, 0.3, 0.7, 2.0, 7.3])
+def test_the_bound_for_the_votes_at_hand_is_rounded_up(gamma: float) -> None:
+    for votes in ((5, 5), (9, 6), (40, 2), (90, 5, 5, 0), (4, 4, 3, 3, 1), (61, 23, 7)):
+        first = votes.count(votes[0])
+        with localcontext() as context:
+            context.prec = 400
+            rate = Decimal(gamma)
+            for noise, slope in (("discrete", 1 - 2 / (rate.exp() + 1)), ("continuous", rate / 2)):
+                total, parts = Decimal(first), Decimal(first - 1)
+                for d, sign in [(votes[0] + 1 - votes[1], -first)] + [(votes[0] - 1 - v, 1) for v in votes[first:]]:
+                    term = sign * (-rate * d).exp() * (1 + d * slope) / 2
+                    total, parts = total + term, parts + abs(term)
+                found = Decimal(laplace_leakage_data_bound(votes, gamma, noise=noise))
+                assert total.ln() <= found <= (total + 2 * parts / 10**12).ln()
+
+
 @pytest.mark.parametrize("noise", ["discrete", "continuous"])
 def test_bounds_at_the_ends_of_float64(noise: str) -> None:
     for gamma in (5e-324, 1e-200, 800.0, 1e308):
