@@ -18,6 +18,7 @@ from typing import IO, Any
 
 from darrm.accounting.budget import check_delta, check_epsilon, check_voters, promise
 from darrm.accounting.composition import compose
+from darrm.accounting.fixed import fixed_voters
 from darrm.accounting.planning import max_queries
 from darrm.accounting.theorems import check_count
 from darrm.atomic import keep_names, lock_of, locked, move, replacing, resolved, usual_mode
@@ -73,7 +74,8 @@ class Ledger:
         total_epsilon, total_delta : float
             The budget of all releases together.
         voters : {"fresh", "fixed"}
-            No default. Fixed voters are charged once, for all queries, by the composition of the voters.
+            No default; see `darrm.accounting.compose`. If the budget pays for the fixed voters themselves, their labels
+            have no end. If it does not, it pays for as many as the coins of the release hide.
         rule : {"exact", "basic"}
             "exact": this design only, by its exact adaptive composition. "basic": any designs, by the sum of their
             (m epsilon, delta), which is a valid privacy filter when designs are chosen along the way (Rogers, Roth,
@@ -216,7 +218,7 @@ class Ledger:
             state = self._state()
         released = sum(one["released"] for one in state["designs"].values())
         left = None
-        if state["rule"] == "exact" and (state["voters"] == "fresh" or state["allowed"] == 1):
+        if state["rule"] == "exact" and not _endless(state):
             left = state["allowed"] - released
         return {
             **{key: state[key] for key in ("total_epsilon", "total_delta", "voters", "rule")},
@@ -226,9 +228,10 @@ class Ledger:
         }
 
     def spent(self) -> tuple[float, float]:
-        """What so many labels cost together: (epsilon, delta)-DP, if their number does not depend on the labels.
+        """What the labels so far cost together: they are (epsilon, delta)-DP.
 
-        Who stops asking because of what the labels say has the budget as a guarantee, and not this.
+        This holds if the number of labels does not depend on what the labels say. If somebody stopped asking because of
+        what the labels said, only the total budget is guaranteed.
 
         Returns
         -------
@@ -252,13 +255,14 @@ class Ledger:
         (only,) = state["designs"].values()
         gamma = [float.fromhex(value) for value in only["gamma_hex"]]
         design = Design(MajorityProblem(**only["problem"]), gamma, independent())  # type: ignore[arg-type]
-        queries = released if state["voters"] == "fresh" else min(released, 2)  # of fixed voters two cost what all do
         most = float(state["total_epsilon"])
+        if state["voters"] == "fixed":
+            most = min(most, fixed_voters(design.problem, state["total_delta"]))
         # What was charged is within the budget, though `compose` has another grid than the proof of that, or none.
         with suppress(InputError):
             most = min(
                 most,
-                compose(design, queries, delta=state["total_delta"], voters=state["voters"], tolerance=_CLOSE).upper,
+                compose(design, released, delta=state["total_delta"], voters=state["voters"], tolerance=_CLOSE).upper,
             )
         return most, state["total_delta"]
 
@@ -300,7 +304,7 @@ class Ledger:
                     'with a budget of its own, or a common one by the rule "basic".'
                 )
             allowed, released = state["allowed"], designs[name]["released"]
-            allowed = _MANY if state["voters"] == "fixed" and allowed > 1 else allowed
+            allowed = _MANY if _endless(state) else allowed
             if released + n > allowed:
                 raise BudgetError(
                     f"{n} more label{'s' * (n != 1)} would overspend: {released} of {allowed} are released. "
@@ -330,7 +334,7 @@ def _check_state(state: dict[str, Any]) -> None:
     exact = type(allowed) is int and allowed >= 1 and len(designs) == 1
     if not (exact if rule == "exact" else allowed is None):
         raise InputError(f"allowed must go with the rule and the designs, got {allowed!r}")
-    counted = rule == "exact" and (voters == "fresh" or allowed == 1)
+    counted = rule == "exact" and not _endless(state)
     for name, one in designs.items():
         MajorityProblem(**one["problem"])
         if name != _digest(one["problem"], [float.fromhex(value).hex() for value in one["gamma_hex"]]):
@@ -343,6 +347,15 @@ def _check_state(state: dict[str, Any]) -> None:
         made = part.parent == out.parent and part.name.startswith(f".{out.name[:40]}.") and part.suffix == ".waiting"
         if not (made and out.is_absolute() and out.name and "\0" not in one["part"] + one["out"]):
             raise InputError(f"{one['part']!r} is no file of labels that waits for the name {one['out']!r}")
+
+
+def _endless(state: dict[str, Any]) -> bool:
+    """Whether the budget pays for the fixed voters themselves, and so for any number of labels."""
+    if state["voters"] != "fixed":
+        return False
+    (only,) = state["designs"].values()
+    budget = float(state["total_epsilon"])
+    return fixed_voters(MajorityProblem(**only["problem"]), state["total_delta"]) <= budget
 
 
 def _sums(designs: dict[str, Any]) -> tuple[Fraction, Fraction]:

@@ -6,11 +6,13 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 
 from darrm.accounting.budget import check_delta, check_epsilon, check_voters, labels_within, promise
 from darrm.accounting.composition import compose
+from darrm.accounting.fixed import fixed_voters, fixed_within, labels_allowance
 from darrm.accounting.gaussian import gdp, gdp_mu
 from darrm.accounting.profile import privacy_profile
 from darrm.accounting.theorems import MOST_LABELS, check_count
@@ -24,6 +26,7 @@ from darrm.problem import MajorityProblem
 _CLOSE = 1e-3  # how close m is driven to the largest that the budget pays for, relatively
 _TOLERANCE = 1e-3
 _LEAST_MU, _MOST_MU = 1e-4, 12.0
+_NOT_PRIVATE = 30.0  # nats; a vote that tells its record but for e^-30
 _RESERVES = (1.5e-3, 1e-2, 0.05)  # of the total epsilon
 
 
@@ -41,22 +44,16 @@ def max_queries(design: Design, total_epsilon: float, total_delta: float, *, vot
     Returns
     -------
     int
-        0 if not one; at most 1,000,000, which is also the answer for fixed voters that the budget pays for.
+        0 if not one; at most 1,000,000, which is also the answer if the budget pays for fixed voters themselves.
 
     Notes
     -----
-    Fresh: one run of the exact composition, stopped by the budget.
+    One run of the exact composition, stopped by the budget.
     """
     kind = check_voters(voters)
     total_epsilon, total_delta = check_epsilon(total_epsilon), check_delta(total_delta, "total_delta")
     if kind == "fixed":
-        for queries in (MOST_LABELS, 1):
-            try:
-                if compose(design, queries, delta=total_delta, voters="fixed").upper <= total_epsilon:
-                    return queries
-            except InputError:
-                continue
-        return 0
+        return fixed_within(design, total_epsilon, total_delta, MOST_LABELS)
     return labels_within(design, total_epsilon, total_delta, MOST_LABELS)
 
 
@@ -85,8 +82,9 @@ def plan(
     total_epsilon : float > 0, nats
     total_delta : float in [0, 1)
     voters : {"fresh", "fixed"}
-        No default. For fixed voters noise does not help beyond a single label: if the budget pays for the voters the
-        plain majority is returned, and if not, a single label is planned or the error says what the voters cost.
+        No default; see `darrm.accounting.compose`. If the budget pays for fixed voters themselves, their plain
+        majority is returned: then noise at the labels gains nothing. If it does not, the coins of the labels must hide
+        the rest, and a noise function for that is planned.
     prior, objective
         As in `darrm.solve`, but the objective is "disagreement" if not given.
     shape : {"free", "monotone"}, optional
@@ -105,11 +103,14 @@ def plan(
 
     Notes
     -----
-    Searched are m, real, for each shape and for shape "free" under the profile of the monotone optimum
-    (`under_profile`), and for each m a delta of one release out of the default, Delta itself, and an equal share of
-    half the total. If m = 1 costs too much, its noise function is scaled down. Searched too is mu, for shape "free"
-    under the profile of mu-Gaussian DP (`gdp`), which is best for many labels; m of that design is what it realises.
-    Each try is a solve and a composition.
+    Fresh voters, or one label: searched are m, real, for each shape and for shape "free" under the profile of the
+    monotone optimum (`under_profile`), and for each m a delta of one release out of the default, Delta itself, and an
+    equal share of half the total. If m = 1 costs too much, its noise function is scaled down. Searched too is mu, for
+    shape "free" under the profile of mu-Gaussian DP (`gdp`), which is best for many labels; m of that design is what it
+    realises, or 1 if that is less.
+    Fixed voters and several labels: the noise is designed for voters without privacy, under one pure epsilon and under
+    the profile of mu-Gaussian DP; what the voters' own privacy adds is counted by Theorem 2 of docs/theory.md. Each try
+    is a solve and a composition.
     """
     kind = check_voters(voters)
     queries = check_count("queries", queries)
@@ -142,12 +143,9 @@ def plan(
 
     plain = free(float(K), None, "monotone")
     if cost(plain) <= total_epsilon:
-        return plain  # all the budget that noise could save is there
+        return plain  # the budget pays for the plain majority
     if kind == "fixed" and queries > 1:
-        raise BudgetError(
-            f"Fixed voters cost ({_said(cost(plain))}, {total_delta:g}) in all, noise or no noise, and "
-            f"({total_epsilon:g}, {total_delta:g}) is the budget. Raise it, or make the voters more private."
-        )
+        return _for_fixed(plain, queries, total_epsilon, total_delta, shape)
     families: dict[str, Callable[[float, float | None], Design]] = {
         form: lambda m, delta, form=form: free(m, delta, form)  # type: ignore[misc]
         for form in (SHAPES if shape is None else (shape,))
@@ -161,7 +159,7 @@ def plan(
     for reserve in _RESERVES:
 
         def holds(design: Design, budget: float = total_epsilon * (1 - reserve)) -> bool:
-            if kind == "fixed":
+            if kind == "fixed":  # one label
                 return cost(design) <= budget
             simply, failure = promise(design.problem)
             if queries * simply <= Fraction(total_epsilon) and queries * failure <= Fraction(total_delta):
@@ -195,6 +193,49 @@ def plan(
     )
 
 
+def _for_fixed(plain: Design, queries: int, total_epsilon: float, total_delta: float, shape: str | None) -> Design:
+    """`plan` for several labels of fixed voters whose own cost is above the budget; ``plain`` says which voters."""
+    problem, K = plain.problem, plain.problem.K
+    allowed = labels_allowance(problem, total_epsilon, total_delta)
+    if allowed is None:
+        return plain
+    shape = "free" if shape is None else shape
+    # Noise for votes without privacy of their own, which is what the coins must hide; and for these votes.
+    silent = MajorityProblem(K, K, max(_NOT_PRIVATE, problem.epsilon), changed=problem.changed)
+
+    def under(votes: MajorityProblem, profile: Sequence[tuple[float, float]]) -> Design:
+        made = solve(votes, prior=plain.prior, shape=shape, objective=plain.objective, profile=profile)
+        return _as_it_is(Design(problem, made.gamma, made.prior, made.shape, made.objective))
+
+    def under_gdp(votes: MajorityProblem, mu: float) -> Design:
+        return under(votes, gdp(mu))
+
+    each = allowed.epsilon / queries
+    families: list[tuple[Callable[[float], Design], float, float]] = [
+        (lambda one: under(silent, [(one, 0.0)]), each, min(2 * allowed.epsilon, silent.epsilon))
+    ]
+    if allowed.delta > 0:
+        mu = min(gdp_mu(*allowed) / math.sqrt(queries), _MOST_MU / 8)
+        families += [(partial(under_gdp, votes), max(_LEAST_MU, mu), _MOST_MU) for votes in (silent, problem)]
+    for reserve in (0.0, *_RESERVES):
+
+        def holds(made: Design, budget: float = total_epsilon * (1 - reserve)) -> bool:
+            return fixed_within(made, budget, total_delta, queries, 12) >= queries
+
+        found = [
+            _largest(make, holds, 0.8 * guess, most, [guess * (1 - 1e-9), 1.25 * guess, 1.6 * guess])
+            for make, guess, most in families
+        ]
+        best = min((one for one in found if one is not None), key=lambda one: one.disagreement, default=None)
+        if best is not None and compose(best, queries, delta=total_delta, voters="fixed").upper <= total_epsilon:
+            return best
+    raise BudgetError(
+        f"Fixed voters cost ({fixed_voters(problem, total_delta):.6g}, {total_delta:g}) in all, and no noise at the "
+        f"labels was found that brings {queries} labels within ({total_epsilon:g}, {total_delta:g}). Raise the budget, "
+        "ask fewer queries, or make the voters more private."
+    )
+
+
 def _disagreement(found: tuple[Design, float | None]) -> float:
     return found[0].disagreement
 
@@ -216,8 +257,8 @@ def under_profile(model: Design, objective: str | None = None, points: int = 24)
 def _as_it_is(design: Design) -> Design:
     """The same noise function with the m that it realises, if that is less."""
     problem = design.problem
-    m = design.certificate.realised_epsilon / problem.epsilon * (1 + 1e-12)  # more than rounding
-    if not 1 <= m < problem.m:
+    m = max(1.0, design.certificate.realised_epsilon / problem.epsilon * (1 + 1e-12))  # more than rounding
+    if not m < problem.m:
         return design
     tighter = replace(problem, m=m, delta=problem.delta)
     return Design(
@@ -275,7 +316,3 @@ def _scaled(design: Design, holds: Callable[[Design], bool]) -> Design | None:
         else:
             high = middle
     return best
-
-
-def _said(value: float) -> str:
-    return "infinity" if math.isinf(value) else f"{value:.6g}"

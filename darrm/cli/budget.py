@@ -65,9 +65,20 @@ def said(total: Total) -> str:
     if total.voters == "fixed" and "one label" in total.bounds:
         return f"Fixed voters: one label costs {cost}. The cost of another must not be added to it."
     if total.voters == "fixed":
+        alone = total.bounds.get("the voters themselves")
+        if alone == total.upper:
+            return (
+                f"Fixed voters: {labels}, or any number of them, cost {cost} in all. That is what the voters that one "
+                "record reaches cost, with all their answers."
+            )
+        any_number = (
+            f"any number of labels costs {wording.at_least(alone)}"
+            if alone is not None
+            else "it grows with every label"
+        )
         return (
-            f"Fixed voters: {labels}, or any number of them, cost {cost} in all, with noise or without: they reveal "
-            "nothing but what the voters that one record reaches were made to reveal."
+            f"Fixed voters: {labels} cost {cost} together, queries chosen adaptively. The coins of the labels bring "
+            f"this below what the voters themselves cost; {any_number}."
         )
     return (
         f"Fresh voters: {labels} cost {cost} together, queries chosen adaptively. Proved; at least {total.lower:.6g} "

@@ -63,11 +63,11 @@ def _show(ledger: Ledger, as_json: bool) -> None:
     if status["rule"] == "basic":
         left = "what is left depends on the designs"
     if status["voters"] == "fixed" and status["left"] is None:
-        left = "any number: these voters were paid for once"
+        left = "any number to come: the budget pays for these voters themselves"
     failure = f"{delta:g}" if delta == status["total_delta"] else wording.at_least(delta)
     common.console().print(
         f"Budget ({status['total_epsilon']:g}, {status['total_delta']:g}) for {status['voters']} voters, rule "
         f"{status['rule']}: {status['released']} labels released, {left}. Together "
         f"they cost at most ({wording.at_least(epsilon)}, {failure}) so far"
-        + (", if their number does not depend on them." if status["rule"] == "exact" and status["left"] else ".")
+        + (", if their number does not depend on them." if status["rule"] == "exact" and status["left"] != 0 else ".")
     )

@@ -244,8 +244,9 @@ def test_envelope_agrees_with_dp_accounting() -> None:
 def test_unavoidable_delta_is_named() -> None:
     with pytest.raises(darrm.InputError, match=r"0\.018018"):
         compose(design_of("free"), 100, delta=0.01, voters="fresh")
-    with pytest.raises(darrm.InputError, match=r"0\.0010994"):
-        compose(design_of("free"), 2, delta=1e-5, voters="fixed")
+    plain = darrm.Design(darrm.MajorityProblem(11, 11, 0.1, 1e-4), np.ones(12), design_of("free").prior)
+    with pytest.raises(darrm.InputError, match=r"0\.00109945"):
+        compose(plain, 2, delta=1e-5, voters="fixed")
 
 
 @pytest.mark.parametrize("voters", [None, "", "both", 1])

@@ -3,7 +3,7 @@
 import importlib.util
 import math
 from collections.abc import Sequence
-from decimal import Decimal
+from decimal import Decimal, localcontext
 from fractions import Fraction
 from itertools import product
 from pathlib import Path
@@ -12,10 +12,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from fixed_models import worst_delta
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 
 import darrm
+from darrm.accounting import compose, optimal
+from darrm.accounting.fixed import labels_allowance
+from darrm.accounting.profile import Region, counts_region, region
+from darrm.accounting.theorems import optimal_delta
 
 Floats = NDArray[np.float64]
 Number = Any  # float or Fraction
@@ -185,3 +190,234 @@ def test_no_loss_beyond_the_models_at_a_delta(changed: int) -> None:
             assert found.loss >= allowed * (1 - 1e-6)
         if (changed, Q) == (3, 2):
             assert found.loss > 4.1
+
+
+# Theorem 2: the coins of the labels count too.
+
+UNIFORM = darrm.priors.parse("uniform")
+
+
+def some_designs(K: int, changed: int, epsilon: float, seed: int) -> list[darrm.Design]:
+    """Noise functions of all kinds that K voters may have: constant, rising, falling, random."""
+    rng = np.random.default_rng([K, changed, seed])
+    problem = darrm.MajorityProblem(K, K, epsilon, changed=changed)
+    n = K // 2 + 1
+    halves = [np.full(n, 0.2), np.sort(rng.random(n)), np.sort(rng.random(n))[::-1], rng.random(n) / 4, rng.random(n)]
+    made = []
+    for half in halves:
+        gamma = np.array([half[max(l, K - l) - (K + 1) // 2] for l in range(K + 1)])
+        made.append(darrm.Design(problem, darrm.repair(gamma, problem), UNIFORM))
+    return made
+
+
+@pytest.mark.parametrize(
+    ("K", "changed", "Q", "adaptive"),
+    [
+        *[(K, t, Q, False) for K in (1, 2, 3) for t in range(1, K + 1) for Q in (1, 2)],
+        *[(4, t, 2, False) for t in (1, 2, 3, 4)],
+        *[(K, t, 3, False) for K in (1, 2, 3) for t in range(1, K + 1)],
+        *[(4, t, 3, False) for t in (1, 2)],
+        *[(1, 1, 2, True), (2, 1, 2, True), (2, 2, 2, True), (3, 1, 2, True), (3, 2, 2, True), (4, 1, 2, True)],
+        *[(1, 1, 3, True), (2, 1, 3, True)],
+    ],
+)
+def test_no_fixed_voters_lose_more_than_theorem_2_says(K: int, changed: int, Q: int, adaptive: bool) -> None:
+    """Over all models: every pair of sheets for each voter that changes, every sheet for the others."""
+    for epsilon in (0.5, 2.0):
+        for design in some_designs(K, changed, epsilon, Q):
+            for delta in (0.0, 0.01, 0.1):
+                total = compose(design, Q, delta=delta, voters="fixed")
+                worst = worst_delta(design.gamma, Q, epsilon, changed, total.upper, adaptive)
+                assert worst <= delta + 1e-12
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("changed", [3, 4])
+def test_no_four_fixed_voters_lose_more_over_three_labels(changed: int) -> None:
+    for design in some_designs(4, changed, 2.0, 3)[:2]:
+        total = compose(design, 3, delta=0.05, voters="fixed").upper
+        assert worst_delta(design.gamma, 3, 2.0, changed, total) <= 0.05 + 1e-12
+
+
+def test_theorem_2_is_attained() -> None:
+    """One voter that changes, two adaptive queries: brute force reaches the bound but for its grid."""
+    reached = []
+    for design in some_designs(3, 1, 2.0, 2):
+        for delta in (0.01, 0.05):
+            total = compose(design, 2, delta=delta, voters="fixed").upper
+            if total > 0:
+                reached.append(worst_delta(design.gamma, 2, 2.0, 1, total * 0.995, adaptive=True) >= delta)
+    assert len(reached) >= 8
+    assert sum(reached) >= 0.7 * len(reached)
+
+
+def test_brute_force_finds_forged_bounds() -> None:
+    """Three claims that look like Theorem 2 and are false: the composition of single labels; e^e / p for
+    1 + (e^e - 1) / p; and the counts' composition for one changed voter where two change."""
+    trap = darrm.Design(ONE_RELEASE, darrm.repair(ROUNDED, ONE_RELEASE), UNIFORM)
+    said = compose(trap, 2, delta=0, voters="fresh").upper
+    assert said == pytest.approx(4, abs=1e-9)
+    assert worst_delta(trap.gamma, 2, 2.0, 3, said) > 1e-4
+
+    broken = {"argument": 0, "changed": 0}
+    for design in some_designs(3, 2, 2.0, 2):
+        for total in (0.3, 1.0, 2.0):
+            p = optimal_delta(2.0, 0.0, 2, total)
+            worst = worst_delta(design.gamma, 2, 2.0, 2, total, adaptive=True)
+            for name, changed, a in (
+                ("argument", 2, math.exp(total) / p),
+                ("changed", 1, 1 + math.expm1(total) / p),
+            ):
+                counts = counts_region(design.gamma, changed)
+                V = total_variation_like(counts, a)
+                broken[name] += worst > p * V + 1e-9
+    assert all(broken.values()), broken
+
+
+def total_variation_like(counts: Region, a: float, Q: int = 2) -> float:
+    """V_Q(a) by its recursion over the corners, in plain floats."""
+    if Q == 0:
+        return max(0.0, 1 - a)
+    found = total_variation_like(counts, a, Q - 1)
+    for p in counts.outer:
+        for x, y in ((p.x, p.y), (p.y, p.x)):
+            parts = ((x, y), (1 - x, 1 - y))
+            found = max(found, sum(s * total_variation_like(counts, a * t / s, Q - 1) for s, t in parts if s > 0))
+    return found
+
+
+@pytest.mark.parametrize(("Delta", "changed"), [(1e-3, 1), (1e-3, 2), (0.05, 3)])
+def test_the_search_finds_nothing_above_theorem_2_with_failures(Delta: float, changed: int) -> None:
+    problem = darrm.MajorityProblem(3, 3, 2.0, Delta, changed=changed)
+    for half in ([0.2, 0.2], [0.5, 0.1], [0.3, 0.9]):
+        gamma = darrm.repair(np.array([half[1], half[0], half[0], half[1]]), problem)
+        design = darrm.Design(problem, gamma, UNIFORM)
+        for delta in (0.01, 0.1):
+            for Q in (1, 2, 3):
+                total = compose(design, Q, delta=delta, voters="fixed").upper
+                found = fixed_voters.search(3, Q, gamma, 2.0, Delta, changed, delta=delta, restarts=12)
+                assert found.loss <= total * (1 + 1e-9) + 1e-9
+
+
+def test_coins_below_the_voters_own_price() -> None:
+    """gamma = .2 everywhere, K = 11, epsilon 1: two labels cost at most 2 ln(1.2 / .8), the voters 11."""
+    problem = darrm.MajorityProblem(11, 11, 1.0)
+    design = darrm.Design(problem, np.full(12, 0.2), UNIFORM)
+    total = compose(design, 2, delta=0, voters="fixed")
+    assert total.bounds["the voters themselves"] == 11
+    assert total.upper < 2 * math.log(1.2 / 0.8)
+    p = optimal_delta(1.0, 0.0, 11, total.upper)
+    assert 1 + math.expm1(total.upper) / p == pytest.approx((1.2 / 0.8) ** 2, rel=1e-5)
+
+
+def test_what_the_labels_may_cost() -> None:
+    voters = darrm.MajorityProblem(3, 1, 2.0, changed=1)
+    for total, allowed in ((1.0, 1.41), (1.8, 3.485)):  # DECISIONS: worked out by hand
+        found = labels_allowance(voters, total, 1e-6)
+        assert found is not None
+        assert found.epsilon == pytest.approx(allowed, abs=3e-3)
+        hi, lo = 1 / (1 + math.exp(-2)), 1 / (1 + math.exp(2))
+        e = math.exp(total)
+        assert found.epsilon == pytest.approx(math.log((e * hi - lo) / (hi - e * lo)), rel=1e-12)
+        assert found.delta == pytest.approx(1e-6 / (hi - e * lo), rel=1e-12)
+    assert labels_allowance(voters, 2.0, 1e-6) is None
+    assert labels_allowance(voters, 1.0, 0.6) is None
+
+
+@pytest.mark.parametrize(("K", "changed"), [(1, 1), (2, 1), (5, 2), (6, 6), (11, 1), (11, 4)])
+def test_the_region_of_the_counts_holds_all_pairs(K: int, changed: int) -> None:
+    for design in some_designs(K, changed, 1.0, 0):
+        counts = counts_region(design.gamma, changed)
+        X = [(1 + ((2 * l > K) - (2 * l < K)) * Fraction(float(g))) / 2 for l, g in enumerate(design.gamma)]
+        chain = sorted({(0.5, 0.5), *((p.x, p.y) for p in counts.outer)})
+        near = region(design.gamma, darrm.MajorityProblem(K, K, 36.0, changed=changed))
+        for i, j in product(range(K + 1), repeat=2):
+            if abs(i - j) <= changed and X[i] > X[j] and X[i] + X[j] <= 1:
+                x, y = float(X[i]), float(X[j])
+                # No direction (1, -a) sees it outside.
+                for a in (1.0, 1.5, 4.0, 100.0):
+                    assert x - a * y <= max(p.x - a * p.y for p in counts.outer) + 1e-15
+        for a in (1.0, 1.5, 4.0):
+            best = max((p.x - a * p.y for p in counts.outer), default=0.0)
+            assert best == pytest.approx(max((p.x - a * p.y for p in near.outer), default=0.0), abs=1e-6)
+        assert len(chain) == len(counts.outer) + 1
+
+
+def test_budgets_below_the_voters_own_price() -> None:
+    plan = darrm.accounting.plan
+    design = plan(
+        K=11, epsilon=2.0, queries=10, total_epsilon=1.0, total_delta=1e-5, changed=1, voters="fixed", prior="common"
+    )
+    constant = plan(
+        K=11, epsilon=2.0, queries=10, total_epsilon=1.0, total_delta=0.0, changed=11, voters="fixed", prior="common"
+    )
+    assert design.disagreement < constant.disagreement - 0.1
+    total = compose(design, 10, delta=1e-5, voters="fixed")
+    assert 0.99 < total.upper <= 1.0
+    assert total.bounds["the voters themselves"] > 1.9
+    assert darrm.accounting.max_queries(design, 1.0, 1e-5, voters="fixed") == 10
+    assert darrm.accounting.max_queries(design, 2.0, 1e-5, voters="fixed") == 10**6
+    # Never better for the labels than for one label, and not worse than for the voters.
+    totals = [compose(design, Q, delta=1e-5, voters="fixed").upper for Q in (1, 2, 10, 40, 1000, 20_000)]
+    assert totals == sorted(totals)
+    assert totals[-1] <= 2.0
+
+
+def test_a_ledger_for_fixed_voters_below_their_own_price(tmp_path: Path) -> None:
+    problem = darrm.MajorityProblem(11, 11, 2.0, changed=1)
+    design = darrm.Design(problem, np.full(12, 0.1), UNIFORM)
+    ledger = darrm.accounting.Ledger.create(
+        tmp_path / "l.json", design, total_epsilon=1.0, total_delta=1e-5, voters="fixed"
+    )
+    left = ledger.status()["left"]
+    assert 2 < left < 1000
+    ledger.charge(design, left - 1)
+    assert 0 < ledger.spent()[0] <= 1.0
+    with pytest.raises(darrm.BudgetError, match="1 are left"):
+        ledger.charge(design, 2)
+    ledger.charge(design, 1)
+    assert ledger.status()["left"] == 0
+
+    endless = darrm.accounting.Ledger.create(
+        tmp_path / "e.json", design, total_epsilon=2.0, total_delta=1e-5, voters="fixed"
+    )
+    assert endless.status()["left"] is None
+    endless.charge(design, 10**9)
+    assert endless.spent()[0] == pytest.approx(2, abs=2e-5)
+
+
+def test_drawing_some_noise_is_not_fresh() -> None:
+    """The trap's voters, each answer flipped anew with probability .01, draw new noise at every query. They are not
+    fresh: two labels lose more than the composition of single labels says."""
+    trap = darrm.Design(ONE_RELEASE, darrm.repair(ROUNDED, ONE_RELEASE), UNIFORM)
+    said = compose(trap, 2, delta=0, voters="fresh").upper
+    hi = 1 / (1 + math.exp(-2))
+    for flip, loss in ((0.01, 4.047), (0.001, 4.113), (0.0, 4.120)):
+        sides = []
+        for sure in (hi, 1 - hi):
+            voters = []
+            for answers in ((1, 0), (1, 1), (0, 1)):
+                noisy: dict[tuple[int, ...], float] = dict.fromkeys(product((0, 1), repeat=2), 0.0)
+                for meant, chance in ((answers, sure), ((0, 0), 1 - sure)):
+                    for got in noisy:
+                        changed = sum(a != b for a, b in zip(meant, got, strict=True))
+                        noisy[got] += chance * flip**changed * (1 - flip) ** (2 - changed)
+                voters.append(noisy)
+            sides.append(output_probability(voters, trap.gamma.tolist(), (1, 1)))
+        assert math.log(sides[0] / sides[1]) == pytest.approx(loss, abs=5e-4)
+        assert math.log(sides[0] / sides[1]) > said + 0.04
+
+
+@pytest.mark.parametrize(("epsilon", "Delta", "k"), [(0.5, 0.0, 1), (1.0, 1e-3, 3), (0.1, 1e-6, 40), (3.0, 0.0, 11)])
+def test_optimal_delta_is_the_other_reading_of_optimal(epsilon: float, Delta: float, k: int) -> None:
+    for total in (0.0, 0.3 * epsilon, epsilon, 1.7 * epsilon, k * epsilon, k * epsilon + 1):
+        with localcontext(prec=60):
+            e, side = Decimal(epsilon), Decimal(0)
+            for i in range(k + 1):
+                pmf = math.comb(k, i) * (i * e).exp() / (1 + e.exp()) ** k
+                side += pmf * max(Decimal(0), 1 - (Decimal(total) - (2 * i - k) * e).exp())
+            exact = float(1 - (1 - Decimal(Delta)) ** k * (1 - side))
+        found = optimal_delta(epsilon, Delta, k, total)
+        assert exact <= found <= exact * (1 + 1e-11) + 1e-13
+        if Delta < found < 1 and total < k * epsilon:
+            assert optimal(epsilon, Delta, k, found).epsilon == pytest.approx(total, abs=1e-6)
