@@ -12,7 +12,7 @@ import pytest
 
 import darrm
 from darrm import baselines
-from darrm.accounting import gnmax_rdp, gnmax_sigma
+from darrm.accounting import gnmax_rdp, gnmax_sigma, gnmax_sigma_analytic, optimal, privacy_profile
 
 SCRIPTS = Path(__file__).resolve().parents[1] / "benchmarks" / "paper"
 
@@ -27,8 +27,8 @@ def load(name: str) -> ModuleType:
             sys.path.remove(folder)
 
 
-gamma_shapes, gnmax, leakage, objective, pages = (
-    load(name) for name in ("gamma_shapes", "gnmax", "leakage_examples", "sampled_objective", "pages")
+composition, gamma_shapes, gnmax, leakage, objective, pages = (
+    load(name) for name in ("composition", "gamma_shapes", "gnmax", "leakage_examples", "sampled_objective", "pages")
 )
 
 
@@ -99,6 +99,56 @@ def test_table_4_and_where_its_lambda_comes_from() -> None:
         assert float(row["lambda of the minimum"]) == pytest.approx(order + 28 + (epsilon < 0.26), abs=0.01)
         assert float(row["sigma at the printed lambda"]) > 1.7 * sigma
     assert [row["lambda of the minimum"] for row in gnmax.rows()] == ["62.31", "64.74"]
+
+
+def two_class_label(sigma: float, K: int) -> np.ndarray:
+    """Pr[label 1 | l ones] of GNMax with continuous noise, by the error function."""
+    return np.array([math.erfc((K - 2 * l) / (2 * sigma)) / 2 for l in range(K + 1)])
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 0.0), (0.2676, 3e-4), (0.5, 1e-4), (3.5, 7e-4)])
+@pytest.mark.parametrize("changed", [1, 3, 11])
+def test_the_least_noise_of_a_label_is_tight(epsilon: float, delta: float, changed: int) -> None:
+    """Against all pairs of counts in reach, both labels, and against the certified profile of the same release."""
+    sigma = gnmax.label_sigma(epsilon, delta, 11, changed)
+
+    def spent(sigma: float) -> float:
+        ones = two_class_label(sigma, 11)
+        pairs = [(i, j) for i in range(12) for j in range(12) if abs(i - j) <= changed]
+        return max(x[i] - math.exp(epsilon) * x[j] for x in (ones, 1 - ones) for i, j in pairs)
+
+    assert spent(sigma * (1 + 1e-6)) <= delta + 1e-12
+    assert spent(sigma * 0.999) > delta
+    assert all(spent(sigma * factor) > delta for factor in (0.2, 0.5, 0.9))  # so it is the least, not one of several
+    half = 2 * two_class_label(sigma * (1 + 1e-6), 11)[6:] - 1
+    problem = darrm.MajorityProblem(11, 11, 15.0, changed=changed)  # votes of next to no privacy
+    certified = float(privacy_profile(np.concatenate([half[::-1], half]), problem, [epsilon])[0])
+    assert certified == pytest.approx(delta, abs=2e-6)
+
+
+def test_the_least_noise_of_a_label_in_numbers() -> None:
+    assert gnmax.label_sigma(1.0, 0.0, 11) == pytest.approx(3.432, abs=5e-4)
+    # The sigma with which the noisy counts are (1, 1e-5)-DP: the label alone is far more private, and purely so.
+    sigma = gnmax_sigma_analytic(1.0, 1e-5)
+    assert sigma == pytest.approx(5.276, abs=5e-4)
+    ones = two_class_label(5.276, 11)
+    assert max(math.log(ones[l + 1] / ones[l]) for l in range(11)) == pytest.approx(0.4836, abs=5e-5)
+    assert gnmax.label_sigma(0.4836, 0.0, 11) == pytest.approx(5.276, abs=5e-4)
+
+
+def test_totals_of_fixed_teachers_are_those_of_their_shards(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(composition, "TEACHERS", {"MNIST": 0.0892})
+    rows = [row for row in composition.totals("MNIST") if row["queries"] == 100]
+    for row in rows:
+        assert row[composition.FIXED_ONE] == pytest.approx(0.0892, rel=1e-9)
+        assert row[composition.FIXED_ALL] == pytest.approx(optimal(0.0892, 1e-4, 11, row["delta"]).epsilon, rel=1e-9)
+        assert row[composition.FIXED_ONE] < row[composition.FIXED_ALL] < row["exact"] < row["paper"]
+    said = composition.findings(rows)
+    assert "0.0892 (MNIST) at delta 0.0001" in said[0]
+    assert "0.981 (MNIST)" in said[1]
+    assert "in 0 of 4 rows" in said[2]
+    # A total that coins lowered is counted.
+    assert "in 1 of 4 rows" in composition.findings([rows[0] | {"_voters": 1.0}, *rows[1:]])[2]
 
 
 def test_algorithm_6_as_printed_by_its_own_lines() -> None:
