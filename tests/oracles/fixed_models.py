@@ -43,10 +43,14 @@ def worst_delta(gamma: Floats, Q: int, epsilon: float, changed: int, total: floa
     first, second = (np.array(side) for side in zip(*pairs, strict=True))
     best = 0.0
     for still in combinations_with_replacement(range(n), K - changed):
-        for a, b in pairs:  # the first voter that changes; the other ones, in turn, become axes over pairs
-            one, other = table[(*still, a, ...)], table[(*still, b, ...)]
-            P, Q_ = hi * one + lo * other, lo * one + hi * other
-            for i in range(changed - 1):
+        some = table[(*still, ...)]  # over the sheets of the voters that change, and labels
+        # Many voters: the pairs of the first one are taken one after the other, to spare memory.
+        for here, there in pairs if changed > 2 else [(None, None)]:
+            P = Q_ = some
+            if here is not None:
+                P, Q_ = hi * some[here] + lo * some[there], lo * some[here] + hi * some[there]
+            for i in range(P.ndim - 1):
+                # One voter after the other becomes an axis over pairs; the labels stay last.
                 P, Q_ = np.moveaxis(P, i, 0), np.moveaxis(Q_, i, 0)
                 P, Q_ = hi * P[first] + lo * P[second], lo * Q_[first] + hi * Q_[second]
                 P, Q_ = np.moveaxis(P, 0, i), np.moveaxis(Q_, 0, i)
