@@ -76,8 +76,10 @@ class MajorityProblem:
         Failure probability of the release; 1 - (1 - Delta)^m if not given.
     changed : int in [1, K], optional
         How many mechanisms one change of the data can reach: 1 for disjoint shards if a new record takes the
-        old one's place in the same shard (or under add-remove), 2 if the shard depends on the record's content;
-        K (the default, and the setting of the paper) if every mechanism may see every record.
+        old one's place in the same shard (or under add-remove), 2 if a record is replaced and the shard depends on its
+        content; K (the default, and the setting of the paper) if every mechanism may see every record. Each of them
+        must be (epsilon, Delta)-DP for what the change does to its own data: where the content decides the shard, one
+        shard loses a record and another gains one.
     adjacency : str, default "replace-one"
         What "adjacent" means, for the mechanisms' epsilon, for ``changed`` and for the release alike.
         Free text in one line; "replace-one" and "add-remove" are the usual ones.
@@ -91,8 +93,8 @@ class MajorityProblem:
     -----
     Problem 1.1 and Lemma 3.4 of Jiang, Zhang, Joshi, "Optimized Tradeoffs for Private Prediction with
     Majority Ensembling", TMLR 2024. ``changed`` and even K go beyond the paper. The guarantee is for one
-    release: what many releases cost depends on whether the voters are fresh (they randomize anew at every
-    query) or fixed (made private once), see the documentation.
+    release: what many releases cost depends on whether the voters are fresh (new coins make every answer private by
+    themselves) or fixed (made private once), see the documentation.
     """
 
     K: int

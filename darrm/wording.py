@@ -14,6 +14,8 @@ RULES = {
     "exact composition of blocks": "the same in blocks of labels, at some percent more",
     "largest loss, all queries": f"for each label its largest loss, {LARGEST_LOSS}",
     "simple composition": "the promises of single labels added up",
+    "the voters themselves": "the optimal composition of the voters that one record reaches, for any number of labels",
+    "the voters and the coins of the labels": "the privacy of the voters and the coins of the labels together",
     "the votes themselves": "the optimal composition of all votes behind the labels, as if they were published",
     "optimal composition": "of labels as private as one is alone, of which no more is used",
 }

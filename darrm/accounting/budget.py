@@ -64,9 +64,9 @@ def check_voters(voters: object) -> str:
     """``voters``, refused unless it says which kind they are."""
     if voters not in VOTERS:
         raise InputError(
-            f'voters must be "fresh" (each answer is private even for someone who knows all earlier answers of '
-            'this voter and all that it keeps) or "fixed" (made private once with all its answers together, such as a '
-            f"trained model). Got {voters!r}. Single labels compose for fresh voters only."
+            f'voters must be "fresh" (the new coins of every answer make it private by themselves, whatever else '
+            'the voter keeps) or "fixed" (made private once with all its answers together, such as a trained model). '
+            f"Got {voters!r}. Single labels compose for fresh voters only."
         )
     return str(voters)
 

@@ -6,7 +6,7 @@ total epsilon e, and V_Q the exact composition of Q labels if the voters had no 
     delta(e)  <=  p V_Q(1 + (e^e - 1) / p),
 
 which is at most p (the voters pay) and at most V_Q(e^e) (the coins of the labels pay). Proof: docs/theory.md,
-Theorem 2.
+Theorem 1.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def labels_allowance(problem: MajorityProblem, epsilon: float, delta: float) -> 
 
     Notes
     -----
-    docs/theory.md, Theorem 2. epsilon = 2, changed = 1, a total of 1: the labels may cost 1.41.
+    docs/theory.md, Theorem 1. epsilon = 2, changed = 1, a total of 1: the labels may cost 1.41.
     """
     p = optimal_delta(problem.epsilon, problem.Delta, problem.changed, epsilon)
     if p <= delta:
@@ -118,7 +118,7 @@ def fixed_within(design: Design, epsilon: float, delta: float, most: int, finene
 
 
 def _together(problem: MajorityProblem, counts: Region, queries: int, delta: float, most: float) -> float | None:
-    """The least total epsilon below ``most`` that Theorem 2 proves, None if there is none."""
+    """The least total epsilon below ``most`` that Theorem 1 proves, None if there is none."""
     if not counts.outer:
         return 0.0  # gamma = 0: every label is a fair coin
     if at_least_once(counts.delta_infinity, queries) > 1 - 1e-9:

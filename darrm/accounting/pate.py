@@ -46,7 +46,7 @@ def gnmax_sigma(epsilon: float, delta: float) -> float:
 
 
 def gnmax_sigma_analytic(epsilon: float, delta: float) -> float:
-    """The least standard deviation with which GNMax is (epsilon, delta)-DP, by the exact privacy of Gaussian noise.
+    """The least standard deviation with which all noisy counts of GNMax are (epsilon, delta)-DP, for continuous noise.
 
         delta = Phi(mu / 2 - epsilon / mu) - e^epsilon Phi(-mu / 2 - epsilon / mu),     mu = sqrt(2) / sigma
 

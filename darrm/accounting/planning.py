@@ -109,7 +109,7 @@ def plan(
     shape "free" under the profile of mu-Gaussian DP (`gdp`), which is best for many labels; m of that design is what it
     realises, or 1 if that is less.
     Fixed voters and several labels: the noise is designed for voters without privacy, under one pure epsilon and under
-    the profile of mu-Gaussian DP; what the voters' own privacy adds is counted by Theorem 2 of docs/theory.md. Each try
+    the profile of mu-Gaussian DP; what the voters' own privacy adds is counted by Theorem 1 of docs/theory.md. Each try
     is a solve and a composition.
     """
     kind = check_voters(voters)

@@ -229,7 +229,7 @@ def counts_region(gamma: ArrayLike, changed: int) -> Region:
 
     Notes
     -----
-    docs/theory.md, Lemma 8b. For each X(i) only the least X(j) in reach can be a corner below the diagonal.
+    docs/theory.md, Theorem 1. For each X(i) only the least X(j) in reach can be a corner below the diagonal.
     O(K changed).
     """
     K = np.size(gamma) - 1

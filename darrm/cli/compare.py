@@ -100,12 +100,14 @@ def command(
         from darrm.errors import InputError
 
         console.print(
-            f"{queries} labels, fresh: total epsilon at delta {total_delta:g}, if voters draw new randomness at every "
-            "query."
+            f"{queries} labels, fresh: total epsilon at delta {total_delta:g}, if new coins make every answer of a voter "
+            "private by themselves."
         )
         try:
             fixed = optimal(problem.epsilon, problem.Delta, problem.changed, total_delta).epsilon
-            console.print(f"Fixed voters: ({fixed:.6g}, {total_delta:g}) in all with any of these, even without noise.")
+            console.print(
+                f"Fixed voters: at most ({fixed:.6g}, {total_delta:g}) in all with any of these, even without noise."
+            )
         except InputError as error:
             console.print(f"Fixed voters: {error}")
     shown = [entry for entry in entries if entry.certificate.holds]

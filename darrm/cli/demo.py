@@ -103,13 +103,13 @@ def command(out: Path | None) -> None:
     fixed = votes.examples()["fixed_t1"]
     console.print(
         "\nThese voters are fresh: what many labels cost is the composition of what each costs, here "
-        f"{_together(design, n)} for all {n}, which protects nobody; darrm plan makes the most of a budget. For fixed "
+        f"{_together(design, n)} for all {n}, far too much to protect anybody; darrm plan makes the most of a budget. For fixed "
         "voters, "
         f"such as the {fixed['K']} trained teachers of fixed_t1, each ({fixed['epsilon']}, {fixed['Delta']})-DP, "
         "the costs of single labels must not be composed: any number of labels costs at most the t-fold composition of "
-        "(epsilon, Delta), t = teachers that one record reaches, and needs no noise: there t = "
-        f"{fixed['changed']}, so ({fixed['epsilon']}, {fixed['Delta']})-DP in total for the plain majority, right "
-        f"{100 * float(str(fixed['majority_accuracy'])):.1f} % of the time."
+        "(epsilon, Delta), t = teachers that one record reaches. There t = "
+        f"{fixed['changed']}, so the plain majority, without noise, is ({fixed['epsilon']}, {fixed['Delta']})-DP in "
+        f"total. It is right {100 * float(str(fixed['majority_accuracy'])):.1f} % of the time."
     )
 
 

@@ -49,8 +49,8 @@ class DaRRM:
         Pr[release 1 | l ones of K] = (1 + gamma(l)) / 2 for l > K/2,  (1 - gamma(l)) / 2 for l < K/2,  1/2 on a tie
 
     One release is (m epsilon, delta)-DP for the design's problem. What several releases cost depends on whether the
-    voters are fresh (they draw new randomness at every query) or fixed (made private once, then they answer): for fixed
-    voters the costs of single releases must not be added up.
+    voters are fresh (new coins make every answer private by themselves) or fixed (made private once, then they answer):
+    for fixed voters the costs of single releases must not be added up. The same votes released twice are not fresh.
 
     Parameters
     ----------

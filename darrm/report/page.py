@@ -275,14 +275,14 @@ def _many_labels(design: Design, delta: float, full: bool) -> dict[str, object]:
         simple = rounded_up(queries * each) if paid else math.inf
         any_number = min(fixed, epsilon) if queries == 1 else fixed
         rows.append((f"{queries:,}", _total(epsilon), rule, _total(simple), _total(any_number)))
-    heads = ("labels", "fresh voters", "proved by", "fresh, simple composition", "fixed voters")
+    heads = ("labels", "fresh voters", "proved by", "fresh, simple composition", "fixed voters, at most")
     ax = plots.plot_budget(design, fresh, delta=delta)
     ax.set_title("")
     costs = ", ".join(f"{queries:,} labels {_total(epsilon)}" for queries, epsilon in fresh.items())
     unavoidable = ""
     if problem.Delta:
         least = shown(at_least_once(problem.Delta, problem.changed), 4, up=True)
-        unavoidable = f" Below a delta of {least} fixed voters have no finite epsilon."
+        unavoidable = f" Below a delta of {least} the fixed voters alone have no finite epsilon."
     rules = dict.fromkeys(rule for _, rule in found.values() if rule)
     how = "".join(f" {rule[0].upper()}{rule[1:]}: {wording.RULES[rule]}." for rule in rules)
     how += " From totals of about 690 on there are only coarser bounds." if full else " --full composes exactly."

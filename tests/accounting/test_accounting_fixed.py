@@ -192,7 +192,7 @@ def test_no_loss_beyond_the_models_at_a_delta(changed: int) -> None:
             assert found.loss > 4.1
 
 
-# Theorem 2: the coins of the labels count too.
+# Theorem 1: the coins of the labels count too.
 
 UNIFORM = darrm.priors.parse("uniform")
 
@@ -221,7 +221,7 @@ def some_designs(K: int, changed: int, epsilon: float, seed: int) -> list[darrm.
         *[(1, 1, 3, True), (2, 1, 3, True)],
     ],
 )
-def test_no_fixed_voters_lose_more_than_theorem_2_says(K: int, changed: int, Q: int, adaptive: bool) -> None:
+def test_no_fixed_voters_lose_more_than_theorem_1_says(K: int, changed: int, Q: int, adaptive: bool) -> None:
     """Over all models: every pair of sheets for each voter that changes, every sheet for the others."""
     for epsilon in (0.5, 2.0):
         for design in some_designs(K, changed, epsilon, Q):
@@ -239,7 +239,7 @@ def test_no_four_fixed_voters_lose_more_over_three_labels(changed: int) -> None:
         assert worst_delta(design.gamma, 3, 2.0, changed, total) <= 0.05 + 1e-12
 
 
-def test_theorem_2_is_attained() -> None:
+def test_theorem_1_is_attained() -> None:
     """One voter that changes, two adaptive queries: brute force reaches the bound but for its grid."""
     reached = []
     for design in some_designs(3, 1, 2.0, 2):
@@ -252,7 +252,7 @@ def test_theorem_2_is_attained() -> None:
 
 
 def test_brute_force_finds_forged_bounds() -> None:
-    """Three claims that look like Theorem 2 and are false: the composition of single labels; e^e / p for
+    """Three claims that look like Theorem 1 and are false: the composition of single labels; e^e / p for
     1 + (e^e - 1) / p; and the counts' composition for one changed voter where two change."""
     trap = darrm.Design(ONE_RELEASE, darrm.repair(ROUNDED, ONE_RELEASE), UNIFORM)
     said = compose(trap, 2, delta=0, voters="fresh").upper
@@ -287,7 +287,7 @@ def total_variation_like(counts: Region, a: float, Q: int = 2) -> float:
 
 
 @pytest.mark.parametrize(("Delta", "changed"), [(1e-3, 1), (1e-3, 2), (0.05, 3)])
-def test_the_search_finds_nothing_above_theorem_2_with_failures(Delta: float, changed: int) -> None:
+def test_the_search_finds_nothing_above_theorem_1_with_failures(Delta: float, changed: int) -> None:
     problem = darrm.MajorityProblem(3, 3, 2.0, Delta, changed=changed)
     for half in ([0.2, 0.2], [0.5, 0.1], [0.3, 0.9]):
         gamma = darrm.repair(np.array([half[1], half[0], half[0], half[1]]), problem)
