@@ -7,6 +7,7 @@ import sys
 import warnings
 from collections.abc import Iterator
 from itertools import product
+from math import comb
 from pathlib import Path
 from types import ModuleType
 
@@ -14,7 +15,9 @@ import numpy as np
 import pytest
 
 import darrm
-from darrm.accounting import compose, general, gnmax_sigma, optimal, rdp_epsilon
+from darrm.accounting import compose, general, gnmax_sigma, gnmax_sigma_analytic, optimal, rdp_epsilon
+from darrm.accounting.budget import of_region
+from darrm.accounting.profile import region
 from darrm.errors import InputError
 from darrm.mechanisms import DaRRM, RandomizedResponse
 from darrm.mechanisms.majority import NotPrivateWarning
@@ -148,7 +151,7 @@ def test_same_seed_same_teachers_and_votes() -> None:
         assert right * 50 == pytest.approx(np.round(right * 50))  # 50 labels were looked at
     # A label of (3, 3e-4) needs little noise: nearly the plain majority, and its queries' own labels are meant.
     assert first["no privacy"].mean() > 0.85
-    assert first["GNMax, exact sigma"].mean() > 0.85
+    assert first[methods.LABEL].mean() > 0.85
 
 
 @pytest.mark.parametrize("changed", [1, 3])
@@ -198,15 +201,22 @@ def test_one_label_costs_the_same_for_all_methods() -> None:
     for m in (1, 3):
         ways = methods.per_query(m, 0.5, 11)
         problem = darrm.MajorityProblem(11, m, 0.5, 1e-4, delta=m * 1e-4)
-        for name in ("subsampling", "gamma_opt"):
+        for name in (methods.SUBSAMPLING_ALL, methods.OPTIMAL_ALL):
             half = 2 * ways[name].chances[6:] - 1
             gamma = np.concatenate([half[::-1], half])
             assert ways[name].chances == pytest.approx(methods.response(gamma))
             assert darrm.repair(gamma, problem) == pytest.approx(gamma, abs=1e-9)
         assert ways["GNMax"].chances == pytest.approx(methods.noisy_max(gnmax_sigma(m * 0.5, m * 1e-4), 11))
         # Less noise, and so more for the majority.
-        assert np.all(ways["GNMax, exact sigma"].chances[6:] > ways["GNMax"].chances[6:])
-        assert np.all(ways["GNMax"].chances[6:] > 0.5)
+        assert np.all(ways[methods.LABEL].chances[6:] > ways[methods.COUNTS].chances[6:])
+        assert np.all(ways[methods.COUNTS].chances[6:] > ways["GNMax"].chances[6:])
+        assert np.all(ways["GNMax"].chances[6:] > ways[methods.LABEL_ALL].chances[6:])
+        assert np.all(ways[methods.LABEL_ALL].chances[6:] > 0.5)
+        # Private teachers of whom a record reaches one: nothing is left to hide at m >= 1.
+        assert ways[methods.PLAIN].chances == pytest.approx(methods.majority(11), abs=1e-12)
+        # Noisy max whose label is charged to all 11 voters: the loss from 0 ones to 11 is what is promised.
+        ones = ways[methods.LABEL_ALL].chances
+        assert ones[11] - np.exp(m * 0.5) * ones[0] == pytest.approx(m * 1e-4, rel=1e-3)
 
 
 def test_budgets_are_kept_and_used() -> None:
@@ -217,18 +227,89 @@ def test_budgets_are_kept_and_used() -> None:
     assert methods.teacher_budget(2.0, 1) == (2.0, 1e-4)
     answer = methods.silent(2.0, 3, 20)
     assert optimal(answer, 0.0, 60, 1e-4).epsilon <= 2 < optimal(1.001 * answer, 0.0, 60, 1e-4).epsilon
-    for total, changed in ((2.0, 1), (2.0, 3)):
-        design = methods.planned(total, changed, 5, 5)
-        assert design.problem.changed == changed
+
+
+@pytest.mark.parametrize("changed", [1, 3])
+def test_the_epsilon_of_an_answer_is_chosen_by_public_numbers(changed: int) -> None:
+    """The best of the grid for assumed voters, by hand; its labels keep the budget, and both totals are told."""
+    right = {}
+    for epsilon in methods.ANSWERS:
+        design = methods.planned_at(2.0, changed, 5, 5, epsilon)
+        assert (design.problem.changed, design.problem.epsilon) == (changed, epsilon)
         spent = compose(design, 5, delta=1e-4, voters="fresh").upper
-        assert 0.95 * total < spent <= total
+        assert spent <= 2
+        assert spent > 1.9 or np.all(design.gamma == 1)
+        flip = 1 / (1 + np.exp(epsilon))
+        answered = 0.85 * (1 - flip) + 0.15 * flip  # an answer is right
+        ones = np.arange(6)
+        likely = np.array([comb(5, n) for n in ones]) * answered**ones * (1 - answered) ** (5 - ones)
+        right[epsilon] = likely @ (0.5 + 0.5 * np.sign(2 * ones - 5) * design.gamma)
+        assert methods.assumed_right(design) == pytest.approx(right[epsilon], rel=1e-12)
+    least = methods.unaided(2.0, changed, 5, 5)
+    for most in (1.8, 8.0):
+        design = methods.planned(2.0, changed, 5, 5, most)
+        chosen = design.problem.epsilon
+        allowed = [one for one in methods.ANSWERS if least < one <= most]
+        assert chosen in allowed
+        assert right[chosen] >= max(right[one] for one in allowed) - methods.WORTH
+        # No smaller one would do, and answers that carry all the noise are worse.
+        assert all(right[one] < max(right.values()) - methods.WORTH for one in allowed if one < chosen)
+        assert right[chosen] > methods.assumed_right(methods.planned_at(2.0, changed, 5, 5, least))
+        collector = methods.collected(chosen, changed, 5)
+        assert collector == optimal(chosen, 0.0, 5 * changed, 1e-4).epsilon > 2
+    # A larger epsilon of the answers tells the collector more, whether or not it brings right labels.
+    assert methods.collected(8.0, changed, 5) > 4 * methods.collected(1.8, changed, 5)
+    if changed == 1:
+        assert methods.planned(2.0, changed, 5, 5, 8.0).problem.epsilon == 8
+        assert right[8.0] > right[1.8] > right[1.0] > right[0.5]
 
 
 def test_noise_for_many_labels_of_noisy_max() -> None:
-    sigma = 10 * gnmax_sigma(2.0, 1e-4)
-    assert methods.many_noisy_max(2.0, 100, 11) == pytest.approx(methods.noisy_max(sigma, 11))
+    paper, by_counts, by_label = (methods.many_labels_sigma(2.0, 100, 11, gauge) for gauge in methods.GAUGES)
+    assert paper == pytest.approx(10 * gnmax_sigma(2.0, 1e-4))
+    assert methods.many_noisy_max(2.0, 100, 11, methods.GAUGES[0]) == pytest.approx(methods.noisy_max(paper, 11))
     orders = np.linspace(1.01, 200, 20_000)
-    assert rdp_epsilon(orders, 100 * orders / sigma**2, 1e-4) == pytest.approx(2.0, abs=1e-4)
+    assert rdp_epsilon(orders, 100 * orders / paper**2, 1e-4) == pytest.approx(2.0, abs=1e-4)
+    # A hundred shifts of the counts are one shift of ten times the length.
+    assert by_counts == pytest.approx(10 * gnmax_sigma_analytic(2.0, 1e-4))
+    # For labels alone about sqrt(2 / pi) of it.
+    assert by_label / by_counts == pytest.approx(np.sqrt(2 / np.pi), abs=0.02)
+
+
+def test_the_noise_of_many_labels_is_the_least_by_one_pair_of_votes() -> None:
+    """From below: the same two neighbouring counts at every query already spend nearly the whole total."""
+    total, queries = 2.0, 20
+    sigma = methods.many_labels_sigma(total, queries, 11, methods.GAUGES[2])
+    assert 0.995 * total < methods.labels_total(methods.noisy_max(sigma, 11), queries) <= total
+    ones = methods.noisy_max(0.9 * sigma, 11)  # a tenth less noise
+    x, y = ones[6], ones[5]
+    count = np.arange(queries + 1)
+    ours, others = (
+        np.array([comb(queries, n) for n in count]) * p**count * (1 - p) ** (queries - count) for p in (x, y)
+    )
+    spent = np.maximum(0, ours - np.exp(total) * others).sum()
+    assert spent > 1e-4
+    # As a release of ours, of votes whose own privacy is next to none.
+    released = methods.noisy_max(sigma, 11)
+    half = 2 * released[6:] - 1
+    problem = darrm.MajorityProblem(11, 11, methods.NO_PRIVACY, changed=1)
+    one = region(np.concatenate([half[::-1], half]), problem)
+    assert of_region(one, problem, queries, 1e-4).upper == pytest.approx(total, rel=5e-3)
+
+
+def test_one_pure_label_of_voters_without_privacy() -> None:
+    """DaRRM's chances by the rule of the optimum: each step multiplies by e, on one side of the middle or the other."""
+    chances = [1 / (1 + np.e)]  # 5 ones of 11, below the middle and e times less than 6 ones
+    for _ in range(5):
+        chances.append(chances[-1] / np.e)
+    below = np.array(chances[::-1])
+    ones = np.concatenate([below, 1 - below[::-1]])
+    assert np.max(ones[1:] / ones[:-1]) <= np.e * (1 + 1e-12)
+    for right, printed in ((0.8, (0.956, 0.883)), (0.85, (0.978, 0.922))):
+        likely = np.array([comb(11, n) * right**n * (1 - right) ** (11 - n) for n in range(12)])
+        ours, theirs = methods.one_pure_label(right, 11)
+        assert ours == pytest.approx(likely @ ones, abs=1e-6)
+        assert (ours, theirs) == pytest.approx(printed, abs=5e-4)
 
 
 def test_totals_are_those_that_the_paper_prints() -> None:
@@ -243,6 +324,7 @@ def test_totals_are_those_that_the_paper_prints() -> None:
         assert row["Theorem 2.3"] == general(row["m"] * 0.0892, row["m"] * 1e-4, row["Q"], 1e-4).epsilon
         assert row["Theorem 2.3"] > row["optimal"] > row["exact, fresh voters"] > row["fixed, t = 11"]
         assert row["fixed, t = 1"] == 0.0892
+        assert row["_with coins"] == pytest.approx(row["fixed, t = 11"], rel=1e-6)
     assert not printed
 
 
@@ -260,37 +342,80 @@ def test_paired_tests() -> None:
 
 def test_equal_budgets_and_their_picture(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(script, "K", 5)  # quicker to plan for
+    monkeypatch.setattr(script, "FRESH", ((1, 20), (1, 100), (3, 20)))
+    monkeypatch.setattr(methods, "ANSWERS", (1.8, 8.0))
     found = script.budgets("cancer", 0, totals=(8.0,), splits=2)
     right = found[8.0]
-    assert set(right) >= {"one DP model", "fixed, t = 1", "GNMax, Q = 100", "fresh, t = 3, Q = 20"}
     assert all(one.shape == (2,) and np.all((one > 0.4) & (one <= 1)) for one in right.values())
     # A budget of 8 is ample for the model, scarce for a hundred labels of its own.
     assert right["one model, no privacy"].mean() > 0.93
     assert right["one DP model"].mean() > 0.9
-    assert right["fixed, t = 1"].mean() > right["fresh, t = 3, Q = 20"].mean() > right["fresh, t = 3, Q = 100"].mean()
-    assert right["GNMax, Q = 20"].mean() > right["GNMax exact, Q = 100"].mean() > right["GNMax, Q = 100"].mean()
+    mean = {name: one.mean() for name, one in right.items()}
+    for q in (20, 100):
+        gauged = [mean[script.gnmax_column(gauge, q)] for gauge in methods.GAUGES]
+        assert gauged == sorted(gauged)
+        tried = [mean[script.fresh_column(1, q, said)] for said in (script.LESS, script.CAPPED, script.ANY)]
+        assert tried == sorted(tried)
+        assert tried[0] < tried[1] - 0.02
+        assert mean["fixed, t = 1"] > tried[1]
+        # With next to no noise in the answers, and the same total of the labels, DaRRM and GNMax are the same.
+        assert mean[script.fresh_column(1, q, script.ANY)] == pytest.approx(gauged[2], abs=0.005)
+    assert mean[script.fresh_column(3, 20, script.CAPPED)] > mean[script.fresh_column(3, 20, script.LESS)]
+    assert mean[script.fresh_column(3, 20, script.CAPPED)] < mean[script.fresh_column(1, 20, script.CAPPED)]
+    (row,) = script.budget_rows("cancer", found)
+    assert set(row) == {"data", "total epsilon"} | {name for name in right if not name.startswith("t = ")}
+    # Both totals: that of the labels, and in brackets that of the collector.
+    (row,) = script.fresh_budget_rows("cancer", found, (1,))
+    column = script.fresh_column(1, 20, script.CAPPED)
+    assert row["total epsilon of the labels"] == 8.0
+    assert row[column] == f"{mean[column]:.3f} ({optimal(1.8, 0.0, 20, 1e-4).epsilon:.3g})"
+    assert script.told("0.5", 1760.0) == "0.5 (1760)"
+    least = methods.unaided(8.0, 1, 20, 5)
+    assert row[script.fresh_column(1, 20, script.LESS)].endswith(f" ({optimal(least, 0.0, 20, 1e-4).epsilon:.3g})")
     picture = script.draw({"cancer": found, "again": found})
     lines = [line for line in picture.axes[1].get_lines() if line.get_label().startswith("fixed voters, t = 1")]
     assert float(lines[0].get_ydata()[0]) == pytest.approx(right["fixed, t = 1"].mean())
+    drawn = [
+        line
+        for line in picture.axes[0].get_lines()
+        if line.get_label().startswith("GNMax, exact for the label, Q = 20")
+    ]
+    assert float(drawn[0].get_ydata()[0]) == pytest.approx(mean[script.gnmax_column(methods.GAUGES[2], 20)])
 
 
 def test_the_reading_counts_from_its_tables() -> None:
-    row = {"data": "d", "m": 3, "epsilon": 0.5, "GNMax": 0.7, "GNMax, exact sigma": 0.9, "subsampling": 0.6}
-    allowances = [row | {"gamma_opt": 0.8, "fixed, no noise": 0.85}, row | {"gamma_opt": 0.95, "fixed, no noise": 0.96}]
-    assert "in 1 of 2 rows" in reading._winners(allowances)
-    assert (
-        "in 0, below GNMax with the exact sigma in 1, and more than 0.005 above subsampling in 2"
-        in reading._winners(allowances)
-    )
-    assert "0.010 to 0.050 in the 2 rows" in reading._no_noise(allowances)
-    tests = [{"data": "d", "_GNMax": (0.1, 0.01, 0.2), "_GNMax, exact sigma": (-0.1, 0.01, 0.01)}]
-    tests[0]["_subsampling"] = (0.1, 0.3, 0.3)
-    (said,) = reading._tests(tests)
-    assert "better than GNMax in 1 (0), worse in 0 (0)" in said
-    assert "exact sigma in 0 (0), worse in 1 (1)" in said
+    row = {"data": "d", "m": 3, "epsilon": 0.5, "GNMax": 0.7, methods.COUNTS: 0.9, methods.LABEL: 0.97}
+    row |= {methods.LABEL_ALL: 0.6, methods.SUBSAMPLING_ALL: 0.6, methods.PLAIN: 0.98}
+    allowances = [row | {methods.OPTIMAL_ALL: 0.8}, row | {methods.OPTIMAL_ALL: 0.95, methods.PLAIN: 0.5}]
+    said = reading._as_charged(allowances)
+    assert "in 1 of 2 rows: d (epsilon 0.5, m 3)" in said
+    assert "below GNMax in 0, below GNMax exact for the counts in 1, below GNMax exact for the label in 2" in said
+    assert "above subsampling (t = 11) in 2" in said
+    said = reading._equal_t(allowances)
+    assert "exact for the label in 1 of 2 rows, behind in 1 (ahead, by data and epsilon: d 0.5 (1))" in said
+    assert "exact for the label in 2 of 2 rows, behind in 0 (ahead, by data and epsilon: d 0.5 (2))" in said
+    tests = [
+        {"data": "d", "_a less b": (0.1, 0.01, 0.2), "_a less c": (-0.1, 0.01, 0.01), "_z less b": (1.0, 0.0, 0.0)}
+    ]
+    said = reading._tests(tests, "as charged", "a")
+    assert "than b: d 1 (0) to 0 (0) of 1; than c: d 0 (0) to 1 (1) of 1." in said
     by_total = {total: {"a": np.array([0.7]), "b": np.array([b])} for total, b in ((1.0, 0.6), (2.0, 0.8))}
     assert reading._first(by_total, "a", "b") == "at 1"
     assert reading._first(by_total, "b", "b") == "at none"
+    reached = ((1, 20), (1, 100), (3, 20), (3, 100), (11, 20))
+    names = [f"t = {t}, Q = {q}, {said}" for t, q in reached for said in ("no DaRRM", reading.CAPPED, "any")]
+    shares = (0.6, 0.7, 0.71, 0.5, 0.52, 0.55, 0.6, 0.61, 0.59, 0.5, 0.5, 0.5, 0.5, 0.7, 0.72)
+    values = dict(zip(names, shares, strict=True))
+    values |= {f"{methods.LABEL}, Q = {q}": 0.7 for q in (20, 100)}
+    accuracy = {"d": {1.0: {name: np.array([value]) for name, value in values.items()}}}
+    said = reading._collector(accuracy)
+    assert "Q = 20 by 0.100 to 0.100, while the collector of the raw answers learns up to 36" in said
+    assert "Q = 100 by 0.020 to 0.020" in said
+    said = reading._several(accuracy)
+    assert "t = 3, Q = 20: +0.010 to +0.010 (the collector learns up to 105)" in said
+    assert "t = 11, Q = 20: +0.200 to +0.200 (the collector learns up to 345)" in said
+    assert "by -0.020 to -0.020; t = 3, Q = 100: +0.000 to +0.000" in said
+    assert "-0.180 to +0.000 with answers of at most 1.8, -0.150 to +0.010 with any" in reading._tie(accuracy)
 
 
 @pytest.mark.parametrize(

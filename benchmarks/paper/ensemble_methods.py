@@ -12,22 +12,28 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from ensemble_data import DELTA, Array, Codes, Data
+from gnmax import label_sigma
 
 import darrm
 from darrm import baselines
 from darrm.accounting import compose, gnmax_sigma, gnmax_sigma_analytic, optimal, plan
+from darrm.accounting.budget import of_region
+from darrm.accounting.profile import counts_region
 from darrm.ensemble import DPLogisticRegression, shards
 from darrm.ensemble.releases import counts
 from darrm.ensemble.training import predictions, train_all
 from darrm.mechanisms import DaRRM
 from darrm.mechanisms.noisy_max import GaussianNoisyMax
 
-# Chosen by hand, without data, for voters of whom each is right with probability .85: more epsilon per answer than
-# what needs no noise at the majority (`silent`), so that DaRRM has something to do.
-RAISED = 2.5
-LARGEST_LOSS = 20.0  # of all answers to one query, where one person reaches every voter
+# Public numbers by which the epsilon of an answer is chosen (`planned`); none was computed from data.
+ASSUMED = 0.85  # each voter is right with this probability, independently
+ANSWERS = (0.5, 1.0, 1.8, 8.0)  # epsilons of one answer to choose from; 8 flips one answer in 3000
+CAP = 1.8
+WORTH = 5e-4  # of right labels: what a larger epsilon of the answers must bring
+LARGEST_LOSS = 20.0  # of all answers to one query, in the search of `unaided`
 # By hand on other splits, for one model and for ensembles, small budgets and large; that is not accounted for.
 LEARNING_RATE = 4.0
+NO_PRIVACY = 15.0  # an epsilon of votes that flips one in three million
 PART = 0.375  # of the features that a voter knows, where every voter knows every person
 
 
@@ -101,21 +107,33 @@ def design_of(gamma: Array, problem: darrm.MajorityProblem) -> darrm.Design:
     return darrm.Design(problem, darrm.repair(gamma, problem), darrm.priors.parse("uniform"))
 
 
-def per_query(m: int, epsilon: float, K: int) -> dict[str, PerQuery]:
-    """The paper's columns and one of ours: labels that are (m epsilon, m Delta)-DP one by one.
+# How the noise of GNMax is chosen.
+GAUGES = ("as in the paper", "exact for the counts", "exact for the label")
+# Names of the ways to release one label, by how many votes are charged to one record.
+COUNTS, LABEL = (f"GNMax, {gauge}" for gauge in GAUGES[1:])
+LABEL_ALL, SUBSAMPLING_ALL, OPTIMAL_ALL = (f"{name}, t = 11" for name in (LABEL, "subsampling", "gamma_opt"))
+PLAIN = "gamma_opt, t = 1 (plain majority)"
 
-    As in the paper, all K votes may change, which for disjoint shards they cannot.
+
+def per_query(m: int, epsilon: float, K: int) -> dict[str, PerQuery]:
+    """Labels that are (m epsilon, m Delta)-DP one by one: the paper's columns and more.
+
+    The paper charges gamma_opt and subsampling as if a record reached all K teachers, and GNMax as if it reached one.
+    Both are here for both, but for subsampling. With t = 1 the optimum is gamma = 1 for every m >= 1.
     """
-    problem = darrm.MajorityProblem(K, m, epsilon, DELTA, delta=m * DELTA)
     found = {}
     for name, sigma in (
         ("GNMax", gnmax_sigma(m * epsilon, m * DELTA)),
-        ("GNMax, exact sigma", gnmax_sigma_analytic(m * epsilon, m * DELTA)),
+        (COUNTS, gnmax_sigma_analytic(m * epsilon, m * DELTA)),
+        (LABEL, label_sigma(m * epsilon, m * DELTA, K)),
+        (LABEL_ALL, label_sigma(m * epsilon, m * DELTA, K, changed=K)),
     ):
         found[name] = PerQuery("plain", noisy_max(sigma, K), _by_noisy_max(GaussianNoisyMax(sigma)))
+    reached = {t: darrm.MajorityProblem(K, m, epsilon, DELTA, delta=m * DELTA, changed=t) for t in (1, K)}
     for name, design in (
-        ("subsampling", design_of(baselines.subsampling(K, m), problem)),
-        ("gamma_opt", darrm.solve(problem)),
+        (SUBSAMPLING_ALL, design_of(baselines.subsampling(K, m), reached[K])),
+        (OPTIMAL_ALL, darrm.solve(reached[K])),
+        (PLAIN, darrm.solve(reached[1])),
     ):
         found[name] = PerQuery("private", response(design.gamma), _by_darrm(DaRRM(design)))
     return found
@@ -172,16 +190,39 @@ def unaided(total: float, changed: int, queries: int, K: int) -> float:
     return low
 
 
+def collected(epsilon: float, changed: int, queries: int) -> float:
+    """What the collector of all raw answers learns about one record, at `DELTA`: their optimal composition."""
+    return optimal(epsilon, 0.0, changed * queries, DELTA).epsilon
+
+
 @cache
-def planned(total: float, changed: int, queries: int, K: int) -> darrm.Design:
+def planned_at(total: float, changed: int, queries: int, K: int, epsilon: float) -> darrm.Design:
     """DaRRM for fresh voters: ``queries`` labels are (total, DELTA)-DP together, by exact composition."""
-    if changed == 1:
-        epsilon = unaided(total, changed, queries, K)
-    else:
-        epsilon = LARGEST_LOSS / K * 0.99 if changed == K else RAISED * silent(total, changed, queries)
     return plan(
         K=K, epsilon=epsilon, queries=queries, total_epsilon=total, total_delta=DELTA, voters="fresh", changed=changed
     )
+
+
+@cache
+def planned(total: float, changed: int, queries: int, K: int, most: float = CAP) -> darrm.Design:
+    """`planned_at` the epsilon of an answer, up to ``most``, with which most labels are right for `ASSUMED` voters.
+
+    Only public numbers are looked at: the coins of the answers are included, the data is not. Of epsilons that differ
+    by less than `WORTH` it is the least, because the collector learns what the answers tell (`collected`).
+    """
+    least = unaided(total, changed, queries, K)
+    among = sorted({min(least, most), *(one for one in ANSWERS if least < one <= most)})
+    designs = [planned_at(total, changed, queries, K, one) for one in among]
+    right = [assumed_right(design) for design in designs]
+    return next(design for design, one in zip(designs, right, strict=True) if one >= max(right) - WORTH)
+
+
+def assumed_right(design: darrm.Design) -> float:
+    """The share of right labels if each voter is right with probability `ASSUMED` before its answer is randomized."""
+    from scipy.stats import binom
+
+    K = design.problem.K
+    return float(binom.pmf(np.arange(K + 1), K, ASSUMED) @ fresh(design))
 
 
 def fresh(design: darrm.Design) -> Array:
@@ -194,7 +235,52 @@ def without_darrm(total: float, changed: int, queries: int, K: int) -> Array:
     return after_randomized_response(majority(K), unaided(total, changed, queries, K))
 
 
-def many_noisy_max(total: float, queries: int, K: int, exact: bool = False) -> Array:
-    """GNMax with noise for so many labels: Renyi bounds add up, and so do the inverse variances of Gaussian noise."""
-    one = gnmax_sigma_analytic if exact else gnmax_sigma
-    return noisy_max(np.sqrt(queries) * one(total, DELTA), K)
+@cache
+def many_labels_sigma(total: float, queries: int, K: int, gauge: str) -> float:
+    """The standard deviation with which GNMax's labels of so many queries are (total, DELTA)-DP together.
+
+    Renyi bounds add up, and so do the inverse variances of Gaussian noise on the counts. The label of two classes is a
+    release of ours with X(l) = Phi((2 l - K) / (sqrt(2) sigma)) and voters that have no privacy of their own, so its
+    exact adaptive composition is ours too.
+    """
+    if gauge == GAUGES[0]:
+        return float(np.sqrt(queries) * gnmax_sigma(total, DELTA))
+    by_counts = float(np.sqrt(queries) * gnmax_sigma_analytic(total, DELTA))
+    if gauge == GAUGES[1]:
+        return by_counts
+
+    def holds(sigma: float) -> bool:
+        return labels_total(noisy_max(sigma, K), queries) <= total
+
+    low, high = by_counts / 2, by_counts  # labels are made of the counts
+    while holds(low):
+        low, high = low / 2, low
+    while high - low > 1e-3 * high:
+        middle = (low + high) / 2
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high
+
+
+def labels_total(released: Array, queries: int) -> float:
+    """What ``queries`` labels cost if a record reaches one voter, which has no privacy: exact adaptive composition."""
+    half = 2 * released[len(released) // 2 :] - 1
+    return of_region(counts_region(np.concatenate([half[::-1], half]), 1), None, queries, DELTA).upper
+
+
+def many_noisy_max(total: float, queries: int, K: int, gauge: str) -> Array:
+    """GNMax with noise for so many labels; see `many_labels_sigma`."""
+    return noisy_max(many_labels_sigma(total, queries, K, gauge), K)
+
+
+def one_pure_label(right: float, K: int, epsilon: float = 1.0) -> tuple[float, float]:
+    """Shares of right labels of DaRRM and of GNMax, exact for the label, at one (epsilon, 0)-DP label.
+
+    A record reaches one voter, voters have no privacy, and each is right with probability ``right``, independently.
+    """
+    from scipy.stats import binom
+
+    likely = binom.pmf(np.arange(K + 1), K, right)
+    prior = darrm.priors.independent(right, right)
+    problem = darrm.MajorityProblem(K, K, NO_PRIVACY, changed=1)
+    design = darrm.solve(problem, prior=prior, objective="disagreement", profile=[(epsilon, 0.0)])
+    return float(likely @ fresh(design)), float(likely @ noisy_max(label_sigma(epsilon, 0.0, K), K))

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import ensemble_methods as methods
 import numpy as np
 from ensemble_data import Array
+from ensemble_methods import COUNTS, LABEL, LABEL_ALL, OPTIMAL_ALL, PLAIN, SUBSAMPLING_ALL
 
 Row = dict[str, Any]
 Budgets = dict[str, dict[float, dict[str, Array]]]
@@ -14,20 +16,27 @@ CLOSE = 0.005  # accuracies nearer than this are called equal
 
 
 def findings(
-    tests: Sequence[Row],
+    charged: Sequence[Row],
+    equal: Sequence[Row],
     allowances: Sequence[Row],
     totals: Sequence[Row],
     accuracy: Budgets,
-    fresh: Sequence[Row],
+    curve: Sequence[Row],
     sizes: Sequence[Row],
 ) -> list[str]:
     return [
-        *_tests(tests),
-        _winners(allowances),
-        _no_noise(allowances),
+        _tests(charged, "as the paper charges it: gamma_opt with t = 11, GNMax with t = 1", OPTIMAL_ALL),
+        _tests(equal, "t = 1 for both", PLAIN),
+        _tests(equal, "t = 11 for both", OPTIMAL_ALL),
+        _as_charged(allowances),
+        _equal_t(allowances),
+        _one_label(),
         _totals(totals),
         *_budgets(accuracy),
-        _fresh(fresh),
+        _collector(accuracy),
+        _several(accuracy),
+        _tie(accuracy),
+        _fresh(curve),
         *_sizes(sizes),
     ]
 
@@ -36,54 +45,76 @@ def _names(rows: Iterable[Row]) -> list[str]:
     return list(dict.fromkeys(row["data"] for row in rows))
 
 
-def _tests(rows: Sequence[Row]) -> list[str]:
-    said = []
-    for name in _names(rows):
-        parts = []
-        for other in ("GNMax", "GNMax, exact sigma", "subsampling"):
-            found = [row[f"_{other}"] for row in rows if row["data"] == name]
+def _tests(rows: Sequence[Row], charge: str, way: str) -> str:
+    """How often one way is better and worse than each other one that it was compared with."""
+    start = f"_{way} less "
+    parts = []
+    for other in (key.removeprefix(start) for key in rows[0] if key.startswith(start)):
+        counts = []
+        for name in _names(rows):
+            found = [row[start + other] for row in rows if row["data"] == name]
             better = sum(d > 0 and t < 0.05 for d, t, _ in found), sum(d > 0 and w < 0.05 for d, _, w in found)
             worse = sum(d < 0 and t < 0.05 for d, t, _ in found), sum(d < 0 and w < 0.05 for d, _, w in found)
-            parts.append(f"better than {other} in {better[0]} ({better[1]}), worse in {worse[0]} ({worse[1]})")
-        count = sum(row["data"] == name for row in rows)
-        said.append(
-            f"{name}, the paper's way: of {count} cells gamma_opt is, at p < .05 by the t-test (by Wilcoxon's), "
-            f"{'; '.join(parts)}."
-        )
-    return said
-
-
-def _winners(rows: Sequence[Row]) -> str:
-    ways = ("GNMax", "GNMax, exact sigma", "subsampling", "gamma_opt")
-    best = [(row, max(row[way] for way in ways)) for row in rows]
-    wins = [f"{r['data']} (epsilon {r['epsilon']:g}, m {r['m']})" for r, top in best if r["gamma_opt"] >= top - 1e-12]
-    loses = sum(row["GNMax"] > row["gamma_opt"] + CLOSE for row in rows)
-    exact = sum(row["GNMax, exact sigma"] > row["gamma_opt"] + CLOSE for row in rows)
-    above = sum(row["gamma_opt"] > row["subsampling"] + CLOSE for row in rows)
+            counts.append(f"{name} {better[0]} ({better[1]}) to {worse[0]} ({worse[1]}) of {len(found)}")
+        parts.append(f"than {other}: {', '.join(counts)}")
     return (
-        f"At equal cost of one label, averaged over splits, gamma_opt is the best or ties with the best of the four in "
-        f"{len(wins)} of {len(rows)} rows: {'; '.join(wins) or 'none'}. It is more than {CLOSE} below GNMax in "
-        f"{loses}, below GNMax with the exact sigma in {exact}, and more than {CLOSE} above subsampling in {above}."
+        f"One label, {charge}. Cells in which {way} is better to cells in which it is worse, at p < .05 by the t-test "
+        f"(by Wilcoxon's): {'; '.join(parts)}."
     )
 
 
-def _no_noise(rows: Sequence[Row]) -> str:
-    useful = [row for row in rows if row["fixed, no noise"] > 0.52]
-    differences = [row["fixed, no noise"] - row["gamma_opt"] for row in useful]
-    other = [f"{row['data']}, epsilon {row['epsilon']:g}" for row in rows if row not in useful]
+def _below(rows: Sequence[Row], way: str, other: str) -> int:
+    return sum(row[other] > row[way] + CLOSE for row in rows)
+
+
+def _as_charged(rows: Sequence[Row]) -> str:
+    others = ("GNMax", COUNTS, SUBSAMPLING_ALL)
+    best = [row for row in rows if row[OPTIMAL_ALL] >= max(row[one] for one in others) - 1e-12]
+    wins = [f"{row['data']} (epsilon {row['epsilon']:g}, m {row['m']})" for row in best]
     return (
-        f"The plain majority of the same teachers, (epsilon, Delta) in all, is right more often than gamma_opt by "
-        f"{min(differences):.3f} to {max(differences):.3f} in the {len(useful)} rows in which it is right in more than "
-        f"52 %. (Not so: {', '.join(dict.fromkeys(other)) or 'none'}, where teachers learn nothing.)"
+        f"One label at equal (m epsilon, m Delta), averaged over splits, gamma_opt charged with t = 11 and GNMax with "
+        f"t = 1 on the same shards: gamma_opt is the best or ties with the best of GNMax, GNMax exact for the counts "
+        f"and subsampling in {len(wins)} of {len(rows)} rows: {'; '.join(wins) or 'none'}. It is more than {CLOSE} "
+        f"below GNMax in {_below(rows, OPTIMAL_ALL, 'GNMax')}, below GNMax exact for the counts in "
+        f"{_below(rows, OPTIMAL_ALL, COUNTS)}, below GNMax exact for the label in {_below(rows, OPTIMAL_ALL, LABEL)}, "
+        f"and more than {CLOSE} above subsampling (t = 11) in {_below(rows, SUBSAMPLING_ALL, OPTIMAL_ALL)}."
+    )
+
+
+def _equal_t(rows: Sequence[Row]) -> str:
+    parts = []
+    for t, way, other in ((1, PLAIN, LABEL), (11, OPTIMAL_ALL, LABEL_ALL)):
+        ahead = [f"{row['data']} {row['epsilon']:g}" for row in rows if row[way] > row[other] + CLOSE]
+        counted = ", ".join(f"{one} ({ahead.count(one)})" for one in dict.fromkeys(ahead))
+        parts.append(
+            f"with t = {t}, {way} is more than {CLOSE} ahead of GNMax exact for the label in {len(ahead)} of "
+            f"{len(rows)} rows, behind in {_below(rows, way, other)} (ahead, by data and epsilon: {counted or 'none'})"
+        )
+    return (
+        f"The same rows with t equal for both: {'; '.join(parts)}. What t = 1 costs over all labels differs: the plain "
+        "majority of the private teachers is (epsilon, Delta)-DP for any number of labels, GNMax pays for each."
+    )
+
+
+def _one_label() -> str:
+    parts = []
+    for right in (0.8, 0.85):
+        ours, theirs = methods.one_pure_label(right, 11)
+        parts.append(f"{ours:.3f} against {theirs:.3f} if a voter is right with probability {right:g}")
+    return (
+        "One (1, 0)-DP label of 11 voters without privacy, t = 1: DaRRM is right more often than GNMax exact for the "
+        f"label: {', '.join(parts)}. (No sigma makes the noisy counts (1, 0)-DP.)"
     )
 
 
 def _totals(rows: Sequence[Row]) -> str:
     ratios = [row["Theorem 2.3"] / row["fixed, t = 1"] for row in rows]
     exact = [row["Theorem 2.3"] / row["exact, fresh voters"] for row in rows]
+    helped = sum(row["_with coins"] < 0.999 * row["fixed, t = 11"] for row in rows)
     return (
         f"The totals of Theorem 2.3 are {min(ratios):.0f} to {max(ratios):.0f} times what the fixed teachers of "
-        f"disjoint shards cost, and {min(exact):.2f} to {max(exact):.1f} times the exact total of fresh voters."
+        f"disjoint shards cost, and {min(exact):.2f} to {max(exact):.1f} times the exact total of fresh voters. The "
+        f"coins of these labels lower the total of fixed teachers with t = 11 in {helped} of {len(rows)} rows."
     )
 
 
@@ -96,35 +127,102 @@ def _first(by_total: dict[float, dict[str, Array]], method: str, other: str) -> 
 def _budgets(accuracy: Budgets) -> list[str]:
     said = []
     for name, by_total in accuracy.items():
-        gnmax = "; ".join(
-            f"GNMax for {q} labels is ahead of them {_first(by_total, f'GNMax, Q = {q}', 'fixed, t = 1')}"
-            for q in (20, 100)
-        )
-        fresh = "; ".join(
-            f"fresh voters (t = 3, DaRRM) for {q} labels {_first(by_total, f'fresh, t = 3, Q = {q}', 'fixed, t = 1')}"
-            for q in (20, 100)
-        )
+        others = [(f"GNMax (exact for the label) for {q} labels", f"{LABEL}, Q = {q}") for q in (20, 100)]
+        others += [
+            (f"DaRRM (fresh, t = {t}, {said_of(most)}) for {q} labels", f"t = {t}, Q = {q}, {most}")
+            for t, q, most in ((1, 20, CAPPED), (1, 100, CAPPED), (1, 20, "any"), (3, 20, CAPPED))
+        ]
+        ahead = "; ".join(f"{words} {_first(by_total, column, 'fixed, t = 1')}" for words, column in others)
         said.append(
             f"{name}, equal totals ({', '.join(f'{total:g}' for total in by_total)}), by more than {CLOSE}: one DP "
             f"model is ahead of fixed voters with t = 1 {_first(by_total, 'one DP model', 'fixed, t = 1')}, they of it "
             f"{_first(by_total, 'fixed, t = 1', 'one DP model')}; t = 3 is ahead of t = 1 "
             f"{_first(by_total, 'fixed, t = 3', 'fixed, t = 1')}, t = 11 "
-            f"{_first(by_total, 'fixed, t = 11', 'fixed, t = 1')}; {gnmax}; {fresh}."
+            f"{_first(by_total, 'fixed, t = 11', 'fixed, t = 1')}. Ahead of fixed voters with t = 1 are: {ahead}."
         )
     return said
 
 
-def _fresh(rows: Sequence[Row]) -> str:
-    shared = [row for row in rows if row["t"] > 1]
-    gains = [row["DaRRM"] - row["less epsilon an answer"] for row in shared]
-    behind = [row["fixed voters"] - row["DaRRM"] for row in rows]
-    most = shared[int(np.argmax(gains))]
+CAPPED = f"at most {methods.CAP:g}"
+
+
+def said_of(most: str) -> str:
+    return "any epsilon of an answer" if most == "any" else f"answers of {most}"
+
+
+def _collector(accuracy: Budgets) -> str:
+    """What the noise at the majority brings fresh voters with t = 1, and what it costs."""
+    parts = []
+    for q in (20, 100):
+        gains = [
+            float(one[f"t = 1, Q = {q}, {CAPPED}"].mean() - one[f"t = 1, Q = {q}, no DaRRM"].mean())
+            for by_total in accuracy.values()
+            for one in by_total.values()
+        ]
+        parts.append(
+            f"Q = {q} by {min(gains):.3f} to {max(gains):.3f}, while the collector of the raw answers learns up to "
+            f"{methods.collected(methods.CAP, 1, q):.0f} about a record instead of the total of the labels"
+        )
     return (
-        f"Fresh voters, {rows[0]['data']}, equal totals: with t = 1 no noise is due at the majority, so DaRRM changes "
-        f"nothing. With t > 1 it is right more often than answers that carry all the noise in "
-        f"{sum(gain > 0 for gain in gains)} of {len(gains)} rows, by {min(gains):.3f} to {max(gains):.3f} (most at "
-        f"t = {most['t']}, Q = {most['Q']}, total epsilon {most['total epsilon']:g}). Fixed voters with the same t and "
-        f"total are ahead of it by {min(behind):.3f} to {max(behind):.3f}."
+        f"Fresh voters, t = 1, over all data and totals of the labels: DaRRM with answers of {CAPPED} is right more "
+        f"often than answers that carry all the noise, for {'; for '.join(parts)}."
+    )
+
+
+def _several(accuracy: Budgets) -> str:
+    """The same where a record reaches several voters, and what a larger epsilon of the answers brings there."""
+    parts = []
+    for t, q in ((3, 20), (3, 100), (11, 20)):
+        columns = [
+            np.array(
+                [one[f"t = {t}, Q = {q}, {said}"].mean() for by_total in accuracy.values() for one in by_total.values()]
+            )
+            for said in ("no DaRRM", CAPPED, "any")
+        ]
+        gains, more = columns[1] - columns[0], columns[2] - columns[1]
+        parts.append(
+            f"t = {t}, Q = {q}: {gains.min():+.3f} to {gains.max():+.3f} (the collector learns up to "
+            f"{methods.collected(methods.CAP, t, q):.0f}), and a larger epsilon, as chosen by public numbers, changes "
+            f"that by {more.min():+.3f} to {more.max():+.3f}"
+        )
+    return (
+        f"Fresh voters, t > 1, over all data and totals of the labels, DaRRM with answers of {CAPPED} less answers "
+        f"that carry all the noise: {'; '.join(parts)}."
+    )
+
+
+def _tie(accuracy: Budgets) -> str:
+    """DaRRM beside its best rival, where neither relies on private votes."""
+    parts = []
+    for most in (CAPPED, "any"):
+        gaps = [
+            float((one[f"t = 1, Q = {q}, {most}"] - one[f"{LABEL}, Q = {q}"]).mean())
+            for by_total in accuracy.values()
+            for one in by_total.values()
+            for q in (20, 100)
+        ]
+        parts.append(f"{min(gaps):+.3f} to {max(gaps):+.3f} with {said_of(most)}")
+    return (
+        "DaRRM with fresh voters, t = 1, less GNMax exact for the label, at equal totals of the labels, over all data: "
+        f"{', '.join(parts)}. GNMax gives the raw votes to its curator without any noise."
+    )
+
+
+def _fresh(rows: Sequence[Row]) -> str:
+    steps = [key for key in rows[0]["_right"] if key.startswith("answers")]
+    parts = []
+    for t in dict.fromkeys(row["t"] for row in rows):
+        found = [row["_right"] for row in rows if row["t"] == t]
+        best = [max(right[step] for step in steps) - right["no DaRRM"] for right in found]
+        behind = [right["fixed voters"] - max(right[step] for step in steps) for right in found]
+        parts.append(
+            f"t = {t}: the best of them is {min(best):.3f} to {max(best):.3f} above answers that carry all the noise, "
+            f"and fixed voters with the same t and total are {min(behind):+.3f} to {max(behind):+.3f} above it"
+        )
+    return (
+        f"Fresh voters, {rows[0]['data']}, DaRRM with {', '.join(steps)}, at total epsilons of the labels of "
+        f"{' and '.join(f'{one:g}' for one in dict.fromkeys(row['total epsilon of the labels'] for row in rows))}. "
+        f"{'; '.join(parts)}."
     )
 
 

@@ -4,13 +4,18 @@
         [--fashion FOLDER] [--seed 0] [--pictures DIRECTORY]           minutes
 
 The paper's way: K = 11 teachers, trained with differential privacy on disjoint shards; each label is (m epsilon,
-m Delta)-DP; ten draws of Q queries from the held-out set. GNMax has teachers without privacy. Logistic regressions
-stand for the paper's networks, so figures are not the paper's, but what can win is.
+m Delta)-DP; ten draws of Q queries from the held-out set. GNMax has teachers without privacy. The paper charges
+gamma_opt as if a record reached all 11 teachers and GNMax as if it reached one, so both are shown for both. Logistic
+regressions stand for the paper's networks, so figures are not the paper's, but what can win is.
 
-What is true: these teachers are FIXED voters. A record reaches t of them (1 for disjoint shards), so that any number of
-labels costs t teachers and no noise is due; single labels must not be composed. FRESH voters randomize every answer,
-and theirs do compose. Accuracies from the second table on are expected over the coins of the release, on all held-out
-queries. Same seed, same teachers and votes.
+Equal totals: these teachers are FIXED voters. A record reaches t of them (1 for disjoint shards), so any number of
+labels costs at most t teachers. Here t teachers cost the whole total, so their plain majority keeps it; noise at the
+labels would help if the total were below what they cost. Single labels of fixed voters must not be composed. FRESH
+voters randomize every answer, and their labels do compose. The epsilon of an answer is chosen by public numbers, and
+whoever collects the raw answers learns more than the labels tell: both totals are in every table. GNMax is gauged by
+the paper's formula, exactly for the noisy counts, and exactly for the label, which is all that is released. Accuracies
+from the second table on are expected over the coins of the release, on all held-out queries. Same seed, same teachers
+and votes.
 """
 
 from __future__ import annotations
@@ -48,6 +53,13 @@ DRAWS = 10
 PRIME = 1e-4  # delta' of Theorem 2.3, as in the paper
 TOTALS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
 SPLITS = 5
+QUERIES_PRICED = (20, 100)
+# Fresh voters: (t, Q); columns without DaRRM, and with answers of at most so much.
+FRESH = ((1, 20), (1, 100), (3, 20), (3, 100), (11, 20))
+LESS = "no DaRRM"
+MOST = {f"at most {methods.CAP:g}": methods.CAP, "any": max(methods.ANSWERS)}
+CAPPED, ANY = MOST
+LABEL = methods.GAUGES[-1]
 PAGE = DOCS / "paper_ensembles.md"
 NAMES = ("digits", "hard", "cancer", "drawn", "mnist", "fashion")
 Row = dict[str, Any]
@@ -86,9 +98,8 @@ def draws_of(
                 right[name] = np.array(
                     [(made == data.truth[some]).mean() for made, some in zip(labels, chosen[q], strict=True)]
                 )
-            for name, teachers in (("fixed, no noise", "private"), ("no privacy", "plain")):
-                ones = 2 * cast[teachers].sum(axis=1) > K
-                right[name] = np.array([(ones[some] == data.truth[some]).mean() for some in chosen[q]])
+            ones = 2 * cast["plain"].sum(axis=1) > K
+            right["no privacy"] = np.array([(ones[some] == data.truth[some]).mean() for some in chosen[q]])
             found[m, q] = right
     return found
 
@@ -113,15 +124,22 @@ def paper_rows(name: str, found: dict[tuple[int, int], dict[str, Array]], epsilo
     ]
 
 
-def test_rows(name: str, found: dict[tuple[int, int], dict[str, Array]]) -> list[Row]:
+# Pairs of ways to compare: with the votes that the paper charges to one record, and with equally many of them.
+AS_CHARGED = tuple((methods.OPTIMAL_ALL, other) for other in ("GNMax", methods.COUNTS, methods.SUBSAMPLING_ALL))
+EQUAL_T = ((methods.PLAIN, methods.LABEL), (methods.OPTIMAL_ALL, methods.LABEL_ALL))
+
+
+def test_rows(
+    name: str, found: dict[tuple[int, int], dict[str, Array]], compared: Sequence[tuple[str, str]]
+) -> list[Row]:
     rows = []
     for (m, q), right in found.items():
         row: Row = {"data": name, "m": m, "Q": q}
-        for other in ("GNMax", "GNMax, exact sigma", "subsampling"):
-            t, w = p_values(right["gamma_opt"], right[other])
-            difference = float((right["gamma_opt"] - right[other]).mean())
-            row[f"gamma_opt less {other}"] = f"{difference:+.3f} (t {t:.2g}, W {w:.2g})"
-            row[f"_{other}"] = (difference, t, w)
+        for one, other in compared:
+            t, w = p_values(right[one], right[other])
+            difference = float((right[one] - right[other]).mean())
+            row[f"{one} less {other}"] = f"{difference:+.3f} (t {t:.2g}, W {w:.2g})"
+            row[f"_{one} less {other}"] = (difference, t, w)
         rows.append(row)
     return rows
 
@@ -136,7 +154,7 @@ def allowance_rows(name: str, seed: int, folder: Path | None, splits: int = SPLI
     rows = []
     for epsilon in TEACHERS[name]:
         right: dict[tuple[int, str], list[float]] = {}
-        single, plain = [], []
+        single = []
         for run in range(splits):
             rng = generator(seed, name, run)
             data = load(name, rng, folder)
@@ -145,19 +163,17 @@ def allowance_rows(name: str, seed: int, folder: Path | None, splits: int = SPLI
                 "plain": votes(plain_model(), data, K, 1, rng),
             }
             single.append(float((cast["private"] == data.truth[:, None]).mean()))
-            plain.append(share_right(methods.majority(K), cast["private"], data.truth))
             for m in ALLOWANCES:
                 for way, one in methods.per_query(m, epsilon, K).items():
                     right.setdefault((m, way), []).append(share_right(one.chances, cast[one.teachers], data.truth))
         for m in ALLOWANCES:
             row: Row = {"data": name, "epsilon": epsilon, "m": m, "one teacher": float(np.mean(single))}
-            row |= {way: float(np.mean(values)) for (at, way), values in right.items() if at == m}
-            rows.append(row | {"fixed, no noise": float(np.mean(plain))})
+            rows.append(row | {way: float(np.mean(values)) for (at, way), values in right.items() if at == m})
     return rows
 
 
 def total_rows(epsilon: float) -> list[Row]:
-    """What Q labels of gamma_opt are said to cost together, and what any number of labels of fixed teachers costs."""
+    """What Q labels of gamma_opt are said to cost together, and what labels of fixed teachers cost with its coins."""
     rows = []
     for m in ALLOWANCES:
         design = solve(MajorityProblem(K, m, epsilon, DELTA, delta=m * DELTA))
@@ -169,7 +185,8 @@ def total_rows(epsilon: float) -> list[Row]:
             for t in (1, 3, K):
                 # At t = 1 the teacher as it is: its own Delta, far below the delta of the row.
                 row[f"fixed, t = {t}"] = epsilon if t == 1 else optimal(epsilon, DELTA, t, paper.delta).epsilon
-            rows.append(row)
+            with_coins = compose(design, q, delta=paper.delta, voters="fixed").upper
+            rows.append(row | {"_with coins": with_coins})
     return rows
 
 
@@ -186,13 +203,33 @@ def budget(data: Data, total: float, rng: np.random.Generator) -> dict[str, floa
     for t in (1, 3, K):
         cast = votes(dp_model(*methods.teacher_budget(total, t)), data, K, t, rng)
         found[f"fixed, t = {t}"] = share_right(methods.majority(K), cast, truth)
-    for q in (20, 100):
-        found[f"GNMax, Q = {q}"] = share_right(methods.many_noisy_max(total, q, K), plain, truth)
-        found[f"GNMax exact, Q = {q}"] = share_right(methods.many_noisy_max(total, q, K, exact=True), plain, truth)
-    for t, cast, asked in ((1, plain, (20, 100)), (3, shared, (20, 100)), (K, parts, (20,))):
-        for q in asked:
-            found[f"fresh, t = {t}, Q = {q}"] = share_right(methods.fresh(methods.planned(total, t, q, K)), cast, truth)
+    for q in QUERIES_PRICED:
+        for gauge in methods.GAUGES:
+            found[gnmax_column(gauge, q)] = share_right(methods.many_noisy_max(total, q, K, gauge), plain, truth)
+    cast_by = {1: plain, 3: shared, K: parts}
+    for t, q in FRESH:
+        found[fresh_column(t, q, LESS)] = share_right(methods.without_darrm(total, t, q, K), cast_by[t], truth)
+        for said, most in MOST.items():
+            released = methods.fresh(methods.planned(total, t, q, K, most))
+            found[fresh_column(t, q, said)] = share_right(released, cast_by[t], truth)
     return found
+
+
+def gnmax_column(gauge: str, q: int) -> str:
+    return f"GNMax, {gauge}, Q = {q}"
+
+
+def fresh_column(t: int, q: int, said: str) -> str:
+    return f"t = {t}, Q = {q}, {said}"
+
+
+def learned(total: float, t: int, q: int, said: str, voters: int) -> tuple[float, float]:
+    """The epsilon of an answer, and what the collector of all raw answers learns, in a column of fresh voters."""
+    if said == LESS:
+        epsilon = methods.unaided(total, t, q, voters)
+    else:
+        epsilon = methods.planned(total, t, q, voters, MOST[said]).problem.epsilon
+    return epsilon, methods.collected(epsilon, t, q)
 
 
 def budgets(
@@ -209,38 +246,73 @@ def budgets(
     return found
 
 
+def told(share: str, collector: float) -> str:
+    """A share of right labels, and in brackets the total of the collector."""
+    return f"{share} ({collector:.0f})" if collector >= 100 else f"{share} ({collector:.3g})"
+
+
 def budget_rows(name: str, found: dict[float, dict[str, Array]]) -> list[Row]:
+    """Models, fixed voters and GNMax."""
+    columns = {fresh_column(t, q, said) for t, q in FRESH for said in (LESS, *MOST)}
     return [
-        {"data": name, "total epsilon": total} | {method: f"{one.mean():.3f}" for method, one in right.items()}
+        {"data": name, "total epsilon": total}
+        | {method: f"{one.mean():.3f}" for method, one in right.items() if method not in columns}
         for total, right in found.items()
     ]
 
 
+def fresh_budget_rows(name: str, found: dict[float, dict[str, Array]], reached: Sequence[int]) -> list[Row]:
+    """Fresh voters: the share of right labels, and in brackets what the collector of the raw answers learns."""
+    rows = []
+    for total, right in found.items():
+        row: Row = {"data": name, "total epsilon of the labels": total}
+        for t, q in FRESH:
+            for said in (LESS, *MOST) if t in reached else ():
+                column = fresh_column(t, q, said)
+                row[column] = told(f"{right[column].mean():.3f}", learned(total, t, q, said, K)[1])
+        rows.append(row)
+    return rows
+
+
+def answer_rows(totals: Sequence[float] = TOTALS) -> list[Row]:
+    """The epsilons of an answer that public numbers choose: the same for all data."""
+    rows = []
+    for t, q in FRESH:
+        for total in totals:
+            row: Row = {"t": t, "Q": q, "total epsilon of the labels": total}
+            for said in (LESS, *MOST):
+                epsilon, all_answers = learned(total, t, q, said, K)
+                row |= {f"an answer, {said}": epsilon, f"the collector, {said}": all_answers}
+            rows.append(row)
+    return rows
+
+
 def fresh_rows(name: str, seed: int, folder: Path | None, totals: Sequence[float] = (4.0, 16.0)) -> list[Row]:
-    """Fresh voters at equal totals: DaRRM beside answers that carry all the noise, and beside fixed voters."""
+    """Fresh voters at equal totals of the labels, from answers that carry all the noise to answers of little noise."""
     rows = []
     for t in (1, 3, K):
-        for q in (20, 100):
+        for q in QUERIES_PRICED:
             for total in totals:
-                design = methods.planned(total, t, q, K)
+                least = methods.unaided(total, t, q, K)
+                ways = {LESS: (least, methods.without_darrm(total, t, q, K))}
+                for epsilon in methods.ANSWERS:
+                    design = methods.planned_at(total, t, q, K, epsilon)
+                    ways[f"answers of {epsilon:g}"] = (epsilon, methods.fresh(design))
                 right: dict[str, list[float]] = {}
                 for run in range(SPLITS):
                     rng = generator(seed, name, run)
                     data = load(name, rng, folder)
                     cast = votes(partial_model() if t == K else plain_model(), data, K, t, rng)
                     fixed = votes(dp_model(*methods.teacher_budget(total, t)), data, K, t, rng)
-                    for way, chances, these in (
-                        ("DaRRM", methods.fresh(design), cast),
-                        ("less epsilon an answer", methods.without_darrm(total, t, q, K), cast),
-                        ("fixed voters", methods.majority(K), fixed),
-                    ):
-                        right.setdefault(way, []).append(share_right(chances, these, data.truth))
-                rows.append(
-                    {"data": name, "t": t, "Q": q, "total epsilon": total}
-                    | {"epsilon of an answer": design.problem.epsilon, "gamma(6)": float(design.gamma[K // 2 + 1])}
-                    | {"gamma(11)": float(design.gamma[K]), "without DaRRM": methods.unaided(total, t, q, K)}
-                    | {way: float(np.mean(values)) for way, values in right.items()}
-                )
+                    for way, (_, released) in ways.items():
+                        right.setdefault(way, []).append(share_right(released, cast, data.truth))
+                    right.setdefault("fixed voters", []).append(share_right(methods.majority(K), fixed, data.truth))
+                means = {way: float(np.mean(values)) for way, values in right.items()}
+                row: Row = {"data": name, "t": t, "Q": q, "total epsilon of the labels": total}
+                row[f"epsilon of an answer, {LESS}"] = least
+                for way, (epsilon, _) in ways.items():
+                    row[way] = told(f"{means[way]:.4f}", methods.collected(epsilon, t, q))
+                rows.append(row | {"fixed voters": means["fixed voters"], "_right": means})
     return rows
 
 
@@ -263,6 +335,7 @@ def estimator_rows(name: str, seed: int, folder: Path | None, epsilon: float = 1
             plain = methods.design_of(np.ones(K + 1), MajorityProblem(K, t, epsilon, changed=t))
             row["no noise, total"] = compose(plain, q, delta=DELTA, voters="fresh").upper
             row["no noise"] = share_right(none, cast, data.truth)
+            row["the collector"] = methods.collected(epsilon, t, q)
             ensemble = PrivateMajorityClassifier(
                 model,
                 voters="fresh",
@@ -292,19 +365,21 @@ def size_rows(name: str, seed: int, folder: Path | None, totals: Sequence[float]
                 data = load(name, rng, folder)
                 plain, shared = (votes(plain_model(), data, voters, t, rng) for t in (1, 3))
                 fixed = [votes(dp_model(*methods.teacher_budget(total, t)), data, voters, t, rng) for t in (1, 3)]
-                for way, chances, cast in (
+                ways = [
                     ("fixed, t = 1", methods.majority(voters), fixed[0]),
                     ("fixed, t = 3", methods.majority(voters), fixed[1]),
-                    ("GNMax, Q = 20", methods.many_noisy_max(total, 20, voters), plain),
-                    ("GNMax, Q = 100", methods.many_noisy_max(total, 100, voters), plain),
-                    ("fresh, t = 1, Q = 20", methods.fresh(methods.planned(total, 1, 20, voters)), plain),
-                    ("fresh, t = 3, Q = 20", methods.fresh(methods.planned(total, 3, 20, voters)), shared),
-                ):
-                    right.setdefault(way, []).append(share_right(chances, cast, data.truth))
-            means = {way: float(np.mean(values)) for way, values in right.items()}
-            rows.append(
-                {"data": name, "total epsilon": total, "K": voters, "records each": len(data.y) // voters} | means
-            )
+                ]
+                ways += [
+                    (gnmax_column(LABEL, q), methods.many_noisy_max(total, q, voters, LABEL), plain) for q in (20, 100)
+                ]
+                for t, cast in ((1, plain), (3, shared)):
+                    ways.append((f"fresh, t = {t}, Q = 20", methods.fresh(methods.planned(total, t, 20, voters)), cast))
+                for way, released, cast in ways:
+                    right.setdefault(way, []).append(share_right(released, cast, data.truth))
+            row: Row = {"data": name, "total epsilon": total, "K": voters, "records each": len(data.y) // voters}
+            row |= {way: float(np.mean(values)) for way, values in right.items()}
+            row |= {f"the collector, t = {t}": learned(total, t, 20, CAPPED, voters)[1] for t in (1, 3)}
+            rows.append(row)
     return rows
 
 
@@ -327,22 +402,29 @@ def draw(found: dict[str, dict[float, dict[str, Array]]]) -> Any:
     from matplotlib.figure import Figure
 
     black = LOOKS[6][0]
+    less, capped = (fresh_column(1, 20, said) for said in (LESS, CAPPED))
     lines = [
         ("one DP model", black, "x", "-"),
         ("fixed, t = 1", LOOKS[0][0], "o", "-"),
         ("fixed, t = 3", LOOKS[5][0], "P", "--"),
-        ("GNMax, Q = 20", LOOKS[2][0], "^", "-"),
-        ("GNMax, Q = 100", LOOKS[2][0], "v", ":"),
-        ("fresh, t = 3, Q = 20", LOOKS[1][0], "s", "-"),
-        ("fresh, t = 3, Q = 100", LOOKS[1][0], "D", ":"),
+        (gnmax_column(LABEL, 20), LOOKS[2][0], "^", "-"),
+        (gnmax_column(LABEL, 100), LOOKS[2][0], "v", ":"),
+        (capped, LOOKS[1][0], "s", "--"),
+        (fresh_column(1, 100, CAPPED), LOOKS[1][0], "D", ":"),
+        (less, "#777777", "+", "-"),
     ]
-    names = {"one DP model": "one DP model on all records, any Q"} | {
-        f"fixed, t = {t}": f"fixed voters, t = {t}, no noise, any Q" for t in (1, 3)
-    }
-    names |= {f"fresh, t = 3, Q = {q}": f"fresh voters, t = 3, DaRRM, Q = {q}" for q in (20, 100)}
+    names = {"one DP model": "one DP model on all records, any Q"}
+    names |= {f"fixed, t = {t}": f"fixed voters, t = {t}, plain majority, any Q" for t in (1, 3)}
+    names |= {gnmax_column(LABEL, q): f"GNMax, {LABEL}, Q = {q} (sees raw votes)" for q in QUERIES_PRICED}
+    for q in QUERIES_PRICED:
+        most = methods.collected(methods.CAP, 1, q)
+        names[fresh_column(1, q, CAPPED)] = (
+            f"DaRRM, fresh, t = 1, answers {CAPPED}, Q = {q} (collector learns up to {most:.0f})"
+        )
+    names[less] = "fresh, t = 1, no DaRRM, Q = 20 (collector learns the total)"
     columns = min(2, len(found))
     rows = -(-len(found) // columns)
-    picture = Figure(figsize=(4.0 * columns + 0.4, 2.9 * rows + 1.1), layout="constrained")
+    picture = Figure(figsize=(4.0 * columns + 0.4, 2.9 * rows + 1.3), layout="constrained")
     axes = np.atleast_1d(picture.subplots(rows, columns, sharex=True, sharey=True)).ravel()
     for ax in axes[len(found) :]:
         ax.set_axis_off()
@@ -366,7 +448,7 @@ def draw(found: dict[str, dict[float, dict[str, Array]]]) -> Any:
         ax.tick_params(labelbottom=True)
     for ax in axes[::columns]:
         ax.set_ylabel("labels right")
-    picture.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize=8, frameon=False)
+    picture.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize=8, frameon=False)
     return picture
 
 
@@ -404,13 +486,14 @@ def main() -> None:
 
 def _run(chosen: list[str], folders: dict[str, Path | None], options: argparse.Namespace) -> None:
     began, busy = time.perf_counter(), time.process_time()
-    paper, tests, allowances, sums, accuracy = [], [], [], {}, {}
+    paper, tests, equal, allowances, sums, accuracy = [], [], [], [], {}, {}
     for name in chosen:
         folder, epsilon = folders.get(name), main_epsilon(name)
         rng = generator(options.seed, name, 0)
         found = draws_of(load(name, rng, folder), epsilon, rng)
         paper += paper_rows(name, found, epsilon)
-        tests += test_rows(name, found)
+        tests += test_rows(name, found, AS_CHARGED)
+        equal += test_rows(name, found, EQUAL_T)
         allowances += allowance_rows(name, options.seed, folder)
         if epsilon not in sums:
             sums[epsilon] = total_rows(epsilon)
@@ -419,18 +502,26 @@ def _run(chosen: list[str], folders: dict[str, Path | None], options: argparse.N
     totals = [row for rows in sums.values() for row in rows]
     spent = [row for name in chosen for row in budget_rows(name, accuracy[name])]
     first = chosen[0], options.seed, folders.get(chosen[0])
-    fresh, estimator, sizes = fresh_rows(*first), estimator_rows(*first), size_rows(*first)
+    curve, estimator, sizes = fresh_rows(*first), estimator_rows(*first), size_rows(*first)
+
+    def by_reach(reached: Sequence[int]) -> list[Row]:
+        return [row for name in chosen for row in fresh_budget_rows(name, accuracy[name], reached)]
+
     contents = {
         "ensembles-paper": shown(paper),
         "ensembles-tests": shown(tests),
+        "ensembles-equal": shown(equal),
         "ensembles-allowances": shown(allowances),
         "ensembles-totals": shown(totals),
         "ensembles-budgets": shown(spent),
         "ensembles-noise": shown(noise_rows()),
-        "ensembles-fresh": shown(fresh),
+        "ensembles-one": shown(by_reach((1,))),
+        "ensembles-several": shown(by_reach((3, K))),
+        "ensembles-answers": shown(answer_rows()),
+        "ensembles-fresh": shown(curve),
         "ensembles-estimator": shown(estimator),
         "ensembles-sizes": shown(sizes),
-        "ensembles-reading": bullets(findings(tests, allowances, totals, accuracy, fresh, sizes)),
+        "ensembles-reading": bullets(findings(tests, equal, allowances, totals, accuracy, curve, sizes)),
         "ensembles-pairs": pairs(options.seed),
     }
     seconds = f"{time.process_time() - busy:.0f} s of one core ({time.perf_counter() - began:.0f} s by the clock)"
