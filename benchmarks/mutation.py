@@ -87,6 +87,7 @@ TESTS = {
     "darrm/accounting/theorems.py": ["tests/accounting/test_accounting_theorems.py", *COMPOSED],
     "darrm/accounting/adaptive.py": COMPOSED,
     "darrm/accounting/budget.py": COMPOSED,
+    "darrm/accounting/fixed.py": COMPOSED,
     "darrm/accounting/ledger.py": LEDGER,
     "darrm/accounting/profile.py": ["tests/accounting/test_accounting_profile.py", *COMPOSED],
     "darrm/accounting/gaussian.py": ["tests/accounting/test_accounting_profile.py"],

@@ -109,6 +109,7 @@ class Mistake(NamedTuple):
 SEPARATION, VERIFY = "engine/test_engine_separation.py", "engine/test_engine_verify.py"
 CORNERS, RELEASE = "engine/test_engine_corners.py", "engine/test_engine_release.py"
 BLOCKS, IDENTICAL = "engine/test_engine_release_blocks.py", "engine/test_engine_identical.py"
+FIXED = "accounting/test_accounting_fixed.py"
 COMPOSE, THEOREMS = "accounting/test_accounting_compose.py", "accounting/test_accounting_theorems.py"
 LEDGER, PROFILE = "accounting/test_accounting_ledger.py", "accounting/test_accounting_profile.py"
 MAX, LABELS = "mechanisms/test_noisy_max.py", "mechanisms/test_label_mechanisms.py"
@@ -406,8 +407,48 @@ MISTAKES = [
         lambda tests, _: tests.test_bounds_hold_what_brute_force_finds(2, 3, 0.0, "one"),
     ),
     Mistake(
+        "fixed voters have no privacy of their own",
+        "accounting.fixed",
+        "p = optimal_delta(problem.epsilon, problem.Delta, problem.changed, epsilon)",
+        "p = 1.0",
+        FIXED,
+        lambda tests, _: tests.test_what_the_labels_may_cost(),
+    ),
+    Mistake(
+        "what the voters fail with is forgotten where the coins pay",
+        "accounting.fixed",
+        "p = optimal_delta(problem.epsilon, problem.Delta, problem.changed, epsilon)",
+        "p = optimal_delta(problem.epsilon, 0.0, problem.changed, epsilon)",
+        FIXED,
+        lambda tests, _: tests.test_the_search_finds_nothing_above_theorem_1_with_failures(0.05, 3),
+    ),
+    Mistake(
+        "two voters that change move the count by one",
+        "accounting.profile",
+        "lowest[x] = min(*X[max(0, i - changed) : i + changed + 1], lowest.get(x, x))",
+        "lowest[x] = min(*X[max(0, i - 1) : i + 2], lowest.get(x, x))",
+        FIXED,
+        lambda tests, _: tests.test_no_fixed_voters_lose_more_than_theorem_1_says(3, 2, 2, False),
+    ),
+    Mistake(
+        "the coins of two labels are counted as those of one",
+        "accounting.fixed",
+        "V = excess(counts, queries, grid) if delta > _UNDERFLOW else None",
+        "V = excess(counts, 1, grid) if delta > _UNDERFLOW else None",
+        FIXED,
+        lambda tests, _: tests.test_no_fixed_voters_lose_more_than_theorem_1_says(2, 1, 2, False),
+    ),
+    Mistake(
+        "a ledger of fixed voters never ends",
+        "accounting.ledger",
+        'return fixed_voters(MajorityProblem(**only["problem"]), state["total_delta"]) <= budget',
+        "return True",
+        FIXED,
+        lambda tests, folder: tests.test_a_ledger_for_fixed_voters_below_their_own_price(folder),
+    ),
+    Mistake(
         "fixed voters are charged by the query",
-        "accounting.budget",
+        "accounting.composition",
         'if kind == "fixed":',
         'if kind == "":',
         COMPOSE,

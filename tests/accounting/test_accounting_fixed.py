@@ -370,6 +370,7 @@ def test_a_ledger_for_fixed_voters_below_their_own_price(tmp_path: Path) -> None
         tmp_path / "l.json", design, total_epsilon=1.0, total_delta=1e-5, voters="fixed"
     )
     left = ledger.status()["left"]
+    assert left is not None
     assert 2 < left < 1000
     ledger.charge(design, left - 1)
     assert 0 < ledger.spent()[0] <= 1.0
