@@ -22,7 +22,8 @@ largest: for K = 5 more restarts find more.
 
 The table compares it with Q m epsilon, the composition of the guarantee of one release, which does NOT hold for fixed
 voters, and with the optimal composition of `changed` copies of (epsilon, Delta), which does (docs/theory.md, "Many
-releases"). For Delta > 0 all three are at the same total delta.
+releases"), and with `darrm.accounting.compose`, which counts the coins of the labels too (Theorem 1 there). For
+Delta > 0 all are at the same total delta.
 """
 
 from __future__ import annotations
@@ -201,18 +202,19 @@ def main() -> None:
 
     start = time.perf_counter()
     print(f"epsilon = {epsilon:g}, m = {m:g}; * = the composition per query is broken")
-    print(f"{'K':>2} {'changed':>7} {'Delta':>6} {'delta':>6} {'Q':>2} {'found':>8} {'Q m eps':>8} {'bound':>8}")
+    heads = ("found", "Q m eps", "voters", "compose")
+    print(f"{'K':>2} {'changed':>7} {'Delta':>6} {'delta':>6} {'Q':>2}", *(f"{head:>8}" for head in heads))
 
     def row(K: int, changed: int, Q: int, Delta: float = 0.0, delta: float = 0.0) -> None:
-        gamma = darrm.solve(K=K, m=min(m, K), epsilon=epsilon, Delta=Delta, changed=changed).gamma
+        design = darrm.solve(K=K, m=min(m, K), epsilon=epsilon, Delta=Delta, changed=changed)
         found = search(
-            K, Q, gamma, epsilon, Delta, changed, delta=delta, restarts=options.restarts, seed=options.seed
+            K, Q, design.gamma, epsilon, Delta, changed, delta=delta, restarts=options.restarts, seed=options.seed
         ).loss
         each, whole = Q * min(m, K) * epsilon, bound(epsilon, Delta, changed, delta)
+        proved = darrm.accounting.compose(design, Q, delta=delta, voters="fixed").upper
         broken = "*" if found > each * (1 + 1e-9) else ""
-        print(
-            f"{K:2} {changed:7} {Delta:6g} {delta:6g} {Q:2} {found:8.4f} {each:8.4f} {whole:8.4f} {broken}", flush=True
-        )
+        values = (found, each, whole, proved)
+        print(f"{K:2} {changed:7} {Delta:6g} {delta:6g} {Q:2}", *(f"{one:8.4f}" for one in values), broken, flush=True)
 
     row(3, 3, 2)
     for K in range(1, 6):

@@ -5,21 +5,26 @@
 Left: three voters of epsilon = 2 and a release that is 2-DP on its own. What an adversary finds for Q labels of fixed
 voters (benchmarks/fixed_voters.py) beside Q m epsilon, which does not hold, and the composition of the voters, which
 does. Right: eleven fixed voters of epsilon = .1, one, three or all of which a record reaches; what one would
-charge per label, exactly composed (right for fresh voters only), and what any number of labels costs.
+charge per label, exactly composed (right for fresh voters only), and what any number of labels costs. Further figures
+of the page: the trap's voters with a little new noise, and a budget below what the voters cost.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent / "paper"))
-from fixed_voters import bound, search
+import numpy as np
+from fixed_voters import bound, release, search
 from pages import DOCS, bullets, put, save
 
 import darrm
+from darrm.accounting import Total
+from darrm.accounting.fixed import labels_allowance
 from darrm.figures import LOOKS
 
 TRAP, QUERIES = {"K": 3, "m": 1, "epsilon": 2.0}, (1, 2, 3)
@@ -37,6 +42,32 @@ def trap() -> list[dict[str, float]]:
         }
         for Q in QUERIES
     ]
+
+
+def flipped(flip: float) -> float:
+    """The loss of two labels (1, 1) of the trap's voters if each answer is flipped anew with this probability."""
+    K, epsilon = TRAP["K"], TRAP["epsilon"]
+    table = release(K, 2, darrm.solve(**TRAP).gamma)[-1]
+    noise = np.array(
+        [
+            [(1 - flip) ** (2 - n) * flip**n for n in row]
+            for row in [[0, 1, 1, 2], [1, 0, 2, 1], [1, 2, 0, 1], [2, 1, 1, 0]]
+        ]
+    )
+    hi, sides = 1 / (1 + math.exp(-epsilon)), []
+    for sure in (hi, 1 - hi):
+        total = table
+        for meant in (2, 3, 1):  # the answer pairs (1, 0), (1, 1), (0, 1), each against (0, 0)
+            total = (sure * noise[meant] + (1 - sure) * noise[0]) @ total
+        sides.append(float(total))
+    return math.log(sides[0] / sides[1])
+
+
+def below(K: int = 11, gamma: float = 0.2) -> Total:
+    """Two labels of fixed voters of epsilon = 1 that one record can all reach, with constant noise."""
+    problem = darrm.MajorityProblem(K, K, 1.0)
+    design = darrm.Design(problem, np.full(K + 1, gamma), darrm.priors.common())
+    return darrm.accounting.compose(design, 2, delta=0.0, voters="fixed")
 
 
 def many() -> tuple[list[float], dict[int, float]]:
@@ -90,13 +121,23 @@ def main() -> None:
     parser.add_argument("--docs", action="store_true")
     options = parser.parse_args()
     rows, (fresh, voters) = trap(), many()
-    second = rows[1]
+    second, coins = rows[1], below()
+    one = darrm.MajorityProblem(11, 1, 2.0, changed=1)
+    allowed = {e: found for e in (1.0, 1.8) if (found := labels_allowance(one, e, 0.0)) is not None}
     lines = [
         f"Left: two labels of fixed voters lose {second['found']:.4f}; 2 m epsilon is {second['per query']:g}; "
         f"the voters themselves, {second['voters']:g}, bound any number of labels.",
+        "Left, each answer flipped anew with a small probability, so that voters draw new noise at every query: two "
+        f"labels lose {flipped(0.01):.4f} for .01 and {flipped(0.001):.4f} for .001.",
         f"Right: at a total delta of {TOTAL_DELTA:g}, 100 labels of fresh voters cost {fresh[MANY.index(100)]:.3f}; "
         "any number of labels of fixed voters costs "
         + ", ".join(f"{total:.3f} if a record reaches {t}" for t, total in voters.items())
+        + ".",
+        "A budget below the price of the voters: K = 11, epsilon = 1, gamma = .2 everywhere, a record reaches all. Two "
+        f"labels cost {coins.upper:.4f} by Theorem 1, {2 * math.log(1.2 / 0.8):.4f} by their coins alone, and "
+        f"{coins.bounds['the voters themselves']:g} by the voters alone.",
+        "If voters of epsilon = 2 are asked, of which a record reaches one, the coins of all labels may cost "
+        + " and ".join(f"{allowed[e].epsilon:.3f} at a total of {e:g}" for e in allowed)
         + ".",
     ]
     print(*lines, sep="\n")

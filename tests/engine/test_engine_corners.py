@@ -163,3 +163,16 @@ def test_pmf_refuses_what_is_no_probability() -> None:
             pmf(bad)  # type: ignore[arg-type]
     assert pmf([0.0, 1.0]).tolist() == [0.0, 1.0, 0.0]
     assert pmf(np.full((3, 2), 0.5)).tolist() == [[0.25, 0.5, 0.25]] * 3
+
+
+@pytest.mark.parametrize("K", [1, 2, 3, 4, 5, 6, 7, 8, 11, 12])
+def test_the_plain_majority_loses_at_most_half_of_the_votes(K: int) -> None:
+    """Lemma 3a: k epsilon with k = (K + 1)/2, or K/2 + 1 for even K, and t epsilon; attained for odd K."""
+    k = (K + 1) // 2 if K % 2 else K // 2 + 1
+    for epsilon in (0.01, 0.5, 3.0):
+        for changed in {1, min(k, K), K}:
+            problem = darrm.MajorityProblem(K, K, epsilon, changed=changed)
+            found = darrm.verify(np.ones(K + 1), problem).realised_epsilon
+            assert found <= min(k, changed) * epsilon * (1 + 1e-12)
+            if K % 2:
+                assert found == pytest.approx(min(k, changed) * epsilon, rel=1e-9)
