@@ -139,7 +139,7 @@ def release(book: Ledger, design: darrm.Design, n: int, out: Path) -> None:
 
 
 def leftovers(folder: Path) -> list[str]:
-    return sorted(path.name for path in folder.rglob(".*") if path.suffix in (".part", ".charged"))
+    return sorted(path.name for path in folder.rglob(".*") if path.suffix in (".part", ".waiting"))
 
 
 # Budget
