@@ -19,7 +19,7 @@ import sklearn
 from sklearn.utils.estimator_checks import check_estimator
 
 from darrm.ensemble import DPLogisticRegression, PrivateMajorityClassifier
-from darrm.learning import AggregateRegressor, BagClassifier, RandomizedResponseClassifier
+from darrm.labels.learners import AggregateRegressor, BagClassifier, RandomizedResponseClassifier
 from darrm.mechanisms import LaplaceLabelProportions, RandomizedResponse
 from darrm.mechanisms.majority import NotPrivateWarning
 

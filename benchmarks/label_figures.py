@@ -4,7 +4,7 @@
 
 Layouts: Figures 1, 2 and 3 of Busa-Fekete et al., "Auditing privacy mechanisms via label inference attacks" (2024), and
 Figures 1 and 2 of "A unified analysis of label inference attacks" (2023). Their data are two large sets that are not
-shipped; `darrm.label_data` reads them.
+shipped; `darrm.labels.label_data` reads them.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from darrm import measures, mechanisms
-from darrm.figures import new_figure
+from darrm.show.figures import new_figure
 from darrm.mechanisms.majority import NotPrivateWarning
-from darrm.plots_audit import plot_advantage_cdf, plot_spindle, plot_tradeoff, plot_utility_grid
+from darrm.show.plots_audit import plot_advantage_cdf, plot_spindle, plot_tradeoff, plot_utility_grid
 
 sys.path.insert(0, str(Path(__file__).resolve().parent / "paper"))
 

@@ -22,10 +22,10 @@ from numpy.typing import NDArray
 
 import darrm
 from darrm import baselines, measures, mechanisms
-from darrm.accounting.aggregates import worst_delta
-from darrm.accounting.noisy_aggregates import noisy_delta
-from darrm.design.poisson_binomial import pmf
-from darrm.figures import LOOKS, new_figure
+from darrm.labels.aggregates import worst_delta
+from darrm.labels.noisy_aggregates import noisy_delta
+from darrm.numerics.poisson_binomial import pmf
+from darrm.show.figures import LOOKS, new_figure
 from darrm.measures import AuditRow, CountKernel
 
 sys.path.insert(0, str(Path(__file__).resolve().parent / "paper"))

@@ -43,8 +43,8 @@ SAMPLE = {
     "darrm/explore/templates/page.html",
     "darrm/explore/static/explore.css",
     "darrm/explore/static/explore.js",
-    "darrm/data/votes.json",
-    "darrm/data/fresh_t11.csv",
+    "darrm/votes/examples/votes.json",
+    "darrm/votes/examples/fresh_t11.csv",
     "darrm_solvers/__init__.py",
     "darrm_solvers/py.typed",
 }

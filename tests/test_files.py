@@ -18,7 +18,7 @@ import pytest
 
 import darrm
 from darrm import priors
-from darrm.atomic import replacing
+from darrm.storage.atomic import replacing
 from darrm.cli import main
 from darrm.design import files
 from darrm.priors import Prior

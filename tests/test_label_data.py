@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from darrm import label_data
+from darrm.labels import label_data
 from darrm.errors import InputError
 
 

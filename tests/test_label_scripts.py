@@ -7,7 +7,7 @@ import pytest
 from test_paper_scripts import load
 
 from darrm import mechanisms
-from darrm.design.poisson_binomial import pmf
+from darrm.numerics.poisson_binomial import pmf
 from darrm.measures import CountKernel
 
 matrix, figures = load("label_matrix"), load("label_figures")

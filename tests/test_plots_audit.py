@@ -11,7 +11,7 @@ from darrm.errors import InputError
 
 pytest.importorskip("matplotlib")
 
-from darrm import plots_audit
+from darrm.show import plots_audit
 
 ETA = np.random.default_rng(4).beta(2, 3, size=(25, 4))
 

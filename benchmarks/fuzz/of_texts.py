@@ -60,8 +60,9 @@ def texts(draw: Draw) -> Case:
 
 
 def run_text(case: Case) -> str:
-    from darrm import label_data, priors
-    from darrm.audit_files import read_eta
+    from darrm import priors
+    from darrm.labels import label_data
+    from darrm.labels.audit_files import read_eta
     from darrm.cli.table import values
     from darrm.tables import from_csv
 

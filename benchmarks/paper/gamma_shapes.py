@@ -22,7 +22,7 @@ from pages import DOCS, bullets, put, save, table
 import darrm
 from darrm import baselines, priors
 from darrm.accounting import general
-from darrm.figures import LOOKS, new_figure
+from darrm.show.figures import LOOKS, new_figure
 from darrm.measures import sampled_error
 
 Array = NDArray[np.float64]

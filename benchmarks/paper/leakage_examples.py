@@ -19,7 +19,7 @@ from pages import bullets, put, table
 import darrm
 from darrm import baselines, priors
 from darrm.accounting import gnmax_sigma_analytic
-from darrm.comparison import compare
+from darrm.measures.comparison import compare
 from darrm.measures import (
     entrywise_leakage,
     laplace_leakage_bound,

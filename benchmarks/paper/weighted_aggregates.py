@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from darrm.accounting import local_delta, noisy_delta, noisy_local_delta, worst_delta
-from darrm.learning import AggregateRegressor
+from darrm.labels.learners import AggregateRegressor
 from darrm.mechanisms import NoisyWeightedLabelProportions, WeightedBagAggregates
 from darrm.mechanisms.labelled_bag import column_space, residual_of
 from darrm.mechanisms.majority import NotPrivateWarning

@@ -16,8 +16,8 @@ from darrm.accounting.profile import Point, Region, region
 from darrm.accounting.theorems import MAX_COUNT, at_least_once, largest_count, optimal
 from darrm.design.design import Design
 from darrm.errors import InputError
-from darrm.problem import MAX_EPSILON, MajorityProblem
-from darrm.rounding import rounded_up
+from darrm.numerics.exact import rounded_up
+from darrm.problem.majority import MAX_EPSILON, MajorityProblem
 
 VOTERS = ("fresh", "fixed")
 _EXACT = 10_000  # queries, up to which the recursion runs one by one

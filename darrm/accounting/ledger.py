@@ -21,13 +21,13 @@ from darrm.accounting.composition import compose
 from darrm.accounting.fixed import fixed_voters
 from darrm.accounting.planning import max_queries
 from darrm.accounting.theorems import check_count
-from darrm.atomic import keep_names, lock_of, locked, move, replacing, resolved, usual_mode
 from darrm.design.design import Design
 from darrm.design.files import read, write
 from darrm.errors import BudgetError, InputError, OutputError
+from darrm.numerics.exact import rounded_up
 from darrm.priors import independent
-from darrm.problem import MajorityProblem
-from darrm.rounding import rounded_up
+from darrm.problem.majority import MajorityProblem
+from darrm.storage.atomic import keep_names, lock_of, locked, move, replacing, resolved, usual_mode
 
 FORMAT, VERSION = "darrm-ledger", 1
 RULES = ("exact", "basic")

@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from darrm.errors import InputError
-from darrm.problem import MAX_EPSILON
-from darrm.rounding import rounded_up
+from darrm.numerics.exact import rounded_up
+from darrm.problem.majority import MAX_EPSILON
 
 MAX_COUNT = 10**7
 MOST_LABELS = 10**6  # that are counted where a number of labels is looked for

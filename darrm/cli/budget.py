@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from darrm import wording
 from darrm.cli import common
+from darrm.show import wording
 
 if TYPE_CHECKING:
     from darrm.accounting.budget import Total

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from darrm.priors import Prior
-    from darrm.problem import MajorityProblem
+    from darrm.problem.majority import MajorityProblem
 
 
 class Number(click.ParamType[Any]):
@@ -90,7 +90,7 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print one JS
 
 def take_problem(values: dict[str, Any]) -> MajorityProblem:
     """The problem from the options, which are taken out of ``values``."""
-    from darrm.problem import MajorityProblem
+    from darrm.problem.majority import MajorityProblem
 
     names = ("K", "m", "epsilon", "Delta", "delta", "changed", "adjacency")
     return MajorityProblem(**{name: values.pop(name) for name in names})

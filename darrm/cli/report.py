@@ -31,7 +31,7 @@ def command(file: Path, out: Path | None, delta: float | None, full: bool | None
     with fresh and with fixed voters, the worst case line by line, and how to check it.
     """
     from darrm.design.files import load
-    from darrm.report import write
+    from darrm.show.report import write
 
     out = file.with_suffix(".html") if out is None else out
     size = write(out, load(file), file=file, delta=delta, full=full)

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from darrm.design.certificate import Certificate, verify
-from darrm.design.separation import largest, worst_by_level
-from darrm.design.smoothing import noise_function
+from darrm.certificate.certificate import Certificate, verify
+from darrm.certificate.separation import largest, worst_by_level
+from darrm.certificate.smoothing import noise_function
 from darrm.errors import CertificateError, InputError
 from darrm.priors import OBJECTIVES, Prior, combine
-from darrm.problem import MajorityProblem, profile_limits, profile_points
+from darrm.problem.majority import MajorityProblem, profile_limits, profile_points
 
 SHAPES = ("free", "monotone")
 
@@ -119,7 +119,7 @@ class Design:
         )
 
     def _repr_html_(self) -> str:
-        from darrm.inline import design_html  # notebooks call this; nothing else needs it
+        from darrm.show.inline import design_html  # notebooks call this; nothing else needs it
 
         return design_html(self)
 

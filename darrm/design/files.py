@@ -12,11 +12,11 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from darrm.atomic import replacing
 from darrm.design.design import Design
 from darrm.errors import InputError
 from darrm.priors import from_dict
-from darrm.problem import MajorityProblem
+from darrm.problem.majority import MajorityProblem
+from darrm.storage.atomic import replacing
 
 FORMAT, VERSION = "darrm-design", 1
 _MAX_BYTES = 30_000_000

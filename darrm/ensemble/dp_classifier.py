@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from darrm._sklearn import BaseEstimator, ClassifierMixin
 from darrm.accounting.theorems import check_count
 from darrm.ensemble.dp_sgd import MAX_EPSILON, RELATIONS, calibrated_noise
 from darrm.errors import InputError
-from darrm.learning.validation import BaseEstimator, ClassifierMixin
 from darrm.mechanisms.majority import word_source
 from darrm.mechanisms.noisy_max import check_positive
 

@@ -1,5 +1,7 @@
 """Numbers that put mechanisms on one scale."""
 
+from darrm.labels.audit_row import AuditRow
+from darrm.labels.audits import audit, eta_from_model
 from darrm.measures import bounds
 from darrm.measures.advantage import (
     additive_advantage,
@@ -10,8 +12,6 @@ from darrm.measures.advantage import (
     total_variation,
 )
 from darrm.measures.attack import attack_utility, attacker_decisions, log_odds_change, posterior_pairs
-from darrm.measures.audit import audit, eta_from_model
-from darrm.measures.audit_row import AuditRow
 from darrm.measures.distribution import Distribution
 from darrm.measures.empirical import EmpiricalEpsilon, empirical_epsilon, empirical_epsilon_of_scores
 from darrm.measures.error import Interval, expected_error, least_error, sampled_error

@@ -9,11 +9,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from darrm.design.poisson_binomial import pmf, probabilities
-from darrm.design.smoothing import noise_function
+from darrm.certificate.smoothing import noise_function
 from darrm.errors import InputError
+from darrm.numerics.poisson_binomial import pmf, probabilities
 from darrm.priors import Prior, parse
-from darrm.problem import MajorityProblem
+from darrm.problem.majority import MajorityProblem
 
 
 def expected_error(gamma: ArrayLike, p: ArrayLike) -> NDArray[np.float64] | float:

@@ -22,7 +22,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from darrm.design.smoothing import acceptance, noise_function
+from darrm.certificate.smoothing import acceptance, noise_function
 from darrm.errors import InputError
 from darrm.mechanisms.noisy_max import MAX_CLASSES, check_counts, check_positive
 

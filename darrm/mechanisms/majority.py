@@ -12,9 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from darrm.design.design import Design
 from darrm.errors import InputError
-from darrm.mechanisms.coin import Coins, Words, WordSource, system_words
-from darrm.votes import VotesTable
-from darrm.votes_blocks import VotesBlock, numbers
+from darrm.randomness.coins import Coins, Words, WordSource, system_words
+from darrm.votes.files import VotesTable
+from darrm.votes.rows import VotesBlock, numbers
 
 if TYPE_CHECKING:
     from darrm.accounting.ledger import Ledger
@@ -60,7 +60,7 @@ class DaRRM:
     Notes
     -----
     Algorithm 1 of Jiang, Zhang, Joshi (TMLR 2024), with one exact coin in place of two: the bias of each coin is the
-    rational number above, to the last bit (`darrm.mechanisms.coin`).
+    rational number above, to the last bit (`darrm.randomness.coins`).
     """
 
     def __init__(self, design: Design) -> None:

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from darrm.errors import InputError
-from darrm.mechanisms.discrete import DiscreteGaussian, DiscreteLaplace
 from darrm.mechanisms.majority import word_source
+from darrm.randomness.discrete import DiscreteGaussian, DiscreteLaplace
 
 Array = NDArray[np.float64]
 MAX_CLASSES = 1000
@@ -65,7 +65,7 @@ class _NoisyMax:
 
         Notes
         -----
-        The noise is discrete and drawn exactly (`darrm.mechanisms.discrete`).
+        The noise is discrete and drawn exactly (`darrm.randomness.discrete`).
         """
         try:
             array = np.asarray(counts, dtype=np.float64)

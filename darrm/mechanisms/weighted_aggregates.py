@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from darrm.errors import InputError
-from darrm.mechanisms.coin import WordSource
 from darrm.mechanisms.labelled_bag import (
     check_bag,
     check_features,
@@ -31,6 +30,7 @@ from darrm.mechanisms.labelled_bag import (
 from darrm.mechanisms.majority import word_source
 from darrm.mechanisms.noisy_max import check_positive
 from darrm.mechanisms.scale_mixture import log_density
+from darrm.randomness.coins import WordSource
 
 Array = NDArray[np.float64]
 

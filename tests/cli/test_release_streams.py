@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 import darrm
-from darrm import votes, votes_csv
+from darrm import votes
+from darrm.votes.files import csv as votes_csv
 from darrm.accounting import Ledger
 from darrm.cli import main
 

@@ -12,7 +12,7 @@ import scipy.stats
 
 import darrm
 from darrm.mechanisms import majority
-from darrm.mechanisms.coin import Coins
+from darrm.randomness.coins import Coins
 from darrm.mechanisms.majority import NotPrivateWarning
 
 DESIGN = darrm.solve(K=11, m=3, epsilon=0.1)

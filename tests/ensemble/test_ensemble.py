@@ -35,7 +35,7 @@ from darrm.ensemble import (
     shards,
 )
 from darrm.ensemble.dp_sgd import calibrated_noise, clipped_sum, iterates, normals, train
-from darrm.mechanisms.coin import system_words
+from darrm.randomness.coins import system_words
 from darrm.mechanisms.majority import NotPrivateWarning
 
 estimator_checks = load("estimator_checks")

@@ -22,8 +22,8 @@ from test_paper_scripts import load
 from threadpoolctl import threadpool_limits
 
 import darrm
-from darrm.learning import AggregateRegressor, BagClassifier, RandomizedResponseClassifier
-from darrm.learning.proportion_loss import debiased_labels, proportion_loss
+from darrm.labels.learners import AggregateRegressor, BagClassifier, RandomizedResponseClassifier
+from darrm.labels.learners.proportion_loss import debiased_labels, proportion_loss
 from darrm.mechanisms import (
     Bags,
     GeometricLabelProportions,
@@ -497,12 +497,12 @@ def test_without_scikit_learn_the_package_says_what_to_install() -> None:
     code = """
 import sys
 import darrm
-assert darrm.learning.__all__ == sorted(darrm.learning.__all__)
+assert darrm.labels.learners.__all__ == sorted(darrm.labels.learners.__all__)
 assert not {"numpy", "sklearn"} & set(sys.modules)
 sys.modules["sklearn"] = None
-for name in darrm.learning.__all__:
+for name in darrm.labels.learners.__all__:
     try:
-        getattr(darrm.learning, name)
+        getattr(darrm.labels.learners, name)
     except darrm.MissingExtraError as error:
         print(error)
 """

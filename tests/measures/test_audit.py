@@ -9,9 +9,9 @@ import pytest
 
 import darrm
 from darrm import measures, mechanisms
-from darrm.audit_files import read_eta, save_rows, table_format
+from darrm.labels.audit_files import read_eta, save_rows, table_format
 from darrm.errors import InputError, MissingExtraError, OutputError
-from darrm.measures.percentiles import mixture_quantile, multiplicative_summary
+from darrm.labels.percentiles import mixture_quantile, multiplicative_summary
 
 ETA = np.random.default_rng(5).beta(2, 4, size=203)
 MECHANISMS = {

@@ -13,7 +13,7 @@ from scipy.stats import multivariate_normal, norm
 
 import darrm
 from darrm.accounting import local_delta, noisy_delta, noisy_local_delta, worst_delta
-from darrm.measures.centred_gaussians import log_delta, variance_changes
+from darrm.labels.centred_gaussians import log_delta, variance_changes
 from darrm.mechanisms import NoisyAggregate, NoisyWeightedLabelProportions, WeightedBagAggregates
 from darrm.mechanisms.labelled_bag import column_space, residual_of
 from darrm.mechanisms.majority import NotPrivateWarning
@@ -676,7 +676,7 @@ def test_secret_weights_with_hardly_any_noise() -> None:
 
 
 def test_upper_and_lower_quadrature_are_apart_and_on_their_sides() -> None:
-    from darrm.measures.centred_gaussians import log_delta
+    from darrm.labels.centred_gaussians import log_delta
 
     down, up = np.array([0.3, 0.01, 0.9, 0.0]), np.array([0.5, 2.0, 0.1, 0.7])
     for epsilon in (0.2, 1.0, 5.0):
