@@ -103,8 +103,8 @@ def command(out: Path | None) -> None:
     fixed = votes.examples()["fixed_t1"]
     console.print(
         "\nThese voters are fresh: what many labels cost is the composition of what each costs, here "
-        f"{_together(design, n)} for all {n}, far too much to protect anybody; darrm plan makes the most of a budget. For fixed "
-        "voters, "
+        f"{_together(design, n)} for all {n}, far too much to protect anybody; darrm plan makes the most of a budget. "
+        "For fixed voters, "
         f"such as the {fixed['K']} trained teachers of fixed_t1, each ({fixed['epsilon']}, {fixed['Delta']})-DP, "
         "the costs of single labels must not be composed: any number of labels costs at most the t-fold composition of "
         "(epsilon, Delta), t = teachers that one record reaches. There t = "

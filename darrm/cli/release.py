@@ -73,5 +73,6 @@ def command(file: Path, votes_path: Path, out: Path, ledger_path: Path | None, a
 TOTAL = (
     "What all of them cost together depends on the voters. Fresh voters (new coins make every answer private by "
     "themselves): the releases compose. Fixed voters (made private once, such as trained models): do not add up these "
-    "guarantees; all labels together cost at most the composition of the voters that one record reaches. See darrm budget."
+    "guarantees; all labels together cost at most the composition of the voters that one record reaches. See darrm "
+    "budget."
 )
