@@ -73,8 +73,8 @@ def run_cuts(problem: Any, repeat: int) -> dict[str, Any]:
     import numpy as np
 
     import darrm
-    from darrm.constraints import rows as constraints
     from darrm.certificate.separation import worst_by_level
+    from darrm.constraints import rows as constraints
 
     rounds: list[Any] = []
 

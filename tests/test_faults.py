@@ -22,12 +22,12 @@ import pytest
 
 import darrm
 from darrm import tables, votes
-from darrm.labels import label_data
-from darrm.tables import parallel
 from darrm.accounting import Ledger
 from darrm.cli import main
 from darrm.cli.long_run import counted
 from darrm.design import files
+from darrm.labels import label_data
+from darrm.tables import parallel
 from darrm.tables.journal import journal_of
 from darrm_solvers import HighsModel
 

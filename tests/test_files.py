@@ -18,10 +18,10 @@ import pytest
 
 import darrm
 from darrm import priors
-from darrm.storage.atomic import replacing
 from darrm.cli import main
 from darrm.design import files
 from darrm.priors import Prior
+from darrm.storage.atomic import replacing
 
 PRIORS = {
     "uniform": lambda K: priors.independent(),

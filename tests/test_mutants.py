@@ -573,8 +573,7 @@ def test_a_mistake_is_refused(mistake: Mistake, tmp_path: Path) -> None:
 
 
 def test_what_is_mistaken_is_put_right() -> None:
-    from darrm.certificate import separation
-    from darrm.certificate import smoothing
+    from darrm.certificate import separation, smoothing
 
     problem = darrm.MajorityProblem(2, 1, 1.0)
     before = smoothing.total_epsilon(problem)

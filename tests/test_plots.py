@@ -11,12 +11,9 @@ import pytest
 
 import darrm
 from darrm import baselines
-from darrm.show import figures
-from darrm.show import plots
-from darrm.show import plots_audit
-from darrm.show import plots_table
 from darrm.cli import main
 from darrm.measures.comparison import compare
+from darrm.show import figures, plots, plots_audit, plots_table
 from darrm.show.plots import plot_gamma, save_gamma
 
 matplotlib = pytest.importorskip("matplotlib")

@@ -19,8 +19,8 @@ import darrm
 from darrm import columns, mechanisms
 from darrm.ensemble import DPConvolutionalClassifier, DPLogisticRegression, PrivateMajorityClassifier
 from darrm.mechanisms import DaRRM
-from darrm.randomness.coins import Coins, system_words
 from darrm.mechanisms.majority import NotPrivateWarning
+from darrm.randomness.coins import Coins, system_words
 
 DESIGN = darrm.solve(K=4, m=2, epsilon=0.1)  # two of four votes are a tie: a fair coin
 
@@ -173,7 +173,7 @@ RELEASES: dict[str, Callable[[Any], object]] = {
 PUBLIC = {
     "mechanisms.LabelProportions.release": "exact, whatever is drawn",
     "mechanisms.bags": "which bags there are is known to the attacker",
-    "measures.audit": "bags, as above",
+    "darrm.labels.audit": "bags, as above",
     "measures.empirical_epsilon": "splits counts that were released",
     "measures.empirical_epsilon_of_scores": "splits scores that were released",
     "measures.sampled_error": "integrates over the prior",

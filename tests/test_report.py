@@ -18,12 +18,11 @@ import pytest
 from oracles import exact
 
 import darrm
-from darrm.show import report
-from darrm.show import wording
 from darrm.accounting import compose, optimal
 from darrm.cli import main
 from darrm.measures.comparison import compare
 from darrm.numerics import poisson_binomial
+from darrm.show import report, wording
 from darrm.show.report import page as pages
 from darrm.show.report.markup import shown
 from darrm.show.report.page import gamma_digest

@@ -9,8 +9,8 @@ import pytest
 
 import darrm
 from darrm import votes
-from darrm.votes.files import csv as votes_csv
 from darrm.accounting import Ledger
+from darrm.votes.files import csv as votes_csv
 from darrm.votes.rows import Texts
 
 

@@ -167,10 +167,10 @@ def by_atheris(name: str, folder: Path, seed: int, seconds: float) -> None:
         import idx  # noqa: F401
 
         import darrm.accounting.ledger
-        import darrm.labels.audit_files
         import darrm.cli
         import darrm.cli.table
         import darrm.design.files
+        import darrm.labels.audit_files
         import darrm.labels.label_data
         import darrm.priors
         import darrm.tables

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from darrm.accounting import local_delta, noisy_delta, noisy_local_delta, worst_delta
+from darrm.labels import local_delta, noisy_delta, noisy_local_delta, worst_delta
 from darrm.labels.learners import AggregateRegressor
 from darrm.mechanisms import NoisyWeightedLabelProportions, WeightedBagAggregates
 from darrm.mechanisms.labelled_bag import column_space, residual_of

@@ -49,7 +49,7 @@ def command(
     """Measure what mechanisms for labels tell an attacker who knows how likely every label is.
 
     All mechanisms, epsilons and bag sizes are combined. The figures are exact for the given probabilities, which must
-    be right: those of a fitted classifier come from darrm.measures.eta_from_model in Python, since a model cannot be
+    be right: those of a fitted classifier come from darrm.labels.eta_from_model in Python, since a model cannot be
     read from a file without running what the file says.
     """
     import numpy as np
@@ -133,7 +133,7 @@ def _audit(
     rng: np.random.Generator | None,
     jobs: int,
 ) -> list[AuditRow]:
-    from darrm.measures import audit
+    from darrm.labels import audit
 
     rows: list[AuditRow] = []
     with progress(lambda done, total: (done, total, f"{done}/{total} audited")) as report:
@@ -151,7 +151,7 @@ def _take_eta(text: str, n: Any, rng: np.random.Generator | None) -> NDArray[np.
 
     kind, colon, rest = text.partition(":")
     if colon and kind == "model":
-        raise InputError("A fitted model cannot be read from a file safely. Use darrm.measures.eta_from_model.")
+        raise InputError("A fitted model cannot be read from a file safely. Use darrm.labels.eta_from_model.")
     if not colon or kind != "beta":
         if n is not None:
             raise InputError("--n goes with --eta beta:A,B only; a file is read as a whole.")

@@ -81,7 +81,7 @@ def audit_row(
     labels: NDArray[np.uint8] | None,
     utility: Utility | None,
 ) -> AuditRow:
-    """All measures of one mechanism; the arguments are as in `darrm.measures.audit`."""
+    """All measures of one mechanism; the arguments are as in `darrm.labels.audit`."""
     p = eta[groups.indices]
     gain, apart = individual_advantage(mechanism, p), total_variation(mechanism, p)
     percentile, infinite = multiplicative_summary(mechanism, p, _LEVEL)

@@ -1,6 +1,6 @@
 """Two centred normal vectors that differ in two variances: one larger, one smaller.
 
-This is what neighbouring labels look like through secret normal weights (`darrm.accounting.local_delta`). The
+This is what neighbouring labels look like through secret normal weights (`darrm.labels.local_delta`). The
 hockey-stick divergence is one integral of a completely monotone function, which quadrature by Gauss bounds from below
 and by Lobatto from above. Derivations and proofs: docs/aggregates.md, Lemmas 2 to 4.
 """

@@ -1,7 +1,5 @@
 """Numbers that put mechanisms on one scale."""
 
-from darrm.labels.audit_row import AuditRow
-from darrm.labels.audits import audit, eta_from_model
 from darrm.measures import bounds
 from darrm.measures.advantage import (
     additive_advantage,
@@ -27,7 +25,6 @@ from darrm.measures.leakage import (
 )
 
 __all__ = [
-    "AuditRow",
     "CountKernel",
     "Distribution",
     "EmpiricalEpsilon",
@@ -35,13 +32,11 @@ __all__ = [
     "additive_advantage",
     "attack_utility",
     "attacker_decisions",
-    "audit",
     "bounds",
     "composed_leakage",
     "empirical_epsilon",
     "empirical_epsilon_of_scores",
     "entrywise_leakage",
-    "eta_from_model",
     "expected_error",
     "individual_advantage",
     "label_leakage",

@@ -57,7 +57,7 @@ class WeightedBagAggregates:
 
     No noise is added. Label privacy rests on the labels being far from a linear function of the features: if they are
     one, the label of the aggregate is that function of its features, and there is none.
-    `darrm.accounting.worst_delta` gives delta under a lower bound on the residual sum of squares.
+    `darrm.labels.worst_delta` gives delta under a lower bound on the residual sum of squares.
 
     Notes
     -----
@@ -156,7 +156,7 @@ class NoisyWeightedLabelProportions:
 
     S is a uniformly random set, drawn anew for each bag and shown. The weights are shown too, or kept secret: a learner
     who fits sum of w_i f(x_i) to the released number needs them. Privacy needs nothing of the data:
-    `darrm.accounting.noisy_delta`.
+    `darrm.labels.noisy_delta`.
 
     Parameters
     ----------

@@ -12,9 +12,9 @@ import pytest
 
 import darrm
 from darrm import votes
-from darrm.votes.files import csv as votes_csv
 from darrm.accounting import Ledger
 from darrm.cli import main
+from darrm.votes.files import csv as votes_csv
 
 N = 3000
 NAMES = ("a", "b", "c")

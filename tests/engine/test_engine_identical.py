@@ -11,8 +11,7 @@ from oracles.exact import acceptance_alike, corners, exponential
 
 import darrm
 from darrm import baselines
-from darrm.certificate import bernstein
-from darrm.certificate import identical
+from darrm.certificate import bernstein, identical
 from darrm.certificate.certificate import IdenticalCertificate
 from darrm.certificate.identical import IdenticalVoters
 

@@ -12,8 +12,8 @@ import scipy.stats
 
 import darrm
 from darrm.mechanisms import majority
-from darrm.randomness.coins import Coins
 from darrm.mechanisms.majority import NotPrivateWarning
+from darrm.randomness.coins import Coins
 
 DESIGN = darrm.solve(K=11, m=3, epsilon=0.1)
 

@@ -10,10 +10,10 @@ import pytest
 from oracles import exact
 
 import darrm
-from darrm.constraints import rows as constraints
 from darrm.certificate.moves import Moves
 from darrm.certificate.separation import WorstCase
 from darrm.certificate.smoothing import acceptance, levels, total_epsilon, weights
+from darrm.constraints import rows as constraints
 
 
 def noise(rng: np.random.Generator, K: int, kind: str) -> np.ndarray:

@@ -35,8 +35,8 @@ from darrm.ensemble import (
     shards,
 )
 from darrm.ensemble.dp_sgd import calibrated_noise, clipped_sum, iterates, normals, train
-from darrm.randomness.coins import system_words
 from darrm.mechanisms.majority import NotPrivateWarning
+from darrm.randomness.coins import system_words
 
 estimator_checks = load("estimator_checks")
 seeded = pytest.mark.filterwarnings("ignore::darrm.mechanisms.majority.NotPrivateWarning")

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from oracles import labels as oracle
 
 import darrm
-from darrm.numerics.leave_one_out import leave_one_out, posterior
 from darrm.mechanisms import (
     GeometricLabelProportions,
     LabelProportions,
@@ -19,6 +18,7 @@ from darrm.mechanisms import (
     bags,
 )
 from darrm.mechanisms.majority import NotPrivateWarning
+from darrm.numerics.leave_one_out import leave_one_out, posterior
 
 etas = st.lists(st.floats(0, 1), min_size=1, max_size=6)
 

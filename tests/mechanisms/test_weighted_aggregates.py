@@ -12,7 +12,7 @@ from scipy.integrate import quad
 from scipy.stats import multivariate_normal, norm
 
 import darrm
-from darrm.accounting import local_delta, noisy_delta, noisy_local_delta, worst_delta
+from darrm.labels import local_delta, noisy_delta, noisy_local_delta, worst_delta
 from darrm.labels.centred_gaussians import log_delta, variance_changes
 from darrm.mechanisms import NoisyAggregate, NoisyWeightedLabelProportions, WeightedBagAggregates
 from darrm.mechanisms.labelled_bag import column_space, residual_of

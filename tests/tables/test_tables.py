@@ -16,11 +16,10 @@ import pytest
 
 import darrm
 from darrm import tables
-from darrm.tables import parallel
 from darrm.cli import main
 from darrm.cli.table import values
 from darrm.errors import OutputError
-from darrm.tables import solving
+from darrm.tables import parallel, solving
 from darrm.tables.journal import journal_of, line_of
 
 GRID: dict[str, Any] = {"K": [3, 5, 8], "m": [1, 2, 4], "epsilon": [0.1, 0.5], "Delta": [0.0, 1e-4]}
@@ -378,7 +377,7 @@ def test_jobs_that_are_none(whole: tables.Table, jobs: Any) -> None:
     for refuses in (
         lambda: tables.solve_grid([3], 1, 0.1, jobs=jobs),
         lambda: tables.verify_table(whole, jobs=jobs),
-        lambda: darrm.measures.audit({"a": darrm.mechanisms.LabelProportions()}, [0.5, 0.5], bag_size=2, jobs=jobs),
+        lambda: darrm.labels.audit({"a": darrm.mechanisms.LabelProportions()}, [0.5, 0.5], bag_size=2, jobs=jobs),
     ):
         with pytest.raises(darrm.InputError, match="jobs must be a whole number in"):
             refuses()
