@@ -100,8 +100,8 @@ def command(
         from darrm.errors import InputError
 
         console.print(
-            f"{queries} labels, fresh: total epsilon at delta {total_delta:g}, if new coins make every answer of a voter "
-            "private by themselves."
+            f"{queries} labels, fresh: total epsilon at delta {total_delta:g}, if new coins make every answer of a "
+            "voter private by themselves."
         )
         try:
             fixed = optimal(problem.epsilon, problem.Delta, problem.changed, total_delta).epsilon
