@@ -10,7 +10,7 @@ import pytest
 import darrm
 from darrm import votes
 from darrm.accounting import Ledger
-from darrm.votes.files import csv as votes_csv
+from darrm.votes import csv as votes_csv
 from darrm.votes.rows import Texts
 
 

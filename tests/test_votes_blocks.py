@@ -14,7 +14,7 @@ from oracles import votes_csv as oracle
 
 import darrm
 from darrm import votes
-from darrm.votes.files import csv as votes_csv
+from darrm.votes import csv as votes_csv
 from darrm.votes.rows import Texts
 
 TINY = (4, 16, 50, 1 << 20)

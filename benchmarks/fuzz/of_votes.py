@@ -84,7 +84,7 @@ def run_votes(case: Case) -> str:
     import votes_csv as reference
 
     from darrm import votes
-    from darrm.votes.files import csv as votes_csv
+    from darrm.votes import csv as votes_csv
 
     name = Path(case["name"])
     name.write_bytes(case["content"])

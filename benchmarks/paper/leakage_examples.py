@@ -92,7 +92,7 @@ def one_table(K: int = 11, m: int = 3, epsilon: float = 0.1) -> list[dict[str, A
                 "largest leakage, nats": float(leak.max()),
                 "at known votes": " : ".join(map(str, (K - 1 - int(leak.argmax()), int(leak.argmax())))),
                 "at 0 : 10": float(leak[K - 1]),
-                "about the voter's record": processed_leakage([epsilon, float(leak.max())])
+                "about a record behind one vote": processed_leakage([epsilon, float(leak.max())])
                 if "noisy max" not in name
                 else "-",
                 "disagreement": disagreement,

@@ -47,7 +47,7 @@ class Total:
     bounds : dict of str to float
         Every bound that is proved here, by name; each only as sharp as it took for the least of them.
     unavoidable : float
-        No delta below this can be had at any epsilon (upper bound).
+        At least the delta that no epsilon avoids (an upper bound of it).
     """
 
     lower: float

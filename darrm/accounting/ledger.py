@@ -1,5 +1,8 @@
 """A ledger counts releases against a total budget and refuses the one that would overspend.
 
+One set of voters needs one ledger. Budgets of two ledgers add up if the voters are fresh. If they are fixed, the
+budgets do not add up, and only what the voters themselves cost covers the labels of both.
+
 The charge is on disk before labels leave. One ledger serves one design, whose exact adaptive composition it charges;
 or, by the rule "basic", any designs, whose epsilons and deltas it adds up. No charge ever depends on the votes.
 """
@@ -228,7 +231,7 @@ class Ledger:
         }
 
     def spent(self) -> tuple[float, float]:
-        """What the labels so far cost together: they are (epsilon, delta)-DP.
+        """What the labels so far cost together: they are (epsilon, delta)-DP, for the labels of this ledger alone.
 
         This holds if the number of labels does not depend on what the labels say. If somebody stopped asking because of
         what the labels said, only the total budget is guaranteed.
@@ -236,8 +239,13 @@ class Ledger:
         Returns
         -------
         (float, float)
-            Rule "exact": the epsilon at ``total_delta`` of `compose`, never above the budget, and ``total_delta``; rule
+            Rule "exact": the epsilon at ``total_delta`` of `compose`, at most the budget, and ``total_delta``; rule
             "basic": the sums. (0, 0) before the first label.
+
+        Raises
+        ------
+        InputError
+            If the labels certainly cost more than the budget: then the file says that more labels are allowed than are.
 
         Notes
         -----
@@ -255,14 +263,19 @@ class Ledger:
         (only,) = state["designs"].values()
         gamma = [float.fromhex(value) for value in only["gamma_hex"]]
         design = Design(MajorityProblem(**only["problem"]), gamma, independent())  # type: ignore[arg-type]
-        most = float(state["total_epsilon"])
+        most, overspent = float(state["total_epsilon"]), None
         if state["voters"] == "fixed":
             most = min(most, fixed_voters(design.problem, state["total_delta"]))
         # What was charged is within the budget, though `compose` has another grid than the proof of that, or none.
         with suppress(InputError):
-            most = min(
-                most,
-                compose(design, released, delta=state["total_delta"], voters=state["voters"], tolerance=_CLOSE).upper,
+            total = compose(design, released, delta=state["total_delta"], voters=state["voters"], tolerance=_CLOSE)
+            if total.lower > float(state["total_epsilon"]):
+                overspent = total.lower
+            most = min(most, total.upper)
+        if overspent is not None:
+            raise InputError(
+                f"{self.path} allows too many labels: the {released} released ones cost at least {overspent:.6g} at "
+                f"delta {state['total_delta']:g}, above its budget {state['total_epsilon']:g}. Count it as spent."
             )
         return most, state["total_delta"]
 
@@ -299,10 +312,14 @@ class Ledger:
         name, designs = _name(design), state["designs"]
         if state["rule"] == "exact":
             if name not in designs:
-                raise InputError(
-                    f"{self.path} is for another design. Exact composition covers one; make a ledger for this one "
-                    'with a budget of its own, or a common one by the rule "basic".'
+                remedy = (
+                    "A second ledger has its own budget, and the two budgets add up. Or make one ledger by the rule "
+                    '"basic".'
+                    if state["voters"] == "fresh"
+                    else "Budgets of two ledgers must not be added up for fixed voters: only what the voters "
+                    "themselves cost covers the labels of both."
                 )
+                raise InputError(f"{self.path} is for another design. {remedy}")
             allowed, released = state["allowed"], designs[name]["released"]
             allowed = _MANY if _endless(state) else allowed
             if released + n > allowed:

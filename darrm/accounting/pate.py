@@ -109,7 +109,10 @@ def rdp_epsilon(orders: ArrayLike, rdp: ArrayLike, delta: float) -> float:
 
 
 def gnmax_rdp(counts: ArrayLike, sigma: float, orders: ArrayLike) -> Array:
-    """Renyi privacy of one label of GNMax at the votes at hand, never above orders / sigma^2.
+    """Renyi divergence of one label of GNMax from the votes at hand to a neighbour's, never above orders / sigma^2.
+
+    In this direction only, and for continuous noise, as in the papers: it is no bound for `GaussianNoisyMax`, which has
+    discrete noise. ``rdp(orders)`` of that class is.
 
         q = Pr[label is not the majority] <= 1/2 sum over i of erfc((n_max - n_i) / (2 sigma)),
         mu_2 = sigma sqrt(ln 1/q),  mu_1 = mu_2 + 1,  eps_k = mu_k / sigma^2,

@@ -44,8 +44,9 @@ def simple(epsilon: float, delta: float, k: int) -> Privacy:
 
     Notes
     -----
-    Theorem 2.2 of Jiang, Zhang, Joshi (TMLR 2024), after Dwork and Roth (2014). O(1). The mechanisms must draw fresh
-    randomness: for fixed voters compose the voters, not the releases.
+    Theorem 2.2 of Jiang, Zhang, Joshi (TMLR 2024), after Dwork and Roth (2014). O(1). Each mechanism must be
+    private by its own new coins, whatever was released or kept before: for fixed voters compose the voters, not the
+    releases.
     """
     _check(epsilon, delta, k)
     return Privacy(rounded_up(k * Fraction(epsilon)), min(1.0, rounded_up(k * Fraction(delta))))
@@ -75,7 +76,7 @@ def general(epsilon: float, delta: float, k: int, delta_prime: float) -> Privacy
     Notes
     -----
     Theorem 2.3 of Jiang, Zhang, Joshi (TMLR 2024), which is Theorem 3.4 of Kairouz, Oh, Viswanath (2015). O(1).
-    The mechanisms must draw fresh randomness.
+    Each mechanism must be private by its own new coins, whatever was released or kept before.
     """
     _check(epsilon, delta, k)
     if not (_is_real(delta_prime) and 0 < delta_prime <= 1):
@@ -115,8 +116,8 @@ def optimal(epsilon: float, delta: float, k: int, delta_total: float) -> Privacy
     Notes
     -----
     Theorem 3.3 of Kairouz, Oh, Viswanath, "The composition theorem for differential privacy", ICML 2015, for every
-    total epsilon and not for those of its grid alone. In logarithms; O(k ln k). The mechanisms must draw fresh
-    randomness.
+    total epsilon and not for those of its grid alone. In logarithms; O(k ln k). Each mechanism must be private
+    by its own new coins, whatever was released or kept before.
     """
     _check(epsilon, delta, k)
     if not (_is_real(delta_total) and 0 <= delta_total < 1):

@@ -48,9 +48,9 @@ def command(
 ) -> None:
     """Measure what mechanisms for labels tell an attacker who knows how likely every label is.
 
-    All mechanisms, epsilons and bag sizes are combined. The figures are exact for the given probabilities, which must
-    be right: those of a fitted classifier come from darrm.labels.eta_from_model in Python, since a model cannot be
-    read from a file without running what the file says.
+    All mechanisms, epsilons and bag sizes are combined. The figures are exact (Laplace: for continuous noise) for
+    the given probabilities, which must be right: those of a fitted classifier come from darrm.labels.eta_from_model
+    in Python, since a model cannot be read from a file without running what the file says.
     """
     import numpy as np
 

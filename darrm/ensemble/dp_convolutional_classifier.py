@@ -158,7 +158,10 @@ class DPConvolutionalClassifier(DPClassifier):
         return np.asarray(softmax(self._scores(X), axis=1))
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """The likeliest class of each image, shape (n,); any number costs nothing more."""
+        """The likeliest class of each image, shape (n,).
+
+        Any number of answers about public X costs nothing more. Answers about private X are a release of X.
+        """
         return np.asarray(self.classes_[self._scores(X).argmax(axis=1)])
 
     def _scores(self, X: ArrayLike) -> Array:

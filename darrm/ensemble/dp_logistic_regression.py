@@ -146,6 +146,9 @@ class DPLogisticRegression(DPClassifier):
         return np.stack([expit(-scores), expit(scores)], axis=1)
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """The likelier class of each record, shape (n,), for X of shape (n, d); any number costs nothing more."""
+        """The likelier class of each record, shape (n,), for X of shape (n, d).
+
+        Any number of answers about public X costs nothing more. Answers about private X are a release of X.
+        """
         second = self.decision_function(X) > 0
         return np.asarray(self.classes_[second.astype(np.intp)])

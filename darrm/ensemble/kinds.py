@@ -31,8 +31,9 @@ def check_kind(model: Any) -> str:
         kind = str(model.voters)
     else:
         raise InputError(
-            'voters must be "fixed" (classifiers that are private themselves, trained once) or "fresh" (they '
-            f"randomize each answer anew). Got {model.voters!r}. There is no default: it decides what labels cost."
+            'voters must be "fixed" (classifiers that are private themselves, trained once) or "fresh" (each '
+            f"answer passes through randomized response). Got {model.voters!r}. There is no default: it decides what "
+            "labels cost."
         )
     extra = [name for name in _SPECIAL if getattr(model, name) is not None and name not in _ALLOWED[kind]]
     if extra:

@@ -51,7 +51,7 @@ class AuditRow:
 
     Notes
     -----
-    Every measure is exact but for rounding; see the functions of the same names.
+    Every measure is exact but for rounding (Laplace noise: for continuous noise); see the functions of the same names.
     """
 
     mechanism: str

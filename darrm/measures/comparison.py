@@ -79,8 +79,8 @@ def compare(
     prior, objective
         As in `darrm.solve`.
     queries, total_delta : int, float, optional
-        Say also what so many labels of FRESH voters cost together, by exact adaptive composition. Fixed voters cost the
-        same with every mechanism, whatever the number of labels: `darrm.accounting.compose`.
+        Say also what so many labels of FRESH voters cost together, by exact adaptive composition. Fixed voters cost at
+        most the same with every mechanism, whatever the number of labels: `darrm.accounting.compose`.
     draws, rng
         Give each entry an ``interval`` too, from so many draws of the vote probabilities (`measures.sampled_error`).
     time_limit : float, seconds

@@ -155,8 +155,8 @@ class NoisyWeightedLabelProportions:
         sum over i of w_i (y_i + sigma g_i [i in S]),     w_i, g_i ~ N(0, 1) independent,  |S| = ceil(fraction k)
 
     S is a uniformly random set, drawn anew for each bag and shown. The weights are shown too, or kept secret: a learner
-    who fits sum of w_i f(x_i) to the released number needs them. Privacy needs nothing of the data:
-    `darrm.labels.noisy_delta`.
+    who fits sum of w_i f(x_i) to the released number needs them. Privacy needs labels
+    within the stated range, and nothing else of the data: `darrm.labels.noisy_delta`.
 
     Parameters
     ----------

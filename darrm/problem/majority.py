@@ -75,9 +75,10 @@ class MajorityProblem:
     delta : float in [Delta, 1), optional
         Failure probability of the release; 1 - (1 - Delta)^m if not given.
     changed : int in [1, K], optional
-        How many mechanisms one change of the data can reach: 1 for disjoint shards if a new record takes the
-        old one's place in the same shard (or under add-remove), 2 if a record is replaced and the shard depends on its
-        content; K (the default, and the setting of the paper) if every mechanism may see every record. Each of them
+        How many mechanisms one change of the data can reach: 1 for disjoint shards if no other record changes its
+        shard, such as a new record in the old one's place; 2 if a record is replaced and its shard depends on its own
+        content, and on no other record; K (the default, and the setting of the paper) if every mechanism may see every
+        record, or if a removed record moves the others. Each of them
         must be (epsilon, Delta)-DP for what the change does to its own data: where the content decides the shard, one
         shard loses a record and another gains one.
     adjacency : str, default "replace-one"

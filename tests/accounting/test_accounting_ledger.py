@@ -21,6 +21,7 @@ import pytest
 import darrm
 from darrm.accounting import Ledger, compose, ledger, max_queries, optimal, theorems
 from darrm.accounting.budget import promise
+from darrm.design.files import read, write
 
 EPSILON, DELTA = 0.3, 1e-6  # a budget of some twenty labels
 FAST = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONWARNINGS": "error"}
@@ -351,6 +352,23 @@ def test_what_is_spent_is_what_the_labels_cost(book: Ledger, design: darrm.Desig
     book.charge(design, allowed - 3)
     everything = compose(design, allowed, delta=DELTA, voters="fresh")
     assert everything.lower <= book.spent()[0] <= EPSILON
+
+
+def test_a_ledger_that_allows_too_many_labels_says_so(book: Ledger, design: darrm.Design, allowed: int) -> None:
+    """A file whose number of labels came from a composition that was too small."""
+    state = read(book.path, "darrm-ledger", 1, "ledger", "")
+    state.pop("sha256")
+    write(book.path, {**state, "allowed": 20 * allowed})
+    book.charge(design, 20 * allowed)
+    with pytest.raises(darrm.InputError, match=r"allows too many labels.* cost at least \d"):
+        book.spent()
+
+
+def test_a_second_design_of_fixed_voters_is_not_sent_to_a_second_budget(tmp_path: Path, design: darrm.Design) -> None:
+    budget = {"total_epsilon": 1e3, "total_delta": DELTA, "voters": "fixed"}
+    book = Ledger.create(tmp_path / "fixed.json", design, **budget)  # type: ignore[arg-type]
+    with pytest.raises(darrm.InputError, match="must not be added up for fixed voters"):
+        book.charge(other(m=1), 1)
 
 
 def test_what_is_spent_by_the_sum(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ import darrm
 from darrm import votes
 from darrm.accounting import Ledger
 from darrm.cli import main
-from darrm.votes.files import csv as votes_csv
+from darrm.votes import csv as votes_csv
 
 N = 3000
 NAMES = ("a", "b", "c")

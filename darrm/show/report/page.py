@@ -138,9 +138,9 @@ def _gamma_notes(design: Design) -> Markup:
         notes.append(
             paragraph(
                 "The best gamma need not rise with the majority: it puts noise where the worst pair of neighbouring "
-                "data sets would give most away, and that is seldom at a tie. With ",
+                "data sets would give most away, which need not be the closest vote. With ",
                 element("code", "--shape monotone"),
-                " noise never grows with the majority, at slightly more error.",
+                " noise never grows with the majority, usually at little more error.",
             )
         )
     near = max((float(g) for g in design.gamma if 1 - _SAME < g < 1), default=None)
@@ -295,7 +295,7 @@ def _many_labels(design: Design, delta: float, full: bool) -> dict[str, object]:
         "budget_picture": picture(
             ax,
             f"Total epsilon over the number of labels. Fresh voters: {costs}. Fixed voters: {_total(fixed)} for any.",
-            "What labels cost together. With fixed voters their number does not matter.",
+            "What labels cost together. The bound for fixed voters does not depend on their number.",
         ),
     }
 
