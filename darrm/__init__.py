@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from darrm.certificate.certificate import repair as repair
     from darrm.certificate.certificate import verify as verify
     from darrm.design.design import Design as Design
-    from darrm.design.files import load as load
+    from darrm.design.design import load as load
     from darrm.design.solve import solve as solve
     from darrm.errors import BudgetError as BudgetError
     from darrm.errors import CertificateError as CertificateError
@@ -49,8 +49,7 @@ __getattr__, __dir__, __all__ = face(
         "darrm": "accounting columns ensemble labels measures mechanisms priors show tables votes",
         "darrm.accounting.profile": "privacy_profile",
         "darrm.certificate.certificate": "Certificate repair verify",
-        "darrm.design.design": "Design",
-        "darrm.design.files": "load",
+        "darrm.design.design": "Design load",
         "darrm.design.solve": "solve",
         "darrm.errors": "BudgetError CertificateError DarrmError InputError MissingExtraError OutputError SolverError",
         "darrm.measures.error": "expected_error",

@@ -29,3 +29,12 @@ def face(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], object
         return sorted(home)
 
     return getattr_, dir_, sorted(home)
+
+
+VIEW = "darrm.show.inline:design_html"  # how a design shows itself in a notebook; the engine does not know pictures
+
+
+def view(value: object) -> object:
+    """``value`` as the HTML that notebooks show."""
+    module, _, name = VIEW.partition(":")
+    return getattr(import_module(module), name)(value)

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from darrm._validation import check_numbers
 from darrm.errors import InputError, MissingExtraError
-from darrm.mechanisms.labelled_bag import check_numbers
 
 try:
     from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin

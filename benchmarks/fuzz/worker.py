@@ -169,7 +169,7 @@ def by_atheris(name: str, folder: Path, seed: int, seconds: float) -> None:
         import darrm.accounting.ledger
         import darrm.cli
         import darrm.cli.table
-        import darrm.design.files
+        import darrm.design.design
         import darrm.labels.audit_files
         import darrm.labels.label_data
         import darrm.priors

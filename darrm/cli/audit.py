@@ -93,7 +93,7 @@ def _tasks(
 ) -> list[tuple[list[tuple[str, Any]], Any]]:
     """(Mechanisms, bag sizes) that go together."""
     from darrm import mechanisms
-    from darrm.design.files import load
+    from darrm.design.design import load
     from darrm.errors import InputError
 
     for name in names:

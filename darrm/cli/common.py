@@ -22,13 +22,9 @@ class Number(click.ParamType[Any]):
     name = "number"
 
     def convert(self, value: Any, param: click.Parameter | None, context: click.Context | None) -> Any:
-        if isinstance(value, str):
-            for kind in (int, float):
-                try:
-                    return kind(value)
-                except ValueError:
-                    continue
-        return value
+        from darrm.show.wording import number_of
+
+        return number_of(value)
 
 
 NUMBER = Number()
@@ -108,7 +104,7 @@ def take_prior(text: str) -> Prior:
 
 def print_json(values: Mapping[str, object]) -> None:
     """One JSON object on standard output; infinities are null."""
-    from darrm.design.files import finite
+    from darrm.storage.sealed_json import finite
 
     click.echo(json.dumps(finite(dict(values)), allow_nan=False))
 

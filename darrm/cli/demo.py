@@ -29,7 +29,7 @@ def command(out: Path | None) -> None:
     from rich.table import Table
 
     from darrm import votes
-    from darrm.design.files import load
+    from darrm.design.design import load
     from darrm.errors import OutputError
     from darrm.measures.comparison import compare
     from darrm.mechanisms.majority import DaRRM

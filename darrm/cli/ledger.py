@@ -36,7 +36,7 @@ def command() -> None:
 def create(ledger: Path, file: Path, as_json: bool, **values: Any) -> None:
     """Start LEDGER for the design in FILE."""
     from darrm.accounting.ledger import Ledger
-    from darrm.design.files import load
+    from darrm.design.design import load
 
     made = Ledger.create(ledger, load(file), **values)
     _show(made, as_json)

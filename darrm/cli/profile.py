@@ -24,7 +24,7 @@ def command(file: Path, epsilons: str | None, plot: Path | None, as_json: bool) 
     from rich.table import Table
 
     from darrm.accounting.profile import profile_bounds
-    from darrm.design.files import load
+    from darrm.design.design import load
     from darrm.errors import InputError
 
     if plot is not None:

@@ -30,7 +30,7 @@ from darrm.show import wording
 def command(file: Path, votes_path: Path, out: Path, ledger_path: Path | None, as_json: bool) -> None:
     """Release one private label for each row of a votes file, with the noise of a design file."""
     from darrm import votes
-    from darrm.design.files import load
+    from darrm.design.design import load
     from darrm.mechanisms.majority import DaRRM
     from darrm.storage.atomic import resolved
 

@@ -53,7 +53,7 @@ _ROWS = 30  # of the chart, at most
 @common.json_option
 def command(prior: str, out: Path | None, plot: Path | None, both_shapes: bool, as_json: bool, **values: Any) -> None:
     """Find the noise function of least error that keeps the promise, and certify it."""
-    from darrm.design.files import as_dict
+    from darrm.design.design import as_dict
     from darrm.design.solve import solve
 
     if plot is not None:

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from darrm.certificate.smoothing import decimals, total_epsilon
+from darrm.constraints.distributions import add_vote, pair_levels
 from darrm.constraints.multisets import NAMES, corner_points, count_multisets
 from darrm.errors import InputError
-from darrm.numerics.poisson_binomial import add_vote, pair_levels
 from darrm.problem.majority import MajorityProblem, Promise
 
 MAX_COEFFICIENTS = 15_000_000

@@ -10,11 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from darrm._sklearn import BaseEstimator, ClassifierMixin
-from darrm.accounting.theorems import check_count
+from darrm._validation import check_count, check_positive
 from darrm.ensemble.dp_sgd import MAX_EPSILON, RELATIONS, calibrated_noise
 from darrm.errors import InputError
 from darrm.mechanisms.majority import word_source
-from darrm.mechanisms.noisy_max import check_positive
 
 _SMALL = 1e-100
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from darrm._sklearn import check_is_fitted, check_records
-from darrm.accounting.theorems import check_count
+from darrm._validation import check_count
 from darrm.ensemble import convolution
 from darrm.ensemble.dp_classifier import DPClassifier
 from darrm.ensemble.kinds import check_classes

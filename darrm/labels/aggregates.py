@@ -21,10 +21,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from darrm._validation import check_positive
 from darrm.errors import InputError
 from darrm.labels.centred_gaussians import log_delta, variance_changes
 from darrm.mechanisms.labelled_bag import check_bag, check_features, column_space, residual_of
-from darrm.mechanisms.noisy_max import check_positive
 
 Array = NDArray[np.float64]
 _MOST_CELLS = 20_000

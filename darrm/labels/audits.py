@@ -8,6 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from darrm._validation import check_jobs
 from darrm.errors import InputError
 from darrm.labels.audit_row import AuditRow, Utility, audit_row
 from darrm.measures.advantage import Mechanism
@@ -16,7 +17,6 @@ from darrm.mechanisms.label_proportions import LaplaceLabelProportions
 from darrm.mechanisms.random_bags import Bags, check_labels
 from darrm.mechanisms.random_bags import bags as random_bags
 from darrm.numerics.leave_one_out import as_bags
-from darrm.tables.parallel import check_jobs
 
 Array = NDArray[np.float64]
 Cell = tuple[str, Mechanism, Bags]

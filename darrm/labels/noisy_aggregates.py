@@ -14,10 +14,10 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from darrm._validation import check_positive
 from darrm.errors import InputError
 from darrm.labels.aggregates import PrivateFigure, check_change, check_loss, check_range, check_record
 from darrm.mechanisms.labelled_bag import check_labels
-from darrm.mechanisms.noisy_max import check_positive
 from darrm.mechanisms.scale_mixture import panels, scales
 from darrm.mechanisms.weighted_aggregates import noised_labels
 

@@ -20,9 +20,9 @@ from darrm.measures.leakage import (
     laplace_leakage_bound,
     laplace_leakage_data_bound,
     majority_leakage,
-    noisy_max_probabilities,
     processed_leakage,
 )
+from darrm.mechanisms.noisy_max import noisy_max_probabilities
 
 __all__ = [
     "CountKernel",

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from darrm import baselines
-from darrm.accounting.budget import check_delta, of_region, promise
+from darrm._validation import check_count, check_delta
+from darrm.accounting.budget import of_region, promise
 from darrm.accounting.profile import region
-from darrm.accounting.theorems import check_count
 from darrm.certificate.certificate import Certificate, repair, verify
 from darrm.design.design import Design
 from darrm.design.solve import solve

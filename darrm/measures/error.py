@@ -9,9 +9,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from darrm._validation import probabilities
 from darrm.certificate.smoothing import noise_function
 from darrm.errors import InputError
-from darrm.numerics.poisson_binomial import pmf, probabilities
+from darrm.numerics.poisson_binomial import pmf
 from darrm.priors import Prior, parse
 from darrm.problem.majority import MajorityProblem
 

@@ -17,18 +17,17 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from darrm._validation import check_numbers, check_positive
 from darrm.errors import InputError
 from darrm.mechanisms.labelled_bag import (
     check_bag,
     check_features,
     check_labels,
-    check_numbers,
     column_space,
     posterior_by_enumeration,
     residual_of,
 )
 from darrm.mechanisms.majority import word_source
-from darrm.mechanisms.noisy_max import check_positive
 from darrm.mechanisms.scale_mixture import log_density
 from darrm.randomness.coins import WordSource
 

@@ -25,8 +25,9 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from darrm._validation import probabilities
 from darrm.errors import InputError
-from darrm.numerics.poisson_binomial import pmf, probabilities
+from darrm.numerics.poisson_binomial import pmf
 
 Array = NDArray[np.float64]
 _ENTRIES = 1 << 21  # of one table of leave-one-out distributions: 16 MB

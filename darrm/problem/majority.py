@@ -7,38 +7,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import pairwise
-from numbers import Integral, Real
 
+from darrm._validation import MAX_EPSILON, real, whole
 from darrm.errors import InputError
 
-MAX_EPSILON = 1e6  # beyond any use; certificates need e^(m epsilon) within the range of decimal arithmetic
 ADJACENCIES = ("replace-one", "add-remove")
-
-
-def _real(name: str, value: object, allowed: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, Real):
-        raise InputError(f"{name} must be a number {allowed}. Got {value!r}.")
-    try:
-        number = float(value)
-    except OverflowError:
-        raise InputError(f"{name} must be a number {allowed}. Got {value!r}.") from None
-    if number != value and not math.isnan(number):
-        raise InputError(
-            f"{name} must be a number {allowed} that float64 holds exactly: guarantees are about that number. "
-            f"Got {value!r}. Pass {number!r} if that is what you mean."
-        )
-    return number
-
-
-def _whole(name: str, value: object, allowed: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, Real):
-        raise InputError(f"{name} must be a whole number {allowed}. Got {value!r}.")
-    if isinstance(value, Integral):
-        return int(value)
-    number = float(value)
-    if not (number.is_integer() and number == value):
-        raise InputError(f"{name} must be a whole number {allowed}. Got {value!r}.")
-    return int(number)
 
 
 @dataclass(frozen=True, init=False)
@@ -116,21 +89,21 @@ class MajorityProblem:
         changed: int | None = None,
         adjacency: str = "replace-one",
     ) -> None:
-        K = _whole("K", K, "of at least 1, the number of mechanisms")
+        K = whole("K", K, "of at least 1, the number of mechanisms")
         if not K >= 1:
             raise InputError(f"K must be at least 1. Got {K}. Pass the number of mechanisms, e.g. 11.")
-        m = _real("m", m, "in [1, K]")
+        m = real("m", m, "in [1, K]")
         if not 1 <= m <= K:
             raise InputError(
                 f"m must be in [1, K] = [1, {K}]. Got {m!r}. Pass the allowance in multiples of epsilon, e.g. 1."
             )
-        epsilon = _real("epsilon", epsilon, "above 0")
+        epsilon = real("epsilon", epsilon, "above 0")
         if not 0 < epsilon <= MAX_EPSILON:
             raise InputError(
                 f"epsilon must be finite, above 0 and at most {MAX_EPSILON:g}. Got {epsilon!r}. "
                 "Pass the privacy of one mechanism, e.g. 0.1."
             )
-        Delta = _real("Delta", Delta, "in [0, 1)")
+        Delta = real("Delta", Delta, "in [0, 1)")
         if not 0 <= Delta < 1:
             raise InputError(
                 f"Delta must be in [0, 1). Got {Delta!r}. Pass the failure probability of one mechanism, e.g. 1e-5."
@@ -143,13 +116,13 @@ class MajorityProblem:
                     f"Delta = {Delta!r} and m = {m!r} give delta = 1 - (1 - Delta)^m = 1, which promises nothing. "
                     "Pass a delta below 1, or a smaller Delta or m."
                 )
-        delta = _real("delta", delta, "in [Delta, 1)")
+        delta = real("delta", delta, "in [Delta, 1)")
         if not Delta <= delta < 1:
             raise InputError(
                 f"delta must be in [Delta, 1) = [{Delta!r}, 1). Got {delta!r}. "
                 "Leave it out for 1 - (1 - Delta)^m, or pass one in that range."
             )
-        changed = K if changed is None else _whole("changed", changed, "in [1, K]")
+        changed = K if changed is None else whole("changed", changed, "in [1, K]")
         if not 1 <= changed <= K:
             raise InputError(
                 f"changed must be in [1, K] = [1, {K}]. Got {changed}. "

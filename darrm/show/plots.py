@@ -130,7 +130,7 @@ def plot_budget(
     InputError, MissingExtraError
         If delta is out of range, or matplotlib is not installed.
     """
-    from darrm.accounting.budget import check_delta
+    from darrm._validation import check_delta
     from darrm.accounting.fixed import fixed_voters
 
     ax = axes_of(ax)

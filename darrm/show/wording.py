@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import math
 from decimal import ROUND_CEILING, Decimal
+from typing import TYPE_CHECKING, Any
 
 from darrm.problem.majority import MajorityProblem
+
+if TYPE_CHECKING:
+    from darrm.accounting.budget import Total
 
 LARGEST_LOSS = "the most by which one change of the data can move the logarithm of the probability of a label"
 # How totals of many labels are proved, by the names in `darrm.accounting.Total.bounds`.
@@ -45,3 +49,40 @@ def at_least(value: float) -> str:
         return number(value)
     exact = Decimal(value) * (1 - Decimal("1e-12"))
     return f"{exact.quantize(Decimal(1).scaleb(exact.adjusted() - 5), rounding=ROUND_CEILING).normalize():f}"
+
+
+def said(total: Total) -> str:
+    """What labels cost, in a sentence or two."""
+    labels = f"{total.queries} label{'s' * (total.queries > 1)}"
+    cost = f"({at_least(total.upper)}, {total.delta:g})"
+    if total.voters == "fixed" and "one label" in total.bounds:
+        return f"Fixed voters: one label costs {cost}. The cost of another must not be added to it."
+    if total.voters == "fixed":
+        alone = total.bounds.get("the voters themselves")
+        if alone == total.upper:
+            return (
+                f"Fixed voters: {labels}, or any number of them, cost {cost} in all. That is what the voters that one "
+                "record reaches cost, with all their answers."
+            )
+        any_number = (
+            f"any number of labels costs {at_least(alone)}" if alone is not None else "it grows with every label"
+        )
+        return (
+            f"Fixed voters: {labels} cost {cost} together, queries chosen adaptively. The coins of the labels bring "
+            f"this below what the voters themselves cost; {any_number}."
+        )
+    return (
+        f"Fresh voters: {labels} cost {cost} together, queries chosen adaptively. Proved; at least {total.lower:.6g} "
+        "for the worst voters that are as private as stated."
+    )
+
+
+def number_of(text: object) -> Any:
+    """The whole or real number that a text stands for, or the text: the problem says what is wrong with it."""
+    if isinstance(text, str):
+        for kind in (int, float):
+            try:
+                return kind(text)
+            except ValueError:
+                continue
+    return text

@@ -4,22 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from numbers import Integral
 from typing import Any
 
 from darrm.errors import InputError, MissingExtraError, OutputError
 
 BACKENDS = ("loky", "dask")
 _ATTEMPTS = 3  # pools, if workers are killed
-_MOST_JOBS = 1024
 _PATIENCE = 8  # seconds for a scheduler to answer
-
-
-def check_jobs(jobs: object) -> int:
-    """``jobs`` as an int, refused unless it is a number of processes or threads that joblib can have."""
-    if isinstance(jobs, bool) or not isinstance(jobs, Integral) or not (1 <= int(jobs) <= _MOST_JOBS or jobs == -1):
-        raise InputError(f"jobs must be a whole number in [1, {_MOST_JOBS}], or -1 for all cores. Got {jobs!r}.")
-    return int(jobs)
 
 
 def in_parallel(

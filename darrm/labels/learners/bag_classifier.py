@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from darrm._sklearn import check_records, check_weights, two_classes
+from darrm._validation import check_numbers
 from darrm.errors import InputError
 from darrm.labels.learners.linear_classifier import LinearClassifier
 from darrm.labels.learners.proportion_loss import Array, Indices, Loss
 from darrm.mechanisms.label_proportions import GeometricLabelProportions, LabelProportions, LaplaceLabelProportions
-from darrm.mechanisms.labelled_bag import check_numbers
 from darrm.mechanisms.random_bags import Bags
 
 Mechanism = LabelProportions | LaplaceLabelProportions | GeometricLabelProportions

@@ -15,9 +15,9 @@ from darrm._sklearn import (
     check_is_fitted,
     check_records,
 )
+from darrm._validation import check_positive
 from darrm.errors import InputError
 from darrm.labels.learners.proportion_loss import Array, Indices, Loss, proportion_loss
-from darrm.mechanisms.noisy_max import check_positive
 
 
 class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]

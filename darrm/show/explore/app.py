@@ -11,7 +11,6 @@ from flask import Flask, Request, Response, jsonify, render_template, request
 from werkzeug.exceptions import HTTPException
 
 from darrm import __version__
-from darrm.cli.budget import said
 from darrm.errors import DarrmError, InputError, SolverError
 from darrm.show import wording
 from darrm.show.explore import choices as chosen
@@ -44,7 +43,7 @@ def make(hosts: Sequence[str] | None) -> Flask:
         number=wording.number,
         promise=wording.promise,
         rules=wording.RULES,
-        said=said,
+        said=wording.said,
         chosen=chosen,
         version=__version__,
     )

@@ -7,13 +7,12 @@ from dataclasses import dataclass, field
 from urllib.parse import urlencode
 
 from darrm import priors
-from darrm.accounting.budget import check_delta, check_voters
-from darrm.accounting.theorems import check_count
-from darrm.cli.common import NUMBER
+from darrm._validation import check_count, check_delta, check_voters
 from darrm.design.design import SHAPES
 from darrm.errors import InputError
 from darrm.priors import Prior
 from darrm.problem.majority import MajorityProblem
+from darrm.show.wording import number_of
 
 MAX_K = 201  # beyond, an answer takes more than a few seconds
 MAX_QUERIES = 1000
@@ -129,7 +128,7 @@ def read(pairs: Iterable[tuple[str, str]]) -> Choices:
 
 def _choice(texts: Mapping[str, str], errors: dict[str, str]) -> Choice | None:
     before = len(errors)
-    values = {name: NUMBER.convert(texts[name], None, None) for name in DESIGN[:6] if texts[name] or name in DESIGN[:4]}
+    values = {name: number_of(texts[name]) for name in DESIGN[:6] if texts[name] or name in DESIGN[:4]}
     problem = None
     while problem is None:
         try:
@@ -162,7 +161,7 @@ def _choice(texts: Mapping[str, str], errors: dict[str, str]) -> Choice | None:
 
 
 def _many(texts: Mapping[str, str], errors: dict[str, str]) -> Many | None:
-    number = {name: NUMBER.convert(texts[name], None, None) for name in ("queries", "total_delta")}
+    number = {name: number_of(texts[name]) for name in ("queries", "total_delta")}
     queries, delta = 0, 0.0
     try:
         queries = check_count("queries", number["queries"])

@@ -53,7 +53,7 @@ def html(
     -----
     Some seconds at K = 11 and at K = 1001 if short; a full report costs some 200 separations (`darrm.verify`).
     """
-    from darrm.accounting.budget import check_delta
+    from darrm._validation import check_delta
     from darrm.show.report import page
 
     if not isinstance(design, Design):
@@ -101,7 +101,8 @@ def default_delta(design: Design) -> float:
 
 def _stored(file: Path, design: Design) -> dict[str, Any]:
     """Checksum and versions in a design file that holds ``design``."""
-    from darrm.design.files import FORMAT, VERSION, as_dict, read
+    from darrm.design.design import FORMAT, VERSION, as_dict
+    from darrm.storage.sealed_json import read
 
     content = read(file, FORMAT, VERSION, "design", "Export the design again with save.")
     if content.get("gamma_hex") != [value.hex() for value in design.gamma.tolist()] or (
