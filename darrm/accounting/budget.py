@@ -216,8 +216,8 @@ def within(
         return by_loss
     # A grid with a point at epsilon, or a rounding error before it.
     fine = grid_for(one, 1, 0.5, fineness).step
-    index = math.ceil(min(_POINTS[1] / 2, epsilon / fine)) if epsilon else 0
-    step = epsilon / index * (1 - 1e-15) if epsilon else fine
+    index = math.floor(min(_POINTS[1] / 2, epsilon / fine))  # 0 asks for more than epsilon does
+    step = epsilon / index * (1 - 1e-15) if index else fine
     size = max(_POINTS[0], index + math.ceil((0.5 * epsilon + 4 * one.largest_loss) / step))
     if step * size > _FAR:  # the exact composition does not reach that far
 

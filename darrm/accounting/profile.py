@@ -303,7 +303,12 @@ def _outer(directions: list[_Direction], floor: Decimal) -> tuple[Point, ...]:
     else:
         with decimals(Decimal(1)):
             corners.append(_point(kept[-1].delta + kept[-1].a * floor, floor))
-    return tuple(dict.fromkeys(point for point in corners if point.x > point.y))
+    return tuple(dict.fromkeys(_apart(point) for point in corners))
+
+
+def _apart(corner: Point) -> Point:
+    """The corner, moved away from the diagonal by one float64 if rounding put it there: that is on the safe side."""
+    return corner if corner.x > corner.y else replace(corner, x=math.nextafter(corner.y, 1.0))
 
 
 def _point(x: Decimal, y: Decimal) -> Point:

@@ -168,7 +168,8 @@ def optimal_delta(epsilon: float, delta: float, k: int, total_epsilon: float) ->
     Returns
     -------
     float
-        In [0, 1], from above: larger by a relative 1e-15 (k ln k + k epsilon + 10) and some units in the last place.
+        In [0, 1], from above: larger by a relative 1e-15 (k ln k + k epsilon + 10), by what 1e-15 of the epsilons
+        makes, and by 1e-290. 0 only if it is 0.
 
     Raises
     ------
@@ -181,15 +182,16 @@ def optimal_delta(epsilon: float, delta: float, k: int, total_epsilon: float) ->
     _check(epsilon, delta, k)
     if not (is_real(total_epsilon) and total_epsilon >= 0):
         raise InputError(f"total_epsilon must be at least 0. Got {total_epsilon!r}. Pass nats, e.g. 1.0.")
-    V = 0.0
-    if Fraction(total_epsilon) < k * Fraction(epsilon):
-        i = np.arange((k + 1) // 2, k + 1)
-        beyond = (2 * i - k) * epsilon - total_epsilon  # losses above the total
-        i, beyond = i[beyond > 0], beyond[beyond > 0]
-        pmf = np.exp(_log_binomials(k, i) + _log_chance(epsilon) * i + _log_chance(-epsilon) * (k - i))
-        margin = 1e-15 * (k * math.log(k + 2) + k * epsilon + 10)
-        V = min(1.0, (float(pmf @ -np.expm1(-beyond)) + margin * float(pmf.sum())) * (1 + margin))
-    return min(1.0, at_least_once(delta, k, V) * (1 + 1e-15))
+    if Fraction(total_epsilon) >= k * Fraction(epsilon):
+        return min(1.0, at_least_once(delta, k) * (1 + 1e-14))
+    i = np.arange((k + 1) // 2, k + 1)
+    losses = (2 * i - k) * epsilon
+    beyond = losses - total_epsilon + 2.0**-50 * (losses + total_epsilon)  # more than rounding; above 0 for i = k
+    i, beyond = i[beyond > 0], beyond[beyond > 0]
+    pmf = np.exp(_log_binomials(k, i) + _log_chance(epsilon) * i + _log_chance(-epsilon) * (k - i))
+    margin = 1e-15 * (k * math.log(k + 2) + k * epsilon + 10)
+    V = min(1.0, float(pmf @ -np.expm1(-beyond)) * (1 + margin) + 1e-290)  # it is above 0, though pmf may underflow
+    return min(1.0, at_least_once(delta, k, V) * (1 + 1e-14))
 
 
 def _log_binomials(k: int, i: np.ndarray) -> np.ndarray:

@@ -43,7 +43,11 @@ def command(
             common.print_json({"queries": most, "total_epsilon": total_epsilon, "delta": delta, "voters": voters})
         else:
             many = f"{most} label{'s' * (most != 1)}" + " or more" * (most >= MOST_LABELS)
-            common.console().print(f"({total_epsilon:g}, {delta:g}) pays for {many} of {voters} voters.")
+            console = common.console()
+            console.print(f"({total_epsilon:g}, {delta:g}) pays for {many} of {voters} voters.")
+            console.print(f"It rests on this: {wording.condition(design.problem, voters)}")
+            if voters == "fixed" and most < MOST_LABELS:
+                console.print("Such budgets for the same fixed voters must not be added up: keep one ledger for them.")
         return
     total = compose(design, queries, delta=delta, voters=voters)
     if as_json:
@@ -55,4 +59,4 @@ def command(
         console.print(f"  {wording.at_least(value):>10}  by {name}")
     if any(name.startswith("largest loss") for name in total.bounds):
         console.print(f"Largest loss of a label: {wording.LARGEST_LOSS}.")
-    console.print(f"It rests on this: {wording.condition(design.problem)}")
+    console.print(f"It rests on this: {wording.condition(design.problem, voters)}")

@@ -98,6 +98,7 @@ def command(
     if queries is not None and total_delta is not None:
         from darrm.accounting.theorems import optimal
         from darrm.errors import InputError
+        from darrm.show.wording import at_least
 
         console.print(
             f"{queries} labels, fresh: total epsilon at delta {total_delta:g}, if new coins make every answer of a "
@@ -106,7 +107,8 @@ def command(
         try:
             fixed = optimal(problem.epsilon, problem.Delta, problem.changed, total_delta).epsilon
             console.print(
-                f"Fixed voters: at most ({fixed:.6g}, {total_delta:g}) in all with any of these, even without noise."
+                f"Fixed voters (made private once, with all their answers together): at most ({at_least(fixed)}, "
+                f"{total_delta:g}) in all with any of these, even without noise."
             )
         except InputError as error:
             console.print(f"Fixed voters: {error}")

@@ -16,7 +16,11 @@ if TYPE_CHECKING:
 
 @click.group("ledger", short_help="Keep count of what was released.")
 def command() -> None:
-    """Keep count of what was released, and refuse what would overspend: darrm release --ledger."""
+    """Keep count of what was released, and refuse what would overspend: darrm release --ledger.
+
+    Keep one ledger for one set of voters. The budgets of two ledgers add up if voters are fresh; for fixed ones they do
+    not.
+    """
 
 
 @command.command("create", short_help="Start a ledger with a total budget.")

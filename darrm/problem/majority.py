@@ -53,7 +53,7 @@ class MajorityProblem:
         content, and on no other record; K (the default, and the setting of the paper) if every mechanism may see every
         record, or if a removed record moves the others. Each of them
         must be (epsilon, Delta)-DP for what the change does to its own data: where the content decides the shard, one
-        shard loses a record and another gains one.
+        shard loses a record and another gains one, or one shard has a record replaced.
     adjacency : str, default "replace-one"
         What "adjacent" means, for the mechanisms' epsilon, for ``changed`` and for the release alike.
         Free text in one line; "replace-one" and "add-remove" are the usual ones.

@@ -26,16 +26,20 @@ RULES = {
 
 
 def promise(problem: MajorityProblem) -> str:
-    """(m epsilon, delta) in print."""
-    return f"({problem.total_epsilon:.6g}, {problem.delta:.4g})-DP"
+    """(m epsilon, delta) in print, rounded up."""
+    return f"({at_least(problem.total_epsilon)}, {at_least(problem.delta, 4)})-DP"
 
 
-def condition(problem: MajorityProblem) -> str:
-    """What the promise rests on, in print."""
-    return (
-        f"if each vote is ({problem.epsilon:g}, {problem.Delta:g})-DP and one change ({problem.adjacency}) reaches at "
-        f"most {problem.changed} of them."
-    )
+def condition(problem: MajorityProblem, voters: str | None = None) -> str:
+    """What the guarantee of one label rests on, in print; that of a total for ``voters``, "fresh" or "fixed"."""
+    each = f"({problem.epsilon:g}, {problem.Delta:g})-DP"
+    private = {
+        None: f"each vote is {each}",
+        "fresh": f"the new coins of every answer make it {each} by themselves, whatever else the voter keeps",
+        "fixed": f"each voter is {each} with all its answers together",
+    }[voters]
+    reached = "voters" if voters == "fresh" else "of them"
+    return f"if {private} and one change ({problem.adjacency}) reaches at most {problem.changed} {reached}."
 
 
 def number(value: float) -> str:
@@ -43,12 +47,13 @@ def number(value: float) -> str:
     return "none" if math.isinf(value) else f"{value:.6g}"
 
 
-def at_least(value: float) -> str:
-    """A certified upper bound to six digits, rounded up where it is above them by more than rounding."""
+def at_least(value: float, digits: int = 6) -> str:
+    """A certified upper bound to so many digits, rounded up where it is above them by more than rounding."""
     if math.isinf(value) or not value:
         return number(value)
     exact = Decimal(value) * (1 - Decimal("1e-12"))
-    return f"{exact.quantize(Decimal(1).scaleb(exact.adjusted() - 5), rounding=ROUND_CEILING).normalize():f}"
+    rounded = exact.quantize(Decimal(1).scaleb(exact.adjusted() - digits + 1), rounding=ROUND_CEILING).normalize()
+    return f"{rounded:f}" if rounded.adjusted() >= -5 else f"{rounded:e}".replace("E", "e")
 
 
 def said(total: Total) -> str:

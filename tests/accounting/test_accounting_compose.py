@@ -385,3 +385,19 @@ def test_totals_beyond_the_reach_of_the_exact_composition() -> None:
     pays = max_queries(design, total.upper * (1 + 1e-9), 1e-5, voters="fresh")
     assert pays == 20_000
     assert compose(design, pays + 1, delta=1e-5, voters="fresh").upper > total.upper
+
+
+@pytest.mark.parametrize(("K", "epsilon", "gamma"), [(11, 1e-15, 0.01), (1, 1e-6, 1e-12), (3, 1e-12, 1e-6)])
+def test_losses_below_rounding_are_not_nothing(K: int, epsilon: float, gamma: float) -> None:
+    """Corners that rounding puts on the diagonal are moved away from it."""
+    problem = darrm.MajorityProblem(K, K, epsilon)
+    design = darrm.Design(problem, np.full(K + 1, gamma), darrm.priors.common())
+    assert compose(design, 10**7, delta=0, voters="fresh").upper > 0
+    assert max_queries(design, 0, 0, voters="fresh") == 0
+
+
+def test_a_tiny_budget_takes_no_memory() -> None:
+    problem = darrm.MajorityProblem(3, 3, 1.0)
+    design = darrm.Design(problem, np.full(4, 0.2), darrm.priors.common())
+    for voters in ("fresh", "fixed"):
+        assert max_queries(design, 1e-10, 0.3, voters=voters) >= 1
