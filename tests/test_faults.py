@@ -25,8 +25,8 @@ from darrm import tables, votes
 from darrm.accounting import Ledger
 from darrm.cli import main
 from darrm.cli.long_run import counted
-from darrm.design import files
 from darrm.labels import label_data
+from darrm.storage import sealed_json
 from darrm.tables import parallel
 from darrm.tables.journal import journal_of
 from darrm_solvers import HighsModel
@@ -504,7 +504,7 @@ def resigned(path: str, change: Callable[[dict[str, Any]], object]) -> None:
     content = json.loads(Path(path).read_bytes())
     del content["sha256"]
     change(content)
-    files.write(path, content)
+    sealed_json.write(path, content)
 
 
 def test_resigning_alone_changes_nothing(folder: Path) -> None:

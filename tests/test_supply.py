@@ -72,7 +72,8 @@ def test_the_wheel_holds_the_packages_and_nothing_else(wheel: list[str]) -> None
 
 
 @pytest.mark.parametrize(
-    "lost", ["darrm/report/page.html", "darrm/explore/static/explore.js", "darrm/py.typed", "darrm_solvers/py.typed"]
+    "lost",
+    ["darrm/show/report/page.html", "darrm/show/explore/static/explore.js", "darrm/py.typed", "darrm_solvers/py.typed"],
 )
 def test_a_wheel_without_a_file_is_refused(wheel: list[str], lost: str) -> None:
     short = [name for name in wheel if name != lost]

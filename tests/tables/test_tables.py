@@ -16,6 +16,7 @@ import pytest
 
 import darrm
 from darrm import tables
+from darrm._validation import check_jobs
 from darrm.cli import main
 from darrm.cli.table import values
 from darrm.errors import OutputError
@@ -381,7 +382,7 @@ def test_jobs_that_are_none(whole: tables.Table, jobs: Any) -> None:
     ):
         with pytest.raises(darrm.InputError, match="jobs must be a whole number in"):
             refuses()
-    assert parallel.check_jobs(np.int64(-1)) == -1
+    assert check_jobs(np.int64(-1)) == -1
 
 
 def test_a_cluster_with_a_worker_killed(whole: tables.Table) -> None:
