@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 import darrm
 from darrm import measures, mechanisms
-from darrm.mechanisms.majority import NotPrivateWarning
+from darrm.randomness.words import NotPrivateWarning
 from darrm.show.figures import new_figure
 from darrm.show.plots_audit import plot_advantage_cdf, plot_spindle, plot_tradeoff, plot_utility_grid
 

@@ -162,7 +162,7 @@ MISTAKES = [
     # Corners
     Mistake(
         "the corner (hi,lo) is wrong",
-        "certificate.smoothing",
+        "problem.corners",
         "hi=float((1 + exact_Delta * s) / (1 + s))",
         "hi=float((1 + exact_Delta) / (1 + s))",
         VERIFY,
@@ -211,7 +211,7 @@ MISTAKES = [
     # The majority
     Mistake(
         "a tie is released as 1 by the certificate's reckoning",
-        "certificate.smoothing",
+        "problem.noise_function",
         "return (1 + side * gamma) / 2",
         "return (1 + np.where(side == 0, 1, side) * gamma) / 2",
         VERIFY,
@@ -235,7 +235,7 @@ MISTAKES = [
     ),
     Mistake(
         "the certificate is off by one in l",
-        "certificate.smoothing",
+        "problem.noise_function",
         "    side = np.sign(2 * np.arange(K + 1) - K)\n    return",
         "    side = np.sign(2 * np.arange(K + 1) - K - 2)\n    return",
         VERIFY,
@@ -251,7 +251,7 @@ MISTAKES = [
     ),
     Mistake(
         "a gamma that is not symmetric passes",
-        "certificate.smoothing",
+        "problem.noise_function",
         "odd = table != table[::-1]",
         "odd = table != table",
         VERIFY,
@@ -259,7 +259,7 @@ MISTAKES = [
     ),
     Mistake(
         "the promise is that of m + 1",
-        "certificate.smoothing",
+        "problem.limits",
         "return Decimal(problem.m) * Decimal(problem.epsilon)",
         "return (Decimal(problem.m) + 1) * Decimal(problem.epsilon)",
         VERIFY,
@@ -559,7 +559,7 @@ def paid_for(tests: Any, Delta: float, lost: float) -> None:
         tests.test_moves_that_are_left_out_are_paid_for(patch, Delta, lost)
 
 
-@pytest.mark.filterwarnings("ignore::darrm.mechanisms.majority.NotPrivateWarning")
+@pytest.mark.filterwarnings("ignore::darrm.randomness.words.NotPrivateWarning")
 @pytest.mark.parametrize("mistake", MISTAKES, ids=lambda mistake: mistake.what)
 def test_a_mistake_is_refused(mistake: Mistake, tmp_path: Path) -> None:
     tests = suite(mistake.file)

@@ -19,8 +19,8 @@ import darrm
 from darrm import columns, mechanisms
 from darrm.ensemble import DPConvolutionalClassifier, DPLogisticRegression, PrivateMajorityClassifier
 from darrm.mechanisms import DaRRM
-from darrm.mechanisms.majority import NotPrivateWarning
 from darrm.randomness.coins import Coins, system_words
+from darrm.randomness.words import NotPrivateWarning
 
 DESIGN = darrm.solve(K=4, m=2, epsilon=0.1)  # two of four votes are a tie: a fair coin
 

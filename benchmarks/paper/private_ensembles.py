@@ -42,8 +42,8 @@ from darrm.ensemble import PrivateMajorityClassifier
 from darrm.ensemble.dp_sgd import calibrated_noise
 from darrm.errors import DarrmError
 from darrm.mechanisms.baselines import subsampling
-from darrm.mechanisms.majority import NotPrivateWarning
 from darrm.problem.majority import MajorityProblem
+from darrm.randomness.words import NotPrivateWarning
 from darrm.show.figures import LOOKS
 
 K = 11

@@ -17,9 +17,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from darrm.certificate.separation import Worst, WorstCase
-from darrm.certificate.smoothing import decimals, noise_function
 from darrm.errors import InputError
+from darrm.numerics.exact import decimals
 from darrm.problem.majority import MajorityProblem
+from darrm.problem.noise_function import noise_function
 
 Array = NDArray[np.float64]
 # e^-400: a probability below it counts as 0. What that costs is on the safe side.

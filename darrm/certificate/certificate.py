@@ -14,10 +14,12 @@ from numpy.typing import ArrayLike
 
 from darrm.certificate.identical import IdenticalVoters, WorstPair
 from darrm.certificate.separation import Worst, WorstCase, check_size, largest, worst_by_level
-from darrm.certificate.smoothing import Array, decimals, noise_function, total_epsilon
+from darrm.certificate.smoothing import Array
 from darrm.errors import CertificateError
-from darrm.numerics.exact import rounded_up
-from darrm.problem.majority import MajorityProblem, Promise
+from darrm.numerics.exact import decimals, rounded_up
+from darrm.problem.limits import Promise, total_epsilon
+from darrm.problem.majority import MajorityProblem
+from darrm.problem.noise_function import noise_function
 
 _STEPS = 20  # of Newton; six are usual
 _CORNERS = ("(0,0)", "(1,1)", "(hi,lo)", "(lo,hi)", "(D,0)", "(0,D)", "(1-D,1)", "(1,1-D)")

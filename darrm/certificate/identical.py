@@ -23,9 +23,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from darrm.certificate.bernstein import Between, Whole, as_float, as_float_above, halve, restrict
-from darrm.certificate.smoothing import acceptance, decimals, noise_function
 from darrm.errors import InputError
+from darrm.numerics.exact import decimals
 from darrm.problem.majority import MajorityProblem
+from darrm.problem.noise_function import acceptance, noise_function
 
 _DEEP = 48  # halvings in search of turning points, after which an interval is left as it is
 _SHALLOW = 12  # halvings of [0, 1] towards 0

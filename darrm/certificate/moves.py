@@ -14,7 +14,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from darrm.certificate.smoothing import Array
-from darrm.problem.majority import Promise
+from darrm.problem.limits import Promise
 
 Integers = NDArray[np.int64]
 _FEW = 24  # with up to so many moves sums are taken entry by entry, with more as matrix products

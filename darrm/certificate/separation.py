@@ -17,18 +17,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from darrm.certificate.moves import Integers, Moves, Sides
-from darrm.certificate.smoothing import (
-    Array,
-    SmoothLevel,
-    acceptance,
-    exponentials,
-    levels,
-    noise_function,
-    total_epsilon,
-    weights,
-)
+from darrm.certificate.smoothing import Array, SmoothLevel, levels
 from darrm.errors import CertificateError, InputError
-from darrm.problem.majority import Promise
+from darrm.numerics.exact import exponentials
+from darrm.problem.corners import weights
+from darrm.problem.limits import Promise, total_epsilon
+from darrm.problem.noise_function import acceptance, noise_function
 
 _U = 2.0**-53
 _CHUNK = 1 << 14

@@ -7,126 +7,15 @@ with the rows of the linear program: no corner list, no distribution of L.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
-from decimal import (
-    MAX_EMAX,
-    MIN_EMIN,
-    ROUND_HALF_EVEN,
-    Context,
-    Decimal,
-    DivisionByZero,
-    InvalidOperation,
-    Overflow,
-    localcontext,
-)
-from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from darrm.errors import InputError
-from darrm.problem.majority import Limit, Promise
+from darrm.problem.corners import Weights
+from darrm.problem.noise_function import acceptance
 
 Array = NDArray[np.float64]
-_DIGITS = 60
-
-
-class Weights(NamedTuple):
-    """hi, lo and hi - lo of an (epsilon, Delta)-DP bit, each the float64 nearest to its exact value.
-
-    hi = (1 + Delta s) / (1 + s), lo = (1 - Delta) s / (1 + s) = 1 - hi, s = e^-epsilon.
-    """
-
-    hi: float
-    lo: float
-    gap: float
-
-
-@contextmanager
-def decimals(scale: Decimal, digits: int = _DIGITS) -> Iterator[None]:
-    """Decimal arithmetic that keeps 60 digits, or more, of e^scale - 1 even where ``scale`` is tiny."""
-    with localcontext(_context(max(digits, _DIGITS) + (max(0, -scale.adjusted()) if scale else 0))):
-        yield
-
-
-def _context(digits: int) -> Context:
-    """A context of our own: the caller's may have another rounding, range or traps, which would move guarantees."""
-    return Context(
-        prec=digits,
-        rounding=ROUND_HALF_EVEN,
-        Emin=MIN_EMIN,
-        Emax=MAX_EMAX,
-        clamp=0,
-        traps=[InvalidOperation, DivisionByZero, Overflow],
-    )
-
-
-@lru_cache(maxsize=16)
-def weights(epsilon: float, Delta: float) -> Weights:
-    """The corner weights, from decimal arithmetic (whose exp is correctly rounded)."""
-    exact_epsilon, exact_Delta = Decimal(epsilon), Decimal(Delta)
-    with decimals(exact_epsilon):
-        s = (-exact_epsilon).exp()
-        return Weights(
-            hi=float((1 + exact_Delta * s) / (1 + s)),
-            lo=float((1 - exact_Delta) * s / (1 + s)),
-            gap=float((1 - s + 2 * exact_Delta * s) / (1 + s)),
-        )
-
-
-@lru_cache(maxsize=16)
-def exponentials(epsilon: Decimal) -> tuple[float, float]:
-    """e^-epsilon and e^epsilon - 1, the float64 nearest to each."""
-    with decimals(epsilon):
-        return float((-epsilon).exp()), float(epsilon.exp() - 1)
-
-
-@lru_cache(maxsize=128)
-def total_epsilon(problem: Promise) -> Decimal:
-    """The promised epsilon: m epsilon to 120 digits, exact for all float64 numbers but the tiniest."""
-    if isinstance(problem, Limit):
-        return problem.promised
-    with localcontext(_context(2 * _DIGITS)):
-        return Decimal(problem.m) * Decimal(problem.epsilon)
-
-
-def noise_function(gamma: ArrayLike, K: int) -> Array:
-    """``gamma`` as a float64 array of shape (K + 1,), refused unless it is a noise function.
-
-    In [0, 1] and symmetric, gamma[l] == gamma[K - l], to the last bit: every guarantee relies on it.
-    """
-    if hasattr(gamma, "gamma"):
-        raise InputError("gamma must be an array of K + 1 numbers. Got a design: pass design.gamma, design.problem.")
-    try:
-        if np.iscomplexobj(gamma):
-            raise TypeError
-        table = np.array(gamma, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InputError(f"gamma must be an array of K + 1 = {K + 1} numbers in [0, 1]. Got {gamma!r}.") from None
-    if table.shape != (K + 1,):
-        raise InputError(
-            f"gamma must have shape (K + 1,) = ({K + 1},). Got {table.shape}. Pass gamma(0), ..., gamma(K)."
-        )
-    outside = ~((table >= 0) & (table <= 1))
-    if outside.any():
-        l = int(np.argmax(outside))
-        raise InputError(f"gamma must be in [0, 1]. Got gamma({l}) = {float(table[l])!r}.")
-    odd = table != table[::-1]
-    if odd.any():
-        l = int(np.argmax(odd))
-        raise InputError(
-            f"gamma must be symmetric, gamma(l) = gamma(K - l). Got gamma({l}) = {float(table[l])!r} and "
-            f"gamma({K - l}) = {float(table[K - l])!r}. Average the two, then verify."
-        )
-    return table + 0.0
-
-
-def acceptance(gamma: Array) -> Array:
-    """X(l) = Pr[release 1 | L = l] = (1 + sign(l - K/2) gamma(l)) / 2; relative error at most u."""
-    K = len(gamma) - 1
-    side = np.sign(2 * np.arange(K + 1) - K)
-    return (1 + side * gamma) / 2
 
 
 class SmoothLevel(NamedTuple):

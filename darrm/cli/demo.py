@@ -126,7 +126,7 @@ def _accuracy(answers: NDArray[np.uint8], labels: NDArray[np.uint8]) -> float:
 
 def _expected_accuracy(gamma: NDArray[np.float64], votes: NDArray[np.uint8], labels: NDArray[np.uint8]) -> float:
     """Mean of Pr[released label = true label], exact."""
-    from darrm.certificate.smoothing import acceptance
+    from darrm.problem.noise_function import acceptance
 
     one = acceptance(gamma)[votes.sum(axis=1)]
     return float(abs(1 - labels - one).mean())

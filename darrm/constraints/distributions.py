@@ -8,8 +8,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from darrm.constraints.multisets import STILL, CornerPoints, levels
+from darrm.constraints.multisets import CornerPoints, levels
 from darrm.numerics.poisson_binomial import one_more
+from darrm.problem.corners import STILL
 
 
 class PairLevel(NamedTuple):

@@ -14,12 +14,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from darrm.certificate.smoothing import weights
 from darrm.errors import InputError
+from darrm.problem.corners import NAMES, STILL, weights
 
 # The first STILL corners have p = p': they are all that a mechanism can do which the change does not reach.
-NAMES = ("(0,0)", "(1,1)", "(hi,lo)", "(lo,hi)", "(D,0)", "(0,D)", "(1-D,1)", "(1,1-D)")
-STILL = 2
 
 
 class CornerPoints(NamedTuple):

@@ -13,11 +13,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from darrm.certificate.smoothing import decimals, total_epsilon
 from darrm.constraints.distributions import add_vote, pair_levels
-from darrm.constraints.multisets import NAMES, corner_points, count_multisets
+from darrm.constraints.multisets import corner_points, count_multisets
 from darrm.errors import InputError
-from darrm.problem.majority import MajorityProblem, Promise
+from darrm.numerics.exact import decimals
+from darrm.problem.corners import NAMES
+from darrm.problem.limits import Promise, total_epsilon
+from darrm.problem.majority import MajorityProblem
 
 MAX_COEFFICIENTS = 15_000_000
 
@@ -30,7 +32,7 @@ class Block(NamedTuple):
     rows : ndarray, shape (n, K - floor(K/2)), float64
         Coefficients, divided by the right side of the constraint.
     counts : ndarray of int16, shape (n, corners)
-        The multiset behind each row, in the order of `darrm.constraints.multisets.NAMES`.
+        The multiset behind each row, in the order of `darrm.problem.corners.NAMES`.
     """
 
     rows: NDArray[np.float64]
@@ -124,7 +126,7 @@ def rows_of(problem: Promise, counts: NDArray[np.integer]) -> NDArray[np.float64
     Parameters
     ----------
     counts : ndarray of int, shape (n, 8), or (n, 4) if Delta = 0
-        Multisets in the order of `darrm.constraints.multisets.NAMES`, each summing to K.
+        Multisets in the order of `darrm.problem.corners.NAMES`, each summing to K.
 
     Returns
     -------

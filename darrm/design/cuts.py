@@ -16,10 +16,9 @@ from numpy.typing import NDArray
 from darrm.certificate.certificate import shrink
 from darrm.certificate.moves import binomials
 from darrm.certificate.separation import Worst, WorstCase, worst_by_level
-from darrm.certificate.smoothing import total_epsilon, weights
-from darrm.constraints.multisets import STILL
 from darrm.constraints.rows import right_side, rows_of, scaled_rows
-from darrm.problem.majority import Promise
+from darrm.problem.corners import STILL, weights
+from darrm.problem.limits import Promise, total_epsilon
 from darrm_solvers.cutting_planes import Rows
 
 Array = NDArray[np.float64]

@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 from darrm._lazy import view
 from darrm.certificate.certificate import Certificate, verify
 from darrm.certificate.separation import largest, worst_by_level
-from darrm.certificate.smoothing import noise_function
 from darrm.errors import CertificateError, InputError
 from darrm.priors import OBJECTIVES, Prior, combine, from_dict
-from darrm.problem.majority import MajorityProblem, profile_limits, profile_points
+from darrm.problem.limits import profile_limits, profile_points
+from darrm.problem.majority import MajorityProblem
+from darrm.problem.noise_function import noise_function
 from darrm.storage.sealed_json import finite, read, write
 
 SHAPES = ("free", "monotone")

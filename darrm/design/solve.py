@@ -18,7 +18,8 @@ from darrm.design.cuts import Candidates, CutFinder, mirror, separators
 from darrm.design.design import SHAPES, Design
 from darrm.errors import InputError, SolverError
 from darrm.priors import Prior
-from darrm.problem.majority import MajorityProblem, Promise, profile_limits, profile_points
+from darrm.problem.limits import Promise, profile_limits, profile_points
+from darrm.problem.majority import MajorityProblem
 from darrm_solvers import (
     LinearProgram,
     Progress,
@@ -53,7 +54,7 @@ class Binding:
     Attributes
     ----------
     counts : list of tuple of 8 int
-        Multisets of corners, in the order of `darrm.constraints.multisets.NAMES`.
+        Multisets of corners, in the order of `darrm.problem.corners.NAMES`.
     """
 
     counts: list[tuple[int, ...]] = field(default_factory=list)

@@ -13,7 +13,7 @@ from darrm._sklearn import BaseEstimator, ClassifierMixin
 from darrm._validation import check_count, check_positive
 from darrm.ensemble.dp_sgd import MAX_EPSILON, RELATIONS, calibrated_noise
 from darrm.errors import InputError
-from darrm.mechanisms.majority import word_source
+from darrm.randomness.words import word_source
 
 _SMALL = 1e-100
 

@@ -22,8 +22,8 @@ from darrm.ensemble.releases import FreshMajority, NoisyMax, PlainMajority, Rele
 from darrm.ensemble.sharding import check_overlap, check_shards, shards
 from darrm.ensemble.training import predictions, train_all
 from darrm.errors import BudgetError, InputError
-from darrm.mechanisms.majority import NotPrivateWarning
 from darrm.problem.majority import MajorityProblem
+from darrm.randomness.words import NotPrivateWarning
 
 MAX_LOSS = 20.0  # nats that one label of fresh voters can lose
 

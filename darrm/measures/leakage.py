@@ -21,9 +21,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from darrm._validation import MAX_CLASSES, check_counts, check_positive
-from darrm.certificate.smoothing import acceptance, noise_function
 from darrm.errors import InputError
 from darrm.mechanisms.noisy_max import noisy_max_probabilities
+from darrm.problem.noise_function import acceptance, noise_function
 
 Array = NDArray[np.float64]
 

@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from darrm._validation import MAX_CLASSES, check_counts, check_positive
 from darrm.errors import InputError
-from darrm.mechanisms.majority import word_source
 from darrm.randomness.discrete import DiscreteGaussian, DiscreteLaplace
+from darrm.randomness.words import word_source
 
 Array = NDArray[np.float64]
 _MOST = 10**12  # votes for one class

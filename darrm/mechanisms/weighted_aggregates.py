@@ -27,9 +27,9 @@ from darrm.mechanisms.labelled_bag import (
     posterior_by_enumeration,
     residual_of,
 )
-from darrm.mechanisms.majority import word_source
 from darrm.mechanisms.scale_mixture import log_density
 from darrm.randomness.coins import WordSource
+from darrm.randomness.words import word_source
 
 Array = NDArray[np.float64]
 

@@ -12,8 +12,8 @@ import scipy.stats
 
 import darrm
 from darrm.mechanisms import majority
-from darrm.mechanisms.majority import NotPrivateWarning
 from darrm.randomness.coins import Coins
+from darrm.randomness.words import NotPrivateWarning
 
 DESIGN = darrm.solve(K=11, m=3, epsilon=0.1)
 
@@ -181,7 +181,7 @@ def test_a_given_generator_warns_and_repeats() -> None:
 
 
 def test_words_of_a_generator_are_uniform_too() -> None:
-    from darrm.mechanisms.majority import word_source
+    from darrm.randomness.words import word_source
 
     with pytest.warns(NotPrivateWarning):
         words = word_source(np.random.default_rng(1), 2)(10_000)

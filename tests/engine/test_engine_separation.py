@@ -12,8 +12,11 @@ from oracles import exact
 import darrm
 from darrm.certificate.moves import Moves
 from darrm.certificate.separation import WorstCase
-from darrm.certificate.smoothing import acceptance, levels, total_epsilon, weights
+from darrm.certificate.smoothing import levels
 from darrm.constraints import rows as constraints
+from darrm.problem.corners import weights
+from darrm.problem.limits import total_epsilon
+from darrm.problem.noise_function import acceptance
 
 
 def noise(rng: np.random.Generator, K: int, kind: str) -> np.ndarray:

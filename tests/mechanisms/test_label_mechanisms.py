@@ -17,8 +17,8 @@ from darrm.mechanisms import (
     RandomizedResponse,
     bags,
 )
-from darrm.mechanisms.majority import NotPrivateWarning
 from darrm.numerics.leave_one_out import leave_one_out, posterior
+from darrm.randomness.words import NotPrivateWarning
 
 etas = st.lists(st.floats(0, 1), min_size=1, max_size=6)
 

@@ -9,9 +9,9 @@ import pytest
 
 import darrm
 from darrm.mechanisms import GaussianNoisyMax, LaplaceNoisyMax
-from darrm.mechanisms.majority import NotPrivateWarning
 from darrm.randomness.coins import Words
 from darrm.randomness.discrete import DiscreteGaussian, DiscreteLaplace, RealCoins
+from darrm.randomness.words import NotPrivateWarning
 
 
 def words(seed: int):

@@ -16,8 +16,8 @@ from darrm.labels import local_delta, noisy_delta, noisy_local_delta, worst_delt
 from darrm.labels.centred_gaussians import log_delta, variance_changes
 from darrm.mechanisms import NoisyAggregate, NoisyWeightedLabelProportions, WeightedBagAggregates
 from darrm.mechanisms.labelled_bag import column_space, residual_of
-from darrm.mechanisms.majority import NotPrivateWarning
 from darrm.mechanisms.weighted_aggregates import noised_labels, standard_normals
+from darrm.randomness.words import NotPrivateWarning
 
 
 def bag(k: int, d: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -135,7 +135,7 @@ def test_posterior_where_labels_are_certain() -> None:
         assert mechanism.posterior(np.full(5, 0.3), output, X).tolist() == [label] * 5
 
 
-@pytest.mark.filterwarnings("ignore::darrm.mechanisms.majority.NotPrivateWarning")
+@pytest.mark.filterwarnings("ignore::darrm.randomness.words.NotPrivateWarning")
 @pytest.mark.parametrize(("weights", "draws"), [("released", 1500), ("secret", 150)])
 def test_posterior_of_noisy_sums_is_calibrated(weights: str, draws: int) -> None:
     # Over labels drawn from the prior, label minus posterior has mean 0 whatever function of the output it is times.

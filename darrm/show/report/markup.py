@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from decimal import ROUND_CEILING, ROUND_HALF_EVEN, Decimal
 from typing import Any
 
-from darrm.certificate.smoothing import decimals
+from darrm.numerics.exact import decimals
 from darrm.show.figures import data_address
 
 DIGITS = 12  # of a number that a reader may compute again

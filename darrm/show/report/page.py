@@ -14,12 +14,12 @@ from importlib.resources import files
 from string import Template
 from typing import Any
 
-from darrm.certificate.smoothing import decimals, total_epsilon
 from darrm.constraints.multisets import corner_points, count_multisets
 from darrm.design.design import Design
 from darrm.errors import InputError, SolverError
 from darrm.measures.comparison import Entry, compare
-from darrm.numerics.exact import rounded_up
+from darrm.numerics.exact import decimals, rounded_up
+from darrm.problem.limits import total_epsilon
 from darrm.show import plots, wording
 from darrm.show.report.markup import (
     DIGITS,

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from decimal import Decimal
 
-from darrm.certificate.smoothing import decimals, total_epsilon
 from darrm.design.design import Design
+from darrm.numerics.exact import decimals
+from darrm.problem.limits import total_epsilon
 from darrm.problem.majority import MajorityProblem
 
 _ZERO, _ONE = Decimal(0), Decimal(1)
