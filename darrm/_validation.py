@@ -76,7 +76,7 @@ def check_voters(voters: object) -> str:
     if voters not in VOTERS:
         raise InputError(
             f'voters must be "fresh" (the new coins of every answer make it private by themselves, whatever else '
-            'the voter keeps) or "fixed" (made private once with all its answers together, such as a trained model). '
+            'the voter keeps) or "fixed" (made private once with all its answers together, such as a DP-SGD model). '
             f"Got {voters!r}. Single labels compose for fresh voters only."
         )
     return str(voters)

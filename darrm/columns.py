@@ -37,7 +37,8 @@ def release(
     -------
     pandas.Series or pyarrow.Array of uint8, length n
         A Series called label with the index of the frame; or an array. Each call draws new labels, so do not hand it to
-        an engine that may evaluate a column twice without a ledger.
+        an engine that may evaluate a column twice: two labels of the same votes are then out, which a ledger counts
+        but, for fresh voters, does not cover.
 
     Raises
     ------

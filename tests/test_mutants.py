@@ -573,12 +573,13 @@ def test_a_mistake_is_refused(mistake: Mistake, tmp_path: Path) -> None:
 
 
 def test_what_is_mistaken_is_put_right() -> None:
-    from darrm.certificate import separation, smoothing
+    from darrm.certificate import separation
+    from darrm.problem import limits
 
     problem = darrm.MajorityProblem(2, 1, 1.0)
-    before = smoothing.total_epsilon(problem)
-    with mistaken("certificate.smoothing", "Decimal(problem.m) *", "5 *"):
+    before = limits.total_epsilon(problem)
+    with mistaken("problem.limits", "Decimal(problem.m) *", "5 *"):
         assert separation.total_epsilon(problem) == 5 * before
-    assert smoothing.total_epsilon(problem) == separation.total_epsilon(problem) == before
+    assert limits.total_epsilon(problem) == separation.total_epsilon(problem) == before
     with pytest.raises(AssertionError, match="occurs 0 times"), mistaken("numerics.exact", "no such text", ""):
         pass

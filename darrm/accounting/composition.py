@@ -24,8 +24,8 @@ def compose(design: Design, queries: int, *, delta: float, voters: str | None = 
         There is no default. Fresh: every answer of a voter is (epsilon, Delta)-DP by new coins of its own, whatever
         else the voter keeps (its model, its earlier answers), which may change with the data too. Then releases
         compose, exactly and adaptively. Fixed: each voter was made private once, (epsilon, Delta)-DP with all its
-        answers together, such as a trained model. Then any number of labels costs at most the optimal composition of
-        ``changed`` voters, and less if the coins of ``queries`` releases hide more than that.
+        answers together, such as a model trained with differential privacy. Then any number of labels costs at most the
+        optimal composition of ``changed`` voters, and less if the coins of ``queries`` releases hide more than that.
     tolerance : float
         Fresh: the grid is refined until upper and lower bound are this close, relatively, or time would go on.
 

@@ -1,7 +1,8 @@
 """A ledger counts releases against a total budget and refuses the one that would overspend.
 
-One set of voters needs one ledger. Budgets of two ledgers add up if the voters are fresh. If they are fixed, the
-budgets do not add up, and only what the voters themselves cost covers the labels of both.
+One set of voters needs one ledger. Budgets of two ledgers add up if the voters are fresh. If they are fixed, not even
+the sum is a guarantee: only what the voters themselves cost covers the labels of both. Other voters on the same records
+cost extra.
 
 The charge is on disk before labels leave. One ledger serves one design, whose exact adaptive composition it charges;
 or, by the rule "basic", any designs, whose epsilons and deltas it adds up. No charge ever depends on the votes.
@@ -328,6 +329,12 @@ class Ledger:
                     f"{allowed - released} are left. Nothing was released."
                 )
         else:
+            names = {one["problem"]["adjacency"] for one in designs.values()}
+            if design.problem.adjacency not in names:
+                raise InputError(
+                    f"{self.path} adds up guarantees for {names.pop()} neighbours. Got a design for "
+                    f"{design.problem.adjacency} ones: such guarantees do not add up. Make a ledger for it."
+                )
             designs.setdefault(name, {"problem": asdict(design.problem), "gamma_hex": _hex(design), "released": 0})
             each = promise(design.problem)
             epsilon, delta = (so_far + n * more for so_far, more in zip(_sums(designs), each, strict=True))

@@ -79,7 +79,7 @@ voters_option = click.option(
     "--voters",
     default=None,
     help="fresh (the new coins of every answer make it private by themselves, whatever else the voter keeps) or fixed "
-    "(made private once with all its answers together, such as a trained model). Must be said.",
+    "(made private once with all its answers together, such as a DP-SGD model). Must be said.",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 def command() -> None:
     """Keep count of what was released, and refuse what would overspend: darrm release --ledger.
 
-    Keep one ledger for one set of voters. The budgets of two ledgers add up if voters are fresh; for fixed ones they do
-    not.
+    Keep one ledger for one set of voters. The budgets of two ledgers add up if voters are fresh. For fixed voters not
+    even the sum is a guarantee: only the price of the voters themselves covers both.
     """
 
 

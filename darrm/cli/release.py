@@ -64,7 +64,8 @@ def command(file: Path, votes_path: Path, out: Path, ledger_path: Path | None, a
         left = "" if status["left"] is None else f", {status['left']} left"
         common.note(
             f"Charged to {ledger_path}: {status['released']} labels of {status['voters']} voters in all{left}; "
-            f"together within ({status['total_epsilon']:g}, {status['total_delta']:g}), rule {status['rule']}."
+            f"together within ({status['total_epsilon']:g}, {status['total_delta']:g}), rule {status['rule']}, "
+            f"{wording.condition(design.problem, status['voters'])} These votes must be released once only."
         )
     elif n > 1:
         common.note(TOTAL)
@@ -72,7 +73,7 @@ def command(file: Path, votes_path: Path, out: Path, ledger_path: Path | None, a
 
 TOTAL = (
     "What all of them cost together depends on the voters. Fresh voters (new coins make every answer private by "
-    "themselves): the releases compose. Fixed voters (made private once, such as trained models): do not add up these "
+    "themselves): the releases compose. Fixed voters (models trained with differential privacy): do not add up these "
     "guarantees; all labels together cost at most the composition of the voters that one record reaches. See darrm "
     "budget."
 )

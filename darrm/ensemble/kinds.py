@@ -31,7 +31,7 @@ def check_kind(model: Any) -> str:
         kind = str(model.voters)
     else:
         raise InputError(
-            'voters must be "fixed" (classifiers that are private themselves, trained once) or "fresh" (each '
+            'voters must be "fixed" (classifiers trained once with differential privacy) or "fresh" (each '
             f"answer passes through randomized response). Got {model.voters!r}. There is no default: it decides what "
             "labels cost."
         )

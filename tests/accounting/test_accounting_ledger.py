@@ -333,6 +333,12 @@ def test_basic_adds_up_epsilons(tmp_path: Path) -> None:
     assert rows(tmp_path) == 1
 
 
+def test_basic_adds_up_one_kind_of_neighbours(tmp_path: Path) -> None:
+    book = Ledger.create(tmp_path / "b.json", other(), total_epsilon=1.0, total_delta=0.0, voters="fresh", rule="basic")
+    with pytest.raises(darrm.InputError, match="add-remove ones: such guarantees do not add up"):
+        book.charge(other(adjacency="add-remove"), 1)
+
+
 def test_basic_adds_up_deltas(tmp_path: Path) -> None:
     one = other(Delta=2**-20, delta=2**-10)
     book = Ledger.create(tmp_path / "l", one, total_epsilon=10.0, total_delta=3 * 2**-10, voters="fresh", rule="basic")

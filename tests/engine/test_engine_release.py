@@ -11,7 +11,6 @@ import pytest
 import scipy.stats
 
 import darrm
-from darrm.mechanisms import majority
 from darrm.randomness.coins import Coins
 from darrm.randomness.words import NotPrivateWarning
 
@@ -149,7 +148,7 @@ def test_every_label_has_words_of_its_own(monkeypatch: pytest.MonkeyPatch) -> No
         drawn.append(np.frombuffer(os.urandom(8 * k), dtype=np.uint64))
         return drawn[-1]
 
-    monkeypatch.setattr(majority, "system_words", words)
+    monkeypatch.setattr("darrm.randomness.words.system_words", words)
     for release in (
         lambda: mechanism.release(votes),
         lambda: mechanism.release_counts(np.full(n, 2)),
