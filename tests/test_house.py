@@ -104,3 +104,15 @@ def test_no_module_bears_the_name_of_a_public_function(name: str) -> None:
     face = importlib.import_module(f"darrm.{package}".rstrip("."))
     public = vars(face).get("__all__", ())
     assert last not in public or isinstance(getattr(face, last), ModuleType)
+
+
+def test_the_proof_and_the_list_share_constants_and_no_algorithm() -> None:
+    for one, other in (("certificate", "constraints"), ("constraints", "certificate")):
+        for name, path in MODULES.items():
+            if room(name) == one:
+                assert other not in {room(target) for target in imports(path)}
+
+
+def test_nothing_is_loose() -> None:
+    loose = {path.stem for path in ROOT.glob("*.py")} - {"__init__"}
+    assert loose == {"_lazy", "_sklearn", "_validation", "columns", "errors", "priors"}

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from darrm._lazy import face
 
 if TYPE_CHECKING:
+    from darrm.votes.files import LabelsFile as LabelsFile
     from darrm.votes.files import VotesTable as VotesTable
     from darrm.votes.files import blocks as blocks
     from darrm.votes.files import example as example
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 __getattr__, __dir__, __all__ = face(
     __name__,
     {
-        "darrm.votes.files": "VotesTable blocks example examples read write_labels writing_labels",
+        "darrm.votes.files": "LabelsFile VotesTable blocks example examples read write_labels writing_labels",
         "darrm.votes.rows": "VotesBlock",
     },
 )
