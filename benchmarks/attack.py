@@ -31,10 +31,11 @@ from numpy.typing import NDArray
 
 import darrm
 from darrm import baselines, mechanisms
-from darrm.accounting import compose, noisy_delta, worst_delta
+from darrm.accounting import compose
 from darrm.ensemble import DPLogisticRegression, PrivateMajorityClassifier, dp_logistic_regression
+from darrm.labels import noisy_delta, worst_delta
 from darrm.measures import EmpiricalEpsilon, empirical_epsilon, empirical_epsilon_of_scores
-from darrm.mechanisms.majority import NotPrivateWarning
+from darrm.randomness.words import NotPrivateWarning
 
 sys.path.insert(0, str(Path(__file__).resolve().parent / "paper"))
 

@@ -19,9 +19,9 @@ import sklearn
 from sklearn.utils.estimator_checks import check_estimator
 
 from darrm.ensemble import DPLogisticRegression, PrivateMajorityClassifier
-from darrm.learning import AggregateRegressor, BagClassifier, RandomizedResponseClassifier
+from darrm.labels.learners import AggregateRegressor, BagClassifier, RandomizedResponseClassifier
 from darrm.mechanisms import LaplaceLabelProportions, RandomizedResponse
-from darrm.mechanisms.majority import NotPrivateWarning
+from darrm.randomness.words import NotPrivateWarning
 
 sys.path.insert(0, str(Path(__file__).resolve().parent / "paper"))
 

@@ -40,7 +40,7 @@ def processor() -> str:
 
 @contextmanager
 def served() -> Iterator[Any]:
-    from darrm.explore.server import Server
+    from darrm.show.explore.server import Server
 
     server = Server(port=0)
     running = threading.Thread(target=server.run)

@@ -25,7 +25,7 @@ from pages import DOCS, bullets, put, save
 import darrm
 from darrm.accounting import Total
 from darrm.accounting.fixed import labels_allowance
-from darrm.figures import LOOKS
+from darrm.show.figures import LOOKS
 
 TRAP, QUERIES = {"K": 3, "m": 1, "epsilon": 2.0}, (1, 2, 3)
 TOTAL_DELTA, MANY = 1e-5, (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)

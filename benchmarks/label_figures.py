@@ -4,7 +4,7 @@
 
 Layouts: Figures 1, 2 and 3 of Busa-Fekete et al., "Auditing privacy mechanisms via label inference attacks" (2024), and
 Figures 1 and 2 of "A unified analysis of label inference attacks" (2023). Their data are two large sets that are not
-shipped; `darrm.label_data` reads them.
+shipped; `darrm.labels.label_data` reads them.
 """
 
 from __future__ import annotations
@@ -20,10 +20,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+import darrm
 from darrm import measures, mechanisms
-from darrm.figures import new_figure
-from darrm.mechanisms.majority import NotPrivateWarning
-from darrm.plots_audit import plot_advantage_cdf, plot_spindle, plot_tradeoff, plot_utility_grid
+from darrm.randomness.words import NotPrivateWarning
+from darrm.show.figures import new_figure
+from darrm.show.plots_audit import plot_advantage_cdf, plot_spindle, plot_tradeoff, plot_utility_grid
 
 sys.path.insert(0, str(Path(__file__).resolve().parent / "paper"))
 
@@ -67,7 +68,7 @@ def bundled(name: str) -> Task:
     order = np.random.default_rng(12).permutation(len(X))
     first, second = order[: len(X) // 2], order[len(X) // 2 :]
     model = LogisticRegression(C=0.1, max_iter=1000).fit(X[second], labels[second])
-    return Task(X[first], labels[first], measures.eta_from_model(model, X[first]), X[second], labels[second])
+    return Task(X[first], labels[first], darrm.labels.eta_from_model(model, X[first]), X[second], labels[second])
 
 
 def learn(X: Array, bags: NDArray[np.intp], proportions: Array) -> Array:
@@ -121,8 +122,8 @@ def utility(task: Task, mechanism: Any, bags: NDArray[np.intp], labels: NDArray[
     return {"auc": float(auc), "cross_entropy": float(loss)}
 
 
-def audited(task: Task, named: Mapping[str, Any], size: int) -> list[measures.AuditRow]:
-    return measures.audit(
+def audited(task: Task, named: Mapping[str, Any], size: int) -> list[darrm.labels.AuditRow]:
+    return darrm.labels.audit(
         named, task.eta, bag_size=size, labels=task.y, utility=partial(utility, task), rng=np.random.default_rng(14)
     )
 
@@ -188,12 +189,12 @@ def distributions(etas: Mapping[str, Array]) -> Any:
     return figure
 
 
-def tradeoffs(tasks: Mapping[str, Task]) -> tuple[Any, dict[str, dict[str, list[measures.AuditRow]]]]:
+def tradeoffs(tasks: Mapping[str, Task]) -> tuple[Any, dict[str, dict[str, list[darrm.labels.AuditRow]]]]:
     """Figure 3 of 2024: AUC over both advantages; and the rows."""
     figure, axes = panels(2, len(tasks), 3.4)
     everything = {}
     for column, (name, task) in enumerate(tasks.items()):
-        rows: dict[str, list[measures.AuditRow]] = {
+        rows: dict[str, list[darrm.labels.AuditRow]] = {
             "RR": audited(task, {f"{e:g}": mechanisms.RandomizedResponse(e) for e in EPSILONS}, 1),
             "LLP": [row for k in SIZES for row in audited(task, {f"{k}": mechanisms.LabelProportions()}, k)],
         }
@@ -219,7 +220,7 @@ def tradeoffs(tasks: Mapping[str, Task]) -> tuple[Any, dict[str, dict[str, list[
     return figure, everything
 
 
-def learning(task: Task, rows: Mapping[str, list[measures.AuditRow]]) -> Any:
+def learning(task: Task, rows: Mapping[str, list[darrm.labels.AuditRow]]) -> Any:
     """Figure 1 of 2023 (AUC and cross-entropy over advantage) and Figure 2 (AUC of LLP+Lap over k and epsilon)."""
     figure, axes = panels(1, 3, 3.4)
     for ax, measure, label in ((axes[0][0], "auc", "AUC"), (axes[0][1], "cross_entropy", "cross-entropy, nats")):
@@ -249,7 +250,7 @@ def tidy(ax: Any, line: Any, axes: Any, title: str, ylabel: str) -> None:
         ax.set_title(title, fontsize=9)
 
 
-def reading(everything: Mapping[str, Mapping[str, list[measures.AuditRow]]]) -> list[str]:
+def reading(everything: Mapping[str, Mapping[str, list[darrm.labels.AuditRow]]]) -> list[str]:
     """AUC at equal advantage, read off the straight lines of the picture; and where LLP has infinite percentiles."""
     said = []
     for name, rows in everything.items():
@@ -270,7 +271,7 @@ def reading(everything: Mapping[str, Mapping[str, list[measures.AuditRow]]]) -> 
     return said
 
 
-def at_level(rows: list[measures.AuditRow], measure: str, level: float) -> float | None:
+def at_level(rows: list[darrm.labels.AuditRow], measure: str, level: float) -> float | None:
     """AUC where the curve crosses that advantage; None if it does not."""
     points = sorted((getattr(row, measure), row.auc or 0.0) for row in rows if np.isfinite(getattr(row, measure)))
     x, y = np.array(points).T

@@ -21,12 +21,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 import darrm
-from darrm import baselines, measures, mechanisms
-from darrm.accounting.aggregates import worst_delta
-from darrm.accounting.noisy_aggregates import noisy_delta
-from darrm.design.poisson_binomial import pmf
-from darrm.figures import LOOKS, new_figure
-from darrm.measures import AuditRow, CountKernel
+from darrm import baselines, mechanisms
+from darrm.labels import AuditRow
+from darrm.labels.aggregates import worst_delta
+from darrm.labels.noisy_aggregates import noisy_delta
+from darrm.measures import CountKernel
+from darrm.numerics.poisson_binomial import pmf
+from darrm.show.figures import LOOKS, new_figure
 
 sys.path.insert(0, str(Path(__file__).resolve().parent / "paper"))
 
@@ -180,7 +181,7 @@ def lines(setting: Setting) -> list[Line]:
     found += [(*entry, False) for entry in own]
     eta = np.random.default_rng(2024).beta(setting.a, setting.b, size=BAGS * K)
     bags = np.arange(eta.size).reshape(BAGS, K)
-    rows = measures.audit([(name, mechanism) for name, _, mechanism, _ in found], eta, bags=bags, jobs=2)
+    rows = darrm.labels.audit([(name, mechanism) for name, _, mechanism, _ in found], eta, bags=bags, jobs=2)
     return [
         Line(name, parameter, fits, utility(mechanism, setting.ones), label_dp(mechanism), row)
         for (name, parameter, mechanism, fits), row in zip(found, rows, strict=True)

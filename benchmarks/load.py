@@ -32,7 +32,7 @@ from pages import DOCS, put
 import darrm
 from darrm.accounting import Ledger
 from darrm.errors import BudgetError
-from darrm.mechanisms.coin import Coins
+from darrm.randomness.coins import Coins
 
 K, BLOCK, PROCESSES = 11, 1_000_000, 4
 AGAIN = "`python benchmarks/load.py`"

@@ -1,6 +1,6 @@
 """Real votes for examples and tests: is a handwritten digit odd? Eleven voters, 600 held-out images.
 
-    python benchmarks/make_votes.py [--out DIR] [--check]        (DIR is darrm/data unless given)
+    python benchmarks/make_votes.py [--out DIR] [--check]        (DIR is darrm/votes/examples unless given)
 
 A record is one training image with its label; neighbours differ by replacing one record (replace-one). The
 split is given (it is stratified, so it looks at labels); held-out images are public queries.
@@ -60,7 +60,7 @@ TOLERATED = 0.005  # a prediction on the decision boundary can flip with another
 FIXED_EPSILON, FIXED_DELTA = 1.1, 1e-5
 SAMPLING_RATE, STEPS, CLIP_NORM, LEARNING_RATE, INTERCEPT = 0.5, 20, 1.0, 1.2, 0.5
 FRESH_EPSILON, PIXELS_SEEN = 1.0, 24
-DATA = Path(__file__).resolve().parent.parent / "darrm" / "data"
+DATA = Path(__file__).resolve().parent.parent / "darrm" / "votes" / "examples"
 HEADER = ",".join(["id", *(f"v{j}" for j in range(1, K + 1)), "label"])
 
 

@@ -1,6 +1,6 @@
 """Do the tests see a wrong guarantee? Small changes of the code, one at a time, each of which some test should refuse.
 
-    python benchmarks/mutation.py [--sample 15] [--seed 1] [--module darrm/design/corners.py ...] [--docs]
+    python benchmarks/mutation.py [--sample 15] [--seed 1] [--module darrm/constraints/multisets.py ...] [--docs]
 
 Changes ("mutants") are made by the syntax tree in a copy of the repository: arithmetic operators and comparisons
 exchanged, constants moved by one, signs and ``not`` removed, ``and`` for ``or``, ``min`` for ``max``, returned values,
@@ -53,35 +53,35 @@ LEDGER = ["tests/accounting/test_accounting_ledger.py"]
 ENSEMBLE = ["tests/ensemble/test_ensemble.py"]
 # Without tests/test_mutants.py: it reads the source, so a change would be refused for being one.
 TESTS = {
-    "darrm/design/corners.py": ["tests/engine/test_engine_corners.py", *ENGINE],
-    "darrm/design/smoothing.py": ["tests/engine/test_engine_corners.py", *ENGINE],
-    "darrm/design/separation.py": ENGINE,
-    "darrm/design/moves.py": ENGINE,
-    "darrm/design/certificate.py": [
+    "darrm/constraints/multisets.py": ["tests/engine/test_engine_corners.py", *ENGINE],
+    "darrm/certificate/smoothing.py": ["tests/engine/test_engine_corners.py", *ENGINE],
+    "darrm/certificate/separation.py": ENGINE,
+    "darrm/certificate/moves.py": ENGINE,
+    "darrm/certificate/certificate.py": [
         *ENGINE,
         "tests/engine/test_engine_identical.py",
         "tests/test_second_opinion.py",
     ],
-    "darrm/design/constraints.py": ["tests/engine/test_engine_corners.py", "tests/engine/test_engine_solve.py"],
-    "darrm/design/poisson_binomial.py": [
+    "darrm/constraints/rows.py": ["tests/engine/test_engine_corners.py", "tests/engine/test_engine_solve.py"],
+    "darrm/numerics/poisson_binomial.py": [
         "tests/engine/test_engine_corners.py",
         "tests/engine/test_engine_separation.py",
     ],
-    "darrm/design/leave_one_out.py": ["tests/mechanisms/test_label_mechanisms.py"],
-    "darrm/design/identical.py": ["tests/engine/test_engine_identical.py"],
-    "darrm/design/bernstein.py": ["tests/engine/test_engine_identical.py"],
+    "darrm/numerics/leave_one_out.py": ["tests/mechanisms/test_label_mechanisms.py"],
+    "darrm/certificate/identical.py": ["tests/engine/test_engine_identical.py"],
+    "darrm/certificate/bernstein.py": ["tests/engine/test_engine_identical.py"],
     "darrm/mechanisms/majority.py": [
         "tests/engine/test_engine_release.py",
         "tests/engine/test_engine_release_blocks.py",
         "tests/measures/test_audit.py",
     ],
-    "darrm/mechanisms/coin.py": ["tests/engine/test_engine_release.py"],
+    "darrm/randomness/coins.py": ["tests/engine/test_engine_release.py"],
     "darrm/mechanisms/noisy_max.py": [
         "tests/mechanisms/test_noisy_max.py",
         "tests/accounting/test_accounting_pate.py",
         "tests/test_attack.py",
     ],
-    "darrm/mechanisms/discrete.py": ["tests/mechanisms/test_noisy_max.py", *LABELS],
+    "darrm/randomness/discrete.py": ["tests/mechanisms/test_noisy_max.py", *LABELS],
     "darrm/mechanisms/randomized_response.py": LABELS,
     "darrm/mechanisms/label_proportions.py": LABELS,
     "darrm/accounting/theorems.py": ["tests/accounting/test_accounting_theorems.py", *COMPOSED],
@@ -91,18 +91,18 @@ TESTS = {
     "darrm/accounting/ledger.py": LEDGER,
     "darrm/accounting/profile.py": ["tests/accounting/test_accounting_profile.py", *COMPOSED],
     "darrm/accounting/gaussian.py": ["tests/accounting/test_accounting_profile.py"],
-    "darrm/accounting/aggregates.py": ["tests/mechanisms/test_weighted_aggregates.py"],
+    "darrm/labels/aggregates.py": ["tests/mechanisms/test_weighted_aggregates.py"],
     "darrm/ensemble/dp_sgd.py": [*ENSEMBLE, "tests/test_attack.py"],
     "darrm/ensemble/releases.py": ENSEMBLE,
     "darrm/ensemble/sharding.py": ENSEMBLE,
     "darrm/measures/empirical.py": ["tests/measures/test_empirical.py", "tests/test_attack.py"],
-    "darrm/problem.py": [
+    "darrm/problem/majority.py": [
         "tests/test_package.py",
         "tests/engine/test_engine_solve.py",
         "tests/accounting/test_accounting_profile.py",
         *ENGINE,
     ],
-    "darrm/rounding.py": [*ENGINE, "tests/accounting/test_accounting_theorems.py"],
+    "darrm/numerics/exact.py": [*ENGINE, "tests/accounting/test_accounting_theorems.py"],
 }
 # Loaded once, before a process is forked for each mutant. None of them loads darrm.
 PRELOAD = "numpy scipy.special scipy.stats scipy.signal scipy.optimize highspy cvxpy sklearn.linear_model joblib click \

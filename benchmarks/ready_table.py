@@ -17,7 +17,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent / "paper"))
 from pages import DOCS, put
 
-from darrm.design.files import as_dict
+from darrm.design.design import as_dict
 from darrm.tables import solve_grid
 from darrm.tables.problems import Grid, grid
 from darrm.tables.table import Table, as_design

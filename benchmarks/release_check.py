@@ -39,12 +39,12 @@ PACKAGES = {"darrm": "darrm", "solvers/darrm_solvers": "darrm_solvers"}  # in th
 SAMPLE = {
     "darrm/__init__.py",
     "darrm/py.typed",
-    "darrm/report/page.html",
-    "darrm/explore/templates/page.html",
-    "darrm/explore/static/explore.css",
-    "darrm/explore/static/explore.js",
-    "darrm/data/votes.json",
-    "darrm/data/fresh_t11.csv",
+    "darrm/show/report/page.html",
+    "darrm/show/explore/templates/page.html",
+    "darrm/show/explore/static/explore.css",
+    "darrm/show/explore/static/explore.js",
+    "darrm/votes/examples/votes.json",
+    "darrm/votes/examples/fresh_t11.csv",
     "darrm_solvers/__init__.py",
     "darrm_solvers/py.typed",
 }

@@ -73,8 +73,8 @@ def run_cuts(problem: Any, repeat: int) -> dict[str, Any]:
     import numpy as np
 
     import darrm
-    from darrm.design import constraints
-    from darrm.design.separation import worst_by_level
+    from darrm.certificate.separation import worst_by_level
+    from darrm.constraints import rows as constraints
 
     rounds: list[Any] = []
 
@@ -106,7 +106,7 @@ def run_list(problem: Any, repeat: int, engine: str) -> dict[str, Any]:
     import numpy as np
 
     from darrm import priors
-    from darrm.design import constraints
+    from darrm.constraints import rows as constraints
     from darrm.design.solve import WEIGHT_FLOOR
     from darrm_solvers import LinearProgram, solve_cvxpy, solve_highs
 
@@ -133,7 +133,7 @@ def run_one_by_one(problem: Any, repeat: int) -> dict[str, Any]:
 
     import numpy as np
 
-    from darrm.design.corners import corner_points
+    from darrm.constraints.multisets import corner_points
 
     K, middle, growth = problem.K, problem.K // 2, math.exp(problem.m * problem.epsilon)
     corners = corner_points(problem.epsilon, problem.Delta)
@@ -241,7 +241,7 @@ def alone(repeat: int, quick: bool, results: dict[Any, dict[str, Any]]) -> str:
 
 def draw(path: Path, results: dict[Any, dict[str, Any]]) -> None:
     """Seconds over K, both logarithmic."""
-    from darrm.figures import LOOKS, new_figure, save
+    from darrm.show.figures import LOOKS, new_figure, save
 
     ax = new_figure((6.2, 4.0)).add_subplot()
     looks = {"cuts": ("o", "-"), "list": ("s", "--"), "CVXPY": ("^", ":")}

@@ -52,7 +52,7 @@ mechanism = darrm.mechanisms.DaRRM(darrm.load("gamma.json"))
 row = numpy.ones(11, dtype=numpy.uint8)
 ones = sum(int(labels.sum()) for labels in mechanism.release_blocks(row for _ in range(int(sys.argv[1]))))
 """
-BY_CSV_MODULE = "from darrm import votes_csv; votes_csv._plain = lambda *given: None\n" + COMMAND
+BY_CSV_MODULE = "from darrm.votes import csv as votes_csv; votes_csv._plain = lambda *given: None\n" + COMMAND
 COLUMN = """
 import sys
 import darrm, numpy

@@ -8,99 +8,52 @@
 True
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
+from darrm._lazy import face
+
 if TYPE_CHECKING:
-    from darrm import accounting, baselines, columns, ensemble, learning, measures, mechanisms, priors, tables, votes
-    from darrm.accounting.profile import privacy_profile
-    from darrm.design.certificate import Certificate, repair, verify
-    from darrm.design.design import Design
-    from darrm.design.files import load
-    from darrm.design.solve import solve
-    from darrm.errors import (
-        BudgetError,
-        CertificateError,
-        DarrmError,
-        InputError,
-        MissingExtraError,
-        OutputError,
-        SolverError,
-    )
-    from darrm.measures.error import expected_error
-    from darrm.problem import MajorityProblem
+    from darrm import accounting as accounting
+    from darrm import columns as columns
+    from darrm import ensemble as ensemble
+    from darrm import labels as labels
+    from darrm import measures as measures
+    from darrm import mechanisms as mechanisms
+    from darrm import priors as priors
+    from darrm import show as show
+    from darrm import tables as tables
+    from darrm import votes as votes
+    from darrm.accounting.profile import privacy_profile as privacy_profile
+    from darrm.certificate.certificate import Certificate as Certificate
+    from darrm.certificate.certificate import repair as repair
+    from darrm.certificate.certificate import verify as verify
+    from darrm.design.design import Design as Design
+    from darrm.design.design import load as load
+    from darrm.design.solve import solve as solve
+    from darrm.errors import BudgetError as BudgetError
+    from darrm.errors import CertificateError as CertificateError
+    from darrm.errors import DarrmError as DarrmError
+    from darrm.errors import InputError as InputError
+    from darrm.errors import MissingExtraError as MissingExtraError
+    from darrm.errors import OutputError as OutputError
+    from darrm.errors import SolverError as SolverError
+    from darrm.measures.error import expected_error as expected_error
+    from darrm.mechanisms import baselines as baselines
+    from darrm.problem.majority import MajorityProblem as MajorityProblem
 
 __version__ = "0.1.0"
 
-# Every public name and the module it comes from. They load when first used, so that `import darrm` stays light.
-_HOME = {
-    "BudgetError": "darrm.errors",
-    "Certificate": "darrm.design.certificate",
-    "CertificateError": "darrm.errors",
-    "DarrmError": "darrm.errors",
-    "Design": "darrm.design.design",
-    "InputError": "darrm.errors",
-    "MajorityProblem": "darrm.problem",
-    "MissingExtraError": "darrm.errors",
-    "OutputError": "darrm.errors",
-    "SolverError": "darrm.errors",
-    "expected_error": "darrm.measures.error",
-    "load": "darrm.design.files",
-    "privacy_profile": "darrm.accounting.profile",
-    "repair": "darrm.design.certificate",
-    "solve": "darrm.design.solve",
-    "verify": "darrm.design.certificate",
-}
-_MODULES = (
-    "accounting",
-    "baselines",
-    "columns",
-    "ensemble",
-    "learning",
-    "measures",
-    "mechanisms",
-    "priors",
-    "tables",
-    "votes",
+__getattr__, __dir__, __all__ = face(
+    __name__,
+    {
+        "darrm": "accounting columns ensemble labels measures mechanisms priors show tables votes",
+        "darrm.accounting.profile": "privacy_profile",
+        "darrm.certificate.certificate": "Certificate repair verify",
+        "darrm.design.design": "Design load",
+        "darrm.design.solve": "solve",
+        "darrm.errors": "BudgetError CertificateError DarrmError InputError MissingExtraError OutputError SolverError",
+        "darrm.measures.error": "expected_error",
+        "darrm.mechanisms": "baselines",
+        "darrm.problem.majority": "MajorityProblem",
+    },
 )
-
-__all__ = [
-    "BudgetError",
-    "Certificate",
-    "CertificateError",
-    "DarrmError",
-    "Design",
-    "InputError",
-    "MajorityProblem",
-    "MissingExtraError",
-    "OutputError",
-    "SolverError",
-    "accounting",
-    "baselines",
-    "columns",
-    "ensemble",
-    "expected_error",
-    "learning",
-    "load",
-    "measures",
-    "mechanisms",
-    "priors",
-    "privacy_profile",
-    "repair",
-    "solve",
-    "tables",
-    "verify",
-    "votes",
-]
-
-
-def __getattr__(name: str) -> object:
-    if name in _HOME:
-        return getattr(import_module(_HOME[name]), name)
-    if name in _MODULES:
-        return import_module(f"darrm.{name}")
-    raise AttributeError(f"module 'darrm' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted({"__version__", *__all__})

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from darrm.arrow import cells, put, pyarrow
 from darrm.errors import InputError
 from darrm.mechanisms.majority import DaRRM
-from darrm.votes_blocks import Columns
+from darrm.votes.arrow import cells, put, pyarrow
+from darrm.votes.rows import Columns
 
 if TYPE_CHECKING:
     from darrm.accounting.ledger import Ledger

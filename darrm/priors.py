@@ -14,8 +14,9 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from darrm.design.poisson_binomial import pmf, probabilities
+from darrm._validation import probabilities
 from darrm.errors import InputError
+from darrm.numerics.poisson_binomial import pmf
 
 Array = NDArray[np.float64]
 OBJECTIVES = ("tv", "disagreement")

@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 import darrm
-from darrm.atomic import replacing
+from darrm.storage.atomic import replacing
 
 if not Path("/dev/fd").exists():
     pytest.skip("no /dev/fd", allow_module_level=True)
 
 WRITE = """
 import sys
-from darrm.atomic import replacing
+from darrm.storage.atomic import replacing
 with replacing(sys.argv[1]) as file:
     file.write(b"a")
     file.flush()

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import darrm
-from darrm.mechanisms.majority import NotPrivateWarning
+from darrm.randomness.words import NotPrivateWarning
 
 CONFIDENCE = 0.999  # so that another stream of random numbers would hardly fail a sound claim
 

@@ -10,7 +10,7 @@ import pytest
 
 import darrm
 from darrm.accounting import Ledger
-from darrm.mechanisms.majority import NotPrivateWarning
+from darrm.randomness.words import NotPrivateWarning
 
 DESIGN = darrm.solve(K=3, m=1, epsilon=0.1, changed=1)  # no noise: labels are majorities
 MECHANISM = darrm.mechanisms.DaRRM(DESIGN)

@@ -7,8 +7,8 @@ import pytest
 
 import darrm
 from darrm import baselines
-from darrm.comparison import Entry, compare
-from darrm.plots import plot_comparison, save_comparison
+from darrm.measures.comparison import Entry, compare
+from darrm.show.plots import plot_comparison, save_comparison
 
 PROBLEMS = [
     darrm.MajorityProblem(K=11, m=3, epsilon=0.1),

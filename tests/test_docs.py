@@ -48,7 +48,7 @@ def test_sessions_print_what_they_say(page: Path, tmp_path: Path, monkeypatch: p
 def test_python_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In a folder with the files that pages speak of: votes.csv and gamma.json."""
     monkeypatch.chdir(tmp_path)
-    shutil.copyfile(ROOT / "darrm" / "data" / "fresh_t11.csv", "votes.csv")
+    shutil.copyfile(ROOT / "darrm" / "votes" / "examples" / "fresh_t11.csv", "votes.csv")
     darrm.solve(K=11, m=3, epsilon=1).save("gamma.json")
     names: dict[str, Any] = {}
     exec(compile("\n".join(fenced(page, "python")), str(page), "exec"), names)

@@ -11,7 +11,7 @@ import pytest
 from second_opinion import opinion
 
 import darrm
-from darrm.design import files
+from darrm.design.design import as_dict
 
 ALMOST = 1 - 2**-53
 TINY = 5e-324
@@ -21,7 +21,7 @@ LOOSE_ENDS = ("the worst case is not", "the realised epsilon is below")
 
 def judged(design: darrm.Design) -> list[str]:
     """What the second opinion finds wrong with a design file."""
-    content = {**files.as_dict(design), "gamma_hex": [value.hex() for value in design.gamma.tolist()]}
+    content = {**as_dict(design), "gamma_hex": [value.hex() for value in design.gamma.tolist()]}
     return opinion(json.loads(json.dumps(content, allow_nan=False)))
 
 
@@ -113,7 +113,7 @@ def test_the_second_opinion_tells_such_small_numbers_apart() -> None:
 
     def content(gamma: np.ndarray) -> dict[str, Any]:
         values = gamma.tolist()
-        return {**files.as_dict(design), "gamma": values, "gamma_hex": [value.hex() for value in values]}
+        return {**as_dict(design), "gamma": values, "gamma_hex": [value.hex() for value in values]}
 
     assert unsound(opinion(content(design.gamma * (1 - 1e-9)))) == []
     above = np.minimum(1, design.gamma * (1 + 1e-9))

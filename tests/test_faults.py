@@ -21,11 +21,13 @@ import numpy as np
 import pytest
 
 import darrm
-from darrm import label_data, parallel, tables, votes
+from darrm import tables, votes
 from darrm.accounting import Ledger
 from darrm.cli import main
 from darrm.cli.long_run import counted
-from darrm.design import files
+from darrm.labels import label_data
+from darrm.storage import sealed_json
+from darrm.tables import parallel
 from darrm.tables.journal import journal_of
 from darrm_solvers import HighsModel
 
@@ -366,7 +368,7 @@ MISSING = [
     ("pyarrow", "tables", [*AUDIT, "--out", "a.parquet"]),
     ("distributed", "dask", [*TABLE, "t.csv", "--backend", "dask", "--scheduler", "tcp://127.0.0.1:9"]),
     ("sklearn", "experiments", "from darrm.ensemble import PrivateMajorityClassifier"),
-    ("sklearn", "experiments", "from darrm.learning import RandomizedResponseClassifier"),
+    ("sklearn", "experiments", "from darrm.labels.learners import RandomizedResponseClassifier"),
     ("dp_accounting", "experiments", ESTIMATOR.format("DPLogisticRegression", "1.0, 1e-5, classes=(0, 1)")),
     ("torch", "opacus", "from darrm.ensemble import convolution; convolution.pytorch()"),
     ("opacus", "opacus", "from darrm.ensemble import convolution; convolution.pytorch()"),
@@ -447,7 +449,7 @@ import darrm
 from darrm import baselines, priors
 from darrm.accounting import Ledger, compose
 from darrm.errors import DarrmError
-from darrm.mechanisms.coin import Coins
+from darrm.randomness.coins import Coins
 from fractions import Fraction
 
 design = darrm.load("gamma.json")
@@ -502,7 +504,7 @@ def resigned(path: str, change: Callable[[dict[str, Any]], object]) -> None:
     content = json.loads(Path(path).read_bytes())
     del content["sha256"]
     change(content)
-    files.write(path, content)
+    sealed_json.write(path, content)
 
 
 def test_resigning_alone_changes_nothing(folder: Path) -> None:

@@ -18,10 +18,11 @@ import pytest
 
 import darrm
 from darrm import priors
-from darrm.atomic import replacing
 from darrm.cli import main
-from darrm.design import files
+from darrm.design import design as module
+from darrm.design.design import as_dict
 from darrm.priors import Prior
+from darrm.storage.atomic import replacing
 
 PRIORS = {
     "uniform": lambda K: priors.independent(),
@@ -55,12 +56,12 @@ def forge(design: darrm.Design, path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     """Save the design with some content edited and a checksum that fits the edited content."""
 
     def save(**edits: Any) -> Path:
-        honest = files.as_dict(design)
+        honest = as_dict(design)
         for name, value in edits.items():
             inner = honest[name]
             honest[name] = {**inner, **value} if isinstance(inner, dict) and isinstance(value, dict) else value
         with monkeypatch.context() as patch:
-            patch.setattr(files, "as_dict", lambda _: honest)
+            patch.setattr(module, "as_dict", lambda _: honest)
             design.save(path)
         return path
 
@@ -342,7 +343,7 @@ def test_another_format_or_version_is_refused(
     design: darrm.Design, path: Path, monkeypatch: pytest.MonkeyPatch, constant: str, value: object
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(files, constant, value)
+        patch.setattr(module, constant, value)
         design.save(path)
     with pytest.raises(darrm.InputError, match=constant.lower()):
         darrm.load(path)

@@ -14,7 +14,7 @@ import pytest
 import darrm
 from darrm.accounting import Ledger
 from darrm.cli import main
-from darrm.design import files
+from darrm.storage import sealed_json
 
 FUZZ = Path(__file__).parents[1] / "benchmarks" / "fuzz"
 CASES = {"command": 25, "certificate": 40, "journal": 15, "design": 60, "table": 40}
@@ -176,7 +176,7 @@ def book(**changes: Any) -> dict[str, Any]:
             content["designs"][name][key] = value
         else:
             content[key] = value
-    files.write("book.json", content)
+    sealed_json.write("book.json", content)
     return content
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from darrm import label_data
 from darrm.errors import InputError
+from darrm.labels import label_data
 
 
 def higgs_file(path: Path, n: int) -> tuple[np.ndarray, np.ndarray]:

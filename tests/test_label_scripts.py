@@ -7,8 +7,8 @@ import pytest
 from test_paper_scripts import load
 
 from darrm import mechanisms
-from darrm.design.poisson_binomial import pmf
 from darrm.measures import CountKernel
+from darrm.numerics.poisson_binomial import pmf
 
 matrix, figures = load("label_matrix"), load("label_figures")
 K = matrix.K

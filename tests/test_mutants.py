@@ -162,7 +162,7 @@ MISTAKES = [
     # Corners
     Mistake(
         "the corner (hi,lo) is wrong",
-        "design.smoothing",
+        "problem.corners",
         "hi=float((1 + exact_Delta * s) / (1 + s))",
         "hi=float((1 + exact_Delta) / (1 + s))",
         VERIFY,
@@ -170,7 +170,7 @@ MISTAKES = [
     ),
     Mistake(
         "an eighth corner of the list is wrong",
-        "design.corners",
+        "constraints.multisets",
         "(E, 1.0), (1.0, E)]\n        q",
         "(E, 1.0), (1.0, 1.0)]\n        q",
         CORNERS,
@@ -178,7 +178,7 @@ MISTAKES = [
     ),
     Mistake(
         "voters at (lo,hi) are forgotten",
-        "design.smoothing",
+        "certificate.smoothing",
         "down = np.flatnonzero(~rises if most_b is None else",
         "down = np.flatnonzero(rises & ~rises if most_b is None else",
         VERIFY,
@@ -186,7 +186,7 @@ MISTAKES = [
     ),
     Mistake(
         "voters at the corners of Delta are forgotten",
-        "design.moves",
+        "certificate.moves",
         "self.pmf[up, 0] * V + above,",
         "V,",
         VERIFY,
@@ -194,7 +194,7 @@ MISTAKES = [
     ),
     Mistake(
         "one voter fewer is changed",
-        "design.separation",
+        "certificate.separation",
         "problem.changed if most_n is None else most_n",
         "problem.changed - 1 if most_n is None else most_n",
         VERIFY,
@@ -202,7 +202,7 @@ MISTAKES = [
     ),
     Mistake(
         "what counts as rising is guessed",
-        "design.smoothing",
+        "certificate.smoothing",
         "np.all(steps >= margin * sizes, axis=1)",
         "np.any(steps >= margin * sizes, axis=1)",
         VERIFY,
@@ -211,7 +211,7 @@ MISTAKES = [
     # The majority
     Mistake(
         "a tie is released as 1 by the certificate's reckoning",
-        "design.smoothing",
+        "problem.noise_function",
         "return (1 + side * gamma) / 2",
         "return (1 + np.where(side == 0, 1, side) * gamma) / 2",
         VERIFY,
@@ -235,7 +235,7 @@ MISTAKES = [
     ),
     Mistake(
         "the certificate is off by one in l",
-        "design.smoothing",
+        "problem.noise_function",
         "    side = np.sign(2 * np.arange(K + 1) - K)\n    return",
         "    side = np.sign(2 * np.arange(K + 1) - K - 2)\n    return",
         VERIFY,
@@ -251,7 +251,7 @@ MISTAKES = [
     ),
     Mistake(
         "a gamma that is not symmetric passes",
-        "design.smoothing",
+        "problem.noise_function",
         "odd = table != table[::-1]",
         "odd = table != table",
         VERIFY,
@@ -259,7 +259,7 @@ MISTAKES = [
     ),
     Mistake(
         "the promise is that of m + 1",
-        "design.smoothing",
+        "problem.limits",
         "return Decimal(problem.m) * Decimal(problem.epsilon)",
         "return (Decimal(problem.m) + 1) * Decimal(problem.epsilon)",
         VERIFY,
@@ -267,7 +267,7 @@ MISTAKES = [
     ),
     Mistake(
         "rounding is not counted",
-        "design.separation",
+        "certificate.separation",
         "relative = 1.01 * _U * (",
         "relative = 0.0 * _U * (",
         VERIFY,
@@ -275,7 +275,7 @@ MISTAKES = [
     ),
     Mistake(
         "moves that are not followed are not paid for",
-        "design.moves",
+        "certificate.moves",
         "self.pmf.shape[1], 2 * tail",
         "self.pmf.shape[1], 0 * tail",
         SEPARATION,
@@ -283,7 +283,7 @@ MISTAKES = [
     ),
     Mistake(
         "bounds on polynomials are rounded down",
-        "design.bernstein",
+        "certificate.bernstein",
         "along = -(-along >> bits) if up else along >> bits",
         "along = along >> bits",
         IDENTICAL,
@@ -291,7 +291,7 @@ MISTAKES = [
     ),
     Mistake(
         "identical voters are looked at in one direction",
-        "design.identical",
+        "certificate.identical",
         "(below, above) if self._turns else (below,)",
         "(below,)",
         IDENTICAL,
@@ -302,7 +302,7 @@ MISTAKES = [
     # Coins
     Mistake(
         "coins are floats of 53 bits",
-        "mechanisms.coin",
+        "randomness.coins",
         "        word = draw(which.size)\n        out",
         "        word = draw(which.size) >> np.uint64(11) << np.uint64(11)\n        out",
         RELEASE,
@@ -310,7 +310,7 @@ MISTAKES = [
     ),
     Mistake(
         "coins are decided by their first word",
-        "mechanisms.coin",
+        "randomness.coins",
         "in self._words[1:]:",
         "in self._words[1:1]:",
         RELEASE,
@@ -318,7 +318,7 @@ MISTAKES = [
     ),
     Mistake(
         "a coin of real bias is decided by its first word",
-        "mechanisms.discrete",
+        "randomness.discrete",
         "open_[word == threshold], j + 1",
         "open_[:0], j + 1",
         MAX,
@@ -359,7 +359,7 @@ MISTAKES = [
     ),
     Mistake(
         "discrete Gaussian noise has half its deviation",
-        "mechanisms.discrete",
+        "randomness.discrete",
         "/ (2 * square)",
         "/ (square / 2)",
         MAX,
@@ -472,7 +472,7 @@ MISTAKES = [
     ),
     Mistake(
         "sums are rounded to the nearest",
-        "rounding",
+        "numerics.exact",
         "return nearest if type(value)(nearest) >= value else math.nextafter(nearest, math.inf)",
         "return nearest",
         THEOREMS,
@@ -545,7 +545,7 @@ MISTAKES = [
     ),
     Mistake(
         "delta of aggregates is that of one direction",
-        "accounting.aggregates",
+        "labels.aggregates",
         "bound(False, True), bound(True, True)",
         "bound(False, True), bound(False, True)",
         AGGREGATES,
@@ -559,7 +559,7 @@ def paid_for(tests: Any, Delta: float, lost: float) -> None:
         tests.test_moves_that_are_left_out_are_paid_for(patch, Delta, lost)
 
 
-@pytest.mark.filterwarnings("ignore::darrm.mechanisms.majority.NotPrivateWarning")
+@pytest.mark.filterwarnings("ignore::darrm.randomness.words.NotPrivateWarning")
 @pytest.mark.parametrize("mistake", MISTAKES, ids=lambda mistake: mistake.what)
 def test_a_mistake_is_refused(mistake: Mistake, tmp_path: Path) -> None:
     tests = suite(mistake.file)
@@ -573,12 +573,13 @@ def test_a_mistake_is_refused(mistake: Mistake, tmp_path: Path) -> None:
 
 
 def test_what_is_mistaken_is_put_right() -> None:
-    from darrm.design import separation, smoothing
+    from darrm.certificate import separation
+    from darrm.problem import limits
 
     problem = darrm.MajorityProblem(2, 1, 1.0)
-    before = smoothing.total_epsilon(problem)
-    with mistaken("design.smoothing", "Decimal(problem.m) *", "5 *"):
+    before = limits.total_epsilon(problem)
+    with mistaken("problem.limits", "Decimal(problem.m) *", "5 *"):
         assert separation.total_epsilon(problem) == 5 * before
-    assert smoothing.total_epsilon(problem) == separation.total_epsilon(problem) == before
-    with pytest.raises(AssertionError, match="occurs 0 times"), mistaken("rounding", "no such text", ""):
+    assert limits.total_epsilon(problem) == separation.total_epsilon(problem) == before
+    with pytest.raises(AssertionError, match="occurs 0 times"), mistaken("numerics.exact", "no such text", ""):
         pass

@@ -20,7 +20,7 @@ from darrm.accounting.budget import of_region
 from darrm.accounting.profile import region
 from darrm.errors import InputError
 from darrm.mechanisms import DaRRM, RandomizedResponse
-from darrm.mechanisms.majority import NotPrivateWarning
+from darrm.randomness.words import NotPrivateWarning
 
 pytest.importorskip("sklearn")
 pytest.importorskip("dp_accounting")

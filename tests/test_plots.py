@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 import darrm
-from darrm import baselines, figures, plots, plots_audit, plots_table
+from darrm import baselines
 from darrm.cli import main
-from darrm.comparison import compare
-from darrm.plots import plot_gamma, save_gamma
+from darrm.measures.comparison import compare
+from darrm.show import figures, plots, plots_audit, plots_table
+from darrm.show.plots import plot_gamma, save_gamma
 
 matplotlib = pytest.importorskip("matplotlib")
 BLUE = np.array([0x00, 0x72, 0xB2]) / 255
@@ -162,7 +163,7 @@ def test_the_same_picture_is_the_same_bytes(
 
 def test_pictures_need_no_display_and_leave_pyplot_alone(tmp_path: Path) -> None:
     code = (
-        "import sys, darrm; from darrm.plots import save_gamma; "
+        "import sys, darrm; from darrm.show.plots import save_gamma; "
         f"p = darrm.MajorityProblem(K=3, m=1, epsilon=1); save_gamma({str(tmp_path / 'g.png')!r}, p, "
         "{'a': darrm.baselines.subsampling(3, 1)}); sys.exit('matplotlib.pyplot' in sys.modules)"
     )

@@ -6,12 +6,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from darrm import measures, mechanisms
+from darrm import labels, measures, mechanisms
 from darrm.errors import InputError
 
 pytest.importorskip("matplotlib")
 
-from darrm import plots_audit
+from darrm.show import plots_audit
 
 ETA = np.random.default_rng(4).beta(2, 3, size=(25, 4))
 
@@ -61,7 +61,7 @@ def test_utility_over_bag_sizes() -> None:
 @pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
 def test_audits_are_saved(tmp_path: Path, ending: str) -> None:
     named = [(f"rr {e}", mechanisms.RandomizedResponse(e)) for e in (0.5, 1.0)]
-    rows = measures.audit([*named, ("llp", mechanisms.LabelProportions())], ETA.ravel(), bag_size=4)
+    rows = labels.audit([*named, ("llp", mechanisms.LabelProportions())], ETA.ravel(), bag_size=4)
     plots_audit.save_audit(tmp_path / f"audit.{ending}", rows)
     assert (tmp_path / f"audit.{ending}").stat().st_size > 1000
     with pytest.raises(InputError, match="must end in"):
@@ -69,7 +69,7 @@ def test_audits_are_saved(tmp_path: Path, ending: str) -> None:
 
 
 def test_an_audit_without_promises_is_drawn(tmp_path: Path) -> None:
-    rows = measures.audit({"llp": mechanisms.LabelProportions()}, ETA.ravel(), bag_size=[2, 4])
+    rows = labels.audit({"llp": mechanisms.LabelProportions()}, ETA.ravel(), bag_size=[2, 4])
     plots_audit.save_audit(tmp_path / "audit.png", rows)
-    certain = measures.audit({"llp": mechanisms.LabelProportions()}, [0.0, 1.0], bag_size=2)
+    certain = labels.audit({"llp": mechanisms.LabelProportions()}, [0.0, 1.0], bag_size=2)
     plots_audit.save_audit(tmp_path / "nothing.png", certain)

@@ -19,8 +19,8 @@ import darrm
 from darrm import columns, mechanisms
 from darrm.ensemble import DPConvolutionalClassifier, DPLogisticRegression, PrivateMajorityClassifier
 from darrm.mechanisms import DaRRM
-from darrm.mechanisms.coin import Coins, system_words
-from darrm.mechanisms.majority import NotPrivateWarning
+from darrm.randomness.coins import Coins, system_words
+from darrm.randomness.words import NotPrivateWarning
 
 DESIGN = darrm.solve(K=4, m=2, epsilon=0.1)  # two of four votes are a tie: a fair coin
 
@@ -173,15 +173,16 @@ RELEASES: dict[str, Callable[[Any], object]] = {
 PUBLIC = {
     "mechanisms.LabelProportions.release": "exact, whatever is drawn",
     "mechanisms.bags": "which bags there are is known to the attacker",
-    "measures.audit": "bags, as above",
+    "labels.audit": "bags, as above",
     "measures.empirical_epsilon": "splits counts that were released",
     "measures.empirical_epsilon_of_scores": "splits scores that were released",
     "measures.sampled_error": "integrates over the prior",
-    "comparison.compare": "integrates over the prior",
+    "measures.comparison.compare": "integrates over the prior",
     **{
         f"priors.{name}.sample": "draws from the prior" for name in ("Prior", "Independent", "Common", "Votes", "Fixed")
     },
 }
+INSIDE = (".measures.comparison", ".show.report")  # public, and not reached through the face of their room
 SEEDS = {"rng", "random_state", "seed", "random", "draw", "words", "source", "generator"}
 
 
@@ -194,7 +195,8 @@ def parameters(thing: Callable[..., Any]) -> set[str]:
 
 def seeded_callables() -> Iterator[str]:
     """Public functions, classes and methods with a parameter that is a source of randomness."""
-    for module in ("", *(f".{name}" for name in [*darrm._MODULES, "comparison", "report"])):
+    faces = [name for name in darrm.__all__ if inspect.ismodule(getattr(darrm, name))]
+    for module in ("", *(f".{getattr(darrm, name).__name__.removeprefix('darrm.')}" for name in faces), *INSIDE):
         found = importlib.import_module(f"darrm{module}")
         own = [name for name, thing in vars(found).items() if getattr(thing, "__module__", None) == found.__name__]
         names = getattr(found, "__all__", None) or [name for name in own if not name.startswith("_")]

@@ -18,15 +18,15 @@ import pytest
 from oracles import exact
 
 import darrm
-from darrm import report, wording
 from darrm.accounting import compose, optimal
 from darrm.cli import main
-from darrm.comparison import compare
-from darrm.design import poisson_binomial
-from darrm.report import page as pages
-from darrm.report.markup import shown
-from darrm.report.page import gamma_digest
-from darrm.report.worst_case import work_out
+from darrm.measures.comparison import compare
+from darrm.numerics import poisson_binomial
+from darrm.show import report, wording
+from darrm.show.report import page as pages
+from darrm.show.report.markup import shown
+from darrm.show.report.page import gamma_digest
+from darrm.show.report.worst_case import work_out
 
 matplotlib = pytest.importorskip("matplotlib")
 ALL = pages.QUERIES

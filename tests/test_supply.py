@@ -72,7 +72,8 @@ def test_the_wheel_holds_the_packages_and_nothing_else(wheel: list[str]) -> None
 
 
 @pytest.mark.parametrize(
-    "lost", ["darrm/report/page.html", "darrm/explore/static/explore.js", "darrm/py.typed", "darrm_solvers/py.typed"]
+    "lost",
+    ["darrm/show/report/page.html", "darrm/show/explore/static/explore.js", "darrm/py.typed", "darrm_solvers/py.typed"],
 )
 def test_a_wheel_without_a_file_is_refused(wheel: list[str], lost: str) -> None:
     short = [name for name in wheel if name != lost]
@@ -231,7 +232,7 @@ def test_commands_leave_the_network_alone(tmp_path: Path, command: str) -> None:
     if command.split()[0] in ("report", "audit"):
         pytest.importorskip("matplotlib")
     darrm.solve(K=11, m=3, epsilon=1).save(tmp_path / "design.json")
-    shutil.copyfile(ROOT / "darrm" / "data" / "fresh_t11.csv", tmp_path / "votes.csv")
+    shutil.copyfile(ROOT / "darrm" / "votes" / "examples" / "fresh_t11.csv", tmp_path / "votes.csv")
     lines = watched(tmp_path, COMMAND, *command.split())
     assert left_the_machine(lines) == []
 
@@ -240,7 +241,7 @@ def test_the_explorer_leaves_the_network_alone(tmp_path: Path) -> None:
     pytest.importorskip("flask")
     pytest.importorskip("matplotlib")
     code = """
-from darrm.explore import create_app
+from darrm.show.explore import create_app
 client = create_app().test_client()
 page = "/?K=11&m=3&epsilon=0.1&voters=fresh&queries=100&total_delta=1e-5&b.K=21&b.m=3&b.epsilon=0.1"
 for path in (page, "/static/explore.js", "/static/explore.css"):
@@ -264,7 +265,7 @@ DPLogisticRegression(epsilon=1, delta=1e-5).fit(x, (x[:, 0] > 0).astype(int)).pr
 
 def test_reading_unpickles_nothing(tmp_path: Path) -> None:
     darrm.solve(K=5, m=2, epsilon=0.5).save(tmp_path / "design.json")
-    shutil.copyfile(ROOT / "darrm" / "data" / "fresh_t11.csv", tmp_path / "votes.csv")
+    shutil.copyfile(ROOT / "darrm" / "votes" / "examples" / "fresh_t11.csv", tmp_path / "votes.csv")
     darrm.tables.solve_grid(K=[3, 5], m=[1], epsilon=[0.5], out=tmp_path / "grid.jsonl")
     code = """
 import darrm

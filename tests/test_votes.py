@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 import darrm
-from darrm import votes, votes_csv
+from darrm import votes
 from darrm.accounting import Ledger
-from darrm.votes_blocks import Texts
+from darrm.votes import csv as votes_csv
+from darrm.votes.rows import Texts
 
 
 @pytest.fixture

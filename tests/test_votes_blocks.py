@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from oracles import votes_csv as oracle
 
 import darrm
-from darrm import votes, votes_csv
-from darrm.votes_blocks import Texts
+from darrm import votes
+from darrm.votes import csv as votes_csv
+from darrm.votes.rows import Texts
 
 TINY = (4, 16, 50, 1 << 20)
 
@@ -259,7 +260,7 @@ def test_parquet_ids(tmp_path: Path) -> None:
 def test_parquet_ids_of_a_slice(tmp_path: Path) -> None:
     """A part of an Arrow array begins somewhere in its buffers."""
     pa = pytest.importorskip("pyarrow")
-    from darrm.votes_parquet import _ids
+    from darrm.votes.parquet import _ids
 
     for kind in (pa.string(), pa.large_string()):
         whole = pa.array(["abc", "", "é", "de", "f"], kind)

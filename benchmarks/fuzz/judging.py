@@ -37,7 +37,7 @@ def confirm(design: darrm.Design) -> str:
     """
     from second_opinion import opinion
 
-    from darrm.design.files import as_dict
+    from darrm.design.design import as_dict
 
     problem = design.problem
     K, t = problem.K, problem.changed

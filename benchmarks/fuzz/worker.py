@@ -167,15 +167,15 @@ def by_atheris(name: str, folder: Path, seed: int, seconds: float) -> None:
         import idx  # noqa: F401
 
         import darrm.accounting.ledger
-        import darrm.audit_files
         import darrm.cli
         import darrm.cli.table
-        import darrm.design.files
-        import darrm.label_data
+        import darrm.design.design
+        import darrm.labels.audit_files
+        import darrm.labels.label_data
         import darrm.priors
         import darrm.tables
         import darrm.tables.journal
-        import darrm.votes_parquet  # noqa: F401
+        import darrm.votes.parquet  # noqa: F401
     from material import good
 
     runs = Runs(name, folder)

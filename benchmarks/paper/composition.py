@@ -25,7 +25,7 @@ from darrm.accounting import compose, gdp, general, optimal
 from darrm.accounting.budget import envelope, of_region, one_pair
 from darrm.accounting.planning import under_profile
 from darrm.accounting.profile import region
-from darrm.figures import LOOKS, legend_below, new_figure
+from darrm.show.figures import LOOKS, legend_below, new_figure
 
 TEACHERS = {"MNIST": 0.0892, "Fashion-MNIST": 0.0852}
 K, DELTA, PRIME = 11, 1e-4, 1e-4

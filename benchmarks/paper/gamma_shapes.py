@@ -22,8 +22,8 @@ from pages import DOCS, bullets, put, save, table
 import darrm
 from darrm import baselines, priors
 from darrm.accounting import general
-from darrm.figures import LOOKS, new_figure
 from darrm.measures import sampled_error
+from darrm.show.figures import LOOKS, new_figure
 
 Array = NDArray[np.float64]
 EPSILON, PRIME, DRAWS, SEED = 0.1, 0.1, 100_000, 20241

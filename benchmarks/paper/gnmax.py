@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from pages import DOCS, bullets, put, save, table
 
 from darrm.accounting import gnmax_rdp, gnmax_sigma, gnmax_sigma_analytic
-from darrm.figures import LOOKS, new_figure
+from darrm.show.figures import LOOKS, new_figure
 
 Array = NDArray[np.float64]
 DELTA = 3e-4

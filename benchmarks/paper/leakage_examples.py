@@ -19,7 +19,6 @@ from pages import bullets, put, table
 import darrm
 from darrm import baselines, priors
 from darrm.accounting import gnmax_sigma_analytic
-from darrm.comparison import compare
 from darrm.measures import (
     entrywise_leakage,
     laplace_leakage_bound,
@@ -28,6 +27,7 @@ from darrm.measures import (
     noisy_max_probabilities,
     processed_leakage,
 )
+from darrm.measures.comparison import compare
 from darrm.priors import combine
 
 GAMMA, CLASSES = 0.1, 4

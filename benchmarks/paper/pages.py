@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from darrm import figures
+from darrm.show import figures
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 

@@ -37,14 +37,14 @@ from ensemble_reading import findings
 from pages import DOCS, bullets, put, save, table
 
 from darrm.accounting import compose, general, optimal
-from darrm.baselines import subsampling
 from darrm.design.solve import solve
 from darrm.ensemble import PrivateMajorityClassifier
 from darrm.ensemble.dp_sgd import calibrated_noise
 from darrm.errors import DarrmError
-from darrm.figures import LOOKS
-from darrm.mechanisms.majority import NotPrivateWarning
-from darrm.problem import MajorityProblem
+from darrm.mechanisms.baselines import subsampling
+from darrm.problem.majority import MajorityProblem
+from darrm.randomness.words import NotPrivateWarning
+from darrm.show.figures import LOOKS
 
 K = 11
 ALLOWANCES = (1, 3, 5, 7)

@@ -23,8 +23,8 @@ from pages import DOCS, bullets, put, save, table
 
 import darrm
 from darrm import priors
-from darrm.design.poisson_binomial import pmf
-from darrm.figures import looks, new_figure
+from darrm.numerics.poisson_binomial import pmf
+from darrm.show.figures import looks, new_figure
 
 Array = NDArray[np.float64]
 Draw = Callable[[int, np.random.Generator], Array]

@@ -17,11 +17,11 @@ from typing import Any
 
 import numpy as np
 
-from darrm.accounting import local_delta, noisy_delta, noisy_local_delta, worst_delta
-from darrm.learning import AggregateRegressor
+from darrm.labels import local_delta, noisy_delta, noisy_local_delta, worst_delta
+from darrm.labels.learners import AggregateRegressor
 from darrm.mechanisms import NoisyWeightedLabelProportions, WeightedBagAggregates
 from darrm.mechanisms.labelled_bag import column_space, residual_of
-from darrm.mechanisms.majority import NotPrivateWarning
+from darrm.randomness.words import NotPrivateWarning
 
 EPSILON, D, FLOOR = 1.0, 5, 0.1  # FLOOR: promised mean squared residual in a bag
 FRACTION, SIGMA = 0.5, 1.0

@@ -3,76 +3,38 @@
 Everything that speaks of several labels asks whether voters are fresh or fixed (docs/theory.md, "Many releases").
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
+from darrm._lazy import face
+
 if TYPE_CHECKING:
-    from darrm.accounting.aggregates import PrivateFigure, WorstDelta, local_delta, worst_delta
-    from darrm.accounting.budget import Total
-    from darrm.accounting.composition import compose
-    from darrm.accounting.gaussian import gdp
-    from darrm.accounting.ledger import Ledger
-    from darrm.accounting.noisy_aggregates import noisy_delta, noisy_local_delta
-    from darrm.accounting.pate import gnmax_rdp, gnmax_sigma, gnmax_sigma_analytic, rdp_epsilon
-    from darrm.accounting.planning import max_queries, plan
-    from darrm.accounting.profile import privacy_profile, profile_bounds
-    from darrm.accounting.theorems import Privacy, general, optimal, simple
+    from darrm.accounting.budget import Total as Total
+    from darrm.accounting.composition import compose as compose
+    from darrm.accounting.gaussian import gdp as gdp
+    from darrm.accounting.ledger import Ledger as Ledger
+    from darrm.accounting.pate import gnmax_rdp as gnmax_rdp
+    from darrm.accounting.pate import gnmax_sigma as gnmax_sigma
+    from darrm.accounting.pate import gnmax_sigma_analytic as gnmax_sigma_analytic
+    from darrm.accounting.pate import rdp_epsilon as rdp_epsilon
+    from darrm.accounting.planning import max_queries as max_queries
+    from darrm.accounting.planning import plan as plan
+    from darrm.accounting.profile import privacy_profile as privacy_profile
+    from darrm.accounting.profile import profile_bounds as profile_bounds
+    from darrm.accounting.theorems import Privacy as Privacy
+    from darrm.accounting.theorems import general as general
+    from darrm.accounting.theorems import optimal as optimal
+    from darrm.accounting.theorems import simple as simple
 
-_HOME = {
-    "Ledger": "ledger",
-    "Privacy": "theorems",
-    "PrivateFigure": "aggregates",
-    "Total": "budget",
-    "WorstDelta": "aggregates",
-    "compose": "composition",
-    "gdp": "gaussian",
-    "general": "theorems",
-    "gnmax_rdp": "pate",
-    "gnmax_sigma": "pate",
-    "gnmax_sigma_analytic": "pate",
-    "local_delta": "aggregates",
-    "max_queries": "planning",
-    "noisy_delta": "noisy_aggregates",
-    "noisy_local_delta": "noisy_aggregates",
-    "optimal": "theorems",
-    "plan": "planning",
-    "privacy_profile": "profile",
-    "profile_bounds": "profile",
-    "rdp_epsilon": "pate",
-    "simple": "theorems",
-    "worst_delta": "aggregates",
-}
-__all__ = [
-    "Ledger",
-    "Privacy",
-    "PrivateFigure",
-    "Total",
-    "WorstDelta",
-    "compose",
-    "gdp",
-    "general",
-    "gnmax_rdp",
-    "gnmax_sigma",
-    "gnmax_sigma_analytic",
-    "local_delta",
-    "max_queries",
-    "noisy_delta",
-    "noisy_local_delta",
-    "optimal",
-    "plan",
-    "privacy_profile",
-    "profile_bounds",
-    "rdp_epsilon",
-    "simple",
-    "worst_delta",
-]
-
-
-def __getattr__(name: str) -> object:
-    if name in _HOME:
-        return getattr(import_module(f"darrm.accounting.{_HOME[name]}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__, __all__ = face(
+    __name__,
+    {
+        "darrm.accounting.budget": "Total",
+        "darrm.accounting.composition": "compose",
+        "darrm.accounting.gaussian": "gdp",
+        "darrm.accounting.ledger": "Ledger",
+        "darrm.accounting.pate": "gnmax_rdp gnmax_sigma gnmax_sigma_analytic rdp_epsilon",
+        "darrm.accounting.planning": "max_queries plan",
+        "darrm.accounting.profile": "privacy_profile profile_bounds",
+        "darrm.accounting.theorems": "Privacy general optimal simple",
+    },
+)

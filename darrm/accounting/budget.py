@@ -10,16 +10,16 @@ from itertools import islice
 
 import numpy as np
 
+from darrm._validation import MAX_COUNT
 from darrm.accounting import adaptive
 from darrm.accounting.adaptive import Grid
 from darrm.accounting.profile import Point, Region, region
-from darrm.accounting.theorems import MAX_COUNT, at_least_once, largest_count, optimal
+from darrm.accounting.theorems import at_least_once, largest_count, optimal
 from darrm.design.design import Design
 from darrm.errors import InputError
-from darrm.problem import MAX_EPSILON, MajorityProblem
-from darrm.rounding import rounded_up
+from darrm.numerics.exact import rounded_up
+from darrm.problem.majority import MajorityProblem
 
-VOTERS = ("fresh", "fixed")
 _EXACT = 10_000  # queries, up to which the recursion runs one by one
 _BLOCK = 2000  # beyond, a block of at most so many is composed with itself
 _UNDERFLOW = 1e-290  # deltas this small are left to bounds that do not compute them
@@ -58,31 +58,6 @@ class Total:
     voters: str
     bounds: dict[str, float]
     unavoidable: float
-
-
-def check_voters(voters: object) -> str:
-    """``voters``, refused unless it says which kind they are."""
-    if voters not in VOTERS:
-        raise InputError(
-            f'voters must be "fresh" (the new coins of every answer make it private by themselves, whatever else '
-            'the voter keeps) or "fixed" (made private once with all its answers together, such as a DP-SGD model). '
-            f"Got {voters!r}. Single labels compose for fresh voters only."
-        )
-    return str(voters)
-
-
-def check_epsilon(value: object) -> float:
-    """A total epsilon as a float; `InputError` if it is none."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= MAX_EPSILON:
-        raise InputError(f"total_epsilon must be in [0, {MAX_EPSILON:g}]. Got {value!r}. Pass nats, e.g. 1.0.")
-    return float(value)
-
-
-def check_delta(delta: object, name: str = "delta") -> float:
-    """A total delta as a float; `InputError` if it is none."""
-    if isinstance(delta, bool) or not isinstance(delta, int | float | np.floating) or not 0 <= delta < 1:
-        raise InputError(f"{name} must be in [0, 1). Got {delta!r}. Pass the total for all labels, e.g. 1e-5.")
-    return float(delta)
 
 
 def of_region(

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from darrm.accounting.budget import Total, check_delta, check_voters, of_region, promise
+from darrm._validation import check_count, check_delta, check_voters
+from darrm.accounting.budget import Total, of_region, promise
 from darrm.accounting.fixed import of_fixed
 from darrm.accounting.profile import region
-from darrm.accounting.theorems import check_count
 from darrm.design.design import Design
 from darrm.errors import InputError
 

@@ -19,7 +19,7 @@ from darrm.accounting.profile import Region, counts_region, region
 from darrm.accounting.theorems import Privacy, at_least_once, optimal_delta
 from darrm.design.design import Design
 from darrm.errors import InputError
-from darrm.problem import MajorityProblem
+from darrm.problem.majority import MajorityProblem
 
 _U = 2.0**-53
 _FAR = 690.0  # nats; beyond e^epsilon is no float64, and no such budget is private

@@ -20,18 +20,18 @@ from fractions import Fraction
 from pathlib import Path
 from typing import IO, Any
 
-from darrm.accounting.budget import check_delta, check_epsilon, check_voters, promise
+from darrm._validation import check_count, check_delta, check_epsilon, check_voters
+from darrm.accounting.budget import promise
 from darrm.accounting.composition import compose
 from darrm.accounting.fixed import fixed_voters
 from darrm.accounting.planning import max_queries
-from darrm.accounting.theorems import check_count
-from darrm.atomic import keep_names, lock_of, locked, move, replacing, resolved, usual_mode
 from darrm.design.design import Design
-from darrm.design.files import read, write
 from darrm.errors import BudgetError, InputError, OutputError
+from darrm.numerics.exact import rounded_up
 from darrm.priors import independent
-from darrm.problem import MajorityProblem
-from darrm.rounding import rounded_up
+from darrm.problem.majority import MajorityProblem
+from darrm.storage.atomic import keep_names, lock_of, locked, move, replacing, resolved, usual_mode
+from darrm.storage.sealed_json import read, write
 
 FORMAT, VERSION = "darrm-ledger", 1
 RULES = ("exact", "basic")

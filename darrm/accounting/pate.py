@@ -7,8 +7,8 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from darrm._validation import check_counts, check_positive
 from darrm.errors import InputError
-from darrm.mechanisms.noisy_max import check_counts, check_positive
 
 Array = NDArray[np.float64]
 

@@ -10,18 +10,19 @@ from functools import partial
 
 import numpy as np
 
-from darrm.accounting.budget import check_delta, check_epsilon, check_voters, labels_within, promise
+from darrm._validation import check_count, check_delta, check_epsilon, check_voters
+from darrm.accounting.budget import labels_within, promise
 from darrm.accounting.composition import compose
 from darrm.accounting.fixed import fixed_voters, fixed_within, labels_allowance
 from darrm.accounting.gaussian import gdp, gdp_mu
 from darrm.accounting.profile import privacy_profile
-from darrm.accounting.theorems import MOST_LABELS, check_count
-from darrm.design.certificate import repair
+from darrm.accounting.theorems import MOST_LABELS
+from darrm.certificate.certificate import repair
 from darrm.design.design import SHAPES, Design
 from darrm.design.solve import solve
 from darrm.errors import BudgetError, InputError
 from darrm.priors import Prior
-from darrm.problem import MajorityProblem
+from darrm.problem.majority import MajorityProblem
 
 _CLOSE = 1e-3  # how close m is driven to the largest that the budget pays for, relatively
 _TOLERANCE = 1e-3

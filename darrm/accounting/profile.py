@@ -16,10 +16,11 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from darrm.design.separation import Worst, WorstCase
-from darrm.design.smoothing import decimals, noise_function
+from darrm.certificate.separation import Worst, WorstCase
 from darrm.errors import InputError
-from darrm.problem import MajorityProblem
+from darrm.numerics.exact import decimals
+from darrm.problem.majority import MajorityProblem
+from darrm.problem.noise_function import noise_function
 
 Array = NDArray[np.float64]
 # e^-400: a probability below it counts as 0. What that costs is on the safe side.

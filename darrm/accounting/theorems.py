@@ -10,11 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from darrm._validation import MAX_EPSILON, check_count, is_real
 from darrm.errors import InputError
-from darrm.problem import MAX_EPSILON
-from darrm.rounding import rounded_up
+from darrm.numerics.exact import rounded_up
 
-MAX_COUNT = 10**7
 MOST_LABELS = 10**6  # that are counted where a number of labels is looked for
 
 
@@ -79,7 +78,7 @@ def general(epsilon: float, delta: float, k: int, delta_prime: float) -> Privacy
     Each mechanism must be private by its own new coins, whatever was released or kept before.
     """
     _check(epsilon, delta, k)
-    if not (_is_real(delta_prime) and 0 < delta_prime <= 1):
+    if not (is_real(delta_prime) and 0 < delta_prime <= 1):
         raise InputError(f"delta_prime must be in (0, 1]. Got {delta_prime!r}. Pass for instance 1e-6.")
     drift = k * epsilon * math.tanh(epsilon / 2)
     total = min(
@@ -120,7 +119,7 @@ def optimal(epsilon: float, delta: float, k: int, delta_total: float) -> Privacy
     by its own new coins, whatever was released or kept before.
     """
     _check(epsilon, delta, k)
-    if not (_is_real(delta_total) and 0 <= delta_total < 1):
+    if not (is_real(delta_total) and 0 <= delta_total < 1):
         raise InputError(f"delta_total must be in [0, 1). Got {delta_total!r}. Pass for instance 1e-6.")
     # V <= target  <=>  1 - (1 - delta)^k (1 - V) <= delta_total
     digits = 60 + max(-Decimal(x).adjusted() for x in (1, delta, delta_total) if x)
@@ -181,7 +180,7 @@ def optimal_delta(epsilon: float, delta: float, k: int, total_epsilon: float) ->
     The other reading of `optimal`. O(k).
     """
     _check(epsilon, delta, k)
-    if not (_is_real(total_epsilon) and total_epsilon >= 0):
+    if not (is_real(total_epsilon) and total_epsilon >= 0):
         raise InputError(f"total_epsilon must be at least 0. Got {total_epsilon!r}. Pass nats, e.g. 1.0.")
     if Fraction(total_epsilon) >= k * Fraction(epsilon):
         return min(1.0, at_least_once(delta, k) * (1 + 1e-14))
@@ -213,21 +212,10 @@ def at_least_once(delta: float, k: int, other: float = 0.0) -> float:
     return -math.expm1(k * math.log1p(-delta) + math.log1p(-other))
 
 
-def _is_real(value: object) -> bool:
-    return isinstance(value, int | float | np.floating | np.integer) and not isinstance(value, bool)
-
-
-def check_count(name: str, k: object, most: int = MAX_COUNT) -> int:
-    """``k`` as an int, refused unless it is a whole number in [1, most]."""
-    if not _is_real(k) or not float(k).is_integer() or not 1 <= k <= most:  # type: ignore[arg-type, operator]
-        raise InputError(f"{name} must be a whole number in [1, {most:g}]. Got {k!r}.")
-    return int(k)  # type: ignore[call-overload, no-any-return]
-
-
 def _check(epsilon: float, delta: float, k: int) -> None:
-    if not (_is_real(epsilon) and 0 <= epsilon <= MAX_EPSILON):
+    if not (is_real(epsilon) and 0 <= epsilon <= MAX_EPSILON):
         raise InputError(f"epsilon must be in [0, {MAX_EPSILON:g}]. Got {epsilon!r}. Pass that of one mechanism.")
-    if not (_is_real(delta) and 0 <= delta <= 1):
+    if not (is_real(delta) and 0 <= delta <= 1):
         raise InputError(f"delta must be in [0, 1]. Got {delta!r}. Pass that of one mechanism.")
     check_count("k", k)
 

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from darrm import wording
 from darrm.cli import common
 from darrm.cli.long_run import progress
+from darrm.show import wording
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from darrm.measures.audit_row import AuditRow
+    from darrm.labels.audit_row import AuditRow
 
 _NAMES = ("rr", "llp", "llp-laplace", "llp-geometric")
 
@@ -49,7 +49,7 @@ def command(
     """Measure what mechanisms for labels tell an attacker who knows how likely every label is.
 
     All mechanisms, epsilons and bag sizes are combined. The figures are exact (Laplace: for continuous noise) for
-    the given probabilities, which must be right: those of a fitted classifier come from darrm.measures.eta_from_model
+    the given probabilities, which must be right: those of a fitted classifier come from darrm.labels.eta_from_model
     in Python, since a model cannot be read from a file without running what the file says.
     """
     import numpy as np
@@ -57,11 +57,11 @@ def command(
     from darrm.errors import InputError
 
     if out is not None:
-        from darrm.audit_files import table_format
+        from darrm.labels.audit_files import table_format
 
         table_format(out)  # a wrong ending is said before the work, not after
     if plot is not None:
-        from darrm.figures import picture_format
+        from darrm.show.figures import picture_format
 
         picture_format(plot)
     if seed is not None and (not isinstance(seed, int) or seed < 0):
@@ -71,17 +71,17 @@ def command(
     chances = _take_eta(eta, n, rng)
     rows = _audit(tasks, chances, rng, jobs)
     if out is not None:
-        from darrm.audit_files import save_rows
+        from darrm.labels.audit_files import save_rows
 
         save_rows(out, rows)
         common.note(f"Wrote {out}.")
     if plot is not None:
-        from darrm.plots_audit import save_audit
+        from darrm.show.plots_audit import save_audit
 
         save_audit(plot, rows)
         common.note(f"Wrote {plot}.")
     if as_json:
-        from darrm.audit_files import as_json as objects
+        from darrm.labels.audit_files import as_json as objects
 
         common.print_json({"labels": chances.size, "rows": objects(rows)})
         return
@@ -93,7 +93,7 @@ def _tasks(
 ) -> list[tuple[list[tuple[str, Any]], Any]]:
     """(Mechanisms, bag sizes) that go together."""
     from darrm import mechanisms
-    from darrm.design.files import load
+    from darrm.design.design import load
     from darrm.errors import InputError
 
     for name in names:
@@ -133,7 +133,7 @@ def _audit(
     rng: np.random.Generator | None,
     jobs: int,
 ) -> list[AuditRow]:
-    from darrm.measures import audit
+    from darrm.labels import audit
 
     rows: list[AuditRow] = []
     with progress(lambda done, total: (done, total, f"{done}/{total} audited")) as report:
@@ -146,12 +146,12 @@ def _take_eta(text: str, n: Any, rng: np.random.Generator | None) -> NDArray[np.
     """Probabilities from a file, or drawn from a beta distribution."""
     import numpy as np
 
-    from darrm.audit_files import read_eta
     from darrm.errors import InputError
+    from darrm.labels.audit_files import read_eta
 
     kind, colon, rest = text.partition(":")
     if colon and kind == "model":
-        raise InputError("A fitted model cannot be read from a file safely. Use darrm.measures.eta_from_model.")
+        raise InputError("A fitted model cannot be read from a file safely. Use darrm.labels.eta_from_model.")
     if not colon or kind != "beta":
         if n is not None:
             raise InputError("--n goes with --eta beta:A,B only; a file is read as a whole.")

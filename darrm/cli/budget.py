@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from darrm import wording
 from darrm.cli import common
+from darrm.show import wording
 
 if TYPE_CHECKING:
-    from darrm.accounting.budget import Total
+    pass
 
 
 @click.command("budget", short_help="What many releases cost together.")
@@ -26,9 +26,9 @@ def command(
     file: Path, queries: int | None, total_epsilon: float | None, delta: float, voters: str | None, as_json: bool
 ) -> None:
     """What --queries labels cost together, or how many labels --total-epsilon pays for; both with proof."""
-    from darrm.accounting.budget import check_voters
+    from darrm._validation import check_voters
     from darrm.accounting.composition import compose
-    from darrm.design.files import load
+    from darrm.design.design import load
 
     check_voters(voters)
     if (queries is None) == (total_epsilon is None):
@@ -54,37 +54,9 @@ def command(
         common.print_json(asdict(total))
         return
     console = common.console()
-    console.print(said(total))
+    console.print(wording.said(total))
     for name, value in sorted(total.bounds.items(), key=lambda item: item[1]):
         console.print(f"  {wording.at_least(value):>10}  by {name}")
     if any(name.startswith("largest loss") for name in total.bounds):
         console.print(f"Largest loss of a label: {wording.LARGEST_LOSS}.")
     console.print(f"It rests on this: {wording.condition(design.problem, voters)}")
-
-
-def said(total: Total) -> str:
-    """What labels cost, in a sentence or two."""
-    labels = f"{total.queries} label{'s' * (total.queries > 1)}"
-    cost = f"({wording.at_least(total.upper)}, {total.delta:g})"
-    if total.voters == "fixed" and "one label" in total.bounds:
-        return f"Fixed voters: one label costs {cost}. The cost of another must not be added to it."
-    if total.voters == "fixed":
-        alone = total.bounds.get("the voters themselves")
-        if alone == total.upper:
-            return (
-                f"Fixed voters: {labels}, or any number of them, cost {cost} in all. That is what the voters that one "
-                "record reaches cost, with all their answers."
-            )
-        any_number = (
-            f"any number of labels costs {wording.at_least(alone)}"
-            if alone is not None
-            else "it grows with every label"
-        )
-        return (
-            f"Fixed voters: {labels} cost {cost} together, queries chosen adaptively. The coins of the labels bring "
-            f"this below what the voters themselves cost; {any_number}."
-        )
-    return (
-        f"Fresh voters: {labels} cost {cost} together, queries chosen adaptively. Proved; at least {total.lower:.6g} "
-        "for the worst voters that are as private as stated."
-    )

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from darrm.priors import Prior
-    from darrm.problem import MajorityProblem
+    from darrm.problem.majority import MajorityProblem
 
 
 class Number(click.ParamType[Any]):
@@ -22,13 +22,9 @@ class Number(click.ParamType[Any]):
     name = "number"
 
     def convert(self, value: Any, param: click.Parameter | None, context: click.Context | None) -> Any:
-        if isinstance(value, str):
-            for kind in (int, float):
-                try:
-                    return kind(value)
-                except ValueError:
-                    continue
-        return value
+        from darrm.show.wording import number_of
+
+        return number_of(value)
 
 
 NUMBER = Number()
@@ -90,7 +86,7 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print one JS
 
 def take_problem(values: dict[str, Any]) -> MajorityProblem:
     """The problem from the options, which are taken out of ``values``."""
-    from darrm.problem import MajorityProblem
+    from darrm.problem.majority import MajorityProblem
 
     names = ("K", "m", "epsilon", "Delta", "delta", "changed", "adjacency")
     return MajorityProblem(**{name: values.pop(name) for name in names})
@@ -108,7 +104,7 @@ def take_prior(text: str) -> Prior:
 
 def print_json(values: Mapping[str, object]) -> None:
     """One JSON object on standard output; infinities are null."""
-    from darrm.design.files import finite
+    from darrm.storage.sealed_json import finite
 
     click.echo(json.dumps(finite(dict(values)), allow_nan=False))
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from darrm import wording
 from darrm.cli import common
+from darrm.show import wording
 
 if TYPE_CHECKING:
     from darrm.measures.error import Interval
@@ -36,10 +36,10 @@ def command(
     """Put gamma_opt beside subsampling, double subsampling and randomized response, for one release."""
     from rich.table import Table
 
-    from darrm.comparison import compare
+    from darrm.measures.comparison import compare
 
     if plot is not None:
-        from darrm.figures import picture_format
+        from darrm.show.figures import picture_format
 
         picture_format(plot)  # a wrong ending is said before the work, not after
     problem = common.take_problem(values)
@@ -51,7 +51,7 @@ def command(
         rng = np.random.default_rng(0)  # the same figures on every run
     entries = compare(problem, under, objective, queries=queries, total_delta=total_delta, draws=draws, rng=rng)
     if plot is not None:
-        from darrm.plots import save_comparison
+        from darrm.show.plots import save_comparison
 
         save_comparison(plot, problem, entries)
         common.note(f"Wrote {plot}.")
@@ -98,7 +98,7 @@ def command(
     if queries is not None and total_delta is not None:
         from darrm.accounting.theorems import optimal
         from darrm.errors import InputError
-        from darrm.wording import at_least
+        from darrm.show.wording import at_least
 
         console.print(
             f"{queries} labels, fresh: total epsilon at delta {total_delta:g}, if new coins make every answer of a "

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from darrm import wording
 from darrm.cli import common
+from darrm.show import wording
 
 if TYPE_CHECKING:
     import numpy as np
@@ -29,11 +29,11 @@ def command(out: Path | None) -> None:
     from rich.table import Table
 
     from darrm import votes
-    from darrm.comparison import compare
-    from darrm.design.files import load
+    from darrm.design.design import load
     from darrm.errors import OutputError
+    from darrm.measures.comparison import compare
     from darrm.mechanisms.majority import DaRRM
-    from darrm.problem import MajorityProblem
+    from darrm.problem.majority import MajorityProblem
 
     if out is not None:
         try:
@@ -126,7 +126,7 @@ def _accuracy(answers: NDArray[np.uint8], labels: NDArray[np.uint8]) -> float:
 
 def _expected_accuracy(gamma: NDArray[np.float64], votes: NDArray[np.uint8], labels: NDArray[np.uint8]) -> float:
     """Mean of Pr[released label = true label], exact."""
-    from darrm.design.smoothing import acceptance
+    from darrm.problem.noise_function import acceptance
 
     one = acceptance(gamma)[votes.sum(axis=1)]
     return float(abs(1 - labels - one).mean())

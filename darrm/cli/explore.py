@@ -22,7 +22,7 @@ def command(port: Any, host: str, allow_remote: bool, no_browser: bool) -> None:
     """
     import logging
 
-    from darrm.explore.server import Server
+    from darrm.show.explore.server import Server
 
     logging.getLogger("waitress").setLevel(logging.ERROR)  # that requests wait for a moment is no news
     server = Server(host, port, allow_remote=allow_remote)

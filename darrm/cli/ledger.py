@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from darrm import wording
 from darrm.cli import common
+from darrm.show import wording
 
 if TYPE_CHECKING:
     from darrm.accounting.ledger import Ledger
@@ -40,7 +40,7 @@ def command() -> None:
 def create(ledger: Path, file: Path, as_json: bool, **values: Any) -> None:
     """Start LEDGER for the design in FILE."""
     from darrm.accounting.ledger import Ledger
-    from darrm.design.files import load
+    from darrm.design.design import load
 
     made = Ledger.create(ledger, load(file), **values)
     _show(made, as_json)

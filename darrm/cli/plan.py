@@ -30,8 +30,8 @@ def command(prior: str, out: Path | None, as_json: bool, **values: Any) -> None:
     """Find the design of least disagreement of which all labels stay within a total budget."""
     from darrm.accounting.composition import compose
     from darrm.accounting.planning import plan
-    from darrm.cli.budget import said
-    from darrm.design.files import as_dict
+    from darrm.design.design import as_dict
+    from darrm.show.wording import said
 
     design = plan(prior=common.take_prior(prior), **values)
     total = compose(design, values["queries"], delta=values["total_delta"], voters=values["voters"])

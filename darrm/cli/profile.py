@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from darrm import wording
 from darrm.cli import common
+from darrm.show import wording
 
 
 @click.command("profile", short_help="Print the exact privacy profile of one release.")
@@ -24,11 +24,11 @@ def command(file: Path, epsilons: str | None, plot: Path | None, as_json: bool) 
     from rich.table import Table
 
     from darrm.accounting.profile import profile_bounds
-    from darrm.design.files import load
+    from darrm.design.design import load
     from darrm.errors import InputError
 
     if plot is not None:
-        from darrm.figures import picture_format
+        from darrm.show.figures import picture_format
 
         picture_format(plot)
     design = load(file)
@@ -42,7 +42,7 @@ def command(file: Path, epsilons: str | None, plot: Path | None, as_json: bool) 
             raise InputError(f"--epsilons must be numbers with commas between. Got {epsilons!r}.") from None
     bounds = profile_bounds(design.gamma, problem, where)
     if plot is not None:
-        from darrm.plots import save_profile
+        from darrm.show.plots import save_profile
 
         save_profile(plot, design)
         common.note(f"Wrote {plot}.")

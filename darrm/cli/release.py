@@ -8,8 +8,8 @@ from typing import IO
 
 import click
 
-from darrm import wording
 from darrm.cli import common
+from darrm.show import wording
 
 
 @click.command("release", short_help="Release private labels for votes.")
@@ -30,9 +30,9 @@ from darrm.cli import common
 def command(file: Path, votes_path: Path, out: Path, ledger_path: Path | None, as_json: bool) -> None:
     """Release one private label for each row of a votes file, with the noise of a design file."""
     from darrm import votes
-    from darrm.atomic import resolved
-    from darrm.design.files import load
+    from darrm.design.design import load
     from darrm.mechanisms.majority import DaRRM
+    from darrm.storage.atomic import resolved
 
     if resolved(out) in [resolved(path) for path in (votes_path, file, ledger_path) if path is not None]:
         raise click.UsageError(f"--out {out} is one of the input files.")

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from darrm import wording
 from darrm.cli import common
 from darrm.cli.long_run import beside, ending_at_once, progress
+from darrm.show import wording
 
 if TYPE_CHECKING:
     from darrm.design.design import Design
@@ -53,11 +53,11 @@ _ROWS = 30  # of the chart, at most
 @common.json_option
 def command(prior: str, out: Path | None, plot: Path | None, both_shapes: bool, as_json: bool, **values: Any) -> None:
     """Find the noise function of least error that keeps the promise, and certify it."""
-    from darrm.design.files import as_dict
+    from darrm.design.design import as_dict
     from darrm.design.solve import solve
 
     if plot is not None:
-        from darrm.figures import picture_format
+        from darrm.show.figures import picture_format
 
         picture_format(plot)  # a wrong ending is said before the work, not after
     problem = common.take_problem(values)
@@ -73,7 +73,7 @@ def command(prior: str, out: Path | None, plot: Path | None, both_shapes: bool, 
     if out is not None:
         design.save(out)
     if plot is not None:
-        from darrm.plots import save_gamma
+        from darrm.show.plots import save_gamma
 
         save_gamma(plot, problem, {"gamma_opt": design.gamma})
     if as_json:

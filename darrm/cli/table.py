@@ -54,7 +54,7 @@ def command(
     from darrm.tables import from_csv, grid, solve_grid
 
     if plot is not None:
-        from darrm.figures import new_figure, picture_format
+        from darrm.show.figures import new_figure, picture_format
 
         picture_format(plot)
         new_figure()  # if matplotlib is missing, now is the time to say so
@@ -84,7 +84,7 @@ def command(
         table = solve_grid(todo, out=out, jobs=jobs, backend=backend, scheduler=scheduler, progress=report)
     seconds = time.perf_counter() - start
     if plot is not None:
-        from darrm.plots_table import save_table
+        from darrm.show.plots_table import save_table
 
         save_table(plot, table)
     failures = len(table.failures)

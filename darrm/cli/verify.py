@@ -25,7 +25,7 @@ def command(file: Path, jobs: int, as_json: bool) -> int:
     if file.suffix.lower() in _TABLES:
         return _table(file, jobs, as_json)
     from darrm.cli.solve import show
-    from darrm.design.files import load
+    from darrm.design.design import load
 
     design = load(file)
     if as_json:

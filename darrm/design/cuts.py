@@ -13,13 +13,12 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from darrm.design.certificate import shrink
-from darrm.design.constraints import right_side, rows_of, scaled_rows
-from darrm.design.corners import STILL
-from darrm.design.moves import binomials
-from darrm.design.separation import Worst, WorstCase, worst_by_level
-from darrm.design.smoothing import total_epsilon, weights
-from darrm.problem import Promise
+from darrm.certificate.certificate import shrink
+from darrm.certificate.moves import binomials
+from darrm.certificate.separation import Worst, WorstCase, worst_by_level
+from darrm.constraints.rows import right_side, rows_of, scaled_rows
+from darrm.problem.corners import STILL, weights
+from darrm.problem.limits import Promise, total_epsilon
 from darrm_solvers.cutting_planes import Rows
 
 Array = NDArray[np.float64]

@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
+import math
 import os
-from dataclasses import dataclass, field
+import platform
+from dataclasses import asdict, dataclass, field
+from importlib.metadata import version
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from darrm.design.certificate import Certificate, verify
-from darrm.design.separation import largest, worst_by_level
-from darrm.design.smoothing import noise_function
+from darrm._lazy import view
+from darrm.certificate.certificate import Certificate, verify
+from darrm.certificate.separation import largest, worst_by_level
 from darrm.errors import CertificateError, InputError
-from darrm.priors import OBJECTIVES, Prior, combine
-from darrm.problem import MajorityProblem, profile_limits, profile_points
+from darrm.priors import OBJECTIVES, Prior, combine, from_dict
+from darrm.problem.limits import profile_limits, profile_points
+from darrm.problem.majority import MajorityProblem
+from darrm.problem.noise_function import noise_function
+from darrm.storage.sealed_json import finite, read, write
 
 SHAPES = ("free", "monotone")
+FORMAT, VERSION = "darrm-design", 1
+# Certificates are computed in float64 in a fixed order, errors through library functions: equal up to this.
+_SAME = 1e-9
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -119,9 +129,7 @@ class Design:
         )
 
     def _repr_html_(self) -> str:
-        from darrm.inline import design_html  # notebooks call this; nothing else needs it
-
-        return design_html(self)
+        return str(view(self))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the design file; the old file stays if that fails. `darrm.load` reads and verifies it.
@@ -131,6 +139,91 @@ class Design:
         OutputError
             If the path cannot be written.
         """
-        from darrm.design.files import save
+        content: dict[str, object] = {"format": FORMAT, "version": VERSION, **as_dict(self)}
+        content["gamma_hex"] = [value.hex() for value in self.gamma.tolist()]
+        content["made_with"] = {
+            "python": platform.python_version(),
+            **{name: version(name) for name in ("darrm", "highspy", "numpy", "scipy")},
+        }
+        write(path, content)
 
-        save(self, path)
+
+def as_dict(design: Design) -> dict[str, object]:
+    """The design as plain JSON values; an infinite number is None."""
+    values = {
+        "problem": asdict(design.problem),
+        "gamma": design.gamma.tolist(),
+        "shape": design.shape,
+        "objective": design.objective,
+        "prior": design.prior.as_dict(),
+        "error": design.error,
+        "disagreement": design.disagreement,
+        "gap": design.gap,
+        "certificate": asdict(design.certificate),
+        "profile": [[finite(epsilon), delta] for epsilon, delta in design.profile],
+    }
+    return {key: finite(value) for key, value in values.items()}
+
+
+def load(path: str | os.PathLike[str]) -> Design:
+    """Read a design file, verify its noise function anew, and refuse what does not match.
+
+    Gamma is taken from the exact hex values. The certificate and the errors are computed again and compared with
+    what the file says.
+
+    Returns
+    -------
+    Design
+
+    Raises
+    ------
+    InputError
+        If the file is missing, foreign, truncated or edited.
+    CertificateError
+        If its noise function does not keep the promise of its problem.
+    """
+    name = Path(path)
+    again = "Export the design again with save, or solve it anew."
+    content = read(name, FORMAT, VERSION, "design", again)
+    try:
+        gamma = [float.fromhex(value) for value in content["gamma_hex"]]
+        if gamma != content["gamma"]:
+            raise InputError(f"{name}: gamma and gamma_hex disagree. {again}")
+        gap, names = content["gap"], tuple(content["problem"])
+        if gap is not None and type(gap) is not float:
+            raise InputError(f"{name}: gap must be a number with a point, or null. Got {gap!r}. {again}")
+        if sorted(names) != sorted(MajorityProblem.__dataclass_fields__):
+            raise InputError(f"{name}: problem must have exactly its own parameters. Got {', '.join(names)}. {again}")
+        design = Design(
+            problem=MajorityProblem(**content["problem"]),
+            gamma=gamma,  # type: ignore[arg-type]
+            prior=from_dict(content["prior"]),
+            shape=content["shape"],
+            objective=content["objective"],
+            gap=math.inf if gap is None else gap,
+            profile=tuple(
+                (math.inf if epsilon is None else epsilon, delta) for epsilon, delta in content.get("profile", [])
+            ),
+        )
+        now = as_dict(design)
+        size = min(1.0, design.certificate.limit)
+        for key in ("error", "disagreement", "certificate"):
+            if not _same(now[key], content[key], size if key == "certificate" else 1.0):
+                raise InputError(f"{name}: {key} is not what its gamma gives ({content[key]} for {now[key]}). {again}")
+    except (KeyError, TypeError, AttributeError, OverflowError) as error:
+        raise InputError(f"{name} is not a complete design file ({error!r}). {again}") from error
+    except ValueError as error:
+        if isinstance(error, InputError) and str(name) in str(error):
+            raise
+        raise InputError(f"{name} is not a valid design file ({error}). {again}") from error
+    return design
+
+
+def _same(now: object, then: object, size: float) -> bool:
+    if isinstance(now, dict) and isinstance(then, dict):
+        # Which of several equally bad multisets is named first may depend on the last bit.
+        keys = now.keys() - {"worst_case", "probabilities", "rounding"}
+        return now.keys() == then.keys() and all(_same(now[key], then[key], size) for key in keys)
+    if isinstance(now, float) and isinstance(then, float):
+        return math.isclose(now, then, rel_tol=_SAME, abs_tol=_SAME * size)
+    return now == then

@@ -11,14 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from darrm import priors
-from darrm.design import constraints
-from darrm.design.certificate import repair_all
+from darrm.certificate.certificate import repair_all
+from darrm.certificate.separation import check_size
+from darrm.constraints import rows as constraints
 from darrm.design.cuts import Candidates, CutFinder, mirror, separators
 from darrm.design.design import SHAPES, Design
-from darrm.design.separation import check_size
 from darrm.errors import InputError, SolverError
 from darrm.priors import Prior
-from darrm.problem import MajorityProblem, Promise, profile_limits, profile_points
+from darrm.problem.limits import Promise, profile_limits, profile_points
+from darrm.problem.majority import MajorityProblem
 from darrm_solvers import (
     LinearProgram,
     Progress,
@@ -53,7 +54,7 @@ class Binding:
     Attributes
     ----------
     counts : list of tuple of 8 int
-        Multisets of corners, in the order of `darrm.design.corners.NAMES`.
+        Multisets of corners, in the order of `darrm.problem.corners.NAMES`.
     """
 
     counts: list[tuple[int, ...]] = field(default_factory=list)

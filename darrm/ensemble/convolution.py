@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from darrm.ensemble.dp_sgd import Array, Batch, clipped_sum, iterates, normals
 from darrm.errors import MissingExtraError
-from darrm.mechanisms.coin import WordSource
+from darrm.randomness.coins import WordSource
 
 Shape = tuple[int, int]
 _FARTHEST = 1e6  # of a pixel

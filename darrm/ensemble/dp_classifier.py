@@ -9,12 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from darrm.accounting.theorems import check_count
+from darrm._sklearn import BaseEstimator, ClassifierMixin
+from darrm._validation import check_count, check_positive
 from darrm.ensemble.dp_sgd import MAX_EPSILON, RELATIONS, calibrated_noise
 from darrm.errors import InputError
-from darrm.learning.validation import BaseEstimator, ClassifierMixin
-from darrm.mechanisms.majority import word_source
-from darrm.mechanisms.noisy_max import check_positive
+from darrm.randomness.words import word_source
 
 _SMALL = 1e-100
 

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from darrm.accounting.theorems import check_count
+from darrm._sklearn import check_is_fitted, check_records
+from darrm._validation import check_count
 from darrm.ensemble import convolution
 from darrm.ensemble.dp_classifier import DPClassifier
 from darrm.ensemble.kinds import check_classes
 from darrm.errors import InputError
-from darrm.learning.validation import check_is_fitted, check_records
 
 Array = NDArray[np.float64]
 MAX_CLASSES = 1000

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from darrm._sklearn import check_is_fitted, check_records, two_classes
+from darrm._validation import check_positive
 from darrm.ensemble.dp_classifier import DPClassifier
 from darrm.ensemble.dp_sgd import train
-from darrm.learning.validation import check_is_fitted, check_records, two_classes
-from darrm.mechanisms.noisy_max import check_positive
 
 Array = NDArray[np.float64]
 

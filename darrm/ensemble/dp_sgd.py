@@ -34,7 +34,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from darrm.errors import InputError, MissingExtraError
-from darrm.mechanisms.coin import WordSource
+from darrm.randomness.coins import WordSource
 
 Array = NDArray[np.float64]
 Batch = NDArray[np.bool_]

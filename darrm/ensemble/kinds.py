@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from darrm._sklearn import two_classes
 from darrm.errors import InputError
-from darrm.learning.validation import two_classes
 
 # The parameters that only some kinds of voters have.
 _SPECIAL = ("epsilon", "Delta", "m", "queries", "ledger", "gamma", "sigma")

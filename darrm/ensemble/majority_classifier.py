@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from darrm.accounting.budget import check_delta, check_epsilon
+from darrm._sklearn import BaseEstimator, ClassifierMixin, check_is_fitted, check_records
+from darrm._validation import check_count, check_delta, check_epsilon, check_positive
 from darrm.accounting.planning import plan
-from darrm.accounting.theorems import Privacy, check_count
+from darrm.accounting.theorems import Privacy
 from darrm.design.solve import solve
 from darrm.ensemble.dp_classifier import DPClassifier, generator, is_private_model
 from darrm.ensemble.dp_logistic_regression import DPLogisticRegression
@@ -21,10 +22,8 @@ from darrm.ensemble.releases import FreshMajority, NoisyMax, PlainMajority, Rele
 from darrm.ensemble.sharding import check_overlap, check_shards, shards
 from darrm.ensemble.training import predictions, train_all
 from darrm.errors import BudgetError, InputError
-from darrm.learning.validation import BaseEstimator, ClassifierMixin, check_is_fitted, check_records
-from darrm.mechanisms.majority import NotPrivateWarning
-from darrm.mechanisms.noisy_max import check_positive
-from darrm.problem import MajorityProblem
+from darrm.problem.majority import MajorityProblem
+from darrm.randomness.words import NotPrivateWarning
 
 MAX_LOSS = 20.0  # nats that one label of fresh voters can lose
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from darrm.accounting.theorems import check_count
+from darrm._validation import check_count
 from darrm.errors import InputError
 
 Indices = NDArray[np.intp]

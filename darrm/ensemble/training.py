@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from darrm._validation import check_jobs
 from darrm.ensemble.dp_classifier import DPClassifier
 from darrm.errors import DarrmError, InputError
-from darrm.parallel import check_jobs
 
 Array = NDArray[np.float64]
 Codes = NDArray[np.intp]

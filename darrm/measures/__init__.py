@@ -10,8 +10,6 @@ from darrm.measures.advantage import (
     total_variation,
 )
 from darrm.measures.attack import attack_utility, attacker_decisions, log_odds_change, posterior_pairs
-from darrm.measures.audit import audit, eta_from_model
-from darrm.measures.audit_row import AuditRow
 from darrm.measures.distribution import Distribution
 from darrm.measures.empirical import EmpiricalEpsilon, empirical_epsilon, empirical_epsilon_of_scores
 from darrm.measures.error import Interval, expected_error, least_error, sampled_error
@@ -22,12 +20,11 @@ from darrm.measures.leakage import (
     laplace_leakage_bound,
     laplace_leakage_data_bound,
     majority_leakage,
-    noisy_max_probabilities,
     processed_leakage,
 )
+from darrm.mechanisms.noisy_max import noisy_max_probabilities
 
 __all__ = [
-    "AuditRow",
     "CountKernel",
     "Distribution",
     "EmpiricalEpsilon",
@@ -35,13 +32,11 @@ __all__ = [
     "additive_advantage",
     "attack_utility",
     "attacker_decisions",
-    "audit",
     "bounds",
     "composed_leakage",
     "empirical_epsilon",
     "empirical_epsilon_of_scores",
     "entrywise_leakage",
-    "eta_from_model",
     "expected_error",
     "individual_advantage",
     "label_leakage",

@@ -15,13 +15,13 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from darrm.design.leave_one_out import as_bags, by_parts, slices
 from darrm.errors import InputError
 from darrm.measures import laplace
 from darrm.measures.distribution import ContinuousDistribution, DiscreteDistribution, Distribution
 from darrm.measures.kernels import OfCounts, OfLabels, channel
 from darrm.mechanisms.label_proportions import GeometricLabelProportions, LaplaceLabelProportions
 from darrm.mechanisms.randomized_response import RandomizedResponse
+from darrm.numerics.leave_one_out import as_bags, by_parts, slices
 
 Array = NDArray[np.float64]
 Mechanism = OfCounts | OfLabels | LaplaceLabelProportions

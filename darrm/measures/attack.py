@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from darrm.design.leave_one_out import as_bags
-from darrm.design.poisson_binomial import probabilities
+from darrm._validation import probabilities
 from darrm.errors import InputError
 from darrm.measures.advantage import Mechanism, additive_advantage
 from darrm.measures.kernels import posterior
+from darrm.numerics.leave_one_out import as_bags
 
 Array = NDArray[np.float64]
 

@@ -17,10 +17,10 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from darrm.design.leave_one_out import as_bags
-from darrm.design.poisson_binomial import pmf
 from darrm.errors import InputError
 from darrm.mechanisms.random_bags import check_epsilon
+from darrm.numerics.leave_one_out import as_bags
+from darrm.numerics.poisson_binomial import pmf
 
 Array = NDArray[np.float64]
 _PEAK = 0.4688223555  # max over x >= 0 of sqrt(2 x) e^(-2 x) I_0(2 x), rounded up

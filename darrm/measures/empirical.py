@@ -25,7 +25,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from darrm.accounting.budget import check_delta
+from darrm._validation import check_delta
 from darrm.errors import InputError
 from darrm.measures.error import Interval
 

@@ -9,11 +9,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from darrm.design.poisson_binomial import pmf, probabilities
-from darrm.design.smoothing import noise_function
+from darrm._validation import probabilities
 from darrm.errors import InputError
+from darrm.numerics.poisson_binomial import pmf
 from darrm.priors import Prior, parse
-from darrm.problem import MajorityProblem
+from darrm.problem.majority import MajorityProblem
+from darrm.problem.noise_function import noise_function
 
 
 def expected_error(gamma: ArrayLike, p: ArrayLike) -> NDArray[np.float64] | float:

@@ -12,9 +12,9 @@ from typing import NamedTuple, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from darrm.design import leave_one_out
-from darrm.design.smoothing import noise_function
 from darrm.errors import InputError
+from darrm.numerics import leave_one_out
+from darrm.problem.noise_function import noise_function
 
 Array = NDArray[np.float64]
 

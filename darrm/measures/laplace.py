@@ -18,7 +18,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from darrm.design.leave_one_out import table
+from darrm.numerics.leave_one_out import table
 
 Array = NDArray[np.float64]
 

@@ -16,105 +16,16 @@ continuous noise, and so do `noisy_max_probabilities` and `entrywise_leakage`.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from darrm.design.smoothing import acceptance, noise_function
+from darrm._validation import MAX_CLASSES, check_counts, check_positive
 from darrm.errors import InputError
-from darrm.mechanisms.noisy_max import MAX_CLASSES, check_counts, check_positive
+from darrm.mechanisms.noisy_max import noisy_max_probabilities
+from darrm.problem.noise_function import acceptance, noise_function
 
 Array = NDArray[np.float64]
-_NODES, _WIDTH = 16, 0.25  # Gauss-Legendre nodes on each smooth piece, and its width in scales of the noise
-_REACH = 40  # scales of the noise
-
-
-def noisy_max_probabilities(counts: ArrayLike, *, gamma: float | None = None, sigma: float | None = None) -> Array:
-    """Probability of each class to be the largest of counts + independent continuous noise.
-
-    The shipped mechanisms draw discrete noise. Their probabilities are close to these and are not these.
-
-        Pr[j] = integral of g(t - n_j) prod over i != j of G(t - n_i) dt
-
-    Parameters
-    ----------
-    counts : array_like of whole numbers, shape (classes,)
-    gamma : float > 0
-        Laplace noise of scale 1 / gamma. Either this or
-    sigma : float > 0
-        Gaussian noise of that standard deviation.
-
-    Returns
-    -------
-    ndarray, shape (classes,)
-        Two classes: closed forms, to a few units in the last place. More: each within 1e-12.
-
-    Raises
-    ------
-    InputError
-
-    Notes
-    -----
-    Two classes, d votes apart: Phi(d / (sigma sqrt 2)); 1 - (2 + gamma d) e^(-gamma d) / 4 for the class ahead.
-
-    More: Gauss-Legendre quadrature with 16 nodes on pieces that are at most 1/4 scale wide and have no count inside
-    (Laplace noise is analytic there). With the ellipse rho = 9 its error is at most (64/15) M 9^-32 a piece, M the
-    largest modulus of the integrand on the ellipse: at most 2 for Laplace noise and, as abs(Phi(x + i y)) is at most
-    Phi(x) + phi(x) y e^(y^2 / 2) with y < .56, below 1e8 for up to 1000 classes: some 1e-20 in all. What is cut off is
-    below 1000 e^-40 < 1e-14. Rounding is most of the bound. O(classes^2 * pieces).
-    """
-    votes = check_counts(counts)
-    if (gamma is None) == (sigma is None):
-        raise InputError("Noisy max needs either gamma (Laplace noise of scale 1/gamma) or sigma (Gaussian noise).")
-    from scipy.special import log_ndtr, ndtr
-
-    if votes.size == 2:
-        apart = float(abs(votes[0] - votes[1]))
-        if gamma is not None:
-            x = check_positive("gamma", gamma) * apart
-            behind = (2 + x) * math.exp(-x) / 4
-        else:
-            behind = float(ndtr(-apart / (check_positive("sigma", sigma) * math.sqrt(2))))
-        return np.array([1 - behind, behind] if votes[0] >= votes[1] else [behind, 1 - behind])
-    g: Callable[[Array], Array]
-    log_G: Callable[[Array], Array]
-    if gamma is not None:
-        rate = check_positive("gamma", gamma)
-        scale = 1 / rate
-
-        def g(t: Array) -> Array:
-            return np.asarray(rate / 2 * np.exp(-rate * np.abs(t)))
-
-        def log_G(t: Array) -> Array:
-            far = -rate * np.abs(t)
-            return np.where(t < 0, far - math.log(2), np.log1p(-np.exp(far) / 2))
-
-    else:
-        scale = check_positive("sigma", sigma)
-
-        def g(t: Array) -> Array:
-            return np.asarray(np.exp(-((t / scale) ** 2) / 2) / (scale * math.sqrt(2 * math.pi)))
-
-        def log_G(t: Array) -> Array:
-            return np.asarray(log_ndtr(t / scale))
-
-    values, which, times = np.unique(votes - votes.max(), return_inverse=True, return_counts=True)
-    # Classes this far behind win with a probability below e^-40, and so does noise beyond _REACH scales.
-    kinks = values[values >= -2 * _REACH * scale]
-    edges = np.concatenate([[kinks[0] - _REACH * scale], kinks, [kinks[-1] + _REACH * scale]])
-    parts = [np.linspace(a, b, max(2, math.ceil((b - a) / (_WIDTH * scale)) + 1)) for a, b in pairwise(edges)]
-    ends = np.unique(np.concatenate(parts))
-    nodes, weights = np.polynomial.legendre.leggauss(_NODES)
-    middle, half = (ends[1:] + ends[:-1]) / 2, (ends[1:] - ends[:-1]) / 2
-    t = (middle[:, None] + half[:, None] * nodes).ravel()
-    w = (half[:, None] * weights).ravel()
-    # Classes with the same count have the same probability.
-    logs = np.array([log_G(t - value) for value in values])
-    total = times @ logs
-    each = [float(w @ (g(t - value) * np.exp(total - logs[i]))) for i, value in enumerate(values)]
-    return np.asarray(each)[which]
 
 
 def entrywise_leakage(known_votes: ArrayLike, gamma: float) -> float:

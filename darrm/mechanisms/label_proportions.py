@@ -12,11 +12,11 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from darrm.design.leave_one_out import as_bags, posterior
 from darrm.errors import InputError
-from darrm.mechanisms.discrete import DiscreteLaplace
-from darrm.mechanisms.majority import word_source
 from darrm.mechanisms.random_bags import ByEpsilon, check_labels
+from darrm.numerics.leave_one_out import as_bags, posterior
+from darrm.randomness.discrete import DiscreteLaplace
+from darrm.randomness.words import word_source
 
 Array = NDArray[np.float64]
 _GRID = 1 << 10

@@ -7,23 +7,11 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from darrm._validation import check_numbers
 from darrm.errors import InputError
 
 Array = NDArray[np.float64]
 _MOST_ENUMERATED = 20
-
-
-def check_numbers(name: str, values: ArrayLike, ndim: int, shape: str) -> Array:
-    """``values`` as finite float64 of so many dimensions, not empty."""
-    try:
-        found = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InputError(f"{name} must be numbers of shape {shape}.") from None
-    if found.ndim != ndim or not found.size:
-        raise InputError(f"{name} must have shape {shape} and not be empty. Got {found.shape}.")
-    if not np.all(np.isfinite(found)):
-        raise InputError(f"{name} must be finite.")
-    return found
 
 
 def check_features(X: ArrayLike) -> Array:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -12,35 +11,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from darrm.design.design import Design
 from darrm.errors import InputError
-from darrm.mechanisms.coin import Coins, Words, WordSource, system_words
-from darrm.votes import VotesTable
-from darrm.votes_blocks import VotesBlock, numbers
+from darrm.randomness.coins import Coins, WordSource
+from darrm.randomness.words import word_source
+from darrm.votes.files import VotesTable
+from darrm.votes.rows import VotesBlock, numbers
 
 if TYPE_CHECKING:
     from darrm.accounting.ledger import Ledger
 
 _CHUNK = 1 << 16
 _KINDS = "biuf"
-
-
-class NotPrivateWarning(UserWarning):
-    """A release drew from a generator that can be seeded, so it can be predicted and protects nobody."""
-
-
-def word_source(rng: np.random.Generator | None, stacklevel: int) -> WordSource:
-    """Words of the operating system; or of a generator, with a `NotPrivateWarning`."""
-    if rng is None:
-        return system_words
-    warnings.warn(
-        "Labels drawn from a given generator can be predicted: they are not private. For tests only.",
-        NotPrivateWarning,
-        stacklevel=stacklevel,
-    )
-
-    def draw(n: int) -> Words:
-        return rng.integers(0, 1 << 64, size=n, dtype=np.uint64)
-
-    return draw
 
 
 class DaRRM:
@@ -60,7 +40,7 @@ class DaRRM:
     Notes
     -----
     Algorithm 1 of Jiang, Zhang, Joshi (TMLR 2024), with one exact coin in place of two: the bias of each coin is the
-    rational number above, to the last bit (`darrm.mechanisms.coin`).
+    rational number above, to the last bit (`darrm.randomness.coins`).
     """
 
     def __init__(self, design: Design) -> None:

@@ -7,9 +7,9 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from darrm._validation import check_positive
 from darrm.errors import InputError
-from darrm.mechanisms.coin import system_words
-from darrm.mechanisms.noisy_max import check_positive
+from darrm.randomness.coins import system_words
 
 _LEAST, _MOST = 1e-9, 1e6  # epsilon: beyond, nothing of the label is left or nothing is hidden
 

@@ -8,11 +8,11 @@ from decimal import Decimal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from darrm.design.leave_one_out import as_bags
 from darrm.errors import InputError
-from darrm.mechanisms.discrete import RealCoins
-from darrm.mechanisms.majority import word_source
 from darrm.mechanisms.random_bags import ByEpsilon, check_labels
+from darrm.numerics.leave_one_out import as_bags
+from darrm.randomness.discrete import RealCoins
+from darrm.randomness.words import word_source
 
 _CHUNK = 1 << 18  # labels at a time, for memory
 

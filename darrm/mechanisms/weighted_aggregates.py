@@ -17,20 +17,19 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from darrm._validation import check_numbers, check_positive
 from darrm.errors import InputError
-from darrm.mechanisms.coin import WordSource
 from darrm.mechanisms.labelled_bag import (
     check_bag,
     check_features,
     check_labels,
-    check_numbers,
     column_space,
     posterior_by_enumeration,
     residual_of,
 )
-from darrm.mechanisms.majority import word_source
-from darrm.mechanisms.noisy_max import check_positive
 from darrm.mechanisms.scale_mixture import log_density
+from darrm.randomness.coins import WordSource
+from darrm.randomness.words import word_source
 
 Array = NDArray[np.float64]
 
@@ -57,7 +56,7 @@ class WeightedBagAggregates:
 
     No noise is added. Label privacy rests on the labels being far from a linear function of the features: if they are
     one, the label of the aggregate is that function of its features, and there is none.
-    `darrm.accounting.worst_delta` gives delta under a lower bound on the residual sum of squares.
+    `darrm.labels.worst_delta` gives delta under a lower bound on the residual sum of squares.
 
     Notes
     -----
@@ -156,7 +155,7 @@ class NoisyWeightedLabelProportions:
 
     S is a uniformly random set, drawn anew for each bag and shown. The weights are shown too, or kept secret: a learner
     who fits sum of w_i f(x_i) to the released number needs them. Privacy needs labels
-    within the stated range, and nothing else of the data: `darrm.accounting.noisy_delta`.
+    within the stated range, and nothing else of the data: `darrm.labels.noisy_delta`.
 
     Parameters
     ----------

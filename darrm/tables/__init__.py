@@ -1,32 +1,25 @@
 """Tables of many designs: solve a grid of problems, keep it in a file, look designs up, verify somebody else's."""
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
+from darrm._lazy import face
+
 if TYPE_CHECKING:
-    from darrm.tables.problems import Grid, from_csv, grid
-    from darrm.tables.solving import solve_grid
-    from darrm.tables.table import Check, Table, lookup, read, verify_table
+    from darrm.tables.problems import Grid as Grid
+    from darrm.tables.problems import from_csv as from_csv
+    from darrm.tables.problems import grid as grid
+    from darrm.tables.solving import solve_grid as solve_grid
+    from darrm.tables.table import Check as Check
+    from darrm.tables.table import Table as Table
+    from darrm.tables.table import lookup as lookup
+    from darrm.tables.table import read as read
+    from darrm.tables.table import verify_table as verify_table
 
-_HOME = {
-    "Check": "table",
-    "Grid": "problems",
-    "Table": "table",
-    "from_csv": "problems",
-    "grid": "problems",
-    "lookup": "table",
-    "read": "table",
-    "solve_grid": "solving",
-    "verify_table": "table",
-}
-__all__ = ["Check", "Grid", "Table", "from_csv", "grid", "lookup", "read", "solve_grid", "verify_table"]
-
-
-def __getattr__(name: str) -> object:
-    if name in _HOME:
-        return getattr(import_module(f"darrm.tables.{_HOME[name]}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__, __all__ = face(
+    __name__,
+    {
+        "darrm.tables.problems": "Grid from_csv grid",
+        "darrm.tables.solving": "solve_grid",
+        "darrm.tables.table": "Check Table lookup read verify_table",
+    },
+)

@@ -10,10 +10,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
 
-from darrm.arrow import pyarrow
-from darrm.atomic import replacing
 from darrm.errors import InputError
+from darrm.storage.atomic import replacing
 from darrm.tables.problems import KEY
+from darrm.votes.arrow import pyarrow
 
 Row = dict[str, Any]
 ENDINGS = (".parquet", ".csv", ".jsonl")

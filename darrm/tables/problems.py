@@ -18,7 +18,7 @@ from darrm import priors
 from darrm.design.design import SHAPES
 from darrm.errors import InputError
 from darrm.priors import Prior
-from darrm.problem import MajorityProblem
+from darrm.problem.majority import MajorityProblem
 
 Values: TypeAlias = "float | str | Iterable[float | str | None] | None"
 KEY = ("K", "m", "epsilon", "Delta", "delta", "changed", "adjacency", "prior", "shape", "objective")

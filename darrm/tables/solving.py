@@ -8,12 +8,13 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from darrm.atomic import locked
+from darrm._validation import check_jobs
 from darrm.errors import DarrmError, InputError
-from darrm.parallel import BACKENDS, check_jobs, in_parallel
+from darrm.storage.atomic import locked
 from darrm.tables import files
 from darrm.tables.files import COLUMNS, Row
 from darrm.tables.journal import Journal, made_with
+from darrm.tables.parallel import BACKENDS, in_parallel
 from darrm.tables.problems import KEY, Grid, Task, Values, grid
 from darrm.tables.table import Table, figures, verify_table
 

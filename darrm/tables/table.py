@@ -11,13 +11,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from darrm import priors
+from darrm._validation import check_jobs
 from darrm.design.design import Design
 from darrm.errors import CertificateError, DarrmError, InputError
-from darrm.parallel import check_jobs, in_parallel
 from darrm.priors import Prior
-from darrm.problem import MajorityProblem
+from darrm.problem.majority import MajorityProblem
 from darrm.tables import files
 from darrm.tables.files import NUMBERS, Row
+from darrm.tables.parallel import in_parallel
 from darrm.tables.problems import KEY, prior_text, task_of
 
 _SAME = 1e-9  # as in design files: certificates are float64, errors through library functions

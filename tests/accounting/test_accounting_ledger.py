@@ -21,7 +21,7 @@ import pytest
 import darrm
 from darrm.accounting import Ledger, compose, ledger, max_queries, optimal, theorems
 from darrm.accounting.budget import promise
-from darrm.design.files import read, write
+from darrm.storage.sealed_json import read, write
 
 EPSILON, DELTA = 0.3, 1e-6  # a budget of some twenty labels
 FAST = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONWARNINGS": "error"}
@@ -140,7 +140,7 @@ def release(book: Ledger, design: darrm.Design, n: int, out: Path) -> None:
 
 
 def leftovers(folder: Path) -> list[str]:
-    return sorted(path.name for path in folder.rglob(".*") if path.suffix in (".part", ".charged"))
+    return sorted(path.name for path in folder.rglob(".*") if path.suffix in (".part", ".waiting"))
 
 
 # Budget

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import darrm
-from darrm import measures, mechanisms
+from darrm import mechanisms
 from darrm.cli import main
 
 GRID = ["--mechanism", "rr", "--mechanism", "llp", "--mechanism", "llp-laplace", "--mechanism", "llp-geometric"]
@@ -47,7 +47,7 @@ def test_json_is_what_python_says(eta_file: Path, capsys: pytest.CaptureFixture[
     named.append(("llp", mechanisms.LabelProportions()))
     named += [("llp-laplace", mechanisms.LaplaceLabelProportions(e)) for e in (0.5, 1.0)]
     named += [("llp-geometric", mechanisms.GeometricLabelProportions(e)) for e in (0.5, 1.0)]
-    rows = measures.audit(named, eta, bag_size=[4, 8], rng=np.random.default_rng(9))
+    rows = darrm.labels.audit(named, eta, bag_size=[4, 8], rng=np.random.default_rng(9))
     assert len(got["rows"]) == len(rows) == 2 + 2 * 5
     for found, row in zip(got["rows"], rows, strict=True):
         assert set(found) == set(row.__dataclass_fields__)
@@ -87,7 +87,7 @@ def test_designs_are_audited_in_bags_of_their_voters(tmp_path: Path, capsys: pyt
     (row,) = json.loads(capsys.readouterr().out)["rows"]
     rng = np.random.default_rng(4)
     eta = rng.beta(2, 2, size=52)
-    (expected,) = measures.audit({"darrm": mechanisms.DaRRM(design)}, eta, bag_size=5, rng=rng)
+    (expected,) = darrm.labels.audit({"darrm": mechanisms.DaRRM(design)}, eta, bag_size=5, rng=rng)
     assert row["additive_advantage"] == expected.additive_advantage
     assert (row["mechanism"], row["bag_size"], row["remainder"]) == ("darrm", 5, 2)
     assert row["promised_epsilon"] is None

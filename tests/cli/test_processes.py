@@ -120,7 +120,7 @@ def test_interrupt_is_one_line_and_status_130(tmp_path: Path) -> None:
         str(out),
     ]
     # All imports first: an interrupt in the middle of one is Python's own to answer.
-    imports = "import click, highspy, darrm.cli.solve, darrm.design.files, darrm.design.solve, darrm.priors"
+    imports = "import click, highspy, darrm.cli.solve, darrm.design.design, darrm.design.solve, darrm.priors"
     code = imports + "; print('ready', flush=True); " + RUN.format(arguments=arguments)
     process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     try:

@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 import darrm
-from darrm import votes, votes_csv
+from darrm import votes
 from darrm.accounting import Ledger
 from darrm.cli import main
+from darrm.votes import csv as votes_csv
 
 N = 3000
 NAMES = ("a", "b", "c")
@@ -120,7 +121,7 @@ def test_a_pipe_gets_all_labels_or_none(folder: Path, bad: bool) -> None:
             file.write("x,1,0,2\n")
     arguments = ["release", "gamma.json", "--votes", "votes.csv", "--out", "/dev/stdout"]
     code = (
-        "import sys; from darrm import votes_csv; votes_csv._BLOCK = 1000\n"
+        "import sys; from darrm.votes import csv as votes_csv; votes_csv._BLOCK = 1000\n"
         f"from darrm.cli import main; sys.exit(main({arguments}))"
     )
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=60)
@@ -148,7 +149,7 @@ def test_a_kill_within_the_stream(folder: Path) -> None:
     book = ledger(1000)
     arguments = ["release", "gamma.json", "--votes", "votes.csv", "--out", "labels.csv", "--ledger", "ledger.json"]
     code = (
-        "import os, signal, sys; from darrm import votes, votes_csv; votes_csv._BLOCK = 1000\n"
+        "import os, signal, sys; from darrm.votes import csv, files as votes; csv._BLOCK = 1000\n"
         "write = votes.LabelsFile.write\n"
         "def until(self, ids, labels):\n"
         "    write(self, ids, labels)\n"

@@ -12,9 +12,9 @@ import scipy.stats
 from oracles import exact
 
 import darrm
-from darrm.design import constraints
-from darrm.design.corners import corner_points, count_multisets, multisets
-from darrm.design.poisson_binomial import pmf
+from darrm.constraints import rows as constraints
+from darrm.constraints.multisets import corner_points, count_multisets, multisets
+from darrm.numerics.poisson_binomial import pmf
 
 
 @pytest.mark.parametrize("epsilon", [1e-6, 0.1, 1.0, 20.0])

@@ -11,9 +11,9 @@ from oracles.exact import acceptance_alike, corners, exponential
 
 import darrm
 from darrm import baselines
-from darrm.design import bernstein, identical
-from darrm.design.certificate import IdenticalCertificate
-from darrm.design.identical import IdenticalVoters
+from darrm.certificate import bernstein, identical
+from darrm.certificate.certificate import IdenticalCertificate
+from darrm.certificate.identical import IdenticalVoters
 
 CASES = [(1, 1.0, 0.0), (3, 0.5, 0.0), (4, 2.0, 0.1), (7, 0.3, 1e-3), (8, 0.1, 0.0), (11, 0.7, 0.02), (5, 1e-9, 0.0)]
 

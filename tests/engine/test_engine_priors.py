@@ -8,7 +8,7 @@ import scipy.stats
 
 import darrm
 from darrm import priors
-from darrm.design.poisson_binomial import pmf
+from darrm.numerics.poisson_binomial import pmf
 
 
 @pytest.mark.parametrize(("low", "high"), [(0.5, 1.0), (0.7, 1.0), (0.6, 0.6)])

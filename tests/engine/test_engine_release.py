@@ -11,9 +11,8 @@ import pytest
 import scipy.stats
 
 import darrm
-from darrm.mechanisms import majority
-from darrm.mechanisms.coin import Coins
-from darrm.mechanisms.majority import NotPrivateWarning
+from darrm.randomness.coins import Coins
+from darrm.randomness.words import NotPrivateWarning
 
 DESIGN = darrm.solve(K=11, m=3, epsilon=0.1)
 
@@ -149,7 +148,7 @@ def test_every_label_has_words_of_its_own(monkeypatch: pytest.MonkeyPatch) -> No
         drawn.append(np.frombuffer(os.urandom(8 * k), dtype=np.uint64))
         return drawn[-1]
 
-    monkeypatch.setattr(majority, "system_words", words)
+    monkeypatch.setattr("darrm.randomness.words.system_words", words)
     for release in (
         lambda: mechanism.release(votes),
         lambda: mechanism.release_counts(np.full(n, 2)),
@@ -181,7 +180,7 @@ def test_a_given_generator_warns_and_repeats() -> None:
 
 
 def test_words_of_a_generator_are_uniform_too() -> None:
-    from darrm.mechanisms.majority import word_source
+    from darrm.randomness.words import word_source
 
     with pytest.warns(NotPrivateWarning):
         words = word_source(np.random.default_rng(1), 2)(10_000)

@@ -15,7 +15,7 @@ import scipy.stats
 import darrm
 from darrm import votes
 from darrm.accounting import Ledger
-from darrm.mechanisms.majority import NotPrivateWarning
+from darrm.randomness.words import NotPrivateWarning
 
 DESIGN = darrm.solve(K=5, m=2, epsilon=0.01)
 MECHANISM = darrm.mechanisms.DaRRM(DESIGN)

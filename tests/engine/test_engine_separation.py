@@ -10,10 +10,13 @@ import pytest
 from oracles import exact
 
 import darrm
-from darrm.design import constraints
-from darrm.design.moves import Moves
-from darrm.design.separation import WorstCase
-from darrm.design.smoothing import acceptance, levels, total_epsilon, weights
+from darrm.certificate.moves import Moves
+from darrm.certificate.separation import WorstCase
+from darrm.certificate.smoothing import levels
+from darrm.constraints import rows as constraints
+from darrm.problem.corners import weights
+from darrm.problem.limits import total_epsilon
+from darrm.problem.noise_function import acceptance
 
 
 def noise(rng: np.random.Generator, K: int, kind: str) -> np.ndarray:
@@ -49,8 +52,8 @@ def test_separation_is_the_maximum_over_the_list(
     monkeypatch: pytest.MonkeyPatch, K: int, Delta: float, epsilon: float, changed: int, forced: bool
 ) -> None:
     if forced:  # small problems would not come to averages and matrix products
-        monkeypatch.setattr("darrm.design.separation._MANY", 0)
-        monkeypatch.setattr("darrm.design.moves._FEW", 0)
+        monkeypatch.setattr("darrm.certificate.separation._MANY", 0)
+        monkeypatch.setattr("darrm.certificate.moves._FEW", 0)
     rng = np.random.default_rng([K, changed, int(1000 * epsilon)])
     problem = darrm.MajorityProblem(K, 1 + (K - 1) * 0.2, epsilon, Delta, changed=changed)
     shrink, grow, limit = constraints.right_side(problem)
@@ -73,7 +76,7 @@ def test_separation_is_the_maximum_over_the_list(
 def test_every_bound_holds_for_every_move(
     monkeypatch: pytest.MonkeyPatch, K: int, changed: int, Delta: float, few: int
 ) -> None:
-    monkeypatch.setattr("darrm.design.moves._FEW", few)
+    monkeypatch.setattr("darrm.certificate.moves._FEW", few)
     rng = np.random.default_rng([K, changed, int(1e6 * Delta)])
     problem = darrm.MajorityProblem(K, 2, 0.5, Delta, changed=changed)
     moves = Moves(problem, 0.0)

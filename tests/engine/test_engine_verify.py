@@ -10,7 +10,7 @@ import pytest
 from oracles import exact
 
 import darrm
-from darrm.design.separation import WorstCase
+from darrm.certificate.separation import WorstCase
 
 EPSILONS = [Decimal(0), Decimal("1e-9"), Decimal("0.01"), Decimal(1), Decimal(3), Decimal(60)]
 
@@ -179,7 +179,7 @@ def test_realised_epsilon_is_the_least_that_holds(Delta: float) -> None:
 def test_a_wrong_eighth_corner_is_caught() -> None:
     """e^-epsilon in the denominator of the corner (lo,hi), as in a published script: K = 15, epsilon = 1, m = 2."""
     from darrm import priors
-    from darrm.design.poisson_binomial import pmf
+    from darrm.numerics.poisson_binomial import pmf
     from darrm_solvers import LinearProgram, solve_highs
 
     K, total = 15, 2.0
@@ -221,7 +221,7 @@ def test_verify_refuses_what_is_no_noise_function() -> None:
 
 
 def test_arithmetic_without_subnormals_proves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("darrm.design.separation._SUBNORMAL", np.zeros(1))
+    monkeypatch.setattr("darrm.certificate.separation._SUBNORMAL", np.zeros(1))
     with pytest.raises(darrm.CertificateError, match="subnormal"):
         darrm.verify([0.5] * 4, darrm.MajorityProblem(3, 1, 0.1))
 

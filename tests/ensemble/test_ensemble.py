@@ -35,11 +35,11 @@ from darrm.ensemble import (
     shards,
 )
 from darrm.ensemble.dp_sgd import calibrated_noise, clipped_sum, iterates, normals, train
-from darrm.mechanisms.coin import system_words
-from darrm.mechanisms.majority import NotPrivateWarning
+from darrm.randomness.coins import system_words
+from darrm.randomness.words import NotPrivateWarning
 
 estimator_checks = load("estimator_checks")
-seeded = pytest.mark.filterwarnings("ignore::darrm.mechanisms.majority.NotPrivateWarning")
+seeded = pytest.mark.filterwarnings("ignore::darrm.randomness.words.NotPrivateWarning")
 RELATIONS = {"replace-one": NeighboringRelation.REPLACE_ONE, "add-remove": NeighboringRelation.ADD_OR_REMOVE_ONE}
 
 

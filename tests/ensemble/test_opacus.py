@@ -15,13 +15,13 @@ from sklearn.datasets import load_digits
 import darrm
 from darrm.ensemble import DPConvolutionalClassifier, PrivateMajorityClassifier
 from darrm.ensemble.dp_sgd import calibrated_noise, clipped_sum, iterates
-from darrm.mechanisms.majority import NotPrivateWarning
+from darrm.randomness.words import NotPrivateWarning
 
 opacus: Any = pytest.importorskip("opacus")
 torch: Any = pytest.importorskip("torch")
 from darrm.ensemble import convolution  # noqa: E402
 
-seeded = pytest.mark.filterwarnings("ignore::darrm.mechanisms.majority.NotPrivateWarning")
+seeded = pytest.mark.filterwarnings("ignore::darrm.randomness.words.NotPrivateWarning")
 PIXELS, DIGIT = load_digits(return_X_y=True)
 PIXELS, ODD = PIXELS / 16, DIGIT % 2
 SHAPE = (8, 8)

@@ -22,8 +22,8 @@ from test_paper_scripts import load
 from threadpoolctl import threadpool_limits
 
 import darrm
-from darrm.learning import AggregateRegressor, BagClassifier, RandomizedResponseClassifier
-from darrm.learning.proportion_loss import debiased_labels, proportion_loss
+from darrm.labels.learners import AggregateRegressor, BagClassifier, RandomizedResponseClassifier
+from darrm.labels.learners.proportion_loss import debiased_labels, proportion_loss
 from darrm.mechanisms import (
     Bags,
     GeometricLabelProportions,
@@ -39,7 +39,7 @@ from darrm.mechanisms import (
 
 estimator_checks = load("estimator_checks")
 NO_NOISE = 1e6  # epsilon whose flip probability is 0 in float64
-seeded = pytest.mark.filterwarnings("ignore::darrm.mechanisms.majority.NotPrivateWarning")
+seeded = pytest.mark.filterwarnings("ignore::darrm.randomness.words.NotPrivateWarning")
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -399,7 +399,7 @@ def test_noisy_releases_are_fitted_with_the_weights_that_they_show() -> None:
 
 def test_the_loss_on_aggregates_tends_to_the_least_loss() -> None:
     """1 + o(1) of the abstract: 1 + d / bags for aggregates of features and labels; noise adds to it."""
-    with pytest.warns(darrm.mechanisms.majority.NotPrivateWarning):
+    with pytest.warns(darrm.randomness.words.NotPrivateWarning):
         rows = load("weighted_aggregates").utility((20, 80, 320), 15)
     for row in rows:
         assert row["LBA loss ratio"] == pytest.approx(row["1 + d / bags"], abs=4 * row["LBA s.e."])
@@ -497,12 +497,12 @@ def test_without_scikit_learn_the_package_says_what_to_install() -> None:
     code = """
 import sys
 import darrm
-assert darrm.learning.__all__ == sorted(darrm.learning.__all__)
+assert darrm.labels.learners.__all__ == sorted(darrm.labels.learners.__all__)
 assert not {"numpy", "sklearn"} & set(sys.modules)
 sys.modules["sklearn"] = None
-for name in darrm.learning.__all__:
+for name in darrm.labels.learners.__all__:
     try:
-        getattr(darrm.learning, name)
+        getattr(darrm.labels.learners, name)
     except darrm.MissingExtraError as error:
         print(error)
 """

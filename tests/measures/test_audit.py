@@ -9,9 +9,9 @@ import pytest
 
 import darrm
 from darrm import measures, mechanisms
-from darrm.audit_files import read_eta, save_rows, table_format
 from darrm.errors import InputError, MissingExtraError, OutputError
-from darrm.measures.percentiles import mixture_quantile, multiplicative_summary
+from darrm.labels.audit_files import read_eta, save_rows, table_format
+from darrm.labels.percentiles import mixture_quantile, multiplicative_summary
 
 ETA = np.random.default_rng(5).beta(2, 4, size=203)
 MECHANISMS = {
@@ -29,7 +29,7 @@ def seeded() -> np.random.Generator:
 
 def test_rows_are_what_the_measures_say() -> None:
     drawn = mechanisms.bags(203, 8, seeded())
-    rows = measures.audit(MECHANISMS, ETA, bags=drawn)
+    rows = darrm.labels.audit(MECHANISMS, ETA, bags=drawn)
     assert [row.mechanism for row in rows] == list(MECHANISMS)
     bags = ETA[drawn.indices]
     for row in rows:
@@ -54,7 +54,7 @@ def test_rows_are_what_the_measures_say() -> None:
 
 
 def test_threads_change_nothing_and_bags_are_shared() -> None:
-    one, two = (measures.audit(MECHANISMS, ETA, bag_size=[4, 9], rng=seeded(), jobs=jobs) for jobs in (1, 2))
+    one, two = (darrm.labels.audit(MECHANISMS, ETA, bag_size=[4, 9], rng=seeded(), jobs=jobs) for jobs in (1, 2))
     assert one == two
     # Randomized response has no bags: one row. The others are in the grid.
     assert [(row.mechanism, row.bag_size, row.remainder) for row in one] == [
@@ -62,24 +62,24 @@ def test_threads_change_nothing_and_bags_are_shared() -> None:
         *((name, 4, 3) for name in list(MECHANISMS)[1:]),
         *((name, 9, 5) for name in list(MECHANISMS)[1:]),
     ]
-    assert one != measures.audit(MECHANISMS, ETA, bag_size=[4, 9], rng=np.random.default_rng(8))
+    assert one != darrm.labels.audit(MECHANISMS, ETA, bag_size=[4, 9], rng=np.random.default_rng(8))
 
 
 def test_progress_counts_every_row() -> None:
     seen: list[tuple[int, int]] = []
-    measures.audit(MECHANISMS, ETA, bag_size=50, rng=seeded(), jobs=2, progress=lambda *count: seen.append(count))
+    darrm.labels.audit(MECHANISMS, ETA, bag_size=50, rng=seeded(), jobs=2, progress=lambda *count: seen.append(count))
     assert seen == [(done, 5) for done in range(1, 6)]
 
 
 def test_a_designed_vote_is_audited_in_bags_of_its_voters() -> None:
     design = darrm.solve(K=5, m=2, epsilon=0.5)
     drawn = mechanisms.bags(203, 5, seeded())
-    (row,) = measures.audit({"darrm": mechanisms.DaRRM(design)}, ETA, bags=drawn.indices)
+    (row,) = darrm.labels.audit({"darrm": mechanisms.DaRRM(design)}, ETA, bags=drawn.indices)
     kernel = measures.CountKernel.from_noise_function(design.gamma)
     assert row.additive_advantage == pytest.approx(measures.additive_advantage(kernel, ETA[drawn.indices]), abs=1e-15)
     assert row.promised_epsilon == math.inf  # it promises nothing about votes
     with pytest.raises(InputError, match="K = 5"):
-        measures.audit({"darrm": mechanisms.DaRRM(design)}, ETA, bag_size=4)
+        darrm.labels.audit({"darrm": mechanisms.DaRRM(design)}, ETA, bag_size=4)
 
 
 @pytest.mark.parametrize("q", [0.0, 0.1, 0.5, 0.9, 0.98, 1.0])
@@ -113,10 +113,10 @@ def test_utility_comes_from_the_learner_that_is_passed() -> None:
         assert np.array_equal(given, labels)
         return {"auc": float(indices.shape[1]), "cross_entropy": float(indices.size)}
 
-    rows = measures.audit(MECHANISMS, ETA, bag_size=6, labels=labels, utility=utility)
+    rows = darrm.labels.audit(MECHANISMS, ETA, bag_size=6, labels=labels, utility=utility)
     assert [(row.auc, row.cross_entropy) for row in rows] == [(1.0, 203.0), *[(6.0, 198.0)] * 4]
     with pytest.raises(InputError, match="utility must return"):
-        measures.audit(MECHANISMS, ETA, bag_size=6, utility=lambda *given: {"accuracy": 1.0})
+        darrm.labels.audit(MECHANISMS, ETA, bag_size=6, utility=lambda *given: {"accuracy": 1.0})
 
 
 def test_eta_of_a_model_is_its_probability_of_the_second_class() -> None:
@@ -127,15 +127,17 @@ def test_eta_of_a_model_is_its_probability_of_the_second_class() -> None:
 
     X, y = load_breast_cancer(return_X_y=True)
     model = make_pipeline(StandardScaler(), LogisticRegression()).fit(X[::2], y[::2])
-    eta = measures.eta_from_model(model, X[1::2])
+    eta = darrm.labels.eta_from_model(model, X[1::2])
     assert np.array_equal(eta, model.predict_proba(X[1::2])[:, 1])
-    llp, response = measures.audit({"llp": MECHANISMS["llp"], "rr": MECHANISMS["rr"]}, eta, bag_size=8, rng=seeded())
+    llp, response = darrm.labels.audit(
+        {"llp": MECHANISMS["llp"], "rr": MECHANISMS["rr"]}, eta, bag_size=8, rng=seeded()
+    )
     assert 0 < llp.additive_advantage < 0.05
     assert response.realised_epsilon == 1
     with pytest.raises(InputError, match="predict_proba"):
-        measures.eta_from_model(object(), X)
+        darrm.labels.eta_from_model(object(), X)
     with pytest.raises(InputError, match="two classes"):
-        measures.eta_from_model(LogisticRegression().fit([[0.0], [1.0], [2.0]], [0, 1, 2]), [[0.0]])
+        darrm.labels.eta_from_model(LogisticRegression().fit([[0.0], [1.0], [2.0]], [0, 1, 2]), [[0.0]])
 
 
 @pytest.mark.parametrize(
@@ -164,13 +166,13 @@ def test_eta_of_a_model_is_its_probability_of_the_second_class() -> None:
 def test_bad_input_is_refused_in_one_line(arguments: dict[str, object], message: str) -> None:
     given: dict[str, object] = {"mechanisms": MECHANISMS, "eta": ETA} | arguments
     with pytest.raises(InputError, match=message) as error:
-        measures.audit(given.pop("mechanisms"), given.pop("eta"), **given)  # type: ignore[arg-type]
+        darrm.labels.audit(given.pop("mechanisms"), given.pop("eta"), **given)  # type: ignore[arg-type]
     assert "\n" not in str(error.value)
 
 
 @pytest.mark.parametrize("ending", ["csv", "json", "parquet"])
 def test_files_hold_the_rows(tmp_path: Path, ending: str) -> None:
-    rows = measures.audit(MECHANISMS, ETA, bag_size=[3, 8], rng=seeded())
+    rows = darrm.labels.audit(MECHANISMS, ETA, bag_size=[3, 8], rng=seeded())
     path = tmp_path / f"rows.{ending}"
     if ending == "parquet":
         parquet = pytest.importorskip("pyarrow.parquet")
@@ -195,7 +197,7 @@ def test_files_hold_the_rows(tmp_path: Path, ending: str) -> None:
         for record in records:
             missing = dict.fromkeys(("promised_epsilon", "realised_epsilon", "multiplicative_98"), math.inf)
             record.update({name: value for name, value in missing.items() if record[name] is None})
-    assert [measures.AuditRow(**record) for record in records] == rows
+    assert [darrm.labels.AuditRow(**record) for record in records] == rows
     assert [dataclasses.asdict(row).keys() for row in rows] == [record.keys() for record in records]
 
 

@@ -20,7 +20,7 @@ from darrm.measures import (
     noisy_max_probabilities,
     processed_leakage,
 )
-from darrm.mechanisms.majority import NotPrivateWarning
+from darrm.randomness.words import NotPrivateWarning
 
 
 def test_leakage_of_a_majority_by_its_definition() -> None:

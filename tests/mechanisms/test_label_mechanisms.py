@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from oracles import labels as oracle
 
 import darrm
-from darrm.design.leave_one_out import leave_one_out, posterior
 from darrm.mechanisms import (
     GeometricLabelProportions,
     LabelProportions,
@@ -18,7 +17,8 @@ from darrm.mechanisms import (
     RandomizedResponse,
     bags,
 )
-from darrm.mechanisms.majority import NotPrivateWarning
+from darrm.numerics.leave_one_out import leave_one_out, posterior
+from darrm.randomness.words import NotPrivateWarning
 
 etas = st.lists(st.floats(0, 1), min_size=1, max_size=6)
 
@@ -69,7 +69,7 @@ def test_bags_in_parts_are_those_of_one_part(monkeypatch: pytest.MonkeyPatch) ->
     eta = np.random.default_rng(3).random((40, 6))
     sums = (eta > 0.5).sum(axis=1)
     whole = LabelProportions().posterior(eta, sums)
-    monkeypatch.setattr("darrm.design.leave_one_out._ENTRIES", 100)
+    monkeypatch.setattr("darrm.numerics.leave_one_out._ENTRIES", 100)
     assert np.array_equal(LabelProportions().posterior(eta, sums), whole)
     eta[17], sums[17] = 0, 3
     with pytest.raises(darrm.InputError, match="bag 17 has no chance"):

@@ -9,9 +9,9 @@ import pytest
 
 import darrm
 from darrm.mechanisms import GaussianNoisyMax, LaplaceNoisyMax
-from darrm.mechanisms.coin import Words
-from darrm.mechanisms.discrete import DiscreteGaussian, DiscreteLaplace, RealCoins
-from darrm.mechanisms.majority import NotPrivateWarning
+from darrm.randomness.coins import Words
+from darrm.randomness.discrete import DiscreteGaussian, DiscreteLaplace, RealCoins
+from darrm.randomness.words import NotPrivateWarning
 
 
 def words(seed: int):
@@ -161,7 +161,7 @@ def test_noise_that_is_none(value: object) -> None:
 
 def test_discrete_laplace_beyond_its_digits(monkeypatch: pytest.MonkeyPatch) -> None:
     """With hardly any digits the rare event that stands for all higher ones is a common one."""
-    from darrm.mechanisms import discrete
+    from darrm.randomness import discrete
 
     monkeypatch.setattr(discrete, "_TOP", 1)
     rate, n = Fraction(1, 3), 300_000

@@ -12,12 +12,12 @@ from scipy.integrate import quad
 from scipy.stats import multivariate_normal, norm
 
 import darrm
-from darrm.accounting import local_delta, noisy_delta, noisy_local_delta, worst_delta
-from darrm.measures.centred_gaussians import log_delta, variance_changes
+from darrm.labels import local_delta, noisy_delta, noisy_local_delta, worst_delta
+from darrm.labels.centred_gaussians import log_delta, variance_changes
 from darrm.mechanisms import NoisyAggregate, NoisyWeightedLabelProportions, WeightedBagAggregates
 from darrm.mechanisms.labelled_bag import column_space, residual_of
-from darrm.mechanisms.majority import NotPrivateWarning
 from darrm.mechanisms.weighted_aggregates import noised_labels, standard_normals
+from darrm.randomness.words import NotPrivateWarning
 
 
 def bag(k: int, d: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -135,7 +135,7 @@ def test_posterior_where_labels_are_certain() -> None:
         assert mechanism.posterior(np.full(5, 0.3), output, X).tolist() == [label] * 5
 
 
-@pytest.mark.filterwarnings("ignore::darrm.mechanisms.majority.NotPrivateWarning")
+@pytest.mark.filterwarnings("ignore::darrm.randomness.words.NotPrivateWarning")
 @pytest.mark.parametrize(("weights", "draws"), [("released", 1500), ("secret", 150)])
 def test_posterior_of_noisy_sums_is_calibrated(weights: str, draws: int) -> None:
     # Over labels drawn from the prior, label minus posterior has mean 0 whatever function of the output it is times.
@@ -676,7 +676,7 @@ def test_secret_weights_with_hardly_any_noise() -> None:
 
 
 def test_upper_and_lower_quadrature_are_apart_and_on_their_sides() -> None:
-    from darrm.measures.centred_gaussians import log_delta
+    from darrm.labels.centred_gaussians import log_delta
 
     down, up = np.array([0.3, 0.01, 0.9, 0.0]), np.array([0.5, 2.0, 0.1, 0.7])
     for epsilon in (0.2, 1.0, 5.0):

@@ -15,11 +15,12 @@ import numpy as np
 import pytest
 
 import darrm
-from darrm import parallel, tables
+from darrm import tables
+from darrm._validation import check_jobs
 from darrm.cli import main
 from darrm.cli.table import values
 from darrm.errors import OutputError
-from darrm.tables import solving
+from darrm.tables import parallel, solving
 from darrm.tables.journal import journal_of, line_of
 
 GRID: dict[str, Any] = {"K": [3, 5, 8], "m": [1, 2, 4], "epsilon": [0.1, 0.5], "Delta": [0.0, 1e-4]}
@@ -304,7 +305,7 @@ def test_a_full_disk_is_one_line_and_keeps_what_was_done(
 
 
 def test_two_runs_of_one_file(tmp_path: Path) -> None:
-    from darrm.atomic import locked
+    from darrm.storage.atomic import locked
 
     with locked(tmp_path / "t.csv"), pytest.raises(OutputError, match="written by another process"):
         tables.solve_grid([3], 1, 0.1, out=tmp_path / "t.csv")
@@ -377,11 +378,11 @@ def test_jobs_that_are_none(whole: tables.Table, jobs: Any) -> None:
     for refuses in (
         lambda: tables.solve_grid([3], 1, 0.1, jobs=jobs),
         lambda: tables.verify_table(whole, jobs=jobs),
-        lambda: darrm.measures.audit({"a": darrm.mechanisms.LabelProportions()}, [0.5, 0.5], bag_size=2, jobs=jobs),
+        lambda: darrm.labels.audit({"a": darrm.mechanisms.LabelProportions()}, [0.5, 0.5], bag_size=2, jobs=jobs),
     ):
         with pytest.raises(darrm.InputError, match="jobs must be a whole number in"):
             refuses()
-    assert parallel.check_jobs(np.int64(-1)) == -1
+    assert check_jobs(np.int64(-1)) == -1
 
 
 def test_a_cluster_with_a_worker_killed(whole: tables.Table) -> None:

@@ -29,9 +29,9 @@ pytest.importorskip("flask")
 pytest.importorskip("waitress")
 pytest.importorskip("matplotlib")
 
-from darrm.explore import answers, choices, create_app
-from darrm.explore.cache import Cache, Gone
-from darrm.explore.server import Server, is_loopback
+from darrm.show.explore import answers, choices, create_app
+from darrm.show.explore.cache import Cache, Gone
+from darrm.show.explore.server import Server, is_loopback
 
 HOME = "http://127.0.0.1:8000"
 SMALL = {"K": "5", "m": "2", "epsilon": "0.5"}
@@ -93,7 +93,7 @@ def test_the_parts_are_those_of_the_page(client: Any) -> None:
 
 
 def test_each_baseline_stands_there_with_its_error(client: Any) -> None:
-    from darrm.comparison import compare
+    from darrm.measures.comparison import compare
 
     text = get(client, "/design", **SMALL).text
     entries = compare(darrm.MajorityProblem(5, 2, 0.5))
@@ -128,7 +128,7 @@ def test_budgets_are_those_of_the_library(client: Any) -> None:
     for voters in ("fresh", "fixed"):
         total = darrm.accounting.compose(design, 20, delta=1e-4, voters=voters, tolerance=answers.TOLERANCE)
         text = get(client, "/budget", **SMALL, queries="20", total_delta="1e-4", voters=voters).text
-        from darrm.cli.budget import said
+        from darrm.show.wording import said
 
         assert said(total) in html.unescape(text)
         assert len(re.findall('<th scope="row">', text)) == len(total.bounds)
@@ -164,7 +164,7 @@ def test_small_and_even_sizes(client: Any, K: int) -> None:
 
 
 def test_pictures_are_the_same_every_time(client: Any) -> None:
-    from darrm.inline import gamma_picture
+    from darrm.show.inline import gamma_picture
 
     one, two = darrm.solve(K=5, m=2, epsilon=0.5), darrm.solve(K=8, m=2, epsilon=0.5)
     for designs in ({"a": one}, {"a": one, "b": one}, {"a": one, "b": two}):
@@ -234,7 +234,7 @@ def test_downloads(client: Any, tmp_path: Path) -> None:
 def test_a_report_is_offered_if_there_is_one(client: Any) -> None:
     from importlib.util import find_spec
 
-    there = find_spec("darrm.report") is not None
+    there = find_spec("darrm.show.report") is not None
     assert ("report.html?" in get(client, "/design", **SMALL).text) == there
     assert get(client, "/report.html", **SMALL).status_code == (200 if there else 404)
 
@@ -339,7 +339,7 @@ def test_a_time_limit_names_the_command(client: Any, monkeypatch: pytest.MonkeyP
 
 
 def test_compare_keeps_its_time_limit() -> None:
-    from darrm.comparison import compare
+    from darrm.measures.comparison import compare
 
     with pytest.raises(SolverError, match="time limit"):
         compare(darrm.MajorityProblem(41, 7, 0.1, 1e-4), time_limit=1e-9)

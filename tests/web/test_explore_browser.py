@@ -17,7 +17,7 @@ pytest.importorskip("waitress")
 pytest.importorskip("selenium")
 pytest.importorskip("matplotlib")
 
-from darrm.explore.server import Server
+from darrm.show.explore.server import Server
 
 PATIENCE = 30  # seconds; machines that run tests are busy
 SMALL = {"K": "5", "m": "2", "epsilon": "0.5"}

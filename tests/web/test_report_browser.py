@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import darrm
-from darrm import report
+from darrm.show import report
 
 pytest.importorskip("matplotlib")
 

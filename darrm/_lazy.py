@@ -1,0 +1,40 @@
+"""Public names that load when they are first used, so that ``import darrm`` stays light."""
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+
+
+def face(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], object], Callable[[], list[str]], list[str]]:
+    """``__getattr__``, ``__dir__`` and ``__all__`` of a package.
+
+    Parameters
+    ----------
+    package : str
+        Its ``__name__``.
+    homes : mapping of str to str
+        For each module the names that come from it, with spaces between them. The names of ``package`` itself are its
+        modules.
+    """
+    home = {name: module for module, names in homes.items() for name in names.split()}
+
+    def getattr_(name: str) -> object:
+        if name not in home:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        if home[name] == package:
+            return import_module(f"{package}.{name}")
+        module = import_module(home[name])
+        return getattr(module, name) if hasattr(module, name) else import_module(f"{home[name]}.{name}")
+
+    def dir_() -> list[str]:
+        return sorted(home)
+
+    return getattr_, dir_, sorted(home)
+
+
+VIEW = "darrm.show.inline:design_html"  # how a design shows itself in a notebook; the engine does not know pictures
+
+
+def view(value: object) -> object:
+    """``value`` as the HTML that notebooks show."""
+    module, _, name = VIEW.partition(":")
+    return getattr(import_module(module), name)(value)

@@ -1,0 +1,86 @@
+"""Smoothed acceptance tables: the probability of releasing 1 when some voters sit at given corners.
+
+The certificate is computed from these alone. They start from the noise function itself and share nothing
+with the rows of the linear program: no corner list, no distribution of L.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from darrm.problem.corners import Weights
+from darrm.problem.noise_function import acceptance
+
+Array = NDArray[np.float64]
+
+
+class SmoothLevel(NamedTuple):
+    """Tables for n = a + b voters at (hi,lo) and (lo,hi): one row for each b that matters, column c = 0..K-n.
+
+    Attributes
+    ----------
+    n : int
+    b : ndarray of int, shape (rows,)
+        The numbers of voters at (lo,hi); a = n - b. Those left out are dominated (see `levels`).
+    first : ndarray, shape (rows, K - n + 1)
+        V_ab(c) = E X(c + Bin(a,hi) + Bin(b,lo)): the side of p.
+    second : ndarray, same shape
+        V_ba(c): the side of p'.
+    difference : ndarray, same shape
+        first - second, carried by its own recurrence.
+    rises : ndarray of bool, shape (rows,)
+        V_ab is proved nondecreasing in c.
+    """
+
+    n: int
+    b: NDArray[np.int64]
+    first: Array
+    second: Array
+    difference: Array
+    rises: NDArray[np.bool_]
+
+
+def levels(gamma: Array, w: Weights, changed: int, most_b: int | None = None) -> Iterator[SmoothLevel]:
+    """The tables for n = 0, 1, ..., ``changed``, b up to ``most_b``; O(K^2) memory, O(rows (K - n)) work each.
+
+    With V = V_ab, M = V_ba and W = V - M, one more voter at (hi,lo) gives
+
+        V(c) <- lo V(c) + hi V(c+1),   M(c) <- hi M(c) + lo M(c+1),
+        W(c) <- lo W(c) + hi W(c+1) + (hi - lo) (M(c+1) - M(c)),
+
+    one more at (lo,hi) the same with hi and lo exchanged. W keeps the digits that V - M would lose when epsilon
+    is small.
+
+    If V_ab is nondecreasing, every multiset with (a, b+1) costs at most as much as one with (a+1, b), and so it is
+    for all further voters: row (a, b+1) is left out (docs/theory.md, "Dominance"). Whether V_ab rises is decided by
+    its differences, averaged on their own next to their absolute values: a sign counts only beyond the rounding.
+    """
+    K = gamma.size - 1
+    side = np.sign(2 * np.arange(K + 1) - K)
+    V = acceptance(gamma)[None]
+    M, W = V, np.zeros_like(V)
+    steps = np.diff(side * gamma)[None]
+    sizes = np.abs(steps)
+    margin = 1.01 * 2.0**-53 * (3 * changed + 20)
+    b, rises = np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.bool_)
+    for n in range(changed + 1):
+        if n:
+            down = np.flatnonzero(~rises if most_b is None else ~rises & (b < most_b))
+            gain = w.gap * (M[:, 1:] - M[:, :-1])
+            V, M, W = (_one_more(V, w.lo, w.hi, down), _one_more(M, w.hi, w.lo, down), _one_more(W, w.lo, w.hi, down))
+            W[:1] += gain[:1]
+            W[1:] -= gain[down]
+            steps, sizes = _one_more(steps, w.lo, w.hi, down), _one_more(sizes, w.lo, w.hi, down)
+            b = np.concatenate([b[:1], b[down] + 1])
+        rises = np.all(steps >= margin * sizes, axis=1)
+        yield SmoothLevel(n, b, V, M, W, rises)
+
+
+def _one_more(table: Array, here: float, above: float, down: NDArray[np.int64]) -> Array:
+    """One more voter: at (hi,lo) for the first row, which keeps its place, at (lo,hi) for the rows ``down``."""
+    low, high = table[:, :-1], table[:, 1:]
+    return np.concatenate([here * low[:1] + above * high[:1], above * low[down] + here * high[down]])

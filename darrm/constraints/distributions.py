@@ -1,0 +1,78 @@
+"""The number of ones among voters at corners, on both data sets, for all multisets of one level."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from darrm.constraints.multisets import CornerPoints, levels
+from darrm.numerics.poisson_binomial import one_more
+from darrm.problem.corners import STILL
+
+
+class PairLevel(NamedTuple):
+    """Distributions of the ones among n moving corners, for every multiset of one level.
+
+    Attributes
+    ----------
+    counts : ndarray of int16, shape (rows, moving)
+    second : ndarray, shape (rows, n + 1)
+        Distribution alpha' under p'.
+    difference : ndarray, shape (rows, n + 1)
+        alpha - alpha', carried by its own recurrence: for small epsilon it keeps the digits that the
+        subtraction would lose.
+    """
+
+    counts: NDArray[np.int16]
+    second: NDArray[np.float64]
+    difference: NDArray[np.float64]
+
+
+def pair_levels(corners: CornerPoints, changed: int) -> Iterator[PairLevel]:
+    """The distributions under p and p' of all multisets of 0, ..., ``changed`` moving corners.
+
+    Cost: O(n) array operations' worth of work for each multiset of n corners, not O(n^2), because each grows
+    from one that is already there.
+    """
+    p, q, gap = corners.p[STILL:], corners.q[STILL:], corners.difference[STILL:]
+    second = np.ones((1, 1))
+    difference = np.zeros((1, 1))
+    for n, level in enumerate(levels(len(corners.p), changed)):
+        if n:
+            second, difference = add_vote(
+                second[level.parent], difference[level.parent], p[level.added], q[level.added], gap[level.added]
+            )
+        yield PairLevel(level.counts, second, difference)
+
+
+def add_vote(
+    second: NDArray[np.float64],
+    difference: NDArray[np.float64],
+    p: NDArray[np.float64],
+    q: NDArray[np.float64],
+    gap: NDArray[np.float64],
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """alpha' and d = alpha - alpha' after one more vote in each row.
+
+        d(l) (1 - p) + d(l - 1) p + (p - p') (alpha'(l - 1) - alpha'(l))
+
+    Parameters
+    ----------
+    second, difference : ndarray, shape (rows, n)
+    p, q : ndarray, shape (rows, 2)
+        (p, p') and (1 - p, 1 - p') of the vote.
+    gap : ndarray, shape (rows,)
+        p - p'.
+
+    Returns
+    -------
+    second, difference : ndarray, shape (rows, n + 1)
+    """
+    difference = one_more(difference, p[:, 0], q[:, 0])
+    step = gap[:, None] * second
+    difference[:, :-1] -= step
+    difference[:, 1:] += step
+    return one_more(second, p[:, 1], q[:, 1]), difference

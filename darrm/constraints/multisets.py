@@ -1,0 +1,151 @@
+"""Corner points of an (epsilon, Delta)-DP bit, and the multisets of them that K mechanisms can take.
+
+The worst pair (p, p') of K mechanisms sits at corners of the polygon that each (p_i, p'_i) may occupy, and
+only the number of mechanisms at each corner matters. This is the complete list of Lemma 5.1: the paper's
+method, kept as the reference that every faster one is tested against.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from darrm.errors import InputError
+from darrm.problem.corners import NAMES, STILL, weights
+
+# The first STILL corners have p = p': they are all that a mechanism can do which the change does not reach.
+
+
+class CornerPoints(NamedTuple):
+    """Corners of the polygon of one mechanism.
+
+    Attributes
+    ----------
+    p : ndarray, shape (n, 2)
+        (p, p') of each corner: n = 8, or 4 if Delta = 0.
+    q : ndarray, shape (n, 2)
+        (1 - p, 1 - p'), computed on its own so that it keeps full relative accuracy.
+    difference : ndarray, shape (n,)
+        p - p', likewise.
+    names : tuple of str, length n
+    """
+
+    p: NDArray[np.float64]
+    q: NDArray[np.float64]
+    difference: NDArray[np.float64]
+    names: tuple[str, ...]
+
+
+def corner_points(epsilon: float, Delta: float = 0.0) -> CornerPoints:
+    """Corners of the set of (p, p') that an (epsilon, Delta)-DP bit allows.
+
+        (0,0) (1,1) (hi,lo) (lo,hi) and, if Delta > 0, (D,0) (0,D) (1-D,1) (1,1-D)
+        hi = (e^epsilon + Delta) / (e^epsilon + 1),   lo = (1 - Delta) / (e^epsilon + 1) = 1 - hi,   D = Delta
+
+    Parameters
+    ----------
+    epsilon : float, > 0, in nats
+    Delta : float in [0, 1)
+
+    Returns
+    -------
+    CornerPoints
+        In the order of `NAMES`; the first two are those with p = p'.
+
+    Notes
+    -----
+    Lemma 5.1 of Jiang, Zhang, Joshi (TMLR 2024). O(1).
+    """
+    if not (0 < epsilon < math.inf and 0 <= Delta < 1):
+        raise InputError(f"Corners need epsilon > 0 and Delta in [0, 1). Got epsilon {epsilon}, Delta {Delta}.")
+    hi, lo, gap = weights(epsilon, Delta)
+    p = [(0.0, 0.0), (1.0, 1.0), (hi, lo), (lo, hi)]
+    q = [(1.0, 1.0), (0.0, 0.0), (lo, hi), (hi, lo)]
+    difference = [0.0, 0.0, gap, -gap]
+    if Delta > 0:
+        D, E = Delta, 1 - Delta
+        p += [(D, 0.0), (0.0, D), (E, 1.0), (1.0, E)]
+        q += [(E, 1.0), (1.0, E), (D, 0.0), (0.0, D)]
+        difference += [D, -D, -D, D]
+    return CornerPoints(np.array(p), np.array(q), np.array(difference), NAMES[: len(p)])
+
+
+def count_multisets(K: int, n_corners: int, changed: int | None = None) -> int:
+    """Number of multisets of K corners with at most ``changed`` of them outside (0,0) and (1,1).
+
+        sum over n <= changed of  C(n + n_corners - 3, n) (K - n + 1),    C(K + n_corners - 1, K) if changed = K
+
+    Parameters
+    ----------
+    K : int, at least 1
+    n_corners : int, 8 or 4
+    changed : int in [1, K], optional
+        K if not given.
+    """
+    moving = n_corners - STILL
+    if changed is None or changed == K:
+        return math.comb(K + n_corners - 1, K)
+    return sum(math.comb(n + moving - 1, n) * (K - n + 1) for n in range(changed + 1))
+
+
+class Level(NamedTuple):
+    """All multisets of n moving corners (those with p != p'), each grown from one of n - 1.
+
+    Attributes
+    ----------
+    counts : ndarray of int16, shape (rows, moving)
+        How often each moving corner occurs.
+    parent : ndarray of int64, shape (rows,)
+        Row of the level before from which this multiset grew; level 0 is its own parent.
+    added : ndarray of int64, shape (rows,)
+        The moving corner that was added to it.
+    """
+
+    counts: NDArray[np.int16]
+    parent: NDArray[np.int64]
+    added: NDArray[np.int64]
+
+
+def levels(n_corners: int, changed: int) -> Iterator[Level]:
+    """The multisets of 0, 1, ..., ``changed`` moving corners, one level at a time.
+
+    Every multiset occurs once: a multiset grows only by corners not before its last one. Together with
+    z copies of (1,1) and K - n - z of (0,0), z = 0, ..., K - n, the levels are the list of Lemma 5.1.
+    Memory is that of two levels, C(n + n_corners - 3, n) rows each.
+    """
+    moving = n_corners - STILL
+    counts = np.zeros((1, moving), dtype=np.int16)
+    last = np.zeros(1, dtype=np.int64)
+    yield Level(counts, last, last)
+    for _ in range(changed):
+        children = moving - last
+        parent = np.repeat(np.arange(last.size), children)
+        first = np.cumsum(children) - children
+        last = np.arange(parent.size) - first[parent] + last[parent]
+        counts = counts[parent]
+        counts[np.arange(parent.size), last] += 1
+        yield Level(counts, parent, last)
+
+
+def multisets(K: int, n_corners: int, changed: int | None = None) -> Iterator[NDArray[np.int16]]:
+    """Blocks of all multisets of K corners, in the order of `darrm.constraints.rows.blocks`.
+
+    Parameters
+    ----------
+    K, n_corners, changed
+        As in `count_multisets`.
+
+    Yields
+    ------
+    ndarray of int16, shape (rows, n_corners)
+        Counts in the order of `NAMES`; every row sums to K. One block for each number of moving corners
+        and each number of (1,1).
+    """
+    for n, level in enumerate(levels(n_corners, K if changed is None else changed)):
+        for ones in range(K - n + 1):
+            still = np.broadcast_to(np.array([K - n - ones, ones], dtype=np.int16), (len(level.counts), STILL))
+            yield np.hstack([still, level.counts])

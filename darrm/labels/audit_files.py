@@ -1,0 +1,117 @@
+"""Files of an audit: probabilities to read, rows to write as CSV, JSON or Parquet."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+from array import array
+from collections.abc import Sequence
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from darrm.errors import InputError
+from darrm.labels.audit_row import AuditRow
+from darrm.labels.label_data import opened
+from darrm.storage.atomic import replacing
+from darrm.storage.sealed_json import finite
+from darrm.votes.arrow import pyarrow
+
+Array = NDArray[np.float64]
+_FORMATS = ("csv", "parquet", "json")
+
+
+def read_eta(path: str | os.PathLike[str]) -> Array:
+    """Read probabilities, one a line, from a CSV file of one column with or without a header.
+
+    Parameters
+    ----------
+    path : path
+
+    Returns
+    -------
+    ndarray, shape (n,), in [0, 1]
+        8 bytes a line, 16 while it is read.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read, is empty, or a line is not a number in [0, 1]; the message names it.
+    """
+    name = Path(path)
+    found = array("d")
+    with opened(name) as file:
+        for line, text in enumerate(file, 1):
+            cell = text.strip().strip('"')
+            try:
+                value = float(cell)
+            except ValueError:
+                if line == 1 and cell and "," not in cell:
+                    continue  # the header
+                raise InputError(f"{name}, line {line}: one number in [0, 1] is wanted. Got {cell[:40]!r}.") from None
+            if not 0 <= value <= 1:
+                raise InputError(f"{name}, line {line}: a probability must be in [0, 1]. Got {cell[:40]}.")
+            found.append(value)
+    if not found:
+        raise InputError(f"{name} holds no probabilities.")
+    return np.array(found)
+
+
+def table_format(path: str | os.PathLike[str]) -> str:
+    """csv, parquet or json by the ending of ``path``.
+
+    Raises
+    ------
+    InputError, MissingExtraError
+        If the ending is another, or Parquet is asked for without pyarrow.
+    """
+    ending = Path(path).suffix.lstrip(".").lower()
+    if ending not in _FORMATS:
+        raise InputError(f"A table must end in {', '.join(_FORMATS)}. Got {str(path)!r}.")
+    if ending == "parquet":
+        pyarrow()
+    return ending
+
+
+def save_rows(path: str | os.PathLike[str], rows: Sequence[AuditRow]) -> None:
+    """Write the rows of an audit, one column an attribute; whole or not at all.
+
+    Parameters
+    ----------
+    path : path
+        The ending says the format: csv (infinity is ``inf``, what was not measured is empty), parquet (null), or json
+        (a list of objects, infinity as null too).
+    rows : sequence of AuditRow
+
+    Raises
+    ------
+    InputError, MissingExtraError, OutputError
+    """
+    kind = table_format(path)
+    columns = [field.name for field in fields(AuditRow)]
+    records = [asdict(row) for row in rows]
+    with replacing(path) as file:
+        if kind == "csv":
+            text = io.StringIO(newline="")
+            writer = csv.DictWriter(text, columns, lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(records)
+            file.write(text.getvalue().encode())
+        elif kind == "json":
+            file.write((json.dumps(as_json(rows), allow_nan=False, indent=1) + "\n").encode())
+        else:
+            arrow = pyarrow()
+            kinds = {"mechanism": arrow.string(), "bag_size": arrow.int64(), "bags": arrow.int64()}
+            kinds["remainder"] = arrow.int64()
+            schema = arrow.schema([(name, kinds.get(name, arrow.float64())) for name in columns])
+            arrow.parquet.write_table(arrow.Table.from_pylist(records, schema=schema), file)
+
+
+def as_json(rows: Sequence[AuditRow]) -> list[dict[str, Any]]:
+    """Rows as JSON objects: infinities are null."""
+    return [finite(asdict(row)) for row in rows]

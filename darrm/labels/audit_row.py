@@ -1,0 +1,109 @@
+"""One row of an audit: every measure of label privacy of one mechanism on one set of bags."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from darrm.errors import InputError
+from darrm.labels.percentiles import multiplicative_summary
+from darrm.measures.advantage import Mechanism, individual_advantage, realised_epsilon, total_variation
+from darrm.mechanisms.random_bags import Bags
+
+Array = NDArray[np.float64]
+Utility = Callable[[Any, NDArray[np.intp], NDArray[np.uint8] | None], Mapping[str, float]]
+_LEVEL = 0.98
+
+
+@dataclass(frozen=True)
+class AuditRow:
+    """What one mechanism tells about the labels of one data set in bags of one size.
+
+    Attributes
+    ----------
+    mechanism : str
+    bag_size, bags, remainder : int
+        ``bags`` bags of ``bag_size`` labels were audited; ``remainder`` labels are in no bag.
+    promised_epsilon : float
+        Label differential privacy of the mechanism, nats, whatever the data. Infinity if it promises none: exact
+        counts, and mechanisms whose promise is about something else (`DaRRM`: a record behind the voters; Gaussian
+        noisy max: Renyi differential privacy).
+    realised_epsilon : float
+        Largest change of the log odds of any of these labels by any output, nats.
+    additive_advantage, max_individual_advantage : float
+        Mean over the labels, and the largest, in [0, 1/2].
+    multiplicative_98, infinite_mass : float
+        98th percentile, over outputs and labels, of how far the log odds move, nats, and the probability that they
+        move to infinity.
+    mean_leakage, max_leakage : float
+        Maximal leakage from a label to the output, nats, in [0, log 2].
+    mean_total_variation, max_total_variation : float
+        Between the outputs for a label 1 and 0.
+    attack_utility : float
+        Share of labels that the best attacker guesses right.
+    auc, cross_entropy : float or None
+        Of what was learned from the release; from the ``utility`` that was passed.
+
+    Notes
+    -----
+    Every measure is exact but for rounding (Laplace noise: for continuous noise); see the functions of the same names.
+    """
+
+    mechanism: str
+    bag_size: int
+    bags: int
+    remainder: int
+    promised_epsilon: float
+    realised_epsilon: float
+    additive_advantage: float
+    max_individual_advantage: float
+    multiplicative_98: float
+    infinite_mass: float
+    mean_leakage: float
+    max_leakage: float
+    mean_total_variation: float
+    max_total_variation: float
+    attack_utility: float
+    auc: float | None = None
+    cross_entropy: float | None = None
+
+
+def audit_row(
+    name: str,
+    mechanism: Mechanism,
+    groups: Bags,
+    eta: Array,
+    labels: NDArray[np.uint8] | None,
+    utility: Utility | None,
+) -> AuditRow:
+    """All measures of one mechanism; the arguments are as in `darrm.labels.audit`."""
+    p = eta[groups.indices]
+    gain, apart = individual_advantage(mechanism, p), total_variation(mechanism, p)
+    percentile, infinite = multiplicative_summary(mechanism, p, _LEVEL)
+    learned = {} if utility is None else dict(utility(mechanism, groups.indices, labels))
+    if not learned.keys() <= {"auc", "cross_entropy"}:
+        raise InputError(f'utility must return "auc", "cross_entropy" or both. Got {", ".join(map(str, learned))}.')
+    return AuditRow(
+        mechanism=name,
+        bag_size=p.shape[1],
+        bags=p.shape[0],
+        remainder=groups.remainder.size,
+        promised_epsilon=float(getattr(mechanism, "epsilon", math.inf)),
+        realised_epsilon=realised_epsilon(mechanism, p),
+        additive_advantage=float(gain.mean()),
+        max_individual_advantage=float(gain.max()),
+        multiplicative_98=percentile,
+        infinite_mass=infinite,
+        mean_leakage=float(np.log1p(apart).mean()),
+        max_leakage=float(np.log1p(apart.max())),
+        mean_total_variation=float(apart.mean()),
+        max_total_variation=float(apart.max()),
+        attack_utility=float(np.maximum(p, 1 - p).mean() + gain.mean()),
+        auc=None if learned.get("auc") is None else float(learned["auc"]),
+        cross_entropy=None if learned.get("cross_entropy") is None else float(learned["cross_entropy"]),
+    )

@@ -1,0 +1,184 @@
+"""Every measure of label privacy, for a grid of mechanisms and bag sizes, on the labels of one data set."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from darrm._validation import check_jobs
+from darrm.errors import InputError
+from darrm.labels.audit_row import AuditRow, Utility, audit_row
+from darrm.measures.advantage import Mechanism
+from darrm.measures.kernels import OfLabels, channel
+from darrm.mechanisms.label_proportions import LaplaceLabelProportions
+from darrm.mechanisms.random_bags import Bags, check_labels
+from darrm.mechanisms.random_bags import bags as random_bags
+from darrm.numerics.leave_one_out import as_bags
+
+Array = NDArray[np.float64]
+Cell = tuple[str, Mechanism, Bags]
+
+
+@runtime_checkable
+class _Classifier(Protocol):
+    def predict_proba(self, X: Any) -> Any: ...
+
+
+def audit(
+    mechanisms: Mapping[str, Mechanism] | Sequence[tuple[str, Mechanism]],
+    eta: ArrayLike,
+    *,
+    bag_size: int | Sequence[int] | None = None,
+    bags: Bags | ArrayLike | None = None,
+    labels: ArrayLike | None = None,
+    utility: Utility | None = None,
+    rng: np.random.Generator | None = None,
+    jobs: int = 1,
+    progress: Callable[[int, int], None] | None = None,
+) -> list[AuditRow]:
+    """Measure what mechanisms tell about labels, for every mechanism and every bag size.
+
+    Parameters
+    ----------
+    mechanisms : mapping of names to mechanisms, or sequence of (name, mechanism)
+        As for `individual_advantage`. One that answers each label on its own is audited once, with bags of 1, unless
+        ``bags`` are given.
+    eta : array_like, shape (n,), in [0, 1]
+        Probability of a one for every label, as the attacker knows it; `eta_from_model` takes it from a classifier.
+    bag_size : int or sequence of int in [1, n]
+        Random bags are drawn, the same for all mechanisms. n mod bag_size labels remain in no bag.
+    bags : Bags or array_like of int, shape (bags, size)
+        Bags as indices of ``eta``, no index twice, instead of ``bag_size``.
+    labels : array_like of 0 and 1, shape (n,), optional
+        Handed on to ``utility``.
+    utility : callable, optional
+        From mechanism, bags (indices, shape (bags, size)) and labels to a mapping with "auc", "cross_entropy" or both:
+        what a learner makes of the release. It runs in several threads if ``jobs`` is above 1.
+    rng : numpy.random.Generator, optional
+        For bags that can be drawn again (`darrm.mechanisms.bags`).
+    jobs : int
+        Threads, each with one cell of the grid; -1 for all processors. The rows do not depend on it.
+    progress : callable, optional
+        Called with the number of finished rows and of all rows.
+
+    Returns
+    -------
+    list of AuditRow
+        By bag size, then mechanism, in the order given.
+
+    Raises
+    ------
+    InputError
+
+    Notes
+    -----
+    O(n bag_size) a row, times the outcomes for mechanisms with other kernels than exact counts. Memory does not grow
+    with n, but for some arrays of n numbers: bags are taken in parts, and the percentile is merged exactly
+    (`darrm.labels.percentiles`). Measures: Busa-Fekete et al. (NeurIPS 2024), Sections 3 and 4.
+    """
+    chances = _check_eta(eta)
+    truth = None
+    if labels is not None:
+        truth = check_labels(labels)
+        if truth.shape != chances.shape:
+            raise InputError(f"labels must have the shape of eta, {chances.shape}. Got {truth.shape}.")
+    named = list(mechanisms.items()) if isinstance(mechanisms, Mapping) else list(mechanisms)
+    if not named or not all(isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[0], str) for pair in named):
+        raise InputError(
+            "mechanisms must be a mapping of names to mechanisms, or (name, mechanism) pairs, at least one."
+        )
+    if (bag_size is None) == (bags is None):
+        raise InputError("Pass bag_size, or bags, one of the two.")
+    if bags is not None:
+        groups = _check_bags(bags, chances.size)
+        cells = [(name, mechanism, groups) for name, mechanism in named]
+    else:
+        cells = list(_grid(named, chances.size, bag_size, rng))
+    for _, mechanism, groups in cells:  # what cannot be audited is said before the work
+        if not isinstance(mechanism, LaplaceLabelProportions):
+            channel(mechanism, groups.indices.shape[1])
+    return _run([(*cell, chances, truth, utility) for cell in cells], jobs, progress)
+
+
+def eta_from_model(model: object, X: object) -> Array:
+    """Probability of label 1 for every example, from a fitted classifier of two classes.
+
+    Parameters
+    ----------
+    model
+        With ``predict_proba`` and ``classes_``, as in scikit-learn; the second of the classes is label 1.
+    X
+        Features, as the model takes them.
+
+    Returns
+    -------
+    ndarray, shape (n,)
+
+    Raises
+    ------
+    InputError
+
+    Notes
+    -----
+    Section 4 of Busa-Fekete et al. (2024): a model trained without any privacy stands in for the attacker's knowledge.
+    Pass other examples than it was trained on, or it knows their labels already.
+    """
+    if not isinstance(model, _Classifier):
+        raise InputError(f"model must be a fitted classifier with predict_proba. Got {type(model).__name__}.")
+    found = np.asarray(model.predict_proba(X), dtype=np.float64)
+    if found.ndim != 2 or found.shape[1] != 2:
+        raise InputError(f"model must tell two classes apart. Its probabilities have shape {found.shape}.")
+    return _check_eta(found[:, 1])
+
+
+def _check_eta(eta: ArrayLike) -> Array:
+    chances, single = as_bags(eta)
+    if not single:
+        raise InputError(f"eta must have shape (n,); pass bag_size or bags for the bags. Got {chances.shape}.")
+    return np.asarray(chances[0])
+
+
+def _check_bags(given: Bags | ArrayLike, n: int) -> Bags:
+    """Indices of bags, and what is in none of them."""
+    indices = np.asarray(given.indices if isinstance(given, Bags) else given)
+    if indices.ndim != 2 or not indices.size or indices.dtype.kind not in "iu":
+        raise InputError(f"bags must be indices of eta, of shape (bags, size). Got {indices.dtype} {indices.shape}.")
+    if not (indices.min() >= 0 and indices.max() < n):
+        raise InputError(f"bags must be indices in [0, {n - 1}]. Got {indices.min()} to {indices.max()}.")
+    used = np.bincount(indices.ravel(), minlength=n)
+    if used.max() > 1:
+        raise InputError(f"bags must not hold an index twice. Got {int(used.argmax())} {used.max()} times.")
+    return Bags(indices.astype(np.intp), np.flatnonzero(used == 0))
+
+
+def _grid(
+    named: Sequence[tuple[str, Mechanism]], n: int, bag_size: object, rng: np.random.Generator | None
+) -> Iterator[Cell]:
+    sizes: Sequence[Any] = list(bag_size) if isinstance(bag_size, Sequence | np.ndarray) else [bag_size]
+    if not sizes:
+        raise InputError("bag_size must hold at least one size. Got none.")
+    alone = Bags(np.arange(n)[:, None], np.arange(0))
+    for place, size in enumerate(sizes):
+        groups = random_bags(n, size, rng)
+        for name, mechanism in named:
+            if not (isinstance(mechanism, OfLabels) and not isinstance(mechanism, type)):
+                yield name, mechanism, groups
+            elif place == 0:
+                yield name, mechanism, alone
+
+
+def _run(cells: Sequence[tuple[Any, ...]], jobs: int, progress: Callable[[int, int], None] | None) -> list[AuditRow]:
+    from joblib import Parallel, delayed
+
+    rows = []
+    found = Parallel(n_jobs=check_jobs(jobs), prefer="threads", return_as="generator")(
+        delayed(audit_row)(*cell) for cell in cells
+    )
+    for row in found:
+        rows.append(row)
+        if progress is not None:
+            progress(len(rows), len(cells))
+    return rows

@@ -1,0 +1,151 @@
+"""What the classifiers share: a linear score, and the minimum of a penalised proportion loss."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from darrm._sklearn import (
+    BaseEstimator,
+    ClassifierMixin,
+    ConvergenceWarning,
+    check_is_fitted,
+    check_records,
+)
+from darrm._validation import check_positive
+from darrm.errors import InputError
+from darrm.labels.learners.proportion_loss import Array, Indices, Loss, proportion_loss
+
+
+class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Base of the classifiers: P(second class | x) = 1 / (1 + exp(-(x . coef_ + intercept_))).
+
+    Subclasses have the parameters C, fit_intercept, tol and max_iter, and call `_minimise`.
+    """
+
+    C: float
+    fit_intercept: bool
+    tol: float
+    max_iter: int
+    classes_: NDArray[Any]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        tags.input_tags.sparse = True
+        return tags
+
+    def decision_function(self, X: ArrayLike) -> Array:
+        """Scores: log-odds of the second class.
+
+        Parameters
+        ----------
+        X : array_like or sparse matrix, shape (n, d)
+
+        Returns
+        -------
+        ndarray, shape (n,)
+
+        Raises
+        ------
+        InputError
+        """
+        check_is_fitted(self)
+        records = check_records(self, X, accept_sparse="csr", reset=False)
+        return np.asarray(records @ self.coef_[0] + self.intercept_[0])
+
+    def predict_proba(self, X: ArrayLike) -> Array:
+        """Probabilities of both classes for each record.
+
+        Parameters
+        ----------
+        X : array_like or sparse matrix, shape (n, d)
+
+        Returns
+        -------
+        ndarray, shape (n, 2), in the order of ``classes_``
+
+        Raises
+        ------
+        InputError
+        """
+        from scipy.special import expit
+
+        scores = self.decision_function(X)
+        return np.stack([expit(-scores), expit(scores)], axis=1)
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """The likelier class of each record.
+
+        Parameters
+        ----------
+        X : array_like or sparse matrix, shape (n, d)
+
+        Returns
+        -------
+        ndarray, shape (n,)
+
+        Raises
+        ------
+        InputError
+        """
+        second = self.decision_function(X) > 0
+        return np.asarray(self.classes_[second.astype(np.intp)])
+
+    def _minimise(
+        self, X: Any, members: Indices, starts: Indices, targets: Array, weights: Array, loss: Loss = "cross_entropy"
+    ) -> None:
+        """Set coef_ and intercept_ to a stationary point of  C sum of weight loss(bag) + |coef|^2 / 2.
+
+        Bag i holds the records members[starts[i]], ... The objective is divided by C times the sum of weights, and
+        the coefficients are measured in 1 / root mean square of their feature, so that ``tol`` has no unit.
+        """
+        from scipy.optimize import minimize
+
+        total = float(weights.sum())
+        penalty = 1 / (check_positive("C", self.C) * total)
+        tol = check_positive("tol", self.tol)
+        if isinstance(self.max_iter, bool) or not isinstance(self.max_iter, int | np.integer) or self.max_iter < 1:
+            raise InputError(f"max_iter must be a whole number of at least 1. Got {self.max_iter!r}.")
+        mean = float(weights @ targets) / total
+        # Along the intercept the loss tends to the mean times its rise on one side, 1 - mean on the other.
+        if self.fit_intercept and not 0 < mean < 1:
+            raise InputError(
+                f"The mean of the labels, noise taken out, must be in (0, 1): with one class, or with noise as large "
+                f"as that, no intercept is the best. Got {mean:.6g}. Add records, or pass fit_intercept=False."
+            )
+        sizes = np.diff(starts, append=members.size)
+        shares = weights / total
+        squares = X.multiply(X).tocsr() if hasattr(X, "multiply") else X**2
+        unit = np.sqrt(squares.T @ np.bincount(members, np.repeat(shares / sizes, sizes), minlength=X.shape[0]))
+        unit[unit == 0] = 1.0
+
+        def objective(u: Array) -> tuple[float, Array]:
+            w = u[:-1] / unit
+            losses, slopes = proportion_loss((X @ w + u[-1])[members], starts, targets, loss)
+            by_record = np.bincount(members, slopes * np.repeat(shares, sizes), minlength=X.shape[0])
+            gradient = np.append((X.T @ by_record + penalty * w) / unit, by_record.sum() * bool(self.fit_intercept))
+            return float(shares @ losses + penalty * (w @ w) / 2), gradient
+
+        found = minimize(
+            objective,
+            np.zeros(X.shape[1] + 1),
+            jac=True,
+            method="L-BFGS-B",
+            options={"maxiter": int(self.max_iter), "maxfun": 20 * int(self.max_iter), "gtol": tol, "ftol": 0.0},
+        )
+        self.coef_ = (found.x[:-1] / unit)[None]
+        self.intercept_ = found.x[-1:]
+        self.n_iter_ = int(found.nit)
+        self.gradient_norm_ = float(np.abs(objective(found.x)[1]).max())
+        self.converged_ = self.gradient_norm_ <= tol
+        if not self.converged_:
+            warnings.warn(
+                f"The gradient is {self.gradient_norm_:.3g} after {self.n_iter_} iterations, above tol = {tol:g}. "
+                "Centre the features, raise max_iter or tol, or lower C.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )

@@ -1,0 +1,185 @@
+"""Noise functions of the mechanisms that gamma_opt is compared with."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from darrm.errors import InputError
+from darrm.problem.majority import MajorityProblem
+
+Array = NDArray[np.float64]
+
+
+def subsampling(K: int, m: int) -> Array:
+    """Noise function of the majority of m votes drawn without replacement (a fair coin on a tie).
+
+        gamma(l) = |Pr[H > m/2] - Pr[H < m/2]|,    H ~ Hypergeometric(K votes, l ones, m drawn)
+
+    By simple composition it is (m epsilon, 1 - (1 - Delta)^m)-DP.
+
+    Parameters
+    ----------
+    K : int, at least 1
+    m : int in [1, K]
+        For a real allowance take its floor, which keeps it.
+
+    Returns
+    -------
+    ndarray, shape (K + 1,)
+
+    Notes
+    -----
+    Lemma 3.1 of Jiang, Zhang, Joshi (TMLR 2024), for m odd and even; binomials in exact integers.
+    """
+    for name, value in (("K", K), ("m", m)):
+        if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 1 <= value <= K:
+            raise InputError(f"subsampling needs whole numbers 1 <= m <= K. Got {name} = {value!r}.")
+    total = math.comb(K, m)
+    gamma = np.empty(K + 1)
+    for l in range(K + 1):
+        ways = [math.comb(l, j) * math.comb(K - l, m - j) for j in range(m + 1)]
+        above = sum(w for j, w in enumerate(ways) if 2 * j > m)
+        below = sum(w for j, w in enumerate(ways) if 2 * j < m)
+        gamma[l] = abs(above - below) / total
+    return gamma
+
+
+def double_subsampling(K: int, m: int) -> Array:
+    """Noise function of the majority of 2 m - 1 subsampled votes; of all K if that is more than K.
+
+    m epsilon-DP for identically distributed, purely epsilon-DP mechanisms (K odd): Theorem 4.1 of Jiang, Zhang,
+    Joshi (TMLR 2024). For any other voters `darrm.verify` tells.
+
+    Parameters
+    ----------
+    K : int, at least 1
+    m : int in [1, K]
+
+    Returns
+    -------
+    ndarray, shape (K + 1,)
+    """
+    return subsampling(K, min(2 * m - 1, K)) if isinstance(m, int | np.integer) and m >= 1 else subsampling(K, m)
+
+
+def from_accuracy(pr_correct: ArrayLike) -> Array:
+    """Noise function of any algorithm that sees the votes and releases one bit, from how often it is right.
+
+        gamma(l) = 2 Pr[release the majority of l ones and K - l zeros] - 1
+
+    Parameters
+    ----------
+    pr_correct : array_like, shape (K + 1,), float in [1/2, 1], symmetric
+        For l = 0, ..., K ones; 1/2 at a tie.
+
+    Returns
+    -------
+    ndarray, shape (K + 1,)
+        To be verified (`darrm.verify`) or made private (`darrm.repair`).
+
+    Raises
+    ------
+    InputError
+        If a probability is below 1/2 or above 1, or the algorithm treats 0 and 1 differently.
+
+    Notes
+    -----
+    Lemma 3.3 of Jiang, Zhang, Joshi (TMLR 2024).
+    """
+    try:
+        chance = np.asarray(pr_correct, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"pr_correct must be numbers in [1/2, 1]. Got {pr_correct!r}.") from None
+    if chance.ndim != 1 or chance.size < 2 or not np.all((chance >= 0.5) & (chance <= 1)):
+        raise InputError(f"pr_correct must have shape (K + 1,) and be in [1/2, 1]. Got {pr_correct!r}.")
+    K = chance.size - 1
+    if np.any(chance != chance[::-1]):
+        raise InputError("pr_correct must be symmetric: as often right for l ones as for K - l. Average the two.")
+    gamma = 2 * chance - 1
+    if K % 2 == 0:
+        gamma[K // 2] = 0.0
+    return np.asarray(gamma)
+
+
+def constant(
+    problem: MajorityProblem, tau: float | None = None, lam: float | None = None, *, delta_prime: float | None = None
+) -> Array:
+    """Classical randomized response on the majority: one probability for every l.
+
+        gamma = (a - 1 + 2 delta) / (2 (b - a + (1 + a) lam) / (b + 1) + a - 1),   a = e^(m eps), b = e^(tau eps),
+
+    at most 1, where the plain majority is taken to be (tau epsilon, lam)-DP.
+
+    Parameters
+    ----------
+    problem : MajorityProblem
+    tau : float > 0, optional
+        Default: ``changed``, by simple composition.
+    lam : float in [0, 1), optional
+        Default: 1 - (1 - Delta)^changed.
+    delta_prime : float in (0, 1], optional
+        Take both from the general composition of ``changed`` mechanisms instead (`darrm.accounting.general`).
+
+    Returns
+    -------
+    ndarray, shape (K + 1,)
+        0 at a tie, which is a fair coin.
+
+    Notes
+    -----
+    Lemma A.1 of Jiang, Zhang, Joshi (TMLR 2024); general composition as in their Appendix D.1.1. `largest_constant` is
+    at least as large.
+    """
+    if delta_prime is not None:
+        if tau is not None or lam is not None:
+            raise InputError("constant takes either tau and lam, or delta_prime. Pass one of the two.")
+        from darrm.accounting.theorems import general
+
+        plain = general(problem.epsilon, problem.Delta, problem.changed, delta_prime)
+        tau, lam = plain.epsilon / problem.epsilon, plain.delta
+    changed, epsilon, total = problem.changed, problem.epsilon, problem.total_epsilon
+    tau = float(changed) if tau is None else tau
+    lam = -math.expm1(changed * math.log1p(-problem.Delta)) if lam is None else lam
+    if not (0 < tau < math.inf and 0 <= lam < 1):
+        raise InputError(f"constant needs tau > 0 and lam in [0, 1). Got tau {tau!r}, lam {lam!r}.")
+    # Divided by e^(m eps) and, in the fraction, by e^(tau eps), so that nothing overflows.
+    shrink, small = math.exp(-total), math.exp(-tau * epsilon)
+    limit = -math.expm1(-total) + 2 * problem.delta * shrink
+    fraction = 2 * (shrink - small + (shrink + 1) * small * lam) / (1 + small)
+    value = limit / (fraction - math.expm1(-total))
+    return plain_majority(problem.K) * (min(1.0, value) if value > 0 else 1.0)
+
+
+def largest_constant(problem: MajorityProblem) -> Array:
+    """The largest one probability for every l that keeps the promise: exact, where `constant` goes by composition.
+
+        gamma = (e^(m eps) - 1 + 2 delta) / max over allowed (p, p') of f,    f as in `darrm.verify` for gamma = 1
+
+    Parameters
+    ----------
+    problem : MajorityProblem
+
+    Returns
+    -------
+    ndarray, shape (K + 1,)
+        Verified; 0 at a tie, which is a fair coin.
+
+    Raises
+    ------
+    InputError, CertificateError
+        As `darrm.repair`.
+    """
+    from darrm.certificate.certificate import repair
+
+    return repair(plain_majority(problem.K), problem)
+
+
+def plain_majority(K: int) -> Array:
+    """Noise function of the majority without noise: 1, but 0 at a tie, which is a fair coin."""
+    gamma = np.ones(K + 1)
+    if K % 2 == 0:
+        gamma[K // 2] = 0.0
+    return gamma

@@ -1,0 +1,59 @@
+"""Exact numbers: decimals in a context of our own, and float64 rounded to the safe side."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from decimal import (
+    MAX_EMAX,
+    MIN_EMIN,
+    ROUND_HALF_EVEN,
+    Context,
+    Decimal,
+    DivisionByZero,
+    InvalidOperation,
+    Overflow,
+    localcontext,
+)
+from fractions import Fraction
+from functools import lru_cache
+from typing import TypeVar
+
+Exact = TypeVar("Exact", Fraction, Decimal)
+DIGITS = 60
+
+
+def rounded_up(value: Exact) -> float:
+    """The least float64 that is not below ``value``; infinity beyond its range."""
+    try:
+        nearest = float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+    return nearest if type(value)(nearest) >= value else math.nextafter(nearest, math.inf)
+
+
+@contextmanager
+def decimals(scale: Decimal, digits: int = DIGITS) -> Iterator[None]:
+    """Decimal arithmetic that keeps 60 digits, or more, of e^scale - 1 even where ``scale`` is tiny."""
+    with localcontext(context(max(digits, DIGITS) + (max(0, -scale.adjusted()) if scale else 0))):
+        yield
+
+
+def context(digits: int) -> Context:
+    """A context of our own: the caller's may have another rounding, range or traps, which would move guarantees."""
+    return Context(
+        prec=digits,
+        rounding=ROUND_HALF_EVEN,
+        Emin=MIN_EMIN,
+        Emax=MAX_EMAX,
+        clamp=0,
+        traps=[InvalidOperation, DivisionByZero, Overflow],
+    )
+
+
+@lru_cache(maxsize=16)
+def exponentials(epsilon: Decimal) -> tuple[float, float]:
+    """e^-epsilon and e^epsilon - 1, the float64 nearest to each."""
+    with decimals(epsilon):
+        return float((-epsilon).exp()), float(epsilon.exp() - 1)

@@ -1,0 +1,52 @@
+"""Poisson-binomial probabilities: the number of ones among independent votes.
+
+Everything is a sum of nonnegative terms, one vote after the other, so every probability down to the tails
+keeps its relative accuracy: 3 K u for K votes, u = 2^-53, as far as float64 reaches (entries below 1e-300 are
+right to 1e-320). A Fourier transform would be right to 1e-16 of the largest entry only.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from darrm._validation import probabilities
+
+
+def one_more(pmf: NDArray[np.float64], p: NDArray[np.float64], q: NDArray[np.float64]) -> NDArray[np.float64]:
+    out = np.zeros((*pmf.shape[:-1], pmf.shape[-1] + 1))
+    out[..., :-1] = q[..., None] * pmf
+    out[..., 1:] += p[..., None] * pmf
+    return out
+
+
+def pmf(p: ArrayLike, scale: float = 1.0) -> NDArray[np.float64]:
+    """Probabilities of the number of ones among independent votes.
+
+        alpha_l = Pr[L = l],    L = sum of K independent Bernoulli(p_i)
+
+    Parameters
+    ----------
+    p : array_like, shape (K,) or (..., K), float64 in [0, 1]
+    scale : float, default 1
+        What the probabilities sum to: a power of 2 up to 2^1000 keeps small ones above the least of float64.
+
+    Returns
+    -------
+    ndarray, shape (K + 1,) or (..., K + 1), float64
+
+    Raises
+    ------
+    InputError
+        If p has no votes, is not numeric, or leaves [0, 1].
+
+    Notes
+    -----
+    O(K^2) for each vector of p, with array operations over the others. Relative error of every entry above
+    1e-300 at most 3 K u.
+    """
+    p = probabilities("p", p)
+    out = np.full((*p.shape[:-1], 1), scale)
+    for i in range(p.shape[-1]):
+        out = one_more(out, p[..., i], 1 - p[..., i])
+    return out

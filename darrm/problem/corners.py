@@ -1,0 +1,36 @@
+"""The corners of what one private vote can do: their names, and how far a vote can move."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from functools import lru_cache
+from typing import NamedTuple
+
+from darrm.numerics.exact import decimals
+
+NAMES = ("(0,0)", "(1,1)", "(hi,lo)", "(lo,hi)", "(D,0)", "(0,D)", "(1-D,1)", "(1,1-D)")
+STILL = 2
+
+
+class Weights(NamedTuple):
+    """hi, lo and hi - lo of an (epsilon, Delta)-DP bit, each the float64 nearest to its exact value.
+
+    hi = (1 + Delta s) / (1 + s), lo = (1 - Delta) s / (1 + s) = 1 - hi, s = e^-epsilon.
+    """
+
+    hi: float
+    lo: float
+    gap: float
+
+
+@lru_cache(maxsize=16)
+def weights(epsilon: float, Delta: float) -> Weights:
+    """The corner weights, from decimal arithmetic (whose exp is correctly rounded)."""
+    exact_epsilon, exact_Delta = Decimal(epsilon), Decimal(Delta)
+    with decimals(exact_epsilon):
+        s = (-exact_epsilon).exp()
+        return Weights(
+            hi=float((1 + exact_Delta * s) / (1 + s)),
+            lo=float((1 - exact_Delta) * s / (1 + s)),
+            gap=float((1 - s + 2 * exact_Delta * s) / (1 + s)),
+        )

@@ -1,0 +1,141 @@
+"""The problem that darrm solves: what is assumed of the voters and what is promised for their majority."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from darrm._validation import MAX_EPSILON, real, whole
+from darrm.errors import InputError
+
+ADJACENCIES = ("replace-one", "add-remove")
+
+
+@dataclass(frozen=True, init=False)
+class MajorityProblem:
+    """Release the majority of K private votes with (m epsilon, delta)-differential privacy.
+
+    Mechanisms M_1, ..., M_K look at one data set D and vote 0 or 1, independently given D. Write
+    p_i = Pr[M_i(D) = 1] and p'_i = Pr[M_i(D') = 1] for adjacent D, D'. Each mechanism is
+    (epsilon, Delta)-DP, so every pair (p_i, p'_i) obeys, in both directions,
+
+        p  <= e^epsilon p' + Delta,      1 - p' <= e^epsilon (1 - p) + Delta,
+
+    and p_i = p'_i for all but at most ``changed`` of them. Let L ~ PoissonBinomial(p) be the number of
+    ones. DaRRM with noise function gamma releases the true majority with probability gamma(L) and a fair
+    coin otherwise; with F(l) = sign(l - K/2) gamma(l),
+
+        Pr[release 1 | L = l] = (1 + F(l)) / 2.
+
+    A tie (K even, l = K/2) is a fair coin whatever gamma(K/2) is. The release is (m epsilon, delta)-DP if
+    and only if, for all allowed (p, p') and A(p) = E[F(L)],
+
+        A(p) - e^(m epsilon) A(p') <= e^(m epsilon) - 1 + 2 delta.
+
+    Parameters
+    ----------
+    K : int, at least 1
+        Number of mechanisms; odd or even.
+    m : float in [1, K]
+        Privacy allowance of the release, in multiples of epsilon; need not be whole.
+    epsilon : float in (0, 1e6]
+        Privacy of one mechanism, in nats.
+    Delta : float in [0, 1)
+        Failure probability of one mechanism.
+    delta : float in [Delta, 1), optional
+        Failure probability of the release; 1 - (1 - Delta)^m if not given.
+    changed : int in [1, K], optional
+        How many mechanisms one change of the data can reach: 1 for disjoint shards if no other record changes its
+        shard, such as a new record in the old one's place; 2 if a record is replaced and its shard depends on its own
+        content, and on no other record; K (the default, and the setting of the paper) if every mechanism may see every
+        record, or if a removed record moves the others. Each of them
+        must be (epsilon, Delta)-DP for what the change does to its own data: where the content decides the shard, one
+        shard loses a record and another gains one, or one shard has a record replaced.
+    adjacency : str, default "replace-one"
+        What "adjacent" means, for the mechanisms' epsilon, for ``changed`` and for the release alike.
+        Free text in one line; "replace-one" and "add-remove" are the usual ones.
+
+    Raises
+    ------
+    InputError
+        If a value is outside its range, not finite, or of the wrong kind.
+
+    Notes
+    -----
+    Problem 1.1 and Lemma 3.4 of Jiang, Zhang, Joshi, "Optimized Tradeoffs for Private Prediction with
+    Majority Ensembling", TMLR 2024. ``changed`` and even K go beyond the paper. The guarantee is for one
+    release: what many releases cost depends on whether the voters are fresh (new coins make every answer private by
+    themselves) or fixed (made private once), see the documentation.
+    """
+
+    K: int
+    m: float
+    epsilon: float
+    Delta: float
+    delta: float
+    changed: int
+    adjacency: str
+
+    def __init__(
+        self,
+        K: int,
+        m: float,
+        epsilon: float,
+        Delta: float = 0.0,
+        delta: float | None = None,
+        changed: int | None = None,
+        adjacency: str = "replace-one",
+    ) -> None:
+        K = whole("K", K, "of at least 1, the number of mechanisms")
+        if not K >= 1:
+            raise InputError(f"K must be at least 1. Got {K}. Pass the number of mechanisms, e.g. 11.")
+        m = real("m", m, "in [1, K]")
+        if not 1 <= m <= K:
+            raise InputError(
+                f"m must be in [1, K] = [1, {K}]. Got {m!r}. Pass the allowance in multiples of epsilon, e.g. 1."
+            )
+        epsilon = real("epsilon", epsilon, "above 0")
+        if not 0 < epsilon <= MAX_EPSILON:
+            raise InputError(
+                f"epsilon must be finite, above 0 and at most {MAX_EPSILON:g}. Got {epsilon!r}. "
+                "Pass the privacy of one mechanism, e.g. 0.1."
+            )
+        Delta = real("Delta", Delta, "in [0, 1)")
+        if not 0 <= Delta < 1:
+            raise InputError(
+                f"Delta must be in [0, 1). Got {Delta!r}. Pass the failure probability of one mechanism, e.g. 1e-5."
+            )
+        if delta is None:
+            # Rounding must not put the default below Delta, which m = 1 would otherwise allow.
+            delta = max(Delta, -math.expm1(m * math.log1p(-Delta)))
+            if delta == 1:
+                raise InputError(
+                    f"Delta = {Delta!r} and m = {m!r} give delta = 1 - (1 - Delta)^m = 1, which promises nothing. "
+                    "Pass a delta below 1, or a smaller Delta or m."
+                )
+        delta = real("delta", delta, "in [Delta, 1)")
+        if not Delta <= delta < 1:
+            raise InputError(
+                f"delta must be in [Delta, 1) = [{Delta!r}, 1). Got {delta!r}. "
+                "Leave it out for 1 - (1 - Delta)^m, or pass one in that range."
+            )
+        changed = K if changed is None else whole("changed", changed, "in [1, K]")
+        if not 1 <= changed <= K:
+            raise InputError(
+                f"changed must be in [1, K] = [1, {K}]. Got {changed}. "
+                "Pass the number of mechanisms one record can reach, or leave it out for all K."
+            )
+        if not isinstance(adjacency, str) or not adjacency.strip() or not adjacency.isprintable():
+            raise InputError(
+                f"adjacency must be a text of one line. Got {adjacency!r}. "
+                f"Pass one of {', '.join(ADJACENCIES)}, or describe yours."
+            )
+        # -0.0 is in range but would print, and be stored, as another number than 0.
+        values = (K, m, epsilon, Delta + 0.0, delta + 0.0, changed, adjacency)
+        for name, value in zip(self.__dataclass_fields__, values, strict=True):
+            object.__setattr__(self, name, value)
+
+    @property
+    def total_epsilon(self) -> float:
+        """m epsilon, the epsilon promised for one release (nats), to float64; certificates use the exact product."""
+        return self.m * self.epsilon

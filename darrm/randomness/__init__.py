@@ -1,0 +1,1 @@
+"""Randomness of the operating system, and exact samplers made of it: coins, discrete Laplace and Gaussian noise."""

@@ -1,0 +1,147 @@
+"""Exact integer noise: discrete Laplace and discrete Gaussian, from coins whose biases are real numbers.
+
+A real bias is given by its binary digits, as many as are asked for; a coin compares them with uniform bits until one
+differs (`darrm.randomness.coins`), so its bias is that number and no rounding of it.
+
+    Discrete Laplace.  Let G be geometric, Pr[G >= k] = p^k, p = e^-gamma. Its binary digits are independent, digit j
+    being 1 with probability p^(2^j) / (1 + p^(2^j)): for Pr[G = k] = (1 - p) p^k is a product over the digits of k.
+    The difference of two such variables has Pr[X = k] proportional to e^(-gamma |k|).
+    Discrete Gaussian.  Propose X with gamma = 1 / t, t = floor(sigma) + 1, and accept it with probability
+    e^(-(|X| - sigma^2 / t)^2 / (2 sigma^2)): what is accepted has Pr proportional to e^(-x^2 / (2 sigma^2)).
+
+The second is the sampler of Canonne, Kamath, Steinke, "The discrete Gaussian for differential privacy" (NeurIPS 2020);
+for the first, digits stand in place of their rejection sampler.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, localcontext
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from darrm.randomness.coins import WordSource, system_words
+
+Integers = NDArray[np.int64]
+_WORD = 64
+_TOP = 64  # nats, from which on the highest digits are drawn as one rare event
+
+
+class RealCoins:
+    """Coins whose biases are real numbers in (0, 1).
+
+    Parameters
+    ----------
+    bias : callable
+        From an index to that bias as a `Decimal`, right to the precision of the current context.
+    """
+
+    def __init__(self, bias: Callable[[int], Decimal]) -> None:
+        self._bias = bias
+        self._words: dict[int, list[int]] = {}
+
+    def word(self, which: int, j: int) -> int:
+        """Binary digits 64 j, ..., 64 j + 63 of a bias."""
+        known = self._words.setdefault(which, [])
+        while len(known) <= j:
+            known[:] = self._digits(which, 2 * len(known) + 2)
+        return known[j]
+
+    def _digits(self, which: int, words: int) -> list[int]:
+        bits = _WORD * words
+        extra = 10
+        while True:
+            # Digits that an error in the last place could change are computed again, more precisely.
+            digits = int(bits * 0.30103) + 20 + extra
+            with localcontext(Context(prec=digits, Emax=MAX_EMAX, Emin=MIN_EMIN)):
+                value = self._bias(which) * (Decimal(2) ** bits)
+                slack = value * Decimal(10) ** (8 - digits) + Decimal(10) ** (8 - extra)
+                low, high = int(value - slack), int(value + slack)
+            if low == high:
+                return [low >> _WORD * (words - 1 - j) & (1 << _WORD) - 1 for j in range(words)]
+            extra *= 2
+
+    def flip(self, which: Integers, draw: WordSource = system_words) -> NDArray[np.bool_]:
+        """One independent coin for each entry of ``which``, shape (n,)."""
+        out = np.zeros(which.size, dtype=np.bool_)
+        open_, j = np.arange(which.size), 0
+        while open_.size:
+            kinds, place = np.unique(which[open_], return_inverse=True)
+            threshold = np.array([self.word(int(kind), j) for kind in kinds], dtype=np.uint64)[place]
+            word = draw(open_.size)
+            out[open_] = word < threshold
+            open_, j = open_[word == threshold], j + 1
+        return out
+
+
+class DiscreteLaplace:
+    """Integers X with Pr[X = k] proportional to e^(-rate |k|), exactly.
+
+    Parameters
+    ----------
+    rate : Fraction > 0
+    """
+
+    def __init__(self, rate: Fraction) -> None:
+        self.rate = rate
+        self._bits = max(0, int(Fraction(_TOP) / rate).bit_length())
+
+        def bias(j: int) -> Decimal:
+            power: Decimal = (Decimal(rate.numerator) * Decimal(2**j) / Decimal(rate.denominator)).exp()
+            # The last index is the event that a geometric variable needs more digits than are drawn.
+            return 1 / power if j == self._bits else 1 / (1 + power)
+
+        self._coins = RealCoins(bias)
+
+    def draw(self, n: int, words: WordSource = system_words) -> Integers:
+        """n independent integers."""
+        return self._geometric(n, words) - self._geometric(n, words)
+
+    def _geometric(self, n: int, words: WordSource) -> Integers:
+        total = np.zeros(n, dtype=np.int64)
+        for j in range(self._bits):
+            total += self._coins.flip(np.full(n, j), words).astype(np.int64) << j
+        # With probability p^(2^bits) the variable is beyond, and what is above 2^bits is a fresh one (no memory).
+        rest = np.arange(n)
+        while True:
+            rest = rest[self._coins.flip(np.full(rest.size, self._bits), words)]
+            if not rest.size:
+                return total
+            total[rest] += 1 << self._bits
+
+
+class DiscreteGaussian:
+    """Integers X with Pr[X = x] proportional to e^(-x^2 / (2 sigma^2)), exactly.
+
+    Parameters
+    ----------
+    sigma : Fraction > 0
+    """
+
+    def __init__(self, sigma: Fraction) -> None:
+        t = int(sigma) + 1
+        self._proposal = DiscreteLaplace(Fraction(1, t))
+        square = sigma * sigma
+
+        def bias(x: int) -> Decimal:
+            power = (x - square / t) ** 2 / (2 * square)
+            return (-Decimal(power.numerator) / Decimal(power.denominator)).exp()
+
+        self._sure = square / t  # the proposal that is always accepted, if it is whole
+        self._accept = RealCoins(bias)
+
+    def draw(self, n: int, words: WordSource = system_words) -> Integers:
+        """n independent integers."""
+        out = np.empty(n, dtype=np.int64)
+        open_ = np.arange(n)
+        while open_.size:
+            proposed = self._proposal.draw(open_.size, words)
+            size = np.abs(proposed)
+            accepted = size == self._sure if self._sure.denominator == 1 else np.zeros(size.size, dtype=np.bool_)
+            unsure = np.flatnonzero(~accepted)
+            accepted[unsure] = self._accept.flip(size[unsure], words)
+            out[open_[accepted]] = proposed[accepted]
+            open_ = open_[~accepted]
+        return out

@@ -1,0 +1,1 @@
+"""What people look at: figures, plots, words, the report page, the explorer."""

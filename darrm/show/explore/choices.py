@@ -1,0 +1,237 @@
+"""What was chosen on the page: from a query string to a problem and back, and what is wrong beside each control."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from urllib.parse import urlencode
+
+from darrm import priors
+from darrm._validation import check_count, check_delta, check_voters
+from darrm.design.design import SHAPES
+from darrm.errors import InputError
+from darrm.priors import Prior
+from darrm.problem.majority import MajorityProblem
+from darrm.show.wording import number_of
+
+MAX_K = 201  # beyond, an answer takes more than a few seconds
+MAX_QUERIES = 1000
+# What the form shows at first. Voters are not among them: nothing may guess which kind they are.
+FIRST = {
+    "K": "11",
+    "m": "3",
+    "epsilon": "0.1",
+    "Delta": "0",
+    "delta": "",
+    "changed": "",
+    "prior": "uniform",
+    "shape": "free",
+    "queries": "100",
+    "total_delta": "1e-5",
+    "voters": "",
+}
+DESIGN = ("K", "m", "epsilon", "Delta", "delta", "changed", "prior", "shape")
+_HARMLESS = {"K": MAX_K, "m": 1, "epsilon": 1, "Delta": 0, "delta": None, "changed": None}
+_MANY = ("queries", "total_delta", "voters")
+_OPTIONAL = ("delta", "changed", "voters")
+_LONGEST = {"prior": 6000}  # characters: a probability for each of MAX_K voters
+_LONG = 40
+KEPT = "b."  # before the names of the design that was kept
+
+
+@dataclass(frozen=True)
+class Choice:
+    """All that determines a design; a key of a cache."""
+
+    problem: MajorityProblem
+    prior: Prior
+    shape: str
+
+
+@dataclass(frozen=True)
+class Many:
+    """How many labels, with which total delta, of which voters."""
+
+    queries: int
+    delta: float
+    voters: str
+
+
+@dataclass
+class Choices:
+    """A query string, read.
+
+    Attributes
+    ----------
+    texts : dict of str to str
+        What stands in each control.
+    kept_texts : dict of str to str
+        The same of the design that was kept; empty if there is none.
+    choice, kept : Choice or None
+        None where something is wrong, or nothing was kept.
+    many : Many or None
+        None if it was not said which kind of voters there are.
+    errors : dict of str to str
+        What is wrong, by the name of the control; "kept" for the design that was kept.
+    """
+
+    texts: dict[str, str]
+    kept_texts: dict[str, str] = field(default_factory=dict)
+    choice: Choice | None = None
+    kept: Choice | None = None
+    many: Many | None = None
+    errors: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def wrong(self) -> dict[str, str]:
+        """The errors that leave no design to show; the others are about many labels."""
+        return {name: text for name, text in self.errors.items() if name not in _MANY}
+
+    def query(self, *, keep: bool | None = None) -> str:
+        """The query string that leads here; ``keep`` keeps the present design beside itself or lets the kept one go."""
+        texts = {name: text for name, text in self.texts.items() if text or name not in _OPTIONAL}
+        kept = self.kept_texts
+        if keep is not None:
+            kept = {name: self.texts[name] for name in DESIGN if self.texts[name]} if keep else {}
+        return urlencode({**texts, **{KEPT + name: text for name, text in kept.items()}})
+
+
+def read(pairs: Iterable[tuple[str, str]]) -> Choices:
+    """Read a query string, given as pairs; what is wrong is in ``errors``, and nothing is raised."""
+    found = Choices(dict(FIRST))
+    seen: set[str] = set()
+    for key, text in pairs:
+        kept = key.startswith(KEPT)
+        name = key.removeprefix(KEPT)
+        if name not in (DESIGN if kept else FIRST):
+            continue
+        slot, texts = ("kept", found.kept_texts) if kept else (name, found.texts)
+        longest = _LONGEST.get(name, _LONG)
+        if key in seen:
+            found.errors[slot] = f"{name} stands twice in the address. Give it once."
+        elif len(text) > longest:
+            found.errors[slot] = f"{name} must have at most {longest} characters here. Got {len(text)}. Shorten it."
+        else:
+            texts[name] = text
+        seen.add(key)
+    found.choice = _choice(found.texts, found.errors)
+    if found.kept_texts and "kept" not in found.errors:
+        wrong: dict[str, str] = {}
+        blank = dict.fromkeys(DESIGN, "")
+        defaults = {name: FIRST[name] for name in ("Delta", "prior", "shape")}
+        found.kept = _choice({**blank, **defaults, **found.kept_texts}, wrong)
+        if wrong:
+            found.errors["kept"] = f"The design that was kept is of no use: {next(iter(wrong.values()))}"
+    found.many = _many(found.texts, found.errors)
+    return found
+
+
+def _choice(texts: Mapping[str, str], errors: dict[str, str]) -> Choice | None:
+    before = len(errors)
+    values = {name: number_of(texts[name]) for name in DESIGN[:6] if texts[name] or name in DESIGN[:4]}
+    problem = None
+    while problem is None:
+        try:
+            problem = MajorityProblem(**values)
+        except InputError as error:
+            # Each message begins with the name of what is wrong; something harmless in its place shows what else is.
+            name = str(error).split(" ", 1)[0]
+            errors.setdefault(name, str(error))
+            if values.get(name) == _HARMLESS.get(name):
+                return None
+            values[name] = _HARMLESS[name]
+    if problem is not None and problem.K > MAX_K:
+        errors.setdefault(
+            "K",
+            f"K must be at most {MAX_K} on this page. Got {problem.K}. For more votes use the command line: "
+            f"{solve_command(Choice(problem, priors.independent(), SHAPES[0]))}",
+        )
+    prior = None
+    try:
+        prior = priors.parse(texts["prior"])
+        if problem is not None and problem.K <= MAX_K:
+            priors.weights(prior, problem.K, prior.default_objective)
+    except InputError as error:
+        errors.setdefault("prior", _short(str(error)))
+    if texts["shape"] not in SHAPES:
+        errors.setdefault("shape", f"shape must be one of {', '.join(SHAPES)}. Got {texts['shape']!r}.")
+    if len(errors) > before or problem is None or prior is None:
+        return None
+    return Choice(problem, prior, texts["shape"])
+
+
+def _many(texts: Mapping[str, str], errors: dict[str, str]) -> Many | None:
+    number = {name: number_of(texts[name]) for name in ("queries", "total_delta")}
+    queries, delta = 0, 0.0
+    try:
+        queries = check_count("queries", number["queries"])
+        if queries > MAX_QUERIES:
+            raise InputError(
+                f"queries must be at most {MAX_QUERIES} on this page. Got {queries}. For more labels download the "
+                f"design, then: darrm budget gamma.json --queries {queries} --delta {texts['total_delta']} --voters ..."
+            )
+    except InputError as error:
+        errors.setdefault("queries", str(error))
+    try:
+        delta = check_delta(number["total_delta"], "total_delta")
+    except InputError as error:
+        errors.setdefault("total_delta", str(error))
+    if not texts["voters"]:
+        return None
+    try:
+        check_voters(texts["voters"])
+    except InputError as error:
+        errors.setdefault("voters", str(error))
+    return None if errors.keys() & set(_MANY) else Many(queries, delta, texts["voters"])
+
+
+def _short(message: str) -> str:
+    return message if len(message) <= 500 else f"{message[:300]} ... {message[-150:]}"
+
+
+def _arguments(choice: Choice) -> dict[str, str]:
+    """What differs from the defaults of `darrm.solve`, each as both Python and the command line read it."""
+    problem = choice.problem
+    usual = MajorityProblem(problem.K, problem.m, problem.epsilon, problem.Delta)
+    values: dict[str, float] = {"K": problem.K, "m": problem.m, "epsilon": problem.epsilon}
+    if problem.Delta:
+        values["Delta"] = problem.Delta
+    if problem.delta != usual.delta:
+        values["delta"] = problem.delta
+    if problem.changed != problem.K:
+        values["changed"] = problem.changed
+    found = {name: repr(int(value) if float(value).is_integer() else value) for name, value in values.items()}
+    if choice.prior != priors.independent():
+        numbers = ",".join(repr(value) for key, value in _flat(choice.prior.as_dict()) if key != "kind")
+        found["prior"] = f"{choice.prior.kind}:{numbers}"
+    if choice.shape != SHAPES[0]:
+        found["shape"] = choice.shape
+    return found
+
+
+def _flat(values: Mapping[str, object]) -> list[tuple[str, object]]:
+    return [(key, one) for key, value in values.items() for one in (value if isinstance(value, list) else [value])]
+
+
+def solve_command(choice: Choice) -> str:
+    """The command that makes the same design."""
+    return " ".join(["darrm solve", *(f"--{name} {text}" for name, text in _arguments(choice).items())])
+
+
+def solve_python(choice: Choice) -> str:
+    """The Python that makes the same design."""
+    arguments = ", ".join(
+        f"{name}={text!r}" if name in ("prior", "shape") else f"{name}={text}"
+        for name, text in _arguments(choice).items()
+    )
+    return f"import darrm\n\ndesign = darrm.solve({arguments})"
+
+
+def budget_command(many: Many) -> str:
+    """The command that says what many labels cost."""
+    return f"darrm budget gamma.json --queries {many.queries} --delta {many.delta!r} --voters {many.voters}"
+
+
+def budget_python(many: Many) -> str:
+    """The Python that says it."""
+    return f'darrm.accounting.compose(design, {many.queries}, delta={many.delta!r}, voters="{many.voters}")'

@@ -1,0 +1,99 @@
+"""What all pictures share: looks, sizes, axes, and files that are written whole or not at all."""
+
+from __future__ import annotations
+
+import base64
+import io
+import os
+import threading
+from collections.abc import Iterable
+from itertools import cycle
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from darrm.errors import InputError, MissingExtraError
+from darrm.storage.atomic import replacing
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+FORMATS = ("png", "svg", "pdf")
+_DRAWING = threading.Lock()  # matplotlib keeps settings and fonts for all threads together
+SIZE = (5.2, 3.8)  # inches, of a picture of one axes
+# Okabe and Ito's palette, safe for the colour-blind; told apart by marker and line style too.
+LOOKS = (
+    ("#0072B2", "o", "-"),
+    ("#D55E00", "s", "--"),
+    ("#009E73", "^", "-."),
+    ("#CC79A7", "D", ":"),
+    ("#E69F00", "v", "-"),
+    ("#56B4E9", "P", "--"),
+    ("#000000", "x", ":"),
+)
+
+
+def looks(names: Iterable[str]) -> dict[str, tuple[str, str, str]]:
+    """(colour, marker, line style) by name; from the eighth name on they come again."""
+    return dict(zip(names, cycle(LOOKS), strict=False))
+
+
+def new_figure(size: tuple[float, float] = SIZE) -> Any:
+    """An empty figure of ``size`` inches, which needs no display; `MissingExtraError` if matplotlib is missing."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise MissingExtraError(
+            "Pictures need matplotlib. Run: pip install matplotlib (the extra darrm[plot])."
+        ) from None
+    return Figure(figsize=size, layout="constrained")
+
+
+def axes_of(ax: Axes | None) -> Any:
+    """``ax``, or the axes of a new figure."""
+    return new_figure().add_subplot() if ax is None else ax
+
+
+def legend_below(ax: Axes, markerscale: float = 1) -> None:
+    """A legend below the axes, where it covers nothing."""
+    ax.legend(
+        fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2, frameon=False, markerscale=markerscale
+    )
+
+
+def picture_format(path: str | os.PathLike[str]) -> str:
+    """png, svg or pdf by the ending of ``path``; any other is an `InputError`."""
+    ending = Path(path).suffix.lstrip(".").lower()
+    if ending not in FORMATS:
+        raise InputError(f"A picture must end in {', '.join(FORMATS)}. Got {str(path)!r}.")
+    return ending
+
+
+def save(path: str | os.PathLike[str], picture: Any, dpi: int = 200) -> None:
+    """Write a figure, or that of some axes, by the ending of ``path``; the same picture is the same bytes.
+
+    Raises
+    ------
+    InputError, OutputError
+        If the ending is none of `FORMATS`, or the path cannot be written.
+    """
+    from matplotlib import rc_context
+
+    kind = picture_format(path)
+    undated = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
+    with replacing(path) as file, rc_context({"svg.hashsalt": "darrm"}):
+        picture.figure.savefig(file, format=kind, dpi=dpi, metadata=undated)
+
+
+def data_address(figure: Any, fonttype: str = "path") -> str:
+    """A figure as an SVG inside an address that needs no file and no network, the same bytes for the same picture.
+
+    May be called from many threads. ``fonttype`` is matplotlib's ``svg.fonttype``: letters as outlines ("path"), or as
+    text ("none"), which is shorter and looks as the reader's fonts do.
+    """
+    from matplotlib import rc_context
+
+    drawn = io.BytesIO()
+    nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
+    with _DRAWING, rc_context({"svg.hashsalt": "darrm", "svg.fonttype": fonttype}):
+        figure.savefig(drawn, format="svg", metadata=nothing, transparent=True)
+    return f"data:image/svg+xml;base64,{base64.b64encode(drawn.getvalue()).decode()}"

@@ -1,0 +1,98 @@
+"""Designs as HTML, for notebooks, and their pictures as data addresses that need no file and no network."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from darrm.errors import MissingExtraError
+from darrm.show.figures import data_address
+from darrm.show.wording import condition, promise
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from darrm.design.design import Design
+
+
+def gamma_figure(designs: Mapping[str, Design]) -> Any:
+    """One picture of one or two noise functions; two sizes K share the picture, each with an axis of its own.
+
+    Raises
+    ------
+    MissingExtraError
+        If matplotlib is not installed.
+    """
+    from darrm.show.plots import plot_gamma
+
+    (name, first), *others = designs.items()
+    gammas = {one: design.gamma for one, design in designs.items()}
+    if all(design.problem.K == first.problem.K for design in designs.values()):
+        ax = plot_gamma(first.problem, gammas, _axes(len(designs)))
+    else:
+        ((other, second),) = others
+        ax = plot_gamma(first.problem, {name: first.gamma}, _axes(len(designs)))
+        # A line of nothing takes the first colour, so that the legend names both.
+        nothing = np.full(second.gamma.shape, np.nan)
+        top = plot_gamma(second.problem, {name: nothing, other: second.gamma}, ax.twiny())
+        ax.set_xlabel(f"number of votes for 1, l, {name}")
+        top.set(xlabel=f"number of votes for 1, l, {other}", xlim=(-0.05 * second.problem.K, 1.05 * second.problem.K))
+        ax.set_xlim(-0.05 * first.problem.K, 1.05 * first.problem.K)
+        top.set_title("")
+        top.grid(visible=False)
+    if len(designs) > 1:
+        ax.set_title("")  # it would name the first problem only
+    return ax.figure
+
+
+def _axes(many: int) -> Axes | None:
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        return None  # plot_gamma says what is missing
+    # Margins by hand: a layout engine draws everything twice, and the page waits for it.
+    margins = {"left": 0.1, "right": 0.985}
+    margins |= {"bottom": 0.15, "top": 0.91} if many == 1 else {"bottom": 0.2, "top": 0.865}
+    figure = Figure(figsize=(5.7, 3.1) if many == 1 else (5.7, 3.9))
+    figure.subplots_adjust(**margins)
+    return figure.add_subplot()
+
+
+def gamma_picture(designs: Mapping[str, Design]) -> str:
+    """`gamma_figure` as a data address of an SVG, the same bytes every time; may be called from many threads."""
+    return data_address(gamma_figure(designs), fonttype="none")
+
+
+def described(designs: Mapping[str, Design]) -> str:
+    """What a picture of gamma shows, for those who cannot see it."""
+    parts = []
+    for name, design in designs.items():
+        problem, half = design.problem, design.gamma[design.problem.K // 2 + 1 :]
+        parts.append(
+            f"{name}: for K = {problem.K}, m = {problem.m:g}, epsilon = {problem.epsilon:g}, gamma is {half[0]:.3g} "
+            f"for the closest vote, {half[-1]:.3g} for a unanimous one and {half.min():.3g} at least."
+        )
+    return " ".join(parts)
+
+
+def design_html(design: Design) -> str:
+    """Promise, picture (if matplotlib is installed) and table of a design, for a notebook."""
+    problem, named = design.problem, {"gamma": design}
+    try:
+        picture = f'<img alt="{escape(described(named))}" src="{gamma_picture(named)}" style="max-width:100%">'
+    except MissingExtraError:
+        picture = ""
+    rows = "".join(
+        f"<tr><td>{problem.K - l}:{l}</td><td>{design.gamma[l]:.6f}</td></tr>"
+        for l in range(problem.K // 2 + 1, problem.K + 1)
+    )
+    return (
+        f"<p>Verified: one release of the majority of K = {problem.K} votes is {escape(promise(problem))}, "
+        f"{escape(condition(problem))} Error {design.error:.6g} (tv), disagreement {design.disagreement:.6g}, under "
+        f"{escape(str(design.prior))}.</p>{picture}"
+        f"<details><summary>gamma by votes</summary><table><thead><tr><th>votes</th><th>gamma</th></tr></thead>"
+        f"<tbody>{rows}</tbody></table></details>"
+    )

@@ -1,0 +1,111 @@
+"""Pictures of tables: error against m, where no noise is needed, and what the optimum gains over subsampling."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from darrm import baselines, priors
+from darrm.errors import InputError
+from darrm.show.figures import LOOKS, new_figure, picture_format, save
+from darrm.tables.table import Table
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_CURVES = 6
+_NOTHING = 1e-12  # errors that are rounding; so a gamma this close to 1 is 1
+
+
+def plot_table(table: Table, axes: Sequence[Axes] | None = None) -> list[Axes]:
+    """Draw a table: four panels for its first prior, shape, epsilon, Delta and ``changed`` rule.
+
+    Error against m for some K; the smallest m of the table at which no noise is needed, against K; and over K and m the
+    error of the optimum as a share of that of subsampling, and of double subsampling.
+
+    Parameters
+    ----------
+    table : Table
+    axes : four matplotlib axes, optional
+
+    Returns
+    -------
+    list of four matplotlib axes
+
+    Raises
+    ------
+    InputError
+        If the table holds no design.
+    MissingExtraError
+        If matplotlib is not installed.
+    """
+    rows = [row for row in table if row["failure"] is None]
+    if not rows:
+        raise InputError("The table holds no design, so there is nothing to draw.")
+    same = ("prior", "shape", "objective", "epsilon", "Delta")
+    first = rows[0]
+    rows = [
+        row
+        for row in rows
+        if all(row[name] == first[name] for name in same)
+        and (row["changed"] == row["K"]) == (first["changed"] == first["K"])
+    ]
+    if axes is None:
+        axes = new_figure((9.6, 7.4)).subplots(2, 2).ravel().tolist()
+    sizes = sorted({row["K"] for row in rows})
+    chosen = [sizes[i] for i in np.unique(np.linspace(0, len(sizes) - 1, min(_CURVES, len(sizes))).astype(int))]
+    for (colour, marker, line), K in zip(LOOKS, chosen, strict=False):
+        points = sorted((row["m"], row["error"]) for row in rows if row["K"] == K)
+        m, error = (np.array(values) for values in zip(*points, strict=True))
+        shown = error > _NOTHING
+        look: dict[str, Any] = {"color": colour, "marker": marker, "linestyle": line, "markersize": 3}
+        axes[0].plot(m[shown], error[shown], label=f"K = {K}", **look)
+    axes[0].set(xlabel="m", ylabel="error, total variation (0 left out)", yscale="log")
+    axes[0].legend(fontsize=8)
+    free = {row["K"]: math.inf for row in rows}
+    for row in rows:
+        if all(value > 1 - _NOTHING or 2 * l == row["K"] for l, value in enumerate(row["gamma"])):
+            free[row["K"]] = min(free[row["K"]], row["m"])
+    known = [K for K in sizes if math.isfinite(free[K])]
+    axes[1].plot(known, [free[K] for K in known], color=LOOKS[0][0], marker="o", markersize=3, linestyle="none")
+    axes[1].plot(sizes, [(K + 1) / 2 for K in sizes], color=LOOKS[1][0], linestyle="--", label="(K + 1) / 2")
+    axes[1].set(xlabel="K", ylabel="smallest m with no noise at all")
+    axes[1].legend(fontsize=8)
+    for ax, name, make in (
+        (axes[2], "subsampling", baselines.subsampling),
+        (axes[3], "double subsampling", baselines.double_subsampling),
+    ):
+        _heat(ax, name, rows, make)
+    for ax in axes[:2]:
+        ax.grid(alpha=0.25)
+    figure: Any = axes[0].figure
+    figure.suptitle(", ".join(f"{name} = {first[name]}" for name in same), fontsize=9)
+    return list(axes)
+
+
+def _heat(ax: Axes, name: str, rows: list[dict[str, Any]], make: Any) -> None:
+    """The error of the optimum as a share of a baseline's, whether or not that keeps the promise."""
+    allowances = sorted({row["m"] for row in rows})
+    sizes = sorted({row["K"] for row in rows})
+    share: NDArray[np.float64] = np.full((len(allowances), len(sizes)), np.nan)
+    for row in rows:
+        K = row["K"]
+        weights = priors.weights(priors.parse(row["prior"]), K, row["objective"])
+        gamma = np.array(row["gamma"])
+        ours, theirs = (float(weights @ (1 - table[K // 2 + 1 :])) for table in (gamma, make(K, int(row["m"]))))
+        share[allowances.index(row["m"]), sizes.index(K)] = ours / theirs if theirs > _NOTHING else np.nan
+    image = ax.pcolormesh(sizes, allowances, share, cmap="viridis", vmin=0, vmax=1, shading="nearest")
+    ax.set(xlabel="K", ylabel="m")
+    ax.set_title(f"error as a share of {name}'s (blank: it needs no noise)", fontsize=9)
+    ax.figure.colorbar(image, ax=ax)
+
+
+def save_table(path: str | os.PathLike[str], table: Table) -> None:
+    """Write the picture of `plot_table` as PNG, SVG or PDF, by the ending of ``path``; errors as `darrm.show.plots`."""
+    picture_format(path)
+    save(path, plot_table(table)[0])

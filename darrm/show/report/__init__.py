@@ -1,0 +1,121 @@
+"""One design as one page of HTML that opens offline and prints: for a review, a record, an appendix.
+
+The page holds the promise in words, the problem, the noise function, its error beside the baselines, the privacy
+profile, what many labels cost, the worst case of the certificate line by line, and how to check all of it.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from darrm.design.design import Design
+from darrm.errors import InputError
+from darrm.storage.atomic import replacing, resolved
+
+FULL = 101  # K up to which the default is a full report: some ten seconds
+
+
+def html(
+    design: Design,
+    *,
+    file: str | os.PathLike[str] | None = None,
+    delta: float | None = None,
+    full: bool | None = None,
+) -> str:
+    """A report on ``design``: one self-contained page without scripts, the same text on every run.
+
+    Parameters
+    ----------
+    design : Design
+    file : path, optional
+        The design file, whose name, checksum and versions the report then shows. It must hold this design.
+    delta : float in [0, 1), optional
+        Failure probability of all labels together, for what many of them cost. If not given, 1e-5 or ten times what one
+        label or the fixed voters may spend, rounded up to one digit, whichever is more, and at most 1/2.
+    full : bool, optional
+        Whether to compute what takes long for many voters: the comparison with baselines, the privacy profile and the
+        exact composition. If not given, for K up to 101. A short report bounds the composition by a theorem instead.
+
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    InputError
+        If an argument is not what it should be, or the file holds another design.
+    MissingExtraError
+        If matplotlib is not installed.
+
+    Notes
+    -----
+    Some seconds at K = 11 and at K = 1001 if short; a full report costs some 200 separations (`darrm.verify`).
+    """
+    from darrm._validation import check_delta
+    from darrm.show.report import page
+
+    if not isinstance(design, Design):
+        raise InputError(f"A report is about a Design from darrm.solve or darrm.load. Got {type(design).__name__}.")
+    total = default_delta(design) if delta is None else check_delta(delta)
+    stored = None if file is None else _stored(Path(file), design)
+    name = "gamma.json" if file is None else Path(file).name
+    return page.render(design, name, stored, total, design.problem.K <= FULL if full is None else full)
+
+
+def write(
+    path: str | os.PathLike[str],
+    design: Design,
+    *,
+    file: str | os.PathLike[str] | None = None,
+    delta: float | None = None,
+    full: bool | None = None,
+) -> int:
+    """Write the page of `html` to ``path``, whole or not at all, and return its size in bytes.
+
+    Raises
+    ------
+    InputError
+        As `html`, and if ``path`` is the design file.
+    MissingExtraError, OutputError
+        If matplotlib is missing or the path cannot be written.
+    """
+    if file is not None and _same(Path(path), Path(file)):
+        raise InputError(f"The report would replace the design file {file}. Pass another path, such as one in .html.")
+    content = html(design, file=file, delta=delta, full=full).encode()
+    with replacing(path) as out:
+        out.write(content)
+    return len(content)
+
+
+def default_delta(design: Design) -> float:
+    """The total delta of a report that was not told one."""
+    from darrm.accounting.theorems import at_least_once
+    from darrm.show.report.markup import shown
+
+    problem = design.problem
+    spent = 10 * max(problem.delta, at_least_once(problem.Delta, problem.changed))
+    return min(0.5, max(1e-5, float(shown(spent, 1, up=True))))
+
+
+def _stored(file: Path, design: Design) -> dict[str, Any]:
+    """Checksum and versions in a design file that holds ``design``."""
+    from darrm.design.design import FORMAT, VERSION, as_dict
+    from darrm.storage.sealed_json import read
+
+    content = read(file, FORMAT, VERSION, "design", "Export the design again with save.")
+    if content.get("gamma_hex") != [value.hex() for value in design.gamma.tolist()] or (
+        content.get("problem") != as_dict(design)["problem"]
+    ):
+        raise InputError(f"{file} holds another design than the one to report on. Pass darrm.load of that file.")
+    made = content.get("made_with")
+    versions = {str(key): str(value) for key, value in made.items()} if isinstance(made, dict) else {}
+    return {"sha256": content["sha256"], "made_with": versions}
+
+
+def _same(one: Path, other: Path) -> bool:
+    try:
+        return one.samefile(other)
+    except OSError:
+        return resolved(one) == resolved(other)

@@ -1,0 +1,93 @@
+"""Promises and figures in words, the same wherever they are said."""
+
+from __future__ import annotations
+
+import math
+from decimal import ROUND_CEILING, Decimal
+from typing import TYPE_CHECKING, Any
+
+from darrm.problem.majority import MajorityProblem
+
+if TYPE_CHECKING:
+    from darrm.accounting.budget import Total
+
+LARGEST_LOSS = "the most by which one change of the data can move the logarithm of the probability of a label"
+# How totals of many labels are proved, by the names in `darrm.accounting.Total.bounds`.
+RULES = {
+    "exact composition": "the worst that adaptive queries can do, from all that one label gives away",
+    "exact composition of blocks": "the same in blocks of labels, at some percent more",
+    "largest loss, all queries": f"for each label its largest loss, {LARGEST_LOSS}",
+    "simple composition": "the promises of single labels added up",
+    "the voters themselves": "the optimal composition of the voters that one record reaches, for any number of labels",
+    "the voters and the coins of the labels": "the privacy of the voters and the coins of the labels together",
+    "the votes themselves": "the optimal composition of all votes behind the labels, as if they were published",
+    "optimal composition": "of labels as private as one is alone, of which no more is used",
+}
+
+
+def promise(problem: MajorityProblem) -> str:
+    """(m epsilon, delta) in print, rounded up."""
+    return f"({at_least(problem.total_epsilon)}, {at_least(problem.delta, 4)})-DP"
+
+
+def condition(problem: MajorityProblem, voters: str | None = None) -> str:
+    """What the guarantee of one label rests on, in print; that of a total for ``voters``, "fresh" or "fixed"."""
+    each = f"({problem.epsilon:g}, {problem.Delta:g})-DP"
+    private = {
+        None: f"each vote is {each}",
+        "fresh": f"the new coins of every answer make it {each} by themselves, whatever else the voter keeps",
+        "fixed": f"each voter is {each} with all its answers together",
+    }[voters]
+    reached = "voters" if voters == "fresh" else "of them"
+    return f"if {private} and one change ({problem.adjacency}) reaches at most {problem.changed} {reached}."
+
+
+def number(value: float) -> str:
+    """A figure for a table; a word where there is none."""
+    return "none" if math.isinf(value) else f"{value:.6g}"
+
+
+def at_least(value: float, digits: int = 6) -> str:
+    """A certified upper bound to so many digits, rounded up where it is above them by more than rounding."""
+    if math.isinf(value) or not value:
+        return number(value)
+    exact = Decimal(value) * (1 - Decimal("1e-12"))
+    rounded = exact.quantize(Decimal(1).scaleb(exact.adjusted() - digits + 1), rounding=ROUND_CEILING).normalize()
+    return f"{rounded:f}" if rounded.adjusted() >= -5 else f"{rounded:e}".replace("E", "e")
+
+
+def said(total: Total) -> str:
+    """What labels cost, in a sentence or two."""
+    labels = f"{total.queries} label{'s' * (total.queries > 1)}"
+    cost = f"({at_least(total.upper)}, {total.delta:g})"
+    if total.voters == "fixed" and "one label" in total.bounds:
+        return f"Fixed voters: one label costs {cost}. The cost of another must not be added to it."
+    if total.voters == "fixed":
+        alone = total.bounds.get("the voters themselves")
+        if alone == total.upper:
+            return (
+                f"Fixed voters: {labels}, or any number of them, cost {cost} in all. That is what the voters that one "
+                "record reaches cost, with all their answers."
+            )
+        any_number = (
+            f"any number of labels costs {at_least(alone)}" if alone is not None else "it grows with every label"
+        )
+        return (
+            f"Fixed voters: {labels} cost {cost} together, queries chosen adaptively. The coins of the labels bring "
+            f"this below what the voters themselves cost; {any_number}."
+        )
+    return (
+        f"Fresh voters: {labels} cost {cost} together, queries chosen adaptively. Proved; at least {total.lower:.6g} "
+        "for the worst voters that are as private as stated."
+    )
+
+
+def number_of(text: object) -> Any:
+    """The whole or real number that a text stands for, or the text: the problem says what is wrong with it."""
+    if isinstance(text, str):
+        for kind in (int, float):
+            try:
+                return kind(text)
+            except ValueError:
+                continue
+    return text

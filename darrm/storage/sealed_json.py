@@ -1,0 +1,68 @@
+"""JSON files with a checksum: written whole or not at all, refused if they are foreign, truncated or edited."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+from pathlib import Path
+from typing import Any
+
+from darrm.errors import InputError
+from darrm.storage.atomic import replacing
+
+_MAX_BYTES = 30_000_000
+
+
+def finite(value: Any) -> Any:
+    """JSON has no infinities: None stands for one."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, dict):
+        return {key: finite(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(inner) for inner in value]
+    return value
+
+
+def _digest(text: str | bytes) -> str:
+    """Checksum of every name and value, numbers digit by digit as they are written; only white space is free."""
+    content = json.loads(text, parse_float=str, parse_int=str)
+    body = {key: value for key, value in content.items() if key != "sha256"} if isinstance(content, dict) else content
+    return hashlib.sha256(json.dumps(body, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
+def write(path: str | os.PathLike[str], content: dict[str, object]) -> None:
+    """Write ``content`` as JSON with a checksum, whole or not at all."""
+    content = {**content, "sha256": _digest(json.dumps(content, allow_nan=False))}
+    with replacing(path) as file:
+        file.write(json.dumps(content, indent=1, allow_nan=False).encode() + b"\n")
+
+
+def read(name: Path, form: str, edition: int, kind: str, again: str) -> dict[str, Any]:
+    """The content of a file of `write`; `InputError` if it is missing, foreign, truncated or edited."""
+    try:
+        if name.stat().st_size > _MAX_BYTES:
+            raise InputError(f"{name} is too large for a {kind} file ({_MAX_BYTES:,} bytes at most). {again}")
+        text = name.read_bytes()
+        digest = _digest(text)  # first, so that its copy of the content is gone when the other is made
+        content = json.loads(text, object_pairs_hook=_unique)
+    except OSError as error:
+        raise InputError(f"{name} could not be read: {error.strerror}. Pass the path of a {kind} file.") from error
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{name} is not a whole JSON file ({error}). {again}") from error
+    if not isinstance(content, dict) or content.get("format") != form:
+        raise InputError(f'{name} is not a {kind} file: its format is not "{form}". {again}')
+    if type(content.get("version")) is not int or content["version"] != edition:
+        raise InputError(f"{name} has format version {content.get('version')!r}; this darrm reads {edition}. {again}")
+    if content.get("sha256") != digest:
+        raise InputError(f"{name} was changed after it was written: its checksum does not match. {again}")
+    return content
+
+
+def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    keys = [key for key, _ in pairs]
+    if len(set(keys)) < len(keys):
+        raise ValueError("a name stands twice")
+    return dict(pairs)

@@ -1,0 +1,264 @@
+"""Votes files: CSV or Parquet, one row a query, one 0/1 column a mechanism."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from darrm.errors import InputError, OutputError
+from darrm.storage.atomic import output_error, replacing
+from darrm.votes import csv as votes_csv
+from darrm.votes.rows import Texts, VotesBlock, numbers
+
+Opening = Callable[[Path], AbstractContextManager[IO[bytes]]]
+
+
+@dataclass(frozen=True, eq=False)
+class VotesTable:
+    """Votes on n queries.
+
+    Attributes
+    ----------
+    votes : ndarray of uint8, shape (n, K)
+    ids : tuple of str, length n
+        The ``id`` column, or the row numbers from 1.
+    labels : ndarray of uint8, shape (n,), or None
+        The ``label`` column, the true answers, if there is one.
+    """
+
+    votes: NDArray[np.uint8]
+    ids: tuple[str, ...]
+    labels: NDArray[np.uint8] | None
+
+    @property
+    def histogram(self) -> NDArray[np.int64]:
+        """How many queries have l = 0, ..., K ones; for `darrm.priors.votes`, if these votes are public."""
+        return np.bincount(self.votes.sum(axis=1, dtype=np.int64), minlength=self.votes.shape[1] + 1)
+
+
+def blocks(path: str | os.PathLike[str], K: int | None = None) -> Iterator[VotesBlock]:
+    """Read a votes file some ten thousand rows at a time, in memory that does not grow with the file.
+
+    Parameters
+    ----------
+    path, K
+        As for `read`.
+
+    Yields
+    ------
+    VotesBlock
+
+    Raises
+    ------
+    InputError, MissingExtraError
+        As `read`, but what is wrong with a row only when that row is reached.
+
+    Notes
+    -----
+    Plain CSV (cells 0 and 1, nothing quoted) is read by numpy, the rest by the csv module, several times slower.
+    """
+    name = Path(path)
+    try:
+        with name.open("rb") as file:
+            if _is_parquet(name):
+                from darrm.votes import parquet as votes_parquet
+
+                yield from votes_parquet.blocks(name, file, K)
+            else:
+                yield from votes_csv.blocks(name, file, K)
+    except InputError:
+        raise
+    except OSError as error:
+        raise InputError(f"{name} could not be read: {error.strerror}. Pass the path of a votes file.") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"{name} is not UTF-8 text. Export the votes as CSV.") from error
+    except csv.Error as error:
+        raise InputError(f"{name} is not a CSV file ({error}). Export the votes as CSV.") from error
+
+
+def read(path: str | os.PathLike[str], K: int | None = None) -> VotesTable:
+    """Read a votes file.
+
+    Parameters
+    ----------
+    path : path
+        CSV with a header; an optional first column ``id``, an optional last column ``label``, every other column the
+        0/1 votes of one mechanism. UTF-8, any line ends. Or Parquet with such columns, if the name ends in .parquet:
+        votes and labels of any type of number or boolean, ids texts or whole numbers.
+    K : int, optional
+        How many vote columns there must be.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read, has no header, no rows, a row of another length, or a vote or label that is not 0
+        or 1. The message names the line (in Parquet the row, from 1) and the column.
+    MissingExtraError
+        If it is Parquet and pyarrow is not installed.
+    """
+    found = list(blocks(path, K))
+    labels = [block.labels for block in found if block.labels is not None]
+    return VotesTable(
+        votes=np.concatenate([block.votes for block in found]),
+        ids=tuple(identifier for block in found for identifier in block.ids),
+        labels=np.concatenate(labels) if labels else None,
+    )
+
+
+def _is_parquet(path: Path) -> bool:
+    return path.suffix.lower() == ".parquet"
+
+
+class LabelsFile:
+    """A file of released labels that is being written; made by `writing_labels`.
+
+    Attributes
+    ----------
+    n : int
+        Labels written so far.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.n = 0
+        self._path = path
+        self._write: Callable[[Texts, NDArray[np.uint8]], None] | None = None
+        self._broken = False
+
+    def write(self, ids: Iterable[str], labels: NDArray[np.uint8]) -> None:
+        """Add rows.
+
+        Parameters
+        ----------
+        ids : Texts or iterable of str, length n
+        labels : ndarray of uint8, shape (n,), values 0 and 1
+
+        Raises
+        ------
+        InputError
+            If an id is no text or a label is not 0 or 1; nothing of these rows is written then.
+        OutputError
+            If they cannot be written. The file may then hold a part of them, so it is refused from there on: later
+            writes fail, and it does not get its name even if this error is caught.
+        """
+        texts = ids if isinstance(ids, Texts) else Texts.of(ids)
+        labels = _binary(labels)
+        if len(texts) != len(labels):
+            raise InputError(f"There must be one id for each label. Got {len(texts)} ids and {len(labels)} labels.")
+        if self._write is None:
+            raise InputError("The file of labels is closed. Write inside the with block of writing_labels.")
+        self._check_whole()
+        # Until the rows are written and counted: a ledger charges for n labels, and the file must not hold more.
+        self._broken = True
+        try:
+            self._write(texts, labels)
+        except OSError as error:
+            raise output_error(self._path, error) from error
+        self.n += len(labels)
+        self._broken = False
+
+    def _check_whole(self) -> None:
+        if self._broken:
+            raise OutputError(
+                f"{self._path} is not written: an earlier write of labels failed halfway. Write all labels anew."
+            )
+
+
+def _binary(labels: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    array = np.asarray(labels)
+    if array.ndim != 1 or array.dtype.kind not in "biuf" or isinstance(labels, np.ma.MaskedArray):
+        raise InputError(
+            f"labels must be a plain array of numbers 0 and 1, shape (n,). Got a {type(labels).__name__} of "
+            f"{array.dtype}, shape {array.shape}."
+        )
+    values = numbers(array)
+    wrong = np.flatnonzero((values != 0) & (values != 1))
+    if wrong.size:
+        raise InputError(f"A label must be 0 or 1. Got {values[wrong[0]].item()!r} in row {wrong[0]}.")
+    return values.astype(np.uint8, copy=False)
+
+
+@contextmanager
+def writing_labels(path: str | os.PathLike[str], opening: Opening | None = None) -> Iterator[LabelsFile]:
+    """A file for labels, written block by block: all of it gets its name when the block ends, or nothing.
+
+    CSV with columns id and label; Parquet if the name ends in .parquet.
+
+    Parameters
+    ----------
+    path : path
+    opening : callable, optional
+        Makes the binary file, if ``path`` is not simply to be replaced: that of a ledger charges for the labels.
+
+    Raises
+    ------
+    OutputError
+        If the path cannot be written. An OSError of anything else in the block, such as a file that it reads, comes
+        out as it is.
+    MissingExtraError
+        If it is Parquet and pyarrow is not installed.
+    """
+    target = Path(path)
+    labels = LabelsFile(target)
+    foreign: OSError | None = None
+    try:
+        with (opening or replacing)(target) as file:
+            writer: votes_csv.Labels | votes_parquet.Labels
+            if _is_parquet(target):
+                from darrm.votes import parquet as votes_parquet
+
+                writer = votes_parquet.Labels(file)
+            else:
+                writer = votes_csv.Labels(file)
+            labels._write = writer.write
+            try:
+                yield labels
+            except OSError as error:
+                foreign = None if isinstance(error, OutputError) else error
+                raise
+            finally:
+                labels._write = None
+                writer.close()
+            labels._check_whole()
+    except OSError:
+        if foreign is None:
+            raise
+    if foreign is not None:
+        raise foreign
+
+
+def write_labels(
+    path: str | os.PathLike[str], ids: Iterable[str], labels: NDArray[np.uint8], opening: Opening | None = None
+) -> None:
+    """Write released labels with their ids; all of them or, if that fails, none. As `writing_labels`, in one piece."""
+    with writing_labels(path, opening) as file:
+        file.write(ids, labels)
+
+
+def examples() -> dict[str, dict[str, object]]:
+    """The votes that come with darrm, by name: what they are, their K, ``changed``, epsilon, Delta and accuracies."""
+    text = files("darrm.votes").joinpath("examples", "votes.json").read_text(encoding="utf-8")
+    return {str(entry["file"]).removesuffix(".csv"): entry for entry in json.loads(text)["files"]}
+
+
+def example(name: str) -> VotesTable:
+    """The votes of that name among `examples`.
+
+    Raises
+    ------
+    InputError
+        If there is none of that name.
+    """
+    known = examples()
+    if name not in known:
+        raise InputError(f"There are no votes called {name!r}. Choose one of {', '.join(sorted(known))}.")
+    return read(Path(str(files("darrm.votes").joinpath("examples", f"{name}.csv"))), K=int(str(known[name]["K"])))
