@@ -65,7 +65,8 @@ def command(file: Path, votes_path: Path, out: Path, ledger_path: Path | None, a
         common.note(
             f"Charged to {ledger_path}: {status['released']} labels of {status['voters']} voters in all{left}; "
             f"together within ({status['total_epsilon']:g}, {status['total_delta']:g}), rule {status['rule']}, "
-            f"{wording.condition(design.problem, status['voters'])} These votes must be released once only."
+            f"{wording.condition(design.problem, status['voters'])}"
+            + (" These votes must not be released again." if status["voters"] == "fresh" else "")
         )
     elif n > 1:
         common.note(TOTAL)

@@ -35,7 +35,7 @@ def condition(problem: MajorityProblem, voters: str | None = None) -> str:
     each = f"({problem.epsilon:g}, {problem.Delta:g})-DP"
     private = {
         None: f"each vote is {each}",
-        "fresh": f"the new coins of every answer make it {each} by themselves, whatever else the voter keeps",
+        "fresh": f"the new coins of every answer make it {each} by themselves, whatever else the voter keeps,",
         "fixed": f"each voter is {each} with all its answers together",
     }[voters]
     reached = "voters" if voters == "fresh" else "of them"
@@ -70,7 +70,9 @@ def said(total: Total) -> str:
                 "record reaches cost, with all their answers."
             )
         any_number = (
-            f"any number of labels costs {at_least(alone)}" if alone is not None else "it grows with every label"
+            f"any number of labels costs at most {at_least(alone)}"
+            if alone is not None
+            else "it grows with every label"
         )
         return (
             f"Fixed voters: {labels} cost {cost} together, queries chosen adaptively. The coins of the labels bring "

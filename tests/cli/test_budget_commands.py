@@ -118,7 +118,7 @@ def test_plan_stays_within_its_budget(tmp_path: Path, capsys: pytest.CaptureFixt
     assert "or any number of them, cost" in " ".join(capsys.readouterr().out.split())
     little = [*options[:-4], "--total-epsilon", "0.1", "--total-delta", "0", "--voters", "fixed"]
     assert main(["plan", *little]) == 0
-    assert "any number of labels costs 0.5" in " ".join(capsys.readouterr().out.split())
+    assert "any number of labels costs at most 0.5" in " ".join(capsys.readouterr().out.split())
     assert "voters must be" in refused(capsys, 2, "plan", *options)
 
 
