@@ -363,7 +363,7 @@ def test_coins_below_the_voters_own_price() -> None:
 
 def test_what_the_labels_may_cost() -> None:
     voters = darrm.MajorityProblem(3, 1, 2.0, changed=1)
-    for total, allowed in ((1.0, 1.41), (1.8, 3.485)):  # DECISIONS: worked out by hand
+    for total, allowed in ((1.0, 1.41), (1.8, 3.485)):
         found = labels_allowance(voters, total, 1e-6)
         assert found is not None
         assert found.epsilon == pytest.approx(allowed, abs=3e-3)
