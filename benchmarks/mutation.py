@@ -46,36 +46,36 @@ ROOT = Path(__file__).resolve().parent.parent
 ARGUED = Path(__file__).with_name("mutation_survivors.json")
 PAGE = ROOT / "docs" / "trust_mutants.md"
 
-ENGINE = ["tests/engine/test_engine_separation.py", "tests/engine/test_engine_verify.py"]
-LABELS = ["tests/mechanisms/test_label_mechanisms.py", "tests/measures/test_audit.py", "tests/test_attack.py"]
+ENGINE = ["tests/certificate/test_separation.py", "tests/certificate/test_verify.py"]
+LABELS = ["tests/mechanisms/test_label_mechanisms.py", "tests/labels/test_audit.py", "tests/test_attack.py"]
 COMPOSED = ["tests/accounting/test_accounting_compose.py", "tests/accounting/test_accounting_fixed.py"]
 LEDGER = ["tests/accounting/test_accounting_ledger.py"]
 ENSEMBLE = ["tests/ensemble/test_ensemble.py"]
 # Without tests/test_mutants.py: it reads the source, so a change would be refused for being one.
 TESTS = {
-    "darrm/constraints/multisets.py": ["tests/engine/test_engine_corners.py", *ENGINE],
-    "darrm/certificate/smoothing.py": ["tests/engine/test_engine_corners.py", *ENGINE],
+    "darrm/constraints/multisets.py": ["tests/constraints/test_corners.py", *ENGINE],
+    "darrm/certificate/smoothing.py": ["tests/constraints/test_corners.py", *ENGINE],
     "darrm/certificate/separation.py": ENGINE,
     "darrm/certificate/moves.py": ENGINE,
     "darrm/certificate/certificate.py": [
         *ENGINE,
-        "tests/engine/test_engine_identical.py",
+        "tests/certificate/test_identical_voters.py",
         "tests/test_second_opinion.py",
     ],
-    "darrm/constraints/rows.py": ["tests/engine/test_engine_corners.py", "tests/engine/test_engine_solve.py"],
+    "darrm/constraints/rows.py": ["tests/constraints/test_corners.py", "tests/design/test_solve.py"],
     "darrm/numerics/poisson_binomial.py": [
-        "tests/engine/test_engine_corners.py",
-        "tests/engine/test_engine_separation.py",
+        "tests/constraints/test_corners.py",
+        "tests/certificate/test_separation.py",
     ],
     "darrm/numerics/leave_one_out.py": ["tests/mechanisms/test_label_mechanisms.py"],
-    "darrm/certificate/identical.py": ["tests/engine/test_engine_identical.py"],
-    "darrm/certificate/bernstein.py": ["tests/engine/test_engine_identical.py"],
+    "darrm/certificate/identical.py": ["tests/certificate/test_identical_voters.py"],
+    "darrm/certificate/bernstein.py": ["tests/certificate/test_identical_voters.py"],
     "darrm/mechanisms/majority.py": [
-        "tests/engine/test_engine_release.py",
-        "tests/engine/test_engine_release_blocks.py",
-        "tests/measures/test_audit.py",
+        "tests/mechanisms/test_darrm.py",
+        "tests/mechanisms/test_darrm_blocks.py",
+        "tests/labels/test_audit.py",
     ],
-    "darrm/randomness/coins.py": ["tests/engine/test_engine_release.py"],
+    "darrm/randomness/coins.py": ["tests/mechanisms/test_darrm.py"],
     "darrm/mechanisms/noisy_max.py": [
         "tests/mechanisms/test_noisy_max.py",
         "tests/accounting/test_accounting_pate.py",
@@ -98,7 +98,7 @@ TESTS = {
     "darrm/measures/empirical.py": ["tests/measures/test_empirical.py", "tests/test_attack.py"],
     "darrm/problem/majority.py": [
         "tests/test_package.py",
-        "tests/engine/test_engine_solve.py",
+        "tests/design/test_solve.py",
         "tests/accounting/test_accounting_profile.py",
         *ENGINE,
     ],

@@ -106,9 +106,9 @@ class Mistake(NamedTuple):
     judge: Judge
 
 
-SEPARATION, VERIFY = "engine/test_engine_separation.py", "engine/test_engine_verify.py"
-CORNERS, RELEASE = "engine/test_engine_corners.py", "engine/test_engine_release.py"
-BLOCKS, IDENTICAL = "engine/test_engine_release_blocks.py", "engine/test_engine_identical.py"
+SEPARATION, VERIFY = "certificate/test_separation.py", "certificate/test_verify.py"
+CORNERS, RELEASE = "constraints/test_corners.py", "mechanisms/test_darrm.py"
+BLOCKS, IDENTICAL = "mechanisms/test_darrm_blocks.py", "certificate/test_identical_voters.py"
 FIXED = "accounting/test_accounting_fixed.py"
 COMPOSE, THEOREMS = "accounting/test_accounting_compose.py", "accounting/test_accounting_theorems.py"
 LEDGER, PROFILE = "accounting/test_accounting_ledger.py", "accounting/test_accounting_profile.py"
