@@ -231,6 +231,14 @@ class Ledger:
             "waiting": [one["part"] for one in state["leaving"]],
         }
 
+    def problems(self) -> tuple[MajorityProblem, ...]:
+        """What the total rests on: the problems of the designs, one for each kind of voters."""
+        with locked(self.path):
+            state = self._state()
+        found = [MajorityProblem(**one["problem"]) for one in state["designs"].values()]
+        kinds = {(one.epsilon, one.Delta, one.changed, one.adjacency): one for one in reversed(found)}
+        return tuple(reversed(kinds.values()))
+
     def spent(self) -> tuple[float, float]:
         """What the labels so far cost together: they are (epsilon, delta)-DP, for the labels of this ledger alone.
 

@@ -44,7 +44,9 @@ def command(
         else:
             many = f"{most} label{'s' * (most != 1)}" + " or more" * (most >= MOST_LABELS)
             console = common.console()
-            console.print(f"({total_epsilon:g}, {delta:g}) pays for {many} of {voters} voters.")
+            console.print(
+                f"({wording.exactly(total_epsilon)}, {wording.exactly(delta)}) pays for {many} of {voters} voters."
+            )
             console.print(f"It rests on this: {wording.condition(design.problem, voters)}")
             if voters == "fixed" and most < MOST_LABELS:
                 console.print("Such budgets for the same fixed voters must not be added up: keep one ledger for them.")

@@ -68,10 +68,13 @@ def _show(ledger: Ledger, as_json: bool) -> None:
         left = "what is left depends on the designs"
     if status["voters"] == "fixed" and status["left"] is None:
         left = "any number to come: the budget pays for these voters themselves"
-    failure = f"{delta:g}" if delta == status["total_delta"] else wording.at_least(delta)
+    failure = wording.exactly(delta) if delta == status["total_delta"] else wording.at_least(delta)
+    budget = f"({wording.exactly(status['total_epsilon'])}, {wording.exactly(status['total_delta'])})"
     common.console().print(
-        f"Budget ({status['total_epsilon']:g}, {status['total_delta']:g}) for {status['voters']} voters, rule "
+        f"Budget {budget} for {status['voters']} voters, rule "
         f"{status['rule']}: {status['released']} labels released, {left}. Together "
         f"they cost at most ({wording.at_least(epsilon)}, {failure}) so far"
-        + (", if their number does not depend on them." if status["rule"] == "exact" and status["left"] != 0 else ".")
+        + (", if their number does not depend on them." if status["left"] != 0 else ".")
     )
+    for problem in ledger.problems():
+        common.console().print(f"It rests on this: {wording.condition(problem, status['voters'])}")

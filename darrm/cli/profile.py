@@ -57,7 +57,7 @@ def command(file: Path, epsilons: str | None, plot: Path | None, as_json: bool) 
     table.add_column("delta, proved", justify="right")
     table.add_column("attained", justify="right")
     for epsilon, (low, high) in zip(where, bounds, strict=True):
-        table.add_row(f"{epsilon:.6g}", f"{high:.6g}", f"{low:.6g}")
+        table.add_row(f"{epsilon:.6g}", wording.at_least(high), f"{low:.6g}")
     console = common.console()
     console.print(table)
     console.print("Attained: some voters that are as private as stated reach it, so no smaller delta holds.")

@@ -53,7 +53,12 @@ def command(file: Path, votes_path: Path, out: Path, ledger_path: Path | None, a
     n = labels.n
     if as_json:
         common.print_json(
-            {"labels": n, "out": str(out), "epsilon": design.problem.total_epsilon, "delta": design.problem.delta}
+            {
+                "labels": n,
+                "out": str(out),
+                "epsilon_of_one_label": design.problem.total_epsilon,
+                "delta_of_one_label": design.problem.delta,
+            }
         )
     common.note(
         f"Wrote {n} label{'s' * (n > 1)} to {out}. Each is {wording.promise(design.problem)} on its own, "
@@ -64,8 +69,8 @@ def command(file: Path, votes_path: Path, out: Path, ledger_path: Path | None, a
         left = "" if status["left"] is None else f", {status['left']} left"
         common.note(
             f"Charged to {ledger_path}: {status['released']} labels of {status['voters']} voters in all{left}; "
-            f"together within ({status['total_epsilon']:g}, {status['total_delta']:g}), rule {status['rule']}, "
-            f"{wording.condition(design.problem, status['voters'])}"
+            f"together within ({wording.exactly(status['total_epsilon'])}, {wording.exactly(status['total_delta'])}), rule "
+            f"{status['rule']}, {' and '.join(wording.condition(one, status['voters']) for one in ledger.problems())}"
             + (" These votes must not be released again." if status["voters"] == "fresh" else "")
         )
     elif n > 1:

@@ -6,6 +6,7 @@ import math
 from decimal import ROUND_CEILING, Decimal
 from typing import TYPE_CHECKING, Any
 
+from darrm.numerics.exact import decimals
 from darrm.problem.majority import MajorityProblem
 
 if TYPE_CHECKING:
@@ -32,34 +33,42 @@ def promise(problem: MajorityProblem) -> str:
 
 def condition(problem: MajorityProblem, voters: str | None = None) -> str:
     """What the guarantee of one label rests on, in print; that of a total for ``voters``, "fresh" or "fixed"."""
-    each = f"({problem.epsilon:g}, {problem.Delta:g})-DP"
+    each = f"({exactly(problem.epsilon)}, {exactly(problem.Delta)})-DP"
     private = {
-        None: f"each vote is {each}",
-        "fresh": f"the new coins of every answer make it {each} by themselves, whatever else the voter keeps,",
-        "fixed": f"each voter is {each} with all its answers together",
+        None: f"the votes are independent given the data, each is {each},",
+        "fresh": f"the new coins of every answer, independent of all others, make it {each} by themselves, whatever else "
+        "the voter keeps,",
+        "fixed": f"the voters are independent given the data, each is {each} with all its answers together,",
     }[voters]
     reached = "voters" if voters == "fresh" else "of them"
     return f"if {private} and one change ({problem.adjacency}) reaches at most {problem.changed} {reached}."
 
 
+def exactly(value: float) -> str:
+    """A number that was given, in full: six digits if that is all of it."""
+    short = f"{value:g}"
+    return short if float(short) == value else repr(float(value))
+
+
 def number(value: float) -> str:
-    """A figure for a table; a word where there is none."""
-    return "none" if math.isinf(value) else f"{value:.6g}"
+    """An upper bound for a table, rounded up to six digits; a word where there is none."""
+    return "none" if math.isinf(value) else at_least(value)
 
 
 def at_least(value: float, digits: int = 6) -> str:
     """A certified upper bound to so many digits, rounded up where it is above them by more than rounding."""
     if math.isinf(value) or not value:
-        return number(value)
-    exact = Decimal(value) * (1 - Decimal("1e-12"))
-    rounded = exact.quantize(Decimal(1).scaleb(exact.adjusted() - digits + 1), rounding=ROUND_CEILING).normalize()
+        return "none" if value else "0"
+    with decimals(Decimal(1)):
+        exact = Decimal(value) * (1 - Decimal("1e-12"))
+        rounded = exact.quantize(Decimal(1).scaleb(exact.adjusted() - digits + 1), rounding=ROUND_CEILING).normalize()
     return f"{rounded:f}" if rounded.adjusted() >= -5 else f"{rounded:e}".replace("E", "e")
 
 
 def said(total: Total) -> str:
     """What labels cost, in a sentence or two."""
     labels = f"{total.queries} label{'s' * (total.queries > 1)}"
-    cost = f"({at_least(total.upper)}, {total.delta:g})"
+    cost = f"({at_least(total.upper)}, {exactly(total.delta)})"
     if total.voters == "fixed" and "one label" in total.bounds:
         return f"Fixed voters: one label costs {cost}. The cost of another must not be added to it."
     if total.voters == "fixed":

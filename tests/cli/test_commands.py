@@ -164,7 +164,7 @@ def test_release_answers_every_query(tmp_path: Path, capsys: pytest.CaptureFixtu
     got = run_json(capsys, "release", design, "--votes", votes, "--out", labels)
     assert got["labels"] == 2
     assert got["out"] == labels
-    assert got["epsilon"] == pytest.approx(0.3)
+    assert got["epsilon_of_one_label"] == pytest.approx(0.3)
     rows = list(csv.reader(io.StringIO(Path(labels).read_text(encoding="utf-8"))))
     assert rows == [["id", "label"], ["x", "1"], ["y, z", "0"]]
 
@@ -278,4 +278,4 @@ def test_release_says_what_it_rests_on(design_file: Path, tmp_path: Path, capsys
     votes = tmp_path / "votes.csv"
     votes.write_text(",".join("abcdefghijk") + "\n" + ",".join("1" * 11) + "\n", encoding="utf-8")
     assert main(["release", str(design_file), "--votes", str(votes), "--out", str(tmp_path / "labels.csv")]) == 0
-    assert "if each vote is (0.1, 0)-DP and one change (replace-one) reaches at most 11" in capsys.readouterr().err
+    assert "each is (0.1, 0)-DP, and one change (replace-one) reaches at most 11" in capsys.readouterr().err
