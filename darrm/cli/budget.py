@@ -44,9 +44,8 @@ def command(
         else:
             many = f"{most} label{'s' * (most != 1)}" + " or more" * (most >= MOST_LABELS)
             console = common.console()
-            console.print(
-                f"({wording.exactly(total_epsilon)}, {wording.exactly(delta)}) pays for {many} of {voters} voters."
-            )
+            budget = f"({wording.exactly(float(total_epsilon or 0))}, {wording.exactly(delta)})"
+            console.print(f"{budget} pays for {many} of {voters} voters.")
             console.print(f"It rests on this: {wording.condition(design.problem, voters)}")
             if voters == "fixed" and most < MOST_LABELS:
                 console.print("Such budgets for the same fixed voters must not be added up: keep one ledger for them.")

@@ -67,10 +67,11 @@ def command(file: Path, votes_path: Path, out: Path, ledger_path: Path | None, a
     if ledger_path is not None:
         status = ledger.status()
         left = "" if status["left"] is None else f", {status['left']} left"
+        budget = f"({wording.exactly(status['total_epsilon'])}, {wording.exactly(status['total_delta'])})"
+        rests = " and ".join(wording.condition(one, status["voters"]) for one in ledger.problems())
         common.note(
             f"Charged to {ledger_path}: {status['released']} labels of {status['voters']} voters in all{left}; "
-            f"together within ({wording.exactly(status['total_epsilon'])}, {wording.exactly(status['total_delta'])}), rule "
-            f"{status['rule']}, {' and '.join(wording.condition(one, status['voters']) for one in ledger.problems())}"
+            f"together within {budget}, rule {status['rule']}, {rests}"
             + (" These votes must not be released again." if status["voters"] == "fresh" else "")
         )
     elif n > 1:

@@ -36,8 +36,8 @@ def condition(problem: MajorityProblem, voters: str | None = None) -> str:
     each = f"({exactly(problem.epsilon)}, {exactly(problem.Delta)})-DP"
     private = {
         None: f"the votes are independent given the data, each is {each},",
-        "fresh": f"the new coins of every answer, independent of all others, make it {each} by themselves, whatever else "
-        "the voter keeps,",
+        "fresh": f"the new coins of every answer, independent of all others, make it {each} by themselves, whatever "
+        "else the voter keeps,",
         "fixed": f"the voters are independent given the data, each is {each} with all its answers together,",
     }[voters]
     reached = "voters" if voters == "fresh" else "of them"
