@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @click.argument("file", type=common.PATH)
 @click.option("--queries", type=common.NUMBER, default=None, help="How many labels.")
 @click.option("--total-epsilon", type=common.NUMBER, default=None, help="Or: how many labels does this pay for?")
-@click.option("--delta", type=common.NUMBER, required=True, help="Failure probability of all of them together.")
+@click.option("--delta", type=common.NUMBER, required=True, help="The delta of all of them together.")
 @common.voters_option
 @common.json_option
 def command(
