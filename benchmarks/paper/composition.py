@@ -75,9 +75,8 @@ def findings(rows: list[dict[str, Any]]) -> list[str]:
     each = {row["data"]: row[FIXED_ONE] for row in rows}
     together = {data: optimal(TEACHERS[data], DELTA, K, 0.0011).epsilon for data in each}
     return [
-        f"The paper's teachers are fixed, with disjoint shards, t = 1 if these are by position: if their guarantee is for "
-        f"replaced records, "
-        f"any number of labels costs "
+        "The paper's teachers are fixed, with disjoint shards, t = 1 if these are by position: if their guarantee is for "
+        "replaced records, any number of labels costs "
         f"{' and '.join(f'{one:.4f} ({data})' for data, one in each.items())} at delta {DELTA:g}.",
         f"If a record reached all {K} of them (t = {K}), any number of labels would cost "
         f"{' and '.join(f'{one:.3f} ({data})' for data, one in together.items())} at delta 0.0011, and less at the "
