@@ -4,11 +4,11 @@
 
 For each row of the paper (K = 11 teachers, Delta = 1e-4, its epsilon of one teacher): its own total by Theorem 2.3, the
 optimal composition of (m epsilon, delta), the envelope (the whole profile of one release composed), the exact adaptive
-composition between its two bounds, and one fixed pair repeated. These are for FRESH voters, which draw new randomness
-at every query, and a record that reaches all 11, as in the paper's analysis. The paper's teachers are trained once, on
-disjoint shards: FIXED voters, t = 1. For fixed voters the reasoning of those columns does not hold; what they cost, for
-t = 11 and for t = 1, is in the last two columns, with the coins of these labels counted. gamma_opt is solved for the
-paper's prior.
+composition between its two bounds, and one fixed pair repeated. These are for FRESH voters, whose new coins make every
+answer private by themselves, and a record that reaches all 11, as in the paper's analysis. The paper's teachers are
+trained once, on disjoint shards: FIXED voters, t = 1. For fixed voters the reasoning of those columns does not hold;
+what they cost, for t = 11 and for t = 1, is in the last two columns, with the coins of these labels counted. gamma_opt
+is solved for the paper's prior.
 """
 
 from __future__ import annotations
@@ -75,8 +75,8 @@ def findings(rows: list[dict[str, Any]]) -> list[str]:
     each = {row["data"]: row[FIXED_ONE] for row in rows}
     together = {data: optimal(TEACHERS[data], DELTA, K, 0.0011).epsilon for data in each}
     return [
-        "The paper's teachers are fixed, with disjoint shards, t = 1 if these are by position: if their guarantee is for "
-        "replaced records, any number of labels costs "
+        "The paper's teachers are fixed, with disjoint shards, t = 1 if these are by position: if their guarantee is "
+        "for replaced records, any number of labels costs "
         f"{' and '.join(f'{one:.4f} ({data})' for data, one in each.items())} at delta {DELTA:g}.",
         f"If a record reached all {K} of them (t = {K}), any number of labels would cost "
         f"{' and '.join(f'{one:.3f} ({data})' for data, one in together.items())} at delta 0.0011, and less at the "
