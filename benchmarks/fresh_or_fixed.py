@@ -63,6 +63,11 @@ def flipped(flip: float) -> float:
     return math.log(sides[0] / sides[1])
 
 
+def up(cost: float) -> str:
+    """A cost to four digits, rounded up."""
+    return f"{math.ceil(1e4 * cost) / 1e4:.4f}"
+
+
 def below(K: int = 11, gamma: float = 0.2) -> Total:
     """Two labels of fixed voters of epsilon = 1 that one record can all reach, with constant noise."""
     problem = darrm.MajorityProblem(K, K, 1.0)
@@ -134,10 +139,10 @@ def main() -> None:
         + ", ".join(f"{total:.3f} if a record reaches {t}" for t, total in voters.items())
         + ".",
         "A budget below the price of the voters: K = 11, epsilon = 1, gamma = .2 everywhere, a record reaches all. Two "
-        f"labels cost {coins.upper:.4f} by Theorem 1, {2 * math.log(1.2 / 0.8):.4f} by their coins alone, and "
+        f"labels cost {up(coins.upper)} by Theorem 1, {up(2 * math.log(1.2 / 0.8))} by their coins alone, and "
         f"{coins.bounds['the voters themselves']:g} by the voters alone.",
         "If voters of epsilon = 2 are asked, of which a record reaches one, the coins of all labels may cost "
-        + " and ".join(f"{allowed[e].epsilon:.3f} at a total of {e:g}" for e in allowed)
+        + " and ".join(f"{math.floor(1000 * allowed[e].epsilon) / 1000:.3f} at a total of {e:g}" for e in allowed)
         + ".",
     ]
     print(*lines, sep="\n")

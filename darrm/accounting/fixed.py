@@ -58,7 +58,7 @@ def labels_allowance(problem: MajorityProblem, epsilon: float, delta: float) -> 
 
     Notes
     -----
-    docs/theory.md, Theorem 1. epsilon = 2, changed = 1, a total of 1: the labels may cost 1.41.
+    docs/theory.md, Theorem 1. epsilon = 2, changed = 1, a total of 1: the labels may cost 1.407.
     """
     p = optimal_delta(problem.epsilon, problem.Delta, problem.changed, epsilon)
     if p <= delta:
