@@ -113,7 +113,8 @@ def _totals(rows: Sequence[Row]) -> str:
     helped = sum(row["_with coins"] < 0.999 * row["fixed, t = 11"] for row in rows)
     return (
         f"The totals of Theorem 2.3 are {min(ratios):.0f} to {max(ratios):.0f} times what the fixed teachers of "
-        f"disjoint shards by position cost, and {min(exact):.2f} to {max(exact):.1f} times the exact total of fresh voters. The "
+        f"disjoint shards by position cost, and {min(exact):.2f} to {max(exact):.1f} times the exact total of fresh "
+        "voters. The "
         f"coins of these labels lower the total of fixed teachers with t = 11 in {helped} of {len(rows)} rows."
     )
 
