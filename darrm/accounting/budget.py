@@ -22,8 +22,8 @@ from darrm.problem.majority import MajorityProblem
 
 _EXACT = 10_000  # queries, up to which the recursion runs one by one
 _BLOCK = 2000  # beyond, a block of at most so many is composed with itself
-_UNDERFLOW = 1e-290  # deltas this small are left to bounds that do not compute them
-_FAR = 690.0  # nats; beyond e^epsilon is no float64, and no such budget is private
+UNDERFLOW = 1e-290  # deltas this small are left to bounds that do not compute them
+FAR = 690.0  # nats; beyond e^epsilon is no float64, and no such budget is private
 _FINENESS = (6, 12, 24, 48)  # grid points to one standard deviation of the loss of a label
 _POINTS = (600, 40_000)  # at least and at most, on either side
 _WORK = 2_000_000  # queries times points, up to which a lower bound is computed beside the upper one
@@ -95,11 +95,11 @@ def of_region(
     lower = one_pair(one.inner, queries, delta)
     name = "exact composition" if queries <= _EXACT else "exact composition of blocks"
     reach = 1.0
-    for fineness in _FINENESS if delta > _UNDERFLOW else ():
+    for fineness in _FINENESS if delta > UNDERFLOW else ():
         grid = grid_for(one, queries, delta, fineness, reach)
         found = adaptive.least_epsilon(excess(one, queries, grid), grid, delta)
         if math.isinf(found):
-            if grid.step * grid.size >= _FAR:
+            if grid.step * grid.size >= FAR:
                 break
             reach *= 1.6
             continue
@@ -163,7 +163,7 @@ def _of_single_labels(
     if not one.delta_infinity and (one.largest_loss <= each or failure):
         each, failure = one.largest_loss, 0.0
     try:
-        return optimal(each, failure, queries, delta).epsilon if 0 < each < _FAR else None
+        return optimal(each, failure, queries, delta).epsilon if 0 < each < FAR else None
     except InputError:
         return None
 
@@ -183,7 +183,7 @@ def grid_for(one: Region, queries: int, delta: float, fineness: int, reach: floa
                 spread = max(spread, chance * other * (up - down) ** 2)
     left = max(delta - at_least_once(one.delta_infinity, queries), 1e-6 * delta, 1e-300)
     far = reach * (queries * mean + 1.3 * math.sqrt(2 * queries * spread * math.log(4 / left)) + 2 * one.largest_loss)
-    far = max(min(far, queries * one.largest_loss * (1 + 1e-9), _FAR), 1e-12)
+    far = max(min(far, queries * one.largest_loss * (1 + 1e-9), FAR), 1e-12)
     size = math.ceil(min(_POINTS[1], max(_POINTS[0], far * fineness / math.sqrt(max(spread, 1e-300)))))
     return Grid(far / size, size)
 
@@ -212,14 +212,14 @@ def within(
         each, failure = promised
         simply = min(most, Fraction(epsilon) // each, Fraction(delta) // failure if failure else most)
         by_loss = max(by_loss, int(simply))
-    if by_loss == most or delta <= _UNDERFLOW:
+    if by_loss == most or delta <= UNDERFLOW:
         return by_loss
     # A grid with a point at epsilon, or a rounding error before it.
     fine = grid_for(one, 1, 0.5, fineness).step
     index = math.floor(min(_POINTS[1] / 2, epsilon / fine))  # 0 asks for more than epsilon does
     step = epsilon / index * (1 - 1e-15) if index else fine
     size = max(_POINTS[0], index + math.ceil((0.5 * epsilon + 4 * one.largest_loss) / step))
-    if step * size > _FAR:  # the exact composition does not reach that far
+    if step * size > FAR:  # the exact composition does not reach that far
 
         def single(n: int) -> bool:
             cost = _of_single_labels(one, n, delta, promised)

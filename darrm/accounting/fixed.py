@@ -14,7 +14,18 @@ from __future__ import annotations
 import math
 
 from darrm.accounting import adaptive
-from darrm.accounting.budget import Total, attained_sets, copies_epsilon, excess, grid_for, of_region, promise, within
+from darrm.accounting.budget import (
+    FAR,
+    UNDERFLOW,
+    Total,
+    attained_sets,
+    copies_epsilon,
+    excess,
+    grid_for,
+    of_region,
+    promise,
+    within,
+)
 from darrm.accounting.profile import Region, counts_region, region
 from darrm.accounting.theorems import Privacy, at_least_once, optimal_delta
 from darrm.design.design import Design
@@ -22,8 +33,6 @@ from darrm.errors import InputError
 from darrm.problem.majority import MajorityProblem
 
 _U = 2.0**-53
-_FAR = 690.0  # nats; beyond e^epsilon is no float64, and no such budget is private
-_UNDERFLOW = 1e-290  # deltas this small are left to bounds that do not compute them
 _FINENESS = 24  # grid points to one standard deviation of the loss of a label
 _CLOSE = 1e-6  # how close the least epsilon is found, relatively
 
@@ -126,7 +135,7 @@ def _together(problem: MajorityProblem, counts: Region, queries: int, delta: flo
     # At this epsilon no outcome of the labels has a larger loss.
     largest = math.inf if counts.delta_infinity else queries * counts.largest_loss * (1 + 4 * _U)
     grid = grid_for(counts, queries, delta, _FINENESS)
-    V = excess(counts, queries, grid) if delta > _UNDERFLOW else None
+    V = excess(counts, queries, grid) if delta > UNDERFLOW else None
 
     def holds(epsilon: float) -> bool:
         allowed = labels_allowance(problem, epsilon, delta)
@@ -134,7 +143,7 @@ def _together(problem: MajorityProblem, counts: Region, queries: int, delta: flo
             return True
         return V is not None and adaptive.least_epsilon(V, grid, allowed.delta) <= allowed.epsilon
 
-    low, high = 0.0, min(most, largest * (1 + 64 * _U), _FAR)
+    low, high = 0.0, min(most, largest * (1 + 64 * _U), FAR)
     if holds(low):
         return low
     if not holds(high):

@@ -269,20 +269,20 @@ def test_brute_force_finds_forged_bounds() -> None:
                 ("changed", 1, 1 + math.expm1(total) / p),
             ):
                 counts = counts_region(design.gamma, changed)
-                V = total_variation_like(counts, a)
+                V = composed_excess(counts, a)
                 broken[name] += worst > p * V + 1e-9
     assert all(broken.values()), broken
 
 
-def total_variation_like(counts: Region, a: float, Q: int = 2) -> float:
+def composed_excess(counts: Region, a: float, Q: int = 2) -> float:
     """V_Q(a) by its recursion over the corners, in plain floats."""
     if Q == 0:
         return max(0.0, 1 - a)
-    found = total_variation_like(counts, a, Q - 1)
+    found = composed_excess(counts, a, Q - 1)
     for p in counts.outer:
         for x, y in ((p.x, p.y), (p.y, p.x)):
             parts = ((x, y), (1 - x, 1 - y))
-            found = max(found, sum(s * total_variation_like(counts, a * t / s, Q - 1) for s, t in parts if s > 0))
+            found = max(found, sum(s * composed_excess(counts, a * t / s, Q - 1) for s, t in parts if s > 0))
     return found
 
 
