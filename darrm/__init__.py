@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from darrm import votes as votes
     from darrm.accounting.profile import privacy_profile as privacy_profile
     from darrm.certificate.certificate import Certificate as Certificate
-    from darrm.certificate.certificate import repair as repair
     from darrm.certificate.certificate import verify as verify
+    from darrm.certificate.scaling import repair as repair
     from darrm.design.design import Design as Design
     from darrm.design.design import load as load
     from darrm.design.solve import solve as solve
@@ -48,7 +48,8 @@ __getattr__, __dir__, __all__ = face(
     {
         "darrm": "accounting columns ensemble labels measures mechanisms priors show tables votes",
         "darrm.accounting.profile": "privacy_profile",
-        "darrm.certificate.certificate": "Certificate repair verify",
+        "darrm.certificate.certificate": "Certificate verify",
+        "darrm.certificate.scaling": "repair",
         "darrm.design.design": "Design load",
         "darrm.design.solve": "solve",
         "darrm.errors": "BudgetError CertificateError DarrmError InputError MissingExtraError OutputError SolverError",

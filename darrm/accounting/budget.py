@@ -18,7 +18,7 @@ from darrm.accounting.theorems import at_least_once, largest_count, optimal
 from darrm.design.design import Design
 from darrm.errors import InputError
 from darrm.numerics.exact import rounded_up
-from darrm.problem.majority import MajorityProblem
+from darrm.problem.limits import Affected, Problem, weakest
 
 _EXACT = 10_000  # queries, up to which the recursion runs one by one
 _BLOCK = 2000  # beyond, a block of at most so many is composed with itself
@@ -62,7 +62,7 @@ class Total:
 
 def of_region(
     one: Region,
-    problem: MajorityProblem | None,
+    affected: tuple[Affected, ...],
     queries: int,
     delta: float,
     tolerance: float = 1e-3,
@@ -70,8 +70,8 @@ def of_region(
 ) -> Total:
     """`compose` for labels whose coins are fresh, from the region of one release.
 
-    ``problem`` says how private the votes are, None that they are not; ``promised`` is (epsilon, delta) of one release
-    if that is proved.
+    ``affected`` says how private the votes are, empty that they are not; ``promised`` is (epsilon, delta) of one
+    release if that is proved.
     """
     unavoidable = at_least_once(one.delta_infinity, queries)
     simply = promised is not None and queries * promised[1] <= Fraction(delta)
@@ -88,8 +88,8 @@ def of_region(
     single = _of_single_labels(one, queries, delta, promised)
     if single is not None:
         bounds["optimal composition"] = single
-    if problem is not None and problem.changed * queries <= MAX_COUNT:
-        votes = copies_epsilon(problem, problem.changed * queries, delta)
+    if affected and weakest(affected).voters * queries <= MAX_COUNT:
+        votes = voters_epsilon(affected, queries, delta)
         if votes is not None:
             bounds["the votes themselves"] = votes
     lower = one_pair(one.inner, queries, delta)
@@ -117,15 +117,19 @@ def of_region(
     return Total(lower, (lower + upper) / 2, upper, delta, queries, "fresh", bounds, min(unavoidable, delta))
 
 
-def promise(problem: MajorityProblem) -> tuple[Fraction, Fraction]:
-    """(m epsilon, delta) of one release, exactly: what a certificate proves."""
-    return Fraction(problem.m) * Fraction(problem.epsilon), Fraction(problem.delta)
+def promise(problem: Problem) -> tuple[Fraction, Fraction]:
+    """(epsilon, delta) of one release, exactly: what a certificate proves."""
+    return problem.exact_epsilon, Fraction(problem.delta)
 
 
-def copies_epsilon(problem: MajorityProblem, copies: int, delta: float) -> float | None:
-    """The optimal composition of so many single votes; None if delta does not allow any epsilon."""
+def voters_epsilon(affected: tuple[Affected, ...], answers: int, delta: float) -> float | None:
+    """The optimal composition of so many answers of all affected voters; None if delta does not allow any epsilon.
+
+    Voters of different privacy are counted as their `weakest`.
+    """
+    epsilon, Delta, voters = weakest(affected)
     try:
-        return optimal(problem.epsilon, problem.Delta, copies, delta).epsilon
+        return optimal(epsilon, Delta, voters * answers, delta).epsilon
     except InputError:
         return None
 

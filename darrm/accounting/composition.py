@@ -51,5 +51,5 @@ def compose(design: Design, queries: int, *, delta: float, voters: str | None = 
     delta = check_delta(delta)
     if kind == "fixed":
         return of_fixed(design, queries, delta)
-    one = region(design.gamma, design.problem)
-    return of_region(one, design.problem, queries, delta, tolerance, promise(design.problem))
+    release = region(design.gamma, design.problem)
+    return of_region(release, design.problem.affected, queries, delta, tolerance, promise(design.problem))

@@ -19,35 +19,35 @@ from darrm.accounting.budget import (
     UNDERFLOW,
     Total,
     attained_sets,
-    copies_epsilon,
     excess,
     grid_for,
     of_region,
     promise,
+    voters_epsilon,
     within,
 )
 from darrm.accounting.profile import Region, counts_region, region
 from darrm.accounting.theorems import Privacy, at_least_once, optimal_delta
 from darrm.design.design import Design
 from darrm.errors import InputError
-from darrm.problem.majority import MajorityProblem
+from darrm.problem.limits import Problem, weakest
 
 _U = 2.0**-53
 _FINENESS = 24  # grid points to one standard deviation of the loss of a label
 _CLOSE = 1e-6  # how close the least epsilon is found, relatively
 
 
-def fixed_voters(problem: MajorityProblem, delta: float) -> float:
+def fixed_voters(problem: Problem, delta: float) -> float:
     """The epsilon of all that fixed voters answer, at a total ``delta``: ``changed`` copies of (epsilon, Delta).
 
     It holds for any number of labels, with noise at the labels or without. Infinite if ``delta`` is below
     1 - (1 - Delta)^changed. No separation: milliseconds for any K.
     """
-    found = copies_epsilon(problem, problem.changed, delta)
-    return math.inf if found is None else found
+    epsilon = voters_epsilon(problem.affected, 1, delta)
+    return math.inf if epsilon is None else epsilon
 
 
-def labels_allowance(problem: MajorityProblem, epsilon: float, delta: float) -> Privacy | None:
+def labels_allowance(problem: Problem, epsilon: float, delta: float) -> Privacy | None:
     """What the coins of all labels together may cost by themselves, if all is to be (epsilon, delta)-DP.
 
         (ln(1 + (e^epsilon - 1) / p), delta / p),    p = delta of ``changed`` fixed voters at epsilon
@@ -69,7 +69,8 @@ def labels_allowance(problem: MajorityProblem, epsilon: float, delta: float) -> 
     -----
     docs/theory.md, Theorem 1. epsilon = 2, changed = 1, a total of 1: the labels may cost 1.407.
     """
-    p = optimal_delta(problem.epsilon, problem.Delta, problem.changed, epsilon)
+    each, Delta, voters = weakest(problem.affected)
+    p = optimal_delta(each, Delta, voters, epsilon)
     if p <= delta:
         return None
     if epsilon < 1:
@@ -84,24 +85,25 @@ def of_fixed(design: Design, queries: int, delta: float) -> Total:
     """`darrm.accounting.compose` for fixed voters."""
     problem = design.problem
     bounds: dict[str, float] = {}
-    counts = counts_region(design.gamma, problem.changed)
-    unavoidable = at_least_once(problem.Delta, problem.changed) * at_least_once(counts.delta_infinity, queries)
-    voters = copies_epsilon(problem, problem.changed, delta)
-    if voters is not None:
+    _, Delta, affected = weakest(problem.affected)
+    counts = counts_region(design.gamma, affected)
+    unavoidable = at_least_once(Delta, affected) * at_least_once(counts.delta_infinity, queries)
+    voters = fixed_voters(problem, delta)
+    if voters < math.inf:
         bounds["the voters themselves"] = voters
-    together = _together(problem, counts, queries, delta, math.inf if voters is None else voters)
+    together = _together(problem, counts, queries, delta, voters)
     if together is not None:
         bounds["the voters and the coins of the labels"] = together
     one = region(design.gamma, problem)
     lower = adaptive.most_epsilon(attained_sets(one, 1, grid_for(one, 1, delta, _FINENESS)), delta)
     if queries == 1:
         if delta >= one.delta_infinity:
-            bounds["one label"] = of_region(one, problem, 1, delta, promised=promise(problem)).upper
+            bounds["one label"] = of_region(one, problem.affected, 1, delta, promised=promise(problem)).upper
         unavoidable = min(unavoidable, one.delta_infinity)
     if not bounds:
         raise InputError(
             f"No total epsilon is proved at delta = {delta:g}: the voters that one record reaches spend 1 - (1 - "
-            f"Delta)^changed = {at_least_once(problem.Delta, problem.changed):.6g} at any epsilon, and the coins of "
+            f"Delta)^changed = {at_least_once(Delta, affected):.6g} at any epsilon, and the coins of "
             f"{queries} labels do not hide it. Pass a delta above it."
         )
     upper = min(bounds.values())
@@ -117,16 +119,17 @@ def fixed_within(design: Design, epsilon: float, delta: float, most: int, finene
     allowed = labels_allowance(problem, epsilon, delta)
     if allowed is None:
         return most
-    found = within(counts_region(design.gamma, problem.changed), None, *allowed, most, fineness)
-    if found:
-        return found
+    counts = counts_region(design.gamma, weakest(problem.affected).voters)
+    labels = within(counts, None, *allowed, most, fineness)
+    if labels:
+        return labels
     try:  # one label is also one release of these voters
         return int(of_fixed(design, 1, delta).upper <= epsilon)
     except InputError:
         return 0
 
 
-def _together(problem: MajorityProblem, counts: Region, queries: int, delta: float, most: float) -> float | None:
+def _together(problem: Problem, counts: Region, queries: int, delta: float, most: float) -> float | None:
     """The least total epsilon below ``most`` that Theorem 1 proves, None if there is none."""
     if not counts.outer:
         return 0.0  # gamma = 0: every label is a fair coin

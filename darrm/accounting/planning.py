@@ -17,7 +17,7 @@ from darrm.accounting.fixed import fixed_voters, fixed_within, labels_allowance
 from darrm.accounting.gaussian import gdp, gdp_mu
 from darrm.accounting.profile import privacy_profile
 from darrm.accounting.theorems import MOST_LABELS
-from darrm.certificate.certificate import repair
+from darrm.certificate.scaling import repair
 from darrm.design.design import SHAPES, Design
 from darrm.design.solve import solve
 from darrm.errors import BudgetError, InputError

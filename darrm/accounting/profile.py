@@ -16,10 +16,11 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from darrm.certificate.separation import Worst, WorstCase
+from darrm.certificate.engines import separation
+from darrm.certificate.protocol import WorstCase, largest
 from darrm.errors import InputError
 from darrm.numerics.exact import decimals
-from darrm.problem.majority import MajorityProblem
+from darrm.problem.limits import Problem, guarantee
 from darrm.problem.noise_function import noise_function
 
 Array = NDArray[np.float64]
@@ -30,7 +31,7 @@ _BEYOND = 14.0  # nats; one in a million
 _CLOSER = 1e-12  # attained probabilities are right to this, relatively; lower bounds are moved by as much
 
 
-def privacy_profile(gamma: ArrayLike, problem: MajorityProblem, epsilons: ArrayLike) -> Array:
+def privacy_profile(gamma: ArrayLike, problem: Problem, epsilons: ArrayLike) -> Array:
     """The least delta with which one release is (epsilon, delta)-DP, for each epsilon: certified upper bounds.
 
         delta(epsilon) = max(0, max over allowed (p, p') of X(p) - e^epsilon X(p')),     X(p) = Pr[release 1 | p]
@@ -63,7 +64,7 @@ def privacy_profile(gamma: ArrayLike, problem: MajorityProblem, epsilons: ArrayL
     return upper.reshape(np.shape(epsilons))
 
 
-def profile_bounds(gamma: ArrayLike, problem: MajorityProblem, epsilons: ArrayLike) -> list[tuple[float, float]]:
+def profile_bounds(gamma: ArrayLike, problem: Problem, epsilons: ArrayLike) -> list[tuple[float, float]]:
     """Lower and upper bounds on the profile, one pair for each epsilon; see `privacy_profile`."""
     try:
         wanted = np.asarray(epsilons, dtype=np.float64).ravel()
@@ -73,23 +74,23 @@ def profile_bounds(gamma: ArrayLike, problem: MajorityProblem, epsilons: ArrayLi
         raise InputError(
             f"epsilons must be at least 0. Got {wanted[~(wanted >= 0)][0]!r}. Pass nats, e.g. [0, 0.1, 1]."
         )
-    worst_case = WorstCase(gamma, problem)
-    if not np.any(noise_function(gamma, problem.K)[problem.K // 2 + 1 :]):
-        return [(0.0, 0.0)] * wanted.size  # a fair coin
+    search = separation(gamma, guarantee(problem))
+    if search.facts().least * search.facts().answers == 1:
+        return [(0.0, 0.0)] * wanted.size  # every answer is as likely as the others, whatever the votes
     answer = []
     for epsilon in wanted:
         exact = min(Decimal(float(epsilon)), INFINITE) if math.isfinite(epsilon) else INFINITE
-        worst = worst_case.at(exact)
+        worst = largest(search.levels(exact))
         attained = _attained(worst, exact)
         low = 0.0 if math.isinf(epsilon) else min(max(0.0, attained), 1.0)
         answer.append((low, min(max(0.0, worst.bound), 1.0)))
     return answer
 
 
-def _attained(worst: Worst, epsilon: Decimal) -> float:
+def _attained(worst: WorstCase, epsilon: Decimal) -> float:
     """X(p) - e^epsilon X(p') at the worst multiset, from below."""
     with decimals(Decimal(1)):
-        value = Decimal(worst.first) * Decimal(1 - _CLOSER) - epsilon.exp() * Decimal(worst.second) * Decimal(
+        value = Decimal(worst.p_side) * Decimal(1 - _CLOSER) - epsilon.exp() * Decimal(worst.q_side) * Decimal(
             1 + _CLOSER
         )
         return float(value * Decimal(1 - _CLOSER))
@@ -141,7 +142,7 @@ class _Direction:
     y: float
 
 
-def region(gamma: ArrayLike, problem: MajorityProblem, tolerance: float = 1e-6, max_directions: int = 400) -> Region:
+def region(gamma: ArrayLike, problem: Problem, tolerance: float = 1e-6, max_directions: int = 400) -> Region:
     """The polygon of one release, from separation in as many directions as it takes.
 
     Parameters
@@ -161,30 +162,31 @@ def region(gamma: ArrayLike, problem: MajorityProblem, tolerance: float = 1e-6, 
     docs/theory.md, "Exact composition". Supports of the region in directions (1, -a), a >= 1, come from the separation;
     those for a < 1 are the same by symmetry, and in directions (1, b), b >= 0, the largest is at x = y = max X.
     """
-    table = noise_function(gamma, problem.K)
-    worst_case = WorstCase(table, problem)
-    highest = max(table[problem.K // 2 + 1 :].tolist())
-    if not highest:
+    search = separation(gamma, guarantee(problem))
+    facts = search.facts()
+    if facts.answers != 2:
+        raise InputError(f"Exact composition is for two answers. Got {facts.answers}.")
+    if facts.least == Fraction(1, 2):
         return Region((), (), 0.0, 0.0)
     with decimals(Decimal(1)):
-        floor = (1 - Decimal(highest)) / 2  # the least of X, exactly
+        floor = Decimal(facts.least.numerator) / Decimal(facts.least.denominator)
         # Steeper lines would be known too roughly to tell where they meet the floor.
         last = min(INFINITE, (10**6 / floor).ln()) if floor else INFINITE
-        # With Delta = 0 all votes together are (changed epsilon, 0)-DP, and so is what is made of them.
-        votes = Decimal(problem.changed) * Decimal(problem.epsilon)
-        pure = problem.Delta == 0 and votes < last
+        # With Delta = 0 all affected votes together lose at most the sum of their epsilons, and so does the release.
+        votes = sum((kind.voters * Decimal(kind.epsilon) for kind in problem.affected), Decimal(0))
+        pure = not any(kind.Delta for kind in problem.affected) and votes < last
         last = votes if pure else last
 
     def separate(epsilon: Decimal) -> _Direction:
-        worst = worst_case.at(epsilon)
+        worst = largest(search.levels(epsilon))
         with decimals(Decimal(1)):
-            return _Direction(epsilon, epsilon.exp(), Decimal(worst.bound), worst.first, worst.second)
+            return _Direction(epsilon, epsilon.exp(), Decimal(worst.bound), worst.p_side, worst.q_side)
 
-    first, end = separate(Decimal(0)), separate(max(last, Decimal(0)))
+    start, end = separate(Decimal(0)), separate(max(last, Decimal(0)))
     if pure:
         end = replace(end, delta=min(Decimal(0), end.delta))
-    directions = [first, end]
-    queue = [_slack(first, end, floor)]
+    directions = [start, end]
+    queue = [_slack(start, end, floor)]
     while queue and len(directions) < max_directions:
         slack, epsilon, left, right = heapq.heappop(queue)
         if -slack <= tolerance * max(left.x, 1e-300):
@@ -195,16 +197,17 @@ def region(gamma: ArrayLike, problem: MajorityProblem, tolerance: float = 1e-6, 
             item = _slack(*pair, floor)
             if pair[1].epsilon - pair[0].epsilon > _NARROW:
                 heapq.heappush(queue, item)
-    directions.sort(key=lambda one: one.epsilon)
+    directions.sort(key=lambda direction: direction.epsilon)
     # A loss far above what votes can have without Delta comes from a gamma that rounding kept from 1: it counts as
     # infinite, which is safe, so that nobody pays an epsilon of 30 for it.
-    beyond = math.exp(-(problem.changed * problem.epsilon) - _BEYOND)
+    beyond = math.exp(-sum(kind.voters * kind.epsilon for kind in problem.affected) - _BEYOND)
     outer = tuple(
         replace(point, y=0.0, not_y=1.0) if point.y <= beyond * point.x else point
         for point in _outer(directions, floor)
     )
     # What the move takes across the diagonal was too near to it to count.
-    inner = tuple(point for point in dict.fromkeys(_inside(one.x, one.y) for one in directions) if point.x > point.y)
+    moved = dict.fromkeys(_inside(direction.x, direction.y) for direction in directions)
+    inner = tuple(point for point in moved if point.x > point.y)
     return Region(
         outer,
         inner,

@@ -11,28 +11,30 @@ of 2^-bits, each average rounded to the safe side, so there is nothing to be sai
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise, product
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from darrm.certificate.bernstein import Between, Whole, as_float, as_float_above, halve, restrict
+from darrm.certificate.protocol import Facts, WorstCase
 from darrm.errors import InputError
 from darrm.numerics.exact import decimals
+from darrm.problem.limits import Limit
 from darrm.problem.majority import MajorityProblem
 from darrm.problem.noise_function import acceptance, noise_function
 
 _DEEP = 48  # halvings in search of turning points, after which an interval is left as it is
 _SHALLOW = 12  # halvings of [0, 1] towards 0
 _DEEPEST = 64  # halvings of one segment
-_MANY = 1000  # intervals where X may turn
-_MOST = 4000  # segments
+_MAX_TURNS = 1000  # intervals where X may turn
+_MAX_SEGMENTS = 4000
 _TINY = Decimal("1e-55")  # more than what 60 digits lose in a few operations
 _UPWARDS = Context(prec=120, rounding=ROUND_CEILING, Emin=MIN_EMIN, Emax=MAX_EMAX, clamp=0, traps=[])
 _LARGEST = Decimal(6000)  # e^epsilon beyond this is not told from it
@@ -61,26 +63,16 @@ class _Value(NamedTuple):
     slack: int
 
 
-class WorstPair(NamedTuple):
-    """The worst (p, p') at one epsilon.
+class IdenticalPair(NamedTuple):
+    """All K voters at the same (p, p')."""
 
-    Attributes
-    ----------
-    bound : float
-        Upper bound on the excess X(p) - e^epsilon X(p') over the polygon.
-    rounding : float
-        Of that, what no pair is known to attain.
-    pair : tuple of two floats
-    first, second, difference : float
-        X(p), X(p') and X(p) - X(p') there.
-    """
+    p: float
+    q: float
+    K: int
 
-    bound: float
-    rounding: float
-    pair: tuple[float, float]
-    first: float
-    second: float
-    difference: float
+    def named(self) -> dict[str, int]:
+        """The pair, and K."""
+        return {f"({self.p:.12g},{self.q:.12g})": self.K}
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,29 +80,29 @@ class _Segment:
     """Bernstein coefficients on one segment: upper bounds for X(p), lower bounds for X(p')."""
 
     ends: tuple[tuple[float, float], tuple[float, float]]
-    first: Whole
-    second: Whole
+    p_side: Whole
+    q_side: Whole
     below: bool  # the diagonal: p >= p'
     depth: int = 0
 
     def halves(self) -> tuple[_Segment, _Segment]:
         (a, b), (c, d) = self.ends
         middle = ((a + c) / 2, (b + d) / 2)
-        firsts, seconds = halve(self.first, up=True), halve(self.second, up=False)
+        p_sides, q_sides = halve(self.p_side, up=True), halve(self.q_side, up=False)
         return (
-            _Segment((self.ends[0], middle), firsts[0], seconds[0], self.below, self.depth + 1),
-            _Segment((middle, self.ends[1]), firsts[1], seconds[1], self.below, self.depth + 1),
+            _Segment((self.ends[0], middle), p_sides[0], q_sides[0], self.below, self.depth + 1),
+            _Segment((middle, self.ends[1]), p_sides[1], q_sides[1], self.below, self.depth + 1),
         )
 
 
 class IdenticalVoters:
-    """The worst case of one noise function over identically distributed voters.
+    """The worst case of one noise function over identically distributed voters: a `Separation` of its own.
 
     Parameters
     ----------
     gamma : array_like, shape (K + 1,)
-    problem : MajorityProblem
-        With ``changed`` = K: if all voters are alike, a change reaches all of them.
+    limit : Limit
+        Of a problem with ``changed`` = K: if all voters are alike, a change reaches all of them.
 
     Raises
     ------
@@ -122,21 +114,22 @@ class IdenticalVoters:
     enough; no shape is assumed here. O(K^2) for each halving, some hundred of them.
     """
 
-    def __init__(self, gamma: ArrayLike, problem: MajorityProblem) -> None:
+    def __init__(self, gamma: ArrayLike, limit: Limit[MajorityProblem]) -> None:
+        problem = limit.problem
         table = noise_function(gamma, problem.K)
         if problem.changed != problem.K:
             raise InputError(
                 f"Identically distributed voters all change together. Got changed = {problem.changed} of {problem.K}. "
                 "Pass changed = K, or verify without identical=True."
             )
-        self._problem = problem
+        self._problem, self._delta = problem, limit.delta
         steps = np.abs(np.diff(np.sign(2 * np.arange(problem.K + 1) - problem.K) * table))
-        small = min(x for x in (1.0, problem.Delta, problem.delta, *steps.tolist()) if x > 0)
-        largest = 2 * problem.K * problem.epsilon
+        small = min(x for x in (1.0, problem.Delta, self._delta, *steps.tolist()) if x > 0)
+        most_loss = 2 * problem.K * problem.epsilon
         # How many of X(0), X(1), ... are 0, that is, how fast X falls to 0 with p.
         self._order = int(np.argmax(np.append(acceptance(table), 1.0) > 0))
         self._bits = (
-            256 + math.ceil(-math.log2(small)) + math.ceil(min(1.45 * largest, 8192)) + 40 * min(self._order, 64)
+            256 + math.ceil(-math.log2(small)) + math.ceil(min(1.45 * most_loss, 8192)) + 40 * min(self._order, 64)
         )
         sides = np.sign(2 * np.arange(problem.K + 1) - problem.K).tolist()
         exact = [
@@ -147,69 +140,76 @@ class IdenticalVoters:
         self._down = np.array([math.floor(value) for value in exact], dtype=object)
         self._segments = list(self._edges())
 
-    @property
-    def unavoidable(self) -> Decimal:
-        """A lower bound on the epsilon that delta = 0 allows: r epsilon, as X(p) ~ p^r and p = e^epsilon p' near 0."""
-        pure = self._problem.delta == self._problem.Delta == 0
-        return _UPWARDS.multiply(Decimal(self._order), Decimal(self._problem.epsilon)) if pure else Decimal(0)
+    def facts(self) -> Facts:
+        """With delta = 0 no epsilon below r epsilon holds, as X(p) ~ p^r and p = e^epsilon p' near 0."""
+        pure = self._delta == self._problem.Delta == 0
+        floor = _UPWARDS.multiply(Decimal(self._order), Decimal(self._problem.epsilon)) if pure else Decimal(0)
+        return Facts(answers=2, least=Fraction(int(self._down.min()), 2**self._bits), epsilon_floor=floor)
 
-    def at(self, epsilon: Decimal) -> WorstPair:
-        """The worst pair at one epsilon."""
+    def levels(self, epsilon: Decimal) -> list[WorstCase]:
+        """The worst pair, with a bound on all others."""
+        return [self.glimpse(epsilon)]
+
+    def broken(self, epsilon: Decimal, level: float, effort: int, near: Sequence[Any] = ()) -> list[WorstCase]:
+        """The worst pair, if its excess is above ``level``."""
+        return [worst for worst in self.levels(epsilon) if worst.bound - worst.rounding > level]
+
+    def glimpse(self, epsilon: Decimal) -> WorstCase:
+        """The worst pair at one epsilon, with a bound on all others."""
         epsilon = min(epsilon, _LARGEST)
         with decimals(epsilon):
             grow = math.floor(epsilon.exp() * 2**self._bits * (1 - _TINY))  # below e^epsilon: the safe side
         # The excess in units of 2^-(2 bits). A segment is settled once its bound is close to what is attained; if that
         # is not enough to tell whether delta is kept, it is halved further.
-        limit = math.floor(Fraction(self._problem.delta) * 2 ** (2 * self._bits))
+        limit = math.floor(Fraction(self._delta) * 2 ** (2 * self._bits))
         exact = Fraction(epsilon)
         flat = self._slow_until if exact >= self._order * Fraction(self._problem.epsilon) else -1.0
         noise = 1 << (self._bits + 40)
         rate = math.ceil(exact * 2**80)
 
-        def value(segment: _Segment) -> _Value:
-            found = (segment.first << self._bits) - grow * segment.second
-            j = int(np.argmax(found))
+        def value_of(segment: _Segment) -> _Value:
+            excess = (segment.p_side << self._bits) - grow * segment.q_side
+            j = int(np.argmax(excess))
             settled = segment.below and segment.ends[-1][0] <= flat
-            top = min(0, found[j]) if settled else found[j]
-            return _Value(top, found[0], found[-1], noise + (rate * grow * segment.second[j] >> (80 + _CLOSE)))
+            top = min(0, excess[j]) if settled else excess[j]
+            return _Value(top, excess[0], excess[-1], noise + (rate * grow * segment.q_side[j] >> (80 + _CLOSE)))
 
-        values = [value(segment) for segment in self._segments]
-        while len(values) < _MOST:
-            best = max(max(one.start, one.stop) for one in values)
+        values = [value_of(segment) for segment in self._segments]
+        while len(values) < _MAX_SEGMENTS:
+            best = max(max(value.start, value.stop) for value in values)
             near = best + (max(0, best) >> _CLOSE)
-            open_ = [
+            unsettled = [
                 i
-                for i, one in enumerate(values)
-                if one.top > near + one.slack or (one.top > limit >= best and self._segments[i].depth < _DEEPEST)
+                for i, value in enumerate(values)
+                if value.top > near + value.slack or (value.top > limit >= best and self._segments[i].depth < _DEEPEST)
             ]
-            if not open_:
+            if not unsettled:
                 break
-            for i in reversed(open_):
+            for i in reversed(unsettled):
                 halves = self._segments.pop(i).halves()
                 del values[i]
                 self._segments += halves
-                values += [value(half) for half in halves]
+                values += [value_of(half) for half in halves]
         at, end = max(product(range(len(values)), (0, 1)), key=lambda which: values[which[0]][1 + which[1]])
         segment = self._segments[at]
-        bound, attained = max(one.top for one in values), values[at][1 + end]
-        first, second, pair = segment.first[-end], segment.second[-end], segment.ends[end]
+        bound, attained = max(value.top for value in values), values[at][1 + end]
+        p_side, q_side, (p, q) = segment.p_side[-end], segment.q_side[-end], segment.ends[end]
         for left, right in self._turning_pairs:
             excess = (left.high << self._bits) - grow * right.low
             if excess > bound:
                 bound, attained = excess, (left.low << self._bits) - grow * right.high
-                first, second, pair = left.high, right.low, (left.middle, right.middle)
-        return WorstPair(
+                p_side, q_side, (p, q) = left.high, right.low, (left.middle, right.middle)
+        return WorstCase(
             bound=min(1.0, as_float_above(bound, 2 * self._bits)),
             rounding=as_float_above(max(0, bound - attained), 2 * self._bits),
-            pair=pair,
-            first=as_float(first, self._bits),
-            second=as_float(second, self._bits),
-            difference=as_float(first - second, self._bits),
+            case=IdenticalPair(p, q, self._problem.K),
+            p_side=as_float(p_side, self._bits),
+            q_side=as_float(q_side, self._bits),
+            difference=as_float(p_side - q_side, self._bits),
         )
 
     def _edges(self) -> Iterator[_Segment]:
         """The edges of the polygon; those below the diagonal, where p >= p', if X is known to rise."""
-        one, zero = Fraction(1), Fraction(0)
         D = Fraction(self._problem.Delta)
         epsilon = Decimal(self._problem.epsilon)
         with decimals(epsilon, self._bits // 3):
@@ -221,7 +221,7 @@ class IdenticalVoters:
         def exact(x: Fraction) -> Between:
             return Between(math.floor(x * scale), math.ceil(x * scale))
 
-        bottom, top, small, large = exact(zero), exact(one), exact(D), exact(1 - D)
+        bottom, top, small, large = map(exact, (Fraction(0), Fraction(1), D, 1 - D))
         below = [(bottom, bottom), (small, bottom), (high, low), (top, large), (top, top)]
         above = [(q, p) for p, q in below]
         for path in (below, above) if self._turns else (below,):
@@ -260,23 +260,23 @@ class IdenticalVoters:
 
         Where a bound on both sides is needed, so that "rises" and "falls" are certain.
         """
-        found: list[_Turn] = []
-        rose, open_ = True, [(0.0, 1.0, self._up, self._down, 0)]  # X rises from X(0), the least, if it moves at all
-        while open_:  # from left to right
-            a, b, up, down, depth = open_.pop()
+        turns: list[_Turn] = []
+        rose, parts = True, [(0.0, 1.0, self._up, self._down, 0)]  # X rises from X(0), the least, if it moves at all
+        while parts:  # from left to right
+            a, b, up, down, depth = parts.pop()
             rises, falls = bool(np.all(down[1:] >= up[:-1])), bool(np.all(up[1:] <= down[:-1]))
             if rises or falls:
                 if rises != rose:
-                    found.append(_Turn(a, a, up[0], down[0]))
+                    turns.append(_Turn(a, a, up[0], down[0]))
                 rose = rises
-            elif depth == _DEEP or len(found) + len(open_) >= _MANY:
-                found.append(_Turn(a, b, max(up), min(down)))
+            elif depth == _DEEP or len(turns) + len(parts) >= _MAX_TURNS:
+                turns.append(_Turn(a, b, max(up), min(down)))
             else:
                 ups, downs = halve(up, up=True), halve(down, up=False)
                 middle = (a + b) / 2
-                open_.append((middle, b, ups[1], downs[1], depth + 1))
-                open_.append((a, middle, ups[0], downs[0], depth + 1))
-        return found
+                parts.append((middle, b, ups[1], downs[1], depth + 1))
+                parts.append((a, middle, ups[0], downs[0], depth + 1))
+        return turns
 
     @cached_property
     def _turning_pairs(self) -> list[tuple[_Turn, _Turn]]:

@@ -1,61 +1,45 @@
-"""What voters at the corners of Delta add to a smoothed table, exactly and in bounds.
+"""What voters at the corners of Delta add to a smoothed table: exactly (`Moves.grid`), and in bounds (`Moves.bounds`).
 
 Voters at (Delta,0) and (1-Delta,1) move the side of p up and down, those at (0,Delta) and (1,1-Delta) the side of p'.
-All bounds are proved in docs/theory.md, "Bounds".
+All bounds are proved in docs/theory.md, "Bounds". Below, V is the table of X(p) and V' that of X(p').
 """
 
 from __future__ import annotations
 
-from functools import lru_cache
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from darrm.certificate.smoothing import Array
-from darrm.problem.limits import Promise
+from darrm.certificate.smoothing import Array, Sides
+from darrm.numerics.binomials import binomials
+from darrm.problem.majority import MajorityProblem
 
 Integers = NDArray[np.int64]
-_FEW = 24  # with up to so many moves sums are taken entry by entry, with more as matrix products
-_CHUNK = 1 << 18
+Mask = NDArray[np.bool_]
+Bound: TypeAlias = "Callable[[Sides, Reach, Mask, float], Sides]"
+BAND_TERMS = 24  # with up to so many moves sums are taken entry by entry, with more as matrix products
+AVERAGED_TERMS = 24  # with more moves than this tables are averaged too
+ENTRIES_AT_ONCE = 1 << 14
+WINDOWS_AT_ONCE = 1 << 18
 
 
-class Sides(NamedTuple):
-    """X(p), X(p') and X(p) - X(p'): attained, or bounds from above, below and above."""
+class Reach(NamedTuple):
+    """How many voters may be at corners of Delta.
 
-    first: Array
-    second: Array
-    apart: Array
-
-
-@lru_cache(maxsize=4)
-def binomials(most: int, Delta: float, negligible: float) -> tuple[Array, Array, float]:
-    """Probabilities that s of u voters move, u = 0, ..., ``most``, s as far as it matters.
-
-    Returns
-    -------
-    pmf : ndarray, shape (most + 1, terms)
-        Pr[Bin(u, Delta) = s], by its recurrence (relative error 3 u each step); read-only.
-    moved : ndarray, same shape
-        The same less 1 at s = 0, as a sum of terms of one sign; read-only.
-    beyond : float
-        At least Pr[Bin(most, Delta) >= terms], at most ``negligible``; 0 if all is followed.
+    Attributes
+    ----------
+    up, down : ndarray of int, shape (columns,)
+        At most so many near 0, at (Delta,0) and (0,Delta), and near 1, for each column z.
+    together : int
+        At most so many in all.
     """
-    pmf, stay = np.zeros((most + 1, most + 1)), np.zeros(most + 1)
-    pmf[0, 0] = 1.0
-    for u in range(most):
-        pmf[u + 1] = (1 - Delta) * pmf[u]
-        pmf[u + 1, 1:] += Delta * pmf[u, :-1]
-        stay[u + 1] = stay[u] - Delta * pmf[u, 0]
-    beyond = np.append(np.cumsum(pmf[-1, :0:-1])[::-1], 0.0) * (1 + 1e-9)
-    beyond[:-1] += 1e-300
-    terms = int(np.argmax(beyond <= negligible)) + 1
-    pmf = pmf[:, :terms].copy()
-    moved = pmf.copy()
-    moved[:, 0] = stay
-    pmf.flags.writeable = moved.flags.writeable = False
-    return pmf, moved, float(beyond[terms - 1])
+
+    up: Integers
+    down: Integers
+    together: int
 
 
 class Moves:
@@ -64,34 +48,47 @@ class Moves:
     Attributes
     ----------
     pmf, moved : ndarray
-        See `binomials`.
+        See `darrm.numerics.binomials.binomials`.
     terms : int
         How many moves are followed on either side, 0 moves included.
+    many : bool
+        Whether they are so many that averaging comes first (bound 4).
     beyond : float
         At least the probability of more, up and down together.
     """
 
-    def __init__(self, problem: Promise, negligible: float) -> None:
+    def __init__(self, problem: MajorityProblem, negligible: float) -> None:
         self._Delta = problem.Delta
         most = problem.changed if problem.Delta else 0
         self.pmf, self.moved, tail = binomials(most, problem.Delta, negligible)
         self.terms, self.beyond = self.pmf.shape[1], 2 * tail
+        self.many = self.terms > AVERAGED_TERMS
 
-    def all_move(self, V: Array, M: Array, apart: Array, up: Integers, down: Integers) -> Sides:
-        """E V(z + Bin(up)), E M(z - Bin(down)) and how far they are apart.
+    @property
+    def bounds(self) -> tuple[Bound, ...]:
+        """Bounds on the excess over all allowed moves, coarse to fine.
+
+        Each takes the tables, how many voters may move, the entries that are wanted (what it gives for others may be
+        infinite) and the relative error of table entries. Where few voters move, the first three are enough.
+        """
+        return (self.loose, self.envelope, self.closer, *((self.averaged,) if self.many else ()))
+
+    def all_move(self, sides: Sides, up: Integers, down: Integers) -> Sides:
+        """E V(z + Bin(up)), E V'(z - Bin(down)) and their difference.
 
         Parameters
         ----------
-        V, M, apart : ndarray, shape (rows, columns)
-            Tables of X(p), X(p') and of their difference, none moved.
+        sides : Sides, shape (rows, columns)
+            With no voter moved.
         up, down : ndarray of int, shape (columns,) or (rows, columns)
             How many voters are at (Delta,0) and (1,1-Delta), for each column z; up <= columns - 1 - z, down <= z.
         """
-        above, below = self._above(V, up), self._above(M[:, ::-1], down[..., ::-1])[:, ::-1]
+        V, V_, difference = sides
+        above, below = self._above(V, up), self._above(V_[:, ::-1], down[..., ::-1])[:, ::-1]
         return Sides(
             self.pmf[up, 0] * V + above,
-            self.pmf[down, 0] * M + below,
-            apart + (self.moved[up, 0] * V + above) - (self.moved[down, 0] * M + below),
+            self.pmf[down, 0] * V_ + below,
+            difference + (self.moved[up, 0] * V + above) - (self.moved[down, 0] * V_ + below),
         )
 
     def _above(self, table: Array, movers: Integers) -> Array:
@@ -100,7 +97,7 @@ class Moves:
         steps = min(self.terms, columns) - 1
         if not steps:
             return np.zeros_like(table)
-        if steps > _FEW and movers.ndim == 1:
+        if steps > BAND_TERMS and movers.ndim == 1:
             s = np.arange(columns) - np.arange(columns)[:, None]
             band = np.where((s >= 1) & (s <= steps), self.pmf[movers[:, None], np.clip(s, 0, steps)], 0.0)
             return np.asarray(table @ band.T)
@@ -108,107 +105,112 @@ class Moves:
         if movers.ndim == 1:
             return np.asarray(np.einsum("bzs,zs->bz", windows, self.pmf[movers, 1 : steps + 1]))
         sums = np.empty_like(table)
-        at_once = max(1, _CHUNK // (columns * steps))
+        at_once = max(1, WINDOWS_AT_ONCE // (columns * steps))
         for start in range(0, rows, at_once):
             part = slice(start, start + at_once)
             sums[part] = np.einsum("bzs,bzs->bz", windows[part], self.pmf[movers[part], 1 : steps + 1])
         return sums
 
-    def loose(self, V: Array, M: Array, apart: Array, most: int) -> Sides:
-        """Bounds wherever at most ``most`` voters move: with the chance that any does, they reach the best entry."""
-        any_move = min(1.0, -float(self.moved[most, 0]) * (1 + 1e-9) + 1e-300)
+    def loose(self, sides: Sides, reach: Reach, wanted: Mask, relative: float) -> Sides:
+        """Bound 1: with the chance that any voter moves, the tables reach their best entries."""
+        V, V_, difference = sides
+        any_move = min(1.0, -float(self.moved[reach.together, 0]) * (1 + 1e-9) + 1e-300)
         followed = max(0.0, any_move - self.beyond)
-        high, low = _extreme(V, self.terms - 1, np.maximum), _extreme(M, self.terms - 1, np.minimum)
+        high, low = _extreme(V, self.terms - 1, np.maximum), _extreme(V_, self.terms - 1, np.minimum)
         return Sides(
             (1 - any_move) * V + any_move * high,
-            (1 - any_move) * M + followed * low,
-            apart + any_move * (high - V) + any_move * (M - low),
+            (1 - any_move) * V_ + followed * low,
+            difference + any_move * (high - V) + any_move * (V_ - low),
         )
 
-    def envelope(self, V: Array, M: Array, apart: Array, up: Integers, down: Integers, relative: float) -> Sides:
-        """Bounds by rising tables, V below one and M above the other: there the worst is that all move."""
+    def envelope(self, sides: Sides, reach: Reach, wanted: Mask, relative: float) -> Sides:
+        """Bound 2: rising tables above V and below V'; for those the worst is that all move."""
+        V, V_, difference = sides
         higher = np.maximum.accumulate(V, axis=1)
-        lower = np.minimum.accumulate(M[:, ::-1], axis=1)[:, ::-1]
-        spread = (higher - V) + (M - lower) + 4 * relative * (higher + M)
-        return self.all_move(higher, lower, apart + spread, up, down)
+        lower = np.minimum.accumulate(V_[:, ::-1], axis=1)[:, ::-1]
+        spread = (higher - V) + (V_ - lower) + 4 * relative * (higher + V_)
+        return self.all_move(Sides(higher, lower, difference + spread), reach.up, reach.down)
 
-    def closer(
-        self,
-        V: Array,
-        M: Array,
-        apart: Array,
-        rows: Integers,
-        at: Integers,
-        up: Integers,
-        down: Integers,
-        relative: float,
-    ) -> Sides:
-        """Bounds for single entries: s voters moved up gain at most the best of the next s table entries.
+    def closer(self, sides: Sides, reach: Reach, wanted: Mask, relative: float) -> Sides:
+        """Bound 3: s voters moved up gain at most the best of the next s table entries.
 
             E V(z + B - B') <= V(z) + E max over s <= B of (V(z+s) - V(z)) + E max over s <= B' of (V(z-s) - V(z))
 
-        and likewise from below for M. Exact where a table rises around z.
+        and likewise from below for V'. Exact where a table rises around z.
         """
+        V = sides.p_side
+        bounds = Sides(np.full_like(V, np.inf), np.zeros_like(V), np.full_like(V, np.inf))
+        rows, columns = np.nonzero(wanted)
+        for start in range(0, rows.size, ENTRIES_AT_ONCE):
+            part = rows[start : start + ENTRIES_AT_ONCE], columns[start : start + ENTRIES_AT_ONCE]
+            for whole, values in zip(bounds, self._closer(sides, *part, reach, relative), strict=True):
+                whole[part] = values
+        return bounds
+
+    def _closer(self, sides: Sides, rows: Integers, at: Integers, reach: Reach, relative: float) -> Sides:
+        V, V_, difference = sides
         steps = np.arange(self.terms)
         ahead = np.minimum(at[:, None] + steps, V.shape[1] - 1)
         back = np.maximum(at[:, None] - steps, 0)
-        here, there, row = V[rows, at], M[rows, at], rows[:, None]
-        first, second, far = here.copy(), there * (1 - 2 * self.beyond), apart[rows, at]
-        for reach, movers in ((ahead, up[at]), (back, down[at])):
+        here, there, row = V[rows, at], V_[rows, at], rows[:, None]
+        most, least, far = here.copy(), there * (1 - 2 * self.beyond), difference[rows, at]
+        for window, movers in ((ahead, reach.up[at]), (back, reach.down[at])):
             chance = self.pmf[movers]
-            high = np.maximum.accumulate(V[row, reach], axis=1)
-            low = np.minimum.accumulate(M[row, reach], axis=1)
+            high = np.maximum.accumulate(V[row, window], axis=1)
+            low = np.minimum.accumulate(V_[row, window], axis=1)
             gain = np.einsum("es,es->e", chance, high - here[:, None])
             loss = np.einsum("es,es->e", chance, there[:, None] - low)
             # Differences of entries that are each right to ``relative``: four times that of the larger one covers them.
             slack_up = 4 * relative * np.einsum("es,es->e", chance[:, 1:], high[:, 1:])
             slack_down = 4 * relative * chance[:, 1:].sum(axis=1) * there
-            first += gain + slack_up
-            second -= loss + slack_down
+            most += gain + slack_up
+            least -= loss + slack_down
             far = far + (gain + slack_up) + (loss + slack_down)
-        return Sides(first, np.maximum(second, 0.0), far)
+        return Sides(most, np.maximum(least, 0.0), far)
 
-    def averaged(
-        self, V: Array, M: Array, apart: Array, most: int, relative: float
-    ) -> tuple[Sides, Sides, Integers, Integers]:
-        """Bounds that average first: V after i moves up, then at best any entry to the left, for the best i.
+    def averaged(self, sides: Sides, reach: Reach, wanted: Mask, relative: float) -> Sides:
+        """Bound 4: V after i moves up, then at best any entry to the left, for the best i.
 
             E V(z + B_i - B'_j) <= max over i of  max over c <= z of  E V(c + B_i)
 
-        and likewise from below for M. The worst with moves of V up and of M down alone is found on the way.
-
-        Parameters
-        ----------
-        V, M, apart : ndarray, shape (rows, columns)
-        most : int
-            How many voters may be at corners of Delta.
-
-        Returns
-        -------
-        bounds : Sides
-        attained : Sides
-            With i voters at (Delta,0) and l at (1,1-Delta).
-        i, l : ndarray of int, shape (rows, columns)
+        and likewise from below for V'.
         """
-        high, first, i = self._best(V, most, np.maximum, np.greater)
-        low, second, l = self._best(M[:, ::-1], most, np.minimum, np.less)
-        low, second, l = low[:, ::-1], second[:, ::-1], l[:, ::-1]
-        slack = 4 * relative * (high + M)
-        return Sides(high, low, apart + (high - V) + (M - low) + slack), Sides(first, second, first - second), i, l
+        V, V_, difference = sides
+        high = self._reached(V, reach.together, np.maximum)
+        low = self._reached(V_[:, ::-1], reach.together, np.minimum)[:, ::-1]
+        slack = 4 * relative * (high + V_)
+        return Sides(high, low, difference + (high - V) + (V_ - low) + slack)
 
-    def _best(self, table: Array, most: int, pick: np.ufunc, better: np.ufunc) -> tuple[Array, Array, Integers]:
-        """Over i <= min(most, columns - 1 - z): the best E table(c + Bin(i)) for c <= z, that for c = z, and its i."""
-        columns = table.shape[1]
-        h, reached, attained = table, pick.accumulate(table, axis=1), table.copy()
-        i = np.zeros(table.shape, dtype=np.int64)
-        for moves in range(1, min(most, columns - 1) + 1):
-            h = (1 - self._Delta) * h[:, :-1] + self._Delta * h[:, 1:]
-            part = np.s_[:, : columns - moves]
-            reached[part] = pick(reached[part], pick.accumulate(h, axis=1))
-            won = better(h, attained[part])
-            attained[part] = np.where(won, h, attained[part])
+    def _reached(self, table: Array, most: int, pick: np.ufunc) -> Array:
+        """Over i <= min(most, columns - 1 - z): the best E table(c + Bin(i)) for c <= z."""
+        reached = pick.accumulate(table, axis=1)
+        for averages in self._averages(table, most):
+            part = np.s_[:, : averages.shape[1]]
+            reached[part] = pick(reached[part], pick.accumulate(averages, axis=1))
+        return reached
+
+    def one_side_each(self, sides: Sides, most: int) -> tuple[Sides, Integers, Integers]:
+        """The worst with i voters at (Delta,0) and l at (1,1-Delta), each side on its own: attained, and i, l."""
+        p_side, i = self._best(sides.p_side, most, np.greater)
+        q_side, l = self._best(sides.q_side[:, ::-1], most, np.less)
+        q_side, l = q_side[:, ::-1], l[:, ::-1]
+        return Sides(p_side, q_side, p_side - q_side), i, l
+
+    def _best(self, table: Array, most: int, better: np.ufunc) -> tuple[Array, Integers]:
+        """Over i <= min(most, columns - 1 - z): the best E table(z + Bin(i)), and its i."""
+        best, i = table.copy(), np.zeros(table.shape, dtype=np.int64)
+        for moves, averages in enumerate(self._averages(table, most), 1):
+            part = np.s_[:, : averages.shape[1]]
+            won = better(averages, best[part])
+            best[part] = np.where(won, averages, best[part])
             i[part][won] = moves
-        return reached, attained, i
+        return best, i
+
+    def _averages(self, table: Array, most: int) -> Iterator[Array]:
+        """E table(c + Bin(i)) for i = 1, ..., ``most``, one column fewer each time."""
+        for _ in range(min(most, table.shape[1] - 1)):
+            table = (1 - self._Delta) * table[:, :-1] + self._Delta * table[:, 1:]
+            yield table
 
     def grid(self, table: Array, z: int, ups: int, downs: int) -> tuple[Array, Array]:
         """E table(z + Bin(i) - Bin(j)) for i < ups, j < downs, and the same less table(z), not by subtracting."""

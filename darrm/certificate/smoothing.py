@@ -7,7 +7,7 @@ with the rows of the linear program: no corner list, no distribution of L.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,19 @@ from darrm.problem.corners import Weights
 from darrm.problem.noise_function import acceptance
 
 Array = NDArray[np.float64]
+Index: TypeAlias = Any  # whatever numpy takes between brackets
+
+
+class Sides(NamedTuple):
+    """X(p), X(p') and X(p) - X(p'): attained, or bounds from above, below and above."""
+
+    p_side: Array
+    q_side: Array
+    difference: Array
+
+    def at(self, index: Index) -> Sides:
+        """The entries at ``index``."""
+        return Sides(self.p_side[index], self.q_side[index], self.difference[index])
 
 
 class SmoothLevel(NamedTuple):
@@ -26,21 +39,15 @@ class SmoothLevel(NamedTuple):
     n : int
     b : ndarray of int, shape (rows,)
         The numbers of voters at (lo,hi); a = n - b. Those left out are dominated (see `levels`).
-    first : ndarray, shape (rows, K - n + 1)
-        V_ab(c) = E X(c + Bin(a,hi) + Bin(b,lo)): the side of p.
-    second : ndarray, same shape
-        V_ba(c): the side of p'.
-    difference : ndarray, same shape
-        first - second, carried by its own recurrence.
+    sides : Sides, each of shape (rows, K - n + 1)
+        V_ab(c) = E X(c + Bin(a,hi) + Bin(b,lo)), V_ba(c), and their difference, carried by its own recurrence.
     rises : ndarray of bool, shape (rows,)
         V_ab is proved nondecreasing in c.
     """
 
     n: int
     b: NDArray[np.int64]
-    first: Array
-    second: Array
-    difference: Array
+    sides: Sides
     rises: NDArray[np.bool_]
 
 
@@ -77,7 +84,7 @@ def levels(gamma: Array, w: Weights, changed: int, most_b: int | None = None) ->
             steps, sizes = _one_more(steps, w.lo, w.hi, down), _one_more(sizes, w.lo, w.hi, down)
             b = np.concatenate([b[:1], b[down] + 1])
         rises = np.all(steps >= margin * sizes, axis=1)
-        yield SmoothLevel(n, b, V, M, W, rises)
+        yield SmoothLevel(n, b, Sides(V, M, W), rises)
 
 
 def _one_more(table: Array, here: float, above: float, down: NDArray[np.int64]) -> Array:

@@ -19,7 +19,7 @@ class PairLevel(NamedTuple):
     Attributes
     ----------
     counts : ndarray of int16, shape (rows, moving)
-    second : ndarray, shape (rows, n + 1)
+    q_side : ndarray, shape (rows, n + 1)
         Distribution alpha' under p'.
     difference : ndarray, shape (rows, n + 1)
         alpha - alpha', carried by its own recurrence: for small epsilon it keeps the digits that the
@@ -27,7 +27,7 @@ class PairLevel(NamedTuple):
     """
 
     counts: NDArray[np.int16]
-    second: NDArray[np.float64]
+    q_side: NDArray[np.float64]
     difference: NDArray[np.float64]
 
 
@@ -38,18 +38,18 @@ def pair_levels(corners: CornerPoints, changed: int) -> Iterator[PairLevel]:
     from one that is already there.
     """
     p, q, gap = corners.p[STILL:], corners.q[STILL:], corners.difference[STILL:]
-    second = np.ones((1, 1))
+    q_side = np.ones((1, 1))
     difference = np.zeros((1, 1))
     for n, level in enumerate(levels(len(corners.p), changed)):
         if n:
-            second, difference = add_vote(
-                second[level.parent], difference[level.parent], p[level.added], q[level.added], gap[level.added]
+            q_side, difference = add_vote(
+                q_side[level.parent], difference[level.parent], p[level.added], q[level.added], gap[level.added]
             )
-        yield PairLevel(level.counts, second, difference)
+        yield PairLevel(level.counts, q_side, difference)
 
 
 def add_vote(
-    second: NDArray[np.float64],
+    q_side: NDArray[np.float64],
     difference: NDArray[np.float64],
     p: NDArray[np.float64],
     q: NDArray[np.float64],
@@ -61,7 +61,7 @@ def add_vote(
 
     Parameters
     ----------
-    second, difference : ndarray, shape (rows, n)
+    q_side, difference : ndarray, shape (rows, n)
     p, q : ndarray, shape (rows, 2)
         (p, p') and (1 - p, 1 - p') of the vote.
     gap : ndarray, shape (rows,)
@@ -69,10 +69,10 @@ def add_vote(
 
     Returns
     -------
-    second, difference : ndarray, shape (rows, n + 1)
+    q_side, difference : ndarray, shape (rows, n + 1)
     """
     difference = one_more(difference, p[:, 0], q[:, 0])
-    step = gap[:, None] * second
+    step = gap[:, None] * q_side
     difference[:, :-1] -= step
     difference[:, 1:] += step
-    return one_more(second, p[:, 1], q[:, 1]), difference
+    return one_more(q_side, p[:, 1], q[:, 1]), difference

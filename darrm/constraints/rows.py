@@ -5,9 +5,10 @@ This is the seam between "which rows" and "solve": everything after it sees rows
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -16,12 +17,16 @@ from numpy.typing import NDArray
 from darrm.constraints.distributions import add_vote, pair_levels
 from darrm.constraints.multisets import corner_points, count_multisets
 from darrm.errors import InputError
+from darrm.numerics.binomials import binomials
 from darrm.numerics.exact import decimals
-from darrm.problem.corners import NAMES
-from darrm.problem.limits import Promise, total_epsilon
+from darrm.problem.corners import NAMES, STILL, CornerCounts, weights
+from darrm.problem.limits import Limit, guarantee
 from darrm.problem.majority import MajorityProblem
 
 MAX_COEFFICIENTS = 15_000_000
+# A row counts as broken from here on, in units of its right side: above the rounding of a row, below HiGHS' tolerance.
+_BROKEN = 1e-12
+_TAIL = 1e-17
 
 
 class Block(NamedTuple):
@@ -61,9 +66,9 @@ def blocks(problem: MajorityProblem) -> Iterator[Block]:
     of (1,1); O(K) work for each row.
     """
     K, middle = problem.K, problem.K // 2
-    shrink, grow, limit = right_side(problem)
+    shrink, grow, right = right_side(guarantee(problem))
     for n, level in enumerate(pair_levels(corner_points(problem.epsilon, problem.Delta), problem.changed)):
-        inner = (shrink * level.difference - grow * level.second) / limit
+        inner = (shrink * level.difference - grow * level.q_side) / right
         rows = np.zeros((len(inner), K + 1))
         for ones in range(K - n + 1):
             rows[:] = 0
@@ -98,61 +103,108 @@ def check_size(problem: MajorityProblem) -> None:
         )
 
 
-def rounding(problem: Promise) -> float:
-    """How far rounding can move ``row @ half``, for every row that is made here and every half in [0, 1].
+@lru_cache(maxsize=128)
+def right_side(limit: Limit[MajorityProblem]) -> tuple[float, float, float]:
+    """e^-eps', 1 - e^-eps' and the right side 1 - e^-eps' + 2 delta e^-eps', each the nearest float64."""
+    with decimals(limit.epsilon):
+        shrink = (-limit.epsilon).exp()
+        return float(shrink), float(1 - shrink), float(1 - shrink + 2 * Decimal(limit.delta) * shrink)
 
+
+def scaled_rows(
+    limit: Limit[MajorityProblem], q_side: NDArray[np.float64], difference: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Rows from alpha' and alpha - alpha' over l = 0, ..., K, shape (n, K + 1)."""
+    K, middle = limit.problem.K, limit.problem.K // 2
+    shrink, grow, right = right_side(limit)
+    rows = (shrink * difference - grow * q_side) / right
+    return np.ascontiguousarray(rows[:, middle + 1 :] - rows[:, : K - middle][:, ::-1])
+
+
+class MajorityRows:
+    """The rows of given multisets for one limit: a `ConstraintRows`.
+
+    Attributes
+    ----------
+    level : float
+        An excess above which a row is broken by more than its rounding; infinite where e^-eps' is 0.
+    rounding : float
+        How far rounding can move ``row @ half``, for every row that is made here and every half in [0, 1].
+
+    Notes
+    -----
     The distributions carry relative error 3 K u; the differences, by the recurrence of `pair_levels`, an absolute
     one of 12 K (K + 1) u times the largest ``|p - p'|`` (both in sum over l); twice that for rows that are put
     together from parts. See docs/theory.md, section "Rounding".
     """
-    K, u = problem.K, 2.0**-53
-    gap = float(np.abs(corner_points(problem.epsilon, problem.Delta).difference).max())
-    shrink, grow, limit = right_side(problem)
-    return 1.01 * u * (shrink * (24 * K * (K + 1) + 40 * K) * gap + (6 * K + 60) * grow) / limit
 
+    def __init__(self, limit: Limit[MajorityProblem]) -> None:
+        self._limit, problem = limit, limit.problem
+        self._corners = corner_points(problem.epsilon, problem.Delta)
+        K, u = problem.K, 2.0**-53
+        gap = float(np.abs(self._corners.difference).max())
+        shrink, grow, right = right_side(limit)
+        self.rounding = 1.01 * u * (shrink * (24 * K * (K + 1) + 40 * K) * gap + (6 * K + 60) * grow) / right
+        self.level = limit.delta + _BROKEN * right / (2 * shrink) if shrink else math.inf
 
-@lru_cache(maxsize=128)
-def right_side(problem: Promise) -> tuple[float, float, float]:
-    """e^(-m eps), 1 - e^(-m eps) and the right side 1 - e^(-m eps) + 2 delta e^(-m eps), each the nearest float64."""
-    total = total_epsilon(problem)
-    with decimals(total):
-        shrink = (-total).exp()
-        return float(shrink), float(1 - shrink), float(1 - shrink + 2 * Decimal(problem.delta) * shrink)
+    def allowed(self, cases: Iterable[Sequence[int]]) -> list[CornerCounts]:
+        """Those of ``cases`` that are multisets of this problem: no other row binds it."""
+        problem, corners = self._limit.problem, len(self._corners.p)
+        given = np.array(list(cases), dtype=np.int64).reshape(-1, len(NAMES))
+        ours = (given >= 0).all(axis=1) & (given.sum(axis=1) == problem.K) & (given[:, corners:] == 0).all(axis=1)
+        ours &= given[:, STILL:].sum(axis=1) <= problem.changed
+        return list(dict.fromkeys(CornerCounts(*counts) for counts in given[ours].tolist()))
 
+    def of(self, cases: Sequence[CornerCounts]) -> NDArray[np.float64]:
+        """The rows of any multisets in the form of `blocks`, shape (n, K - floor(K/2)); O(K changed) for each."""
+        K, corners = self._limit.problem.K, self._corners
+        counts = np.array(cases, dtype=np.int64).reshape(-1, len(NAMES))[:, : len(corners.p)]
+        q_side = np.zeros((len(counts), K + 1))
+        q_side[np.arange(len(counts)), counts[:, 1]] = 1.0
+        difference = np.zeros_like(q_side)
+        for corner in range(STILL, counts.shape[1]):
+            for step in range(int(counts[:, corner].max(initial=0))):
+                at = np.flatnonzero(counts[:, corner] > step)
+                which = np.full(at.size, corner)
+                more = add_vote(
+                    q_side[at], difference[at], corners.p[which], corners.q[which], corners.difference[which]
+                )
+                q_side[at], difference[at] = more[0][:, :-1], more[1][:, :-1]  # K votes give at most K ones
+        return scaled_rows(self._limit, q_side, difference)
 
-def rows_of(problem: Promise, counts: NDArray[np.integer]) -> NDArray[np.float64]:
-    """The rows of given multisets, in the form of `blocks`.
+    def of_usual(self, cases: Sequence[CornerCounts]) -> NDArray[np.float64]:
+        """The same for multisets with voters at (0,0), (1,1), (hi,lo), (D,0) and (1,1-D) only; O(K) each."""
+        K = self._limit.problem.K
+        rows = [self._usual(counts) for counts in cases]
+        return np.array(rows).reshape(-1, K - K // 2)
 
-    Parameters
-    ----------
-    counts : ndarray of int, shape (n, 8), or (n, 4) if Delta = 0
-        Multisets in the order of `darrm.problem.corners.NAMES`, each summing to K.
+    def _usual(self, counts: CornerCounts) -> NDArray[np.float64]:
+        q_tables, difference_tables, pmf, moved = self._tables
+        n, i, l = counts.hi_lo, counts.D_0, counts.one_near
+        K, terms, z = self._limit.problem.K, pmf.shape[1], counts.ones + l
+        q_side, difference = np.zeros(K + 2 * terms), np.zeros(K + 2 * terms)
+        base, gap = q_tables[n, : n + 1], difference_tables[n, : n + 1]
+        for s in range(terms):
+            above, below = slice(terms + z + s, terms + z + s + n + 1), slice(terms + z - s, terms + z - s + n + 1)
+            difference[above] += gap * pmf[i, s] + base * moved[i, s]
+            difference[below] -= base * moved[l, s]
+            q_side[below] += base * pmf[l, s]
+        inside = slice(terms, terms + K + 1)
+        return scaled_rows(self._limit, q_side[None, inside], difference[None, inside]).ravel()
 
-    Returns
-    -------
-    ndarray, shape (n, K - floor(K/2))
-
-    Notes
-    -----
-    O(K changed) for each multiset.
-    """
-    K = problem.K
-    corners = corner_points(problem.epsilon, problem.Delta)
-    second = np.zeros((len(counts), K + 1))
-    second[np.arange(len(counts)), counts[:, 1]] = 1.0
-    difference = np.zeros_like(second)
-    for corner in range(2, counts.shape[1]):
-        for step in range(int(counts[:, corner].max(initial=0))):
-            at = np.flatnonzero(counts[:, corner] > step)
-            which = np.full(at.size, corner)
-            more = add_vote(second[at], difference[at], corners.p[which], corners.q[which], corners.difference[which])
-            second[at], difference[at] = more[0][:, :-1], more[1][:, :-1]  # K votes give at most K ones
-    return scaled_rows(problem, second, difference)
-
-
-def scaled_rows(problem: Promise, second: NDArray[np.float64], difference: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Rows from alpha' and alpha - alpha' over l = 0, ..., K, shape (n, K + 1)."""
-    K, middle = problem.K, problem.K // 2
-    shrink, grow, limit = right_side(problem)
-    whole = (shrink * difference - grow * second) / limit
-    return np.ascontiguousarray(whole[:, middle + 1 :] - whole[:, : K - middle][:, ::-1])
+    @cached_property
+    def _tables(self) -> tuple[NDArray[np.float64], ...]:
+        """alpha' and alpha - alpha' of n = 0, ..., ``changed`` voters at (hi,lo), one row each; who else moves."""
+        problem = self._limit.problem
+        hi, lo, gap = weights(problem.epsilon, problem.Delta)
+        size = problem.changed + 1
+        q_side, difference = np.zeros((size, size)), np.zeros((size, size))
+        q_side[0, 0] = 1.0
+        for n in range(size - 1):
+            q_side[n + 1] = hi * q_side[n]
+            q_side[n + 1, 1:] += lo * q_side[n, :-1]
+            difference[n + 1] = lo * difference[n] - gap * q_side[n]
+            difference[n + 1, 1:] += hi * difference[n, :-1] + gap * q_side[n, :-1]
+        most = problem.changed if problem.Delta else 0
+        pmf, moved, _ = binomials(most, problem.Delta, _TAIL * right_side(self._limit)[2])
+        return q_side, difference, pmf, moved

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from darrm._lazy import view
 from darrm.certificate.certificate import Certificate, verify
-from darrm.certificate.separation import largest, worst_by_level
+from darrm.certificate.engines import levels
+from darrm.certificate.protocol import largest
 from darrm.errors import CertificateError, InputError
 from darrm.priors import OBJECTIVES, Prior, combine, from_dict
 from darrm.problem.limits import profile_limits, profile_points
@@ -94,15 +95,15 @@ class Design:
         certificate = verify(gamma, self.problem)
         if not certificate.holds:
             raise CertificateError(
-                f"This gamma is not proved ({self.problem.total_epsilon:g}, {self.problem.delta:g})-DP: its cost is up "
-                f"to {certificate.cost:.17g} and {certificate.limit:.17g} is the limit, at {certificate.worst_case}. "
+                f"This gamma is not proved ({self.problem.total_epsilon:g}, {self.problem.delta:g})-DP: it needs delta "
+                f"up to {certificate.needed_delta:.17g}, at {certificate.worst_case}. "
                 "Scale it down with darrm.repair, or raise m or delta."
             )
         for limit in profile_limits(self.problem, self.profile):
-            bound = largest(worst_by_level(gamma.tobytes(), limit)).bound
+            bound = largest(levels(gamma, limit)).bound
             if not bound <= limit.delta:
                 raise CertificateError(
-                    f"This gamma is not proved ({limit.total_epsilon:g}, {limit.delta:g})-DP, a point of its profile: "
+                    f"This gamma is not proved ({float(limit.epsilon):g}, {limit.delta:g})-DP, a point of its profile: "
                     f"delta is up to {bound:.17g} there. Scale it down, or loosen the profile."
                 )
         mean = self.prior.ones(K)

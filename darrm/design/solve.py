@@ -11,14 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from darrm import priors
-from darrm.certificate.certificate import repair_all
-from darrm.certificate.separation import check_size
+from darrm.certificate.engines import engine as engine_of
+from darrm.certificate.scaling import repair_all
 from darrm.constraints import rows as constraints
 from darrm.design.cuts import Candidates, CutFinder, mirror, separators
 from darrm.design.design import SHAPES, Design
 from darrm.errors import InputError, SolverError
 from darrm.priors import Prior
-from darrm.problem.limits import Promise, profile_limits, profile_points
+from darrm.problem.limits import Limit, Problem, guarantee, profile_limits, profile_points
 from darrm.problem.majority import MajorityProblem
 from darrm_solvers import (
     LinearProgram,
@@ -146,7 +146,7 @@ def solve(
                 raise
             allowed = ", ".join(MajorityProblem.__dataclass_fields__)
             raise InputError(f"solve has no parameter {unknown[0]!r}. A problem takes {allowed}.") from error
-    elif not isinstance(problem, MajorityProblem) or parameters:
+    elif isinstance(problem, type) or not hasattr(problem, "exact_epsilon") or parameters:
         raise InputError(
             f"solve takes one MajorityProblem, or its parameters by name, not both. Got {problem!r} and {parameters}."
         )
@@ -167,8 +167,8 @@ def solve(
     points = profile_points(profile)
     if binding is not None and (points or custom is not None or engine != "cuts"):
         raise InputError('binding needs engine "cuts" and neither profile nor custom.')
-    held: tuple[Promise, ...] = (problem, *profile_limits(problem, points))
-    check_size(problem)
+    held = (guarantee(problem), *profile_limits(problem, points))
+    engine_of(problem).check_size(problem)
     if engine != "cuts":
         constraints.check_size(problem)
     objective = prior.default_objective if objective is None else objective
@@ -181,14 +181,14 @@ def solve(
         gamma = _custom(held, weights, candidates, cuts, rising, custom, time_limit, on_time_limit, report)
         return Design(problem, gamma, prior, shape, "custom", profile=points)
     if engine == "cuts":
-        first = Rows(rising, np.zeros(len(rising)))
+        start = Rows(rising, np.zeros(len(rising)))
         if binding is not None:
             try:
                 near = finders[0].begin_with(binding.counts)
             except (TypeError, ValueError, OverflowError):
                 raise InputError("binding.counts must be multisets: 8 whole numbers each.") from None
-            first = Rows(np.concatenate([first.rows, near.rows]), np.concatenate([first.limits, near.limits]))
-        answer = solve_by_cuts(_raised(weights), cuts, first=first, time_limit=time_limit, report=report)
+            start = Rows(np.concatenate([start.rows, near.rows]), np.concatenate([start.limits, near.limits]))
+        answer = solve_by_cuts(_raised(weights), cuts, first=start, time_limit=time_limit, report=report)
         solution, program = answer.solution, answer.program
         if binding is not None:
             bound_by = solution.multipliers[len(rising) :] > 0
@@ -201,7 +201,8 @@ def solve(
     _check(solution, engine, on_time_limit)
     # One common factor, as in repair, keeps a monotone table monotone.
     gamma = repair_all(candidates.released(solution.x), held)
-    bound = _bound(held, weights, program, solution.multipliers)
+    rounding = max([finder.rows.rounding for finder in finders])
+    bound = _bound(rounding, weights, program, solution.multipliers)
     attained = float(weights @ gamma[problem.K // 2 + 1 :])
     return Design(problem, gamma, prior, shape, objective, gap=max(0.0, bound - attained) / 2, profile=points)
 
@@ -227,7 +228,7 @@ def _check(solution: Solution, engine: str, on_time_limit: str) -> None:
         raise SolverError(f"{engine} returned an optimum outside [0, 1]. No gamma is returned; try another engine.")
 
 
-def _bound(held: Sequence[Promise], weights: Array, program: LinearProgram, multipliers: Array) -> float:
+def _bound(rounding: float, weights: Array, program: LinearProgram, multipliers: Array) -> float:
     """Upper bound on weights @ half over all that keep the promise, by weak duality with the true weights."""
     n = weights.size
     bound = LinearProgram(weights / weights.max(), program.rows, program.limits).dual_bound(multipliers)
@@ -235,12 +236,12 @@ def _bound(held: Sequence[Promise], weights: Array, program: LinearProgram, mult
     paid = multipliers[multipliers > 0]
     sums = 2.0**-52 * (paid.size + n)
     widest = float(np.abs(program.rows[multipliers > 0]).sum(axis=1).max(initial=0.0))
-    bound += float(paid.sum()) * (max(map(constraints.rounding, held)) + 1e-16 + sums * widest)
+    bound += float(paid.sum()) * (rounding + 1e-16 + sums * widest)
     return (bound + sums * (1 + bound)) * float(weights.max())
 
 
 def _custom(
-    held: Sequence[Promise],
+    held: Sequence[Limit[Problem]],
     weights: Array,
     candidates: Candidates,
     cuts: Sequence[Separator],
@@ -253,7 +254,7 @@ def _custom(
     """The certified table of least custom objective."""
     import cvxpy
 
-    K = held[0].K
+    K = held[0].problem.K
     whole = np.array([mirror(unit, K) for unit in np.eye(weights.size)]).T
     stated: list[tuple[cvxpy.Variable, list[cvxpy.Constraint]]] = []
 
@@ -279,7 +280,7 @@ def _custom(
     # What is released, beside the variables of the user's own as they were solved for.
     half, own = stated[0]
     half.value = gamma[K // 2 + 1 :]
-    broken = max((float(np.max(one.violation())) for one in own), default=0.0)  # type: ignore[no-untyped-call]
+    broken = max((float(np.max(constraint.violation())) for constraint in own), default=0.0)  # type: ignore[no-untyped-call]
     if not broken <= CUSTOM_TOLERANCE:
         raise SolverError(
             f"The certified table breaks a constraint of custom by {broken:.3g}, more than {CUSTOM_TOLERANCE:g}: the "
@@ -298,6 +299,6 @@ def _terms(answer: object) -> tuple[cvxpy.Expression | None, list[cvxpy.Constrai
         objective = objective.args[0]
     if objective is not None and not (isinstance(objective, cvxpy.Expression) and objective.is_scalar()):
         raise InputError(f"The objective of custom must be a scalar CVXPY expression or None. Got {objective!r}.")
-    if not (isinstance(own, list | tuple) and all(isinstance(one, cvxpy.Constraint) for one in own)):
+    if not (isinstance(own, list | tuple) and all(isinstance(constraint, cvxpy.Constraint) for constraint in own)):
         raise InputError(f"The constraints of custom must be a list of CVXPY constraints. Got {own!r}.")
     return objective, list(own)

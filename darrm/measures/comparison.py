@@ -12,7 +12,8 @@ from darrm import baselines
 from darrm._validation import check_count, check_delta
 from darrm.accounting.budget import of_region, promise
 from darrm.accounting.profile import region
-from darrm.certificate.certificate import Certificate, repair, verify
+from darrm.certificate.certificate import Certificate, verify
+from darrm.certificate.scaling import repair
 from darrm.design.design import Design
 from darrm.design.solve import solve
 from darrm.errors import InputError
@@ -117,7 +118,7 @@ def compare(
         if queries is not None and total_delta is not None:
             kept = promise(problem) if certificate.holds else None
             try:
-                total = of_region(region(gamma, problem), problem, queries, total_delta, promised=kept).upper
+                total = of_region(region(gamma, problem), problem.affected, queries, total_delta, promised=kept).upper
             except InputError:  # less than is unavoidable
                 total = math.inf
         return Entry(name, gamma, certificate, error, disagreement, design, total)

@@ -172,7 +172,7 @@ def largest_constant(problem: MajorityProblem) -> Array:
     InputError, CertificateError
         As `darrm.repair`.
     """
-    from darrm.certificate.certificate import repair
+    from darrm.certificate.scaling import repair
 
     return repair(plain_majority(problem.K), problem)
 

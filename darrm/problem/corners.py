@@ -12,6 +12,23 @@ NAMES = ("(0,0)", "(1,1)", "(hi,lo)", "(lo,hi)", "(D,0)", "(0,D)", "(1-D,1)", "(
 STILL = 2
 
 
+class CornerCounts(NamedTuple):
+    """How many voters are at each corner (p, p'), in the order of `NAMES`; with Delta = 0 the last four are 0."""
+
+    zeros: int
+    ones: int
+    hi_lo: int
+    lo_hi: int
+    D_0: int = 0
+    zero_D: int = 0
+    near_one: int = 0
+    one_near: int = 0
+
+    def named(self) -> dict[str, int]:
+        """The corners that voters are at, by name."""
+        return {name: count for name, count in zip(NAMES, self, strict=True) if count}
+
+
 class Weights(NamedTuple):
     """hi, lo and hi - lo of an (epsilon, Delta)-DP bit, each the float64 nearest to its exact value.
 

@@ -6,42 +6,89 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
+from fractions import Fraction
 from functools import lru_cache
 from itertools import pairwise
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from darrm.errors import InputError
 from darrm.numerics.exact import DIGITS, context
-from darrm.problem.majority import MajorityProblem
 
 
-@dataclass(frozen=True)
-class Limit:
-    """Another (epsilon, delta) that a release is held to: what engines need of a problem, with epsilon as it is.
+class Affected(NamedTuple):
+    """Voters of one kind that a single change of the data can affect: how private each is, and how many."""
 
-    Attributes
-    ----------
-    K, changed : int
-    epsilon, Delta : float
-        Of one mechanism.
-    delta : float
-    promised : Decimal
-        The epsilon of the release, exactly.
-    """
-
-    K: int
-    changed: int
     epsilon: float
     Delta: float
-    delta: float
-    promised: Decimal
+    voters: int
+
+
+class Problem(Protocol):
+    """What every problem says, whatever its voters are. `darrm.MajorityProblem` is one."""
+
+    @property
+    def K(self) -> int:
+        """Number of voters."""
+
+    @property
+    def delta(self) -> float:
+        """The delta guaranteed for one release."""
+
+    @property
+    def exact_epsilon(self) -> Fraction:
+        """The epsilon guaranteed for one release (nats), exactly."""
 
     @property
     def total_epsilon(self) -> float:
-        """``promised`` to float64."""
-        return float(self.promised)
+        """The same, to float64."""
+
+    @property
+    def affected(self) -> tuple[Affected, ...]:
+        """The voters that one change of the data can affect, kind by kind."""
 
 
-Promise = MajorityProblem | Limit
+P = TypeVar("P", bound=Problem)
+P_co = TypeVar("P_co", bound=Problem, covariant=True)
+
+
+@dataclass(frozen=True)
+class Limit(Generic[P_co]):
+    """The (epsilon, delta) that a release of ``problem`` is held to.
+
+    Attributes
+    ----------
+    problem : Problem
+        Says what the voters are.
+    epsilon : Decimal
+        To 120 digits.
+    delta : float
+    """
+
+    problem: P_co
+    epsilon: Decimal
+    delta: float
+
+
+def guarantee(problem: P) -> Limit[P]:
+    """The guarantee of a problem as a limit; its epsilon to 120 digits, exact for all float64 but the tiniest."""
+    if isinstance(problem, type) or not hasattr(problem, "exact_epsilon"):
+        raise InputError(f"problem must be a darrm.MajorityProblem. Got {problem!r}.")
+    return Limit(problem, _to_120_digits(problem.exact_epsilon), problem.delta)
+
+
+@lru_cache(maxsize=128)
+def _to_120_digits(exact: Fraction) -> Decimal:
+    with localcontext(context(2 * DIGITS)):
+        return Decimal(exact.numerator) / Decimal(exact.denominator)
+
+
+def weakest(affected: tuple[Affected, ...]) -> Affected:
+    """As many voters as all kinds together, each no more private than the least private: a bound for all of them."""
+    return Affected(
+        max(kind.epsilon for kind in affected),
+        max(kind.Delta for kind in affected),
+        sum(kind.voters for kind in affected),
+    )
 
 
 def profile_points(profile: Iterable[tuple[float, float]] | None) -> tuple[tuple[float, float], ...]:
@@ -52,10 +99,11 @@ def profile_points(profile: Iterable[tuple[float, float]] | None) -> tuple[tuple
         raise InputError(f"profile must be a list of pairs (epsilon, delta). Got {profile!r}.") from None
 
 
-def profile_limits(problem: MajorityProblem, profile: Iterable[tuple[float, float]]) -> tuple[Limit, ...]:
+def profile_limits(problem: P, profile: Iterable[tuple[float, float]]) -> tuple[Limit[P], ...]:
     """The points (epsilon, delta) of a profile as limits for the release of ``problem``.
 
-    An infinite epsilon is read at changed * epsilon + 14 nats: stricter, and no loss but those of Delta is beyond.
+    An infinite epsilon is read at 14 nats above what all affected voters lose together without their Delta: stricter,
+    and no loss but those of Delta is beyond.
 
     Raises
     ------
@@ -63,8 +111,8 @@ def profile_limits(problem: MajorityProblem, profile: Iterable[tuple[float, floa
         If a point is out of range, epsilons do not rise, deltas do not fall, or the point (0, 0) is among them.
     """
     points = profile_points(profile)
-    end = Decimal(problem.changed) * Decimal(problem.epsilon) + 14
-    found = []
+    end = sum((kind.voters * Decimal(kind.epsilon) for kind in problem.affected), Decimal(14))
+    limits = []
     for epsilon, delta in points:
         if not (epsilon >= 0 and 0 <= delta < 1):
             raise InputError(
@@ -72,21 +120,11 @@ def profile_limits(problem: MajorityProblem, profile: Iterable[tuple[float, floa
             )
         if epsilon == delta == 0:
             raise InputError("The point (0, 0) of a profile leaves nothing of the votes. Raise epsilon or delta.")
-        exact = min(Decimal(epsilon), end) if epsilon < math.inf else end
-        found.append(Limit(problem.K, problem.changed, problem.epsilon, problem.Delta, delta, exact))
+        limits.append(Limit(problem, min(Decimal(epsilon), end) if epsilon < math.inf else end, delta))
     for (epsilon, delta), (further, lower) in pairwise(points):
         if not (epsilon < further and delta >= lower):
             raise InputError(
                 "A profile must have rising epsilons and falling deltas. Got "
                 f"({epsilon:g}, {delta:g}) before ({further:g}, {lower:g})."
             )
-    return tuple(found)
-
-
-@lru_cache(maxsize=128)
-def total_epsilon(problem: Promise) -> Decimal:
-    """The promised epsilon: m epsilon to 120 digits, exact for all float64 numbers but the tiniest."""
-    if isinstance(problem, Limit):
-        return problem.promised
-    with localcontext(context(2 * DIGITS)):
-        return Decimal(problem.m) * Decimal(problem.epsilon)
+    return tuple(limits)

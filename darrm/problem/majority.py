@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 
 from darrm._validation import MAX_EPSILON, real, whole
 from darrm.errors import InputError
+from darrm.problem.limits import Affected
 
 ADJACENCIES = ("replace-one", "add-remove")
 
@@ -139,3 +141,13 @@ class MajorityProblem:
     def total_epsilon(self) -> float:
         """m epsilon, the epsilon promised for one release (nats), to float64; certificates use the exact product."""
         return self.m * self.epsilon
+
+    @property
+    def exact_epsilon(self) -> Fraction:
+        """m epsilon, exactly."""
+        return Fraction(self.m) * Fraction(self.epsilon)
+
+    @property
+    def affected(self) -> tuple[Affected, ...]:
+        """The voters that one change of the data can affect: ``changed`` of them, each (epsilon, Delta)-DP."""
+        return (Affected(self.epsilon, self.Delta, self.changed),)

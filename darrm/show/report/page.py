@@ -19,7 +19,7 @@ from darrm.design.design import Design
 from darrm.errors import InputError, SolverError
 from darrm.measures.comparison import Entry, compare
 from darrm.numerics.exact import decimals, rounded_up
-from darrm.problem.limits import total_epsilon
+from darrm.problem.limits import guarantee
 from darrm.show import plots, wording
 from darrm.show.report.markup import (
     DIGITS,
@@ -47,7 +47,7 @@ def render(design: Design, name: str, stored: Mapping[str, Any] | None, delta: f
     """The whole page; see `darrm.show.report.html`."""
     problem = design.problem
     title = f"Private majority of {problem.K} vote{'s' * (problem.K > 1)}"
-    total = total_epsilon(problem)
+    total = guarantee(problem).epsilon
     with decimals(total):  # e^(m epsilon) can be beyond the caller's context
         certificate = _certificate(design, work_out(design))
     values = {
@@ -74,7 +74,7 @@ def _figure(value: float) -> str:
 
 
 def _promise(design: Design) -> dict[str, object]:
-    problem, total = design.problem, total_epsilon(design.problem)
+    problem, total = design.problem, guarantee(design.problem).epsilon
     with decimals(total):
         factor = shown(total.exp(), 4, up=True)
     rows: list[tuple[object, ...]] = [
@@ -312,7 +312,7 @@ def _exact(design: Design, delta: float) -> Iterator[tuple[int, float, str]]:
     one = region(design.gamma, design.problem)  # once, where `compose` would need it for every number of labels
     for queries in QUERIES:
         try:
-            total = of_region(one, design.problem, queries, delta, promised=promise(design.problem))
+            total = of_region(one, design.problem.affected, queries, delta, promised=promise(design.problem))
         except InputError:  # below what is unavoidable
             yield queries, math.inf, ""
         else:

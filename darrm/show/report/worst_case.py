@@ -7,7 +7,7 @@ from decimal import Decimal
 
 from darrm.design.design import Design
 from darrm.numerics.exact import decimals
-from darrm.problem.limits import total_epsilon
+from darrm.problem.limits import guarantee
 from darrm.problem.majority import MajorityProblem
 
 _ZERO, _ONE = Decimal(0), Decimal(1)
@@ -57,7 +57,7 @@ def work_out(design: Design) -> WorstMultiset:
     decimal arithmetic without underflow. O(K^2), some seconds at K = 3001.
     """
     problem, K = design.problem, design.problem.K
-    total = total_epsilon(problem)
+    total = guarantee(problem).epsilon
     with decimals(total):
         sides = _sides(problem)
         corners = tuple((name, n, *sides[name]) for name, n in design.certificate.worst_case.items())

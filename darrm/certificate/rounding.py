@@ -1,0 +1,123 @@
+"""How far rounding can move a computed excess: one epsilon in two forms, each with its proved error bound.
+
+docs/theory.md, section "Rounding": Lemma 6 is `Scale.relative`, Lemma 7 is `Scale.absolute`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from decimal import Decimal
+
+import numpy as np
+
+from darrm.certificate.moves import Moves
+from darrm.certificate.smoothing import Array, Sides
+from darrm.numerics.exact import exponentials
+from darrm.problem.corners import Weights
+from darrm.problem.majority import MajorityProblem
+
+_U = 2.0**-53
+TINY = 1e-314  # more than underflow can add up to: 2^-1074 for each of 10^9 operations behind one number
+
+
+@dataclass(frozen=True)
+class Scale:
+    """One epsilon, in both forms of the excess X(p) - e^epsilon X(p'), each with its rounding bound.
+
+    relative:    e^-epsilon X(p) - X(p'), all terms nonnegative, each within 1 +- ``relative``: for any epsilon, and
+                 where X is small;
+    difference:  (X(p) - X(p')) - (e^epsilon - 1) X(p') within ``absolute``: where epsilon is small.
+
+    Both are proved upper bounds for every multiset, so the smaller one is.
+
+    Attributes
+    ----------
+    shrink, kappa : float
+        e^-epsilon and e^epsilon - 1, to the nearest float64.
+    relative, absolute : float
+        Lemma 6 and Lemma 7.
+    underflow : float
+        What underflow can have taken from a product e^-epsilon X(p).
+    beyond : float
+        The probability of more moves than are followed.
+    """
+
+    shrink: float
+    kappa: float
+    relative: float
+    absolute: float
+    underflow: float
+    beyond: float
+
+    def excess(self, sides: Sides, enough: float = -math.inf) -> Array:
+        """Upper bounds on the excess.
+
+        Parameters
+        ----------
+        sides : Sides
+            Computed X(p) and X(p'), each a sum of nonnegative terms, and X(p) - X(p'), not by subtracting those.
+        enough : float
+            Bounds up to this need not be the best of both forms.
+        """
+        highest = self._ceiling(sides)
+        if highest <= enough:
+            return np.full_like(sides.q_side, highest)
+        bound = self._by_ratio(self._ratio_score(sides))
+        if self.kappa < 2:
+            bound = np.minimum(bound, self._by_difference(self._difference_score(sides)))
+        return np.where(np.isnan(bound), np.inf, bound)  # nothing makes one; if something did, it must not pass
+
+    def _ceiling(self, sides: Sides) -> float:
+        """An upper bound on all of them from one form, cheaply: both forms rise with their scores."""
+        if self.kappa < 2:
+            return float(self._by_difference(self._difference_score(sides).max()))
+        return float(self._by_ratio(self._ratio_score(sides).max()))
+
+    def _difference_score(self, sides: Sides) -> Array:
+        score = self.kappa * sides.q_side
+        return np.subtract(sides.difference, score, out=score)
+
+    def _by_difference(self, score: Array) -> Array:
+        return np.nextafter(score + self.absolute, np.inf)
+
+    def _ratio_score(self, sides: Sides) -> Array:
+        score = (math.nextafter(self.shrink, 1) * (1 + self.relative)) * sides.p_side
+        return np.subtract(score, (1 - self.relative) * sides.q_side, out=score)
+
+    def _by_ratio(self, score: Array) -> Array:
+        # Multiplied by e^epsilon on the side that keeps an upper bound. 0 stays 0: there both sides are equal to the
+        # last bit, as X = 0 on both for a table with gamma(K) = 1.
+        up, down = math.nextafter(self.shrink, 1), math.nextafter(self.shrink, 0)
+        score = np.nextafter(score, np.inf, where=score != 0, out=np.zeros_like(score)) + (
+            up * self.beyond + self.underflow
+        )
+        with np.errstate(divide="ignore", over="ignore"):
+            bound = np.nextafter(np.nextafter(score, np.inf) / np.where(score > 0, down, up), np.inf)
+        return np.where(score == 0, 0.0, bound)
+
+
+def scale(epsilon: Decimal, problem: MajorityProblem, gamma: Array, weights: Weights, moves: Moves) -> Scale:
+    """Both forms of the excess at ``epsilon`` for all multisets of corners, with the constants of Lemmas 6 and 7."""
+    Delta, steps = problem.Delta, problem.changed
+    shrink, kappa = exponentials(epsilon)
+    terms, beyond = moves.terms, moves.beyond
+    relative = 1.01 * _U * (7 * steps + 4 * terms + 40)
+    square = steps * (steps + 1)
+    moved = 2 * min(2.0, steps * Delta) * (7 * steps + 4 * terms + 60)
+    tables = (6 * square + 4 * steps) * weights.gap + (2 + kappa) * moved
+    absolute = 1.01 * _U * tables + relative * kappa + (2 + kappa) * beyond + TINY
+    return Scale(shrink, kappa, relative, absolute, _underflow(shrink, problem, gamma, weights), beyond)
+
+
+def _underflow(shrink: float, problem: MajorityProblem, gamma: Array, weights: Weights) -> float:
+    """What underflow can have taken from a product e^-epsilon X(p); 0 if there was none."""
+    chances = [weights.hi, weights.lo]
+    if problem.Delta > 0:
+        chances += [problem.Delta, 1 - problem.Delta]
+    starts = np.concatenate([1 + gamma, 1 - gamma, np.abs(np.diff(gamma)), gamma])
+    factors = [shrink, float(np.min(starts[starts > 0])) / 2]
+    if min(*chances, *factors) <= 0:
+        return TINY
+    smallest = sum(map(math.log, factors)) + problem.changed * math.log(min(chances))
+    return 0.0 if smallest > -650 else TINY

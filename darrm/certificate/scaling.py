@@ -1,0 +1,88 @@
+"""Repair: a noise function scaled down until its guarantee is certified."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from decimal import Decimal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from darrm.certificate.engines import engine, levels, separation
+from darrm.certificate.protocol import WorstCase
+from darrm.certificate.smoothing import Array
+from darrm.errors import CertificateError
+from darrm.numerics.exact import decimals
+from darrm.problem.limits import Limit, Problem, guarantee
+from darrm.problem.noise_function import noise_function
+
+
+def repair(gamma: ArrayLike, problem: Problem) -> Array:
+    """The noise function scaled down until the guarantee of the problem is certified.
+
+    Scaling by s mixes the release with a fair coin. The factor follows from the worst case; rounding the scaled table
+    is not homogeneous, so it is verified again, and scaled a little lower if need be.
+
+    Returns
+    -------
+    ndarray, shape (K + 1,)
+        Unchanged if it holds as it is.
+
+    Raises
+    ------
+    InputError
+        As `verify`.
+    CertificateError
+        If no factor was found.
+    """
+    return repaired(gamma, guarantee(problem))
+
+
+def repaired(gamma: ArrayLike, limit: Limit[Problem]) -> Array:
+    """`repair` for any limit."""
+    engine(limit.problem).check_size(limit.problem)
+    return _scaled(shrink(gamma, limit), limit, lambda scaled: levels(scaled, limit))
+
+
+def repair_all(gamma: ArrayLike, limits: Sequence[Limit[Problem]]) -> Array:
+    """`repaired` until all of several limits hold at once; scaling down for one breaks another by rounding at most."""
+    table = noise_function(gamma, limits[0].problem.K)
+    while True:
+        before = table
+        for limit in limits:
+            table = repaired(table, limit)
+        if np.array_equal(before, table):
+            return table
+
+
+def shrink(gamma: ArrayLike, limit: Limit[Problem]) -> Array:
+    """The noise function scaled down until cases that are quickly found hold: nearly `repaired`, proves nothing."""
+    table = noise_function(gamma, limit.problem.K)
+    return _scaled(table, limit, lambda scaled: [separation(scaled, limit).glimpse(limit.epsilon)])
+
+
+def _scaled(original: Array, limit: Limit[Problem], worst_cases: Callable[[Array], Iterable[WorstCase]]) -> Array:
+    """The noise function scaled down until none of its worst cases needs more than delta.
+
+    s times it and 1 - s times a fair coin has the excess s E - (1 - s) share (e^epsilon - 1) where it had E.
+    """
+    delta = Decimal(limit.delta)
+    with decimals(limit.epsilon):
+        grow = limit.epsilon.exp() - 1
+    table, scale, slack = original, 1.0, 2.0**-51
+    while slack < 1:
+        broken = [worst for worst in worst_cases(table) if not worst.bound <= limit.delta]
+        if not broken:
+            return table
+        with decimals(limit.epsilon):
+            factor = min(
+                1 - (Decimal(worst.bound) - delta) / (Decimal(worst.share) * grow + Decimal(worst.bound))
+                for worst in broken
+            )
+        scale, slack = scale * float(factor) * (1 - slack), 4 * slack
+        table = original * scale
+    raise CertificateError(
+        f"No multiple of this gamma could be verified for m epsilon = {float(limit.epsilon):g}, "
+        f"delta = {limit.delta:g}, down to a factor of {scale:g}: float64 cannot tell it from no privacy. "
+        "Nothing is released. Raise epsilon, m or delta."
+    )

@@ -1,0 +1,71 @@
+"""The tight epsilon of one release: the least epsilon that holds at its delta, rounding included."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from decimal import Decimal
+from itertools import count
+
+from darrm.certificate.protocol import Separation, largest
+from darrm.numerics.exact import decimals, rounded_up
+from darrm.problem.limits import Limit, Problem
+
+_STEPS = 20  # of Newton; six are usual
+_CLOSE = Decimal(2.0**-50)
+_NEARLY = Decimal(2.0**-30)
+
+
+def tight_epsilon(search: Separation, limit: Limit[Problem], *, holds: bool) -> float:
+    """Upper bound on the least epsilon that holds at the delta of the limit; infinite if none does.
+
+    ``holds`` says whether the epsilon of the limit does. The excess is convex and falling in e^epsilon, so Newton's
+    steps, each to the epsilon of the worst case so far, rise to the root from the left. The last is then moved right
+    until it is certified. Where they creep (a delta that is nearly 0), halving takes over.
+    """
+    kinds = limit.problem.affected
+    with decimals(limit.epsilon):
+        delta, epsilon = limit.delta, search.facts().epsilon_floor
+        ceiling = limit.epsilon if holds else Decimal(_beyond(limit.problem))
+        complete = False  # until Newton's steps on glimpses end, then the whole search
+
+        def certified(epsilon: Decimal) -> bool:
+            return largest(search.levels(epsilon)).bound <= delta
+
+        for step_number in count():
+            if step_number > _STEPS:
+                return _bisected(certified, epsilon, ceiling)
+            worst = largest(search.levels(epsilon)) if complete else search.glimpse(epsilon)
+            excess = worst.difference - delta
+            if worst.bound > delta and excess > 0 and worst.q_side == 0:
+                return rounded_up(limit.epsilon) if holds else math.inf
+            step = Decimal(math.log1p(excess / worst.q_side)) if worst.bound > delta and excess > 0 else Decimal(0)
+            if step > epsilon * (1 + _CLOSE):
+                epsilon = step
+            elif complete or (holds and epsilon >= limit.epsilon * (1 - _NEARLY)):
+                break
+            else:
+                complete = True
+        if holds and epsilon >= limit.epsilon * (1 - _NEARLY):
+            return rounded_up(limit.epsilon)
+        move = max(epsilon, *(Decimal(kind.epsilon) for kind in kinds)) * _CLOSE
+        while not certified(epsilon):
+            if epsilon >= ceiling:
+                return math.inf
+            epsilon, move = min(epsilon + move, ceiling), 2 * move
+        return rounded_up(epsilon)
+
+
+def _beyond(problem: Problem) -> float:
+    """An epsilon far above all finite losses of the voters."""
+    return 2 * problem.K * max(kind.epsilon for kind in problem.affected if math.isfinite(kind.epsilon)) + 2000
+
+
+def _bisected(certified: Callable[[Decimal], bool], low: Decimal, high: Decimal) -> float:
+    """An epsilon that holds, close to the least; infinite if ``high`` does not."""
+    if not certified(high):
+        return math.inf
+    while high - low > high * _CLOSE:
+        middle = (low + high) / 2
+        low, high = (low, middle) if certified(middle) else (middle, high)
+    return rounded_up(high)

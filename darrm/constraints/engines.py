@@ -1,0 +1,45 @@
+"""Which rows stand for the cases of which problem. The design asks here for the row of every case it adds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from darrm.constraints.rows import MajorityRows
+from darrm.problem.limits import Limit, Problem
+from darrm.problem.majority import MajorityProblem
+
+
+class ConstraintRows(Protocol):
+    """The rows ``row @ half <= 1`` of given cases, for one limit.
+
+    Attributes
+    ----------
+    level : float
+        An excess above which a case is broken by more than rounding.
+    rounding : float
+        How far rounding can move ``row @ half``.
+    """
+
+    level: float
+    rounding: float
+
+    def allowed(self, cases: Iterable[Any]) -> list[Any]:
+        """Those of ``cases`` that this problem has, each once."""
+
+    def of(self, cases: Sequence[Any]) -> NDArray[np.float64]:
+        """The rows of any cases."""
+
+    def of_usual(self, cases: Sequence[Any]) -> NDArray[np.float64]:
+        """The rows of cases that were found with effort 0."""
+
+
+ROWS: dict[type, Callable[[Limit[Any]], ConstraintRows]] = {MajorityProblem: MajorityRows}
+
+
+def constraint_rows(limit: Limit[Problem]) -> ConstraintRows:
+    """The rows for the type of a limit's problem."""
+    return next(ROWS[kind] for kind in type(limit.problem).__mro__ if kind in ROWS)(limit)
