@@ -57,6 +57,9 @@ TESTS = {
     "darrm/certificate/smoothing.py": ["tests/constraints/test_corners.py", *ENGINE],
     "darrm/certificate/separation.py": ENGINE,
     "darrm/certificate/moves.py": ENGINE,
+    "darrm/certificate/rounding.py": ENGINE,
+    "darrm/certificate/scaling.py": ENGINE,
+    "darrm/certificate/tight_epsilon.py": ENGINE,
     "darrm/certificate/certificate.py": [
         *ENGINE,
         "tests/certificate/test_identical_voters.py",

@@ -73,13 +73,14 @@ def run_cuts(problem: Any, repeat: int) -> dict[str, Any]:
     import numpy as np
 
     import darrm
-    from darrm.certificate.separation import worst_by_level
+    from darrm.certificate.engines import forget, levels
     from darrm.constraints import rows as constraints
+    from darrm.problem.limits import guarantee
 
     rounds: list[Any] = []
 
     def solve() -> Any:
-        worst_by_level.cache_clear()
+        forget()
         rounds.clear()
         return darrm.solve(problem, prior="common", report=rounds.append)
 
@@ -88,11 +89,11 @@ def run_cuts(problem: Any, repeat: int) -> dict[str, Any]:
     answer = {"seconds": seconds, "rows": rounds[-1].rows, "error": design.error, "gap": design.gap, "peak": peak()}
 
     def separate() -> None:
-        worst_by_level.cache_clear()
-        worst_by_level(design.gamma.tobytes(), problem)
+        forget()
+        levels(design.gamma, guarantee(problem))
 
     def verify() -> None:
-        worst_by_level.cache_clear()
+        forget()
         darrm.verify(design.gamma, problem)
 
     answer["pass"], answer["verify"] = median_of(repeat, separate)[0], median_of(repeat, verify)[0]

@@ -259,15 +259,15 @@ MISTAKES = [
     ),
     Mistake(
         "the promise is that of m + 1",
-        "problem.limits",
-        "return Decimal(problem.m) * Decimal(problem.epsilon)",
-        "return (Decimal(problem.m) + 1) * Decimal(problem.epsilon)",
+        "problem.majority",
+        "return Fraction(self.m) * Fraction(self.epsilon)",
+        "return (Fraction(self.m) + 1) * Fraction(self.epsilon)",
         VERIFY,
         lambda tests, _: tests.test_the_worst_case_of_a_certificate_attains_its_cost("random", 0.0, 2),
     ),
     Mistake(
         "rounding is not counted",
-        "certificate.separation",
+        "certificate.rounding",
         "relative = 1.01 * _U * (",
         "relative = 0.0 * _U * (",
         VERIFY,
@@ -409,7 +409,7 @@ MISTAKES = [
     Mistake(
         "fixed voters have no privacy of their own",
         "accounting.fixed",
-        "p = optimal_delta(problem.epsilon, problem.Delta, problem.changed, epsilon)",
+        "p = optimal_delta(each, Delta, voters, epsilon)",
         "p = 1.0",
         FIXED,
         lambda tests, _: tests.test_what_the_labels_may_cost(),
@@ -417,8 +417,8 @@ MISTAKES = [
     Mistake(
         "what the voters fail with is forgotten where the coins pay",
         "accounting.fixed",
-        "p = optimal_delta(problem.epsilon, problem.Delta, problem.changed, epsilon)",
-        "p = optimal_delta(problem.epsilon, 0.0, problem.changed, epsilon)",
+        "p = optimal_delta(each, Delta, voters, epsilon)",
+        "p = optimal_delta(each, 0.0, voters, epsilon)",
         FIXED,
         lambda tests, _: tests.test_the_search_finds_nothing_above_theorem_1_with_failures(0.05, 3),
     ),
@@ -457,8 +457,8 @@ MISTAKES = [
     Mistake(
         "delta of the voters is dropped",
         "accounting.budget",
-        "optimal(problem.epsilon, problem.Delta, copies, delta)",
-        "optimal(problem.epsilon, 0.0, copies, delta)",
+        "optimal(epsilon, Delta, voters * answers, delta)",
+        "optimal(epsilon, 0.0, voters * answers, delta)",
         COMPOSE,
         lambda tests, _: tests.test_fixed_voters_pay_once_whatever_is_asked(),
     ),
@@ -573,13 +573,16 @@ def test_a_mistake_is_refused(mistake: Mistake, tmp_path: Path) -> None:
 
 
 def test_what_is_mistaken_is_put_right() -> None:
-    from darrm.certificate import separation
-    from darrm.problem import limits
+    from darrm.certificate import tight_epsilon
+    from darrm.numerics import exact
 
     problem = darrm.MajorityProblem(2, 1, 1.0)
-    before = limits.total_epsilon(problem)
-    with mistaken("problem.limits", "Decimal(problem.m) *", "5 *"):
-        assert separation.total_epsilon(problem) == 5 * before
-    assert limits.total_epsilon(problem) == separation.total_epsilon(problem) == before
+    before = problem.exact_epsilon
+    with mistaken("problem.majority", "Fraction(self.m) *", "5 *"):
+        assert problem.exact_epsilon == 5 * before
+    assert problem.exact_epsilon == before
+    with mistaken("numerics.exact", "return nearest if", "return -nearest if"):
+        assert tight_epsilon.rounded_up(before) == -1.0
+    assert tight_epsilon.rounded_up(before) == exact.rounded_up(before) == 1.0
     with pytest.raises(AssertionError, match="occurs 0 times"), mistaken("numerics.exact", "no such text", ""):
         pass

@@ -41,7 +41,7 @@ def totals(data: str) -> list[dict[str, Any]]:
         for queries in (20, 50, 100):
             paper = general(m * epsilon, m * DELTA, queries, PRIME)
             delta = 1 - (1 - m * DELTA) ** queries * (1 - PRIME)
-            exact = of_region(one, design.problem, queries, delta)
+            exact = of_region(one, design.problem.affected, queries, delta)
             fixed = compose(design, queries, delta=delta, voters="fixed")
             rows.append(
                 {
@@ -95,7 +95,7 @@ def designs(queries: int = 100, delta: float = 0.0297) -> list[dict[str, Any]]:
     def total(design: darrm.Design) -> float:
         one = region(design.gamma, design.problem)
         try:
-            return of_region(one, design.problem, queries, delta).upper
+            return of_region(one, design.problem.affected, queries, delta).upper
         except darrm.InputError:
             return math.inf
 

@@ -264,7 +264,7 @@ def many_labels_sigma(total: float, queries: int, K: int, gauge: str) -> float:
 def labels_total(released: Array, queries: int) -> float:
     """What ``queries`` labels cost if a record reaches one voter, which has no privacy: exact adaptive composition."""
     half = 2 * released[len(released) // 2 :] - 1
-    return of_region(counts_region(np.concatenate([half[::-1], half]), 1), None, queries, DELTA).upper
+    return of_region(counts_region(np.concatenate([half[::-1], half]), 1), (), queries, DELTA).upper
 
 
 def many_noisy_max(total: float, queries: int, K: int, gauge: str) -> Array:

@@ -1,1 +1,33 @@
-"""The proof that a noise function is private: the worst case over all neighbouring data sets, from the table alone."""
+"""The proof that a noise function is private: the worst case over all neighbouring data sets, from the table alone.
+
+Read it in this order. Lemmas are those of docs/theory.md.
+
+    protocol        what every engine answers: worst cases by level, a glimpse, broken cases, facts
+    engines         which engine serves which problem; `levels` is what everybody asks
+
+    The engine for K voters of one kind, `separation.CornerSeparation`:
+
+    smoothing       `levels`: the tables V_ab, V_ba and their difference for n = a + b voters at (hi,lo) and (lo,hi);
+                    rows that Lemma 5 (iii) dominates are left out
+    moves           `Moves.all_move`: Lemma 5 (ii), all voters of Delta move where tables rise;
+                    `Moves.bounds`: "Bounds" 1 to 4, coarse to fine;
+                    `Moves.grid`: the two expectations of Lemma 4
+    rounding        `Scale`: Lemma 6 (relative form) and Lemma 7 (difference form), the smaller bound of the two
+    separation      `CornerSeparation.levels` goes through Lemma 3's multisets: `_edge` has those without (lo,hi),
+                    `_scan` the other levels, `_with_moves` one level with Delta > 0, `_search` is Lemma 4,
+                    `_search_rising` Lemma 5 (ii) with a budget
+
+    What is made of it:
+
+    certificate     `verify`: the certificate at the guaranteed epsilon
+    tight_epsilon   the least epsilon that holds
+    scaling         `repair`: the table scaled down until it holds
+
+    A second engine, for voters who are all alike:
+
+    bernstein       polynomials in whole numbers, rounded to a side
+    identical       `IdenticalVoters`: Lemma 11 in `glimpse`, Lemma 12 in `_edges` and `_turning_pairs`, Lemma 13 in
+                    `_slow_until`
+
+The proof imports nothing of `constraints`, which lists the same multisets for the linear program.
+"""

@@ -54,7 +54,7 @@ def test_bounds_hold_what_brute_force_finds(K: int, queries: int, Delta: float, 
     one = region(gamma, problem)
     for share in (0.02, 0.3):
         delta = share * brute(list(points), queries, 1.0)
-        found = of_region(one, problem, queries, delta)
+        found = of_region(one, problem.affected, queries, delta)
         assert found.upper - found.lower <= 2e-3 * found.upper
         assert brute(list(points), queries, math.exp(found.upper)) <= delta * (1 + 1e-9)
         assert brute(list(points), queries, math.exp(found.lower * (1 - 1e-6))) >= delta * (1 - 1e-4)
@@ -136,10 +136,10 @@ def test_more_queries_and_less_delta_cost_more() -> None:
 def test_blocks_are_above_the_exact_and_close(monkeypatch: pytest.MonkeyPatch, Delta: float, delta: float) -> None:
     design = darrm.solve(K=11, m=2, epsilon=0.02, Delta=Delta)
     one = region(design.gamma, design.problem)
-    direct = of_region(one, design.problem, 200, delta)
+    direct = of_region(one, design.problem.affected, 200, delta)
     monkeypatch.setattr("darrm.accounting.budget._EXACT", 199)
     monkeypatch.setattr("darrm.accounting.budget._BLOCK", 50)
-    blocks = of_region(one, design.problem, 200, delta)
+    blocks = of_region(one, design.problem.affected, 200, delta)
     assert "exact composition of blocks" in blocks.bounds
     assert direct.lower < blocks.upper < 1.05 * direct.upper
 
@@ -176,7 +176,7 @@ def test_an_infinite_loss_has_a_finite_neighbour() -> None:
     problem = darrm.MajorityProblem(3, 1.7353393413397256, 0.001, 0.01)
     gamma = np.array([1, 0.0403599662298777, 0.0403599662298777, 1])
     one = region(gamma, problem)
-    assert of_region(one, problem, 1, 0.015522).upper < 0.01
+    assert of_region(one, problem.affected, 1, 0.015522).upper < 0.01
 
 
 @pytest.mark.parametrize("voters", ["fresh", "fixed"])
@@ -330,7 +330,7 @@ def test_what_compose_proves_a_ledger_pays_for() -> None:
 def test_a_corner_at_one_and_nothing() -> None:
     problem = darrm.MajorityProblem(3, 3, 50, 0.999, changed=2)
     with pytest.raises(darrm.InputError, match="Pass a delta above it"):
-        of_region(region(np.ones(4), problem), problem, 1, 0.9999999)
+        of_region(region(np.ones(4), problem), problem.affected, 1, 0.9999999)
 
 
 def test_a_plan_for_fixed_voters_has_noise_only_below_their_price() -> None:

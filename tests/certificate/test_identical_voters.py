@@ -14,6 +14,7 @@ from darrm import baselines
 from darrm.certificate import bernstein, identical
 from darrm.certificate.certificate import IdenticalCertificate
 from darrm.certificate.identical import IdenticalVoters
+from darrm.problem.limits import guarantee
 
 CASES = [(1, 1.0, 0.0), (3, 0.5, 0.0), (4, 2.0, 0.1), (7, 0.3, 1e-3), (8, 0.1, 0.0), (11, 0.7, 0.02), (5, 1e-9, 0.0)]
 
@@ -50,14 +51,14 @@ def test_no_pair_is_above_the_bound_and_one_attains_it(K: int, epsilon: float, D
     problem = darrm.MajorityProblem(K=K, m=1, epsilon=epsilon, Delta=Delta)
     pairs = polygon(problem)
     for gamma in tables(K, rng):
-        voters = IdenticalVoters(gamma, problem)
+        voters = IdenticalVoters(gamma, guarantee(problem))
         X = {p: acceptance_alike(gamma.tolist(), p) for p in {x for pair in pairs for x in pair}}
         for at in (Decimal(0), Decimal(epsilon) / 2, 2 * Decimal(epsilon)):
-            worst = voters.at(at)
+            worst = voters.glimpse(at)
             grow = exponential(at)
             largest = max(X[p] - grow * X[q] for p, q in pairs)
             assert largest <= Fraction(worst.bound)
-            p, q = (Fraction(x) for x in worst.pair)
+            p, q = (Fraction(x) for x in worst.case[:2])
             here = acceptance_alike(gamma.tolist(), p) - grow * acceptance_alike(gamma.tolist(), q)
             # The pair is given in float64; near it the excess moves by at most K times that.
             assert abs(float(here) - (worst.bound - worst.rounding)) <= 4e-16 * K * (1 + float(grow))
@@ -70,7 +71,7 @@ def test_a_dip_is_worst_inside_an_edge_and_turns_are_found() -> None:
     gamma = np.zeros(K + 1)
     gamma[[0, K]], gamma[[3, 6]], gamma[[4, 5]] = 0.0, 1.0, 0.0
     problem = darrm.MajorityProblem(K=K, m=2, epsilon=epsilon)
-    voters = IdenticalVoters(gamma, problem)
+    voters = IdenticalVoters(gamma, guarantee(problem))
     grid = np.linspace(0, 1, 2001)
     X = np.array([float(acceptance_alike(gamma.tolist(), Fraction(p))) for p in grid])
     assert np.any(np.diff(X) < 0)
@@ -79,7 +80,7 @@ def test_a_dip_is_worst_inside_an_edge_and_turns_are_found() -> None:
     allowed = (p <= s * q) & (q <= s * p) & (1 - q <= s * (1 - p)) & (1 - p <= s * (1 - q))
     for at in (0.0, 0.2, 1.0):
         seen = np.where(allowed, X[:, None] - math.exp(at) * X[None, :], -1).max()
-        bound = voters.at(Decimal(at)).bound
+        bound = voters.glimpse(Decimal(at)).bound
         assert seen <= bound <= seen + 1e-4
 
 
@@ -165,7 +166,7 @@ def test_a_turn_at_a_point_where_intervals_are_halved() -> None:
     assert certificate.realised_epsilon >= abs(math.log(high / low)) * (1 - 1e-12)
     for at in (Decimal(0), Decimal(1) / 10):
         largest = max(high - exponential(at) * low, low - exponential(at) * high)
-        assert float(largest) <= IdenticalVoters(gamma, problem).at(at).bound * (1 + 1e-15)
+        assert float(largest) <= IdenticalVoters(gamma, guarantee(problem)).glimpse(at).bound * (1 + 1e-15)
 
 
 @pytest.mark.parametrize(
@@ -181,9 +182,9 @@ def test_where_x_falls_pairs_above_the_diagonal_are_worst(half: list[float], at:
     X = {p: acceptance_alike(gamma.tolist(), p) for p in {x for pair in polygon(problem) for x in pair}}
     grow = exponential(Decimal(at))
     above, below = (max(X[p] - grow * X[q] for p, q in polygon(problem) if (p < q) == side) for side in (True, False))
-    worst = IdenticalVoters(gamma, problem).at(Decimal(at))
+    worst = IdenticalVoters(gamma, guarantee(problem)).glimpse(Decimal(at))
     assert below < above <= Fraction(worst.bound)
-    p, q = (Fraction(x) for x in worst.pair)
+    p, q = (Fraction(x) for x in worst.case[:2])
     assert p < q
     attained = acceptance_alike(gamma.tolist(), p) - grow * acceptance_alike(gamma.tolist(), q)
     assert abs(float(attained) - worst.bound) < 1e-13
@@ -282,12 +283,12 @@ def test_averages_are_rounded_to_the_safe_side() -> None:
                     assert all((x >= y) if up else (x <= y) for x, y in zip(one, other, strict=True))
         segment = identical._Segment(((0.0, 0.0), (1.0, 1.0)), c, c, below=True)
         for half, wanted in zip(segment.halves(), exact(fractions, Fraction(1, 2)), strict=True):
-            assert all(x >= y for x, y in zip(half.first, wanted, strict=True))
-            assert all(x <= y for x, y in zip(half.second, wanted, strict=True))
+            assert all(x >= y for x, y in zip(half.p_side, wanted, strict=True))
+            assert all(x <= y for x, y in zip(half.q_side, wanted, strict=True))
 
 
 def test_without_halving_the_bound_is_one_still(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(identical, "_MOST", 1)
+    monkeypatch.setattr(identical, "_MAX_SEGMENTS", 1)
     for K, epsilon, Delta in CASES:
         problem = darrm.MajorityProblem(K=K, m=1, epsilon=epsilon, Delta=Delta)
         for gamma in tables(K, np.random.default_rng(K)):
@@ -296,7 +297,7 @@ def test_without_halving_the_bound_is_one_still(monkeypatch: pytest.MonkeyPatch)
                 - exponential(Decimal(epsilon)) * acceptance_alike(gamma.tolist(), q)
                 for p, q in polygon(problem)[::7]
             )
-            assert largest <= Fraction(IdenticalVoters(gamma, problem).at(Decimal(epsilon)).bound)
+            assert largest <= Fraction(IdenticalVoters(gamma, guarantee(problem)).glimpse(Decimal(epsilon)).bound)
 
 
 def test_where_x_is_said_to_grow_slowly_it_does() -> None:
@@ -306,7 +307,7 @@ def test_where_x_is_said_to_grow_slowly_it_does() -> None:
         problem = darrm.MajorityProblem(K=K, m=1, epsilon=0.5)
         for zeros in range(1, K // 2 + 1):
             gamma = turned(sorted(rng.random(K - K // 2 - zeros).tolist()) + [1.0] * zeros, K)
-            until = IdenticalVoters(gamma, problem)._slow_until
+            until = IdenticalVoters(gamma, guarantee(problem))._slow_until
             X = [Fraction(x) for x in (1 + np.sign(2 * np.arange(K + 1) - K) * gamma) / 2]
             seen += until > 0
             for p in (Fraction(until) * Fraction(i, 40) for i in range(1, 41)) if until > 0 else ():

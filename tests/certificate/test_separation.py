@@ -10,13 +10,18 @@ import pytest
 from oracles import exact
 
 import darrm
-from darrm.certificate.moves import Moves
-from darrm.certificate.separation import WorstCase
-from darrm.certificate.smoothing import levels
+from darrm.certificate.moves import Moves, Reach
+from darrm.certificate.protocol import WorstCase, largest
+from darrm.certificate.separation import CornerSeparation
+from darrm.certificate.smoothing import Sides, levels
 from darrm.constraints import rows as constraints
-from darrm.problem.corners import weights
-from darrm.problem.limits import total_epsilon
+from darrm.problem.corners import CornerCounts, weights
+from darrm.problem.limits import guarantee
 from darrm.problem.noise_function import acceptance
+
+
+def worst_at(gamma: np.ndarray, problem: darrm.MajorityProblem, epsilon: Decimal) -> WorstCase:
+    return largest(CornerSeparation(gamma, guarantee(problem)).levels(epsilon))
 
 
 def noise(rng: np.random.Generator, K: int, kind: str) -> np.ndarray:
@@ -52,22 +57,22 @@ def test_separation_is_the_maximum_over_the_list(
     monkeypatch: pytest.MonkeyPatch, K: int, Delta: float, epsilon: float, changed: int, forced: bool
 ) -> None:
     if forced:  # small problems would not come to averages and matrix products
-        monkeypatch.setattr("darrm.certificate.separation._MANY", 0)
-        monkeypatch.setattr("darrm.certificate.moves._FEW", 0)
+        monkeypatch.setattr("darrm.certificate.moves.AVERAGED_TERMS", 0)
+        monkeypatch.setattr("darrm.certificate.moves.BAND_TERMS", 0)
     rng = np.random.default_rng([K, changed, int(1000 * epsilon)])
     problem = darrm.MajorityProblem(K, 1 + (K - 1) * 0.2, epsilon, Delta, changed=changed)
-    shrink, grow, limit = constraints.right_side(problem)
+    shrink, grow, limit = constraints.right_side(guarantee(problem))
     for kind in ("random", "dips", "U-shaped"):
         gamma = noise(rng, K, kind)
         listed = max(float((block.rows @ gamma[K // 2 + 1 :]).max()) for block in constraints.blocks(problem))
-        separated = WorstCase(gamma, problem).at(total_epsilon(problem))
+        separated = worst_at(gamma, problem, guarantee(problem).epsilon)
         assert (grow + 2 * separated.bound * shrink) / limit == pytest.approx(max(listed, -1e300), abs=1e-11)
         # At this epsilon the promise may be slack; where it binds the bound must be tight, at other epsilons too.
         for at in (Decimal(0), Decimal("0.1")):
-            worst = WorstCase(gamma, problem).at(at)
-            assert sum(worst.counts) == K
-            assert sum(worst.counts[2:]) <= changed
-            assert worst.bound >= worst.difference - float(at.exp() - 1) * worst.second - 1e-14
+            worst = worst_at(gamma, problem, at)
+            assert sum(worst.case) == K
+            assert sum(worst.case[2:]) <= changed
+            assert worst.bound >= worst.difference - float(at.exp() - 1) * worst.q_side - 1e-14
 
 
 @pytest.mark.parametrize("few", [0, 24])
@@ -76,36 +81,35 @@ def test_separation_is_the_maximum_over_the_list(
 def test_every_bound_holds_for_every_move(
     monkeypatch: pytest.MonkeyPatch, K: int, changed: int, Delta: float, few: int
 ) -> None:
-    monkeypatch.setattr("darrm.certificate.moves._FEW", few)
+    monkeypatch.setattr("darrm.certificate.moves.BAND_TERMS", few)
     rng = np.random.default_rng([K, changed, int(1e6 * Delta)])
     problem = darrm.MajorityProblem(K, 2, 0.5, Delta, changed=changed)
     moves = Moves(problem, 0.0)
     tiny, relative = 1e-13, 1e-14
     settled = 0
     for level in levels(noise(rng, K, "dips"), weights(problem.epsilon, Delta), min(3, changed - 1)):
-        V, M, W = level.first, level.second, level.difference
+        V, V_, _ = level.sides
         still, budget = K - level.n, changed - level.n
         z = np.arange(still + 1)
         up, down = np.minimum(z[::-1], budget), np.minimum(z, budget)
         rows, at = (part.ravel() for part in np.indices(V.shape))
-        bounds = {
-            "loose": moves.loose(V, M, W, min(still, budget)),
-            "envelope": moves.envelope(V, M, W, up, down, relative),
-            "averaged": moves.averaged(V, M, W, min(still, budget), relative)[0],
-            "closer": [side.reshape(V.shape) for side in moves.closer(V, M, W, rows, at, up, down, relative)],
-        }
+        reach = Reach(up, down, min(still, budget))
+        wanted = np.ones(V.shape, dtype=bool)
+        kinds = (moves.loose, moves.envelope, moves.closer, moves.averaged)
+        bounds = {kind.__name__: kind(level.sides, reach, wanted, relative) for kind in kinds}
+        assert moves.bounds == kinds[: 4 if moves.many else 3]
         for row, column in zip(rows, at, strict=True):
             ups, downs = up[column] + 1, down[column] + 1
             P, _ = moves.grid(V[row], column, ups, downs)
-            Q, _ = moves.grid(M[row], column, ups, downs)
+            Q, _ = moves.grid(V_[row], column, ups, downs)
             i, j = np.ogrid[:ups, :downs]
             allowed = i + j <= budget
             best, least = P[allowed].max(), Q[allowed].min()
-            for name, (first, second, apart) in bounds.items():
-                assert first[row, column] >= best - tiny, name
-                assert second[row, column] <= least + tiny, name
-                assert apart[row, column] >= best - least - tiny, name
-                settled += name == "averaged" and first[row, column] <= best + tiny
+            for name, (p_side, q_side, difference) in bounds.items():
+                assert p_side[row, column] >= best - tiny, name
+                assert q_side[row, column] <= least + tiny, name
+                assert difference[row, column] >= best - least - tiny, name
+                settled += name == "averaged" and p_side[row, column] <= best + tiny
     assert settled > 0
 
 
@@ -116,14 +120,14 @@ def test_averages_attain_what_they_say(Delta: float) -> None:
     rng = np.random.default_rng(2)
     V = rng.random((3, 9))
     M = 1 - V[:, ::-1]
-    _, attained, i, l = moves.averaged(V, M, V - M, 8, 0.0)
+    attained, i, l = moves.one_side_each(Sides(V, M, V - M), 8)
     for row, z in np.ndindex(3, 9):
         P, _ = moves.grid(V[row], z, 9 - z, 1)
         Q, _ = moves.grid(M[row], z, 1, z + 1)
-        assert attained.first[row, z] == pytest.approx(P[i[row, z], 0], abs=1e-14)
-        assert attained.first[row, z] == pytest.approx(P.max(), abs=1e-14)
-        assert attained.second[row, z] == pytest.approx(Q[0, l[row, z]], abs=1e-14)
-        assert attained.second[row, z] == pytest.approx(Q.min(), abs=1e-14)
+        assert attained.p_side[row, z] == pytest.approx(P[i[row, z], 0], abs=1e-14)
+        assert attained.p_side[row, z] == pytest.approx(P.max(), abs=1e-14)
+        assert attained.q_side[row, z] == pytest.approx(Q[0, l[row, z]], abs=1e-14)
+        assert attained.q_side[row, z] == pytest.approx(Q.min(), abs=1e-14)
 
 
 @pytest.mark.parametrize("Delta", [0.0, 1e-5, 0.3])
@@ -131,13 +135,15 @@ def test_what_is_quickly_found_is_broken(Delta: float) -> None:
     """Proposals are multisets of the list, and each breaks its row."""
     problem = darrm.MajorityProblem(9, 1, 0.2, Delta)
     gamma = noise(np.random.default_rng(4), 9, "dips")
-    for most_n, most_b in ((-1, 0), (4, 1), (9, 9)):
-        found = WorstCase(gamma, problem).broken(total_epsilon(problem), problem.delta + 1e-6, most_n, most_b)
-        assert found
-        counts = np.array([worst.counts for worst in found])
+    limit = guarantee(problem)
+    for effort, hi_lo, lo_hi in ((0, 0, 0), (1, 3, 1), (1, 0, 9), (2, 0, 1)):
+        near = [CornerCounts(9 - hi_lo - lo_hi, 0, hi_lo, lo_hi)]
+        broken = CornerSeparation(gamma, limit).broken(limit.epsilon, problem.delta + 1e-6, effort, near)
+        assert broken
+        counts = np.array([worst.case for worst in broken])
         assert np.all(counts >= 0)
         assert np.all(counts.sum(axis=1) == 9)
-        rows = constraints.rows_of(problem, counts[:, : 8 if Delta else 4])
+        rows = constraints.MajorityRows(limit).of([worst.case for worst in broken])
         assert np.all(rows @ gamma[5:] > 1)
 
 
@@ -173,17 +179,17 @@ def test_rounding_is_within_its_bound(K: int, Delta: float) -> None:
             for row, b in enumerate(level.b):
                 for c in range(0, K - level.n + 1, 7):
                     V, M = tables[int(b)]
-                    for exact, computed in ((V[c], level.first[row, c]), (M[c], level.second[row, c])):
+                    for exact, computed in ((V[c], level.sides.p_side[row, c]), (M[c], level.sides.q_side[row, c])):
                         assert abs(float(arb(float(computed)) - exact)) <= 1.01 * (3 * level.n + 1) * u * float(exact)
-                    apart = float(arb(float(level.difference[row, c])) - (V[c] - M[c]))
-                    assert abs(apart) <= 1.01 * u * (6 * level.n * (level.n + 1) + 4) * w.gap
-        worst = WorstCase(gamma, problem).at(total_epsilon(problem))
+                    error = float(arb(float(level.sides.difference[row, c])) - (V[c] - M[c]))
+                    assert abs(error) <= 1.01 * u * (6 * level.n * (level.n + 1) + 4) * w.gap
+        worst = worst_at(gamma, problem, guarantee(problem).epsilon)
         corners = [(arb(0), arb(0)), (arb(1), arb(1)), (hi, lo), (lo, hi), (D, arb(0)), (arb(0), D)]
         corners += [(1 - D, arb(1)), (arb(1), 1 - D)]
         sides = []
         for side in (0, 1):
             alpha = [arb(1)]
-            for corner, n in zip(corners, worst.counts, strict=True):
+            for corner, n in zip(corners, worst.case, strict=True):
                 for _ in range(n):
                     alpha = mix([arb(0), *alpha, arb(0)], corner[side], 1 - corner[side])
             sides.append(sum((x * a for x, a in zip(X, alpha, strict=True)), arb(0)))
@@ -199,7 +205,7 @@ def test_rounding_is_within_its_bound(K: int, Delta: float) -> None:
 def test_rounding_is_counted_as_the_proof_says(K: int, changed: int, Delta: float, epsilon: str) -> None:
     """docs/theory.md, "Rounding": too little would show in no other test, as errors seldom come near their bounds."""
     problem = darrm.MajorityProblem(K, 2, 0.1, Delta, changed=changed)
-    cases = WorstCase(np.ones(K + 1), problem)
+    cases = CornerSeparation(np.ones(K + 1), guarantee(problem))
     scale, u = cases._scale(Decimal(epsilon)), Fraction(1, 2**53)
     S, T, beta = changed, cases._moves.terms, Fraction(cases._moves.beyond)
     gap, kappa = Fraction(weights(0.1, Delta).gap), exact.exponential(Decimal(epsilon)) - 1
@@ -227,7 +233,7 @@ def test_moves_that_are_left_out_are_paid_for(monkeypatch: pytest.MonkeyPatch, D
         for kind in ("random", "dips", "U-shaped"):
             gamma = noise(rng, K, kind)
             for epsilon in (exact.total_epsilon(problem), Decimal(0), Decimal(3)):
-                bound = Fraction(WorstCase(gamma, problem).at(epsilon).bound)
+                bound = Fraction(worst_at(gamma, problem, epsilon).bound)
                 assert bound >= min(1, exact.worst_excess(gamma.tolist(), problem, epsilon))
     assert truncated
 
@@ -236,12 +242,13 @@ def test_the_edge_is_the_monotone_case() -> None:
     """A U-shaped table needs the multisets without (lo,hi) alone."""
     problem = darrm.MajorityProblem(21, 3, 0.2, 1e-3)
     gamma = noise(np.random.default_rng(1), 21, "U-shaped")
-    worst_case = WorstCase(gamma, problem)
-    assert worst_case.at(total_epsilon(problem)).bound == worst_case.without_lo_hi(total_epsilon(problem)).bound
+    limit = guarantee(problem)
+    search = CornerSeparation(gamma, limit)
+    assert largest(search.levels(limit.epsilon)).bound == search.glimpse(limit.epsilon).bound
     assert len(list(levels(gamma, weights(0.2, 1e-3), 21))) == 22
-    first = next(levels(gamma, weights(0.2, 1e-3), 21))
-    assert first.rises.all()
-    assert first.first[0] == pytest.approx(acceptance(gamma))
+    start = next(levels(gamma, weights(0.2, 1e-3), 21))
+    assert start.rises.all()
+    assert start.sides.p_side[0] == pytest.approx(acceptance(gamma))
 
 
 def test_a_flat_stretch_rises() -> None:

@@ -10,9 +10,15 @@ import pytest
 from oracles import exact
 
 import darrm
-from darrm.certificate.separation import WorstCase
+from darrm.certificate.protocol import WorstCase, largest
+from darrm.certificate.separation import CornerSeparation
+from darrm.problem.limits import guarantee
 
 EPSILONS = [Decimal(0), Decimal("1e-9"), Decimal("0.01"), Decimal(1), Decimal(3), Decimal(60)]
+
+
+def worst_at(gamma: np.ndarray, problem: darrm.MajorityProblem, epsilon: Decimal) -> WorstCase:
+    return largest(CornerSeparation(gamma, guarantee(problem)).levels(epsilon))
 
 
 def table(rng: np.random.Generator, K: int, kind: str) -> np.ndarray:
@@ -36,7 +42,7 @@ def test_bound_is_true_and_tight(K: int, Delta: float, kind: str) -> None:
         problem = darrm.MajorityProblem(K, rng.uniform(1, K), epsilon, Delta, changed=changed)
         gamma = table(rng, K, kind)
         for at in (exact.total_epsilon(problem), EPSILONS[rng.integers(len(EPSILONS))]):
-            worst = WorstCase(gamma, problem).at(at)
+            worst = worst_at(gamma, problem, at)
             truth = exact.worst_excess(gamma.tolist(), problem, at)
             assert Fraction(worst.bound) >= min(truth, 1)
             size = (exact.exponential(at) + 1) * max(Fraction(problem.epsilon), Fraction(1, 100))
@@ -50,7 +56,7 @@ def test_pure_bound_for_more_votes(K: int, changed: int) -> None:
         problem = darrm.MajorityProblem(K, 2, 0.4, changed=changed)
         gamma = table(rng, K, kind)
         at = exact.total_epsilon(problem)
-        bound = Fraction(WorstCase(gamma, problem).at(at).bound)
+        bound = Fraction(worst_at(gamma, problem, at).bound)
         assert 0 <= bound - exact.worst_excess(gamma.tolist(), problem, at) <= Fraction(1, 10**12)
 
 
@@ -69,9 +75,9 @@ def test_the_last_changed_voter_counts_where_gamma_dips(
     """The worst case has voters at (lo,hi), which no table of those at (hi,lo) shows."""
     gamma = np.array([*half[::-1], *half])
     problem = darrm.MajorityProblem(gamma.size - 1, 1.5 if changed == 1 else 2, epsilon, changed=changed)
-    worst = WorstCase(gamma, problem).at(Decimal(at))
-    assert worst.counts[3] >= 1
-    assert sum(worst.counts[2:]) == changed
+    worst = worst_at(gamma, problem, Decimal(at))
+    assert worst.case.lo_hi >= 1
+    assert sum(worst.case[2:]) == changed
     excess = exact.worst_excess(gamma.tolist(), problem, Decimal(at))
     assert 0 <= Fraction(worst.bound) - excess <= Fraction(1, 10**12)
 
@@ -101,10 +107,10 @@ def test_the_worst_case_attains_the_cost() -> None:
         for changed in (2, 9):
             problem = darrm.MajorityProblem(9, 2.5, 0.3, Delta, changed=changed)
             gamma = table(rng, 9, "random")
-            worst = WorstCase(gamma, problem).at(exact.total_epsilon(problem))
-            assert sum(worst.counts) == 9
-            assert sum(worst.counts[2:]) <= changed
-            first, second = exact.probabilities(gamma.tolist(), problem, worst.counts)
+            worst = worst_at(gamma, problem, exact.total_epsilon(problem))
+            assert sum(worst.case) == 9
+            assert sum(worst.case[2:]) <= changed
+            first, second = exact.probabilities(gamma.tolist(), problem, worst.case)
             excess = first - exact.exponential(exact.total_epsilon(problem)) * second
             assert abs(float(excess) - worst.bound) < 1e-12
 

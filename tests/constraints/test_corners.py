@@ -15,6 +15,7 @@ import darrm
 from darrm.constraints import rows as constraints
 from darrm.constraints.multisets import corner_points, count_multisets, multisets
 from darrm.numerics.poisson_binomial import pmf
+from darrm.problem.limits import guarantee
 
 
 @pytest.mark.parametrize("epsilon", [1e-6, 0.1, 1.0, 20.0])
@@ -71,8 +72,11 @@ def test_every_row_is_its_constraint(K: int, Delta: float) -> None:
     problem = darrm.MajorityProblem(K, 1 + 0.3 * (K - 1), 0.7, Delta)
     e, corners = exact.exponential(exact.total_epsilon(problem)), exact.corners(problem)
     limit = e - 1 + 2 * Fraction(problem.delta)
+    rows = constraints.MajorityRows(guarantee(problem))
     for block in constraints.blocks(problem):
-        again = constraints.rows_of(problem, block.counts)
+        given = np.zeros((len(block.counts), 8), dtype=int)
+        given[:, : block.counts.shape[1]] = block.counts
+        again = rows.of(rows.allowed(given.tolist()))
         for row, same, counts in zip(block.rows, again, block.counts.tolist(), strict=True):
             sides = [
                 exact.pmf([corner[side] for corner, n in zip(corners, counts, strict=True) for _ in range(n)])
@@ -81,8 +85,8 @@ def test_every_row_is_its_constraint(K: int, Delta: float) -> None:
             for at, l in enumerate(range(K // 2 + 1, K + 1)):
                 f = [alpha[l] - alpha[K - l] for alpha in sides]
                 wanted = float((f[0] - e * f[1]) / limit)
-                assert abs(row[at] - wanted) <= constraints.rounding(problem) + 1e-16
-                assert abs(same[at] - wanted) <= constraints.rounding(problem) + 1e-16
+                assert abs(row[at] - wanted) <= rows.rounding + 1e-16
+                assert abs(same[at] - wanted) <= rows.rounding + 1e-16
 
 
 def test_rows_keep_their_accuracy_when_m_epsilon_is_tiny() -> None:
