@@ -156,14 +156,14 @@ class CornerSeparation:
             if n:
                 W = w.lo * W[:-1] + w.hi * W[1:] + w.gap * (V_[1:] - V_[:-1])
                 V, V_ = w.lo * V[:-1] + w.hi * V[1:], w.hi * V_[:-1] + w.lo * V_[1:]
-            for side, row in zip(edge, (V, V_, W), strict=True):
-                side[n, : K - n + 1] = row
+            there = n, slice(K - n + 1)
+            edge.p_side[there], edge.q_side[there], edge.difference[there] = V, V_, W
         if not self._problem.Delta:
             for side, nothing in zip(edge, _NOTHING, strict=True):
                 side[0] = nothing  # p = p' is looked at on its own
             none = np.broadcast_to(np.zeros((1, 1), dtype=np.int64), edge.p_side.shape)
             return _Edge(edge, none, none)
-        taken, z = np.ogrid[: t + 1, : K + 1]
+        taken, z = np.arange(t + 1)[:, None], np.arange(K + 1)
         up = np.minimum(np.maximum(K - taken - z, 0), t - taken)
         down = np.minimum(z, t - taken - up)
         moved = self._moves.all_move(edge, up, down)
