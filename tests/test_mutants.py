@@ -401,7 +401,7 @@ MISTAKES = [
     Mistake(
         "D and D' are not exchanged in composition",
         "accounting.adaptive",
-        "found.append((_term(y, x, grid), _term(not_y, not_x, grid)))",
+        "choices.append((_term(y, x, grid), _term(not_y, not_x, grid)))",
         "pass",
         COMPOSE,
         lambda tests, _: tests.test_bounds_hold_what_brute_force_finds(2, 3, 0.0, "one"),

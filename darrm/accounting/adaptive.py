@@ -59,11 +59,11 @@ def _term(chance: float, other: float, grid: Grid) -> _Term:
 
 def _choices(points: Iterable[Point], grid: Grid) -> list[tuple[_Term, _Term]]:
     """What can be chosen for one query: each point, and the same with D and D' exchanged."""
-    found = []
+    choices = []
     for x, y, not_x, not_y in ((p.x, p.y, p.not_x, p.not_y) for p in points):
-        found.append((_term(x, y, grid), _term(not_x, not_y, grid)))
-        found.append((_term(y, x, grid), _term(not_y, not_x, grid)))
-    return found
+        choices.append((_term(x, y, grid), _term(not_x, not_y, grid)))
+        choices.append((_term(y, x, grid), _term(not_y, not_x, grid)))
+    return choices
 
 
 def _extended(V: Array, grid: Grid) -> Array:
@@ -83,8 +83,8 @@ def upper_bounds(region: Region, grid: Grid) -> Iterator[Array]:
     n, size = 2 * grid.size + 1, grid.size
     V = np.maximum(0.0, -np.expm1(logs)) * (1 + 8 * _U)
     a = np.exp(logs[:size])
-    first = np.empty(size + 1)
-    second = np.empty(size + 1)
+    sums = np.empty(size + 1)
+    term = np.empty(size + 1)
     while True:
         wide = _extended(V, grid)
         best = V[size:].copy()  # to choose x = y
@@ -93,7 +93,7 @@ def upper_bounds(region: Region, grid: Grid) -> Iterator[Array]:
             total = None
             for chance, _, k, weight in terms:
                 at = n + size + k
-                part = first if total is None else second
+                part = sums if total is None else term
                 if k <= -2 * size - 2:
                     part[:] = chance  # other = 0: V(0) = 1; or a point so far left that 1 will do
                 elif k >= n:
@@ -102,8 +102,8 @@ def upper_bounds(region: Region, grid: Grid) -> Iterator[Array]:
                     np.multiply(wide[at : at + size + 1], chance * (1 - weight), out=part)
                     if weight:
                         part += (chance * weight) * wide[at + 1 : at + size + 2]
-                total = part if total is None else np.add(total, part, out=first)
-            np.maximum(best, first, out=best)
+                total = part if total is None else np.add(total, part, out=sums)
+            np.maximum(best, sums, out=best)
         best = best * (1 + 12 * _U) + _TINY
         np.minimum(best, 1.0, out=best)
         V = np.concatenate([a * best[:0:-1] - np.expm1(logs[:size]), best])
@@ -170,10 +170,10 @@ def most_epsilon(sets: Sets, delta: float) -> float:
 
     Lines whose P'(E) is so small that underflow may have made it so are left out.
     """
-    found = (delta < sets.P) & (sets.Q > _SMALLEST)
-    if not found.any():
+    possible = (delta < sets.P) & (sets.Q > _SMALLEST)
+    if not possible.any():
         return 0.0
-    crossings = np.log(sets.P[found] - delta) - np.log(sets.Q[found])
+    crossings = np.log(sets.P[possible] - delta) - np.log(sets.Q[possible])
     return max(0.0, float(crossings.max()) * (1 - 1e-13) - 1e-12)
 
 
@@ -234,18 +234,18 @@ def of_bounds(V: Array, grid: Grid) -> Losses:
     return Losses(np.concatenate([mirrored[::-1], [middle], mass]) * (1 + 16 * _U), infinite, grid)
 
 
-def together(first: Losses, second: Losses) -> Losses:
+def together(losses: Losses, others: Losses) -> Losses:
     """The losses of two in sequence; what leaves the grid goes to its lower end or to infinity."""
     from scipy.signal import fftconvolve
 
-    size = first.grid.size
-    whole = np.maximum(fftconvolve(first.P, second.P), 0.0)
+    size = losses.grid.size
+    whole = np.maximum(fftconvolve(losses.P, others.P), 0.0)
     P = whole[size : 3 * size + 1].copy()
     P[0] += whole[:size].sum()
     # Three FFTs of n points err by less than 24 log2(n) units of rounding in each entry, relative to the norms of both.
-    noise = 24 * _U * math.log2(4 * size + 2) * float(np.linalg.norm(first.P) * np.linalg.norm(second.P)) * whole.size
-    infinite = first.infinite + second.infinite + float(whole[3 * size + 1 :].sum()) + noise
-    return Losses(P, infinite * (1 + 64 * _U), first.grid)
+    noise = 24 * _U * math.log2(4 * size + 2) * float(np.linalg.norm(losses.P) * np.linalg.norm(others.P)) * whole.size
+    infinite = losses.infinite + others.infinite + float(whole[3 * size + 1 :].sum()) + noise
+    return Losses(P, infinite * (1 + 64 * _U), losses.grid)
 
 
 def repeated(losses: Losses, times: int) -> Losses:

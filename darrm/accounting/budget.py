@@ -61,7 +61,7 @@ class Total:
 
 
 def of_region(
-    one: Region,
+    release: Region,
     affected: tuple[Affected, ...],
     queries: int,
     delta: float,
@@ -73,7 +73,7 @@ def of_region(
     ``affected`` says how private the votes are, empty that they are not; ``promised`` is (epsilon, delta) of one
     release if that is proved.
     """
-    unavoidable = at_least_once(one.delta_infinity, queries)
+    unavoidable = at_least_once(release.delta_infinity, queries)
     simply = promised is not None and queries * promised[1] <= Fraction(delta)
     if delta < unavoidable and not simply:  # with rounding, delta(infinity) can be above the promised delta
         raise InputError(
@@ -81,32 +81,32 @@ def of_region(
             f"1 - (1 - delta(infinity))^queries = {unavoidable:.6g}. Pass a delta above it, or ask fewer queries."
         )
     bounds = {}
-    if not one.delta_infinity:
-        bounds["largest loss, all queries"] = rounded_up(queries * Fraction(one.largest_loss))
+    if not release.delta_infinity:
+        bounds["largest loss, all queries"] = rounded_up(queries * Fraction(release.largest_loss))
     if promised is not None and simply:
         bounds["simple composition"] = rounded_up(queries * promised[0])
-    single = _of_single_labels(one, queries, delta, promised)
+    single = _of_single_labels(release, queries, delta, promised)
     if single is not None:
         bounds["optimal composition"] = single
     if affected and weakest(affected).voters * queries <= MAX_COUNT:
         votes = voters_epsilon(affected, queries, delta)
         if votes is not None:
             bounds["the votes themselves"] = votes
-    lower = one_pair(one.inner, queries, delta)
+    lower = one_pair(release.inner, queries, delta)
     name = "exact composition" if queries <= _EXACT else "exact composition of blocks"
     reach = 1.0
     for fineness in _FINENESS if delta > UNDERFLOW else ():
-        grid = grid_for(one, queries, delta, fineness, reach)
-        found = adaptive.least_epsilon(excess(one, queries, grid), grid, delta)
-        if math.isinf(found):
+        grid = grid_for(release, queries, delta, fineness, reach)
+        exact = adaptive.least_epsilon(excess(release, queries, grid), grid, delta)
+        if math.isinf(exact):
             if grid.step * grid.size >= FAR:
                 break
             reach *= 1.6
             continue
-        bounds[name] = min(found, bounds.get(name, math.inf))
+        bounds[name] = min(exact, bounds.get(name, math.inf))
         work = queries * grid.size
         if work <= _WORK:
-            lower = max(lower, adaptive.most_epsilon(attained_sets(one, queries, grid), delta))
+            lower = max(lower, adaptive.most_epsilon(attained_sets(release, queries, grid), delta))
         upper = min(bounds.values())
         if upper - lower <= tolerance * upper or work > 10 * _WORK:
             break
@@ -134,13 +134,13 @@ def voters_epsilon(affected: tuple[Affected, ...], answers: int, delta: float) -
         return None
 
 
-def envelope(one: Region, queries: int, delta: float) -> float:
+def envelope(release: Region, queries: int, delta: float) -> float:
     """What an accountant of privacy loss distributions gives: the whole profile composed, not the binary release.
 
     An upper bound looser than `compose`; for comparison.
     """
-    grid = grid_for(one, queries, delta, 48)
-    losses = adaptive.repeated(adaptive.one_release(one, grid), queries)
+    grid = grid_for(release, queries, delta, 48)
+    losses = adaptive.repeated(adaptive.one_release(release, grid), queries)
     return adaptive.least_epsilon(adaptive.excess(losses), grid, delta)
 
 
@@ -160,34 +160,36 @@ def one_pair(points: Sequence[Point], queries: int, delta: float) -> float:
 
 
 def _of_single_labels(
-    one: Region, queries: int, delta: float, promised: tuple[Fraction, Fraction] | None
+    release: Region, queries: int, delta: float, promised: tuple[Fraction, Fraction] | None
 ) -> float | None:
     """The optimal composition of labels that are as private as one is, and no more is known of them."""
     each, failure = (math.inf, 0.0) if promised is None else (rounded_up(promised[0]), rounded_up(promised[1]))
-    if not one.delta_infinity and (one.largest_loss <= each or failure):
-        each, failure = one.largest_loss, 0.0
+    if not release.delta_infinity and (release.largest_loss <= each or failure):
+        each, failure = release.largest_loss, 0.0
     try:
         return optimal(each, failure, queries, delta).epsilon if 0 < each < FAR else None
     except InputError:
         return None
 
 
-def grid_for(one: Region, queries: int, delta: float, fineness: int, reach: float = 1.0) -> Grid:
+def grid_for(release: Region, queries: int, delta: float, fineness: int, reach: float = 1.0) -> Grid:
     """A grid that reaches beyond where the excess is delta, by the mean and the spread of the worst losses."""
     mean = spread = 0.0
-    for p in one.outer:
+    for p in release.outer:
         if not p.y:
             mean = max(mean, -math.log(p.not_x or 1.0))  # of the label that does not give everything away
         else:
             up = math.log(p.x / p.y)
             # Beyond some 36 nats the corner can be rounded to x = 1.
-            down = math.log(p.not_x / p.not_y) if p.not_x else -one.largest_loss
+            down = math.log(p.not_x / p.not_y) if p.not_x else -release.largest_loss
             for chance, other in ((p.x, p.not_x), (p.y, p.not_y)):
                 mean = max(mean, chance * up + other * down, -chance * up - other * down)
                 spread = max(spread, chance * other * (up - down) ** 2)
-    left = max(delta - at_least_once(one.delta_infinity, queries), 1e-6 * delta, 1e-300)
-    far = reach * (queries * mean + 1.3 * math.sqrt(2 * queries * spread * math.log(4 / left)) + 2 * one.largest_loss)
-    far = max(min(far, queries * one.largest_loss * (1 + 1e-9), FAR), 1e-12)
+    left = max(delta - at_least_once(release.delta_infinity, queries), 1e-6 * delta, 1e-300)
+    far = reach * (
+        queries * mean + 1.3 * math.sqrt(2 * queries * spread * math.log(4 / left)) + 2 * release.largest_loss
+    )
+    far = max(min(far, queries * release.largest_loss * (1 + 1e-9), FAR), 1e-12)
     size = math.ceil(min(_POINTS[1], max(_POINTS[0], far * fineness / math.sqrt(max(spread, 1e-300)))))
     return Grid(far / size, size)
 
@@ -198,7 +200,7 @@ def labels_within(design: Design, epsilon: float, delta: float, most: int, finen
 
 
 def within(
-    one: Region,
+    release: Region,
     promised: tuple[Fraction, Fraction] | None,
     epsilon: float,
     delta: float,
@@ -209,9 +211,9 @@ def within(
 
     One run of the exact composition, stopped by the budget.
     """
-    if not one.outer:
+    if not release.outer:
         return most  # gamma = 0: every label is a fair coin
-    by_loss = 0 if one.delta_infinity else min(most, int(Fraction(epsilon) // Fraction(one.largest_loss)))
+    by_loss = 0 if release.delta_infinity else min(most, int(Fraction(epsilon) // Fraction(release.largest_loss)))
     if promised is not None:
         each, failure = promised
         simply = min(most, Fraction(epsilon) // each, Fraction(delta) // failure if failure else most)
@@ -219,33 +221,33 @@ def within(
     if by_loss == most or delta <= UNDERFLOW:
         return by_loss
     # A grid with a point at epsilon, or a rounding error before it.
-    fine = grid_for(one, 1, 0.5, fineness).step
+    fine = grid_for(release, 1, 0.5, fineness).step
     index = math.floor(min(_POINTS[1] / 2, epsilon / fine))  # 0 asks for more than epsilon does
     step = epsilon / index * (1 - 1e-15) if index else fine
-    size = max(_POINTS[0], index + math.ceil((0.5 * epsilon + 4 * one.largest_loss) / step))
+    size = max(_POINTS[0], index + math.ceil((0.5 * epsilon + 4 * release.largest_loss) / step))
     if step * size > FAR:  # the exact composition does not reach that far
 
         def single(n: int) -> bool:
-            cost = _of_single_labels(one, n, delta, promised)
+            cost = _of_single_labels(release, n, delta, promised)
             return cost is not None and cost <= epsilon
 
         return max(by_loss, min(most, largest_count(single)))
     queries = 0
-    for V in adaptive.upper_bounds(one, Grid(step, size)):
+    for V in adaptive.upper_bounds(release, Grid(step, size)):
         if V[size + index] > delta or queries == most:
             break
         queries += 1
     return max(queries, by_loss)
 
 
-def excess(one: Region, queries: int, grid: Grid) -> np.ndarray:
+def excess(release: Region, queries: int, grid: Grid) -> np.ndarray:
     halvings = math.ceil(math.log2(queries / _BLOCK)) if queries > _EXACT else 0
     block = math.ceil(queries / 2**halvings)  # a few queries too many are on the safe side
-    V = next(islice(adaptive.upper_bounds(one, grid), block - 1, None))
+    V = next(islice(adaptive.upper_bounds(release, grid), block - 1, None))
     if not halvings:
         return V
     return adaptive.excess(adaptive.repeated(adaptive.of_bounds(V, grid), 2**halvings))
 
 
-def attained_sets(one: Region, queries: int, grid: Grid) -> adaptive.Sets:
-    return next(islice(adaptive.lower_bounds(one.inner, grid), queries - 1, None))
+def attained_sets(release: Region, queries: int, grid: Grid) -> adaptive.Sets:
+    return next(islice(adaptive.lower_bounds(release.inner, grid), queries - 1, None))

@@ -94,12 +94,12 @@ def of_fixed(design: Design, queries: int, delta: float) -> Total:
     together = _together(problem, counts, queries, delta, voters)
     if together is not None:
         bounds["the voters and the coins of the labels"] = together
-    one = region(design.gamma, problem)
-    lower = adaptive.most_epsilon(attained_sets(one, 1, grid_for(one, 1, delta, _FINENESS)), delta)
+    label = region(design.gamma, problem)
+    lower = adaptive.most_epsilon(attained_sets(label, 1, grid_for(label, 1, delta, _FINENESS)), delta)
     if queries == 1:
-        if delta >= one.delta_infinity:
-            bounds["one label"] = of_region(one, problem.affected, 1, delta, promised=promise(problem)).upper
-        unavoidable = min(unavoidable, one.delta_infinity)
+        if delta >= label.delta_infinity:
+            bounds["one label"] = of_region(label, problem.affected, 1, delta, promised=promise(problem)).upper
+        unavoidable = min(unavoidable, label.delta_infinity)
     if not bounds:
         raise InputError(
             f"No total epsilon is proved at delta = {delta:g}: the voters that one record reaches spend 1 - (1 - "

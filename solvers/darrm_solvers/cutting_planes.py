@@ -142,10 +142,10 @@ def solve_by_cuts(
 def _first_broken(separators: Sequence[Separator], x: Array) -> Rows:
     """The rows of the first separator that finds any."""
     for separator in separators:
-        found = separator(x)
-        if found.limits.size:
+        rows = separator(x)
+        if rows.limits.size:
             break
-    return found
+    return rows
 
 
 def solve_convex_by_cuts(
@@ -197,10 +197,10 @@ def solve_convex_by_cuts(
             return Solution(Status.NUMERICAL, last, np.zeros(0), 0, str(error)), value
         if program.status in (cvxpy.INFEASIBLE, cvxpy.INFEASIBLE_INACCURATE):
             return Solution(Status.INFEASIBLE, last, np.zeros(0), 0, program.status), value
-        found = np.full(n, np.nan) if x.value is None else np.asarray(x.value, dtype=np.float64)
-        if program.status not in (cvxpy.OPTIMAL, cvxpy.OPTIMAL_INACCURATE) or not np.isfinite(found).all():
+        values = np.full(n, np.nan) if x.value is None else np.asarray(x.value, dtype=np.float64)
+        if program.status not in (cvxpy.OPTIMAL, cvxpy.OPTIMAL_INACCURATE) or not np.isfinite(values).all():
             return Solution(Status.NUMERICAL, last, np.zeros(0), 0, program.status), value
-        last, value = np.clip(found, 0.0, 1.0), float(program.value)
+        last, value = np.clip(values, 0.0, 1.0), float(program.value)
         seconds = time.perf_counter() - start
         if report is not None:
             report(Progress(rounds, m, value, seconds))
