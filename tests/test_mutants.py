@@ -440,8 +440,8 @@ MISTAKES = [
     ),
     Mistake(
         "a ledger of fixed voters never ends",
-        "accounting.ledger",
-        'return fixed_voters(MajorityProblem(**only["problem"]), state["total_delta"]) <= budget',
+        "accounting.ledger_file",
+        "return fixed_voters(account.problem, self.total_delta) <= float(self.total_epsilon)",
         "return True",
         FIXED,
         lambda tests, folder: tests.test_a_ledger_for_fixed_voters_below_their_own_price(folder),

@@ -19,16 +19,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from darrm.errors import InputError
-from darrm.votes.rows import Columns, Texts, VotesBlock
+from darrm.votes.rows import Columns, Texts
 
+EMPTY = "there is no line below the header"
 _BLOCK = 1 << 20
 _LONGEST = 1 << 26
 _VALUES = {"0": 0, "1": 1}
 Cells = NDArray[np.uint8]
 
 
-def blocks(name: Path, file: IO[bytes], K: int | None) -> Iterator[VotesBlock]:
-    """The rows of a file, about a megabyte of it at a time.
+def blocks(name: Path, file: IO[bytes], K: int | None) -> Iterator[tuple[Columns, Cells, Texts | None]]:
+    """Columns, cells and ids, if there are any, of about a megabyte of a file at a time.
 
     Raises
     ------
@@ -37,22 +38,15 @@ def blocks(name: Path, file: IO[bytes], K: int | None) -> Iterator[VotesBlock]:
     """
     source = _whole_lines(name, file)
     columns, block, line = _header(name, source, K)
-    cells = len(columns.names) - columns.first
-    row = 0
     while block or (block := next(source, b"")):
-        read = _plain(block, cells, columns.first)
-        if read is None:
-            values, ids, lines = _by_csv_module(name, block, source, columns, line)
+        plain = _plain(block, len(columns.names) - columns.first, columns.first)
+        if plain is None:
+            cells, ids, lines = _by_csv_module(name, block, source, columns, line)
         else:
-            values, ids = read
-            lines = len(values)
-        if ids is None:
-            ids = Texts.numbers(row + 1, len(values))
-        block, line, row = b"", line + lines, row + len(values)
-        n_votes = columns.last - columns.first
-        yield VotesBlock(values[:, :n_votes], ids, values[:, n_votes] if n_votes < cells else None)
-    if not row:
-        raise InputError(f"{name} holds no votes: there is no line below the header.")
+            cells, ids = plain
+            lines = len(cells)
+        block, line = b"", line + lines
+        yield columns, cells, ids
 
 
 def _whole_lines(name: Path, file: IO[bytes]) -> Iterator[bytes]:
@@ -168,7 +162,7 @@ class Labels:
         self._file = file
         file.write(b"id,label\n")
 
-    def write(self, ids: Texts, labels: NDArray[np.uint8]) -> None:
+    def write(self, ids: Texts, labels: Cells) -> None:
         self._file.write(label_lines(ids, labels))
 
     def close(self) -> None:

@@ -31,7 +31,7 @@ class Texts:
     def of(cls, texts: Iterable[str]) -> Texts:
         """Those of an iterable; `InputError` if one is no text, or none that UTF-8 can hold."""
         encoded = [_encoded(text) for text in texts]
-        return cls(b"".join(encoded), np.cumsum([len(one) for one in encoded], dtype=np.int64))
+        return cls(b"".join(encoded), np.cumsum([len(text) for text in encoded], dtype=np.int64))
 
     @classmethod
     def numbers(cls, first: int, n: int) -> Texts:
@@ -75,6 +75,11 @@ def numbers(array: NDArray[Any]) -> NDArray[Any]:
     return array.view(np.uint8) if array.dtype == np.bool_ else array
 
 
+def other_than_bits(values: NDArray[Any]) -> NDArray[np.intp]:
+    """Where numbers of shape (n,) are neither 0 nor 1."""
+    return np.flatnonzero((values != 0) & (values != 1))
+
+
 @dataclass(frozen=True, eq=False)
 class VotesBlock:
     """Consecutive rows of a votes file.
@@ -106,12 +111,12 @@ class Columns:
         """The columns of those names; `InputError` if they are not K vote columns, or not one if K is None."""
         first = int(bool(names) and names[0] == "id")
         last = len(names) - int(bool(names) and names[-1] == "label")
-        found = last - first
-        if found < 1 or (K is not None and found != K):
+        n_votes = last - first
+        if n_votes < 1 or (K is not None and n_votes != K):
             wanted = "at least 1" if K is None else f"K = {K}"
             raise InputError(
                 f"{source} must have {wanted} vote columns, between an optional id and an optional label. "
-                f"Got {max(found, 0)}: {', '.join(names[first:last][:12])}{', ...' * (found > 12)}."
+                f"Got {max(n_votes, 0)}: {', '.join(names[first:last][:12])}{', ...' * (n_votes > 12)}."
             )
         return cls(tuple(names), first, last)
 

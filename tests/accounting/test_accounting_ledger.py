@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 import darrm
-from darrm.accounting import Ledger, compose, ledger, max_queries, optimal, theorems
+from darrm.accounting import Ledger, compose, ledger_file, max_queries, optimal, theorems
 from darrm.accounting.budget import promise
 from darrm.storage.sealed_json import read, write
 
@@ -818,7 +818,7 @@ def test_a_move_that_cannot_be_finished_waits(
 
     charged = crashed_before_the_move(forker, book, outs[0])
     with monkeypatch.context() as patch:
-        patch.setattr("darrm.accounting.ledger.move", move)
+        patch.setattr("darrm.accounting.ledger_file.move", move)
         assert len(Ledger(book.path).status()["waiting"]) == 1
         with pytest.raises(darrm.OutputError, match="Permission denied"):
             release(book, design, 3, outs[1])
@@ -963,7 +963,7 @@ def test_an_interrupted_move_is_finished(
 
 
 def interrupt(book: Ledger, design: darrm.Design, out: Path, error: type[BaseException], moved: bool) -> None:
-    real = ledger.move
+    real = ledger_file.move
 
     def move(part: Path, target: Path) -> None:
         if moved:
@@ -971,7 +971,7 @@ def interrupt(book: Ledger, design: darrm.Design, out: Path, error: type[BaseExc
         raise error("stop")
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("darrm.accounting.ledger.move", move)
+        patch.setattr("darrm.accounting.ledger_file.move", move)
         with pytest.raises(error):
             release(book, design, 2, out)
 

@@ -150,7 +150,7 @@ def test_no_labels_are_released_after_a_write_that_failed(
     failing(monkeypatch, error)
 
     def use() -> None:
-        with votes.writing_labels(out, lambda path: book.releasing(design, lambda: file.n, path)) as file:
+        with votes.writing_labels(out, book.releasing(design, lambda: file.n, out)) as file:
             file.write(["x"], bits[:1])
             with pytest.raises(darrm.OutputError if isinstance(error, OSError) else type(error)):
                 file.write(["y"] * 10, bits)
