@@ -148,12 +148,12 @@ def bound(K: int, Delta: float, kind: str) -> Judge:
     return lambda tests, folder: tests.test_bound_is_true_and_tight(K, Delta, kind)
 
 
-BLOCK = """                if ledger is not None and counts.size:
-                    ledger.charge(self.design, counts.size)
+BLOCK = """                if budget is not None and counts.size:
+                    budget.charge(counts.size)
                 yield self._flip(counts, draw)
 """
 
-PAID = """        self.meter.charge(len(votes))
+PAID = """        self.budget.charge(len(votes))
         answers = RandomizedResponse(self.design.problem.epsilon).release(votes, rng)
 """
 REFUSED = (AssertionError, pytest.fail.Exception, darrm.DarrmError)
