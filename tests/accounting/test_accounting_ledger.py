@@ -26,81 +26,8 @@ from darrm.storage.sealed_json import read, write
 EPSILON, DELTA = 0.3, 1e-6  # a budget of some twenty labels
 FAST = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONWARNINGS": "error"}
 CALLS = 10  # of os.fsync and os.replace in one release: 2 for the labels, 3 a write of the ledger, 2 for the move
+PROGRAMS = Path(__file__).with_name("programs")
 posix = pytest.mark.skipif(os.name != "posix", reason="needs fork and SIGKILL")
-
-# Releases batches of random sizes to files of its own until the budget ends; prints the size that was refused.
-UNTIL_REFUSED = """
-import random, sys
-from pathlib import Path
-import darrm
-from darrm.accounting import Ledger
-folder, name = Path(sys.argv[1]), sys.argv[2]
-design, ledger = darrm.load(folder / "design.json"), Ledger(folder / "ledger.json")
-rng = random.Random(name)
-print("ready", flush=True)
-sys.stdin.readline()
-for i in range(10**6):
-    n = rng.randint(1, 9)
-    try:
-        with ledger.releasing(design, n, folder / "out" / f"{name}-{i}.csv") as file:
-            file.write("".join(f"{name},{i},{j}\\n" for j in range(n)).encode())
-    except darrm.BudgetError:
-        print(n)
-        break
-"""
-
-# Forks a worker for each line it reads, so that nothing is imported anew. "loop": release until killed. "crash": one
-# release that ends at a given call of os.fsync, os.replace or the like, before or after it took effect.
-FORKER = """
-import json, os, random, sys
-from pathlib import Path
-import darrm
-from darrm.accounting import Ledger
-folder = Path(sys.argv[1])
-design = darrm.load(folder / "design.json")
-
-def release(ledger, n, out):
-    with ledger.releasing(design, n, out) as file:
-        file.write("".join(f"{out.stem},{j}\\n" for j in range(n)).encode())
-
-def loop(job):
-    rng, ledger = random.Random(job["seed"]), Ledger(job["ledger"])
-    os.write(1, b"ready\\n")
-    for i in range(2000):  # until it is killed; a bound, in case nobody does
-        n = rng.randint(1, 5)
-        release(ledger, n, Path(job["out"]) / f"{i}-{n}.csv")
-
-def crash(job):
-    ledger, count = Ledger(job["ledger"]), 0
-    def counted(call):
-        def wrapper(*args, **kwargs):
-            nonlocal count
-            count += 1
-            if count == job["call"] and not job["after"]:
-                os._exit(9)
-            now = count
-            try:
-                return call(*args, **kwargs)
-            finally:
-                if now == job["call"]:
-                    os._exit(9)
-        return wrapper
-    for name in ("fsync", "replace", "rename", "chmod", "unlink"):
-        setattr(os, name, counted(getattr(os, name)))
-    release(ledger, job["n"], Path(job["out"]))
-
-print("warm", flush=True)
-for line in sys.stdin:
-    job = json.loads(line)
-    child = os.fork()
-    if child == 0:
-        try:
-            {"loop": loop, "crash": crash}[job["do"]](job)
-        finally:
-            os._exit(0 if sys.exc_info()[0] is None else 3)
-    os.write(1, f"{child}\\n".encode())
-    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
-"""
 
 
 @pytest.fixture(scope="module")
@@ -623,10 +550,9 @@ def test_eight_processes_never_overspend(tmp_path: Path, design: darrm.Design) -
     assert allowed > 500
     names = [f"worker{i}" for i in range(8)]
     pipe = subprocess.PIPE
+    program = PROGRAMS / "until_refused.py"
     workers = [
-        subprocess.Popen(
-            [sys.executable, "-c", UNTIL_REFUSED, str(tmp_path), name], stdin=pipe, stdout=pipe, env=FAST, text=True
-        )
+        subprocess.Popen([sys.executable, program, tmp_path, name], stdin=pipe, stdout=pipe, env=FAST, text=True)
         for name in names
     ]
     try:
@@ -668,7 +594,7 @@ class Forker:
     """A process with everything imported, which forks the workers."""
 
     def __init__(self, folder: Path) -> None:
-        command = [sys.executable, "-c", FORKER, str(folder)]
+        command = [sys.executable, PROGRAMS / "forker.py", folder]
         pipe = subprocess.PIPE
         self.process = subprocess.Popen(command, stdin=pipe, stdout=pipe, env=FAST, text=True, bufsize=1)
         assert self.line() == "warm"

@@ -14,17 +14,7 @@ from darrm.storage.atomic import part_of, replacing
 if not Path("/dev/fd").exists():
     pytest.skip("no /dev/fd", allow_module_level=True)
 
-WRITE = """
-import sys
-from darrm.storage.atomic import replacing
-with replacing(sys.argv[1]) as file:
-    file.write(b"a")
-    file.flush()
-    if sys.argv[2:]:
-        sys.exit(7)
-    file.write(b"b\\n")
-print("c", flush=True)
-"""
+WRITE = Path(__file__).with_name("programs") / "write.py"
 
 
 def named(folder: Path, kind: str) -> Path:
@@ -62,7 +52,7 @@ def test_standard_output_that_is_a_file(tmp_path: Path, kind: str, mode: str) ->
         file.flush()
         for fails in ([], ["fails"]):
             ended = subprocess.run(
-                [sys.executable, "-c", WRITE, str(name), *fails], stdout=file, stderr=subprocess.PIPE, timeout=60
+                [sys.executable, WRITE, name, *fails], stdout=file, stderr=subprocess.PIPE, timeout=60
             )
             assert ended.returncode == (7 if fails else 0), ended.stderr
     assert out.read_text(encoding="utf-8") == "old\n" * (mode == "ab") + "first\nab\nc\n"
@@ -74,8 +64,8 @@ def test_standard_output_that_is_a_file(tmp_path: Path, kind: str, mode: str) ->
 def test_standard_output_that_is_closed(tmp_path: Path) -> None:
     link = tmp_path / "link"
     link.symlink_to("/dev/fd/1")
-    command = f'exec "{sys.executable}" -c "$0" "$1" >&-'
-    ended = subprocess.run(["sh", "-c", command, WRITE, str(link)], capture_output=True, text=True, timeout=60)
+    command = f'exec "{sys.executable}" "$0" "$1" >&-'
+    ended = subprocess.run(["sh", "-c", command, WRITE, link], capture_output=True, text=True, timeout=60)
     assert ended.returncode == 1
     assert ended.stderr.splitlines()[-1].endswith("link could not be written: it is not open. Pass the path of a file.")
     assert link.is_symlink()
