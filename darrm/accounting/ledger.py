@@ -21,16 +21,7 @@ from darrm._validation import check_count, check_delta, check_epsilon, check_vot
 from darrm.accounting.budget import promise
 from darrm.accounting.composition import compose
 from darrm.accounting.fixed import fixed_voters
-from darrm.accounting.ledger_file import (
-    RULES,
-    Account,
-    State,
-    charge_waiting,
-    give_name,
-    held,
-    ledger_path,
-    write,
-)
+from darrm.accounting.ledger_file import RULES, Account, State, charge_waiting, give_name, held, ledger_path, write
 from darrm.accounting.planning import max_queries
 from darrm.design.design import Design
 from darrm.errors import BudgetError, InputError
@@ -182,10 +173,7 @@ class Ledger:
         state = self._state()
         unlimited = state.allowed is None or state.endless
         return {
-            "total_epsilon": state.total_epsilon,
-            "total_delta": state.total_delta,
-            "voters": state.voters,
-            "rule": state.rule,
+            **{name: getattr(state, name) for name in ("total_epsilon", "total_delta", "voters", "rule")},
             "released": state.released,
             "left": None if unlimited else state.limit - state.released,
             "waiting": [waiting.part for waiting in state.leaving],

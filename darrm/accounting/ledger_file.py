@@ -16,7 +16,7 @@ from darrm.design.design import Design
 from darrm.errors import InputError, OutputError
 from darrm.problem.majority import MajorityProblem
 from darrm.storage import sealed_json
-from darrm.storage.atomic import Part, keep_names, move, resolved, usual_mode
+from darrm.storage.atomic import Part, keep_names, move, resolved
 from darrm.storage.locks import locked
 
 FORMAT, VERSION = "darrm-ledger", 1
@@ -27,16 +27,10 @@ _AGAIN = "Restore it from a copy that is not older; if there is none, the budget
 
 @dataclass
 class Account:
-    """What was released by one design.
-
-    Attributes
-    ----------
-    gamma_hex : list of str
-        Its noise function, as `float.hex` writes it.
-    """
+    """What was released by one design."""
 
     problem: MajorityProblem
-    gamma_hex: list[str]
+    gamma_hex: list[str]  # its noise function, to the last bit
     released: int
 
     @classmethod
@@ -46,7 +40,7 @@ class Account:
 
     @property
     def name(self) -> str:
-        """What a ledger knows the design by: its noise function and its problem, to the last bit."""
+        """What a ledger knows the design by."""
         gamma_hex = [float.fromhex(value).hex() for value in self.gamma_hex]
         text = json.dumps([asdict(self.problem), gamma_hex], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
@@ -137,16 +131,14 @@ def charge_waiting(path: Path, state: State, part: Part, out: Path) -> Waiting:
 
 def give_name(path: Path, state: State, waiting: Waiting) -> None:
     """Move labels that are charged for to their name, whatever stands there, and write that they wait no more."""
-    part, out = Path(waiting.part), Path(waiting.out)
     try:
-        os.chmod(part, usual_mode(out))
-        move(part, out)
+        move(Path(waiting.part), Path(waiting.out))
         state.leaving.remove(waiting)
         write(path, state)
     except OSError as error:
         raise OutputError(
-            f"Labels are charged for and wait in {part} ({error.strerror or error}). Do not release them again: mend "
-            "that, and the next use of the ledger gives them their name."
+            f"Labels are charged for and wait in {waiting.part} ({error.strerror or error}). Do not release them again: "
+            "mend that, and the next use of the ledger gives them their name."
         ) from error
 
 
@@ -222,7 +214,6 @@ def _finished(waiting: Waiting) -> bool:
             return part.parent.is_dir()  # a folder that is gone may come back with the labels
         if out.exists() or out.is_symlink():
             out = out.with_name(f"{out.name}.{part.stem.rpartition('.')[2]}")
-        os.chmod(part, usual_mode(out))
         move(part, out)
     except OSError:
         return False

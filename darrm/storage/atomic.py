@@ -47,7 +47,6 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
             with part_of(path) as part:
                 yield part.file
                 part.finish()
-                os.chmod(part.path, usual_mode(target))
                 move(part.path, target)
             return
         if not target.exists():
@@ -127,7 +126,7 @@ def _opened(target: Path) -> IO[bytes]:
     return target.open("wb")
 
 
-def usual_mode(target: Path) -> int:
+def _usual_mode(target: Path) -> int:
     """Permissions of the file that is there, or those of a new one."""
     if target.exists():
         return target.stat().st_mode & 0o777
@@ -137,7 +136,8 @@ def usual_mode(target: Path) -> int:
 
 
 def move(part: Path, target: Path) -> None:
-    """Give a finished file its name, durably."""
+    """Give a finished file its name, durably, and the permissions of the file that it replaces."""
+    os.chmod(part, _usual_mode(target))
     os.replace(part, target)
     keep_names(target.parent)
 

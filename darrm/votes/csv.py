@@ -135,7 +135,7 @@ def _by_csv_module(
     """Cells, ids, and how many lines were read: those of the block, and as many more as its last row has."""
     lines = deque(io.StringIO(block.decode(), newline=""))
     reader = csv.reader(_text_lines(lines, source), strict=True)
-    names, first = columns.names, columns.first
+    names, first_vote = columns.names, columns.first
     ids: list[str] = []
     flat = bytearray()
     while lines:
@@ -146,13 +146,13 @@ def _by_csv_module(
                 "Mend that line."
             )
         try:
-            flat.extend([_VALUES[cell] for cell in row[first:]])
+            flat.extend([_VALUES[cell] for cell in row[first_vote:]])
         except KeyError:
-            at = next(i for i in range(first, len(row)) if row[i] not in _VALUES)
+            at = next(i for i in range(first_vote, len(row)) if row[i] not in _VALUES)
             raise InputError(f"{name}, line {line + reader.line_num}, {columns.fault(at, row[at])}") from None
         ids.append(row[0])
-    values = np.frombuffer(bytes(flat), dtype=np.uint8).reshape(-1, len(names) - first)
-    return values, Texts.of(ids) if first else None, reader.line_num
+    values = np.frombuffer(bytes(flat), dtype=np.uint8).reshape(-1, len(names) - first_vote)
+    return values, Texts.of(ids) if first_vote else None, reader.line_num
 
 
 class Labels:
@@ -179,7 +179,9 @@ def label_lines(ids: Texts, labels: NDArray[np.uint8]) -> bytes:
     data[stops] = ord(",")
     data[stops + 1] = ord("0") + labels
     data[stops + 2] = ord("\n")
-    data[np.arange(len(ids.data)) + np.repeat(before, ids.lengths)] = np.frombuffer(ids.data, dtype=np.uint8)
+    data[np.arange(len(ids.data)) + np.repeat(before, np.diff(ids.ends, prepend=0))] = np.frombuffer(
+        ids.data, dtype=np.uint8
+    )
     return data.tobytes()
 
 

@@ -34,22 +34,17 @@ class Texts:
         return cls(b"".join(encoded), np.cumsum([len(text) for text in encoded], dtype=np.int64))
 
     @classmethod
-    def numbers(cls, first: int, n: int) -> Texts:
-        """The whole numbers from ``first`` >= 0 on, in decimals."""
-        parts, lengths, start = [], [], first
-        while start < first + n:  # all that have as many digits at once
+    def numbers(cls, start: int, n: int) -> Texts:
+        """The n whole numbers from ``start`` >= 0 on, in decimals."""
+        parts, lengths, end = [], [], start + n
+        while start < end:  # all that have as many digits at once
             width = len(str(start))
-            stop = min(first + n, 10**width)
+            stop = min(end, 10**width)
             digits = np.arange(start, stop)[:, None] // 10 ** np.arange(width - 1, -1, -1) % 10
             parts.append((digits + ord("0")).astype(np.uint8).tobytes())
             lengths.append(np.full(stop - start, width, dtype=np.int64))
             start = stop
         return cls(b"".join(parts), np.cumsum(np.concatenate([np.zeros(0, dtype=np.int64), *lengths])))
-
-    @property
-    def lengths(self) -> NDArray[np.int64]:
-        """Bytes of each text."""
-        return np.diff(self.ends, prepend=0)
 
     def __len__(self) -> int:
         return len(self.ends)
