@@ -137,8 +137,8 @@ def give_name(path: Path, state: State, waiting: Waiting) -> None:
         write(path, state)
     except OSError as error:
         raise OutputError(
-            f"Labels are charged for and wait in {waiting.part} ({error.strerror or error}). Do not release them again: "
-            "mend that, and the next use of the ledger gives them their name."
+            f"Labels are charged for and wait in {waiting.part} ({error.strerror or error}). Do not release them "
+            "again: mend that, and the next use of the ledger gives them their name."
         ) from error
 
 
