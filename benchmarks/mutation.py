@@ -90,7 +90,7 @@ TESTS = {
     "darrm/accounting/fixed.py": COMPOSED,
     "darrm/accounting/ledger.py": LEDGER,
     "darrm/accounting/ledger_file.py": LEDGER,
-    "darrm/accounting/budgets.py": [*ENSEMBLE, "tests/mechanisms/test_darrm_blocks.py"],
+    "darrm/accounting/budgets.py": ["tests/accounting/test_accounting_budgets.py", *ENSEMBLE],
     "darrm/accounting/profile.py": ["tests/accounting/test_accounting_profile.py", *COMPOSED],
     "darrm/accounting/gaussian.py": ["tests/accounting/test_accounting_profile.py"],
     "darrm/labels/aggregates.py": ["tests/mechanisms/test_weighted_aggregates.py"],

@@ -82,15 +82,14 @@ class FreshMajority:
     """Randomized response on each vote, anew for each label; then DaRRM on the majority."""
 
     def __init__(self, design: Design, budget: Budget, total_delta: float, total_epsilon: float) -> None:
-        problem = design.problem
+        problem, count = design.problem, budget.count()
         self.design, self.budget, self.total_delta = design, budget, total_delta
-        self.privacy = EnsemblePrivacy(
-            total_epsilon, total_delta, problem.adjacency, problem.changed, "fresh", budget.allowed
-        )
+        queries = None if count.remaining is None else count.released + count.remaining
+        self.privacy = EnsemblePrivacy(total_epsilon, total_delta, problem.adjacency, problem.changed, "fresh", queries)
 
     @property
     def spent(self) -> Privacy:
-        released = self.budget.released
+        released = self.budget.count().released
         if not released:
             return Privacy(0.0, 0.0)
         composed = compose(self.design, released, delta=self.total_delta, voters="fresh").upper
@@ -114,8 +113,9 @@ class NoisyMax:
         self.mechanism()  # checks them
         if sigma is not None and total_delta == 0:
             raise InputError("Gaussian noise needs a total_delta above 0. Got 0. Pass for instance 1e-5.")
-        self.budget = MemoryBudget(largest_count(lambda queries: self.cost(queries) <= total_epsilon))
-        self.privacy = EnsemblePrivacy(total_epsilon, total_delta, adjacency, 1, "non-private", self.budget.allowed)
+        queries = largest_count(lambda queries: self.cost(queries) <= total_epsilon)
+        self.budget: Budget = MemoryBudget(queries)
+        self.privacy = EnsemblePrivacy(total_epsilon, total_delta, adjacency, 1, "non-private", queries)
 
     def mechanism(self) -> GaussianNoisyMax | LaplaceNoisyMax:
         """Made anew, since its sampler cannot be pickled."""
@@ -132,7 +132,7 @@ class NoisyMax:
 
     @property
     def spent(self) -> Privacy:
-        released = self.budget.released
+        released = self.budget.count().released
         return Privacy(self.cost(released), self.total_delta) if released else Privacy(0.0, 0.0)
 
     def labels(self, votes: Codes, classes: int, rng: np.random.Generator | None) -> Codes:
@@ -160,15 +160,7 @@ def fixed_privacy(
 def fresh_budget(
     design: Design, total_epsilon: float, total_delta: float, path: str | os.PathLike[str] | None
 ) -> Budget:
-    """As many labels as the exact adaptive composition allows: of a ledger, made if there is none at ``path``, if any.
-
-    Raises
-    ------
-    InputError
-        If there is a ledger of another budget.
-    BudgetError
-        If the total does not pay for one label.
-    """
+    """What the exact adaptive composition allows: in memory, or in the ledger at ``path``, made if there is none."""
     if path is None:
         return MemoryBudget(max_queries(design, total_epsilon, total_delta, voters="fresh"))
     if Path(path).exists():
