@@ -44,7 +44,7 @@ def test_standard_output_that_is_a_file(tmp_path: Path, kind: str, mode: str) ->
     folder = tmp_path / "links"
     folder.mkdir()
     out, name = tmp_path / "out.txt", named(folder, kind)
-    links = {one: os.readlink(one) for one in folder.iterdir()}
+    links = {path: os.readlink(path) for path in folder.iterdir()}
     out.write_text("old\n", encoding="utf-8")
     inode = out.stat().st_ino
     with out.open(mode) as file:
@@ -57,8 +57,8 @@ def test_standard_output_that_is_a_file(tmp_path: Path, kind: str, mode: str) ->
             assert ended.returncode == (7 if fails else 0), ended.stderr
     assert out.read_text(encoding="utf-8") == "old\n" * (mode == "ab") + "first\nab\nc\n"
     assert out.stat().st_ino == inode
-    assert {one: os.readlink(one) for one in folder.iterdir()} == links
-    assert sorted(one.name for one in tmp_path.iterdir()) == ["links", "out.txt"]
+    assert {path: os.readlink(path) for path in folder.iterdir()} == links
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["links", "out.txt"]
 
 
 def test_standard_output_that_is_closed(tmp_path: Path) -> None:
