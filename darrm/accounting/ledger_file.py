@@ -21,7 +21,7 @@ from darrm.storage.locks import locked
 
 FORMAT, VERSION = "darrm-ledger", 1
 RULES = ("exact", "basic")
-MOST_LABELS = 2**64  # of labels in all, where there is no end to them
+MOST_COUNTED = 2**64  # labels in all, where the budget has no end
 _AGAIN = "Restore it from a copy that is not older; if there is none, the budget counts as spent."
 
 
@@ -35,12 +35,12 @@ class Account:
 
     @classmethod
     def of(cls, design: Design) -> Account:
-        """That of a design before its first label."""
+        """The account of a design before its first label."""
         return cls(design.problem, [value.hex() for value in design.gamma.tolist()], 0)
 
     @property
     def name(self) -> str:
-        """What a ledger knows the design by."""
+        """The name by which a ledger knows the design."""
         gamma_hex = [float.fromhex(value).hex() for value in self.gamma_hex]
         text = json.dumps([asdict(self.problem), gamma_hex], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
@@ -82,7 +82,7 @@ class State:
     @property
     def limit(self) -> int:
         """How many labels of one design there can be in all, whatever the sums of rule "basic" say."""
-        return MOST_LABELS if self.allowed is None or self.endless else self.allowed
+        return MOST_COUNTED if self.allowed is None or self.endless else self.allowed
 
 
 @contextmanager
