@@ -92,6 +92,8 @@ TESTS = {
     "darrm/accounting/budget.py": COMPOSED,
     "darrm/accounting/fixed.py": COMPOSED,
     "darrm/accounting/ledger.py": LEDGER,
+    "darrm/accounting/ledger_file.py": LEDGER,
+    "darrm/accounting/budgets.py": ["tests/accounting/test_accounting_budgets.py", *ENSEMBLE],
     "darrm/accounting/profile.py": ["tests/accounting/test_accounting_profile.py", *COMPOSED],
     "darrm/accounting/gaussian.py": ["tests/accounting/test_accounting_profile.py"],
     "darrm/labels/aggregates.py": ["tests/mechanisms/test_weighted_aggregates.py"],

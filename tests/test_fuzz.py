@@ -75,7 +75,7 @@ def test_an_accepted_gamma_that_is_not_private_is_found(
 
 
 def test_an_unchecked_ledger_is_found(worker: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("darrm.accounting.ledger._check_state", lambda state: None)
+    monkeypatch.setattr("darrm.accounting.ledger_file._check", lambda state: None)
     assert planted(worker, tmp_path, "ledger")
 
 
@@ -93,7 +93,7 @@ def test_a_checksum_that_is_not_compared_is_found(worker: Any, tmp_path: Path, m
     runs = worker.Runs("ledger", tmp_path)
     runs.run(case)
     assert runs.outcomes == {"refused": 1}
-    monkeypatch.setattr("darrm.accounting.ledger.read", trusting)
+    monkeypatch.setattr("darrm.storage.sealed_json.read", trusting)
     runs.run(case)
     assert any("more is left" in name for name in runs.findings)
 

@@ -148,12 +148,12 @@ def bound(K: int, Delta: float, kind: str) -> Judge:
     return lambda tests, folder: tests.test_bound_is_true_and_tight(K, Delta, kind)
 
 
-BLOCK = """                if ledger is not None and counts.size:
-                    ledger.charge(self.design, counts.size)
+BLOCK = """                if budget is not None and counts.size:
+                    budget.charge(counts.size)
                 yield self._flip(counts, draw)
 """
 
-PAID = """        self.meter.charge(len(votes))
+PAID = """        self.budget.charge(len(votes))
         answers = RandomizedResponse(self.design.problem.epsilon).release(votes, rng)
 """
 REFUSED = (AssertionError, pytest.fail.Exception, darrm.DarrmError)
@@ -440,8 +440,8 @@ MISTAKES = [
     ),
     Mistake(
         "a ledger of fixed voters never ends",
-        "accounting.ledger",
-        'return fixed_voters(MajorityProblem(**only["problem"]), state["total_delta"]) <= budget',
+        "accounting.ledger_file",
+        "return fixed_voters(account.problem, self.total_delta) <= float(self.total_epsilon)",
         "return True",
         FIXED,
         lambda tests, folder: tests.test_a_ledger_for_fixed_voters_below_their_own_price(folder),

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import IO
 
 import click
 
@@ -38,16 +36,13 @@ def command(file: Path, votes_path: Path, out: Path, ledger_path: Path | None, a
         raise click.UsageError(f"--out {out} is one of the input files.")
     design = load(file)
     mechanism = DaRRM(design)
-    opening = None
+    charged_file = None
     if ledger_path is not None:
         from darrm.accounting.ledger import Ledger
 
         ledger = Ledger(ledger_path)
-
-        def opening(path: Path) -> AbstractContextManager[IO[bytes]]:
-            return ledger.releasing(design, lambda: labels.n, path)
-
-    with votes.writing_labels(out, opening) as labels:
+        charged_file = ledger.releasing(design, lambda: labels.n, out)
+    with votes.writing_labels(out, charged_file) as labels:
         for block in votes.blocks(votes_path, K=design.problem.K):
             labels.write(block.ids, mechanism.release(block.votes))
     n = labels.n
@@ -68,7 +63,7 @@ def command(file: Path, votes_path: Path, out: Path, ledger_path: Path | None, a
         status = ledger.status()
         left = "" if status["left"] is None else f", {status['left']} left"
         budget = f"({wording.exactly(status['total_epsilon'])}, {wording.exactly(status['total_delta'])})"
-        rests = " and ".join(wording.condition(one, status["voters"]) for one in ledger.problems())
+        rests = " and ".join(wording.condition(problem, status["voters"]) for problem in ledger.problems())
         common.note(
             f"Charged to {ledger_path}: {status['released']} labels of {status['voters']} voters in all{left}; "
             f"together within {budget}, rule {status['rule']}, {rests}"

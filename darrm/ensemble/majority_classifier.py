@@ -18,7 +18,7 @@ from darrm.design.solve import solve
 from darrm.ensemble.dp_classifier import DPClassifier, generator, is_private_model
 from darrm.ensemble.dp_logistic_regression import DPLogisticRegression
 from darrm.ensemble.kinds import check_classes, check_kind
-from darrm.ensemble.releases import FreshMajority, NoisyMax, PlainMajority, Release, fixed_privacy, fresh_meter
+from darrm.ensemble.releases import FreshMajority, NoisyMax, PlainMajority, Release, fixed_privacy, fresh_budget
 from darrm.ensemble.sharding import check_overlap, check_shards, shards
 from darrm.ensemble.training import predictions, train_all
 from darrm.errors import BudgetError, InputError
@@ -243,8 +243,8 @@ class PrivateMajorityClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
                 changed=overlap,
                 adjacency=self.adjacency,
             )
-        meter = fresh_meter(design, total_epsilon, total_delta, self.ledger)
-        return FreshMajority(design, meter, total_delta, total_epsilon)
+        budget = fresh_budget(design, total_epsilon, total_delta, self.ledger)
+        return FreshMajority(design, budget, total_delta, total_epsilon)
 
     def _model(self, kind: str, classes: NDArray[Any]) -> Any:
         """The classifier of one voter, not yet fitted."""

@@ -6,25 +6,24 @@ import math
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Lock
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from darrm.accounting.budgets import Budget, LedgerBudget, MemoryBudget
 from darrm.accounting.composition import compose
 from darrm.accounting.ledger import Ledger
 from darrm.accounting.pate import rdp_epsilon
 from darrm.accounting.planning import max_queries
 from darrm.accounting.theorems import Privacy, largest_count, optimal, simple
 from darrm.design.design import Design
-from darrm.errors import BudgetError, InputError
+from darrm.errors import InputError
 from darrm.mechanisms.majority import DaRRM
 from darrm.mechanisms.noisy_max import GaussianNoisyMax, LaplaceNoisyMax
 from darrm.mechanisms.randomized_response import RandomizedResponse
 
 Codes = NDArray[np.intp]
-_counting = Lock()  # one for all, so that meters can be pickled
 
 
 @dataclass(frozen=True)
@@ -82,23 +81,22 @@ class PlainMajority:
 class FreshMajority:
     """Randomized response on each vote, anew for each label; then DaRRM on the majority."""
 
-    def __init__(self, design: Design, meter: Meter | LedgerMeter, total_delta: float, total_epsilon: float) -> None:
-        problem = design.problem
-        self.design, self.meter, self.total_delta = design, meter, total_delta
-        self.privacy = EnsemblePrivacy(
-            total_epsilon, total_delta, problem.adjacency, problem.changed, "fresh", meter.allowed
-        )
+    def __init__(self, design: Design, budget: Budget, total_delta: float, total_epsilon: float) -> None:
+        problem, count = design.problem, budget.count()
+        self.design, self.budget, self.total_delta = design, budget, total_delta
+        queries = None if count.remaining is None else count.released + count.remaining
+        self.privacy = EnsemblePrivacy(total_epsilon, total_delta, problem.adjacency, problem.changed, "fresh", queries)
 
     @property
     def spent(self) -> Privacy:
-        released = self.meter.released
+        released = self.budget.count().released
         if not released:
             return Privacy(0.0, 0.0)
-        found = compose(self.design, released, delta=self.total_delta, voters="fresh").upper
-        return Privacy(min(found, self.privacy.epsilon), self.total_delta)  # the meter's proof covers them all
+        composed = compose(self.design, released, delta=self.total_delta, voters="fresh").upper
+        return Privacy(min(composed, self.privacy.epsilon), self.total_delta)  # the budget's proof covers them all
 
     def labels(self, votes: Codes, classes: int, rng: np.random.Generator | None) -> Codes:
-        self.meter.charge(len(votes))
+        self.budget.charge(len(votes))
         answers = RandomizedResponse(self.design.problem.epsilon).release(votes, rng)
         return DaRRM(self.design).release(answers, rng).astype(np.intp)
 
@@ -115,8 +113,9 @@ class NoisyMax:
         self.mechanism()  # checks them
         if sigma is not None and total_delta == 0:
             raise InputError("Gaussian noise needs a total_delta above 0. Got 0. Pass for instance 1e-5.")
-        self.meter = Meter(largest_count(lambda queries: self.cost(queries) <= total_epsilon))
-        self.privacy = EnsemblePrivacy(total_epsilon, total_delta, adjacency, 1, "non-private", self.meter.allowed)
+        queries = largest_count(lambda queries: self.cost(queries) <= total_epsilon)
+        self.budget: Budget = MemoryBudget(queries)
+        self.privacy = EnsemblePrivacy(total_epsilon, total_delta, adjacency, 1, "non-private", queries)
 
     def mechanism(self) -> GaussianNoisyMax | LaplaceNoisyMax:
         """Made anew, since its sampler cannot be pickled."""
@@ -133,59 +132,13 @@ class NoisyMax:
 
     @property
     def spent(self) -> Privacy:
-        released = self.meter.released
+        released = self.budget.count().released
         return Privacy(self.cost(released), self.total_delta) if released else Privacy(0.0, 0.0)
 
     def labels(self, votes: Codes, classes: int, rng: np.random.Generator | None) -> Codes:
-        found = counts(votes, classes)
-        self.meter.charge(len(votes))
-        return np.asarray(self.mechanism().release(found, rng)).astype(np.intp)
-
-
-class Meter:
-    """Counts labels in memory, up to ``allowed``."""
-
-    def __init__(self, allowed: int) -> None:
-        if not allowed:
-            raise BudgetError("The total budget does not pay for one label. Raise it, or make each label more private.")
-        self.allowed, self.released = allowed, 0
-
-    def charge(self, n: int) -> None:
-        """Take n labels, or none of them by a `BudgetError`."""
-        with _counting:
-            if self.released + n > self.allowed:
-                raise BudgetError(
-                    f"{n} more label{'s' * (n != 1)} would overspend: {self.released} of {self.allowed} are released. "
-                    f"{self.allowed - self.released} are left. Nothing was released."
-                )
-            self.released += n
-
-
-class LedgerMeter:
-    """Counts labels in a `Ledger`, which outlives the process; made if there is none at ``path``."""
-
-    def __init__(self, path: str | os.PathLike[str], design: Design, total_epsilon: float, total_delta: float) -> None:
-        budget = {"total_epsilon": total_epsilon, "total_delta": total_delta}
-        if Path(path).exists():
-            self.ledger = Ledger(path)
-        else:
-            self.ledger = Ledger.create(
-                path, design, total_epsilon=total_epsilon, total_delta=total_delta, voters="fresh"
-            )
-        status = self.ledger.status()
-        if any(status[key] != value for key, value in budget.items()) or status["left"] is None:
-            raise InputError(f"{path} is a ledger of another budget. Got {status}. Pass its totals, or a new path.")
-        if status["voters"] != "fresh" or status["rule"] != "exact":
-            raise InputError(f'{path} must be a ledger of fresh voters by the rule "exact". Got {status}.')
-        self.design, self.allowed = design, int(status["released"] + status["left"])
-
-    @property
-    def released(self) -> int:
-        return int(self.ledger.status()["released"])
-
-    def charge(self, n: int) -> None:
-        """Take n labels, or none of them by a `BudgetError`."""
-        self.ledger.charge(self.design, n)
+        n_votes = counts(votes, classes)
+        self.budget.charge(len(votes))
+        return np.asarray(self.mechanism().release(n_votes, rng)).astype(np.intp)
 
 
 def fixed_privacy(
@@ -204,15 +157,25 @@ def fixed_privacy(
     return EnsemblePrivacy(cost.epsilon, cost.delta, adjacency, changed, "fixed", None)
 
 
-def fresh_meter(
+def fresh_budget(
     design: Design, total_epsilon: float, total_delta: float, path: str | os.PathLike[str] | None
-) -> Meter | LedgerMeter:
-    """A meter of what the exact adaptive composition allows."""
-    if path is not None:
-        return LedgerMeter(path, design, total_epsilon, total_delta)
-    return Meter(max_queries(design, total_epsilon, total_delta, voters="fresh"))
+) -> Budget:
+    """What the exact adaptive composition allows: in memory, or in the ledger at ``path``, made if there is none."""
+    if path is None:
+        return MemoryBudget(max_queries(design, total_epsilon, total_delta, voters="fresh"))
+    if Path(path).exists():
+        ledger = Ledger(path)
+    else:
+        ledger = Ledger.create(path, design, total_epsilon=total_epsilon, total_delta=total_delta, voters="fresh")
+    budget = {"total_epsilon": total_epsilon, "total_delta": total_delta, "voters": "fresh", "rule": "exact"}
+    status = ledger.status()
+    if any(status[key] != value for key, value in budget.items()):
+        raise InputError(
+            f"{path} must be a ledger of {budget}. Got one of another budget, {status}. Pass its totals, or a new path."
+        )
+    return LedgerBudget(ledger, design)
 
 
 def counts(votes: Codes, classes: int) -> NDArray[np.intp]:
     """Votes for each class, shape (n, classes)."""
-    return np.stack([(votes == one).sum(axis=1) for one in range(classes)], axis=1)
+    return np.stack([(votes == label).sum(axis=1) for label in range(classes)], axis=1)

@@ -119,19 +119,19 @@ class DaRRM:
         When an error ends the stream, its own or one of ``blocks``, nothing of the block at hand, nor of rows that
         were being gathered, is charged or released; labels given before stay given and charged.
         """
+        budget = None
         if ledger is not None:
-            from darrm.accounting.ledger import Ledger
+            from darrm.accounting.budgets import LedgerBudget
 
-            if not isinstance(ledger, Ledger):
-                raise InputError(f"ledger must be a Ledger of darrm.accounting. Got {type(ledger).__name__}.")
+            budget = LedgerBudget(ledger, self.design)
         if not (isinstance(rows, int) and rows >= 1):
             raise InputError(f"rows must be a whole number of at least 1. Got {rows!r}.")
         draw = word_source(rng, stacklevel=3)
 
         def released() -> Iterator[NDArray[np.uint8]]:
             for counts in self._counted(blocks, rows):
-                if ledger is not None and counts.size:
-                    ledger.charge(self.design, counts.size)
+                if budget is not None and counts.size:
+                    budget.charge(counts.size)
                 yield self._flip(counts, draw)
 
         return released()

@@ -5,23 +5,36 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
 from darrm.errors import OutputError
 
 
+@dataclass(frozen=True)
+class Part:
+    """An unfinished file beside the one that it will be; only its owner can read it."""
+
+    file: IO[bytes]
+    path: Path
+
+    def finish(self) -> None:
+        """Close the file, with its content on the disk."""
+        self.file.flush()
+        os.fsync(self.file.fileno())
+        self.file.close()
+
+
 @contextmanager
-def replacing(path: str | os.PathLike[str], commit: Callable[[Path, Path], None] | None = None) -> Iterator[IO[bytes]]:
+def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     """A binary file that takes the place of ``path`` when the block ends well, and leaves no trace otherwise.
 
     The content is on disk before it takes the name, so a crash leaves the old file or the new one, whole. A device
     or a pipe gets all of it when the block ends well, and so does whatever is reached by a name or a link in /dev or
     /proc: /dev/stdout may be a file, but the name is not to be replaced. /dev/shm holds files as any folder does.
-    ``commit``, if given, is called with the finished file, which only its owner can read yet, and ``path``, and has to
-    move the one to the other.
 
     Raises
     ------
@@ -29,46 +42,63 @@ def replacing(path: str | os.PathLike[str], commit: Callable[[Path, Path], None]
         If the folder is missing, not writable or full.
     """
     target = Path(path)
-    if not os.fspath(path) or target.is_dir():
-        raise OutputError(
-            f"{os.fspath(path)!r} could not be written: it is a folder or no name. Pass the path of a file."
-        )
-    try:
-        links = list(_links(target))
-        special = any(map(_is_special, links))
-        if special or (target.exists() and not target.is_file()):
-            if commit is not None:
-                raise OutputError(f"{target} is not a file that can be replaced. Pass the path of one.")
-            if not target.exists():
-                raise OutputError(f"{target} could not be written: it is not open. Pass the path of a file.")
-            with tempfile.TemporaryFile() as whole:
-                yield whole
-                whole.seek(0)
-                with _opened(target, links) as device:
-                    shutil.copyfileobj(whole, device)
+    with _blaming(target):
+        if not _is_device(path):
+            with part_of(path) as part:
+                yield part.file
+                part.finish()
+                move(part.path, target)
             return
-        mode = usual_mode(target)
+        if not target.exists():
+            raise OutputError(f"{target} could not be written: it is not open. Pass the path of a file.")
+        with tempfile.TemporaryFile() as whole:
+            yield whole
+            whole.seek(0)
+            with _opened(target) as device:
+                shutil.copyfileobj(whole, device)
+
+
+@contextmanager
+def part_of(path: str | os.PathLike[str]) -> Iterator[Part]:
+    """An unfinished file for ``path``: the block finishes and moves it, or it is deleted.
+
+    Raises
+    ------
+    OutputError
+        If ``path`` is a device, or the folder is missing, not writable or full.
+    """
+    target = Path(path)
+    with _blaming(target):
+        if _is_device(path):
+            raise OutputError(f"{target} is not a file that can be replaced. Pass the path of one.")
         handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:40]}.", suffix=".part")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                yield Part(file, Path(name))
+        finally:
+            with suppress(FileNotFoundError):
+                os.unlink(name)
+
+
+@contextmanager
+def _blaming(target: Path) -> Iterator[None]:
+    """Turn every OSError of the block into the `OutputError` that ``target`` could not be written."""
+    try:
+        yield
     except OutputError:
         raise
     except OSError as error:
         raise output_error(target, error) from error
-    try:
-        try:
-            with os.fdopen(handle, "wb") as file:
-                yield file
-                file.flush()
-                os.fsync(file.fileno())
-            if commit is None:
-                os.chmod(name, mode)
-            (commit or move)(Path(name), target)
-        except OutputError:
-            raise
-        except OSError as error:
-            raise output_error(target, error) from error
-    finally:
-        with suppress(FileNotFoundError):
-            os.unlink(name)
+
+
+def _is_device(path: str | os.PathLike[str]) -> bool:
+    """Whether ``path`` is a device or a pipe, or leads to a name of the system; `OutputError` if it is a folder."""
+    target = Path(path)
+    if not os.fspath(path) or target.is_dir():
+        raise OutputError(
+            f"{os.fspath(path)!r} could not be written: it is a folder or no name. Pass the path of a file."
+        )
+    return any(map(_is_special, _links(target))) or (target.exists() and not target.is_file())
 
 
 def _links(target: Path) -> Iterator[Path]:
@@ -87,22 +117,27 @@ def _is_special(path: Path) -> bool:
     return ("/dev" in folders and "/dev/shm" not in folders) or "/proc" in folders
 
 
-def _opened(target: Path, links: list[Path]) -> IO[bytes]:
+def _opened(target: Path) -> IO[bytes]:
     """A device for writing; if it is an open file of this process, then that, where it is, not the file anew."""
     own = {Path(os.path.realpath(folder)) for folder in ("/proc/self/fd", "/proc/thread-self/fd", "/dev/fd")}
-    for link in links:
+    for link in _links(target):
         if link.parent in own and link.name.isdecimal():
             return os.fdopen(os.dup(int(link.name)), "wb")
     return target.open("wb")
 
 
-def usual_mode(target: Path) -> int:
+def _usual_mode(target: Path) -> int:
     """Permissions of the file that is there, or those of a new one."""
-    return target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~_umask()
+    if target.exists():
+        return target.stat().st_mode & 0o777
+    umask = os.umask(0o077)
+    os.umask(umask)
+    return 0o666 & ~umask
 
 
 def move(part: Path, target: Path) -> None:
-    """Give a finished file its name, durably."""
+    """Give a finished file its name, durably, and the permissions of the file that it replaces."""
+    os.chmod(part, _usual_mode(target))
     os.replace(part, target)
     keep_names(target.parent)
 
@@ -110,60 +145,16 @@ def move(part: Path, target: Path) -> None:
 def keep_names(folder: Path) -> None:
     """Have the names of files in a folder on the disk."""
     if os.name == "posix":
-        opened = os.open(folder, os.O_RDONLY)
+        handle = os.open(folder, os.O_RDONLY)
         try:
-            os.fsync(opened)
+            os.fsync(handle)
         finally:
-            os.close(opened)
+            os.close(handle)
 
 
 def resolved(path: str | os.PathLike[str]) -> Path:
     """``path`` without links, absolute. A link that leads to itself is left as it is: opening it says what is wrong."""
     return Path(os.path.realpath(path))
-
-
-def lock_of(path: Path) -> Path:
-    """The lock file beside ``path``; it is never deleted."""
-    return path.with_name(path.name + ".lock")
-
-
-@contextmanager
-def locked(path: Path, wait: bool = True) -> Iterator[None]:
-    """Hold the lock beside ``path``: one process at a time. It ends with the process, however that ends.
-
-    Raises
-    ------
-    OutputError
-        If the lock file cannot be made; if another process holds it and ``wait`` is False.
-    """
-    try:
-        handle = os.open(lock_of(path), os.O_RDWR | os.O_CREAT, 0o666)
-    except OSError as error:
-        raise output_error(path, error) from error
-    try:
-        if os.name == "posix":
-            import fcntl
-
-            fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-        else:
-            import msvcrt
-
-            msvcrt.locking(handle, msvcrt.LK_LOCK if wait else msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
-    except OSError:
-        os.close(handle)
-        raise OutputError(
-            f"{path} is being written by another process. Wait for it to end, or pass another path."
-        ) from None
-    try:
-        yield
-    finally:
-        os.close(handle)
-
-
-def _umask() -> int:
-    value = os.umask(0o077)
-    os.umask(value)
-    return value
 
 
 def output_error(target: Path, error: OSError) -> OutputError:

@@ -10,7 +10,7 @@ from typing import Any
 
 from darrm._validation import check_jobs
 from darrm.errors import DarrmError, InputError
-from darrm.storage.atomic import locked
+from darrm.storage.locks import locked
 from darrm.tables import files
 from darrm.tables.files import COLUMNS, Row
 from darrm.tables.journal import Journal, made_with

@@ -19,16 +19,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from darrm.errors import InputError
-from darrm.votes.rows import Columns, Texts, VotesBlock
+from darrm.votes.rows import Columns, Texts
 
+EMPTY = "there is no line below the header"
 _BLOCK = 1 << 20
 _LONGEST = 1 << 26
 _VALUES = {"0": 0, "1": 1}
 Cells = NDArray[np.uint8]
 
 
-def blocks(name: Path, file: IO[bytes], K: int | None) -> Iterator[VotesBlock]:
-    """The rows of a file, about a megabyte of it at a time.
+def blocks(name: Path, file: IO[bytes], K: int | None) -> Iterator[tuple[Columns, Cells, Texts | None]]:
+    """Columns, cells and ids, if there are any, of about a megabyte of a file at a time.
 
     Raises
     ------
@@ -37,22 +38,15 @@ def blocks(name: Path, file: IO[bytes], K: int | None) -> Iterator[VotesBlock]:
     """
     source = _whole_lines(name, file)
     columns, block, line = _header(name, source, K)
-    cells = len(columns.names) - columns.first
-    row = 0
     while block or (block := next(source, b"")):
-        read = _plain(block, cells, columns.first)
-        if read is None:
-            values, ids, lines = _by_csv_module(name, block, source, columns, line)
+        plain = _plain(block, len(columns.names) - columns.first, columns.first)
+        if plain is None:
+            cells, ids, lines = _by_csv_module(name, block, source, columns, line)
         else:
-            values, ids = read
-            lines = len(values)
-        if ids is None:
-            ids = Texts.numbers(row + 1, len(values))
-        block, line, row = b"", line + lines, row + len(values)
-        n_votes = columns.last - columns.first
-        yield VotesBlock(values[:, :n_votes], ids, values[:, n_votes] if n_votes < cells else None)
-    if not row:
-        raise InputError(f"{name} holds no votes: there is no line below the header.")
+            cells, ids = plain
+            lines = len(cells)
+        block, line = b"", line + lines
+        yield columns, cells, ids
 
 
 def _whole_lines(name: Path, file: IO[bytes]) -> Iterator[bytes]:
@@ -141,7 +135,7 @@ def _by_csv_module(
     """Cells, ids, and how many lines were read: those of the block, and as many more as its last row has."""
     lines = deque(io.StringIO(block.decode(), newline=""))
     reader = csv.reader(_text_lines(lines, source), strict=True)
-    names, first = columns.names, columns.first
+    names, first_vote = columns.names, columns.first
     ids: list[str] = []
     flat = bytearray()
     while lines:
@@ -152,13 +146,13 @@ def _by_csv_module(
                 "Mend that line."
             )
         try:
-            flat.extend([_VALUES[cell] for cell in row[first:]])
+            flat.extend([_VALUES[cell] for cell in row[first_vote:]])
         except KeyError:
-            at = next(i for i in range(first, len(row)) if row[i] not in _VALUES)
+            at = next(i for i in range(first_vote, len(row)) if row[i] not in _VALUES)
             raise InputError(f"{name}, line {line + reader.line_num}, {columns.fault(at, row[at])}") from None
         ids.append(row[0])
-    values = np.frombuffer(bytes(flat), dtype=np.uint8).reshape(-1, len(names) - first)
-    return values, Texts.of(ids) if first else None, reader.line_num
+    values = np.frombuffer(bytes(flat), dtype=np.uint8).reshape(-1, len(names) - first_vote)
+    return values, Texts.of(ids) if first_vote else None, reader.line_num
 
 
 class Labels:
@@ -168,7 +162,7 @@ class Labels:
         self._file = file
         file.write(b"id,label\n")
 
-    def write(self, ids: Texts, labels: NDArray[np.uint8]) -> None:
+    def write(self, ids: Texts, labels: Cells) -> None:
         self._file.write(label_lines(ids, labels))
 
     def close(self) -> None:
@@ -185,7 +179,9 @@ def label_lines(ids: Texts, labels: NDArray[np.uint8]) -> bytes:
     data[stops] = ord(",")
     data[stops + 1] = ord("0") + labels
     data[stops + 2] = ord("\n")
-    data[np.arange(len(ids.data)) + np.repeat(before, ids.lengths)] = np.frombuffer(ids.data, dtype=np.uint8)
+    data[np.arange(len(ids.data)) + np.repeat(before, np.diff(ids.ends, prepend=0))] = np.frombuffer(
+        ids.data, dtype=np.uint8
+    )
     return data.tobytes()
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import csv
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
+from types import ModuleType
 from typing import IO
 
 import numpy as np
@@ -18,9 +19,8 @@ from numpy.typing import NDArray
 from darrm.errors import InputError, OutputError
 from darrm.storage.atomic import output_error, replacing
 from darrm.votes import csv as votes_csv
-from darrm.votes.rows import Texts, VotesBlock, numbers
-
-Opening = Callable[[Path], AbstractContextManager[IO[bytes]]]
+from darrm.votes import parquet as votes_parquet
+from darrm.votes.rows import Texts, VotesBlock, numbers, other_than_bits
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,15 +67,16 @@ def blocks(path: str | os.PathLike[str], K: int | None = None) -> Iterator[Votes
     -----
     Plain CSV (cells 0 and 1, nothing quoted) is read by numpy, the rest by the csv module, several times slower.
     """
-    name = Path(path)
+    name, row = Path(path), 1
     try:
         with name.open("rb") as file:
-            if _is_parquet(name):
-                from darrm.votes import parquet as votes_parquet
-
-                yield from votes_parquet.blocks(name, file, K)
-            else:
-                yield from votes_csv.blocks(name, file, K)
+            for columns, cells, ids in _format(name).blocks(name, file, K):
+                n_votes = columns.last - columns.first
+                labels = cells[:, n_votes] if n_votes < cells.shape[1] else None
+                yield VotesBlock(cells[:, :n_votes], Texts.numbers(row, len(cells)) if ids is None else ids, labels)
+                row += len(cells)
+        if row == 1:
+            raise InputError(f"{name} holds no votes: {_format(name).EMPTY}.")
     except InputError:
         raise
     except OSError as error:
@@ -106,17 +107,18 @@ def read(path: str | os.PathLike[str], K: int | None = None) -> VotesTable:
     MissingExtraError
         If it is Parquet and pyarrow is not installed.
     """
-    found = list(blocks(path, K))
-    labels = [block.labels for block in found if block.labels is not None]
+    parts = list(blocks(path, K))
+    labels = [block.labels for block in parts if block.labels is not None]
     return VotesTable(
-        votes=np.concatenate([block.votes for block in found]),
-        ids=tuple(identifier for block in found for identifier in block.ids),
+        votes=np.concatenate([block.votes for block in parts]),
+        ids=tuple(identifier for block in parts for identifier in block.ids),
         labels=np.concatenate(labels) if labels else None,
     )
 
 
-def _is_parquet(path: Path) -> bool:
-    return path.suffix.lower() == ".parquet"
+def _format(path: Path) -> ModuleType:
+    """The module that reads and writes such files."""
+    return votes_parquet if path.suffix.lower() == ".parquet" else votes_csv
 
 
 class LabelsFile:
@@ -128,10 +130,10 @@ class LabelsFile:
         Labels written so far.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, file: IO[bytes]) -> None:
         self.n = 0
         self._path = path
-        self._write: Callable[[Texts, NDArray[np.uint8]], None] | None = None
+        self._writer: votes_csv.Labels | votes_parquet.Labels | None = _format(path).Labels(file)
         self._broken = False
 
     def write(self, ids: Iterable[str], labels: NDArray[np.uint8]) -> None:
@@ -154,17 +156,22 @@ class LabelsFile:
         labels = _binary(labels)
         if len(texts) != len(labels):
             raise InputError(f"There must be one id for each label. Got {len(texts)} ids and {len(labels)} labels.")
-        if self._write is None:
+        if self._writer is None:
             raise InputError("The file of labels is closed. Write inside the with block of writing_labels.")
         self._check_whole()
         # Until the rows are written and counted: a ledger charges for n labels, and the file must not hold more.
         self._broken = True
         try:
-            self._write(texts, labels)
+            self._writer.write(texts, labels)
         except OSError as error:
             raise output_error(self._path, error) from error
         self.n += len(labels)
         self._broken = False
+
+    def _close(self) -> None:
+        writer, self._writer = self._writer, None
+        if writer is not None:
+            writer.close()
 
     def _check_whole(self) -> None:
         if self._broken:
@@ -181,14 +188,16 @@ def _binary(labels: NDArray[np.uint8]) -> NDArray[np.uint8]:
             f"{array.dtype}, shape {array.shape}."
         )
     values = numbers(array)
-    wrong = np.flatnonzero((values != 0) & (values != 1))
+    wrong = other_than_bits(values)
     if wrong.size:
         raise InputError(f"A label must be 0 or 1. Got {values[wrong[0]].item()!r} in row {wrong[0]}.")
     return values.astype(np.uint8, copy=False)
 
 
 @contextmanager
-def writing_labels(path: str | os.PathLike[str], opening: Opening | None = None) -> Iterator[LabelsFile]:
+def writing_labels(
+    path: str | os.PathLike[str], file: AbstractContextManager[IO[bytes]] | None = None
+) -> Iterator[LabelsFile]:
     """A file for labels, written block by block: all of it gets its name when the block ends, or nothing.
 
     CSV with columns id and label; Parquet if the name ends in .parquet.
@@ -196,8 +205,8 @@ def writing_labels(path: str | os.PathLike[str], opening: Opening | None = None)
     Parameters
     ----------
     path : path
-    opening : callable, optional
-        Makes the binary file, if ``path`` is not simply to be replaced: that of a ledger charges for the labels.
+    file : context manager of a binary file, optional
+        The file to write, if ``path`` is not simply to be replaced: `Ledger.releasing` has one that is charged for.
 
     Raises
     ------
@@ -208,26 +217,17 @@ def writing_labels(path: str | os.PathLike[str], opening: Opening | None = None)
         If it is Parquet and pyarrow is not installed.
     """
     target = Path(path)
-    labels = LabelsFile(target)
     foreign: OSError | None = None
     try:
-        with (opening or replacing)(target) as file:
-            writer: votes_csv.Labels | votes_parquet.Labels
-            if _is_parquet(target):
-                from darrm.votes import parquet as votes_parquet
-
-                writer = votes_parquet.Labels(file)
-            else:
-                writer = votes_csv.Labels(file)
-            labels._write = writer.write
+        with file or replacing(target) as binary:
+            labels = LabelsFile(target, binary)
             try:
                 yield labels
             except OSError as error:
                 foreign = None if isinstance(error, OutputError) else error
                 raise
             finally:
-                labels._write = None
-                writer.close()
+                labels._close()
             labels._check_whole()
     except OSError:
         if foreign is None:
@@ -236,11 +236,9 @@ def writing_labels(path: str | os.PathLike[str], opening: Opening | None = None)
         raise foreign
 
 
-def write_labels(
-    path: str | os.PathLike[str], ids: Iterable[str], labels: NDArray[np.uint8], opening: Opening | None = None
-) -> None:
+def write_labels(path: str | os.PathLike[str], ids: Iterable[str], labels: NDArray[np.uint8]) -> None:
     """Write released labels with their ids; all of them or, if that fails, none. As `writing_labels`, in one piece."""
-    with writing_labels(path, opening) as file:
+    with writing_labels(path) as file:
         file.write(ids, labels)
 
 

@@ -11,14 +11,15 @@ from numpy.typing import NDArray
 
 from darrm.errors import InputError
 from darrm.votes.arrow import cells, pyarrow
-from darrm.votes.rows import Columns, Texts, VotesBlock
+from darrm.votes.rows import Columns, Texts
 
+EMPTY = "there is no row in it"
 _ROWS = 1 << 16
 _INSTEAD = ", or use .csv"
 
 
-def blocks(name: Path, file: IO[bytes], K: int | None) -> Iterator[VotesBlock]:
-    """The rows of a Parquet file, some thousand at a time; errors name the row, counted from 1.
+def blocks(name: Path, file: IO[bytes], K: int | None) -> Iterator[tuple[Columns, NDArray[np.uint8], Texts | None]]:
+    """Columns, cells and ids, if there are any, of some thousand rows at a time; errors count rows from 1.
 
     Raises
     ------
@@ -26,15 +27,11 @@ def blocks(name: Path, file: IO[bytes], K: int | None) -> Iterator[VotesBlock]:
         When what is wrong is reached.
     """
     pa = pyarrow(_INSTEAD)
-    row = 0
+    row = 1
     for columns, batch in _batches(pa, name, file, K):
-        values = cells(batch.columns[columns.first :], columns, str(name), row + 1)
-        ids = _ids(pa, batch.column(0), name, row + 1) if columns.first else Texts.numbers(row + 1, len(values))
-        row += len(values)
-        n_votes = columns.last - columns.first
-        yield VotesBlock(values[:, :n_votes], ids, values[:, n_votes] if n_votes < values.shape[1] else None)
-    if not row:
-        raise InputError(f"{name} holds no votes: there is no row in it.")
+        values = cells(batch.columns[columns.first :], columns, str(name), row)
+        yield columns, values, _ids(pa, batch.column(0), name, row) if columns.first else None
+        row += batch.num_rows
 
 
 def _batches(pa: Any, name: Path, file: IO[bytes], K: int | None) -> Iterator[tuple[Columns, Any]]:
@@ -56,8 +53,8 @@ def _ids(pa: Any, array: Any, name: Path, row: int) -> Texts:
     if not (types.is_integer(kind) or types.is_string(kind) or types.is_large_string(kind)):
         raise InputError(f"{name}, column id must hold texts or whole numbers. Got type {array.type}.")
     if array.null_count:
-        first = int(np.flatnonzero(array.is_null().to_numpy(zero_copy_only=False))[0])
-        raise InputError(f"{name}, row {row + first}, column id is empty. Give each row an id, or none.")
+        empty = int(np.flatnonzero(array.is_null().to_numpy(zero_copy_only=False))[0])
+        raise InputError(f"{name}, row {row + empty}, column id is empty. Give each row an id, or none.")
     # Through one value type first: dictionaries of numbers do not turn into texts in one step.
     texts = array.cast(kind).cast(pa.large_string())
     try:

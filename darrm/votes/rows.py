@@ -31,25 +31,20 @@ class Texts:
     def of(cls, texts: Iterable[str]) -> Texts:
         """Those of an iterable; `InputError` if one is no text, or none that UTF-8 can hold."""
         encoded = [_encoded(text) for text in texts]
-        return cls(b"".join(encoded), np.cumsum([len(one) for one in encoded], dtype=np.int64))
+        return cls(b"".join(encoded), np.cumsum([len(text) for text in encoded], dtype=np.int64))
 
     @classmethod
-    def numbers(cls, first: int, n: int) -> Texts:
-        """The whole numbers from ``first`` >= 0 on, in decimals."""
-        parts, lengths, start = [], [], first
-        while start < first + n:  # all that have as many digits at once
+    def numbers(cls, start: int, n: int) -> Texts:
+        """The n whole numbers from ``start`` >= 0 on, in decimals."""
+        parts, lengths, end = [], [], start + n
+        while start < end:  # all that have as many digits at once
             width = len(str(start))
-            stop = min(first + n, 10**width)
+            stop = min(end, 10**width)
             digits = np.arange(start, stop)[:, None] // 10 ** np.arange(width - 1, -1, -1) % 10
             parts.append((digits + ord("0")).astype(np.uint8).tobytes())
             lengths.append(np.full(stop - start, width, dtype=np.int64))
             start = stop
         return cls(b"".join(parts), np.cumsum(np.concatenate([np.zeros(0, dtype=np.int64), *lengths])))
-
-    @property
-    def lengths(self) -> NDArray[np.int64]:
-        """Bytes of each text."""
-        return np.diff(self.ends, prepend=0)
 
     def __len__(self) -> int:
         return len(self.ends)
@@ -73,6 +68,11 @@ def _encoded(text: object) -> bytes:
 def numbers(array: NDArray[Any]) -> NDArray[Any]:
     """The array, or its bytes if it is of booleans: made by a view of other bytes, these need not be 0 and 1."""
     return array.view(np.uint8) if array.dtype == np.bool_ else array
+
+
+def other_than_bits(values: NDArray[Any]) -> NDArray[np.intp]:
+    """Where numbers of shape (n,) are neither 0 nor 1."""
+    return np.flatnonzero((values != 0) & (values != 1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,12 +106,12 @@ class Columns:
         """The columns of those names; `InputError` if they are not K vote columns, or not one if K is None."""
         first = int(bool(names) and names[0] == "id")
         last = len(names) - int(bool(names) and names[-1] == "label")
-        found = last - first
-        if found < 1 or (K is not None and found != K):
+        n_votes = last - first
+        if n_votes < 1 or (K is not None and n_votes != K):
             wanted = "at least 1" if K is None else f"K = {K}"
             raise InputError(
                 f"{source} must have {wanted} vote columns, between an optional id and an optional label. "
-                f"Got {max(found, 0)}: {', '.join(names[first:last][:12])}{', ...' * (found > 12)}."
+                f"Got {max(n_votes, 0)}: {', '.join(names[first:last][:12])}{', ...' * (n_votes > 12)}."
             )
         return cls(tuple(names), first, last)
 

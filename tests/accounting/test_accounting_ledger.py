@@ -19,88 +19,15 @@ from typing import Any
 import pytest
 
 import darrm
-from darrm.accounting import Ledger, compose, ledger, max_queries, optimal, theorems
+from darrm.accounting import Ledger, compose, ledger_file, max_queries, optimal, theorems
 from darrm.accounting.budget import promise
 from darrm.storage.sealed_json import read, write
 
 EPSILON, DELTA = 0.3, 1e-6  # a budget of some twenty labels
 FAST = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONWARNINGS": "error"}
 CALLS = 10  # of os.fsync and os.replace in one release: 2 for the labels, 3 a write of the ledger, 2 for the move
+PROGRAMS = Path(__file__).with_name("programs")
 posix = pytest.mark.skipif(os.name != "posix", reason="needs fork and SIGKILL")
-
-# Releases batches of random sizes to files of its own until the budget ends; prints the size that was refused.
-UNTIL_REFUSED = """
-import random, sys
-from pathlib import Path
-import darrm
-from darrm.accounting import Ledger
-folder, name = Path(sys.argv[1]), sys.argv[2]
-design, ledger = darrm.load(folder / "design.json"), Ledger(folder / "ledger.json")
-rng = random.Random(name)
-print("ready", flush=True)
-sys.stdin.readline()
-for i in range(10**6):
-    n = rng.randint(1, 9)
-    try:
-        with ledger.releasing(design, n, folder / "out" / f"{name}-{i}.csv") as file:
-            file.write("".join(f"{name},{i},{j}\\n" for j in range(n)).encode())
-    except darrm.BudgetError:
-        print(n)
-        break
-"""
-
-# Forks a worker for each line it reads, so that nothing is imported anew. "loop": release until killed. "crash": one
-# release that ends at a given call of os.fsync, os.replace or the like, before or after it took effect.
-FORKER = """
-import json, os, random, sys
-from pathlib import Path
-import darrm
-from darrm.accounting import Ledger
-folder = Path(sys.argv[1])
-design = darrm.load(folder / "design.json")
-
-def release(ledger, n, out):
-    with ledger.releasing(design, n, out) as file:
-        file.write("".join(f"{out.stem},{j}\\n" for j in range(n)).encode())
-
-def loop(job):
-    rng, ledger = random.Random(job["seed"]), Ledger(job["ledger"])
-    os.write(1, b"ready\\n")
-    for i in range(2000):  # until it is killed; a bound, in case nobody does
-        n = rng.randint(1, 5)
-        release(ledger, n, Path(job["out"]) / f"{i}-{n}.csv")
-
-def crash(job):
-    ledger, count = Ledger(job["ledger"]), 0
-    def counted(call):
-        def wrapper(*args, **kwargs):
-            nonlocal count
-            count += 1
-            if count == job["call"] and not job["after"]:
-                os._exit(9)
-            now = count
-            try:
-                return call(*args, **kwargs)
-            finally:
-                if now == job["call"]:
-                    os._exit(9)
-        return wrapper
-    for name in ("fsync", "replace", "rename", "chmod", "unlink"):
-        setattr(os, name, counted(getattr(os, name)))
-    release(ledger, job["n"], Path(job["out"]))
-
-print("warm", flush=True)
-for line in sys.stdin:
-    job = json.loads(line)
-    child = os.fork()
-    if child == 0:
-        try:
-            {"loop": loop, "crash": crash}[job["do"]](job)
-        finally:
-            os._exit(0 if sys.exc_info()[0] is None else 3)
-    os.write(1, f"{child}\\n".encode())
-    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
-"""
 
 
 @pytest.fixture(scope="module")
@@ -126,7 +53,7 @@ def other(**changes: Any) -> darrm.Design:
 
 def recorded(path: Path) -> int:
     """Labels charged, as the file says, without opening the ledger."""
-    return sum(one["released"] for one in json.loads(path.read_bytes())["designs"].values())
+    return sum(account["released"] for account in json.loads(path.read_bytes())["designs"].values())
 
 
 def rows(folder: Path) -> int:
@@ -319,16 +246,16 @@ def test_basic_adds_up_epsilons(tmp_path: Path) -> None:
     book.charge(a, 2)
     book.charge(b, 1)
     before = book.path.read_bytes()
-    for one, n in ((a, 4), (b, 2)):
+    for design, n in ((a, 4), (b, 2)):
         with pytest.raises(darrm.BudgetError, match="basic"):
-            book.charge(one, n)
+            book.charge(design, n)
         assert book.path.read_bytes() == before
     release(book, b, 1, tmp_path / "labels.csv")  # 1/4 + 3/4: all of it
     status = book.status()
     assert (status["released"], status["rule"]) == (4, "basic")
-    for one in (a, b):
+    for design in (a, b):
         with pytest.raises(darrm.BudgetError, match="basic"):
-            book.charge(one, 1)
+            book.charge(design, 1)
     assert recorded(book.path) == 4
     assert rows(tmp_path) == 1
 
@@ -340,11 +267,13 @@ def test_basic_adds_up_one_kind_of_neighbours(tmp_path: Path) -> None:
 
 
 def test_basic_adds_up_deltas(tmp_path: Path) -> None:
-    one = other(Delta=2**-20, delta=2**-10)
-    book = Ledger.create(tmp_path / "l", one, total_epsilon=10.0, total_delta=3 * 2**-10, voters="fresh", rule="basic")
-    book.charge(one, 3)
+    with_delta = other(Delta=2**-20, delta=2**-10)
+    book = Ledger.create(
+        tmp_path / "l", with_delta, total_epsilon=10.0, total_delta=3 * 2**-10, voters="fresh", rule="basic"
+    )
+    book.charge(with_delta, 3)
     with pytest.raises(darrm.BudgetError, match="basic"):
-        book.charge(one, 1)
+        book.charge(with_delta, 1)
     book.charge(other(), 1)  # no delta
     assert book.status()["released"] == 4
 
@@ -378,13 +307,13 @@ def test_a_second_design_of_fixed_voters_is_not_sent_to_a_second_budget(tmp_path
 
 
 def test_what_is_spent_by_the_sum(tmp_path: Path) -> None:
-    first, second = other(), other(m=3, Delta=1e-5)
-    book = Ledger.create(tmp_path / "l.json", first, total_epsilon=50, total_delta=0.1, voters="fresh", rule="basic")
-    book.charge(first, 3)
-    book.charge(second, 2)
+    small, large = other(), other(m=3, Delta=1e-5)
+    book = Ledger.create(tmp_path / "l.json", small, total_epsilon=50, total_delta=0.1, voters="fresh", rule="basic")
+    book.charge(small, 3)
+    book.charge(large, 2)
     epsilon, delta = book.spent()
     exact = [
-        3 * Fraction(a) + 2 * Fraction(b) for a, b in zip(*map(promise, (first.problem, second.problem)), strict=True)
+        3 * Fraction(a) + 2 * Fraction(b) for a, b in zip(*map(promise, (small.problem, large.problem)), strict=True)
     ]
     assert exact[0] <= epsilon <= exact[0] * (1 + Fraction(1, 10**15))
     assert exact[1] <= delta <= exact[1] * (1 + Fraction(1, 10**15))
@@ -401,9 +330,9 @@ def test_what_fixed_voters_spend_does_not_grow(tmp_path: Path, design: darrm.Des
 
 
 def test_basic_checks_delta_when_made(tmp_path: Path) -> None:
-    one = other(Delta=2**-20, delta=2**-10)
+    with_delta = other(Delta=2**-20, delta=2**-10)
     with pytest.raises(darrm.BudgetError):
-        Ledger.create(tmp_path / "l", one, total_epsilon=10.0, total_delta=2**-11, voters="fresh", rule="basic")
+        Ledger.create(tmp_path / "l", with_delta, total_epsilon=10.0, total_delta=2**-11, voters="fresh", rule="basic")
     assert not (tmp_path / "l").exists()
 
 
@@ -429,10 +358,10 @@ def test_fixed_voters_that_the_budget_pays_for(tmp_path: Path, design: darrm.Des
 
 
 def test_fixed_voters_may_pay_for_one_label(tmp_path: Path, design: darrm.Design) -> None:
-    one = compose(design, 1, delta=1e-5, voters="fixed").upper
-    assert one < optimal(0.01, 0.0, 5, 1e-5).epsilon
-    assert max_queries(design, one, 1e-5, voters="fixed") == 1
-    book = Ledger.create(tmp_path / "l", design, total_epsilon=one, total_delta=1e-5, voters="fixed")
+    cost = compose(design, 1, delta=1e-5, voters="fixed").upper
+    assert cost < optimal(0.01, 0.0, 5, 1e-5).epsilon
+    assert max_queries(design, cost, 1e-5, voters="fixed") == 1
+    book = Ledger.create(tmp_path / "l", design, total_epsilon=cost, total_delta=1e-5, voters="fixed")
     assert book.status()["left"] == 1
     with pytest.raises(darrm.BudgetError, match="1 are left"):
         book.charge(design, 2)
@@ -440,9 +369,9 @@ def test_fixed_voters_may_pay_for_one_label(tmp_path: Path, design: darrm.Design
     with pytest.raises(darrm.BudgetError, match="0 are left"):
         book.charge(design, 1)
     assert (book.status()["released"], book.status()["left"]) == (1, 0)
-    assert max_queries(design, one * 0.99, 1e-5, voters="fixed") == 0
+    assert max_queries(design, cost * 0.99, 1e-5, voters="fixed") == 0
     with pytest.raises(darrm.BudgetError, match="does not pay for one label"):
-        Ledger.create(tmp_path / "none", design, total_epsilon=one * 0.99, total_delta=1e-5, voters="fixed")
+        Ledger.create(tmp_path / "none", design, total_epsilon=cost * 0.99, total_delta=1e-5, voters="fixed")
 
 
 @pytest.mark.parametrize("total", [0.06, 1.0])
@@ -623,10 +552,9 @@ def test_eight_processes_never_overspend(tmp_path: Path, design: darrm.Design) -
     assert allowed > 500
     names = [f"worker{i}" for i in range(8)]
     pipe = subprocess.PIPE
+    program = PROGRAMS / "until_refused.py"
     workers = [
-        subprocess.Popen(
-            [sys.executable, "-c", UNTIL_REFUSED, str(tmp_path), name], stdin=pipe, stdout=pipe, env=FAST, text=True
-        )
+        subprocess.Popen([sys.executable, program, tmp_path, name], stdin=pipe, stdout=pipe, env=FAST, text=True)
         for name in names
     ]
     try:
@@ -668,7 +596,7 @@ class Forker:
     """A process with everything imported, which forks the workers."""
 
     def __init__(self, folder: Path) -> None:
-        command = [sys.executable, "-c", FORKER, str(folder)]
+        command = [sys.executable, PROGRAMS / "forker.py", folder]
         pipe = subprocess.PIPE
         self.process = subprocess.Popen(command, stdin=pipe, stdout=pipe, env=FAST, text=True, bufsize=1)
         assert self.line() == "warm"
@@ -760,13 +688,13 @@ def test_a_crash_at_every_step(tmp_path: Path, forker: Forker, book: Ledger, aft
         code = forker.crash(book, n, out, call, after)
         counted = recorded(book.path) - charged
         assert counted in (0, n)
-        early = found(out, labels)
+        early = with_labels(out, labels)
         assert len(early) <= counted // n
         if not counted:  # what a crash leaves before the charge is for its owner alone
             assert all(path.stat().st_mode & 0o077 == 0 for path in folder.glob(".*"))
         status = Ledger(book.path).status()
         assert (status["released"], status["waiting"]) == (charged + counted, [])
-        late = found(out, labels)
+        late = with_labels(out, labels)
         assert len(late) == counted // n
         recovered += late != early
         if existing:  # a file that was there is replaced by a release that ends, and by no other
@@ -779,7 +707,7 @@ def test_a_crash_at_every_step(tmp_path: Path, forker: Forker, book: Ledger, aft
     assert recovered
 
 
-def found(out: Path, labels: str) -> list[Path]:
+def with_labels(out: Path, labels: str) -> list[Path]:
     """The files with these labels: ``out``, or one with more to its name if that was taken."""
     return [path for path in out.parent.glob(f"{out.name}*") if path.is_file() and path.read_text() == labels]
 
@@ -799,7 +727,7 @@ def test_a_name_that_is_taken_meanwhile(tmp_path: Path, forker: Forker, book: Le
         out.symlink_to(far)
     status = Ledger(book.path).status()
     assert (status["released"], status["waiting"]) == (charged, [])
-    (place,) = found(out, "labels,0\n")
+    (place,) = with_labels(out, "labels,0\n")
     assert place != out
     assert far.read_text() == "far\n"
     assert out.is_dir() if taken == "folder" else out.is_symlink() == (taken == "link")
@@ -818,7 +746,7 @@ def test_a_move_that_cannot_be_finished_waits(
 
     charged = crashed_before_the_move(forker, book, outs[0])
     with monkeypatch.context() as patch:
-        patch.setattr("darrm.accounting.ledger.move", move)
+        patch.setattr("darrm.accounting.ledger_file.move", move)
         assert len(Ledger(book.path).status()["waiting"]) == 1
         with pytest.raises(darrm.OutputError, match="Permission denied"):
             release(book, design, 3, outs[1])
@@ -963,7 +891,7 @@ def test_an_interrupted_move_is_finished(
 
 
 def interrupt(book: Ledger, design: darrm.Design, out: Path, error: type[BaseException], moved: bool) -> None:
-    real = ledger.move
+    real = ledger_file.move
 
     def move(part: Path, target: Path) -> None:
         if moved:
@@ -971,7 +899,7 @@ def interrupt(book: Ledger, design: darrm.Design, out: Path, error: type[BaseExc
         raise error("stop")
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("darrm.accounting.ledger.move", move)
+        patch.setattr("darrm.accounting.ledger_file.move", move)
         with pytest.raises(error):
             release(book, design, 2, out)
 

@@ -9,22 +9,12 @@ from pathlib import Path
 import pytest
 
 import darrm
-from darrm.storage.atomic import replacing
+from darrm.storage.atomic import part_of, replacing
 
 if not Path("/dev/fd").exists():
     pytest.skip("no /dev/fd", allow_module_level=True)
 
-WRITE = """
-import sys
-from darrm.storage.atomic import replacing
-with replacing(sys.argv[1]) as file:
-    file.write(b"a")
-    file.flush()
-    if sys.argv[2:]:
-        sys.exit(7)
-    file.write(b"b\\n")
-print("c", flush=True)
-"""
+WRITE = Path(__file__).with_name("programs") / "write.py"
 
 
 def named(folder: Path, kind: str) -> Path:
@@ -54,7 +44,7 @@ def test_standard_output_that_is_a_file(tmp_path: Path, kind: str, mode: str) ->
     folder = tmp_path / "links"
     folder.mkdir()
     out, name = tmp_path / "out.txt", named(folder, kind)
-    links = {one: os.readlink(one) for one in folder.iterdir()}
+    links = {path: os.readlink(path) for path in folder.iterdir()}
     out.write_text("old\n", encoding="utf-8")
     inode = out.stat().st_ino
     with out.open(mode) as file:
@@ -62,20 +52,20 @@ def test_standard_output_that_is_a_file(tmp_path: Path, kind: str, mode: str) ->
         file.flush()
         for fails in ([], ["fails"]):
             ended = subprocess.run(
-                [sys.executable, "-c", WRITE, str(name), *fails], stdout=file, stderr=subprocess.PIPE, timeout=60
+                [sys.executable, WRITE, name, *fails], stdout=file, stderr=subprocess.PIPE, timeout=60
             )
             assert ended.returncode == (7 if fails else 0), ended.stderr
     assert out.read_text(encoding="utf-8") == "old\n" * (mode == "ab") + "first\nab\nc\n"
     assert out.stat().st_ino == inode
-    assert {one: os.readlink(one) for one in folder.iterdir()} == links
-    assert sorted(one.name for one in tmp_path.iterdir()) == ["links", "out.txt"]
+    assert {path: os.readlink(path) for path in folder.iterdir()} == links
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["links", "out.txt"]
 
 
 def test_standard_output_that_is_closed(tmp_path: Path) -> None:
     link = tmp_path / "link"
     link.symlink_to("/dev/fd/1")
-    command = f'exec "{sys.executable}" -c "$0" "$1" >&-'
-    ended = subprocess.run(["sh", "-c", command, WRITE, str(link)], capture_output=True, text=True, timeout=60)
+    command = f'exec "{sys.executable}" "$0" "$1" >&-'
+    ended = subprocess.run(["sh", "-c", command, WRITE, link], capture_output=True, text=True, timeout=60)
     assert ended.returncode == 1
     assert ended.stderr.splitlines()[-1].endswith("link could not be written: it is not open. Pass the path of a file.")
     assert link.is_symlink()
@@ -140,7 +130,7 @@ def test_plain_links_are_replaced(tmp_path: Path) -> None:
 def test_a_device_is_no_place_for_what_must_be_moved() -> None:
     with (
         pytest.raises(darrm.OutputError, match=r"^/dev/null is not a file that can be replaced"),
-        replacing("/dev/null", lambda part, target: None),
+        part_of("/dev/null"),
     ):
         pytest.fail("the block was entered")
 

@@ -305,7 +305,7 @@ def test_a_full_disk_is_one_line_and_keeps_what_was_done(
 
 
 def test_two_runs_of_one_file(tmp_path: Path) -> None:
-    from darrm.storage.atomic import locked
+    from darrm.storage.locks import locked
 
     with locked(tmp_path / "t.csv"), pytest.raises(OutputError, match="written by another process"):
         tables.solve_grid([3], 1, 0.1, out=tmp_path / "t.csv")

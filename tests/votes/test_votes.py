@@ -150,7 +150,7 @@ def test_no_labels_are_released_after_a_write_that_failed(
     failing(monkeypatch, error)
 
     def use() -> None:
-        with votes.writing_labels(out, lambda path: book.releasing(design, lambda: file.n, path)) as file:
+        with votes.writing_labels(out, book.releasing(design, lambda: file.n, out)) as file:
             file.write(["x"], bits[:1])
             with pytest.raises(darrm.OutputError if isinstance(error, OSError) else type(error)):
                 file.write(["y"] * 10, bits)
@@ -160,11 +160,11 @@ def test_no_labels_are_released_after_a_write_that_failed(
 
     with pytest.raises(
         darrm.OutputError, match=r"labels.csv is not written: an earlier write of labels failed"
-    ) as said:
+    ) as caught:
         use()
-    assert len(str(said.value).splitlines()) == 1
+    assert len(str(caught.value).splitlines()) == 1
     assert book.status()["released"] == 0
-    assert sorted(one.name for one in tmp_path.iterdir()) == ["ledger.json", "ledger.json.lock"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["ledger.json", "ledger.json.lock"]
 
 
 def test_refused_rows_do_not_spoil_the_file(tmp_path: Path) -> None:
@@ -179,7 +179,7 @@ def test_refused_rows_do_not_spoil_the_file(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
 @pytest.mark.parametrize(
-    ("ids", "labels", "said"),
+    ("ids", "labels", "message"),
     [
         ([1, 2], [0, 1], r"^An id must be a text. Got a value of type int. Pass str\(id\).$"),
         (["a", b"b"], [0, 1], "type bytes"),
@@ -195,10 +195,10 @@ def test_refused_rows_do_not_spoil_the_file(tmp_path: Path) -> None:
         (["a", "b"], np.ma.array([0, 1], mask=[True, False]), "Got a MaskedArray"),
     ],
 )
-def test_what_cannot_be_written_as_a_label(tmp_path: Path, suffix: str, ids: Any, labels: Any, said: str) -> None:
+def test_what_cannot_be_written_as_a_label(tmp_path: Path, suffix: str, ids: Any, labels: Any, message: str) -> None:
     if suffix == "parquet":
         pytest.importorskip("pyarrow")
-    with pytest.raises(darrm.InputError, match=said) as error:
+    with pytest.raises(darrm.InputError, match=message) as error:
         votes.write_labels(tmp_path / f"labels.{suffix}", ids, labels)
     assert len(str(error.value).splitlines()) == 1
     assert list(tmp_path.iterdir()) == []

@@ -88,11 +88,11 @@ def test_files_mean_what_the_csv_module_says(
     path.write_bytes(content)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(votes_csv, "_BLOCK", size)
-        found, wanted = outcome(path), expected(path)
+        result, wanted = outcome(path), expected(path)
     if "not UTF-8" in wanted[1]:  # another fault that stands in an earlier block may be named first
-        assert found[0] == "refused"
+        assert result[0] == "refused"
     else:
-        assert found == wanted
+        assert result == wanted
 
 
 @pytest.mark.parametrize("size", TINY)
@@ -124,7 +124,7 @@ def test_plain_blocks_after_an_odd_one_are_read_fast(path: Path, monkeypatch: py
 
 
 @pytest.mark.parametrize(
-    ("last", "said"),
+    ("last", "message"),
     [
         ("x,1,2", "line 30002, column b: A vote must be 0 or 1. Got '2'"),
         ("x,1,0,1", "line 30002: 4 columns where the header has 3"),
@@ -135,14 +135,14 @@ def test_plain_blocks_after_an_odd_one_are_read_fast(path: Path, monkeypatch: py
     ],
 )
 def test_a_fault_in_the_last_block_is_named(
-    path: Path, monkeypatch: pytest.MonkeyPatch, last: str, said: str | None
+    path: Path, monkeypatch: pytest.MonkeyPatch, last: str, message: str | None
 ) -> None:
     path.write_text("id,a,b\n" + "q,1,0\n" * 30_000 + last, encoding="utf-8")
     monkeypatch.setattr(votes_csv, "_BLOCK", 1000)
-    if said is None:
+    if message is None:
         assert len(votes.read(path).ids) == 30_000
     else:
-        with pytest.raises(darrm.InputError, match=said):
+        with pytest.raises(darrm.InputError, match=message):
             votes.read(path)
 
 
@@ -194,10 +194,10 @@ def test_memory_does_not_grow_with_the_file(path: Path, monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize(
-    ("first", "n"), [(0, 0), (0, 1), (1, 8), (1, 9), (1, 1200), (95, 10), (10**7 - 3, 5), (10**18, 2)]
+    ("start", "n"), [(0, 0), (0, 1), (1, 8), (1, 9), (1, 1200), (95, 10), (10**7 - 3, 5), (10**18, 2)]
 )
-def test_row_numbers(first: int, n: int) -> None:
-    assert list(Texts.numbers(first, n)) == [str(i) for i in range(first, first + n)]
+def test_row_numbers(start: int, n: int) -> None:
+    assert list(Texts.numbers(start, n)) == [str(i) for i in range(start, start + n)]
 
 
 def test_lines_of_labels() -> None:
@@ -253,7 +253,7 @@ def test_parquet_ids(tmp_path: Path) -> None:
     kinds = [[7, 123], ["x", "y"], pa.array(["x", "x"]).dictionary_encode(), pa.array(["é", ""], pa.large_string())]
     for ids in kinds:
         path = write_parquet(tmp_path / "votes.PARQUET", {"id": ids, "a": [1, 0]})
-        assert votes.read(path).ids == tuple(str(one) for one in (ids if isinstance(ids, list) else ids.to_pylist()))
+        assert votes.read(path).ids == tuple(map(str, ids if isinstance(ids, list) else ids.to_pylist()))
     assert votes.read(write_parquet(tmp_path / "votes.parquet", {"a": [1, 0]})).ids == ("1", "2")
 
 
@@ -269,7 +269,7 @@ def test_parquet_ids_of_a_slice(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("columns", "said"),
+    ("columns", "message"),
     [
         ({"a": [1, 0, 2]}, "row 3, column a: A vote must be 0 or 1. Got 2"),
         ({"a": [1.0, float("nan")]}, "row 2, column a: A vote must be 0 or 1. Got nan"),
@@ -282,8 +282,8 @@ def test_parquet_ids_of_a_slice(tmp_path: Path) -> None:
         ({"a": []}, "column a must hold|holds no votes"),
     ],
 )
-def test_bad_parquet(tmp_path: Path, columns: dict[str, Any], said: str) -> None:
-    with pytest.raises(darrm.InputError, match=said):
+def test_bad_parquet(tmp_path: Path, columns: dict[str, Any], message: str) -> None:
+    with pytest.raises(darrm.InputError, match=message):
         votes.read(write_parquet(tmp_path / "votes.parquet", columns))
 
 
