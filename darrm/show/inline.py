@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from darrm.errors import MissingExtraError
 from darrm.show.figures import data_address
+from darrm.show.markup import Markup, details, element, grid, join, paragraph, text
 from darrm.show.wording import condition, promise
 
 if TYPE_CHECKING:
@@ -82,17 +82,18 @@ def design_html(design: Design) -> str:
     """Promise, picture (if matplotlib is installed) and table of a design, for a notebook."""
     problem, named = design.problem, {"gamma": design}
     try:
-        picture = f'<img alt="{escape(described(named))}" src="{gamma_picture(named)}" style="max-width:100%">'
+        picture = element("img", alt=described(named), src=gamma_picture(named), style="max-width:100%")
     except MissingExtraError:
-        picture = ""
-    rows = "".join(
-        f"<tr><td>{problem.K - l}:{l}</td><td>{design.gamma[l]:.6f}</td></tr>"
-        for l in range(problem.K // 2 + 1, problem.K + 1)
+        picture = text("")
+    verified = (
+        f"Verified: one release of the majority of K = {problem.K} votes is {promise(problem)}, {condition(problem)} "
+        f"Error {design.error:.6g} (tv), disagreement {design.disagreement:.6g}, under {design.prior}."
     )
-    return (
-        f"<p>Verified: one release of the majority of K = {problem.K} votes is {escape(promise(problem))}, "
-        f"{escape(condition(problem))} Error {design.error:.6g} (tv), disagreement {design.disagreement:.6g}, under "
-        f"{escape(str(design.prior))}.</p>{picture}"
-        f"<details><summary>gamma by votes</summary><table><thead><tr><th>votes</th><th>gamma</th></tr></thead>"
-        f"<tbody>{rows}</tbody></table></details>"
-    )
+    return join([paragraph(verified), picture, details("gamma by votes", gamma_table(design))])
+
+
+def gamma_table(design: Design, caption: str = "", class_: str | None = None) -> Markup:
+    """gamma by votes, from the closest vote to the unanimous one."""
+    K = design.problem.K
+    rows = [(f"{K - l}:{l}", f"{design.gamma[l]:.6f}") for l in range(K // 2 + 1, K + 1)]
+    return grid(("votes", "gamma"), rows, caption=caption, class_=class_)

@@ -92,7 +92,7 @@ def write(
 def default_delta(design: Design) -> float:
     """The total delta of a report that was not told one."""
     from darrm.accounting.theorems import at_least_once
-    from darrm.show.report.markup import shown
+    from darrm.show.markup import shown
 
     problem = design.problem
     spent = 10 * max(problem.delta, at_least_once(problem.Delta, problem.changed))

@@ -10,8 +10,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from importlib.metadata import version
-from importlib.resources import files
-from string import Template
 from typing import Any
 
 from darrm.constraints.multisets import corner_points, count_multisets
@@ -21,7 +19,7 @@ from darrm.measures.comparison import Entry, compare
 from darrm.numerics.exact import decimals, rounded_up
 from darrm.problem.limits import total_epsilon
 from darrm.show import plots, wording
-from darrm.show.report.markup import (
+from darrm.show.markup import (
     DIGITS,
     TIMES,
     Markup,
@@ -32,7 +30,7 @@ from darrm.show.report.markup import (
     picture,
     shown,
     table,
-    text,
+    template,
     var,
 )
 from darrm.show.report.worst_case import WorstMultiset, work_out
@@ -61,8 +59,7 @@ def render(design: Design, name: str, stored: Mapping[str, Any] | None, delta: f
         **certificate,
         **_check(design, name, stored),
     }
-    template = Template(files("darrm.show.report").joinpath("page.html").read_text(encoding="utf-8"))
-    return template.substitute({key: text(value) for key, value in values.items()})
+    return template("darrm.show.report", "page.html", values)
 
 
 def _pair(epsilon: float, delta: float) -> str:
@@ -135,18 +132,12 @@ def _gamma_notes(design: Design) -> Markup:
     """Why gamma may fall where the vote is clearer, and why it may be nearly 1."""
     notes = []
     if design.shape == "free":
-        notes.append(
-            paragraph(
-                "The best gamma need not rise with the majority: it puts noise where the worst pair of neighbouring "
-                "data sets would give most away, which need not be the closest vote. With ",
-                element("code", "--shape monotone"),
-                " noise never grows with the majority, usually at little more error.",
-            )
-        )
+        before, after = wording.NOT_RISING
+        notes.append(paragraph(before, element("code", "--shape monotone"), after))
     near = max((float(g) for g in design.gamma if 1 - _SAME < g < 1), default=None)
     if near is not None:
-        said = f"A value such as {near!r} is a hair below 1: rounding is counted on the unsafe side."
-        notes.append(element("p", said, class_="note"))
+        hair = f"A value such as {near!r} is a hair below 1: rounding is counted on the unsafe side."
+        notes.append(paragraph(hair, class_="note"))
     return join(notes)
 
 
