@@ -25,10 +25,8 @@ def command() -> None:
 
 @command.command("create", short_help="Start a ledger with a total budget.")
 @click.argument("ledger", type=common.PATH)
-@click.argument("file", type=common.PATH)
-@click.option("--total-epsilon", type=common.NUMBER, required=True, help="For all labels together, in nats.")
-@click.option("--total-delta", type=common.NUMBER, required=True, help="For all labels together.")
-@common.voters_option
+@common.file_argument
+@common.budget_options
 @click.option(
     "--rule",
     type=click.Choice(["exact", "basic"]),
@@ -42,9 +40,8 @@ def create(ledger: Path, file: Path, as_json: bool, **values: Any) -> None:
     from darrm.accounting.ledger import Ledger
     from darrm.design.design import load
 
-    made = Ledger.create(ledger, load(file), **values)
-    _show(made, as_json)
-    common.note(f"Wrote {ledger}.")
+    _show(Ledger.create(ledger, load(file), **values), as_json)
+    common.wrote(ledger)
 
 
 @command.command("show", short_help="Say what is spent and what is left.")
@@ -69,7 +66,7 @@ def _show(ledger: Ledger, as_json: bool) -> None:
     if status["voters"] == "fixed" and status["left"] is None:
         left = "any number to come: the budget pays for these voters themselves"
     failure = wording.exactly(delta) if delta == status["total_delta"] else wording.at_least(delta)
-    budget = f"({wording.exactly(status['total_epsilon'])}, {wording.exactly(status['total_delta'])})"
+    budget = common.pair(status["total_epsilon"], status["total_delta"])
     common.console().print(
         f"Budget {budget} for {status['voters']} voters, rule "
         f"{status['rule']}: {status['released']} labels released, {left}. Together "

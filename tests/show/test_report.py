@@ -23,8 +23,8 @@ from darrm.cli import main
 from darrm.measures.comparison import compare
 from darrm.numerics import poisson_binomial
 from darrm.show import report, wording
-from darrm.show.report import page as pages
 from darrm.show.markup import shown
+from darrm.show.report import page as pages
 from darrm.show.report.page import gamma_digest
 from darrm.show.report.worst_case import work_out
 
