@@ -40,7 +40,7 @@ def command(
         else:
             many = f"{most} label{'s' * (most != 1)}" + " or more" * (most >= MOST_LABELS)
             console = common.console()
-            console.print(f"{common.pair(float(total_epsilon or 0), delta)} pays for {many} of {voters} voters.")
+            console.print(f"{wording.pair(float(total_epsilon or 0), delta)} pays for {many} of {voters} voters.")
             console.print(f"It rests on this: {wording.condition(design.problem, voters)}")
             if voters == "fixed" and most < MOST_LABELS:
                 console.print("Such budgets for the same fixed voters must not be added up: keep one ledger for them.")
@@ -50,7 +50,7 @@ def command(
         common.print_json(asdict(total))
         return
     console = common.console()
-    console.print(wording.said(total))
+    console.print(wording.cost(total))
     for name, value in sorted(total.bounds.items(), key=lambda item: item[1]):
         console.print(f"  {wording.at_least(value):>10}  by {name}")
     if any(name.startswith("largest loss") for name in total.bounds):

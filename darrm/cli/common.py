@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from darrm.errors import InputError
-from darrm.show import wording
 from darrm.show.figures import new_figure, picture_format, save
 from darrm.show.wording import number_of
 
@@ -47,6 +46,11 @@ Option = Callable[[Callable[..., Any]], Callable[..., Any]]
 def number(name: str, help: str, *, variable: str | None = None, **settings: Any) -> Option:
     """An option that takes a number; ``variable`` is its name in Python where click would take another."""
     return click.option(name, *filter(None, [variable]), type=Number(), help=help, **settings)
+
+
+def choice(name: str, help: str, *values: str) -> Option:
+    """An option that takes one of ``values``, of which the first stands if none is given."""
+    return click.option(name, type=click.Choice(values), default=values[0], show_default=True, help=help)
 
 
 def plot_option(what: str) -> Option:
@@ -191,11 +195,6 @@ def numbers(option: str, text: str, kind: Callable[[str], Any] = float) -> list[
     except ValueError:
         what = "whole numbers" if kind is int else "numbers"
         raise InputError(f"{option} must be {what} with commas between. Got {text!r}.") from None
-
-
-def pair(epsilon: float, delta: float) -> str:
-    """(epsilon, delta) as they were given."""
-    return f"({wording.exactly(epsilon)}, {wording.exactly(delta)})"
 
 
 def bar(value: float, width: int, ascii_only: bool) -> str:

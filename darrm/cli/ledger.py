@@ -27,13 +27,7 @@ def command() -> None:
 @click.argument("ledger", type=common.PATH)
 @common.file_argument
 @common.budget_options
-@click.option(
-    "--rule",
-    type=click.Choice(["exact", "basic"]),
-    default="exact",
-    show_default=True,
-    help="exact: this design only. basic: add up any designs.",
-)
+@common.choice("--rule", "exact: this design only. basic: add up any designs.", "exact", "basic")
 @common.json_option
 def create(ledger: Path, file: Path, as_json: bool, **values: Any) -> None:
     """Start LEDGER for the design in FILE."""
@@ -66,7 +60,7 @@ def _show(ledger: Ledger, as_json: bool) -> None:
     if status["voters"] == "fixed" and status["left"] is None:
         left = "any number to come: the budget pays for these voters themselves"
     failure = wording.exactly(delta) if delta == status["total_delta"] else wording.at_least(delta)
-    budget = common.pair(status["total_epsilon"], status["total_delta"])
+    budget = wording.pair(status["total_epsilon"], status["total_delta"])
     common.console().print(
         f"Budget {budget} for {status['voters']} voters, rule "
         f"{status['rule']}: {status['released']} labels released, {left}. Together "

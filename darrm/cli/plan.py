@@ -40,7 +40,7 @@ def command(prior: str, out: Path | None, as_json: bool, **values: Any) -> None:
     else:
         show(design)
         console = common.console()
-        console.print(wording.said(total))
+        console.print(wording.cost(total))
         console.print(f"Left of the budget: epsilon {values['total_epsilon'] - total.upper:.3g}.")
         if design.disagreement > _NEAR_COINS:
             console.print(

@@ -67,7 +67,7 @@ def command(file: Path, votes_path: Path, out: Path, ledger_path: Path | None, a
     if ledger_path is not None:
         status = ledger.status()
         left = "" if status["left"] is None else f", {status['left']} left"
-        budget = common.pair(status["total_epsilon"], status["total_delta"])
+        budget = wording.pair(status["total_epsilon"], status["total_delta"])
         rests = " and ".join(wording.condition(problem, status["voters"]) for problem in ledger.problems())
         common.note(
             f"Charged to {ledger_path}: {status['released']} labels of {status['voters']} voters in all{left}; "

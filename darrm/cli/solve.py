@@ -25,29 +25,11 @@ _ROWS = 30  # of the chart, at most
 @click.command("solve", short_help="Find the best noise function, certified.")
 @common.problem_options
 @common.prior_options
-@click.option(
-    "--shape",
-    type=click.Choice(["free", "monotone"]),
-    default="free",
-    show_default=True,
-    help="free: least error. monotone: never less noise for a closer vote.",
-)
+@common.choice("--shape", "free: least error. monotone: never less noise for a closer vote.", "free", "monotone")
 @click.option("--both-shapes", is_flag=True, help="Say the error of the other shape too.")
-@click.option(
-    "--engine",
-    type=click.Choice(["cuts", "highs", "cvxpy"]),
-    default="cuts",
-    show_default=True,
-    help="highs and cvxpy list every constraint: slow, for comparison.",
-)
+@common.choice("--engine", "highs and cvxpy list every constraint: slow, for comparison.", "cuts", "highs", "cvxpy")
 @common.number("--time-limit", "Seconds for the search [none].", default=float("inf"))
-@click.option(
-    "--on-time-limit",
-    type=click.Choice(["error", "best"]),
-    default="error",
-    show_default=True,
-    help="At the time limit: fail, or certify the best so far.",
-)
+@common.choice("--on-time-limit", "At the time limit: fail, or certify the best so far.", "error", "best")
 @common.design_option
 @common.plot_option("gamma")
 @common.json_option

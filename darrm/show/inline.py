@@ -28,20 +28,19 @@ def gamma_figure(designs: Mapping[str, Design]) -> Any:
     """
     from darrm.show.plots import plot_gamma
 
-    (name, first), *others = designs.items()
-    gammas = {one: design.gamma for one, design in designs.items()}
-    if all(design.problem.K == first.problem.K for design in designs.values()):
-        ax = plot_gamma(first.problem, gammas, _axes(len(designs)))
+    name, design = next(iter(designs.items()))
+    K = design.problem.K
+    if all(other.problem.K == K for other in designs.values()):
+        ax = plot_gamma(design.problem, {name: other.gamma for name, other in designs.items()}, _axes(len(designs)))
     else:
-        ((other, second),) = others
-        ax = plot_gamma(first.problem, {name: first.gamma}, _axes(len(designs)))
+        _, (other_name, other) = designs.items()
+        ax = plot_gamma(design.problem, {name: design.gamma}, _axes(len(designs)))
         # A line of nothing takes the first colour, so that the legend names both.
-        nothing = np.full(second.gamma.shape, np.nan)
-        top = plot_gamma(second.problem, {name: nothing, other: second.gamma}, ax.twiny())
-        ax.set_xlabel(f"number of votes for 1, l, {name}")
-        top.set(xlabel=f"number of votes for 1, l, {other}", xlim=(-0.05 * second.problem.K, 1.05 * second.problem.K))
-        ax.set_xlim(-0.05 * first.problem.K, 1.05 * first.problem.K)
-        top.set_title("")
+        nothing = np.full(other.gamma.shape, np.nan)
+        top = plot_gamma(other.problem, {name: nothing, other_name: other.gamma}, ax.twiny())
+        ax.set(xlabel=f"number of votes for 1, l, {name}", xlim=(-0.05 * K, 1.05 * K))
+        other_K = other.problem.K
+        top.set(xlabel=f"number of votes for 1, l, {other_name}", xlim=(-0.05 * other_K, 1.05 * other_K), title="")
         top.grid(visible=False)
     if len(designs) > 1:
         ax.set_title("")  # it would name the first problem only

@@ -216,7 +216,7 @@ def budget(many: Many | None, totals: Mapping[str, Total]) -> Markup:
             parts.append(element("h3", f"{name.capitalize()} design"))
         bounds = sorted(total.bounds.items(), key=lambda item: item[1])
         rows = [(_noted(name, wording.RULES.get(name, "")), wording.at_least(value)) for name, value in bounds]
-        parts += [paragraph(wording.said(total)), grid(("proved by", "epsilon"), rows, class_="figures")]
+        parts += [paragraph(wording.cost(total)), grid(("proved by", "epsilon"), rows, class_="figures")]
     if many.voters == "fresh":
         sharp = "Sharp to about a percent here; the command goes on to a tenth of that."
         parts.append(paragraph(sharp, class_="hint"))

@@ -114,8 +114,8 @@ def _stored(file: Path, design: Design) -> dict[str, Any]:
     return {"sha256": content["sha256"], "made_with": versions}
 
 
-def _same(one: Path, other: Path) -> bool:
+def _same(path: Path, other: Path) -> bool:
     try:
-        return one.samefile(other)
+        return path.samefile(other)
     except OSError:
-        return resolved(one) == resolved(other)
+        return resolved(path) == resolved(other)

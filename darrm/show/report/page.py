@@ -256,12 +256,12 @@ def _many_labels(design: Design, delta: float, full: bool) -> dict[str, object]:
     from darrm.accounting.theorems import at_least_once
 
     problem = design.problem
-    found = {queries: (epsilon, rule) for queries, epsilon, rule in (_exact if full else _by_theorem)(design, delta)}
-    fresh = {queries: epsilon for queries, (epsilon, _) in found.items()}
+    totals = list((_exact if full else _by_theorem)(design, delta))
+    fresh = {queries: epsilon for queries, epsilon, _ in totals}
     fixed = fixed_voters(problem, delta)
     each = Fraction(problem.m) * Fraction(problem.epsilon)
     rows = []
-    for queries, (epsilon, rule) in found.items():
+    for queries, epsilon, rule in totals:
         paid = queries * Fraction(problem.delta) <= Fraction(delta)
         simple = rounded_up(queries * each) if paid else math.inf
         any_number = min(fixed, epsilon) if queries == 1 else fixed
@@ -274,7 +274,7 @@ def _many_labels(design: Design, delta: float, full: bool) -> dict[str, object]:
     if problem.Delta:
         least = shown(at_least_once(problem.Delta, problem.changed), 4, up=True)
         unavoidable = f" Below a delta of {least} the fixed voters alone have no finite epsilon."
-    rules = dict.fromkeys(rule for _, rule in found.values() if rule)
+    rules = dict.fromkeys(rule for _, _, rule in totals if rule)
     how = "".join(f" {rule[0].upper()}{rule[1:]}: {wording.RULES[rule]}." for rule in rules)
     how += " From totals of about 690 on there are only coarser bounds." if full else " --full composes exactly."
     return {
@@ -300,10 +300,10 @@ def _exact(design: Design, delta: float) -> Iterator[tuple[int, float, str]]:
     from darrm.accounting.budget import of_region, promise
     from darrm.accounting.profile import region
 
-    one = region(design.gamma, design.problem)  # once, where `compose` would need it for every number of labels
+    label = region(design.gamma, design.problem)  # once, where `compose` would need it for every number of labels
     for queries in QUERIES:
         try:
-            total = of_region(one, design.problem, queries, delta, promised=promise(design.problem))
+            total = of_region(label, design.problem, queries, delta, promised=promise(design.problem))
         except InputError:  # below what is unavoidable
             yield queries, math.inf, ""
         else:
@@ -327,21 +327,18 @@ def _certificate(design: Design, worst: WorstMultiset) -> dict[str, object]:
     problem, certificate = design.problem, design.certificate
     many = count_multisets(problem.K, len(corner_points(problem.epsilon, problem.Delta).p), problem.changed)
     corners = [
-        (name, f"{count:,}", shown(first.one), shown(second.one)) for name, count, first, second in worst.corners
+        (name, f"{count:,}", shown(p_vote.one), shown(q_vote.one)) for name, count, p_vote, q_vote in worst.corners
     ]
-    lines = [
-        (l, *map(shown, (a, b, r, a * r, b * r)))
-        for l, (a, b, r) in enumerate(zip(worst.first, worst.second, worst.release, strict=True))
-    ]
+    rows = list(zip(worst.p_side, worst.q_side, worst.release, strict=True))
+    lines = [(l, *map(shown, (a, b, r, a * r, b * r))) for l, (a, b, r) in enumerate(rows)]
     x, y = worst.probabilities
     # By the larger of a row's shares in X(p) and in X(p'), times both; by its chance where nothing is released as 1.
-    rows = zip(worst.first, worst.second, worst.release, strict=True)
     weights = [(max(a * y, b * x) * r, max(a, b)) for a, b, r in rows]
     p, other = var("p"), var("p\N{PRIME}")
     chance = join(["Pr[", var("L"), " = ", var("l"), "]"])
-    first, second = (join([chance, ", ", one]) for one in (p, other))
+    chances = [join([chance, ", ", side]) for side in (p, other)]
     products = [join([var("r"), f" {TIMES} {which}"]) for which in ("first", "second")]
-    heads = (var("l"), first, second, var("r"), *products)
+    heads = (var("l"), *chances, var("r"), *products)
     on, off = join([var("X"), "(", p, ")"]), join([var("X"), "(", other, ")"])
     factor = join(["e", element("sup", join([var("m"), var("epsilon")]))])
     sums = [
