@@ -152,16 +152,17 @@ def _take_eta(text: str, n: Any, rng: np.random.Generator | None) -> NDArray[np.
 
 def _print(rows: Sequence[AuditRow], n: int) -> None:
     figures = ("k", "promised", "realised", "additive", "largest", "98 %", "infinite", "leakage")
-    table = common.table(f"What releases tell about {n} labels", "mechanism", *figures, padding=(0, 1, 0, 0))
+    title = f"What releases tell about {n} labels"
+    table = common.table(*figures, name="mechanism", title=title, padding=(0, 1, 0, 0))
     for row in rows:
         table.add_row(
             row.mechanism,
             str(row.bag_size),
-            wording.number(row.promised_epsilon),
-            _nats(row.realised_epsilon),
+            wording.at_least(row.promised_epsilon),
+            f"{row.realised_epsilon:.4g}",
             f"{row.additive_advantage:.3g}",
             f"{row.max_individual_advantage:.3g}",
-            _nats(row.multiplicative_98),
+            f"{row.multiplicative_98:.4g}",
             f"{row.infinite_mass:.2g}",
             f"{row.max_leakage:.4f}",
         )
@@ -174,7 +175,3 @@ def _print(rows: Sequence[AuditRow], n: int) -> None:
     )
     for size, left in sorted({(row.bag_size, row.remainder) for row in rows if row.remainder}):
         console.print(f"k = {size}: {left} labels are in no bag and were not audited.")
-
-
-def _nats(value: float) -> str:
-    return "inf" if value == float("inf") else f"{value:.4g}"

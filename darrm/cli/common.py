@@ -43,9 +43,9 @@ PATH = click.Path(path_type=Path, readable=False)  # what is wrong with a path i
 Option = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
-def number(name: str, help: str, *, variable: str | None = None, **settings: Any) -> Option:
-    """An option that takes a number; ``variable`` is its name in Python where click would take another."""
-    return click.option(name, *filter(None, [variable]), type=Number(), help=help, **settings)
+def number(name: str, help: str, **settings: Any) -> Option:
+    """An option that takes a number, by its own name in Python: click alone would make Delta delta."""
+    return click.option(name, name.removeprefix("--").replace("-", "_"), type=Number(), help=help, **settings)
 
 
 def choice(name: str, help: str, *values: str) -> Option:
@@ -70,10 +70,10 @@ def options(*several: Option) -> Option:
     return decorate
 
 
-K_option = number("--K", "Number of mechanisms.", variable="K", required=True)
+K_option = number("--K", "Number of mechanisms.", required=True)
 privacy_options = options(
     number("--epsilon", "Privacy of one mechanism, in nats.", required=True),
-    number("--Delta", "Failure probability of one mechanism [0].", variable="Delta", default=0.0),
+    number("--Delta", "Failure probability of one mechanism [0].", default=0.0),
 )
 changed_option = number("--changed", "How many mechanisms one record can reach [K].")
 problem_options = options(
@@ -84,7 +84,7 @@ problem_options = options(
         required=True,
     ),
     privacy_options,
-    number("--delta", "Failure probability of the release [1 - (1 - Delta)^m].", variable="delta"),
+    number("--delta", "Failure probability of the release [1 - (1 - Delta)^m]."),
     changed_option,
     click.option(
         "--adjacency",
@@ -176,12 +176,12 @@ def draw(path: Path | None, picture: Callable[[], Any]) -> None:
         save(path, picture())
 
 
-def table(title: str | None, name: str | None, *figures: str, **settings: Any) -> Table:
-    """A table without lines: figures to the right of a column of names, unless ``name`` is None."""
+def table(*figures: str, name: str = "", **settings: Any) -> Table:
+    """A table without lines: columns of figures, beside a column of names if that has a ``name``."""
     from rich.table import Table
 
-    made = Table(title=title, box=None, **settings)
-    if name is not None:
+    made = Table(box=None, **settings)
+    if name:
         made.add_column(name, overflow="fold")
     for figure in figures:
         made.add_column(figure, justify="right", overflow="fold")

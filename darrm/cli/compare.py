@@ -35,16 +35,14 @@ def command(
     **values: Any,
 ) -> None:
     """Put gamma_opt beside subsampling, double subsampling and randomized response, for one release."""
+    import numpy as np
+
     from darrm.measures.comparison import compare
     from darrm.show.plots import plot_comparison
 
     problem = common.take_problem(values)
     under = common.take_prior(prior)
-    rng = None
-    if draws is not None:
-        import numpy as np
-
-        rng = np.random.default_rng(0)  # the same figures on every run
+    rng = None if draws is None else np.random.default_rng(0)  # the same figures on every run
     entries = compare(problem, under, objective, queries=queries, total_delta=total_delta, draws=draws, rng=rng)
     common.draw(plot, lambda: plot_comparison(problem, entries))
     common.wrote(plot)
@@ -66,7 +64,7 @@ def command(
     console = common.console()
     narrow = console.width < 76
     title = f"One release, {wording.promise(problem)}: K = {problem.K}, m = {problem.m:g}"
-    table, more = common.table(title, None), common.table(None, None)  # two, since one would not fit 80 columns
+    table, more = common.table(title=title), common.table()  # two, since one would not fit 80 columns
     for part in (table, more):
         part.add_column("mechanism", overflow="fold", no_wrap=console.width >= 60)
     for name in ("error", "verified") if narrow else ("error", "disagreement", "realised epsilon", "verified"):
@@ -79,11 +77,11 @@ def command(
         holds = entry.certificate.holds
         cells = [f"{entry.error:.6f}"]
         if not narrow:
-            cells += [f"{entry.disagreement:.6f}", wording.number(entry.certificate.realised_epsilon)]
+            cells += [f"{entry.disagreement:.6f}", wording.at_least(entry.certificate.realised_epsilon)]
         style = None if holds else "dim"
         table.add_row(entry.name, *cells, "yes" if holds else "no", style=style)
         figures = [] if entry.interval is None else [_plus_minus(entry.interval)]
-        figures += [] if entry.total is None else [wording.number(entry.total)]
+        figures += [] if entry.total is None else [wording.at_least(entry.total)]
         more.add_row(entry.name, *figures, style=style)
     console.print(table)
     if len(more.columns) > 1:
@@ -105,7 +103,7 @@ def command(
             console.print(f"Fixed voters: {error}")
     shown = [entry for entry in entries if entry.certificate.holds]
     names = (entry.name for entry in shown)
-    gammas = common.table("gamma by votes, minority:majority", None, "votes", *names)
+    gammas = common.table("votes", *names, title="gamma by votes, minority:majority")
     for l in range(problem.K // 2 + 1, problem.K + 1):
         gammas.add_row(f"{problem.K - l}:{l}", *(f"{entry.gamma[l]:.4f}" for entry in shown))
     console.print(gammas)

@@ -62,7 +62,7 @@ def command(out: Path | None) -> None:
         f"reaches {problem.changed} of the {K} votes.\n"
     )
     entries = compare(problem, prior="common")
-    rows = common.table(None, None)
+    rows = common.table()
     rows.add_column("mechanism", no_wrap=True)
     for name in ("labels right", "error", "realised epsilon", "keeps the promise"):
         rows.add_column(name, justify="right")
@@ -72,7 +72,7 @@ def command(out: Path | None) -> None:
             entry.name,
             f"{100 * _expected_accuracy(entry.gamma, table.votes, labels):.2f} %",
             f"{entry.error:.5f}",
-            wording.number(entry.certificate.realised_epsilon),
+            wording.at_least(entry.certificate.realised_epsilon),
             "verified" if holds else "no",
             style=None if holds else "dim",
         )

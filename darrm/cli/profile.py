@@ -41,7 +41,7 @@ def command(file: Path, epsilons: str | None, plot: Path | None, as_json: bool) 
         ]
         common.print_json({"profile": points})
         return
-    table = common.table(None, None, "epsilon", "delta, proved", "attained")
+    table = common.table("epsilon", "delta, proved", "attained")
     for epsilon, (low, high) in zip(where, bounds, strict=True):
         table.add_row(f"{epsilon:.6g}", wording.at_least(high), f"{low:.6g}")
     console = common.console()

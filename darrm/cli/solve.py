@@ -123,7 +123,7 @@ def show(design: Design) -> None:
     )
     console.print(
         f"cost {certificate.cost:.15g} {relation} limit {certificate.limit:.15g}; realised epsilon "
-        f"{wording.number(certificate.realised_epsilon)} at delta {problem.delta:.4g}"
+        f"{wording.at_least(certificate.realised_epsilon)} at delta {problem.delta:.4g}"
     )
     gap = f"at most {design.gap:.1e} above the least possible {design.objective} for shape {design.shape}"
     if math.isinf(design.gap):

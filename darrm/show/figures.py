@@ -9,7 +9,7 @@ import threading
 from collections.abc import Iterable
 from itertools import cycle
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from darrm.errors import InputError, MissingExtraError
 from darrm.storage.atomic import replacing
@@ -38,7 +38,7 @@ def looks(names: Iterable[str]) -> dict[str, tuple[str, str, str]]:
     return dict(zip(names, cycle(LOOKS), strict=False))
 
 
-def new_figure(size: tuple[float, float] = SIZE) -> Any:
+def new_figure(size: tuple[float, float] = SIZE, layout: Literal["constrained"] | None = "constrained") -> Any:
     """An empty figure of ``size`` inches, which needs no display; `MissingExtraError` if matplotlib is missing."""
     try:
         from matplotlib.figure import Figure
@@ -46,7 +46,7 @@ def new_figure(size: tuple[float, float] = SIZE) -> Any:
         raise MissingExtraError(
             "Pictures need matplotlib. Run: pip install matplotlib (the extra darrm[plot])."
         ) from None
-    return Figure(figsize=size, layout="constrained")
+    return Figure(figsize=size, layout=layout)
 
 
 def axes_of(ax: Axes | None) -> Any:

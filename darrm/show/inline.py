@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from darrm.errors import MissingExtraError
-from darrm.show.figures import data_address
+from darrm.show.figures import data_address, new_figure
 from darrm.show.markup import Markup, details, element, grid, join, paragraph, text
 from darrm.show.wording import condition, promise
 
@@ -47,17 +47,13 @@ def gamma_figure(designs: Mapping[str, Design]) -> Any:
     return ax.figure
 
 
-def _axes(many: int) -> Axes | None:
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        return None  # plot_gamma says what is missing
+def _axes(many: int) -> Axes:
     # Margins by hand: a layout engine draws everything twice, and the page waits for it.
-    margins = {"left": 0.1, "right": 0.985}
-    margins |= {"bottom": 0.15, "top": 0.91} if many == 1 else {"bottom": 0.2, "top": 0.865}
-    figure = Figure(figsize=(5.7, 3.1) if many == 1 else (5.7, 3.9))
-    figure.subplots_adjust(**margins)
-    return figure.add_subplot()
+    height, bottom, top = (3.1, 0.15, 0.91) if many == 1 else (3.9, 0.2, 0.865)
+    figure = new_figure((5.7, height), None)
+    figure.subplots_adjust(left=0.1, right=0.985, bottom=bottom, top=top)
+    axes: Axes = figure.add_subplot()
+    return axes
 
 
 def gamma_picture(designs: Mapping[str, Design]) -> str:

@@ -61,13 +61,11 @@ def exactly(value: float) -> str:
     return short if float(short) == value else repr(float(value))
 
 
-def number(value: float) -> str:
-    """An upper bound for a table, rounded up to six digits; a word where there is none."""
-    return "none" if math.isinf(value) else at_least(value)
-
-
 def at_least(value: float, digits: int = 6) -> str:
-    """A certified upper bound to so many digits, rounded up where it is above them by more than rounding."""
+    """A certified upper bound to so many digits, rounded up where it is above them by more than rounding.
+
+    "none" stands for an infinite one.
+    """
     if math.isinf(value) or not value:
         return "none" if value else "0"
     with decimals(Decimal(1)):

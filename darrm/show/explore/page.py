@@ -188,7 +188,7 @@ def _figures(designs: Mapping[str, Design]) -> Markup:
 
 
 def _realised(design: Design, with_delta: bool) -> Markup:
-    return _noted(wording.number(design.certificate.realised_epsilon), f"at {design.problem.delta:.4g}" * with_delta)
+    return _noted(wording.at_least(design.certificate.realised_epsilon), f"at {design.problem.delta:.4g}" * with_delta)
 
 
 def _noted(value: object, note: str) -> Markup:

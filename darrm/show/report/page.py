@@ -19,6 +19,7 @@ from darrm.measures.comparison import Entry, compare
 from darrm.numerics.exact import decimals, rounded_up
 from darrm.problem.limits import total_epsilon
 from darrm.show import plots, wording
+from darrm.show.figures import new_figure
 from darrm.show.markup import (
     DIGITS,
     TIMES,
@@ -183,8 +184,6 @@ def _left_out(what: str) -> Markup:
 
 
 def _comparison(design: Design) -> Markup:
-    from matplotlib.figure import Figure
-
     try:
         entries = _entries(design)
     except (InputError, SolverError) as error:
@@ -200,9 +199,8 @@ def _comparison(design: Design) -> Markup:
         for entry in entries
     ]
     heads = ("mechanism", "error", "disagreement", "realised epsilon", "keeps the promise")
-    left, _ = plots.plot_comparison(
-        design.problem, entries, Figure(figsize=(5.2, 6.2), layout="constrained").subplots(2, 1, height_ratios=[3, 2])
-    )
+    axes = new_figure((5.2, 6.2)).subplots(2, 1, height_ratios=[3, 2])
+    left, _ = plots.plot_comparison(design.problem, entries, axes)
     left.set_title("")
     others = ", ".join(f"{entry.name} {_figure(entry.error)}" for entry in entries[1:])
     return join(
@@ -256,7 +254,7 @@ def _many_labels(design: Design, delta: float, full: bool) -> dict[str, object]:
     from darrm.accounting.theorems import at_least_once
 
     problem = design.problem
-    totals = list((_exact if full else _by_theorem)(design, delta))
+    totals = list(_fresh(design, delta, full))
     fresh = {queries: epsilon for queries, epsilon, _ in totals}
     fixed = fixed_voters(problem, delta)
     each = Fraction(problem.m) * Fraction(problem.epsilon)
@@ -295,31 +293,27 @@ def _total(epsilon: float) -> str:
     return "none" if math.isinf(epsilon) else shown(epsilon, 6, up=True)
 
 
-def _exact(design: Design, delta: float) -> Iterator[tuple[int, float, str]]:
-    """Total epsilon of fresh voters and the rule that proves it; infinite where delta pays for none."""
+def _fresh(design: Design, delta: float, exact: bool) -> Iterator[tuple[int, float, str]]:
+    """Total epsilon of fresh voters and the rule that proves it; infinite where delta pays for none.
+
+    Exact composition, or optimal composition of (m epsilon, delta) alone: an upper bound without any separation.
+    """
     from darrm.accounting.budget import of_region, promise
     from darrm.accounting.profile import region
-
-    label = region(design.gamma, design.problem)  # once, where `compose` would need it for every number of labels
-    for queries in QUERIES:
-        try:
-            total = of_region(label, design.problem, queries, delta, promised=promise(design.problem))
-        except InputError:  # below what is unavoidable
-            yield queries, math.inf, ""
-        else:
-            yield queries, total.upper, min(total.bounds, key=total.bounds.__getitem__)
-
-
-def _by_theorem(design: Design, delta: float) -> Iterator[tuple[int, float, str]]:
-    """The same from (m epsilon, delta) alone, by optimal composition: an upper bound without any separation."""
     from darrm.accounting.theorems import optimal
 
     problem = design.problem
     epsilon = rounded_up(Fraction(problem.m) * Fraction(problem.epsilon))
+    # Once, where `compose` would need it for every number of labels.
+    label = region(design.gamma, problem) if exact else None
     for queries in QUERIES:
         try:
-            yield queries, optimal(epsilon, problem.delta, queries, delta).epsilon, "optimal composition"
-        except InputError:
+            if label is None:
+                yield queries, optimal(epsilon, problem.delta, queries, delta).epsilon, "optimal composition"
+            else:
+                total = of_region(label, problem, queries, delta, promised=promise(problem))
+                yield queries, total.upper, min(total.bounds, key=total.bounds.__getitem__)
+        except InputError:  # below what is unavoidable
             yield queries, math.inf, ""
 
 
