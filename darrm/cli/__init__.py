@@ -11,25 +11,11 @@ import logging
 import os
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 
 import click
 
 from darrm import __version__
-from darrm.cli import (
-    audit,
-    budget,
-    compare,
-    demo,
-    explore,
-    ledger,
-    plan,
-    profile,
-    release,
-    report,
-    solve,
-    table,
-    verify,
-)
 from darrm.errors import BudgetError, CertificateError, DarrmError, SolverError
 
 
@@ -39,8 +25,9 @@ def app() -> None:
     """Design the noise of private votes: optimal, certified noise functions for private majority voting."""
 
 
-for module in (solve, verify, release, compare, table, profile, budget, plan, ledger, report, explore, audit, demo):
-    app.add_command(module.command)
+_NAMES = ("solve", "verify", "release", "compare", "table", "profile", "budget", "plan", "ledger", "report", "explore")
+for name in (*_NAMES, "audit", "demo"):
+    app.add_command(import_module(f"darrm.cli.{name}").command)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -57,9 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except click.exceptions.NoArgsIsHelpError as error:
         error.show()
         return 2
-    except click.Abort:
-        return _say("Interrupted. What was saved before is whole.", 130)
-    except KeyboardInterrupt:
+    except (click.Abort, KeyboardInterrupt):
         return _say("Interrupted. What was saved before is whole.", 130)
     except click.ClickException as error:
         context = getattr(error, "ctx", None)

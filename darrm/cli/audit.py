@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +10,7 @@ import click
 
 from darrm.cli import common
 from darrm.cli.long_run import progress
+from darrm.errors import InputError
 from darrm.show import wording
 
 if TYPE_CHECKING:
@@ -24,14 +25,14 @@ _NAMES = ("rr", "llp", "llp-laplace", "llp-geometric")
 @click.command("audit", short_help="Measure what label releases tell about single labels.")
 @click.option("--mechanism", "names", multiple=True, help=f"{', '.join(_NAMES)}; may be repeated.")
 @click.option("--design", "designs", type=common.PATH, multiple=True, help="Audit this design too, in bags of its K.")
-@click.option("--epsilon", "epsilons", default=None, help="Label privacy in nats: E1,E2,... (llp has none).")
-@click.option("--bag-size", "sizes", default=None, help="Labels of a bag: K1,K2,... (rr and designs need none).")
+@click.option("--epsilon", "epsilons", help="Label privacy in nats: E1,E2,... (llp has none).")
+@click.option("--bag-size", "sizes", help="Labels of a bag: K1,K2,... (rr and designs need none).")
 @click.option("--eta", required=True, help="Pr[label = 1]: a CSV file with one column, or beta:A,B with --n.")
-@click.option("--n", type=common.NUMBER, default=None, help="How many labels to draw for beta:A,B.")
-@click.option("--seed", type=common.NUMBER, default=None, help="Draw bags (and beta) again as before [anew].")
-@click.option("--jobs", type=common.NUMBER, default=1, show_default=True, help="Threads; -1 for all processors.")
+@common.number("--n", "How many labels to draw for beta:A,B.")
+@common.number("--seed", "Draw bags (and beta) again as before [anew].")
+@common.number("--jobs", "Threads; -1 for all processors.", default=1, show_default=True)
 @click.option("--out", type=common.PATH, help="Write all measures here: .csv, .json or .parquet (needs pyarrow).")
-@click.option("--plot", type=common.PATH, help="Draw advantages here (PNG, SVG or PDF; needs matplotlib).")
+@common.plot_option("advantages")
 @common.json_option
 def command(
     names: tuple[str, ...],
@@ -54,16 +55,11 @@ def command(
     """
     import numpy as np
 
-    from darrm.errors import InputError
+    from darrm.labels import audit_files
+    from darrm.show.plots_audit import plot_audit
 
     if out is not None:
-        from darrm.labels.audit_files import table_format
-
-        table_format(out)  # a wrong ending is said before the work, not after
-    if plot is not None:
-        from darrm.show.figures import picture_format
-
-        picture_format(plot)
+        audit_files.table_format(out)  # a wrong ending is said before the work, not after
     if seed is not None and (not isinstance(seed, int) or seed < 0):
         raise InputError(f"--seed must be a whole number of at least 0. Got {seed!r}.")
     rng = None if seed is None else np.random.default_rng(seed)
@@ -71,21 +67,13 @@ def command(
     chances = _take_eta(eta, n, rng)
     rows = _audit(tasks, chances, rng, jobs)
     if out is not None:
-        from darrm.labels.audit_files import save_rows
-
-        save_rows(out, rows)
-        common.note(f"Wrote {out}.")
-    if plot is not None:
-        from darrm.show.plots_audit import save_audit
-
-        save_audit(plot, rows)
-        common.note(f"Wrote {plot}.")
+        audit_files.save_rows(out, rows)
+    common.draw(plot, lambda: plot_audit(rows))
+    common.wrote(out, plot)
     if as_json:
-        from darrm.labels.audit_files import as_json as objects
-
-        common.print_json({"labels": chances.size, "rows": objects(rows)})
-        return
-    _print(rows, chances.size)
+        common.print_json({"labels": chances.size, "rows": audit_files.as_json(rows)})
+    else:
+        _print(rows, chances.size)
 
 
 def _tasks(
@@ -94,7 +82,6 @@ def _tasks(
     """(Mechanisms, bag sizes) that go together."""
     from darrm import mechanisms
     from darrm.design.design import load
-    from darrm.errors import InputError
 
     for name in names:
         if name not in _NAMES:
@@ -102,7 +89,7 @@ def _tasks(
             raise InputError(f"--mechanism must be one of {', '.join(_NAMES)}. Got {name!r}.{hint}")
     if not names and not designs:
         raise InputError(f"Pass --mechanism ({', '.join(_NAMES)}) or --design FILE, at least one.")
-    values = None if epsilons is None else _list("--epsilon", epsilons, float)
+    values = None if epsilons is None else common.numbers("--epsilon", epsilons)
     if values is None and any(name != "llp" for name in names):
         raise InputError("--epsilon is needed for every mechanism but llp. Pass it in nats, for instance 1.")
     if sizes is None and any(name != "rr" for name in names):
@@ -114,12 +101,11 @@ def _tasks(
     }
     grid: list[tuple[str, Any]] = []
     for name in dict.fromkeys(names):
-        grid += (
-            [(name, kinds[name](e)) for e in values or []] if name in kinds else [(name, mechanisms.LabelProportions())]
-        )
+        made = [kinds[name](e) for e in values or []] if name in kinds else [mechanisms.LabelProportions()]
+        grid += [(name, mechanism) for mechanism in made]
     tasks: list[tuple[list[tuple[str, Any]], Any]] = []
     if grid:
-        tasks.append((grid, [1] if sizes is None else _list("--bag-size", sizes, int)))
+        tasks.append((grid, [1] if sizes is None else common.numbers("--bag-size", sizes, int)))
     for path in designs:
         design = load(path)
         name = "darrm" if len(designs) == 1 else f"darrm {path.name}"
@@ -146,7 +132,6 @@ def _take_eta(text: str, n: Any, rng: np.random.Generator | None) -> NDArray[np.
     """Probabilities from a file, or drawn from a beta distribution."""
     import numpy as np
 
-    from darrm.errors import InputError
     from darrm.labels.audit_files import read_eta
 
     kind, colon, rest = text.partition(":")
@@ -156,7 +141,7 @@ def _take_eta(text: str, n: Any, rng: np.random.Generator | None) -> NDArray[np.
         if n is not None:
             raise InputError("--n goes with --eta beta:A,B only; a file is read as a whole.")
         return read_eta(text)
-    parameters = _list("--eta beta:", rest, float)
+    parameters = common.numbers("--eta beta:", rest)
     if len(parameters) != 2 or not all(0 < value < float("inf") for value in parameters):
         raise InputError(f"--eta beta:A,B needs two finite numbers above 0. Got {rest!r}.")
     if not isinstance(n, int) or not 1 <= n <= 10**9:
@@ -165,32 +150,19 @@ def _take_eta(text: str, n: Any, rng: np.random.Generator | None) -> NDArray[np.
     return (np.random.default_rng() if rng is None else rng).beta(a, b, size=n)
 
 
-def _list(option: str, text: str, kind: Callable[[str], Any]) -> list[Any]:
-    from darrm.errors import InputError
-
-    try:
-        return [kind(item) for item in text.split(",")]
-    except ValueError:
-        what = "whole numbers" if kind is int else "numbers"
-        raise InputError(f"{option} must be {what} with commas between. Got {text!r}.") from None
-
-
 def _print(rows: Sequence[AuditRow], n: int) -> None:
-    from rich.table import Table
-
-    table = Table(title=f"What releases tell about {n} labels", box=None, padding=(0, 1, 0, 0))
-    table.add_column("mechanism", overflow="fold")
-    for name in ("k", "promised", "realised", "additive", "largest", "98 %", "infinite", "leakage"):
-        table.add_column(name, justify="right", overflow="fold")
+    figures = ("k", "promised", "realised", "additive", "largest", "98 %", "infinite", "leakage")
+    title = f"What releases tell about {n} labels"
+    table = common.table(*figures, name="mechanism", title=title, padding=(0, 1, 0, 0))
     for row in rows:
-        figures = (row.additive_advantage, row.max_individual_advantage)
         table.add_row(
             row.mechanism,
             str(row.bag_size),
-            wording.number(row.promised_epsilon),
-            _nats(row.realised_epsilon),
-            *(f"{value:.3g}" for value in figures),
-            _nats(row.multiplicative_98),
+            wording.at_least(row.promised_epsilon),
+            f"{row.realised_epsilon:.4g}",
+            f"{row.additive_advantage:.3g}",
+            f"{row.max_individual_advantage:.3g}",
+            f"{row.multiplicative_98:.4g}",
             f"{row.infinite_mass:.2g}",
             f"{row.max_leakage:.4f}",
         )
@@ -203,7 +175,3 @@ def _print(rows: Sequence[AuditRow], n: int) -> None:
     )
     for size, left in sorted({(row.bag_size, row.remainder) for row in rows if row.remainder}):
         console.print(f"k = {size}: {left} labels are in no bag and were not audited.")
-
-
-def _nats(value: float) -> str:
-    return "inf" if value == float("inf") else f"{value:.4g}"

@@ -4,22 +4,18 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from darrm.cli import common
 from darrm.show import wording
 
-if TYPE_CHECKING:
-    pass
-
 
 @click.command("budget", short_help="What many releases cost together.")
-@click.argument("file", type=common.PATH)
-@click.option("--queries", type=common.NUMBER, default=None, help="How many labels.")
-@click.option("--total-epsilon", type=common.NUMBER, default=None, help="Or: how many labels does this pay for?")
-@click.option("--delta", type=common.NUMBER, required=True, help="The delta of all of them together.")
+@common.file_argument
+@common.number("--queries", "How many labels.")
+@common.number("--total-epsilon", "Or: how many labels does this pay for?")
+@common.number("--delta", "The delta of all of them together.", required=True)
 @common.voters_option
 @common.json_option
 def command(
@@ -44,8 +40,7 @@ def command(
         else:
             many = f"{most} label{'s' * (most != 1)}" + " or more" * (most >= MOST_LABELS)
             console = common.console()
-            budget = f"({wording.exactly(float(total_epsilon or 0))}, {wording.exactly(delta)})"
-            console.print(f"{budget} pays for {many} of {voters} voters.")
+            console.print(f"{wording.pair(float(total_epsilon or 0), delta)} pays for {many} of {voters} voters.")
             console.print(f"It rests on this: {wording.condition(design.problem, voters)}")
             if voters == "fixed" and most < MOST_LABELS:
                 console.print("Such budgets for the same fixed voters must not be added up: keep one ledger for them.")
@@ -55,7 +50,7 @@ def command(
         common.print_json(asdict(total))
         return
     console = common.console()
-    console.print(wording.said(total))
+    console.print(wording.cost(total))
     for name, value in sorted(total.bounds.items(), key=lambda item: item[1]):
         console.print(f"  {wording.at_least(value):>10}  by {name}")
     if any(name.startswith("largest loss") for name in total.bounds):

@@ -1,16 +1,21 @@
-"""What the commands share: options of a problem, numbers, printing."""
+"""What the commands share: options and arguments, problems and priors from them, printing."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from darrm.errors import InputError
+from darrm.show.figures import new_figure, picture_format, save
+from darrm.show.wording import number_of
+
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
 
     from darrm.priors import Prior
     from darrm.problem.majority import MajorityProblem
@@ -22,66 +27,97 @@ class Number(click.ParamType[Any]):
     name = "number"
 
     def convert(self, value: Any, param: click.Parameter | None, context: click.Context | None) -> Any:
-        from darrm.show.wording import number_of
-
         return number_of(value)
 
 
-NUMBER = Number()
+class Picture(click.Path):
+    """Where to draw; a wrong ending or a missing matplotlib is said before the work, not after."""
 
-_PROBLEM = [
-    click.option("--K", "K", type=NUMBER, required=True, help="Number of mechanisms."),
-    click.option(
-        "--m",
-        "m",
-        type=NUMBER,
-        required=True,
-        help="Privacy allowance in [1, K]: one label is (m epsilon, delta)-DP. Delta = 0: no noise from (K+1)/2 on.",
-    ),
-    click.option("--epsilon", "epsilon", type=NUMBER, required=True, help="Privacy of one mechanism, in nats."),
-    click.option("--Delta", "Delta", type=NUMBER, default=0.0, help="Failure probability of one mechanism [0]."),
-    click.option(
-        "--delta", "delta", type=NUMBER, default=None, help="Failure probability of the release [1 - (1 - Delta)^m]."
-    ),
-    click.option("--changed", type=NUMBER, default=None, help="How many mechanisms one record can reach [K]."),
-    click.option(
-        "--adjacency",
-        default="replace-one",
-        show_default=True,
-        help="What neighbours are: a name that goes with the design; the noise is the same.",
-    ),
-]
-_PRIOR = [
-    click.option(
-        "--prior",
-        default="uniform",
-        show_default=True,
-        help="uniform, independent:LOW,HIGH, common:A,B, fixed:P1,...,PK, votes:C0,...,CK, votes:FILE.csv (public).",
-    ),
-    click.option(
-        "--objective", type=click.Choice(["tv", "disagreement"]), default=None, help="What to minimise [by the prior]."
-    ),
-]
+    def convert(self, value: Any, param: click.Parameter | None, context: click.Context | None) -> Any:
+        picture_format(value)
+        new_figure()
+        return super().convert(value, param, context)
 
 
-def _all(options: Sequence[Callable[..., Any]]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+PATH = click.Path(path_type=Path, readable=False)  # what is wrong with a path is said where it is opened
+Option = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+
+def number(name: str, help: str, **settings: Any) -> Option:
+    """An option that takes a number, by its own name in Python: click alone would make Delta delta."""
+    return click.option(name, name.removeprefix("--").replace("-", "_"), type=Number(), help=help, **settings)
+
+
+def choice(name: str, help: str, *values: str) -> Option:
+    """An option that takes one of ``values``, of which the first stands if none is given."""
+    return click.option(name, type=click.Choice(values), default=values[0], show_default=True, help=help)
+
+
+def plot_option(what: str) -> Option:
+    """The option --plot."""
+    kind = Picture(path_type=Path, readable=False)
+    return click.option("--plot", type=kind, help=f"Draw {what} here (PNG, SVG or PDF; needs matplotlib).")
+
+
+def options(*several: Option) -> Option:
+    """Several options as one decorator."""
+
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        for option in reversed(options):
+        for option in reversed(several):
             function = option(function)
         return function
 
     return decorate
 
 
-problem_options = _all(_PROBLEM)
-prior_options = _all(_PRIOR)
+K_option = number("--K", "Number of mechanisms.", required=True)
+privacy_options = options(
+    number("--epsilon", "Privacy of one mechanism, in nats.", required=True),
+    number("--Delta", "Failure probability of one mechanism [0].", default=0.0),
+)
+changed_option = number("--changed", "How many mechanisms one record can reach [K].")
+problem_options = options(
+    K_option,
+    number(
+        "--m",
+        "Privacy allowance in [1, K]: one label is (m epsilon, delta)-DP. Delta = 0: no noise from (K+1)/2 on.",
+        required=True,
+    ),
+    privacy_options,
+    number("--delta", "Failure probability of the release [1 - (1 - Delta)^m]."),
+    changed_option,
+    click.option(
+        "--adjacency",
+        default="replace-one",
+        show_default=True,
+        help="What neighbours are: a name that goes with the design; the noise is the same.",
+    ),
+)
+objective_option = click.option(
+    "--objective", type=click.Choice(["tv", "disagreement"]), help="What to minimise [by the prior]."
+)
+prior_options = options(
+    click.option(
+        "--prior",
+        default="uniform",
+        show_default=True,
+        help="uniform, independent:LOW,HIGH, common:A,B, fixed:P1,...,PK, votes:C0,...,CK, votes:FILE.csv (public).",
+    ),
+    objective_option,
+)
 voters_option = click.option(
     "--voters",
-    default=None,
     help="fresh (the new coins of every answer make it private by themselves, whatever else the voter keeps) or fixed "
     "(made private once with all its answers together, such as a DP-SGD model). Must be said.",
 )
+budget_options = options(
+    number("--total-epsilon", "For all labels together, in nats.", required=True),
+    number("--total-delta", "For all labels together.", required=True),
+    voters_option,
+)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
+design_option = click.option("--out", type=PATH, help="Write the design file here.")
+file_argument = click.argument("file", type=PATH)
 
 
 def take_problem(values: dict[str, Any]) -> MajorityProblem:
@@ -128,12 +164,42 @@ def note(message: str) -> None:
     click.echo(message, err=True)
 
 
+def wrote(*paths: Path | None) -> None:
+    """Say what was written."""
+    for path in filter(None, paths):
+        note(f"Wrote {path}.")
+
+
+def draw(path: Path | None, picture: Callable[[], Any]) -> None:
+    """Write a picture, if a path was given."""
+    if path is not None:
+        save(path, picture())
+
+
+def table(*figures: str, name: str = "", **settings: Any) -> Table:
+    """A table without lines: columns of figures, beside a column of names if that has a ``name``."""
+    from rich.table import Table
+
+    made = Table(box=None, **settings)
+    if name:
+        made.add_column(name, overflow="fold")
+    for figure in figures:
+        made.add_column(figure, justify="right", overflow="fold")
+    return made
+
+
+def numbers(option: str, text: str, kind: Callable[[str], Any] = float) -> list[Any]:
+    """Numbers with commas between."""
+    try:
+        return [kind(item) for item in text.split(",")]
+    except ValueError:
+        what = "whole numbers" if kind is int else "numbers"
+        raise InputError(f"{option} must be {what} with commas between. Got {text!r}.") from None
+
+
 def bar(value: float, width: int, ascii_only: bool) -> str:
     """A bar of length value in [0, 1], to an eighth of a character where the terminal can show one."""
     if ascii_only:
         return "#" * round(value * width)
     eighths = round(value * width * 8)
     return "█" * (eighths // 8) + (" ▏▎▍▌▋▊▉"[eighths % 8].strip())
-
-
-PATH = click.Path(path_type=Path, readable=False)  # what is wrong with a path is said where it is opened

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from darrm.cli import common
+from darrm.errors import InputError
 from darrm.show import wording
 
 if TYPE_CHECKING:
@@ -18,10 +19,10 @@ if TYPE_CHECKING:
 @click.command("compare", short_help="Compare it with other mechanisms.")
 @common.problem_options
 @common.prior_options
-@click.option("--queries", type=common.NUMBER, default=None, help="Say what so many labels of fresh voters cost too.")
-@click.option("--total-delta", type=common.NUMBER, default=None, help="For all of them together.")
-@click.option("--draws", type=common.NUMBER, default=None, help="Sample the error too: mean and 95 % interval.")
-@click.option("--plot", type=common.PATH, help="Draw noise functions and errors here (needs matplotlib).")
+@common.number("--queries", "Say what so many labels of fresh voters cost too.")
+@common.number("--total-delta", "For all of them together.")
+@common.number("--draws", "Sample the error too: mean and 95 % interval.")
+@common.plot_option("noise functions and errors")
 @common.json_option
 def command(
     prior: str,
@@ -34,27 +35,17 @@ def command(
     **values: Any,
 ) -> None:
     """Put gamma_opt beside subsampling, double subsampling and randomized response, for one release."""
-    from rich.table import Table
+    import numpy as np
 
     from darrm.measures.comparison import compare
+    from darrm.show.plots import plot_comparison
 
-    if plot is not None:
-        from darrm.show.figures import picture_format
-
-        picture_format(plot)  # a wrong ending is said before the work, not after
     problem = common.take_problem(values)
     under = common.take_prior(prior)
-    rng = None
-    if draws is not None:
-        import numpy as np
-
-        rng = np.random.default_rng(0)  # the same figures on every run
+    rng = None if draws is None else np.random.default_rng(0)  # the same figures on every run
     entries = compare(problem, under, objective, queries=queries, total_delta=total_delta, draws=draws, rng=rng)
-    if plot is not None:
-        from darrm.show.plots import save_comparison
-
-        save_comparison(plot, problem, entries)
-        common.note(f"Wrote {plot}.")
+    common.draw(plot, lambda: plot_comparison(problem, entries))
+    common.wrote(plot)
     if as_json:
         rows = [
             {
@@ -72,10 +63,10 @@ def command(
         return
     console = common.console()
     narrow = console.width < 76
-    table = Table(title=f"One release, {wording.promise(problem)}: K = {problem.K}, m = {problem.m:g}", box=None)
-    more = Table(box=None)  # two tables, since one would not fit 80 columns
-    for one in (table, more):
-        one.add_column("mechanism", overflow="fold", no_wrap=console.width >= 60)
+    title = f"One release, {wording.promise(problem)}: K = {problem.K}, m = {problem.m:g}"
+    table, more = common.table(title=title), common.table()  # two, since one would not fit 80 columns
+    for part in (table, more):
+        part.add_column("mechanism", overflow="fold", no_wrap=console.width >= 60)
     for name in ("error", "verified") if narrow else ("error", "disagreement", "realised epsilon", "verified"):
         table.add_column(name, justify="right", min_width=8)
     if draws is not None:
@@ -86,19 +77,17 @@ def command(
         holds = entry.certificate.holds
         cells = [f"{entry.error:.6f}"]
         if not narrow:
-            cells += [f"{entry.disagreement:.6f}", wording.number(entry.certificate.realised_epsilon)]
+            cells += [f"{entry.disagreement:.6f}", wording.at_least(entry.certificate.realised_epsilon)]
         style = None if holds else "dim"
         table.add_row(entry.name, *cells, "yes" if holds else "no", style=style)
         figures = [] if entry.interval is None else [_plus_minus(entry.interval)]
-        figures += [] if entry.total is None else [wording.number(entry.total)]
+        figures += [] if entry.total is None else [wording.at_least(entry.total)]
         more.add_row(entry.name, *figures, style=style)
     console.print(table)
     if len(more.columns) > 1:
         console.print(more)
     if queries is not None and total_delta is not None:
         from darrm.accounting.theorems import optimal
-        from darrm.errors import InputError
-        from darrm.show.wording import at_least
 
         console.print(
             f"{queries} labels, fresh: total epsilon at delta {total_delta:g}, if new coins make every answer of a "
@@ -107,16 +96,14 @@ def command(
         try:
             fixed = optimal(problem.epsilon, problem.Delta, problem.changed, total_delta).epsilon
             console.print(
-                f"Fixed voters (made private once, with all their answers together): at most ({at_least(fixed)}, "
-                f"{total_delta:g}) in all with any of these, even without noise."
+                "Fixed voters (made private once, with all their answers together): at most "
+                f"({wording.at_least(fixed)}, {total_delta:g}) in all with any of these, even without noise."
             )
         except InputError as error:
             console.print(f"Fixed voters: {error}")
     shown = [entry for entry in entries if entry.certificate.holds]
-    gammas = Table(title="gamma by votes, minority:majority", box=None)
-    gammas.add_column("votes", justify="right")
-    for entry in shown:
-        gammas.add_column(entry.name, justify="right")
+    names = (entry.name for entry in shown)
+    gammas = common.table("votes", *names, title="gamma by votes, minority:majority")
     for l in range(problem.K // 2 + 1, problem.K + 1):
         gammas.add_row(f"{problem.K - l}:{l}", *(f"{entry.gamma[l]:.4f}" for entry in shown))
     console.print(gammas)

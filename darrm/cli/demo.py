@@ -26,8 +26,6 @@ _TOTAL_DELTA = 1e-5
 @click.option("--out", type=common.PATH, help="Keep gamma.json and labels.csv in this folder.")
 def command(out: Path | None) -> None:
     """Solve, verify and release on real votes that come with darrm, beside every other mechanism."""
-    from rich.table import Table
-
     from darrm import votes
     from darrm.design.design import load
     from darrm.errors import OutputError
@@ -40,11 +38,10 @@ def command(out: Path | None) -> None:
             out.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise OutputError(f"{out} could not be made: {error.strerror}. Choose another folder.") from error
-    name = "fresh_t11"
-    about, table = votes.examples()[name], votes.example(name)
+    about, table = votes.examples()["fresh_t11"], votes.example("fresh_t11")
     labels = table.labels
     if labels is None:
-        raise click.ClickException(f"The votes {name} come without labels.")
+        raise click.ClickException("The votes fresh_t11 come without labels.")
     n, K = table.votes.shape
     problem = MajorityProblem(
         K=K,
@@ -65,19 +62,17 @@ def command(out: Path | None) -> None:
         f"reaches {problem.changed} of the {K} votes.\n"
     )
     entries = compare(problem, prior="common")
-    rows = Table(box=None)
+    rows = common.table()
     rows.add_column("mechanism", no_wrap=True)
-    rows.add_column("labels right", justify="right")
-    rows.add_column("error", justify="right")
-    rows.add_column("realised epsilon", justify="right")
-    rows.add_column("keeps the promise", justify="right")
+    for name in ("labels right", "error", "realised epsilon", "keeps the promise"):
+        rows.add_column(name, justify="right")
     for entry in entries:
         holds = entry.certificate.holds
         rows.add_row(
             entry.name,
             f"{100 * _expected_accuracy(entry.gamma, table.votes, labels):.2f} %",
             f"{entry.error:.5f}",
-            wording.number(entry.certificate.realised_epsilon),
+            wording.at_least(entry.certificate.realised_epsilon),
             "verified" if holds else "no",
             style=None if holds else "dim",
         )
@@ -128,5 +123,5 @@ def _expected_accuracy(gamma: NDArray[np.float64], votes: NDArray[np.uint8], lab
     """Mean of Pr[released label = true label], exact."""
     from darrm.problem.noise_function import acceptance
 
-    one = acceptance(gamma)[votes.sum(axis=1)]
-    return float(abs(1 - labels - one).mean())
+    releases_one = acceptance(gamma)[votes.sum(axis=1)]
+    return float(abs(1 - labels - releases_one).mean())

@@ -11,7 +11,7 @@ from darrm.cli import common
 
 
 @click.command("explore", short_help="A local web page to choose K, m and epsilon by looking.")
-@click.option("--port", type=common.NUMBER, default=8000, show_default=True, help="0 takes any that is free.")
+@common.number("--port", "0 takes any that is free.", default=8000, show_default=True)
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen at.")
 @click.option("--allow-remote", is_flag=True, help="Let other machines in, if --host does. There is no password.")
 @click.option("--no-browser", is_flag=True, help="Do not open the page in a browser.")

@@ -25,26 +25,17 @@ def command() -> None:
 
 @command.command("create", short_help="Start a ledger with a total budget.")
 @click.argument("ledger", type=common.PATH)
-@click.argument("file", type=common.PATH)
-@click.option("--total-epsilon", type=common.NUMBER, required=True, help="For all labels together, in nats.")
-@click.option("--total-delta", type=common.NUMBER, required=True, help="For all labels together.")
-@common.voters_option
-@click.option(
-    "--rule",
-    type=click.Choice(["exact", "basic"]),
-    default="exact",
-    show_default=True,
-    help="exact: this design only. basic: add up any designs.",
-)
+@common.file_argument
+@common.budget_options
+@common.choice("--rule", "exact: this design only. basic: add up any designs.", "exact", "basic")
 @common.json_option
 def create(ledger: Path, file: Path, as_json: bool, **values: Any) -> None:
     """Start LEDGER for the design in FILE."""
     from darrm.accounting.ledger import Ledger
     from darrm.design.design import load
 
-    made = Ledger.create(ledger, load(file), **values)
-    _show(made, as_json)
-    common.note(f"Wrote {ledger}.")
+    _show(Ledger.create(ledger, load(file), **values), as_json)
+    common.wrote(ledger)
 
 
 @command.command("show", short_help="Say what is spent and what is left.")
@@ -69,7 +60,7 @@ def _show(ledger: Ledger, as_json: bool) -> None:
     if status["voters"] == "fixed" and status["left"] is None:
         left = "any number to come: the budget pays for these voters themselves"
     failure = wording.exactly(delta) if delta == status["total_delta"] else wording.at_least(delta)
-    budget = f"({wording.exactly(status['total_epsilon'])}, {wording.exactly(status['total_delta'])})"
+    budget = wording.pair(status["total_epsilon"], status["total_delta"])
     common.console().print(
         f"Budget {budget} for {status['voters']} voters, rule "
         f"{status['rule']}: {status['released']} labels released, {left}. Together "

@@ -39,13 +39,13 @@ def progress(say: Callable[..., tuple[int, int | None, str]]) -> Iterator[Callab
 
 def counted(what: str) -> Callable[[int, int, int], tuple[int, int, str]]:
     """For `progress`: rows done, their rate, and how many of them are ``what``."""
-    start, first = time.perf_counter(), -1
+    start, before = time.perf_counter(), -1
 
     def say(done: int, total: int, those: int) -> tuple[int, int, str]:
-        nonlocal first
-        if first < 0:
-            first = done  # what was there before is no work of this run
-        rate = (done - first) / max(1e-9, time.perf_counter() - start)
+        nonlocal before
+        if before < 0:
+            before = done  # what was there before is no work of this run
+        rate = (done - before) / max(1e-9, time.perf_counter() - start)
         return done, total, f"{done}/{total} {rate:.3g}/s, {those} {what}"
 
     return say

@@ -11,9 +11,9 @@ from darrm.show import wording
 
 
 @click.command("profile", short_help="Print the exact privacy profile of one release.")
-@click.argument("file", type=common.PATH)
-@click.option("--epsilons", default=None, help="Where: E1,E2,... in nats; inf is allowed [11 points and inf].")
-@click.option("--plot", type=common.PATH, help="Draw it here (PNG, SVG or PDF; needs matplotlib).")
+@common.file_argument
+@click.option("--epsilons", help="Where: E1,E2,... in nats; inf is allowed [11 points and inf].")
+@common.plot_option("it")
 @common.json_option
 def command(file: Path, epsilons: str | None, plot: Path | None, as_json: bool) -> None:
     """The least delta with which one release is (epsilon, delta)-DP, for each epsilon: certified upper bounds.
@@ -21,41 +21,27 @@ def command(file: Path, epsilons: str | None, plot: Path | None, as_json: bool) 
     For one release. What several cost depends on the voters: darrm budget.
     """
     import numpy as np
-    from rich.table import Table
 
     from darrm.accounting.profile import profile_bounds
     from darrm.design.design import load
-    from darrm.errors import InputError
+    from darrm.show.plots import plot_profile
 
-    if plot is not None:
-        from darrm.show.figures import picture_format
-
-        picture_format(plot)
     design = load(file)
     problem = design.problem
     if epsilons is None:
         where = [*np.linspace(0, 1.25 * problem.total_epsilon, 11), np.inf]
     else:
-        try:
-            where = [float(text) for text in epsilons.split(",")]
-        except ValueError:
-            raise InputError(f"--epsilons must be numbers with commas between. Got {epsilons!r}.") from None
+        where = common.numbers("--epsilons", epsilons)
     bounds = profile_bounds(design.gamma, problem, where)
-    if plot is not None:
-        from darrm.show.plots import save_profile
-
-        save_profile(plot, design)
-        common.note(f"Wrote {plot}.")
+    common.draw(plot, lambda: plot_profile(design))
+    common.wrote(plot)
     if as_json:
         points = [
             {"epsilon": e, "delta": high, "delta_lower": low} for e, (low, high) in zip(where, bounds, strict=True)
         ]
         common.print_json({"profile": points})
         return
-    table = Table(box=None)
-    table.add_column("epsilon", justify="right")
-    table.add_column("delta, proved", justify="right")
-    table.add_column("attained", justify="right")
+    table = common.table("epsilon", "delta, proved", "attained")
     for epsilon, (low, high) in zip(where, bounds, strict=True):
         table.add_row(f"{epsilon:.6g}", wording.at_least(high), f"{low:.6g}")
     console = common.console()

@@ -11,7 +11,7 @@ from darrm.show import wording
 
 
 @click.command("release", short_help="Release private labels for votes.")
-@click.argument("file", type=common.PATH)
+@common.file_argument
 @click.option(
     "--votes",
     "votes_path",
@@ -62,7 +62,7 @@ def command(file: Path, votes_path: Path, out: Path, ledger_path: Path | None, a
     if ledger_path is not None:
         status = ledger.status()
         left = "" if status["left"] is None else f", {status['left']} left"
-        budget = f"({wording.exactly(status['total_epsilon'])}, {wording.exactly(status['total_delta'])})"
+        budget = wording.pair(status["total_epsilon"], status["total_delta"])
         rests = " and ".join(wording.condition(problem, status["voters"]) for problem in ledger.problems())
         common.note(
             f"Charged to {ledger_path}: {status['released']} labels of {status['voters']} voters in all{left}; "

@@ -10,14 +10,9 @@ from darrm.cli import common
 
 
 @click.command("report", short_help="Write a design as one page of HTML.")
-@click.argument("file", type=common.PATH)
+@common.file_argument
 @click.option("--out", type=common.PATH, help="The page [beside the design, ending in .html].")
-@click.option(
-    "--delta",
-    type=common.NUMBER,
-    default=None,
-    help="Failure probability of many labels together [1e-5, or what the voters' own asks for].",
-)
+@common.number("--delta", "Failure probability of many labels together [1e-5, or what the voters' own asks for].")
 @click.option(
     "--full/--short",
     default=None,

@@ -25,41 +25,20 @@ _ROWS = 30  # of the chart, at most
 @click.command("solve", short_help="Find the best noise function, certified.")
 @common.problem_options
 @common.prior_options
-@click.option(
-    "--shape",
-    type=click.Choice(["free", "monotone"]),
-    default="free",
-    show_default=True,
-    help="free: least error. monotone: never less noise for a closer vote.",
-)
+@common.choice("--shape", "free: least error. monotone: never less noise for a closer vote.", "free", "monotone")
 @click.option("--both-shapes", is_flag=True, help="Say the error of the other shape too.")
-@click.option(
-    "--engine",
-    type=click.Choice(["cuts", "highs", "cvxpy"]),
-    default="cuts",
-    show_default=True,
-    help="highs and cvxpy list every constraint: slow, for comparison.",
-)
-@click.option("--time-limit", type=common.NUMBER, default=float("inf"), help="Seconds for the search [none].")
-@click.option(
-    "--on-time-limit",
-    type=click.Choice(["error", "best"]),
-    default="error",
-    show_default=True,
-    help="At the time limit: fail, or certify the best so far.",
-)
-@click.option("--out", type=common.PATH, help="Write the design file here.")
-@click.option("--plot", type=common.PATH, help="Draw gamma here (PNG, SVG or PDF; needs matplotlib).")
+@common.choice("--engine", "highs and cvxpy list every constraint: slow, for comparison.", "cuts", "highs", "cvxpy")
+@common.number("--time-limit", "Seconds for the search [none].", default=float("inf"))
+@common.choice("--on-time-limit", "At the time limit: fail, or certify the best so far.", "error", "best")
+@common.design_option
+@common.plot_option("gamma")
 @common.json_option
 def command(prior: str, out: Path | None, plot: Path | None, both_shapes: bool, as_json: bool, **values: Any) -> None:
     """Find the noise function of least error that keeps the promise, and certify it."""
     from darrm.design.design import as_dict
     from darrm.design.solve import solve
+    from darrm.show.plots import plot_gamma
 
-    if plot is not None:
-        from darrm.show.figures import picture_format
-
-        picture_format(plot)  # a wrong ending is said before the work, not after
     problem = common.take_problem(values)
     taken = common.take_prior(prior)
     start = time.perf_counter()
@@ -68,26 +47,21 @@ def command(prior: str, out: Path | None, plot: Path | None, both_shapes: bool, 
         seconds = time.perf_counter() - start
         designs = [design]
         if both_shapes:
-            other = "monotone" if design.shape == "free" else "free"
-            designs.append(beside(lambda: solve(problem, prior=taken, report=report, **{**values, "shape": other})))
+            values["shape"] = "monotone" if design.shape == "free" else "free"
+            designs.append(beside(lambda: solve(problem, prior=taken, report=report, **values)))
     if out is not None:
         design.save(out)
-    if plot is not None:
-        from darrm.show.plots import save_gamma
-
-        save_gamma(plot, problem, {"gamma_opt": design.gamma})
+    common.draw(plot, lambda: plot_gamma(problem, {"gamma_opt": design.gamma}))
     if as_json:
-        shapes = {one.shape: {"error": one.error, "disagreement": one.disagreement, "gap": one.gap} for one in designs}
+        shapes = {d.shape: {"error": d.error, "disagreement": d.disagreement, "gap": d.gap} for d in designs}
         common.print_json({**as_dict(design), "seconds": seconds, **({"shapes": shapes} if both_shapes else {})})
     else:
         show(design)
-        for one in designs[1:]:
-            common.console().print(
-                f"shape {one.shape}: error {one.error:.8g} (tv), disagreement {one.disagreement:.8g}"
-            )
+        for other in designs[1:]:
+            errors = f"error {other.error:.8g} (tv), disagreement {other.disagreement:.8g}"
+            common.console().print(f"shape {other.shape}: {errors}")
         common.note(f"Solved and verified in {seconds:.3g} s.")
-    for path in filter(None, (out, plot)):
-        common.note(f"Wrote {path}.")
+    common.wrote(out, plot)
     if not as_json:
         common.note(_next(out))
 
@@ -149,7 +123,7 @@ def show(design: Design) -> None:
     )
     console.print(
         f"cost {certificate.cost:.15g} {relation} limit {certificate.limit:.15g}; realised epsilon "
-        f"{wording.number(certificate.realised_epsilon)} at delta {problem.delta:.4g}"
+        f"{wording.at_least(certificate.realised_epsilon)} at delta {problem.delta:.4g}"
     )
     gap = f"at most {design.gap:.1e} above the least possible {design.objective} for shape {design.shape}"
     if math.isinf(design.gap):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any
 
@@ -11,27 +12,28 @@ from click.core import ParameterSource
 
 from darrm.cli import common
 from darrm.cli.long_run import counted, ending_at_once, progress
+from darrm.errors import InputError
 
 _MOST = 1_000_000  # as in a grid
 _KEPT = "What was finished is kept: run the same again to go on."
 
 
 @click.command("table", short_help="Solve a grid of problems into a table.")
-@click.option("--K", "K", default=None, help="Values: 11, 5,7,9 or a range 11:101:2, end included.")
-@click.option("--m", default=None, help="Values, likewise; those above K are left out.")
-@click.option("--epsilon", default=None, help="Values, nats.")
+@click.option("--K", "K", help="Values: 11, 5,7,9 or a range 11:101:2, end included.")
+@click.option("--m", help="Values, likewise; those above K are left out.")
+@click.option("--epsilon", help="Values, nats.")
 @click.option("--Delta", "Delta", default="0", show_default=True, help="Values.")
-@click.option("--delta", default=None, help="Values [1 - (1 - Delta)^m].")
-@click.option("--changed", default=None, help="Values [K].")
+@click.option("--delta", help="Values [1 - (1 - Delta)^m].")
+@click.option("--changed", help="Values [K].")
 @click.option("--problems", type=common.PATH, help="A CSV file of problems instead: a header with K, m, epsilon, ...")
 @click.option("--prior", "priors", multiple=True, default=["uniform"], show_default=True, help="May be repeated.")
 @click.option("--shape", type=click.Choice(["free", "monotone", "both"]), default="free", show_default=True)
-@click.option("--objective", type=click.Choice(["tv", "disagreement"]), default=None, help="[by the prior]")
+@common.objective_option
 @click.option("--out", type=common.PATH, required=True, help="The table: .parquet, .csv or .jsonl.")
 @click.option("--jobs", type=int, default=1, show_default=True, help="Processes; -1 for all cores.")
 @click.option("--backend", type=click.Choice(["loky", "dask"]), default="loky", show_default=True)
-@click.option("--scheduler", default=None, help="Of a Dask cluster, tcp://host:port.")
-@click.option("--plot", type=common.PATH, help="Draw the table here (PNG, SVG or PDF; needs matplotlib).")
+@click.option("--scheduler", help="Of a Dask cluster, tcp://host:port.")
+@common.plot_option("the table")
 @common.json_option
 def command(
     problems: Path | None,
@@ -50,23 +52,14 @@ def command(
 
     Run the same again after an interruption: it goes on from where it stopped. A table that is complete is read.
     """
-    from darrm.errors import InputError
+    from darrm.show.plots_table import plot_table
     from darrm.tables import from_csv, grid, solve_grid
 
-    if plot is not None:
-        from darrm.show.figures import new_figure, picture_format
-
-        picture_format(plot)
-        new_figure()  # if matplotlib is missing, now is the time to say so
     if problems is not None:
         context = click.get_current_context()
-        said = [
-            name
-            for name in ("K", "m", "epsilon", "Delta", "delta", "changed", "priors", "shape", "objective")
-            if context.get_parameter_source(name) is not ParameterSource.DEFAULT
-        ]
-        if said:
-            raise InputError(f"--problems names all of a problem; --{said[0].removesuffix('s')} would be ignored.")
+        for name in (*texts, "priors", "shape", "objective"):
+            if context.get_parameter_source(name) is not ParameterSource.DEFAULT:
+                raise InputError(f"--problems names all of a problem; --{name.removesuffix('s')} would be ignored.")
         todo = from_csv(problems)
     else:
         missing = [name for name in ("K", "m", "epsilon") if texts[name] is None]
@@ -83,10 +76,7 @@ def command(
     with progress(counted("failed")) as report, ending_at_once(_KEPT):
         table = solve_grid(todo, out=out, jobs=jobs, backend=backend, scheduler=scheduler, progress=report)
     seconds = time.perf_counter() - start
-    if plot is not None:
-        from darrm.show.plots_table import save_table
-
-        save_table(plot, table)
+    common.draw(plot, lambda: plot_table(table))
     failures = len(table.failures)
     if as_json:
         common.print_json(
@@ -104,37 +94,31 @@ def command(
         holes = f" {table.left_out} combinations with m or changed above K were left out." if table.left_out else ""
         click.echo(f"{len(table) - failures} designs in {out}{there}, each verified; {seconds:.3g} s.{holes}")
         if failures:
-            first = table.failures[0]
-            click.echo(f"{failures} failed; the first: {first['failure']}")
-    for path in filter(None, (out, plot)):
-        common.note(f"Wrote {path}.")
+            click.echo(f"{failures} failed; the first: {table.failures[0]['failure']}")
+    common.wrote(out, plot)
     return 1 if failures else 0
 
 
 def values(name: str, text: str | None) -> list[Any] | None:
     """Numbers of a list or of ranges start:stop[:step], end included; whole ones as such."""
-    from decimal import Decimal, InvalidOperation
-
-    from darrm.errors import InputError
-
     if text is None:
         return None
-    found: list[Any] = []
+    listed: list[Decimal] = []
     try:
         for part in text.split(","):
             numbers = [Decimal(piece.strip()) for piece in part.split(":")]
             if not all(number.is_finite() and (not number or -350 < number.adjusted() < 16) for number in numbers):
                 raise InvalidOperation
             if len(numbers) == 1:
-                found.append(numbers[0])
+                listed.append(numbers[0])
                 continue
             start, stop, step = numbers if len(numbers) == 3 else (*numbers, Decimal(1))
-            if not step > 0 or not 0 <= (stop - start) / step <= _MOST - len(found):
+            if not step > 0 or not 0 <= (stop - start) / step <= _MOST - len(listed):
                 raise InvalidOperation
-            found += [start + i * step for i in range(int((stop - start) / step) + 1)]
+            listed += [start + i * step for i in range(int((stop - start) / step) + 1)]
     except (InvalidOperation, ValueError):
         raise InputError(
             f"--{name} must be numbers with commas between, or ranges start:stop:step that rise, {_MOST:,} values at "
             f"most. Got {text!r}."
         ) from None
-    return [int(x) if x == x.to_integral_value() else float(x) for x in found]
+    return [int(x) if x == x.to_integral_value() else float(x) for x in listed]

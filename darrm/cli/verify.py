@@ -14,7 +14,7 @@ _TABLES = (".parquet", ".csv", ".jsonl")
 
 
 @click.command("verify", short_help="Verify a design file or a table anew.")
-@click.argument("file", type=common.PATH)
+@common.file_argument
 @click.option("--jobs", type=int, default=1, show_default=True, help="Processes, for a table; -1 for all cores.")
 @common.json_option
 def command(file: Path, jobs: int, as_json: bool) -> int:
@@ -33,8 +33,8 @@ def command(file: Path, jobs: int, as_json: bool) -> int:
     else:
         show(design)
         worst = ", ".join(f"{count} at {corner}" for corner, count in design.certificate.worst_case.items())
-        first, second = design.certificate.probabilities
-        common.console().print(f"worst case: {worst}; releases 1 with probability {first:.12g} against {second:.12g}")
+        x, y = design.certificate.probabilities
+        common.console().print(f"worst case: {worst}; releases 1 with probability {x:.12g} against {y:.12g}")
     return 0
 
 

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Iterable
 from itertools import cycle
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from darrm.errors import InputError, MissingExtraError
 from darrm.storage.atomic import replacing
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 FORMATS = ("png", "svg", "pdf")
 _DRAWING = threading.Lock()  # matplotlib keeps settings and fonts for all threads together
 SIZE = (5.2, 3.8)  # inches, of a picture of one axes
+GRID = 0.25  # opacity
 # Okabe and Ito's palette, safe for the colour-blind; told apart by marker and line style too.
 LOOKS = (
     ("#0072B2", "o", "-"),
@@ -37,7 +38,7 @@ def looks(names: Iterable[str]) -> dict[str, tuple[str, str, str]]:
     return dict(zip(names, cycle(LOOKS), strict=False))
 
 
-def new_figure(size: tuple[float, float] = SIZE) -> Any:
+def new_figure(size: tuple[float, float] = SIZE, layout: Literal["constrained"] | None = "constrained") -> Any:
     """An empty figure of ``size`` inches, which needs no display; `MissingExtraError` if matplotlib is missing."""
     try:
         from matplotlib.figure import Figure
@@ -45,12 +46,20 @@ def new_figure(size: tuple[float, float] = SIZE) -> Any:
         raise MissingExtraError(
             "Pictures need matplotlib. Run: pip install matplotlib (the extra darrm[plot])."
         ) from None
-    return Figure(figsize=size, layout="constrained")
+    return Figure(figsize=size, layout=layout)
 
 
 def axes_of(ax: Axes | None) -> Any:
-    """``ax``, or the axes of a new figure."""
-    return new_figure().add_subplot() if ax is None else ax
+    """``ax``, or the axes of a new figure, with a faint grid."""
+    ax = new_figure().add_subplot() if ax is None else ax
+    ax.grid(alpha=GRID)
+    return ax
+
+
+def curve(ax: Axes, x: Any, y: Any, look: tuple[str, str, str], name: str = "", **changes: Any) -> None:
+    """A line with a mark at each of its points, in one of the `LOOKS`; ``changes`` are keywords of matplotlib's."""
+    colour, marker, line = look
+    ax.plot(x, y, **{"color": colour, "marker": marker, "linestyle": line, "markersize": 4, "label": name, **changes})
 
 
 def legend_below(ax: Axes, markerscale: float = 1) -> None:
@@ -69,7 +78,7 @@ def picture_format(path: str | os.PathLike[str]) -> str:
 
 
 def save(path: str | os.PathLike[str], picture: Any, dpi: int = 200) -> None:
-    """Write a figure, or that of some axes, by the ending of ``path``; the same picture is the same bytes.
+    """Write a figure, or that of one or several axes, by the ending of ``path``; the same picture is the same bytes.
 
     Raises
     ------
@@ -79,9 +88,10 @@ def save(path: str | os.PathLike[str], picture: Any, dpi: int = 200) -> None:
     from matplotlib import rc_context
 
     kind = picture_format(path)
+    figure = (picture[0] if isinstance(picture, list) else picture).figure
     undated = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
     with replacing(path) as file, rc_context({"svg.hashsalt": "darrm"}):
-        picture.figure.savefig(file, format=kind, dpi=dpi, metadata=undated)
+        figure.savefig(file, format=kind, dpi=dpi, metadata=undated)
 
 
 def data_address(figure: Any, fonttype: str = "path") -> str:

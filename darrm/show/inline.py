@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from darrm.errors import MissingExtraError
-from darrm.show.figures import data_address
+from darrm.show.figures import data_address, new_figure
+from darrm.show.markup import Markup, details, element, grid, join, paragraph, text
 from darrm.show.wording import condition, promise
 
 if TYPE_CHECKING:
@@ -28,37 +28,32 @@ def gamma_figure(designs: Mapping[str, Design]) -> Any:
     """
     from darrm.show.plots import plot_gamma
 
-    (name, first), *others = designs.items()
-    gammas = {one: design.gamma for one, design in designs.items()}
-    if all(design.problem.K == first.problem.K for design in designs.values()):
-        ax = plot_gamma(first.problem, gammas, _axes(len(designs)))
+    name, design = next(iter(designs.items()))
+    K = design.problem.K
+    if all(other.problem.K == K for other in designs.values()):
+        ax = plot_gamma(design.problem, {name: other.gamma for name, other in designs.items()}, _axes(len(designs)))
     else:
-        ((other, second),) = others
-        ax = plot_gamma(first.problem, {name: first.gamma}, _axes(len(designs)))
+        _, (other_name, other) = designs.items()
+        ax = plot_gamma(design.problem, {name: design.gamma}, _axes(len(designs)))
         # A line of nothing takes the first colour, so that the legend names both.
-        nothing = np.full(second.gamma.shape, np.nan)
-        top = plot_gamma(second.problem, {name: nothing, other: second.gamma}, ax.twiny())
-        ax.set_xlabel(f"number of votes for 1, l, {name}")
-        top.set(xlabel=f"number of votes for 1, l, {other}", xlim=(-0.05 * second.problem.K, 1.05 * second.problem.K))
-        ax.set_xlim(-0.05 * first.problem.K, 1.05 * first.problem.K)
-        top.set_title("")
+        nothing = np.full(other.gamma.shape, np.nan)
+        top = plot_gamma(other.problem, {name: nothing, other_name: other.gamma}, ax.twiny())
+        ax.set(xlabel=f"number of votes for 1, l, {name}", xlim=(-0.05 * K, 1.05 * K))
+        other_K = other.problem.K
+        top.set(xlabel=f"number of votes for 1, l, {other_name}", xlim=(-0.05 * other_K, 1.05 * other_K), title="")
         top.grid(visible=False)
     if len(designs) > 1:
         ax.set_title("")  # it would name the first problem only
     return ax.figure
 
 
-def _axes(many: int) -> Axes | None:
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        return None  # plot_gamma says what is missing
+def _axes(many: int) -> Axes:
     # Margins by hand: a layout engine draws everything twice, and the page waits for it.
-    margins = {"left": 0.1, "right": 0.985}
-    margins |= {"bottom": 0.15, "top": 0.91} if many == 1 else {"bottom": 0.2, "top": 0.865}
-    figure = Figure(figsize=(5.7, 3.1) if many == 1 else (5.7, 3.9))
-    figure.subplots_adjust(**margins)
-    return figure.add_subplot()
+    height, bottom, top = (3.1, 0.15, 0.91) if many == 1 else (3.9, 0.2, 0.865)
+    figure = new_figure((5.7, height), None)
+    figure.subplots_adjust(left=0.1, right=0.985, bottom=bottom, top=top)
+    axes: Axes = figure.add_subplot()
+    return axes
 
 
 def gamma_picture(designs: Mapping[str, Design]) -> str:
@@ -82,17 +77,18 @@ def design_html(design: Design) -> str:
     """Promise, picture (if matplotlib is installed) and table of a design, for a notebook."""
     problem, named = design.problem, {"gamma": design}
     try:
-        picture = f'<img alt="{escape(described(named))}" src="{gamma_picture(named)}" style="max-width:100%">'
+        picture = element("img", alt=described(named), src=gamma_picture(named), style="max-width:100%")
     except MissingExtraError:
-        picture = ""
-    rows = "".join(
-        f"<tr><td>{problem.K - l}:{l}</td><td>{design.gamma[l]:.6f}</td></tr>"
-        for l in range(problem.K // 2 + 1, problem.K + 1)
+        picture = text("")
+    verified = (
+        f"Verified: one release of the majority of K = {problem.K} votes is {promise(problem)}, {condition(problem)} "
+        f"Error {design.error:.6g} (tv), disagreement {design.disagreement:.6g}, under {design.prior}."
     )
-    return (
-        f"<p>Verified: one release of the majority of K = {problem.K} votes is {escape(promise(problem))}, "
-        f"{escape(condition(problem))} Error {design.error:.6g} (tv), disagreement {design.disagreement:.6g}, under "
-        f"{escape(str(design.prior))}.</p>{picture}"
-        f"<details><summary>gamma by votes</summary><table><thead><tr><th>votes</th><th>gamma</th></tr></thead>"
-        f"<tbody>{rows}</tbody></table></details>"
-    )
+    return join([paragraph(verified), picture, details("gamma by votes", gamma_table(design))])
+
+
+def gamma_table(design: Design, caption: str = "", class_: str | None = None) -> Markup:
+    """gamma by votes, from the closest vote to the unanimous one."""
+    K = design.problem.K
+    rows = [(f"{K - l}:{l}", f"{design.gamma[l]:.6f}") for l in range(K // 2 + 1, K + 1)]
+    return grid(("votes", "gamma"), rows, caption=caption, class_=class_)

@@ -1,9 +1,11 @@
-"""Pictures of noise functions, of comparisons and of privacy profiles: legible at column width, units on the axes."""
+"""Pictures of noise functions, of comparisons and of privacy profiles: legible at column width, units on the axes.
+
+`darrm.show.figures.save` writes them to files.
+"""
 
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -11,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from darrm.problem.majority import MajorityProblem
-from darrm.show.figures import LOOKS, axes_of, legend_below, looks, new_figure, picture_format, save
+from darrm.show.figures import GRID, LOOKS, axes_of, curve, legend_below, looks, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -41,35 +43,43 @@ def plot_gamma(problem: MajorityProblem, gammas: Mapping[str, NDArray[np.float64
         If matplotlib is not installed.
     """
     ax = axes_of(ax)
-    l = np.arange(problem.K + 1)
-    voted = 2 * l != problem.K
-    for name, (colour, marker, line) in looks(gammas).items():
-        ax.plot(l[voted], gammas[name][voted], color=colour, marker=marker, linestyle=line, markersize=4, label=name)
-    ax.set(xlabel="number of votes for 1, l", ylabel="gamma(l)", ylim=(-0.03, 1.03))
-    _whole_votes(ax)
-    ax.set_title(_title(problem), fontsize=9)
-    ax.grid(alpha=0.25)
+    styles = looks(gammas)
+    for name, gamma in gammas.items():
+        _draw_gamma(ax, gamma, styles[name], name)
+    _gamma_axes(ax, problem)
     if len(gammas) > 1:
         legend_below(ax)
     return ax
 
 
+def _draw_gamma(ax: Axes, gamma: NDArray[np.float64], look: tuple[str, str, str], name: str, size: float = 4) -> None:
+    """A noise function over the number of ones; at a tie it has no value."""
+    l = np.arange(gamma.size)
+    voted = 2 * l != gamma.size - 1
+    curve(ax, l[voted], gamma[voted], look, name, markersize=size)
+
+
+def _gamma_axes(ax: Axes, problem: MajorityProblem) -> None:
+    """Names, limits and title of a picture of gamma; ticks at whole numbers alone: there is no half vote."""
+    from matplotlib.ticker import MaxNLocator
+
+    ax.set(xlabel="number of votes for 1, l", ylabel="gamma(l)", ylim=(-0.03, 1.03))
+    ax.xaxis.set_major_locator(MaxNLocator("auto", steps=[1, 2, 2.5, 5, 10], integer=True))
+    _name_problem(ax, problem)
+
+
+def _name_problem(ax: Axes, problem: MajorityProblem) -> None:
+    ax.set_title(
+        f"K = {problem.K}, m = {problem.m:g}, epsilon = {problem.epsilon:g}, Delta = {problem.Delta:g}, "
+        f"delta = {problem.delta:.3g}, changed = {problem.changed}",
+        fontsize=9,
+    )
+
+
 def plot_profile(design: Design, ax: Axes | None = None) -> Axes:
     """Draw the exact privacy profile of one release, beside what its promise alone says.
 
-    Parameters
-    ----------
-    design : Design
-    ax : matplotlib axes, optional
-
-    Returns
-    -------
-    matplotlib axes
-
-    Raises
-    ------
-    MissingExtraError
-        If matplotlib is not installed.
+    ``ax``, what is returned and what is raised are those of `plot_gamma`.
     """
     from darrm.accounting.profile import privacy_profile
 
@@ -86,16 +96,9 @@ def plot_profile(design: Design, ax: Axes | None = None) -> Axes:
     ax.set(
         xlabel="epsilon of one release, nats", ylabel="delta", ylim=(-0.02 * exact[0], 1.1 * max(worst[0], exact[0]))
     )
-    ax.set_title(_title(problem), fontsize=9)
-    ax.grid(alpha=0.25)
+    _name_problem(ax, problem)
     ax.legend(fontsize=8)
     return ax
-
-
-def save_profile(path: str | os.PathLike[str], design: Design) -> None:
-    """Write the picture of `plot_profile` as PNG, SVG or PDF, by the ending of ``path``; errors as `save_gamma`."""
-    picture_format(path)  # a wrong ending is said before the work
-    save(path, plot_profile(design))
 
 
 def plot_budget(
@@ -140,30 +143,15 @@ def plot_budget(
         label: fresh,
         "fixed voters, any number": dict.fromkeys(fresh, fixed_voters(problem, delta)),
     }
-    for (name, line), (colour, marker, style) in zip(lines.items(), (LOOKS[6], LOOKS[0], LOOKS[1]), strict=True):
-        points = [(q, epsilon) for q, epsilon in line.items() if 0 < epsilon < math.inf]
+    for (name, line), look in zip(lines.items(), (LOOKS[6], LOOKS[0], LOOKS[1]), strict=True):
+        points = {q: epsilon for q, epsilon in line.items() if 0 < epsilon < math.inf}
         if points:
-            ax.plot(*zip(*points, strict=True), color=colour, marker=marker, linestyle=style, markersize=4, label=name)
+            curve(ax, list(points), list(points.values()), look, name)
     ax.set(xscale="log", yscale="log", xlabel="number of labels", ylabel=f"total epsilon at delta = {delta:g}, nats")
-    ax.set_title(_title(problem), fontsize=9)
-    ax.grid(alpha=0.25)
+    _name_problem(ax, problem)
     if ax.lines:
         ax.legend(fontsize=8)
     return ax
-
-
-def _whole_votes(ax: Axes) -> None:
-    """Ticks as usual, but at whole numbers alone: there is no half vote."""
-    from matplotlib.ticker import MaxNLocator
-
-    ax.xaxis.set_major_locator(MaxNLocator("auto", steps=[1, 2, 2.5, 5, 10], integer=True))
-
-
-def _title(problem: MajorityProblem) -> str:
-    return (
-        f"K = {problem.K}, m = {problem.m:g}, epsilon = {problem.epsilon:g}, Delta = {problem.Delta:g}, "
-        f"delta = {problem.delta:.3g}, changed = {problem.changed}"
-    )
 
 
 def plot_comparison(
@@ -191,43 +179,18 @@ def plot_comparison(
         axes = new_figure((9.6, 4.2)).subplots(1, 2, width_ratios=[3, 2])
     left, right = axes
     styles = looks(entry.name for entry in entries)
-    l = np.arange(problem.K + 1)
-    voted = 2 * l != problem.K
     for at, entry in enumerate(entries):
-        (colour, marker, line), holds = styles[entry.name], entry.certificate.holds
+        look, holds = styles[entry.name], entry.certificate.holds
         if holds:
-            size = 4 if problem.K <= 41 else 0
-            left.plot(l[voted], entry.gamma[voted], color=colour, marker=marker, linestyle=line, markersize=size)
-        right.barh(at, entry.error, color=colour if holds else "none", edgecolor=colour)
+            _draw_gamma(left, entry.gamma, look, entry.name, 4 if problem.K <= 41 else 0)
+        right.barh(at, entry.error, color=look[0] if holds else "none", edgecolor=look[0])
         if entry.interval is not None:
             mean, low, high = entry.interval
             right.errorbar(mean, at, xerr=[[mean - low], [high - mean]], color="black", marker="|", capsize=3)
-    left.set(xlabel="number of votes for 1, l", ylabel="gamma(l)", ylim=(-0.03, 1.03))
-    _whole_votes(left)
+    _gamma_axes(left, problem)
     right.set(xlabel="error, total variation", yticks=range(len(entries)))
     right.set_yticklabels([e.name if e.certificate.holds else f"{e.name}: not verified" for e in entries], fontsize=8)
     right.invert_yaxis()
-    left.grid(alpha=0.25)
-    right.grid(alpha=0.25, axis="x")
-    left.set_title(_title(problem), fontsize=9)
+    left.grid(alpha=GRID)
+    right.grid(alpha=GRID, axis="x")
     return [left, right]
-
-
-def save_comparison(path: str | os.PathLike[str], problem: MajorityProblem, entries: Sequence[Entry]) -> None:
-    """Write the picture of `plot_comparison` as PNG, SVG or PDF, by the ending of ``path``; errors as `save_gamma`."""
-    picture_format(path)  # a wrong ending is said before the work
-    save(path, plot_comparison(problem, entries)[0])
-
-
-def save_gamma(
-    path: str | os.PathLike[str], problem: MajorityProblem, gammas: Mapping[str, NDArray[np.float64]]
-) -> None:
-    """Write the picture of `plot_gamma` as PNG, SVG or PDF, by the ending of ``path``.
-
-    Raises
-    ------
-    InputError, MissingExtraError, OutputError
-        If the ending is another, matplotlib is missing, or the path cannot be written.
-    """
-    picture_format(path)  # a wrong ending is said before the work
-    save(path, plot_gamma(problem, gammas))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 
 from darrm import baselines, priors
 from darrm.errors import InputError
-from darrm.show.figures import LOOKS, new_figure, picture_format, save
+from darrm.show.figures import GRID, LOOKS, curve, new_figure
 from darrm.tables.table import Table
 
 if TYPE_CHECKING:
@@ -48,25 +47,18 @@ def plot_table(table: Table, axes: Sequence[Axes] | None = None) -> list[Axes]:
     if not rows:
         raise InputError("The table holds no design, so there is nothing to draw.")
     same = ("prior", "shape", "objective", "epsilon", "Delta")
-    first = rows[0]
-    rows = [
-        row
-        for row in rows
-        if all(row[name] == first[name] for name in same)
-        and (row["changed"] == row["K"]) == (first["changed"] == first["K"])
-    ]
+    drawn = [*(rows[0][name] for name in same), rows[0]["changed"] == rows[0]["K"]]
+    rows = [row for row in rows if [*(row[name] for name in same), row["changed"] == row["K"]] == drawn]
     if axes is None:
         axes = new_figure((9.6, 7.4)).subplots(2, 2).ravel().tolist()
     sizes = sorted({row["K"] for row in rows})
     chosen = [sizes[i] for i in np.unique(np.linspace(0, len(sizes) - 1, min(_CURVES, len(sizes))).astype(int))]
-    for (colour, marker, line), K in zip(LOOKS, chosen, strict=False):
+    for look, K in zip(LOOKS, chosen, strict=False):
         points = sorted((row["m"], row["error"]) for row in rows if row["K"] == K)
         m, error = (np.array(values) for values in zip(*points, strict=True))
         shown = error > _NOTHING
-        look: dict[str, Any] = {"color": colour, "marker": marker, "linestyle": line, "markersize": 3}
-        axes[0].plot(m[shown], error[shown], label=f"K = {K}", **look)
+        curve(axes[0], m[shown], error[shown], look, f"K = {K}", markersize=3)
     axes[0].set(xlabel="m", ylabel="error, total variation (0 left out)", yscale="log")
-    axes[0].legend(fontsize=8)
     free = {row["K"]: math.inf for row in rows}
     for row in rows:
         if all(value > 1 - _NOTHING or 2 * l == row["K"] for l, value in enumerate(row["gamma"])):
@@ -75,16 +67,16 @@ def plot_table(table: Table, axes: Sequence[Axes] | None = None) -> list[Axes]:
     axes[1].plot(known, [free[K] for K in known], color=LOOKS[0][0], marker="o", markersize=3, linestyle="none")
     axes[1].plot(sizes, [(K + 1) / 2 for K in sizes], color=LOOKS[1][0], linestyle="--", label="(K + 1) / 2")
     axes[1].set(xlabel="K", ylabel="smallest m with no noise at all")
-    axes[1].legend(fontsize=8)
     for ax, name, make in (
         (axes[2], "subsampling", baselines.subsampling),
         (axes[3], "double subsampling", baselines.double_subsampling),
     ):
         _heat(ax, name, rows, make)
     for ax in axes[:2]:
-        ax.grid(alpha=0.25)
+        ax.grid(alpha=GRID)
+        ax.legend(fontsize=8)
     figure: Any = axes[0].figure
-    figure.suptitle(", ".join(f"{name} = {first[name]}" for name in same), fontsize=9)
+    figure.suptitle(", ".join(f"{name} = {rows[0][name]}" for name in same), fontsize=9)
     return list(axes)
 
 
@@ -103,9 +95,3 @@ def _heat(ax: Axes, name: str, rows: list[dict[str, Any]], make: Any) -> None:
     ax.set(xlabel="K", ylabel="m")
     ax.set_title(f"error as a share of {name}'s (blank: it needs no noise)", fontsize=9)
     ax.figure.colorbar(image, ax=ax)
-
-
-def save_table(path: str | os.PathLike[str], table: Table) -> None:
-    """Write the picture of `plot_table` as PNG, SVG or PDF, by the ending of ``path``; errors as `darrm.show.plots`."""
-    picture_format(path)
-    save(path, plot_table(table)[0])

@@ -13,6 +13,12 @@ if TYPE_CHECKING:
     from darrm.accounting.budget import Total
 
 LARGEST_LOSS = "the most by which one change of the data can move the logarithm of the probability of a label"
+# Why gamma may fall where the vote is clearer; between the two stands how to ask for the shape monotone.
+NOT_RISING = (
+    "The best gamma need not rise with the majority: it puts noise where the worst pair of neighbouring data sets "
+    "would give most away, which need not be the closest vote. With ",
+    " noise never grows with the majority, usually at little more error.",
+)
 # How totals of many labels are proved, by the names in `darrm.accounting.Total.bounds`.
 RULES = {
     "exact composition": "the worst that adaptive queries can do, from all that one label gives away",
@@ -33,7 +39,7 @@ def promise(problem: MajorityProblem) -> str:
 
 def condition(problem: MajorityProblem, voters: str | None = None) -> str:
     """What the guarantee of one label rests on, in print; that of a total for ``voters``, "fresh" or "fixed"."""
-    each = f"({exactly(problem.epsilon)}, {exactly(problem.Delta)})-DP"
+    each = f"{pair(problem.epsilon, problem.Delta)}-DP"
     private = {
         None: f"the votes are independent given the data, each is {each},",
         "fresh": f"the new coins of every answer, independent of all others, make it {each} by themselves, whatever "
@@ -44,19 +50,22 @@ def condition(problem: MajorityProblem, voters: str | None = None) -> str:
     return f"if {private} and one change ({problem.adjacency}) reaches at most {problem.changed} {reached}."
 
 
+def pair(epsilon: float, delta: float) -> str:
+    """(epsilon, delta) as they were given."""
+    return f"({exactly(epsilon)}, {exactly(delta)})"
+
+
 def exactly(value: float) -> str:
     """A number that was given, in full: six digits if that is all of it."""
     short = f"{value:g}"
     return short if float(short) == value else repr(float(value))
 
 
-def number(value: float) -> str:
-    """An upper bound for a table, rounded up to six digits; a word where there is none."""
-    return "none" if math.isinf(value) else at_least(value)
-
-
 def at_least(value: float, digits: int = 6) -> str:
-    """A certified upper bound to so many digits, rounded up where it is above them by more than rounding."""
+    """A certified upper bound to so many digits, rounded up where it is above them by more than rounding.
+
+    "none" stands for an infinite one.
+    """
     if math.isinf(value) or not value:
         return "none" if value else "0"
     with decimals(Decimal(1)):
@@ -65,17 +74,17 @@ def at_least(value: float, digits: int = 6) -> str:
     return f"{rounded:f}" if rounded.adjusted() >= -5 else f"{rounded:e}".replace("E", "e")
 
 
-def said(total: Total) -> str:
+def cost(total: Total) -> str:
     """What labels cost, in a sentence or two."""
     labels = f"{total.queries} label{'s' * (total.queries > 1)}"
-    cost = f"({at_least(total.upper)}, {exactly(total.delta)})"
+    price = f"({at_least(total.upper)}, {exactly(total.delta)})"
     if total.voters == "fixed" and "one label" in total.bounds:
-        return f"Fixed voters: one label costs {cost}. The cost of another must not be added to it."
+        return f"Fixed voters: one label costs {price}. The cost of another must not be added to it."
     if total.voters == "fixed":
         alone = total.bounds.get("the voters themselves")
         if alone == total.upper:
             return (
-                f"Fixed voters: {labels}, or any number of them, cost {cost} in all. That is what the voters that one "
+                f"Fixed voters: {labels}, or any number of them, cost {price} in all. That is what the voters that one "
                 "record reaches cost, with all their answers."
             )
         any_number = (
@@ -84,11 +93,11 @@ def said(total: Total) -> str:
             else "it grows with every label"
         )
         return (
-            f"Fixed voters: {labels} cost {cost} together, queries chosen adaptively. The coins of the labels bring "
+            f"Fixed voters: {labels} cost {price} together, queries chosen adaptively. The coins of the labels bring "
             f"this below what the voters themselves cost; {any_number}."
         )
     return (
-        f"Fresh voters: {labels} cost {cost} together, queries chosen adaptively. Proved; at least {total.lower:.6g} "
+        f"Fresh voters: {labels} cost {price} together, queries chosen adaptively. Proved; at least {total.lower:.6g} "
         "for the worst voters that are as private as stated."
     )
 

@@ -8,7 +8,8 @@ import pytest
 import darrm
 from darrm import baselines
 from darrm.measures.comparison import Entry, compare
-from darrm.show.plots import plot_comparison, save_comparison
+from darrm.show.figures import save
+from darrm.show.plots import plot_comparison
 
 PROBLEMS = [
     darrm.MajorityProblem(K=11, m=3, epsilon=0.1),
@@ -177,7 +178,7 @@ def test_the_picture_of_a_comparison_shows_all_of_it(tmp_path: Path) -> None:
     names = [label.get_text() for label in right.get_yticklabels()]
     assert names[-1] == "plain majority: not verified"
     assert names[:-1] == [entry.name for entry in entries[:-1]]
-    save_comparison(tmp_path / "all.svg", PROBLEMS[0], entries)
+    save(tmp_path / "all.svg", plot_comparison(PROBLEMS[0], entries))
     assert (tmp_path / "all.svg").read_text(encoding="utf-8").startswith("<?xml")
     with pytest.raises(darrm.InputError, match="must end in"):
-        save_comparison(tmp_path / "all.txt", PROBLEMS[0], entries)
+        save(tmp_path / "all.txt", plot_comparison(PROBLEMS[0], entries))

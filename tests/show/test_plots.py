@@ -14,11 +14,15 @@ from darrm import baselines
 from darrm.cli import main
 from darrm.measures.comparison import compare
 from darrm.show import figures, plots, plots_audit, plots_table
-from darrm.show.plots import plot_gamma, save_gamma
+from darrm.show.plots import plot_gamma
 
 matplotlib = pytest.importorskip("matplotlib")
 BLUE = np.array([0x00, 0x72, 0xB2]) / 255
 Gammas = dict[str, np.ndarray]
+
+
+def save_gamma(path: Path | str, problem: darrm.MajorityProblem, gammas: Gammas) -> None:
+    figures.save(path, plot_gamma(problem, gammas))
 
 
 @pytest.fixture
@@ -163,9 +167,9 @@ def test_the_same_picture_is_the_same_bytes(
 
 def test_pictures_need_no_display_and_leave_pyplot_alone(tmp_path: Path) -> None:
     code = (
-        "import sys, darrm; from darrm.show.plots import save_gamma; "
-        f"p = darrm.MajorityProblem(K=3, m=1, epsilon=1); save_gamma({str(tmp_path / 'g.png')!r}, p, "
-        "{'a': darrm.baselines.subsampling(3, 1)}); sys.exit('matplotlib.pyplot' in sys.modules)"
+        "import sys, darrm; from darrm.show import figures, plots; "
+        f"p = darrm.MajorityProblem(K=3, m=1, epsilon=1); figures.save({str(tmp_path / 'g.png')!r}, "
+        "plots.plot_gamma(p, {'a': darrm.baselines.subsampling(3, 1)})); sys.exit('matplotlib.pyplot' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], timeout=60).returncode == 0
 

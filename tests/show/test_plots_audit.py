@@ -11,7 +11,7 @@ from darrm.errors import InputError
 
 pytest.importorskip("matplotlib")
 
-from darrm.show import plots_audit
+from darrm.show import figures, plots_audit
 
 ETA = np.random.default_rng(4).beta(2, 3, size=(25, 4))
 
@@ -62,14 +62,14 @@ def test_utility_over_bag_sizes() -> None:
 def test_audits_are_saved(tmp_path: Path, ending: str) -> None:
     named = [(f"rr {e}", mechanisms.RandomizedResponse(e)) for e in (0.5, 1.0)]
     rows = labels.audit([*named, ("llp", mechanisms.LabelProportions())], ETA.ravel(), bag_size=4)
-    plots_audit.save_audit(tmp_path / f"audit.{ending}", rows)
+    figures.save(tmp_path / f"audit.{ending}", plots_audit.plot_audit(rows))
     assert (tmp_path / f"audit.{ending}").stat().st_size > 1000
     with pytest.raises(InputError, match="must end in"):
-        plots_audit.save_audit(tmp_path / "audit.txt", rows)
+        figures.save(tmp_path / "audit.txt", plots_audit.plot_audit(rows))
 
 
 def test_an_audit_without_promises_is_drawn(tmp_path: Path) -> None:
     rows = labels.audit({"llp": mechanisms.LabelProportions()}, ETA.ravel(), bag_size=[2, 4])
-    plots_audit.save_audit(tmp_path / "audit.png", rows)
+    figures.save(tmp_path / "audit.png", plots_audit.plot_audit(rows))
     certain = labels.audit({"llp": mechanisms.LabelProportions()}, [0.0, 1.0], bag_size=2)
-    plots_audit.save_audit(tmp_path / "nothing.png", certain)
+    figures.save(tmp_path / "nothing.png", plots_audit.plot_audit(certain))

@@ -23,8 +23,8 @@ from darrm.cli import main
 from darrm.measures.comparison import compare
 from darrm.numerics import poisson_binomial
 from darrm.show import report, wording
+from darrm.show.markup import shown
 from darrm.show.report import page as pages
-from darrm.show.report.markup import shown
 from darrm.show.report.page import gamma_digest
 from darrm.show.report.worst_case import work_out
 
@@ -179,7 +179,7 @@ def test_the_worst_case_is_that_of_exact_fractions(name: str) -> None:
         excess = x - exact.exponential(exact.total_epsilon(problem)) * y
         assert abs(worst.excess - Decimal(excess.numerator) / Decimal(excess.denominator)) < Decimal("1e-50")
     assert excess <= design.certificate.needed_delta <= problem.delta
-    assert sum(worst.first) == pytest.approx(Decimal(1), abs=Decimal("1e-20"))
+    assert sum(worst.p_side) == pytest.approx(Decimal(1), abs=Decimal("1e-20"))
 
 
 def test_what_many_labels_cost_is_what_compose_says(case: tuple[darrm.Design, Page]) -> None:

@@ -128,9 +128,9 @@ def test_budgets_are_those_of_the_library(client: Any) -> None:
     for voters in ("fresh", "fixed"):
         total = darrm.accounting.compose(design, 20, delta=1e-4, voters=voters, tolerance=answers.TOLERANCE)
         text = get(client, "/budget", **SMALL, queries="20", total_delta="1e-4", voters=voters).text
-        from darrm.show.wording import said
+        from darrm.show.wording import cost
 
-        assert said(total) in html.unescape(text)
+        assert cost(total) in html.unescape(text)
         assert len(re.findall('<th scope="row">', text)) == len(total.bounds)
     assert "any number of them" in text
 

@@ -7,14 +7,13 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from flask import Flask, Request, Response, jsonify, render_template, request
+from flask import Flask, Response, jsonify, request
 from werkzeug.exceptions import HTTPException
 
-from darrm import __version__
 from darrm.errors import DarrmError, InputError, SolverError
-from darrm.show import wording
 from darrm.show.explore import choices as chosen
-from darrm.show.explore.answers import TIME_LIMIT, Answer, Answers, alternative
+from darrm.show.explore import page
+from darrm.show.explore.answers import TIME_LIMIT, Answer, Answers, named
 from darrm.show.explore.cache import Gone
 from darrm.show.explore.choices import Choices
 
@@ -35,18 +34,6 @@ _HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^:\[\]@/\\]+)(:\d+)?")
 def make(hosts: Sequence[str] | None) -> Flask:
     """See `darrm.show.explore.create_app`."""
     app = Flask("darrm.show.explore")
-    app.jinja_env.trim_blocks = app.jinja_env.lstrip_blocks = True
-    app.jinja_env.globals.update(
-        at_least=wording.at_least,
-        condition=wording.condition,
-        first=chosen.FIRST,
-        number=wording.number,
-        promise=wording.promise,
-        rules=wording.RULES,
-        said=wording.said,
-        chosen=chosen,
-        version=__version__,
-    )
     answers = Answers()
 
     @app.before_request
@@ -68,32 +55,32 @@ def make(hosts: Sequence[str] | None) -> Flask:
             response.headers.setdefault(name, value)
         return response
 
-    @app.get("/")
-    def page() -> tuple[str, int]:
-        found = _read(request)
-        result, total = "", ""
+    @app.get("/", endpoint="page")
+    def whole() -> tuple[str, int]:
+        state = _read()
+        design, budget = "", ""
         try:
-            if not found.wrong:
-                result = _design(answers, found)
-                if "budget" in request.args and not found.errors:
-                    total = _budget(answers, found)
+            if not state.wrong:
+                design = _design(answers, state)
+                if "budget" in request.args and not state.errors:
+                    budget = _budget(answers, state)
         except DarrmError as error:
-            _note(found, error)
-        return render_template("page.html", found=found, result=result, total=total), 400 if found.errors else 200
+            _note(state, error)
+        return page.explorer(state, design, budget), 400 if state.errors else 200
 
     @app.get("/design")
     def design() -> tuple[str | Response, int]:
-        found = _read(request)
-        return _part(_design, answers, found, found.wrong)
+        state = _read()
+        return _part(_design, answers, state, state.wrong)
 
     @app.get("/budget")
     def budget() -> tuple[str | Response, int]:
-        found = _read(request)
-        return _part(_budget, answers, found, found.errors)
+        state = _read()
+        return _part(_budget, answers, state, state.errors)
 
     @app.get("/voters")
     def voters() -> str:
-        return render_template("voters.html")
+        return page.voters()
 
     @app.get("/gamma.json")
     def design_file() -> Response:
@@ -118,85 +105,81 @@ def make(hosts: Sequence[str] | None) -> Flask:
 
     @app.errorhandler(HTTPException)
     def refused(error: HTTPException) -> tuple[str, int]:
-        return render_template("refused.html", name=error.name, why=error.description), error.code or 500
+        return page.refused(error.name, error.description), error.code or 500
 
     @app.errorhandler(DarrmError)
     def failed(error: DarrmError) -> tuple[str, int]:
-        return render_template("refused.html", name="No design", why=str(error)), 400
+        return page.refused("No design", error), 400
 
     return app
 
 
-def _read(of: Request) -> Choices:
-    return chosen.read(of.args.items(multi=True))
+def _read() -> Choices:
+    return chosen.read(request.args.items(multi=True))
 
 
 def _gone() -> Callable[[], bool]:
     """Whether the client of this request went away, as far as the server can tell."""
-    found: Callable[[], bool] = request.environ.get("waitress.client_disconnected", lambda: False)
-    return found
+    disconnected: Callable[[], bool] = request.environ.get("waitress.client_disconnected", lambda: False)
+    return disconnected
 
 
 def _part(
-    make_part: Callable[[Answers, Choices], str], answers: Answers, found: Choices, wrong: Mapping[str, str]
+    make_part: Callable[[Answers, Choices], str], answers: Answers, state: Choices, wrong: Mapping[str, str]
 ) -> tuple[str | Response, int]:
     """A part of the page as HTML, or JSON that says what is wrong by the name of the control."""
     try:
         if not wrong:
-            return make_part(answers, found), 200
+            return make_part(answers, state), 200
     except DarrmError as error:
-        _note(found, error)
+        _note(state, error)
     except Gone:
         return "", 499  # nobody reads it
-    return jsonify(errors=found.errors), 400
+    return jsonify(errors=state.errors), 400
 
 
-def _note(found: Choices, error: DarrmError) -> None:
+def _note(state: Choices, error: DarrmError) -> None:
     """Put an error that came up on the way beside the control it belongs to."""
     if isinstance(error, SolverError):
-        found.errors["solve"] = (
+        state.errors["solve"] = (
             f"No optimum within {TIME_LIMIT:g} s. Lower K, or use the command line, which takes its time: "
-            f"{chosen.solve_command(found.choice) if found.choice else 'darrm solve'}"
+            f"{chosen.solve_command(state.choice) if state.choice else 'darrm solve'}"
         )
         return
     word = str(error).split(" ", 1)[0]
-    named = isinstance(error, InputError) and word in chosen.FIRST
+    known = isinstance(error, InputError) and word in chosen.FIRST
     # All that composition refuses once the problem stands is a total delta that is too small.
-    slot = {"delta": "total_delta", "No": "total_delta"}.get(word, word if named else "solve")
-    found.errors[slot] = str(error)
+    slot = {"delta": "total_delta", "No": "total_delta"}.get(word, word if known else "solve")
+    state.errors[slot] = str(error)
 
 
-def _design(answers: Answers, found: Choices) -> str:
-    choices = tuple(one for one in (found.choice, found.kept) if one is not None)
-    solved = [answers.design(one, _gone()) for one in choices]
-    designs = [answer.design for answer in solved]
-    return render_template(
-        "design.html",
-        found=found,
-        answer=solved[0],
-        kept=solved[1] if len(solved) > 1 else None,
-        picture=answers.picture(choices, _gone()),
-        alternative=alternative(designs),
-    )
+def _design(answers: Answers, state: Choices) -> str:
+    choices = tuple(choice for choice in (state.choice, state.kept) if choice is not None)
+    solved = [answers.designs.get(choice, _gone()) for choice in choices]
+    designs = named([answer.design for answer in solved])
+    picture = answers.pictures.get(choices, _gone())
+    return page.design(state, choices[0], designs, solved[0].entries, picture)
 
 
-def _budget(answers: Answers, found: Choices) -> str:
-    totals = []
-    if found.many is not None:
-        choices = {"present": found.choice, "kept": found.kept}
-        totals = [(name, answers.budget(one, found.many, _gone())) for name, one in choices.items() if one is not None]
-    return render_template("budget.html", found=found, totals=totals)
+def _budget(answers: Answers, state: Choices) -> str:
+    many, choices = state.many, {"present": state.choice, "kept": state.kept}
+    if many is None:
+        return page.budget(None, {})
+    totals = {
+        name: answers.budgets.get((choice, many), _gone()) for name, choice in choices.items() if choice is not None
+    }
+    return page.budget(many, totals)
 
 
 def _wanted(answers: Answers) -> tuple[Answer, str]:
     """The design that a download asks for, and a name for it."""
-    found = _read(request)
-    wrong = {name: text for name, text in found.errors.items() if name in chosen.DESIGN}
-    if found.choice is None or wrong:
+    state = _read()
+    wrong = {name: message for name, message in state.errors.items() if name in chosen.DESIGN}
+    if state.choice is None or wrong:
         raise InputError(" ".join(wrong.values()))
-    problem = found.choice.problem
+    problem = state.choice.problem
     name = f"gamma_K{problem.K}_m{problem.m:g}_epsilon{problem.epsilon:g}"
-    return answers.design(found.choice, _gone()), re.sub(r"[^\w.+-]", "_", name)
+    return answers.designs.get(state.choice, _gone()), re.sub(r"[^\w.+-]", "_", name)
 
 
 def _download(content: bytes, name: str, kind: str) -> Response:

@@ -43,22 +43,22 @@ class Cache(Generic[Key, Value]):
         """The answer for ``key``; `Gone` if ``gone()`` before it could be begun."""
         while True:
             with self._lock:
-                found = self._kept.get(key)
-                mine = found is None
-                if found is None:
-                    found = self._kept[key] = Future()
+                answer = self._kept.get(key)
+                mine = answer is None
+                if answer is None:
+                    answer = self._kept[key] = Future()
                     while len(self._kept) > self._size:
                         self._kept.popitem(last=False)
                 else:
                     self._kept.move_to_end(key)
             if mine:
-                self._fill(key, found, gone)
+                self._fill(key, answer, gone)
             try:
-                return found.result()
+                return answer.result()
             except Gone:
                 if gone():
                     raise
-                # The one who was to compute it went away; this one still waits.
+                # The client that was to compute it went away; this client still waits.
 
     def _fill(self, key: Key, future: Future[Value], gone: Callable[[], bool]) -> None:
         try:

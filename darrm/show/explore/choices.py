@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import TypeVar
 from urllib.parse import urlencode
 
 from darrm import priors
@@ -14,6 +15,7 @@ from darrm.priors import Prior
 from darrm.problem.majority import MajorityProblem
 from darrm.show.wording import number_of
 
+T = TypeVar("T")
 MAX_K = 201  # beyond, an answer takes more than a few seconds
 MAX_QUERIES = 1000
 # What the form shows at first. Voters are not among them: nothing may guess which kind they are.
@@ -98,32 +100,32 @@ class Choices:
 
 def read(pairs: Iterable[tuple[str, str]]) -> Choices:
     """Read a query string, given as pairs; what is wrong is in ``errors``, and nothing is raised."""
-    found = Choices(dict(FIRST))
+    state = Choices(dict(FIRST))
     seen: set[str] = set()
     for key, text in pairs:
         kept = key.startswith(KEPT)
         name = key.removeprefix(KEPT)
         if name not in (DESIGN if kept else FIRST):
             continue
-        slot, texts = ("kept", found.kept_texts) if kept else (name, found.texts)
+        slot, texts = ("kept", state.kept_texts) if kept else (name, state.texts)
         longest = _LONGEST.get(name, _LONG)
         if key in seen:
-            found.errors[slot] = f"{name} stands twice in the address. Give it once."
+            state.errors[slot] = f"{name} stands twice in the address. Give it once."
         elif len(text) > longest:
-            found.errors[slot] = f"{name} must have at most {longest} characters here. Got {len(text)}. Shorten it."
+            state.errors[slot] = f"{name} must have at most {longest} characters here. Got {len(text)}. Shorten it."
         else:
             texts[name] = text
         seen.add(key)
-    found.choice = _choice(found.texts, found.errors)
-    if found.kept_texts and "kept" not in found.errors:
+    state.choice = _choice(state.texts, state.errors)
+    if state.kept_texts and "kept" not in state.errors:
         wrong: dict[str, str] = {}
         blank = dict.fromkeys(DESIGN, "")
         defaults = {name: FIRST[name] for name in ("Delta", "prior", "shape")}
-        found.kept = _choice({**blank, **defaults, **found.kept_texts}, wrong)
+        state.kept = _choice({**blank, **defaults, **state.kept_texts}, wrong)
         if wrong:
-            found.errors["kept"] = f"The design that was kept is of no use: {next(iter(wrong.values()))}"
-    found.many = _many(found.texts, found.errors)
-    return found
+            state.errors["kept"] = f"The design that was kept is of no use: {next(iter(wrong.values()))}"
+    state.many = _many(state.texts, state.errors)
+    return state
 
 
 def _choice(texts: Mapping[str, str], errors: dict[str, str]) -> Choice | None:
@@ -146,13 +148,7 @@ def _choice(texts: Mapping[str, str], errors: dict[str, str]) -> Choice | None:
             f"K must be at most {MAX_K} on this page. Got {problem.K}. For more votes use the command line: "
             f"{solve_command(Choice(problem, priors.independent(), SHAPES[0]))}",
         )
-    prior = None
-    try:
-        prior = priors.parse(texts["prior"])
-        if problem is not None and problem.K <= MAX_K:
-            priors.weights(prior, problem.K, prior.default_objective)
-    except InputError as error:
-        errors.setdefault("prior", _short(str(error)))
+    prior = _checked("prior", errors, lambda: _prior(texts["prior"], problem))
     if texts["shape"] not in SHAPES:
         errors.setdefault("shape", f"shape must be one of {', '.join(SHAPES)}. Got {texts['shape']!r}.")
     if len(errors) > before or problem is None or prior is None:
@@ -160,33 +156,40 @@ def _choice(texts: Mapping[str, str], errors: dict[str, str]) -> Choice | None:
     return Choice(problem, prior, texts["shape"])
 
 
+def _prior(text: str, problem: MajorityProblem | None) -> Prior:
+    prior = priors.parse(text)
+    if problem is not None and problem.K <= MAX_K:
+        priors.weights(prior, problem.K, prior.default_objective)
+    return prior
+
+
 def _many(texts: Mapping[str, str], errors: dict[str, str]) -> Many | None:
-    number = {name: number_of(texts[name]) for name in ("queries", "total_delta")}
-    queries, delta = 0, 0.0
-    try:
-        queries = check_count("queries", number["queries"])
-        if queries > MAX_QUERIES:
-            raise InputError(
-                f"queries must be at most {MAX_QUERIES} on this page. Got {queries}. For more labels download the "
-                f"design, then: darrm budget gamma.json --queries {queries} --delta {texts['total_delta']} --voters ..."
-            )
-    except InputError as error:
-        errors.setdefault("queries", str(error))
-    try:
-        delta = check_delta(number["total_delta"], "total_delta")
-    except InputError as error:
-        errors.setdefault("total_delta", str(error))
-    if not texts["voters"]:
+    queries = _checked("queries", errors, lambda: _queries(texts))
+    delta = _checked("total_delta", errors, lambda: check_delta(number_of(texts["total_delta"]), "total_delta"))
+    voters = _checked("voters", errors, lambda: check_voters(texts["voters"])) if texts["voters"] else None
+    if queries is None or delta is None or voters is None or errors.keys() & set(_MANY):
         return None
+    return Many(queries, delta, voters)
+
+
+def _queries(texts: Mapping[str, str]) -> int:
+    queries = check_count("queries", number_of(texts["queries"]))
+    if queries > MAX_QUERIES:
+        raise InputError(
+            f"queries must be at most {MAX_QUERIES} on this page. Got {queries}. For more labels download the "
+            f"design, then: darrm budget gamma.json --queries {queries} --delta {texts['total_delta']} --voters ..."
+        )
+    return queries
+
+
+def _checked(name: str, errors: dict[str, str], check: Callable[[], T]) -> T | None:
+    """What ``check`` returns, or None and what is wrong, shortened, among the ``errors``."""
     try:
-        check_voters(texts["voters"])
+        return check()
     except InputError as error:
-        errors.setdefault("voters", str(error))
-    return None if errors.keys() & set(_MANY) else Many(queries, delta, texts["voters"])
-
-
-def _short(message: str) -> str:
-    return message if len(message) <= 500 else f"{message[:300]} ... {message[-150:]}"
+        message = str(error)
+        errors.setdefault(name, message if len(message) <= 500 else f"{message[:300]} ... {message[-150:]}")
+        return None
 
 
 def _arguments(choice: Choice) -> dict[str, str]:
@@ -200,17 +203,14 @@ def _arguments(choice: Choice) -> dict[str, str]:
         values["delta"] = problem.delta
     if problem.changed != problem.K:
         values["changed"] = problem.changed
-    found = {name: repr(int(value) if float(value).is_integer() else value) for name, value in values.items()}
+    texts = {name: repr(int(value) if float(value).is_integer() else value) for name, value in values.items()}
     if choice.prior != priors.independent():
-        numbers = ",".join(repr(value) for key, value in _flat(choice.prior.as_dict()) if key != "kind")
-        found["prior"] = f"{choice.prior.kind}:{numbers}"
+        numbers = (value for key, value in choice.prior.as_dict().items() if key != "kind")
+        lists = (value if isinstance(value, list) else [value] for value in numbers)
+        texts["prior"] = f"{choice.prior.kind}:{','.join(repr(number) for numbers in lists for number in numbers)}"
     if choice.shape != SHAPES[0]:
-        found["shape"] = choice.shape
-    return found
-
-
-def _flat(values: Mapping[str, object]) -> list[tuple[str, object]]:
-    return [(key, one) for key, value in values.items() for one in (value if isinstance(value, list) else [value])]
+        texts["shape"] = choice.shape
+    return texts
 
 
 def solve_command(choice: Choice) -> str:

@@ -92,7 +92,7 @@ def write(
 def default_delta(design: Design) -> float:
     """The total delta of a report that was not told one."""
     from darrm.accounting.theorems import at_least_once
-    from darrm.show.report.markup import shown
+    from darrm.show.markup import shown
 
     problem = design.problem
     spent = 10 * max(problem.delta, at_least_once(problem.Delta, problem.changed))
@@ -114,8 +114,8 @@ def _stored(file: Path, design: Design) -> dict[str, Any]:
     return {"sha256": content["sha256"], "made_with": versions}
 
 
-def _same(one: Path, other: Path) -> bool:
+def _same(path: Path, other: Path) -> bool:
     try:
-        return one.samefile(other)
+        return path.samefile(other)
     except OSError:
-        return resolved(one) == resolved(other)
+        return resolved(path) == resolved(other)

@@ -10,8 +10,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from importlib.metadata import version
-from importlib.resources import files
-from string import Template
 from typing import Any
 
 from darrm.constraints.multisets import corner_points, count_multisets
@@ -21,7 +19,8 @@ from darrm.measures.comparison import Entry, compare
 from darrm.numerics.exact import decimals, rounded_up
 from darrm.problem.limits import guarantee
 from darrm.show import plots, wording
-from darrm.show.report.markup import (
+from darrm.show.figures import new_figure
+from darrm.show.markup import (
     DIGITS,
     TIMES,
     Markup,
@@ -32,7 +31,7 @@ from darrm.show.report.markup import (
     picture,
     shown,
     table,
-    text,
+    template,
     var,
 )
 from darrm.show.report.worst_case import WorstMultiset, work_out
@@ -61,8 +60,7 @@ def render(design: Design, name: str, stored: Mapping[str, Any] | None, delta: f
         **certificate,
         **_check(design, name, stored),
     }
-    template = Template(files("darrm.show.report").joinpath("page.html").read_text(encoding="utf-8"))
-    return template.substitute({key: text(value) for key, value in values.items()})
+    return template("darrm.show.report", "page.html", values)
 
 
 def _pair(epsilon: float, delta: float) -> str:
@@ -135,18 +133,12 @@ def _gamma_notes(design: Design) -> Markup:
     """Why gamma may fall where the vote is clearer, and why it may be nearly 1."""
     notes = []
     if design.shape == "free":
-        notes.append(
-            paragraph(
-                "The best gamma need not rise with the majority: it puts noise where the worst pair of neighbouring "
-                "data sets would give most away, which need not be the closest vote. With ",
-                element("code", "--shape monotone"),
-                " noise never grows with the majority, usually at little more error.",
-            )
-        )
+        before, after = wording.NOT_RISING
+        notes.append(paragraph(before, element("code", "--shape monotone"), after))
     near = max((float(g) for g in design.gamma if 1 - _SAME < g < 1), default=None)
     if near is not None:
-        said = f"A value such as {near!r} is a hair below 1: rounding is counted on the unsafe side."
-        notes.append(element("p", said, class_="note"))
+        hair = f"A value such as {near!r} is a hair below 1: rounding is counted on the unsafe side."
+        notes.append(paragraph(hair, class_="note"))
     return join(notes)
 
 
@@ -192,8 +184,6 @@ def _left_out(what: str) -> Markup:
 
 
 def _comparison(design: Design) -> Markup:
-    from matplotlib.figure import Figure
-
     try:
         entries = _entries(design)
     except (InputError, SolverError) as error:
@@ -209,9 +199,8 @@ def _comparison(design: Design) -> Markup:
         for entry in entries
     ]
     heads = ("mechanism", "error", "disagreement", "realised epsilon", "keeps the promise")
-    left, _ = plots.plot_comparison(
-        design.problem, entries, Figure(figsize=(5.2, 6.2), layout="constrained").subplots(2, 1, height_ratios=[3, 2])
-    )
+    axes = new_figure((5.2, 6.2)).subplots(2, 1, height_ratios=[3, 2])
+    left, _ = plots.plot_comparison(design.problem, entries, axes)
     left.set_title("")
     others = ", ".join(f"{entry.name} {_figure(entry.error)}" for entry in entries[1:])
     return join(
@@ -265,12 +254,12 @@ def _many_labels(design: Design, delta: float, full: bool) -> dict[str, object]:
     from darrm.accounting.theorems import at_least_once
 
     problem = design.problem
-    found = {queries: (epsilon, rule) for queries, epsilon, rule in (_exact if full else _by_theorem)(design, delta)}
-    fresh = {queries: epsilon for queries, (epsilon, _) in found.items()}
+    totals = list(_fresh(design, delta, full))
+    fresh = {queries: epsilon for queries, epsilon, _ in totals}
     fixed = fixed_voters(problem, delta)
     each = Fraction(problem.m) * Fraction(problem.epsilon)
     rows = []
-    for queries, (epsilon, rule) in found.items():
+    for queries, epsilon, rule in totals:
         paid = queries * Fraction(problem.delta) <= Fraction(delta)
         simple = rounded_up(queries * each) if paid else math.inf
         any_number = min(fixed, epsilon) if queries == 1 else fixed
@@ -283,7 +272,7 @@ def _many_labels(design: Design, delta: float, full: bool) -> dict[str, object]:
     if problem.Delta:
         least = shown(at_least_once(problem.Delta, problem.changed), 4, up=True)
         unavoidable = f" Below a delta of {least} the fixed voters alone have no finite epsilon."
-    rules = dict.fromkeys(rule for _, rule in found.values() if rule)
+    rules = dict.fromkeys(rule for _, _, rule in totals if rule)
     how = "".join(f" {rule[0].upper()}{rule[1:]}: {wording.RULES[rule]}." for rule in rules)
     how += " From totals of about 690 on there are only coarser bounds." if full else " --full composes exactly."
     return {
@@ -304,31 +293,27 @@ def _total(epsilon: float) -> str:
     return "none" if math.isinf(epsilon) else shown(epsilon, 6, up=True)
 
 
-def _exact(design: Design, delta: float) -> Iterator[tuple[int, float, str]]:
-    """Total epsilon of fresh voters and the rule that proves it; infinite where delta pays for none."""
+def _fresh(design: Design, delta: float, exact: bool) -> Iterator[tuple[int, float, str]]:
+    """Total epsilon of fresh voters and the rule that proves it; infinite where delta pays for none.
+
+    Exact composition, or optimal composition of (m epsilon, delta) alone: an upper bound without any separation.
+    """
     from darrm.accounting.budget import of_region, promise
     from darrm.accounting.profile import region
-
-    one = region(design.gamma, design.problem)  # once, where `compose` would need it for every number of labels
-    for queries in QUERIES:
-        try:
-            total = of_region(one, design.problem.affected, queries, delta, promised=promise(design.problem))
-        except InputError:  # below what is unavoidable
-            yield queries, math.inf, ""
-        else:
-            yield queries, total.upper, min(total.bounds, key=total.bounds.__getitem__)
-
-
-def _by_theorem(design: Design, delta: float) -> Iterator[tuple[int, float, str]]:
-    """The same from (m epsilon, delta) alone, by optimal composition: an upper bound without any separation."""
     from darrm.accounting.theorems import optimal
 
     problem = design.problem
-    epsilon = rounded_up(Fraction(problem.m) * Fraction(problem.epsilon))
+    epsilon = rounded_up(problem.exact_epsilon)
+    # Once, where `compose` would need it for every number of labels.
+    label = region(design.gamma, problem) if exact else None
     for queries in QUERIES:
         try:
-            yield queries, optimal(epsilon, problem.delta, queries, delta).epsilon, "optimal composition"
-        except InputError:
+            if label is None:
+                yield queries, optimal(epsilon, problem.delta, queries, delta).epsilon, "optimal composition"
+            else:
+                total = of_region(label, problem.affected, queries, delta, promised=promise(problem))
+                yield queries, total.upper, min(total.bounds, key=total.bounds.__getitem__)
+        except InputError:  # below what is unavoidable
             yield queries, math.inf, ""
 
 
@@ -336,21 +321,18 @@ def _certificate(design: Design, worst: WorstMultiset) -> dict[str, object]:
     problem, certificate = design.problem, design.certificate
     many = count_multisets(problem.K, len(corner_points(problem.epsilon, problem.Delta).p), problem.changed)
     corners = [
-        (name, f"{count:,}", shown(first.one), shown(second.one)) for name, count, first, second in worst.corners
+        (name, f"{count:,}", shown(p_vote.one), shown(q_vote.one)) for name, count, p_vote, q_vote in worst.corners
     ]
-    lines = [
-        (l, *map(shown, (a, b, r, a * r, b * r)))
-        for l, (a, b, r) in enumerate(zip(worst.first, worst.second, worst.release, strict=True))
-    ]
+    rows = list(zip(worst.p_side, worst.q_side, worst.release, strict=True))
+    lines = [(l, *map(shown, (a, b, r, a * r, b * r))) for l, (a, b, r) in enumerate(rows)]
     x, y = worst.probabilities
     # By the larger of a row's shares in X(p) and in X(p'), times both; by its chance where nothing is released as 1.
-    rows = zip(worst.first, worst.second, worst.release, strict=True)
     weights = [(max(a * y, b * x) * r, max(a, b)) for a, b, r in rows]
     p, other = var("p"), var("p\N{PRIME}")
     chance = join(["Pr[", var("L"), " = ", var("l"), "]"])
-    first, second = (join([chance, ", ", one]) for one in (p, other))
+    chances = [join([chance, ", ", side]) for side in (p, other)]
     products = [join([var("r"), f" {TIMES} {which}"]) for which in ("first", "second")]
-    heads = (var("l"), first, second, var("r"), *products)
+    heads = (var("l"), *chances, var("r"), *products)
     on, off = join([var("X"), "(", p, ")"]), join([var("X"), "(", other, ")"])
     factor = join(["e", element("sup", join([var("m"), var("epsilon")]))])
     sums = [

@@ -14,7 +14,7 @@ _ZERO, _ONE = Decimal(0), Decimal(1)
 
 
 @dataclass(frozen=True)
-class Side:
+class Vote:
     """A vote's probabilities of 1 and of 0 on one of two neighbouring data sets."""
 
     one: Decimal
@@ -27,9 +27,9 @@ class WorstMultiset:
 
     Attributes
     ----------
-    corners : tuple of (str, int, Side, Side)
+    corners : tuple of (str, int, Vote, Vote)
         Name, number of votes there, and the vote's probabilities on D and on D'.
-    first, second : tuple of Decimal, length K + 1
+    p_side, q_side : tuple of Decimal, length K + 1
         Pr[L = l | D] and Pr[L = l | D'], L the number of votes for 1.
     release : tuple of Decimal, length K + 1
         Pr[release 1 | L = l] = (1 + sign(l - K/2) gamma(l)) / 2.
@@ -41,9 +41,9 @@ class WorstMultiset:
         X(p) - e^(m eps) X(p').
     """
 
-    corners: tuple[tuple[str, int, Side, Side], ...]
-    first: tuple[Decimal, ...]
-    second: tuple[Decimal, ...]
+    corners: tuple[tuple[str, int, Vote, Vote], ...]
+    p_side: tuple[Decimal, ...]
+    q_side: tuple[Decimal, ...]
     release: tuple[Decimal, ...]
     probabilities: tuple[Decimal, Decimal]
     factor: Decimal
@@ -59,22 +59,22 @@ def work_out(design: Design) -> WorstMultiset:
     problem, K = design.problem, design.problem.K
     total = guarantee(problem).epsilon
     with decimals(total):
-        sides = _sides(problem)
-        corners = tuple((name, n, *sides[name]) for name, n in design.certificate.worst_case.items())
-        first = _ones([(side, count) for _, count, side, _ in corners])
-        second = _ones([(side, count) for _, count, _, side in corners])
+        votes = _votes(problem)
+        corners = tuple((name, n, *votes[name]) for name, n in design.certificate.worst_case.items())
+        p_side = _ones([(vote, count) for _, count, vote, _ in corners])
+        q_side = _ones([(vote, count) for _, count, _, vote in corners])
         release = tuple((1 + ((2 * l > K) - (2 * l < K)) * Decimal(g)) / 2 for l, g in enumerate(design.gamma.tolist()))
-        x, y = (sum((a * b for a, b in zip(pmf, release, strict=True)), _ZERO) for pmf in (first, second))
+        x, y = (sum((a * b for a, b in zip(pmf, release, strict=True)), _ZERO) for pmf in (p_side, q_side))
         factor = total.exp()
-        return WorstMultiset(corners, first, second, release, (x, y), factor, x - factor * y)
+        return WorstMultiset(corners, p_side, q_side, release, (x, y), factor, x - factor * y)
 
 
-def _sides(problem: MajorityProblem) -> dict[str, tuple[Side, Side]]:
+def _votes(problem: MajorityProblem) -> dict[str, tuple[Vote, Vote]]:
     """(p, p') of the corners of Lemma 5.1, each with 1 - p of its own: it keeps its digits where p is nearly 1."""
     D, grow = Decimal(problem.Delta), Decimal(problem.epsilon).exp()
     hi, lo = (grow + D) / (grow + 1), (1 - D) / (grow + 1)
-    never, ever = Side(_ZERO, _ONE), Side(_ONE, _ZERO)
-    high, low, rare, usual = Side(hi, lo), Side(lo, hi), Side(D, 1 - D), Side(1 - D, D)
+    never, ever = Vote(_ZERO, _ONE), Vote(_ONE, _ZERO)
+    high, low, rare, usual = Vote(hi, lo), Vote(lo, hi), Vote(D, 1 - D), Vote(1 - D, D)
     return {
         "(0,0)": (never, never),
         "(1,1)": (ever, ever),
@@ -87,15 +87,14 @@ def _sides(problem: MajorityProblem) -> dict[str, tuple[Side, Side]]:
     }
 
 
-def _ones(votes: list[tuple[Side, int]]) -> tuple[Decimal, ...]:
+def _ones(votes: list[tuple[Vote, int]]) -> tuple[Decimal, ...]:
     """Distribution of the number of ones among independent votes."""
     pmf = [_ONE]
-    for side, count in votes:
+    for vote, count in votes:
         for _ in range(count):
-            if not side.one or not side.zero:
-                pmf = [*pmf, _ZERO] if not side.one else [_ZERO, *pmf]
+            stay, rise = [*pmf, _ZERO], [_ZERO, *pmf]
+            if vote.one and vote.zero:
+                pmf = [vote.zero * a + vote.one * b for a, b in zip(stay, rise, strict=True)]
             else:
-                pmf = [
-                    side.zero * stay + side.one * rise for stay, rise in zip([*pmf, _ZERO], [_ZERO, *pmf], strict=True)
-                ]
+                pmf = rise if vote.one else stay
     return tuple(pmf)

@@ -16,11 +16,11 @@
   let timer = 0;
 
   function query() {
-    const found = new URLSearchParams();
+    const values = new URLSearchParams();
     for (const [name, value] of new FormData(form)) {
-      if (value !== "" || !OPTIONAL.has(name)) found.append(name, value);
+      if (value !== "" || !OPTIONAL.has(name)) values.append(name, value);
     }
-    return found.toString();
+    return values.toString();
   }
 
   function fill(search) {
@@ -68,9 +68,9 @@
   }
 
   function show(place, html) {
-    const open = new Map([...place.querySelectorAll("details")].map((one) => [one.id, one.open]));
+    const open = new Map([...place.querySelectorAll("details")].map((details) => [details.id, details.open]));
     place.innerHTML = html;
-    for (const one of place.querySelectorAll("details")) one.open = open.get(one.id) ?? one.open;
+    for (const details of place.querySelectorAll("details")) details.open = open.get(details.id) ?? details.open;
     ready(place);
   }
 
