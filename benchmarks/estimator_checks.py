@@ -3,7 +3,6 @@
     python benchmarks/estimator_checks.py [--docs]        two minutes; --docs: also put the table into docs/
 
 Exit status 1 if a check fails that should hold, or one holds that is said not to. The tests run the same lists.
-Not in them: `DPConvolutionalClassifier`, which takes images, where the checks pass 1 to 20 columns.
 """
 
 from __future__ import annotations

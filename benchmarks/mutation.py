@@ -47,7 +47,7 @@ ARGUED = Path(__file__).with_name("mutation_survivors.json")
 PAGE = ROOT / "docs" / "trust_mutants.md"
 
 ENGINE = ["tests/certificate/test_separation.py", "tests/certificate/test_verify.py"]
-LABELS = ["tests/mechanisms/test_label_mechanisms.py", "tests/labels/test_audit.py", "tests/test_attack.py"]
+LABELS = ["tests/mechanisms/test_label_mechanisms.py", "tests/labels/test_audit.py", "tests/benchmarks/test_attack.py"]
 COMPOSED = ["tests/accounting/test_accounting_compose.py", "tests/accounting/test_accounting_fixed.py"]
 LEDGER = ["tests/accounting/test_accounting_ledger.py"]
 ENSEMBLE = ["tests/ensemble/test_ensemble.py"]
@@ -60,7 +60,7 @@ TESTS = {
     "darrm/certificate/certificate.py": [
         *ENGINE,
         "tests/certificate/test_identical_voters.py",
-        "tests/test_second_opinion.py",
+        "tests/certificate/test_second_opinion.py",
     ],
     "darrm/constraints/rows.py": ["tests/constraints/test_corners.py", "tests/design/test_solve.py"],
     "darrm/numerics/poisson_binomial.py": [
@@ -79,7 +79,7 @@ TESTS = {
     "darrm/mechanisms/noisy_max.py": [
         "tests/mechanisms/test_noisy_max.py",
         "tests/accounting/test_accounting_pate.py",
-        "tests/test_attack.py",
+        "tests/benchmarks/test_attack.py",
     ],
     "darrm/randomness/discrete.py": ["tests/mechanisms/test_noisy_max.py", *LABELS],
     "darrm/mechanisms/randomized_response.py": LABELS,
@@ -92,10 +92,10 @@ TESTS = {
     "darrm/accounting/profile.py": ["tests/accounting/test_accounting_profile.py", *COMPOSED],
     "darrm/accounting/gaussian.py": ["tests/accounting/test_accounting_profile.py"],
     "darrm/labels/aggregates.py": ["tests/mechanisms/test_weighted_aggregates.py"],
-    "darrm/ensemble/dp_sgd.py": [*ENSEMBLE, "tests/test_attack.py"],
+    "darrm/ensemble/dp_sgd.py": [*ENSEMBLE, "tests/benchmarks/test_attack.py"],
     "darrm/ensemble/releases.py": ENSEMBLE,
     "darrm/ensemble/sharding.py": ENSEMBLE,
-    "darrm/measures/empirical.py": ["tests/measures/test_empirical.py", "tests/test_attack.py"],
+    "darrm/measures/empirical.py": ["tests/measures/test_empirical.py", "tests/benchmarks/test_attack.py"],
     "darrm/problem/majority.py": [
         "tests/test_package.py",
         "tests/design/test_solve.py",

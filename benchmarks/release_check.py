@@ -58,7 +58,7 @@ PLACES: tuple[dict[str, str], ...] = (
 # Every module loads, or misses a library of an extra; every public name is there, or says what to install.
 IMPORT_ALL = """
 import darrm, darrm_solvers, importlib, json, pkgutil
-extras = {"flask", "waitress", "matplotlib", "sklearn", "dp_accounting", "pyarrow", "dask", "distributed", "torch"}
+extras = {"flask", "waitress", "matplotlib", "sklearn", "dp_accounting", "pyarrow", "dask", "distributed"}
 loaded, missing = 0, {}
 for package in (darrm, darrm_solvers):
     for found in pkgutil.walk_packages(package.__path__, package.__name__ + "."):

@@ -25,7 +25,7 @@ from darrm import tables, votes
 from darrm.accounting import Ledger
 from darrm.cli import main
 from darrm.cli.long_run import counted
-from darrm.labels import label_data
+from darrm.labels.audit_files import read_eta
 from darrm.storage import sealed_json
 from darrm.tables import parallel
 from darrm.tables.journal import journal_of
@@ -370,8 +370,6 @@ MISSING = [
     ("sklearn", "experiments", "from darrm.ensemble import PrivateMajorityClassifier"),
     ("sklearn", "experiments", "from darrm.labels.learners import RandomizedResponseClassifier"),
     ("dp_accounting", "experiments", ESTIMATOR.format("DPLogisticRegression", "1.0, 1e-5, classes=(0, 1)")),
-    ("torch", "opacus", "from darrm.ensemble import convolution; convolution.pytorch()"),
-    ("opacus", "opacus", "from darrm.ensemble import convolution; convolution.pytorch()"),
 ]
 
 
@@ -394,7 +392,7 @@ def test_a_missing_library_is_one_line_that_names_the_extra(
 
 def test_all_but_the_extras_works_without_them(folder: Path) -> None:
     optional = ("matplotlib", "sklearn", "dp_accounting", "pyarrow", "distributed", "flint", "flask", "waitress")
-    blocked = "".join(BLOCK.format(name=name) for name in (*optional, "torch", "opacus", "pandas"))
+    blocked = "".join(BLOCK.format(name=name) for name in (*optional, "pandas"))
     for command in (
         WRITES["design"], WRITES["labels, ledger"], ["compare", *PROBLEM], ["verify", "gamma.json"],
         [*TABLE, "t.csv"], ["budget", "gamma.json", "--queries", "9", "--delta", "1e-5", "--voters", "fresh"],
@@ -589,13 +587,9 @@ READERS: dict[str, tuple[Callable[[], object], Callable[[str], object]]] = {
         lambda: Path("quoted.csv").write_text('"id",a,b\n"x",1,0\n"y",0,1\n', encoding="utf-8"),
         lambda path: (votes.read(path).ids, votes.read(path).votes.tolist()),
     ),
-    "higgs.csv": (
-        lambda: Path("higgs.csv").write_text(("1" + ",0.25" * 28 + "\n") * 3, encoding="utf-8"),
-        lambda path: label_data.higgs(path).X.tolist(),
-    ),
-    "kdd.txt": (
-        lambda: Path("kdd.txt").write_text("1 1:0.5 7:1\n0 3:1\n", encoding="utf-8"),
-        lambda path: label_data.kddcup2012(path, n_features=16).X.toarray().tolist(),
+    "eta.csv": (
+        lambda: Path("eta.csv").write_text("eta\n0.25\n0.5\n", encoding="utf-8"),
+        lambda path: read_eta(path).tolist(),
     ),
 }
 

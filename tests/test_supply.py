@@ -11,8 +11,8 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from scripts import load
 from test_package import FILES, label
-from test_paper_scripts import load
 
 import darrm
 

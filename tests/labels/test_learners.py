@@ -15,10 +15,10 @@ import pytest
 from scipy.optimize import approx_fprime
 from scipy.sparse import csr_array
 from scipy.special import expit
+from scripts import load
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.utils.estimator_checks import parametrize_with_checks
-from test_paper_scripts import load
 from threadpoolctl import threadpool_limits
 
 import darrm

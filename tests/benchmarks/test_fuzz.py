@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from scripts import BENCHMARKS
 
 import darrm
 from darrm.accounting import Ledger
 from darrm.cli import main
 from darrm.storage import sealed_json
 
-FUZZ = Path(__file__).parents[1] / "benchmarks" / "fuzz"
+FUZZ = BENCHMARKS / "fuzz"
 CASES = {"command": 25, "certificate": 40, "journal": 15, "design": 60, "table": 40}
 TARGETS = ("command", "design", "certificate", "votes", "table", "journal", "ledger", "idx", "text")
 

@@ -30,7 +30,7 @@ def pytorch() -> Any:
         return import_module("torch")
     except ImportError:
         raise MissingExtraError(
-            "Convolutional networks need PyTorch and Opacus. Run: pip install darrm[opacus]"
+            "Convolutional networks need PyTorch and Opacus. Run: pip install torch opacus"
         ) from None
 
 

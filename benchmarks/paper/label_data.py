@@ -1,6 +1,6 @@
 """Labelled data sets of the papers on label privacy, read as streams: a file is never held as a whole.
 
-The files are not part of this package: HIGGS.csv is from the UCI repository, the features of KDD Cup 2012 (track 2)
+The files are not shipped: HIGGS.csv is from the UCI repository, the features of KDD Cup 2012 (track 2)
 from the LIBSVM page. Unpack them first.
 """
 
@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 from array import array
 from collections.abc import Iterator
-from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TextIO
@@ -18,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from darrm.errors import InputError
+from darrm.storage.text import opened
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -163,18 +163,6 @@ def kddcup2012(
     )
     X.sum_duplicates()
     return LabelledData(X, np.frombuffer(bytes(labels), dtype=np.uint8))
-
-
-@contextmanager
-def opened(name: Path) -> Iterator[TextIO]:
-    """A text file to read, with what can go wrong as `InputError`."""
-    try:
-        with name.open(encoding="utf-8-sig", newline=None) as file:
-            yield file
-    except OSError as error:
-        raise InputError(f"{name} could not be read: {error.strerror}. Pass the path of a file.") from error
-    except UnicodeDecodeError as error:
-        raise InputError(f"{name} is not UTF-8 text. If it is packed, unpack it first.") from error
 
 
 def _chunks(file: TextIO, rows: int | None) -> Iterator[tuple[int, list[str], float]]:
