@@ -1,6 +1,8 @@
-"""Edges, faults and randomness: runs their tests and counts what they tried, for docs/trust_edges.md.
+"""Edges, faults and randomness: run their tests and count what they tried.
 
-python benchmarks/edges.py [--docs]      some minutes; with the slow ones (``--slow``) some more
+    python benchmarks/edges.py [--docs] [--slow]
+
+Takes: some minutes, with --slow some more. --docs writes docs/trust_edges.md.
 """
 
 from __future__ import annotations

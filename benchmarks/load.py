@@ -1,6 +1,8 @@
 """Load: a hundred million releases, a day of ledger charges one a second, a table of 100,000 rows, coins alone.
 
-    python benchmarks/load.py [--labels 100000000] [--charges 86400] [--docs]      five minutes
+    python benchmarks/load.py [--labels 100000000] [--charges 86400] [--docs]
+
+Takes: five minutes. --docs writes docs/trust_load.md.
 
 The day is compressed: four processes charge one ledger file as fast as they can, in /dev/shm if there is one, and a
 fiftieth of it on disk, which is what takes time. The budget is exactly what they charge, so that one charge lost or

@@ -2,6 +2,8 @@
 
     python benchmarks/mutation.py [--sample 15] [--seed 1] [--module darrm/constraints/multisets.py ...] [--docs]
 
+Takes: twenty minutes. --docs writes docs/trust_mutants.md.
+
 Changes ("mutants") are made by the syntax tree in a copy of the repository: arithmetic operators and comparisons
 exchanged, constants moved by one, signs and ``not`` removed, ``and`` for ``or``, ``min`` for ``max``, returned values,
 calls and refusals dropped. Each is judged by the tests of its module that run the changed line, shortest first, until
