@@ -1,4 +1,4 @@
-"""Scripts of benchmarks/ as modules, for the tests of what they compute."""
+"""Scripts of benchmarks/ as modules, for the tests of what they compute, and programs that tests start."""
 
 import importlib
 import sys
@@ -6,6 +6,8 @@ from pathlib import Path
 from types import ModuleType
 
 BENCHMARKS = Path(__file__).resolve().parents[1] / "benchmarks"
+PROGRAMS = Path(__file__).resolve().parent / "programs"
+COMMAND = str(PROGRAMS / "command.py")  # darrm, in a process of its own
 FOLDERS = [str(BENCHMARKS / "paper"), str(BENCHMARKS)]
 
 
