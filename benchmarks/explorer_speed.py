@@ -2,7 +2,7 @@
 
     python benchmarks/explorer_speed.py [--docs] [--screenshot]
 
-Takes: a minute. --docs writes docs/explorer.md.
+Takes: two minutes. --docs writes docs/explorer.md.
 
 The picture, with --screenshot, is written beside that page; it needs selenium and Chromium with its chromedriver.
 """
