@@ -1,8 +1,10 @@
-"""`--second-opinion`: every design that the tests make is also judged by tests/oracles/second_opinion.py."""
+"""One line for each reason to skip tests, and `--second-opinion`: every design of the tests is judged anew."""
 
 from __future__ import annotations
 
 import json
+import re
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +34,16 @@ def pytest_configure(config: pytest.Config) -> None:
         found[key] = content
 
     design.Design.__post_init__ = recorded
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say why tests were skipped; for a library that is missing, how to get it."""
+    reasons = Counter(report.longrepr[2] for report in terminalreporter.stats.get("skipped", ()))
+    for reason, times in sorted(reasons.items()):
+        text = " ".join(reason.removeprefix("Skipped: ").split())
+        if missing := re.match("could not import '([^']+)'", text):
+            text = f"needs {missing[1]}: pip install -e '.[dev]'"
+        terminalreporter.write_line(f"SKIPPED [{times}] {text}")
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

@@ -91,7 +91,7 @@ def forked(children: int) -> list[bytes]:
     return drawn
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork: run on Linux or macOS")
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 def test_parent_and_children_draw_words_of_their_own() -> None:
     """After labels were drawn already, so that words left over in a buffer would be shared."""
