@@ -36,6 +36,7 @@ PROBLEM = ["--K", "3", "--m", "2", "--epsilon", "0.1"]
 TABLE = ["table", "--K", "3,5", "--m", "1,2", "--epsilon", "0.1", "--out"]
 BUDGET = ["--total-epsilon", "9", "--total-delta", "0", "--voters", "fresh"]
 AUDIT = ["audit", "--mechanism", "rr", "--epsilon", "1", "--eta", "beta:2,2", "--n", "20"]
+IN_LOCALE = str(PROGRAMS / "command_in_locale.py")  # darrm where 1.5 is written 1,5
 posix = pytest.mark.skipif(os.name != "posix", reason="needs POSIX limits and signals: run on Linux or macOS")
 
 
@@ -394,17 +395,14 @@ def comma(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         ["localedef", "-i", "de_DE", "-f", "UTF-8", str(place / "de_DE.UTF-8")], capture_output=True
     )
     environment = {"LC_ALL": "de_DE.UTF-8"} | ({"LOCPATH": str(place)} if made and not made.returncode else {})
-    code = "import locale; locale.setlocale(locale.LC_ALL, ''); print(f'{1.5:n}')"
-    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=os.environ | environment)
-    if said.stdout.strip() != "1,5":
+    if in_process("--version", program=IN_LOCALE, **environment).returncode:
         pytest.skip("needs a locale with decimal commas: apt-get install locales")
     return environment
 
 
 def test_decimal_commas_of_a_locale_change_nothing(folder: Path, comma: dict[str, str]) -> None:
     made = {}
-    in_locale = str(PROGRAMS / "command_in_locale.py")
-    for name, changes, program in (("plain", {}, COMMAND), ("comma", comma, in_locale)):
+    for name, changes, program in (("plain", {}, COMMAND), ("comma", comma, IN_LOCALE)):
         for command in (
             ["solve", "--K", "11", "--m", "2.5", "--epsilon", "0.1", "--Delta", "1e-5", "--out", f"{name}.json"],
             [*TABLE, f"{name}.csv"],

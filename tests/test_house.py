@@ -128,6 +128,12 @@ def test_nothing_is_loose() -> None:
     assert loose == {"_lazy", "_sklearn", "_validation", "columns", "errors", "priors"}
 
 
+def test_folders_of_tests_mirror_the_rooms() -> None:
+    """Besides: tests of scripts, what tests share and start, and tests in a browser."""
+    folders = {path.parent.relative_to(REPOSITORY / "tests").parts[0] for path in (REPOSITORY / "tests").glob("*/*.py")}
+    assert folders - set(FLOOR) == {"benchmarks", "oracles", "programs", "watched", "web"}
+
+
 def documented() -> set[str]:
     """The dotted names of darrm in all documents; paths of files are none."""
     names = set()

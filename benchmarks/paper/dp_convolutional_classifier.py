@@ -148,8 +148,8 @@ class DPConvolutionalClassifier(DPClassifier):
 
     def decision_function(self, X: ArrayLike) -> Array:
         """Scores of each class, shape (n, classes); of two classes the second less the first, shape (n,)."""
-        found = self._scores(X)
-        return np.asarray(found[:, 1] - found[:, 0]) if self.classes_.size == 2 else found
+        scores = self._scores(X)
+        return np.asarray(scores[:, 1] - scores[:, 0]) if self.classes_.size == 2 else scores
 
     def predict_proba(self, X: ArrayLike) -> Array:
         """Probabilities in the order of ``classes_``, shape (n, classes)."""

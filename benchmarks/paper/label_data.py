@@ -179,15 +179,15 @@ def _chunks(file: TextIO, rows: int | None) -> Iterator[tuple[int, list[str], fl
 
 def _whole_label(text: str, at: str) -> int:
     """0 or 1, however it is written: the files have 1.000000000000000000e+00."""
-    found = _LABELS.get(text)
-    if found is None:
+    label = _LABELS.get(text)
+    if label is None:
         try:
-            found = _LABELS.get(f"{float(text):g}")
+            label = _LABELS.get(f"{float(text):g}")
         except ValueError:
-            found = None
-    if found is None:
+            label = None
+    if label is None:
         raise InputError(f"{at}: a label must be 0 or 1. Got {text[:40]!r}.")
-    return found
+    return label
 
 
 def _pair(text: str, at: str) -> tuple[int, float]:
