@@ -22,14 +22,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     if not config.getoption("--second-opinion"):
         return
-    from darrm.design import design, files
+    from darrm.design import design
 
     found = config.stash[made] = {}
     original = design.Design.__post_init__
 
     def recorded(self: design.Design) -> None:
         original(self)
-        content = files.as_dict(self) | {"gamma_hex": [value.hex() for value in self.gamma.tolist()]}
+        content = design.as_dict(self) | {"gamma_hex": [value.hex() for value in self.gamma.tolist()]}
         key = json.dumps([content["problem"], content["gamma_hex"], content["certificate"]], sort_keys=True)
         found[key] = content
 
