@@ -1,9 +1,10 @@
-"""``python -m benchmarks`` lists every script, with its time and a page that exists."""
+"""``python -m benchmarks`` lists every script, with its time and a page that names it, and every script imports."""
 
 import runpy
+from pathlib import Path
 
 import pytest
-from scripts import BENCHMARKS
+from scripts import BENCHMARKS, load
 
 STARTED_BY_OTHERS = {"fuzz/worker.py"}
 MAIN = str(BENCHMARKS / "__main__.py")
@@ -29,3 +30,9 @@ def test_the_page_of_a_script_names_it(path: str) -> None:
     assert (scripts[path].page is not None) == ('"--docs"' in source)
     if page := scripts[path].page:
         assert path in (BENCHMARKS.parent / page).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("path", [path for path in scripts if "/fuzz/" not in path])
+def test_every_script_imports(path: str) -> None:
+    """Those of fuzzing start processes: test_fuzz runs them."""
+    assert callable(load(Path(path).stem).main)
