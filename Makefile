@@ -19,8 +19,8 @@ slow: $(DONE)
 # PyTorch is large, so it is set up apart, and only here.
 opacus:
 	$(PYTHON) -m venv .venv.opacus
-	.venv.opacus/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[opacus]' pytest
-	.venv.opacus/bin/python -m pytest -q -rP tests/ensemble/test_opacus.py
+	.venv.opacus/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[experiments]' 'opacus>=1.6' 'torch>=2.13' pytest
+	.venv.opacus/bin/python -m pytest -q -rP tests/benchmarks/test_convolution.py
 
 # atheris, if it is there, follows the coverage: .venv/bin/pip install atheris
 fuzz: $(DONE)

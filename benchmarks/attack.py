@@ -1,6 +1,8 @@
 """Attack every mechanism that releases something, and measure its epsilon from below; broken ones must be found.
 
-    python benchmarks/attack.py [--docs] [--trainings 2000] [--seed 0]        some minutes
+    python benchmarks/attack.py [--docs] [--trainings 2000] [--seed 0]
+
+Takes: some minutes. --docs writes docs/attack.md.
 
 Each mechanism is run many times on data D and on D', where one record is replaced, and the attacker asks for labels,
 several at once or one after the other, each query depending on the labels before. From how often they say what,

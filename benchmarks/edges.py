@@ -1,6 +1,8 @@
-"""Edges, faults and randomness: runs their tests and counts what they tried, for docs/trust_edges.md.
+"""Edges, faults and randomness: run their tests and count what they tried.
 
-python benchmarks/edges.py [--docs]      some minutes; with the slow ones (``--slow``) some more
+    python benchmarks/edges.py [--docs] [--slow]
+
+Takes: some minutes, with --slow some more. --docs writes docs/trust_edges.md.
 """
 
 from __future__ import annotations
@@ -163,13 +165,13 @@ ROWS = (
     Row(
         "Coins over all sequences of words of 1 to 8 bits",
         "each bias exact, as a fraction; two coins exactly independent",
-        "test_randomness",
+        "randomness/test_randomness",
         ("test_the_law_of_two_coins_flipped_together_is_exact", "test_every_bias_of_eight_digits_is_exact"),
     ),
     Row(
         "Forks and threads in the midst of releases",
         "words of their own: no labels are shared",
-        "test_randomness",
+        "randomness/test_randomness",
         (
             "test_parent_and_children_draw_words_of_their_own",
             "test_threads_draw_words_of_their_own",
@@ -179,7 +181,7 @@ ROWS = (
     Row(
         "Every public function that takes a seed",
         "releases warn that they are not private; without a seed none asks a generator that could have one",
-        "test_randomness",
+        "randomness/test_randomness",
         (
             "test_all_that_takes_a_seed_is_known",
             "test_a_release_from_a_seed_says_that_it_is_not_private",
@@ -213,7 +215,7 @@ def main() -> None:
     found = outcomes(options.slow)
     lines, failed = ["| what | how many | what happened | run again |", "| :-- | --: | :-- | :-- |"], 0
     for row in ROWS:
-        ended = sum((found.get((row.file, test), Counter()) for test in row.tests), Counter[str]())
+        ended = sum((found.get((Path(row.file).name, test), Counter()) for test in row.tests), Counter[str]())
         failed += ended["failed"] + (not ended["passed"])
         happened = row.happened if not ended["failed"] else f"{ended['failed']} FAILED"
         if ended["skipped"]:

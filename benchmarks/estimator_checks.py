@@ -1,9 +1,10 @@
-"""scikit-learn's estimator checks of every estimator here: which pass, and which cannot hold, with the reason.
+"""scikit-learn's checks of every estimator of darrm: which pass, and which cannot hold, with the reason.
 
-    python benchmarks/estimator_checks.py [--docs]        two minutes; --docs: also put the table into docs/
+    python benchmarks/estimator_checks.py [--docs]
+
+Takes: two minutes. --docs writes docs/learning.md.
 
 Exit status 1 if a check fails that should hold, or one holds that is said not to. The tests run the same lists.
-Not in them: `DPConvolutionalClassifier`, which takes images, where the checks pass 1 to 20 columns.
 """
 
 from __future__ import annotations

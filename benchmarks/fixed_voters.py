@@ -1,6 +1,8 @@
 """What do many releases cost when the voters are fixed? An adversary looks for the largest loss.
 
-    python benchmarks/fixed_voters.py [--epsilon 2] [--m 1] [--restarts 1000] [--seed 0]        a minute
+    python benchmarks/fixed_voters.py [--epsilon 2] [--m 1] [--restarts 1000] [--seed 0]
+
+Takes: a minute.
 
 A fixed voter is made private once: its answers to all Q queries together, one of n = 2^Q vectors, are drawn from P on
 the data and from P' on neighbouring data, where (P, P') is (epsilon, Delta)-indistinguishable AS A WHOLE, and P = P'

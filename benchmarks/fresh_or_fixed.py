@@ -1,6 +1,8 @@
 """The trap of composing over fixed voters, as a picture.
 
-    python benchmarks/fresh_or_fixed.py [--docs]        half a minute
+    python benchmarks/fresh_or_fixed.py [--docs]
+
+Takes: half a minute. --docs writes docs/fresh_or_fixed.md.
 
 Left: three voters of epsilon = 2 and a release that is 2-DP on its own. What an adversary finds for Q labels of fixed
 voters (benchmarks/fixed_voters.py) beside Q m epsilon, which does not hold, and the composition of the voters, which

@@ -2,9 +2,11 @@
 
     python benchmarks/label_figures.py [--docs]
 
+Takes: ten seconds. --docs writes docs/label_privacy.md.
+
 Layouts: Figures 1, 2 and 3 of Busa-Fekete et al., "Auditing privacy mechanisms via label inference attacks" (2024), and
 Figures 1 and 2 of "A unified analysis of label inference attacks" (2023). Their data are two large sets that are not
-shipped; `darrm.labels.label_data` reads them.
+shipped; label_data.py in benchmarks/paper reads them.
 """
 
 from __future__ import annotations

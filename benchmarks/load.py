@@ -1,6 +1,8 @@
 """Load: a hundred million releases, a day of ledger charges one a second, a table of 100,000 rows, coins alone.
 
-    python benchmarks/load.py [--labels 100000000] [--charges 86400] [--docs]      five minutes
+    python benchmarks/load.py [--labels 100000000] [--charges 86400] [--docs]
+
+Takes: five minutes. --docs writes docs/trust_load.md.
 
 The day is compressed: four processes charge one ledger file as fast as they can, in /dev/shm if there is one, and a
 fiftieth of it on disk, which is what takes time. The budget is exactly what they charge, so that one charge lost or
@@ -24,7 +26,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
-import tables
+import table_speed
 
 sys.path.insert(0, str(Path(__file__).parent / "paper"))
 from pages import DOCS, put
@@ -129,7 +131,7 @@ def charges(design: darrm.Design, n: int, folder: Path) -> str:
 def lookups(folder: Path) -> str:
     """A large table, opened in a process of its own."""
     small = darrm.tables.solve_grid(range(3, 22), [1, 2, 3], [0.1, 0.5], [0.0, 1e-5])
-    count, opened, median, slowest, memory = tables.lookups(small, folder)
+    count, opened, median, slowest, memory = table_speed.lookups(small, folder)
     return (
         f"Opened in {opened:.1f} s; each of {len(range(0, int(count), int(count) // 200))} lookups gave a design that "
         f"was verified anew, in {median * 1e3:.1f} ms (median), {slowest * 1e3:.0f} ms at most; {memory:.0f} MiB held."

@@ -2,6 +2,8 @@
 
     python benchmarks/make_votes.py [--out DIR] [--check]        (DIR is darrm/votes/examples unless given)
 
+Takes: ten seconds.
+
 A record is one training image with its label; neighbours differ by replacing one record (replace-one). The
 split is given (it is stratified, so it looks at labels); held-out images are public queries.
 

@@ -2,6 +2,8 @@
 
     python benchmarks/mutation.py [--sample 15] [--seed 1] [--module darrm/constraints/multisets.py ...] [--docs]
 
+Takes: twenty minutes. --docs writes docs/trust_mutants.md.
+
 Changes ("mutants") are made by the syntax tree in a copy of the repository: arithmetic operators and comparisons
 exchanged, constants moved by one, signs and ``not`` removed, ``and`` for ``or``, ``min`` for ``max``, returned values,
 calls and refusals dropped. Each is judged by the tests of its module that run the changed line, shortest first, until
@@ -47,7 +49,7 @@ ARGUED = Path(__file__).with_name("mutation_survivors.json")
 PAGE = ROOT / "docs" / "trust_mutants.md"
 
 ENGINE = ["tests/certificate/test_separation.py", "tests/certificate/test_verify.py"]
-LABELS = ["tests/mechanisms/test_label_mechanisms.py", "tests/labels/test_audit.py", "tests/test_attack.py"]
+LABELS = ["tests/mechanisms/test_label_mechanisms.py", "tests/labels/test_audit.py", "tests/benchmarks/test_attack.py"]
 COMPOSED = ["tests/accounting/test_accounting_compose.py", "tests/accounting/test_accounting_fixed.py"]
 LEDGER = ["tests/accounting/test_accounting_ledger.py"]
 ENSEMBLE = ["tests/ensemble/test_ensemble.py"]
@@ -63,7 +65,7 @@ TESTS = {
     "darrm/certificate/certificate.py": [
         *ENGINE,
         "tests/certificate/test_identical_voters.py",
-        "tests/test_second_opinion.py",
+        "tests/certificate/test_second_opinion.py",
     ],
     "darrm/constraints/rows.py": ["tests/constraints/test_corners.py", "tests/design/test_solve.py"],
     "darrm/numerics/poisson_binomial.py": [
@@ -82,7 +84,7 @@ TESTS = {
     "darrm/mechanisms/noisy_max.py": [
         "tests/mechanisms/test_noisy_max.py",
         "tests/accounting/test_accounting_pate.py",
-        "tests/test_attack.py",
+        "tests/benchmarks/test_attack.py",
     ],
     "darrm/randomness/discrete.py": ["tests/mechanisms/test_noisy_max.py", *LABELS],
     "darrm/mechanisms/randomized_response.py": LABELS,
@@ -97,10 +99,10 @@ TESTS = {
     "darrm/accounting/profile.py": ["tests/accounting/test_accounting_profile.py", *COMPOSED],
     "darrm/accounting/gaussian.py": ["tests/accounting/test_accounting_profile.py"],
     "darrm/labels/aggregates.py": ["tests/mechanisms/test_weighted_aggregates.py"],
-    "darrm/ensemble/dp_sgd.py": [*ENSEMBLE, "tests/test_attack.py"],
+    "darrm/ensemble/dp_sgd.py": [*ENSEMBLE, "tests/benchmarks/test_attack.py"],
     "darrm/ensemble/releases.py": ENSEMBLE,
     "darrm/ensemble/sharding.py": ENSEMBLE,
-    "darrm/measures/empirical.py": ["tests/measures/test_empirical.py", "tests/test_attack.py"],
+    "darrm/measures/empirical.py": ["tests/measures/test_empirical.py", "tests/benchmarks/test_attack.py"],
     "darrm/problem/majority.py": [
         "tests/test_package.py",
         "tests/design/test_solve.py",

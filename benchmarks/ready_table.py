@@ -1,8 +1,10 @@
 """The ready table: gamma_opt, free and U-shaped, for all K up to 51.
 
-    python benchmarks/ready_table.py [--out gamma-tables.parquet] [--jobs -1]  some minutes; goes on if interrupted
-    python benchmarks/ready_table.py --part 50                                    every fiftieth design
-    python benchmarks/ready_table.py --part 40 --out part.csv --opinions            and a second opinion on each
+    python benchmarks/ready_table.py [--out gamma-tables.parquet] [--jobs -1]       goes on if interrupted
+    python benchmarks/ready_table.py --part 50                                         every fiftieth design
+    python benchmarks/ready_table.py --part 40 --out part.csv --opinions                 and a second opinion on each
+
+Takes: some minutes. --docs writes docs/tables.md.
 
 K = 2..51, m = 1..K/2 + 1 (from there on none needs noise), epsilon .05 to 1, Delta 0, 1e-6, 1e-5, ``changed`` K and,
 for disjoint shards, 1 and 2.

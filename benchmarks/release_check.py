@@ -1,6 +1,8 @@
 """Build the wheel and the sdist as for a release, check them, and keep them with a list of what they need.
 
-    python benchmarks/release_check.py [--out dist] [--docs]        a minute or two; needs git and a package index
+    python benchmarks/release_check.py [--out dist] [--docs]
+
+Takes: a minute or two. --docs writes docs/trust_release.md.
 
 From the last commit, and from nothing else: what is not committed is refused.
 
@@ -11,7 +13,7 @@ From the last commit, and from nothing else: what is not committed is refused.
    ``darrm --help`` and ``darrm demo`` run, and commands that need an extra say which.
 4. That environment as a CycloneDX list (SBOM), and what pip-audit knows against it.
 
-Needs the extra ``release``. --docs writes the rows of docs/trust_release.md.
+Needs the extra ``release``, git and a package index. --docs writes the rows of docs/trust_release.md.
 """
 
 from __future__ import annotations
@@ -58,7 +60,7 @@ PLACES: tuple[dict[str, str], ...] = (
 # Every module loads, or misses a library of an extra; every public name is there, or says what to install.
 IMPORT_ALL = """
 import darrm, darrm_solvers, importlib, json, pkgutil
-extras = {"flask", "waitress", "matplotlib", "sklearn", "dp_accounting", "pyarrow", "dask", "distributed", "torch"}
+extras = {"flask", "waitress", "matplotlib", "sklearn", "dp_accounting", "pyarrow", "dask", "distributed"}
 loaded, missing = 0, {}
 for package in (darrm, darrm_solvers):
     for found in pkgutil.walk_packages(package.__path__, package.__name__ + "."):

@@ -1,7 +1,22 @@
-"""Public names that load when they are first used, so that ``import darrm`` stays light."""
+"""Names that load when they are first used, so that ``import darrm`` stays light and reaches every module."""
 
 from collections.abc import Callable, Mapping
 from importlib import import_module
+
+
+def modules(package: str) -> Callable[[str], object]:
+    """``__getattr__`` of a package: a module of it loads when it is first named, as in ``darrm.numerics.exact``."""
+
+    def getattr_(name: str) -> object:
+        module = f"{package}.{name}"
+        try:
+            return import_module(module)
+        except ModuleNotFoundError as error:
+            if error.name != module:
+                raise
+            raise AttributeError(f"module {package!r} has no attribute {name!r}") from None
+
+    return getattr_
 
 
 def face(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], object], Callable[[], list[str]], list[str]]:
@@ -16,14 +31,12 @@ def face(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], object
         modules.
     """
     home = {name: module for module, names in homes.items() for name in names.split()}
+    module_of = modules(package)
 
     def getattr_(name: str) -> object:
-        if name not in home:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        if home[name] == package:
-            return import_module(f"{package}.{name}")
-        module = import_module(home[name])
-        return getattr(module, name) if hasattr(module, name) else import_module(f"{home[name]}.{name}")
+        if home.get(name, package) == package:
+            return module_of(name)
+        return getattr(import_module(home[name]), name)
 
     def dir_() -> list[str]:
         return sorted(home)

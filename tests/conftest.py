@@ -1,8 +1,10 @@
-"""`--second-opinion`: every design that the tests make is also judged by tests/oracles/second_opinion.py."""
+"""One line for each reason to skip tests, and `--second-opinion`: every design of the tests is judged anew."""
 
 from __future__ import annotations
 
 import json
+import re
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -20,18 +22,28 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     if not config.getoption("--second-opinion"):
         return
-    from darrm.design import design, files
+    from darrm.design import design
 
     found = config.stash[made] = {}
     original = design.Design.__post_init__
 
     def recorded(self: design.Design) -> None:
         original(self)
-        content = files.as_dict(self) | {"gamma_hex": [value.hex() for value in self.gamma.tolist()]}
+        content = design.as_dict(self) | {"gamma_hex": [value.hex() for value in self.gamma.tolist()]}
         key = json.dumps([content["problem"], content["gamma_hex"], content["certificate"]], sort_keys=True)
         found[key] = content
 
     design.Design.__post_init__ = recorded
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say why tests were skipped; for a library that is missing, how to get it."""
+    reasons = Counter(report.longrepr[2] for report in terminalreporter.stats.get("skipped", ()))
+    for reason, times in sorted(reasons.items()):
+        text = " ".join(reason.removeprefix("Skipped: ").split())
+        if missing := re.match("could not import '([^']+)'", text):
+            text = f"needs {missing[1]}: pip install -e '.[dev]'"
+        terminalreporter.write_line(f"SKIPPED [{times}] {text}")
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scripts import PROGRAMS
 
 import darrm
 from darrm.accounting import Ledger
@@ -122,15 +123,6 @@ def test_a_ledger_pays_for_the_column_or_for_none_of_it(tmp_path: Path) -> None:
 
 def test_arrow_needs_no_pandas() -> None:
     pytest.importorskip("pyarrow")
-    code = (
-        "import sys\n"
-        "class NoPandas:\n"
-        "    def find_spec(self, name, path=None, target=None):\n"
-        "        if name.partition('.')[0] == 'pandas': raise ImportError(name)\n"
-        "sys.meta_path.insert(0, NoPandas())\n"
-        "import darrm, pyarrow as pa\n"
-        "mechanism = darrm.mechanisms.DaRRM(darrm.solve(K=3, m=1, epsilon=1, changed=1))\n"
-        "print(darrm.columns.release(mechanism, pa.table({'a': [1, 0], 'b': [1, 0], 'c': [0, 0]})).to_pylist())"
-    )
-    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    program = [PROGRAMS / "without.py", "pandas", PROGRAMS / "arrow_column.py"]
+    ended = subprocess.run([sys.executable, *program], capture_output=True, text=True, check=True)
     assert ended.stdout == "[1, 0]\n"

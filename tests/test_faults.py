@@ -19,13 +19,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scripts import COMMAND, PROGRAMS
 
 import darrm
 from darrm import tables, votes
 from darrm.accounting import Ledger
 from darrm.cli import main
 from darrm.cli.long_run import counted
-from darrm.labels import label_data
+from darrm.labels.audit_files import read_eta
 from darrm.storage import sealed_json
 from darrm.tables import parallel
 from darrm.tables.journal import journal_of
@@ -35,8 +36,8 @@ PROBLEM = ["--K", "3", "--m", "2", "--epsilon", "0.1"]
 TABLE = ["table", "--K", "3,5", "--m", "1,2", "--epsilon", "0.1", "--out"]
 BUDGET = ["--total-epsilon", "9", "--total-delta", "0", "--voters", "fresh"]
 AUDIT = ["audit", "--mechanism", "rr", "--epsilon", "1", "--eta", "beta:2,2", "--n", "20"]
-RUN = "import sys\n{before}\nfrom darrm.cli import main\nsys.exit(main({arguments!r}))"
-posix = pytest.mark.skipif(os.name != "posix", reason="POSIX limits and signals")
+IN_LOCALE = str(PROGRAMS / "command_in_locale.py")  # darrm where 1.5 is written 1,5
+posix = pytest.mark.skipif(os.name != "posix", reason="needs POSIX limits and signals: run on Linux or macOS")
 
 
 @pytest.fixture
@@ -57,11 +58,12 @@ def one_line(text: str) -> str:
 
 
 def in_process(
-    *arguments: str, before: str = "", options: tuple[str, ...] = (), **environment: str
+    *arguments: str, program: str = COMMAND, without: tuple[str, ...] = (), **environment: str
 ) -> subprocess.CompletedProcess[str]:
-    """A command in an interpreter of its own, after the statements ``before``."""
+    """A command, or another program, in an interpreter of its own, as if some libraries were not installed."""
+    missing = [str(PROGRAMS / "without.py"), ",".join(without)] if without else []
     return subprocess.run(
-        [sys.executable, *options, "-c", RUN.format(before=before, arguments=arguments)],
+        [sys.executable, *missing, program, *arguments],
         capture_output=True, text=True, timeout=120, env={**os.environ, **environment},
     )  # fmt: skip
 
@@ -244,7 +246,7 @@ def full_disk(folder: Path) -> Iterator[Path]:
         ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(place)], capture_output=True
     )
     if not mounted or mounted.returncode:
-        pytest.skip("no right to mount a disk")
+        pytest.skip("needs the right to mount a disk: run as root")
     for name in ("gamma.json", "votes.csv", "ledger.json"):
         shutil.copy(folder / name, place)
     try:
@@ -337,23 +339,6 @@ def test_no_home_and_nothing_but_the_folder_to_write_to(folder: Path, command: l
 
 # Extras
 
-BLOCK = """
-class Blocker:
-    def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] == {name!r}:
-            raise ModuleNotFoundError(f"No module named {{name!r}}", name={name!r})
-sys.meta_path.insert(0, Blocker())
-"""
-PYTHON = """
-from darrm.errors import MissingExtraError
-try:
-    {code}
-except MissingExtraError as error:
-    print(f"darrm: {{error}}", file=sys.stderr)
-    sys.exit(2)
-sys.exit("nothing was missing")
-"""
-ESTIMATOR = "import numpy as np; from darrm.ensemble import {0}; {0}({1}).fit(np.eye(4), [0, 1, 0, 1])"
 MISSING = [
     ("matplotlib", "plot", ["solve", *PROBLEM, "--plot", "p.png"]),
     ("matplotlib", "plot", ["report", "gamma.json"]),
@@ -367,11 +352,9 @@ MISSING = [
     ("pyarrow", "tables", ["verify", "t.parquet"]),
     ("pyarrow", "tables", [*AUDIT, "--out", "a.parquet"]),
     ("distributed", "dask", [*TABLE, "t.csv", "--backend", "dask", "--scheduler", "tcp://127.0.0.1:9"]),
-    ("sklearn", "experiments", "from darrm.ensemble import PrivateMajorityClassifier"),
-    ("sklearn", "experiments", "from darrm.labels.learners import RandomizedResponseClassifier"),
-    ("dp_accounting", "experiments", ESTIMATOR.format("DPLogisticRegression", "1.0, 1e-5, classes=(0, 1)")),
-    ("torch", "opacus", "from darrm.ensemble import convolution; convolution.pytorch()"),
-    ("opacus", "opacus", "from darrm.ensemble import convolution; convolution.pytorch()"),
+    ("sklearn", "experiments", "darrm.ensemble PrivateMajorityClassifier"),
+    ("sklearn", "experiments", "darrm.labels.learners RandomizedResponseClassifier"),
+    ("dp_accounting", "experiments", "darrm.ensemble DPLogisticRegression 1.0 1e-5"),
 ]
 
 
@@ -382,24 +365,22 @@ def test_a_missing_library_is_one_line_that_names_the_extra(
     for path in ("votes.parquet", "t.parquet"):
         Path(path).write_bytes(b"PAR1")
     before = contents(folder)
-    blocked = BLOCK.format(name=name)
     if isinstance(action, str):
-        ended = in_process(before=blocked + PYTHON.format(code=action))
+        ended = in_process(*action.split(), program=str(PROGRAMS / "estimator.py"), without=(name,))
     else:
-        ended = in_process(*action, before=blocked)
+        ended = in_process(*action, without=(name,))
     assert (ended.returncode, ended.stdout) == (2, ""), ended.stderr
     assert f"darrm[{extra}]" in one_line(ended.stderr)
     assert contents(folder) == before
 
 
 def test_all_but_the_extras_works_without_them(folder: Path) -> None:
-    optional = ("matplotlib", "sklearn", "dp_accounting", "pyarrow", "distributed", "flint", "flask", "waitress")
-    blocked = "".join(BLOCK.format(name=name) for name in (*optional, "torch", "opacus", "pandas"))
+    without = "matplotlib sklearn dp_accounting pyarrow distributed flint flask waitress pandas"
     for command in (
         WRITES["design"], WRITES["labels, ledger"], ["compare", *PROBLEM], ["verify", "gamma.json"],
         [*TABLE, "t.csv"], ["budget", "gamma.json", "--queries", "9", "--delta", "1e-5", "--voters", "fresh"],
     ):  # fmt: skip
-        ended = in_process(*command, before=blocked)
+        ended = in_process(*command, without=tuple(without.split()))
         assert ended.returncode == 0, ended.stderr
 
 
@@ -414,23 +395,20 @@ def comma(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         ["localedef", "-i", "de_DE", "-f", "UTF-8", str(place / "de_DE.UTF-8")], capture_output=True
     )
     environment = {"LC_ALL": "de_DE.UTF-8"} | ({"LOCPATH": str(place)} if made and not made.returncode else {})
-    code = "import locale; locale.setlocale(locale.LC_ALL, ''); print(f'{1.5:n}')"
-    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=os.environ | environment)
-    if said.stdout.strip() != "1,5":
-        pytest.skip("no locale with decimal commas, and none can be made")
+    if in_process("--version", program=IN_LOCALE, **environment).returncode:
+        pytest.skip("needs a locale with decimal commas: apt-get install locales")
     return environment
 
 
 def test_decimal_commas_of_a_locale_change_nothing(folder: Path, comma: dict[str, str]) -> None:
-    before = "import locale\nlocale.setlocale(locale.LC_ALL, '')\nassert f'{1.5:n}' == '1,5'"
     made = {}
-    for name, changes, first in (("plain", {}, ""), ("comma", comma, before)):
+    for name, changes, program in (("plain", {}, COMMAND), ("comma", comma, IN_LOCALE)):
         for command in (
             ["solve", "--K", "11", "--m", "2.5", "--epsilon", "0.1", "--Delta", "1e-5", "--out", f"{name}.json"],
             [*TABLE, f"{name}.csv"],
             ["solve", *PROBLEM, "--plot", f"{name}.svg"],
         ):
-            ended = in_process(*command, before=first, **changes)
+            ended = in_process(*command, program=program, **changes)
             assert ended.returncode == 0, ended.stderr
         rows = [
             {key: value for key, value in row.items() if key != "seconds"} for row in tables.read(f"{name}.csv").rows
@@ -442,53 +420,14 @@ def test_decimal_commas_of_a_locale_change_nothing(folder: Path, comma: dict[str
 
 # Without asserts
 
-REFUSALS = """
-import io, json, sys
-import numpy as np
-import darrm
-from darrm import baselines, priors
-from darrm.accounting import Ledger, compose
-from darrm.errors import DarrmError
-from darrm.randomness.coins import Coins
-from fractions import Fraction
-
-design = darrm.load("gamma.json")
-release = darrm.mechanisms.DaRRM(design).release
-counts = darrm.mechanisms.DaRRM(design).release_counts
-problem = darrm.MajorityProblem(K=3, m=1, epsilon=0.1)
-ledger = Ledger.create("small.json", design, total_epsilon=0.5, total_delta=0, voters="fresh", rule="basic")
-actions = {
-    "K": lambda: darrm.MajorityProblem(0, 1, 0.1),
-    "nan": lambda: darrm.MajorityProblem(3, float("nan"), 0.1),
-    "Delta": lambda: darrm.MajorityProblem(3, 1, 0.1, -1e-9),
-    "too good": lambda: darrm.Design(problem, np.ones(4), priors.independent()),
-    "not symmetric": lambda: darrm.verify([0, 0, 0, 0.1], problem),
-    "above one": lambda: darrm.verify([1.5] * 4, problem),
-    "a vote of 2": lambda: release([[0, 1, 2]]),
-    "half a vote": lambda: release([[0, 1, 0.5]]),
-    "four votes": lambda: release([[0, 1, 0, 1]]),
-    "a count of 4": lambda: counts([4]),
-    "overspent": lambda: ledger.charge(design, 3),
-    "another design": lambda: Ledger("ledger.json").charge("gamma.json", 1),
-    "voters unsaid": lambda: compose(design, 5, delta=1e-5),
-    "edited": lambda: darrm.load("edited.json"),
-    "a coin of 1/3": lambda: Coins([Fraction(1, 3)]),
-}
-refused = []
-for name, action in actions.items():
-    try:
-        action()
-    except (DarrmError, ValueError) as error:
-        refused.append(name)
-print(json.dumps({"refused": refused, "all": list(actions), "asserts": __debug__}))
-"""
-
 
 @pytest.mark.parametrize("level", ["-O", "-OO"])
 def test_refusals_do_not_rest_on_asserts(folder: Path, level: str) -> None:
     text = Path("gamma.json").read_text(encoding="utf-8")
     Path("edited.json").write_text(text.replace('"epsilon": 0.1', '"epsilon": 0.2'), encoding="utf-8")
-    ended = subprocess.run([sys.executable, level, "-c", REFUSALS], capture_output=True, text=True, timeout=120)
+    ended = subprocess.run(
+        [sys.executable, level, PROGRAMS / "refusals.py"], capture_output=True, text=True, timeout=120
+    )
     assert ended.returncode == 0, ended.stderr
     said = json.loads(ended.stdout)
     assert said["asserts"] is False
@@ -589,13 +528,9 @@ READERS: dict[str, tuple[Callable[[], object], Callable[[str], object]]] = {
         lambda: Path("quoted.csv").write_text('"id",a,b\n"x",1,0\n"y",0,1\n', encoding="utf-8"),
         lambda path: (votes.read(path).ids, votes.read(path).votes.tolist()),
     ),
-    "higgs.csv": (
-        lambda: Path("higgs.csv").write_text(("1" + ",0.25" * 28 + "\n") * 3, encoding="utf-8"),
-        lambda path: label_data.higgs(path).X.tolist(),
-    ),
-    "kdd.txt": (
-        lambda: Path("kdd.txt").write_text("1 1:0.5 7:1\n0 3:1\n", encoding="utf-8"),
-        lambda path: label_data.kddcup2012(path, n_features=16).X.toarray().tolist(),
+    "eta.csv": (
+        lambda: Path("eta.csv").write_text("eta\n0.25\n0.5\n", encoding="utf-8"),
+        lambda path: read_eta(path).tolist(),
     ),
 }
 

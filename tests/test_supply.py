@@ -11,8 +11,8 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from scripts import PROGRAMS, load
 from test_package import FILES, label
-from test_paper_scripts import load
 
 import darrm
 
@@ -151,14 +151,17 @@ def test_such_formats_are_found(line: str) -> None:
 # --- no network --------------------------------------------------------------------------------------------------
 
 
-def watched(folder: Path, code: str, *arguments: str) -> list[str]:
-    """What a fresh interpreter, and those it starts, tried while it ran ``code``, which must succeed."""
+def watched(folder: Path, program: str, *arguments: str) -> list[str]:
+    """What a fresh interpreter, and those it starts, tried while it ran a program, which must succeed.
+
+    The program is a file of tests/programs, or ``-c``: then the first argument is its text.
+    """
     notes = folder / "notes.txt"
     notes.unlink(missing_ok=True)
     places = [str(WATCHED), str(ROOT), str(ROOT / "solvers"), os.environ.get("PYTHONPATH", "")]
     environment = {"PYTHONPATH": os.pathsep.join(places), "DARRM_WATCH": str(notes), "MPLBACKEND": "agg"}
     ended = subprocess.run(
-        [sys.executable, "-c", code, *arguments],
+        [sys.executable, program if program == "-c" else PROGRAMS / program, *arguments],
         cwd=folder,
         env=os.environ | environment,
         capture_output=True,
@@ -173,10 +176,6 @@ def left_the_machine(lines: list[str]) -> list[str]:
     return [line for line in lines if line.startswith("socket.")]
 
 
-CAUGHT = "try:\n    {}\nexcept OSError:\n    pass"
-CHILD = "import subprocess, sys; subprocess.run([sys.executable, '-c', sys.argv[1]], check=True)"
-
-
 @pytest.mark.parametrize(
     "attempt",
     [
@@ -188,27 +187,18 @@ CHILD = "import subprocess, sys; subprocess.run([sys.executable, '-c', sys.argv[
     ],
 )
 def test_an_attempt_is_seen_even_if_its_refusal_is_caught(tmp_path: Path, attempt: str) -> None:
-    assert left_the_machine(watched(tmp_path, CAUGHT.format(attempt)))
-    assert left_the_machine(watched(tmp_path, CHILD, CAUGHT.format(attempt)))
+    assert left_the_machine(watched(tmp_path, "attempt.py", attempt))
+    assert left_the_machine(watched(tmp_path, "attempt.py", "child", attempt))
 
 
 def test_this_machine_may_be_reached_and_unpickling_is_seen(tmp_path: Path) -> None:
-    code = """
-import fractions, pickle, socket
-with socket.create_server(("127.0.0.1", 0)) as server:
-    socket.create_connection(server.getsockname()).close()
-pickle.loads(pickle.dumps(fractions.Fraction(1, 3)))
-"""
-    lines = watched(tmp_path, code)
+    lines = watched(tmp_path, "here_and_unpickled.py")
     assert left_the_machine(lines) == []
     assert any(line.startswith("unpickled fractions.") for line in lines)
 
 
-COMMAND = "import sys; from darrm.cli import main; sys.exit(main(sys.argv[1:]))"
-
-
 def test_importing_leaves_the_network_alone(tmp_path: Path) -> None:
-    assert left_the_machine(watched(tmp_path, release_check.IMPORT_ALL)) == []
+    assert left_the_machine(watched(tmp_path, "-c", release_check.IMPORT_ALL)) == []
 
 
 @pytest.mark.parametrize(
@@ -233,45 +223,24 @@ def test_commands_leave_the_network_alone(tmp_path: Path, command: str) -> None:
         pytest.importorskip("matplotlib")
     darrm.solve(K=11, m=3, epsilon=1).save(tmp_path / "design.json")
     shutil.copyfile(ROOT / "darrm" / "votes" / "examples" / "fresh_t11.csv", tmp_path / "votes.csv")
-    lines = watched(tmp_path, COMMAND, *command.split())
+    lines = watched(tmp_path, "command.py", *command.split())
     assert left_the_machine(lines) == []
 
 
 def test_the_explorer_leaves_the_network_alone(tmp_path: Path) -> None:
     pytest.importorskip("flask")
     pytest.importorskip("matplotlib")
-    code = """
-from darrm.show.explore import create_app
-client = create_app().test_client()
-page = "/?K=11&m=3&epsilon=0.1&voters=fresh&queries=100&total_delta=1e-5&b.K=21&b.m=3&b.epsilon=0.1"
-for path in (page, "/static/explore.js", "/static/explore.css"):
-    answer = client.get(path, base_url="http://127.0.0.1:8000")
-    assert answer.status_code == 200, (path, answer.status_code)
-"""
-    assert left_the_machine(watched(tmp_path, code)) == []
+    assert left_the_machine(watched(tmp_path, "explorer_pages.py")) == []
 
 
 def test_ensembles_leave_the_network_alone(tmp_path: Path) -> None:
     pytest.importorskip("sklearn")
     pytest.importorskip("dp_accounting")
-    code = """
-import numpy as np
-from darrm.ensemble import DPLogisticRegression
-x = np.random.default_rng(0).normal(size=(200, 2))
-DPLogisticRegression(epsilon=1, delta=1e-5).fit(x, (x[:, 0] > 0).astype(int)).predict(x)
-"""
-    assert left_the_machine(watched(tmp_path, code)) == []
+    assert left_the_machine(watched(tmp_path, "train.py")) == []
 
 
 def test_reading_unpickles_nothing(tmp_path: Path) -> None:
     darrm.solve(K=5, m=2, epsilon=0.5).save(tmp_path / "design.json")
     shutil.copyfile(ROOT / "darrm" / "votes" / "examples" / "fresh_t11.csv", tmp_path / "votes.csv")
     darrm.tables.solve_grid(K=[3, 5], m=[1], epsilon=[0.5], out=tmp_path / "grid.jsonl")
-    code = """
-import darrm
-from darrm import tables, votes
-darrm.load("design.json")
-tables.read("grid.jsonl")
-votes.read("votes.csv")
-"""
-    assert watched(tmp_path, code) == []
+    assert watched(tmp_path, "read_files.py") == []

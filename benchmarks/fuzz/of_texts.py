@@ -60,9 +60,10 @@ def texts(draw: Draw) -> Case:
 
 
 def run_text(case: Case) -> str:
+    import label_data
+
     from darrm import priors
     from darrm.cli.table import values
-    from darrm.labels import label_data
     from darrm.labels.audit_files import read_eta
     from darrm.tables import from_csv
 

@@ -4,6 +4,8 @@
     python benchmarks/fuzz/run.py --targets design,ledger --minutes 5
     python benchmarks/fuzz/run.py --again FINDING.json             one finding once more
 
+Takes: as long as --minutes says.
+
 Cases are drawn by Hypothesis from strategies that know the files, and, where atheris is installed (pip install
 atheris), by what they make darrm's code do. Nothing may raise but DarrmError; exit statuses are 0, 1, 2 and 130, with
 one line on standard error for what is wrong; a case takes at most 10 s of processor time and 2 GB; what is accepted is

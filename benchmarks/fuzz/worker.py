@@ -163,15 +163,15 @@ def by_atheris(name: str, folder: Path, seed: int, seconds: float) -> None:
     """Follow the coverage of darrm, with bytes that Hypothesis turns into cases or that are files themselves."""
     import atheris
 
-    with atheris.instrument_imports(include=["darrm", "idx"]):
+    with atheris.instrument_imports(include=["darrm", "idx", "label_data"]):
         import idx  # noqa: F401
+        import label_data  # noqa: F401
 
         import darrm.accounting.ledger
         import darrm.cli
         import darrm.cli.table
         import darrm.design.design
         import darrm.labels.audit_files
-        import darrm.labels.label_data
         import darrm.priors
         import darrm.tables
         import darrm.tables.journal

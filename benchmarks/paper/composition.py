@@ -1,6 +1,8 @@
 """What a hundred labels cost: Tables 2, 5, 7, 9 of the DaRRM paper, and what is proved today.
 
-    python benchmarks/paper/composition.py [--docs]     half a minute
+    python benchmarks/paper/composition.py [--docs]
+
+Takes: half a minute. --docs writes docs/composition.md.
 
 For each row of the paper (K = 11 teachers, Delta = 1e-4, its epsilon of one teacher): its own total by Theorem 2.3, the
 optimal composition of (m epsilon, delta), the envelope (the whole profile of one release composed), the exact adaptive

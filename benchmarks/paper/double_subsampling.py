@@ -1,6 +1,8 @@
 """Theorem 4.1 of the DaRRM paper, put to the test: double subsampling for identical voters, and for any.
 
-    python benchmarks/paper/double_subsampling.py [--docs]     seconds
+    python benchmarks/paper/double_subsampling.py [--docs]
+
+Takes: seconds. --docs writes docs/paper.md.
 
 The realised epsilon of the majority of 2 m - 1 of K = 11 votes, by `darrm.verify`: for identically distributed voters,
 which the theorem is about, and over the complete corner set, with the multiset that attains it.

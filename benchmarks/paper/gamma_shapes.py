@@ -1,6 +1,8 @@
 """Shapes and errors of noise functions: Figures 2, 6, 7, 8, 9 and Table 3 of the DaRRM paper.
 
-    python benchmarks/paper/gamma_shapes.py [--figure 2 7 ...] [--docs] [--pictures DIRECTORY]     a minute
+    python benchmarks/paper/gamma_shapes.py [--figure 2 7 ...] [--docs] [--pictures DIRECTORY]
+
+Takes: a minute. --docs writes docs/paper.md.
 
 For each panel: gamma_opt (the free optimum of the paper's linear program for its prior), the U-shaped optimum, and the
 paper's baselines, each verified at the (m epsilon, delta) of the panel. Errors are exact for the prior, and means over

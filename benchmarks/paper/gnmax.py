@@ -1,6 +1,8 @@
 """Gaussian noisy max: Figure 10 and Table 4 of the DaRRM paper, and its Algorithm 6 on some votes.
 
-    python benchmarks/paper/gnmax.py [--docs] [--pictures DIRECTORY]     seconds
+    python benchmarks/paper/gnmax.py [--docs] [--pictures DIRECTORY]
+
+Takes: seconds. --docs writes docs/paper.md.
 
 sigma^2 over the Renyi order lambda, for the paper's budgets of one label; the lambda and sigma that Table 4 prints
 beside the minimum of the formula above it, on the paper's grid and in closed form. Less noise is enough by the exact

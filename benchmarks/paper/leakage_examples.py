@@ -1,6 +1,8 @@
 """Leakage of Laplace noisy max: Examples 14 and 17 of Saeidian, Cervia, Oechtering, Skoglund (IEEE TIFS 2021).
 
-    python benchmarks/paper/leakage_examples.py [--docs]     seconds
+    python benchmarks/paper/leakage_examples.py [--docs]
+
+Takes: seconds. --docs writes docs/paper.md.
 
 For each vote vector printed there, with continuous noise as there: the exact entrywise leakage (their equation 12, by
 quadrature), the bound log B1 for all votes, the bound log B2 for the votes at hand, and gamma; beside the figures

@@ -1,7 +1,9 @@
 """Private labels from an ensemble: Tables 1, 6, 8, 10 of the DaRRM paper in its own way, then what is true of it.
 
     python benchmarks/paper/private_ensembles.py [--docs] [--data digits,hard,cancer,drawn] [--mnist FOLDER]
-        [--fashion FOLDER] [--seed 0] [--pictures DIRECTORY]           minutes
+        [--fashion FOLDER] [--seed 0] [--pictures DIRECTORY]
+
+Takes: minutes. --docs writes docs/paper_ensembles.md.
 
 The paper's way: K = 11 teachers, trained with differential privacy on disjoint shards; each label is (m epsilon,
 m Delta)-DP; ten draws of Q queries from the held-out set. GNMax has teachers without privacy. The paper charges

@@ -1,6 +1,8 @@
 """The coefficients of the paper's objective, sampled as in its Algorithms 4 and 5, and in closed form.
 
-    python benchmarks/paper/sampled_objective.py [--docs] [--pictures DIRECTORY]     half a minute
+    python benchmarks/paper/sampled_objective.py [--docs] [--pictures DIRECTORY]
+
+Takes: half a minute. --docs writes docs/paper.md.
 
 E[alpha_l - alpha_(K-l)] for independent p_i, uniform on [.5, 1], is Bin(K, .75)(l) - Bin(K, .75)(K - l): alpha_l is
 affine in each p_i, so only the means count. The paper samples it: p_i uniform (Algorithm 4), or on the grid .5, .51,

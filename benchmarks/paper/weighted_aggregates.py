@@ -1,6 +1,8 @@
 """Weighted aggregates of labels: delta against the size of a bag, and what least squares loses on aggregates.
 
-    python benchmarks/paper/weighted_aggregates.py [--docs]     some twenty seconds
+    python benchmarks/paper/weighted_aggregates.py [--docs]
+
+Takes: twenty seconds. --docs writes docs/aggregates.md.
 
 What the abstract of "Label differential privacy via aggregation" claims, computed: delta falls with the size k of a
 bag, without noise for weighted bag aggregates (LBA) and with noise on half of the labels for weighted label proportions

@@ -31,3 +31,7 @@ Read it in this order. Lemmas are those of docs/theory.md.
 
 The proof imports nothing of `constraints`, which lists the same multisets for the linear program.
 """
+
+from darrm._lazy import modules
+
+__getattr__ = modules(__name__)

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from darrm._lazy import face
 
 if TYPE_CHECKING:
-    from darrm.ensemble.dp_convolutional_classifier import DPConvolutionalClassifier as DPConvolutionalClassifier
     from darrm.ensemble.dp_logistic_regression import DPLogisticRegression as DPLogisticRegression
     from darrm.ensemble.majority_classifier import PrivateMajorityClassifier as PrivateMajorityClassifier
     from darrm.ensemble.releases import EnsemblePrivacy as EnsemblePrivacy
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
 __getattr__, __dir__, __all__ = face(
     __name__,
     {
-        "darrm.ensemble.dp_convolutional_classifier": "DPConvolutionalClassifier",
         "darrm.ensemble.dp_logistic_regression": "DPLogisticRegression",
         "darrm.ensemble.majority_classifier": "PrivateMajorityClassifier",
         "darrm.ensemble.releases": "EnsemblePrivacy",

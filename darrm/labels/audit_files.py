@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from darrm.errors import InputError
 from darrm.labels.audit_row import AuditRow
-from darrm.labels.label_data import opened
 from darrm.storage.atomic import replacing
 from darrm.storage.sealed_json import finite
+from darrm.storage.text import opened
 from darrm.votes.arrow import pyarrow
 
 Array = NDArray[np.float64]

@@ -1,5 +1,6 @@
 """Numbers that put mechanisms on one scale."""
 
+from darrm._lazy import modules
 from darrm.measures import bounds
 from darrm.measures.advantage import (
     additive_advantage,
@@ -54,3 +55,4 @@ __all__ = [
     "sampled_error",
     "total_variation",
 ]
+__getattr__ = modules(__name__)

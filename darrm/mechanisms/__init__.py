@@ -1,5 +1,6 @@
 """Mechanisms that release something."""
 
+from darrm._lazy import modules
 from darrm.mechanisms.label_proportions import (
     GeometricLabelProportions,
     LabelProportions,
@@ -31,3 +32,4 @@ __all__ = [
     "WeightedBagAggregates",
     "bags",
 ]
+__getattr__ = modules(__name__)

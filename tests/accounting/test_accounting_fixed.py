@@ -1,13 +1,11 @@
 """Fixed voters (docs/theory.md, "Many releases"): the guarantee of one release does not compose, the models do."""
 
-import importlib.util
 import math
 from collections.abc import Sequence
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from itertools import product
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -15,6 +13,7 @@ import pytest
 from fixed_models import worst_delta
 from numpy.typing import NDArray
 from scipy.optimize import linprog
+from scripts import load
 
 import darrm
 from darrm.accounting import compose, optimal
@@ -26,17 +25,7 @@ Floats = NDArray[np.float64]
 Number = Any  # float or Fraction
 
 
-def load() -> ModuleType:
-    path = Path(__file__).resolve().parents[2] / "benchmarks" / "fixed_voters.py"
-    spec = importlib.util.spec_from_file_location("fixed_voters", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-fixed_voters = load()
+fixed_voters = load("fixed_voters")
 
 ONE_RELEASE = darrm.MajorityProblem(K=3, m=1, epsilon=2.0)
 ROUNDED = [0.7654, 1.0, 1.0, 0.7654]  # the optimum is 0.76537914...

@@ -158,7 +158,7 @@ def test_what_is_quickly_found_is_broken(Delta: float) -> None:
 )
 def test_rounding_is_within_its_bound(K: int, Delta: float) -> None:
     """Tables, and the certificate of the worst multiset, against ball arithmetic with 200 bits."""
-    flint = pytest.importorskip("flint", reason="needs python-flint (extra certify)")
+    flint = pytest.importorskip("flint")
     arb, u = flint.arb, 2.0**-53
     previous, flint.ctx.prec = flint.ctx.prec, 200
     try:

@@ -155,7 +155,7 @@ def test_pmf_of_1001_different_votes() -> None:
             assert abs(Fraction(float(got[l])) - exactly) <= exactly * Fraction(1, 10**13)
 
 
-@pytest.mark.skipif(not hasattr(scipy.stats, "poisson_binom"), reason="scipy.stats.poisson_binom came with scipy 1.15")
+@pytest.mark.skipif(not hasattr(scipy.stats, "poisson_binom"), reason="needs scipy 1.15: pip install -U scipy")
 def test_pmf_against_scipy() -> None:
     p = np.random.default_rng(8).random(60)
     assert pmf(p) == pytest.approx(scipy.stats.poisson_binom.pmf(np.arange(61), p), abs=1e-12)

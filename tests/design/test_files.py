@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scripts import PROGRAMS
 
 import darrm
 from darrm import priors
@@ -487,7 +488,7 @@ def test_a_save_that_fails_keeps_the_old_design(
     assert list(path.parent.iterdir()) == [path]
 
 
-@pytest.mark.skipif(os.name != "posix", reason="POSIX permissions")
+@pytest.mark.skipif(os.name != "posix", reason="needs POSIX permissions: run on Linux or macOS")
 @pytest.mark.parametrize("mode", [0o600, 0o640, 0o644, 0o664])
 def test_permission_bits_are_kept(path: Path, design: darrm.Design, mode: int) -> None:
     path.touch()
@@ -496,7 +497,7 @@ def test_permission_bits_are_kept(path: Path, design: darrm.Design, mode: int) -
     assert stat.S_IMODE(path.stat().st_mode) == mode
 
 
-@pytest.mark.skipif(os.name != "posix", reason="POSIX permissions")
+@pytest.mark.skipif(os.name != "posix", reason="needs POSIX permissions: run on Linux or macOS")
 @pytest.mark.parametrize("mask", [0o022, 0o077])
 def test_new_files_follow_the_umask(path: Path, design: darrm.Design, mask: int) -> None:
     before = os.umask(mask)
@@ -522,44 +523,11 @@ def test_an_unwritable_path_is_an_output_error(tmp_path: Path, design: darrm.Des
     assert list(tmp_path.iterdir()) == []
 
 
-KILLED = """
-import os, signal, sys, time
-import darrm
-from pathlib import Path
-
-path, rounds = Path(sys.argv[1]), int(sys.argv[2])
-problem = darrm.MajorityProblem(K=5, m=2, epsilon=0.3)
-designs = [darrm.solve(problem), darrm.solve(problem, shape="monotone")]
-designs[0].save(path)
-known = {path.read_bytes()}
-designs[1].save(path)
-known.add(path.read_bytes())
-if len(known) != 2:
-    sys.exit("the designs are the same")
-saves = 0
-for round in range(rounds):
-    before = path.stat().st_ino
-    child = os.fork()
-    if child == 0:
-        while True:
-            for design in designs:
-                design.save(path)
-    time.sleep(0.02 + 0.0013 * round)
-    os.kill(child, signal.SIGKILL)
-    os.waitpid(child, 0)
-    saves += path.stat().st_ino != before
-    if path.read_bytes() not in known:
-        sys.exit(f"round {round}: neither the old file nor the new one")
-    darrm.load(path)
-print(saves)
-"""
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork: run on Linux or macOS")
 def test_a_killed_save_leaves_the_old_file_or_the_new_one(tmp_path: Path) -> None:
     path = tmp_path / "gamma.json"
     ended = subprocess.run(
-        [sys.executable, "-W", "ignore::DeprecationWarning", "-c", KILLED, str(path), "20"],
+        [sys.executable, "-W", "ignore::DeprecationWarning", str(PROGRAMS / "killed_saves.py"), str(path), "20"],
         capture_output=True,
         text=True,
         timeout=120,

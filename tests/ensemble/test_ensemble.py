@@ -17,18 +17,17 @@ from dp_accounting.pld.pld_privacy_accountant import PLDAccountant
 from dp_accounting.privacy_accountant import NeighboringRelation
 from scipy.special import expit
 from scipy.stats import kstest
+from scripts import load
 from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import parametrize_with_checks
-from test_paper_scripts import load
 from threadpoolctl import threadpool_limits
 
 import darrm
 from darrm.accounting import Ledger, compose, max_queries, optimal
 from darrm.ensemble import (
-    DPConvolutionalClassifier,
     DPLogisticRegression,
     EnsemblePrivacy,
     PrivateMajorityClassifier,
@@ -566,17 +565,6 @@ def test_what_is_missing_is_said(missing: str) -> None:
     program = Path(__file__).with_name("programs") / "without.py"
     ended = subprocess.run([sys.executable, program, missing], capture_output=True, text=True, timeout=60, check=True)
     assert "pip install darrm[experiments]" in ended.stdout
-
-
-@pytest.mark.parametrize("missing", ["opacus", "torch"])
-def test_without_pytorch_the_network_says_what_to_install(missing: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    def find(name: str) -> None:
-        if name == missing:
-            raise ImportError(name)
-
-    monkeypatch.setattr("darrm.ensemble.convolution.import_module", find)
-    with pytest.raises(darrm.MissingExtraError, match=re.escape("pip install darrm[opacus]")):
-        DPConvolutionalClassifier(1.0, 1e-5).fit(X, Y)
 
 
 def test_the_page_runs(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -193,7 +193,7 @@ def test_only_designs_release() -> None:
         darrm.mechanisms.DaRRM(DESIGN.gamma)  # type: ignore[arg-type]
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork: run on Linux or macOS")
 def test_forked_processes_draw_different_coins() -> None:
     mechanism, drawn = darrm.mechanisms.DaRRM(DESIGN), []
     for _ in range(2):

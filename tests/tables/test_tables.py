@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scripts import COMMAND
 
 import darrm
 from darrm import tables
@@ -311,11 +312,10 @@ def test_two_runs_of_one_file(tmp_path: Path) -> None:
         tables.solve_grid([3], 1, 0.1, out=tmp_path / "t.csv")
 
 
-@pytest.mark.skipif(os.name != "posix", reason="signals")
+@pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals: run on Linux or macOS")
 def test_kills_and_an_interrupt_change_nothing(tmp_path: Path) -> None:
     out = tmp_path / "t.jsonl"
-    code = f"import sys; from darrm.cli import main; sys.exit(main({[*ARGUMENTS, '--out', str(out), '--jobs', '2']}))"
-    command = [sys.executable, "-c", code]
+    command = [sys.executable, COMMAND, *ARGUMENTS, "--out", str(out), "--jobs", "2"]
     rng = random.Random(3)
     for _ in range(4):
         process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True)
@@ -333,12 +333,12 @@ def test_kills_and_an_interrupt_change_nothing(tmp_path: Path) -> None:
     assert content(tables.read(out)) == content(alone)
 
 
-@pytest.mark.skipif(os.name != "posix", reason="signals")
+@pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals: run on Linux or macOS")
 def test_an_interrupt_ends_at_once_with_what_is_done(tmp_path: Path) -> None:
     out = tmp_path / "t.jsonl"
     arguments = ["table", "--K", "5:61:2", "--m", "1:20", "--epsilon", "0.1", "--Delta", "1e-5", "--jobs", "2", "--out"]
-    code = f"import sys; from darrm.cli import main; sys.exit(main({[*arguments, str(out)]}))"
-    process = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE, stdout=subprocess.PIPE)
+    command = [sys.executable, COMMAND, *arguments, str(out)]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE)
     journal = journal_of(out)
     until = time.time() + 60
     while time.time() < until and (not journal.exists() or journal.read_bytes().count(b"\n") < 3):
@@ -355,14 +355,14 @@ def test_an_interrupt_ends_at_once_with_what_is_done(tmp_path: Path) -> None:
     assert not out.exists()
 
 
-@pytest.mark.skipif(os.name != "posix", reason="signals")
+@pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals: run on Linux or macOS")
 def test_an_interrupt_ends_verifying_at_once(tmp_path: Path) -> None:
     # Many seconds of work for two processes, of few rows that are quickly made.
     row, path = tables.solve_grid([5], 1, 0.1, 1e-5).rows[0], tmp_path / "t.jsonl"
     rows = [{**row, "K": 2001, "m": float(m), "changed": 2001, "gamma": [0.0] * 2002} for m in range(1, 33)]
     tables.files.write(path, rows)
-    code = f"import sys; from darrm.cli import main; sys.exit(main(['verify', {str(path)!r}, '--jobs', '2']))"
-    process = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE, stdout=subprocess.PIPE)
+    command = [sys.executable, COMMAND, "verify", str(path), "--jobs", "2"]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE)
     time.sleep(4)
     assert process.poll() is None
     process.send_signal(signal.SIGINT)

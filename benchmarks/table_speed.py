@@ -1,11 +1,13 @@
 """Tables at scale: all K = 3..51, m = 1..K/2, five epsilons, three Deltas; processes, neighbours, kills, lookups.
 
-    python benchmarks/tables.py [--quick] [--docs]      a quarter of an hour; --quick: every eighth K
-    python benchmarks/tables.py --kills [--docs]        two minutes
+    python benchmarks/table_speed.py [--quick] [--docs]
+    python benchmarks/table_speed.py --kills [--docs]
+
+Takes: a quarter of an hour, with --kills two minutes. --docs writes docs/tables.md.
 
 The grid is solved by two processes (CPU use and verification by a separate process with it), by one, and without the
 constraints of neighbours; a table of 100,000 rows is looked up in. With --kills a third of the grid is killed up to
-twenty times at random and gone on with.
+twenty times at random and gone on with. --quick takes every eighth K.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
 """Releases of streams: ten million rows of eleven votes from CSV and Parquet, by the command and in Python.
 
-    python benchmarks/streams.py [--rows 10000000] [--docs]      four minutes, two GB of disk
+    python benchmarks/stream_speed.py [--rows 10000000] [--docs]
+
+Takes: four minutes, and two GB of disk. --docs writes docs/streams.md.
 
 Each release is a process of its own. Seconds are those from its start to its end, imports and the check of the design
 included; CPU seconds leave out what other work on the machine adds. Memory is the most it held at any time (VmHWM of

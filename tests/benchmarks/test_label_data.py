@@ -5,9 +5,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scripts import load
 
 from darrm.errors import InputError
-from darrm.labels import label_data
+
+label_data = load("label_data")
 
 
 def higgs_file(path: Path, n: int) -> tuple[np.ndarray, np.ndarray]:
@@ -147,3 +149,14 @@ def test_results_beyond_the_memory_are_refused_early(tmp_path: Path, monkeypatch
 def test_columns_are_checked(tmp_path: Path, n_features: object) -> None:
     with pytest.raises(InputError, match="n_features"):
         label_data.kddcup2012(tmp_path / "none", n_features=n_features)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"], ids=["plain", "BOM"])
+@pytest.mark.parametrize("end", [b"\n", b"\r\n"], ids=["LF", "CRLF"])
+def test_texts_of_other_systems_mean_the_same(tmp_path: Path, mark: bytes, end: bytes) -> None:
+    features, clicks = tmp_path / "higgs.csv", tmp_path / "kdd.txt"
+    features.write_bytes(mark + (b"1" + b",0.25" * 28 + end) * 3)
+    clicks.write_bytes(mark + b"1 1:0.5 7:1" + end + b"0 3:1" + end)
+    assert label_data.higgs(features).X.tolist() == [[0.25] * 28] * 3
+    X = label_data.kddcup2012(clicks, n_features=16).X.toarray()
+    assert X.sum(axis=1).tolist() == [1.5, 1]

@@ -1,16 +1,13 @@
 """The attacks of benchmarks/attack.py, with fewer runs: false claims are found, sound ones stand."""
 
-import importlib.util
 import math
-import sys
 import warnings
 from collections.abc import Iterable, Iterator
-from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
+from scripts import load
 
 import darrm
 from darrm.randomness.words import NotPrivateWarning
@@ -18,18 +15,7 @@ from darrm.randomness.words import NotPrivateWarning
 CONFIDENCE = 0.999  # so that another stream of random numbers would hardly fail a sound claim
 
 
-def load() -> ModuleType:
-    path = Path(__file__).resolve().parents[1] / "benchmarks" / "attack.py"
-    spec = importlib.util.spec_from_file_location("attack", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["attack"] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-attack = load()
+attack = load("attack")
 
 
 @pytest.fixture

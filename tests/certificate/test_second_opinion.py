@@ -101,6 +101,14 @@ def test_on_the_command_line(tmp_path: Path) -> None:
     assert (run.returncode, run.stdout) == (0, "gamma.json: agrees\n")
 
 
+def test_the_designs_of_tests_are_judged() -> None:
+    test = f"{Path(__file__).resolve()}::{test_on_the_command_line.__name__}"
+    command = [sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", "--second-opinion", test]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert "second opinion: 1 designs, 0 of them too large, 0 disagreements" in ended.stdout
+
+
 def test_it_is_short_and_alone() -> None:
     text = SCRIPT.read_text(encoding="utf-8")
     assert len([line for line in text.splitlines() if line.strip()]) <= 150

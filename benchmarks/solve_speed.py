@@ -1,9 +1,11 @@
 """Time darrm.solve by cuts beside the full list of constraints: one run, one machine, one objective.
 
-    python benchmarks/speed.py              some minutes; K = 1001 alone takes one
-    python benchmarks/speed.py --quick      up to K = 101
-    python benchmarks/speed.py --docs       also put them into docs/, and a few lines into README.md
-    python benchmarks/speed.py --short      only those lines, from the tables in docs/
+    python benchmarks/solve_speed.py
+    python benchmarks/solve_speed.py --quick      up to K = 101
+    python benchmarks/solve_speed.py --docs       also put them into docs/, and a few lines into README.md
+    python benchmarks/solve_speed.py --short      only those lines, from the tables in docs/
+
+Takes: some minutes. --docs writes docs/benchmarks.md.
 
 Every case runs in a process of its own, so that peak memory (libraries included) is its own. Seconds are medians. The
 prior is common, p uniform on [1/2, 1], epsilon = 0.1. The engines:

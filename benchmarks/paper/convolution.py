@@ -30,7 +30,7 @@ def pytorch() -> Any:
         return import_module("torch")
     except ImportError:
         raise MissingExtraError(
-            "Convolutional networks need PyTorch and Opacus. Run: pip install darrm[opacus]"
+            "Convolutional networks need PyTorch and Opacus. Run: pip install torch opacus"
         ) from None
 
 
@@ -79,8 +79,8 @@ def record_gradients(model: Any, images: Any, codes: Any) -> Array:
         # Opacus hooks ask for a first layer whose input has a gradient, or warn.
         scores = model(images.detach().requires_grad_())
         torch.nn.functional.cross_entropy(scores, codes, reduction="sum").backward()
-    found = [part.grad_sample.flatten(1) for part in model.parameters()]
-    gradients = np.asarray(torch.cat(found, dim=1).numpy())
+    by_layer = [part.grad_sample.flatten(1) for part in model.parameters()]
+    gradients = np.asarray(torch.cat(by_layer, dim=1).numpy())
     model.zero_grad(set_to_none=True)
     return gradients
 
@@ -144,5 +144,5 @@ def train_network(
 
 def scores(model: Any, pixels: Array, shape: Shape) -> Array:
     """Scores of each class, shape (n, classes), finite."""
-    found = [model(part).numpy() for part in tensor(pixels, shape).split(4096)]
-    return np.asarray(np.nan_to_num(np.concatenate(found)))
+    parts = [model(part).numpy() for part in tensor(pixels, shape).split(4096)]
+    return np.asarray(np.nan_to_num(np.concatenate(parts)))

@@ -1,7 +1,6 @@
 """The experiment on private ensembles: its files, its votes, its budgets, and what it says of its tables."""
 
 import gzip
-import importlib
 import struct
 import sys
 import warnings
@@ -9,10 +8,10 @@ from collections.abc import Iterator
 from itertools import product
 from math import comb
 from pathlib import Path
-from types import ModuleType
 
 import numpy as np
 import pytest
+from scripts import load
 
 import darrm
 from darrm.accounting import compose, general, gnmax_sigma, gnmax_sigma_analytic, optimal, rdp_epsilon
@@ -24,17 +23,6 @@ from darrm.randomness.words import NotPrivateWarning
 
 pytest.importorskip("sklearn")
 pytest.importorskip("dp_accounting")
-
-SCRIPTS = Path(__file__).resolve().parents[1] / "benchmarks" / "paper"
-
-
-def load(name: str) -> ModuleType:
-    sys.path.insert(0, str(SCRIPTS))
-    try:
-        return importlib.import_module(name)
-    finally:
-        sys.path.remove(str(SCRIPTS))
-
 
 idx, ensemble_data, methods, reading, script = (
     load(name) for name in ("idx", "ensemble_data", "ensemble_methods", "ensemble_reading", "private_ensembles")

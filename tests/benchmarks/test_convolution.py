@@ -1,4 +1,7 @@
-"""Convolutional networks by DP-SGD. Needs PyTorch and Opacus, which ``make test`` does not install: ``make opacus``."""
+"""Convolutional networks by DP-SGD (benchmarks/paper).
+
+They need PyTorch and Opacus, which ``make test`` does not install: ``make opacus``.
+"""
 
 import math
 import pickle
@@ -9,18 +12,19 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.stats import kstest
+from scripts import FOLDERS, load
 from sklearn.base import clone
 from sklearn.datasets import load_digits
 
 import darrm
-from darrm.ensemble import DPConvolutionalClassifier, PrivateMajorityClassifier
+from darrm.ensemble import PrivateMajorityClassifier
 from darrm.ensemble.dp_sgd import calibrated_noise, clipped_sum, iterates
 from darrm.randomness.words import NotPrivateWarning
 
-opacus: Any = pytest.importorskip("opacus")
-torch: Any = pytest.importorskip("torch")
-from darrm.ensemble import convolution  # noqa: E402
-
+opacus: Any = pytest.importorskip("opacus", reason="needs Opacus and PyTorch: make opacus")
+torch: Any = pytest.importorskip("torch", reason="needs Opacus and PyTorch: make opacus")
+convolution = load("convolution")
+DPConvolutionalClassifier: Any = load("dp_convolutional_classifier").DPConvolutionalClassifier
 seeded = pytest.mark.filterwarnings("ignore::darrm.randomness.words.NotPrivateWarning")
 PIXELS, DIGIT = load_digits(return_X_y=True)
 PIXELS, ODD = PIXELS / 16, DIGIT % 2
@@ -38,7 +42,7 @@ def words(seed: int) -> Callable[[int], Any]:
     return lambda n: rng.integers(0, 1 << 64, size=n, dtype=np.uint64)
 
 
-def cnn(epsilon: Any = 3.0, delta: Any = 1e-5, **options: Any) -> DPConvolutionalClassifier:
+def cnn(epsilon: Any = 3.0, delta: Any = 1e-5, **options: Any) -> Any:
     return DPConvolutionalClassifier(epsilon, delta, **{"steps": 5} | options)
 
 
@@ -291,7 +295,9 @@ def test_as_a_teacher_of_fixed_voters() -> None:
 
 
 @seeded
-def test_parallel_training_is_serial_training() -> None:
+def test_parallel_training_is_serial_training(monkeypatch: pytest.MonkeyPatch) -> None:
+    for folder in FOLDERS:  # other processes find the class there
+        monkeypatch.syspath_prepend(folder)
     fits = [
         PrivateMajorityClassifier(cnn(), voters="fixed", K=3, jobs=jobs, random_state=4).fit(PIXELS, ODD)
         for jobs in (1, 3)

@@ -1,6 +1,6 @@
 """Labelled data sets of the papers on label privacy, read as streams: a file is never held as a whole.
 
-The files are not part of this package: HIGGS.csv is from the UCI repository, the features of KDD Cup 2012 (track 2)
+The files are not shipped: HIGGS.csv is from the UCI repository, the features of KDD Cup 2012 (track 2)
 from the LIBSVM page. Unpack them first.
 """
 
@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 from array import array
 from collections.abc import Iterator
-from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TextIO
@@ -18,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from darrm.errors import InputError
+from darrm.storage.text import opened
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -165,18 +165,6 @@ def kddcup2012(
     return LabelledData(X, np.frombuffer(bytes(labels), dtype=np.uint8))
 
 
-@contextmanager
-def opened(name: Path) -> Iterator[TextIO]:
-    """A text file to read, with what can go wrong as `InputError`."""
-    try:
-        with name.open(encoding="utf-8-sig", newline=None) as file:
-            yield file
-    except OSError as error:
-        raise InputError(f"{name} could not be read: {error.strerror}. Pass the path of a file.") from error
-    except UnicodeDecodeError as error:
-        raise InputError(f"{name} is not UTF-8 text. If it is packed, unpack it first.") from error
-
-
 def _chunks(file: TextIO, rows: int | None) -> Iterator[tuple[int, list[str], float]]:
     """Lines in chunks, with the number of the first and the share of the work that is done after it, about."""
     wanted = islice(file, rows)
@@ -191,15 +179,15 @@ def _chunks(file: TextIO, rows: int | None) -> Iterator[tuple[int, list[str], fl
 
 def _whole_label(text: str, at: str) -> int:
     """0 or 1, however it is written: the files have 1.000000000000000000e+00."""
-    found = _LABELS.get(text)
-    if found is None:
+    label = _LABELS.get(text)
+    if label is None:
         try:
-            found = _LABELS.get(f"{float(text):g}")
+            label = _LABELS.get(f"{float(text):g}")
         except ValueError:
-            found = None
-    if found is None:
+            label = None
+    if label is None:
         raise InputError(f"{at}: a label must be 0 or 1. Got {text[:40]!r}.")
-    return found
+    return label
 
 
 def _pair(text: str, at: str) -> tuple[int, float]:

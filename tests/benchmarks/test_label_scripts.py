@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from test_paper_scripts import load
+from scripts import load
 
 from darrm import mechanisms
 from darrm.measures import CountKernel

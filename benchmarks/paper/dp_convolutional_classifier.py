@@ -6,12 +6,12 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import convolution
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from darrm._sklearn import check_is_fitted, check_records
 from darrm._validation import check_count
-from darrm.ensemble import convolution
 from darrm.ensemble.dp_classifier import DPClassifier
 from darrm.ensemble.kinds import check_classes
 from darrm.errors import InputError
@@ -26,7 +26,7 @@ class DPConvolutionalClassifier(DPClassifier):
         w  <-  w - lr / (q n) * (sum over a Poisson sample of clip(gradient, C) + N(0, (sigma C)^2 I))
 
     from random weights. Layers: for each of ``channels`` a 3 x 3 convolution, tanh and 2 x 2 maximum; one linear layer.
-    The model is the mean of the last half of the iterates. Needs PyTorch and Opacus: ``pip install darrm[opacus]``.
+    The model is the mean of the last half of the iterates. Needs PyTorch and Opacus: ``pip install torch opacus``.
 
     Parameters
     ----------
@@ -148,8 +148,8 @@ class DPConvolutionalClassifier(DPClassifier):
 
     def decision_function(self, X: ArrayLike) -> Array:
         """Scores of each class, shape (n, classes); of two classes the second less the first, shape (n,)."""
-        found = self._scores(X)
-        return np.asarray(found[:, 1] - found[:, 0]) if self.classes_.size == 2 else found
+        scores = self._scores(X)
+        return np.asarray(scores[:, 1] - scores[:, 0]) if self.classes_.size == 2 else scores
 
     def predict_proba(self, X: ArrayLike) -> Array:
         """Probabilities in the order of ``classes_``, shape (n, classes)."""

@@ -1,31 +1,16 @@
 """The scripts that make the papers' figures again: their settings are the papers', and their numbers are right."""
 
-import importlib
 import math
-import sys
 from fractions import Fraction
 from pathlib import Path
-from types import ModuleType
 
 import numpy as np
 import pytest
+from scripts import load
 
 import darrm
 from darrm import baselines
 from darrm.accounting import gnmax_rdp, gnmax_sigma, gnmax_sigma_analytic, optimal, privacy_profile
-
-SCRIPTS = Path(__file__).resolve().parents[1] / "benchmarks" / "paper"
-
-
-def load(name: str) -> ModuleType:
-    folders = [str(SCRIPTS), str(SCRIPTS.parent)]
-    sys.path[:0] = folders
-    try:
-        return importlib.import_module(name)
-    finally:
-        for folder in folders:
-            sys.path.remove(folder)
-
 
 composition, gamma_shapes, gnmax, leakage, objective, pages = (
     load(name) for name in ("composition", "gamma_shapes", "gnmax", "leakage_examples", "sampled_objective", "pages")
@@ -241,3 +226,16 @@ def test_pairs_of_votes_against_theorem_10() -> None:
     # (6, 0, 0), ..., (2, 2, 2): at gamma 1 only (4, 2, 0) leaks more than what it majorises, (4, 1, 1).
     assert leakage.against_theorem_10(6, 1.0) == (20, 1)
     assert any("(5, 5, 0) majorise (5, 4, 1) and leak 0.37416 against 0.32780" in line for line in leakage.shipped())
+
+
+@pytest.mark.parametrize("missing", ["opacus", "torch"])
+def test_without_pytorch_the_network_says_what_to_install(missing: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    network = load("dp_convolutional_classifier")
+
+    def find(name: str) -> None:
+        if name == missing:
+            raise ImportError(name)
+
+    monkeypatch.setattr(network.convolution, "import_module", find)
+    with pytest.raises(darrm.MissingExtraError, match="pip install torch opacus"):
+        network.DPConvolutionalClassifier(1.0, 1e-5).fit(np.eye(4), [0, 1, 0, 1])

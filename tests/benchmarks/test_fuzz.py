@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from scripts import BENCHMARKS
 
 import darrm
 from darrm.accounting import Ledger
 from darrm.cli import main
 from darrm.storage import sealed_json
 
-FUZZ = Path(__file__).parents[1] / "benchmarks" / "fuzz"
+FUZZ = BENCHMARKS / "fuzz"
 CASES = {"command": 25, "certificate": 40, "journal": 15, "design": 60, "table": 40}
 TARGETS = ("command", "design", "certificate", "votes", "table", "journal", "ledger", "idx", "text")
 
@@ -111,7 +112,7 @@ def test_a_traceback_of_a_command_is_found(worker: Any, tmp_path: Path, monkeypa
     assert worker.unplain(found["case"]) == case
 
 
-@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="the watching process reads /proc")
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc: run on Linux")
 @pytest.mark.parametrize(("limit", "said"), [("CPU", "hang"), ("MEMORY", "memory")])
 def test_what_hangs_or_grows_is_ended_and_kept(
     run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str, said: str

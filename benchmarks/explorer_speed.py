@@ -1,7 +1,10 @@
 """How heavy the page of ``darrm explore`` is, how long it takes to answer, and a picture of it.
 
-Prints the table of docs/explorer.md; --docs writes it there, and with --screenshot the picture beside it (needs
-selenium and Chromium with its chromedriver).
+    python benchmarks/explorer_speed.py [--docs] [--screenshot]
+
+Takes: two minutes. --docs writes docs/explorer.md.
+
+The picture, with --screenshot, is written beside that page; it needs selenium and Chromium with its chromedriver.
 """
 
 from __future__ import annotations

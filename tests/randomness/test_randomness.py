@@ -17,7 +17,7 @@ import pytest
 
 import darrm
 from darrm import columns, mechanisms
-from darrm.ensemble import DPConvolutionalClassifier, DPLogisticRegression, PrivateMajorityClassifier
+from darrm.ensemble import DPLogisticRegression, PrivateMajorityClassifier
 from darrm.mechanisms import DaRRM
 from darrm.randomness.coins import Coins, system_words
 from darrm.randomness.words import NotPrivateWarning
@@ -91,7 +91,7 @@ def forked(children: int) -> list[bytes]:
     return drawn
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork: run on Linux or macOS")
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 def test_parent_and_children_draw_words_of_their_own() -> None:
     """After labels were drawn already, so that words left over in a buffer would be shared."""
@@ -158,9 +158,6 @@ RELEASES: dict[str, Callable[[Any], object]] = {
     "ensemble.DPLogisticRegression": lambda seed: DPLogisticRegression(
         1.0, 1e-3, classes=(0, 1), steps=1, random_state=seed
     ).fit(PIXELS, LABELS),
-    "ensemble.DPConvolutionalClassifier": lambda seed: DPConvolutionalClassifier(
-        1.0, 1e-3, classes=(0, 1), steps=1, random_state=seed
-    ).fit(PIXELS, LABELS),
     "ensemble.PrivateMajorityClassifier": lambda seed: (
         PrivateMajorityClassifier(
             voters="fresh", epsilon=1.0, total_epsilon=6.0, total_delta=1e-5, K=3, random_state=seed
@@ -219,8 +216,6 @@ def test_all_that_takes_a_seed_is_known() -> None:
 
 @pytest.mark.parametrize("name", RELEASES)
 def test_a_release_from_a_seed_says_that_it_is_not_private(name: str) -> None:
-    if name.endswith("DPConvolutionalClassifier"):
-        pytest.importorskip("opacus")
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         RELEASES[name](np.random.default_rng(0))

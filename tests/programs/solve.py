@@ -1,0 +1,5 @@
+"""Print whether a new design keeps its promise."""
+
+import darrm
+
+print(darrm.solve(K=3, m=2, epsilon=0.1).certificate.holds)
