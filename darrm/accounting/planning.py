@@ -10,7 +10,7 @@ from functools import partial
 
 import numpy as np
 
-from darrm._validation import check_count, check_delta, check_epsilon, check_voters
+from darrm._validation import check_count, check_delta, check_epsilon, check_voters, choice
 from darrm.accounting.budget import labels_within, promise
 from darrm.accounting.composition import compose
 from darrm.accounting.fixed import fixed_voters, fixed_within, labels_allowance
@@ -119,10 +119,13 @@ def plan(
     total_epsilon = check_epsilon(total_epsilon)
     if total_epsilon == 0:
         raise InputError("total_epsilon must be above 0 to plan for. Got 0. Pass nats, e.g. 1.0.")
-    if shape is not None and shape not in SHAPES:
-        raise InputError(f"shape must be one of {', '.join(SHAPES)}. Got {shape!r}.")
+    if shape is not None:
+        choice("shape", shape, SHAPES)
     objective = "disagreement" if objective is None else objective
-    MajorityProblem(K, 1, epsilon, Delta, changed=changed, adjacency=adjacency)  # it refuses voters that are none
+    voting = MajorityProblem(
+        K, 1, epsilon, Delta, changed=changed, adjacency=adjacency
+    )  # it refuses voters that are none
+    K, epsilon, Delta = voting.K, voting.epsilon, voting.Delta
     share = total_delta / (2 * queries)
     # The m that simple composition allows: where few labels are asked for, nothing beats it.
     plainly = min(float(K), max(1.0, math.nextafter(total_epsilon / (queries * epsilon), 0)))

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from darrm.constraints.distributions import add_vote, pair_levels
 from darrm.constraints.multisets import corner_points, count_multisets
 from darrm.errors import InputError
+from darrm.numerics.arrays import Array
 from darrm.numerics.exact import decimals
 from darrm.problem.corners import NAMES
 from darrm.problem.limits import Promise, total_epsilon
@@ -35,7 +36,7 @@ class Block(NamedTuple):
         The multiset behind each row, in the order of `darrm.problem.corners.NAMES`.
     """
 
-    rows: NDArray[np.float64]
+    rows: Array
     counts: NDArray[np.int16]
 
 
@@ -73,7 +74,7 @@ def blocks(problem: MajorityProblem) -> Iterator[Block]:
             yield Block(half, np.hstack([still, level.counts]))
 
 
-def all_rows(problem: MajorityProblem) -> NDArray[np.float64]:
+def all_rows(problem: MajorityProblem) -> Array:
     """The full list of constraints as one matrix, shape (n_constraints(problem), K - floor(K/2)).
 
     Raises
@@ -120,7 +121,7 @@ def right_side(problem: Promise) -> tuple[float, float, float]:
         return float(shrink), float(1 - shrink), float(1 - shrink + 2 * Decimal(problem.delta) * shrink)
 
 
-def rows_of(problem: Promise, counts: NDArray[np.integer]) -> NDArray[np.float64]:
+def rows_of(problem: Promise, counts: NDArray[np.integer]) -> Array:
     """The rows of given multisets, in the form of `blocks`.
 
     Parameters
@@ -150,7 +151,7 @@ def rows_of(problem: Promise, counts: NDArray[np.integer]) -> NDArray[np.float64
     return scaled_rows(problem, second, difference)
 
 
-def scaled_rows(problem: Promise, second: NDArray[np.float64], difference: NDArray[np.float64]) -> NDArray[np.float64]:
+def scaled_rows(problem: Promise, second: Array, difference: Array) -> Array:
     """Rows from alpha' and alpha - alpha' over l = 0, ..., K, shape (n, K + 1)."""
     K, middle = problem.K, problem.K // 2
     shrink, grow, limit = right_side(problem)

@@ -12,8 +12,7 @@ from darrm._sklearn import check_is_fitted, check_records, two_classes
 from darrm._validation import check_positive
 from darrm.ensemble.dp_classifier import DPClassifier
 from darrm.ensemble.dp_sgd import train
-
-Array = NDArray[np.float64]
+from darrm.numerics.arrays import Array
 
 
 class DPLogisticRegression(DPClassifier):

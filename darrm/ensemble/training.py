@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from darrm._validation import check_jobs
 from darrm.ensemble.dp_classifier import DPClassifier
 from darrm.errors import DarrmError, InputError
+from darrm.numerics.arrays import Array
 
-Array = NDArray[np.float64]
 Codes = NDArray[np.intp]
 
 _SEEDS = ("random_state", "seed", "random_seed", "rng", "generator")

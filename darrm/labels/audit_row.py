@@ -14,8 +14,8 @@ from darrm.errors import InputError
 from darrm.labels.percentiles import multiplicative_summary
 from darrm.measures.advantage import Mechanism, individual_advantage, realised_epsilon, total_variation
 from darrm.mechanisms.random_bags import Bags
+from darrm.numerics.arrays import Array
 
-Array = NDArray[np.float64]
 Utility = Callable[[Any, NDArray[np.intp], NDArray[np.uint8] | None], Mapping[str, float]]
 _LEVEL = 0.98
 

@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from darrm.errors import InputError
 from darrm.measures import laplace
@@ -21,9 +21,9 @@ from darrm.measures.distribution import ContinuousDistribution, DiscreteDistribu
 from darrm.measures.kernels import OfCounts, OfLabels, channel
 from darrm.mechanisms.label_proportions import GeometricLabelProportions, LaplaceLabelProportions
 from darrm.mechanisms.randomized_response import RandomizedResponse
+from darrm.numerics.arrays import Array
 from darrm.numerics.leave_one_out import as_bags, by_parts, slices
 
-Array = NDArray[np.float64]
 Mechanism = OfCounts | OfLabels | LaplaceLabelProportions
 _TINY = 1e-290  # outputs of a smaller chance are left out: float64 has no ratio for them
 _ATOMS = 20_000_000

@@ -6,7 +6,6 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from darrm import baselines
 from darrm._validation import check_count, check_delta
@@ -17,10 +16,10 @@ from darrm.design.design import Design
 from darrm.design.solve import solve
 from darrm.errors import InputError
 from darrm.measures.error import Interval, sampled_error
+from darrm.numerics.arrays import Array
 from darrm.priors import Prior, combine
 from darrm.problem.majority import MajorityProblem
 
-Array = NDArray[np.float64]
 # A baseline that meets its limit exactly in theory misses it by rounding; this much is scaled away, and no more.
 _ROUNDING = 1e-9
 

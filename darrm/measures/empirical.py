@@ -25,11 +25,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from darrm._validation import check_delta
+from darrm._validation import array, check_delta, real
 from darrm.errors import InputError
 from darrm.measures.error import Interval
+from darrm.numerics.arrays import Array
 
-Array = NDArray[np.float64]
 Counts = NDArray[np.int64]
 
 _OUTWARD = 1e-9  # relative; more than the error of the inverse beta functions
@@ -221,31 +221,19 @@ def _halves(name: str, counts: Counts, rng: np.random.Generator) -> tuple[Counts
 
 
 def _counts(name: str, values: ArrayLike) -> Counts:
-    try:
-        found = np.asarray(values)
-    except ValueError:
-        raise InputError(f"{name} must be one number for each outcome. Got {values!r}.") from None
-    if found.ndim != 1 or found.dtype.kind not in "iu" or not np.all((found >= 0) & (found < 2**53)):
-        raise InputError(
-            f"{name} must be whole numbers of at least 0, shape (outcomes,). Got {found.dtype} {found.shape}."
-        )
-    if not found.any():
+    runs = array(name, values, ("outcomes",), 0, 2**53, "[)", wholes=True)
+    if not runs.any():
         raise InputError(f"{name} must count at least one run. Got none.")
-    return found.astype(np.int64)
+    return runs.astype(np.int64)
 
 
 def _scores(name: str, values: ArrayLike) -> Array:
-    try:
-        found = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InputError(f"{name} must be one number for each run. Got {type(values).__name__}.") from None
-    if found.ndim != 1 or found.size < 2 or np.isnan(found).any():
-        raise InputError(f"{name} must be numbers of shape (runs,), two or more, none NaN. Got shape {found.shape}.")
-    return found
+    scores = array(name, values, ("runs",), ends="[]")
+    if scores.size < 2:
+        raise InputError(f"{name} must hold the scores of two runs or more. Got one.")
+    return scores
 
 
 def _tail(confidence: float) -> float:
     """What each of the four one-sided bounds may fail by."""
-    if isinstance(confidence, bool) or not isinstance(confidence, float | np.floating) or not 0 < confidence < 1:
-        raise InputError(f"confidence must be in (0, 1). Got {confidence!r}. Pass for instance 0.95.")
-    return (1 - float(confidence)) / 4
+    return (1 - real("confidence", confidence, 0, 1, "()", hint="Pass for instance 0.95.")) / 4

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -9,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from darrm._validation import whole
 from darrm.design.design import Design
 from darrm.errors import InputError
+from darrm.numerics.arrays import Array
 from darrm.randomness.coins import Coins, WordSource
 from darrm.randomness.words import word_source
 from darrm.votes.files import VotesTable
@@ -124,8 +127,7 @@ class DaRRM:
 
             if not isinstance(ledger, Ledger):
                 raise InputError(f"ledger must be a Ledger of darrm.accounting. Got {type(ledger).__name__}.")
-        if not (isinstance(rows, int) and rows >= 1):
-            raise InputError(f"rows must be a whole number of at least 1. Got {rows!r}.")
+        rows = whole("rows", rows, high=math.inf)
         draw = word_source(rng, stacklevel=3)
 
         def released() -> Iterator[NDArray[np.uint8]]:
@@ -163,11 +165,12 @@ class DaRRM:
             raise InputError(f"counts must be in [0, K] = [0, {K}]. Got {array.min()} to {array.max()}.")
         return self._flip(array, word_source(rng, stacklevel=3))
 
-    def kernel(self, k: int) -> NDArray[np.float64]:
+    def kernel(self, k: int) -> Array:
         """Pr[label = o | l ones], shape (K + 1, 2): [l, o]; ``k`` must be K."""
         problem = self.design.problem
+        k = whole("k", k)
         if k != problem.K:
-            raise InputError(f"eta must have one value for each of K = {problem.K} voters. Got {k}.")
+            raise InputError(f"k must be K: eta has one value for each of K = {problem.K} voters. Got {k}.")
         l = np.arange(k + 1)
         tilt = np.sign(2 * l - k) * self.design.gamma
         return np.stack([1 - tilt, 1 + tilt], axis=1) / 2

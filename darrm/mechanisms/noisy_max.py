@@ -10,12 +10,12 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from darrm._validation import MAX_CLASSES, check_counts, check_positive
+from darrm._validation import MAX_CLASSES, array, check_counts, check_positive, whole
 from darrm.errors import InputError
+from darrm.numerics.arrays import Array
 from darrm.randomness.discrete import DiscreteGaussian, DiscreteLaplace
 from darrm.randomness.words import word_source
 
-Array = NDArray[np.float64]
 _MOST = 10**12  # votes for one class
 _NODES, _WIDTH = 16, 0.25  # Gauss-Legendre nodes on each smooth piece, and its width in scales of the noise
 _REACH = 40  # scales of the noise
@@ -107,6 +107,11 @@ def noisy_max_probabilities(counts: ArrayLike, *, gamma: float | None = None, si
     return np.asarray(each)[which]
 
 
+def check_orders(orders: ArrayLike) -> Array:
+    """Orders of Renyi divergences as float64, finite and above 1."""
+    return array("orders", orders, None, 1, math.inf, "()")
+
+
 class _NoisyMax:
     def __init__(self, noise: DiscreteLaplace | DiscreteGaussian) -> None:
         self._noise = noise
@@ -135,25 +140,21 @@ class _NoisyMax:
         -----
         The noise is discrete and drawn exactly (`darrm.randomness.discrete`).
         """
-        try:
-            array = np.asarray(counts, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise InputError(f"counts must be whole numbers of shape (n, classes). Got {counts!r}.") from None
-        if array.ndim != 2 or not 2 <= array.shape[1] <= MAX_CLASSES:
+        votes = array("counts", counts, None, 0, _MOST, "[]", wholes=True)
+        if votes.ndim != 2 or not 2 <= votes.shape[1] <= MAX_CLASSES:
             raise InputError(
-                f"counts must have shape (n, classes), one row a query, 2 to {MAX_CLASSES} classes. Got {array.shape}."
+                f"counts must have shape (n, classes), one row a query, 2 to {MAX_CLASSES} classes. Got {votes.shape}."
             )
-        if not np.all((array >= 0) & (array <= _MOST) & (array == np.floor(array))):
-            raise InputError(f"counts must be whole numbers in [0, {_MOST:g}].")
         words = word_source(rng, stacklevel=3)
-        noisy = array.astype(np.int64) + self._noise.draw(array.size, words).reshape(array.shape)
-        order = words(array.size).reshape(array.shape)
+        noisy = votes.astype(np.int64) + self._noise.draw(votes.size, words).reshape(votes.shape)
+        order = words(votes.size).reshape(votes.shape)
         best = noisy == noisy.max(axis=1, keepdims=True)
         # Words of 63 bits: those that are not the largest stand below all others.
         return np.asarray(np.where(best, (order >> np.uint64(1)).astype(np.int64), -1).argmax(axis=1))
 
 
 def _two_classes(k: int, *, gamma: float | None = None, sigma: float | None = None) -> Array:
+    k = whole("k", k)
     return np.array([noisy_max_probabilities([k - l, l], gamma=gamma, sigma=sigma) for l in range(k + 1)])
 
 
@@ -192,9 +193,9 @@ class GaussianNoisyMax(_NoisyMax):
         """
         return _two_classes(k, sigma=self.sigma)
 
-    def rdp(self, orders: ArrayLike) -> NDArray[np.float64]:
+    def rdp(self, orders: ArrayLike) -> Array:
         """lambda / sigma^2 for one label, whatever the votes; nats."""
-        return np.asarray(np.asarray(orders, dtype=np.float64) / self.sigma**2)
+        return np.asarray(check_orders(orders) / self.sigma**2)
 
 
 class LaplaceNoisyMax(_NoisyMax):

@@ -23,13 +23,13 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from darrm._validation import probabilities
 from darrm.errors import InputError
+from darrm.numerics.arrays import Array
 from darrm.numerics.poisson_binomial import pmf
 
-Array = NDArray[np.float64]
 _ENTRIES = 1 << 21  # of one table of leave-one-out distributions: 16 MB
 _SCALE = 2.0**1000
 _NONE = 1e-300  # below, 1 / p has no place in float64, and no probability above 1e-290 depends on p

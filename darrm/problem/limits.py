@@ -9,6 +9,7 @@ from decimal import Decimal, localcontext
 from functools import lru_cache
 from itertools import pairwise
 
+from darrm._validation import real, refusal
 from darrm.errors import InputError
 from darrm.numerics.exact import DIGITS, context
 from darrm.problem.majority import MajorityProblem
@@ -47,9 +48,13 @@ Promise = MajorityProblem | Limit
 def profile_points(profile: Iterable[tuple[float, float]] | None) -> tuple[tuple[float, float], ...]:
     """Pairs (epsilon, delta) as floats; `InputError` if they are none."""
     try:
-        return tuple((float(epsilon), float(delta)) for epsilon, delta in profile or ())
+        pairs = [(epsilon, delta) for epsilon, delta in profile or ()]
     except (TypeError, ValueError):
-        raise InputError(f"profile must be a list of pairs (epsilon, delta). Got {profile!r}.") from None
+        raise refusal("profile", "a list of pairs (epsilon, delta)", profile) from None
+    return tuple(
+        (real("An epsilon of profile", epsilon, 0), real("A delta of profile", delta, 0, 1, "[)"))
+        for epsilon, delta in pairs
+    )
 
 
 def profile_limits(problem: MajorityProblem, profile: Iterable[tuple[float, float]]) -> tuple[Limit, ...]:
@@ -64,23 +69,19 @@ def profile_limits(problem: MajorityProblem, profile: Iterable[tuple[float, floa
     """
     points = profile_points(profile)
     end = Decimal(problem.changed) * Decimal(problem.epsilon) + 14
-    found = []
+    limits = []
     for epsilon, delta in points:
-        if not (epsilon >= 0 and 0 <= delta < 1):
-            raise InputError(
-                f"A point of a profile needs epsilon >= 0 and delta in [0, 1). Got ({epsilon!r}, {delta!r})."
-            )
         if epsilon == delta == 0:
             raise InputError("The point (0, 0) of a profile leaves nothing of the votes. Raise epsilon or delta.")
         exact = min(Decimal(epsilon), end) if epsilon < math.inf else end
-        found.append(Limit(problem.K, problem.changed, problem.epsilon, problem.Delta, delta, exact))
+        limits.append(Limit(problem.K, problem.changed, problem.epsilon, problem.Delta, delta, exact))
     for (epsilon, delta), (further, lower) in pairwise(points):
         if not (epsilon < further and delta >= lower):
             raise InputError(
                 "A profile must have rising epsilons and falling deltas. Got "
                 f"({epsilon:g}, {delta:g}) before ({further:g}, {lower:g})."
             )
-    return tuple(found)
+    return tuple(limits)
 
 
 @lru_cache(maxsize=128)

@@ -15,6 +15,8 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from darrm import priors
+from darrm._validation import choice
+from darrm._validation import path as check_path
 from darrm.design.design import SHAPES
 from darrm.errors import InputError
 from darrm.priors import Prior
@@ -141,7 +143,7 @@ def from_csv(path: str | Path) -> Grid:
     InputError
         With the number of the line, if one cannot be used.
     """
-    name = Path(path)
+    name = check_path("path", path)
     try:
         with name.open(newline="", encoding="utf-8-sig") as file:
             rows = csv.DictReader(file)
@@ -188,13 +190,9 @@ def _from_row(row: dict[str, Any]) -> Task:
 
 def task_of(problem: MajorityProblem, prior: str, shape: object, objective: str | None) -> Task:
     """The task of a problem; ``prior`` as `prior_text` writes it, ``objective`` the prior's own if None."""
-    if shape not in SHAPES:
-        raise InputError(f"shape must be one of {', '.join(SHAPES)}. Got {shape!r}.")
-    found = priors.parse(prior)
-    chosen = found.default_objective if objective is None else objective
-    if chosen not in priors.OBJECTIVES:
-        raise InputError(f"objective must be one of {', '.join(priors.OBJECTIVES)}. Got {objective!r}.")
-    return Task(problem, prior, str(shape), chosen)
+    choice("shape", shape, SHAPES)
+    chosen = priors.parse(prior).default_objective if objective is None else objective
+    return Task(problem, prior, str(shape), choice("objective", chosen, priors.OBJECTIVES))
 
 
 def prior_text(prior: object) -> str:

@@ -8,7 +8,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from darrm._validation import check_jobs
+from darrm._validation import check_jobs, choice
+from darrm._validation import path as check_path
 from darrm.errors import DarrmError, InputError
 from darrm.storage.atomic import locked
 from darrm.tables import files
@@ -79,15 +80,14 @@ def solve_grid(
     else:
         todo = grid(K, m, epsilon, Delta, **more)
     jobs = check_jobs(jobs)
-    if backend not in BACKENDS:
-        raise InputError(f"backend must be one of {', '.join(BACKENDS)}. Got {backend!r}.")
+    choice("backend", backend, BACKENDS)
     if (backend == "dask") != (scheduler is not None):
         raise InputError('backend "dask" needs a scheduler, tcp://host:port, and nothing else does.')
     with ExitStack() as stack:
         rows: dict[int, Row] = {}
         journal = None
         if out is not None:
-            target = Path(out)
+            target = check_path("out", out)
             files.ending(target)
             stack.enter_context(locked(target, wait=False))
             there = _complete(target, todo)

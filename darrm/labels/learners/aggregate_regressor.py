@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from darrm._sklearn import BaseEstimator, RegressorMixin, check_is_fitted, check_records, check_weights
+from darrm._validation import whole
 from darrm.errors import InputError
 from darrm.labels.learners.bag_classifier import flat_bags
-from darrm.labels.learners.proportion_loss import Array
 from darrm.mechanisms.random_bags import Bags
 from darrm.mechanisms.weighted_aggregates import BagAggregate, NoisyAggregate
+from darrm.numerics.arrays import Array
 
 
 class AggregateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
@@ -94,9 +95,8 @@ class AggregateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             features, labels = X, y
         features, labels = check_records(self, features, labels, y_numeric=True)
         column = self.intercept_column
-        d = features.shape[1]
-        if column is not None and (not isinstance(column, int | np.integer) or not 0 <= column < d):
-            raise InputError(f"intercept_column must be a column of X, in [0, {d - 1}], or None. Got {column!r}.")
+        if column is not None:
+            column = whole("intercept_column", column, 0, features.shape[1] - 1, hint="Pass a column of X, or None.")
         root = np.sqrt(check_weights(sample_weight, len(labels)))
         coefficients, _, rank, _ = np.linalg.lstsq(features * root[:, None], labels * root, rcond=None)
         self.coef_, self.intercept_, self.rank_ = coefficients, 0.0, int(rank)
