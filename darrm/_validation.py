@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 MAX_EPSILON = 1e6  # beyond any use; certificates need e^(m epsilon) within the range of decimal arithmetic
 MAX_COUNT = 10**7
+MAX_SIZE = 10**9  # of what a caller holds in arrays: examples, rows
 MAX_CLASSES = 1000
 VOTERS = ("fresh", "fixed")
 _MOST_JOBS = 1024
@@ -108,6 +109,20 @@ def path(name: str, value: object) -> Path:
     return Path(value)
 
 
+def plain(name: str, values: object, allowed: str, hint: str = "") -> NDArray[Any]:
+    """``values`` as an array of any kind, refused if rows differ in length, or a mask would be lost."""
+    import numpy as np
+
+    try:
+        given: NDArray[Any] = np.asarray(values)
+    except ValueError:  # rows of several lengths
+        raise refusal(name, allowed, values, hint) from None
+    parts = values if isinstance(values, list | tuple) else [values]
+    if any(isinstance(part, np.ma.MaskedArray) for part in parts):
+        raise InputError(f"{name} must be a plain array. Got a masked one: leave its rows out, or fill its gaps.")
+    return given
+
+
 def array(
     name: str,
     values: ArrayLike,
@@ -134,11 +149,8 @@ def array(
 
     form = "" if shape is None else f" of shape ({', '.join(map(str, shape))}{',' * (len(shape) == 1)})"
     kind = f"{'whole ' * wholes}numbers"
-    try:
-        given: NDArray[Any] = np.asarray(values)
-    except ValueError:  # rows of several lengths
-        raise refusal(name, f"{kind}{form}", values, hint) from None
-    if given.dtype.kind not in "iufO" or isinstance(values, np.ma.MaskedArray):
+    given = plain(name, values, f"{kind}{form}", hint)
+    if given.dtype.kind not in "iufO":
         raise refusal(name, f"{kind}{form}", values, hint)
     allowed = f"{'whole numbers ' * wholes}{_interval(low, high, ends)}".strip()
     if given.dtype.kind == "f" and given.itemsize <= 8:
@@ -152,7 +164,7 @@ def array(
         len(shape) != numbers.ndim
         or not all(n == m if isinstance(m, int) else n > 0 for n, m in zip(numbers.shape, shape, strict=True))
     ):
-        raise InputError(f"{name} must be {kind}{form}, not empty. Got shape {numbers.shape}.{hint and ' '}{hint}")
+        raise InputError(f"{name} must be {kind}{form}. Got shape {numbers.shape}.{hint and ' '}{hint}")
     inside = numbers >= low if ends[0] == "[" else numbers > low
     inside &= numbers <= high if ends[1] == "]" else numbers < high
     if wholes:

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from darrm._validation import array, check_positive, choice, real, whole
 from darrm.errors import InputError
@@ -236,8 +236,9 @@ def weights(prior: Prior, K: int, objective: str) -> Array:
     return result
 
 
-def combine(mean: Array, objective: str) -> Array:
+def combine(mean: ArrayLike, objective: str) -> Array:
     """E[alpha_l -+ alpha_(K-l)] for l > K/2 from E[alpha]."""
+    mean = array("mean", mean, ("K + 1",))
     K = mean.size - 1
     upper, lower = mean[K // 2 + 1 :], mean[: K - K // 2][::-1]
     return upper - lower if objective == "tv" else upper + lower

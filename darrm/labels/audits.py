@@ -8,7 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from darrm._validation import check_jobs, whole
+from darrm._validation import check_jobs, plain, whole
 from darrm.errors import InputError
 from darrm.labels.audit_row import AuditRow, Utility, audit_row
 from darrm.measures.advantage import Mechanism
@@ -143,7 +143,7 @@ def _check_eta(eta: ArrayLike) -> Array:
 
 def _check_bags(given: Bags | ArrayLike, n: int) -> Bags:
     """Indices of bags, and what is in none of them."""
-    indices = np.asarray(given.indices if isinstance(given, Bags) else given)
+    indices = plain("bags", given.indices if isinstance(given, Bags) else given, "rows of one length")
     if indices.ndim != 2 or not indices.size or indices.dtype.kind not in "iu":
         raise InputError(f"bags must be indices of eta, of shape (bags, size). Got {indices.dtype} {indices.shape}.")
     if not (indices.min() >= 0 and indices.max() < n):

@@ -14,7 +14,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from darrm._validation import check_count, check_positive
+from darrm._validation import check_count, check_positive, plain
 from darrm.accounting.gaussian import gdp_log_parts
 from darrm.errors import InputError
 from darrm.labels.aggregates import PrivateFigure, check_change, check_loss, check_range, check_record
@@ -140,7 +140,7 @@ def noisy_local_delta(
 
     epsilon, sigma = check_loss(epsilon), check_positive("sigma", sigma)
     labels = check_labels(y)
-    chosen = np.asarray(noised)
+    chosen = plain("noised", noised, f"booleans of shape {labels.shape}")
     if chosen.shape != labels.shape or chosen.dtype != np.bool_ or not chosen.any():
         raise InputError(f"noised must be booleans of shape {labels.shape}, at least one of them true.")
     record, change = check_record(record, labels.size), check_change(change)

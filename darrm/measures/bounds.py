@@ -17,7 +17,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from darrm._validation import real, whole
+from darrm._validation import MAX_SIZE, real, whole
 from darrm.mechanisms.random_bags import check_epsilon
 from darrm.numerics.arrays import Array
 from darrm.numerics.leave_one_out import as_bags
@@ -211,7 +211,7 @@ def extreme_bags(p: float, k: int, n: int = 1, threshold: float = math.inf) -> f
     -----
     O(k^2). Theorem 3.7 and Section 3.2 of Busa-Fekete et al. (2024) bound it with constants that they do not give.
     """
-    p, k, n = real("p", p, 0, 1), whole("k", k), whole("n", n, high=math.inf)
+    p, k, n = real("p", p, 0, 1), whole("k", k), whole("n", n, high=MAX_SIZE)
     threshold = real("threshold", threshold, 0)
     if p in (0, 1):
         return 0.0

@@ -25,7 +25,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from darrm._validation import array, check_delta, real
+from darrm._validation import array, check_delta, plain, real
 from darrm.errors import InputError
 from darrm.measures.error import Interval
 from darrm.numerics.arrays import Array
@@ -106,7 +106,7 @@ def empirical_epsilon(
             "For one event pass [hits, runs - hits]."
         )
     if event is not None:
-        chosen = np.asarray(event)
+        chosen = plain("event", event, f"booleans of shape ({on.size},)")
         if chosen.shape != on.shape or chosen.dtype != np.bool_:
             raise InputError(f"event must be booleans of shape ({on.size},). Got {chosen.dtype} {chosen.shape}.")
     elif on.size == 2:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from darrm._validation import array, probabilities, real, whole
+from darrm._validation import array, probabilities, real, refusal, whole
 from darrm.errors import InputError
 from darrm.numerics.arrays import Array
 from darrm.numerics.poisson_binomial import pmf
@@ -154,6 +154,8 @@ def sampled_error(
 
     if isinstance(prior, str):
         prior = parse(prior)
+    if not isinstance(gammas, Mapping):
+        raise refusal("gammas", "a mapping of names to noise functions", gammas)
     tables = {name: array("gammas", gamma, ("K + 1",)) for name, gamma in gammas.items()}
     sizes = {table.size for table in tables.values()}
     if len(sizes) != 1:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from darrm._validation import whole
+from darrm._validation import MAX_SIZE, array, plain, refusal, whole
 from darrm.design.design import Design
 from darrm.errors import InputError
 from darrm.numerics.arrays import Array
@@ -127,7 +126,9 @@ class DaRRM:
 
             if not isinstance(ledger, Ledger):
                 raise InputError(f"ledger must be a Ledger of darrm.accounting. Got {type(ledger).__name__}.")
-        rows = whole("rows", rows, high=math.inf)
+        if not isinstance(blocks, Iterable):
+            raise refusal("blocks", "an iterable of arrays of votes", blocks)
+        rows = whole("rows", rows, high=MAX_SIZE)
         draw = word_source(rng, stacklevel=3)
 
         def released() -> Iterator[NDArray[np.uint8]]:
@@ -157,13 +158,10 @@ class DaRRM:
             If the shape is wrong or a count is not a whole number in [0, K].
         """
         K = self.design.problem.K
-        _refuse_masked("counts", counts)
-        array = np.asarray(counts)
-        if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
-            raise InputError(f"counts must be whole numbers of shape (n,). Got {array.dtype} of shape {array.shape}.")
-        if array.size and not (array.min() >= 0 and array.max() <= K):
-            raise InputError(f"counts must be in [0, K] = [0, {K}]. Got {array.min()} to {array.max()}.")
-        return self._flip(array, word_source(rng, stacklevel=3))
+        ones = array("counts", counts, None, 0, K, "[]", wholes=True)
+        if ones.ndim != 1:
+            raise InputError(f"counts must be whole numbers of shape (n,). Got shape {ones.shape}.")
+        return self._flip(ones.astype(np.intp), word_source(rng, stacklevel=3))
 
     def kernel(self, k: int) -> Array:
         """Pr[label = o | l ones], shape (K + 1, 2): [l, o]; ``k`` must be K."""
@@ -237,15 +235,4 @@ def _array(votes: ArrayLike, K: int) -> NDArray[Any]:
         return votes
     if isinstance(votes, VotesTable | VotesBlock):
         raise InputError(f"votes must be an array. Got a {type(votes).__name__}: pass its .votes.")
-    _refuse_masked("votes", votes)
-    try:
-        return np.asarray(votes)
-    except ValueError as error:
-        raise InputError(f"votes must have shape (n, K) = (n, {K}), rows of one length ({error}).") from None
-
-
-def _refuse_masked(name: str, given: ArrayLike) -> None:
-    """An array would come without its mask, with whatever stands below that."""
-    parts = given if isinstance(given, list | tuple) else [given]
-    if any(isinstance(part, np.ma.MaskedArray) for part in parts):
-        raise InputError(f"{name} must be a plain array. Got a masked one: leave its rows out, or fill its gaps.")
+    return plain("votes", votes, f"rows of one length, shape (n, K) = (n, {K})")

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from darrm._validation import MAX_EPSILON, real, whole
+from darrm._validation import MAX_EPSILON, MAX_SIZE, array, plain, real, whole
 from darrm.errors import InputError
 from darrm.randomness.coins import system_words
 
@@ -57,7 +56,7 @@ def bags(n: int, size: int, rng: np.random.Generator | None = None) -> Bags:
     the bags as known, and label differential privacy holds for any bags that do not depend on the labels. So a given
     generator is no risk of its own and there is no warning.
     """
-    n = whole("n", n, high=math.inf)
+    n = whole("n", n, high=MAX_SIZE)
     size = whole("size", size, 1, n, allowed=f"in [1, n] = [1, {n}], n the number of examples")
     # Two words are equal, and their order not random, with a chance below n^2 / 2^65.
     order = np.argsort(system_words(n), kind="stable") if rng is None else rng.permutation(n)
@@ -71,17 +70,13 @@ def check_epsilon(epsilon: object) -> float:
     return real("epsilon", epsilon, _LEAST, MAX_EPSILON)
 
 
-def check_labels(labels: ArrayLike) -> NDArray[np.uint8]:
-    """Labels 0 and 1 of one bag (k,) or many (n, k) as uint8; `InputError` if they are none."""
-    array = np.asarray(labels)
-    if array.ndim not in (1, 2) or not array.size:
-        raise InputError(f"labels must have shape (k,) for one bag or (n, k) for n bags. Got shape {array.shape}.")
-    if array.dtype.kind not in "biuf":
-        raise InputError(f"labels must be numbers 0 and 1. Got dtype {array.dtype}.")
-    binary = (array == 0) | (array == 1)
-    if not binary.all():
-        raise InputError(f"A label must be 0 or 1. Got {array[~binary][0].item()!r}.")
-    return array.astype(np.uint8)
+def check_labels(labels: ArrayLike, name: str = "labels") -> NDArray[np.uint8]:
+    """Labels 0 and 1, or truth values, of one bag (k,) or many (n, k) as uint8; `InputError` if they are none."""
+    given = plain(name, labels, "whole numbers in [0, 1]")
+    truth = given if given.dtype == np.bool_ else array(name, given, None, 0, 1, "[]", wholes=True)
+    if truth.ndim not in (1, 2) or not truth.size:
+        raise InputError(f"{name} must have shape (k,) for one bag or (n, k) for n bags. Got shape {truth.shape}.")
+    return truth.astype(np.uint8)
 
 
 class ByEpsilon:

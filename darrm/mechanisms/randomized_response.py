@@ -96,7 +96,7 @@ class RandomizedResponse(ByEpsilon):
         Bayes. Section 4 of the paper prints minus signs in the denominators.
         """
         bags, single = as_bags(eta)
-        seen = np.atleast_2d(check_labels(output))
+        seen = np.atleast_2d(check_labels(output, "output"))
         if seen.shape != bags.shape:
             raise InputError(f"output must have the shape of eta, {bags.shape}. Got {seen.shape}.")
         pi = self.flip_probability

@@ -229,6 +229,8 @@ class NoisyWeightedLabelProportions:
             If k is above 20: the exact posterior goes through all 2^k label vectors.
         """
         array("output.label", output.label, ())
+        if X is not None:
+            check_features(X)
         noised, q = output.noised, int(output.noised.sum())
         if q < 1 or (output.weights is not None and output.weights.shape != noised.shape):
             raise InputError("output must hold noised and weights of one shape (k,), with at least one noised label.")

@@ -86,7 +86,7 @@ class MajorityProblem:
         changed: int | None = None,
         adjacency: str = "replace-one",
     ) -> None:
-        K = whole("K", K, high=math.inf, hint="Pass the number of mechanisms, e.g. 11.")
+        K = whole("K", K, hint="Pass the number of mechanisms, e.g. 11.")
         in_K = f"in [1, K] = [1, {K}]"
         m = real("m", m, 1, K, allowed=in_K, hint="Pass the allowance in multiples of epsilon, e.g. 1.")
         epsilon = real("epsilon", epsilon, 0, MAX_EPSILON, "(]", hint="Pass the privacy of one mechanism, e.g. 0.1.")

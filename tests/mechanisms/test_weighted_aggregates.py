@@ -558,7 +558,7 @@ def test_posteriors_that_are_none() -> None:
         mechanism.posterior(np.full(21, 1.5), output, X)
     with pytest.raises(darrm.InputError, match="an aggregate of X"):
         mechanism.posterior(np.full(21, 0.5), output, X[:, :1])
-    with pytest.raises(darrm.InputError, match="output.label"):
+    with pytest.raises(darrm.InputError, match=r"output\.label"):
         mechanism.posterior(np.full(4, 0.5), output._replace(label=float("nan")), X[:4])
     small = mechanism.release(X[:4], [1, 1, 1, 1])
     with pytest.raises(darrm.InputError, match="impossible"):
