@@ -7,6 +7,7 @@ import io
 import json
 import math
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import IO, Any
 
@@ -139,8 +140,9 @@ def _write_csv(file: IO[bytes], rows: Sequence[Row]) -> None:
 
 
 def _read_csv(path: Path) -> Iterator[Row]:
-    csv.field_size_limit(1 << 24)
-    with path.open(newline="", encoding="utf-8-sig") as file:
+    limit = csv.field_size_limit(1 << 24)  # of the whole process, so it is put back
+    with path.open(newline="", encoding="utf-8-sig") as file, ExitStack() as stack:
+        stack.callback(csv.field_size_limit, limit)
         for cells in csv.DictReader(file):
             row: Row = {}
             for name, text in cells.items():
