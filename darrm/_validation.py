@@ -246,6 +246,11 @@ def check_counts(counts: ArrayLike, name: str = "counts") -> Array:
     return votes
 
 
+def check_orders(orders: ArrayLike) -> Array:
+    """Orders of Renyi divergences as float64, finite and above 1."""
+    return array("orders", orders, None, 1, math.inf)
+
+
 def check_jobs(jobs: object) -> int:
     """``jobs`` as an int, refused unless it is a number of processes or threads that joblib can have."""
     allowed = f"in [1, {_MOST_JOBS}], or -1 for all cores"

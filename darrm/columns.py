@@ -79,7 +79,7 @@ def _of_table(votes: Any, K: int) -> NDArray[np.uint8]:
 
 def _of_frame(frame: Any, K: int) -> NDArray[np.uint8]:
     columns = Columns.of("The frame", [str(name) for name in frame.columns], K)
-    found = np.empty((len(frame), K), dtype=np.uint8)
+    array = np.empty((len(frame), K), dtype=np.uint8)
     for j in range(K):
         at = columns.first + j
         series = frame.iloc[:, at]
@@ -90,5 +90,5 @@ def _of_frame(frame: Any, K: int) -> NDArray[np.uint8]:
         missing = np.flatnonzero(series.isna().to_numpy(dtype=bool))
         if missing.size:
             raise InputError(f"The frame, row {missing[0]}, {columns.fault(at, None)}")
-        put(found[:, j], series.to_numpy(dtype=np.float64), at, columns, "The frame", 0)
-    return found
+        put(array[:, j], series.to_numpy(dtype=np.float64), at, columns, "The frame", 0)
+    return array

@@ -66,8 +66,8 @@ def gdp_log_parts(epsilon: float, mu: float | Array) -> tuple[Any, Any]:
 
 def gdp_delta(epsilon: float, mu: float) -> float:
     """The least delta with which mu-Gaussian DP is (epsilon, delta)-DP: the curve of `gdp`."""
-    log_here, apart = gdp_log_parts(epsilon, mu)
-    return -math.exp(log_here) * math.expm1(min(0.0, apart))
+    log_here, difference = gdp_log_parts(epsilon, mu)
+    return -math.exp(log_here) * math.expm1(min(0.0, difference))
 
 
 def gdp_mu(epsilon: float, delta: float) -> float:

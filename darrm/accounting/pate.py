@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from darrm._validation import array, check_counts, check_positive, real
+from darrm._validation import array, check_counts, check_orders, check_positive, real
 from darrm.accounting.gaussian import gdp_delta
 from darrm.numerics.arrays import Array
 
@@ -129,7 +129,7 @@ def gnmax_rdp(counts: ArrayLike, sigma: float, orders: ArrayLike) -> Array:
     """
     votes = check_counts(counts)
     sigma = check_positive("sigma", sigma)
-    wanted = array("orders", orders, None, 1, math.inf)
+    wanted = check_orders(orders)
     plain = wanted / sigma**2
     from scipy.special import erfc
 
@@ -142,11 +142,11 @@ def gnmax_rdp(counts: ArrayLike, sigma: float, orders: ArrayLike) -> Array:
     mu = sigma * math.sqrt(-math.log(q))
     if mu <= 1:
         return np.asarray(plain)
-    first, second = (mu + 1) / sigma**2, mu / sigma**2
-    ceiling = (mu - 1) * second - mu * (math.log((mu + 1) / mu) + math.log(mu / (mu - 1)))
-    if math.log(q) > ceiling or math.log(q) + second >= 0:
+    epsilon_1, epsilon_2 = (mu + 1) / sigma**2, mu / sigma**2
+    ceiling = (mu - 1) * epsilon_2 - mu * (math.log((mu + 1) / mu) + math.log(mu / (mu - 1)))
+    if math.log(q) > ceiling or math.log(q) + epsilon_2 >= 0:
         return np.asarray(plain)
-    log_A = math.log1p(-q) - math.log1p(-math.exp((math.log(q) + second) * (mu - 1) / mu))
-    log_B = first - math.log(q) / mu
+    log_A = math.log1p(-q) - math.log1p(-math.exp((math.log(q) + epsilon_2) * (mu - 1) / mu))
+    log_B = epsilon_1 - math.log(q) / mu
     bound = np.logaddexp(math.log1p(-q) + (wanted - 1) * log_A, math.log(q) + (wanted - 1) * log_B) / (wanted - 1)
     return np.where(mu + 1 >= wanted, np.minimum(bound, plain), plain)

@@ -125,7 +125,7 @@ def plan(
     voting = MajorityProblem(
         K, 1, epsilon, Delta, changed=changed, adjacency=adjacency
     )  # it refuses voters that are none
-    K, epsilon, Delta = voting.K, voting.epsilon, voting.Delta
+    K, epsilon, Delta = check_count("K", voting.K), voting.epsilon, voting.Delta
     share = total_delta / (2 * queries)
     # The m that simple composition allows: where few labels are asked for, nothing beats it.
     plainly = min(float(K), max(1.0, math.nextafter(total_epsilon / (queries * epsilon), 0)))
@@ -170,25 +170,25 @@ def plan(
                 return True
             return labels_within(design, budget, total_delta, queries, 12) >= queries
 
-        found: list[tuple[Design, float | None]] = []
+        candidates: list[tuple[Design, float | None]] = []
         for name, make in families.items():
-            best_delta = min(found, key=_disagreement)[1] if found else None
-            for delta in [best_delta] if name == "profile" and found else deltas:
+            best_delta = min(candidates, key=_disagreement)[1] if candidates else None
+            for delta in [best_delta] if name == "profile" and candidates else deltas:
                 guesses = [plainly]
-                if found:
-                    around = found[-1][0].problem.m
+                if candidates:
+                    around = candidates[-1][0].problem.m
                     guesses = [around, around * 1.2, around / 1.2, plainly]
                 best = _largest(lambda m, d=delta, of=make: of(m, d), holds, 1.0, float(K), guesses)  # type: ignore[misc]
                 if best is None and name != "profile":
                     best = _scaled(make(1.0, delta), holds)
                 if best is not None:
-                    found.append((best, delta))
+                    candidates.append((best, delta))
         if shape is None and total_delta > 0:
             mu = gdp_mu(total_epsilon, total_delta) / math.sqrt(queries)
             best = _largest(gaussian, holds, _LEAST_MU, _MOST_MU, [mu, 1.25 * mu, 1.6 * mu])
             if best is not None:
-                found.append((_as_it_is(best), None))
-        for design, _ in sorted(found, key=_disagreement):
+                candidates.append((_as_it_is(best), None))
+        for design, _ in sorted(candidates, key=_disagreement):
             if cost(design) <= total_epsilon:
                 return design
     raise BudgetError(
@@ -216,7 +216,7 @@ def _for_fixed(plain: Design, queries: int, total_epsilon: float, total_delta: f
 
     each = allowed.epsilon / queries
     families: list[tuple[Callable[[float], Design], float, float]] = [
-        (lambda one: under(silent, [(one, 0.0)]), each, min(2 * allowed.epsilon, silent.epsilon))
+        (lambda epsilon: under(silent, [(epsilon, 0.0)]), each, min(2 * allowed.epsilon, silent.epsilon))
     ]
     if allowed.delta > 0:
         mu = min(gdp_mu(*allowed) / math.sqrt(queries), _MOST_MU / 8)
@@ -226,11 +226,11 @@ def _for_fixed(plain: Design, queries: int, total_epsilon: float, total_delta: f
         def holds(made: Design, budget: float = total_epsilon * (1 - reserve)) -> bool:
             return fixed_within(made, budget, total_delta, queries, 12) >= queries
 
-        found = [
+        candidates = [
             _largest(make, holds, 0.8 * guess, most, [guess * (1 - 1e-9), 1.25 * guess, 1.6 * guess])
             for make, guess, most in families
         ]
-        best = min((one for one in found if one is not None), key=lambda one: one.disagreement, default=None)
+        best = min(filter(None, candidates), key=lambda design: design.disagreement, default=None)
         if best is not None and compose(best, queries, delta=total_delta, voters="fixed").upper <= total_epsilon:
             return best
     raise BudgetError(
@@ -240,8 +240,8 @@ def _for_fixed(plain: Design, queries: int, total_epsilon: float, total_delta: f
     )
 
 
-def _disagreement(found: tuple[Design, float | None]) -> float:
-    return found[0].disagreement
+def _disagreement(candidate: tuple[Design, float | None]) -> float:
+    return candidate[0].disagreement
 
 
 def under_profile(model: Design, objective: str | None = None, points: int = 24) -> Design:

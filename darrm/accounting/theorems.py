@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from decimal import Context, Decimal, localcontext
+from decimal import Decimal, localcontext
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from darrm._validation import MAX_EPSILON, check_count, check_delta, real
 from darrm.errors import InputError
-from darrm.numerics.exact import rounded_up
+from darrm.numerics.exact import context, rounded_up
 
 MOST_LABELS = 10**6  # that are counted where a number of labels is looked for
 
@@ -121,7 +121,7 @@ def optimal(epsilon: float, delta: float, k: int, delta_total: float) -> Privacy
     delta_total = check_delta(delta_total, "delta_total")
     # V <= target  <=>  1 - (1 - delta)^k (1 - V) <= delta_total
     digits = 60 + max(-Decimal(x).adjusted() for x in (1, delta, delta_total) if x)
-    with localcontext(Context(prec=digits)):
+    with localcontext(context(digits)):
         kept = (1 - Decimal(delta)) ** k
         exact = 1 - (1 - Decimal(delta_total)) / kept if kept else Decimal(-1)
         if exact < 0:

@@ -125,8 +125,8 @@ def levels(n_corners: int, changed: int) -> Iterator[Level]:
     for _ in range(changed):
         children = moving - last
         parent = np.repeat(np.arange(last.size), children)
-        first = np.cumsum(children) - children
-        last = np.arange(parent.size) - first[parent] + last[parent]
+        start = np.cumsum(children) - children
+        last = np.arange(parent.size) - start[parent] + last[parent]
         counts = counts[parent]
         counts[np.arange(parent.size), last] += 1
         yield Level(counts, parent, last)

@@ -98,4 +98,4 @@ def generator(random_state: Any) -> np.random.Generator | None:
 def is_private_model(model: Any) -> bool:
     """Whether a fitted model says what it costs, by ``epsilon_`` and ``delta_``."""
     costs = getattr(model, "epsilon_", None), getattr(model, "delta_", None)
-    return all(isinstance(one, int | float) and math.isfinite(one) and one >= 0 for one in costs)
+    return all(isinstance(cost, int | float) and math.isfinite(cost) and cost >= 0 for cost in costs)

@@ -149,5 +149,5 @@ class DPLogisticRegression(DPClassifier):
 
         Any number of answers about public X costs nothing more. Answers about private X are a release of X.
         """
-        second = self.decision_function(X) > 0
-        return np.asarray(self.classes_[second.astype(np.intp)])
+        is_second = self.decision_function(X) > 0
+        return np.asarray(self.classes_[is_second.astype(np.intp)])

@@ -214,8 +214,8 @@ def worst_delta(
     else:
         h, end = np.array([real("leverage", leverage, 0, 1)]), np.array([most])
     # For s >= 1 the reverse direction is the larger one in all cases seen; the other has little left to search then.
-    first = _search(epsilon, most, h, end, True, WorstDelta(0.0, 0.0, "reverse", 1.0))
-    return _search(epsilon, most, h, end, False, first)
+    backward = _search(epsilon, most, h, end, True, WorstDelta(0.0, 0.0, "reverse", 1.0))
+    return _search(epsilon, most, h, end, False, backward)
 
 
 def _sides(U: Array) -> tuple[Array, Array]:
@@ -236,12 +236,12 @@ def _tilt(start: Array, end: Array, h: Array, most: float) -> Array:
     return np.asarray(leverage * np.minimum(most**2, farthest))
 
 
-def _search(epsilon: float, most: float, h: Array, end: Array, reverse: bool, found: WorstDelta) -> WorstDelta:
+def _search(epsilon: float, most: float, h: Array, end: Array, reverse: bool, known: WorstDelta) -> WorstDelta:
     """The largest delta over s - 1 in [0, end] and of ``found``, by bisecting cells whose bound is above the best."""
     cells = np.linspace(0, 1, 5)
     left, right = (end[:, None] * cells[:-1]).ravel(), (end[:, None] * cells[1:]).ravel()
     which = np.repeat(np.arange(h.size), 4)
-    log_best, at, log_upper = math.log(found.lower) if found.lower else -math.inf, -1.0, -math.inf
+    log_best, at, log_upper = math.log(known.lower) if known.lower else -math.inf, -1.0, -math.inf
     for rounds in range(_ROUNDS):
         # The right end is met; up rises and down falls with s, both rise with the tilt, and delta with all.
         met = _tilt(right, right, h[which], most)
@@ -267,9 +267,9 @@ def _search(epsilon: float, most: float, h: Array, end: Array, reverse: bool, fo
         middle = (left + right) / 2
         left, right, which = np.append(left, middle), np.append(middle, right), np.append(which, which)
     # Never 0: a bound below the range of float64 is the least positive number.
-    upper = max(found.upper, math.exp(min(0.0, log_upper)), 5e-324)
+    upper = max(known.upper, math.exp(min(0.0, log_upper)), 5e-324)
     if at < 0:
-        return found._replace(upper=upper)
+        return known._replace(upper=upper)
     return WorstDelta(upper, math.exp(log_best), "reverse" if reverse else "forward", (1 + at) ** 2)
 
 

@@ -174,10 +174,10 @@ def _run(cells: Sequence[tuple[Any, ...]], jobs: int, progress: Callable[[int, i
     from joblib import Parallel, delayed
 
     rows = []
-    found = Parallel(n_jobs=check_jobs(jobs), prefer="threads", return_as="generator")(
+    results = Parallel(n_jobs=check_jobs(jobs), prefer="threads", return_as="generator")(
         delayed(audit_row)(*cell) for cell in cells
     )
-    for row in found:
+    for row in results:
         rows.append(row)
         if progress is not None:
             progress(len(rows), len(cells))

@@ -30,8 +30,8 @@ _GRID = 2000  # thresholds
 def _log_gaussian(epsilon: float, mu: Array) -> Array:
     """log of Phi(mu / 2 - epsilon / mu) - e^epsilon Phi(-mu / 2 - epsilon / mu)."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        log_here, apart = gdp_log_parts(epsilon, mu)
-        answer = log_here + np.log(-np.expm1(np.minimum(apart, 0)))
+        log_here, difference = gdp_log_parts(epsilon, mu)
+        answer = log_here + np.log(-np.expm1(np.minimum(difference, 0)))
     return np.where(np.isfinite(log_here), answer, -np.inf)
 
 
@@ -154,8 +154,8 @@ def noisy_local_delta(
 
     if not float((labels[chosen] ** 2).sum() + (other[chosen] ** 2).sum()) <= 1e6 * sigma**2:
         raise InputError("Labels are more than 1000 sigma in all: their noise hides nothing. Raise sigma.")
-    first, second = law(labels), law(other)
-    middle = [math.log(math.sqrt(float(p @ R**2))) for R, p in (first, second)]
+    before, after = law(labels), law(other)
+    middle = [math.log(math.sqrt(float(p @ R**2))) for R, p in (before, after)]
 
     def largest(p: tuple[Array, Array], q: tuple[Array, Array]) -> float:
         best = 0.0
@@ -170,10 +170,10 @@ def noisy_local_delta(
             i = int(np.argmin(values))
             if values[i] < 0:
                 ends = (grid[max(i - 1, 0)], grid[min(i + 1, _GRID - 1)])
-                found = minimize_scalar(loss, bounds=ends, method="bounded", options={"xatol": 1e-9})
-                best = max(best, -min(values[i], float(found.fun)))
+                minimum = minimize_scalar(loss, bounds=ends, method="bounded", options={"xatol": 1e-9})
+                best = max(best, -min(values[i], float(minimum.fun)))
         return min(1.0, best)
 
-    forward, reverse = largest(first, second), largest(second, first)
+    forward, reverse = largest(before, after), largest(after, before)
     error = 1e-8 * max(forward, reverse)
     return PrivateFigure(min(1.0, forward + error), min(1.0, reverse + error), 2 * error)

@@ -64,8 +64,8 @@ def multiplicative_summary(
 
         def below(x: float) -> float:
             x = min(x, mechanism.epsilon * (1 - 2e-12))  # at the largest value every part is complete
-            found = [multiplicative_advantage(mechanism, bags[at]).cdf(x) for at in cuts]
-            return float(np.dot(weights, found))
+            parts_below = [multiplicative_advantage(mechanism, bags[at]).cdf(x) for at in cuts]
+            return float(np.dot(weights, parts_below))
 
         return ContinuousDistribution(below, mechanism.epsilon).quantile(q), 0.0
 
@@ -128,10 +128,10 @@ def mixture_quantile(parts: Parts, q: float, kept: int = _KEPT) -> float:
             break
         if high - low <= 1e-15:
             return float(largest[at])
-    found = [(values, weight * weights) for weight, part in parts() for values, weights in [_within(part, low, high)]]
-    values = np.concatenate([pair[0] for pair in found])
+    within = [(values, weight * weights) for weight, part in parts() for values, weights in [_within(part, low, high)]]
+    values = np.concatenate([pair[0] for pair in within])
     order = np.argsort(values, kind="stable")
-    sums = below + np.cumsum(np.concatenate([pair[1] for pair in found])[order])
+    sums = below + np.cumsum(np.concatenate([pair[1] for pair in within])[order])
     return float(values[order][min(int(np.searchsorted(sums, q - _SAME)), values.size - 1)])
 
 

@@ -57,9 +57,9 @@ def individual_advantage(mechanism: Mechanism, eta: ArrayLike) -> Array:
 
     def gain(p: Array, zero: Array, one: Array) -> Array:
         sign = np.where(p <= 0.5, 1.0, -1.0)
-        found = one * (sign * p)
-        found -= zero * (sign * (1 - p))
-        return found
+        gains = one * (sign * p)
+        gains -= zero * (sign * (1 - p))
+        return gains
 
     return _of_each_label(mechanism, eta, laplace.individual, gain)
 
@@ -119,8 +119,8 @@ def _of_each_label(
         outputs = channel(mechanism, k)
 
         def part(at: slice) -> Array:
-            found = gain(bags[at], *outputs.given(bags[at]))
-            return np.asarray(np.maximum(found, 0, out=found).sum(axis=0))
+            gains = gain(bags[at], *outputs.given(bags[at]))
+            return np.asarray(np.maximum(gains, 0, out=gains).sum(axis=0))
 
         answer = by_parts(n, outputs.entries, part)
     return answer[0] if single else answer

@@ -132,5 +132,5 @@ def compare(
     ]
     if draws is None:
         return entries
-    found = sampled_error({one.name: one.gamma for one in entries}, prior, draws=draws, rng=rng)
-    return [replace(one, interval=found[one.name]) for one in entries]
+    intervals = sampled_error({each.name: each.gamma for each in entries}, prior, draws=draws, rng=rng)
+    return [replace(each, interval=intervals[each.name]) for each in entries]

@@ -113,8 +113,8 @@ def empirical_epsilon(
         chosen = np.array([True, False])
     else:
         rng = np.random.default_rng() if rng is None else rng
-        (first, on), (second, off) = _halves("here", on, rng), _halves("there", off, rng)
-        chosen = _best_event(first, second, delta, tail)
+        (choosing, on), (choosing_there, off) = _halves("here", on, rng), _halves("there", off, rng)
+        chosen = _best_event(choosing, choosing_there, delta, tail)
     return _judged(chosen, int(on[chosen].sum()), int(on.sum()), int(off[chosen].sum()), int(off.sum()), delta, tail)
 
 
@@ -149,12 +149,14 @@ def empirical_epsilon_of_scores(
     on, off = _scores("here", here), _scores("there", there)
     delta, tail = check_delta(delta), _tail(confidence)
     rng = np.random.default_rng() if rng is None else rng
-    (first, on), (second, off) = (np.array_split(rng.permutation(side), 2) for side in (on, off))
-    pool = np.unique(np.concatenate([first, second]))
+    (choosing, on), (choosing_there, off) = (np.array_split(rng.permutation(side), 2) for side in (on, off))
+    pool = np.unique(np.concatenate([choosing, choosing_there]))
     thresholds = pool[np.unique(np.linspace(0, pool.size - 1, _THRESHOLDS).astype(np.intp))]
-    above = [side.size - np.searchsorted(np.sort(side), thresholds, side="right") for side in (first, second)]
-    found = _lower(above[0], first.size, above[1], second.size, delta, tail)
-    best = float(thresholds[int(np.argmax(found))])
+    above = [
+        side.size - np.searchsorted(np.sort(side), thresholds, side="right") for side in (choosing, choosing_there)
+    ]
+    lower = _lower(above[0], choosing.size, above[1], choosing_there.size, delta, tail)
+    best = float(thresholds[int(np.argmax(lower))])
     return _judged(best, int((on > best).sum()), on.size, int((off > best).sum()), off.size, delta, tail)
 
 
@@ -194,9 +196,9 @@ def _best_event(here: Counts, there: Counts, delta: float, tail: float) -> NDArr
     """
     n, n_there = int(here.sum()), int(there.sum())
     order = np.argsort(-(here + 0.5) * (n_there + 1) / ((there + 0.5) * (n + 1)), kind="stable")
-    found = _lower(np.cumsum(here[order])[:-1], n, np.cumsum(there[order])[:-1], n_there, delta, tail)
+    lower = _lower(np.cumsum(here[order])[:-1], n, np.cumsum(there[order])[:-1], n_there, delta, tail)
     chosen = np.zeros(here.size, dtype=np.bool_)
-    chosen[order[: int(np.argmax(found)) + 1]] = True
+    chosen[order[: int(np.argmax(lower)) + 1]] = True
     return chosen
 
 
@@ -216,8 +218,8 @@ def _halves(name: str, counts: Counts, rng: np.random.Generator) -> tuple[Counts
         raise InputError(
             f"{name} must hold 2 to {_MOST} runs, so that one half can choose the event. Got {runs}. Pass an event."
         )
-    first = rng.multivariate_hypergeometric(counts, runs // 2)
-    return first, counts - first
+    half = rng.multivariate_hypergeometric(counts, runs // 2)
+    return half, counts - half
 
 
 def _counts(name: str, values: ArrayLike) -> Counts:

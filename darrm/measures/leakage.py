@@ -173,14 +173,14 @@ def laplace_leakage_bound(n_classes: int, gamma: float, *, noise: str = "discret
         # The sum of m probabilities, each right to 1e-12, is at least 1: its logarithm is right to m 1e-12.
         return min(entrywise_leakage(np.zeros(m), rate) + m * 1e-12, rate)
     if rate >= 50:
-        found = math.log(m)  # above the maximum by less than m e^-50
+        largest = math.log(m)  # above the maximum by less than m e^-50
     else:
         log_x = _log_one_minus_exp(-rate) - (m - 1) * math.log1p(math.exp(-rate))
-        found = rate + _log_one_minus_exp(log_x)
+        largest = rate + _log_one_minus_exp(log_x)
     # Roundings are below 5e-13 of the maximum. Below gamma = 1 both terms are at most gamma, the maximum at least
     # gamma / 3, and x is right to 1 + 4 units of |log_x| < 1500; above, terms are below 51 and the maximum above .37.
     # 1e-300 is for gammas near underflow.
-    return min(found * (1 + 1e-12) + 1e-300, rate)
+    return min(largest * (1 + 1e-12) + 1e-300, rate)
 
 
 def laplace_leakage_data_bound(known_votes: ArrayLike, gamma: float, *, noise: str = "discrete") -> float:

@@ -69,16 +69,16 @@ def posterior_by_enumeration(eta: ArrayLike, k: int, log_density: Callable[[Arra
         y, log_prior = y[possible], log_prior[possible]
         if not len(y):
             continue
-        found = log_density(y)
+        log_joint = log_density(y)
         # A certain output outweighs every density: such label vectors are compared by their priors alone.
-        found = np.where(found == np.inf, 1e300, found + log_prior)
-        extra = np.where(found == 1e300, log_prior, 0.0)
-        best = float(found.max())
+        log_joint = np.where(log_joint == np.inf, 1e300, log_joint + log_prior)
+        extra = np.where(log_joint == 1e300, log_prior, 0.0)
+        best = float(log_joint.max())
         if best > top:
             shrink = np.exp(top - best) if top > -np.inf else 0.0
             total, ones, top = total * shrink, ones * shrink, best
         if top > -np.inf:
-            weight = np.exp(np.where(found == -np.inf, -np.inf, found - top) + extra)
+            weight = np.exp(np.where(log_joint == -np.inf, -np.inf, log_joint - top) + extra)
             total, ones = total + float(weight.sum()), ones + weight @ y
     if not total > 0:
         raise InputError("output is impossible under eta and X: no label vector gives it.")

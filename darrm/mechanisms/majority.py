@@ -178,10 +178,10 @@ class DaRRM:
         K = self.design.problem.K
         array = _array(votes, K)
         after = f" after row {row - 1}" if row else ""
-        one = f" For one query pass [votes], of shape (1, {K})." if array.shape == (K,) else ""
+        hint = f" For one query pass [votes], of shape (1, {K})." if array.shape == (K,) else ""
         if array.ndim != 2 or array.shape[1] != K:
             raise InputError(
-                f"votes must have shape (n, K) = (n, {K}), one row a query. Got {array.shape}{after}.{one}"
+                f"votes must have shape (n, K) = (n, {K}), one row a query. Got {array.shape}{after}.{hint}"
             )
         if array.dtype.kind not in _KINDS:
             raise InputError(f"votes must be numbers 0 and 1. Got dtype {array.dtype}{after}.")
@@ -204,21 +204,21 @@ class DaRRM:
         start = 0
         for block in blocks:
             array = _array(block, K)
-            one = array.shape == (K,) and array.dtype.kind in _KINDS
-            if one:
+            is_row = array.shape == (K,) and array.dtype.kind in _KINDS
+            if is_row:
                 # The next row may come in the same memory; truth values may be other bytes than 0 and 1.
                 single.append((array.view(np.uint8) if array.dtype == np.bool_ else array).copy())
                 if len(single) < rows:
                     continue
-            found = []
+            counted = []
             if single:
-                found.append(self._counts(np.stack(single), start))
+                counted.append(self._counts(np.stack(single), start))
                 start += len(single)
                 single = []
-            if not one:  # before the rows gathered so far are given: if this fails, they are not
-                found.append(self._counts(array, start))
+            if not is_row:  # before the rows gathered so far are given: if this fails, they are not
+                counted.append(self._counts(array, start))
                 start += len(array)
-            yield from found
+            yield from counted
         if single:
             yield self._counts(np.stack(single), start)
 

@@ -10,8 +10,9 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from darrm._validation import MAX_CLASSES, array, check_counts, check_positive, whole
+from darrm._validation import MAX_CLASSES, array, check_counts, check_orders, check_positive, whole
 from darrm.errors import InputError
+from darrm.mechanisms.scale_mixture import panels
 from darrm.numerics.arrays import Array
 from darrm.randomness.discrete import DiscreteGaussian, DiscreteLaplace
 from darrm.randomness.words import word_source
@@ -61,12 +62,12 @@ def noisy_max_probabilities(counts: ArrayLike, *, gamma: float | None = None, si
     from scipy.special import log_ndtr, ndtr
 
     if votes.size == 2:
-        apart = float(abs(votes[0] - votes[1]))
+        lead = float(abs(votes[0] - votes[1]))
         if gamma is not None:
-            x = check_positive("gamma", gamma) * apart
+            x = check_positive("gamma", gamma) * lead
             behind = (2 + x) * math.exp(-x) / 4
         else:
-            behind = float(ndtr(-apart / (check_positive("sigma", sigma) * math.sqrt(2))))
+            behind = float(ndtr(-lead / (check_positive("sigma", sigma) * math.sqrt(2))))
         return np.array([1 - behind, behind] if votes[0] >= votes[1] else [behind, 1 - behind])
     g: Callable[[Array], Array]
     log_G: Callable[[Array], Array]
@@ -96,20 +97,12 @@ def noisy_max_probabilities(counts: ArrayLike, *, gamma: float | None = None, si
     edges = np.concatenate([[kinks[0] - _REACH * scale], kinks, [kinks[-1] + _REACH * scale]])
     parts = [np.linspace(a, b, max(2, math.ceil((b - a) / (_WIDTH * scale)) + 1)) for a, b in pairwise(edges)]
     ends = np.unique(np.concatenate(parts))
-    nodes, weights = np.polynomial.legendre.leggauss(_NODES)
-    middle, half = (ends[1:] + ends[:-1]) / 2, (ends[1:] - ends[:-1]) / 2
-    t = (middle[:, None] + half[:, None] * nodes).ravel()
-    w = (half[:, None] * weights).ravel()
+    t, w = panels(ends, _NODES)
     # Classes with the same count have the same probability.
     logs = np.array([log_G(t - value) for value in values])
     total = times @ logs
     each = [float(w @ (g(t - value) * np.exp(total - logs[i]))) for i, value in enumerate(values)]
     return np.asarray(each)[which]
-
-
-def check_orders(orders: ArrayLike) -> Array:
-    """Orders of Renyi divergences as float64, finite and above 1."""
-    return array("orders", orders, None, 1, math.inf, "()")
 
 
 class _NoisyMax:

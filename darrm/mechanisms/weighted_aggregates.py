@@ -246,7 +246,7 @@ class NoisyWeightedLabelProportions:
             # Of 0/1 labels only the numbers of ones matter, outside S and in it.
             code = (y[:, ~noised].sum(axis=1) * (q + 1) + y[:, noised].sum(axis=1)).astype(np.int64)
             codes, which = np.unique(code, return_inverse=True)
-            return np.array([density(*divmod(int(one), q + 1)) for one in codes])[which]
+            return np.array([density(*divmod(int(number), q + 1)) for number in codes])[which]
 
         return posterior_by_enumeration(eta, noised.size, by_ones)
 

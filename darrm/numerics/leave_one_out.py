@@ -98,14 +98,14 @@ def _recurrences(p: Array) -> Array:
         if not rising.any():
             break
         steps += rising
-    first, last = int(steps.min()), int(steps.max())
+    least, most = int(steps.min()), int(steps.max())
     odds = (1 - p) * down
     joint[:] = 0
-    for l in range(k, first, -1):  # joint = Pr[y_i = 1, l ones], scaled
+    for l in range(k, least, -1):  # joint = Pr[y_i = 1, l ones], scaled
         np.multiply(joint, odds, out=joint)
         np.subtract(alpha[l], joint, out=joint)
         np.maximum(joint, 0, out=joint)
-        if l > last:
+        if l > most:
             np.multiply(joint, to_one, out=q[l - 1])
         else:
             np.copyto(q[l - 1], joint * to_one, where=steps < l)

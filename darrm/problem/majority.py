@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from darrm._validation import MAX_EPSILON, real, whole
+from darrm._validation import MAX_EPSILON, real, shown, whole
 from darrm.errors import InputError
 
 ADJACENCIES = ("replace-one", "add-remove")
@@ -86,8 +86,8 @@ class MajorityProblem:
         changed: int | None = None,
         adjacency: str = "replace-one",
     ) -> None:
-        K = whole("K", K, hint="Pass the number of mechanisms, e.g. 11.")
-        in_K = f"in [1, K] = [1, {K}]"
+        K = whole("K", K, high=math.inf, hint="Pass the number of mechanisms, e.g. 11.")
+        in_K = f"in [1, K] = [1, {shown(K)}]"
         m = real("m", m, 1, K, allowed=in_K, hint="Pass the allowance in multiples of epsilon, e.g. 1.")
         epsilon = real("epsilon", epsilon, 0, MAX_EPSILON, "(]", hint="Pass the privacy of one mechanism, e.g. 0.1.")
         hint = "Pass the failure probability of one mechanism, e.g. 1e-5."

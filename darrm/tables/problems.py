@@ -116,7 +116,7 @@ def grid(
     values = {name: _several(name, value) for name, value in named.items()}
     tasks: dict[Task, None] = {}
     left_out = 0
-    texts, shapes = [prior_text(one) for one in _several("prior", prior)], _several("shape", shape)
+    texts, shapes = [prior_text(each) for each in _several("prior", prior)], _several("shape", shape)
     size = math.prod(map(len, [*values.values(), texts, shapes]))
     if size > _MOST:
         raise InputError(f"A grid may have {_MOST:,} combinations at most. Got {size:,}. Make several tables.")
@@ -197,10 +197,10 @@ def task_of(problem: MajorityProblem, prior: str, shape: object, objective: str 
 
 def prior_text(prior: object) -> str:
     """The text of a prior with all its digits."""
-    found = priors.parse(prior) if isinstance(prior, str) else prior
-    if not isinstance(found, Prior):
+    made = priors.parse(prior) if isinstance(prior, str) else prior
+    if not isinstance(made, Prior):
         raise InputError(f"prior must come from darrm.priors, or be its text. Got {prior!r}.")
-    arguments = found.as_dict()
+    arguments = made.as_dict()
     kind = arguments.pop("kind")
     numbers = [x for value in arguments.values() for x in (value if isinstance(value, list) else [value])]
     return f"{kind}:{','.join(map(repr, numbers))}"
@@ -211,10 +211,10 @@ def _several(name: str, values: Any) -> Sequence[Any]:
         values = values.ravel().tolist()
     if values is None or isinstance(values, str | bytes | Prior) or not isinstance(values, Iterable):
         return [values]
-    found = list(values)
-    if not found:
+    listed = list(values)
+    if not listed:
         raise InputError(f"{name} has no values. Pass at least one.")
-    return [value.item() if isinstance(value, np.generic) else value for value in found]
+    return [value.item() if isinstance(value, np.generic) else value for value in listed]
 
 
 def _above(value: Any, K: Any) -> bool:

@@ -93,8 +93,8 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ------
         InputError
         """
-        second = self.decision_function(X) > 0
-        return np.asarray(self.classes_[second.astype(np.intp)])
+        is_second = self.decision_function(X) > 0
+        return np.asarray(self.classes_[is_second.astype(np.intp)])
 
     def _minimise(
         self, X: Any, members: Indices, starts: Indices, targets: Array, weights: Array, loss: Loss = "cross_entropy"
@@ -130,17 +130,17 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             gradient = np.append((X.T @ by_record + penalty * w) / unit, by_record.sum() * bool(self.fit_intercept))
             return float(shares @ losses + penalty * (w @ w) / 2), gradient
 
-        found = minimize(
+        minimum = minimize(
             objective,
             np.zeros(X.shape[1] + 1),
             jac=True,
             method="L-BFGS-B",
             options={"maxiter": max_iter, "maxfun": 20 * max_iter, "gtol": tol, "ftol": 0.0},
         )
-        self.coef_ = (found.x[:-1] / unit)[None]
-        self.intercept_ = found.x[-1:]
-        self.n_iter_ = int(found.nit)
-        self.gradient_norm_ = float(np.abs(objective(found.x)[1]).max())
+        self.coef_ = (minimum.x[:-1] / unit)[None]
+        self.intercept_ = minimum.x[-1:]
+        self.n_iter_ = int(minimum.nit)
+        self.gradient_norm_ = float(np.abs(objective(minimum.x)[1]).max())
         self.converged_ = self.gradient_norm_ <= tol
         if not self.converged_:
             warnings.warn(
