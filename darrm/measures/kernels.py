@@ -177,7 +177,6 @@ def posterior(mechanism: object, eta: ArrayLike, output: ArrayLike) -> Array:
 def _column_posterior(mechanism: OfCounts, eta: ArrayLike, output: ArrayLike) -> Array:
     bags, _ = leave_one_out.as_bags(eta)
     kernel = mechanism.kernel(bags.shape[1])
-    outputs = np.atleast_1d(array("output", output, None, 0, kernel.shape[1] - 1, "[]", wholes=True))
-    if outputs.shape != (len(bags),):
-        raise InputError(f"output must have one number for each of {len(bags)} bags. Got shape {outputs.shape}.")
-    return leave_one_out.posterior(eta, kernel[:, outputs.astype(np.intp)].T)
+    columns = array("output", output, None, 0, kernel.shape[1] - 1, "[]", wholes=True)
+    columns = leave_one_out.one_a_bag(columns, len(bags))
+    return leave_one_out.posterior(eta, kernel[:, columns.astype(np.intp)].T)

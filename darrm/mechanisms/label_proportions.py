@@ -13,10 +13,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from darrm._validation import array, whole
-from darrm.errors import InputError
 from darrm.mechanisms.random_bags import ByEpsilon, check_labels
 from darrm.numerics.arrays import Array
-from darrm.numerics.leave_one_out import as_bags, posterior
+from darrm.numerics.leave_one_out import as_bags, one_a_bag, posterior
 from darrm.randomness.discrete import DiscreteLaplace
 from darrm.randomness.words import word_source
 
@@ -25,15 +24,6 @@ _GRID = 1 << 10
 
 def _sums(labels: ArrayLike) -> NDArray[np.int64]:
     return np.asarray(check_labels(labels).sum(axis=-1, dtype=np.int64))
-
-
-def _outputs(output: ArrayLike, eta: Array, ones: bool) -> Array:
-    """Outputs of the bags eta (n, k) as float64 (n, 1), refused if they cannot be."""
-    n, k = eta.shape
-    seen = _ones(output, k) if ones else array("output", output, None)
-    if seen.shape != (n,) and not seen.ndim == n - 1 == 0:
-        raise InputError(f"output must have one number for each of {n} bags. Got shape {seen.shape}.")
-    return seen.reshape(n, 1)
 
 
 def _ones(output: ArrayLike, k: int) -> Array:
@@ -98,7 +88,7 @@ class LabelProportions:
         Exact but for rounding. O(k^2) a bag.
         """
         bags, _ = as_bags(eta)
-        weights = np.arange(bags.shape[1] + 1) == _outputs(output, bags, ones=True)
+        weights = np.arange(bags.shape[1] + 1) == one_a_bag(_ones(output, bags.shape[1]), len(bags))[:, None]
         return posterior(eta, weights)
 
     def kernel(self, k: int) -> Array:
@@ -177,7 +167,9 @@ class LaplaceLabelProportions(ByEpsilon):
         for l ones, up to a factor. O(k^2) a bag.
         """
         bags, _ = as_bags(eta)
-        return posterior(eta, self._weights(_outputs(output, bags, ones=False), bags.shape[1]))
+        return posterior(
+            eta, self._weights(one_a_bag(array("output", output, None), len(bags))[:, None], bags.shape[1])
+        )
 
     def _weights(self, seen: Array, k: int) -> Array:
         distance = np.abs(np.clip(seen, 0, k) - np.arange(k + 1))  # beyond the ends all weights fall alike
@@ -251,7 +243,7 @@ class GeometricLabelProportions(ByEpsilon):
         O(k^2) a bag.
         """
         bags, _ = as_bags(eta)
-        seen = _outputs(output, bags, ones=True)
+        seen = one_a_bag(_ones(output, bags.shape[1]), len(bags))[:, None]
         # Up to a factor: the weights of an output at an end fall as those inside do.
         return posterior(eta, np.exp(-self.epsilon * np.abs(seen - np.arange(bags.shape[1] + 1))))
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 from itertools import pairwise
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -106,8 +107,21 @@ def noisy_max_probabilities(counts: ArrayLike, *, gamma: float | None = None, si
 
 
 class _NoisyMax:
+    _parameter: ClassVar[str]  # "gamma" or "sigma"
+
     def __init__(self, noise: DiscreteLaplace | DiscreteGaussian) -> None:
         self._noise = noise
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._parameter}={getattr(self, self._parameter)!r})"
+
+    def kernel(self, k: int) -> Array:
+        """Pr[label = o | l of k votes are for class 1], two classes, shape (k + 1, 2): [l, o]; with continuous noise.
+
+        `release` draws discrete noise: its probabilities are close to these and are not these.
+        """
+        k, noise = whole("k", k), {self._parameter: getattr(self, self._parameter)}
+        return np.array([noisy_max_probabilities([k - l, l], **noise) for l in range(k + 1)])
 
     def release(self, counts: ArrayLike, rng: np.random.Generator | None = None) -> NDArray[np.int64]:
         """One private label for each row of counts.
@@ -146,11 +160,6 @@ class _NoisyMax:
         return np.asarray(np.where(best, (order >> np.uint64(1)).astype(np.int64), -1).argmax(axis=1))
 
 
-def _two_classes(k: int, *, gamma: float | None = None, sigma: float | None = None) -> Array:
-    k = whole("k", k)
-    return np.array([noisy_max_probabilities([k - l, l], gamma=gamma, sigma=sigma) for l in range(k + 1)])
-
-
 class GaussianNoisyMax(_NoisyMax):
     """GNMax with discrete Gaussian noise.
 
@@ -172,19 +181,11 @@ class GaussianNoisyMax(_NoisyMax):
     those of continuous noise.
     """
 
+    _parameter = "sigma"
+
     def __init__(self, sigma: float) -> None:
         self.sigma = check_positive("sigma", sigma)
         super().__init__(DiscreteGaussian(Fraction(self.sigma)))
-
-    def __repr__(self) -> str:
-        return f"GaussianNoisyMax(sigma={self.sigma!r})"
-
-    def kernel(self, k: int) -> Array:
-        """Pr[label = o | l of k votes are for class 1], two classes, shape (k + 1, 2): [l, o]; with continuous noise.
-
-        `release` draws discrete noise: its probabilities are close to these and are not these.
-        """
-        return _two_classes(k, sigma=self.sigma)
 
     def rdp(self, orders: ArrayLike) -> Array:
         """lambda / sigma^2 for one label, whatever the votes; nats."""
@@ -214,19 +215,11 @@ class LaplaceNoisyMax(_NoisyMax):
     noise. `darrm.measures.entrywise_leakage` and `kernel` are for continuous noise.
     """
 
+    _parameter = "gamma"
+
     def __init__(self, gamma: float) -> None:
         self.gamma = check_positive("gamma", gamma)
         super().__init__(DiscreteLaplace(Fraction(self.gamma)))
-
-    def __repr__(self) -> str:
-        return f"LaplaceNoisyMax(gamma={self.gamma!r})"
-
-    def kernel(self, k: int) -> Array:
-        """Pr[label = o | l of k votes are for class 1], two classes, shape (k + 1, 2): [l, o]; with continuous noise.
-
-        `release` draws discrete noise: its probabilities are close to these and are not these.
-        """
-        return _two_classes(k, gamma=self.gamma)
 
     @property
     def epsilon(self) -> float:

@@ -71,6 +71,14 @@ def as_bags(p: ArrayLike) -> tuple[Array, bool]:
     return np.atleast_2d(bags), bags.ndim == 1
 
 
+def one_a_bag(output: Array, n: int) -> Array:
+    """Outputs of n bags, shape (n,), refused if they are more or fewer; one bag may have a number alone."""
+    outputs = np.atleast_1d(output)
+    if outputs.shape != (n,):
+        raise InputError(f"output must have one number for each of {n} bags. Got shape {output.shape}.")
+    return outputs
+
+
 def table(p: Array) -> Array:
     """Leave-one-out distributions of the bags p (n, k), with the number of ones first: [l, bag, i], shape (k, n, k)."""
     # Where a recurrence is not used it may run out of range.
