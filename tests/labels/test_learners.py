@@ -527,3 +527,10 @@ def test_the_page_runs(capsys: pytest.CaptureFixture[str]) -> None:
         assert names[model].coef_[0] == pytest.approx([1.5, -1.0], abs=0.6)
     assert names["regressor"].coef_[1:] == pytest.approx([2.0, -1.0], abs=0.6)
     assert capsys.readouterr().out.count("\n") == 4
+
+
+def test_fitting_leaves_the_released_sums_alone() -> None:
+    sums = np.array([0.0, 1, 2, 1, 1, 2])
+    model = BagClassifier(GeometricLabelProportions(1.0)).fit(X, sums, PAIRS)
+    assert sums.tolist() == [0, 1, 2, 1, 1, 2]
+    assert model.coef_.tolist() == BagClassifier(GeometricLabelProportions(1.0)).fit(X, sums, PAIRS).coef_.tolist()

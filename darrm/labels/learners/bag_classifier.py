@@ -158,6 +158,7 @@ class BagClassifier(LinearClassifier):
         if not np.all((sums >= 0) & (sums <= sizes) & (sums == np.floor(sums))):
             raise InputError("y must be whole numbers from 0 to the size of each bag, as the mechanism releases.")
         if isinstance(self.mechanism, GeometricLabelProportions):
+            sums = sums.copy()  # the caller's own array may have come through the checks
             for k in np.unique(sizes).tolist():
                 of_k = sizes == k
                 sums[of_k] = self.mechanism.unbiased(sums[of_k], k)
