@@ -122,9 +122,7 @@ def plan(
     if shape is not None:
         choice("shape", shape, SHAPES)
     objective = "disagreement" if objective is None else objective
-    voting = MajorityProblem(
-        K, 1, epsilon, Delta, changed=changed, adjacency=adjacency
-    )  # it refuses voters that are none
+    voting = MajorityProblem(K, 1, epsilon, Delta, changed=changed, adjacency=adjacency)  # refuses impossible voters
     K, epsilon, Delta = check_count("K", voting.K), voting.epsilon, voting.Delta
     share = total_delta / (2 * queries)
     # The m that simple composition allows: where few labels are asked for, nothing beats it.
