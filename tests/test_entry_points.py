@@ -56,8 +56,7 @@ def entry_points() -> dict[str, Callable[..., Any]]:
             elif isinstance(value, type):
                 if not is_record(value):
                     points[f"{prefix}{name}"] = value
-                if not getattr(value, "_is_protocol", False):
-                    points |= {f"{prefix}{name}.{method}": call for method, call in methods(value)}
+                points |= {f"{prefix}{name}.{method}": call for method, call in methods(value)}
             elif callable(value):
                 points[f"{prefix}{name}"] = value
             else:
@@ -289,6 +288,9 @@ def table() -> dict[str, tuple[Use | None, Sequence[Arguments]]]:
     }.items():
         owner, method = name.rsplit(".", 1)
         made[name] = (of(on[owner], method), [arguments])
+    moved = measures.multiplicative_advantage(LLP, ETA)
+    made["measures.Distribution.cdf"] = (of(moved, "cdf"), [{"x": 1.0}])
+    made["measures.Distribution.quantile"] = (of(moved, "quantile"), [{"q": 0.5}])
     blocks: Use = lambda **arguments: list(DARRM.release_blocks(**arguments))  # noqa: E731
     made["tables.Table.lookup"] = (of(darrm.tables.solve_grid(**PROBLEMS), "lookup"), [PROBLEMS])
     made["mechanisms.DaRRM.release_blocks"] = (blocks, [{"blocks": [[[1, 0, 1]]], "rows": 2, **rng}])
@@ -313,7 +315,7 @@ def estimators(labels: Any) -> dict[str, tuple[Use | None, Sequence[Arguments]]]
     rr = learners.RandomizedResponseClassifier
     budget = {"K": 3, "overlap": 1, "total_epsilon": 64.0, "total_delta": 0.25, "jobs": 1}
     fresh, paid = {"voters": "fresh", "epsilon": 1.0}, {"teachers": "non-private"}
-    training = {"epsilon": 1.0, "delta": 0.25, "sampling_rate": 0.5, "steps": 2, "clip": 1.0, "learning_rate": 1.0}
+    training = {"epsilon": 1.0, "delta": 0.0625, "sampling_rate": 0.5, "steps": 2, "clip": 1.0, "learning_rate": 1.0}
     public = {"intercept_scaling": 0.5, "n_records": 12.0, "classes": (0, 1), "random_state": 1}
     return {
         "labels.learners.AggregateRegressor": (fitted(learners.AggregateRegressor), [{"intercept_column": 1}]),
@@ -346,7 +348,7 @@ INFINITE = {
     ("Design", "gap"),
     ("solve", "time_limit"),
     ("measures.bounds.extreme_bags", "threshold"),
-    ("tables.grid", "delta"),
+    ("measures.Distribution.cdf", "x"),
 }
 # Numbers of voters that are too many to solve for are a problem all the same; what solves it refuses them.
 UNBOUNDED = {("MajorityProblem", "K"), ("tables.grid", "K"), ("tables.solve_grid", "K"), ("tables.Table.lookup", "K")}
@@ -399,11 +401,12 @@ def marked(pairs: list[tuple[str, str]]) -> list[Any]:
 
 
 def bad_scalars(name: str, number: str, value: Any, optional: bool) -> list[Any]:
-    bad: list[Any] = [math.nan, -math.inf, True, np.True_, "1", b"1", object(), 1j, Decimal(1)]
+    bad: list[Any] = [math.nan, True, np.True_, "1", b"1", object(), 1j, Decimal(1)]
     bad += [10**400, 10**5000] * ((name, number) not in UNBOUNDED)
     bad += [Fraction(value) + BELOW_FLOAT64, np.datetime64("2020")]
     bad += [np.array([1.0, 2.0]), [1.0]] * (number != "bag_size")  # which may be several
-    return bad + [math.inf] * ((name, number) not in INFINITE) + [None] * (not optional)
+    bad += [math.inf] * ((name, number) not in INFINITE) + [-math.inf] * (number != "x")
+    return bad + [None] * (not optional)
 
 
 def bad_arrays(name: str, number: str, value: Any, optional: bool) -> list[Any]:
