@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from darrm._validation import check_numbers
+from darrm._validation import array
 from darrm.errors import InputError, MissingExtraError
+
+if TYPE_CHECKING:
+    from darrm._validation import Array
 
 try:
     from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
@@ -30,24 +34,22 @@ __all__ = [
     "two_classes",
 ]
 
-Array = NDArray[np.float64]
-
 
 def check_records(estimator: Any, X: ArrayLike, y: Any = "no_validation", **options: Any) -> Any:
     """X, or X and y, as scikit-learn checks them; what it refuses is an `InputError` too."""
     try:
         return validate_data(estimator, X, y, dtype=np.float64, **options)
     except ValueError as error:
-        raise InputError(str(error)) from None
+        raise InputError(" ".join(str(error).split())) from None
 
 
 def check_weights(sample_weight: ArrayLike | None, n: int) -> Array:
     """One weight of at least 0 for each of n labels or bags, not all 0; ones if None."""
     if sample_weight is None:
         return np.ones(n)
-    weights = check_numbers("sample_weight", sample_weight, 1, f"({n},)")
-    if weights.size != n or not np.all(weights >= 0) or not weights.sum() > 0:
-        raise InputError(f"sample_weight must be {n} numbers of at least 0, not all zero. Got shape {weights.shape}.")
+    weights = array("sample_weight", sample_weight, (n,), 0, math.inf, "[)")
+    if not weights.any():
+        raise InputError("sample_weight must not be all zero. Leave it out to weigh all alike.")
     return weights
 
 

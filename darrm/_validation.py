@@ -1,14 +1,19 @@
 """Checks of what users pass: one voice for what is wrong, what came, what is allowed and what to do.
 
-No numpy is loaded before an array is checked, so that problems stay light.
+A number is whatever Python registers as real and float64 holds exactly: int, float, Fraction, and the scalars of numpy.
+Truth values, Decimal and text are no numbers. No numpy is loaded before an array is checked, so that problems stay
+light.
 """
 
 from __future__ import annotations
 
 import math
-import sys
+import os
+from collections.abc import Sequence
+from contextlib import suppress
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, TypeGuard
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from darrm.errors import InputError
 
@@ -20,139 +25,236 @@ if TYPE_CHECKING:
 
 MAX_EPSILON = 1e6  # beyond any use; certificates need e^(m epsilon) within the range of decimal arithmetic
 MAX_COUNT = 10**7
+MAX_SIZE = 10**9  # of what a caller holds in arrays: examples, rows
 MAX_CLASSES = 1000
 VOTERS = ("fresh", "fixed")
 _MOST_JOBS = 1024
+_MOST_SHOWN = 200
 
 
-def real(name: str, value: object, allowed: str) -> float:
-    """``value`` as a float, refused unless it is a number that float64 holds exactly, or NaN."""
-    if isinstance(value, bool) or not isinstance(value, Real):
-        raise InputError(f"{name} must be a number {allowed}. Got {value!r}.")
+def shown(value: object) -> str:
+    """``value`` in one short line, for errors."""
     try:
-        number = float(value)
-    except OverflowError:
-        raise InputError(f"{name} must be a number {allowed}. Got {value!r}.") from None
-    if number != value and not math.isnan(number):
+        text = " ".join(repr(value).split())
+    except ValueError:  # Python writes no whole number of thousands of digits
+        text = f"a {type(value).__name__} too long to write"
+    return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}..."
+
+
+def refusal(name: str, allowed: str, value: object, hint: str = "") -> InputError:
+    """The error "``name`` must be ``allowed``. Got ``value``. ``hint``"."""
+    return InputError(f"{name} must be {allowed}. Got {shown(value)}.{hint and ' '}{hint}")
+
+
+def real(
+    name: str,
+    value: object,
+    low: float = -math.inf,
+    high: float = math.inf,
+    ends: str = "[]",
+    *,
+    allowed: str = "",
+    hint: str = "",
+) -> float:
+    """``value`` as a float, refused unless it is a number between ``low`` and ``high`` that float64 holds exactly.
+
+    Parameters
+    ----------
+    ends : "[]", "(]", "[)" or "()"
+        Which ends are allowed themselves; with "()" and no bounds infinities are refused, with "[]" they are not.
+    allowed : str, optional
+        The range in words, if "in [low, high]" does not say it well.
+    hint : str, optional
+        What to do.
+    """
+    allowed = allowed or _interval(low, high, ends)
+    kind = f"a number {allowed}".rstrip()
+    number = _nearest(value)
+    if number is None:
+        raise refusal(name, kind, value, hint)
+    if not math.isnan(number) and number != (int(value) if isinstance(value, Integral) else value):
         raise InputError(
-            f"{name} must be a number {allowed} that float64 holds exactly: guarantees are about that number. "
-            f"Got {value!r}. Pass {number!r} if that is what you mean."
+            f"{name} must be {kind} that float64 holds exactly: guarantees are about that number. "
+            f"Got {shown(value)}. Pass {number!r} if that is what you mean."
         )
+    at_end = (number == low and ends[0] == "(") or (number == high and ends[1] == ")")
+    if not low <= number <= high or at_end:
+        raise refusal(name, allowed or kind, value, hint)
     return number
 
 
-def whole(name: str, value: object, allowed: str) -> int:
-    """``value`` as an int, refused unless it is a whole number."""
-    if isinstance(value, bool) or not isinstance(value, Real):
-        raise InputError(f"{name} must be a whole number {allowed}. Got {value!r}.")
-    if isinstance(value, Integral):
-        return int(value)
-    number = float(value)
-    if not (number.is_integer() and number == value):
-        raise InputError(f"{name} must be a whole number {allowed}. Got {value!r}.")
-    return int(number)
+def whole(name: str, value: object, low: int = 1, high: float = MAX_COUNT, *, allowed: str = "", hint: str = "") -> int:
+    """``value`` as an int, refused unless it is a whole number from ``low`` to ``high``; 3.0 is one."""
+    number: int | None = None
+    if _is_number(value):
+        with suppress(OverflowError, ValueError):  # infinite, or NaN
+            number = int(value)
+    if number is None or number != value or not low <= number <= high:
+        allowed = allowed or (f"of at least {low}" if high == math.inf else f"in [{low}, {high:g}]")
+        raise refusal(name, f"a whole number {allowed}", value, hint)
+    return number
 
 
-def is_real(value: object) -> TypeGuard[float]:
-    """Whether ``value`` is a number that float64 holds exactly (or NaN); no bool."""
-    if isinstance(value, bool) or not isinstance(value, Real):
-        return False
+def choice(name: str, value: object, allowed: Sequence[str], hint: str = "") -> str:
+    """``value``, refused unless it is one of the texts ``allowed``."""
+    if not isinstance(value, str) or value not in allowed:
+        raise refusal(name, f"one of {', '.join(allowed)}", value, hint)
+    return value
+
+
+def path(name: str, value: object) -> Path:
+    """``value`` as a path, refused unless it can be one."""
+    if not isinstance(value, str | os.PathLike) or "\0" in str(value):
+        raise refusal(name, "the path of a file", value)
+    return Path(value)
+
+
+def plain(name: str, values: object, allowed: str, hint: str = "") -> NDArray[Any]:
+    """``values`` as an array of any kind, refused if rows differ in length, or a mask would be lost."""
+    import numpy as np
+
     try:
-        number = float(value)
+        given: NDArray[Any] = np.asarray(values)
+    except ValueError:  # rows of several lengths
+        raise refusal(name, allowed, values, hint) from None
+    parts = values if isinstance(values, list | tuple) else [values]
+    if any(isinstance(part, np.ma.MaskedArray) for part in parts):
+        raise InputError(f"{name} must be a plain array. Got a masked one: leave its rows out, or fill its gaps.")
+    return given
+
+
+def array(
+    name: str,
+    values: ArrayLike,
+    shape: tuple[str | int, ...] | None,
+    low: float = -math.inf,
+    high: float = math.inf,
+    ends: str = "()",
+    *,
+    wholes: bool = False,
+    hint: str = "",
+) -> Array:
+    """``values`` as a float64 array, refused unless all are numbers in a range that float64 holds exactly.
+
+    Parameters
+    ----------
+    shape : tuple of str and int, optional
+        A length for each axis, such as ("k", 2): a letter stands for any length but 0. None allows any shape.
+    low, high, ends
+        As in `real`; with the default all must be finite.
+    wholes : bool
+        Whether they must be whole numbers.
+    """
+    import numpy as np
+
+    form = "" if shape is None else f" of shape ({', '.join(map(str, shape))}{',' * (len(shape) == 1)})"
+    kind = f"{'whole ' * wholes}numbers"
+    given = plain(name, values, f"{kind}{form}", hint)
+    if given.dtype.kind not in "iufO":
+        raise refusal(name, f"{kind}{form}", values, hint)
+    allowed = f"{'whole numbers ' * wholes}{_interval(low, high, ends)}".strip()
+    if given.dtype.kind == "f" and given.itemsize <= 8:
+        numbers = np.asarray(given, dtype=np.float64)
+    elif given.dtype.kind in "iu" and (given.itemsize < 8 or not given.size or abs(given).max() <= 2**53):
+        numbers = given.astype(np.float64)
+    else:
+        numbers = np.array([real(name, x) for x in given.ravel().tolist()])
+        numbers = numbers.reshape(given.shape).astype(np.float64)
+    if shape is not None and (
+        len(shape) != numbers.ndim
+        or not all(n == m if isinstance(m, int) else n > 0 for n, m in zip(numbers.shape, shape, strict=True))
+    ):
+        raise InputError(f"{name} must be {kind}{form}. Got shape {numbers.shape}.{hint and ' '}{hint}")
+    inside = numbers >= low if ends[0] == "[" else numbers > low
+    inside &= numbers <= high if ends[1] == "]" else numbers < high
+    if wholes:
+        inside &= numbers == np.floor(numbers)
+    if not inside.all():
+        raise refusal(name, allowed or "numbers", float(numbers[~inside].flat[0]), hint)
+    return numbers
+
+
+def probabilities(name: str, values: ArrayLike) -> Array:
+    """``values`` as a float64 array of at least one dimension, refused outside [0, 1]."""
+    numbers = array(name, values, None, 0, 1, "[]")
+    if numbers.ndim == 0 or numbers.shape[-1] == 0:
+        raise InputError(f"{name} must be an array with one value for each vote. Got shape {numbers.shape}.")
+    return numbers
+
+
+def _nearest(value: object) -> float | None:
+    """The float64 nearest to a number, NaN included; None if ``value`` is none, or is beyond the range of float64."""
+    try:
+        return float(value) if _is_number(value) else None
     except OverflowError:
-        return False
-    return number == value or math.isnan(number)
+        return None
+
+
+def _is_number(value: object) -> TypeGuard[float]:
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def _interval(low: float, high: float, ends: str) -> str:
+    """A range in words: "in [0, 1)", "at least 0", "finite and above 0", "finite", or nothing."""
+    if high < math.inf:
+        return f"in {ends[0]}{low:g}, {high:g}{ends[1]}"
+    finite = "finite" * (ends[1] == ")")
+    if low == -math.inf:
+        return finite
+    return f"{finite and 'finite and '}{'at least' if ends[0] == '[' else 'above'} {low:g}"
+
+
+# What several rooms take.
 
 
 def check_count(name: str, k: object, most: int = MAX_COUNT) -> int:
     """``k`` as an int, refused unless it is a whole number in [1, most]."""
-    if not is_real(k) or not float(k).is_integer() or not 1 <= k <= most:
-        raise InputError(f"{name} must be a whole number in [1, {most:g}]. Got {k!r}.")
-    return int(k)
+    return whole(name, k, 1, most)
 
 
 def check_voters(voters: object) -> str:
     """``voters``, refused unless it says which kind they are."""
-    if voters not in VOTERS:
+    if not isinstance(voters, str) or voters not in VOTERS:
         raise InputError(
             f'voters must be "fresh" (the new coins of every answer make it private by themselves, whatever else '
             'the voter keeps) or "fixed" (made private once with all its answers together, such as a DP-SGD model). '
-            f"Got {voters!r}. Single labels compose for fresh voters only."
+            f"Got {shown(voters)}. Single labels compose for fresh voters only."
         )
-    return str(voters)
+    return voters
 
 
 def check_epsilon(value: object) -> float:
-    """A total epsilon as a float; `InputError` if it is none."""
-    if not (is_real(value) and 0 <= value <= MAX_EPSILON):
-        raise InputError(f"total_epsilon must be in [0, {MAX_EPSILON:g}]. Got {value!r}. Pass nats, e.g. 1.0.")
-    return float(value)
+    """A total epsilon as a float in [0, 1e6]."""
+    return real("total_epsilon", value, 0, MAX_EPSILON, hint="Pass nats, e.g. 1.0.")
 
 
 def check_delta(delta: object, name: str = "delta") -> float:
-    """A total delta as a float; `InputError` if it is none."""
-    if not (is_real(delta) and 0 <= delta < 1):
-        raise InputError(f"{name} must be in [0, 1). Got {delta!r}. Pass the total for all labels, e.g. 1e-5.")
-    return float(delta)
+    """A total delta as a float in [0, 1)."""
+    return real(name, delta, 0, 1, "[)", hint="Pass the total for all labels, e.g. 1e-5.")
 
 
-def check_numbers(name: str, values: ArrayLike, ndim: int, shape: str) -> Array:
-    """``values`` as finite float64 of so many dimensions, not empty."""
-    import numpy as np
-
-    try:
-        found = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InputError(f"{name} must be numbers of shape {shape}.") from None
-    if found.ndim != ndim or not found.size:
-        raise InputError(f"{name} must have shape {shape} and not be empty. Got {found.shape}.")
-    if not np.all(np.isfinite(found)):
-        raise InputError(f"{name} must be finite.")
-    return found
+def check_positive(name: str, value: object, high: float = math.inf) -> float:
+    """``value`` as a float, refused unless it is finite, above 0 and at most ``high``."""
+    return real(name, value, 0, high, "(]" if high < math.inf else "()")
 
 
 def check_counts(counts: ArrayLike, name: str = "counts") -> Array:
-    """Votes for each class as float64, shape (classes,); `InputError` if they are none."""
-    import numpy as np
-
-    try:
-        found = np.asarray(counts, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InputError(f"{name} must be numbers of votes, one for each class. Got {counts!r}.") from None
-    if found.ndim != 1 or not 2 <= found.size <= MAX_CLASSES:
-        raise InputError(f"{name} must have shape (classes,), 2 to {MAX_CLASSES} classes. Got shape {found.shape}.")
-    if not (np.all(np.isfinite(found)) and np.all(found >= 0) and np.all(found == np.floor(found))):
-        raise InputError(f"{name} must be whole numbers of at least 0. Got {counts!r}.")
-    return found
+    """Votes for each class as float64, shape (classes,)."""
+    votes = array(name, counts, ("classes",), 0, math.inf, "[)", wholes=True)
+    if not 2 <= votes.size <= MAX_CLASSES:
+        raise InputError(f"{name} must have shape (classes,), 2 to {MAX_CLASSES} classes. Got shape {votes.shape}.")
+    return votes
 
 
-def check_positive(name: str, value: object) -> float:
-    """``value`` as a float, refused unless it is finite and above 0."""
-    if not is_real(value):
-        raise InputError(f"{name} must be a number above 0. Got {value!r}.")
-    if not 0 < value <= sys.float_info.max:
-        raise InputError(f"{name} must be finite and above 0, within float64. Got {value!r}.")
-    return float(value)
-
-
-def probabilities(name: str, values: ArrayLike) -> NDArray[np.float64]:
-    """``values`` as a float64 array of at least one dimension, refused outside [0, 1]."""
-    import numpy as np
-
-    try:
-        array = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InputError(f"{name} must be an array of numbers in [0, 1]. Got {values!r}.") from None
-    if array.ndim == 0 or array.shape[-1] == 0:
-        raise InputError(f"{name} must be an array with one value for each vote. Got shape {array.shape}.")
-    if not np.all((array >= 0) & (array <= 1)):
-        worst = array[~((array >= 0) & (array <= 1))].flat[0]
-        raise InputError(f"{name} must be in [0, 1]. Got {worst:g}.")
-    return array
+def check_orders(orders: ArrayLike) -> Array:
+    """Orders of Renyi divergences as float64, finite and above 1."""
+    return array("orders", orders, None, 1, math.inf)
 
 
 def check_jobs(jobs: object) -> int:
     """``jobs`` as an int, refused unless it is a number of processes or threads that joblib can have."""
-    if isinstance(jobs, bool) or not isinstance(jobs, Integral) or not (1 <= int(jobs) <= _MOST_JOBS or jobs == -1):
-        raise InputError(f"jobs must be a whole number in [1, {_MOST_JOBS}], or -1 for all cores. Got {jobs!r}.")
-    return int(jobs)
+    allowed = f"in [1, {_MOST_JOBS}], or -1 for all cores"
+    number = whole("jobs", jobs, -1, _MOST_JOBS, allowed=allowed)
+    if number == 0:
+        raise refusal("jobs", f"a whole number {allowed}", jobs)
+    return number

@@ -12,13 +12,13 @@ from dataclasses import asdict, dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from darrm._validation import probabilities
+from darrm._validation import array, check_positive, choice, real, whole
 from darrm.errors import InputError
+from darrm.numerics.arrays import Array
 from darrm.numerics.poisson_binomial import pmf
 
-Array = NDArray[np.float64]
 OBJECTIVES = ("tv", "disagreement")
 
 
@@ -30,10 +30,16 @@ class Prior:
 
     def ones(self, K: int) -> Array:
         """E[alpha_l] = E[Pr[L = l]] for l = 0, ..., K; shape (K + 1,), sums to 1."""
-        raise TypeError("Prior is abstract: make one with independent, common, votes or fixed.")
+        return self._ones(whole("K", K))
 
     def sample(self, n: int, K: int, rng: np.random.Generator) -> Array:
         """n draws of (p_1, ..., p_K), shape (n, K); for simulations."""
+        return self._sample(whole("n", n), whole("K", K), rng)
+
+    def _ones(self, K: int) -> Array:
+        raise TypeError("Prior is abstract: make one with independent, common, votes or fixed.")
+
+    def _sample(self, n: int, K: int, rng: np.random.Generator) -> Array:
         raise InputError(f"A prior {self.kind!r} has no vote probabilities to draw. Use independent, common or fixed.")
 
     def as_dict(self) -> dict[str, object]:
@@ -54,10 +60,10 @@ class Independent(Prior):
     high: float
     kind: ClassVar[str] = "independent"
 
-    def ones(self, K: int) -> Array:
+    def _ones(self, K: int) -> Array:
         return pmf(np.full(K, (self.low + self.high) / 2))
 
-    def sample(self, n: int, K: int, rng: np.random.Generator) -> Array:
+    def _sample(self, n: int, K: int, rng: np.random.Generator) -> Array:
         return rng.uniform(self.low, self.high, (n, K))
 
 
@@ -69,7 +75,7 @@ class Common(Prior):
     b: float
     kind: ClassVar[str] = "common"
 
-    def ones(self, K: int) -> Array:
+    def _ones(self, K: int) -> Array:
         from scipy.special import betainc, betaln
 
         l = np.arange(K + 1.0)
@@ -81,7 +87,7 @@ class Common(Prior):
 
         return half(self.a, self.b) + half(self.b, self.a)
 
-    def sample(self, n: int, K: int, rng: np.random.Generator) -> Array:
+    def _sample(self, n: int, K: int, rng: np.random.Generator) -> Array:
         q = rng.beta(self.a, self.b, (n, 1))
         return np.broadcast_to(np.maximum(q, 1 - q), (n, K))
 
@@ -94,7 +100,7 @@ class Votes(Prior):
     kind: ClassVar[str] = "votes"
     default_objective: ClassVar[str] = "disagreement"
 
-    def ones(self, K: int) -> Array:
+    def _ones(self, K: int) -> Array:
         if len(self.histogram) != K + 1:
             raise InputError(
                 f"A vote histogram for K = {K} must have K + 1 = {K + 1} counts. Got {len(self.histogram)}. "
@@ -112,12 +118,12 @@ class Fixed(Prior):
     kind: ClassVar[str] = "fixed"
     default_objective: ClassVar[str] = "disagreement"
 
-    def ones(self, K: int) -> Array:
+    def _ones(self, K: int) -> Array:
         if len(self.p) != K:
             raise InputError(f"fixed p for K = {K} must have K probabilities. Got {len(self.p)}.")
         return pmf(self.p)
 
-    def sample(self, n: int, K: int, rng: np.random.Generator) -> Array:
+    def _sample(self, n: int, K: int, rng: np.random.Generator) -> Array:
         if len(self.p) != K:
             raise InputError(f"fixed p for K = {K} must have K probabilities. Got {len(self.p)}.")
         return np.broadcast_to(np.array(self.p), (n, K))
@@ -133,9 +139,8 @@ def independent(low: float = 0.5, high: float = 1.0) -> Prior:
 
     Eq. 2 and Appendix C.1 of Jiang, Zhang, Joshi (TMLR 2024), in closed form instead of sampled.
     """
-    if not (isinstance(low, int | float) and isinstance(high, int | float) and 0.5 <= low <= high <= 1):
-        raise InputError(f"independent needs 1/2 <= low <= high <= 1. Got low {low!r}, high {high!r}.")
-    return Independent(float(low), float(high))
+    low = real("low", low, 0.5, 1, allowed="in [1/2, 1]")
+    return Independent(low, real("high", high, low, 1, allowed=f"in [low, 1] = [{low:g}, 1]"))
 
 
 def common(a: float = 1.0, b: float = 1.0) -> Prior:
@@ -145,10 +150,7 @@ def common(a: float = 1.0, b: float = 1.0) -> Prior:
 
     with I the regularised incomplete beta function.
     """
-    for name, value in (("a", a), ("b", b)):
-        if not (isinstance(value, int | float) and 0 < value < math.inf):
-            raise InputError(f"{name} of a Beta prior must be finite and above 0. Got {value!r}.")
-    return Common(float(a), float(b))
+    return Common(check_positive("a", a), check_positive("b", b))
 
 
 def votes(histogram: Sequence[float] | NDArray[np.floating] | NDArray[np.integer]) -> Prior:
@@ -157,21 +159,15 @@ def votes(histogram: Sequence[float] | NDArray[np.floating] | NDArray[np.integer
     E[alpha_l] = histogram[l] / sum. The objective is the disagreement; a histogram of private votes is itself
     private, so use public ones.
     """
-    try:
-        counts = np.asarray(histogram, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InputError(f"A vote histogram must be K + 1 counts. Got {histogram!r}.") from None
-    if counts.ndim != 1 or not np.all((counts >= 0) & (counts < math.inf)) or not counts.max(initial=0) > 0:
-        raise InputError(f"A vote histogram must be K + 1 counts, not negative and not all 0. Got {histogram!r}.")
+    counts = array("histogram", histogram, ("K + 1",), 0, math.inf, "[)")
+    if not counts.any():
+        raise InputError("histogram must hold K + 1 counts, not all 0. Got zeros alone.")
     return Votes(tuple(counts.tolist()))
 
 
 def fixed(p: Sequence[float] | NDArray[np.floating]) -> Prior:
     """Given vote probabilities p_1, ..., p_K: E[alpha_l] is their Poisson-binomial pmf. Objective: disagreement."""
-    array = probabilities("p", p)
-    if array.ndim != 1:
-        raise InputError(f"fixed p must have shape (K,). Got {array.shape}.")
-    return Fixed(tuple(array.tolist()))
+    return Fixed(tuple(array("p", p, ("K",), 0, 1, "[]").tolist()))
 
 
 _KINDS: dict[str, Callable[..., Prior]] = {"independent": independent, "common": common, "votes": votes, "fixed": fixed}
@@ -224,8 +220,7 @@ def weights(prior: Prior, K: int, objective: str) -> Array:
         If the objective is unknown; if "tv" is asked of votes or fixed p, where it can cancel or turn negative; if
         all weights are 0.
     """
-    if objective not in OBJECTIVES:
-        raise InputError(f"objective must be one of {', '.join(OBJECTIVES)}. Got {objective!r}.")
+    choice("objective", objective, OBJECTIVES)
     if objective == "tv" and prior.default_objective != "tv":
         raise InputError(
             f'objective "tv" is refused for the prior {prior.kind!r}: it compares probabilities of 1, so votes for 1 '
@@ -241,8 +236,9 @@ def weights(prior: Prior, K: int, objective: str) -> Array:
     return result
 
 
-def combine(mean: Array, objective: str) -> Array:
+def combine(mean: ArrayLike, objective: str) -> Array:
     """E[alpha_l -+ alpha_(K-l)] for l > K/2 from E[alpha]."""
+    mean = array("mean", mean, ("K + 1",))
     K = mean.size - 1
     upper, lower = mean[K // 2 + 1 :], mean[: K - K // 2][::-1]
     return upper - lower if objective == "tv" else upper + lower

@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from darrm.ensemble.dp_sgd import Array, Batch, clipped_sum, iterates, normals
+from darrm.ensemble.dp_sgd import Batch, clipped_sum, iterates, normals
 from darrm.errors import MissingExtraError
+from darrm.numerics.arrays import Array
 from darrm.randomness.coins import WordSource
 
 Shape = tuple[int, int]

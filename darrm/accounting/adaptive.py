@@ -16,11 +16,10 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from darrm.accounting.profile import Point, Region
+from darrm.numerics.arrays import Array
 
-Array = NDArray[np.float64]
 _U = 2.0**-53
 _TINY = 1e-300  # more than underflow can take from one step
 _SMALLEST = 1e-280  # what underflow takes from probabilities above it is less than their rounding

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from darrm._validation import check_count, check_delta, check_voters
+from darrm._validation import check_count, check_delta, check_voters, real
 from darrm.accounting.budget import Total, of_region, promise
 from darrm.accounting.fixed import of_fixed
 from darrm.accounting.profile import region
@@ -49,6 +49,7 @@ def compose(design: Design, queries: int, *, delta: float, voters: str | None = 
         raise InputError(f"compose takes a Design from darrm.solve or darrm.load. Got {type(design).__name__}.")
     queries = check_count("queries", queries)
     delta = check_delta(delta)
+    tolerance = real("tolerance", tolerance, 0, ends="()")
     if kind == "fixed":
         return of_fixed(design, queries, delta)
     release = region(design.gamma, design.problem)

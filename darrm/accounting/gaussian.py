@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
-from darrm.errors import InputError
+from darrm._validation import real, whole
+from darrm.numerics.arrays import Array
 
 
 def gdp(mu: float, points: int = 24) -> list[tuple[float, float]]:
@@ -41,10 +43,8 @@ def gdp(mu: float, points: int = 24) -> list[tuple[float, float]]:
     """
     from scipy.special import log_ndtr
 
-    if isinstance(mu, bool) or not isinstance(mu, int | float) or not 1e-5 <= mu <= 12:
-        raise InputError(f"mu must be in [1e-5, 12]. Got {mu!r}. Pass that of one release, e.g. 0.5.")
-    if isinstance(points, bool) or not isinstance(points, int) or not 2 <= points <= 1000:
-        raise InputError(f"points must be a whole number in [2, 1000]. Got {points!r}.")
+    mu = real("mu", mu, 1e-5, 12, hint="Pass that of one release, e.g. 0.5.")
+    points = whole("points", points, 2, 1000)
     touch = np.linspace(0, mu * mu / 2 + 6 * mu, points)
     # The tangent in a = e^epsilon at a point of contact: P - a Q.
     P, Q = np.exp(log_ndtr(mu / 2 - touch / mu)), np.exp(log_ndtr(-mu / 2 - touch / mu))
@@ -56,14 +56,26 @@ def gdp(mu: float, points: int = 24) -> list[tuple[float, float]]:
     return [(epsilon, max(0.0, delta * (1 - 1e-9))) for epsilon, delta in corners]
 
 
+def gdp_log_parts(epsilon: float, mu: float | Array) -> tuple[Any, Any]:
+    """log Phi(mu / 2 - epsilon / mu), and how far the log of e^epsilon Phi(-mu / 2 - epsilon / mu) is above it."""
+    from scipy.special import log_ndtr
+
+    log_here = log_ndtr(mu / 2 - epsilon / mu)
+    return log_here, epsilon + log_ndtr(-mu / 2 - epsilon / mu) - log_here
+
+
+def gdp_delta(epsilon: float, mu: float) -> float:
+    """The least delta with which mu-Gaussian DP is (epsilon, delta)-DP: the curve of `gdp`."""
+    log_here, difference = gdp_log_parts(epsilon, mu)
+    return -math.exp(log_here) * math.expm1(min(0.0, difference))
+
+
 def gdp_mu(epsilon: float, delta: float) -> float:
     """The largest mu in [1e-5, 1e3] whose Gaussian DP is (epsilon, delta)-DP, to a relative 1e-9; delta in (0, 1)."""
     from scipy.optimize import brentq
-    from scipy.special import log_ndtr
 
     def excess(mu: float) -> float:
-        here, there = log_ndtr(mu / 2 - epsilon / mu), epsilon + log_ndtr(-mu / 2 - epsilon / mu)
-        return math.exp(here) * -math.expm1(min(0.0, there - here)) - delta
+        return gdp_delta(epsilon, mu) - delta
 
     low, high = 1e-5, 1e3
     if excess(low) >= 0 or excess(high) <= 0:

@@ -5,17 +5,15 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from darrm._validation import check_counts, check_positive
-from darrm.errors import InputError
+from darrm._validation import array, check_counts, check_orders, check_positive, real
+from darrm.accounting.gaussian import gdp_delta
+from darrm.numerics.arrays import Array
 
-Array = NDArray[np.float64]
 
-
-def _check_delta(delta: object) -> None:
-    if isinstance(delta, bool) or not isinstance(delta, int | float) or not 0 < delta < 1:
-        raise InputError(f"delta must be in (0, 1). Got {delta!r}. Pass for instance 1e-5.")
+def _check_delta(delta: object) -> float:
+    return real("delta", delta, 0, 1, "()", hint="Pass for instance 1e-5.")
 
 
 def gnmax_sigma(epsilon: float, delta: float) -> float:
@@ -39,7 +37,7 @@ def gnmax_sigma(epsilon: float, delta: float) -> float:
     by their Theorem 5. Appendix D.2.1 of Jiang, Zhang, Joshi (TMLR 2024), Table 4, which searches on a grid.
     """
     epsilon = check_positive("epsilon", epsilon)
-    _check_delta(delta)
+    delta = _check_delta(delta)
     c = -math.log(delta)
     order = 1 + (c + math.sqrt(c * c + c * epsilon)) / epsilon
     return math.sqrt(order / (epsilon - c / (order - 1))) * (1 + 1e-12)  # rounded up
@@ -66,21 +64,14 @@ def gnmax_sigma_analytic(epsilon: float, delta: float) -> float:
     of the noisy counts. For continuous noise; the Renyi bound also holds for the discrete noise of
     `darrm.mechanisms.GaussianNoisyMax`.
     """
-    from scipy.special import log_ndtr
-
     epsilon = check_positive("epsilon", epsilon)
-    _check_delta(delta)
-
-    def reached(mu: float) -> float:
-        first = log_ndtr(mu / 2 - epsilon / mu)
-        return float(-math.exp(first) * math.expm1(epsilon + log_ndtr(-mu / 2 - epsilon / mu) - first))
-
+    delta = _check_delta(delta)
     low, high = 0.0, 1.0
-    while reached(high) < delta:
+    while gdp_delta(epsilon, high) < delta:
         low, high = high, 2 * high
     while high - low > 1e-12 * high:
         middle = (low + high) / 2
-        low, high = (middle, high) if reached(middle) <= delta else (low, middle)
+        low, high = (middle, high) if gdp_delta(epsilon, middle) <= delta else (low, middle)
     return math.sqrt(2) / low * (1 + 1e-9)
 
 
@@ -98,13 +89,9 @@ def rdp_epsilon(orders: ArrayLike, rdp: ArrayLike, delta: float) -> float:
     -----
     Theorem 5 of Papernot et al. (ICLR 2018). If ``rdp`` came from votes (`gnmax_rdp`), the result is private itself.
     """
-    try:
-        at, cost = np.asarray(orders, dtype=np.float64), np.asarray(rdp, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InputError(f"orders and rdp must be numbers. Got {orders!r} and {rdp!r}.") from None
-    if at.ndim != 1 or at.shape != cost.shape or not at.size or not np.all((at > 1) & (cost >= 0)):
-        raise InputError("orders (above 1) and rdp (at least 0) must have one shape (n,).")
-    _check_delta(delta)
+    at = array("orders", orders, ("n",), 1, math.inf, "(]")
+    cost = array("rdp", rdp, (at.size,), 0, math.inf, "[]")
+    delta = _check_delta(delta)
     return float((cost - math.log(delta) / (at - 1)).min()) * (1 + 1e-14)  # rounded up
 
 
@@ -142,12 +129,7 @@ def gnmax_rdp(counts: ArrayLike, sigma: float, orders: ArrayLike) -> Array:
     """
     votes = check_counts(counts)
     sigma = check_positive("sigma", sigma)
-    try:
-        wanted = np.asarray(orders, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InputError(f"orders must be numbers above 1. Got {orders!r}.") from None
-    if not (np.all(wanted > 1) and np.all(np.isfinite(wanted))):
-        raise InputError(f"orders must be finite and above 1. Got {orders!r}.")
+    wanted = check_orders(orders)
     plain = wanted / sigma**2
     from scipy.special import erfc
 
@@ -160,11 +142,11 @@ def gnmax_rdp(counts: ArrayLike, sigma: float, orders: ArrayLike) -> Array:
     mu = sigma * math.sqrt(-math.log(q))
     if mu <= 1:
         return np.asarray(plain)
-    first, second = (mu + 1) / sigma**2, mu / sigma**2
-    ceiling = (mu - 1) * second - mu * (math.log((mu + 1) / mu) + math.log(mu / (mu - 1)))
-    if math.log(q) > ceiling or math.log(q) + second >= 0:
+    epsilon_1, epsilon_2 = (mu + 1) / sigma**2, mu / sigma**2
+    ceiling = (mu - 1) * epsilon_2 - mu * (math.log((mu + 1) / mu) + math.log(mu / (mu - 1)))
+    if math.log(q) > ceiling or math.log(q) + epsilon_2 >= 0:
         return np.asarray(plain)
-    log_A = math.log1p(-q) - math.log1p(-math.exp((math.log(q) + second) * (mu - 1) / mu))
-    log_B = first - math.log(q) / mu
+    log_A = math.log1p(-q) - math.log1p(-math.exp((math.log(q) + epsilon_2) * (mu - 1) / mu))
+    log_B = epsilon_1 - math.log(q) / mu
     bound = np.logaddexp(math.log1p(-q) + (wanted - 1) * log_A, math.log(q) + (wanted - 1) * log_B) / (wanted - 1)
     return np.where(mu + 1 >= wanted, np.minimum(bound, plain), plain)

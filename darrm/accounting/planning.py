@@ -10,7 +10,7 @@ from functools import partial
 
 import numpy as np
 
-from darrm._validation import check_count, check_delta, check_epsilon, check_voters
+from darrm._validation import check_count, check_delta, check_epsilon, check_voters, choice
 from darrm.accounting.budget import labels_within, promise
 from darrm.accounting.composition import compose
 from darrm.accounting.fixed import fixed_voters, fixed_within, labels_allowance
@@ -119,10 +119,11 @@ def plan(
     total_epsilon = check_epsilon(total_epsilon)
     if total_epsilon == 0:
         raise InputError("total_epsilon must be above 0 to plan for. Got 0. Pass nats, e.g. 1.0.")
-    if shape is not None and shape not in SHAPES:
-        raise InputError(f"shape must be one of {', '.join(SHAPES)}. Got {shape!r}.")
+    if shape is not None:
+        choice("shape", shape, SHAPES)
     objective = "disagreement" if objective is None else objective
-    MajorityProblem(K, 1, epsilon, Delta, changed=changed, adjacency=adjacency)  # it refuses voters that are none
+    voting = MajorityProblem(K, 1, epsilon, Delta, changed=changed, adjacency=adjacency)  # refuses impossible voters
+    K, epsilon, Delta = check_count("K", voting.K), voting.epsilon, voting.Delta
     share = total_delta / (2 * queries)
     # The m that simple composition allows: where few labels are asked for, nothing beats it.
     plainly = min(float(K), max(1.0, math.nextafter(total_epsilon / (queries * epsilon), 0)))
@@ -227,7 +228,7 @@ def _for_fixed(plain: Design, queries: int, total_epsilon: float, total_delta: f
             _largest(make, holds, 0.8 * guess, most, [guess * (1 - 1e-9), 1.25 * guess, 1.6 * guess])
             for make, guess, most in families
         ]
-        best = min((made for made in candidates if made is not None), key=lambda made: made.disagreement, default=None)
+        best = min(filter(None, candidates), key=lambda design: design.disagreement, default=None)
         if best is not None and compose(best, queries, delta=total_delta, voters="fixed").upper <= total_epsilon:
             return best
     raise BudgetError(

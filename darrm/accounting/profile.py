@@ -14,16 +14,17 @@ from fractions import Fraction
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from darrm._validation import array
 from darrm.certificate.engines import separation
 from darrm.certificate.protocol import WorstCase, largest
 from darrm.errors import InputError
+from darrm.numerics.arrays import Array
 from darrm.numerics.exact import decimals
 from darrm.problem.limits import Problem, guarantee
 from darrm.problem.noise_function import noise_function
 
-Array = NDArray[np.float64]
 # e^-400: a probability below it counts as 0. What that costs is on the safe side.
 INFINITE = Decimal(400)
 _NARROW = Decimal("1e-12")  # directions this close tell nothing new
@@ -66,14 +67,7 @@ def privacy_profile(gamma: ArrayLike, problem: Problem, epsilons: ArrayLike) -> 
 
 def profile_bounds(gamma: ArrayLike, problem: Problem, epsilons: ArrayLike) -> list[tuple[float, float]]:
     """Lower and upper bounds on the profile, one pair for each epsilon; see `privacy_profile`."""
-    try:
-        wanted = np.asarray(epsilons, dtype=np.float64).ravel()
-    except (TypeError, ValueError):
-        raise InputError(f"epsilons must be numbers of at least 0. Got {epsilons!r}.") from None
-    if not np.all(wanted >= 0):
-        raise InputError(
-            f"epsilons must be at least 0. Got {wanted[~(wanted >= 0)][0]!r}. Pass nats, e.g. [0, 0.1, 1]."
-        )
+    wanted = array("epsilons", epsilons, None, 0, ends="[]", hint="Pass nats, e.g. [0, 0.1, 1].").ravel()
     search = separation(gamma, guarantee(problem))
     if search.facts().least * search.facts().answers == 1:
         return [(0.0, 0.0)] * wanted.size  # every answer is as likely as the others, whatever the votes

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from decimal import Context, Decimal, localcontext
+from decimal import Decimal, localcontext
 from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
 
-from darrm._validation import MAX_EPSILON, check_count, is_real
+from darrm._validation import MAX_EPSILON, check_count, check_delta, real
 from darrm.errors import InputError
-from darrm.numerics.exact import rounded_up
+from darrm.numerics.exact import context, rounded_up
 
 MOST_LABELS = 10**6  # that are counted where a number of labels is looked for
 
@@ -47,7 +47,7 @@ def simple(epsilon: float, delta: float, k: int) -> Privacy:
     private by its own new coins, whatever was released or kept before: for fixed voters compose the voters, not the
     releases.
     """
-    _check(epsilon, delta, k)
+    epsilon, delta, k = _check(epsilon, delta, k)
     return Privacy(rounded_up(k * Fraction(epsilon)), min(1.0, rounded_up(k * Fraction(delta))))
 
 
@@ -77,9 +77,8 @@ def general(epsilon: float, delta: float, k: int, delta_prime: float) -> Privacy
     Theorem 2.3 of Jiang, Zhang, Joshi (TMLR 2024), which is Theorem 3.4 of Kairouz, Oh, Viswanath (2015). O(1).
     Each mechanism must be private by its own new coins, whatever was released or kept before.
     """
-    _check(epsilon, delta, k)
-    if not (is_real(delta_prime) and 0 < delta_prime <= 1):
-        raise InputError(f"delta_prime must be in (0, 1]. Got {delta_prime!r}. Pass for instance 1e-6.")
+    epsilon, delta, k = _check(epsilon, delta, k)
+    delta_prime = real("delta_prime", delta_prime, 0, 1, "(]", hint="Pass for instance 1e-6.")
     drift = k * epsilon * math.tanh(epsilon / 2)
     total = min(
         rounded_up(k * Fraction(epsilon)),
@@ -118,12 +117,11 @@ def optimal(epsilon: float, delta: float, k: int, delta_total: float) -> Privacy
     total epsilon and not for those of its grid alone. In logarithms; O(k ln k). Each mechanism must be private
     by its own new coins, whatever was released or kept before.
     """
-    _check(epsilon, delta, k)
-    if not (is_real(delta_total) and 0 <= delta_total < 1):
-        raise InputError(f"delta_total must be in [0, 1). Got {delta_total!r}. Pass for instance 1e-6.")
+    epsilon, delta, k = _check(epsilon, delta, k)
+    delta_total = check_delta(delta_total, "delta_total")
     # V <= target  <=>  1 - (1 - delta)^k (1 - V) <= delta_total
     digits = 60 + max(-Decimal(x).adjusted() for x in (1, delta, delta_total) if x)
-    with localcontext(Context(prec=digits)):
+    with localcontext(context(digits)):
         kept = (1 - Decimal(delta)) ** k
         exact = 1 - (1 - Decimal(delta_total)) / kept if kept else Decimal(-1)
         if exact < 0:
@@ -179,9 +177,8 @@ def optimal_delta(epsilon: float, delta: float, k: int, total_epsilon: float) ->
     -----
     The other reading of `optimal`. O(k).
     """
-    _check(epsilon, delta, k)
-    if not (is_real(total_epsilon) and total_epsilon >= 0):
-        raise InputError(f"total_epsilon must be at least 0. Got {total_epsilon!r}. Pass nats, e.g. 1.0.")
+    epsilon, delta, k = _check(epsilon, delta, k)
+    total_epsilon = real("total_epsilon", total_epsilon, 0, hint="Pass nats, e.g. 1.0.")
     if Fraction(total_epsilon) >= k * Fraction(epsilon):
         return min(1.0, at_least_once(delta, k) * (1 + 1e-14))
     i = np.arange((k + 1) // 2, k + 1)
@@ -212,12 +209,13 @@ def at_least_once(delta: float, k: int, other: float = 0.0) -> float:
     return -math.expm1(k * math.log1p(-delta) + math.log1p(-other))
 
 
-def _check(epsilon: float, delta: float, k: int) -> None:
-    if not (is_real(epsilon) and 0 <= epsilon <= MAX_EPSILON):
-        raise InputError(f"epsilon must be in [0, {MAX_EPSILON:g}]. Got {epsilon!r}. Pass that of one mechanism.")
-    if not (is_real(delta) and 0 <= delta <= 1):
-        raise InputError(f"delta must be in [0, 1]. Got {delta!r}. Pass that of one mechanism.")
-    check_count("k", k)
+def _check(epsilon: float, delta: float, k: int) -> tuple[float, float, int]:
+    hint = "Pass that of one mechanism."
+    return (
+        real("epsilon", epsilon, 0, MAX_EPSILON, hint=hint),
+        real("delta", delta, 0, 1, hint=hint),
+        check_count("k", k),
+    )
 
 
 def largest_count(holds: Callable[[int], bool]) -> int:

@@ -7,15 +7,14 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from darrm.certificate.protocol import Separation, WorstCase
 from darrm.certificate.separation import CornerSeparation, check_size
 from darrm.errors import InputError
+from darrm.numerics.arrays import Array
 from darrm.problem.limits import Limit, Problem
 from darrm.problem.majority import MajorityProblem
-
-Array = NDArray[np.float64]
 
 
 class Engine(NamedTuple):

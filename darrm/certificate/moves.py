@@ -13,7 +13,8 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from darrm.certificate.smoothing import Array, Sides
+from darrm.certificate.smoothing import Sides
+from darrm.numerics.arrays import Array
 from darrm.numerics.binomials import binomials
 from darrm.problem.majority import MajorityProblem
 

@@ -12,7 +12,8 @@ from decimal import Decimal
 import numpy as np
 
 from darrm.certificate.moves import Moves
-from darrm.certificate.smoothing import Array, Sides
+from darrm.certificate.smoothing import Sides
+from darrm.numerics.arrays import Array
 from darrm.numerics.exact import exponentials
 from darrm.problem.corners import Weights
 from darrm.problem.majority import MajorityProblem

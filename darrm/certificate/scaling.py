@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike
 
 from darrm.certificate.engines import engine, levels, separation
 from darrm.certificate.protocol import WorstCase
-from darrm.certificate.smoothing import Array
 from darrm.errors import CertificateError
+from darrm.numerics.arrays import Array
 from darrm.numerics.exact import decimals
 from darrm.problem.limits import Limit, Problem, guarantee
 from darrm.problem.noise_function import noise_function

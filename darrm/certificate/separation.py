@@ -20,8 +20,9 @@ from numpy.typing import ArrayLike, NDArray
 from darrm.certificate.moves import Integers, Moves, Reach
 from darrm.certificate.protocol import Facts, WorstCase, largest
 from darrm.certificate.rounding import Scale, scale
-from darrm.certificate.smoothing import Array, Sides, SmoothLevel, levels
+from darrm.certificate.smoothing import Sides, SmoothLevel, levels
 from darrm.errors import CertificateError, InputError
+from darrm.numerics.arrays import Array
 from darrm.problem.corners import CornerCounts, weights
 from darrm.problem.limits import Limit
 from darrm.problem.majority import MajorityProblem

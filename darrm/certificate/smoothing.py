@@ -12,10 +12,10 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from darrm.numerics.arrays import Array
 from darrm.problem.corners import Weights
 from darrm.problem.noise_function import acceptance
 
-Array = NDArray[np.float64]
 Index: TypeAlias = Any  # whatever numpy takes between brackets
 
 

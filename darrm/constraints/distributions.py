@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from darrm.constraints.multisets import CornerPoints, levels
+from darrm.numerics.arrays import Array
 from darrm.numerics.poisson_binomial import one_more
 from darrm.problem.corners import STILL
 
@@ -27,8 +28,8 @@ class PairLevel(NamedTuple):
     """
 
     counts: NDArray[np.int16]
-    q_side: NDArray[np.float64]
-    difference: NDArray[np.float64]
+    q_side: Array
+    difference: Array
 
 
 def pair_levels(corners: CornerPoints, changed: int) -> Iterator[PairLevel]:
@@ -49,12 +50,12 @@ def pair_levels(corners: CornerPoints, changed: int) -> Iterator[PairLevel]:
 
 
 def add_vote(
-    q_side: NDArray[np.float64],
-    difference: NDArray[np.float64],
-    p: NDArray[np.float64],
-    q: NDArray[np.float64],
-    gap: NDArray[np.float64],
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    q_side: Array,
+    difference: Array,
+    p: Array,
+    q: Array,
+    gap: Array,
+) -> tuple[Array, Array]:
     """alpha' and d = alpha - alpha' after one more vote in each row.
 
         d(l) (1 - p) + d(l - 1) p + (p - p') (alpha'(l - 1) - alpha'(l))

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
 from darrm.constraints.rows import MajorityRows
+from darrm.numerics.arrays import Array
 from darrm.problem.limits import Limit, Problem
 from darrm.problem.majority import MajorityProblem
 
@@ -30,10 +28,10 @@ class ConstraintRows(Protocol):
     def allowed(self, cases: Iterable[Any]) -> list[Any]:
         """Those of ``cases`` that this problem has, each once."""
 
-    def of(self, cases: Sequence[Any]) -> NDArray[np.float64]:
+    def of(self, cases: Sequence[Any]) -> Array:
         """The rows of any cases."""
 
-    def of_usual(self, cases: Sequence[Any]) -> NDArray[np.float64]:
+    def of_usual(self, cases: Sequence[Any]) -> Array:
         """The rows of cases that were found with effort 0."""
 
 

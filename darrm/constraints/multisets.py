@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from darrm.errors import InputError
+from darrm.numerics.arrays import Array
 from darrm.problem.corners import NAMES, STILL, weights
 
 # The first STILL corners have p = p': they are all that a mechanism can do which the change does not reach.
@@ -34,9 +35,9 @@ class CornerPoints(NamedTuple):
     names : tuple of str, length n
     """
 
-    p: NDArray[np.float64]
-    q: NDArray[np.float64]
-    difference: NDArray[np.float64]
+    p: Array
+    q: Array
+    difference: Array
     names: tuple[str, ...]
 
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from darrm.constraints.distributions import add_vote, pair_levels
 from darrm.constraints.multisets import corner_points, count_multisets
 from darrm.errors import InputError
+from darrm.numerics.arrays import Array
 from darrm.numerics.binomials import binomials
 from darrm.numerics.exact import decimals
 from darrm.problem.corners import NAMES, STILL, CornerCounts, weights
@@ -40,7 +41,7 @@ class Block(NamedTuple):
         The multiset behind each row, in the order of `darrm.problem.corners.NAMES`.
     """
 
-    rows: NDArray[np.float64]
+    rows: Array
     counts: NDArray[np.int16]
 
 
@@ -78,7 +79,7 @@ def blocks(problem: MajorityProblem) -> Iterator[Block]:
             yield Block(half, np.hstack([still, level.counts]))
 
 
-def all_rows(problem: MajorityProblem) -> NDArray[np.float64]:
+def all_rows(problem: MajorityProblem) -> Array:
     """The full list of constraints as one matrix, shape (n_constraints(problem), K - floor(K/2)).
 
     Raises
@@ -111,9 +112,7 @@ def right_side(limit: Limit[MajorityProblem]) -> tuple[float, float, float]:
         return float(shrink), float(1 - shrink), float(1 - shrink + 2 * Decimal(limit.delta) * shrink)
 
 
-def scaled_rows(
-    limit: Limit[MajorityProblem], q_side: NDArray[np.float64], difference: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def scaled_rows(limit: Limit[MajorityProblem], q_side: Array, difference: Array) -> Array:
     """Rows from alpha' and alpha - alpha' over l = 0, ..., K, shape (n, K + 1)."""
     K, middle = limit.problem.K, limit.problem.K // 2
     shrink, grow, right = right_side(limit)
@@ -155,7 +154,7 @@ class MajorityRows:
         ours &= given[:, STILL:].sum(axis=1) <= problem.changed
         return list(dict.fromkeys(CornerCounts(*counts) for counts in given[ours].tolist()))
 
-    def of(self, cases: Sequence[CornerCounts]) -> NDArray[np.float64]:
+    def of(self, cases: Sequence[CornerCounts]) -> Array:
         """The rows of any multisets in the form of `blocks`, shape (n, K - floor(K/2)); O(K changed) for each."""
         K, corners = self._limit.problem.K, self._corners
         counts = np.array(cases, dtype=np.int64).reshape(-1, len(NAMES))[:, : len(corners.p)]
@@ -172,13 +171,13 @@ class MajorityRows:
                 q_side[at], difference[at] = more[0][:, :-1], more[1][:, :-1]  # K votes give at most K ones
         return scaled_rows(self._limit, q_side, difference)
 
-    def of_usual(self, cases: Sequence[CornerCounts]) -> NDArray[np.float64]:
+    def of_usual(self, cases: Sequence[CornerCounts]) -> Array:
         """The same for multisets with voters at (0,0), (1,1), (hi,lo), (D,0) and (1,1-D) only; O(K) each."""
         K = self._limit.problem.K
         rows = [self._usual(counts) for counts in cases]
         return np.array(rows).reshape(-1, K - K // 2)
 
-    def _usual(self, counts: CornerCounts) -> NDArray[np.float64]:
+    def _usual(self, counts: CornerCounts) -> Array:
         q_tables, difference_tables, pmf, moved = self._tables
         n, i, l = counts.hi_lo, counts.D_0, counts.one_near
         K, terms, z = self._limit.problem.K, pmf.shape[1], counts.ones + l
@@ -193,7 +192,7 @@ class MajorityRows:
         return scaled_rows(self._limit, q_side[None, inside], difference[None, inside]).ravel()
 
     @cached_property
-    def _tables(self) -> tuple[NDArray[np.float64], ...]:
+    def _tables(self) -> tuple[Array, ...]:
         """alpha' and alpha - alpha' of n = 0, ..., ``changed`` voters at (hi,lo), one row each; who else moves."""
         problem = self._limit.problem
         hi, lo, gap = weights(problem.epsilon, problem.Delta)

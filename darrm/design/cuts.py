@@ -11,16 +11,15 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from darrm.certificate.engines import levels, separation
 from darrm.certificate.protocol import WorstCase
 from darrm.certificate.scaling import shrink
 from darrm.constraints.engines import constraint_rows
+from darrm.numerics.arrays import Array
 from darrm.problem.limits import Limit, Problem
 from darrm_solvers.cutting_planes import Rows
 
-Array = NDArray[np.float64]
 _AT_ONCE = 128  # usual rows that are added at once
 
 

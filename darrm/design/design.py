@@ -10,13 +10,14 @@ from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from darrm._lazy import view
+from darrm._validation import choice, real
 from darrm.certificate.certificate import Certificate, verify
 from darrm.certificate.engines import levels
 from darrm.certificate.protocol import largest
 from darrm.errors import CertificateError, InputError
+from darrm.numerics.arrays import Array
 from darrm.priors import OBJECTIVES, Prior, combine, from_dict
 from darrm.problem.limits import profile_limits, profile_points
 from darrm.problem.majority import MajorityProblem
@@ -69,7 +70,7 @@ class Design:
     """
 
     problem: MajorityProblem
-    gamma: NDArray[np.float64]
+    gamma: Array
     prior: Prior
     shape: str = "free"
     objective: str = "tv"
@@ -80,12 +81,8 @@ class Design:
     disagreement: float = field(init=False)
 
     def __post_init__(self) -> None:
-        if self.shape not in SHAPES:
-            raise InputError(f"shape must be one of {', '.join(SHAPES)}. Got {self.shape!r}.")
-        if self.objective not in (*OBJECTIVES, "custom"):
-            raise InputError(f"objective must be one of {', '.join(OBJECTIVES)}, custom. Got {self.objective!r}.")
-        if not self.gap >= 0:
-            raise InputError(f"gap must be at least 0. Got {self.gap}.")
+        choice("shape", self.shape, SHAPES)
+        choice("objective", self.objective, (*OBJECTIVES, "custom"))
         K = self.problem.K
         gamma = noise_function(self.gamma, K)
         half = gamma[K // 2 + 1 :]
@@ -109,6 +106,7 @@ class Design:
         mean = self.prior.ones(K)
         values = {
             "gamma": gamma,
+            "gap": real("gap", self.gap, 0),
             "profile": profile_points(self.profile),
             "certificate": certificate,
             "error": float(combine(mean, "tv") @ (1 - half)) / 2,

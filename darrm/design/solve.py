@@ -8,15 +8,16 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from darrm import priors
+from darrm._validation import choice, real
 from darrm.certificate.engines import engine as engine_of
 from darrm.certificate.scaling import repair_all
 from darrm.constraints import rows as constraints
 from darrm.design.cuts import Candidates, CutFinder, mirror, separators
 from darrm.design.design import SHAPES, Design
 from darrm.errors import InputError, SolverError
+from darrm.numerics.arrays import Array
 from darrm.priors import Prior
 from darrm.problem.limits import Limit, Problem, guarantee, profile_limits, profile_points
 from darrm.problem.majority import MajorityProblem
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
 
     Custom = Callable[[cvxpy.Expression], tuple[cvxpy.Expression | None, list[cvxpy.Constraint]]]
 
-Array = NDArray[np.float64]
 ENGINES = ("cuts", "highs", "cvxpy")
 # Weights below this share of the largest are raised to it, so that no gamma(l) is left to chance and ties fall to
 # the largest gamma. What it costs is part of the gap, which is computed with the true weights.
@@ -154,14 +154,10 @@ def solve(
         prior = priors.parse(prior)
     if not isinstance(prior, Prior):
         raise InputError(f"prior must come from darrm.priors, or be its text. Got {prior!r}.")
-    if shape not in SHAPES:
-        raise InputError(f"shape must be one of {', '.join(SHAPES)}. Got {shape!r}.")
-    if engine not in ENGINES:
-        raise InputError(f"engine must be one of {', '.join(ENGINES)}. Got {engine!r}.")
-    if isinstance(time_limit, bool) or not isinstance(time_limit, int | float) or not time_limit > 0:
-        raise InputError(f"time_limit must be above 0 seconds. Got {time_limit!r}.")
-    if on_time_limit not in ("error", "best"):
-        raise InputError(f"on_time_limit must be error or best. Got {on_time_limit!r}.")
+    choice("shape", shape, SHAPES)
+    choice("engine", engine, ENGINES)
+    time_limit = real("time_limit", time_limit, 0, ends="(]", hint="Pass seconds.")
+    choice("on_time_limit", on_time_limit, ("error", "best"))
     if engine != "cuts" and (custom is not None or profile is not None or on_time_limit == "best"):
         raise InputError(f'custom, profile and on_time_limit "best" need engine "cuts". Got {engine!r}.')
     points = profile_points(profile)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from darrm._sklearn import BaseEstimator, ClassifierMixin
-from darrm._validation import check_count, check_positive
+from darrm._validation import check_count, check_positive, choice, real
 from darrm.ensemble.dp_sgd import MAX_EPSILON, RELATIONS, calibrated_noise
 from darrm.errors import InputError
 from darrm.randomness.words import word_source
@@ -44,33 +44,23 @@ class DPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     random_state: Any
 
     def _target(self) -> Target:
-        if self.adjacency not in RELATIONS:
-            raise InputError(f"adjacency must be one of {', '.join(RELATIONS)}. Got {self.adjacency!r}.")
+        choice("adjacency", self.adjacency, tuple(RELATIONS))
         if self.epsilon is None or self.delta is None:
             raise InputError(f"{type(self).__name__} needs epsilon and delta: the privacy of the fitted model.")
-        epsilon, delta = check_positive("epsilon", self.epsilon), check_positive("delta", self.delta)
-        if not epsilon <= MAX_EPSILON:
-            raise InputError(f"epsilon must be in (0, {MAX_EPSILON:g}]. Got {epsilon!r}.")
-        if not delta < 1:
-            raise InputError(f"delta must be in (0, 1). Got {delta!r}. Pass for instance 1e-5.")
-        rate = check_positive("sampling_rate", self.sampling_rate)
-        if not rate <= 1:
-            raise InputError(f"sampling_rate must be in (0, 1]. Got {rate!r}.")
-        steps = check_count("steps", self.steps, 10**6)
-        clip, speed = check_positive("clip", self.clip), check_positive("learning_rate", self.learning_rate)
-        if not (_SMALL <= clip <= 1 / _SMALL and speed <= 1 / _SMALL):
-            raise InputError(
-                f"clip must be in [{_SMALL:g}, {1 / _SMALL:g}] and learning_rate at most {1 / _SMALL:g}: beyond, "
-                f"rounding could undo the clipping. Got {self.clip!r} and {self.learning_rate!r}."
-            )
-        return Target(epsilon, delta, rate, steps, clip, speed)
+        beyond = "Beyond, rounding could undo the clipping."
+        return Target(
+            epsilon=check_positive("epsilon", self.epsilon, MAX_EPSILON),
+            delta=real("delta", self.delta, 0, 1, "()", hint="Pass for instance 1e-5."),
+            rate=check_positive("sampling_rate", self.sampling_rate, 1),
+            steps=check_count("steps", self.steps, 10**6),
+            clip=real("clip", self.clip, _SMALL, 1 / _SMALL, hint=beyond),
+            learning_rate=real("learning_rate", self.learning_rate, 0, 1 / _SMALL, "(]", hint=beyond),
+        )
 
     def _options(self, target: Target, rows: int) -> tuple[dict[str, Any], dict[str, Any]]:
         """The options of `iterates` for so many records, and what the model costs: attributes to set after training."""
         if self.n_records is not None:
-            n = check_positive("n_records", self.n_records)
-            if not n >= 1:
-                raise InputError(f"n_records must be at least 1. Got {self.n_records!r}.")
+            n = real("n_records", self.n_records, 1, math.inf, "[)")
         elif self.adjacency == "replace-one":
             n = float(rows)
         else:
@@ -108,4 +98,4 @@ def generator(random_state: Any) -> np.random.Generator | None:
 def is_private_model(model: Any) -> bool:
     """Whether a fitted model says what it costs, by ``epsilon_`` and ``delta_``."""
     costs = getattr(model, "epsilon_", None), getattr(model, "delta_", None)
-    return all(isinstance(one, int | float) and math.isfinite(one) and one >= 0 for one in costs)
+    return all(isinstance(cost, int | float) and math.isfinite(cost) and cost >= 0 for cost in costs)

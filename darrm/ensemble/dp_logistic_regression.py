@@ -12,8 +12,7 @@ from darrm._sklearn import check_is_fitted, check_records, two_classes
 from darrm._validation import check_positive
 from darrm.ensemble.dp_classifier import DPClassifier
 from darrm.ensemble.dp_sgd import train
-
-Array = NDArray[np.float64]
+from darrm.numerics.arrays import Array
 
 
 class DPLogisticRegression(DPClassifier):
@@ -150,5 +149,5 @@ class DPLogisticRegression(DPClassifier):
 
         Any number of answers about public X costs nothing more. Answers about private X are a release of X.
         """
-        second = self.decision_function(X) > 0
-        return np.asarray(self.classes_[second.astype(np.intp)])
+        is_second = self.decision_function(X) > 0
+        return np.asarray(self.classes_[is_second.astype(np.intp)])

@@ -34,9 +34,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from darrm.errors import InputError, MissingExtraError
+from darrm.numerics.arrays import Array
 from darrm.randomness.coins import WordSource
 
-Array = NDArray[np.float64]
 Batch = NDArray[np.bool_]
 
 RELATIONS = {"replace-one": "REPLACE_ONE", "add-remove": "ADD_OR_REMOVE_ONE"}

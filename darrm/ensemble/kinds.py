@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from darrm._sklearn import two_classes
+from darrm._validation import choice
 from darrm.errors import InputError
 
 # The parameters that only some kinds of voters have.
@@ -21,8 +22,7 @@ _ALLOWED = {
 
 def check_kind(model: Any) -> str:
     """The kind of the voters of an ensemble; `InputError` unless it has the parameters of its kind, and no others."""
-    if model.teachers not in ("private", "non-private"):
-        raise InputError(f'teachers must be "private" or "non-private". Got {model.teachers!r}.')
+    choice("teachers", model.teachers, ("private", "non-private"))
     if model.teachers == "non-private":
         if model.voters is not None or model.overlap != 1:
             raise InputError("Noisy max over non-private teachers takes disjoint shards (overlap=1) and no voters.")
@@ -59,7 +59,7 @@ def check_classes(labels: NDArray[Any], kind: str) -> NDArray[Any]:
     try:
         check_classification_targets(labels)
     except ValueError as error:
-        raise InputError(str(error)) from None
+        raise InputError(" ".join(str(error).split())) from None
     classes = np.unique(labels)
     if classes.size < 2:
         raise InputError(f"y must hold labels of two classes or more. Got one class, {classes[0]}.")

@@ -263,7 +263,9 @@ class PrivateMajorityClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
         if isinstance(model, DPClassifier):
             known: dict[str, Any] = {"classes": tuple(classes.tolist())}
             if kind == "fixed":
-                known |= {"epsilon": self.epsilon, "delta": self.Delta}
+                epsilon = None if self.epsilon is None else check_positive("epsilon", self.epsilon)
+                Delta = None if self.Delta is None else check_delta(self.Delta, "Delta")
+                known |= {"epsilon": epsilon, "delta": Delta}
             model.set_params(**{name: value for name, value in known.items() if getattr(model, name) is None})
         return model
 

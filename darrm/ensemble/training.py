@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from darrm._validation import check_jobs
 from darrm.ensemble.dp_classifier import DPClassifier
 from darrm.errors import DarrmError, InputError
+from darrm.numerics.arrays import Array
 
-Array = NDArray[np.float64]
 Codes = NDArray[np.intp]
 
 _SEEDS = ("random_state", "seed", "random_seed", "rng", "generator")
@@ -44,15 +44,15 @@ def train_all(
         )
     models = []
     for _ in parts:
-        one = clone(model)
+        voter = clone(model)
         if rng is not None:
-            one.set_params(**{name: int(rng.integers(2**31)) for name in seeded})
-        models.append(one)
+            voter.set_params(**{name: int(rng.integers(2**31)) for name in seeded})
+        models.append(voter)
     run = Parallel(n_jobs=jobs, prefer="threads")
     return list(
         run(
-            delayed(_fit)(one, records[part], labels[part], i)
-            for i, (one, part) in enumerate(zip(models, parts, strict=True))
+            delayed(_fit)(voter, records[part], labels[part], i)
+            for i, (voter, part) in enumerate(zip(models, parts, strict=True))
         )
     )
 

@@ -19,14 +19,14 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from darrm._validation import check_positive
+from darrm._validation import array, check_positive, real, refusal, whole
 from darrm.errors import InputError
 from darrm.labels.centred_gaussians import log_delta, variance_changes
 from darrm.mechanisms.labelled_bag import check_bag, check_features, column_space, residual_of
+from darrm.numerics.arrays import Array
 
-Array = NDArray[np.float64]
 _MOST_CELLS = 20_000
 _ROUNDS = 60
 _NOTHING = -745.0  # log of a delta below the range of float64: not searched further
@@ -117,26 +117,19 @@ def local_delta(epsilon: float, X: ArrayLike, y: ArrayLike, record: int, change:
 
 def check_loss(epsilon: float) -> float:
     """``epsilon`` of these functions as a float in (0, 600]."""
-    value = check_positive("epsilon", epsilon)
-    if not value <= _MOST_LOSS:
-        raise InputError(f"epsilon must be in (0, {_MOST_LOSS:g}] here. Got {epsilon!r}.")
-    return value
+    return check_positive("epsilon", epsilon, _MOST_LOSS)
 
 
 def check_record(record: object, k: int) -> int:
     """``record`` as an index of a bag of k."""
-    if isinstance(record, bool) or not isinstance(record, int | np.integer) or not 0 <= record < k:
-        raise InputError(f"record must be a whole number in [0, {k}), a row of the bag. Got {record!r}.")
-    return int(record)
+    return whole("record", record, 0, k - 1, hint="Pass a row of the bag.")
 
 
 def check_change(change: object) -> float:
     """``change`` as a finite float that is not 0."""
-    if isinstance(change, bool) or not isinstance(change, int | float | np.floating | np.integer):
-        raise InputError(f"change must be a number. Got {change!r}.")
-    value = float(change)
-    if not 0 < abs(value) < math.inf:
-        raise InputError(f"change must be finite and not 0. Got {change!r}.")
+    value = real("change", change, ends="()")
+    if value == 0:
+        raise refusal("change", "finite and not 0", change)
     return value
 
 
@@ -219,12 +212,10 @@ def worst_delta(
         h, end = np.unique(np.ceil(np.stack([h, end]) * 1e12 + 1) / 1e12, axis=1)
         h = np.minimum(h, 1)
     else:
-        if isinstance(leverage, bool) or not isinstance(leverage, int | float | np.floating) or not 0 <= leverage <= 1:
-            raise InputError(f"leverage must be in [0, 1]. Got {leverage!r}.")
-        h, end = np.array([float(leverage)]), np.array([most])
+        h, end = np.array([real("leverage", leverage, 0, 1)]), np.array([most])
     # For s >= 1 the reverse direction is the larger one in all cases seen; the other has little left to search then.
-    first = _search(epsilon, most, h, end, True, WorstDelta(0.0, 0.0, "reverse", 1.0))
-    return _search(epsilon, most, h, end, False, first)
+    backward = _search(epsilon, most, h, end, True, WorstDelta(0.0, 0.0, "reverse", 1.0))
+    return _search(epsilon, most, h, end, False, backward)
 
 
 def _sides(U: Array) -> tuple[Array, Array]:
@@ -245,12 +236,12 @@ def _tilt(start: Array, end: Array, h: Array, most: float) -> Array:
     return np.asarray(leverage * np.minimum(most**2, farthest))
 
 
-def _search(epsilon: float, most: float, h: Array, end: Array, reverse: bool, found: WorstDelta) -> WorstDelta:
+def _search(epsilon: float, most: float, h: Array, end: Array, reverse: bool, known: WorstDelta) -> WorstDelta:
     """The largest delta over s - 1 in [0, end] and of ``found``, by bisecting cells whose bound is above the best."""
     cells = np.linspace(0, 1, 5)
     left, right = (end[:, None] * cells[:-1]).ravel(), (end[:, None] * cells[1:]).ravel()
     which = np.repeat(np.arange(h.size), 4)
-    log_best, at, log_upper = math.log(found.lower) if found.lower else -math.inf, -1.0, -math.inf
+    log_best, at, log_upper = math.log(known.lower) if known.lower else -math.inf, -1.0, -math.inf
     for rounds in range(_ROUNDS):
         # The right end is met; up rises and down falls with s, both rise with the tilt, and delta with all.
         met = _tilt(right, right, h[which], most)
@@ -276,20 +267,15 @@ def _search(epsilon: float, most: float, h: Array, end: Array, reverse: bool, fo
         middle = (left + right) / 2
         left, right, which = np.append(left, middle), np.append(middle, right), np.append(which, which)
     # Never 0: a bound below the range of float64 is the least positive number.
-    upper = max(found.upper, math.exp(min(0.0, log_upper)), 5e-324)
+    upper = max(known.upper, math.exp(min(0.0, log_upper)), 5e-324)
     if at < 0:
-        return found._replace(upper=upper)
+        return known._replace(upper=upper)
     return WorstDelta(upper, math.exp(log_best), "reverse" if reverse else "forward", (1 + at) ** 2)
 
 
-def check_range(label_range: object) -> tuple[float, float]:
+def check_range(label_range: ArrayLike) -> tuple[float, float]:
     """(low, high), finite, low < high."""
-    try:
-        low, high = (float(value) for value in label_range)  # type: ignore[attr-defined]
-        if isinstance(label_range, str):
-            raise TypeError
-    except (TypeError, ValueError, OverflowError):
-        raise InputError(f"label_range must be two numbers (low, high). Got {label_range!r}.") from None
-    if not -math.inf < low < high < math.inf:
-        raise InputError(f"label_range must be finite with low < high. Got {label_range!r}.")
+    low, high = array("label_range", label_range, (2,)).tolist()
+    if not low < high:
+        raise refusal("label_range", "(low, high) with low < high", label_range)
     return low, high

@@ -13,16 +13,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from darrm.errors import InputError
 from darrm.labels.audit_row import AuditRow
+from darrm.numerics.arrays import Array
 from darrm.storage.atomic import replacing
 from darrm.storage.sealed_json import finite
 from darrm.storage.text import opened
 from darrm.votes.arrow import pyarrow
 
-Array = NDArray[np.float64]
 _FORMATS = ("csv", "parquet", "json")
 
 

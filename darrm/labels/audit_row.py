@@ -14,8 +14,8 @@ from darrm.errors import InputError
 from darrm.labels.percentiles import multiplicative_summary
 from darrm.measures.advantage import Mechanism, individual_advantage, realised_epsilon, total_variation
 from darrm.mechanisms.random_bags import Bags
+from darrm.numerics.arrays import Array
 
-Array = NDArray[np.float64]
 Utility = Callable[[Any, NDArray[np.intp], NDArray[np.uint8] | None], Mapping[str, float]]
 _LEVEL = 0.98
 
@@ -83,7 +83,7 @@ def audit_row(
 ) -> AuditRow:
     """All measures of one mechanism; the arguments are as in `darrm.labels.audit`."""
     p = eta[groups.indices]
-    gain, apart = individual_advantage(mechanism, p), total_variation(mechanism, p)
+    gain, variation = individual_advantage(mechanism, p), total_variation(mechanism, p)
     percentile, infinite = multiplicative_summary(mechanism, p, _LEVEL)
     learned = {} if utility is None else dict(utility(mechanism, groups.indices, labels))
     if not learned.keys() <= {"auc", "cross_entropy"}:
@@ -99,10 +99,10 @@ def audit_row(
         max_individual_advantage=float(gain.max()),
         multiplicative_98=percentile,
         infinite_mass=infinite,
-        mean_leakage=float(np.log1p(apart).mean()),
-        max_leakage=float(np.log1p(apart.max())),
-        mean_total_variation=float(apart.mean()),
-        max_total_variation=float(apart.max()),
+        mean_leakage=float(np.log1p(variation).mean()),
+        max_leakage=float(np.log1p(variation.max())),
+        mean_total_variation=float(variation.mean()),
+        max_total_variation=float(variation.max()),
         attack_utility=float(np.maximum(p, 1 - p).mean() + gain.mean()),
         auc=None if learned.get("auc") is None else float(learned["auc"]),
         cross_entropy=None if learned.get("cross_entropy") is None else float(learned["cross_entropy"]),

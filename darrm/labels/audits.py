@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from darrm._validation import check_jobs
+from darrm._validation import check_jobs, plain, whole
 from darrm.errors import InputError
 from darrm.labels.audit_row import AuditRow, Utility, audit_row
 from darrm.measures.advantage import Mechanism
@@ -16,9 +16,9 @@ from darrm.measures.kernels import OfLabels, channel
 from darrm.mechanisms.label_proportions import LaplaceLabelProportions
 from darrm.mechanisms.random_bags import Bags, check_labels
 from darrm.mechanisms.random_bags import bags as random_bags
+from darrm.numerics.arrays import Array
 from darrm.numerics.leave_one_out import as_bags
 
-Array = NDArray[np.float64]
 Cell = tuple[str, Mechanism, Bags]
 
 
@@ -128,10 +128,10 @@ def eta_from_model(model: object, X: object) -> Array:
     """
     if not isinstance(model, _Classifier):
         raise InputError(f"model must be a fitted classifier with predict_proba. Got {type(model).__name__}.")
-    found = np.asarray(model.predict_proba(X), dtype=np.float64)
-    if found.ndim != 2 or found.shape[1] != 2:
-        raise InputError(f"model must tell two classes apart. Its probabilities have shape {found.shape}.")
-    return _check_eta(found[:, 1])
+    chances = np.asarray(model.predict_proba(X), dtype=np.float64)
+    if chances.ndim != 2 or chances.shape[1] != 2:
+        raise InputError(f"model must tell two classes apart. Its probabilities have shape {chances.shape}.")
+    return _check_eta(chances[:, 1])
 
 
 def _check_eta(eta: ArrayLike) -> Array:
@@ -143,7 +143,7 @@ def _check_eta(eta: ArrayLike) -> Array:
 
 def _check_bags(given: Bags | ArrayLike, n: int) -> Bags:
     """Indices of bags, and what is in none of them."""
-    indices = np.asarray(given.indices if isinstance(given, Bags) else given)
+    indices = plain("bags", given.indices if isinstance(given, Bags) else given, "rows of one length")
     if indices.ndim != 2 or not indices.size or indices.dtype.kind not in "iu":
         raise InputError(f"bags must be indices of eta, of shape (bags, size). Got {indices.dtype} {indices.shape}.")
     if not (indices.min() >= 0 and indices.max() < n):
@@ -162,7 +162,7 @@ def _grid(
         raise InputError("bag_size must hold at least one size. Got none.")
     alone = Bags(np.arange(n)[:, None], np.arange(0))
     for place, size in enumerate(sizes):
-        groups = random_bags(n, size, rng)
+        groups = random_bags(n, whole("bag_size", size, 1, n), rng)
         for name, mechanism in named:
             if not (isinstance(mechanism, OfLabels) and not isinstance(mechanism, type)):
                 yield name, mechanism, groups
@@ -174,10 +174,10 @@ def _run(cells: Sequence[tuple[Any, ...]], jobs: int, progress: Callable[[int, i
     from joblib import Parallel, delayed
 
     rows = []
-    found = Parallel(n_jobs=check_jobs(jobs), prefer="threads", return_as="generator")(
+    results = Parallel(n_jobs=check_jobs(jobs), prefer="threads", return_as="generator")(
         delayed(audit_row)(*cell) for cell in cells
     )
-    for row in found:
+    for row in results:
         rows.append(row)
         if progress is not None:
             progress(len(rows), len(cells))

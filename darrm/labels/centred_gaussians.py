@@ -11,9 +11,9 @@ import math
 from functools import cache
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from darrm.numerics.arrays import Array
+
 _NODES = 10  # on each panel; panels double in length
 _FIRST, _LAST = -104, 48  # panels from 2^-104 to 2^48, in units of 1 / (1 + T)
 _CHUNK = 256  # integrals at a time, for memory

@@ -12,30 +12,27 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from darrm._validation import check_positive
+from darrm._validation import check_count, check_positive, plain
+from darrm.accounting.gaussian import gdp_log_parts
 from darrm.errors import InputError
 from darrm.labels.aggregates import PrivateFigure, check_change, check_loss, check_range, check_record
 from darrm.mechanisms.labelled_bag import check_labels
 from darrm.mechanisms.scale_mixture import panels, scales
 from darrm.mechanisms.weighted_aggregates import noised_labels
+from darrm.numerics.arrays import Array
 
-Array = NDArray[np.float64]
 _HALVINGS, _PARTS = 50, 8
-_MOST = 10**7  # records of a bag
 _GRID = 2000  # thresholds
 
 
 def _log_gaussian(epsilon: float, mu: Array) -> Array:
     """log of Phi(mu / 2 - epsilon / mu) - e^epsilon Phi(-mu / 2 - epsilon / mu)."""
-    from scipy.special import log_ndtr
-
-    first = log_ndtr(mu / 2 - epsilon / mu)
     with np.errstate(divide="ignore", invalid="ignore"):
-        gap = epsilon + log_ndtr(-mu / 2 - epsilon / mu) - first
-        answer = first + np.log(-np.expm1(np.minimum(gap, 0)))
-    return np.where(np.isfinite(first), answer, -np.inf)
+        log_here, difference = gdp_log_parts(epsilon, mu)
+        answer = log_here + np.log(-np.expm1(np.minimum(difference, 0)))
+    return np.where(np.isfinite(log_here), answer, -np.inf)
 
 
 def _mean_gaussian(epsilon: float, shift: float, power: int, outside: bool) -> float:
@@ -95,13 +92,9 @@ def noisy_delta(epsilon: float, k: int, fraction: float, sigma: float, label_ran
     docs/aggregates.md, Theorem 6; it falls like e^(-epsilon sigma sqrt(q) / C).
     """
     epsilon, sigma = check_loss(epsilon), check_positive("sigma", sigma)
-    fraction = check_positive("fraction", fraction)
-    if fraction > 1:
-        raise InputError(f"fraction must be in (0, 1]. Got {fraction!r}.")
-    if isinstance(k, bool) or not isinstance(k, int | np.integer) or not 1 <= k <= _MOST:
-        raise InputError(f"k must be a whole number in [1, {_MOST}]. Got {k!r}.")
+    k, fraction = check_count("k", k), check_positive("fraction", fraction, 1)
     low, high = check_range(label_range)
-    shift, q = (high - low) / sigma, noised_labels(int(k), fraction)
+    shift, q = (high - low) / sigma, noised_labels(k, fraction)
     if q == 1:
         inside = math.exp(float(_log_gaussian(epsilon, np.array([shift]))[0]))
     else:
@@ -147,7 +140,7 @@ def noisy_local_delta(
 
     epsilon, sigma = check_loss(epsilon), check_positive("sigma", sigma)
     labels = check_labels(y)
-    chosen = np.asarray(noised)
+    chosen = plain("noised", noised, f"booleans of shape {labels.shape}")
     if chosen.shape != labels.shape or chosen.dtype != np.bool_ or not chosen.any():
         raise InputError(f"noised must be booleans of shape {labels.shape}, at least one of them true.")
     record, change = check_record(record, labels.size), check_change(change)
@@ -161,8 +154,8 @@ def noisy_local_delta(
 
     if not float((labels[chosen] ** 2).sum() + (other[chosen] ** 2).sum()) <= 1e6 * sigma**2:
         raise InputError("Labels are more than 1000 sigma in all: their noise hides nothing. Raise sigma.")
-    first, second = law(labels), law(other)
-    middle = [math.log(math.sqrt(float(p @ R**2))) for R, p in (first, second)]
+    before, after = law(labels), law(other)
+    middle = [math.log(math.sqrt(float(p @ R**2))) for R, p in (before, after)]
 
     def largest(p: tuple[Array, Array], q: tuple[Array, Array]) -> float:
         best = 0.0
@@ -177,10 +170,10 @@ def noisy_local_delta(
             i = int(np.argmin(values))
             if values[i] < 0:
                 ends = (grid[max(i - 1, 0)], grid[min(i + 1, _GRID - 1)])
-                found = minimize_scalar(loss, bounds=ends, method="bounded", options={"xatol": 1e-9})
-                best = max(best, -min(values[i], float(found.fun)))
+                minimum = minimize_scalar(loss, bounds=ends, method="bounded", options={"xatol": 1e-9})
+                best = max(best, -min(values[i], float(minimum.fun)))
         return min(1.0, best)
 
-    forward, reverse = largest(first, second), largest(second, first)
+    forward, reverse = largest(before, after), largest(after, before)
     error = 1e-8 * max(forward, reverse)
     return PrivateFigure(min(1.0, forward + error), min(1.0, reverse + error), 2 * error)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
+from darrm._validation import real
 from darrm.measures.advantage import Mechanism, multiplicative_advantage
-from darrm.measures.distribution import ContinuousDistribution, DiscreteDistribution, check_level
+from darrm.measures.distribution import ContinuousDistribution, DiscreteDistribution
 from darrm.measures.kernels import channel
 from darrm.mechanisms.label_proportions import LaplaceLabelProportions
+from darrm.numerics.arrays import Array
 
-Array = NDArray[np.float64]
 Parts = Callable[[], Iterable[tuple[float, DiscreteDistribution]]]
 _BINS = 1 << 16
 _KEPT = 4_000_000  # values that the last pass may hold
@@ -64,8 +64,8 @@ def multiplicative_summary(
 
         def below(x: float) -> float:
             x = min(x, mechanism.epsilon * (1 - 2e-12))  # at the largest value every part is complete
-            found = [multiplicative_advantage(mechanism, bags[at]).cdf(x) for at in cuts]
-            return float(np.dot(weights, found))
+            parts_below = [multiplicative_advantage(mechanism, bags[at]).cdf(x) for at in cuts]
+            return float(np.dot(weights, parts_below))
 
         return ContinuousDistribution(below, mechanism.epsilon).quantile(q), 0.0
 
@@ -108,7 +108,7 @@ def mixture_quantile(parts: Parts, q: float, kept: int = _KEPT) -> float:
     has at most ``kept`` values, which are then sorted. Two passes as a rule. Where the values lie closer than float64
     tells their cells apart, the largest of them is returned.
     """
-    q = check_level(q)
+    q = real("q", q, 0, 1)
     low, high, below = 0.0, 1.0, 0.0  # the quantile is in the cell [low, high), or [low, 1] if high is 1
     while True:
         mass, counts, largest = np.zeros(_BINS), np.zeros(_BINS, dtype=np.int64), np.full(_BINS, -np.inf)
@@ -128,10 +128,10 @@ def mixture_quantile(parts: Parts, q: float, kept: int = _KEPT) -> float:
             break
         if high - low <= 1e-15:
             return float(largest[at])
-    found = [(values, weight * weights) for weight, part in parts() for values, weights in [_within(part, low, high)]]
-    values = np.concatenate([pair[0] for pair in found])
+    within = [(values, weight * weights) for weight, part in parts() for values, weights in [_within(part, low, high)]]
+    values = np.concatenate([pair[0] for pair in within])
     order = np.argsort(values, kind="stable")
-    sums = below + np.cumsum(np.concatenate([pair[1] for pair in found])[order])
+    sums = below + np.cumsum(np.concatenate([pair[1] for pair in within])[order])
     return float(values[order][min(int(np.searchsorted(sums, q - _SAME)), values.size - 1)])
 
 

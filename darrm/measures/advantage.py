@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from darrm.errors import InputError
 from darrm.measures import laplace
@@ -21,9 +21,9 @@ from darrm.measures.distribution import ContinuousDistribution, DiscreteDistribu
 from darrm.measures.kernels import OfCounts, OfLabels, channel
 from darrm.mechanisms.label_proportions import GeometricLabelProportions, LaplaceLabelProportions
 from darrm.mechanisms.randomized_response import RandomizedResponse
+from darrm.numerics.arrays import Array
 from darrm.numerics.leave_one_out import as_bags, by_parts, slices
 
-Array = NDArray[np.float64]
 Mechanism = OfCounts | OfLabels | LaplaceLabelProportions
 _TINY = 1e-290  # outputs of a smaller chance are left out: float64 has no ratio for them
 _ATOMS = 20_000_000
@@ -57,9 +57,9 @@ def individual_advantage(mechanism: Mechanism, eta: ArrayLike) -> Array:
 
     def gain(p: Array, zero: Array, one: Array) -> Array:
         sign = np.where(p <= 0.5, 1.0, -1.0)
-        found = one * (sign * p)
-        found -= zero * (sign * (1 - p))
-        return found
+        gains = one * (sign * p)
+        gains -= zero * (sign * (1 - p))
+        return gains
 
     return _of_each_label(mechanism, eta, laplace.individual, gain)
 
@@ -119,8 +119,8 @@ def _of_each_label(
         outputs = channel(mechanism, k)
 
         def part(at: slice) -> Array:
-            found = gain(bags[at], *outputs.given(bags[at]))
-            return np.asarray(np.maximum(found, 0, out=found).sum(axis=0))
+            gains = gain(bags[at], *outputs.given(bags[at]))
+            return np.asarray(np.maximum(gains, 0, out=gains).sum(axis=0))
 
         answer = by_parts(n, outputs.entries, part)
     return answer[0] if single else answer

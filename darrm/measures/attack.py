@@ -5,13 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from darrm._validation import probabilities
+from darrm._validation import probabilities, whole
 from darrm.errors import InputError
 from darrm.measures.advantage import Mechanism, additive_advantage
 from darrm.measures.kernels import posterior
+from darrm.numerics.arrays import Array
 from darrm.numerics.leave_one_out import as_bags
-
-Array = NDArray[np.float64]
 
 
 def attack_utility(mechanism: Mechanism, eta: ArrayLike) -> float:
@@ -93,9 +92,8 @@ def log_odds_change(before: ArrayLike, after: ArrayLike, a: int = 1, b: int = 0)
     prior, then = probabilities("before", before), probabilities("after", after)
     if prior.shape != then.shape:
         raise InputError(f"before and after must have one shape. Got {prior.shape} and {then.shape}.")
-    for name, at in (("a", a), ("b", b)):
-        if isinstance(at, bool) or not isinstance(at, int | np.integer) or not 0 <= at < prior.shape[-1]:
-            raise InputError(f"{name} must be a class in [0, {prior.shape[-1] - 1}]. Got {at!r}.")
+    last = prior.shape[-1] - 1
+    a, b = whole("a", a, 0, last), whole("b", b, 0, last)
     known = (prior[..., a] == 0) | (prior[..., b] == 0)
     if not np.all(known | (then[..., a] > 0) | (then[..., b] > 0)):
         raise InputError("after must not be 0 for both classes: their odds are then not defined.")

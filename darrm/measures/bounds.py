@@ -15,14 +15,14 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from darrm.errors import InputError
+from darrm._validation import MAX_SIZE, real, whole
 from darrm.mechanisms.random_bags import check_epsilon
+from darrm.numerics.arrays import Array
 from darrm.numerics.leave_one_out import as_bags
 from darrm.numerics.poisson_binomial import pmf
 
-Array = NDArray[np.float64]
 _PEAK = 0.4688223555  # max over x >= 0 of sqrt(2 x) e^(-2 x) I_0(2 x), rounded up
 
 
@@ -77,7 +77,7 @@ def proportions_iid(p: float, k: int) -> float:
     -----
     Theorem 3.4 of Busa-Fekete et al. (2023), with the constants of its proof (Jensen, Bernstein).
     """
-    p, k = _check_p(p), _check_k(k)
+    p, k = real("p", p, 0, 1), whole("k", k)
     far = abs(0.5 - p)
     tail = math.exp(-k * far * far / (2 * p * (1 - p) + 2 * far / 3))
     return min(math.sqrt(p * (1 - p) / k), tail)
@@ -105,11 +105,9 @@ def proportions(p: float, spread: float, k: int) -> float:
     instead of 0.0005). The step min(a, b) <= a b / (a + b) of its proof does not hold, but min(a, b) <= a^(1/4) b^(3/4)
     does, with the same result. `proportions_individual` is for a given bag and far smaller.
     """
-    p, k = _check_p(p), _check_k(k)
-    if k < 2:
-        raise InputError("k must be at least 2 for this bound. Got 1.")
-    if not isinstance(spread, int | float | np.floating) or not 0 <= spread <= p * (1 - p) * (1 + 1e-12):
-        raise InputError(f"spread = E[eta (1 - eta)] must be in [0, p (1 - p)] = [0, {p * (1 - p):g}]. Got {spread!r}.")
+    p, k = real("p", p, 0, 1), whole("k", k, 2)
+    most = p * (1 - p)
+    spread = real("spread", spread, 0, most * (1 + 1e-12), allowed=f"in [0, p (1 - p)] = [0, {most:g}]")
     n = k - 1
     log = math.log(4 * n)
     t = log / 3 + math.sqrt(log * log / 9 + 2 * n * p * (1 - p) * log)
@@ -161,9 +159,7 @@ def laplace_proportions(epsilon: float, spread: float) -> float:
     Theorem 6.4 of Busa-Fekete et al. (2023), first part; the second part is the bound for exact proportions, as noise
     never helps the attacker. `laplace_proportions_individual` is never above it.
     """
-    if isinstance(spread, bool) or not isinstance(spread, int | float | np.floating) or not 0 <= spread <= 0.25:
-        raise InputError(f"spread = E[eta (1 - eta)] must be in [0, 1/4]. Got {spread!r}.")
-    return -2 * math.expm1(-check_epsilon(epsilon)) * float(spread)
+    return -2 * math.expm1(-check_epsilon(epsilon)) * real("spread", spread, 0, 0.25)
 
 
 def laplace_proportions_individual(epsilon: float, eta: ArrayLike) -> Array:
@@ -215,9 +211,8 @@ def extreme_bags(p: float, k: int, n: int = 1, threshold: float = math.inf) -> f
     -----
     O(k^2). Theorem 3.7 and Section 3.2 of Busa-Fekete et al. (2024) bound it with constants that they do not give.
     """
-    p, k, n = _check_p(p), _check_k(k), _check_k(n, "n")
-    if isinstance(threshold, bool) or not isinstance(threshold, int | float | np.floating) or not threshold >= 0:
-        raise InputError(f"threshold must be at least 0. Got {threshold!r}.")
+    p, k, n = real("p", p, 0, 1), whole("k", k), whole("n", n, high=MAX_SIZE)
+    threshold = real("threshold", threshold, 0)
     if p in (0, 1):
         return 0.0
     s = np.arange(k + 1)
@@ -227,15 +222,3 @@ def extreme_bags(p: float, k: int, n: int = 1, threshold: float = math.inf) -> f
     extreme = (moved > beyond) | np.isinf(moved)
     chance = min(1.0, float(pmf(np.full(k, p))[extreme].sum()))
     return 1.0 if chance == 1 else -math.expm1(n * math.log1p(-chance))
-
-
-def _check_p(p: float) -> float:
-    if isinstance(p, bool) or not isinstance(p, int | float | np.floating) or not 0 <= p <= 1:
-        raise InputError(f"p must be in [0, 1]. Got {p!r}.")
-    return float(p)
-
-
-def _check_k(k: int, name: str = "k") -> int:
-    if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
-        raise InputError(f"{name} must be a whole number of at least 1. Got {k!r}.")
-    return int(k)

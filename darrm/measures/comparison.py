@@ -6,7 +6,6 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from darrm import baselines
 from darrm._validation import check_count, check_delta
@@ -18,10 +17,10 @@ from darrm.design.design import Design
 from darrm.design.solve import solve
 from darrm.errors import InputError
 from darrm.measures.error import Interval, sampled_error
+from darrm.numerics.arrays import Array
 from darrm.priors import Prior, combine
 from darrm.problem.majority import MajorityProblem
 
-Array = NDArray[np.float64]
 # A baseline that meets its limit exactly in theory misses it by rounding; this much is scaled away, and no more.
 _ROUNDING = 1e-9
 
@@ -134,5 +133,5 @@ def compare(
     ]
     if draws is None:
         return entries
-    found = sampled_error({one.name: one.gamma for one in entries}, prior, draws=draws, rng=rng)
-    return [replace(one, interval=found[one.name]) for one in entries]
+    intervals = sampled_error({each.name: each.gamma for each in entries}, prior, draws=draws, rng=rng)
+    return [replace(each, interval=intervals[each.name]) for each in entries]

@@ -7,11 +7,10 @@ from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from darrm.errors import InputError
+from darrm._validation import real
+from darrm.numerics.arrays import Array
 
-Array = NDArray[np.float64]
 _SAME = 1e-12  # two values at most so far apart, absolutely or relatively, are one
 
 
@@ -37,20 +36,6 @@ class Distribution(Protocol):
 
     def quantile(self, q: float) -> float:
         """Least x with cdf(x) >= q; infinity if none is finite."""
-
-
-def check_level(q: float) -> float:
-    """``q`` as a float, refused outside [0, 1]."""
-    if isinstance(q, bool) or not isinstance(q, int | float | np.floating) or not 0 <= q <= 1:
-        raise InputError(f"q must be in [0, 1]. Got {q!r}.")
-    return float(q)
-
-
-def check_value(x: float) -> float:
-    """``x`` as a float, refused if it is no number; infinity may be."""
-    if isinstance(x, bool) or not isinstance(x, int | float | np.floating) or math.isnan(x):
-        raise InputError(f"x must be a number. Got {x!r}.")
-    return float(x)
 
 
 class DiscreteDistribution:
@@ -95,7 +80,7 @@ class DiscreteDistribution:
 
     def cdf(self, x: float) -> float:
         """Pr[value <= x]; values up to 1e-12 above x count."""
-        x = check_value(x)
+        x = real("x", x)
         if math.isinf(x):
             return float(x > 0)
         reached = int(np.searchsorted(self.values, x + _SAME * max(1.0, abs(x)), side="right"))
@@ -105,7 +90,7 @@ class DiscreteDistribution:
 
     def quantile(self, q: float) -> float:
         """Least value x with cdf(x) >= q; infinity if none is finite. Sums within 1e-12 of q reach it."""
-        q = check_level(q)
+        q = real("q", q, 0, 1)
         total = np.cumsum(self.weights)
         at = int(np.searchsorted(total, q - _SAME))
         return float(self.values[min(at, self.values.size - 1)])
@@ -133,7 +118,7 @@ class ContinuousDistribution:
 
     def cdf(self, x: float) -> float:
         """Pr[value <= x]."""
-        x = check_value(x)
+        x = real("x", x)
         if x < 0:
             return 0.0
         if x >= self.maximum * (1 - _SAME):
@@ -142,7 +127,7 @@ class ContinuousDistribution:
 
     def quantile(self, q: float) -> float:
         """Least x with cdf(x) >= q, by bisection to 1e-13 of the largest value."""
-        q = check_level(q)
+        q = real("q", q, 0, 1)
         low, high = 0.0, self.maximum * (1 - _SAME)
         if self._below(low) >= q:
             return 0.0

@@ -25,11 +25,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from darrm._validation import check_delta
+from darrm._validation import array, check_delta, plain, real
 from darrm.errors import InputError
 from darrm.measures.error import Interval
+from darrm.numerics.arrays import Array
 
-Array = NDArray[np.float64]
 Counts = NDArray[np.int64]
 
 _OUTWARD = 1e-9  # relative; more than the error of the inverse beta functions
@@ -106,15 +106,15 @@ def empirical_epsilon(
             "For one event pass [hits, runs - hits]."
         )
     if event is not None:
-        chosen = np.asarray(event)
+        chosen = plain("event", event, f"booleans of shape ({on.size},)")
         if chosen.shape != on.shape or chosen.dtype != np.bool_:
             raise InputError(f"event must be booleans of shape ({on.size},). Got {chosen.dtype} {chosen.shape}.")
     elif on.size == 2:
         chosen = np.array([True, False])
     else:
         rng = np.random.default_rng() if rng is None else rng
-        (first, on), (second, off) = _halves("here", on, rng), _halves("there", off, rng)
-        chosen = _best_event(first, second, delta, tail)
+        (choosing, on), (choosing_there, off) = _halves("here", on, rng), _halves("there", off, rng)
+        chosen = _best_event(choosing, choosing_there, delta, tail)
     return _judged(chosen, int(on[chosen].sum()), int(on.sum()), int(off[chosen].sum()), int(off.sum()), delta, tail)
 
 
@@ -149,12 +149,14 @@ def empirical_epsilon_of_scores(
     on, off = _scores("here", here), _scores("there", there)
     delta, tail = check_delta(delta), _tail(confidence)
     rng = np.random.default_rng() if rng is None else rng
-    (first, on), (second, off) = (np.array_split(rng.permutation(side), 2) for side in (on, off))
-    pool = np.unique(np.concatenate([first, second]))
+    (choosing, on), (choosing_there, off) = (np.array_split(rng.permutation(side), 2) for side in (on, off))
+    pool = np.unique(np.concatenate([choosing, choosing_there]))
     thresholds = pool[np.unique(np.linspace(0, pool.size - 1, _THRESHOLDS).astype(np.intp))]
-    above = [side.size - np.searchsorted(np.sort(side), thresholds, side="right") for side in (first, second)]
-    found = _lower(above[0], first.size, above[1], second.size, delta, tail)
-    best = float(thresholds[int(np.argmax(found))])
+    above = [
+        side.size - np.searchsorted(np.sort(side), thresholds, side="right") for side in (choosing, choosing_there)
+    ]
+    lower = _lower(above[0], choosing.size, above[1], choosing_there.size, delta, tail)
+    best = float(thresholds[int(np.argmax(lower))])
     return _judged(best, int((on > best).sum()), on.size, int((off > best).sum()), off.size, delta, tail)
 
 
@@ -194,9 +196,9 @@ def _best_event(here: Counts, there: Counts, delta: float, tail: float) -> NDArr
     """
     n, n_there = int(here.sum()), int(there.sum())
     order = np.argsort(-(here + 0.5) * (n_there + 1) / ((there + 0.5) * (n + 1)), kind="stable")
-    found = _lower(np.cumsum(here[order])[:-1], n, np.cumsum(there[order])[:-1], n_there, delta, tail)
+    lower = _lower(np.cumsum(here[order])[:-1], n, np.cumsum(there[order])[:-1], n_there, delta, tail)
     chosen = np.zeros(here.size, dtype=np.bool_)
-    chosen[order[: int(np.argmax(found)) + 1]] = True
+    chosen[order[: int(np.argmax(lower)) + 1]] = True
     return chosen
 
 
@@ -216,36 +218,24 @@ def _halves(name: str, counts: Counts, rng: np.random.Generator) -> tuple[Counts
         raise InputError(
             f"{name} must hold 2 to {_MOST} runs, so that one half can choose the event. Got {runs}. Pass an event."
         )
-    first = rng.multivariate_hypergeometric(counts, runs // 2)
-    return first, counts - first
+    half = rng.multivariate_hypergeometric(counts, runs // 2)
+    return half, counts - half
 
 
 def _counts(name: str, values: ArrayLike) -> Counts:
-    try:
-        found = np.asarray(values)
-    except ValueError:
-        raise InputError(f"{name} must be one number for each outcome. Got {values!r}.") from None
-    if found.ndim != 1 or found.dtype.kind not in "iu" or not np.all((found >= 0) & (found < 2**53)):
-        raise InputError(
-            f"{name} must be whole numbers of at least 0, shape (outcomes,). Got {found.dtype} {found.shape}."
-        )
-    if not found.any():
+    runs = array(name, values, ("outcomes",), 0, 2**53, "[)", wholes=True)
+    if not runs.any():
         raise InputError(f"{name} must count at least one run. Got none.")
-    return found.astype(np.int64)
+    return runs.astype(np.int64)
 
 
 def _scores(name: str, values: ArrayLike) -> Array:
-    try:
-        found = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InputError(f"{name} must be one number for each run. Got {type(values).__name__}.") from None
-    if found.ndim != 1 or found.size < 2 or np.isnan(found).any():
-        raise InputError(f"{name} must be numbers of shape (runs,), two or more, none NaN. Got shape {found.shape}.")
-    return found
+    scores = array(name, values, ("runs",), ends="[]")
+    if scores.size < 2:
+        raise InputError(f"{name} must hold the scores of two runs or more. Got one.")
+    return scores
 
 
 def _tail(confidence: float) -> float:
     """What each of the four one-sided bounds may fail by."""
-    if isinstance(confidence, bool) or not isinstance(confidence, float | np.floating) or not 0 < confidence < 1:
-        raise InputError(f"confidence must be in (0, 1). Got {confidence!r}. Pass for instance 0.95.")
-    return (1 - float(confidence)) / 4
+    return (1 - real("confidence", confidence, 0, 1, "()", hint="Pass for instance 0.95.")) / 4

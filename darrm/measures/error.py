@@ -7,17 +7,18 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from darrm._validation import probabilities
+from darrm._validation import array, probabilities, real, refusal, whole
 from darrm.errors import InputError
+from darrm.numerics.arrays import Array
 from darrm.numerics.poisson_binomial import pmf
 from darrm.priors import Prior, parse
 from darrm.problem.majority import MajorityProblem
 from darrm.problem.noise_function import noise_function
 
 
-def expected_error(gamma: ArrayLike, p: ArrayLike) -> NDArray[np.float64] | float:
+def expected_error(gamma: ArrayLike, p: ArrayLike) -> Array | float:
     """Error of a noise function for given vote probabilities, exact.
 
         |Pr[release 1] - Pr[majority 1]| = 1/2 |sum over l > K/2 of (alpha_l - alpha_(K-l)) (1 - gamma(l))|
@@ -86,9 +87,8 @@ def least_error(problem: MajorityProblem, p: float) -> float:
         raise InputError(
             f"least_error needs changes that reach all voters. Got changed = {problem.changed} of {problem.K}."
         )
-    if isinstance(p, bool) or not isinstance(p, int | float | np.floating) or not 0 <= p <= 1:
-        raise InputError(f"p must be a probability, one for all voters. Got {p!r}.")
-    p = min(float(p), 1 - float(p))
+    p = real("p", p, 0, 1, hint="Pass one probability for all voters.")
+    p = min(p, 1 - p)
     shrink, fall = math.exp(-problem.total_epsilon), math.exp(-problem.epsilon)
     lo = (1 - problem.Delta) * fall / (1 + fall)
     # After n links: at = fall^n (at + c) - c and, with d for delta, bound = shrink^n (bound + d) - d.
@@ -154,14 +154,14 @@ def sampled_error(
 
     if isinstance(prior, str):
         prior = parse(prior)
-    tables = {name: np.asarray(gamma, dtype=np.float64) for name, gamma in gammas.items()}
+    if not isinstance(gammas, Mapping):
+        raise refusal("gammas", "a mapping of names to noise functions", gammas)
+    tables = {name: array("gammas", gamma, ("K + 1",)) for name, gamma in gammas.items()}
     sizes = {table.size for table in tables.values()}
     if len(sizes) != 1:
         raise InputError(f"gammas must be noise functions of one K. Got sizes {sorted(sizes)}.")
-    if isinstance(draws, bool) or not isinstance(draws, int | np.integer) or not 2 <= draws <= MAX_DRAWS:
-        raise InputError(f"draws must be a whole number in [2, {MAX_DRAWS:g}]. Got {draws!r}.")
-    if not (isinstance(confidence, float) and 0 < confidence < 1):
-        raise InputError(f"confidence must be in (0, 1). Got {confidence!r}.")
+    draws = whole("draws", draws, 2, MAX_DRAWS)
+    confidence = real("confidence", confidence, 0, 1, "()")
     K = sizes.pop() - 1
     halves = np.array([1 - noise_function(table, K)[K // 2 + 1 :] for table in tables.values()])
     rng = np.random.default_rng() if rng is None else rng

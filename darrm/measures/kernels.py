@@ -6,17 +6,18 @@ Three kinds. A mechanism with ``kernel(k)`` sees a bag of k labels through its n
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from darrm._validation import array, whole
 from darrm.errors import InputError
 from darrm.numerics import leave_one_out
+from darrm.numerics.arrays import Array
 from darrm.problem.noise_function import noise_function
-
-Array = NDArray[np.float64]
 
 
 class Channel(NamedTuple):
@@ -64,15 +65,12 @@ class CountKernel:
     """
 
     def __init__(self, probabilities: ArrayLike) -> None:
-        try:
-            found = np.array(probabilities, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise InputError(f"probabilities must be an array of numbers. Got {probabilities!r}.") from None
-        if found.ndim != 2 or found.shape[0] < 2 or found.shape[1] < 1:
-            raise InputError(f"probabilities must have shape (k + 1, outcomes), k >= 1. Got {found.shape}.")
-        if not (np.all(found >= 0) and np.all(np.abs(found.sum(axis=1) - 1) <= 1e-9)):
-            raise InputError("probabilities must be at least 0, and each row must sum to 1 within 1e-9.")
-        self._probabilities = found
+        rows = array("probabilities", probabilities, ("k + 1", "outcomes"), 0, math.inf, "[)").copy()
+        if len(rows) < 2:
+            raise InputError(f"probabilities must have shape (k + 1, outcomes), k >= 1. Got {rows.shape}.")
+        if not np.all(np.abs(rows.sum(axis=1) - 1) <= 1e-9):
+            raise InputError("Each row of probabilities must sum to 1 within 1e-9.")
+        self._probabilities = rows
 
     @classmethod
     def from_noise_function(cls, gamma: ArrayLike) -> CountKernel:
@@ -85,11 +83,9 @@ class CountKernel:
         gamma : array_like, shape (K + 1,), in [0, 1], symmetric
             For instance `darrm.baselines.subsampling`; it need not be verified.
         """
-        size = np.size(gamma)
-        if size < 2:
-            raise InputError(f"gamma must have shape (K + 1,), K >= 1. Got {np.shape(gamma)}.")
-        K = size - 1
-        tilt = np.sign(2 * np.arange(K + 1) - K) * noise_function(gamma, K)
+        table = noise_function(gamma)
+        K = table.size - 1
+        tilt = np.sign(2 * np.arange(K + 1) - K) * table
         return cls(np.stack([1 - tilt, 1 + tilt], axis=1) / 2)
 
     def __repr__(self) -> str:
@@ -98,8 +94,9 @@ class CountKernel:
 
     def kernel(self, k: int) -> Array:
         """Pr[output = o | l ones], shape (k + 1, outcomes): [l, o]; only for its own k."""
-        if k != len(self._probabilities) - 1:
-            raise InputError(f"eta must have one value for each of {len(self._probabilities) - 1} labels. Got {k}.")
+        own = len(self._probabilities) - 1
+        if whole("k", k) != own:
+            raise InputError(f"k must be {own}: eta has one value for each of {own} labels. Got {k}.")
         return self._probabilities
 
     def posterior(self, eta: ArrayLike, output: ArrayLike) -> Array:
@@ -178,11 +175,8 @@ def posterior(mechanism: object, eta: ArrayLike, output: ArrayLike) -> Array:
 
 
 def _column_posterior(mechanism: OfCounts, eta: ArrayLike, output: ArrayLike) -> Array:
-    kernel = mechanism.kernel(np.shape(eta)[-1] if np.ndim(eta) else 0)
-    seen = np.atleast_1d(np.asarray(output))
-    bags = 1 if np.ndim(eta) == 1 else np.shape(eta)[0]
-    if seen.shape != (bags,) or seen.dtype.kind not in "biu" or not np.all((seen >= 0) & (seen < kernel.shape[1])):
-        raise InputError(
-            f"output must be whole numbers in [0, {kernel.shape[1] - 1}], one for each bag. Got {output!r}."
-        )
-    return leave_one_out.posterior(eta, kernel[:, seen.astype(np.intp)].T)
+    bags, _ = leave_one_out.as_bags(eta)
+    kernel = mechanism.kernel(bags.shape[1])
+    columns = array("output", output, None, 0, kernel.shape[1] - 1, "[]", wholes=True)
+    columns = leave_one_out.one_a_bag(columns, len(bags))
+    return leave_one_out.posterior(eta, kernel[:, columns.astype(np.intp)].T)

@@ -18,9 +18,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from darrm.numerics.arrays import Array
 from darrm.numerics.leave_one_out import table
-
-Array = NDArray[np.float64]
 
 
 class LaplaceOutputs:

@@ -18,14 +18,12 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from darrm._validation import MAX_CLASSES, check_counts, check_positive
-from darrm.errors import InputError
+from darrm._validation import MAX_CLASSES, array, check_counts, check_positive, choice, whole
 from darrm.mechanisms.noisy_max import noisy_max_probabilities
+from darrm.numerics.arrays import Array
 from darrm.problem.noise_function import acceptance, noise_function
-
-Array = NDArray[np.float64]
 
 
 def entrywise_leakage(known_votes: ArrayLike, gamma: float) -> float:
@@ -93,8 +91,7 @@ def majority_leakage(gamma: ArrayLike) -> Array:
     Equation (12) of Saeidian et al. (2021) for two outputs: log sum over outputs of max over the unknown vote. It is
     about a vote, not about the record behind it, which the voter's own privacy protects too (`processed_leakage`).
     """
-    size = np.size(gamma)
-    X = acceptance(noise_function(gamma, max(1, size - 1)))
+    X = acceptance(noise_function(gamma))
     return np.asarray(np.log1p(np.abs(np.diff(X))))
 
 
@@ -125,21 +122,12 @@ def processed_leakage(leakages: ArrayLike) -> float:
 
 
 def _nats(leakages: ArrayLike) -> Array:
-    try:
-        found = np.asarray(leakages, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InputError(f"leakages must be numbers. Got {leakages!r}.") from None
-    if found.ndim != 1 or not found.size or not np.all(found >= 0):
-        raise InputError(f"leakages must be a list of at least one number, none below 0. Got {leakages!r}.")
-    return found
+    return array("leakages", leakages, ("n",), 0, math.inf, "[]")
 
 
 def _is_discrete(noise: str) -> bool:
-    if not isinstance(noise, str) or noise not in ("discrete", "continuous"):
-        raise InputError(
-            f"noise must be 'discrete', which LaplaceNoisyMax draws, or 'continuous', as in the paper. Got {noise!r}."
-        )
-    return noise == "discrete"
+    hint = "LaplaceNoisyMax draws discrete noise; the paper has continuous noise."
+    return choice("noise", noise, ("discrete", "continuous"), hint) == "discrete"
 
 
 def _log_one_minus_exp(y: float) -> float:
@@ -180,21 +168,19 @@ def laplace_leakage_bound(n_classes: int, gamma: float, *, noise: str = "discret
     their Theorem 10. That theorem is false (`entrywise_leakage`); that equal counts leak most is true. B1 is evaluated
     as the leakage at equal counts: the closed form cancels for many classes.
     """
-    if isinstance(n_classes, bool) or not isinstance(n_classes, int | np.integer) or not 2 <= n_classes <= MAX_CLASSES:
-        raise InputError(f"n_classes must be a whole number in [2, {MAX_CLASSES}]. Got {n_classes!r}.")
-    rate, m = check_positive("gamma", gamma), int(n_classes)
+    rate, m = check_positive("gamma", gamma), whole("n_classes", n_classes, 2, MAX_CLASSES)
     if not _is_discrete(noise):
         # The sum of m probabilities, each right to 1e-12, is at least 1: its logarithm is right to m 1e-12.
         return min(entrywise_leakage(np.zeros(m), rate) + m * 1e-12, rate)
     if rate >= 50:
-        found = math.log(m)  # above the maximum by less than m e^-50
+        largest = math.log(m)  # above the maximum by less than m e^-50
     else:
         log_x = _log_one_minus_exp(-rate) - (m - 1) * math.log1p(math.exp(-rate))
-        found = rate + _log_one_minus_exp(log_x)
+        largest = rate + _log_one_minus_exp(log_x)
     # Roundings are below 5e-13 of the maximum. Below gamma = 1 both terms are at most gamma, the maximum at least
     # gamma / 3, and x is right to 1 + 4 units of |log_x| < 1500; above, terms are below 51 and the maximum above .37.
     # 1e-300 is for gammas near underflow.
-    return min(found * (1 + 1e-12) + 1e-300, rate)
+    return min(largest * (1 + 1e-12) + 1e-300, rate)
 
 
 def laplace_leakage_data_bound(known_votes: ArrayLike, gamma: float, *, noise: str = "discrete") -> float:

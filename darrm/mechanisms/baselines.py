@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from darrm._validation import array, check_positive, real, whole
 from darrm.errors import InputError
+from darrm.numerics.arrays import Array
 from darrm.problem.majority import MajorityProblem
-
-Array = NDArray[np.float64]
 
 
 def subsampling(K: int, m: int) -> Array:
@@ -34,9 +34,7 @@ def subsampling(K: int, m: int) -> Array:
     -----
     Lemma 3.1 of Jiang, Zhang, Joshi (TMLR 2024), for m odd and even; binomials in exact integers.
     """
-    for name, value in (("K", K), ("m", m)):
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 1 <= value <= K:
-            raise InputError(f"subsampling needs whole numbers 1 <= m <= K. Got {name} = {value!r}.")
+    K, m = _check_sizes(K, m)
     total = math.comb(K, m)
     gamma = np.empty(K + 1)
     for l in range(K + 1):
@@ -62,7 +60,13 @@ def double_subsampling(K: int, m: int) -> Array:
     -------
     ndarray, shape (K + 1,)
     """
-    return subsampling(K, min(2 * m - 1, K)) if isinstance(m, int | np.integer) and m >= 1 else subsampling(K, m)
+    K, m = _check_sizes(K, m)
+    return subsampling(K, min(2 * m - 1, K))
+
+
+def _check_sizes(K: int, m: int) -> tuple[int, int]:
+    K = whole("K", K)
+    return K, whole("m", m, 1, K, allowed=f"in [1, K] = [1, {K}]")
 
 
 def from_accuracy(pr_correct: ArrayLike) -> Array:
@@ -89,13 +93,10 @@ def from_accuracy(pr_correct: ArrayLike) -> Array:
     -----
     Lemma 3.3 of Jiang, Zhang, Joshi (TMLR 2024).
     """
-    try:
-        chance = np.asarray(pr_correct, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InputError(f"pr_correct must be numbers in [1/2, 1]. Got {pr_correct!r}.") from None
-    if chance.ndim != 1 or chance.size < 2 or not np.all((chance >= 0.5) & (chance <= 1)):
-        raise InputError(f"pr_correct must have shape (K + 1,) and be in [1/2, 1]. Got {pr_correct!r}.")
+    chance = array("pr_correct", pr_correct, ("K + 1",), 0.5, 1, "[]")
     K = chance.size - 1
+    if not K:
+        raise InputError("pr_correct must have shape (K + 1,), K >= 1. Got one number.")
     if np.any(chance != chance[::-1]):
         raise InputError("pr_correct must be symmetric: as often right for l ones as for K - l. Average the two.")
     gamma = 2 * chance - 1
@@ -141,10 +142,8 @@ def constant(
         plain = general(problem.epsilon, problem.Delta, problem.changed, delta_prime)
         tau, lam = plain.epsilon / problem.epsilon, plain.delta
     changed, epsilon, total = problem.changed, problem.epsilon, problem.total_epsilon
-    tau = float(changed) if tau is None else tau
-    lam = -math.expm1(changed * math.log1p(-problem.Delta)) if lam is None else lam
-    if not (0 < tau < math.inf and 0 <= lam < 1):
-        raise InputError(f"constant needs tau > 0 and lam in [0, 1). Got tau {tau!r}, lam {lam!r}.")
+    tau = check_positive("tau", changed if tau is None else tau)
+    lam = real("lam", -math.expm1(changed * math.log1p(-problem.Delta)) if lam is None else lam, 0, 1, "[)")
     # Divided by e^(m eps) and, in the fraction, by e^(tau eps), so that nothing overflows.
     shrink, small = math.exp(-total), math.exp(-tau * epsilon)
     limit = -math.expm1(-total) + 2 * problem.delta * shrink
@@ -179,6 +178,7 @@ def largest_constant(problem: MajorityProblem) -> Array:
 
 def plain_majority(K: int) -> Array:
     """Noise function of the majority without noise: 1, but 0 at a tie, which is a fair coin."""
+    K = whole("K", K)
     gamma = np.ones(K + 1)
     if K % 2 == 0:
         gamma[K // 2] = 0.0

@@ -12,13 +12,13 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from darrm.errors import InputError
+from darrm._validation import array, whole
 from darrm.mechanisms.random_bags import ByEpsilon, check_labels
-from darrm.numerics.leave_one_out import as_bags, posterior
+from darrm.numerics.arrays import Array
+from darrm.numerics.leave_one_out import as_bags, one_a_bag, posterior
 from darrm.randomness.discrete import DiscreteLaplace
 from darrm.randomness.words import word_source
 
-Array = NDArray[np.float64]
 _GRID = 1 << 10
 
 
@@ -26,20 +26,9 @@ def _sums(labels: ArrayLike) -> NDArray[np.int64]:
     return np.asarray(check_labels(labels).sum(axis=-1, dtype=np.int64))
 
 
-def _outputs(output: ArrayLike, eta: Array, whole: bool) -> Array:
-    """Outputs of the bags eta (n, k) as float64 (n, 1), refused if they cannot be."""
-    n, k = eta.shape
-    try:
-        seen = np.atleast_1d(np.asarray(output, dtype=np.float64))
-    except (TypeError, ValueError):
-        raise InputError(f"output must be a number, or one for each bag. Got {output!r}.") from None
-    if seen.shape != (n,):
-        raise InputError(f"output must have one number for each of {n} bags. Got shape {seen.shape}.")
-    if not np.all(np.isfinite(seen)):
-        raise InputError("output must be finite.")
-    if whole and not np.all((seen >= 0) & (seen <= k) & (seen == np.floor(seen))):
-        raise InputError(f"output must be a number of ones, a whole number in [0, k] = [0, {k}].")
-    return seen[:, None]
+def _ones(output: ArrayLike, k: int) -> Array:
+    """Released numbers of ones in bags of k."""
+    return array("output", output, None, 0, k, "[]", wholes=True)
 
 
 class LabelProportions:
@@ -99,12 +88,12 @@ class LabelProportions:
         Exact but for rounding. O(k^2) a bag.
         """
         bags, _ = as_bags(eta)
-        weights = np.arange(bags.shape[1] + 1) == _outputs(output, bags, whole=True)
+        weights = np.arange(bags.shape[1] + 1) == one_a_bag(_ones(output, bags.shape[1]), len(bags))[:, None]
         return posterior(eta, weights)
 
     def kernel(self, k: int) -> Array:
         """Pr[output = o | l ones], shape (k + 1, k + 1): [l, o]."""
-        return np.eye(k + 1)
+        return np.eye(whole("k", k) + 1)
 
 
 class LaplaceLabelProportions(ByEpsilon):
@@ -132,7 +121,7 @@ class LaplaceLabelProportions(ByEpsilon):
         super().__init__(epsilon)
         self._noise = DiscreteLaplace(Fraction(self.epsilon) / _GRID)
 
-    def release(self, labels: ArrayLike, rng: np.random.Generator | None = None) -> NDArray[np.float64] | np.float64:
+    def release(self, labels: ArrayLike, rng: np.random.Generator | None = None) -> Array | np.float64:
         """Noisy number of ones of each bag, a multiple of 2^-10.
 
         Parameters
@@ -178,7 +167,9 @@ class LaplaceLabelProportions(ByEpsilon):
         for l ones, up to a factor. O(k^2) a bag.
         """
         bags, _ = as_bags(eta)
-        return posterior(eta, self._weights(_outputs(output, bags, whole=False), bags.shape[1]))
+        return posterior(
+            eta, self._weights(one_a_bag(array("output", output, None), len(bags))[:, None], bags.shape[1])
+        )
 
     def _weights(self, seen: Array, k: int) -> Array:
         distance = np.abs(np.clip(seen, 0, k) - np.arange(k + 1))  # beyond the ends all weights fall alike
@@ -252,7 +243,7 @@ class GeometricLabelProportions(ByEpsilon):
         O(k^2) a bag.
         """
         bags, _ = as_bags(eta)
-        seen = _outputs(output, bags, whole=True)
+        seen = one_a_bag(_ones(output, bags.shape[1]), len(bags))[:, None]
         # Up to a factor: the weights of an output at an end fall as those inside do.
         return posterior(eta, np.exp(-self.epsilon * np.abs(seen - np.arange(bags.shape[1] + 1))))
 
@@ -275,16 +266,14 @@ class GeometricLabelProportions(ByEpsilon):
         ------
         InputError
         """
-        if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
-            raise InputError(f"k must be a whole number of at least 1. Got {k!r}.")
-        seen = np.asarray(output, dtype=np.float64)
-        if not np.all((seen >= 0) & (seen <= k) & (seen == np.floor(seen))):
-            raise InputError(f"output must be whole numbers in [0, k] = [0, {k}].")
+        k = whole("k", k)
+        seen = _ones(output, k)
         beyond = math.exp(-self.epsilon) / -math.expm1(-self.epsilon)
         return np.asarray(seen + beyond * (seen == k) - beyond * (seen == 0))
 
     def kernel(self, k: int) -> Array:
         """Pr[output = o | l ones], shape (k + 1, k + 1): [l, o]."""
+        k = whole("k", k)
         l = np.arange(k + 1)
         weights = np.exp(-self.epsilon * np.abs(l[:, None] - l))
         weights[:, 1:k] *= -math.expm1(-self.epsilon)

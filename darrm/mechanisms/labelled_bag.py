@@ -5,23 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from darrm._validation import check_numbers
+from darrm._validation import array
 from darrm.errors import InputError
+from darrm.numerics.arrays import Array
 
-Array = NDArray[np.float64]
 _MOST_ENUMERATED = 20
 
 
 def check_features(X: ArrayLike) -> Array:
     """Features of one bag as float64, shape (k, d)."""
-    return check_numbers("X", X, 2, "(k, d)")
+    return array("X", X, ("k", "d"))
 
 
 def check_labels(y: ArrayLike) -> Array:
     """Labels of one bag as float64, shape (k,)."""
-    return check_numbers("y", y, 1, "(k,)")
+    return array("y", y, ("k",))
 
 
 def check_bag(X: ArrayLike, y: ArrayLike) -> tuple[Array, Array]:
@@ -53,9 +53,7 @@ def residual_of(U: Array, y: Array) -> Array:
 
 def posterior_by_enumeration(eta: ArrayLike, k: int, log_density: Callable[[Array], Array]) -> Array:
     """Posterior means of k binary labels by going through all label vectors, at most 2^14 at a time."""
-    prior = check_numbers("eta", eta, 1, "(k,)")
-    if prior.size != k or not np.all((prior >= 0) & (prior <= 1)):
-        raise InputError(f"eta must be {k} probabilities in [0, 1], one a record of the bag. Got shape {prior.shape}.")
+    prior = array("eta", eta, (k,), 0, 1, "[]")
     if k > _MOST_ENUMERATED:
         raise InputError(
             f"The exact posterior costs 2^k label vectors and is refused for k above {_MOST_ENUMERATED}. Got k = {k}."
@@ -71,16 +69,16 @@ def posterior_by_enumeration(eta: ArrayLike, k: int, log_density: Callable[[Arra
         y, log_prior = y[possible], log_prior[possible]
         if not len(y):
             continue
-        found = log_density(y)
+        log_joint = log_density(y)
         # A certain output outweighs every density: such label vectors are compared by their priors alone.
-        found = np.where(found == np.inf, 1e300, found + log_prior)
-        extra = np.where(found == 1e300, log_prior, 0.0)
-        best = float(found.max())
+        log_joint = np.where(log_joint == np.inf, 1e300, log_joint + log_prior)
+        extra = np.where(log_joint == 1e300, log_prior, 0.0)
+        best = float(log_joint.max())
         if best > top:
             shrink = np.exp(top - best) if top > -np.inf else 0.0
             total, ones, top = total * shrink, ones * shrink, best
         if top > -np.inf:
-            weight = np.exp(np.where(found == -np.inf, -np.inf, found - top) + extra)
+            weight = np.exp(np.where(log_joint == -np.inf, -np.inf, log_joint - top) + extra)
             total, ones = total + float(weight.sum()), ones + weight @ y
     if not total > 0:
         raise InputError("output is impossible under eta and X: no label vector gives it.")

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from darrm._validation import MAX_SIZE, array, plain, refusal, whole
 from darrm.design.design import Design
 from darrm.errors import InputError
+from darrm.numerics.arrays import Array
 from darrm.randomness.coins import Coins, WordSource
 from darrm.randomness.words import word_source
 from darrm.votes.files import VotesTable
@@ -124,8 +126,9 @@ class DaRRM:
             from darrm.accounting.budgets import LedgerBudget
 
             budget = LedgerBudget(ledger, self.design)
-        if not (isinstance(rows, int) and rows >= 1):
-            raise InputError(f"rows must be a whole number of at least 1. Got {rows!r}.")
+        if not isinstance(blocks, Iterable):
+            raise refusal("blocks", "an iterable of arrays of votes", blocks)
+        rows = whole("rows", rows, high=MAX_SIZE)
         draw = word_source(rng, stacklevel=3)
 
         def released() -> Iterator[NDArray[np.uint8]]:
@@ -155,19 +158,17 @@ class DaRRM:
             If the shape is wrong or a count is not a whole number in [0, K].
         """
         K = self.design.problem.K
-        _refuse_masked("counts", counts)
-        array = np.asarray(counts)
-        if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
-            raise InputError(f"counts must be whole numbers of shape (n,). Got {array.dtype} of shape {array.shape}.")
-        if array.size and not (array.min() >= 0 and array.max() <= K):
-            raise InputError(f"counts must be in [0, K] = [0, {K}]. Got {array.min()} to {array.max()}.")
-        return self._flip(array, word_source(rng, stacklevel=3))
+        ones = array("counts", counts, None, 0, K, "[]", wholes=True)
+        if ones.ndim != 1:
+            raise InputError(f"counts must be whole numbers of shape (n,). Got shape {ones.shape}.")
+        return self._flip(ones.astype(np.intp), word_source(rng, stacklevel=3))
 
-    def kernel(self, k: int) -> NDArray[np.float64]:
+    def kernel(self, k: int) -> Array:
         """Pr[label = o | l ones], shape (K + 1, 2): [l, o]; ``k`` must be K."""
         problem = self.design.problem
+        k = whole("k", k)
         if k != problem.K:
-            raise InputError(f"eta must have one value for each of K = {problem.K} voters. Got {k}.")
+            raise InputError(f"k must be K: eta has one value for each of K = {problem.K} voters. Got {k}.")
         l = np.arange(k + 1)
         tilt = np.sign(2 * l - k) * self.design.gamma
         return np.stack([1 - tilt, 1 + tilt], axis=1) / 2
@@ -177,10 +178,10 @@ class DaRRM:
         K = self.design.problem.K
         array = _array(votes, K)
         after = f" after row {row - 1}" if row else ""
-        one = f" For one query pass [votes], of shape (1, {K})." if array.shape == (K,) else ""
+        hint = f" For one query pass [votes], of shape (1, {K})." if array.shape == (K,) else ""
         if array.ndim != 2 or array.shape[1] != K:
             raise InputError(
-                f"votes must have shape (n, K) = (n, {K}), one row a query. Got {array.shape}{after}.{one}"
+                f"votes must have shape (n, K) = (n, {K}), one row a query. Got {array.shape}{after}.{hint}"
             )
         if array.dtype.kind not in _KINDS:
             raise InputError(f"votes must be numbers 0 and 1. Got dtype {array.dtype}{after}.")
@@ -203,21 +204,21 @@ class DaRRM:
         start = 0
         for block in blocks:
             array = _array(block, K)
-            one = array.shape == (K,) and array.dtype.kind in _KINDS
-            if one:
+            is_row = array.shape == (K,) and array.dtype.kind in _KINDS
+            if is_row:
                 # The next row may come in the same memory; truth values may be other bytes than 0 and 1.
                 single.append((array.view(np.uint8) if array.dtype == np.bool_ else array).copy())
                 if len(single) < rows:
                     continue
-            found = []
+            counted = []
             if single:
-                found.append(self._counts(np.stack(single), start))
+                counted.append(self._counts(np.stack(single), start))
                 start += len(single)
                 single = []
-            if not one:  # before the rows gathered so far are given: if this fails, they are not
-                found.append(self._counts(array, start))
+            if not is_row:  # before the rows gathered so far are given: if this fails, they are not
+                counted.append(self._counts(array, start))
                 start += len(array)
-            yield from found
+            yield from counted
         if single:
             yield self._counts(np.stack(single), start)
 
@@ -234,15 +235,4 @@ def _array(votes: ArrayLike, K: int) -> NDArray[Any]:
         return votes
     if isinstance(votes, VotesTable | VotesBlock):
         raise InputError(f"votes must be an array. Got a {type(votes).__name__}: pass its .votes.")
-    _refuse_masked("votes", votes)
-    try:
-        return np.asarray(votes)
-    except ValueError as error:
-        raise InputError(f"votes must have shape (n, K) = (n, {K}), rows of one length ({error}).") from None
-
-
-def _refuse_masked(name: str, given: ArrayLike) -> None:
-    """An array would come without its mask, with whatever stands below that."""
-    parts = given if isinstance(given, list | tuple) else [given]
-    if any(isinstance(part, np.ma.MaskedArray) for part in parts):
-        raise InputError(f"{name} must be a plain array. Got a masked one: leave its rows out, or fill its gaps.")
+    return plain("votes", votes, f"rows of one length, shape (n, K) = (n, {K})")

@@ -6,16 +6,18 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 from itertools import pairwise
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from darrm._validation import MAX_CLASSES, check_counts, check_positive
+from darrm._validation import MAX_CLASSES, array, check_counts, check_orders, check_positive, whole
 from darrm.errors import InputError
+from darrm.mechanisms.scale_mixture import panels
+from darrm.numerics.arrays import Array
 from darrm.randomness.discrete import DiscreteGaussian, DiscreteLaplace
 from darrm.randomness.words import word_source
 
-Array = NDArray[np.float64]
 _MOST = 10**12  # votes for one class
 _NODES, _WIDTH = 16, 0.25  # Gauss-Legendre nodes on each smooth piece, and its width in scales of the noise
 _REACH = 40  # scales of the noise
@@ -61,12 +63,12 @@ def noisy_max_probabilities(counts: ArrayLike, *, gamma: float | None = None, si
     from scipy.special import log_ndtr, ndtr
 
     if votes.size == 2:
-        apart = float(abs(votes[0] - votes[1]))
+        lead = float(abs(votes[0] - votes[1]))
         if gamma is not None:
-            x = check_positive("gamma", gamma) * apart
+            x = check_positive("gamma", gamma) * lead
             behind = (2 + x) * math.exp(-x) / 4
         else:
-            behind = float(ndtr(-apart / (check_positive("sigma", sigma) * math.sqrt(2))))
+            behind = float(ndtr(-lead / (check_positive("sigma", sigma) * math.sqrt(2))))
         return np.array([1 - behind, behind] if votes[0] >= votes[1] else [behind, 1 - behind])
     g: Callable[[Array], Array]
     log_G: Callable[[Array], Array]
@@ -96,10 +98,7 @@ def noisy_max_probabilities(counts: ArrayLike, *, gamma: float | None = None, si
     edges = np.concatenate([[kinks[0] - _REACH * scale], kinks, [kinks[-1] + _REACH * scale]])
     parts = [np.linspace(a, b, max(2, math.ceil((b - a) / (_WIDTH * scale)) + 1)) for a, b in pairwise(edges)]
     ends = np.unique(np.concatenate(parts))
-    nodes, weights = np.polynomial.legendre.leggauss(_NODES)
-    middle, half = (ends[1:] + ends[:-1]) / 2, (ends[1:] - ends[:-1]) / 2
-    t = (middle[:, None] + half[:, None] * nodes).ravel()
-    w = (half[:, None] * weights).ravel()
+    t, w = panels(ends, _NODES)
     # Classes with the same count have the same probability.
     logs = np.array([log_G(t - value) for value in values])
     total = times @ logs
@@ -108,8 +107,21 @@ def noisy_max_probabilities(counts: ArrayLike, *, gamma: float | None = None, si
 
 
 class _NoisyMax:
+    _parameter: ClassVar[str]  # "gamma" or "sigma"
+
     def __init__(self, noise: DiscreteLaplace | DiscreteGaussian) -> None:
         self._noise = noise
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._parameter}={getattr(self, self._parameter)!r})"
+
+    def kernel(self, k: int) -> Array:
+        """Pr[label = o | l of k votes are for class 1], two classes, shape (k + 1, 2): [l, o]; with continuous noise.
+
+        `release` draws discrete noise: its probabilities are close to these and are not these.
+        """
+        k, noise = whole("k", k), {self._parameter: getattr(self, self._parameter)}
+        return np.array([noisy_max_probabilities([k - l, l], **noise) for l in range(k + 1)])
 
     def release(self, counts: ArrayLike, rng: np.random.Generator | None = None) -> NDArray[np.int64]:
         """One private label for each row of counts.
@@ -135,26 +147,17 @@ class _NoisyMax:
         -----
         The noise is discrete and drawn exactly (`darrm.randomness.discrete`).
         """
-        try:
-            array = np.asarray(counts, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise InputError(f"counts must be whole numbers of shape (n, classes). Got {counts!r}.") from None
-        if array.ndim != 2 or not 2 <= array.shape[1] <= MAX_CLASSES:
+        votes = array("counts", counts, None, 0, _MOST, "[]", wholes=True)
+        if votes.ndim != 2 or not 2 <= votes.shape[1] <= MAX_CLASSES:
             raise InputError(
-                f"counts must have shape (n, classes), one row a query, 2 to {MAX_CLASSES} classes. Got {array.shape}."
+                f"counts must have shape (n, classes), one row a query, 2 to {MAX_CLASSES} classes. Got {votes.shape}."
             )
-        if not np.all((array >= 0) & (array <= _MOST) & (array == np.floor(array))):
-            raise InputError(f"counts must be whole numbers in [0, {_MOST:g}].")
         words = word_source(rng, stacklevel=3)
-        noisy = array.astype(np.int64) + self._noise.draw(array.size, words).reshape(array.shape)
-        order = words(array.size).reshape(array.shape)
+        noisy = votes.astype(np.int64) + self._noise.draw(votes.size, words).reshape(votes.shape)
+        order = words(votes.size).reshape(votes.shape)
         best = noisy == noisy.max(axis=1, keepdims=True)
         # Words of 63 bits: those that are not the largest stand below all others.
         return np.asarray(np.where(best, (order >> np.uint64(1)).astype(np.int64), -1).argmax(axis=1))
-
-
-def _two_classes(k: int, *, gamma: float | None = None, sigma: float | None = None) -> Array:
-    return np.array([noisy_max_probabilities([k - l, l], gamma=gamma, sigma=sigma) for l in range(k + 1)])
 
 
 class GaussianNoisyMax(_NoisyMax):
@@ -178,23 +181,15 @@ class GaussianNoisyMax(_NoisyMax):
     those of continuous noise.
     """
 
+    _parameter = "sigma"
+
     def __init__(self, sigma: float) -> None:
         self.sigma = check_positive("sigma", sigma)
         super().__init__(DiscreteGaussian(Fraction(self.sigma)))
 
-    def __repr__(self) -> str:
-        return f"GaussianNoisyMax(sigma={self.sigma!r})"
-
-    def kernel(self, k: int) -> Array:
-        """Pr[label = o | l of k votes are for class 1], two classes, shape (k + 1, 2): [l, o]; with continuous noise.
-
-        `release` draws discrete noise: its probabilities are close to these and are not these.
-        """
-        return _two_classes(k, sigma=self.sigma)
-
-    def rdp(self, orders: ArrayLike) -> NDArray[np.float64]:
+    def rdp(self, orders: ArrayLike) -> Array:
         """lambda / sigma^2 for one label, whatever the votes; nats."""
-        return np.asarray(np.asarray(orders, dtype=np.float64) / self.sigma**2)
+        return np.asarray(check_orders(orders) / self.sigma**2)
 
 
 class LaplaceNoisyMax(_NoisyMax):
@@ -220,19 +215,11 @@ class LaplaceNoisyMax(_NoisyMax):
     noise. `darrm.measures.entrywise_leakage` and `kernel` are for continuous noise.
     """
 
+    _parameter = "gamma"
+
     def __init__(self, gamma: float) -> None:
         self.gamma = check_positive("gamma", gamma)
         super().__init__(DiscreteLaplace(Fraction(self.gamma)))
-
-    def __repr__(self) -> str:
-        return f"LaplaceNoisyMax(gamma={self.gamma!r})"
-
-    def kernel(self, k: int) -> Array:
-        """Pr[label = o | l of k votes are for class 1], two classes, shape (k + 1, 2): [l, o]; with continuous noise.
-
-        `release` draws discrete noise: its probabilities are close to these and are not these.
-        """
-        return _two_classes(k, gamma=self.gamma)
 
     @property
     def epsilon(self) -> float:

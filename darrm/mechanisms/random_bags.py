@@ -7,11 +7,11 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from darrm._validation import check_positive
+from darrm._validation import MAX_EPSILON, MAX_SIZE, array, plain, real, whole
 from darrm.errors import InputError
 from darrm.randomness.coins import system_words
 
-_LEAST, _MOST = 1e-9, 1e6  # epsilon: beyond, nothing of the label is left or nothing is hidden
+_LEAST = 1e-9  # epsilon: below, nothing of the label is left
 
 
 class Bags(NamedTuple):
@@ -56,13 +56,10 @@ def bags(n: int, size: int, rng: np.random.Generator | None = None) -> Bags:
     the bags as known, and label differential privacy holds for any bags that do not depend on the labels. So a given
     generator is no risk of its own and there is no warning.
     """
-    for name, value in (("n", n), ("size", size)):
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-            raise InputError(f"{name} must be a whole number of at least 1. Got {value!r}.")
-    if size > n:
-        raise InputError(f"size must be at most n = {n}, the number of examples. Got {size}.")
+    n = whole("n", n, high=MAX_SIZE)
+    size = whole("size", size, 1, n, allowed=f"in [1, n] = [1, {n}], n the number of examples")
     # Two words are equal, and their order not random, with a chance below n^2 / 2^65.
-    order = np.argsort(system_words(int(n)), kind="stable") if rng is None else rng.permutation(n)
+    order = np.argsort(system_words(n), kind="stable") if rng is None else rng.permutation(n)
     order = order.astype(np.intp)
     used = n - n % size
     return Bags(order[:used].reshape(-1, size), order[used:])
@@ -70,23 +67,16 @@ def bags(n: int, size: int, rng: np.random.Generator | None = None) -> Bags:
 
 def check_epsilon(epsilon: object) -> float:
     """``epsilon`` as a float, refused unless it is in [1e-9, 1e6]."""
-    value = check_positive("epsilon", epsilon)
-    if not _LEAST <= value <= _MOST:
-        raise InputError(f"epsilon must be in [{_LEAST:g}, {_MOST:g}]. Got {epsilon!r}.")
-    return value
+    return real("epsilon", epsilon, _LEAST, MAX_EPSILON)
 
 
-def check_labels(labels: ArrayLike) -> NDArray[np.uint8]:
-    """Labels 0 and 1 of one bag (k,) or many (n, k) as uint8; `InputError` if they are none."""
-    array = np.asarray(labels)
-    if array.ndim not in (1, 2) or not array.size:
-        raise InputError(f"labels must have shape (k,) for one bag or (n, k) for n bags. Got shape {array.shape}.")
-    if array.dtype.kind not in "biuf":
-        raise InputError(f"labels must be numbers 0 and 1. Got dtype {array.dtype}.")
-    binary = (array == 0) | (array == 1)
-    if not binary.all():
-        raise InputError(f"A label must be 0 or 1. Got {array[~binary][0].item()!r}.")
-    return array.astype(np.uint8)
+def check_labels(labels: ArrayLike, name: str = "labels") -> NDArray[np.uint8]:
+    """Labels 0 and 1, or truth values, of one bag (k,) or many (n, k) as uint8; `InputError` if they are none."""
+    given = plain(name, labels, "whole numbers in [0, 1]")
+    truth = given if given.dtype == np.bool_ else array(name, given, None, 0, 1, "[]", wholes=True)
+    if truth.ndim not in (1, 2) or not truth.size:
+        raise InputError(f"{name} must have shape (k,) for one bag or (n, k) for n bags. Got shape {truth.shape}.")
+    return truth.astype(np.uint8)
 
 
 class ByEpsilon:

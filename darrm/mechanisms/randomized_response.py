@@ -10,13 +10,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from darrm.errors import InputError
 from darrm.mechanisms.random_bags import ByEpsilon, check_labels
+from darrm.numerics.arrays import Array
 from darrm.numerics.leave_one_out import as_bags
 from darrm.randomness.discrete import RealCoins
 from darrm.randomness.words import word_source
 
 _CHUNK = 1 << 18  # labels at a time, for memory
-
-Array = NDArray[np.float64]
 
 
 class RandomizedResponse(ByEpsilon):
@@ -97,7 +96,7 @@ class RandomizedResponse(ByEpsilon):
         Bayes. Section 4 of the paper prints minus signs in the denominators.
         """
         bags, single = as_bags(eta)
-        seen = np.atleast_2d(check_labels(output))
+        seen = np.atleast_2d(check_labels(output, "output"))
         if seen.shape != bags.shape:
             raise InputError(f"output must have the shape of eta, {bags.shape}. Got {seen.shape}.")
         pi = self.flip_probability

@@ -11,9 +11,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from darrm.numerics.arrays import Array
+
 _NODES, _PANELS = 12, 160
 _REACH = 40.0  # standard deviations of the noncentral chi variable, which is 1 at most
 

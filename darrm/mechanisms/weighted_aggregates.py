@@ -17,7 +17,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from darrm._validation import check_numbers, check_positive
+from darrm._validation import array, check_positive, choice
 from darrm.errors import InputError
 from darrm.mechanisms.labelled_bag import (
     check_bag,
@@ -28,10 +28,9 @@ from darrm.mechanisms.labelled_bag import (
     residual_of,
 )
 from darrm.mechanisms.scale_mixture import log_density
+from darrm.numerics.arrays import Array
 from darrm.randomness.coins import WordSource
 from darrm.randomness.words import word_source
-
-Array = NDArray[np.float64]
 
 
 def standard_normals(n: int, draw: WordSource) -> Array:
@@ -119,10 +118,8 @@ class WeightedBagAggregates:
         Labels with residual 0 give o for certain, up to a relative 1e-9; if any agree, they alone remain.
         """
         features = check_features(X)
-        sums = check_numbers("The features of output", output[0], 1, "(d,)")
-        if sums.size != features.shape[1]:
-            raise InputError(f"output must be an aggregate of X, with {features.shape[1]} features. Got {sums.size}.")
-        label = float(check_numbers("The label of output", output[1], 0, "()"))
+        sums = array("output.features", output[0], (features.shape[1],), hint="Pass an aggregate of X.")
+        label = float(array("output.label", output[1], ()))
         U = column_space(features)
         size = np.maximum(np.abs(features).max(axis=0), 1e-300)
         slope = np.linalg.lstsq((features / size).T, sums / size, rcond=None)[0]  # the least norm: X (X'X)^+ u
@@ -175,13 +172,9 @@ class NoisyWeightedLabelProportions:
     """
 
     def __init__(self, fraction: float, sigma: float, weights: Literal["released", "secret"] = "released") -> None:
-        self.fraction = check_positive("fraction", fraction)
-        if self.fraction > 1:
-            raise InputError(f"fraction must be in (0, 1]. Got {fraction!r}.")
+        self.fraction = check_positive("fraction", fraction, 1)
         self.sigma = check_positive("sigma", sigma)
-        if weights not in ("released", "secret"):
-            raise InputError(f'weights must be "released" or "secret". Got {weights!r}.')
-        self.weights = weights
+        self.weights = choice("weights", weights, ("released", "secret"))
 
     def __repr__(self) -> str:
         return f"NoisyWeightedLabelProportions({self.fraction!r}, {self.sigma!r}, weights={self.weights!r})"
@@ -235,7 +228,9 @@ class NoisyWeightedLabelProportions:
         InputError
             If k is above 20: the exact posterior goes through all 2^k label vectors.
         """
-        check_numbers("The label of output", output.label, 0, "()")
+        array("output.label", output.label, ())
+        if X is not None:
+            check_features(X)
         noised, q = output.noised, int(output.noised.sum())
         if q < 1 or (output.weights is not None and output.weights.shape != noised.shape):
             raise InputError("output must hold noised and weights of one shape (k,), with at least one noised label.")
@@ -251,7 +246,7 @@ class NoisyWeightedLabelProportions:
             # Of 0/1 labels only the numbers of ones matter, outside S and in it.
             code = (y[:, ~noised].sum(axis=1) * (q + 1) + y[:, noised].sum(axis=1)).astype(np.int64)
             codes, which = np.unique(code, return_inverse=True)
-            return np.array([density(*divmod(int(one), q + 1)) for one in codes])[which]
+            return np.array([density(*divmod(int(number), q + 1)) for number in codes])[which]
 
         return posterior_by_enumeration(eta, noised.size, by_ones)
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from darrm.numerics.arrays import Array
 
 
 @lru_cache(maxsize=4)

@@ -23,13 +23,13 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from darrm._validation import probabilities
 from darrm.errors import InputError
+from darrm.numerics.arrays import Array
 from darrm.numerics.poisson_binomial import pmf
 
-Array = NDArray[np.float64]
 _ENTRIES = 1 << 21  # of one table of leave-one-out distributions: 16 MB
 _SCALE = 2.0**1000
 _NONE = 1e-300  # below, 1 / p has no place in float64, and no probability above 1e-290 depends on p
@@ -71,6 +71,14 @@ def as_bags(p: ArrayLike) -> tuple[Array, bool]:
     return np.atleast_2d(bags), bags.ndim == 1
 
 
+def one_a_bag(output: Array, n: int) -> Array:
+    """Outputs of n bags, shape (n,), refused if they are more or fewer; one bag may have a number alone."""
+    outputs = np.atleast_1d(output)
+    if outputs.shape != (n,):
+        raise InputError(f"output must have one number for each of {n} bags. Got shape {output.shape}.")
+    return outputs
+
+
 def table(p: Array) -> Array:
     """Leave-one-out distributions of the bags p (n, k), with the number of ones first: [l, bag, i], shape (k, n, k)."""
     # Where a recurrence is not used it may run out of range.
@@ -98,14 +106,14 @@ def _recurrences(p: Array) -> Array:
         if not rising.any():
             break
         steps += rising
-    first, last = int(steps.min()), int(steps.max())
+    least, most = int(steps.min()), int(steps.max())
     odds = (1 - p) * down
     joint[:] = 0
-    for l in range(k, first, -1):  # joint = Pr[y_i = 1, l ones], scaled
+    for l in range(k, least, -1):  # joint = Pr[y_i = 1, l ones], scaled
         np.multiply(joint, odds, out=joint)
         np.subtract(alpha[l], joint, out=joint)
         np.maximum(joint, 0, out=joint)
-        if l > last:
+        if l > most:
             np.multiply(joint, to_one, out=q[l - 1])
         else:
             np.copyto(q[l - 1], joint * to_one, where=steps < l)

@@ -8,19 +8,20 @@ right to 1e-320). A Fourier transform would be right to 1e-16 of the largest ent
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from darrm._validation import probabilities
+from darrm.numerics.arrays import Array
 
 
-def one_more(pmf: NDArray[np.float64], p: NDArray[np.float64], q: NDArray[np.float64]) -> NDArray[np.float64]:
+def one_more(pmf: Array, p: Array, q: Array) -> Array:
     out = np.zeros((*pmf.shape[:-1], pmf.shape[-1] + 1))
     out[..., :-1] = q[..., None] * pmf
     out[..., 1:] += p[..., None] * pmf
     return out
 
 
-def pmf(p: ArrayLike, scale: float = 1.0) -> NDArray[np.float64]:
+def pmf(p: ArrayLike, scale: float = 1.0) -> Array:
     """Probabilities of the number of ones among independent votes.
 
         alpha_l = Pr[L = l],    L = sum of K independent Bernoulli(p_i)

@@ -11,6 +11,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
+from darrm._validation import real, refusal
 from darrm.errors import InputError
 from darrm.numerics.exact import DIGITS, context
 
@@ -94,9 +95,13 @@ def weakest(affected: tuple[Affected, ...]) -> Affected:
 def profile_points(profile: Iterable[tuple[float, float]] | None) -> tuple[tuple[float, float], ...]:
     """Pairs (epsilon, delta) as floats; `InputError` if they are none."""
     try:
-        return tuple((float(epsilon), float(delta)) for epsilon, delta in profile or ())
+        pairs = [(epsilon, delta) for epsilon, delta in profile or ()]
     except (TypeError, ValueError):
-        raise InputError(f"profile must be a list of pairs (epsilon, delta). Got {profile!r}.") from None
+        raise refusal("profile", "a list of pairs (epsilon, delta)", profile) from None
+    return tuple(
+        (real("An epsilon of profile", epsilon, 0), real("A delta of profile", delta, 0, 1, "[)"))
+        for epsilon, delta in pairs
+    )
 
 
 def profile_limits(problem: P, profile: Iterable[tuple[float, float]]) -> tuple[Limit[P], ...]:
@@ -114,10 +119,6 @@ def profile_limits(problem: P, profile: Iterable[tuple[float, float]]) -> tuple[
     end = sum((kind.voters * Decimal(kind.epsilon) for kind in problem.affected), Decimal(14))
     limits = []
     for epsilon, delta in points:
-        if not (epsilon >= 0 and 0 <= delta < 1):
-            raise InputError(
-                f"A point of a profile needs epsilon >= 0 and delta in [0, 1). Got ({epsilon!r}, {delta!r})."
-            )
         if epsilon == delta == 0:
             raise InputError("The point (0, 0) of a profile leaves nothing of the votes. Raise epsilon or delta.")
         limits.append(Limit(problem, min(Decimal(epsilon), end) if epsilon < math.inf else end, delta))

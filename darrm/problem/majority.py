@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-from darrm._validation import MAX_EPSILON, real, whole
+from darrm._validation import MAX_EPSILON, real, shown, whole
 from darrm.errors import InputError
 from darrm.problem.limits import Affected
 
@@ -88,25 +88,12 @@ class MajorityProblem:
         changed: int | None = None,
         adjacency: str = "replace-one",
     ) -> None:
-        K = whole("K", K, "of at least 1, the number of mechanisms")
-        if not K >= 1:
-            raise InputError(f"K must be at least 1. Got {K}. Pass the number of mechanisms, e.g. 11.")
-        m = real("m", m, "in [1, K]")
-        if not 1 <= m <= K:
-            raise InputError(
-                f"m must be in [1, K] = [1, {K}]. Got {m!r}. Pass the allowance in multiples of epsilon, e.g. 1."
-            )
-        epsilon = real("epsilon", epsilon, "above 0")
-        if not 0 < epsilon <= MAX_EPSILON:
-            raise InputError(
-                f"epsilon must be finite, above 0 and at most {MAX_EPSILON:g}. Got {epsilon!r}. "
-                "Pass the privacy of one mechanism, e.g. 0.1."
-            )
-        Delta = real("Delta", Delta, "in [0, 1)")
-        if not 0 <= Delta < 1:
-            raise InputError(
-                f"Delta must be in [0, 1). Got {Delta!r}. Pass the failure probability of one mechanism, e.g. 1e-5."
-            )
+        K = whole("K", K, high=math.inf, hint="Pass the number of mechanisms, e.g. 11.")
+        in_K = f"in [1, K] = [1, {shown(K)}]"
+        m = real("m", m, 1, K, allowed=in_K, hint="Pass the allowance in multiples of epsilon, e.g. 1.")
+        epsilon = real("epsilon", epsilon, 0, MAX_EPSILON, "(]", hint="Pass the privacy of one mechanism, e.g. 0.1.")
+        hint = "Pass the failure probability of one mechanism, e.g. 1e-5."
+        Delta = real("Delta", Delta, 0, 1, "[)", hint=hint)
         if delta is None:
             # Rounding must not put the default below Delta, which m = 1 would otherwise allow.
             delta = max(Delta, -math.expm1(m * math.log1p(-Delta)))
@@ -115,18 +102,10 @@ class MajorityProblem:
                     f"Delta = {Delta!r} and m = {m!r} give delta = 1 - (1 - Delta)^m = 1, which promises nothing. "
                     "Pass a delta below 1, or a smaller Delta or m."
                 )
-        delta = real("delta", delta, "in [Delta, 1)")
-        if not Delta <= delta < 1:
-            raise InputError(
-                f"delta must be in [Delta, 1) = [{Delta!r}, 1). Got {delta!r}. "
-                "Leave it out for 1 - (1 - Delta)^m, or pass one in that range."
-            )
-        changed = K if changed is None else whole("changed", changed, "in [1, K]")
-        if not 1 <= changed <= K:
-            raise InputError(
-                f"changed must be in [1, K] = [1, {K}]. Got {changed}. "
-                "Pass the number of mechanisms one record can reach, or leave it out for all K."
-            )
+        hint = "Leave it out for 1 - (1 - Delta)^m, or pass one in that range."
+        delta = real("delta", delta, Delta, 1, "[)", allowed=f"in [Delta, 1) = [{Delta!r}, 1)", hint=hint)
+        hint = "Pass the number of mechanisms one record can reach, or leave it out for all K."
+        changed = K if changed is None else whole("changed", changed, 1, K, allowed=in_K, hint=hint)
         if not isinstance(adjacency, str) or not adjacency.strip() or not adjacency.isprintable():
             raise InputError(
                 f"adjacency must be a text of one line. Got {adjacency!r}. "

@@ -3,37 +3,28 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from darrm._validation import array
 from darrm.errors import InputError
+from darrm.numerics.arrays import Array
 
-Array = NDArray[np.float64]
 
-
-def noise_function(gamma: ArrayLike, K: int) -> Array:
-    """``gamma`` as a float64 array of shape (K + 1,), refused unless it is a noise function.
+def noise_function(gamma: ArrayLike, K: int | None = None) -> Array:
+    """``gamma`` as a float64 array of shape (K + 1,), for any K of at least 1 if None, refused if no noise function.
 
     In [0, 1] and symmetric, gamma[l] == gamma[K - l], to the last bit: every guarantee relies on it.
     """
     if hasattr(gamma, "gamma"):
         raise InputError("gamma must be an array of K + 1 numbers. Got a design: pass design.gamma, design.problem.")
-    try:
-        if np.iscomplexobj(gamma):
-            raise TypeError
-        table = np.array(gamma, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InputError(f"gamma must be an array of K + 1 = {K + 1} numbers in [0, 1]. Got {gamma!r}.") from None
-    if table.shape != (K + 1,):
-        raise InputError(
-            f"gamma must have shape (K + 1,) = ({K + 1},). Got {table.shape}. Pass gamma(0), ..., gamma(K)."
-        )
-    outside = ~((table >= 0) & (table <= 1))
-    if outside.any():
-        l = int(np.argmax(outside))
-        raise InputError(f"gamma must be in [0, 1]. Got gamma({l}) = {float(table[l])!r}.")
-    odd = table != table[::-1]
-    if odd.any():
-        l = int(np.argmax(odd))
+    size: str | int = "K + 1" if K is None else K + 1
+    table = array("gamma", gamma, (size,), 0, 1, "[]", hint="Pass gamma(0), ..., gamma(K).")
+    K = table.size - 1
+    if not K:
+        raise InputError("gamma must have shape (K + 1,), K >= 1. Got one number. Pass gamma(0), ..., gamma(K).")
+    unequal = table != table[::-1]
+    if unequal.any():
+        l = int(np.argmax(unequal))
         raise InputError(
             f"gamma must be symmetric, gamma(l) = gamma(K - l). Got gamma({l}) = {float(table[l])!r} and "
             f"gamma({K - l}) = {float(table[K - l])!r}. Average the two, then verify."

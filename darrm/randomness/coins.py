@@ -49,13 +49,13 @@ class Coins:
             if not 0 <= q <= 1 or q.denominator & (q.denominator - 1):
                 raise ValueError(f"A bias must be a dyadic rational in [0, 1]. Got {q}.")
         self._bits = word_bits
-        one = 1 << word_bits
+        scale = 1 << word_bits
         # Bias 1 has no binary expansion with a first word below 2^64; its coin is decided without a word.
         self._sure = np.array([q == 1 for q in biases])
         remainders = [Fraction(0) if q == 1 else q for q in biases]
         self._words: list[Words] = []
         while not self._words or any(remainders):
-            scaled = [q * one for q in remainders]
+            scaled = [q * scale for q in remainders]
             words = [q.numerator // q.denominator for q in scaled]
             self._words.append(np.array(words, dtype=np.uint64))
             remainders = [q - w for q, w in zip(scaled, words, strict=True)]

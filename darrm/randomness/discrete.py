@@ -16,12 +16,13 @@ for the first, digits stand in place of their rejection sampler.
 from __future__ import annotations
 
 from collections.abc import Callable
-from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, localcontext
+from decimal import Decimal, localcontext
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
+from darrm.numerics.exact import context
 from darrm.randomness.coins import WordSource, system_words
 
 Integers = NDArray[np.int64]
@@ -55,7 +56,7 @@ class RealCoins:
         while True:
             # Digits that an error in the last place could change are computed again, more precisely.
             digits = int(bits * 0.30103) + 20 + extra
-            with localcontext(Context(prec=digits, Emax=MAX_EMAX, Emin=MIN_EMIN)):
+            with localcontext(context(digits)):
                 value = self._bias(which) * (Decimal(2) ** bits)
                 slack = value * Decimal(10) ** (8 - digits) + Decimal(10) ** (8 - extra)
                 low, high = int(value - slack), int(value + slack)
@@ -66,13 +67,13 @@ class RealCoins:
     def flip(self, which: Integers, draw: WordSource = system_words) -> NDArray[np.bool_]:
         """One independent coin for each entry of ``which``, shape (n,)."""
         out = np.zeros(which.size, dtype=np.bool_)
-        open_, j = np.arange(which.size), 0
-        while open_.size:
-            kinds, place = np.unique(which[open_], return_inverse=True)
+        undecided, j = np.arange(which.size), 0
+        while undecided.size:
+            kinds, place = np.unique(which[undecided], return_inverse=True)
             threshold = np.array([self.word(int(kind), j) for kind in kinds], dtype=np.uint64)[place]
-            word = draw(open_.size)
-            out[open_] = word < threshold
-            open_, j = open_[word == threshold], j + 1
+            word = draw(undecided.size)
+            out[undecided] = word < threshold
+            undecided, j = undecided[word == threshold], j + 1
         return out
 
 
@@ -135,13 +136,13 @@ class DiscreteGaussian:
     def draw(self, n: int, words: WordSource = system_words) -> Integers:
         """n independent integers."""
         out = np.empty(n, dtype=np.int64)
-        open_ = np.arange(n)
-        while open_.size:
-            proposed = self._proposal.draw(open_.size, words)
+        rejected = np.arange(n)
+        while rejected.size:
+            proposed = self._proposal.draw(rejected.size, words)
             size = np.abs(proposed)
             accepted = size == self._sure if self._sure.denominator == 1 else np.zeros(size.size, dtype=np.bool_)
             unsure = np.flatnonzero(~accepted)
             accepted[unsure] = self._accept.flip(size[unsure], words)
-            out[open_[accepted]] = proposed[accepted]
-            open_ = open_[~accepted]
+            out[rejected[accepted]] = proposed[accepted]
+            rejected = rejected[~accepted]
         return out

@@ -7,9 +7,11 @@ import io
 import json
 import math
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import IO, Any
 
+from darrm._validation import path as check_path
 from darrm.errors import InputError
 from darrm.storage.atomic import replacing
 from darrm.tables.problems import KEY
@@ -28,12 +30,12 @@ _INSTEAD = ", or use .csv or .jsonl"
 
 def ending(path: str | Path) -> str:
     """The format of a table by its name; `InputError` if there is none."""
-    found = Path(path).suffix.lower()
-    if found not in ENDINGS:
+    suffix = check_path("path", path).suffix.lower()
+    if suffix not in ENDINGS:
         raise InputError(f"A table must end in {', '.join(ENDINGS)}. Got {str(path)!r}.")
-    if found == ".parquet":
+    if suffix == ".parquet":
         pyarrow(_INSTEAD)
-    return found
+    return suffix
 
 
 def write(path: str | Path, rows: Sequence[Row]) -> None:
@@ -51,28 +53,28 @@ def rows(path: str | Path) -> list[Row]:
     InputError
         If the file is missing, foreign or truncated.
     """
-    name, kind = Path(path), ending(path)
+    kind, name = ending(path), Path(path)
     if not name.is_file():
         raise InputError(
             f"{name} could not be read: it is {'a folder' if name.is_dir() else 'not there'}. Pass a table."
         )
-    found: list[Row] = []
+    table: list[Row] = []
     try:
         for row in {".parquet": _read_parquet, ".csv": _read_csv, ".jsonl": _read_jsonl}[kind](name):
             reason = fault(row)
-            if reason is not None or len(found) == _MOST:
+            if reason is not None or len(table) == _MOST:
                 reason = reason or f"is one more than a table may have, {_MOST:,}"
-                raise InputError(f"{name} is not a table of designs: in row {len(found) + 1} {reason}. Make it again.")
-            found.append(row)
+                raise InputError(f"{name} is not a table of designs: in row {len(table) + 1} {reason}. Make it again.")
+            table.append(row)
     except InputError:
         raise
     except OSError as error:
         raise InputError(f"{name} could not be read: {error.strerror or error}. Pass the path of a table.") from None
     except (ValueError, KeyError, TypeError, OverflowError, RecursionError, csv.Error) as error:
         raise InputError(f"{name} is not a whole table of designs ({error}). Make it again.") from None
-    if not found:
+    if not table:
         raise InputError(f"{name} is not a table of designs: it holds no row. Make it again.")
-    return found
+    return table
 
 
 def fault(row: Row) -> str | None:
@@ -138,8 +140,9 @@ def _write_csv(file: IO[bytes], rows: Sequence[Row]) -> None:
 
 
 def _read_csv(path: Path) -> Iterator[Row]:
-    csv.field_size_limit(1 << 24)
-    with path.open(newline="", encoding="utf-8-sig") as file:
+    limit = csv.field_size_limit(1 << 24)  # of the whole process, so it is put back
+    with path.open(newline="", encoding="utf-8-sig") as file, ExitStack() as stack:
+        stack.callback(csv.field_size_limit, limit)
         for cells in csv.DictReader(file):
             row: Row = {}
             for name, text in cells.items():

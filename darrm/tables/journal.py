@@ -42,14 +42,14 @@ class Journal:
         try:
             self._file = self.path.open("a+b")
             self._file.seek(0)
-            first = self._file.readline()
-            if not whole_header.startswith(first):
+            header_line = self._file.readline()
+            if not whole_header.startswith(header_line):
                 self._file.close()
                 raise InputError(
                     f"{self.path} is of another grid, or of other versions. Finish that with its own command and "
                     "versions, pass another path, or delete the journal."
                 )
-            whole = len(first) if first == whole_header else 0
+            whole = len(header_line) if header_line == whole_header else 0
             for line in self._file if whole else ():
                 entry = _entry(line, todo)
                 if entry is None:

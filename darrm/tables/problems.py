@@ -15,6 +15,8 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from darrm import priors
+from darrm._validation import choice
+from darrm._validation import path as check_path
 from darrm.design.design import SHAPES
 from darrm.errors import InputError
 from darrm.priors import Prior
@@ -114,7 +116,7 @@ def grid(
     values = {name: _several(name, value) for name, value in named.items()}
     tasks: dict[Task, None] = {}
     left_out = 0
-    texts, shapes = [prior_text(one) for one in _several("prior", prior)], _several("shape", shape)
+    texts, shapes = [prior_text(each) for each in _several("prior", prior)], _several("shape", shape)
     size = math.prod(map(len, [*values.values(), texts, shapes]))
     if size > _MOST:
         raise InputError(f"A grid may have {_MOST:,} combinations at most. Got {size:,}. Make several tables.")
@@ -141,7 +143,7 @@ def from_csv(path: str | Path) -> Grid:
     InputError
         With the number of the line, if one cannot be used.
     """
-    name = Path(path)
+    name = check_path("path", path)
     try:
         with name.open(newline="", encoding="utf-8-sig") as file:
             rows = csv.DictReader(file)
@@ -188,21 +190,17 @@ def _from_row(row: dict[str, Any]) -> Task:
 
 def task_of(problem: MajorityProblem, prior: str, shape: object, objective: str | None) -> Task:
     """The task of a problem; ``prior`` as `prior_text` writes it, ``objective`` the prior's own if None."""
-    if shape not in SHAPES:
-        raise InputError(f"shape must be one of {', '.join(SHAPES)}. Got {shape!r}.")
-    found = priors.parse(prior)
-    chosen = found.default_objective if objective is None else objective
-    if chosen not in priors.OBJECTIVES:
-        raise InputError(f"objective must be one of {', '.join(priors.OBJECTIVES)}. Got {objective!r}.")
-    return Task(problem, prior, str(shape), chosen)
+    choice("shape", shape, SHAPES)
+    chosen = priors.parse(prior).default_objective if objective is None else objective
+    return Task(problem, prior, str(shape), choice("objective", chosen, priors.OBJECTIVES))
 
 
 def prior_text(prior: object) -> str:
     """The text of a prior with all its digits."""
-    found = priors.parse(prior) if isinstance(prior, str) else prior
-    if not isinstance(found, Prior):
+    made = priors.parse(prior) if isinstance(prior, str) else prior
+    if not isinstance(made, Prior):
         raise InputError(f"prior must come from darrm.priors, or be its text. Got {prior!r}.")
-    arguments = found.as_dict()
+    arguments = made.as_dict()
     kind = arguments.pop("kind")
     numbers = [x for value in arguments.values() for x in (value if isinstance(value, list) else [value])]
     return f"{kind}:{','.join(map(repr, numbers))}"
@@ -213,10 +211,10 @@ def _several(name: str, values: Any) -> Sequence[Any]:
         values = values.ravel().tolist()
     if values is None or isinstance(values, str | bytes | Prior) or not isinstance(values, Iterable):
         return [values]
-    found = list(values)
-    if not found:
+    listed = list(values)
+    if not listed:
         raise InputError(f"{name} has no values. Pass at least one.")
-    return [value.item() if isinstance(value, np.generic) else value for value in found]
+    return [value.item() if isinstance(value, np.generic) else value for value in listed]
 
 
 def _above(value: Any, K: Any) -> bool:

@@ -8,7 +8,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from darrm._validation import check_jobs
+from darrm._validation import check_jobs, choice
+from darrm._validation import path as check_path
 from darrm.errors import DarrmError, InputError
 from darrm.storage.locks import locked
 from darrm.tables import files
@@ -79,15 +80,14 @@ def solve_grid(
     else:
         todo = grid(K, m, epsilon, Delta, **more)
     jobs = check_jobs(jobs)
-    if backend not in BACKENDS:
-        raise InputError(f"backend must be one of {', '.join(BACKENDS)}. Got {backend!r}.")
+    choice("backend", backend, BACKENDS)
     if (backend == "dask") != (scheduler is not None):
         raise InputError('backend "dask" needs a scheduler, tcp://host:port, and nothing else does.')
     with ExitStack() as stack:
         rows: dict[int, Row] = {}
         journal = None
         if out is not None:
-            target = Path(out)
+            target = check_path("out", out)
             files.ending(target)
             stack.enter_context(locked(target, wait=False))
             there = _complete(target, todo)
@@ -98,10 +98,10 @@ def solve_grid(
             stack.callback(journal.close)
             rows |= journal.rows
             _check_found(journal.path, list(rows.values()), jobs)
-        found = len(rows)
+        finished = len(rows)
         failed = sum(row["failure"] is not None for row in rows.values())
         if progress is not None:
-            progress(found, len(todo.tasks), failed)
+            progress(finished, len(todo.tasks), failed)
         chains = {at: chain for at, chain in enumerate(todo.chains()) if not all(i in rows for i in chain)}
         work = {at: ([todo.tasks[i] for i in chain],) for at, chain in chains.items()}
         for at, done in in_parallel(_solve_chain, work, jobs=jobs, backend=backend, scheduler=scheduler):
@@ -112,7 +112,7 @@ def solve_grid(
             failed += sum(row["failure"] is not None for row in done)
             if progress is not None:
                 progress(len(rows), len(todo.tasks), failed)
-        table = Table(tuple(rows[i] for i in range(len(todo.tasks))), found, todo.left_out)
+        table = Table(tuple(rows[i] for i in range(len(todo.tasks))), finished, todo.left_out)
         if out is not None and journal is not None:
             files.write(out, table.rows)
             journal.path.unlink()

@@ -208,21 +208,21 @@ def verify_table(
     InputError
         If the file cannot be used.
     """
-    found = table if isinstance(table, Table) else read(table)
+    designs = table if isinstance(table, Table) else read(table)
     jobs = check_jobs(jobs)
     workers = jobs if jobs > 0 else os.cpu_count() or 1
-    size = max(1, min(64, len(found) // (4 * workers) + 1))
-    parts = [range(i, min(i + size, len(found))) for i in range(0, len(found), size)]
+    size = max(1, min(64, len(designs) // (4 * workers) + 1))
+    parts = [range(i, min(i + size, len(designs))) for i in range(0, len(designs), size)]
     wrong: dict[int, str] = {}
     done = 0
-    work = {at: (found.rows[part.start : part.stop],) for at, part in enumerate(parts)}
+    work = {at: (designs.rows[part.start : part.stop],) for at, part in enumerate(parts)}
     for at, reasons in in_parallel(_wrong_rows, work, jobs=jobs):
         wrong |= {parts[at].start + i: reason for i, reason in enumerate(reasons) if reason}
         done += len(reasons)
         if progress is not None:
-            progress(done, len(found), len(wrong))
-    said = tuple(f"row {i + 1} ({_named(_key(found.rows[i]))}): {wrong[i]}" for i in sorted(wrong))
-    return Check(len(found), len(found.failures), said)
+            progress(done, len(designs), len(wrong))
+    findings = tuple(f"row {i + 1} ({_named(_key(designs.rows[i]))}): {wrong[i]}" for i in sorted(wrong))
+    return Check(len(designs), len(designs.failures), findings)
 
 
 def _wrong_rows(rows: Sequence[Row]) -> list[str | None]:

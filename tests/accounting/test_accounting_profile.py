@@ -235,7 +235,7 @@ def test_points_that_the_move_takes_across_the_diagonal_are_not_attained() -> No
         assert total.upper - total.lower < 0.01
 
 
-@pytest.mark.parametrize("points", [1, 0, 1001, 2.0, True, "9"])
+@pytest.mark.parametrize("points", [1, 0, 1001, 2.5, True, "9"])
 def test_gdp_of_no_points(points: object) -> None:
     with pytest.raises(darrm.InputError, match="points must be"):
         gdp(0.5, points)  # type: ignore[arg-type]

@@ -62,7 +62,7 @@ def test_the_script_solves_verifies_and_releases(script: str, tmp_path: Path) ->
 def test_the_script_refuses_with_status_2(script: str) -> None:
     refused = run(script, "solve", "--K", "0", "--m", "1", "--epsilon", "0.1")
     assert (refused.returncode, refused.stdout) == (2, b"")
-    assert "K must be at least 1" in one_line(refused.stderr)
+    assert "K must be a whole number" in one_line(refused.stderr)
 
 
 def test_the_script_answers_no_with_status_1(script: str) -> None:

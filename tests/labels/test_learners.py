@@ -438,7 +438,11 @@ BAD: list[tuple[str, Callable[[], Any], str]] = [
     ("half", lambda: BagClassifier(LabelProportions()).fit(X, SUMS / 2, PAIRS), "whole numbers from 0"),
     ("NaN sum", lambda: BagClassifier(LaplaceLabelProportions(1)).fit(X, SUMS * np.nan, PAIRS), "y must be finite"),
     ("text sum", lambda: BagClassifier(LaplaceLabelProportions(1)).fit(X, list("abcdef"), PAIRS), "y must be numbers"),
-    ("sums", lambda: BagClassifier().fit(X, SUMS[:5], PAIRS), "one sum for each of 6 bags. Got 5"),
+    (
+        "sums",
+        lambda: BagClassifier().fit(X, SUMS[:5], PAIRS),
+        r"of shape \(6,\). Got shape \(5,\). Pass",
+    ),
     ("index", lambda: BagClassifier().fit(X, SUMS, [part + 1 for part in PAIRS]), r"\[0, 11\]. Got 1 to 12"),
     ("empty bag", lambda: BagClassifier().fit(X, [1, 0], [[0, 1], []]), "none of them empty"),
     ("real index", lambda: BagClassifier().fit(X, SUMS, np.arange(12.0).reshape(-1, 2)), "whole numbers"),
@@ -447,14 +451,14 @@ BAD: list[tuple[str, Callable[[], Any], str]] = [
     ("C", lambda: BagClassifier(C=0.0).fit(X, Y), "C must be"),
     ("tol", lambda: BagClassifier(tol=math.nan).fit(X, Y), "tol must be"),
     ("max_iter", lambda: BagClassifier(max_iter=0).fit(X, Y), "max_iter must be"),
-    ("weights", lambda: BagClassifier().fit(X, Y, sample_weight=np.ones(11)), "12 numbers"),
+    ("weights", lambda: BagClassifier().fit(X, Y, sample_weight=np.ones(11)), r"of shape \(12,\)"),
     ("negative weights", lambda: BagClassifier().fit(X, Y, sample_weight=-np.ones(12)), "at least 0"),
     ("no intercept", lambda: BagClassifier(LaplaceLabelProportions(1)).fit(X, SUMS + 5, PAIRS), "no intercept is the"),
     ("no aggregates", lambda: AggregateRegressor().fit(X), "list of releases of WeightedBagAggregates"),
     ("secret", lambda: AggregateRegressor().fit(X[:2], [SECRET], [[0, 1]]), "are secret"),
     ("size", lambda: AggregateRegressor().fit(X[:3], [SHOWN], [[0, 1, 2]]), "as many weights"),
     ("not released", lambda: AggregateRegressor().fit(X, SUMS, PAIRS), "releases of NoisyWeighted"),
-    ("column", lambda: AggregateRegressor(3).fit(X, Y), r"in \[0, 2\], or None. Got 3"),
+    ("column", lambda: AggregateRegressor(3).fit(X, Y), r"in \[0, 2\]. Got 3. Pass a column of X, or None"),
     ("NaN, least squares", lambda: AggregateRegressor().fit(SPOILED, Y), "NaN"),
 ]
 
@@ -514,3 +518,10 @@ def test_the_page_runs(capsys: pytest.CaptureFixture[str]) -> None:
         assert names[model].coef_[0] == pytest.approx([1.5, -1.0], abs=0.6)
     assert names["regressor"].coef_[1:] == pytest.approx([2.0, -1.0], abs=0.6)
     assert capsys.readouterr().out.count("\n") == 4
+
+
+def test_fitting_leaves_the_released_sums_alone() -> None:
+    sums = np.array([0.0, 1, 2, 1, 1, 2])
+    model = BagClassifier(GeometricLabelProportions(1.0)).fit(X, sums, PAIRS)
+    assert sums.tolist() == [0, 1, 2, 1, 1, 2]
+    assert model.coef_.tolist() == BagClassifier(GeometricLabelProportions(1.0)).fit(X, sums, PAIRS).coef_.tolist()

@@ -163,7 +163,7 @@ def test_the_bound_holds_for_unequal_numbers_of_runs_and_small_ones() -> None:
         ([1, -2], [1, 2], {}, "whole numbers"),
         ([1.5, 2], [1, 2], {}, "whole numbers"),
         ([[1, 2]], [1, 2], {}, "whole numbers"),
-        ([[1], [2, 3]], [1, 2], {}, "one number"),
+        ([[1], [2, 3]], [1, 2], {}, "whole numbers of shape"),
         ([0, 0], [1, 2], {}, "at least one run"),
         ([1, 0, 0], [1, 1, 1], {}, "2 to 999999999 runs"),
         ([1, 2], [1, 2], {"delta": math.nan}, "delta"),

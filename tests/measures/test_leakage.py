@@ -258,9 +258,9 @@ def test_bounds_at_the_ends_of_float64(noise: str) -> None:
 
 @pytest.mark.parametrize("noise", ["gaussian", None, True, ["discrete"], ""])
 def test_noise_of_no_known_kind(noise: object) -> None:
-    with pytest.raises(darrm.InputError, match="noise must be 'discrete'"):
+    with pytest.raises(darrm.InputError, match="noise must be one of discrete, continuous"):
         laplace_leakage_bound(3, 0.1, noise=noise)  # type: ignore[arg-type]
-    with pytest.raises(darrm.InputError, match="noise must be 'discrete'"):
+    with pytest.raises(darrm.InputError, match="noise must be one of discrete, continuous"):
         laplace_leakage_data_bound([3, 1], 0.1, noise=noise)  # type: ignore[arg-type]
 
 

@@ -247,7 +247,7 @@ def test_outputs_that_cannot_be() -> None:
         GeometricLabelProportions(1).unbiased([0, 6], 5)
 
 
-@pytest.mark.parametrize(("n", "size"), [(0, 1), (5, 6), (5, 0), (5, -1), (2.0, 1), (True, 1), (5, "2")])
+@pytest.mark.parametrize(("n", "size"), [(0, 1), (5, 6), (5, 0), (5, -1), (2.5, 1), (True, 1), (5, "2")])
 def test_bags_that_cannot_be(n: object, size: object) -> None:
     with pytest.raises(darrm.InputError, match="must be"):
         bags(n, size)  # type: ignore[arg-type]

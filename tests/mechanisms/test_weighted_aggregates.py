@@ -504,7 +504,7 @@ def test_numbers_that_are_none() -> None:
         ):
             with pytest.raises(darrm.InputError, match="epsilon"):
                 call(epsilon)
-    for record in (-1, 6, 1.0, True, None):
+    for record in (-1, 6, 1.5, True, None):
         with pytest.raises(darrm.InputError, match="record"):
             local_delta(1.0, X, y, record, 1.0)  # type: ignore[arg-type]
     for change in (0, nan, math.inf, "1", None):
@@ -520,7 +520,7 @@ def test_numbers_that_are_none() -> None:
             NoisyWeightedLabelProportions(0.5, sigma)
         with pytest.raises(darrm.InputError, match="sigma"):
             noisy_delta(1.0, 5, 0.5, sigma, (0, 1))
-    for k in (0, 2.0, True, 10**9):
+    for k in (0, 2.5, True, 10**9):
         with pytest.raises(darrm.InputError, match="k must"):
             noisy_delta(1.0, k, 0.5, 1.0, (0, 1))  # type: ignore[arg-type]
     for label_range in ((1, 0), (0, nan), (0, 0), 3, (0, 1, 2), "ab"):
@@ -556,9 +556,9 @@ def test_posteriors_that_are_none() -> None:
         mechanism.posterior(np.full(20, 0.5), output, X)
     with pytest.raises(darrm.InputError, match="eta"):
         mechanism.posterior(np.full(21, 1.5), output, X)
-    with pytest.raises(darrm.InputError, match="aggregate of X"):
+    with pytest.raises(darrm.InputError, match="an aggregate of X"):
         mechanism.posterior(np.full(21, 0.5), output, X[:, :1])
-    with pytest.raises(darrm.InputError, match="label of output"):
+    with pytest.raises(darrm.InputError, match=r"output\.label"):
         mechanism.posterior(np.full(4, 0.5), output._replace(label=float("nan")), X[:4])
     small = mechanism.release(X[:4], [1, 1, 1, 1])
     with pytest.raises(darrm.InputError, match="impossible"):

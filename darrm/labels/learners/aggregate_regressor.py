@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from darrm._sklearn import BaseEstimator, RegressorMixin, check_is_fitted, check_records, check_weights
+from darrm._validation import whole
 from darrm.errors import InputError
 from darrm.labels.learners.bag_classifier import flat_bags
-from darrm.labels.learners.proportion_loss import Array
 from darrm.mechanisms.random_bags import Bags
 from darrm.mechanisms.weighted_aggregates import BagAggregate, NoisyAggregate
+from darrm.numerics.arrays import Array
 
 
 class AggregateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
@@ -94,9 +95,8 @@ class AggregateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             features, labels = X, y
         features, labels = check_records(self, features, labels, y_numeric=True)
         column = self.intercept_column
-        d = features.shape[1]
-        if column is not None and (not isinstance(column, int | np.integer) or not 0 <= column < d):
-            raise InputError(f"intercept_column must be a column of X, in [0, {d - 1}], or None. Got {column!r}.")
+        if column is not None:
+            column = whole("intercept_column", column, 0, features.shape[1] - 1, hint="Pass a column of X, or None.")
         root = np.sqrt(check_weights(sample_weight, len(labels)))
         coefficients, _, rank, _ = np.linalg.lstsq(features * root[:, None], labels * root, rcond=None)
         self.coef_, self.intercept_, self.rank_ = coefficients, 0.0, int(rank)
@@ -129,24 +129,24 @@ class AggregateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         records = check_records(self, X)
         members, starts = flat_bags(bags, len(records))
         releases = list(y) if isinstance(y, Sequence) else []
-        if len(releases) != starts.size or not all(isinstance(one, NoisyAggregate) for one in releases):
+        if len(releases) != starts.size or not all(isinstance(release, NoisyAggregate) for release in releases):
             raise InputError(f"y must be a list of {starts.size} releases of NoisyWeightedLabelProportions, one a bag.")
-        if any(one.weights is None for one in releases):
+        if any(release.weights is None for release in releases):
             raise InputError('The weights of a release are secret. Release with weights="released" to learn from it.')
         sizes = np.diff(starts, append=members.size)
-        weights = [np.asarray(one.weights, dtype=np.float64) for one in releases]
-        if [one.size for one in weights] != sizes.tolist():
+        weights = [np.asarray(release.weights, dtype=np.float64) for release in releases]
+        if [w.size for w in weights] != sizes.tolist():
             raise InputError("Each release must have as many weights as its bag has records.")
         sums = np.add.reduceat(np.concatenate(weights)[:, None] * records[members], starts, axis=0)
-        return sums, np.array([one.label for one in releases])
+        return sums, np.array([release.label for release in releases])
 
 
 def _parts(aggregates: Any) -> tuple[Array, Array]:
     """Features and labels of releases of `WeightedBagAggregates`."""
-    found = list(aggregates) if isinstance(aggregates, Sequence) else []
-    if not found or not all(isinstance(one, BagAggregate) for one in found):
+    releases = list(aggregates) if isinstance(aggregates, Sequence) else []
+    if not releases or not all(isinstance(release, BagAggregate) for release in releases):
         raise InputError(
             "Without y, X must be a list of releases of WeightedBagAggregates. This requires y to be passed, but the "
             "target y is None."
         )
-    return np.array([one.features for one in found]), np.array([one.label for one in found])
+    return np.array([release.features for release in releases]), np.array([release.label for release in releases])

@@ -9,12 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from darrm._sklearn import check_records, check_weights, two_classes
-from darrm._validation import check_numbers
+from darrm._validation import array, choice
 from darrm.errors import InputError
 from darrm.labels.learners.linear_classifier import LinearClassifier
-from darrm.labels.learners.proportion_loss import Array, Indices, Loss
+from darrm.labels.learners.proportion_loss import Indices, Loss
 from darrm.mechanisms.label_proportions import GeometricLabelProportions, LabelProportions, LaplaceLabelProportions
 from darrm.mechanisms.random_bags import Bags
+from darrm.numerics.arrays import Array
 
 Mechanism = LabelProportions | LaplaceLabelProportions | GeometricLabelProportions
 
@@ -132,8 +133,7 @@ class BagClassifier(LinearClassifier):
         """
         if self.mechanism is not None and not isinstance(self.mechanism, Mechanism):
             raise InputError(f"mechanism must be one of label proportions, or None. Got {self.mechanism!r}.")
-        if self.loss not in ("cross_entropy", "square"):
-            raise InputError(f'loss must be "cross_entropy" or "square". Got {self.loss!r}.')
+        choice("loss", self.loss, ("cross_entropy", "square"))
         sums: NDArray[Any]
         if bags is None:
             records, sums = check_records(self, X, y, accept_sparse="csr", y_numeric=self.mechanism is not None)
@@ -141,15 +141,13 @@ class BagClassifier(LinearClassifier):
         else:
             records = check_records(self, X, accept_sparse="csr")
             members, starts = flat_bags(bags, records.shape[0])
-            sums = check_numbers("y", y, 1, f"({starts.size},)")
-            if sums.size != starts.size:
-                raise InputError(f"y must have one sum for each of {starts.size} bags. Got {sums.size}.")
+            sums = array("y", y, (starts.size,), hint="Pass one sum for each bag.")
         if bags is None and self.mechanism is None:
             self.classes_, codes = two_classes(sums)
             targets = codes.astype(np.float64)
         else:
             self.classes_ = np.array([0, 1])
-            targets = self._proportions(check_numbers("y", sums, 1, "(bags,)"), np.diff(starts, append=members.size))
+            targets = self._proportions(array("y", sums, ("bags",)), np.diff(starts, append=members.size))
         self._minimise(records, members, starts, targets, check_weights(sample_weight, starts.size), self.loss)
         return self
 
@@ -160,6 +158,7 @@ class BagClassifier(LinearClassifier):
         if not np.all((sums >= 0) & (sums <= sizes) & (sums == np.floor(sums))):
             raise InputError("y must be whole numbers from 0 to the size of each bag, as the mechanism releases.")
         if isinstance(self.mechanism, GeometricLabelProportions):
+            sums = sums.copy()  # the caller's own array may have come through the checks
             for k in np.unique(sizes).tolist():
                 of_k = sizes == k
                 sums[of_k] = self.mechanism.unbiased(sums[of_k], k)

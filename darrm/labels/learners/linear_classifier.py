@@ -15,9 +15,10 @@ from darrm._sklearn import (
     check_is_fitted,
     check_records,
 )
-from darrm._validation import check_positive
+from darrm._validation import check_positive, whole
 from darrm.errors import InputError
-from darrm.labels.learners.proportion_loss import Array, Indices, Loss, proportion_loss
+from darrm.labels.learners.proportion_loss import Indices, Loss, proportion_loss
+from darrm.numerics.arrays import Array
 
 
 class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -92,8 +93,8 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ------
         InputError
         """
-        second = self.decision_function(X) > 0
-        return np.asarray(self.classes_[second.astype(np.intp)])
+        is_second = self.decision_function(X) > 0
+        return np.asarray(self.classes_[is_second.astype(np.intp)])
 
     def _minimise(
         self, X: Any, members: Indices, starts: Indices, targets: Array, weights: Array, loss: Loss = "cross_entropy"
@@ -108,8 +109,7 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         total = float(weights.sum())
         penalty = 1 / (check_positive("C", self.C) * total)
         tol = check_positive("tol", self.tol)
-        if isinstance(self.max_iter, bool) or not isinstance(self.max_iter, int | np.integer) or self.max_iter < 1:
-            raise InputError(f"max_iter must be a whole number of at least 1. Got {self.max_iter!r}.")
+        max_iter = whole("max_iter", self.max_iter)
         mean = float(weights @ targets) / total
         # Along the intercept the loss tends to the mean times its rise on one side, 1 - mean on the other.
         if self.fit_intercept and not 0 < mean < 1:
@@ -130,17 +130,17 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             gradient = np.append((X.T @ by_record + penalty * w) / unit, by_record.sum() * bool(self.fit_intercept))
             return float(shares @ losses + penalty * (w @ w) / 2), gradient
 
-        found = minimize(
+        minimum = minimize(
             objective,
             np.zeros(X.shape[1] + 1),
             jac=True,
             method="L-BFGS-B",
-            options={"maxiter": int(self.max_iter), "maxfun": 20 * int(self.max_iter), "gtol": tol, "ftol": 0.0},
+            options={"maxiter": max_iter, "maxfun": 20 * max_iter, "gtol": tol, "ftol": 0.0},
         )
-        self.coef_ = (found.x[:-1] / unit)[None]
-        self.intercept_ = found.x[-1:]
-        self.n_iter_ = int(found.nit)
-        self.gradient_norm_ = float(np.abs(objective(found.x)[1]).max())
+        self.coef_ = (minimum.x[:-1] / unit)[None]
+        self.intercept_ = minimum.x[-1:]
+        self.n_iter_ = int(minimum.nit)
+        self.gradient_norm_ = float(np.abs(objective(minimum.x)[1]).max())
         self.converged_ = self.gradient_norm_ <= tol
         if not self.converged_:
             warnings.warn(

@@ -16,7 +16,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from darrm.numerics.arrays import Array
+
 Indices = NDArray[np.intp]
 Loss = Literal["cross_entropy", "square"]
 

@@ -1,0 +1,477 @@
+"""Every number that a public function, method or class takes: the same values are refused, and accepted, everywhere.
+
+The functions and their numbers are found by inspection. Only arguments that are valid stand in a table, and a function
+or a number that is not in it fails.
+"""
+
+import dataclasses
+import inspect
+import math
+import re
+import types
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+import darrm
+
+BELOW_FLOAT64 = Fraction(1, 3 * 2**70)  # float64 holds no sum of this and a float64
+
+
+# What is public.
+
+
+def members(module: types.ModuleType) -> Iterator[tuple[str, Any]]:
+    """Public names of a module and what they are: those of its face, or what it defines itself."""
+    listed = getattr(module, "__all__", None)
+    for name in sorted(vars(module) if listed is None else listed):
+        value = getattr(module, name)
+        if listed is not None or (getattr(value, "__module__", None) == module.__name__ and name[0] != "_"):
+            yield name, value
+
+
+def is_record(kind: type) -> bool:
+    """Whether a class only holds results: its constructor checks nothing, or it is a protocol or an error."""
+    generated = dataclasses.is_dataclass(kind) and kind.__init__.__code__.co_filename == "<string>"
+    generated = generated and not hasattr(kind, "__post_init__")
+    return generated or issubclass(kind, tuple | Exception) or getattr(kind, "_is_protocol", False)
+
+
+def entry_points() -> dict[str, Callable[..., Any]]:
+    """Public functions, constructors and methods, each by the shortest name that reaches it."""
+    points: dict[str, Callable[..., Any]] = {}
+    modules, reached = [("", darrm)], set()
+    while modules:
+        prefix, module = modules.pop(0)
+        for name, value in members(module):
+            if id(value) in reached:
+                continue
+            if isinstance(value, types.ModuleType):
+                modules.append((f"{prefix}{name}.", value))
+            elif isinstance(value, type):
+                if not is_record(value):
+                    points[f"{prefix}{name}"] = value
+                points |= {f"{prefix}{name}.{method}": call for method, call in methods(value)}
+            elif callable(value):
+                points[f"{prefix}{name}"] = value
+            else:
+                continue
+            reached.add(id(value))
+    return points
+
+
+def methods(kind: type) -> Iterator[tuple[str, Callable[..., Any]]]:
+    for name in dir(kind):
+        method = getattr(kind, name)
+        if not name.startswith("_") and str(getattr(method, "__module__", "")).startswith("darrm."):
+            yield name, method
+
+
+SCALAR = re.compile(r"\b(int|float)\b")
+ARRAY = re.compile(r"\b(ArrayLike|NDArray|Array|Values)\b|\b(tuple|Sequence)\[(int|float)\b|\bIterable\[(float|tuple)")
+
+
+def numbers(call: Callable[..., Any]) -> dict[str, tuple[str, bool]]:
+    """The parameters that are numbers: whether "scalar" or "array", and whether None may come in its place."""
+    found = {}
+    for name, parameter in inspect.signature(call).parameters.items():
+        annotation = str(parameter.annotation)
+        if "Callable" in annotation and "int |" not in annotation:
+            continue
+        outside = annotation
+        while "[" in outside:
+            outside, before = re.sub(r"\[[^\[\]]*\]", "", outside), outside
+            assert outside != before, annotation
+        optional = "None" in annotation or annotation == "Values"
+        if SCALAR.search(outside):
+            found[name] = ("scalar", optional)
+        elif ARRAY.search(annotation):
+            found[name] = ("array", optional)
+    return found
+
+
+POINTS = entry_points()
+
+
+# Arguments that are valid.
+
+
+class Made:
+    """An argument that is made anew for each call."""
+
+    def __init__(self, make: Callable[[], Any]) -> None:
+        self.make = make
+
+
+SEEDED = Made(lambda: np.random.default_rng(1))
+PROBLEM = darrm.MajorityProblem(K=3, m=1, epsilon=1.0)
+DESIGN = darrm.solve(PROBLEM)
+UNIFORM = darrm.priors.independent()
+RR = darrm.mechanisms.RandomizedResponse(1.0)
+LLP = darrm.mechanisms.LabelProportions()
+LAPLACE = darrm.mechanisms.LaplaceLabelProportions(1.0)
+GEOMETRIC = darrm.mechanisms.GeometricLabelProportions(1.0)
+DARRM = darrm.mechanisms.DaRRM(DESIGN)
+GAMMA = [1.0, 0.5, 0.5, 1.0]
+ETA = [0.5, 0.25, 0.75]
+AGGREGATE = darrm.mechanisms.BagAggregate(np.array([1.0, 2.0]), 0.5)
+BAG = {"X": [[1.0, 0.0], [1.0, 1.0], [1.0, 3.0]], "y": [0.0, 1.0, 1.0]}
+NOISY = darrm.mechanisms.NoisyWeightedLabelProportions(1.0, 1.0)
+NOISY_OUTPUT = darrm.mechanisms.NoisyAggregate(0.5, np.array([True, True, False]), np.array([1.0, 0.5, -1.0]))
+X = np.array([[float(i), float(i * i % 7)] for i in range(12)])
+Y = np.array([0, 1, 0, 1, 1, 0, 1, 0, 1, 0, 1, 1])
+VOTERS = {"K": 3, "epsilon": 1.0, "Delta": 0.0, "changed": 3}
+PROBLEMS = VOTERS | {"m": 1.0, "delta": 0.0}
+
+Arguments = Mapping[str, Any]
+Use = Callable[..., Any]
+
+
+def fitted(kind: Callable[..., Any], **more: Any) -> Use:
+    """What scikit-learn's estimators do with their parameters: nothing before `fit`."""
+
+    def use(**parameters: Any) -> Any:
+        model = kind(**more, **parameters).fit(X, Y)
+        return [value for name, value in sorted(vars(model).items()) if name.endswith("_")]
+
+    return use
+
+
+def of(made: Any, name: str) -> Use:
+    return lambda **arguments: getattr(made, name)(**arguments)
+
+
+def table() -> dict[str, tuple[Use | None, Sequence[Arguments]]]:
+    """For each entry point how it is called, if not by its name, and valid arguments: each number in one of them."""
+    m, measures, labels = darrm.mechanisms, darrm.measures, darrm.labels
+    on_eta = {"mechanism": LLP, "eta": ETA}
+    rng = {"rng": SEEDED}
+    plain: dict[str, Sequence[Arguments]] = {
+        "MajorityProblem": [PROBLEMS | {"adjacency": "replace-one"}],
+        "Design": [
+            {"problem": PROBLEM, "gamma": DESIGN.gamma.tolist(), "prior": UNIFORM, "gap": 0.5, "profile": [(1.0, 0.0)]}
+        ],
+        "expected_error": [{"gamma": GAMMA, "p": [0.5, 0.75, 1.0]}],
+        "privacy_profile": [{"gamma": GAMMA, "problem": PROBLEM, "epsilons": [0.0, 1.0]}],
+        "repair": [{"gamma": GAMMA, "problem": PROBLEM}],
+        "verify": [{"gamma": GAMMA, "problem": PROBLEM}],
+        "solve": [{"problem": PROBLEM, "time_limit": 64.0, "profile": [(1.0, 0.0)]}],
+        "accounting.compose": [{"design": DESIGN, "queries": 2, "delta": 0.5, "voters": "fresh", "tolerance": 0.5}],
+        "accounting.gdp": [{"mu": 1.0, "points": 4}],
+        "accounting.general": [{"epsilon": 1.0, "delta": 0.25, "k": 3, "delta_prime": 0.5}],
+        "accounting.optimal": [{"epsilon": 1.0, "delta": 0.0, "k": 3, "delta_total": 0.5}],
+        "accounting.simple": [{"epsilon": 1.0, "delta": 0.25, "k": 3}],
+        "accounting.gnmax_rdp": [{"counts": [8, 1, 0], "sigma": 2.0, "orders": [2.0, 4.0]}],
+        "accounting.gnmax_sigma": [{"epsilon": 1.0, "delta": 0.25}],
+        "accounting.gnmax_sigma_analytic": [{"epsilon": 1.0, "delta": 0.25}],
+        "accounting.rdp_epsilon": [{"orders": [2.0, 4.0], "rdp": [1.0, 2.0], "delta": 0.25}],
+        "accounting.max_queries": [{"design": DESIGN, "total_epsilon": 2.0, "total_delta": 0.25, "voters": "fresh"}],
+        "accounting.plan": [VOTERS | {"queries": 1, "total_epsilon": 2.0, "total_delta": 0.0, "voters": "fresh"}],
+        "accounting.profile_bounds": [{"gamma": GAMMA, "problem": PROBLEM, "epsilons": [0.0, 1.0]}],
+        "baselines.subsampling": [{"K": 5, "m": 2}],
+        "baselines.double_subsampling": [{"K": 5, "m": 2}],
+        "baselines.from_accuracy": [{"pr_correct": [1.0, 0.75, 0.75, 1.0]}],
+        "baselines.constant": [{"problem": PROBLEM, "tau": 2.0, "lam": 0.0}, {"problem": PROBLEM, "delta_prime": 0.5}],
+        "baselines.plain_majority": [{"K": 4}],
+        "ensemble.shards": [{"n": 6, "K": 3, "overlap": 2}],
+        "labels.audit": [
+            {"mechanisms": {"llp": LLP}, "eta": [0.5, 0.25], "bag_size": 2, "labels": [0, 1], "jobs": 1, **rng},
+            {"mechanisms": {"llp": LLP}, "eta": [0.5, 0.25], "bags": [[0, 1]]},
+        ],
+        "labels.local_delta": [BAG | {"epsilon": 1.0, "record": 1, "change": 1.0}],
+        "labels.worst_delta": [
+            {"epsilon": 1.0, "residual_floor": 4.0, "label_range": (0.0, 1.0), "leverage": 0.5},
+            {"epsilon": 1.0, "residual_floor": 4.0, "label_range": (0.0, 1.0), "X": BAG["X"]},
+        ],
+        "labels.noisy_delta": [{"epsilon": 1.0, "k": 4, "fraction": 0.5, "sigma": 1.0, "label_range": (0.0, 1.0)}],
+        "labels.noisy_local_delta": [
+            {"epsilon": 1.0, "y": [0.0, 1.0], "noised": [True, True], "record": 1, "change": 1.0, "sigma": 1.0}
+        ],
+        "measures.CountKernel": [{"probabilities": [[0.5, 0.5], [0.25, 0.75]]}],
+        "measures.CountKernel.from_noise_function": [{"gamma": GAMMA}],
+        "measures.attack_utility": [on_eta],
+        "measures.additive_advantage": [on_eta],
+        "measures.individual_advantage": [on_eta],
+        "measures.label_leakage": [on_eta],
+        "measures.multiplicative_advantage": [on_eta],
+        "measures.realised_epsilon": [on_eta],
+        "measures.total_variation": [on_eta],
+        "measures.attacker_decisions": [on_eta | {"output": 2}],
+        "measures.posterior": [on_eta | {"output": 2}],
+        "measures.posterior_pairs": [on_eta | {"output": 2}],
+        "measures.composed_leakage": [{"leakages": [0.5, 1.0]}],
+        "measures.processed_leakage": [{"leakages": [0.5, 1.0]}],
+        "measures.empirical_epsilon": [
+            {"here": [8, 2], "there": [2, 8], "delta": 0.25, "confidence": 0.5, "event": [True, False], **rng}
+        ],
+        "measures.empirical_epsilon_of_scores": [
+            {"here": [1.0, 2.0, 3.0, 4.0], "there": [0.0, 0.5, 1.0, 2.0], "delta": 0.25, "confidence": 0.5, **rng}
+        ],
+        "measures.entrywise_leakage": [{"known_votes": [3, 1, 0], "gamma": 1.0}],
+        "measures.laplace_leakage_bound": [{"n_classes": 3, "gamma": 1.0}],
+        "measures.laplace_leakage_data_bound": [{"known_votes": [3, 1, 0], "gamma": 1.0}],
+        "measures.least_error": [{"problem": PROBLEM, "p": 0.25}],
+        "measures.log_odds_change": [{"before": [0.5, 0.5], "after": [0.25, 0.75], "a": 1, "b": 0}],
+        "measures.majority_leakage": [{"gamma": GAMMA}],
+        "measures.noisy_max_probabilities": [{"counts": [3, 1, 0], "gamma": 1.0}, {"counts": [3, 1], "sigma": 1.0}],
+        "measures.sampled_error": [{"gammas": {"a": GAMMA}, "draws": 8, "confidence": 0.5, **rng}],
+        "measures.bounds.label_dp": [{"epsilon": 1.0}],
+        "measures.bounds.label_dp_individual": [{"epsilon": 1.0, "eta": ETA}],
+        "measures.bounds.proportions_iid": [{"p": 0.5, "k": 4}],
+        "measures.bounds.proportions": [{"p": 0.5, "spread": 0.25, "k": 4}],
+        "measures.bounds.proportions_individual": [{"eta": ETA}],
+        "measures.bounds.laplace_proportions": [{"epsilon": 1.0, "spread": 0.25}],
+        "measures.bounds.laplace_proportions_individual": [{"epsilon": 1.0, "eta": ETA}],
+        "measures.bounds.extreme_bags": [{"p": 0.5, "k": 4, "n": 2, "threshold": 1.0}],
+        "mechanisms.GaussianNoisyMax": [{"sigma": 2.0}],
+        "mechanisms.LaplaceNoisyMax": [{"gamma": 2.0}],
+        "mechanisms.GeometricLabelProportions": [{"epsilon": 1.0}],
+        "mechanisms.LaplaceLabelProportions": [{"epsilon": 1.0}],
+        "mechanisms.RandomizedResponse": [{"epsilon": 1.0}],
+        "mechanisms.NoisyWeightedLabelProportions": [{"fraction": 0.5, "sigma": 1.0}],
+        "mechanisms.bags": [{"n": 7, "size": 2, **rng}],
+        "priors.independent": [{"low": 0.5, "high": 1.0}],
+        "priors.common": [{"a": 1.0, "b": 2.0}],
+        "priors.votes": [{"histogram": [1, 0, 2]}],
+        "priors.fixed": [{"p": [0.5, 1.0]}],
+        "priors.weights": [{"prior": darrm.priors.independent(), "K": 3, "objective": "tv"}],
+        "priors.combine": [{"mean": [0.25, 0.25, 0.5], "objective": "disagreement"}],
+        "tables.grid": [PROBLEMS],
+        "tables.solve_grid": [{"K": 3, "m": 1.0, "epsilon": 1.0, "Delta": 0.0, "jobs": 1}],
+        "tables.verify_table": [{"table": darrm.tables.solve_grid(**PROBLEMS), "jobs": 1}],
+    }
+    made: dict[str, tuple[Use | None, Sequence[Arguments]]] = {name: (None, bases) for name, bases in plain.items()}
+    on = {
+        "measures.CountKernel": measures.CountKernel([[0.5, 0.5], [0.25, 0.75]]),
+        "mechanisms.DaRRM": DARRM,
+        "mechanisms.GaussianNoisyMax": m.GaussianNoisyMax(2.0),
+        "mechanisms.LaplaceNoisyMax": m.LaplaceNoisyMax(2.0),
+        "mechanisms.GeometricLabelProportions": GEOMETRIC,
+        "mechanisms.LabelProportions": LLP,
+        "mechanisms.LaplaceLabelProportions": LAPLACE,
+        "mechanisms.RandomizedResponse": RR,
+        "mechanisms.WeightedBagAggregates": m.WeightedBagAggregates(),
+        "mechanisms.NoisyWeightedLabelProportions": NOISY,
+    }
+    bag = {"eta": ETA, "output": 2}
+    for name, arguments in {
+        "measures.CountKernel.kernel": {"k": 1},
+        "measures.CountKernel.posterior": {"eta": [0.5], "output": 1},
+        "mechanisms.DaRRM.release": {"votes": [[1, 0, 1]], **rng},
+        "mechanisms.DaRRM.release_counts": {"counts": [2, 0], **rng},
+        "mechanisms.DaRRM.kernel": {"k": 3},
+        "mechanisms.GaussianNoisyMax.kernel": {"k": 3},
+        "mechanisms.GaussianNoisyMax.rdp": {"orders": [2.0, 4.0]},
+        "mechanisms.GaussianNoisyMax.release": {"counts": [[3, 1]], **rng},
+        "mechanisms.LaplaceNoisyMax.kernel": {"k": 3},
+        "mechanisms.LaplaceNoisyMax.release": {"counts": [[3, 1]], **rng},
+        "mechanisms.GeometricLabelProportions.kernel": {"k": 3},
+        "mechanisms.GeometricLabelProportions.posterior": bag,
+        "mechanisms.GeometricLabelProportions.release": {"labels": [1, 0, 1], **rng},
+        "mechanisms.GeometricLabelProportions.unbiased": {"output": [2, 0], "k": 2},
+        "mechanisms.LabelProportions.kernel": {"k": 3},
+        "mechanisms.LabelProportions.posterior": bag,
+        "mechanisms.LabelProportions.release": {"labels": [1, 0, 1], **rng},
+        "mechanisms.LaplaceLabelProportions.posterior": bag,
+        "mechanisms.LaplaceLabelProportions.release": {"labels": [1, 0, 1], **rng},
+        "mechanisms.RandomizedResponse.posterior": {"eta": ETA, "output": [1, 0, 1]},
+        "mechanisms.RandomizedResponse.release": {"labels": [1, 0, 1], **rng},
+        "mechanisms.WeightedBagAggregates.posterior": {"eta": ETA, "output": AGGREGATE, "X": BAG["X"]},
+        "mechanisms.WeightedBagAggregates.release": BAG | rng,
+        "mechanisms.NoisyWeightedLabelProportions.posterior": {"eta": ETA, "output": NOISY_OUTPUT, "X": BAG["X"]},
+        "mechanisms.NoisyWeightedLabelProportions.release": {"y": [0.0, 1.0], **rng},
+    }.items():
+        owner, method = name.rsplit(".", 1)
+        made[name] = (of(on[owner], method), [arguments])
+    moved = measures.multiplicative_advantage(LLP, ETA)
+    made["measures.Distribution.cdf"] = (of(moved, "cdf"), [{"x": 1.0}])
+    made["measures.Distribution.quantile"] = (of(moved, "quantile"), [{"q": 0.5}])
+    blocks: Use = lambda **arguments: list(DARRM.release_blocks(**arguments))  # noqa: E731
+    made["tables.Table.lookup"] = (of(darrm.tables.solve_grid(**PROBLEMS), "lookup"), [PROBLEMS])
+    made["mechanisms.DaRRM.release_blocks"] = (blocks, [{"blocks": [[[1, 0, 1]]], "rows": 2, **rng}])
+    for name, prior in {
+        "Prior": darrm.priors.independent(),
+        "Independent": darrm.priors.independent(),
+        "Common": darrm.priors.common(),
+        "Fixed": darrm.priors.fixed([0.5, 1.0, 1.0]),
+        "Votes": darrm.priors.votes([1, 0, 0, 2]),
+    }.items():
+        made[f"priors.{name}.ones"] = (of(prior, "ones"), [{"K": 3}])
+        if name not in ("Prior", "Votes"):
+            made[f"priors.{name}.sample"] = (of(prior, "sample"), [{"n": 2, "K": 3, **rng}])
+    return made | estimators(labels)
+
+
+def estimators(labels: Any) -> dict[str, tuple[Use | None, Sequence[Arguments]]]:
+    """Their parameters are checked when they are fitted, and their data by scikit-learn."""
+    learners = labels.learners
+    tight = {"tol": 0.25, "max_iter": 64}
+    ensemble, sgd = darrm.ensemble.PrivateMajorityClassifier, darrm.ensemble.DPLogisticRegression
+    rr = learners.RandomizedResponseClassifier
+    budget = {"K": 3, "overlap": 1, "total_epsilon": 64.0, "total_delta": 0.25, "jobs": 1}
+    fresh, paid = {"voters": "fresh", "epsilon": 1.0}, {"teachers": "non-private"}
+    training = {"epsilon": 1.0, "delta": 0.0625, "sampling_rate": 0.5, "steps": 2, "clip": 1.0, "learning_rate": 1.0}
+    public = {"intercept_scaling": 0.5, "n_records": 12.0, "classes": (0, 1), "random_state": 1}
+    return {
+        "labels.learners.AggregateRegressor": (fitted(learners.AggregateRegressor), [{"intercept_column": 1}]),
+        "labels.learners.BagClassifier": (fitted(learners.BagClassifier), [tight | {"C": 1.0}]),
+        "labels.learners.RandomizedResponseClassifier": (fitted(rr), [tight | {"C": 1.0, "epsilon": 4.0}]),
+        "ensemble.DPLogisticRegression": (fitted(sgd), [training | public]),
+        "ensemble.PrivateMajorityClassifier": (
+            fitted(ensemble, random_state=1),
+            [
+                budget | fresh | {"m": 1.0},
+                budget | fresh | {"queries": 1},
+                budget | {"voters": "fixed", "epsilon": 1.0, "Delta": 0.0625, "estimator": sgd(steps=2)},
+                budget | paid | {"gamma": 0.5, "shards": np.arange(12).reshape(3, 4).tolist()},
+                budget | paid | {"sigma": 2.0},
+            ],
+        ),
+    }
+
+
+TABLE = table()
+
+# What needs no table: the data of estimators is scikit-learn's to check; files, ledgers and what needs PyTorch have
+# tests of their own; a histogram of votes has no probabilities to sample.
+ELSEWHERE = re.compile(
+    r"(ensemble|labels\.learners)\.\w+\.(fit|predict|predict_proba|decision_function)|votes\..*|accounting\.Ledger.*"
+    r"|priors\.(Prior|Votes)\.sample"
+)
+# Infinities that mean something.
+INFINITE = {
+    ("Design", "gap"),
+    ("solve", "time_limit"),
+    ("measures.bounds.extreme_bags", "threshold"),
+    ("measures.Distribution.cdf", "x"),
+}
+# Numbers of voters that are too many to solve for are a problem all the same; what solves it refuses them.
+UNBOUNDED = {("MajorityProblem", "K"), ("tables.grid", "K"), ("tables.solve_grid", "K"), ("tables.Table.lookup", "K")}
+# Arrays of zeros and ones, of truth values or of indices: numpy's own kinds of number only, for speed.
+PLAIN = {"votes", "blocks", "noised", "event", "bags", "shards", "channels", "image_shape", "classes"}
+SAID_OF = {"blocks": "(vote|block)"}  # whose values an error names
+
+
+def needed() -> list[tuple[str, str]]:
+    return [
+        (name, number) for name, call in POINTS.items() if not ELSEWHERE.fullmatch(name) for number in numbers(call)
+    ]
+
+
+def base_of(name: str, number: str) -> tuple[Use, dict[str, Any]]:
+    """How an entry point is called, and valid arguments with that number."""
+    use, bases = TABLE[name]
+    base = next(base for base in bases if base.get(number) is not None)
+    return use or POINTS[name], dict(base)
+
+
+def called(use: Use, arguments: Arguments) -> Any:
+    ready = {name: value.make() if isinstance(value, Made) else value for name, value in arguments.items()}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return use(**ready)
+
+
+def test_every_number_of_every_entry_point_is_in_the_table() -> None:
+    missing = {
+        (name, number)
+        for name, number in needed()
+        if name not in TABLE or not any(base.get(number) is not None for base in TABLE[name][1])
+    }
+    assert missing == set()
+    assert set(TABLE) <= set(POINTS)
+
+
+def marked(pairs: list[tuple[str, str]]) -> list[Any]:
+    return [pytest.param(*pair, id=" ".join(pair)) for pair in pairs]
+
+
+def bad_scalars(name: str, number: str, value: Any, optional: bool) -> list[Any]:
+    bad: list[Any] = [math.nan, True, np.True_, "1", b"1", object(), 1j, Decimal(1)]
+    bad += [10**400, 10**5000] * ((name, number) not in UNBOUNDED)
+    bad += [Fraction(value) + BELOW_FLOAT64, np.datetime64("2020")]
+    bad += [np.array([1.0, 2.0]), [1.0]] * (number != "bag_size")  # which may be several
+    bad += [math.inf] * ((name, number) not in INFINITE) + [-math.inf] * (number != "x")
+    return bad + [None] * (not optional)
+
+
+def bad_arrays(name: str, number: str, value: Any, optional: bool) -> list[Any]:
+    def instead(wrong: Any) -> Any:
+        """The array with another first number."""
+        if isinstance(value, Mapping):
+            return {key: [wrong, *numbers[1:]] for key, numbers in value.items()}
+        if not isinstance(value, list | tuple):
+            return wrong
+        first, rest = value[0], list(value[1:])
+        return [[wrong, *list(first)[1:]] if isinstance(first, list | tuple) else wrong, *rest]
+
+    inner = [math.nan, "1", 1j, object(), *[None] * (not optional), *[10**400] * ((name, number) not in UNBOUNDED)]
+    return ["text", object(), [[1.0], [1.0, 2.0]], *map(instead, inner)]
+
+
+@pytest.mark.parametrize(("name", "number"), marked(needed()))
+def test_bad_numbers_are_refused_in_one_line(name: str, number: str) -> None:
+    if name not in TABLE or not any(base.get(number) is not None for base in TABLE[name][1]):
+        pytest.skip("the table lacks it, which another test says")
+    kind, optional = numbers(POINTS[name])[number]
+    use, base = base_of(name, number)
+    bad = (bad_scalars if kind == "scalar" else bad_arrays)(name, number, base[number], optional)
+    wrong = []
+    for value in bad:
+        shown = "10**5000" if isinstance(value, int) and value > 10**4000 else f"{value!r}"[:60]
+        try:
+            called(use, base | {number: value})
+            wrong.append(f"{shown} is accepted")
+        except darrm.InputError as error:
+            text = str(error)
+            named = SAID_OF.get(number, number).removesuffix("s")  # one of several may be named too
+            if len(text.splitlines()) != 1 or not re.search(rf"\b{named}s?\b", text, re.IGNORECASE):
+                wrong.append(f"{shown}: {text!r}")
+        except Exception as error:  # what must not come
+            wrong.append(f"{shown}: {type(error).__name__}: {error}")
+    assert wrong == []
+
+
+def exotic(kind: str, value: Any) -> Any:
+    """The same number, or numbers, as another type; the plain ones if that type does not hold them."""
+    if isinstance(value, Mapping):
+        return {key: exotic(kind, x) for key, x in value.items()}
+    if isinstance(value, list | tuple):
+        return [exotic(kind, x) for x in value]
+    if kind == "other":
+        return float(value) if isinstance(value, int) else int(value) if float(value).is_integer() else value
+    if kind == "numpy":
+        return np.int64(value) if isinstance(value, int) else np.float64(value)
+    if kind == "Fraction":
+        return Fraction(value)
+    return np.float32(value) if float(np.float32(value)) == value else value
+
+
+def same(a: Any, b: Any) -> bool:
+    if isinstance(a, np.ndarray) or np.isscalar(a):
+        return bool(np.array_equal(a, b))
+    if isinstance(a, Mapping):
+        return a.keys() == b.keys() and all(same(a[key], b[key]) for key in a)
+    if isinstance(a, list | tuple):
+        return len(a) == len(b) and all(map(same, a, b))
+    if dataclasses.is_dataclass(a):
+        fields = [field.name for field in dataclasses.fields(a) if field.name not in ("rows", "seconds")]
+        return all(same(getattr(a, name), getattr(b, name)) for name in fields)
+    return type(a) is type(b) and (" at 0x" in repr(a) or repr(a) == repr(b))
+
+
+@pytest.mark.parametrize("kind", ["other", "numpy", "Fraction", "float32"])
+@pytest.mark.parametrize(
+    ("name", "base"), [pytest.param(name, i, id=f"{name} {i}") for name in TABLE for i in range(len(TABLE[name][1]))]
+)
+def test_the_same_number_of_another_type_gives_the_same(name: str, base: int, kind: str) -> None:
+    use, bases = TABLE[name]
+    call, plain = use or POINTS[name], dict(bases[base])
+    given = [number for number in numbers(POINTS[name]) if plain.get(number) is not None and number not in PLAIN]
+    others = {number: exotic(kind, plain[number]) for number in given}
+    assert same(called(call, plain), called(call, plain | others))
