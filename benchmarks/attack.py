@@ -153,7 +153,7 @@ def fixed(model: Any, runs: int) -> tuple[Answers, Answers, Any]:
         X, y = outlier_records(label, model.overlap)
         for _ in range(runs):
             model.fit(X, y)
-            ask(model, model.voters_[0].noise_multiplier_, answers)
+            ask(model, model.estimators_[0].noise_multiplier_, answers)
     return *sides, model
 
 

@@ -38,15 +38,15 @@ ROWS = (
     Row(
         "Few voters (K = 1, 2, 5, 6) at the ends of the ranges: m epsilon 50 to 711, epsilon from 1e-3 to 1e-300, "
         "Delta from 5e-324 to 0.999, delta at Delta, at the next float64, and from 0 to 1e-12, m = 1 and K, "
-        "changed = 1 and K, priors with zeros and with single points",
+        "max_affected = 1 and K, priors with zeros and with single points",
         "certified; a second program, from the definitions and in ball arithmetic, agrees with bound, worst case and "
-        "realised epsilon",
+        "tight epsilon",
         "test_edges",
-        ("test_at_the_edge_all_is_certified_and_the_second_opinion_agrees",),
+        ("test_at_the_edge_all_is_certified_and_the_independent_check_agrees",),
     ),
     Row(
         "The same where delta is met by rounding alone or is near 1",
-        "certified and sound by the second program; the realised epsilon or the worst case named are true bounds, not "
+        "certified and sound by the second program; the tight epsilon or the worst case named are true bounds, not "
         "the least",
         "test_edges",
         ("test_where_delta_is_met_by_rounding_alone_bounds_are_true_but_loose",),
@@ -55,7 +55,7 @@ ROWS = (
         "m epsilon of 5,000 to 6,000,000, where e^(m epsilon) overflows float64",
         "certified, without noise",
         "test_edges",
-        ("test_a_promise_beyond_float64_needs_no_noise",),
+        ("test_a_guarantee_beyond_float64_needs_no_noise",),
     ),
     Row(
         "Many voters, K = 31 to 2001, at such ends",
@@ -65,11 +65,11 @@ ROWS = (
     ),
     Row(
         "Noise functions of subnormal numbers",
-        "judged rightly; a broken promise is found",
+        "judged rightly; a broken guarantee is found",
         "test_edges",
         (
             "test_a_subnormal_gamma_is_verified",
-            "test_one_subnormal_entry_between_ones_does_not_hide_a_broken_promise",
+            "test_one_subnormal_entry_between_ones_does_not_hide_a_broken_guarantee",
         ),
     ),
     Row(
@@ -143,7 +143,7 @@ ROWS = (
     ),
     Row(
         "Files of other versions of darrm",
-        "refused, and left as they are; what a design file has besides is ignored and promises nothing",
+        "refused, and left as they are; what a design file has besides is ignored and guarantees nothing",
         "test_faults",
         (
             "test_another_version_of_a_ledger_is_refused",

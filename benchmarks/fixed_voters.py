@@ -6,8 +6,8 @@ Takes: a minute.
 
 A fixed voter is made private once: its answers to all Q queries together, one of n = 2^Q vectors, are drawn from P on
 the data and from P' on neighbouring data, where (P, P') is (epsilon, Delta)-indistinguishable AS A WHOLE, and P = P'
-for all but `changed` voters. Voters are independent; the answers of one voter are not. Each query releases its label
-with coins of its own. The loss of Q labels at a total delta is
+for all but `max_affected` voters. Voters are independent; the answers of one voter are not. Each query releases its
+label with coins of its own. The loss of Q labels at a total delta is
 
     max over voters and sets S of outputs of  log((Pr[S] - delta) / Pr'[S]).
 
@@ -23,7 +23,7 @@ redraw some voters of the best so far. What it finds is a true loss, with the vo
 largest: for K = 5 more restarts find more.
 
 The table compares it with Q m epsilon, the composition of the guarantee of one release, which does NOT hold for fixed
-voters, and with the optimal composition of `changed` copies of (epsilon, Delta), which does (docs/theory.md, "Many
+voters, and with the optimal composition of `max_affected` copies of (epsilon, Delta), which does (docs/theory.md, "Many
 releases"), and with `darrm.accounting.compose`, which counts the coins of the labels too (Theorem 1 there). For
 Delta > 0 all are at the same total delta.
 """
@@ -121,14 +121,14 @@ def answer_in_turn(
     chosen: Bools,
     epsilon: float,
     Delta: float,
-    changed: int,
+    max_affected: int,
     delta: float,
 ) -> None:
     """Let every voter, in place, answer best to the others and to the set of outputs."""
     total = table[chosen].sum(axis=0)
     for i in range(len(P)):
         u, v = others(total, P, i), others(total, P_neighbour, i)
-        if i >= changed:
+        if i >= max_affected:
             point = int(np.argmax([ratio(a - delta, b) for a, b in zip(u.tolist(), v.tolist(), strict=True)]))
             P[i] = P_neighbour[i] = np.eye(len(u))[point]
             continue
@@ -147,15 +147,15 @@ def search(
     gamma: ArrayLike,
     epsilon: float,
     Delta: float = 0.0,
-    changed: int | None = None,
+    max_affected: int | None = None,
     *,
     delta: float = 0.0,
     restarts: int = 40,
     seed: int = 0,
 ) -> Found:
-    """The largest loss found at a total delta for Q releases of K fixed voters, the first `changed` of which differ."""
+    """The largest loss found at a total delta for Q releases of K fixed voters; the first `max_affected` differ."""
     rng = np.random.default_rng(seed)
-    changed = K if changed is None else changed
+    max_affected = K if max_affected is None else max_affected
     n, table = 2**Q, release(K, Q, gamma)
     best = Found(-math.inf, np.empty(0), np.empty(0), [])
     for start in range(restarts):
@@ -165,7 +165,7 @@ def search(
             P, P_neighbour = best.P.copy(), best.P_neighbour.copy()
             redrawn = rng.choice(K, size=rng.integers(1, K + 1), replace=False)
         for i in redrawn:
-            if i < changed:
+            if i < max_affected:
                 P[i], P_neighbour[i] = extreme(rng.random(n), rng.random(n), 1.0, epsilon, Delta)
             else:
                 P[i] = P_neighbour[i] = np.eye(n)[rng.integers(n)]
@@ -173,7 +173,7 @@ def search(
         chosen[rng.choice(n, size=1 if delta == 0 else rng.integers(1, n), replace=False)] = True
         last = 0.0
         for _ in range(SWEEPS):
-            answer_in_turn(table, P, P_neighbour, chosen, epsilon, Delta, changed, delta)
+            answer_in_turn(table, P, P_neighbour, chosen, epsilon, Delta, max_affected, delta)
             here, there = others(table, P, -1), others(table, P_neighbour, -1)
             value, chosen = best_outputs(here, there, delta)
             if not value > last * (1 + GAIN):
@@ -186,11 +186,11 @@ def search(
     return best
 
 
-def bound(epsilon: float, Delta: float, changed: int, delta: float) -> float:
+def bound(epsilon: float, Delta: float, max_affected: int, delta: float) -> float:
     """What any number of releases cost at most: the models that one record reaches, composed."""
     if Delta == delta == 0:
-        return changed * epsilon
-    return darrm.accounting.optimal(epsilon, Delta, changed, delta).epsilon
+        return max_affected * epsilon
+    return darrm.accounting.optimal(epsilon, Delta, max_affected, delta).epsilon
 
 
 def main() -> None:
@@ -205,28 +205,33 @@ def main() -> None:
     start = time.perf_counter()
     print(f"epsilon = {epsilon:g}, m = {m:g}; * = the composition per query is broken")
     heads = ("found", "Q m eps", "voters", "compose")
-    print(f"{'K':>2} {'changed':>7} {'Delta':>6} {'delta':>6} {'Q':>2}", *(f"{head:>8}" for head in heads))
+    print(f"{'K':>2} {'max_affected':>7} {'Delta':>6} {'delta':>6} {'Q':>2}", *(f"{head:>8}" for head in heads))
 
-    def row(K: int, changed: int, Q: int, Delta: float = 0.0, delta: float = 0.0) -> None:
-        design = darrm.solve(K=K, m=min(m, K), epsilon=epsilon, Delta=Delta, changed=changed)
+    def row(K: int, max_affected: int, Q: int, Delta: float = 0.0, delta: float = 0.0) -> None:
+        design = darrm.solve(K=K, m=min(m, K), epsilon=epsilon, Delta=Delta, max_affected=max_affected)
         found = search(
-            K, Q, design.gamma, epsilon, Delta, changed, delta=delta, restarts=options.restarts, seed=options.seed
+            K, Q, design.gamma, epsilon, Delta, max_affected, delta=delta, restarts=options.restarts, seed=options.seed
         ).loss
-        each, whole = Q * min(m, K) * epsilon, bound(epsilon, Delta, changed, delta)
+        each, whole = Q * min(m, K) * epsilon, bound(epsilon, Delta, max_affected, delta)
         proved = darrm.accounting.compose(design, Q, delta=delta, voters="fixed").upper
         broken = "*" if found > each * (1 + 1e-9) else ""
         values = (found, each, whole, proved)
-        print(f"{K:2} {changed:7} {Delta:6g} {delta:6g} {Q:2}", *(f"{one:8.4f}" for one in values), broken, flush=True)
+        print(
+            f"{K:2} {max_affected:7} {Delta:6g} {delta:6g} {Q:2}",
+            *(f"{one:8.4f}" for one in values),
+            broken,
+            flush=True,
+        )
 
     row(3, 3, 2)
     for K in range(1, 6):
-        for changed in range(1, K + 1):
+        for max_affected in range(1, K + 1):
             for Q in (1, 2, 3):
-                if (K, changed, Q) != (3, 3, 2):
-                    row(K, changed, Q)
-    for changed in (1, 2, 3):
+                if (K, max_affected, Q) != (3, 3, 2):
+                    row(K, max_affected, Q)
+    for max_affected in (1, 2, 3):
         for Q in (1, 2, 3):
-            row(3, changed, Q, Delta=1e-3, delta=1e-2)
+            row(3, max_affected, Q, Delta=1e-3, delta=1e-2)
     print(f"{time.perf_counter() - start:.0f} s")
 
 

@@ -129,7 +129,7 @@ def main() -> None:
     options = parser.parse_args()
     rows, (fresh, voters) = trap(), many()
     second, coins = rows[1], below()
-    one = darrm.MajorityProblem(11, 1, 2.0, changed=1)
+    one = darrm.MajorityProblem(11, 1, 2.0, max_affected=1)
     allowed = {e: found for e in (1.0, 1.8) if (found := labels_allowance(one, e, 0.0)) is not None}
     lines = [
         f"Left: two labels of fixed voters lose {second['found']:.4f}; 2 m epsilon is {second['per query']:g}; "

@@ -42,7 +42,7 @@ MAJORITY = 2 * np.arange(K + 1) > K
 SHOWN = {
     "additive_advantage": "additive advantage",
     "multiplicative_98": "98 % of |log odds change|, nats",
-    "realised_epsilon": "realised epsilon, nats",
+    "tight_epsilon": "tight epsilon, nats",
     "mean_leakage": "mean maximal leakage, nats",
 }
 
@@ -165,7 +165,7 @@ def lines(setting: Setting) -> list[Line]:
         ("LaplaceLabelProportions", "epsilon", mechanisms.LaplaceLabelProportions, 0.01, 50),
         ("GeometricLabelProportions", "epsilon", mechanisms.GeometricLabelProportions, 0.01, 50),
         ("gamma_opt (DaRRM)", "m", free, 1, K),
-        ("U-shaped (DaRRM)", "m", monotone, 1, K),
+        ("monotone (DaRRM)", "m", monotone, 1, K),
         ("randomized response on the majority", "gamma", constant, 0.01, 1),
         ("LaplaceNoisyMax", "gamma", mechanisms.LaplaceNoisyMax, 0.01, 20),
         ("GaussianNoisyMax", "1 / sigma", lambda s: mechanisms.GaussianNoisyMax(1 / s), 0.01, 20),
@@ -200,7 +200,7 @@ def table(found: Sequence[Line]) -> list[Mapping[str, Any]]:
             "largest": one.row.max_individual_advantage,
             "98 %": one.row.multiplicative_98,
             "infinite": one.row.infinite_mass,
-            "realised epsilon": one.row.realised_epsilon,
+            "tight epsilon": one.row.tight_epsilon,
             "label-DP epsilon": one.label_dp,
             "leakage, mean": one.row.mean_leakage,
             "leakage, largest": one.row.max_leakage,
@@ -253,7 +253,7 @@ def reading(setting: Setting, found: Sequence[Line]) -> list[str]:
 
 
 def aggregates() -> list[Mapping[str, Any]]:
-    """Delta of weighted aggregates of bags of K labels 0 and 1, for any labels that the promise allows."""
+    """Delta of weighted aggregates of bags of K labels 0 and 1, for any labels that the floor allows."""
     rows: list[Mapping[str, Any]] = []
     for epsilon in (0.5, 1.0, 2.0, 4.0):
         row: dict[str, Any] = {"epsilon": epsilon}

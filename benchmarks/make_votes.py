@@ -95,9 +95,9 @@ def load(seed: SeedSequence) -> Images:
     return Images(pixels / 16, odd, order[~np.isin(order, held_out)], np.sort(held_out))
 
 
-def shard(records: Ints, voter: int, changed: int) -> Ints:
+def shard(records: Ints, voter: int, max_affected: int) -> Ints:
     """The records of one voter: position i is known to voters i, i + 1, ..., i + changed - 1 modulo K."""
-    return records[(voter - np.arange(len(records))) % K < changed]
+    return records[(voter - np.arange(len(records))) % K < max_affected]
 
 
 def calibrate() -> tuple[float, float]:
@@ -136,35 +136,35 @@ def dp_sgd(features: Floats, labels: Ints, noise_multiplier: float, seed: SeedSe
     return total / STEPS
 
 
-def fixed_votes(images: Images, changed: int, noise_multiplier: float, seed: SeedSequence) -> Ints:
+def fixed_votes(images: Images, max_affected: int, noise_multiplier: float, seed: SeedSequence) -> Ints:
     """Deterministic answers of K private teachers to the held-out images, shape (600, K)."""
     features = np.column_stack([images.pixels, np.full(len(images.pixels), INTERCEPT)])
     votes = []
     for voter, voter_seed in enumerate(seed.spawn(K)):
-        rows = shard(images.train, voter, changed)
+        rows = shard(images.train, voter, max_affected)
         weights = dp_sgd(features[rows], images.odd[rows], noise_multiplier, voter_seed)
         votes.append(features[images.held_out] @ weights > 0)
     return np.column_stack(votes).astype(np.int64)
 
 
-def fresh_votes(images: Images, changed: int, seed: SeedSequence) -> Ints:
+def fresh_votes(images: Images, max_affected: int, seed: SeedSequence) -> Ints:
     """Randomized answers of K parties to the held-out images, shape (600, K)."""
     votes = []
     for voter, voter_seed in enumerate(seed.spawn(K)):
         rng = default_rng(voter_seed)
         seen = np.sort(rng.choice(images.pixels.shape[1], PIXELS_SEEN, replace=False))
-        rows = shard(images.train, voter, changed)
+        rows = shard(images.train, voter, max_affected)
         model = LogisticRegression(max_iter=2000).fit(images.pixels[np.ix_(rows, seen)], images.odd[rows])
         answers = model.predict(images.pixels[np.ix_(images.held_out, seen)])
         votes.append(answers ^ (rng.random(len(answers)) < 1 / (1 + math.exp(FRESH_EPSILON))))
     return np.column_stack(votes).astype(np.int64)
 
 
-def vote_file(images: Images, votes: Ints, kind: str, changed: int, **facts: Any) -> VoteFile:
+def vote_file(images: Images, votes: Ints, kind: str, max_affected: int, **facts: Any) -> VoteFile:
     """The table of some votes and their description."""
     label = images.odd[images.held_out]
-    facts |= {"K": K, "adjacency": "replace-one", "changed": changed, "kind": kind, "rows": len(votes)}
-    facts |= {"file": f"{kind}_t{changed}.csv", "command": "python benchmarks/make_votes.py"}
+    facts |= {"K": K, "adjacency": "replace-one", "max_affected": max_affected, "kind": kind, "rows": len(votes)}
+    facts |= {"file": f"{kind}_t{max_affected}.csv", "command": "python benchmarks/make_votes.py"}
     facts["mean_voter_accuracy"] = round(float((votes == label[:, None]).mean()), 4)
     facts["majority_accuracy"] = round(float(((2 * votes.sum(axis=1) > K) == label).mean()), 4)
     return VoteFile(np.column_stack([images.held_out, votes, label]), facts)
@@ -180,12 +180,12 @@ def make() -> list[VoteFile]:
     training |= {"learning_rate": LEARNING_RATE, "steps": STEPS}
     training["description"] = (
         f"Predictions (1 = odd) of {K} DP-SGD logistic regressions on held-out digits; every training "
-        "image is in the shards of exactly `changed` teachers."
+        "image is in the shards of exactly `max_affected` teachers."
     )
     answering: dict[str, Any] = {"epsilon": FRESH_EPSILON, "Delta": 0.0}
     answering["description"] = (
         f"Randomized responses (1 = odd) of {K} parties, each with its own {PIXELS_SEEN} pixels, on held-out "
-        "digits; every training image is known to exactly `changed` parties."
+        "digits; every training image is known to exactly `max_affected` parties."
     )
     return [
         vote_file(images, fixed_votes(images, 1, noise_multiplier, seeds[0]), "fixed", 1, **training),

@@ -10,7 +10,7 @@ calls and refusals dropped. Each is judged by the tests of its module that run t
 one fails. First all these tests run once with a trace, to learn which run what; that is kept in ``--trace``.
 Verdicts are appended to ``--results`` as they come, and those that are there are not judged again.
 
-A mutant that survives is a hole in the tests or changes nothing that is promised: benchmarks/mutation_survivors.json
+A mutant that survives is a hole in the tests or changes nothing that is guaranteed: benchmarks/mutation_survivors.json
 says which. Hand-written mutants, each with the test that must refuse it, are in tests/test_mutants.py.
 """
 
@@ -65,7 +65,7 @@ TESTS = {
     "darrm/certificate/certificate.py": [
         *ENGINE,
         "tests/certificate/test_identical_voters.py",
-        "tests/certificate/test_second_opinion.py",
+        "tests/certificate/test_independent_check.py",
     ],
     "darrm/constraints/rows.py": ["tests/constraints/test_corners.py", "tests/design/test_solve.py"],
     "darrm/numerics/poisson_binomial.py": [

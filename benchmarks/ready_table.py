@@ -1,13 +1,13 @@
-"""The ready table: gamma_opt, free and U-shaped, for all K up to 51.
+"""The ready table: gamma_opt, free and monotone, for all K up to 51.
 
     python benchmarks/ready_table.py [--out gamma-tables.parquet] [--jobs -1]       goes on if interrupted
     python benchmarks/ready_table.py --part 50                                         every fiftieth design
-    python benchmarks/ready_table.py --part 40 --out part.csv --opinions                 and a second opinion on each
+    python benchmarks/ready_table.py --part 40 --out part.csv --independent            and check each independently
 
 Takes: some minutes. --docs writes docs/tables.md.
 
-K = 2..51, m = 1..K/2 + 1 (from there on none needs noise), epsilon .05 to 1, Delta 0, 1e-6, 1e-5, ``changed`` K and,
-for disjoint shards, 1 and 2.
+K = 2..51, m = 1..K/2 + 1 (from there on none needs noise), epsilon .05 to 1, Delta 0, 1e-6, 1e-5, ``max_affected`` K
+and, for disjoint shards, 1 and 2.
 """
 
 from __future__ import annotations
@@ -26,21 +26,23 @@ from darrm.tables.table import Table, as_design
 
 EPSILONS = (0.05, 0.1, 0.2, 0.5, 1.0)
 DELTAS = (0.0, 1e-6, 1e-5)
-LARGE = 30_000  # steps of a second opinion; raise it if you have an hour
+LARGE = 30_000  # steps of an independent check; raise it if you have an hour
 
 
 def ready() -> Grid:
     tasks = []
     for K in range(2, 52):
-        for changed in sorted({1, 2, K}):
-            tasks += grid(K, range(1, K // 2 + 2), EPSILONS, DELTAS, changed=changed, shape=("free", "monotone")).tasks
+        for max_affected in sorted({1, 2, K}):
+            tasks += grid(
+                K, range(1, K // 2 + 2), EPSILONS, DELTAS, max_affected=max_affected, shape=("free", "monotone")
+            ).tasks
     return Grid(tuple(dict.fromkeys(tasks)))
 
 
-def opinions(table: Table) -> str:
-    """How many designs tests/oracles/second_opinion.py judges, and what it does not agree with."""
+def independent_checks(table: Table) -> str:
+    """How many designs tests/oracles/independent_check.py judges, and what it does not agree with."""
     sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "oracles"))
-    from second_opinion import opinion, steps
+    from independent_check import independent_check, steps
 
     judged, wrong = 0, []
     for row in table.rows:
@@ -48,9 +50,9 @@ def opinions(table: Table) -> str:
             continue
         design = as_design(row)
         content = as_dict(design) | {"gamma_hex": [value.hex() for value in design.gamma.tolist()]}
-        wrong += [f"{design!r}: {claim}" for claim in opinion(content)]
+        wrong += [f"{design!r}: {claim}" for claim in independent_check(content)]
         judged += 1
-    return "\n".join([f"Second opinion: {judged} of {len(table)} designs, {len(wrong)} disagreements.", *wrong])
+    return "\n".join([f"Independent check: {judged} of {len(table)} designs, {len(wrong)} disagreements.", *wrong])
 
 
 def main() -> None:
@@ -59,7 +61,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=-1)
     parser.add_argument("--part", type=int, default=1, help="every so-manieth design only")
     parser.add_argument("--docs", action="store_true", help="also put its size into docs/")
-    parser.add_argument("--opinions", action="store_true", help="also judge each design, up to some size, anew")
+    parser.add_argument("--independent", action="store_true", help="also judge each design, up to some size, anew")
     options = parser.parse_args()
     todo = Grid(ready().tasks[:: options.part])
     print(f"{len(todo.tasks)} designs")
@@ -70,8 +72,8 @@ def main() -> None:
         f"{options.out.suffix}, {size / len(table):.0f} bytes a design."
     )
     print(line, f"{table.found} of them were there.")
-    if options.opinions:
-        print(opinions(table))
+    if options.independent_checks:
+        print(independent_checks(table))
     if options.docs:
         put("ready", line, DOCS / "tables.md")
 

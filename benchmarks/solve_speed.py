@@ -161,7 +161,7 @@ def case(K: int, m: int, Delta: float, engine: str, repeat: int) -> dict[str, An
     import darrm
 
     problem = darrm.MajorityProblem(K, m, EPSILON, Delta)
-    if engine == "cuts":
+    if engine == "cutting-planes":
         return run_cuts(problem, repeat)
     if engine == "one by one":
         return run_one_by_one(problem, 1)

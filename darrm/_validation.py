@@ -251,10 +251,10 @@ def check_orders(orders: ArrayLike) -> Array:
     return array("orders", orders, None, 1, math.inf)
 
 
-def check_jobs(jobs: object) -> int:
+def check_jobs(jobs: object, name: str = "jobs") -> int:
     """``jobs`` as an int, refused unless it is a number of processes or threads that joblib can have."""
     allowed = f"in [1, {_MOST_JOBS}], or -1 for all cores"
-    number = whole("jobs", jobs, -1, _MOST_JOBS, allowed=allowed)
+    number = whole(name, jobs, -1, _MOST_JOBS, allowed=allowed)
     if number == 0:
-        raise refusal("jobs", f"a whole number {allowed}", jobs)
+        raise refusal(name, f"a whole number {allowed}", jobs)
     return number

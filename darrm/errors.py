@@ -22,7 +22,7 @@ class SolverError(DarrmError, RuntimeError):
 
 
 class CertificateError(DarrmError, RuntimeError):
-    """A noise function does not keep the promised privacy, so it is not released. A retry does not help."""
+    """A noise function does not satisfy the guarantee, so it is not released. A retry does not help."""
 
 
 class BudgetError(DarrmError, RuntimeError):

@@ -1,4 +1,4 @@
-"""One line for each reason to skip tests, and `--second-opinion`: every design of the tests is judged anew."""
+"""One line for each reason to skip tests, and `--independent-check`: every design of the tests is judged anew."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from typing import Any
 import pytest
 
 made = pytest.StashKey[dict[str, Any]]()
-LARGE = 100_000  # steps of the second opinion; designs above are counted and left to it on the command line
+LARGE = 100_000  # steps of the independent check; designs above are counted and left to it on the command line
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--second-opinion", action="store_true", help="judge every design anew; takes minutes")
-    parser.addoption("--opinions", type=Path, default=None, help="write how many designs were judged here")
+    parser.addoption("--independent-check", action="store_true", help="judge every design anew; takes minutes")
+    parser.addoption("--independent", type=Path, default=None, help="write how many designs were judged here")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    if not config.getoption("--second-opinion"):
+    if not config.getoption("--independent-check"):
         return
     from darrm.design import design
 
@@ -50,17 +50,17 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     found = session.config.stash.get(made, None)
     if not found:
         return
-    from second_opinion import opinion, steps
+    from independent_check import independent_check, steps
 
     wrong, large = [], 0
     for content in found.values():
         if steps(content["problem"]) > LARGE:
             large += 1
         else:
-            wrong += [f"{claim}: {content['problem']}" for claim in opinion(content)]
-    line = f"second opinion: {len(found)} designs, {large} of them too large, {len(wrong)} disagreements"
-    if session.config.getoption("--opinions"):
-        with session.config.getoption("--opinions").open("a") as file:
+            wrong += [f"{claim}: {content['problem']}" for claim in independent_check(content)]
+    line = f"independent check: {len(found)} designs, {large} of them too large, {len(wrong)} disagreements"
+    if session.config.getoption("--independent"):
+        with session.config.getoption("--independent").open("a") as file:
             print(line, *wrong, sep="\n", file=file)
     else:
         print("\n" + line, *wrong, sep="\n")

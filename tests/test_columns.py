@@ -13,7 +13,7 @@ import darrm
 from darrm.accounting import Ledger
 from darrm.randomness.words import NotPrivateWarning
 
-DESIGN = darrm.solve(K=3, m=1, epsilon=0.1, changed=1)  # no noise: labels are majorities
+DESIGN = darrm.solve(K=3, m=1, epsilon=0.1, max_affected=1)  # no noise: labels are majorities
 MECHANISM = darrm.mechanisms.DaRRM(DESIGN)
 VOTES = np.random.default_rng(0).integers(0, 2, (200, 3))
 MAJORITY = (VOTES.sum(axis=1) > 1).astype(int).tolist()
@@ -99,13 +99,13 @@ def test_bad_frames() -> None:
 
 def test_bad_arrow_tables() -> None:
     pa = pytest.importorskip("pyarrow")
-    for changed, said in [
+    for max_affected, said in [
         (pa.array([None] + [1] * 199), "row 0, column b: A vote must be 0 or 1. Got None"),
         (pa.chunked_array([[1] * 150, [0] * 49 + [3]]), "row 199, column b: .* Got 3"),
         (pa.array(["1"] * 200), "column b must hold numbers 0 and 1. Got type string"),
     ]:
         with pytest.raises(darrm.InputError, match=said):
-            darrm.columns.release(MECHANISM, table().set_column(1, "b", changed))
+            darrm.columns.release(MECHANISM, table().set_column(1, "b", max_affected))
     for given in (table()["a"], pa.array([1, 0])):
         with pytest.raises(darrm.InputError, match=r"must be a pandas DataFrame or an Arrow table\. Got"):
             darrm.columns.release(MECHANISM, given)

@@ -125,7 +125,7 @@ NOISY = darrm.mechanisms.NoisyWeightedLabelProportions(1.0, 1.0)
 NOISY_OUTPUT = darrm.mechanisms.NoisyAggregate(0.5, np.array([True, True, False]), np.array([1.0, 0.5, -1.0]))
 X = np.array([[float(i), float(i * i % 7)] for i in range(12)])
 Y = np.array([0, 1, 0, 1, 1, 0, 1, 0, 1, 0, 1, 1])
-VOTERS = {"K": 3, "epsilon": 1.0, "Delta": 0.0, "changed": 3}
+VOTERS = {"K": 3, "epsilon": 1.0, "Delta": 0.0, "max_affected": 3}
 PROBLEMS = VOTERS | {"m": 1.0, "delta": 0.0}
 
 Arguments = Mapping[str, Any]
@@ -199,7 +199,7 @@ def table() -> dict[str, tuple[Use | None, Sequence[Arguments]]]:
         "measures.individual_advantage": [on_eta],
         "measures.label_leakage": [on_eta],
         "measures.multiplicative_advantage": [on_eta],
-        "measures.realised_epsilon": [on_eta],
+        "measures.tight_epsilon": [on_eta],
         "measures.total_variation": [on_eta],
         "measures.attacker_decisions": [on_eta | {"output": 2}],
         "measures.posterior": [on_eta | {"output": 2}],
@@ -313,7 +313,7 @@ def estimators(labels: Any) -> dict[str, tuple[Use | None, Sequence[Arguments]]]
     tight = {"tol": 0.25, "max_iter": 64}
     ensemble, sgd = darrm.ensemble.PrivateMajorityClassifier, darrm.ensemble.DPLogisticRegression
     rr = learners.RandomizedResponseClassifier
-    budget = {"K": 3, "overlap": 1, "total_epsilon": 64.0, "total_delta": 0.25, "jobs": 1}
+    budget = {"K": 3, "overlap": 1, "total_epsilon": 64.0, "total_delta": 0.25, "n_jobs": 1}
     fresh, paid = {"voters": "fresh", "epsilon": 1.0}, {"teachers": "non-private"}
     training = {"epsilon": 1.0, "delta": 0.0625, "sampling_rate": 0.5, "steps": 2, "clip": 1.0, "learning_rate": 1.0}
     public = {"intercept_scaling": 0.5, "n_records": 12.0, "classes": (0, 1), "random_state": 1}

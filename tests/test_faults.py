@@ -404,7 +404,7 @@ def test_decimal_commas_of_a_locale_change_nothing(folder: Path, comma: dict[str
     made = {}
     for name, changes, program in (("plain", {}, COMMAND), ("comma", comma, IN_LOCALE)):
         for command in (
-            ["solve", "--K", "11", "--m", "2.5", "--epsilon", "0.1", "--Delta", "1e-5", "--out", f"{name}.json"],
+            ["solve", "--K", "11", "--m", "2.5", "--epsilon", "0.1", "--voter-delta", "1e-5", "--out", f"{name}.json"],
             [*TABLE, f"{name}.csv"],
             ["solve", *PROBLEM, "--plot", f"{name}.svg"],
         ):
@@ -453,7 +453,7 @@ def test_resigning_alone_changes_nothing(folder: Path) -> None:
         assert Path(path).read_bytes() == before
 
 
-@pytest.mark.parametrize("version", [0, 2, "1", 1.0, None, True])
+@pytest.mark.parametrize("version", [0, 1, 3, "2", 2.0, None, True])
 def test_another_version_of_a_ledger_is_refused(folder: Path, version: object) -> None:
     resigned("ledger.json", lambda content: content.update(version=version))
     before = Path("ledger.json").read_bytes()
@@ -470,7 +470,7 @@ def test_a_ledger_with_an_entry_of_a_later_version_is_refused(folder: Path) -> N
 
 
 def test_a_design_with_a_further_entry_is_verified_like_any(folder: Path) -> None:
-    """What is not known promises nothing: the guarantee is of the problem and gamma, which are verified."""
+    """What is not known guarantees nothing: the guarantee is of the problem and gamma, which are verified."""
     gamma = darrm.load("gamma.json").gamma.tolist()
     resigned("gamma.json", lambda content: content.update(note="of a later version"))
     assert darrm.load("gamma.json").gamma.tolist() == gamma
@@ -491,12 +491,12 @@ def test_a_table_with_a_further_column_is_refused(folder: Path, ending: str, mon
 
 def test_a_journal_of_another_version_is_neither_used_nor_lost(folder: Path) -> None:
     todo = tables.grid([3], 1, 0.1)
-    header = {"format": "darrm-journal", "version": 2, "grid": todo.digest, "made_with": "darrm 9"}
+    header = {"format": "darrm-journal", "version": 3, "grid": todo.digest, "made_with": "darrm 9"}
     journal = journal_of(Path("t.csv"))
     journal.write_text(json.dumps(header) + "\n", encoding="utf-8")
     with pytest.raises(darrm.InputError, match="of another grid, or of other versions"):
         tables.solve_grid(todo, out="t.csv")
-    assert json.loads(journal.read_bytes())["version"] == 2
+    assert json.loads(journal.read_bytes())["version"] == 3
 
 
 # Line ends and marks of other systems

@@ -195,8 +195,8 @@ MISTAKES = [
     Mistake(
         "one voter fewer is changed",
         "certificate.separation",
-        "problem.changed if most_n is None else most_n",
-        "problem.changed - 1 if most_n is None else most_n",
+        "problem.max_affected if most_n is None else most_n",
+        "problem.max_affected - 1 if most_n is None else most_n",
         VERIFY,
         dips,
     ),
@@ -258,12 +258,12 @@ MISTAKES = [
         lambda tests, _: tests.test_verify_refuses_what_is_no_noise_function(),
     ),
     Mistake(
-        "the promise is that of m + 1",
+        "the guarantee is that of m + 1",
         "problem.majority",
         "return Fraction(self.m) * Fraction(self.epsilon)",
         "return (Fraction(self.m) + 1) * Fraction(self.epsilon)",
         VERIFY,
-        lambda tests, _: tests.test_the_worst_case_of_a_certificate_attains_its_cost("random", 0.0, 2),
+        lambda tests, _: tests.test_the_worst_case_of_a_certificate_attains_the_needed_delta("solved", 1e-3, 9),
     ),
     Mistake(
         "rounding is not counted",
@@ -371,7 +371,7 @@ MISTAKES = [
         "DiscreteLaplace(Fraction(self.epsilon) / _GRID)",
         "DiscreteLaplace(2 * Fraction(self.epsilon) / _GRID)",
         LABELS,
-        lambda tests, _: tests.test_laplace_on_the_grid_has_the_promised_epsilon_exactly(1.0),
+        lambda tests, _: tests.test_laplace_on_the_grid_has_the_guaranteed_epsilon_exactly(1.0),
     ),
     Mistake(
         "geometric noise is halved",
@@ -425,7 +425,7 @@ MISTAKES = [
     Mistake(
         "two voters that change move the count by one",
         "accounting.profile",
-        "lowest[x] = min(*X[max(0, i - changed) : i + changed + 1], lowest.get(x, x))",
+        "lowest[x] = min(*X[max(0, i - max_affected) : i + max_affected + 1], lowest.get(x, x))",
         "lowest[x] = min(*X[max(0, i - 1) : i + 2], lowest.get(x, x))",
         FIXED,
         lambda tests, _: tests.test_no_fixed_voters_lose_more_than_theorem_1_says(3, 2, 2, False),
@@ -481,7 +481,7 @@ MISTAKES = [
     Mistake(
         "teachers that a record reaches count as one",
         "ensemble.releases",
-        "cost = optimal(epsilon, Delta, changed, total_delta)",
+        "cost = optimal(epsilon, Delta, max_affected, total_delta)",
         "cost = optimal(epsilon, Delta, 1, total_delta)",
         ENSEMBLE,
         lambda tests, _: tests.test_fixed_voters_cost_the_composition_of_those_a_record_reaches(3, 1e-4),

@@ -205,7 +205,7 @@ def test_importing_leaves_the_network_alone(tmp_path: Path) -> None:
     "command",
     [
         "solve --K 5 --m 2 --epsilon 0.5 --out new.json",
-        "solve --K 5 --m 2 --epsilon 0.5 --engine cvxpy",
+        "solve --K 5 --m 2 --epsilon 0.5 --engine full-list-cvxpy",
         "verify design.json",
         "release design.json --votes votes.csv --out labels.csv",
         "compare --K 5 --m 2 --epsilon 0.5",

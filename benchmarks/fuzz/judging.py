@@ -9,8 +9,8 @@ from typing import Any
 import darrm
 
 Case = dict[str, Any]
-JUDGED = 3000  # steps of the second opinion, at most
-LIGHT = ("the worst case is not", "the realised epsilon is below")
+JUDGED = 3000  # steps of the independent check, at most
+LIGHT = ("the worst case is not", "the tight epsilon is below")
 PRECISE = 20_000  # nats of m epsilon, at most: its balls need as many bits
 
 
@@ -30,22 +30,22 @@ def ordinary(design: darrm.Design) -> bool:
 
 
 def confirm(design: darrm.Design) -> str:
-    """`Finding` if the second opinion on a design that darrm accepted differs.
+    """`Finding` if the independent check on a design that darrm accepted differs.
 
-    What is promised must hold for any numbers. Which multiset is named as the worst, and whether the realised epsilon
-    is the least, promises nothing, and is held to it where the numbers are `ordinary`.
+    What is guaranteed must hold for any numbers. Which multiset is named as the worst, and whether the tight epsilon
+    is the least, guarantees nothing, and is held to it where the numbers are `ordinary`.
     """
-    from second_opinion import opinion
+    from independent_check import independent_check
 
     from darrm.design.design import as_dict
 
     problem = design.problem
-    K, t = problem.K, problem.changed
+    K, t = problem.K, problem.max_affected
     steps = K**5 / 60 if problem.Delta else K * t * t / 2
     if steps > JUDGED or problem.m * problem.epsilon > PRECISE:
         return "accepted, not judged"
     content = as_dict(design) | {"gamma_hex": [value.hex() for value in design.gamma.tolist()]}
-    wrong = opinion(json.loads(json.dumps(content)))
+    wrong = independent_check(json.loads(json.dumps(content)))
     grave = [claim for claim in wrong if ordinary(design) or not claim.startswith(LIGHT)]
     if grave:
         raise Finding(f"wrong accept: {'; '.join(grave)}: {problem}")

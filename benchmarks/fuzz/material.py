@@ -18,7 +18,7 @@ from darrm.tables.journal import journal_of, line_of, made_with
 
 PROBLEMS: dict[str, dict[str, Any]] = {
     "gamma.json": {"K": 3, "m": 2, "epsilon": 0.5},
-    "failing.json": {"K": 5, "m": 2.5, "epsilon": 1.0, "Delta": 0.01, "changed": 3, "shape": "monotone"},
+    "failing.json": {"K": 5, "m": 2.5, "epsilon": 1.0, "Delta": 0.01, "max_affected": 3, "shape": "monotone"},
     "even.json": {"K": 4, "m": 1, "epsilon": 2.0, "delta": 0.1, "adjacency": "add-remove"},
     "one.json": {"K": 1, "m": 1, "epsilon": 0.1},
 }
@@ -43,7 +43,7 @@ def inside(folder: str | Path) -> Iterator[None]:
 
 def small_grid() -> Any:
     """The grid of the tables and of the journal."""
-    return grid(K=[1, 3, 4], m=[1, 2], epsilon=0.5, Delta=[0.0, 0.01], changed=[None, 1])
+    return grid(K=[1, 3, 4], m=[1, 2], epsilon=0.5, Delta=[0.0, 0.01], max_affected=[None, 1])
 
 
 @cache

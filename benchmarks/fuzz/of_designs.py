@@ -1,4 +1,4 @@
-"""Design files, and designs near the limit of what they promise."""
+"""Design files, and designs near the limit of what they guarantee."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def run_design(case: Case) -> str:
     return confirm(design)
 
 
-# Designs near the limit of what they promise, as files.
+# Designs near the limit of what they guarantee, as files.
 
 UNIT = st.one_of(st.sampled_from([0.0, 1.0, 0.5, 5e-324, 1 - 2**-53]), st.floats(0, 1))
 DELTAS = st.one_of(st.just(0.0), st.sampled_from([1e-5, 1e-300, 5e-324, 0.3, 0.999, 1 - 2**-53]), st.floats(0, 0.5))
@@ -69,7 +69,7 @@ def certificates(draw: Draw) -> Case:
         "epsilon": draw(EPSILONS),
         "Delta": draw(DELTAS),
         "delta": draw(st.one_of(st.none(), DELTAS)),
-        "changed": draw(st.integers(1, K)),
+        "max_affected": draw(st.integers(1, K)),
     }
     if draw(st.booleans()):
         half = [draw(UNIT) for _ in range(K // 2 + 1)]

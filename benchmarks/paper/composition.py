@@ -68,7 +68,7 @@ def totals(data: str) -> list[dict[str, Any]]:
 
 def disjoint(m: float, epsilon: float, queries: int) -> float:
     """What labels of the paper's own teachers cost at `DELTA`: fixed, t = 1, so that gamma_opt is gamma = 1."""
-    design = darrm.solve(K=K, m=m, epsilon=epsilon, Delta=DELTA, changed=1)
+    design = darrm.solve(K=K, m=m, epsilon=epsilon, Delta=DELTA, max_affected=1)
     return compose(design, queries, delta=DELTA, voters="fixed").upper
 
 
@@ -116,8 +116,8 @@ def designs(queries: int = 100, delta: float = 0.0297) -> list[dict[str, Any]]:
     rows = []
     for name, make in (
         ("one point (gamma_opt)", point),
-        ("U-shaped", rising),
-        ("free, under the U-shaped profile", like_rising),
+        ("monotone", rising),
+        ("free, under the monotone profile", like_rising),
         ("Gaussian profile", gaussian),
     ):
         low, high = 1.0, 6.0

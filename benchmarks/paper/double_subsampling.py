@@ -4,7 +4,7 @@
 
 Takes: seconds. --docs writes docs/paper.md.
 
-The realised epsilon of the majority of 2 m - 1 of K = 11 votes, by `darrm.verify`: for identically distributed voters,
+The tight epsilon of the majority of 2 m - 1 of K = 11 votes, by `darrm.verify`: for identically distributed voters,
 which the theorem is about, and over the complete corner set, with the multiset that attains it.
 """
 
@@ -34,9 +34,9 @@ def rows() -> list[dict[str, Any]]:
                     "m": m,
                     "epsilon": epsilon,
                     "m epsilon": problem.total_epsilon,
-                    "identical voters": f"{alike.realised_epsilon:.15g}",
-                    "any voters": f"{any_.realised_epsilon:.15g}",
-                    "excess": f"{any_.realised_epsilon / problem.total_epsilon - 1:.0e}",
+                    "identical voters": f"{alike.tight_epsilon:.15g}",
+                    "any voters": f"{any_.tight_epsilon:.15g}",
+                    "excess": f"{any_.tight_epsilon / problem.total_epsilon - 1:.0e}",
                     "attained at": ", ".join(f"{n} x {corner}" for corner, n in any_.worst_case.items()),
                 }
             )
@@ -49,7 +49,7 @@ def findings(lines: list[dict[str, Any]]) -> list[str]:
         f"The largest excess over m epsilon, for any voters, is {most:.0e} of it: rounding, of the table and "
         "in the bound. At K = 11 the theorem holds for all purely private voters, identical or not."
         if most < 1e-11
-        else f"For voters that are not identical the promise is exceeded by up to {most:.3g} of it.",
+        else f"For voters that are not identical the guarantee is exceeded by up to {most:.3g} of it.",
     ]
 
 

@@ -55,10 +55,10 @@ def dp_model(epsilon: float, delta: float) -> DPLogisticRegression:
     return DPLogisticRegression(epsilon, delta, learning_rate=LEARNING_RATE, classes=(0, 1))
 
 
-def votes(model: Any, data: Data, K: int, changed: int, rng: np.random.Generator) -> Codes:
-    """Predictions of K copies of ``model``, each record shown to ``changed`` of them; shape (queries, K)."""
-    parts = shards(len(data.y), K, changed)
-    models = train_all(model, data.X, data.y, parts, jobs=1, rng=rng, shared_seed=True)
+def votes(model: Any, data: Data, K: int, max_affected: int, rng: np.random.Generator) -> Codes:
+    """Predictions of K copies of ``model``, each record shown to ``max_affected`` of them; shape (queries, K)."""
+    parts = shards(len(data.y), K, max_affected)
+    models = train_all(model, data.X, data.y, parts, n_jobs=1, rng=rng, shared_seed=True)
     return predictions(models, data.asked, np.array([0, 1]))
 
 
@@ -103,7 +103,7 @@ class PerQuery(NamedTuple):
 
 
 def design_of(gamma: Array, problem: darrm.MajorityProblem) -> darrm.Design:
-    """A noise function, scaled down by rounding errors where its promise is tight."""
+    """A noise function, scaled down by rounding errors where its guarantee is tight."""
     return darrm.Design(problem, darrm.repair(gamma, problem), darrm.priors.parse("uniform"))
 
 
@@ -126,10 +126,10 @@ def per_query(m: int, epsilon: float, K: int) -> dict[str, PerQuery]:
         ("GNMax", gnmax_sigma(m * epsilon, m * DELTA)),
         (COUNTS, gnmax_sigma_analytic(m * epsilon, m * DELTA)),
         (LABEL, label_sigma(m * epsilon, m * DELTA, K)),
-        (LABEL_ALL, label_sigma(m * epsilon, m * DELTA, K, changed=K)),
+        (LABEL_ALL, label_sigma(m * epsilon, m * DELTA, K, max_affected=K)),
     ):
         found[name] = PerQuery("plain", noisy_max(sigma, K), _by_noisy_max(GaussianNoisyMax(sigma)))
-    reached = {t: darrm.MajorityProblem(K, m, epsilon, DELTA, delta=m * DELTA, changed=t) for t in (1, K)}
+    reached = {t: darrm.MajorityProblem(K, m, epsilon, DELTA, delta=m * DELTA, max_affected=t) for t in (1, K)}
     for name, design in (
         (SUBSAMPLING_ALL, design_of(baselines.subsampling(K, m), reached[K])),
         (OPTIMAL_ALL, darrm.solve(reached[K])),
@@ -157,62 +157,68 @@ def largest(holds: Callable[[float], bool]) -> float:
 
 
 @cache
-def teacher_budget(total: float, changed: int, delta: float = DELTA) -> tuple[float, float]:
-    """(epsilon, Delta) of a fixed voter, ``changed`` of which cost (total, delta) by the optimal composition."""
-    if changed == 1:
+def teacher_budget(total: float, max_affected: int, delta: float = DELTA) -> tuple[float, float]:
+    """(epsilon, Delta) of a fixed voter, ``max_affected`` of which cost (total, delta) by the optimal composition."""
+    if max_affected == 1:
         return total, delta
-    Delta = delta / (2 * changed)
-    return largest(lambda one: optimal(one, Delta, changed, delta).epsilon <= total), Delta
+    Delta = delta / (2 * max_affected)
+    return largest(lambda one: optimal(one, Delta, max_affected, delta).epsilon <= total), Delta
 
 
 @cache
-def silent(total: float, changed: int, queries: int) -> float:
+def silent(total: float, max_affected: int, queries: int) -> float:
     """The largest epsilon of one answer with which the votes of ``queries`` queries cost (total, DELTA): no noise."""
-    return largest(lambda one: optimal(one, 0.0, changed * queries, DELTA).epsilon <= total)
+    return largest(lambda one: optimal(one, 0.0, max_affected * queries, DELTA).epsilon <= total)
 
 
 @cache
-def unaided(total: float, changed: int, queries: int, K: int) -> float:
+def unaided(total: float, max_affected: int, queries: int, K: int) -> float:
     """The same if only the labels are seen: the plain majority is charged like DaRRM, by exact composition."""
 
     def pays(epsilon: float) -> bool:
-        problem = darrm.MajorityProblem(K, changed, epsilon, changed=changed)
+        problem = darrm.MajorityProblem(K, max_affected, epsilon, max_affected=max_affected)
         labels = design_of(np.ones(K + 1), problem)
         return compose(labels, queries, delta=DELTA, voters="fresh", tolerance=1e-2).upper <= total
 
-    low = silent(total, changed, queries)  # the votes pay for the labels
-    high = min(2 * low, LARGEST_LOSS / changed)
-    while high < LARGEST_LOSS / changed and pays(high):
-        low, high = high, min(2 * high, LARGEST_LOSS / changed)
+    low = silent(total, max_affected, queries)  # the votes pay for the labels
+    high = min(2 * low, LARGEST_LOSS / max_affected)
+    while high < LARGEST_LOSS / max_affected and pays(high):
+        low, high = high, min(2 * high, LARGEST_LOSS / max_affected)
     while high - low > 1e-3 * high:
         middle = (low + high) / 2
         low, high = (middle, high) if pays(middle) else (low, middle)
     return low
 
 
-def collected(epsilon: float, changed: int, queries: int) -> float:
+def collected(epsilon: float, max_affected: int, queries: int) -> float:
     """What the collector of all raw answers learns about one record, at `DELTA`: their optimal composition."""
-    return optimal(epsilon, 0.0, changed * queries, DELTA).epsilon
+    return optimal(epsilon, 0.0, max_affected * queries, DELTA).epsilon
 
 
 @cache
-def planned_at(total: float, changed: int, queries: int, K: int, epsilon: float) -> darrm.Design:
+def planned_at(total: float, max_affected: int, queries: int, K: int, epsilon: float) -> darrm.Design:
     """DaRRM for fresh voters: ``queries`` labels are (total, DELTA)-DP together, by exact composition."""
     return plan(
-        K=K, epsilon=epsilon, queries=queries, total_epsilon=total, total_delta=DELTA, voters="fresh", changed=changed
+        K=K,
+        epsilon=epsilon,
+        queries=queries,
+        total_epsilon=total,
+        total_delta=DELTA,
+        voters="fresh",
+        max_affected=max_affected,
     )
 
 
 @cache
-def planned(total: float, changed: int, queries: int, K: int, most: float = CAP) -> darrm.Design:
+def planned(total: float, max_affected: int, queries: int, K: int, most: float = CAP) -> darrm.Design:
     """`planned_at` the epsilon of an answer, up to ``most``, with which most labels are right for `ASSUMED` voters.
 
     Only public numbers are looked at: the coins of the answers are included, the data is not. Of epsilons that differ
     by less than `WORTH` it is the least, because the collector learns what the answers tell (`collected`).
     """
-    least = unaided(total, changed, queries, K)
+    least = unaided(total, max_affected, queries, K)
     among = sorted({min(least, most), *(one for one in ANSWERS if least < one <= most)})
-    designs = [planned_at(total, changed, queries, K, one) for one in among]
+    designs = [planned_at(total, max_affected, queries, K, one) for one in among]
     right = [assumed_right(design) for design in designs]
     return next(design for design, one in zip(designs, right, strict=True) if one >= max(right) - WORTH)
 
@@ -230,9 +236,9 @@ def fresh(design: darrm.Design) -> Array:
     return after_randomized_response(response(design.gamma), design.problem.epsilon)
 
 
-def without_darrm(total: float, changed: int, queries: int, K: int) -> Array:
+def without_darrm(total: float, max_affected: int, queries: int, K: int) -> Array:
     """The same if answers carry all the noise."""
-    return after_randomized_response(majority(K), unaided(total, changed, queries, K))
+    return after_randomized_response(majority(K), unaided(total, max_affected, queries, K))
 
 
 @cache
@@ -281,6 +287,6 @@ def one_pure_label(right: float, K: int, epsilon: float = 1.0) -> tuple[float, f
 
     likely = binom.pmf(np.arange(K + 1), K, right)
     prior = darrm.priors.independent(right, right)
-    problem = darrm.MajorityProblem(K, K, NO_PRIVACY, changed=1)
+    problem = darrm.MajorityProblem(K, K, NO_PRIVACY, max_affected=1)
     design = darrm.solve(problem, prior=prior, objective="disagreement", profile=[(epsilon, 0.0)])
     return float(likely @ fresh(design)), float(likely @ noisy_max(label_sigma(epsilon, 0.0, K), K))

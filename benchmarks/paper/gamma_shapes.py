@@ -4,7 +4,7 @@
 
 Takes: a minute. --docs writes docs/paper.md.
 
-For each panel: gamma_opt (the free optimum of the paper's linear program for its prior), the U-shaped optimum, and the
+For each panel: gamma_opt (the free optimum of the paper's linear program for its prior), the monotone optimum, and the
 paper's baselines, each verified at the (m epsilon, delta) of the panel. Errors are exact for the prior, and means over
 seeded draws of p with their 95 % intervals, the same draws for all noise functions, for the distributions that the
 paper calls actual: there |TV| of Definition 2.4 has no closed form.
@@ -44,7 +44,7 @@ STYLES = {
     "subsampling": LOOKS[1],
     "double subsampling": LOOKS[2],
     "constant (RR)": LOOKS[3],
-    "U-shaped": ("#000000", "", "-"),
+    "monotone": ("#000000", "", "-"),
 }
 
 
@@ -74,7 +74,7 @@ def panel(
     gammas = {"gamma_opt": optimum}
     if pointed is not None:
         gammas = {"opt under T_U": optimum, "opt under T_P": darrm.solve(problem, prior=pointed).gamma}
-    gammas["U-shaped"] = darrm.solve(problem, shape="monotone").gamma
+    gammas["monotone"] = darrm.solve(problem, shape="monotone").gamma
     gammas["subsampling"] = baselines.subsampling(problem.K, drawn)
     if double:
         gammas["double subsampling"] = baselines.double_subsampling(problem.K, drawn)
@@ -145,24 +145,24 @@ def exact(gamma: Array, objective: str, prior: priors.Prior = UNIFORM) -> float:
 
 
 def proof(gamma: Array, problem: darrm.MajorityProblem) -> tuple[str, float]:
-    """Whether it is verified as it is, or after scaling (`darrm.repair`) and by how much; and the realised epsilon.
+    """Whether it is verified as it is, or after scaling (`darrm.repair`) and by how much; and the tight epsilon.
 
     The latter to float64: what rounding puts above m epsilon, or to infinity, is m epsilon.
     """
     certificate = darrm.verify(gamma, problem)
     if certificate.holds:
-        return "yes", certificate.realised_epsilon
+        return "yes", certificate.tight_epsilon
     scaled = darrm.repair(gamma, problem)
     loss = float(np.max(1 - scaled[gamma > 0] / gamma[gamma > 0]))
-    realised = min(certificate.realised_epsilon, problem.total_epsilon)
-    return f"times 1 - {loss:.0e}", realised
+    tight = min(certificate.tight_epsilon, problem.total_epsilon)
+    return f"times 1 - {loss:.0e}", tight
 
 
 def rows(found: list[Panel]) -> list[dict[str, Any]]:
     lines = []
     for one in found:
         for name, gamma in one.gammas.items():
-            verified, realised = proof(gamma, one.problem)
+            verified, tight = proof(gamma, one.problem)
             line: dict[str, Any] = {"panel": one.title, "noise function": name}
             if gamma.size == 12:
                 line["gamma(6), ..., gamma(11)"] = ", ".join(f"{value:.4f}" for value in half(gamma))
@@ -171,7 +171,7 @@ def rows(found: list[Panel]) -> list[dict[str, Any]]:
                 mean, low, high = means[name]
                 line[f"error, {where}"] = f"{mean:.4g} +- {(high - low) / 2:.1g}" if high > low else f"{mean:.4g}"
             line["verified"] = verified
-            line["realised epsilon"] = realised
+            line["tight epsilon"] = tight
             line["of m epsilon"] = one.problem.total_epsilon
             lines.append(line)
     return lines
@@ -192,8 +192,8 @@ def findings(figure: int, found: list[Panel]) -> list[str]:
     said.append("Every noise function here is verified as it is." if not scaled else _scaled(scaled))
     tight = [
         one.title
-        for one, name, _, realised in checked
-        if name == "double subsampling" and realised > (1 - 1e-9) * one.problem.total_epsilon
+        for one, name, _, tight in checked
+        if name == "double subsampling" and tight > (1 - 1e-9) * one.problem.total_epsilon
     ]
     if tight:
         said.append(
@@ -202,9 +202,9 @@ def findings(figure: int, found: list[Panel]) -> list[str]:
         )
     said += [text for one in found for text in _of_prior(one)]
     if figure == 6:
-        plain = [darrm.verify(np.ones(36), one.problem).realised_epsilon for one in found]
+        plain = [darrm.verify(np.ones(36), one.problem).tight_epsilon for one in found]
         said.append(
-            "The plain majority of all 35 keeps the promise by itself: it is (epsilon, delta)-DP at epsilon "
+            "The plain majority of all 35 satisfies the guarantee by itself: it is (epsilon, delta)-DP at epsilon "
             + ", ".join(f"{one:.4f}" for one in plain)
             + " and the delta of each panel, where "
             + ", ".join(f"{one.problem.total_epsilon:.4f}" for one in found)
@@ -251,12 +251,12 @@ def _of_optimum(one: Panel, name: str) -> list[str]:
     falls = [i for i in range(upper.size - 1) if upper[i] - upper[i + 1] > 1e-9]
     if falls:
         at = falls[int(np.argmax(upper[falls] - upper[np.array(falls) + 1]))]
-        costs = exact(one.gammas["U-shaped"], "tv") - exact(one.gammas[name], "tv")
+        costs = exact(one.gammas["monotone"], "tv") - exact(one.gammas[name], "tv")
         text = (
-            f"{one.title}: {name} is not U-shaped; it falls most from gamma({first + at}) = {upper[at]:.10g} to "
+            f"{one.title}: {name} is not monotone; it falls most from gamma({first + at}) = {upper[at]:.10g} to "
             f"gamma({first + at + 1}) = {upper[at + 1]:.10g}."
         )
-        said.append(text + (f" The U-shaped optimum has {costs:.3g} more error." if name != "opt under T_P" else ""))
+        said.append(text + (f" The monotone optimum has {costs:.3g} more error." if name != "opt under T_P" else ""))
     for other in ("subsampling", "double subsampling"):
         if other in one.gammas and darrm.verify(one.gammas[other], one.problem).holds:
             excess = half(one.gammas[other]) - upper
@@ -295,7 +295,7 @@ def shapes(ax: Any, one: Panel, *, last: bool) -> None:
     K = one.problem.K
     for name, gamma in one.gammas.items():
         colour, marker, line = STYLES[name]
-        thin = name == "U-shaped"
+        thin = name == "monotone"
         l = np.arange(K + 1)
         if K > 11:  # only the ends of what is flat
             l = l[[i in (0, K) or gamma[i - 1] != gamma[i] or gamma[i] != gamma[i + 1] for i in l]]

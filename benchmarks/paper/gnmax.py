@@ -52,7 +52,7 @@ def grid(epsilon: float) -> Array:
     return np.arange(least_order(epsilon) + 0.5, 500, 0.5)
 
 
-def label_sigma(epsilon: float, delta: float, K: int, changed: int = 1) -> float:
+def label_sigma(epsilon: float, delta: float, K: int, max_affected: int = 1) -> float:
     """The least standard deviation with which GNMax's *label*, of two classes, is (epsilon, delta)-DP.
 
         max over l of  X(l + changed) - e^epsilon X(l)  <=  delta,     X(l) = Phi((2 l - K) / (sqrt(2) sigma))
@@ -62,7 +62,7 @@ def label_sigma(epsilon: float, delta: float, K: int, changed: int = 1) -> float
     epsilon : float > 0, nats
     delta : float in [0, 1)
     K : int
-        Voters, without privacy of their own, of whom a record reaches ``changed``.
+        Voters, without privacy of their own, of whom a record reaches ``max_affected``.
 
     Returns
     -------
@@ -78,7 +78,7 @@ def label_sigma(epsilon: float, delta: float, K: int, changed: int = 1) -> float
 
     def holds(sigma: float) -> bool:
         likely = log_ndtr((2 * np.arange(K + 1) - K) / (math.sqrt(2) * sigma))
-        first, second = likely[changed:], likely[: K + 1 - changed]
+        first, second = likely[max_affected:], likely[: K + 1 - max_affected]
         return bool(np.max(-np.exp(first) * np.expm1(np.minimum(epsilon + second - first, 700))) <= delta)
 
     low, high = 0.0, 1.0

@@ -67,7 +67,7 @@ def rows() -> list[dict[str, Any]]:
 
 
 def one_table(K: int = 11, m: int = 3, epsilon: float = 0.1) -> list[dict[str, Any]]:
-    """What one label tells about one vote, for each mechanism, all with the promise (m epsilon, 0) but noisy max.
+    """What one label tells about one vote, for each mechanism, all with the guarantee (m epsilon, 0) but noisy max.
 
     Noisy max is not made for private voters: its noise is set so that one vote costs m epsilon, as if teachers were not
     private (Laplace: gamma = m epsilon / 2; Gaussian: by the exact privacy of noisy counts, delta 1e-5). The noise is

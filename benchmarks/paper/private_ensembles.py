@@ -327,14 +327,14 @@ def estimator_rows(name: str, seed: int, folder: Path | None, epsilon: float = 1
         data = load(name, rng, folder)
         cast = votes(model, data, K, t, rng)
         for m in allowances:
-            problem = MajorityProblem(K, m, epsilon, changed=t)
+            problem = MajorityProblem(K, m, epsilon, max_affected=t)
             designs = {"gamma_opt": solve(problem), "subsampling": methods.design_of(subsampling(K, m), problem)}
             row: Row = {"data": name, "t": t, "m": m, "epsilon": epsilon, "Q": q}
             for way, design in designs.items():
                 row[f"{way}, total"] = compose(design, q, delta=DELTA, voters="fresh").upper
                 row[way] = share_right(methods.fresh(design), cast, data.truth)
             none = methods.after_randomized_response(methods.majority(K), epsilon)
-            plain = methods.design_of(np.ones(K + 1), MajorityProblem(K, t, epsilon, changed=t))
+            plain = methods.design_of(np.ones(K + 1), MajorityProblem(K, t, epsilon, max_affected=t))
             row["no noise, total"] = compose(plain, q, delta=DELTA, voters="fresh").upper
             row["no noise"] = share_right(none, cast, data.truth)
             row["the collector"] = methods.collected(epsilon, t, q)

@@ -25,7 +25,7 @@ from darrm.mechanisms import NoisyWeightedLabelProportions, WeightedBagAggregate
 from darrm.mechanisms.labelled_bag import column_space, residual_of
 from darrm.randomness.words import NotPrivateWarning
 
-EPSILON, D, FLOOR = 1.0, 5, 0.1  # FLOOR: promised mean squared residual in a bag
+EPSILON, D, FLOOR = 1.0, 5, 0.1  # FLOOR: assumed mean squared residual in a bag
 FRACTION, SIGMA = 0.5, 1.0
 BAG, REPEATS = 50, 20
 DOCS = Path(__file__).resolve().parents[2] / "docs"

@@ -66,16 +66,16 @@ def of_region(
     queries: int,
     delta: float,
     tolerance: float = 1e-3,
-    promised: tuple[Fraction, Fraction] | None = None,
+    guaranteed: tuple[Fraction, Fraction] | None = None,
 ) -> Total:
     """`compose` for labels whose coins are fresh, from the region of one release.
 
-    ``affected`` says how private the votes are, empty that they are not; ``promised`` is (epsilon, delta) of one
+    ``affected`` says how private the votes are, empty that they are not; ``guaranteed`` is (epsilon, delta) of one
     release if that is proved.
     """
     unavoidable = at_least_once(release.delta_infinity, queries)
-    simply = promised is not None and queries * promised[1] <= Fraction(delta)
-    if delta < unavoidable and not simply:  # with rounding, delta(infinity) can be above the promised delta
+    simply = guaranteed is not None and queries * guaranteed[1] <= Fraction(delta)
+    if delta < unavoidable and not simply:  # with rounding, delta(infinity) can be above the guaranteed delta
         raise InputError(
             f"delta = {delta:g} is below what {queries} labels of fresh voters spend at any epsilon: "
             f"1 - (1 - delta(infinity))^queries = {unavoidable:.6g}. Pass a delta above it, or ask fewer queries."
@@ -83,9 +83,9 @@ def of_region(
     bounds = {}
     if not release.delta_infinity:
         bounds["largest loss, all queries"] = rounded_up(queries * Fraction(release.largest_loss))
-    if promised is not None and simply:
-        bounds["simple composition"] = rounded_up(queries * promised[0])
-    single = _of_single_labels(release, queries, delta, promised)
+    if guaranteed is not None and simply:
+        bounds["simple composition"] = rounded_up(queries * guaranteed[0])
+    single = _of_single_labels(release, queries, delta, guaranteed)
     if single is not None:
         bounds["optimal composition"] = single
     if affected and weakest(affected).voters * queries <= MAX_COUNT:
@@ -117,7 +117,7 @@ def of_region(
     return Total(lower, (lower + upper) / 2, upper, delta, queries, "fresh", bounds, min(unavoidable, delta))
 
 
-def promise(problem: Problem) -> tuple[Fraction, Fraction]:
+def exact_guarantee(problem: Problem) -> tuple[Fraction, Fraction]:
     """(epsilon, delta) of one release, exactly: what a certificate proves."""
     return problem.exact_epsilon, Fraction(problem.delta)
 
@@ -160,10 +160,10 @@ def one_pair(points: Sequence[Point], queries: int, delta: float) -> float:
 
 
 def _of_single_labels(
-    release: Region, queries: int, delta: float, promised: tuple[Fraction, Fraction] | None
+    release: Region, queries: int, delta: float, guaranteed: tuple[Fraction, Fraction] | None
 ) -> float | None:
     """The optimal composition of labels that are as private as one is, and no more is known of them."""
-    each, failure = (math.inf, 0.0) if promised is None else (rounded_up(promised[0]), rounded_up(promised[1]))
+    each, failure = (math.inf, 0.0) if guaranteed is None else (rounded_up(guaranteed[0]), rounded_up(guaranteed[1]))
     if not release.delta_infinity and (release.largest_loss <= each or failure):
         each, failure = release.largest_loss, 0.0
     try:
@@ -196,26 +196,26 @@ def grid_for(release: Region, queries: int, delta: float, fineness: int, reach: 
 
 def labels_within(design: Design, epsilon: float, delta: float, most: int, fineness: int = 24) -> int:
     """How many labels of fresh voters, up to ``most``, are (epsilon, delta)-DP together, with proof."""
-    return within(region(design.gamma, design.problem), promise(design.problem), epsilon, delta, most, fineness)
+    return within(region(design.gamma, design.problem), exact_guarantee(design.problem), epsilon, delta, most, fineness)
 
 
 def within(
     release: Region,
-    promised: tuple[Fraction, Fraction] | None,
+    guaranteed: tuple[Fraction, Fraction] | None,
     epsilon: float,
     delta: float,
     most: int,
     fineness: int = 24,
 ) -> int:
-    """`labels_within`, from the region of one release; ``promised`` as for `of_region`.
+    """`labels_within`, from the region of one release; ``guaranteed`` as for `of_region`.
 
     One run of the exact composition, stopped by the budget.
     """
     if not release.outer:
         return most  # gamma = 0: every label is a fair coin
     by_loss = 0 if release.delta_infinity else min(most, int(Fraction(epsilon) // Fraction(release.largest_loss)))
-    if promised is not None:
-        each, failure = promised
+    if guaranteed is not None:
+        each, failure = guaranteed
         simply = min(most, Fraction(epsilon) // each, Fraction(delta) // failure if failure else most)
         by_loss = max(by_loss, int(simply))
     if by_loss == most or delta <= UNDERFLOW:
@@ -228,7 +228,7 @@ def within(
     if step * size > FAR:  # the exact composition does not reach that far
 
         def single(n: int) -> bool:
-            cost = _of_single_labels(release, n, delta, promised)
+            cost = _of_single_labels(release, n, delta, guaranteed)
             return cost is not None and cost <= epsilon
 
         return max(by_loss, min(most, largest_count(single)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from darrm._validation import check_count, check_delta, check_voters, real
-from darrm.accounting.budget import Total, of_region, promise
+from darrm.accounting.budget import Total, exact_guarantee, of_region
 from darrm.accounting.fixed import of_fixed
 from darrm.accounting.profile import region
 from darrm.design.design import Design
@@ -25,7 +25,8 @@ def compose(design: Design, queries: int, *, delta: float, voters: str | None = 
         else the voter keeps (its model, its earlier answers), which may change with the data too. Then releases
         compose, exactly and adaptively. Fixed: each voter was made private once, (epsilon, Delta)-DP with all its
         answers together, such as a model trained with differential privacy. Then any number of labels costs at most the
-        optimal composition of ``changed`` voters, and less if the coins of ``queries`` releases hide more than that.
+        optimal composition of ``max_affected`` voters, and less if the coins of ``queries`` releases hide more than
+        that.
     tolerance : float
         Fresh: the grid is refined until upper and lower bound are this close, relatively, or time would go on.
 
@@ -53,4 +54,4 @@ def compose(design: Design, queries: int, *, delta: float, voters: str | None = 
     if kind == "fixed":
         return of_fixed(design, queries, delta)
     release = region(design.gamma, design.problem)
-    return of_region(release, design.problem.affected, queries, delta, tolerance, promise(design.problem))
+    return of_region(release, design.problem.affected, queries, delta, tolerance, exact_guarantee(design.problem))

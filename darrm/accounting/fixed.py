@@ -19,10 +19,10 @@ from darrm.accounting.budget import (
     UNDERFLOW,
     Total,
     attained_sets,
+    exact_guarantee,
     excess,
     grid_for,
     of_region,
-    promise,
     voters_epsilon,
     within,
 )
@@ -38,10 +38,10 @@ _CLOSE = 1e-6  # how close the least epsilon is found, relatively
 
 
 def fixed_voters(problem: Problem, delta: float) -> float:
-    """The epsilon of all that fixed voters answer, at a total ``delta``: ``changed`` copies of (epsilon, Delta).
+    """The epsilon of all that fixed voters answer, at a total ``delta``: ``max_affected`` copies of (epsilon, Delta).
 
     It holds for any number of labels, with noise at the labels or without. Infinite if ``delta`` is below
-    1 - (1 - Delta)^changed. No separation: milliseconds for any K.
+    1 - (1 - Delta)^max_affected. No separation: milliseconds for any K.
     """
     epsilon = voters_epsilon(problem.affected, 1, delta)
     return math.inf if epsilon is None else epsilon
@@ -50,12 +50,12 @@ def fixed_voters(problem: Problem, delta: float) -> float:
 def labels_allowance(problem: Problem, epsilon: float, delta: float) -> Privacy | None:
     """What the coins of all labels together may cost by themselves, if all is to be (epsilon, delta)-DP.
 
-        (ln(1 + (e^epsilon - 1) / p), delta / p),    p = delta of ``changed`` fixed voters at epsilon
+        (ln(1 + (e^epsilon - 1) / p), delta / p),    p = delta of ``max_affected`` fixed voters at epsilon
 
     Parameters
     ----------
     problem : MajorityProblem
-        Says what the voters are (epsilon, Delta, changed); its guarantee is not used.
+        Says what the voters are (epsilon, Delta, max_affected); its guarantee is not used.
     epsilon, delta : float
         The total for everything that is released.
 
@@ -67,7 +67,7 @@ def labels_allowance(problem: Problem, epsilon: float, delta: float) -> Privacy 
 
     Notes
     -----
-    docs/theory.md, Theorem 1. epsilon = 2, changed = 1, a total of 1: the labels may cost 1.407.
+    docs/theory.md, Theorem 1. epsilon = 2, max_affected = 1, a total of 1: the labels may cost 1.407.
     """
     each, Delta, voters = weakest(problem.affected)
     p = optimal_delta(each, Delta, voters, epsilon)
@@ -98,12 +98,14 @@ def of_fixed(design: Design, queries: int, delta: float) -> Total:
     lower = adaptive.most_epsilon(attained_sets(label, 1, grid_for(label, 1, delta, _FINENESS)), delta)
     if queries == 1:
         if delta >= label.delta_infinity:
-            bounds["one label"] = of_region(label, problem.affected, 1, delta, promised=promise(problem)).upper
+            bounds["one label"] = of_region(
+                label, problem.affected, 1, delta, guaranteed=exact_guarantee(problem)
+            ).upper
         unavoidable = min(unavoidable, label.delta_infinity)
     if not bounds:
         raise InputError(
             f"No total epsilon is proved at delta = {delta:g}: the voters that one record reaches spend 1 - (1 - "
-            f"Delta)^changed = {at_least_once(Delta, affected):.6g} at any epsilon, and the coins of "
+            f"Delta)^max_affected = {at_least_once(Delta, affected):.6g} at any epsilon, and the coins of "
             f"{queries} labels do not hide it. Pass a delta above it."
         )
     upper = min(bounds.values())

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from darrm._validation import check_count, check_delta, check_epsilon, check_voters
-from darrm.accounting.budget import promise
+from darrm.accounting.budget import exact_guarantee
 from darrm.accounting.composition import compose
 from darrm.accounting.fixed import fixed_voters
 from darrm.accounting.ledger_file import RULES, Account, State, charge_waiting, give_name, held, ledger_path, write
@@ -95,7 +95,7 @@ class Ledger:
             pays = allowed > 0
         else:
             allowed = None
-            epsilon, delta = promise(design.problem)
+            epsilon, delta = exact_guarantee(design.problem)
             pays = epsilon <= Fraction(total_epsilon) and delta <= Fraction(total_delta)
         if not pays:
             raise BudgetError(
@@ -182,7 +182,7 @@ class Ledger:
     def problems(self) -> tuple[MajorityProblem, ...]:
         """What the total rests on: the problems of the designs, one for each kind of voters."""
         problems = [account.problem for account in self._state().designs.values()]
-        kinds = {(p.epsilon, p.Delta, p.changed, p.adjacency): p for p in reversed(problems)}
+        kinds = {(p.epsilon, p.Delta, p.max_affected, p.adjacency): p for p in reversed(problems)}
         return tuple(reversed(kinds.values()))
 
     def spent(self) -> tuple[float, float]:
@@ -259,7 +259,7 @@ class Ledger:
                     f"{self.path} adds up guarantees for {adjacencies.pop()} neighbours. Got a design for "
                     f"{design.problem.adjacency} ones: such guarantees do not add up. Make a ledger for it."
                 )
-            each = promise(design.problem)
+            each = exact_guarantee(design.problem)
             epsilon, delta = (so_far + n * more for so_far, more in zip(_sums(state), each, strict=True))
             if epsilon > Fraction(state.total_epsilon) or delta > Fraction(state.total_delta):
                 raise BudgetError(
@@ -284,7 +284,7 @@ def _sums(state: State) -> tuple[Fraction, Fraction]:
     """(epsilon, delta) of all labels by basic composition."""
     epsilon = delta = Fraction(0)
     for account in state.designs.values():
-        one_epsilon, one_delta = promise(account.problem)
+        one_epsilon, one_delta = exact_guarantee(account.problem)
         epsilon, delta = epsilon + account.released * one_epsilon, delta + account.released * one_delta
     return epsilon, delta
 

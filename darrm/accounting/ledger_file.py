@@ -19,7 +19,7 @@ from darrm.storage import sealed_json
 from darrm.storage.atomic import Part, keep_names, move, resolved
 from darrm.storage.locks import locked
 
-FORMAT, VERSION = "darrm-ledger", 1
+FORMAT, VERSION = "darrm-ledger", 2
 RULES = ("exact", "basic")
 MOST_COUNTED = 2**64  # labels in all, where the budget has no end
 _AGAIN = "Restore it from a copy that is not older; if there is none, the budget counts as spent."

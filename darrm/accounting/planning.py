@@ -11,7 +11,7 @@ from functools import partial
 import numpy as np
 
 from darrm._validation import check_count, check_delta, check_epsilon, check_voters, choice
-from darrm.accounting.budget import labels_within, promise
+from darrm.accounting.budget import exact_guarantee, labels_within
 from darrm.accounting.composition import compose
 from darrm.accounting.fixed import fixed_voters, fixed_within, labels_allowance
 from darrm.accounting.gaussian import gdp, gdp_mu
@@ -67,7 +67,7 @@ def plan(
     total_delta: float,
     voters: str | None = None,
     Delta: float = 0.0,
-    changed: int | None = None,
+    max_affected: int | None = None,
     adjacency: str = "replace-one",
     prior: Prior | str = "uniform",
     shape: str | None = None,
@@ -77,7 +77,7 @@ def plan(
 
     Parameters
     ----------
-    K, epsilon, Delta, changed, adjacency
+    K, epsilon, Delta, max_affected, adjacency
         The voters; see `darrm.MajorityProblem`.
     queries : int
     total_epsilon : float > 0, nats
@@ -122,14 +122,16 @@ def plan(
     if shape is not None:
         choice("shape", shape, SHAPES)
     objective = "disagreement" if objective is None else objective
-    voting = MajorityProblem(K, 1, epsilon, Delta, changed=changed, adjacency=adjacency)  # refuses impossible voters
+    voting = MajorityProblem(
+        K, 1, epsilon, Delta, max_affected=max_affected, adjacency=adjacency
+    )  # refuses impossible voters
     K, epsilon, Delta = check_count("K", voting.K), voting.epsilon, voting.Delta
     share = total_delta / (2 * queries)
     # The m that simple composition allows: where few labels are asked for, nothing beats it.
     plainly = min(float(K), max(1.0, math.nextafter(total_epsilon / (queries * epsilon), 0)))
 
     def problem(m: float, delta: float | None) -> MajorityProblem:
-        return MajorityProblem(K, m, epsilon, Delta, delta=delta, changed=changed, adjacency=adjacency)
+        return MajorityProblem(K, m, epsilon, Delta, delta=delta, max_affected=max_affected, adjacency=adjacency)
 
     def cost(design: Design) -> float:
         try:
@@ -163,7 +165,7 @@ def plan(
         def holds(design: Design, budget: float = total_epsilon * (1 - reserve)) -> bool:
             if kind == "fixed":  # one label
                 return cost(design) <= budget
-            simply, failure = promise(design.problem)
+            simply, failure = exact_guarantee(design.problem)
             if queries * simply <= Fraction(total_epsilon) and queries * failure <= Fraction(total_delta):
                 return True
             return labels_within(design, budget, total_delta, queries, 12) >= queries
@@ -203,7 +205,7 @@ def _for_fixed(plain: Design, queries: int, total_epsilon: float, total_delta: f
         return plain
     shape = "free" if shape is None else shape
     # Noise for votes without privacy of their own, which is what the coins must hide; and for these votes.
-    silent = MajorityProblem(K, K, max(_NOT_PRIVATE, problem.epsilon), changed=problem.changed)
+    silent = MajorityProblem(K, K, max(_NOT_PRIVATE, problem.epsilon), max_affected=problem.max_affected)
 
     def under(votes: MajorityProblem, profile: Sequence[tuple[float, float]]) -> Design:
         made = solve(votes, prior=plain.prior, shape=shape, objective=plain.objective, profile=profile)
@@ -250,7 +252,7 @@ def under_profile(model: Design, objective: str | None = None, points: int = 24)
     """
     problem = model.problem
     epsilons = [*np.linspace(0, 1.2 * problem.total_epsilon, points), math.inf]
-    end = problem.changed * problem.epsilon + 14  # where `solve` reads an infinite epsilon
+    end = problem.max_affected * problem.epsilon + 14  # where `solve` reads an infinite epsilon
     deltas = np.minimum.accumulate(privacy_profile(model.gamma, problem, [*epsilons[:-1], end]))  # but for rounding
     profile = [(e, float(d) * (1 + 1e-9)) for e, d in zip(epsilons, deltas, strict=True) if e or d]
     return solve(problem, prior=model.prior, objective=objective, profile=profile)
@@ -259,7 +261,7 @@ def under_profile(model: Design, objective: str | None = None, points: int = 24)
 def _as_it_is(design: Design) -> Design:
     """The same noise function with the m that it realises, if that is less."""
     problem = design.problem
-    m = max(1.0, design.certificate.realised_epsilon / problem.epsilon * (1 + 1e-12))  # more than rounding
+    m = max(1.0, design.certificate.tight_epsilon / problem.epsilon * (1 + 1e-12))  # more than rounding
     if not m < problem.m:
         return design
     tighter = replace(problem, m=m, delta=problem.delta)

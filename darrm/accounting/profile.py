@@ -42,7 +42,7 @@ def privacy_profile(gamma: ArrayLike, problem: Problem, epsilons: ArrayLike) -> 
     gamma : array_like, shape (K + 1,)
         A noise function.
     problem : MajorityProblem
-        Says what the votes are (K, epsilon, Delta, changed); its promise is not used.
+        Says what the votes are (K, epsilon, Delta, max_affected); its guarantee is not used.
     epsilons : array_like of float >= 0, any shape; nats
         ``inf`` gives delta(infinity), read at 400.
 
@@ -210,15 +210,15 @@ def region(gamma: ArrayLike, problem: Problem, tolerance: float = 1e-6, max_dire
     )
 
 
-def counts_region(gamma: ArrayLike, changed: int) -> Region:
-    """The polygon of one release if the voters themselves have no privacy: one change moves the count by ``changed``.
+def counts_region(gamma: ArrayLike, max_affected: int) -> Region:
+    """The polygon of one release if the voters have no privacy: one change moves the count by ``max_affected``.
 
-        the convex hull of all (X(i), X(j)) with |i - j| <= changed
+        the convex hull of all (X(i), X(j)) with |i - j| <= max_affected
 
     Parameters
     ----------
     gamma : array_like, shape (K + 1,)
-    changed : int in [1, K]
+    max_affected : int in [1, K]
 
     Returns
     -------
@@ -228,14 +228,14 @@ def counts_region(gamma: ArrayLike, changed: int) -> Region:
     Notes
     -----
     docs/theory.md, Theorem 1. For each X(i) only the least X(j) in reach can be a corner below the diagonal.
-    O(K changed).
+    O(K max_affected).
     """
     K = np.size(gamma) - 1
     table = noise_function(gamma, K).tolist()
     X = [(1 + ((2 * l > K) - (2 * l < K)) * Fraction(value)) / 2 for l, value in enumerate(table)]
     lowest: dict[Fraction, Fraction] = {}
     for i, x in enumerate(X):
-        lowest[x] = min(*X[max(0, i - changed) : i + changed + 1], lowest.get(x, x))
+        lowest[x] = min(*X[max(0, i - max_affected) : i + max_affected + 1], lowest.get(x, x))
     chain: list[tuple[Fraction, Fraction]] = []
     for point in sorted(lowest.items()):  # the lower side of the hull, from left to right
         while len(chain) > 1 and _turns_right(chain[-2], chain[-1], point):

@@ -1,10 +1,8 @@
-"""Certificates: is a noise function as private as promised, whoever made it?"""
+"""Certificates: is a noise function as private as guaranteed, whoever made it?"""
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import TypedDict
 
 from numpy.typing import ArrayLike
@@ -13,7 +11,6 @@ from darrm.certificate.engines import levels, separation
 from darrm.certificate.identical import IdenticalVoters
 from darrm.certificate.protocol import Separation, WorstCase, largest
 from darrm.certificate.tight_epsilon import tight_epsilon
-from darrm.numerics.exact import decimals, rounded_up
 from darrm.problem.limits import Limit, Problem, guarantee
 from darrm.problem.majority import MajorityProblem
 from darrm.problem.noise_function import noise_function
@@ -29,7 +26,7 @@ class Certificate:
         True if the release is (m epsilon, delta)-DP, proved with all rounding counted: needed_delta <= delta.
     needed_delta : float
         Upper bound on the least delta with which the release is (m epsilon, delta)-DP.
-    realised_epsilon : float
+    tight_epsilon : float
         Upper bound on the least epsilon with which the release is (epsilon, delta)-DP at the problem's
         delta, in nats; infinite if there is none.
     worst_case : dict of str to int
@@ -43,10 +40,8 @@ class Certificate:
     """
 
     holds: bool
-    cost: float
-    limit: float
     needed_delta: float
-    realised_epsilon: float
+    tight_epsilon: float
     worst_case: dict[str, int]
     probabilities: tuple[float, float]
     rounding: float
@@ -60,7 +55,7 @@ class IdenticalCertificate(Certificate):
 
 
 def verify(gamma: ArrayLike, problem: MajorityProblem, *, identical: bool = False) -> Certificate:
-    """Recompute from the table alone whether it keeps the promise of the problem.
+    """Recompute from the table alone whether it satisfies the guarantee of the problem.
 
         holds  <=>  max over allowed (p, p') of  X(p) - e^(m eps) X(p')  <=  delta,    X(p) = Pr[release 1 | p]
 
@@ -73,7 +68,7 @@ def verify(gamma: ArrayLike, problem: MajorityProblem, *, identical: bool = Fals
     problem : MajorityProblem
     identical : bool
         Allow only identically distributed voters, p_1 = ... = p_K and p'_1 = ... = p'_K: the setting of Theorem 4.1 of
-        the paper, weaker than the promise of a design. Needs ``changed`` = K.
+        the paper, weaker than the guarantee of a design. Needs ``max_affected`` = K.
 
     Returns
     -------
@@ -89,7 +84,7 @@ def verify(gamma: ArrayLike, problem: MajorityProblem, *, identical: bool = Fals
     -----
     Lemmas 3.4 and 5.1 of Jiang, Zhang, Joshi (TMLR 2024); separation and rounding bound in docs/theory.md.
     O(K^3) if Delta = 0, and for Delta > 0 the same times the number of voters that may move with a probability that
-    matters; O(K^2) more for each entry that no bound settles. Twice that, or a little more, for the realised epsilon.
+    matters; O(K^2) more for each entry that no bound settles. Twice that, or a little more, for the tight epsilon.
     """
     limit = guarantee(problem)
     if identical:
@@ -101,10 +96,8 @@ def verify(gamma: ArrayLike, problem: MajorityProblem, *, identical: bool = Fals
 
 class _Findings(TypedDict):
     holds: bool
-    cost: float
-    limit: float
     needed_delta: float
-    realised_epsilon: float
+    tight_epsilon: float
     worst_case: dict[str, int]
     probabilities: tuple[float, float]
     rounding: float
@@ -113,16 +106,10 @@ class _Findings(TypedDict):
 def _findings(search: Separation, limit: Limit[Problem], worst: WorstCase) -> _Findings:
     """What a certificate says, given the worst case at the epsilon of the limit."""
     holds = worst.bound <= limit.delta
-    with decimals(limit.epsilon):
-        grow = limit.epsilon.exp() - 1
-        right = float(grow + 2 * Decimal(limit.delta))
-        cost = math.inf if math.isinf(right) else rounded_up((grow + 2 * Decimal(worst.bound)) * (1 + Decimal("1e-50")))
     return {
         "holds": holds,
-        "cost": cost,
-        "limit": right,
         "needed_delta": max(0.0, worst.bound),
-        "realised_epsilon": tight_epsilon(search, limit, holds=holds),
+        "tight_epsilon": tight_epsilon(search, limit, holds=holds),
         "worst_case": worst.case.named() if worst.case else {},
         "probabilities": (worst.p_side, worst.q_side),
         "rounding": worst.rounding,

@@ -102,7 +102,7 @@ class IdenticalVoters:
     ----------
     gamma : array_like, shape (K + 1,)
     limit : Limit
-        Of a problem with ``changed`` = K: if all voters are alike, a change reaches all of them.
+        Of a problem with ``max_affected`` = K: if all voters are alike, a change reaches all of them.
 
     Raises
     ------
@@ -110,17 +110,17 @@ class IdenticalVoters:
 
     Notes
     -----
-    Lemma B.1 of Jiang, Zhang, Joshi (TMLR 2024) is the case of Delta = 0 and a U-shaped gamma, where two edges are
+    Lemma B.1 of Jiang, Zhang, Joshi (TMLR 2024) is the case of Delta = 0 and a monotone gamma, where two edges are
     enough; no shape is assumed here. O(K^2) for each halving, some hundred of them.
     """
 
     def __init__(self, gamma: ArrayLike, limit: Limit[MajorityProblem]) -> None:
         problem = limit.problem
         table = noise_function(gamma, problem.K)
-        if problem.changed != problem.K:
+        if problem.max_affected != problem.K:
             raise InputError(
-                f"Identically distributed voters all change together. Got changed = {problem.changed} of {problem.K}. "
-                "Pass changed = K, or verify without identical=True."
+                f"Identically distributed voters all change together. Got max_affected = {problem.max_affected} of "
+                f"{problem.K}. Pass max_affected = K, or verify without identical=True."
             )
         self._problem, self._delta = problem, limit.delta
         steps = np.abs(np.diff(np.sign(2 * np.arange(problem.K + 1) - problem.K) * table))

@@ -60,7 +60,7 @@ class Moves:
 
     def __init__(self, problem: MajorityProblem, negligible: float) -> None:
         self._Delta = problem.Delta
-        most = problem.changed if problem.Delta else 0
+        most = problem.max_affected if problem.Delta else 0
         self.pmf, self.moved, tail = binomials(most, problem.Delta, negligible)
         self.terms, self.beyond = self.pmf.shape[1], 2 * tail
         self.many = self.terms > AVERAGED_TERMS

@@ -100,7 +100,7 @@ class Scale:
 
 def scale(epsilon: Decimal, problem: MajorityProblem, gamma: Array, weights: Weights, moves: Moves) -> Scale:
     """Both forms of the excess at ``epsilon`` for all multisets of corners, with the constants of Lemmas 6 and 7."""
-    Delta, steps = problem.Delta, problem.changed
+    Delta, steps = problem.Delta, problem.max_affected
     shrink, kappa = exponentials(epsilon)
     terms, beyond = moves.terms, moves.beyond
     relative = 1.01 * _U * (7 * steps + 4 * terms + 40)
@@ -120,5 +120,5 @@ def _underflow(shrink: float, problem: MajorityProblem, gamma: Array, weights: W
     factors = [shrink, float(np.min(starts[starts > 0])) / 2]
     if min(*chances, *factors) <= 0:
         return TINY
-    smallest = sum(map(math.log, factors)) + problem.changed * math.log(min(chances))
+    smallest = sum(map(math.log, factors)) + problem.max_affected * math.log(min(chances))
     return 0.0 if smallest > -650 else TINY

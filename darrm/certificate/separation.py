@@ -61,7 +61,7 @@ class _Edge(NamedTuple):
 
     Attributes
     ----------
-    sides : Sides, shape (changed + 1, K + 1)
+    sides : Sides, shape (max_affected + 1, K + 1)
         Entries with z > K - n stand for nothing; they cost less than any that counts.
     up, down : ndarray of int, same shape
     """
@@ -92,7 +92,7 @@ class CornerSeparation:
 
     Notes
     -----
-    O(K^3) at most if Delta = 0, and O(K^2) if gamma is U-shaped; for Delta > 0 the same times the number of voters
+    O(K^3) at most if Delta = 0, and O(K^2) if gamma is monotone; for Delta > 0 the same times the number of voters
     that may move with a probability that matters, and O(K^2) more for each entry that no bound settles. O(K^2) memory.
     """
 
@@ -149,7 +149,7 @@ class CornerSeparation:
 
     @cached_property
     def _edge(self) -> _Edge:
-        K, t, w = self._problem.K, self._problem.changed, self._weights
+        K, t, w = self._problem.K, self._problem.max_affected, self._weights
         edge = Sides(*(np.full((t + 1, K + 1), nothing) for nothing in _NOTHING))
         V = V_ = acceptance(self._gamma)
         W = np.zeros(K + 1)
@@ -199,7 +199,7 @@ class CornerSeparation:
         With ``every`` the worst of each table above ``settled``, where it is quickly found; no bounds then.
         """
         problem = self._problem
-        for level in levels(self._gamma, self._weights, problem.changed if most_n is None else most_n, most_b):
+        for level in levels(self._gamma, self._weights, problem.max_affected if most_n is None else most_n, most_b):
             if problem.Delta:
                 yield from self._with_moves(level, forms, settled, every)
             elif level.n and level.b.size > 1:
@@ -211,7 +211,7 @@ class CornerSeparation:
                 else:
                     counts = self._counts(level.n, int(level.b[row + 1]), int(z))
                     yield self._worst(forms, counts, excess[row, z], sides.at((row, z)))
-            if level.rises.all() and (not problem.Delta or problem.changed == problem.K):
+            if level.rises.all() and (not problem.Delta or problem.max_affected == problem.K):
                 break  # what is left is dominated by the edge
 
     def _identical(self, forms: Scale) -> WorstCase:
@@ -223,7 +223,7 @@ class CornerSeparation:
 
     def _with_moves(self, level: SmoothLevel, forms: Scale, settled: float, every: bool) -> Iterator[WorstCase]:
         """One level with Delta > 0: bounds for all entries, closer ones where those are not enough, then a search."""
-        still, budget = self._problem.K - level.n, self._problem.changed - level.n
+        still, budget = self._problem.K - level.n, self._problem.max_affected - level.n
         z = np.arange(still + 1)
         reach = Reach(np.minimum(z[::-1], budget), np.minimum(z, budget), min(still, budget))
         bounds = np.full_like(level.sides.p_side, -np.inf)

@@ -51,8 +51,8 @@ class SmoothLevel(NamedTuple):
     rises: NDArray[np.bool_]
 
 
-def levels(gamma: Array, w: Weights, changed: int, most_b: int | None = None) -> Iterator[SmoothLevel]:
-    """The tables for n = 0, 1, ..., ``changed``, b up to ``most_b``; O(K^2) memory, O(rows (K - n)) work each.
+def levels(gamma: Array, w: Weights, max_affected: int, most_b: int | None = None) -> Iterator[SmoothLevel]:
+    """The tables for n = 0, 1, ..., ``max_affected``, b up to ``most_b``; O(K^2) memory, O(rows (K - n)) work each.
 
     With V = V_ab, M = V_ba and W = V - M, one more voter at (hi,lo) gives
 
@@ -72,9 +72,9 @@ def levels(gamma: Array, w: Weights, changed: int, most_b: int | None = None) ->
     M, W = V, np.zeros_like(V)
     steps = np.diff(side * gamma)[None]
     sizes = np.abs(steps)
-    margin = 1.01 * 2.0**-53 * (3 * changed + 20)
+    margin = 1.01 * 2.0**-53 * (3 * max_affected + 20)
     b, rises = np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.bool_)
-    for n in range(changed + 1):
+    for n in range(max_affected + 1):
         if n:
             down = np.flatnonzero(~rises if most_b is None else ~rises & (b < most_b))
             gain = w.gap * (M[:, 1:] - M[:, :-1])

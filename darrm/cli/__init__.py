@@ -60,7 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:
         return _say(f"The output could not be written: {error.strerror or error}.", 2)
     except MemoryError:
-        return _say("Not enough memory for this problem. Lower K or changed.", 2)
+        return _say("Not enough memory for this problem. Lower K or max_affected.", 2)
 
 
 def _say(message: str, status: int) -> int:

@@ -151,15 +151,15 @@ def _take_eta(text: str, n: Any, rng: np.random.Generator | None) -> NDArray[np.
 
 
 def _print(rows: Sequence[AuditRow], n: int) -> None:
-    figures = ("k", "promised", "realised", "additive", "largest", "98 %", "infinite", "leakage")
+    figures = ("k", "guaranteed", "realised", "additive", "largest", "98 %", "infinite", "leakage")
     title = f"What releases tell about {n} labels"
     table = common.table(*figures, name="mechanism", title=title, padding=(0, 1, 0, 0))
     for row in rows:
         table.add_row(
             row.mechanism,
             str(row.bag_size),
-            wording.at_least(row.promised_epsilon),
-            f"{row.realised_epsilon:.4g}",
+            wording.at_least(row.guaranteed_epsilon),
+            f"{row.tight_epsilon:.4g}",
             f"{row.additive_advantage:.3g}",
             f"{row.max_individual_advantage:.3g}",
             f"{row.multiplicative_98:.4g}",
@@ -169,7 +169,7 @@ def _print(rows: Sequence[AuditRow], n: int) -> None:
     console = common.console()
     console.print(table)
     console.print(
-        "promised, realised: epsilon of label privacy, nats. additive, largest: how much more often the best attacker "
+        "guaranteed, tight: epsilon of label privacy, nats. additive, largest: how much more often the best attacker "
         "is right, mean and largest over the labels. 98 %, infinite: change of the log odds, its 98th percentile and "
         "the chance that it is infinite. leakage: largest maximal leakage of a label, nats."
     )

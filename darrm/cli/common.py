@@ -43,9 +43,10 @@ PATH = click.Path(path_type=Path, readable=False)  # what is wrong with a path i
 Option = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
-def number(name: str, help: str, **settings: Any) -> Option:
-    """An option that takes a number, by its own name in Python: click alone would make Delta delta."""
-    return click.option(name, name.removeprefix("--").replace("-", "_"), type=Number(), help=help, **settings)
+def number(name: str, help: str, *others: str, **settings: Any) -> Option:
+    """An option that takes a number, by its last name in Python: click alone would make Delta delta."""
+    parameter = (name, *others)[-1].removeprefix("--").replace("-", "_")
+    return click.option(name, *others, parameter, type=Number(), help=help, **settings)
 
 
 def choice(name: str, help: str, *values: str) -> Option:
@@ -70,12 +71,12 @@ def options(*several: Option) -> Option:
     return decorate
 
 
-K_option = number("--K", "Number of mechanisms.", required=True)
+K_option = number("--K", "Number of voters.", required=True)
 privacy_options = options(
-    number("--epsilon", "Privacy of one mechanism, in nats.", required=True),
-    number("--Delta", "Failure probability of one mechanism [0].", default=0.0),
+    number("--epsilon", "Privacy of one voter, in nats.", required=True),
+    number("--voter-delta", "Failure probability of one voter [0].", "--Delta", default=0.0),
 )
-changed_option = number("--changed", "How many mechanisms one record can reach [K].")
+max_affected_option = number("--max-affected", "How many voters one record can reach [K].")
 problem_options = options(
     K_option,
     number(
@@ -85,7 +86,7 @@ problem_options = options(
     ),
     privacy_options,
     number("--delta", "Failure probability of the release [1 - (1 - Delta)^m]."),
-    changed_option,
+    max_affected_option,
     click.option(
         "--adjacency",
         default="replace-one",
@@ -124,7 +125,7 @@ def take_problem(values: dict[str, Any]) -> MajorityProblem:
     """The problem from the options, which are taken out of ``values``."""
     from darrm.problem.majority import MajorityProblem
 
-    names = ("K", "m", "epsilon", "Delta", "delta", "changed", "adjacency")
+    names = ("K", "m", "epsilon", "Delta", "delta", "max_affected", "adjacency")
     return MajorityProblem(**{name: values.pop(name) for name in names})
 
 

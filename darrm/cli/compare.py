@@ -63,11 +63,11 @@ def command(
         return
     console = common.console()
     narrow = console.width < 76
-    title = f"One release, {wording.promise(problem)}: K = {problem.K}, m = {problem.m:g}"
+    title = f"One release, {wording.guarantee(problem)}: K = {problem.K}, m = {problem.m:g}"
     table, more = common.table(title=title), common.table()  # two, since one would not fit 80 columns
     for part in (table, more):
         part.add_column("mechanism", overflow="fold", no_wrap=console.width >= 60)
-    for name in ("error", "verified") if narrow else ("error", "disagreement", "realised epsilon", "verified"):
+    for name in ("error", "verified") if narrow else ("error", "disagreement", "tight epsilon", "verified"):
         table.add_column(name, justify="right", min_width=8)
     if draws is not None:
         more.add_column("sampled error", justify="right", min_width=8)
@@ -77,7 +77,7 @@ def command(
         holds = entry.certificate.holds
         cells = [f"{entry.error:.6f}"]
         if not narrow:
-            cells += [f"{entry.disagreement:.6f}", wording.at_least(entry.certificate.realised_epsilon)]
+            cells += [f"{entry.disagreement:.6f}", wording.at_least(entry.certificate.tight_epsilon)]
         style = None if holds else "dim"
         table.add_row(entry.name, *cells, "yes" if holds else "no", style=style)
         figures = [] if entry.interval is None else [_plus_minus(entry.interval)]
@@ -94,7 +94,7 @@ def command(
             "voter private by themselves."
         )
         try:
-            fixed = optimal(problem.epsilon, problem.Delta, problem.changed, total_delta).epsilon
+            fixed = optimal(problem.epsilon, problem.Delta, problem.max_affected, total_delta).epsilon
             console.print(
                 "Fixed voters (made private once, with all their answers together): at most "
                 f"({wording.at_least(fixed)}, {total_delta:g}) in all with any of these, even without noise."

@@ -48,23 +48,23 @@ def command(out: Path | None) -> None:
         m=M,
         epsilon=float(str(about["epsilon"])),
         Delta=float(str(about["Delta"])),
-        changed=int(str(about["changed"])),
+        max_affected=int(str(about["max_affected"])),
         adjacency=str(about["adjacency"]),
     )
     console = common.console()
     console.print(
-        f"Votes: {n} held-out images of handwritten digits, odd (1) or even (0). {K} parties each see some of the "
+        f"Votes: {n} held-out images of handwritten digits, odd (1) or even (0). {K} voters each see some of the "
         f"pixels and answer every query anew by randomized response with epsilon = {problem.epsilon:g} (fresh voters). "
         f"One vote is right {100 * _accuracy(table.votes, labels[:, None]):.1f} % of the time."
     )
     console.print(
-        f"Promise: each released label is {wording.promise(problem)}, m = {M}, where one person ({problem.adjacency}) "
-        f"reaches {problem.changed} of the {K} votes.\n"
+        f"Guarantee: each released label is {wording.guarantee(problem)}, m = {M}, where one person "
+        f"({problem.adjacency}) affects {problem.max_affected} of the {K} votes.\n"
     )
     entries = compare(problem, prior="common")
     rows = common.table()
     rows.add_column("mechanism", no_wrap=True)
-    for name in ("labels right", "error", "realised epsilon", "keeps the promise"):
+    for name in ("labels right", "error", "tight epsilon", "guarantee"):
         rows.add_column(name, justify="right")
     for entry in entries:
         holds = entry.certificate.holds
@@ -72,7 +72,7 @@ def command(out: Path | None) -> None:
             entry.name,
             f"{100 * _expected_accuracy(entry.gamma, table.votes, labels):.2f} %",
             f"{entry.error:.5f}",
-            wording.at_least(entry.certificate.realised_epsilon),
+            wording.at_least(entry.certificate.tight_epsilon),
             "verified" if holds else "no",
             style=None if holds else "dim",
         )
@@ -103,8 +103,8 @@ def command(out: Path | None) -> None:
         f"such as the {fixed['K']} trained teachers of fixed_t1, each ({fixed['epsilon']}, {fixed['Delta']})-DP, "
         "the costs of single labels must not be composed: any number of labels costs at most the t-fold composition of "
         "(epsilon, Delta), t = teachers that one record reaches. There t = "
-        f"{fixed['changed']}, so the plain majority, without noise, is ({fixed['epsilon']}, {fixed['Delta']})-DP in "
-        f"total. It is right {100 * float(str(fixed['majority_accuracy'])):.1f} % of the time."
+        f"{fixed['max_affected']}, so the plain majority, without noise, is ({fixed['epsilon']}, {fixed['Delta']})-DP "
+        f"in total. It is right {100 * float(str(fixed['majority_accuracy'])):.1f} % of the time."
     )
 
 

@@ -17,7 +17,7 @@ _NEAR_COINS = 0.3  # disagreement
 @click.command("plan", short_help="Find the design that makes the most of a budget.")
 @common.K_option
 @common.privacy_options
-@common.changed_option
+@common.max_affected_option
 @common.number("--queries", "How many labels.", required=True)
 @common.budget_options
 @common.prior_options

@@ -17,7 +17,7 @@ from darrm.show import wording
     "votes_path",
     type=common.PATH,
     required=True,
-    help="CSV with a header: one 0/1 column a mechanism; a first column id and a last column label may be there. "
+    help="CSV with a header: one 0/1 column a voter; a first column id and a last column label may be there. "
     "Or such columns as .parquet.",
 )
 @click.option(
@@ -56,7 +56,7 @@ def command(file: Path, votes_path: Path, out: Path, ledger_path: Path | None, a
             }
         )
     common.note(
-        f"Wrote {n} label{'s' * (n > 1)} to {out}. Each is {wording.promise(design.problem)} on its own, "
+        f"Wrote {n} label{'s' * (n > 1)} to {out}. Each is {wording.guarantee(design.problem)} on its own, "
         f"{wording.condition(design.problem)}"
     )
     if ledger_path is not None:

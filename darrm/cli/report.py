@@ -22,8 +22,8 @@ from darrm.cli import common
 def command(file: Path, out: Path | None, delta: float | None, full: bool | None, as_json: bool) -> None:
     """Write a design file as one page of HTML that opens offline and prints (needs matplotlib).
 
-    The promise in words, the noise function, its error beside the baselines, the privacy profile, what many labels cost
-    with fresh and with fixed voters, the worst case line by line, and how to check it.
+    The guarantee in words, the noise function, its error beside the baselines, the privacy profile, what many labels
+    cost with fresh and with fixed voters, the worst case line by line, and how to check it.
     """
     from darrm.design.design import load
     from darrm.show.report import write

@@ -27,14 +27,18 @@ _ROWS = 30  # of the chart, at most
 @common.prior_options
 @common.choice("--shape", "free: least error. monotone: never less noise for a closer vote.", "free", "monotone")
 @click.option("--both-shapes", is_flag=True, help="Say the error of the other shape too.")
-@common.choice("--engine", "highs and cvxpy list every constraint: slow, for comparison.", "cuts", "highs", "cvxpy")
+@common.choice(
+    "--engine",
+    "full-list and full-list-cvxpy list every constraint: slow, for comparison.",
+    *("cutting-planes", "full-list", "full-list-cvxpy"),
+)
 @common.number("--time-limit", "Seconds for the search [none].", default=float("inf"))
 @common.choice("--on-time-limit", "At the time limit: fail, or certify the best so far.", "error", "best")
 @common.design_option
 @common.plot_option("gamma")
 @common.json_option
 def command(prior: str, out: Path | None, plot: Path | None, both_shapes: bool, as_json: bool, **values: Any) -> None:
-    """Find the noise function of least error that keeps the promise, and certify it."""
+    """Find the noise function of least error that satisfies the guarantee, and certify it."""
     from darrm.design.design import as_dict
     from darrm.design.solve import solve
     from darrm.show.plots import plot_gamma
@@ -98,7 +102,7 @@ def _next(out: Path | None) -> str:
 
 
 def show(design: Design) -> None:
-    """Gamma as a small chart, the promise in a sentence, and the figures."""
+    """Gamma as a small chart, the guarantee in a sentence, and the figures."""
     from rich.table import Table
 
     problem, certificate = design.problem, design.certificate
@@ -118,12 +122,12 @@ def show(design: Design) -> None:
         console.print(f"({len(rows)} lines for {every} values; --out or --json has all of them)")
     relation = "<=" if certificate.holds else ">"
     console.print(
-        f"Verified: one release of the majority of K = {problem.K} votes is {wording.promise(problem)}, "
+        f"Verified: one release of the majority of K = {problem.K} votes is {wording.guarantee(problem)}, "
         f"{wording.condition(problem)}"
     )
     console.print(
-        f"cost {certificate.cost:.15g} {relation} limit {certificate.limit:.15g}; realised epsilon "
-        f"{wording.at_least(certificate.realised_epsilon)} at delta {problem.delta:.4g}"
+        f"needed delta {certificate.needed_delta:.6g} {relation} delta {problem.delta:.6g}; tight epsilon "
+        f"{wording.at_least(certificate.tight_epsilon)} at delta {problem.delta:.4g}"
     )
     gap = f"at most {design.gap:.1e} above the least possible {design.objective} for shape {design.shape}"
     if math.isinf(design.gap):

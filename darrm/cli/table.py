@@ -22,9 +22,9 @@ _KEPT = "What was finished is kept: run the same again to go on."
 @click.option("--K", "K", help="Values: 11, 5,7,9 or a range 11:101:2, end included.")
 @click.option("--m", help="Values, likewise; those above K are left out.")
 @click.option("--epsilon", help="Values, nats.")
-@click.option("--Delta", "Delta", default="0", show_default=True, help="Values.")
+@click.option("--voter-delta", "--Delta", "Delta", default="0", show_default=True, help="Values.")
 @click.option("--delta", help="Values [1 - (1 - Delta)^m].")
-@click.option("--changed", help="Values [K].")
+@click.option("--max-affected", help="Values [K].")
 @click.option("--problems", type=common.PATH, help="A CSV file of problems instead: a header with K, m, epsilon, ...")
 @click.option("--prior", "priors", multiple=True, default=["uniform"], show_default=True, help="May be repeated.")
 @click.option("--shape", type=click.Choice(["free", "monotone", "both"]), default="free", show_default=True)
@@ -91,7 +91,9 @@ def command(
         )
     else:
         there = f", {table.found} of them found" if table.found else ""
-        holes = f" {table.left_out} combinations with m or changed above K were left out." if table.left_out else ""
+        holes = (
+            f" {table.left_out} combinations with m or max_affected above K were left out." if table.left_out else ""
+        )
         click.echo(f"{len(table) - failures} designs in {out}{there}, each verified; {seconds:.3g} s.{holes}")
         if failures:
             click.echo(f"{failures} failed; the first: {table.failures[0]['failure']}")

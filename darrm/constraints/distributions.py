@@ -32,8 +32,8 @@ class PairLevel(NamedTuple):
     difference: Array
 
 
-def pair_levels(corners: CornerPoints, changed: int) -> Iterator[PairLevel]:
-    """The distributions under p and p' of all multisets of 0, ..., ``changed`` moving corners.
+def pair_levels(corners: CornerPoints, max_affected: int) -> Iterator[PairLevel]:
+    """The distributions under p and p' of all multisets of 0, ..., ``max_affected`` moving corners.
 
     Cost: O(n) array operations' worth of work for each multiset of n corners, not O(n^2), because each grows
     from one that is already there.
@@ -41,7 +41,7 @@ def pair_levels(corners: CornerPoints, changed: int) -> Iterator[PairLevel]:
     p, q, gap = corners.p[STILL:], corners.q[STILL:], corners.difference[STILL:]
     q_side = np.ones((1, 1))
     difference = np.zeros((1, 1))
-    for n, level in enumerate(levels(len(corners.p), changed)):
+    for n, level in enumerate(levels(len(corners.p), max_affected)):
         if n:
             q_side, difference = add_vote(
                 q_side[level.parent], difference[level.parent], p[level.added], q[level.added], gap[level.added]

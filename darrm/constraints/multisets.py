@@ -1,7 +1,7 @@
-"""Corner points of an (epsilon, Delta)-DP bit, and the multisets of them that K mechanisms can take.
+"""Corner points of an (epsilon, Delta)-DP bit, and the multisets of them that K voters can take.
 
-The worst pair (p, p') of K mechanisms sits at corners of the polygon that each (p_i, p'_i) may occupy, and
-only the number of mechanisms at each corner matters. This is the complete list of Lemma 5.1: the paper's
+The worst pair (p, p') of K voters sits at corners of the polygon that each (p_i, p'_i) may occupy, and
+only the number of voters at each corner matters. This is the complete list of Lemma 5.1: the paper's
 method, kept as the reference that every faster one is tested against.
 """
 
@@ -18,11 +18,11 @@ from darrm.errors import InputError
 from darrm.numerics.arrays import Array
 from darrm.problem.corners import NAMES, STILL, weights
 
-# The first STILL corners have p = p': they are all that a mechanism can do which the change does not reach.
+# The first STILL corners have p = p': they are all that a voter can do which the change does not reach.
 
 
 class CornerPoints(NamedTuple):
-    """Corners of the polygon of one mechanism.
+    """Corners of the polygon of one voter.
 
     Attributes
     ----------
@@ -75,22 +75,23 @@ def corner_points(epsilon: float, Delta: float = 0.0) -> CornerPoints:
     return CornerPoints(np.array(p), np.array(q), np.array(difference), NAMES[: len(p)])
 
 
-def count_multisets(K: int, n_corners: int, changed: int | None = None) -> int:
-    """Number of multisets of K corners with at most ``changed`` of them outside (0,0) and (1,1).
+def count_multisets(K: int, n_corners: int, max_affected: int | None = None) -> int:
+    """Number of multisets of K corners with at most ``max_affected`` of them outside (0,0) and (1,1).
 
-        sum over n <= changed of  C(n + n_corners - 3, n) (K - n + 1),    C(K + n_corners - 1, K) if changed = K
+        sum over n <= max_affected of  C(n + n_corners - 3, n) (K - n + 1),
+        which is C(K + n_corners - 1, K) if max_affected = K
 
     Parameters
     ----------
     K : int, at least 1
     n_corners : int, 8 or 4
-    changed : int in [1, K], optional
+    max_affected : int in [1, K], optional
         K if not given.
     """
     moving = n_corners - STILL
-    if changed is None or changed == K:
+    if max_affected is None or max_affected == K:
         return math.comb(K + n_corners - 1, K)
-    return sum(math.comb(n + moving - 1, n) * (K - n + 1) for n in range(changed + 1))
+    return sum(math.comb(n + moving - 1, n) * (K - n + 1) for n in range(max_affected + 1))
 
 
 class Level(NamedTuple):
@@ -111,8 +112,8 @@ class Level(NamedTuple):
     added: NDArray[np.int64]
 
 
-def levels(n_corners: int, changed: int) -> Iterator[Level]:
-    """The multisets of 0, 1, ..., ``changed`` moving corners, one level at a time.
+def levels(n_corners: int, max_affected: int) -> Iterator[Level]:
+    """The multisets of 0, 1, ..., ``max_affected`` moving corners, one level at a time.
 
     Every multiset occurs once: a multiset grows only by corners not before its last one. Together with
     z copies of (1,1) and K - n - z of (0,0), z = 0, ..., K - n, the levels are the list of Lemma 5.1.
@@ -122,7 +123,7 @@ def levels(n_corners: int, changed: int) -> Iterator[Level]:
     counts = np.zeros((1, moving), dtype=np.int16)
     last = np.zeros(1, dtype=np.int64)
     yield Level(counts, last, last)
-    for _ in range(changed):
+    for _ in range(max_affected):
         children = moving - last
         parent = np.repeat(np.arange(last.size), children)
         starts = np.cumsum(children) - children
@@ -132,12 +133,12 @@ def levels(n_corners: int, changed: int) -> Iterator[Level]:
         yield Level(counts, parent, last)
 
 
-def multisets(K: int, n_corners: int, changed: int | None = None) -> Iterator[NDArray[np.int16]]:
+def multisets(K: int, n_corners: int, max_affected: int | None = None) -> Iterator[NDArray[np.int16]]:
     """Blocks of all multisets of K corners, in the order of `darrm.constraints.rows.blocks`.
 
     Parameters
     ----------
-    K, n_corners, changed
+    K, n_corners, max_affected
         As in `count_multisets`.
 
     Yields
@@ -146,7 +147,7 @@ def multisets(K: int, n_corners: int, changed: int | None = None) -> Iterator[ND
         Counts in the order of `NAMES`; every row sums to K. One block for each number of moving corners
         and each number of (1,1).
     """
-    for n, level in enumerate(levels(n_corners, K if changed is None else changed)):
+    for n, level in enumerate(levels(n_corners, K if max_affected is None else max_affected)):
         for ones in range(K - n + 1):
             still = np.broadcast_to(np.array([K - n - ones, ones], dtype=np.int16), (len(level.counts), STILL))
             yield np.hstack([still, level.counts])

@@ -46,8 +46,8 @@ class Block(NamedTuple):
 
 
 def n_constraints(problem: MajorityProblem) -> int:
-    """Number of constraints in the full list: C(K+7,7), or C(K+3,3) if Delta = 0, fewer if changed < K."""
-    return count_multisets(problem.K, len(NAMES) if problem.Delta > 0 else 4, problem.changed)
+    """Number of constraints in the full list: C(K+7,7), or C(K+3,3) if Delta = 0, fewer if max_affected < K."""
+    return count_multisets(problem.K, len(NAMES) if problem.Delta > 0 else 4, problem.max_affected)
 
 
 def blocks(problem: MajorityProblem) -> Iterator[Block]:
@@ -68,7 +68,7 @@ def blocks(problem: MajorityProblem) -> Iterator[Block]:
     """
     K, middle = problem.K, problem.K // 2
     shrink, grow, right = right_side(guarantee(problem))
-    for n, level in enumerate(pair_levels(corner_points(problem.epsilon, problem.Delta), problem.changed)):
+    for n, level in enumerate(pair_levels(corner_points(problem.epsilon, problem.Delta), problem.max_affected)):
         inner = (shrink * level.difference - grow * level.q_side) / right
         rows = np.zeros((len(inner), K + 1))
         for ones in range(K - n + 1):
@@ -98,9 +98,9 @@ def check_size(problem: MajorityProblem) -> None:
     total = n_constraints(problem) if counted else problem.K
     if total * half > MAX_COEFFICIENTS:
         raise InputError(
-            f"K = {problem.K} with changed = {problem.changed} and Delta {'> 0' if problem.Delta else '= 0'} has "
-            f"{'' if counted else 'more than '}{total:,} constraints of {half} coefficients; listing them all stops at "
-            f'{MAX_COEFFICIENTS:,} coefficients. Use engine "cuts", or lower K or changed.'
+            f"K = {problem.K} with max_affected = {problem.max_affected} and Delta {'> 0' if problem.Delta else '= 0'} "
+            f"has {'' if counted else 'more than '}{total:,} constraints of {half} coefficients; a full list stops "
+            f'at {MAX_COEFFICIENTS:,} coefficients. Use engine "cutting-planes", or lower K or max_affected.'
         )
 
 
@@ -151,11 +151,11 @@ class MajorityRows:
         problem, corners = self._limit.problem, len(self._corners.p)
         given = np.array(list(cases), dtype=np.int64).reshape(-1, len(NAMES))
         ours = (given >= 0).all(axis=1) & (given.sum(axis=1) == problem.K) & (given[:, corners:] == 0).all(axis=1)
-        ours &= given[:, STILL:].sum(axis=1) <= problem.changed
+        ours &= given[:, STILL:].sum(axis=1) <= problem.max_affected
         return list(dict.fromkeys(CornerCounts(*counts) for counts in given[ours].tolist()))
 
     def of(self, cases: Sequence[CornerCounts]) -> Array:
-        """The rows of any multisets in the form of `blocks`, shape (n, K - floor(K/2)); O(K changed) for each."""
+        """The rows of any multisets in the form of `blocks`, shape (n, K - floor(K/2)); O(K max_affected) for each."""
         K, corners = self._limit.problem.K, self._corners
         counts = np.array(cases, dtype=np.int64).reshape(-1, len(NAMES))[:, : len(corners.p)]
         q_side = np.zeros((len(counts), K + 1))
@@ -193,10 +193,10 @@ class MajorityRows:
 
     @cached_property
     def _tables(self) -> tuple[Array, ...]:
-        """alpha' and alpha - alpha' of n = 0, ..., ``changed`` voters at (hi,lo), one row each; who else moves."""
+        """alpha' and alpha - alpha' of n = 0, ..., ``max_affected`` voters at (hi,lo), one row each; who else moves."""
         problem = self._limit.problem
         hi, lo, gap = weights(problem.epsilon, problem.Delta)
-        size = problem.changed + 1
+        size = problem.max_affected + 1
         q_side, difference = np.zeros((size, size)), np.zeros((size, size))
         q_side[0, 0] = 1.0
         for n in range(size - 1):
@@ -204,6 +204,6 @@ class MajorityRows:
             q_side[n + 1, 1:] += lo * q_side[n, :-1]
             difference[n + 1] = lo * difference[n] - gap * q_side[n]
             difference[n + 1, 1:] += hi * difference[n, :-1] + gap * q_side[n, :-1]
-        most = problem.changed if problem.Delta else 0
+        most = problem.max_affected if problem.Delta else 0
         pmf, moved, _ = binomials(most, problem.Delta, _TAIL * right_side(self._limit)[2])
         return q_side, difference, pmf, moved

@@ -25,14 +25,14 @@ from darrm.problem.noise_function import noise_function
 from darrm.storage.sealed_json import finite, read, write
 
 SHAPES = ("free", "monotone")
-FORMAT, VERSION = "darrm-design", 1
+FORMAT, VERSION = "darrm-design", 2
 # Certificates are computed in float64 in a fixed order, errors through library functions: equal up to this.
 _SAME = 1e-9
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Design:
-    """A noise function that keeps the promise of its problem; there is no way to hold one that does not.
+    """A noise function that satisfies the guarantee of its problem; there is no way to hold one that does not.
 
     The certificate is computed here, from the table, whoever made it: `darrm.solve`, `darrm.load` or you.
 
@@ -47,7 +47,7 @@ class Design:
     objective : {"tv", "disagreement", "custom"}
         What was minimised; "custom" if the user gave terms or constraints.
     profile : sequence of (epsilon, delta)
-        Further limits that one release keeps, verified like the promise; see `darrm.solve`.
+        Further limits that one release keeps, verified like the guarantee; see `darrm.solve`.
     gap : float, at least 0
         Certified bound on the objective minus its least possible value among all noise functions of that shape;
         infinite if nothing is known.
@@ -64,7 +64,7 @@ class Design:
     Raises
     ------
     CertificateError
-        If the noise function does not keep the promise.
+        If the noise function does not satisfy the guarantee.
     InputError
         If an argument is not what it should be.
     """
@@ -123,7 +123,7 @@ class Design:
         problem = self.problem
         return (
             f"<Design K={problem.K} m={problem.m:g} epsilon={problem.epsilon:g} Delta={problem.Delta:g} "
-            f"delta={problem.delta:g} changed={problem.changed}: error {self.error:.6g} ({self.objective}, "
+            f"delta={problem.delta:g} max_affected={problem.max_affected}: error {self.error:.6g} ({self.objective}, "
             f"{self.shape}, {self.prior}), gap {self.gap:.1g}>"
         )
 
@@ -179,7 +179,7 @@ def load(path: str | os.PathLike[str]) -> Design:
     InputError
         If the file is missing, foreign, truncated or edited.
     CertificateError
-        If its noise function does not keep the promise of its problem.
+        If its noise function does not satisfy the guarantee of its problem.
     """
     name = Path(path)
     again = "Export the design again with save, or solve it anew."
@@ -205,7 +205,7 @@ def load(path: str | os.PathLike[str]) -> Design:
             ),
         )
         now = as_dict(design)
-        size = min(1.0, design.certificate.limit)
+        size = certificate_size(design.problem)
         for key in ("error", "disagreement", "certificate"):
             if not _same(now[key], content[key], size if key == "certificate" else 1.0):
                 raise InputError(f"{name}: {key} is not what its gamma gives ({content[key]} for {now[key]}). {again}")
@@ -216,6 +216,11 @@ def load(path: str | os.PathLike[str]) -> Design:
             raise
         raise InputError(f"{name} is not a valid design file ({error}). {again}") from error
     return design
+
+
+def certificate_size(problem: MajorityProblem) -> float:
+    """What the figures of a certificate are compared beside: e^(m eps) - 1 + 2 delta, at most 1."""
+    return min(1.0, math.expm1(min(1.0, problem.total_epsilon)) + 2 * problem.delta)
 
 
 def _same(now: object, then: object, size: float) -> bool:

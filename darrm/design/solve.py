@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     Custom = Callable[[cvxpy.Expression], tuple[cvxpy.Expression | None, list[cvxpy.Constraint]]]
 
-ENGINES = ("cuts", "highs", "cvxpy")
+ENGINES = ("cutting-planes", "full-list", "full-list-cvxpy")
 # Weights below this share of the largest are raised to it, so that no gamma(l) is left to chance and ties fall to
 # the largest gamma. What it costs is part of the gap, which is computed with the true weights.
 WEIGHT_FLOOR = 1e-9
@@ -66,7 +66,7 @@ def solve(
     prior: Prior | str = "uniform",
     shape: str = "free",
     objective: str | None = None,
-    engine: str = "cuts",
+    engine: str = "cutting-planes",
     profile: Iterable[tuple[float, float]] | None = None,
     custom: Custom | None = None,
     time_limit: float = math.inf,
@@ -75,7 +75,7 @@ def solve(
     binding: Binding | None = None,
     **parameters: object,
 ) -> Design:
-    """The noise function of least error among all that keep the promise of the problem, certified.
+    """The noise function of least error among all that satisfy the guarantee of the problem, certified.
 
         minimise    1/2 sum over l > K/2 of  w_l (1 - gamma(l))
         subject to  A(p) - e^(m eps) A(p') <= e^(m eps) - 1 + 2 delta     for every multiset of corners
@@ -95,27 +95,27 @@ def solve(
         "free" is the paper's linear program; its optimum may dip. "monotone" rises from the tie to the unanimous vote.
     objective : {"tv", "disagreement"}, optional
         Default: "tv" (the paper's) for the paper's priors, "disagreement" for vote histograms and fixed p.
-    engine : {"cuts", "highs", "cvxpy"}
-        "cuts" adds constraints where they are broken; the others list all of them (the paper's method, the reference)
-        and hand them to HiGHS, directly or through CVXPY.
+    engine : {"cutting-planes", "full-list", "full-list-cvxpy"}
+        "cutting-planes" adds constraints where they are broken; the others list all of them (the paper's method, the
+        reference) and hand them to HiGHS, directly or through CVXPY.
     profile : iterable of (epsilon, delta), optional
         Further limits for one release, all to be kept at once; rising epsilons (nats, inf allowed), falling deltas. A
-        whole curve: `darrm.accounting.gdp`. Engine "cuts".
+        whole curve: `darrm.accounting.gdp`. Engine "cutting-planes".
     custom : callable, optional
         Convex terms and constraints of your own: from gamma, a CVXPY expression of shape (K + 1,), to (objective,
-        constraints). The objective is minimised; None stands for the one above. The engine must be "cuts". The gap is
-        then infinite: there is no proof of how far from the optimum a general convex solver stopped.
+        constraints). The objective is minimised; None stands for the one above. The engine must be "cutting-planes".
+        The gap is then infinite: there is no proof of how far from the optimum a general convex solver stopped.
     time_limit : float, seconds
         For the search of the optimum; checked between rounds. Verifying comes on top.
     on_time_limit : {"error", "best"}
         What to do without an optimum by then: raise `SolverError`, or certify the best there is and say by the gap what
-        it may miss (engine "cuts").
+        it may miss (engine "cutting-planes").
     report : callable, optional
-        Called with a `darrm_solvers.Progress` after each round of engine "cuts".
+        Called with a `darrm_solvers.Progress` after each round of engine "cutting-planes".
     binding : Binding, optional
-        Begin with the constraints that bound the last solve it was passed to, as far as this problem has them: best
-        for the same K, Delta and ``changed`` and a near m. Afterwards it holds those of this one. For one limit (no
-        profile) and engine "cuts".
+        Begin with the constraints that bound the last solve it was passed to, as far as this problem has them: best for
+        the same K, Delta and ``max_affected`` and a near m. Afterwards it holds those of this one. For one limit (no
+        profile) and engine "cutting-planes".
 
     Returns
     -------
@@ -158,14 +158,14 @@ def solve(
     choice("engine", engine, ENGINES)
     time_limit = real("time_limit", time_limit, 0, ends="(]", hint="Pass seconds.")
     choice("on_time_limit", on_time_limit, ("error", "best"))
-    if engine != "cuts" and (custom is not None or profile is not None or on_time_limit == "best"):
-        raise InputError(f'custom, profile and on_time_limit "best" need engine "cuts". Got {engine!r}.')
+    if engine != "cutting-planes" and (custom is not None or profile is not None or on_time_limit == "best"):
+        raise InputError(f'custom, profile and on_time_limit "best" need engine "cutting-planes". Got {engine!r}.')
     points = profile_points(profile)
-    if binding is not None and (points or custom is not None or engine != "cuts"):
-        raise InputError('binding needs engine "cuts" and neither profile nor custom.')
+    if binding is not None and (points or custom is not None or engine != "cutting-planes"):
+        raise InputError('binding needs engine "cutting-planes" and neither profile nor custom.')
     held = (guarantee(problem), *profile_limits(problem, points))
     engine_of(problem).check_size(problem)
-    if engine != "cuts":
+    if engine != "cutting-planes":
         constraints.check_size(problem)
     objective = prior.default_objective if objective is None else objective
     weights = priors.weights(prior, problem.K, objective)
@@ -176,7 +176,7 @@ def solve(
     if custom is not None:
         gamma = _custom(held, weights, candidates, cuts, rising, custom, time_limit, on_time_limit, report)
         return Design(problem, gamma, prior, shape, "custom", profile=points)
-    if engine == "cuts":
+    if engine == "cutting-planes":
         start = Rows(rising, np.zeros(len(rising)))
         if binding is not None:
             try:
@@ -193,7 +193,7 @@ def solve(
         listed = constraints.all_rows(problem)
         limits = np.append(np.ones(len(listed)), np.zeros(len(rising)))
         program = LinearProgram(_raised(weights), np.vstack([listed, rising]), limits)
-        solution = (solve_highs if engine == "highs" else solve_cvxpy)(program, time_limit=time_limit)
+        solution = (solve_highs if engine == "full-list" else solve_cvxpy)(program, time_limit=time_limit)
     _check(solution, engine, on_time_limit)
     # One common factor, as in repair, keeps a monotone table monotone.
     gamma = repair_all(candidates.released(solution.x), held)
@@ -225,7 +225,7 @@ def _check(solution: Solution, engine: str, on_time_limit: str) -> None:
 
 
 def _bound(rounding: float, weights: Array, program: LinearProgram, multipliers: Array) -> float:
-    """Upper bound on weights @ half over all that keep the promise, by weak duality with the true weights."""
+    """Upper bound on weights @ half over all that satisfy the guarantee, by weak duality with the true weights."""
     n = weights.size
     bound = LinearProgram(weights / weights.max(), program.rows, program.limits).dual_bound(multipliers)
     # The rows stand for exact ones, and the bound is a sum: every multiplier pays for the rounding in its row.
@@ -269,7 +269,8 @@ def _custom(
         raise InputError(f"custom cannot be solved: {error}.") from None
     if solution.status is Status.INFEASIBLE:
         raise SolverError(
-            "No noise function keeps the promise and meets the constraints of custom. Loosen them, or raise m or delta."
+            "No noise function satisfies the guarantee and meets the constraints of custom. Loosen them, or raise m or "
+            "delta."
         )
     _check(solution, "custom", on_time_limit)
     gamma = repair_all(candidates.released(solution.x), held)

@@ -40,7 +40,7 @@ from darrm.randomness.coins import WordSource
 Batch = NDArray[np.bool_]
 
 RELATIONS = {"replace-one": "REPLACE_ONE", "add-remove": "ADD_OR_REMOVE_ONE"}
-MAX_EPSILON = 100.0  # above, an accountant takes minutes and the promise is empty
+MAX_EPSILON = 100.0  # above, an accountant takes minutes and the guarantee is empty
 MAX_NOISE = 1e6
 LEAST_NOISE = 0.25  # less hardly hides anything, and an accountant takes minutes for it
 _CLOSE = 1e-4  # how near the noise multiplier comes to the least one, relatively

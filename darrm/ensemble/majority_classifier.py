@@ -65,7 +65,7 @@ class PrivateMajorityClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
         Non-private: noise of one label, Laplace of rate gamma or Gaussian of standard deviation sigma.
     adjacency : "replace-one"
         The only one: when a record is removed, those after it change their shards.
-    jobs : int
+    n_jobs : int
         Of joblib, for training; threads unless ``joblib.parallel_config`` says otherwise.
     random_state : optional
         For tests only: labels can then be predicted, which a `NotPrivateWarning` says. Without it all randomness comes
@@ -75,7 +75,7 @@ class PrivateMajorityClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
     ----------
     classes_ : ndarray
         Taken to be public.
-    voters_ : list of K fitted classifiers
+    estimators_ : list of K fitted classifiers
         Only fixed ones are private. Those of fresh voters belong to their parties, and the fitted object with them.
     shards_ : list of K ndarrays of int
     privacy_ : EnsemblePrivacy
@@ -112,7 +112,7 @@ class PrivateMajorityClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
         gamma: float | None = None,
         sigma: float | None = None,
         adjacency: str = "replace-one",
-        jobs: int = 1,
+        n_jobs: int = 1,
         random_state: Any = None,
     ) -> None:
         self.estimator = estimator
@@ -131,7 +131,7 @@ class PrivateMajorityClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
         self.gamma = gamma
         self.sigma = sigma
         self.adjacency = adjacency
-        self.jobs = jobs
+        self.n_jobs = n_jobs
         self.random_state = random_state
 
     def __sklearn_tags__(self) -> Any:
@@ -179,9 +179,9 @@ class PrivateMajorityClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
         # The budget is settled before anything is trained, where that can be.
         release = None if kind == "fixed" else self._noisy(kind, K, overlap)
         model = self._model(kind, classes)
-        models = train_all(model, records, labels, parts, jobs=self.jobs, rng=rng, shared_seed=kind != "fixed")
+        models = train_all(model, records, labels, parts, n_jobs=self.n_jobs, rng=rng, shared_seed=kind != "fixed")
         self._release: Release = self._fixed(models, overlap) if release is None else release
-        self.classes_, self.voters_, self.shards_, self._rng = classes, models, parts, rng
+        self.classes_, self.estimators_, self.shards_, self._rng = classes, models, parts, rng
         self.privacy_ = self._release.privacy
         if isinstance(release, FreshMajority):
             self.design_ = release.design
@@ -206,7 +206,7 @@ class PrivateMajorityClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
             If n labels would overspend. Then none is released and nothing is charged.
         """
         check_is_fitted(self)
-        votes = predictions(self.voters_, check_records(self, X, reset=False), self.classes_)
+        votes = predictions(self.estimators_, check_records(self, X, reset=False), self.classes_)
         return np.asarray(self.classes_[self._release.labels(votes, self.classes_.size, self._rng)])
 
     @property
@@ -230,7 +230,7 @@ class PrivateMajorityClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
             )
         if self.queries is None:
             m = float(overlap) if self.m is None else self.m
-            problem = MajorityProblem(K, m, epsilon, changed=overlap, adjacency=self.adjacency)
+            problem = MajorityProblem(K, m, epsilon, max_affected=overlap, adjacency=self.adjacency)
             design = solve(problem)
         else:
             design = plan(
@@ -240,7 +240,7 @@ class PrivateMajorityClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
                 total_epsilon=total_epsilon,
                 total_delta=total_delta,
                 voters="fresh",
-                changed=overlap,
+                max_affected=overlap,
                 adjacency=self.adjacency,
             )
         budget = fresh_budget(design, total_epsilon, total_delta, self.ledger)

@@ -36,7 +36,7 @@ class EnsemblePrivacy:
         Upper bound, nats.
     delta : float
     adjacency : str
-    changed : int
+    max_affected : int
         Voters that one change of the data reaches.
     voters : {"fixed", "fresh", "non-private"}
     queries : int or None
@@ -46,7 +46,7 @@ class EnsemblePrivacy:
     epsilon: float
     delta: float
     adjacency: str
-    changed: int
+    max_affected: int
     voters: str
     queries: int | None
 
@@ -85,7 +85,9 @@ class FreshMajority:
         problem, count = design.problem, budget.count()
         self.design, self.budget, self.total_delta = design, budget, total_delta
         queries = None if count.remaining is None else count.released + count.remaining
-        self.privacy = EnsemblePrivacy(total_epsilon, total_delta, problem.adjacency, problem.changed, "fresh", queries)
+        self.privacy = EnsemblePrivacy(
+            total_epsilon, total_delta, problem.adjacency, problem.max_affected, "fresh", queries
+        )
 
     @property
     def spent(self) -> Privacy:
@@ -142,19 +144,19 @@ class NoisyMax:
 
 
 def fixed_privacy(
-    epsilon: float, Delta: float, changed: int, adjacency: str, total_delta: float | None
+    epsilon: float, Delta: float, max_affected: int, adjacency: str, total_delta: float | None
 ) -> EnsemblePrivacy:
-    """What fixed voters cost: the optimal composition of ``changed`` copies, for any number of labels (Lemma 8).
+    """What fixed voters cost: the optimal composition of ``max_affected`` copies, for any number of labels (Lemma 8).
 
     Without ``total_delta`` the epsilons and the deltas are added up.
     """
     if total_delta is None:
-        cost = simple(epsilon, Delta, changed)
-    elif changed == 1 and total_delta == Delta:
+        cost = simple(epsilon, Delta, max_affected)
+    elif max_affected == 1 and total_delta == Delta:
         cost = Privacy(epsilon, Delta)
     else:
-        cost = optimal(epsilon, Delta, changed, total_delta)
-    return EnsemblePrivacy(cost.epsilon, cost.delta, adjacency, changed, "fixed", None)
+        cost = optimal(epsilon, Delta, max_affected, total_delta)
+    return EnsemblePrivacy(cost.epsilon, cost.delta, adjacency, max_affected, "fixed", None)
 
 
 def fresh_budget(

@@ -23,7 +23,7 @@ def train_all(
     labels: NDArray[Any],
     parts: list[NDArray[np.intp]],
     *,
-    jobs: int,
+    n_jobs: int,
     rng: np.random.Generator | None,
     shared_seed: bool,
 ) -> list[Any]:
@@ -35,7 +35,7 @@ def train_all(
     from joblib import Parallel, delayed
     from sklearn.base import clone
 
-    jobs = check_jobs(jobs)
+    n_jobs = check_jobs(n_jobs, "n_jobs")
     seeded = [name for name in model.get_params() if name.rpartition("__")[2] == "random_state"]
     seeds = [name for name in model.get_params() if name.rpartition("__")[2] in _SEEDS]
     if not shared_seed and any(model.get_params()[name] is not None for name in seeds):
@@ -48,7 +48,7 @@ def train_all(
         if rng is not None:
             voter.set_params(**{name: int(rng.integers(2**31)) for name in seeded})
         models.append(voter)
-    run = Parallel(n_jobs=jobs, prefer="threads")
+    run = Parallel(n_jobs=n_jobs, prefer="threads")
     return list(
         run(
             delayed(_fit)(voter, records[part], labels[part], i)

@@ -6,7 +6,7 @@ from darrm._lazy import face
 
 if TYPE_CHECKING:
     from darrm.labels import learners as learners
-    from darrm.labels.aggregates import PrivateFigure as PrivateFigure
+    from darrm.labels.aggregates import LabelDependentValue as LabelDependentValue
     from darrm.labels.aggregates import WorstDelta as WorstDelta
     from darrm.labels.aggregates import local_delta as local_delta
     from darrm.labels.aggregates import worst_delta as worst_delta
@@ -20,7 +20,7 @@ __getattr__, __dir__, __all__ = face(
     __name__,
     {
         "darrm.labels": "learners",
-        "darrm.labels.aggregates": "PrivateFigure WorstDelta local_delta worst_delta",
+        "darrm.labels.aggregates": "LabelDependentValue WorstDelta local_delta worst_delta",
         "darrm.labels.audit_row": "AuditRow",
         "darrm.labels.audits": "audit eta_from_model",
         "darrm.labels.noisy_aggregates": "noisy_delta noisy_local_delta",

@@ -35,7 +35,7 @@ _MOST_LOSS = 600.0  # nats: e^epsilon and its square root are far from the ends 
 _WIDEST = 1e100  # changes in units of the least rho
 
 
-class PrivateFigure(NamedTuple):
+class LabelDependentValue(NamedTuple):
     """Delta of one data set and one change: it was computed from the labels, so it is as private as they are.
 
     Publishing it, or choosing by it what to publish, is a release that it does not account for.
@@ -52,7 +52,7 @@ class PrivateFigure(NamedTuple):
         return max(self.forward, self.reverse)
 
 
-def local_delta(epsilon: float, X: ArrayLike, y: ArrayLike, record: int, change: float) -> PrivateFigure:
+def local_delta(epsilon: float, X: ArrayLike, y: ArrayLike, record: int, change: float) -> LabelDependentValue:
     """Delta between a bag and the same bag with one label changed. PRIVATE: it depends on the labels.
 
         (X'w, y'w) against (X'w, y'w + change w_record),     w ~ N(0, I) secret
@@ -69,7 +69,7 @@ def local_delta(epsilon: float, X: ArrayLike, y: ArrayLike, record: int, change:
 
     Returns
     -------
-    PrivateFigure
+    LabelDependentValue
         Both directions. 1 if the labels, or the changed ones, are a linear function of X (residual below a relative
         1e-10): no privacy. So it is for every bag whose X has rank k, which k <= d records in general position have,
         and for one with equal labels if X has a constant column. Columns that depend on each other do no harm.
@@ -95,7 +95,7 @@ def local_delta(epsilon: float, X: ArrayLike, y: ArrayLike, record: int, change:
     rho = float(np.linalg.norm(residual))
     least = min(rho, float(np.linalg.norm(changed)))
     if not least > 1e-10 * size:
-        return PrivateFigure(1.0, 1.0, 0.0)
+        return LabelDependentValue(1.0, 1.0, 0.0)
     # Rounding of the residual, relative to rho: the upper bounds take it on their side, by Lemma 4.
     off = 2.0**-50 * len(labels) * size / least
     h = min(1.0, float(U[record] @ U[record]) * (1 + 1e-13))
@@ -112,7 +112,7 @@ def local_delta(epsilon: float, X: ArrayLike, y: ArrayLike, record: int, change:
         return math.exp(log_delta(epsilon, *changes, reverse, upper)[0])
 
     forward, reverse = bound(False, True), bound(True, True)
-    return PrivateFigure(forward, reverse, max(forward - bound(False, False), reverse - bound(True, False)))
+    return LabelDependentValue(forward, reverse, max(forward - bound(False, False), reverse - bound(True, False)))
 
 
 def check_loss(epsilon: float) -> float:
@@ -134,7 +134,7 @@ def check_change(change: object) -> float:
 
 
 class WorstDelta(NamedTuple):
-    """A bound on delta over all labels that the promise allows; it depends on no label and may be published."""
+    """A bound on delta over all labels that the floor allows; it depends on no label and may be published."""
 
     upper: float
     lower: float  # the largest value met in the search; `upper` is above it by 2% (2.1% with rounding), or less
@@ -159,9 +159,9 @@ def worst_delta(
     ----------
     epsilon : float in (0, 600], nats
     residual_floor : float > 0
-        Least residual sum of squares of the labels of this bag on X, in squared units of the labels. A promise of the
-        caller: it is the assumption of the abstract, and nothing holds without it. It must hold for the changed labels
-        as well, and must not be read off the labels.
+        Least residual sum of squares of the labels of this bag on X, in squared units of the labels. An assumption of
+        the caller: it is the assumption of the abstract, and nothing holds without it. It must hold for the changed
+        labels as well, and must not be read off the labels.
     label_range : (low, high)
     X : array_like, shape (k, d)
         Features of the bag, which are not private here. Either these or

@@ -1,4 +1,4 @@
-"""One row of an audit: every measure of label privacy of one mechanism on one set of bags."""
+"""One row of an audit: every measure of label privacy of one voter on one set of bags."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from darrm.errors import InputError
 from darrm.labels.percentiles import multiplicative_summary
-from darrm.measures.advantage import Mechanism, individual_advantage, realised_epsilon, total_variation
+from darrm.measures.advantage import Mechanism, individual_advantage, tight_epsilon, total_variation
 from darrm.mechanisms.random_bags import Bags
 from darrm.numerics.arrays import Array
 
@@ -29,11 +29,11 @@ class AuditRow:
     mechanism : str
     bag_size, bags, remainder : int
         ``bags`` bags of ``bag_size`` labels were audited; ``remainder`` labels are in no bag.
-    promised_epsilon : float
-        Label differential privacy of the mechanism, nats, whatever the data. Infinity if it promises none: exact
-        counts, and mechanisms whose promise is about something else (`DaRRM`: a record behind the voters; Gaussian
+    guaranteed_epsilon : float
+        Label differential privacy of the mechanism, nats, whatever the data. Infinity if it guarantees none: exact
+        counts, and mechanisms whose guarantee is about something else (`DaRRM`: a record behind the voters; Gaussian
         noisy max: Renyi differential privacy).
-    realised_epsilon : float
+    tight_epsilon : float
         Largest change of the log odds of any of these labels by any output, nats.
     additive_advantage, max_individual_advantage : float
         Mean over the labels, and the largest, in [0, 1/2].
@@ -58,8 +58,8 @@ class AuditRow:
     bag_size: int
     bags: int
     remainder: int
-    promised_epsilon: float
-    realised_epsilon: float
+    guaranteed_epsilon: float
+    tight_epsilon: float
     additive_advantage: float
     max_individual_advantage: float
     multiplicative_98: float
@@ -93,8 +93,8 @@ def audit_row(
         bag_size=p.shape[1],
         bags=p.shape[0],
         remainder=groups.remainder.size,
-        promised_epsilon=float(getattr(mechanism, "epsilon", math.inf)),
-        realised_epsilon=realised_epsilon(mechanism, p),
+        guaranteed_epsilon=float(getattr(mechanism, "epsilon", math.inf)),
+        tight_epsilon=tight_epsilon(mechanism, p),
         additive_advantage=float(gain.mean()),
         max_individual_advantage=float(gain.max()),
         multiplicative_98=percentile,

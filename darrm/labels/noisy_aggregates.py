@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from darrm._validation import check_count, check_positive, plain
 from darrm.accounting.gaussian import gdp_log_parts
 from darrm.errors import InputError
-from darrm.labels.aggregates import PrivateFigure, check_change, check_loss, check_range, check_record
+from darrm.labels.aggregates import LabelDependentValue, check_change, check_loss, check_range, check_record
 from darrm.mechanisms.labelled_bag import check_labels
 from darrm.mechanisms.scale_mixture import panels, scales
 from darrm.mechanisms.weighted_aggregates import noised_labels
@@ -105,7 +105,7 @@ def noisy_delta(epsilon: float, k: int, fraction: float, sigma: float, label_ran
 
 def noisy_local_delta(
     epsilon: float, y: ArrayLike, noised: ArrayLike, record: int, change: float, sigma: float
-) -> PrivateFigure:
+) -> LabelDependentValue:
     """Delta of noisy weighted label proportions with secret weights, for one changed label. PRIVATE: it is of labels y.
 
         o ~ N(0, R^2),     R^2 = sum outside S of y_i^2 + sigma^2 chi'^2(q, sum in S of y_i^2 / sigma^2)
@@ -123,7 +123,7 @@ def noisy_local_delta(
 
     Returns
     -------
-    PrivateFigure
+    LabelDependentValue
         Its ``error`` is an estimate: quadrature and the search for the threshold, a relative 1e-8.
 
     Raises
@@ -176,4 +176,4 @@ def noisy_local_delta(
 
     forward, reverse = largest(before, after), largest(after, before)
     error = 1e-8 * max(forward, reverse)
-    return PrivateFigure(min(1.0, forward + error), min(1.0, reverse + error), 2 * error)
+    return LabelDependentValue(min(1.0, forward + error), min(1.0, reverse + error), 2 * error)

@@ -7,7 +7,7 @@ from darrm.measures.advantage import (
     individual_advantage,
     label_leakage,
     multiplicative_advantage,
-    realised_epsilon,
+    tight_epsilon,
     total_variation,
 )
 from darrm.measures.attack import attack_utility, attacker_decisions, log_odds_change, posterior_pairs
@@ -51,8 +51,8 @@ __all__ = [
     "posterior",
     "posterior_pairs",
     "processed_leakage",
-    "realised_epsilon",
     "sampled_error",
+    "tight_epsilon",
     "total_variation",
 ]
 __getattr__ = modules(__name__)

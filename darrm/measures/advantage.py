@@ -3,8 +3,8 @@
 All numbers are exact but for rounding: no sampling, no quadrature. The definitions are those of Busa-Fekete et al.,
 "Auditing privacy mechanisms via label inference attacks" (NeurIPS 2024), for one bag; several bags are independent, and
 their mean is taken. Mechanisms: all of `darrm.mechanisms` and `darrm.measures.CountKernel`; for `DaRRM`, eta holds the
-vote probabilities of the K voters and the measures say what one released majority tells about one vote. Its promise is
-about a record that private voters have seen, and is no bound for that. Noisy max is taken with continuous noise.
+vote probabilities of the K voters and the measures say what one released majority tells about one vote. Its guarantee
+is about a record that private voters have seen, and is no bound for that. Noisy max is taken with continuous noise.
 """
 
 from __future__ import annotations
@@ -188,7 +188,7 @@ def multiplicative_advantage(mechanism: Mechanism, eta: ArrayLike) -> Distributi
     return DiscreteDistribution(np.concatenate(values), np.concatenate(weights))
 
 
-def realised_epsilon(mechanism: Mechanism, eta: ArrayLike) -> float:
+def tight_epsilon(mechanism: Mechanism, eta: ArrayLike) -> float:
     """Largest change of the log odds of any label by any output, nats.
 
         sup over i and o of | log P(o | y_i = 1) / P(o | y_i = 0) |

@@ -9,7 +9,7 @@ import numpy as np
 
 from darrm import baselines
 from darrm._validation import check_count, check_delta
-from darrm.accounting.budget import of_region, promise
+from darrm.accounting.budget import exact_guarantee, of_region
 from darrm.accounting.profile import region
 from darrm.certificate.certificate import Certificate, verify
 from darrm.certificate.scaling import repair
@@ -34,7 +34,7 @@ class Entry:
     name : str
     gamma : ndarray, shape (K + 1,)
     certificate : Certificate
-        ``holds`` says whether the mechanism keeps the promise of the problem.
+        ``holds`` says whether the mechanism satisfies the guarantee of the problem.
     error, disagreement : float
         As of a `darrm.Design`, under the prior of the comparison.
     design : Design or None
@@ -68,7 +68,7 @@ def compare(
     rng: np.random.Generator | None = None,
     time_limit: float = math.inf,
 ) -> list[Entry]:
-    """gamma_opt, its U-shaped form and the baselines, for one problem and one release.
+    """gamma_opt, its monotone form and the baselines, for one problem and one release.
 
     gamma_opt (free); monotone; double subsampling of (2 floor(m) - 1) votes; subsampling of (floor(m)) votes; constant
     randomized response, by Lemma A.1 and the largest constant that verifies; the plain majority.
@@ -115,16 +115,16 @@ def compare(
         error, disagreement = (float(combine(mean, kind) @ half) / 2 for kind in ("tv", "disagreement"))
         total = None
         if queries is not None and total_delta is not None:
-            kept = promise(problem) if certificate.holds else None
+            kept = exact_guarantee(problem) if certificate.holds else None
             try:
-                total = of_region(region(gamma, problem), problem.affected, queries, total_delta, promised=kept).upper
+                total = of_region(region(gamma, problem), problem.affected, queries, total_delta, guaranteed=kept).upper
             except InputError:  # less than is unavoidable
                 total = math.inf
         return Entry(name, gamma, certificate, error, disagreement, design, total)
 
     entries = [
         entry("gamma_opt", free.gamma, free),
-        entry("U-shaped", monotone.gamma, monotone),
+        entry("monotone", monotone.gamma, monotone),
         entry(f"double subsampling ({min(2 * m - 1, problem.K)})", baselines.double_subsampling(problem.K, m)),
         entry(f"subsampling ({m})", baselines.subsampling(problem.K, m)),
         entry("randomized response (largest)", baselines.largest_constant(problem)),

@@ -64,7 +64,7 @@ def least_error(problem: MajorityProblem, p: float) -> float:
     Parameters
     ----------
     problem : MajorityProblem
-        With ``changed`` = K: a change must be able to move all voters.
+        With ``max_affected`` = K: a change must be able to move all voters.
     p : float in [0, 1]
 
     Returns
@@ -83,9 +83,10 @@ def least_error(problem: MajorityProblem, p: float) -> float:
     optimum there has the error .021225. The two agree at p = e^(-j eps) / 2 and p = e^(-j eps) lo. Proof in
     docs/theory.md.
     """
-    if problem.changed != problem.K:
+    if problem.max_affected != problem.K:
         raise InputError(
-            f"least_error needs changes that reach all voters. Got changed = {problem.changed} of {problem.K}."
+            f"least_error needs max_affected = K: changes that affect all voters. Got {problem.max_affected} of "
+            f"{problem.K}."
         )
     p = real("p", p, 0, 1, hint="Pass one probability for all voters.")
     p = min(p, 1 - p)

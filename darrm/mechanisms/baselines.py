@@ -118,11 +118,11 @@ def constant(
     ----------
     problem : MajorityProblem
     tau : float > 0, optional
-        Default: ``changed``, by simple composition.
+        Default: ``max_affected``, by simple composition.
     lam : float in [0, 1), optional
-        Default: 1 - (1 - Delta)^changed.
+        Default: 1 - (1 - Delta)^max_affected.
     delta_prime : float in (0, 1], optional
-        Take both from the general composition of ``changed`` mechanisms instead (`darrm.accounting.general`).
+        Take both from the general composition of ``max_affected`` mechanisms instead (`darrm.accounting.general`).
 
     Returns
     -------
@@ -139,11 +139,11 @@ def constant(
             raise InputError("constant takes either tau and lam, or delta_prime. Pass one of the two.")
         from darrm.accounting.theorems import general
 
-        plain = general(problem.epsilon, problem.Delta, problem.changed, delta_prime)
+        plain = general(problem.epsilon, problem.Delta, problem.max_affected, delta_prime)
         tau, lam = plain.epsilon / problem.epsilon, plain.delta
-    changed, epsilon, total = problem.changed, problem.epsilon, problem.total_epsilon
-    tau = check_positive("tau", changed if tau is None else tau)
-    lam = real("lam", -math.expm1(changed * math.log1p(-problem.Delta)) if lam is None else lam, 0, 1, "[)")
+    max_affected, epsilon, total = problem.max_affected, problem.epsilon, problem.total_epsilon
+    tau = check_positive("tau", max_affected if tau is None else tau)
+    lam = real("lam", -math.expm1(max_affected * math.log1p(-problem.Delta)) if lam is None else lam, 0, 1, "[)")
     # Divided by e^(m eps) and, in the fraction, by e^(tau eps), so that nothing overflows.
     shrink, small = math.exp(-total), math.exp(-tau * epsilon)
     limit = -math.expm1(-total) + 2 * problem.delta * shrink
@@ -153,7 +153,7 @@ def constant(
 
 
 def largest_constant(problem: MajorityProblem) -> Array:
-    """The largest one probability for every l that keeps the promise: exact, where `constant` goes by composition.
+    """The largest constant gamma that satisfies the guarantee: exact, where `constant` goes by composition.
 
         gamma = (e^(m eps) - 1 + 2 delta) / max over allowed (p, p') of f,    f as in `darrm.verify` for gamma = 1
 

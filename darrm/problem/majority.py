@@ -1,4 +1,4 @@
-"""The problem that darrm solves: what is assumed of the voters and what is promised for their majority."""
+"""The problem that darrm solves: what is assumed of the voters and what is guaranteed for their majority."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ ADJACENCIES = ("replace-one", "add-remove")
 class MajorityProblem:
     """Release the majority of K private votes with (m epsilon, delta)-differential privacy.
 
-    Mechanisms M_1, ..., M_K look at one data set D and vote 0 or 1, independently given D. Write
-    p_i = Pr[M_i(D) = 1] and p'_i = Pr[M_i(D') = 1] for adjacent D, D'. Each mechanism is
+    Voters M_1, ..., M_K look at one data set D and vote 0 or 1, independently given D. Write
+    p_i = Pr[M_i(D) = 1] and p'_i = Pr[M_i(D') = 1] for adjacent D, D'. Each voter is
     (epsilon, Delta)-DP, so every pair (p_i, p'_i) obeys, in both directions,
 
         p  <= e^epsilon p' + Delta,      1 - p' <= e^epsilon (1 - p) + Delta,
 
-    and p_i = p'_i for all but at most ``changed`` of them. Let L ~ PoissonBinomial(p) be the number of
+    and p_i = p'_i for all but at most ``max_affected`` of them. Let L ~ PoissonBinomial(p) be the number of
     ones. DaRRM with noise function gamma releases the true majority with probability gamma(L) and a fair
     coin otherwise; with F(l) = sign(l - K/2) gamma(l),
 
@@ -37,24 +37,24 @@ class MajorityProblem:
     Parameters
     ----------
     K : int, at least 1
-        Number of mechanisms; odd or even.
+        Number of voters; odd or even.
     m : float in [1, K]
         Privacy allowance of the release, in multiples of epsilon; need not be whole.
     epsilon : float in (0, 1e6]
-        Privacy of one mechanism, in nats.
+        Privacy of one voter, in nats.
     Delta : float in [0, 1)
-        Failure probability of one mechanism.
+        Failure probability of one voter.
     delta : float in [Delta, 1), optional
         Failure probability of the release; 1 - (1 - Delta)^m if not given.
-    changed : int in [1, K], optional
-        How many mechanisms one change of the data can reach: 1 for disjoint shards if no other record changes its
+    max_affected : int in [1, K], optional
+        How many voters one change of the data can reach: 1 for disjoint shards if no other record changes its
         shard, such as a new record in the old one's place; 2 if a record is replaced and its shard depends on its own
-        content, and on no other record; K (the default, and the setting of the paper) if every mechanism may see every
+        content, and on no other record; K (the default, and the setting of the paper) if every voter may see every
         record, or if a removed record moves the others. Each of them
         must be (epsilon, Delta)-DP for what the change does to its own data: where the content decides the shard, one
         shard loses a record and another gains one, or one shard has a record replaced.
     adjacency : str, default "replace-one"
-        What "adjacent" means, for the mechanisms' epsilon, for ``changed`` and for the release alike.
+        What "adjacent" means, for the voters' epsilon, for ``max_affected`` and for the release alike.
         Free text in one line; "replace-one" and "add-remove" are the usual ones.
 
     Raises
@@ -65,7 +65,7 @@ class MajorityProblem:
     Notes
     -----
     Problem 1.1 and Lemma 3.4 of Jiang, Zhang, Joshi, "Optimized Tradeoffs for Private Prediction with
-    Majority Ensembling", TMLR 2024. ``changed`` and even K go beyond the paper. The guarantee is for one
+    Majority Ensembling", TMLR 2024. ``max_affected`` and even K go beyond the paper. The guarantee is for one
     release: what many releases cost depends on whether the voters are fresh (new coins make every answer private by
     themselves) or fixed (made private once), see the documentation.
     """
@@ -75,7 +75,7 @@ class MajorityProblem:
     epsilon: float
     Delta: float
     delta: float
-    changed: int
+    max_affected: int
     adjacency: str
 
     def __init__(
@@ -85,40 +85,40 @@ class MajorityProblem:
         epsilon: float,
         Delta: float = 0.0,
         delta: float | None = None,
-        changed: int | None = None,
+        max_affected: int | None = None,
         adjacency: str = "replace-one",
     ) -> None:
-        K = whole("K", K, high=math.inf, hint="Pass the number of mechanisms, e.g. 11.")
+        K = whole("K", K, high=math.inf, hint="Pass the number of voters, e.g. 11.")
         in_K = f"in [1, K] = [1, {shown(K)}]"
         m = real("m", m, 1, K, allowed=in_K, hint="Pass the allowance in multiples of epsilon, e.g. 1.")
-        epsilon = real("epsilon", epsilon, 0, MAX_EPSILON, "(]", hint="Pass the privacy of one mechanism, e.g. 0.1.")
-        hint = "Pass the failure probability of one mechanism, e.g. 1e-5."
+        epsilon = real("epsilon", epsilon, 0, MAX_EPSILON, "(]", hint="Pass the privacy of one voter, e.g. 0.1.")
+        hint = "Pass the failure probability of one voter, e.g. 1e-5."
         Delta = real("Delta", Delta, 0, 1, "[)", hint=hint)
         if delta is None:
             # Rounding must not put the default below Delta, which m = 1 would otherwise allow.
             delta = max(Delta, -math.expm1(m * math.log1p(-Delta)))
             if delta == 1:
                 raise InputError(
-                    f"Delta = {Delta!r} and m = {m!r} give delta = 1 - (1 - Delta)^m = 1, which promises nothing. "
+                    f"Delta = {Delta!r} and m = {m!r} give delta = 1 - (1 - Delta)^m = 1, which guarantees nothing. "
                     "Pass a delta below 1, or a smaller Delta or m."
                 )
         hint = "Leave it out for 1 - (1 - Delta)^m, or pass one in that range."
         delta = real("delta", delta, Delta, 1, "[)", allowed=f"in [Delta, 1) = [{Delta!r}, 1)", hint=hint)
-        hint = "Pass the number of mechanisms one record can reach, or leave it out for all K."
-        changed = K if changed is None else whole("changed", changed, 1, K, allowed=in_K, hint=hint)
+        hint = "Pass the number of voters one record can reach, or leave it out for all K."
+        max_affected = K if max_affected is None else whole("max_affected", max_affected, 1, K, allowed=in_K, hint=hint)
         if not isinstance(adjacency, str) or not adjacency.strip() or not adjacency.isprintable():
             raise InputError(
                 f"adjacency must be a text of one line. Got {adjacency!r}. "
                 f"Pass one of {', '.join(ADJACENCIES)}, or describe yours."
             )
         # -0.0 is in range but would print, and be stored, as another number than 0.
-        values = (K, m, epsilon, Delta + 0.0, delta + 0.0, changed, adjacency)
+        values = (K, m, epsilon, Delta + 0.0, delta + 0.0, max_affected, adjacency)
         for name, value in zip(self.__dataclass_fields__, values, strict=True):
             object.__setattr__(self, name, value)
 
     @property
     def total_epsilon(self) -> float:
-        """m epsilon, the epsilon promised for one release (nats), to float64; certificates use the exact product."""
+        """m epsilon, the epsilon guaranteed for one release (nats), to float64; certificates use the exact product."""
         return self.m * self.epsilon
 
     @property
@@ -128,5 +128,5 @@ class MajorityProblem:
 
     @property
     def affected(self) -> tuple[Affected, ...]:
-        """The voters that one change of the data can affect: ``changed`` of them, each (epsilon, Delta)-DP."""
-        return (Affected(self.epsilon, self.Delta, self.changed),)
+        """The voters that one change of the data can affect: ``max_affected`` of them, each (epsilon, Delta)-DP."""
+        return (Affected(self.epsilon, self.Delta, self.max_affected),)

@@ -10,7 +10,7 @@ import numpy as np
 from darrm.errors import MissingExtraError
 from darrm.show.figures import data_address, new_figure
 from darrm.show.markup import Markup, details, element, grid, join, paragraph, text
-from darrm.show.wording import condition, promise
+from darrm.show.wording import condition, guarantee
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -74,14 +74,14 @@ def described(designs: Mapping[str, Design]) -> str:
 
 
 def design_html(design: Design) -> str:
-    """Promise, picture (if matplotlib is installed) and table of a design, for a notebook."""
+    """Guarantee, picture (if matplotlib is installed) and table of a design, for a notebook."""
     problem, named = design.problem, {"gamma": design}
     try:
         picture = element("img", alt=described(named), src=gamma_picture(named), style="max-width:100%")
     except MissingExtraError:
         picture = text("")
     verified = (
-        f"Verified: one release of the majority of K = {problem.K} votes is {promise(problem)}, {condition(problem)} "
+        f"Verified: one release of the majority of K = {problem.K} votes is {guarantee(problem)}, {condition(problem)} "
         f"Error {design.error:.6g} (tv), disagreement {design.disagreement:.6g}, under {design.prior}."
     )
     return join([paragraph(verified), picture, details("gamma by votes", gamma_table(design))])

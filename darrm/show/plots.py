@@ -71,13 +71,13 @@ def _gamma_axes(ax: Axes, problem: MajorityProblem) -> None:
 def _name_problem(ax: Axes, problem: MajorityProblem) -> None:
     ax.set_title(
         f"K = {problem.K}, m = {problem.m:g}, epsilon = {problem.epsilon:g}, Delta = {problem.Delta:g}, "
-        f"delta = {problem.delta:.3g}, changed = {problem.changed}",
+        f"delta = {problem.delta:.3g}, max_affected = {problem.max_affected}",
         fontsize=9,
     )
 
 
 def plot_profile(design: Design, ax: Axes | None = None) -> Axes:
-    """Draw the exact privacy profile of one release, beside what its promise alone says.
+    """Draw the exact privacy profile of one release, beside what its guarantee alone says.
 
     ``ax``, what is returned and what is raised are those of `plot_gamma`.
     """
@@ -91,8 +91,8 @@ def plot_profile(design: Design, ax: Axes | None = None) -> Axes:
     below = np.minimum(0.0, epsilons - problem.total_epsilon)
     worst = problem.delta - (1 - problem.delta) * np.expm1(below) / (1 + math.exp(-problem.total_epsilon))
     ax.plot(epsilons, exact, color=LOOKS[0][0], label="exact, certified")
-    ax.plot(epsilons, worst, color=LOOKS[1][0], linestyle="--", label="all that the promise says")
-    ax.plot(problem.total_epsilon, problem.delta, "kx", label="the promise")
+    ax.plot(epsilons, worst, color=LOOKS[1][0], linestyle="--", label="all that the guarantee says")
+    ax.plot(problem.total_epsilon, problem.delta, "kx", label="the guarantee")
     ax.set(
         xlabel="epsilon of one release, nats", ylabel="delta", ylim=(-0.02 * exact[0], 1.1 * max(worst[0], exact[0]))
     )
@@ -117,7 +117,7 @@ def plot_budget(
     fresh : mapping of int to float
         Total epsilon of so many labels of fresh voters, such as ``upper`` of `darrm.accounting.compose`; an infinite
         one has no point. Beside it simple composition, where ``delta`` pays for it, and what fixed voters cost
-        whatever the number of labels: the optimal composition of ``changed`` copies of (epsilon, Delta).
+        whatever the number of labels: the optimal composition of ``max_affected`` copies of (epsilon, Delta).
     delta : float in [0, 1)
         For all labels together.
     label : str

@@ -152,9 +152,9 @@ def plot_utility_grid(
 
 
 def plot_audit(rows: Sequence[AuditRow]) -> list[Axes]:
-    """Draw an audit: additive advantage and 98th percentile of the multiplicative over the promised epsilon.
+    """Draw an audit: additive advantage and 98th percentile of the multiplicative over the guaranteed epsilon.
 
-    One curve for a mechanism and bag size; what promises no epsilon is a level. Two new axes side by side.
+    One curve for a mechanism and bag size; what guarantees no epsilon is a level. Two new axes side by side.
     """
     figure = new_figure((8.4, 4.2))
     axes: list[Axes] = figure.subplots(1, 2).tolist()
@@ -175,15 +175,15 @@ def _over_epsilon(ax: Axes, groups: Mapping[str, Sequence[AuditRow]], name: str,
     edge = 1.15 * most or 1.0
     for group, rows in groups.items():
         heights = [min(getattr(row, name), edge) for row in rows]
-        if all(math.isfinite(row.promised_epsilon) for row in rows):
-            curve(ax, [row.promised_epsilon for row in rows], heights, styles[group], group)
+        if all(math.isfinite(row.guaranteed_epsilon) for row in rows):
+            curve(ax, [row.guaranteed_epsilon for row in rows], heights, styles[group], group)
         else:
             colour, _, line = styles[group]
             ax.axhline(heights[0], color=colour, linestyle=line, label=group)
     if len(values) > sum(map(math.isfinite, values)):
         ax.text(0.02, edge, "infinite", transform=ax.get_yaxis_transform(), fontsize=7, va="bottom")
-    ax.set(xlabel="promised epsilon, nats", ylabel=label, xscale="log", ylim=(0, 1.1 * edge))
-    ticks = sorted({row.promised_epsilon for rows in groups.values() for row in rows} - {math.inf})
+    ax.set(xlabel="guaranteed epsilon, nats", ylabel=label, xscale="log", ylim=(0, 1.1 * edge))
+    ticks = sorted({row.guaranteed_epsilon for rows in groups.values() for row in rows} - {math.inf})
     ax.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
     ax.set_xticks([], minor=True)
 

@@ -22,7 +22,7 @@ _NOTHING = 1e-12  # errors that are rounding; so a gamma this close to 1 is 1
 
 
 def plot_table(table: Table, axes: Sequence[Axes] | None = None) -> list[Axes]:
-    """Draw a table: four panels for its first prior, shape, epsilon, Delta and ``changed`` rule.
+    """Draw a table: four panels for its first prior, shape, epsilon, Delta and ``max_affected`` rule.
 
     Error against m for some K; the smallest m of the table at which no noise is needed, against K; and over K and m the
     error of the optimum as a share of that of subsampling, and of double subsampling.
@@ -47,8 +47,8 @@ def plot_table(table: Table, axes: Sequence[Axes] | None = None) -> list[Axes]:
     if not rows:
         raise InputError("The table holds no design, so there is nothing to draw.")
     same = ("prior", "shape", "objective", "epsilon", "Delta")
-    drawn = [*(rows[0][name] for name in same), rows[0]["changed"] == rows[0]["K"]]
-    rows = [row for row in rows if [*(row[name] for name in same), row["changed"] == row["K"]] == drawn]
+    drawn = [*(rows[0][name] for name in same), rows[0]["max_affected"] == rows[0]["K"]]
+    rows = [row for row in rows if [*(row[name] for name in same), row["max_affected"] == row["K"]] == drawn]
     if axes is None:
         axes = new_figure((9.6, 7.4)).subplots(2, 2).ravel().tolist()
     sizes = sorted({row["K"] for row in rows})
@@ -81,7 +81,7 @@ def plot_table(table: Table, axes: Sequence[Axes] | None = None) -> list[Axes]:
 
 
 def _heat(ax: Axes, name: str, rows: list[dict[str, Any]], make: Any) -> None:
-    """The error of the optimum as a share of a baseline's, whether or not that keeps the promise."""
+    """The error of the optimum as a share of a baseline's, whether or not that satisfies the guarantee."""
     allowances = sorted({row["m"] for row in rows})
     sizes = sorted({row["K"] for row in rows})
     share: NDArray[np.float64] = np.full((len(allowances), len(sizes)), np.nan)

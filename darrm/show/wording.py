@@ -1,4 +1,4 @@
-"""Promises and figures in words, the same wherever they are said."""
+"""Guarantees and figures in words, the same wherever they are said."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ RULES = {
     "exact composition": "the worst that adaptive queries can do, from all that one label gives away",
     "exact composition of blocks": "the same in blocks of labels, at some percent more",
     "largest loss, all queries": f"for each label its largest loss, {LARGEST_LOSS}",
-    "simple composition": "the promises of single labels added up",
+    "simple composition": "the guarantees of single labels added up",
     "the voters themselves": "the optimal composition of the voters that one record reaches, for any number of labels",
     "the voters and the coins of the labels": "the privacy of the voters and the coins of the labels together",
     "the votes themselves": "the optimal composition of all votes behind the labels, as if they were published",
@@ -32,7 +32,7 @@ RULES = {
 }
 
 
-def promise(problem: MajorityProblem) -> str:
+def guarantee(problem: MajorityProblem) -> str:
     """(m epsilon, delta) in print, rounded up."""
     return f"({at_least(problem.total_epsilon)}, {at_least(problem.delta, 4)})-DP"
 
@@ -47,7 +47,7 @@ def condition(problem: MajorityProblem, voters: str | None = None) -> str:
         "fixed": f"the voters are independent given the data, each is {each} with all its answers together,",
     }[voters]
     reached = "voters" if voters == "fresh" else "of them"
-    return f"if {private} and one change ({problem.adjacency}) reaches at most {problem.changed} {reached}."
+    return f"if {private} and one change ({problem.adjacency}) reaches at most {problem.max_affected} {reached}."
 
 
 def pair(epsilon: float, delta: float) -> str:

@@ -19,10 +19,10 @@ from darrm.votes.arrow import pyarrow
 
 Row = dict[str, Any]
 ENDINGS = (".parquet", ".csv", ".jsonl")
-NUMBERS = ("error", "disagreement", "gap", "cost", "limit", "needed_delta", "realised_epsilon")
+NUMBERS = ("error", "disagreement", "gap", "needed_delta", "tight_epsilon")
 COLUMNS = (*KEY, "gamma", *NUMBERS, "binding", "seconds", "made_with", "failure")
 _TEXT = ("adjacency", "prior", "shape", "objective", "made_with", "failure")
-_WHOLE = ("K", "changed", "binding")
+_WHOLE = ("K", "max_affected", "binding")
 _MOST = 1_000_000  # rows, as of a grid
 _LONGEST = 1 << 20  # characters of a line: sixteen times those of the largest K
 _INSTEAD = ", or use .csv or .jsonl"
@@ -97,7 +97,7 @@ def fault(row: Row) -> str | None:
         elif name in _WHOLE:
             if type(value) is not int or not 0 <= value < 2**53:
                 return f"{name} is no whole number"
-        elif type(value) is not float or not (value >= 0 if name not in ("error", "cost") else value == value):
+        elif type(value) is not float or not (value >= 0 if name != "error" else value == value):
             return f"{name} is no number in its range"
     return None
 

@@ -37,7 +37,7 @@ class Journal:
 
     def __init__(self, target: Path, todo: Grid) -> None:
         self.path, self.rows = journal_of(target), dict[int, Row]()
-        header = {"format": "darrm-journal", "version": 1, "grid": todo.digest, "made_with": made_with()}
+        header = {"format": "darrm-journal", "version": 2, "grid": todo.digest, "made_with": made_with()}
         whole_header = json.dumps(header).encode() + b"\n"
         try:
             self._file = self.path.open("a+b")

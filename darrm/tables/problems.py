@@ -23,7 +23,7 @@ from darrm.priors import Prior
 from darrm.problem.majority import MajorityProblem
 
 Values: TypeAlias = "float | str | Iterable[float | str | None] | None"
-KEY = ("K", "m", "epsilon", "Delta", "delta", "changed", "adjacency", "prior", "shape", "objective")
+KEY = ("K", "m", "epsilon", "Delta", "delta", "max_affected", "adjacency", "prior", "shape", "objective")
 _MOST = 1_000_000
 _CHAIN = 32  # designs of one unit of work, at most
 
@@ -40,7 +40,18 @@ class Task(NamedTuple):
     def key(self) -> tuple[Any, ...]:
         """What tells it from all others, in the order of `KEY`."""
         p = self.problem
-        return p.K, p.m, p.epsilon, p.Delta, p.delta, p.changed, p.adjacency, self.prior, self.shape, self.objective
+        return (
+            p.K,
+            p.m,
+            p.epsilon,
+            p.Delta,
+            p.delta,
+            p.max_affected,
+            p.adjacency,
+            self.prior,
+            self.shape,
+            self.objective,
+        )
 
 
 @dataclass(frozen=True)
@@ -52,7 +63,7 @@ class Grid:
     tasks : tuple of Task
         Each once, in the order in which they were asked for.
     left_out : int
-        Combinations with m or ``changed`` above K, which mean nothing and were left out.
+        Combinations with m or ``max_affected`` above K, which mean nothing and were left out.
     """
 
     tasks: tuple[Task, ...]
@@ -68,7 +79,7 @@ class Grid:
         groups: dict[tuple[Any, ...], list[int]] = {}
         for i, task in enumerate(self.tasks):
             p = task.problem
-            near = (p.K, p.epsilon, p.Delta, p.changed, p.adjacency, task.prior, task.shape, task.objective)
+            near = (p.K, p.epsilon, p.Delta, p.max_affected, p.adjacency, task.prior, task.shape, task.objective)
             groups.setdefault(near, []).append(i)
         chains = []
         for members in groups.values():
@@ -86,7 +97,7 @@ def grid(
     Delta: Values = 0.0,
     *,
     delta: Values = None,
-    changed: Values = None,
+    max_affected: Values = None,
     prior: Prior | str | Iterable[Prior | str] = "uniform",
     shape: str | Iterable[str] = "free",
     objective: str | None = None,
@@ -96,9 +107,9 @@ def grid(
 
     Parameters
     ----------
-    K, m, epsilon, Delta, delta, changed : number or iterable of numbers
-        As of `darrm.MajorityProblem`; None for the default delta 1 - (1 - Delta)^m and ``changed`` = K. Combinations
-        with m or ``changed`` above K are left out and counted.
+    K, m, epsilon, Delta, delta, max_affected : number or iterable of numbers
+        As of `darrm.MajorityProblem`; None for the default delta 1 - (1 - Delta)^m and ``max_affected`` = K.
+        Combinations with m or ``max_affected`` above K are left out and counted.
     prior, shape : one or an iterable
     objective, adjacency : str
         One for all.
@@ -112,7 +123,7 @@ def grid(
     InputError
         If a value is out of range, or nothing is left.
     """
-    named = {"K": K, "m": m, "epsilon": epsilon, "Delta": Delta, "delta": delta, "changed": changed}
+    named = {"K": K, "m": m, "epsilon": epsilon, "Delta": Delta, "delta": delta, "max_affected": max_affected}
     values = {name: _several(name, value) for name, value in named.items()}
     tasks: dict[Task, None] = {}
     left_out = 0
@@ -122,21 +133,21 @@ def grid(
         raise InputError(f"A grid may have {_MOST:,} combinations at most. Got {size:,}. Make several tables.")
     for *numbers, text, one_shape in product(*values.values(), texts, shapes):
         of = dict(zip(values, numbers, strict=True))
-        if any(_above(of[name], of["K"]) for name in ("m", "changed")):
+        if any(_above(of[name], of["K"]) for name in ("m", "max_affected")):
             left_out += 1
             continue
         problem = MajorityProblem(**of, adjacency=adjacency)
         tasks[task_of(problem, text, one_shape, objective)] = None
     if not tasks:
-        raise InputError(f"The grid is empty: {left_out} combinations, all with m or changed above K.")
+        raise InputError(f"The grid is empty: {left_out} combinations, all with m or max_affected above K.")
     return Grid(tuple(tasks), left_out)
 
 
 def from_csv(path: str | Path) -> Grid:
     """The problems of a CSV file, one a line.
 
-    The header names K, m, epsilon and any of Delta, delta, changed, adjacency, prior, shape, objective; an empty cell
-    stands for the default.
+    The header names K, m, epsilon and any of Delta, delta, max_affected, adjacency, prior, shape, objective; an empty
+    cell stands for the default.
 
     Raises
     ------

@@ -40,7 +40,7 @@ def solve_grid(
 
     Parameters
     ----------
-    K, m, epsilon, Delta, and delta, changed, prior, shape, objective, adjacency by name
+    K, m, epsilon, Delta, and delta, max_affected, prior, shape, objective, adjacency by name
         The grid, as of `darrm.tables.grid`; or a `Grid` alone (`darrm.tables.from_csv`).
     out : path, optional
         Where the table goes (.parquet, .csv, .jsonl). Until all is done, finished designs stand in a journal beside it

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from darrm import priors
 from darrm._validation import check_jobs
-from darrm.design.design import Design
+from darrm.design.design import Design, certificate_size
 from darrm.errors import CertificateError, DarrmError, InputError
 from darrm.priors import Prior
 from darrm.problem.majority import MajorityProblem
@@ -32,7 +32,7 @@ class Check(NamedTuple):
     rows, failures : int
         Rows, and those among them that hold no design but the reason why.
     wrong : tuple of str
-        What is wrong, row by row; empty if every noise function keeps its promise and every figure is its own.
+        What is wrong, row by row; empty if every noise function satisfies its guarantee and every figure is its own.
     """
 
     rows: int
@@ -56,7 +56,7 @@ class Table:
     found : int
         How many of them were there before this run.
     left_out : int
-        Combinations of the grid that mean nothing (m or ``changed`` above K).
+        Combinations of the grid that mean nothing (m or ``max_affected`` above K).
     """
 
     rows: tuple[Row, ...]
@@ -89,7 +89,7 @@ class Table:
         Delta: float = 0.0,
         *,
         delta: float | None = None,
-        changed: int | None = None,
+        max_affected: int | None = None,
         prior: Prior | str = "uniform",
         shape: str = "free",
         objective: str | None = None,
@@ -106,9 +106,9 @@ class Table:
         InputError
             If the table has none, with the nearest it has; or if there is only the reason of a failure.
         CertificateError
-            If its noise function does not keep its promise.
+            If its noise function does not satisfy its guarantee.
         """
-        problem = MajorityProblem(K, m, epsilon, Delta, delta, changed, adjacency)
+        problem = MajorityProblem(K, m, epsilon, Delta, delta, max_affected, adjacency)
         key = task_of(problem, prior_text(prior), shape, objective).key
         at = self._at.get(key)
         if at is None:
@@ -168,7 +168,7 @@ def wrong_with(row: Row) -> str | None:
     for name in NUMBERS:
         if name == "gap":
             continue  # what the solver's run proved; nothing here could prove it again
-        size = min(1.0, design.certificate.limit) if name in ("cost", "limit", "needed_delta") else 1.0
+        size = certificate_size(design.problem) if name == "needed_delta" else 1.0
         then = row[name]
         if not (isinstance(then, float) and math.isclose(now[name], then, rel_tol=_SAME, abs_tol=_SAME * size)):
             return f"{name} is not what its gamma gives ({then!r} for {now[name]!r})"

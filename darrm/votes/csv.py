@@ -78,9 +78,7 @@ def _header(name: Path, source: Iterator[bytes], K: int | None) -> tuple[Columns
     reader = csv.reader(_text_lines(lines, source), strict=True)
     names = [column.strip() for column in next(reader, [])]
     if not names or all(column in _VALUES for column in names):
-        raise InputError(
-            f"{name} has no header. Its first line must name the columns: id, one for each mechanism, label."
-        )
+        raise InputError(f"{name} has no header. Its first line must name the columns: id, one for each voter, label.")
     return Columns.of(name, names, K), "".join(lines).encode(), reader.line_num
 
 

@@ -1,4 +1,4 @@
-"""Votes files: CSV or Parquet, one row a query, one 0/1 column a mechanism."""
+"""Votes files: CSV or Parquet, one row a query, one 0/1 column a voter."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def read(path: str | os.PathLike[str], K: int | None = None) -> VotesTable:
     ----------
     path : path
         CSV with a header; an optional first column ``id``, an optional last column ``label``, every other column the
-        0/1 votes of one mechanism. UTF-8, any line ends. Or Parquet with such columns, if the name ends in .parquet:
+        0/1 votes of one voter. UTF-8, any line ends. Or Parquet with such columns, if the name ends in .parquet:
         votes and labels of any type of number or boolean, ids texts or whole numbers.
     K : int, optional
         How many vote columns there must be.
@@ -243,7 +243,7 @@ def write_labels(path: str | os.PathLike[str], ids: Iterable[str], labels: NDArr
 
 
 def examples() -> dict[str, dict[str, object]]:
-    """The votes that come with darrm, by name: what they are, their K, ``changed``, epsilon, Delta and accuracies."""
+    """The votes that come with darrm, by name: what they are, K, ``max_affected``, epsilon, Delta and accuracies."""
     text = files("darrm.votes").joinpath("examples", "votes.json").read_text(encoding="utf-8")
     return {str(entry["file"]).removesuffix(".csv"): entry for entry in json.loads(text)["files"]}
 

@@ -40,16 +40,16 @@ def brute(points: list[tuple[float, float]], queries: int, a: float) -> float:
 
 @pytest.mark.parametrize("Delta", [0.0, 0.02])
 @pytest.mark.parametrize(("K", "queries"), [(1, 3), (2, 3), (3, 2)])
-@pytest.mark.parametrize("changed", ["one", "all"])
-def test_bounds_hold_what_brute_force_finds(K: int, queries: int, Delta: float, changed: str) -> None:
+@pytest.mark.parametrize("max_affected", ["one", "all"])
+def test_bounds_hold_what_brute_force_finds(K: int, queries: int, Delta: float, max_affected: str) -> None:
     rng = np.random.default_rng([K, queries])
-    problem = darrm.MajorityProblem(K, 1, 0.4, Delta, changed=1 if changed == "one" else K)
+    problem = darrm.MajorityProblem(K, 1, 0.4, Delta, max_affected=1 if max_affected == "one" else K)
     half = rng.random(K - K // 2)
     gamma = np.concatenate([half[::-1], np.zeros((K + 1) % 2), half])
     kinds = 8 if Delta else 4
     points = {
         tuple(round(float(z), 15) for z in exact.probabilities(gamma.tolist(), problem, counts))
-        for counts in exact.multisets(K, kinds, problem.changed)
+        for counts in exact.multisets(K, kinds, problem.max_affected)
     }
     one = region(gamma, problem)
     for share in (0.02, 0.3):
@@ -84,12 +84,12 @@ def test_fixed_voters_pay_once_whatever_is_asked() -> None:
     assert often.bounds == {"the voters themselves": often.upper}
     assert once.upper < often.upper
     problem = darrm.MajorityProblem(**PAPER, delta=0.0011)  # type: ignore[arg-type]
-    assert once.upper == pytest.approx(darrm.verify(design.gamma, problem).realised_epsilon, rel=1e-3)
+    assert once.upper == pytest.approx(darrm.verify(design.gamma, problem).tight_epsilon, rel=1e-3)
     assert once.lower <= once.upper
 
 
 def test_one_fixed_voter_costs_its_own_epsilon() -> None:
-    design = darrm.solve(K=11, m=1, epsilon=0.5, Delta=1e-5, changed=1)
+    design = darrm.solve(K=11, m=1, epsilon=0.5, Delta=1e-5, max_affected=1)
     total = compose(design, 50, delta=1e-5, voters="fixed")
     assert total.upper == pytest.approx(0.5, rel=1e-9)
 
@@ -98,7 +98,7 @@ def test_one_query_costs_what_verify_says() -> None:
     for shape in ("free", "monotone"):
         design = design_of(shape)
         total = compose(design, 1, delta=design.problem.delta, voters="fresh")
-        assert total.upper == pytest.approx(design.certificate.realised_epsilon, rel=1e-6)
+        assert total.upper == pytest.approx(design.certificate.tight_epsilon, rel=1e-6)
 
 
 def test_pure_privacy_adds_up_and_no_more() -> None:
@@ -315,20 +315,20 @@ def test_a_plan_below_m_of_one_scales_down() -> None:
 
 def test_a_plan_of_two_voters_with_a_flat_profile() -> None:
     design = plan(
-        K=2, epsilon=1, Delta=0.001, queries=3, total_epsilon=0.586, total_delta=1e-2, changed=1, voters="fresh"
+        K=2, epsilon=1, Delta=0.001, queries=3, total_epsilon=0.586, total_delta=1e-2, max_affected=1, voters="fresh"
     )
     assert compose(design, 3, delta=1e-2, voters="fresh").upper <= 0.586
 
 
 def test_what_compose_proves_a_ledger_pays_for() -> None:
-    design = darrm.solve(K=3, m=1, epsilon=0.01, changed=2)
+    design = darrm.solve(K=3, m=1, epsilon=0.01, max_affected=2)
     spent = compose(design, 1, delta=0.01, voters="fresh").upper
     assert spent == 0
     assert max_queries(design, 0.005125, 0.01, voters="fresh") >= 1
 
 
 def test_a_corner_at_one_and_nothing() -> None:
-    problem = darrm.MajorityProblem(3, 3, 50, 0.999, changed=2)
+    problem = darrm.MajorityProblem(3, 3, 50, 0.999, max_affected=2)
     with pytest.raises(darrm.InputError, match="Pass a delta above it"):
         of_region(region(np.ones(4), problem), problem.affected, 1, 0.9999999)
 
@@ -366,7 +366,7 @@ def test_a_plan_for_many_labels_limits_the_whole_profile() -> None:
     assert best.disagreement < 0.98 * one_point
     assert compose(best, 30, delta=1e-5, voters="fresh").upper <= 4.0
     assert best.problem.m < 7
-    assert best.certificate.realised_epsilon == pytest.approx(best.problem.total_epsilon, rel=1e-9)
+    assert best.certificate.tight_epsilon == pytest.approx(best.problem.total_epsilon, rel=1e-9)
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 1e-5), (0.1, 1e-2), (20.0, 1e-9)])

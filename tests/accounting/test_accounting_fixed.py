@@ -51,10 +51,12 @@ def failure(P: Floats, P_neighbour: Floats, epsilon: float) -> float:
     return float(np.maximum(0, P - math.exp(epsilon) * P_neighbour).sum())
 
 
-def assert_is_true(found: Any, Q: int, gamma: Floats, epsilon: float, Delta: float, changed: int, delta: float) -> None:
+def assert_is_true(
+    found: Any, Q: int, gamma: Floats, epsilon: float, Delta: float, max_affected: int, delta: float
+) -> None:
     """The voters found are allowed, and cause the loss, by the definitions."""
     rows = (found.P, found.P_neighbour)
-    assert sum((a != b).any() for a, b in zip(*rows, strict=True)) <= changed
+    assert sum((a != b).any() for a, b in zip(*rows, strict=True)) <= max_affected
     for P, P_neighbour in zip(*rows, strict=True):
         assert min(P.min(), P_neighbour.min()) >= 0
         assert (P.sum(), P_neighbour.sum()) == pytest.approx((1, 1), abs=1e-14)
@@ -72,7 +74,7 @@ def assert_is_true(found: Any, Q: int, gamma: Floats, epsilon: float, Delta: flo
 def test_two_releases_of_fixed_voters_can_lose_more_than_twice_one_exactly() -> None:
     """Three voters, each randomised response between one pair of answers and (0, 0), as a whole; in fractions.
 
-    To four digits the table is above 2 by 8e-5: `repair` makes it keep its promise, which lowers the loss from
+    To four digits the table is above 2 by 8e-5: `repair` makes it satisfy its guarantee, which lowers the loss from
     4.1204 to 4.1203.
     """
     assert not darrm.verify(ROUNDED, ONE_RELEASE).holds
@@ -151,33 +153,33 @@ def test_one_voter_answers_best(Q: int, Delta: float) -> None:
 @pytest.mark.parametrize("Q", [1, 2, 3])
 @pytest.mark.parametrize("K", [2, 3, 4, 5])
 def test_no_loss_beyond_the_models(K: int, Q: int, epsilon: float) -> None:
-    for changed in range(1, K + 1):
-        tables = [(m, darrm.solve(K=K, m=m, epsilon=epsilon, changed=changed).gamma) for m in (1, 2)]
-        for m, gamma in [*tables, (changed, np.ones(K + 1))]:
-            found = fixed_voters.search(K, Q, gamma, epsilon, changed=changed, restarts=6, seed=K)
-            assert found.loss <= fixed_voters.bound(epsilon, 0.0, changed, 0.0) * (1 + 1e-9)
+    for max_affected in range(1, K + 1):
+        tables = [(m, darrm.solve(K=K, m=m, epsilon=epsilon, max_affected=max_affected).gamma) for m in (1, 2)]
+        for m, gamma in [*tables, (max_affected, np.ones(K + 1))]:
+            found = fixed_voters.search(K, Q, gamma, epsilon, max_affected=max_affected, restarts=6, seed=K)
+            assert found.loss <= fixed_voters.bound(epsilon, 0.0, max_affected, 0.0) * (1 + 1e-9)
             if Q == 1:
                 assert found.loss <= m * epsilon * (1 + 1e-9)
                 if m == 1:
                     assert found.loss >= epsilon * (1 - 1e-6)
 
 
-@pytest.mark.parametrize("changed", [1, 2, 3])
-def test_no_loss_beyond_the_models_at_a_delta(changed: int) -> None:
+@pytest.mark.parametrize("max_affected", [1, 2, 3])
+def test_no_loss_beyond_the_models_at_a_delta(max_affected: int) -> None:
     epsilon, Delta, delta = 2.0, 1e-3, 1e-2
-    problem = darrm.MajorityProblem(K=3, m=1, epsilon=epsilon, Delta=Delta, changed=changed)
+    problem = darrm.MajorityProblem(K=3, m=1, epsilon=epsilon, Delta=Delta, max_affected=max_affected)
     gamma = darrm.solve(problem).gamma
-    one = fixed_voters.search(3, 1, gamma, epsilon, Delta, changed, delta=problem.delta, restarts=20)
-    assert_is_true(one, 1, gamma, epsilon, Delta, changed, problem.delta)
+    one = fixed_voters.search(3, 1, gamma, epsilon, Delta, max_affected, delta=problem.delta, restarts=20)
+    assert_is_true(one, 1, gamma, epsilon, Delta, max_affected, problem.delta)
     assert one.loss <= epsilon * (1 + 1e-9)
-    allowed = darrm.accounting.optimal(epsilon, Delta, changed, delta).epsilon
+    allowed = darrm.accounting.optimal(epsilon, Delta, max_affected, delta).epsilon
     for Q in (1, 2, 3):
-        found = fixed_voters.search(3, Q, gamma, epsilon, Delta, changed, delta=delta, restarts=20)
-        assert_is_true(found, Q, gamma, epsilon, Delta, changed, delta)
+        found = fixed_voters.search(3, Q, gamma, epsilon, Delta, max_affected, delta=delta, restarts=20)
+        assert_is_true(found, Q, gamma, epsilon, Delta, max_affected, delta)
         assert found.loss <= allowed * (1 + 1e-9)
-        if changed == 1:
+        if max_affected == 1:
             assert found.loss >= allowed * (1 - 1e-6)
-        if (changed, Q) == (3, 2):
+        if (max_affected, Q) == (3, 2):
             assert found.loss > 4.1
 
 
@@ -186,10 +188,10 @@ def test_no_loss_beyond_the_models_at_a_delta(changed: int) -> None:
 UNIFORM = darrm.priors.parse("uniform")
 
 
-def some_designs(K: int, changed: int, epsilon: float, seed: int) -> list[darrm.Design]:
+def some_designs(K: int, max_affected: int, epsilon: float, seed: int) -> list[darrm.Design]:
     """Noise functions of all kinds that K voters may have: constant, rising, falling, random."""
-    rng = np.random.default_rng([K, changed, seed])
-    problem = darrm.MajorityProblem(K, K, epsilon, changed=changed)
+    rng = np.random.default_rng([K, max_affected, seed])
+    problem = darrm.MajorityProblem(K, K, epsilon, max_affected=max_affected)
     n = K // 2 + 1
     halves = [np.full(n, 0.2), np.sort(rng.random(n)), np.sort(rng.random(n))[::-1], rng.random(n) / 4, rng.random(n)]
     made = []
@@ -200,7 +202,7 @@ def some_designs(K: int, changed: int, epsilon: float, seed: int) -> list[darrm.
 
 
 @pytest.mark.parametrize(
-    ("K", "changed", "Q", "adaptive"),
+    ("K", "max_affected", "Q", "adaptive"),
     [
         *[(K, t, Q, False) for K in (1, 2, 3) for t in range(1, K + 1) for Q in (1, 2)],
         *[(4, t, 2, False) for t in (1, 2, 3, 4)],
@@ -210,22 +212,22 @@ def some_designs(K: int, changed: int, epsilon: float, seed: int) -> list[darrm.
         *[(1, 1, 3, True), (2, 1, 3, True)],
     ],
 )
-def test_no_fixed_voters_lose_more_than_theorem_1_says(K: int, changed: int, Q: int, adaptive: bool) -> None:
+def test_no_fixed_voters_lose_more_than_theorem_1_says(K: int, max_affected: int, Q: int, adaptive: bool) -> None:
     """Over all models: every pair of sheets for each voter that changes, every sheet for the others."""
     for epsilon in (0.5, 2.0):
-        for design in some_designs(K, changed, epsilon, Q):
+        for design in some_designs(K, max_affected, epsilon, Q):
             for delta in (0.0, 0.01, 0.1):
                 total = compose(design, Q, delta=delta, voters="fixed")
-                worst = worst_delta(design.gamma, Q, epsilon, changed, total.upper, adaptive)
+                worst = worst_delta(design.gamma, Q, epsilon, max_affected, total.upper, adaptive)
                 assert worst <= delta + 1e-12
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("changed", [3, 4])
-def test_no_four_fixed_voters_lose_more_over_three_labels(changed: int) -> None:
-    for design in some_designs(4, changed, 2.0, 3)[:2]:
+@pytest.mark.parametrize("max_affected", [3, 4])
+def test_no_four_fixed_voters_lose_more_over_three_labels(max_affected: int) -> None:
+    for design in some_designs(4, max_affected, 2.0, 3)[:2]:
         total = compose(design, 3, delta=0.05, voters="fixed").upper
-        assert worst_delta(design.gamma, 3, 2.0, changed, total) <= 0.05 + 1e-12
+        assert worst_delta(design.gamma, 3, 2.0, max_affected, total) <= 0.05 + 1e-12
 
 
 def test_theorem_1_is_attained() -> None:
@@ -248,16 +250,16 @@ def test_brute_force_finds_forged_bounds() -> None:
     assert said == pytest.approx(4, abs=1e-9)
     assert worst_delta(trap.gamma, 2, 2.0, 3, said) > 1e-4
 
-    broken = {"argument": 0, "changed": 0}
+    broken = {"argument": 0, "max_affected": 0}
     for design in some_designs(3, 2, 2.0, 2):
         for total in (0.3, 1.0, 2.0):
             p = optimal_delta(2.0, 0.0, 2, total)
             worst = worst_delta(design.gamma, 2, 2.0, 2, total, adaptive=True)
-            for name, changed, a in (
+            for name, max_affected, a in (
                 ("argument", 2, math.exp(total) / p),
-                ("changed", 1, 1 + math.expm1(total) / p),
+                ("max_affected", 1, 1 + math.expm1(total) / p),
             ):
-                counts = counts_region(design.gamma, changed)
+                counts = counts_region(design.gamma, max_affected)
                 V = composed_excess(counts, a)
                 broken[name] += worst > p * V + 1e-9
     assert all(broken.values()), broken
@@ -275,23 +277,23 @@ def composed_excess(counts: Region, a: float, Q: int = 2) -> float:
     return found
 
 
-@pytest.mark.parametrize("changed", [1, 2, 3])
-def test_labels_that_a_budget_pays_for(changed: int) -> None:
+@pytest.mark.parametrize("max_affected", [1, 2, 3])
+def test_labels_that_a_budget_pays_for(max_affected: int) -> None:
     """max_queries against brute force: so many labels of fixed voters stay within the budget."""
-    for design in some_designs(3, changed, 2.0, 4):
+    for design in some_designs(3, max_affected, 2.0, 4):
         for total, delta in ((0.5, 0.02), (1.5, 0.05)):
             found = darrm.accounting.max_queries(design, total, delta, voters="fixed")
             for Q in range(1, min(found, 3) + 1):
-                assert worst_delta(design.gamma, Q, 2.0, changed, total) <= delta + 1e-12
+                assert worst_delta(design.gamma, Q, 2.0, max_affected, total) <= delta + 1e-12
             assert found < 10**6
 
 
 def test_an_epsilon_just_below_that_of_the_voters_pays_for_no_endless_labels() -> None:
-    """One float64 below changed * epsilon, and where the last term of the composition is below float64."""
-    for K, changed, epsilon, below in ((3, 3, 0.15, 1.0), (3001, 3001, 1e-4, 0.68), (1100, 1095, 0.9e-3, 0.999)):
-        voters = darrm.MajorityProblem(K, K, epsilon, changed=changed)
-        most = Fraction(changed) * Fraction(epsilon)
-        total = math.nextafter(float(most), 0) if below == 1 else below * changed * epsilon
+    """One float64 below max_affected * epsilon, and where the last term of the composition is below float64."""
+    for K, max_affected, epsilon, below in ((3, 3, 0.15, 1.0), (3001, 3001, 1e-4, 0.68), (1100, 1095, 0.9e-3, 0.999)):
+        voters = darrm.MajorityProblem(K, K, epsilon, max_affected=max_affected)
+        most = Fraction(max_affected) * Fraction(epsilon)
+        total = math.nextafter(float(most), 0) if below == 1 else below * max_affected * epsilon
         assert total < most
         allowed = labels_allowance(voters, total, 0.0)
         assert allowed is not None
@@ -303,7 +305,7 @@ def test_an_epsilon_just_below_that_of_the_voters_pays_for_no_endless_labels() -
 
 def test_votes_that_are_told_apart_now_and_then() -> None:
     """gamma(K) = 1 in a table that is noisy elsewhere: some outcome gives the votes away, with a chance below 1."""
-    problem = darrm.MajorityProblem(3, 3, 1.0, changed=1)
+    problem = darrm.MajorityProblem(3, 3, 1.0, max_affected=1)
     design = darrm.Design(problem, darrm.repair(np.array([1.0, 0.1, 0.1, 1.0]), problem), UNIFORM)
     for delta in (0.0, 0.05, 0.2):
         for Q in (1, 2):
@@ -326,16 +328,16 @@ def test_the_region_of_the_counts_at_a_dip() -> None:
                 assert X[i] - a * X[j] <= max(x - a * y for x, y in sides) + 1e-12
 
 
-@pytest.mark.parametrize(("Delta", "changed"), [(1e-3, 1), (1e-3, 2), (0.05, 3)])
-def test_the_search_finds_nothing_above_theorem_1_with_failures(Delta: float, changed: int) -> None:
-    problem = darrm.MajorityProblem(3, 3, 2.0, Delta, changed=changed)
+@pytest.mark.parametrize(("Delta", "max_affected"), [(1e-3, 1), (1e-3, 2), (0.05, 3)])
+def test_the_search_finds_nothing_above_theorem_1_with_failures(Delta: float, max_affected: int) -> None:
+    problem = darrm.MajorityProblem(3, 3, 2.0, Delta, max_affected=max_affected)
     for half in ([0.2, 0.2], [0.5, 0.1], [0.3, 0.9]):
         gamma = darrm.repair(np.array([half[1], half[0], half[0], half[1]]), problem)
         design = darrm.Design(problem, gamma, UNIFORM)
         for delta in (0.01, 0.1):
             for Q in (1, 2, 3):
                 total = compose(design, Q, delta=delta, voters="fixed").upper
-                found = fixed_voters.search(3, Q, gamma, 2.0, Delta, changed, delta=delta, restarts=12)
+                found = fixed_voters.search(3, Q, gamma, 2.0, Delta, max_affected, delta=delta, restarts=12)
                 assert found.loss <= total * (1 + 1e-9) + 1e-9
 
 
@@ -351,7 +353,7 @@ def test_coins_below_the_voters_own_price() -> None:
 
 
 def test_what_the_labels_may_cost() -> None:
-    voters = darrm.MajorityProblem(3, 1, 2.0, changed=1)
+    voters = darrm.MajorityProblem(3, 1, 2.0, max_affected=1)
     for total, allowed in ((1.0, 1.41), (1.8, 3.485)):
         found = labels_allowance(voters, total, 1e-6)
         assert found is not None
@@ -364,15 +366,15 @@ def test_what_the_labels_may_cost() -> None:
     assert labels_allowance(voters, 1.0, 0.6) is None
 
 
-@pytest.mark.parametrize(("K", "changed"), [(1, 1), (2, 1), (5, 2), (6, 6), (11, 1), (11, 4)])
-def test_the_region_of_the_counts_holds_all_pairs(K: int, changed: int) -> None:
-    for design in some_designs(K, changed, 1.0, 0):
-        counts = counts_region(design.gamma, changed)
+@pytest.mark.parametrize(("K", "max_affected"), [(1, 1), (2, 1), (5, 2), (6, 6), (11, 1), (11, 4)])
+def test_the_region_of_the_counts_holds_all_pairs(K: int, max_affected: int) -> None:
+    for design in some_designs(K, max_affected, 1.0, 0):
+        counts = counts_region(design.gamma, max_affected)
         X = [(1 + ((2 * l > K) - (2 * l < K)) * Fraction(float(g))) / 2 for l, g in enumerate(design.gamma)]
         chain = sorted({(0.5, 0.5), *((p.x, p.y) for p in counts.outer)})
-        near = region(design.gamma, darrm.MajorityProblem(K, K, 36.0, changed=changed))
+        near = region(design.gamma, darrm.MajorityProblem(K, K, 36.0, max_affected=max_affected))
         for i, j in product(range(K + 1), repeat=2):
-            if abs(i - j) <= changed and X[i] > X[j] and X[i] + X[j] <= 1:
+            if abs(i - j) <= max_affected and X[i] > X[j] and X[i] + X[j] <= 1:
                 x, y = float(X[i]), float(X[j])
                 # No direction (1, -a) sees it outside.
                 for a in (1.0, 1.5, 4.0, 100.0):
@@ -386,10 +388,24 @@ def test_the_region_of_the_counts_holds_all_pairs(K: int, changed: int) -> None:
 def test_budgets_below_the_voters_own_price() -> None:
     plan = darrm.accounting.plan
     design = plan(
-        K=11, epsilon=2.0, queries=10, total_epsilon=1.0, total_delta=1e-5, changed=1, voters="fixed", prior="common"
+        K=11,
+        epsilon=2.0,
+        queries=10,
+        total_epsilon=1.0,
+        total_delta=1e-5,
+        max_affected=1,
+        voters="fixed",
+        prior="common",
     )
     constant = plan(
-        K=11, epsilon=2.0, queries=10, total_epsilon=1.0, total_delta=0.0, changed=11, voters="fixed", prior="common"
+        K=11,
+        epsilon=2.0,
+        queries=10,
+        total_epsilon=1.0,
+        total_delta=0.0,
+        max_affected=11,
+        voters="fixed",
+        prior="common",
     )
     assert design.disagreement < constant.disagreement - 0.1
     total = compose(design, 10, delta=1e-5, voters="fixed")
@@ -404,7 +420,7 @@ def test_budgets_below_the_voters_own_price() -> None:
 
 
 def test_a_ledger_for_fixed_voters_below_their_own_price(tmp_path: Path) -> None:
-    problem = darrm.MajorityProblem(11, 11, 2.0, changed=1)
+    problem = darrm.MajorityProblem(11, 11, 2.0, max_affected=1)
     design = darrm.Design(problem, np.full(12, 0.1), UNIFORM)
     ledger = darrm.accounting.Ledger.create(
         tmp_path / "l.json", design, total_epsilon=1.0, total_delta=1e-5, voters="fixed"
@@ -441,8 +457,8 @@ def test_drawing_some_noise_is_not_fresh() -> None:
                 noisy: dict[tuple[int, ...], float] = dict.fromkeys(product((0, 1), repeat=2), 0.0)
                 for meant, chance in ((answers, sure), ((0, 0), 1 - sure)):
                     for got in noisy:
-                        changed = sum(a != b for a, b in zip(meant, got, strict=True))
-                        noisy[got] += chance * flip**changed * (1 - flip) ** (2 - changed)
+                        max_affected = sum(a != b for a, b in zip(meant, got, strict=True))
+                        noisy[got] += chance * flip**max_affected * (1 - flip) ** (2 - max_affected)
                 voters.append(noisy)
             sides.append(output_probability(voters, trap.gamma.tolist(), (1, 1)))
         assert math.log(sides[0] / sides[1]) == pytest.approx(loss, abs=5e-4)

@@ -20,7 +20,8 @@ import pytest
 
 import darrm
 from darrm.accounting import Ledger, compose, ledger_file, max_queries, optimal, theorems
-from darrm.accounting.budget import promise
+from darrm.accounting.budget import exact_guarantee
+from darrm.accounting.ledger_file import FORMAT, VERSION
 from darrm.storage.sealed_json import read, write
 
 EPSILON, DELTA = 0.3, 1e-6  # a budget of some twenty labels
@@ -291,7 +292,7 @@ def test_what_is_spent_is_what_the_labels_cost(book: Ledger, design: darrm.Desig
 
 def test_a_ledger_that_allows_too_many_labels_says_so(book: Ledger, design: darrm.Design, allowed: int) -> None:
     """A file whose number of labels came from a composition that was too small."""
-    state = read(book.path, "darrm-ledger", 1, "ledger", "")
+    state = read(book.path, FORMAT, VERSION, "ledger", "")
     state.pop("sha256")
     write(book.path, {**state, "allowed": 20 * allowed})
     book.charge(design, 20 * allowed)
@@ -313,14 +314,15 @@ def test_what_is_spent_by_the_sum(tmp_path: Path) -> None:
     book.charge(large, 2)
     epsilon, delta = book.spent()
     exact = [
-        3 * Fraction(a) + 2 * Fraction(b) for a, b in zip(*map(promise, (small.problem, large.problem)), strict=True)
+        3 * Fraction(a) + 2 * Fraction(b)
+        for a, b in zip(*map(exact_guarantee, (small.problem, large.problem)), strict=True)
     ]
     assert exact[0] <= epsilon <= exact[0] * (1 + Fraction(1, 10**15))
     assert exact[1] <= delta <= exact[1] * (1 + Fraction(1, 10**15))
 
 
 def test_what_fixed_voters_spend_does_not_grow(tmp_path: Path, design: darrm.Design) -> None:
-    voters = optimal(design.problem.epsilon, design.problem.Delta, design.problem.changed, 1e-6).epsilon
+    voters = optimal(design.problem.epsilon, design.problem.Delta, design.problem.max_affected, 1e-6).epsilon
     book = Ledger.create(tmp_path / "l.json", design, total_epsilon=100, total_delta=1e-6, voters="fixed")
     book.charge(design, 1)
     assert 0 < book.spent()[0] <= voters
@@ -345,7 +347,7 @@ def test_basic_refuses_fixed_voters(tmp_path: Path, design: darrm.Design) -> Non
 @pytest.mark.parametrize("delta", [0.0, 1e-5])
 def test_fixed_voters_that_the_budget_pays_for(tmp_path: Path, design: darrm.Design, delta: float) -> None:
     problem = design.problem
-    cost = optimal(problem.epsilon, problem.Delta, problem.changed, delta).epsilon
+    cost = optimal(problem.epsilon, problem.Delta, problem.max_affected, delta).epsilon
     assert max_queries(design, cost, delta, voters="fixed") == theorems.MOST_LABELS
     assert max_queries(design, cost * (1 - 1e-9), delta, voters="fixed") <= 1
     book = Ledger.create(tmp_path / "l", design, total_epsilon=cost, total_delta=delta, voters="fixed")
@@ -461,9 +463,10 @@ def test_every_changed_value_is_refused(used: Path, design: darrm.Design) -> Non
     [
         ({"format": "darrm-design"}, 'its format is not "darrm-ledger"'),
         ({"format": None}, 'its format is not "darrm-ledger"'),
-        ({"version": 2}, "has format version 2"),
+        ({"version": 1}, "has format version 1"),
+        ({"version": 3}, "has format version 3"),
         ({"version": True}, "has format version True"),
-        ({"version": "1"}, "has format version '1'"),
+        ({"version": "2"}, "has format version '2'"),
     ],
 )
 def test_other_formats_are_refused(used: Path, design: darrm.Design, change: dict[str, Any], message: str) -> None:
@@ -990,7 +993,7 @@ def test_what_is_granted_has_a_cost_that_can_be_told(tmp_path: Path) -> None:
 
 
 def test_labels_of_fixed_voters_are_counted_as_far_as_a_ledger_can(tmp_path: Path) -> None:
-    design = darrm.solve(K=3, m=1, epsilon=0.1, changed=1)
+    design = darrm.solve(K=3, m=1, epsilon=0.1, max_affected=1)
     book = Ledger.create(tmp_path / "ledger.json", design, total_epsilon=1.0, total_delta=0.0, voters="fixed")
     for _ in range(3):
         book.charge(design, 2**53)

@@ -165,7 +165,7 @@ def test_analytic_sigma_is_the_least(epsilon: float, delta: float) -> None:
     assert sigma < gnmax_sigma(epsilon, delta)
 
 
-def test_renyi_bounds_become_the_promise() -> None:
+def test_renyi_bounds_become_the_guarantee() -> None:
     sigma = gnmax_sigma(0.2676, 3e-4)
     orders = np.linspace(1.5, 500, 5000)
     assert rdp_epsilon(orders, orders / sigma**2, 3e-4) == pytest.approx(0.2676, rel=1e-5)

@@ -16,20 +16,20 @@ from darrm.accounting.profile import region
 
 def noise(rng: np.random.Generator, K: int, kind: str) -> np.ndarray:
     half = rng.random(K - K // 2)
-    if kind == "U-shaped":
+    if kind == "monotone":
         half = np.sort(half)
     if kind == "reaches 1":
         half[-1] = 1
     return np.concatenate([half[::-1], np.zeros((K + 1) % 2), half])
 
 
-@pytest.mark.parametrize("kind", ["random", "U-shaped", "reaches 1"])
+@pytest.mark.parametrize("kind", ["random", "monotone", "reaches 1"])
 @pytest.mark.parametrize("Delta", [0.0, 1e-3, 0.2])
 @pytest.mark.parametrize("K", [2, 3, 4])
 def test_profile_is_between_its_bounds(K: int, Delta: float, kind: str) -> None:
     rng = np.random.default_rng([K, int(1000 * Delta), len(kind)])
-    for changed in {1, K}:
-        problem = darrm.MajorityProblem(K, 1.3, 0.4, Delta, changed=changed)
+    for max_affected in {1, K}:
+        problem = darrm.MajorityProblem(K, 1.3, 0.4, Delta, max_affected=max_affected)
         gamma = noise(rng, K, kind)
         epsilons = [0.0, 0.2, 0.52, 1.0, 3.0]
         for epsilon, (low, high) in zip(epsilons, profile_bounds(gamma, problem, epsilons), strict=True):
@@ -42,7 +42,7 @@ def test_profile_is_between_its_bounds(K: int, Delta: float, kind: str) -> None:
 @pytest.mark.parametrize("Delta", [0.0, 0.01])
 def test_plain_majority_of_one_changed_voter(K: int, Delta: float) -> None:
     """Odd K: one voter can decide, so the profile is that of its own bit; even K: half of it, for a tie is a coin."""
-    problem = darrm.MajorityProblem(K, 1, 0.5, Delta, changed=1)
+    problem = darrm.MajorityProblem(K, 1, 0.5, Delta, max_affected=1)
     gamma = np.ones(K + 1)
     epsilons = np.array([0.0, 0.1, 0.3, 0.5, 2.0])
     found = darrm.privacy_profile(gamma, problem, epsilons)
@@ -77,14 +77,14 @@ def test_epsilons_that_are_none(bad: object) -> None:
         darrm.privacy_profile(np.ones(6), darrm.MajorityProblem(5, 1, 0.3), bad)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("kind", ["random", "U-shaped", "reaches 1"])
+@pytest.mark.parametrize("kind", ["random", "monotone", "reaches 1"])
 @pytest.mark.parametrize("Delta", [0.0, 0.05])
-@pytest.mark.parametrize("changed", [1, 3])
-def test_region_is_between_its_polygons(kind: str, Delta: float, changed: int) -> None:
+@pytest.mark.parametrize("max_affected", [1, 3])
+def test_region_is_between_its_polygons(kind: str, Delta: float, max_affected: int) -> None:
     """Every pair of probabilities of every multiset is inside the outer polygon; the inner corners are attained."""
     K = 3
-    rng = np.random.default_rng([changed, len(kind)])
-    problem = darrm.MajorityProblem(K, 1, 0.4, Delta, changed=changed)
+    rng = np.random.default_rng([max_affected, len(kind)])
+    problem = darrm.MajorityProblem(K, 1, 0.4, Delta, max_affected=max_affected)
     gamma = noise(rng, K, kind)
     found = region(gamma, problem)
     corners = [(p.x, p.y) for p in found.outer]
@@ -92,7 +92,7 @@ def test_region_is_between_its_polygons(kind: str, Delta: float, changed: int) -
     kinds = 8 if Delta else 4
     points = [
         tuple(map(float, exact.probabilities(gamma.tolist(), problem, counts)))
-        for counts in exact.multisets(K, kinds, changed)
+        for counts in exact.multisets(K, kinds, max_affected)
     ]
     for angle in np.linspace(-math.pi / 4, -math.pi / 2, 50):
         # The region is symmetric; below the diagonal and towards its lower left its support is all that matters.
@@ -128,20 +128,20 @@ def test_the_largest_loss_is_not_below_the_truth(epsilon: float) -> None:
 @pytest.mark.parametrize("epsilon", [30.0, 40.0])
 def test_losses_near_the_end_of_float64_are_composed(epsilon: float) -> None:
     # One voter between a 1 and a 0 decides, but for the coin of a gamma that repair kept below 1.
-    design = darrm.solve(K=3, m=1, epsilon=epsilon, changed=1)
+    design = darrm.solve(K=3, m=1, epsilon=epsilon, max_affected=1)
     truth = -3 * math.log(math.exp(-epsilon) + (1 - design.gamma.max()) / 2)
     assert compose(design, 3, delta=1e-9, voters="fresh").upper == pytest.approx(truth, rel=1e-8)
 
 
 def test_a_corner_rounded_to_one_is_composed() -> None:
-    design = darrm.solve(K=3, m=3, epsilon=20.0, changed=3)
+    design = darrm.solve(K=3, m=3, epsilon=20.0, max_affected=3)
     total = compose(design, 3, delta=1e-9, voters="fresh")
     assert 3 * 2 * 20.0 - 1e-6 <= total.lower <= total.upper <= 3 * 3 * 20.0  # two of three voters decide
 
 
 def test_a_corner_at_the_floor_is_found() -> None:
     gamma = [0.3855872572300576, 0.6203, 0.3855872572300576]
-    problem = darrm.MajorityProblem(2, 1.055871965031871, 5, 0.3, changed=1)
+    problem = darrm.MajorityProblem(2, 1.055871965031871, 5, 0.3, max_affected=1)
     found = region(gamma, problem)
     last = min(found.outer, key=lambda point: point.y)
     assert (last.x, last.y) == pytest.approx((0.36504, 0.30721), abs=1e-5)
@@ -224,7 +224,7 @@ def test_gdp_of_nothing(mu: object) -> None:
 
 
 def test_points_that_the_move_takes_across_the_diagonal_are_not_attained() -> None:
-    problem = darrm.MajorityProblem(5, 1.1162693962214274, 0.10294811270877499, 9.78797180833433e-14, changed=2)
+    problem = darrm.MajorityProblem(5, 1.1162693962214274, 0.10294811270877499, 9.78797180833433e-14, max_affected=2)
     half = [float.fromhex(x) for x in ("0x1.30338fc3805c9p-1", "0x1.adc2fca8856a8p-1", "0x1.fffffffffff52p-1")]
     gamma = np.array([*half[::-1], *half])
     assert all(point.x > point.y for point in region(gamma, problem).inner)

@@ -60,7 +60,7 @@ def test_fresh_voters(rng: np.random.Generator) -> None:
 def test_the_votes_of_fresh_voters_are_those_that_are_said() -> None:
     for label in (0, 1):
         ensemble = attack.fresh(label, 1.5, 0.0, None)
-        votes = np.array([voter.predict(np.eye(3)) for voter in ensemble.voters_]).T
+        votes = np.array([voter.predict(np.eye(3)) for voter in ensemble.estimators_]).T
         others = [[int(vote) for vote in pattern.split(",")] for pattern in attack.PATTERNS]
         assert votes.tolist() == [[label] * 3 + pair for pair in others]
 

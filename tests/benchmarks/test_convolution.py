@@ -236,7 +236,7 @@ def test_the_fitted_model_says_what_it_costs() -> None:
 
 @seeded
 def test_fit_adds_the_calibrated_noise() -> None:
-    """The whole way from epsilon to the weights: what a fit adds to training without noise has the promised scale."""
+    """The whole way from epsilon to the weights: what a fit adds to training without noise has the guaranteed scale."""
     known = {"channels": (200,), "steps": 1, "sampling_rate": 1.0, "learning_rate": 0.5, "clip": 0.2}
     seed = 8
     model = cnn(1.0, random_state=np.random.default_rng(seed), **known).fit(PIXELS[:50], ODD[:50])
@@ -281,9 +281,9 @@ def test_rows_and_images_are_the_same() -> None:
 def test_as_a_teacher_of_fixed_voters() -> None:
     teacher = DPConvolutionalClassifier(steps=20)
     model = PrivateMajorityClassifier(teacher, voters="fixed", K=3, epsilon=4.0, Delta=1e-5).fit(PIXELS, ODD)
-    assert model.privacy_.epsilon == max(voter.epsilon_ for voter in model.voters_) <= 4.0
-    assert (model.privacy_.delta, model.privacy_.changed, model.privacy_.queries) == (1e-5, 1, None)
-    assert len({flat(voter.network_)[0] for voter in model.voters_}) == 3
+    assert model.privacy_.epsilon == max(voter.epsilon_ for voter in model.estimators_) <= 4.0
+    assert (model.privacy_.delta, model.privacy_.max_affected, model.privacy_.queries) == (1e-5, 1, None)
+    assert len({flat(voter.network_)[0] for voter in model.estimators_}) == 3
     assert np.array_equal(model.predict(PIXELS), model.predict(PIXELS))
     assert model.score(PIXELS, ODD) > 0.6
     # A shard of one class is no reason to refuse: classes are known.
@@ -299,10 +299,10 @@ def test_parallel_training_is_serial_training(monkeypatch: pytest.MonkeyPatch) -
     for folder in FOLDERS:  # other processes find the class there
         monkeypatch.syspath_prepend(folder)
     fits = [
-        PrivateMajorityClassifier(cnn(), voters="fixed", K=3, jobs=jobs, random_state=4).fit(PIXELS, ODD)
+        PrivateMajorityClassifier(cnn(), voters="fixed", K=3, n_jobs=jobs, random_state=4).fit(PIXELS, ODD)
         for jobs in (1, 3)
     ]
-    for one, two in zip(fits[0].voters_, fits[1].voters_, strict=True):
+    for one, two in zip(fits[0].estimators_, fits[1].estimators_, strict=True):
         assert np.array_equal(flat(one.network_), flat(two.network_))
 
 

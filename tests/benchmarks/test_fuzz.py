@@ -237,7 +237,7 @@ def test_a_ledger_moves_no_file_but_labels(refused: Callable[..., str], tmp_path
 def test_reading_json_twice_takes_the_memory_of_once(tmp_path: Path) -> None:
     import tracemalloc
 
-    text = '{"format":"darrm-design","version":1,"a":[' + ",".join(['{"":0}'] * 50_000) + "]}"
+    text = '{"format":"darrm-design","version":2,"a":[' + ",".join(['{"":0}'] * 50_000) + "]}"
     (tmp_path / "large.json").write_text(text, encoding="utf-8")
     tracemalloc.start()
     try:
@@ -253,7 +253,10 @@ def test_reading_json_twice_takes_the_memory_of_once(tmp_path: Path) -> None:
 
 def plan(**changes: str) -> list[str]:
     values = {"K": "3", "epsilon": "1", "queries": "2", "total-epsilon": "1", "total-delta": "0", "voters": "fresh"}
-    return ["plan", *(word for name, value in {**values, **changes}.items() for word in (f"--{name}", value))]
+    return [
+        "plan",
+        *(word for name, value in {**values, **changes}.items() for word in ("--" + name.replace("_", "-"), value)),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -262,7 +265,7 @@ def plan(**changes: str) -> list[str]:
         *(("K", value) for value in ("x", "nan", "1e400", "0")),
         *(("epsilon", value) for value in ("0", "x", "-1")),
         *(("Delta", value) for value in ("x", "1")),
-        *(("changed", value) for value in ("x", "4")),
+        *(("max_affected", value) for value in ("x", "4")),
     ],
 )
 def test_plans_for_voters_that_are_none(refused: Callable[..., str], name: str, value: str) -> None:
@@ -327,7 +330,7 @@ def test_parquet_with_other_columns_is_not_read(tmp_path: Path, monkeypatch: pyt
         tables.rows(tmp_path / "table.parquet")
 
 
-@pytest.mark.parametrize("name", ["failure", "gamma", "cost", "seconds"])
+@pytest.mark.parametrize("name", ["failure", "gamma", "needed_delta", "seconds"])
 def test_journals_that_lack_a_column_are_refused(tmp_path: Path, name: str) -> None:
     """Under a checksum of their own."""
     from darrm.tables import grid, solve_grid

@@ -142,16 +142,16 @@ def test_same_seed_same_teachers_and_votes() -> None:
     assert first[methods.LABEL].mean() > 0.85
 
 
-@pytest.mark.parametrize("changed", [1, 3])
-def test_a_replaced_record_reaches_so_many_teachers(changed: int) -> None:
+@pytest.mark.parametrize("max_affected", [1, 3])
+def test_a_replaced_record_reaches_so_many_teachers(max_affected: int) -> None:
     """What the budget of fixed voters rests on: the others are the same to the last bit."""
-    touched = {voter % 11 for voter in range(40, 40 + changed)}
+    touched = {voter % 11 for voter in range(40, 40 + max_affected)}
     for model in (methods.plain_model(), methods.dp_model(1.0, 1e-4)):
         data = ensemble_data.load("cancer", np.random.default_rng(0))
-        before = methods.votes(model, data, 11, changed, np.random.default_rng(7))
-        assert np.array_equal(before, methods.votes(model, data, 11, changed, np.random.default_rng(7)))
+        before = methods.votes(model, data, 11, max_affected, np.random.default_rng(7))
+        assert np.array_equal(before, methods.votes(model, data, 11, max_affected, np.random.default_rng(7)))
         data.X[40], data.y[40] = 100 * data.X[40], 1 - data.y[40]
-        after = methods.votes(model, data, 11, changed, np.random.default_rng(7))
+        after = methods.votes(model, data, 11, max_affected, np.random.default_rng(7))
         reached = set(np.flatnonzero((before != after).any(axis=0)).tolist())
         # Clipping and noise can hide one record from the labels of a private teacher.
         assert reached <= touched
@@ -202,28 +202,28 @@ def test_one_label_costs_the_same_for_all_methods() -> None:
         assert np.all(ways[methods.LABEL_ALL].chances[6:] > 0.5)
         # Private teachers of whom a record reaches one: nothing is left to hide at m >= 1.
         assert ways[methods.PLAIN].chances == pytest.approx(methods.majority(11), abs=1e-12)
-        # Noisy max whose label is charged to all 11 voters: the loss from 0 ones to 11 is what is promised.
+        # Noisy max whose label is charged to all 11 voters: the loss from 0 ones to 11 is what is guaranteed.
         ones = ways[methods.LABEL_ALL].chances
         assert ones[11] - np.exp(m * 0.5) * ones[0] == pytest.approx(m * 1e-4, rel=1e-3)
 
 
 def test_budgets_are_kept_and_used() -> None:
-    for total, changed in ((0.5, 3), (4.0, 11)):
-        epsilon, delta = methods.teacher_budget(total, changed)
-        assert optimal(epsilon, delta, changed, 1e-4).epsilon <= total
-        assert optimal(1.001 * epsilon, delta, changed, 1e-4).epsilon > total
+    for total, max_affected in ((0.5, 3), (4.0, 11)):
+        epsilon, delta = methods.teacher_budget(total, max_affected)
+        assert optimal(epsilon, delta, max_affected, 1e-4).epsilon <= total
+        assert optimal(1.001 * epsilon, delta, max_affected, 1e-4).epsilon > total
     assert methods.teacher_budget(2.0, 1) == (2.0, 1e-4)
     answer = methods.silent(2.0, 3, 20)
     assert optimal(answer, 0.0, 60, 1e-4).epsilon <= 2 < optimal(1.001 * answer, 0.0, 60, 1e-4).epsilon
 
 
-@pytest.mark.parametrize("changed", [1, 3])
-def test_the_epsilon_of_an_answer_is_chosen_by_public_numbers(changed: int) -> None:
+@pytest.mark.parametrize("max_affected", [1, 3])
+def test_the_epsilon_of_an_answer_is_chosen_by_public_numbers(max_affected: int) -> None:
     """The best of the grid for assumed voters, by hand; its labels keep the budget, and both totals are told."""
     right = {}
     for epsilon in methods.ANSWERS:
-        design = methods.planned_at(2.0, changed, 5, 5, epsilon)
-        assert (design.problem.changed, design.problem.epsilon) == (changed, epsilon)
+        design = methods.planned_at(2.0, max_affected, 5, 5, epsilon)
+        assert (design.problem.max_affected, design.problem.epsilon) == (max_affected, epsilon)
         spent = compose(design, 5, delta=1e-4, voters="fresh").upper
         assert spent <= 2
         assert spent > 1.9 or np.all(design.gamma == 1)
@@ -233,22 +233,22 @@ def test_the_epsilon_of_an_answer_is_chosen_by_public_numbers(changed: int) -> N
         likely = np.array([comb(5, n) for n in ones]) * answered**ones * (1 - answered) ** (5 - ones)
         right[epsilon] = likely @ (0.5 + 0.5 * np.sign(2 * ones - 5) * design.gamma)
         assert methods.assumed_right(design) == pytest.approx(right[epsilon], rel=1e-12)
-    least = methods.unaided(2.0, changed, 5, 5)
+    least = methods.unaided(2.0, max_affected, 5, 5)
     for most in (1.8, 8.0):
-        design = methods.planned(2.0, changed, 5, 5, most)
+        design = methods.planned(2.0, max_affected, 5, 5, most)
         chosen = design.problem.epsilon
         allowed = [one for one in methods.ANSWERS if least < one <= most]
         assert chosen in allowed
         assert right[chosen] >= max(right[one] for one in allowed) - methods.WORTH
         # No smaller one would do, and answers that carry all the noise are worse.
         assert all(right[one] < max(right.values()) - methods.WORTH for one in allowed if one < chosen)
-        assert right[chosen] > methods.assumed_right(methods.planned_at(2.0, changed, 5, 5, least))
-        collector = methods.collected(chosen, changed, 5)
-        assert collector == optimal(chosen, 0.0, 5 * changed, 1e-4).epsilon > 2
+        assert right[chosen] > methods.assumed_right(methods.planned_at(2.0, max_affected, 5, 5, least))
+        collector = methods.collected(chosen, max_affected, 5)
+        assert collector == optimal(chosen, 0.0, 5 * max_affected, 1e-4).epsilon > 2
     # A larger epsilon of the answers tells the collector more, whether or not it brings right labels.
-    assert methods.collected(8.0, changed, 5) > 4 * methods.collected(1.8, changed, 5)
-    if changed == 1:
-        assert methods.planned(2.0, changed, 5, 5, 8.0).problem.epsilon == 8
+    assert methods.collected(8.0, max_affected, 5) > 4 * methods.collected(1.8, max_affected, 5)
+    if max_affected == 1:
+        assert methods.planned(2.0, max_affected, 5, 5, 8.0).problem.epsilon == 8
         assert right[8.0] > right[1.8] > right[1.0] > right[0.5]
 
 
@@ -280,9 +280,9 @@ def test_the_noise_of_many_labels_is_the_least_by_one_pair_of_votes() -> None:
     # As a release of ours, of votes whose own privacy is next to none.
     released = methods.noisy_max(sigma, 11)
     half = 2 * released[6:] - 1
-    problem = darrm.MajorityProblem(11, 11, methods.NO_PRIVACY, changed=1)
+    problem = darrm.MajorityProblem(11, 11, methods.NO_PRIVACY, max_affected=1)
     one = region(np.concatenate([half[::-1], half]), problem)
-    assert of_region(one, problem, queries, 1e-4).upper == pytest.approx(total, rel=5e-3)
+    assert of_region(one, problem.affected, queries, 1e-4).upper == pytest.approx(total, rel=5e-3)
 
 
 def test_one_pure_label_of_voters_without_privacy() -> None:

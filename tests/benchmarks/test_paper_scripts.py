@@ -33,7 +33,7 @@ def test_one_vote_of_allowance_is_subsampling() -> None:
     """Lemma 3.2: at m = 1 and Delta = 0 the optimum is the subsampling of one vote, 1/11, 3/11, ..., 1."""
     first = gamma_shapes.panels(7, draws=100)[0]
     wanted = [float(Fraction(2 * l - 11, 11)) for l in range(6, 12)]
-    for name in ("gamma_opt", "U-shaped", "subsampling", "double subsampling"):
+    for name in ("gamma_opt", "monotone", "subsampling", "double subsampling"):
         assert first.gammas[name][6:] == pytest.approx(wanted, abs=1e-9)
 
 
@@ -48,9 +48,9 @@ def test_figure_2_is_solved_for_its_own_problem() -> None:
     verified = [line["panel"] + ", " + line["noise function"] for line in lines if line["verified"] != "yes"]
     assert verified == ["m = 1, subsampling"]  # tight, and off by rounding
     for line in lines:
-        assert line["realised epsilon"] <= line["of m epsilon"] * (1 + 1e-12)
+        assert line["tight epsilon"] <= line["of m epsilon"] * (1 + 1e-12)
     said = " ".join(gamma_shapes.findings(2, found))
-    assert "m = 3: gamma_opt is not U-shaped; it falls most from gamma(6) = 0.9392405762" in said
+    assert "m = 3: gamma_opt is not monotone; it falls most from gamma(6) = 0.9392405762" in said
     assert "subsampling has gamma(10) = 1.0000, gamma_opt 0.9777" in said
 
 
@@ -92,21 +92,21 @@ def two_class_label(sigma: float, K: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 0.0), (0.2676, 3e-4), (0.5, 1e-4), (3.5, 7e-4)])
-@pytest.mark.parametrize("changed", [1, 3, 11])
-def test_the_least_noise_of_a_label_is_tight(epsilon: float, delta: float, changed: int) -> None:
+@pytest.mark.parametrize("max_affected", [1, 3, 11])
+def test_the_least_noise_of_a_label_is_tight(epsilon: float, delta: float, max_affected: int) -> None:
     """Against all pairs of counts in reach, both labels, and against the certified profile of the same release."""
-    sigma = gnmax.label_sigma(epsilon, delta, 11, changed)
+    sigma = gnmax.label_sigma(epsilon, delta, 11, max_affected)
 
     def spent(sigma: float) -> float:
         ones = two_class_label(sigma, 11)
-        pairs = [(i, j) for i in range(12) for j in range(12) if abs(i - j) <= changed]
+        pairs = [(i, j) for i in range(12) for j in range(12) if abs(i - j) <= max_affected]
         return max(x[i] - math.exp(epsilon) * x[j] for x in (ones, 1 - ones) for i, j in pairs)
 
     assert spent(sigma * (1 + 1e-6)) <= delta + 1e-12
     assert spent(sigma * 0.999) > delta
     assert all(spent(sigma * factor) > delta for factor in (0.2, 0.5, 0.9))  # so it is the least, not one of several
     half = 2 * two_class_label(sigma * (1 + 1e-6), 11)[6:] - 1
-    problem = darrm.MajorityProblem(11, 11, 15.0, changed=changed)  # votes of next to no privacy
+    problem = darrm.MajorityProblem(11, 11, 15.0, max_affected=max_affected)  # votes of next to no privacy
     certified = float(privacy_profile(np.concatenate([half[::-1], half]), problem, [epsilon])[0])
     assert certified == pytest.approx(delta, abs=11 * math.exp(epsilon - 15))
 

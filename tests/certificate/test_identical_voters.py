@@ -86,7 +86,7 @@ def test_a_dip_is_worst_inside_an_edge_and_turns_are_found() -> None:
 
 @pytest.mark.parametrize("epsilon", [0.1, 0.5, 1.0])
 @pytest.mark.parametrize("m", [2, 3, 4, 5])
-def test_double_subsampling_keeps_its_promise(m: int, epsilon: float) -> None:
+def test_double_subsampling_keeps_its_guarantee(m: int, epsilon: float) -> None:
     # Theorem 4.1 of the paper: m epsilon-DP for identical, purely private voters. At K = 11 it holds for all voters.
     problem = darrm.MajorityProblem(K=11, m=m, epsilon=epsilon)
     gamma = baselines.double_subsampling(11, m)
@@ -94,8 +94,8 @@ def test_double_subsampling_keeps_its_promise(m: int, epsilon: float) -> None:
     total = problem.total_epsilon
     assert isinstance(alike, IdenticalCertificate)
     assert not isinstance(any_, IdenticalCertificate)
-    assert total * (1 - 1e-15) <= alike.realised_epsilon <= total * (1 + 4e-16)
-    assert total * (1 - 1e-12) <= any_.realised_epsilon <= total * (1 + 1e-12)
+    assert total * (1 - 1e-15) <= alike.tight_epsilon <= total * (1 + 4e-16)
+    assert total * (1 - 1e-12) <= any_.tight_epsilon <= total * (1 + 1e-12)
     assert any_.worst_case == {"(0,0)": 11 - m, "(hi,lo)": m}
     # What rounding of gamma to float64 adds is scaled away.
     assert darrm.verify(darrm.repair(gamma, problem), problem, identical=True).holds
@@ -108,7 +108,7 @@ def test_the_bound_for_any_voters_is_above_that_for_identical_ones() -> None:
         for gamma in tables(K, rng):
             alike, any_ = darrm.verify(gamma, problem, identical=True), darrm.verify(gamma, problem)
             assert alike.needed_delta <= any_.needed_delta + 1e-15
-            assert alike.realised_epsilon <= any_.realised_epsilon * (1 + 1e-12) + 1e-15
+            assert alike.tight_epsilon <= any_.tight_epsilon * (1 + 1e-12) + 1e-15
 
 
 def test_a_table_for_identical_voters_only() -> None:
@@ -131,8 +131,8 @@ def test_one_part_in_a_billion_is_seen() -> None:
 
 
 def test_voters_that_change_one_by_one_are_not_identical() -> None:
-    problem = darrm.MajorityProblem(K=11, m=3, epsilon=0.1, changed=2)
-    with pytest.raises(darrm.InputError, match="changed = 2 of 11"):
+    problem = darrm.MajorityProblem(K=11, m=3, epsilon=0.1, max_affected=2)
+    with pytest.raises(darrm.InputError, match="max_affected = 2 of 11"):
         darrm.verify(np.ones(12), problem, identical=True)
 
 
@@ -142,10 +142,10 @@ def test_extreme_epsilon(m: float, epsilon: float) -> None:
     gamma = darrm.solve(problem).gamma
     certificate = darrm.verify(gamma, problem, identical=True)
     assert certificate.holds
-    assert certificate.realised_epsilon <= problem.total_epsilon * (1 + 1e-15)
+    assert certificate.tight_epsilon <= problem.total_epsilon * (1 + 1e-15)
     # Six of eleven ones carry the plain majority, by e^(6 epsilon).
-    realised = darrm.verify(np.ones(12), problem, identical=True).realised_epsilon
-    assert realised == pytest.approx(6 * epsilon, rel=1e-12) or (epsilon > 500 and realised == math.inf)
+    tight = darrm.verify(np.ones(12), problem, identical=True).tight_epsilon
+    assert tight == pytest.approx(6 * epsilon, rel=1e-12) or (epsilon > 500 and tight == math.inf)
 
 
 def turned(halves: list[float], K: int) -> np.ndarray:
@@ -163,7 +163,7 @@ def test_a_turn_at_a_point_where_intervals_are_halved() -> None:
     three, one = Fraction(3, 4), Fraction(1, 4)
     low, high = (acceptance_alike(gamma.tolist(), p) for p in (three, one))
     certificate = darrm.verify(gamma, problem, identical=True)
-    assert certificate.realised_epsilon >= abs(math.log(high / low)) * (1 - 1e-12)
+    assert certificate.tight_epsilon >= abs(math.log(high / low)) * (1 - 1e-12)
     for at in (Decimal(0), Decimal(1) / 10):
         largest = max(high - exponential(at) * low, low - exponential(at) * high)
         assert float(largest) <= IdenticalVoters(gamma, guarantee(problem)).glimpse(at).bound * (1 + 1e-15)
@@ -244,7 +244,7 @@ def test_a_delta_that_is_nearly_0_and_a_gamma_that_is() -> None:
     # Newton's steps creep there, and the turns of X are below any fixed precision.
     problem = darrm.MajorityProblem(K=21, m=1, epsilon=0.5, Delta=1e-200)
     certificate = darrm.verify(np.ones(22), problem, identical=True)
-    assert certificate.realised_epsilon == pytest.approx(11 * 0.5, rel=1e-4)
+    assert certificate.tight_epsilon == pytest.approx(11 * 0.5, rel=1e-4)
     small = darrm.MajorityProblem(K=3, m=1, epsilon=1.0)
     assert darrm.verify(np.full(4, 1e-100), small, identical=True).holds
 
@@ -320,7 +320,7 @@ def test_where_x_is_said_to_grow_slowly_it_does() -> None:
 
 def test_with_a_delta_less_than_the_limit_at_0_is_enough() -> None:
     problem = darrm.MajorityProblem(K=11, m=3, epsilon=0.1, delta=0.01)
-    assert darrm.verify(np.ones(12), problem, identical=True).realised_epsilon < 0.55
+    assert darrm.verify(np.ones(12), problem, identical=True).tight_epsilon < 0.55
 
 
 @pytest.mark.parametrize(("K", "epsilon", "Delta", "m"), [(11, 5.0, 0.01, 11.0), (4, 30.0, 0.7, 3.9)])

@@ -56,7 +56,7 @@ def test_verify_and_repair_refuse_and_scale() -> None:
     certificate = darrm.verify([1, 0, 1], PROBLEM)  # type: ignore[arg-type]
     assert not certificate.holds
     # The tight epsilon of the plain majority: gamma = 1 holds from there on.
-    wider = TwoVoters(PROBLEM.epsilons, certificate.realised_epsilon)
+    wider = TwoVoters(PROBLEM.epsilons, certificate.tight_epsilon)
     assert largest_gamma(wider) == pytest.approx(1, abs=1e-12)
     gamma = darrm.repair([1, 0, 1], PROBLEM)
     assert gamma[2] == pytest.approx(largest_gamma(PROBLEM), abs=1e-12)

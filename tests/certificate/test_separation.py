@@ -27,7 +27,7 @@ def worst_at(gamma: np.ndarray, problem: darrm.MajorityProblem, epsilon: Decimal
 def noise(rng: np.random.Generator, K: int, kind: str) -> np.ndarray:
     n = K - K // 2
     half = rng.random(n)
-    if kind == "U-shaped":
+    if kind == "monotone":
         half = np.sort(half)
     if kind == "dips":
         half = np.minimum(1, 0.3 + np.arange(n) / 4)
@@ -36,7 +36,7 @@ def noise(rng: np.random.Generator, K: int, kind: str) -> np.ndarray:
 
 
 CASES = [
-    (K, Delta, epsilon, changed)
+    (K, Delta, epsilon, max_affected)
     for K, Deltas in (
         (5, (1e-8, 1e-3, 0.5)),
         (6, (1e-5, 0.3)),
@@ -47,49 +47,49 @@ CASES = [
     )
     for Delta in Deltas
     for epsilon in (1e-3, 0.3, 20.0)
-    for changed in sorted({1, K // 2, K})
+    for max_affected in sorted({1, K // 2, K})
 ]
 
 
 @pytest.mark.parametrize("forced", [False, True], ids=["as it is", "every bound"])
-@pytest.mark.parametrize(("K", "Delta", "epsilon", "changed"), CASES)
+@pytest.mark.parametrize(("K", "Delta", "epsilon", "max_affected"), CASES)
 def test_separation_is_the_maximum_over_the_list(
-    monkeypatch: pytest.MonkeyPatch, K: int, Delta: float, epsilon: float, changed: int, forced: bool
+    monkeypatch: pytest.MonkeyPatch, K: int, Delta: float, epsilon: float, max_affected: int, forced: bool
 ) -> None:
     if forced:  # small problems would not come to averages and matrix products
         monkeypatch.setattr("darrm.certificate.moves.AVERAGED_TERMS", 0)
         monkeypatch.setattr("darrm.certificate.moves.BAND_TERMS", 0)
-    rng = np.random.default_rng([K, changed, int(1000 * epsilon)])
-    problem = darrm.MajorityProblem(K, 1 + (K - 1) * 0.2, epsilon, Delta, changed=changed)
+    rng = np.random.default_rng([K, max_affected, int(1000 * epsilon)])
+    problem = darrm.MajorityProblem(K, 1 + (K - 1) * 0.2, epsilon, Delta, max_affected=max_affected)
     shrink, grow, limit = constraints.right_side(guarantee(problem))
-    for kind in ("random", "dips", "U-shaped"):
+    for kind in ("random", "dips", "monotone"):
         gamma = noise(rng, K, kind)
         listed = max(float((block.rows @ gamma[K // 2 + 1 :]).max()) for block in constraints.blocks(problem))
         separated = worst_at(gamma, problem, guarantee(problem).epsilon)
         assert (grow + 2 * separated.bound * shrink) / limit == pytest.approx(max(listed, -1e300), abs=1e-11)
-        # At this epsilon the promise may be slack; where it binds the bound must be tight, at other epsilons too.
+        # At this epsilon the guarantee may be slack; where it binds the bound must be tight, at other epsilons too.
         for at in (Decimal(0), Decimal("0.1")):
             worst = worst_at(gamma, problem, at)
             assert sum(worst.case) == K
-            assert sum(worst.case[2:]) <= changed
+            assert sum(worst.case[2:]) <= max_affected
             assert worst.bound >= worst.difference - float(at.exp() - 1) * worst.q_side - 1e-14
 
 
 @pytest.mark.parametrize("few", [0, 24])
 @pytest.mark.parametrize("Delta", [1e-6, 0.02, 0.4])
-@pytest.mark.parametrize(("K", "changed"), [(9, 9), (9, 4), (14, 14), (14, 11)])
+@pytest.mark.parametrize(("K", "max_affected"), [(9, 9), (9, 4), (14, 14), (14, 11)])
 def test_every_bound_holds_for_every_move(
-    monkeypatch: pytest.MonkeyPatch, K: int, changed: int, Delta: float, few: int
+    monkeypatch: pytest.MonkeyPatch, K: int, max_affected: int, Delta: float, few: int
 ) -> None:
     monkeypatch.setattr("darrm.certificate.moves.BAND_TERMS", few)
-    rng = np.random.default_rng([K, changed, int(1e6 * Delta)])
-    problem = darrm.MajorityProblem(K, 2, 0.5, Delta, changed=changed)
+    rng = np.random.default_rng([K, max_affected, int(1e6 * Delta)])
+    problem = darrm.MajorityProblem(K, 2, 0.5, Delta, max_affected=max_affected)
     moves = Moves(problem, 0.0)
     tiny, relative = 1e-13, 1e-14
     settled = 0
-    for level in levels(noise(rng, K, "dips"), weights(problem.epsilon, Delta), min(3, changed - 1)):
+    for level in levels(noise(rng, K, "dips"), weights(problem.epsilon, Delta), min(3, max_affected - 1)):
         V, V_, _ = level.sides
-        still, budget = K - level.n, changed - level.n
+        still, budget = K - level.n, max_affected - level.n
         z = np.arange(still + 1)
         up, down = np.minimum(z[::-1], budget), np.minimum(z, budget)
         rows, at = (part.ravel() for part in np.indices(V.shape))
@@ -200,14 +200,14 @@ def test_rounding_is_within_its_bound(K: int, Delta: float) -> None:
         flint.ctx.prec = previous
 
 
-@pytest.mark.parametrize(("K", "changed", "Delta"), [(11, 11, 0.0), (11, 3, 1e-5), (40, 40, 0.3)])
+@pytest.mark.parametrize(("K", "max_affected", "Delta"), [(11, 11, 0.0), (11, 3, 1e-5), (40, 40, 0.3)])
 @pytest.mark.parametrize("epsilon", ["0", "0.01", "0.9", "3"])
-def test_rounding_is_counted_as_the_proof_says(K: int, changed: int, Delta: float, epsilon: str) -> None:
+def test_rounding_is_counted_as_the_proof_says(K: int, max_affected: int, Delta: float, epsilon: str) -> None:
     """docs/theory.md, "Rounding": too little would show in no other test, as errors seldom come near their bounds."""
-    problem = darrm.MajorityProblem(K, 2, 0.1, Delta, changed=changed)
+    problem = darrm.MajorityProblem(K, 2, 0.1, Delta, max_affected=max_affected)
     cases = CornerSeparation(np.ones(K + 1), guarantee(problem))
     scale, u = cases._scale(Decimal(epsilon)), Fraction(1, 2**53)
-    S, T, beta = changed, cases._moves.terms, Fraction(cases._moves.beyond)
+    S, T, beta = max_affected, cases._moves.terms, Fraction(cases._moves.beyond)
     gap, kappa = Fraction(weights(0.1, Delta).gap), exact.exponential(Decimal(epsilon)) - 1
     r = Fraction(101, 100) * (7 * S + 4 * T + 40) * u
     moves = 2 * (2 + kappa) * min(2, S * Fraction(Delta)) * (7 * S + 4 * T + 60)
@@ -227,10 +227,10 @@ def test_moves_that_are_left_out_are_paid_for(monkeypatch: pytest.MonkeyPatch, D
     monkeypatch.setattr(Moves, "__init__", lambda self, problem, negligible: whole(self, problem, lost))
     rng = np.random.default_rng([int(1 / lost), int(100 * Delta)])
     truncated = 0
-    for K, changed in ((3, 2), (4, 4), (4, 3)):
-        problem = darrm.MajorityProblem(K, 1.5, 0.2, Delta, changed=changed)
+    for K, max_affected in ((3, 2), (4, 4), (4, 3)):
+        problem = darrm.MajorityProblem(K, 1.5, 0.2, Delta, max_affected=max_affected)
         truncated += Moves(problem, lost).beyond > 0
-        for kind in ("random", "dips", "U-shaped"):
+        for kind in ("random", "dips", "monotone"):
             gamma = noise(rng, K, kind)
             for epsilon in (exact.total_epsilon(problem), Decimal(0), Decimal(3)):
                 bound = Fraction(worst_at(gamma, problem, epsilon).bound)
@@ -239,9 +239,9 @@ def test_moves_that_are_left_out_are_paid_for(monkeypatch: pytest.MonkeyPatch, D
 
 
 def test_the_edge_is_the_monotone_case() -> None:
-    """A U-shaped table needs the multisets without (lo,hi) alone."""
+    """A monotone table needs the multisets without (lo,hi) alone."""
     problem = darrm.MajorityProblem(21, 3, 0.2, 1e-3)
-    gamma = noise(np.random.default_rng(1), 21, "U-shaped")
+    gamma = noise(np.random.default_rng(1), 21, "monotone")
     limit = guarantee(problem)
     search = CornerSeparation(gamma, limit)
     assert largest(search.levels(limit.epsilon)).bound == search.glimpse(limit.epsilon).bound

@@ -90,7 +90,7 @@ def test_designs_are_audited_in_bags_of_their_voters(tmp_path: Path, capsys: pyt
     (expected,) = darrm.labels.audit({"darrm": mechanisms.DaRRM(design)}, eta, bag_size=5, rng=rng)
     assert row["additive_advantage"] == expected.additive_advantage
     assert (row["mechanism"], row["bag_size"], row["remainder"]) == ("darrm", 5, 2)
-    assert row["promised_epsilon"] is None
+    assert row["guaranteed_epsilon"] is None
 
 
 def test_results_and_pictures_are_written(tmp_path: Path, eta_file: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -44,7 +44,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def options(**changes: str) -> list[str]:
-    return [text for name, value in {**GOOD, **changes}.items() for text in (f"--{name}", value)]
+    return [text for name, value in {**GOOD, **changes}.items() for text in ("--" + name.replace("_", "-"), value)]
 
 
 @pytest.mark.parametrize("command", ["solve", "compare"])
@@ -56,7 +56,7 @@ def options(**changes: str) -> list[str]:
         *[("epsilon", value) for value in ("0", "-1", "inf", "nan", "1e400", "1e19", "1e-400", "small")],
         *[("Delta", value) for value in ("1", "-1e-9", "nan", "tiny")],
         *[("delta", value) for value in ("-1e-9", "1", "nan")],
-        *[("changed", value) for value in ("0", "99", "1.5", "nan", "all")],
+        *[("max_affected", value) for value in ("0", "99", "1.5", "nan", "all")],
     ],
 )
 def test_a_problem_out_of_range(refused: Refused, command: str, name: str, value: str) -> None:
@@ -78,7 +78,7 @@ def test_delta_below_Delta(refused: Refused) -> None:
 
 
 def test_delta_that_promises_nothing(refused: Refused) -> None:
-    assert "promises nothing" in refused("solve", *options(Delta="0.9999999"))
+    assert "guarantees nothing" in refused("solve", *options(Delta="0.9999999"))
 
 
 @pytest.mark.parametrize("command", ["solve", "compare"])
@@ -129,7 +129,7 @@ def test_missing_options_and_unknown_commands(refused: Refused, arguments: list[
 
 
 def test_too_many_constraints_to_list(refused: Refused) -> None:
-    said = refused("solve", *options(K="61", Delta="1e-5"), "--engine", "highs")
+    said = refused("solve", *options(K="61", Delta="1e-5"), "--engine", "full-list")
     assert "K = 61 " in said
     assert "969,443,904 constraints" in said
     assert "lower K" in said

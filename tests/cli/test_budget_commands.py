@@ -40,7 +40,7 @@ def refused(capsys: pytest.CaptureFixture[str], status: int, *arguments: str) ->
     return captured.err
 
 
-def test_profile_falls_to_the_promise(design_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_profile_falls_to_the_guarantee(design_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     points = run_json(capsys, "profile", str(design_file), "--epsilons", "0,0.1,0.2676,inf")["profile"]
     assert [point["epsilon"] for point in points] == [0, 0.1, 0.2676, None]
     assert points[2]["delta"] == pytest.approx(2.9997e-4, rel=1e-6)

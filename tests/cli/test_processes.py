@@ -112,10 +112,10 @@ def test_interrupt_is_one_line_and_status_130(tmp_path: Path) -> None:
         "3",
         "--epsilon",
         "0.1",
-        "--Delta",
+        "--voter-delta",
         "1e-5",
         "--engine",
-        "highs",
+        "full-list",
         "--out",
         str(out),
     ]

@@ -25,7 +25,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A design without noise, so that labels are majorities, and votes in many blocks."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(votes_csv, "_BLOCK", 1000)
-    darrm.solve(K=3, m=1, epsilon=0.1, changed=1).save("gamma.json")
+    darrm.solve(K=3, m=1, epsilon=0.1, max_affected=1).save("gamma.json")
     lines = [f"query {i},{','.join(map(str, row))}\n" for i, row in enumerate(drawn().tolist())]
     Path("votes.csv").write_text("id,a,b,c\n" + "".join(lines), encoding="utf-8")
     return tmp_path

@@ -49,14 +49,14 @@ def test_corners_of_nothing(epsilon: float, Delta: float) -> None:
 @pytest.mark.parametrize("K", [1, 2, 3, 4])
 @pytest.mark.parametrize("n_corners", [4, 8])
 def test_multisets_are_those_of_all_assignments(K: int, n_corners: int) -> None:
-    for changed in range(1, K + 1):
+    for max_affected in range(1, K + 1):
         wanted = set()
         for assignment in itertools.product(range(n_corners), repeat=K):
             counts = Counter(assignment)
-            if sum(counts[c] for c in range(2, n_corners)) <= changed:
+            if sum(counts[c] for c in range(2, n_corners)) <= max_affected:
                 wanted.add(tuple(counts[c] for c in range(n_corners)))
-        listed = [tuple(row) for block in multisets(K, n_corners, changed) for row in block.tolist()]
-        assert len(listed) == len(set(listed)) == count_multisets(K, n_corners, changed)
+        listed = [tuple(row) for block in multisets(K, n_corners, max_affected) for row in block.tolist()]
+        assert len(listed) == len(set(listed)) == count_multisets(K, n_corners, max_affected)
         assert set(listed) == wanted
 
 
@@ -174,9 +174,9 @@ def test_the_plain_majority_loses_at_most_half_of_the_votes(K: int) -> None:
     """Lemma 3a: k epsilon with k = (K + 1)/2, or K/2 + 1 for even K, and t epsilon; attained for odd K."""
     k = (K + 1) // 2 if K % 2 else K // 2 + 1
     for epsilon in (0.01, 0.5, 3.0):
-        for changed in {1, min(k, K), K}:
-            problem = darrm.MajorityProblem(K, K, epsilon, changed=changed)
-            found = darrm.verify(np.ones(K + 1), problem).realised_epsilon
-            assert found <= min(k, changed) * epsilon * (1 + 1e-12)
+        for max_affected in {1, min(k, K), K}:
+            problem = darrm.MajorityProblem(K, K, epsilon, max_affected=max_affected)
+            found = darrm.verify(np.ones(K + 1), problem).tight_epsilon
+            assert found <= min(k, max_affected) * epsilon * (1 + 1e-12)
             if K % 2:
-                assert found == pytest.approx(min(k, changed) * epsilon, rel=1e-9)
+                assert found == pytest.approx(min(k, max_affected) * epsilon, rel=1e-9)

@@ -1,4 +1,4 @@
-"""Private ensembles: what they promise is what the theorems give, and nothing leaves unpaid."""
+"""Private ensembles: what they guarantee is what the theorems give, and nothing leaves unpaid."""
 
 import itertools
 import math
@@ -286,7 +286,7 @@ def test_fixed_voters_cost_the_composition_of_those_a_record_reaches(overlap: in
         epsilon, delta = optimal(each, 1e-5, overlap, total_delta)
     assert model.privacy_.epsilon == pytest.approx(epsilon, rel=1e-15)
     assert model.privacy_.delta == pytest.approx(delta, rel=1e-15)
-    rest = (model.privacy_.adjacency, model.privacy_.changed, model.privacy_.voters, model.privacy_.queries)
+    rest = (model.privacy_.adjacency, model.privacy_.max_affected, model.privacy_.voters, model.privacy_.queries)
     assert rest == ("replace-one", overlap, "fixed", None)
     before = model.spent_
     assert np.array_equal(model.predict(X), model.predict(X))
@@ -297,9 +297,9 @@ def test_fixed_labels_are_the_plain_majority_and_ties_give_the_first_class() -> 
     parts = [np.arange(i, 1100, 4) for i in range(4)]
     votes = ["yes", "yes", "no", "no"]
     model = fixed(K=4, shards=parts).fit(X, Y)
-    model.voters_ = [DummyClassifier(strategy="constant", constant=vote).fit(X, Y) for vote in votes]
+    model.estimators_ = [DummyClassifier(strategy="constant", constant=vote).fit(X, Y) for vote in votes]
     assert model.predict(X[:2]).tolist() == ["no", "no"]
-    model.voters_[2] = model.voters_[0]
+    model.estimators_[2] = model.estimators_[0]
     assert model.predict(X[:2]).tolist() == ["yes", "yes"]
 
 
@@ -311,10 +311,10 @@ def test_declared_privacy_is_believed_where_voters_do_not_say_theirs() -> None:
 
 @seeded
 def test_parallel_training_is_serial_training() -> None:
-    one, two = (fixed(overlap=2, jobs=jobs, random_state=4).fit(X, Y) for jobs in (1, 3))
-    assert all(np.array_equal(a.coef_, b.coef_) for a, b in zip(one.voters_, two.voters_, strict=True))
-    assert len({voter.random_state for voter in one.voters_}) == 11  # one seed would give all the same noise
-    pair = [fresh(jobs=jobs, random_state=4).fit(X, Y).predict(X[:5]).tolist() for jobs in (1, 3)]
+    one, two = (fixed(overlap=2, n_jobs=jobs, random_state=4).fit(X, Y) for jobs in (1, 3))
+    assert all(np.array_equal(a.coef_, b.coef_) for a, b in zip(one.estimators_, two.estimators_, strict=True))
+    assert len({voter.random_state for voter in one.estimators_}) == 11  # one seed would give all the same noise
+    pair = [fresh(n_jobs=jobs, random_state=4).fit(X, Y).predict(X[:5]).tolist() for jobs in (1, 3)]
     assert pair[0] == pair[1]
 
 
@@ -324,7 +324,7 @@ def test_parallel_training_is_serial_training() -> None:
 @pytest.mark.parametrize(("overlap", "m"), [(1, None), (3, 1), (3, 2.5), (5, 2)])
 def test_fresh_voters_get_the_labels_that_the_exact_composition_allows(overlap: int, m: float | None) -> None:
     model = fresh(overlap=overlap, m=m).fit(X, Y)
-    design = darrm.solve(K=5, m=m or overlap, epsilon=1.0, changed=overlap)
+    design = darrm.solve(K=5, m=m or overlap, epsilon=1.0, max_affected=overlap)
     assert np.array_equal(model.design_.gamma, design.gamma)
     allowed = max_queries(design, 6.0, 1e-5, voters="fresh")
     assert model.privacy_ == EnsemblePrivacy(6.0, 1e-5, "replace-one", overlap, "fresh", allowed)
@@ -381,7 +381,7 @@ def test_a_ledger_outlives_fits(tmp_path: Path) -> None:
 def test_fresh_labels_have_the_distribution_of_the_kernel() -> None:
     n = 40_000
     model = fresh(overlap=3, m=1, total_epsilon=1e5, random_state=7).fit(X, Y)
-    model.voters_ = [DummyClassifier(strategy="constant", constant=v).fit(X, Y) for v in ("yes",) * 3 + ("no",) * 2]
+    model.estimators_ = [DummyClassifier(strategy="constant", constant=v).fit(X, Y) for v in ("yes",) * 3 + ("no",) * 2]
     ones = model.predict(np.repeat(X[:1], n, axis=0)) == "yes"
     flip = 1 / (1 + math.e)
     chance = 0.0
@@ -513,7 +513,7 @@ BAD: list[tuple[str, Callable[[], Any], str]] = [
     ("one seed for all", lambda: fixed(estimator=teacher(1.0, random_state=1)).fit(X, Y), "no random_state"),
     ("seed", lambda: fixed(random_state="x").fit(X, Y), "random_state must be None or a seed"),
     ("total_delta", lambda: fixed(overlap=3, total_delta=1e-5).fit(X, Y), "below the unavoidable"),
-    ("jobs", lambda: fixed(jobs=0).fit(X, Y), "jobs must be a whole number"),
+    ("jobs", lambda: fixed(n_jobs=0).fit(X, Y), "n_jobs must be a whole number"),
     ("overlap, PATE", lambda: pate(overlap=2).fit(X, Y), "disjoint shards"),
     ("no noise", lambda: pate(sigma=None).fit(X, Y), "either gamma .* or sigma"),
     ("pure Gaussian", lambda: pate(total_delta=0.0).fit(X, Y), "total_delta above 0"),
@@ -545,7 +545,7 @@ def test_bad_input_is_refused(call: Callable[[], Any], message: str) -> None:
 def test_a_budget_that_does_not_pay_is_refused(model: PrivateMajorityClassifier) -> None:
     with pytest.raises(darrm.BudgetError):
         model.fit(X, Y)
-    assert not hasattr(model, "voters_")
+    assert not hasattr(model, "estimators_")
 
 
 # ---- scikit-learn

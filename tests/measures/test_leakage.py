@@ -33,7 +33,7 @@ def test_leakage_of_a_majority_by_its_definition() -> None:
 
 
 def test_leakage_is_at_most_the_epsilon_of_one_vote() -> None:
-    # One vote alone moved without limit: changed = 1 and a voter that is not private; at most log 2.
+    # One vote alone moved without limit: max_affected = 1 and a voter that is not private; at most log 2.
     assert majority_leakage(np.ones(8)).max() == pytest.approx(math.log(2))
     assert majority_leakage(np.zeros(8)).max() == 0
     assert majority_leakage(baselines.subsampling(8, 3)).shape == (8,)

@@ -63,5 +63,5 @@ def test_probabilities_that_are_none(p: object) -> None:
 
 
 def test_changes_must_reach_all_voters() -> None:
-    with pytest.raises(darrm.InputError, match="changed = 1 of 3"):
-        least_error(darrm.MajorityProblem(K=3, m=1, epsilon=1.0, changed=1), 0.7)
+    with pytest.raises(darrm.InputError, match="Got 1 of 3"):
+        least_error(darrm.MajorityProblem(K=3, m=1, epsilon=1.0, max_affected=1), 0.7)

@@ -83,7 +83,7 @@ def test_release_counts_votes() -> None:
 
 
 def test_more_votes_than_a_byte_counts() -> None:
-    design = darrm.solve(K=301, m=1, epsilon=1, changed=1)
+    design = darrm.solve(K=301, m=1, epsilon=1, max_affected=1)
     mechanism = darrm.mechanisms.DaRRM(design)
     assert mechanism.release(np.ones((50, 301), dtype=np.uint8)).tolist() == [1] * 50
     assert mechanism.release_counts(np.full(50, 290, dtype=np.uint16)).tolist() == [1] * 50

@@ -61,7 +61,7 @@ def test_labels_have_their_probabilities() -> None:
 
 
 def test_single_rows_are_gathered_in_order() -> None:
-    sure = darrm.mechanisms.DaRRM(darrm.solve(K=5, m=1, epsilon=0.1, changed=1))
+    sure = darrm.mechanisms.DaRRM(darrm.solve(K=5, m=1, epsilon=0.1, max_affected=1))
     majority = (VOTES.sum(axis=1) > 2).astype(np.uint8)
     found = list(sure.release_blocks(iter(VOTES), rows=300))
     assert [len(labels) for labels in found] == [300, 300, 300, 100]
@@ -73,7 +73,7 @@ def test_single_rows_are_gathered_in_order() -> None:
 
 
 def test_rows_may_all_come_in_one_buffer() -> None:
-    sure = darrm.mechanisms.DaRRM(darrm.solve(K=5, m=1, epsilon=0.1, changed=1))
+    sure = darrm.mechanisms.DaRRM(darrm.solve(K=5, m=1, epsilon=0.1, max_affected=1))
 
     def source() -> Iterator[Any]:
         buffer = np.empty(5, dtype=np.uint8)

@@ -254,7 +254,7 @@ def test_bags_that_cannot_be(n: object, size: object) -> None:
 
 
 @pytest.mark.parametrize("epsilon", [1e-9, 0.1, 1.0, 37.5])
-def test_laplace_on_the_grid_has_the_promised_epsilon_exactly(epsilon: float) -> None:
+def test_laplace_on_the_grid_has_the_guaranteed_epsilon_exactly(epsilon: float) -> None:
     """One label moves the sum by 1, which is 2^10 steps of the grid: 2^10 times the rate of one step is epsilon."""
     from darrm.mechanisms import label_proportions
 
@@ -272,9 +272,9 @@ def test_an_audit_does_not_take_a_mechanism_at_its_word() -> None:
         def kernel(self, k: int) -> np.ndarray:
             return np.eye(k + 1)
 
-    from darrm.measures import multiplicative_advantage, realised_epsilon
+    from darrm.measures import multiplicative_advantage, tight_epsilon
 
-    assert realised_epsilon(Liar(), [0.5, 0.5]) == np.inf
+    assert tight_epsilon(Liar(), [0.5, 0.5]) == np.inf
     assert multiplicative_advantage(Liar(), [0.5, 0.5]).infinite_mass == pytest.approx(0.5)
 
 

@@ -303,7 +303,7 @@ def test_no_bag_is_worse_than_the_worst(seed: int, k: int, d: int, epsilon: floa
     if floor < 1e-6 or change == 0:
         return
     found = local_delta(epsilon, X, y, record, change).delta
-    # A label range of less than the promised one and a floor a hair lower: rounding of the sums is not the question.
+    # A label range of less than the guaranteed one and a floor a hair lower: rounding of the sums is not the question.
     by_features = worst_delta(epsilon, floor * (1 - 1e-9), (0, 1), X=X)
     by_leverage = worst_delta(
         epsilon, floor * (1 - 1e-9), (0, 1), leverage=float((column_space(X) ** 2).sum(axis=1).max())

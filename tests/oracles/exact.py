@@ -30,10 +30,10 @@ def corners(problem: MajorityProblem) -> list[tuple[Fraction, Fraction]]:
     return pure + ([(D, zero), (zero, D), (1 - D, one), (one, 1 - D)] if D else [])
 
 
-def multisets(K: int, kinds: int, changed: int) -> Iterator[tuple[int, ...]]:
-    """Counts of each kind that sum to K, at most ``changed`` of them beyond the first two kinds."""
-    for moving in product(range(changed + 1), repeat=kinds - 2):
-        if sum(moving) <= changed:
+def multisets(K: int, kinds: int, max_affected: int) -> Iterator[tuple[int, ...]]:
+    """Counts of each kind that sum to K, at most ``max_affected`` of them beyond the first two kinds."""
+    for moving in product(range(max_affected + 1), repeat=kinds - 2):
+        if sum(moving) <= max_affected:
             for ones in range(K - sum(moving) + 1):
                 yield (K - sum(moving) - ones, ones, *moving)
 
@@ -66,7 +66,7 @@ def probabilities(gamma: list[float], problem: MajorityProblem, counts: tuple[in
 def worst_excess(gamma: list[float], problem: MajorityProblem, epsilon: Decimal) -> Fraction:
     """max over all multisets of Pr[1 | p] - e^epsilon Pr[1 | p']."""
     e = exponential(epsilon)
-    every = multisets(problem.K, len(corners(problem)), problem.changed)
+    every = multisets(problem.K, len(corners(problem)), problem.max_affected)
     pairs = (probabilities(gamma, problem, counts) for counts in every)
     return max(first - e * second for first, second in pairs)
 

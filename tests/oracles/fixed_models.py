@@ -32,8 +32,10 @@ def labels_given_sheets(gamma: Floats, Q: int, adaptive: bool) -> Floats:
     return found
 
 
-def worst_delta(gamma: Floats, Q: int, epsilon: float, changed: int, total: float, adaptive: bool = False) -> float:
-    """The largest delta at a total epsilon over all pure epsilon-DP fixed voters of which ``changed`` change."""
+def worst_delta(
+    gamma: Floats, Q: int, epsilon: float, max_affected: int, total: float, adaptive: bool = False
+) -> float:
+    """The largest delta at a total epsilon over all pure epsilon-DP fixed voters of which ``max_affected`` change."""
     K = len(gamma) - 1
     table = labels_given_sheets(gamma, Q, adaptive)
     n, hi = table.shape[0], 1 / (1 + np.exp(-epsilon))
@@ -42,10 +44,10 @@ def worst_delta(gamma: Floats, Q: int, epsilon: float, changed: int, total: floa
     pairs += [(b, a) for a, b in pairs if a != b]
     first, second = (np.array(side) for side in zip(*pairs, strict=True))
     best = 0.0
-    for still in combinations_with_replacement(range(n), K - changed):
+    for still in combinations_with_replacement(range(n), K - max_affected):
         some = table[(*still, ...)]  # over the sheets of the voters that change, and labels
         # Many voters: the pairs of the first one are taken one after the other, to spare memory.
-        for here, there in pairs if changed > 2 else [(None, None)]:
+        for here, there in pairs if max_affected > 2 else [(None, None)]:
             P = Q_ = some
             if here is not None:
                 P, Q_ = hi * some[here] + lo * some[there], lo * some[here] + hi * some[there]

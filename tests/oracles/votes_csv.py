@@ -24,7 +24,7 @@ def read(name: Path) -> tuple[list[str], list[list[int]], list[int] | None]:
             header = [column.strip() for column in next(rows, [])]
             if not header or all(column in VALUES for column in header):
                 raise Refused(
-                    f"{name} has no header. Its first line must name the columns: id, one for each mechanism, label."
+                    f"{name} has no header. Its first line must name the columns: id, one for each voter, label."
                 )
             first, last = int(header[0] == "id"), len(header) - int(header[-1] == "label")
             if last - first < 1:

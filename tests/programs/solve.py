@@ -1,4 +1,4 @@
-"""Print whether a new design keeps its promise."""
+"""Print whether a new design satisfies its guarantee."""
 
 import darrm
 

@@ -86,7 +86,7 @@ class Page(HTMLParser):
 CASES: dict[str, dict[str, Any]] = {
     "pure": {"K": 11, "m": 3, "epsilon": 1.0},
     "delta": {"K": 11, "m": 3, "epsilon": 0.0892, "Delta": 1e-4},
-    "even": {"K": 8, "m": 2, "epsilon": 0.3, "changed": 3},
+    "even": {"K": 8, "m": 2, "epsilon": 0.3, "max_affected": 3},
     "one": {"K": 1, "m": 1, "epsilon": 0.5},
     "delta alone": {"K": 5, "m": 2, "epsilon": 0.5, "delta": 0.01},
     "far": {"K": 3, "m": 3, "epsilon": 800.0},
@@ -130,7 +130,7 @@ def test_the_problem_stands_there_exactly(case: tuple[darrm.Design, Page]) -> No
     problem, value = design.problem, {row[0]: row[1] for row in page.rows("The problem")}
     for symbol, number in zip(
         "KεΔmδt",
-        (problem.K, problem.epsilon, problem.Delta, problem.m, problem.delta, problem.changed),
+        (problem.K, problem.epsilon, problem.Delta, problem.m, problem.delta, problem.max_affected),
         strict=True,
     ):
         assert float(value[symbol]) == number
@@ -196,7 +196,7 @@ def test_what_many_labels_cost_is_what_compose_says(case: tuple[darrm.Design, Pa
             assert total.upper <= float(row[1]) <= total.upper * 1.00001
             assert total.bounds[row[2]] == total.upper
             assert wording.RULES[row[2]] in page.text
-    fixed = optimal(problem.epsilon, problem.Delta, problem.changed, delta).epsilon
+    fixed = optimal(problem.epsilon, problem.Delta, problem.max_affected, delta).epsilon
     for row in rows[1:]:
         assert fixed <= float(row[4]) <= fixed * 1.00001
     one = compose(design, 1, delta=delta, voters="fixed").upper
@@ -242,7 +242,7 @@ def test_a_design_that_is_no_optimum_stands_beside_it(design: darrm.Design) -> N
     assert [row[0] for row in page.rows("Errors beside other mechanisms")][:3] == [
         "this design",
         "gamma_opt",
-        "U-shaped",
+        "monotone",
     ]
     assert "is not known" in page.text
 
@@ -441,7 +441,7 @@ def test_the_command_writes_beside_the_design(
         (["gamma.html"], "would replace the design"),
         (["gamma.json", "--out", "missing/x.html"], "could not be written"),
         (["gamma.json", "--delta", "1.5"], "delta must be in"),
-        (["gamma.json", "--delta", "x"], "delta must be in"),
+        (["gamma.json", "--delta", "x"], "delta must be a number in"),
         (["none.json"], "could not be read"),
         (["foreign.json"], "not a design file"),
     ],

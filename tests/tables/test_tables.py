@@ -25,7 +25,7 @@ from darrm.tables import parallel, solving
 from darrm.tables.journal import journal_of, line_of
 
 GRID: dict[str, Any] = {"K": [3, 5, 8], "m": [1, 2, 4], "epsilon": [0.1, 0.5], "Delta": [0.0, 1e-4]}
-ARGUMENTS = ["table", "--K", "3,5,8", "--m", "1,2,4", "--epsilon", "0.1,0.5", "--Delta", "0,1e-4"]
+ARGUMENTS = ["table", "--K", "3,5,8", "--m", "1,2,4", "--epsilon", "0.1,0.5", "--voter-delta", "0,1e-4"]
 
 
 def content(table: tables.Table) -> list[dict[str, Any]]:
@@ -53,10 +53,10 @@ def test_rows_are_what_solve_gives(whole: tables.Table) -> None:
         design = darrm.solve(K=row["K"], m=row["m"], epsilon=row["epsilon"], Delta=row["Delta"])
         assert row["gamma"] == pytest.approx(design.gamma, abs=1e-9)
         assert row["error"] == pytest.approx(design.error, abs=1e-9)
-        assert row["cost"] <= row["limit"]
+        assert row["needed_delta"] <= row["delta"]
         assert row["gap"] <= 1e-9
         assert row["failure"] is None
-        assert row["realised_epsilon"] <= design.problem.total_epsilon * (1 + 1e-15)
+        assert row["tight_epsilon"] <= design.problem.total_epsilon * (1 + 1e-15)
 
 
 @pytest.mark.parametrize("ending", [".parquet", ".csv", ".jsonl"])
@@ -97,7 +97,7 @@ def test_an_edited_table_is_found_out(whole: tables.Table, tmp_path: Path) -> No
     path = tmp_path / "t.jsonl"
     changes = {
         "gamma": lambda row: {**row, "gamma": [1.0] * len(row["gamma"])},
-        "cost": lambda row: {**row, "cost": row["cost"] * 0.9},
+        "needed delta": lambda row: {**row, "needed_delta": row["needed_delta"] + 0.1},
         "epsilon": lambda row: {**row, "epsilon": row["epsilon"] / 2},
         "delta": lambda row: {**row, "delta": 0.9},
         "K": lambda row: {**row, "K": row["K"] + 2},
@@ -124,7 +124,7 @@ ODD = [
     {"K": 3.5},
     {"K": -3},
     {"delta": None},
-    {"changed": None},
+    {"max_affected": None},
     {"gap": None},
     {"gap": "x"},
     {"epsilon": -0.1},
@@ -132,7 +132,7 @@ ODD = [
     {"failure": False},
     {"failure": ""},
     {"made_with": {}},
-    {"cost": float("nan")},
+    {"needed_delta": float("nan")},
 ]
 
 
@@ -336,7 +336,20 @@ def test_kills_and_an_interrupt_change_nothing(tmp_path: Path) -> None:
 @pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals: run on Linux or macOS")
 def test_an_interrupt_ends_at_once_with_what_is_done(tmp_path: Path) -> None:
     out = tmp_path / "t.jsonl"
-    arguments = ["table", "--K", "5:61:2", "--m", "1:20", "--epsilon", "0.1", "--Delta", "1e-5", "--jobs", "2", "--out"]
+    arguments = [
+        "table",
+        "--K",
+        "5:61:2",
+        "--m",
+        "1:20",
+        "--epsilon",
+        "0.1",
+        "--voter-delta",
+        "1e-5",
+        "--jobs",
+        "2",
+        "--out",
+    ]
     command = [sys.executable, COMMAND, *arguments, str(out)]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE)
     journal = journal_of(out)
@@ -359,7 +372,7 @@ def test_an_interrupt_ends_at_once_with_what_is_done(tmp_path: Path) -> None:
 def test_an_interrupt_ends_verifying_at_once(tmp_path: Path) -> None:
     # Many seconds of work for two processes, of few rows that are quickly made.
     row, path = tables.solve_grid([5], 1, 0.1, 1e-5).rows[0], tmp_path / "t.jsonl"
-    rows = [{**row, "K": 2001, "m": float(m), "changed": 2001, "gamma": [0.0] * 2002} for m in range(1, 33)]
+    rows = [{**row, "K": 2001, "m": float(m), "max_affected": 2001, "gamma": [0.0] * 2002} for m in range(1, 33)]
     tables.files.write(path, rows)
     command = [sys.executable, COMMAND, "verify", str(path), "--jobs", "2"]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE)

@@ -256,7 +256,7 @@ def test_an_example_is_what_it_says(name: str) -> None:
     assert table.histogram.sum() == 600
     # Both answers occur, so neither accuracy is that of a constant.
     assert 200 < table.labels.sum() < 400
-    problem = {key: about[key] for key in ("K", "epsilon", "Delta", "changed", "adjacency")}
+    problem = {key: about[key] for key in ("K", "epsilon", "Delta", "max_affected", "adjacency")}
     darrm.MajorityProblem(m=1, **problem)
 
 

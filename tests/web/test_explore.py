@@ -108,7 +108,7 @@ def test_a_bar_without_length_is_not_drawn(client: Any) -> None:
     assert text.count('<span class="bar') == 6
 
 
-def test_the_realised_epsilon_is_said_with_its_delta(client: Any) -> None:
+def test_the_tight_epsilon_is_said_with_its_delta(client: Any) -> None:
     assert "at delta = 0.001</small>" in get(client, "/design", **SMALL, delta="0.001").text
     both = get(client, "/design", **SMALL, delta="0.001", **{"b.K": "9", "b.m": "3", "b.epsilon": "0.2"}).text
     assert "<small>at 0.001</small>" in both
@@ -177,7 +177,7 @@ def test_pictures_are_the_same_every_time(client: Any) -> None:
 CHOICES = [
     {"K": "5", "m": "2", "epsilon": "0.5"},
     {"K": "6", "m": "2.5", "epsilon": "0.30000000000000004", "Delta": "1e-5"},
-    {"K": "7", "m": "3", "epsilon": "1", "Delta": "1e-6", "delta": "0.001", "changed": "2"},
+    {"K": "7", "m": "3", "epsilon": "1", "Delta": "1e-6", "delta": "0.001", "max_affected": "2"},
     {"K": "5", "m": "2", "epsilon": "0.5", "prior": "common:1.1,2", "shape": "monotone"},
     {"K": "3", "m": "1", "epsilon": "0.5", "prior": "fixed:0.1,0.123456789012345,0.9"},
     {"K": "3", "m": "1.25", "epsilon": "0.5", "prior": "votes:1,2,3,4"},
@@ -256,7 +256,7 @@ def test_a_report_is_offered_if_there_is_one(client: Any) -> None:
         ("epsilon", "<script>alert(1)</script>", "Got '<script>alert(1)</script>'"),
         ("Delta", "1", "Delta must be in [0, 1). Got 1."),
         ("delta", "nan", "delta must be in [Delta, 1)"),
-        ("changed", "12", "changed must be a whole number in [1, K]"),
+        ("max_affected", "12", "max_affected must be a whole number in [1, K]"),
         ("prior", "votes:1,2", "K + 1 = 12 counts"),
         ("prior", "votes:/etc/passwd.csv", "prior must be uniform"),
         ("prior", "fixed:" + "0.5," * 9999, "at most 6000 characters"),
@@ -278,7 +278,7 @@ def test_what_is_wrong_is_said_beside_its_control(client: Any, name: str, text: 
 
 
 def test_all_that_is_wrong_is_said_at_once(client: Any) -> None:
-    wrong = {"K": "0", "m": "nan", "epsilon": "-1", "Delta": "2", "delta": "3", "changed": "-4", "prior": "x"}
+    wrong = {"K": "0", "m": "nan", "epsilon": "-1", "Delta": "2", "delta": "3", "max_affected": "-4", "prior": "x"}
     assert errors(get(client, "/design", **wrong)).keys() == wrong.keys()
 
 
@@ -335,7 +335,7 @@ def test_downloads_of_nothing(client: Any) -> None:
 def test_a_time_limit_names_the_command(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(answers, "TIME_LIMIT", 1e-9)
     found = errors(get(create_app().test_client(), "/design", K="41", m="7", epsilon="0.1", Delta="1e-4"))
-    assert "darrm solve --K 41 --m 7 --epsilon 0.1 --Delta 0.0001" in found["solve"]
+    assert "darrm solve --K 41 --m 7 --epsilon 0.1 --voter-delta 0.0001" in found["solve"]
 
 
 def test_compare_keeps_its_time_limit() -> None:
@@ -488,7 +488,7 @@ def test_a_hundred_kilobytes_of_address_are_refused(server: Server) -> None:
 
 def test_the_longest_prior_fits(server: Server) -> None:
     prior = "fixed:" + ",".join(f"{0.5 + i / 1000:.17f}" for i in range(201))
-    status, body = ask(server, f"/design?K=201&m=1&epsilon=0.1&changed=1&prior={quote(prior)}")
+    status, body = ask(server, f"/design?K=201&m=1&epsilon=0.1&max_affected=1&prior={quote(prior)}")
     assert status == 200, body[:300]
 
 

@@ -25,17 +25,17 @@ FIRST = {
     "epsilon": "0.1",
     "Delta": "0",
     "delta": "",
-    "changed": "",
+    "max_affected": "",
     "prior": "uniform",
     "shape": "free",
     "queries": "100",
     "total_delta": "1e-5",
     "voters": "",
 }
-DESIGN = ("K", "m", "epsilon", "Delta", "delta", "changed", "prior", "shape")
-_HARMLESS = {"K": MAX_K, "m": 1, "epsilon": 1, "Delta": 0, "delta": None, "changed": None}
+DESIGN = ("K", "m", "epsilon", "Delta", "delta", "max_affected", "prior", "shape")
+_HARMLESS = {"K": MAX_K, "m": 1, "epsilon": 1, "Delta": 0, "delta": None, "max_affected": None}
 _MANY = ("queries", "total_delta", "voters")
-_OPTIONAL = ("delta", "changed", "voters")
+_OPTIONAL = ("delta", "max_affected", "voters")
 _LONGEST = {"prior": 6000}  # characters: a probability for each of MAX_K voters
 _LONG = 40
 KEPT = "b."  # before the names of the design that was kept
@@ -201,8 +201,8 @@ def _arguments(choice: Choice) -> dict[str, str]:
         values["Delta"] = problem.Delta
     if problem.delta != usual.delta:
         values["delta"] = problem.delta
-    if problem.changed != problem.K:
-        values["changed"] = problem.changed
+    if problem.max_affected != problem.K:
+        values["max_affected"] = problem.max_affected
     texts = {name: repr(int(value) if float(value).is_integer() else value) for name, value in values.items()}
     if choice.prior != priors.independent():
         numbers = (value for key, value in choice.prior.as_dict().items() if key != "kind")
@@ -213,9 +213,14 @@ def _arguments(choice: Choice) -> dict[str, str]:
     return texts
 
 
+_OPTIONS = {"Delta": "voter-delta", "max_affected": "max-affected"}
+
+
 def solve_command(choice: Choice) -> str:
     """The command that makes the same design."""
-    return " ".join(["darrm solve", *(f"--{name} {text}" for name, text in _arguments(choice).items())])
+    return " ".join(
+        ["darrm solve", *(f"--{_OPTIONS.get(name, name)} {text}" for name, text in _arguments(choice).items())]
+    )
 
 
 def solve_python(choice: Choice) -> str:

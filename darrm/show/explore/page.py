@@ -18,18 +18,18 @@ from darrm.show.markup import Markup, element, grid, join, paragraph, row, templ
 
 _CUT = "<!-- many labels -->"  # in the template of a design, where explore.js and `page` put what many labels cost
 _HINTS = {
-    "K": "How many mechanisms vote.",
+    "K": "How many voters there are.",
     "m": "What one release may cost, in multiples of epsilon.",
     "epsilon": "Privacy of one vote, in nats.",
     "Delta": "Failure probability of one vote.",
     "delta": "Failure probability of one release.",
-    "changed": "How many mechanisms one record can reach.",
+    "max_affected": "How many voters one record can reach.",
     "prior": "Where votes come from: uniform, common, independent:LOW,HIGH, common:A,B, fixed:P1,…,PK, votes:C0,…,CK "
     "(public).",
     "queries": "How many labels.",
     "total_delta": "Failure probability of all labels together.",
 }
-_PLACEHOLDERS = {"delta": "1 \N{MINUS SIGN} (1 \N{MINUS SIGN} Delta)^m", "changed": "all K"}
+_PLACEHOLDERS = {"delta": "1 \N{MINUS SIGN} (1 \N{MINUS SIGN} Delta)^m", "max_affected": "all K"}
 _SLIDERS: dict[str, dict[str, object]] = {
     "K": {"min": 1, "max": 101, "step": 1},
     "m": {"min": 1, "max": 11, "step": 1},
@@ -137,7 +137,7 @@ def design(
     return _filled(
         "design",
         K=present.problem.K,
-        promise=wording.promise(present.problem),
+        guarantee=wording.guarantee(present.problem),
         condition=wording.condition(present.problem),
         picture=picture,
         alternative=described(designs),
@@ -169,7 +169,7 @@ def _figures(designs: Mapping[str, Design]) -> Markup:
             "with the votes\N{RIGHT SINGLE QUOTATION MARK} majority",
             lambda design: f"{design.disagreement:.6g}",
         ),
-        ("realised epsilon", f"at delta{at}", lambda design: _realised(design, bool(kept))),
+        ("tight epsilon", f"at delta{at}", lambda design: _realised(design, bool(kept))),
         ("a better gamma could save", f"{present.objective}, at most", lambda design: f"{design.gap:.1e}"),
     ]
     if kept:
@@ -179,7 +179,7 @@ def _figures(designs: Mapping[str, Design]) -> Markup:
             ("epsilon", "", lambda design: f"{design.problem.epsilon:g}"),
             ("Delta", "", lambda design: f"{design.problem.Delta:g}"),
             ("delta", "", lambda design: f"{design.problem.delta:.4g}"),
-            ("changed", "", lambda design: design.problem.changed),
+            ("max_affected", "", lambda design: design.problem.max_affected),
             ("prior", "", lambda design: element("span", str(design.prior)[:60], class_="text")),
             ("shape", "", lambda design: design.shape),
         ]
@@ -188,7 +188,7 @@ def _figures(designs: Mapping[str, Design]) -> Markup:
 
 
 def _realised(design: Design, with_delta: bool) -> Markup:
-    return _noted(wording.at_least(design.certificate.realised_epsilon), f"at {design.problem.delta:.4g}" * with_delta)
+    return _noted(wording.at_least(design.certificate.tight_epsilon), f"at {design.problem.delta:.4g}" * with_delta)
 
 
 def _noted(value: object, note: str) -> Markup:

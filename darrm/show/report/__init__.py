@@ -1,6 +1,6 @@
 """One design as one page of HTML that opens offline and prints: for a review, a record, an appendix.
 
-The page holds the promise in words, the problem, the noise function, its error beside the baselines, the privacy
+The page holds the guarantee in words, the problem, the noise function, its error beside the baselines, the privacy
 profile, what many labels cost, the worst case of the certificate line by line, and how to check all of it.
 """
 
@@ -95,7 +95,7 @@ def default_delta(design: Design) -> float:
     from darrm.show.markup import shown
 
     problem = design.problem
-    spent = 10 * max(problem.delta, at_least_once(problem.Delta, problem.changed))
+    spent = 10 * max(problem.delta, at_least_once(problem.Delta, problem.max_affected))
     return min(0.5, max(1e-5, float(shown(spent, 1, up=True))))
 
 

@@ -52,7 +52,7 @@ def render(design: Design, name: str, stored: Mapping[str, Any] | None, delta: f
     values = {
         "title": title,
         "page_title": f"{title}: one label is {_pair(problem.total_epsilon, problem.delta)}",
-        **_promise(design),
+        **_guarantee(design),
         **_noise(design),
         **_errors(design, full),
         **_one_label(design, full),
@@ -71,7 +71,7 @@ def _figure(value: float) -> str:
     return f"{value:.6f}" if abs(value) >= 1e-3 else shown(value, 4)
 
 
-def _promise(design: Design) -> dict[str, object]:
+def _guarantee(design: Design) -> dict[str, object]:
     problem, total = design.problem, guarantee(design.problem).epsilon
     with decimals(total):
         factor = shown(total.exp(), 4, up=True)
@@ -80,9 +80,9 @@ def _promise(design: Design) -> dict[str, object]:
         (var("epsilon"), repr(problem.epsilon), "epsilon of one vote, in nats"),
         (var("Delta"), repr(problem.Delta), "Delta, failure probability of one vote"),
         (var("m"), repr(problem.m), "allowance of one label, in multiples of epsilon"),
-        (join([var("m"), var("epsilon")]), shown(problem.total_epsilon), "epsilon promised for one label, in nats"),
+        (join([var("m"), var("epsilon")]), shown(problem.total_epsilon), "epsilon guaranteed for one label, in nats"),
         (var("delta"), repr(problem.delta), "delta, failure probability of one label"),
-        (var("t"), problem.changed, "changed: how many voters one change of the data can reach"),
+        (var("t"), problem.max_affected, "max_affected: how many voters one change of the data can affect"),
         ("adjacency", element("span", problem.adjacency, class_="any"), "what one change of the data is"),
         ("prior", element("span", _short(str(design.prior)), class_="any"), "of the votes, for the errors alone"),
         ("objective", design.objective, "what was minimised"),
@@ -94,11 +94,11 @@ def _promise(design: Design) -> dict[str, object]:
     ]
     return {
         "K": problem.K,
-        "promise": _pair(problem.total_epsilon, problem.delta),
+        "guarantee": _pair(problem.total_epsilon, problem.delta),
         "holds": "yes" if design.certificate.holds else "no",
         "each_vote": _pair(problem.epsilon, problem.Delta),
         "adjacency": problem.adjacency,
-        "reach": "all of them" if problem.changed == problem.K else f"at most {problem.changed} of them",
+        "reach": "all of them" if problem.max_affected == problem.K else f"at most {problem.max_affected} of them",
         "factor": factor,
         "failure": f" plus {shown(problem.delta, 6, up=True)}" if problem.delta else "",
         "problem_table": table("The problem", ("symbol", "value", "meaning"), rows, words=(0, 1, 2)),
@@ -193,12 +193,12 @@ def _comparison(design: Design) -> Markup:
             entry.name,
             _figure(entry.error),
             _figure(entry.disagreement),
-            shown(entry.certificate.realised_epsilon, 6),
+            shown(entry.certificate.tight_epsilon, 6),
             "yes" if entry.certificate.holds else "no",
         )
         for entry in entries
     ]
-    heads = ("mechanism", "error", "disagreement", "realised epsilon", "keeps the promise")
+    heads = ("mechanism", "error", "disagreement", "tight epsilon", "guarantee")
     axes = new_figure((5.2, 6.2)).subplots(2, 1, height_ratios=[3, 2])
     left, _ = plots.plot_comparison(design.problem, entries, axes)
     left.set_title("")
@@ -208,17 +208,17 @@ def _comparison(design: Design) -> Markup:
             table("Errors beside other mechanisms", heads, rows),
             picture(
                 left,
-                "Noise functions of the mechanisms that keep the promise, and a bar for the error of each: "
+                "Noise functions of the mechanisms that satisfy the guarantee, and a bar for the error of each: "
                 f"{entries[0].name} {_figure(design.error)}, {others}.",
                 "Noise functions, and the errors in the same colours. What is marked “not verified” does not keep the "
-                "promise: it has no curve, and its error is there for scale.",
+                "guarantee: it has no curve, and its error is there for scale.",
             ),
         ]
     )
 
 
 def _entries(design: Design) -> list[Entry]:
-    """This design, then the others; gamma_opt or its U-shaped form is left out if this is it."""
+    """This design, then the others; gamma_opt or its monotone form is left out if this is it."""
     prior = design.prior
     objective = design.objective if prior.default_objective == "tv" and design.objective != "custom" else None
     others = compare(design.problem, prior, objective)
@@ -231,7 +231,7 @@ def _entries(design: Design) -> list[Entry]:
 def _one_label(design: Design, full: bool) -> dict[str, object]:
     problem, certificate = design.problem, design.certificate
     values: dict[str, object] = {
-        "realised": shown(certificate.realised_epsilon, 6),
+        "realised": shown(certificate.tight_epsilon, 6),
         "needed": shown(certificate.needed_delta, 6),
         "delta": shown(problem.delta, 6),
         "total_epsilon": shown(problem.total_epsilon, 6),
@@ -242,9 +242,9 @@ def _one_label(design: Design, full: bool) -> dict[str, object]:
         ax.set_title("")
         alternative = (
             f"Least delta over epsilon from 0 to {1.5 * problem.total_epsilon:.4g}: the certified profile falls and "
-            f"passes the promise ({problem.total_epsilon:.4g}, {problem.delta:.4g}) at or below it."
+            f"passes the guarantee ({problem.total_epsilon:.4g}, {problem.delta:.4g}) at or below it."
         )
-        caption = "The exact profile of one label, certified, beside all that its promise says."
+        caption = "The exact profile of one label, certified, beside all that its guarantee says."
         values["profile"] = picture(ax, alternative, caption)
     return values
 
@@ -270,14 +270,14 @@ def _many_labels(design: Design, delta: float, full: bool) -> dict[str, object]:
     costs = ", ".join(f"{queries:,} labels {_total(epsilon)}" for queries, epsilon in fresh.items())
     unavoidable = ""
     if problem.Delta:
-        least = shown(at_least_once(problem.Delta, problem.changed), 4, up=True)
+        least = shown(at_least_once(problem.Delta, problem.max_affected), 4, up=True)
         unavoidable = f" Below a delta of {least} the fixed voters alone have no finite epsilon."
     rules = dict.fromkeys(rule for _, _, rule in totals if rule)
     how = "".join(f" {rule[0].upper()}{rule[1:]}: {wording.RULES[rule]}." for rule in rules)
     how += " From totals of about 690 on there are only coarser bounds." if full else " --full composes exactly."
     return {
         "total_delta": shown(delta, 6),
-        "fixed_copies": f"{problem.changed} {TIMES} {_pair(problem.epsilon, problem.Delta)}",
+        "fixed_copies": f"{problem.max_affected} {TIMES} {_pair(problem.epsilon, problem.Delta)}",
         "budget_table": table("Total epsilon of many labels", heads, rows, words=(2,)),
         "how_fresh": how.strip(),
         "unavoidable": unavoidable,
@@ -298,7 +298,7 @@ def _fresh(design: Design, delta: float, exact: bool) -> Iterator[tuple[int, flo
 
     Exact composition, or optimal composition of (m epsilon, delta) alone: an upper bound without any separation.
     """
-    from darrm.accounting.budget import of_region, promise
+    from darrm.accounting.budget import exact_guarantee, of_region
     from darrm.accounting.profile import region
     from darrm.accounting.theorems import optimal
 
@@ -311,7 +311,7 @@ def _fresh(design: Design, delta: float, exact: bool) -> Iterator[tuple[int, flo
             if label is None:
                 yield queries, optimal(epsilon, problem.delta, queries, delta).epsilon, "optimal composition"
             else:
-                total = of_region(label, problem.affected, queries, delta, promised=promise(problem))
+                total = of_region(label, problem.affected, queries, delta, guaranteed=exact_guarantee(problem))
                 yield queries, total.upper, min(total.bounds, key=total.bounds.__getitem__)
         except InputError:  # below what is unavoidable
             yield queries, math.inf, ""
@@ -319,7 +319,7 @@ def _fresh(design: Design, delta: float, exact: bool) -> Iterator[tuple[int, flo
 
 def _certificate(design: Design, worst: WorstMultiset) -> dict[str, object]:
     problem, certificate = design.problem, design.certificate
-    many = count_multisets(problem.K, len(corner_points(problem.epsilon, problem.Delta).p), problem.changed)
+    many = count_multisets(problem.K, len(corner_points(problem.epsilon, problem.Delta).p), problem.max_affected)
     corners = [
         (name, f"{count:,}", shown(p_vote.one), shown(q_vote.one)) for name, count, p_vote, q_vote in worst.corners
     ]
@@ -346,8 +346,6 @@ def _certificate(design: Design, worst: WorstMultiset) -> dict[str, object]:
     ]
     return {
         "multisets": f"{many:,}" if many < 10**9 else shown(many, 3),
-        "cost": _bound(certificate.cost),
-        "limit": _bound(certificate.limit),
         "corner_table": table("The worst case", ("corner", "voters", p, other), corners),
         "line_table": _folded("The worst case line by line", heads, lines, weights),
         "sum_table": table("Sums of the worst case", ("", "value"), sums),
@@ -359,10 +357,6 @@ def _excess(worst: WorstMultiset) -> str:
     if abs(worst.excess) < max(worst.probabilities).scaleb(-DIGITS):
         return f"0 to {DIGITS} digits ({shown(worst.excess, 2)})"
     return shown(worst.excess)
-
-
-def _bound(value: float) -> str:
-    return repr(value) if math.isfinite(value) else "beyond the range of float64"
 
 
 def gamma_digest(design: Design) -> str:
@@ -383,7 +377,7 @@ def _check(design: Design, name: str, stored: Mapping[str, Any] | None) -> dict[
         "code": (
             "import darrm, hashlib\n"
             f"design = darrm.load({name!r})  # refused if it was changed or does not hold\n"
-            "print(design.certificate.holds, design.certificate.cost, design.certificate.limit)\n"
+            "print(design.certificate.holds, design.certificate.needed_delta, design.problem.delta)\n"
             'print(hashlib.sha256("\\n".join(map(float.hex, design.gamma.tolist())).encode()).hexdigest())'
         ),
         "digest_table": table("Checksums", ("SHA-256 of", "value"), digests, words=(0, 1)),

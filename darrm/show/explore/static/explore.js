@@ -7,7 +7,7 @@
   const budget = document.getElementById("budget");
   const status = document.getElementById("status");
   const kept = document.getElementById("kept");
-  const OPTIONAL = new Set(["delta", "changed", "voters"]);
+  const OPTIONAL = new Set(["delta", "max_affected", "voters"]);
   const CUT = "<!-- many labels -->"; // where the server's answer goes around what many labels cost
   const PAUSE = 120; // ms without a change before the server is asked
   const SOON = 200; // ms after which waiting is said

@@ -1,15 +1,15 @@
-"""A second opinion on a design file, from the definitions; shares no code with darrm, and needs only python-flint.
+"""An independent check on a design file, from the definitions; shares no code with darrm, and needs only python-flint.
 
-    python tests/oracles/second_opinion.py gamma.json ...           exit status 0 if it agrees, 1 if not
+    python tests/oracles/independent_check.py gamma.json ...           exit status 0 if it agrees, 1 if not
 
 K voters, each (epsilon, Delta)-DP, of which a change of the data reaches at most t = changed, vote 1 with chances p on
 the data and p' on the neighbour; with l ones the label is 1 with chance X(l) = (1 + sign(2l - K) gamma(l)) / 2. In the
 worst case every voter is at a corner (p, p') of what one may do: still ones at (0,0), (1,1); moved ones at (hi,lo),
 (lo,hi), (D,0), (0,D), (1-D,1), (1,1-D); hi = (e^epsilon + D) / (e^epsilon + 1), lo = 1 - hi, D = Delta. Everything is
 computed in balls (real numbers with a proved radius) from the binary values in the file, and compared with what it
-claims: (m epsilon, delta)-DP, cost, realised epsilon, worst multiset. Few multisets are all listed. Of many, for each
-number of voters at the first four corners, those moved by Delta are split between the two sides, which bound each other
-only by how many there are.
+claims: (m epsilon, delta)-DP, needed delta, tight epsilon, worst multiset. Few multisets are all listed. Of many, for
+each number of voters at the first four corners, those moved by Delta are split between the two sides, which bound
+each other only by how many there are.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from flint import arb, ctx
 
 NAMES = ("(0,0)", "(1,1)", "(hi,lo)", "(lo,hi)", "(D,0)", "(0,D)", "(1-D,1)", "(1,1-D)")
 FEW = 20_000  # multisets
-SLACK = 1e-6  # of the realised epsilon: that much less must not hold
+SLACK = 1e-6  # of the tight epsilon: that much less must not hold
 MOST_ROUNDING = 1e-6  # of a probability: what a file may put down to rounding
 NEAR = 1e-12  # relative: multisets that differ by less are equally bad
-ROUNDING = 1e-9  # a realised epsilon below it may be rounding alone
+ROUNDING = 1e-9  # a tight epsilon below it may be rounding alone
 
 
 class Voters:
     """Corners and acceptance probabilities in balls."""
 
     def __init__(self, problem: dict[str, Any], gamma: list[float]) -> None:
-        self.K, self.t, self.D = problem["K"], problem["changed"], arb(problem["Delta"])
+        self.K, self.t, self.D = problem["K"], problem["max_affected"], arb(problem["Delta"])
         least = min(x for x in (problem["epsilon"], problem["Delta"], *gamma, 1.0) if x > 0)
         # Tiny numbers must not drown in the radius; a float64 is at least 2^-1074.
         ctx.prec = 192 + int(3 * problem["m"] * problem["epsilon"]) + 2 * self.K + (0 if least > 1e-12 else 1200)
@@ -127,50 +127,47 @@ def show(value: arb) -> str:
 
 
 def steps(problem: dict[str, Any]) -> float:
-    """About how many steps an opinion takes; a hundred thousand are some seconds."""
-    K, t = problem["K"], problem["changed"]
+    """About how many steps a check takes; a hundred thousand are some seconds."""
+    K, t = problem["K"], problem["max_affected"]
     return float(K**5 / 60 if problem["Delta"] else K * t * t / 2)
 
 
-def opinion(content: dict[str, Any]) -> list[str]:
+def independent_check(content: dict[str, Any]) -> list[str]:
     """What the content of a design file claims and is not so; empty if all is."""
     problem, claim = content["problem"], content["certificate"]
     gamma = [float.fromhex(value) for value in content["gamma_hex"]]
-    K, delta, realised = problem["K"], problem["delta"], claim["realised_epsilon"]
+    K, delta, tight = problem["K"], problem["delta"], claim["tight_epsilon"]
     if gamma != content["gamma"] or len(gamma) != K + 1 or not all(0 <= value <= 1 for value in gamma):
         return ["gamma is not K + 1 numbers in [0, 1], or another than gamma_hex"]
-    if not (1 <= problem["changed"] <= K and 1 <= problem["m"] <= K and problem["epsilon"] > 0 <= delta < 1):
+    if not (1 <= problem["max_affected"] <= K and 1 <= problem["m"] <= K and problem["epsilon"] > 0 <= delta < 1):
         return ["the problem is none"]
     symmetric = all(gamma[l] == gamma[K - l] for l in range(K + 1) if 2 * l != K)
     wrong = ["it is said not to hold"] * (not claim["holds"]) + ["gamma is not symmetric"] * (not symmetric)
     voters = Voters(problem, gamma)
-    promised = (arb(problem["m"]) * arb(problem["epsilon"])).exp()
-    epsilons = [] if realised is None else [arb(realised), arb(realised) * (1 - arb(SLACK))]
+    guaranteed = (arb(problem["m"]) * arb(problem["epsilon"])).exp()
+    epsilons = [] if tight is None else [arb(tight), arb(tight) * (1 - arb(SLACK))]
     kinds = len(voters.corners) - 2
     multisets = sum(comb(n + kinds - 1, n) * (K - n + 1) for n in range(voters.t + 1))
     search = voters.listed if multisets <= FEW else voters.split
-    excess, *rest = search([promised, *(epsilon.exp() for epsilon in epsilons)])
+    excess, *rest = search([guaranteed, *(epsilon.exp() for epsilon in epsilons)])
     if not excess <= arb(delta):
         wrong.append(f"not ({problem['m']} * {problem['epsilon']}, {delta})-DP: delta is {show(excess)}")
     if not excess <= arb(claim["needed_delta"]):
         wrong.append(f"needed delta is {show(excess)}, above {claim['needed_delta']}")
-    cost = promised - 1 + 2 * excess
-    if claim["cost"] is not None and not arb(claim["cost"]) * (1 + arb(1e-15)) >= cost:
-        wrong.append(f"the cost is {show(cost)}, above {claim['cost']}")
     counts = tuple(claim["worst_case"].get(name, 0) for name in NAMES[: len(voters.corners)])
     P, Q = voters.accepted(counts)
     near = excess - 2 * arb(min(claim["rounding"], MOST_ROUNDING)) - abs(excess) * NEAR
-    if sum(counts) != K or sum(counts[2:]) > voters.t or not P - promised * Q >= near:
-        wrong.append(f"the worst case is not {claim['worst_case']}: {show(P - promised * Q)}, not {show(excess)}")
+    if sum(counts) != K or sum(counts[2:]) > voters.t or not P - guaranteed * Q >= near:
+        wrong.append(f"the worst case is not {claim['worst_case']}: {show(P - guaranteed * Q)}, not {show(excess)}")
     if rest and not rest[0] <= arb(delta):
-        wrong.append(f"the realised epsilon is above {realised}")
-    if rest and realised > ROUNDING and not rest[1] > arb(delta):
-        wrong.append(f"the realised epsilon is below {realised} by more than a part in a million")
+        wrong.append(f"the tight epsilon is above {tight}")
+    if rest and tight > ROUNDING and not rest[1] > arb(delta):
+        wrong.append(f"the tight epsilon is below {tight} by more than a part in a million")
     return wrong
 
 
 if __name__ == "__main__":
-    findings = {path: opinion(json.loads(Path(path).read_text(encoding="utf-8"))) for path in sys.argv[1:]}
+    findings = {path: independent_check(json.loads(Path(path).read_text(encoding="utf-8"))) for path in sys.argv[1:]}
     for path, found in findings.items():
         print(f"{path}: {'; '.join(found) or 'agrees'}")
     sys.exit(any(findings.values()))

@@ -1,4 +1,4 @@
-"""The second opinion agrees with what darrm makes, and sees what is wrong."""
+"""The independent check agrees with what darrm makes, and sees what is wrong."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from oracles import second_opinion
-from oracles.second_opinion import Voters, opinion
+from oracles import independent_check as oracle
+from oracles.independent_check import Voters, independent_check
 
 import darrm
 
-SCRIPT = Path(second_opinion.__file__)
-arb = second_opinion.arb
+SCRIPT = Path(oracle.__file__)
+arb = oracle.arb
 
 
 def content(tmp_path: Path, **problem: Any) -> dict[str, Any]:
@@ -31,7 +31,7 @@ def content(tmp_path: Path, **problem: Any) -> dict[str, Any]:
     [
         {"K": 11, "m": 3, "epsilon": 0.1},
         {"K": 11, "m": 3, "epsilon": 0.1, "Delta": 1e-5},
-        {"K": 10, "m": 2.5, "epsilon": 1.0, "Delta": 0.01, "changed": 6},
+        {"K": 10, "m": 2.5, "epsilon": 1.0, "Delta": 0.01, "max_affected": 6},
         {"K": 7, "m": 7, "epsilon": 3.0, "Delta": 0.2},
         {"K": 1, "m": 1, "epsilon": 1e-6, "Delta": 1e-300},
         {"K": 3, "m": 1, "epsilon": 50.0},
@@ -40,7 +40,7 @@ def content(tmp_path: Path, **problem: Any) -> dict[str, Any]:
     ids=str,
 )
 def test_it_agrees(problem: dict[str, Any], tmp_path: Path) -> None:
-    assert opinion(content(tmp_path, **problem)) == []
+    assert independent_check(content(tmp_path, **problem)) == []
 
 
 def test_the_two_searches_agree() -> None:
@@ -52,7 +52,7 @@ def test_the_two_searches_agree() -> None:
             "m": 2,
             "epsilon": float(rng.choice([0.1, 1.0, 3.0])),
             "Delta": float(rng.choice([0.0, 1e-5, 0.1, 0.6])),
-            "changed": int(rng.integers(1, K + 1)),
+            "max_affected": int(rng.integers(1, K + 1)),
         }
         half = [float(rng.choice([0.0, 1.0, rng.random()])) for _ in range(K + 1)]
         voters = Voters(problem, [half[max(l, K - l)] for l in range(K + 1)])
@@ -70,29 +70,29 @@ def altered(whole: dict[str, Any], **changes: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize("Delta", [0.0, 1e-3])
 def test_it_sees_what_is_wrong(Delta: float, tmp_path: Path) -> None:
-    whole = content(tmp_path, K=7, m=1.5, epsilon=0.5, Delta=Delta, changed=2)
+    whole = content(tmp_path, K=7, m=1.5, epsilon=0.5, Delta=Delta, max_affected=2)
     gamma, claim = [float.fromhex(value) for value in whole["gamma_hex"]], whole["certificate"]
     raised = [min(1.0, value * (1 + 1e-9)) for value in gamma]
     crooked = [*gamma[:-1], gamma[-1] / 2]
     wrong = {
         "gamma a part in 1e9 larger": altered(whole, gamma_hex=[value.hex() for value in raised]),
         "gamma not symmetric": altered(whole, gamma_hex=[value.hex() for value in crooked]),
-        "more voters reached": altered(whole, problem={"changed": 3}),
+        "more voters reached": altered(whole, problem={"max_affected": 3}),
         "voters less private": altered(whole, problem={"epsilon": 0.5 * (1 + 1e-9), "m": 1.5 / (1 + 1e-9)}),
         "a smaller delta": altered(whole, problem={"delta": whole["problem"]["delta"] - 1e-9}),
-        "a smaller cost": altered(whole, certificate={"cost": claim["cost"] - 1e-9}),
-        "a smaller epsilon": altered(whole, certificate={"realised_epsilon": claim["realised_epsilon"] * (1 - 1e-9)}),
-        "a larger epsilon": altered(whole, certificate={"realised_epsilon": claim["realised_epsilon"] * 1.001}),
+        "a smaller needed delta": altered(whole, certificate={"needed_delta": claim["needed_delta"] - 1e-9}),
+        "a smaller epsilon": altered(whole, certificate={"tight_epsilon": claim["tight_epsilon"] * (1 - 1e-9)}),
+        "a larger epsilon": altered(whole, certificate={"tight_epsilon": claim["tight_epsilon"] * 1.001}),
         "rounding that excuses everything": altered(
             whole, certificate={"worst_case": {"(0,0)": 3, "(1,1)": 4}, "rounding": 1e9}
         ),
         "said not to hold": altered(whole, certificate={"holds": False}),
         "gamma unlike gamma_hex": altered(whole, gamma=[0.0] * 8),
-        "more voters reached than there are": altered(whole, problem={"changed": 9}),
+        "more voters reached than there are": altered(whole, problem={"max_affected": 9}),
         "another worst case": altered(whole, certificate={"worst_case": {"(0,0)": 3, "(1,1)": 4}}),
     }
-    assert opinion(whole) == []
-    assert [name for name, case in wrong.items() if not opinion(case)] == []
+    assert independent_check(whole) == []
+    assert [name for name, case in wrong.items() if not independent_check(case)] == []
 
 
 def test_on_the_command_line(tmp_path: Path) -> None:
@@ -103,10 +103,10 @@ def test_on_the_command_line(tmp_path: Path) -> None:
 
 def test_the_designs_of_tests_are_judged() -> None:
     test = f"{Path(__file__).resolve()}::{test_on_the_command_line.__name__}"
-    command = [sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", "--second-opinion", test]
+    command = [sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", "--independent-check", test]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert ended.returncode == 0, ended.stdout + ended.stderr
-    assert "second opinion: 1 designs, 0 of them too large, 0 disagreements" in ended.stdout
+    assert "independent check: 1 designs, 0 of them too large, 0 disagreements" in ended.stdout
 
 
 def test_it_is_short_and_alone() -> None:
