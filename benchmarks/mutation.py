@@ -91,7 +91,7 @@ TESTS = {
     "darrm/mechanisms/label_proportions.py": LABELS,
     "darrm/accounting/theorems.py": ["tests/accounting/test_accounting_theorems.py", *COMPOSED],
     "darrm/accounting/adaptive.py": COMPOSED,
-    "darrm/accounting/budget.py": COMPOSED,
+    "darrm/accounting/fresh.py": COMPOSED,
     "darrm/accounting/fixed.py": COMPOSED,
     "darrm/accounting/ledger.py": LEDGER,
     "darrm/accounting/ledger_file.py": LEDGER,

@@ -75,7 +75,7 @@ def run_cuts(problem: Any, repeat: int) -> dict[str, Any]:
     import numpy as np
 
     import darrm
-    from darrm.certificate.engines import forget, levels
+    from darrm.certificate.engines import forget, worst_cases
     from darrm.constraints import rows as constraints
     from darrm.problem.limits import guarantee
 
@@ -92,7 +92,7 @@ def run_cuts(problem: Any, repeat: int) -> dict[str, Any]:
 
     def separate() -> None:
         forget()
-        levels(design.gamma, guarantee(problem))
+        worst_cases(design.gamma, guarantee(problem))
 
     def verify() -> None:
         forget()

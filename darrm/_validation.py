@@ -223,12 +223,12 @@ def check_voters(voters: object) -> str:
     return voters
 
 
-def check_epsilon(value: object) -> float:
+def check_total_epsilon(value: object) -> float:
     """A total epsilon as a float in [0, 1e6]."""
     return real("total_epsilon", value, 0, MAX_EPSILON, hint="Pass nats, e.g. 1.0.")
 
 
-def check_delta(delta: object, name: str = "delta") -> float:
+def check_total_delta(delta: object, name: str = "delta") -> float:
     """A total delta as a float in [0, 1)."""
     return real(name, delta, 0, 1, "[)", hint="Pass the total for all labels, e.g. 1e-5.")
 

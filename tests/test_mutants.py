@@ -456,7 +456,7 @@ MISTAKES = [
     ),
     Mistake(
         "delta of the voters is dropped",
-        "accounting.budget",
+        "accounting.fresh",
         "optimal(epsilon, Delta, voters * answers, delta)",
         "optimal(epsilon, 0.0, voters * answers, delta)",
         COMPOSE,

@@ -24,7 +24,7 @@ from pages import DOCS, bullets, put, save, table
 
 import darrm
 from darrm.accounting import compose, gdp, general, optimal
-from darrm.accounting.budget import envelope, of_region, one_pair
+from darrm.accounting.fresh import envelope, of_region, one_pair
 from darrm.accounting.planning import under_profile
 from darrm.accounting.profile import region
 from darrm.show.figures import LOOKS, legend_below, new_figure

@@ -17,7 +17,7 @@ from gnmax import label_sigma
 import darrm
 from darrm import baselines
 from darrm.accounting import compose, gnmax_sigma, gnmax_sigma_analytic, optimal, plan
-from darrm.accounting.budget import of_region
+from darrm.accounting.fresh import of_region
 from darrm.accounting.profile import counts_region
 from darrm.ensemble import DPLogisticRegression, shards
 from darrm.ensemble.releases import counts

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from darrm._lazy import face
 
 if TYPE_CHECKING:
-    from darrm.accounting.budget import Total as Total
     from darrm.accounting.composition import compose as compose
+    from darrm.accounting.fresh import Total as Total
     from darrm.accounting.gaussian import gdp as gdp
     from darrm.accounting.ledger import Ledger as Ledger
     from darrm.accounting.pate import gnmax_rdp as gnmax_rdp
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 __getattr__, __dir__, __all__ = face(
     __name__,
     {
-        "darrm.accounting.budget": "Total",
+        "darrm.accounting.fresh": "Total",
         "darrm.accounting.composition": "compose",
         "darrm.accounting.gaussian": "gdp",
         "darrm.accounting.ledger": "Ledger",

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from darrm._validation import check_count, check_delta, check_voters, real
-from darrm.accounting.budget import Total, exact_guarantee, of_region
+from darrm._validation import check_count, check_total_delta, check_voters, real
 from darrm.accounting.fixed import of_fixed
+from darrm.accounting.fresh import Total, exact_guarantee, of_region
 from darrm.accounting.profile import region
 from darrm.design.design import Design
 from darrm.errors import InputError
@@ -49,7 +49,7 @@ def compose(design: Design, queries: int, *, delta: float, voters: str | None = 
     if not isinstance(design, Design):
         raise InputError(f"compose takes a Design from darrm.solve or darrm.load. Got {type(design).__name__}.")
     queries = check_count("queries", queries)
-    delta = check_delta(delta)
+    delta = check_total_delta(delta)
     tolerance = real("tolerance", tolerance, 0, ends="()")
     if kind == "fixed":
         return of_fixed(design, queries, delta)

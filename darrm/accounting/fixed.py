@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 
 from darrm.accounting import adaptive
-from darrm.accounting.budget import (
+from darrm.accounting.fresh import (
     FAR,
     UNDERFLOW,
     Total,

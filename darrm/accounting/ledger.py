@@ -17,10 +17,10 @@ from fractions import Fraction
 from pathlib import Path
 from typing import IO, Any
 
-from darrm._validation import check_count, check_delta, check_epsilon, check_voters
-from darrm.accounting.budget import exact_guarantee
+from darrm._validation import check_count, check_total_delta, check_total_epsilon, check_voters
 from darrm.accounting.composition import compose
 from darrm.accounting.fixed import fixed_voters
+from darrm.accounting.fresh import exact_guarantee
 from darrm.accounting.ledger_file import RULES, Account, State, charge_waiting, give_name, held, ledger_path, write
 from darrm.accounting.planning import max_queries
 from darrm.design.design import Design
@@ -89,7 +89,7 @@ class Ledger:
             raise InputError(f"rule must be one of {', '.join(RULES)}. Got {rule!r}.")
         if rule == "basic" and kind == "fixed":
             raise InputError('rule "basic" adds up single labels, which is wrong for fixed voters. Use rule "exact".')
-        total_epsilon, total_delta = check_epsilon(total_epsilon), check_delta(total_delta, "total_delta")
+        total_epsilon, total_delta = check_total_epsilon(total_epsilon), check_total_delta(total_delta, "total_delta")
         if rule == "exact":
             allowed = max_queries(design, total_epsilon, total_delta, voters=kind)
             pays = allowed > 0

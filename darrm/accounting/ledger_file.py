@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
-from darrm._validation import check_delta, check_epsilon, check_voters
+from darrm._validation import check_total_delta, check_total_epsilon, check_voters
 from darrm.accounting.fixed import fixed_voters
 from darrm.design.design import Design
 from darrm.errors import InputError, OutputError
@@ -177,8 +177,8 @@ def _read(path: Path) -> State:
 
 def _check(state: State) -> None:
     """Refuse what no ledger writes, before any of it is used: a file may come from elsewhere."""
-    check_epsilon(state.total_epsilon)
-    check_delta(state.total_delta, "total_delta")
+    check_total_epsilon(state.total_epsilon)
+    check_total_delta(state.total_delta, "total_delta")
     check_voters(state.voters)
     if state.rule not in RULES or (state.voters, state.rule) == ("fixed", "basic"):
         raise InputError(f"rule {state.rule!r} for {state.voters} voters")

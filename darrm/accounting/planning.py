@@ -10,10 +10,10 @@ from functools import partial
 
 import numpy as np
 
-from darrm._validation import check_count, check_delta, check_epsilon, check_voters, choice
-from darrm.accounting.budget import exact_guarantee, labels_within
+from darrm._validation import check_count, check_total_delta, check_total_epsilon, check_voters, choice
 from darrm.accounting.composition import compose
 from darrm.accounting.fixed import fixed_voters, fixed_within, labels_allowance
+from darrm.accounting.fresh import exact_guarantee, labels_within
 from darrm.accounting.gaussian import gdp, gdp_mu
 from darrm.accounting.profile import privacy_profile
 from darrm.accounting.theorems import MOST_LABELS
@@ -52,7 +52,7 @@ def max_queries(design: Design, total_epsilon: float, total_delta: float, *, vot
     One run of the exact composition, stopped by the budget.
     """
     kind = check_voters(voters)
-    total_epsilon, total_delta = check_epsilon(total_epsilon), check_delta(total_delta, "total_delta")
+    total_epsilon, total_delta = check_total_epsilon(total_epsilon), check_total_delta(total_delta, "total_delta")
     if kind == "fixed":
         return fixed_within(design, total_epsilon, total_delta, MOST_LABELS)
     return labels_within(design, total_epsilon, total_delta, MOST_LABELS)
@@ -115,8 +115,8 @@ def plan(
     """
     kind = check_voters(voters)
     queries = check_count("queries", queries)
-    total_delta = check_delta(total_delta, "total_delta")
-    total_epsilon = check_epsilon(total_epsilon)
+    total_delta = check_total_delta(total_delta, "total_delta")
+    total_epsilon = check_total_epsilon(total_epsilon)
     if total_epsilon == 0:
         raise InputError("total_epsilon must be above 0 to plan for. Got 0. Pass nats, e.g. 1.0.")
     if shape is not None:

@@ -74,7 +74,7 @@ def profile_bounds(gamma: ArrayLike, problem: Problem, epsilons: ArrayLike) -> l
     answer = []
     for epsilon in wanted:
         exact = min(Decimal(float(epsilon)), INFINITE) if math.isfinite(epsilon) else INFINITE
-        worst = largest(search.levels(exact))
+        worst = largest(search.worst_cases(exact))
         attained = _attained(worst, exact)
         low = 0.0 if math.isinf(epsilon) else min(max(0.0, attained), 1.0)
         answer.append((low, min(max(0.0, worst.bound), 1.0)))
@@ -172,7 +172,7 @@ def region(gamma: ArrayLike, problem: Problem, tolerance: float = 1e-6, max_dire
         last = votes if pure else last
 
     def separate(epsilon: Decimal) -> _Direction:
-        worst = largest(search.levels(epsilon))
+        worst = largest(search.worst_cases(epsilon))
         with decimals(Decimal(1)):
             return _Direction(epsilon, epsilon.exp(), Decimal(worst.bound), worst.p_side, worst.q_side)
 

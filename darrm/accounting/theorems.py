@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from darrm._validation import MAX_EPSILON, check_count, check_delta, real
+from darrm._validation import MAX_EPSILON, check_count, check_total_delta, real
 from darrm.errors import InputError
 from darrm.numerics.exact import context, rounded_up
 
@@ -118,7 +118,7 @@ def optimal(epsilon: float, delta: float, k: int, delta_total: float) -> Privacy
     by its own new coins, whatever was released or kept before.
     """
     epsilon, delta, k = _check(epsilon, delta, k)
-    delta_total = check_delta(delta_total, "delta_total")
+    delta_total = check_total_delta(delta_total, "delta_total")
     # V <= target  <=>  1 - (1 - delta)^k (1 - V) <= delta_total
     digits = 60 + max(-Decimal(x).adjusted() for x in (1, delta, delta_total) if x)
     with localcontext(context(digits)):

@@ -3,19 +3,21 @@
 Read it in this order. Lemmas are those of docs/theory.md.
 
     protocol        what every engine answers: worst cases by level, a glimpse, broken cases, facts
-    engines         which engine serves which problem; `levels` is what everybody asks
+    engines         which engine serves which problem; `separation` and `worst_cases` are what others ask
 
-    The engine for K voters of one kind, `separation.CornerSeparation`:
+    The engine for K voters of one kind, `separation.CornerSeparation`. Lemmas 1 to 3 say why corners and one of
+    the two answers are enough:
 
     smoothing       `levels`: the tables V_ab, V_ba and their difference for n = a + b voters at (hi,lo) and (lo,hi);
                     rows that Lemma 5 (iii) dominates are left out
     moves           `Moves.all_move`: Lemma 5 (ii), all voters of Delta move where tables rise;
                     `Moves.bounds`: "Bounds" 1 to 4, coarse to fine;
                     `Moves.grid`: the two expectations of Lemma 4
-    rounding        `Scale`: Lemma 6 (relative form) and Lemma 7 (difference form), the smaller bound of the two
-    separation      `CornerSeparation.levels` goes through Lemma 3's multisets: `_edge` has those without (lo,hi),
-                    `_scan` the other levels, `_with_moves` one level with Delta > 0, `_search` is Lemma 4,
-                    `_search_rising` Lemma 5 (ii) with a budget
+    rounding        `Scale`: Lemma 6 (relative form) and Lemma 7 (difference form)
+    separation      `CornerSeparation.worst_cases` covers Lemma 3's multisets. `_edge`: those without (lo,hi), for
+                    Delta > 0 one for each n and z. `_scan`: the levels n = a + b. `_with_moves`: one level with
+                    Delta > 0, its bounds, then a search where they do not settle it. `_search`: Lemma 4.
+                    `_search_rising`: Lemma 5 (ii) where the budget binds. `broken` and `_one_side_each` propose cuts
 
     What is made of it:
 
@@ -23,11 +25,11 @@ Read it in this order. Lemmas are those of docs/theory.md.
     tight_epsilon   the least epsilon that holds
     scaling         `repair`: the table scaled down until it holds
 
-    A second engine, for voters who are all alike:
+    A search of its own, for voters who are all alike; `verify(identical=True)` asks it:
 
     bernstein       polynomials in whole numbers, rounded to a side
-    identical       `IdenticalVoters`: Lemma 11 in `glimpse`, Lemma 12 in `_edges` and `_turning_pairs`, Lemma 13 in
-                    `_slow_until`
+    identical       `IdenticalVoters`: Lemma 11 in `glimpse`, Lemma 12 in `_edges`, `_turns` and `_turning_pairs`,
+                    Lemma 13 in `_slow_until`
 
 The proof imports nothing of `constraints`, which lists the same multisets for the linear program.
 """

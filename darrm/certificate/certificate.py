@@ -7,10 +7,11 @@ from typing import TypedDict
 
 from numpy.typing import ArrayLike
 
-from darrm.certificate.engines import levels, separation
+from darrm.certificate.engines import separation, worst_cases
 from darrm.certificate.identical import IdenticalVoters
 from darrm.certificate.protocol import Separation, WorstCase, largest
 from darrm.certificate.tight_epsilon import tight_epsilon
+from darrm.errors import InputError
 from darrm.problem.limits import Limit, Problem, guarantee
 from darrm.problem.majority import MajorityProblem
 from darrm.problem.noise_function import noise_function
@@ -54,7 +55,7 @@ class IdenticalCertificate(Certificate):
     """
 
 
-def verify(gamma: ArrayLike, problem: MajorityProblem, *, identical: bool = False) -> Certificate:
+def verify(gamma: ArrayLike, problem: Problem, *, identical: bool = False) -> Certificate:
     """Recompute from the table alone whether it satisfies the guarantee of the problem.
 
         holds  <=>  max over allowed (p, p') of  X(p) - e^(m eps) X(p')  <=  delta,    X(p) = Pr[release 1 | p]
@@ -86,12 +87,15 @@ def verify(gamma: ArrayLike, problem: MajorityProblem, *, identical: bool = Fals
     O(K^3) if Delta = 0, and for Delta > 0 the same times the number of voters that may move with a probability that
     matters; O(K^2) more for each entry that no bound settles. Twice that, or a little more, for the tight epsilon.
     """
-    limit = guarantee(problem)
     if identical:
-        voters = IdenticalVoters(gamma, limit)
-        return IdenticalCertificate(**_findings(voters, limit, largest(voters.levels(limit.epsilon))))
+        if not isinstance(problem, MajorityProblem):
+            raise InputError(f"identical=True needs a MajorityProblem. Got {type(problem).__name__}.")
+        alike = guarantee(problem)
+        voters = IdenticalVoters(gamma, alike)
+        return IdenticalCertificate(**_findings(voters, alike, largest(voters.worst_cases(alike.epsilon))))
+    limit = guarantee(problem)
     search = separation(gamma, limit)
-    return Certificate(**_findings(search, limit, largest(levels(noise_function(gamma, problem.K), limit))))
+    return Certificate(**_findings(search, limit, largest(worst_cases(noise_function(gamma, problem.K), limit))))
 
 
 class _Findings(TypedDict):

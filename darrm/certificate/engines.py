@@ -1,4 +1,4 @@
-"""Which engine separates the releases of which problem. Everything that needs a worst case asks here."""
+"""Which engine separates the releases of which problem. All but `verify(identical=True)` ask here for worst cases."""
 
 from __future__ import annotations
 
@@ -20,10 +20,16 @@ from darrm.problem.majority import MajorityProblem
 class Engine(NamedTuple):
     """How releases of one type of problem are separated.
 
+    A problem is a hashable object with the members of `darrm.problem.limits.Problem`. To serve a new type, put its
+    engine into `ENGINES` and its rows into `darrm.constraints.engines.ROWS`; tests/oracles/two_voters.py is an example.
+    Releases are noise functions over K votes: symmetric, so that the sets of answers {0} and {1} mirror each other, and
+    neighbours must be symmetric too.
+
     Attributes
     ----------
     check_size : callable
-        Takes a problem; raises `InputError` if it is too large for the engine.
+        Takes a problem; raises `InputError` if it is too large for the engine, `CertificateError` if this process
+        cannot prove anything.
     separation : callable
         Takes a noise function and a `Limit`; returns a `Separation`. Raises `InputError` if the noise function is none.
     """
@@ -40,7 +46,7 @@ def engine(problem: Problem) -> Engine:
     for kind in type(problem).__mro__:
         if kind in ENGINES:
             return ENGINES[kind]
-    raise InputError(f"problem must be a darrm.MajorityProblem. Got {problem!r}.")
+    raise InputError(f"problem must be one of {', '.join(kind.__name__ for kind in ENGINES)}. Got {problem!r}.")
 
 
 def separation(gamma: ArrayLike, limit: Limit[Problem]) -> Separation:
@@ -48,15 +54,15 @@ def separation(gamma: ArrayLike, limit: Limit[Problem]) -> Separation:
     return engine(limit.problem).separation(gamma, limit)
 
 
-def levels(gamma: Array, limit: Limit[Problem]) -> tuple[WorstCase, ...]:
-    """`Separation.levels` of a noise function at the epsilon of its limit; the last answers are kept."""
-    return _levels(gamma.tobytes(), gamma.shape, limit)
+def worst_cases(gamma: Array, limit: Limit[Problem]) -> tuple[WorstCase, ...]:
+    """`Separation.worst_cases` of a noise function at the epsilon of its limit; the last answers are kept."""
+    return _worst_cases(gamma.tobytes(), gamma.shape, limit)
 
 
 @lru_cache(maxsize=64)
-def _levels(content: bytes, shape: tuple[int, ...], limit: Limit[Problem]) -> tuple[WorstCase, ...]:
+def _worst_cases(content: bytes, shape: tuple[int, ...], limit: Limit[Problem]) -> tuple[WorstCase, ...]:
     gamma = np.frombuffer(content).reshape(shape)
-    return tuple(separation(gamma, limit).levels(limit.epsilon))
+    return tuple(separation(gamma, limit).worst_cases(limit.epsilon))
 
 
-forget = _levels.cache_clear  # for timing
+forget = _worst_cases.cache_clear  # for timing

@@ -146,13 +146,13 @@ class IdenticalVoters:
         floor = _UPWARDS.multiply(Decimal(self._order), Decimal(self._problem.epsilon)) if pure else Decimal(0)
         return Facts(answers=2, least=Fraction(int(self._down.min()), 2**self._bits), epsilon_floor=floor)
 
-    def levels(self, epsilon: Decimal) -> list[WorstCase]:
+    def worst_cases(self, epsilon: Decimal) -> list[WorstCase]:
         """The worst pair, with a bound on all others."""
         return [self.glimpse(epsilon)]
 
-    def broken(self, epsilon: Decimal, level: float, effort: int, near: Sequence[Any] = ()) -> list[WorstCase]:
-        """The worst pair, if its excess is above ``level``."""
-        return [worst for worst in self.levels(epsilon) if worst.bound - worst.rounding > level]
+    def broken(self, epsilon: Decimal, threshold: float, effort: int, near: Sequence[Any] = ()) -> list[WorstCase]:
+        """The worst pair, if its excess is above ``threshold``."""
+        return [worst for worst in self.worst_cases(epsilon) if worst.bound - worst.rounding > threshold]
 
     def glimpse(self, epsilon: Decimal) -> WorstCase:
         """The worst pair at one epsilon, with a bound on all others."""
@@ -164,7 +164,7 @@ class IdenticalVoters:
         limit = math.floor(Fraction(self._delta) * 2 ** (2 * self._bits))
         exact = Fraction(epsilon)
         flat = self._slow_until if exact >= self._order * Fraction(self._problem.epsilon) else -1.0
-        noise = 1 << (self._bits + 40)
+        slack = 1 << (self._bits + 40)
         rate = math.ceil(exact * 2**80)
 
         def value_of(segment: _Segment) -> _Value:
@@ -172,7 +172,7 @@ class IdenticalVoters:
             j = int(np.argmax(excess))
             settled = segment.below and segment.ends[-1][0] <= flat
             top = min(0, excess[j]) if settled else excess[j]
-            return _Value(top, excess[0], excess[-1], noise + (rate * grow * segment.q_side[j] >> (80 + _CLOSE)))
+            return _Value(top, excess[0], excess[-1], slack + (rate * grow * segment.q_side[j] >> (80 + _CLOSE)))
 
         values = [value_of(segment) for segment in self._segments]
         while len(values) < _MAX_SEGMENTS:

@@ -14,10 +14,10 @@ from typing import Any, NamedTuple, Protocol
 
 
 class Case(Protocol):
-    """Where a worst case is: which voters do what. Hashable."""
+    """Where a worst case is: for a majority, how many voters sit at which corner. Hashable."""
 
     def named(self) -> dict[str, int]:
-        """How many voters do what, in the words of a certificate."""
+        """How many voters sit where, in the words of a certificate."""
 
     def __hash__(self) -> int: ...
 
@@ -29,9 +29,10 @@ class WorstCase:
     Attributes
     ----------
     bound : float
-        Upper bound on the excess Pr[S | D] - e^epsilon Pr[S | D'] of all these cases; ``case`` attains it but for
-        ``rounding``.
+        Upper bound on the excess Pr[S | D] - e^epsilon Pr[S | D'] of all these cases.
     rounding : float
+        About what ``bound`` includes for rounding errors; where it is above 0, ``case`` attains all of it but for about
+        twice that.
     case : Case or None
         None for a bound without a search: it says nothing of where the worst case is.
     p_side, q_side, difference : float
@@ -68,21 +69,24 @@ class Facts(NamedTuple):
 
 
 class Separation(Protocol):
-    """The search over all cases of one release that is held to one limit."""
+    """The search over all cases of one release that is held to one limit.
 
-    def levels(self, epsilon: Decimal) -> Sequence[WorstCase]:
+    The limit says at which delta answers must be sharp. Any epsilon may be asked for.
+    """
+
+    def worst_cases(self, epsilon: Decimal) -> Sequence[WorstCase]:
         """Worst cases that cover every case: the largest bound holds for all neighbours and all sets of answers."""
 
     def glimpse(self, epsilon: Decimal) -> WorstCase:
-        """The worst of some cases, found quickly. It is attained, and proves nothing about the others."""
+        """The worst of some cases, found quickly: attained, and no bound on the others unless the engine says so."""
 
-    def broken(self, epsilon: Decimal, level: float, effort: int, near: Sequence[Any] = ()) -> Sequence[WorstCase]:
-        """Worst cases with a ``case`` and an excess above ``level``, found without a full search; there may be others.
+    def broken(self, epsilon: Decimal, threshold: float, effort: int, near: Sequence[Any] = ()) -> Sequence[WorstCase]:
+        """Worst cases with a ``case`` and an excess above ``threshold``, quickly found; there may be others.
 
         Parameters
         ----------
         epsilon : Decimal
-        level : float
+        threshold : float
         effort : {0, 1, 2}
             How widely to look: at the usual cases, around ``near``, or far around ``near``.
         near : sequence of Case
@@ -93,6 +97,6 @@ class Separation(Protocol):
         """What accounting asks."""
 
 
-def largest(levels: Iterable[WorstCase]) -> WorstCase:
+def largest(worst_cases: Iterable[WorstCase]) -> WorstCase:
     """The worst case with the largest bound, which bounds all of them."""
-    return max(levels, key=lambda worst: worst.bound)
+    return max(worst_cases, key=lambda worst: worst.bound)

@@ -30,7 +30,7 @@ class Scale:
                  where X is small;
     difference:  (X(p) - X(p')) - (e^epsilon - 1) X(p') within ``absolute``: where epsilon is small.
 
-    Both are proved upper bounds for every multiset, so the smaller one is.
+    Both are proved upper bounds for every multiset. The smaller one is used if e^epsilon - 1 < 2, else the first.
 
     Attributes
     ----------

@@ -8,7 +8,7 @@ from decimal import Decimal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from darrm.certificate.engines import engine, levels, separation
+from darrm.certificate.engines import engine, separation, worst_cases
 from darrm.certificate.protocol import WorstCase
 from darrm.errors import CertificateError
 from darrm.numerics.arrays import Array
@@ -41,7 +41,7 @@ def repair(gamma: ArrayLike, problem: Problem) -> Array:
 def repaired(gamma: ArrayLike, limit: Limit[Problem]) -> Array:
     """`repair` for any limit."""
     engine(limit.problem).check_size(limit.problem)
-    return _scaled(shrink(gamma, limit), limit, lambda scaled: levels(scaled, limit))
+    return _scaled(shrink(gamma, limit), limit, lambda scaled: worst_cases(scaled, limit))
 
 
 def repair_all(gamma: ArrayLike, limits: Sequence[Limit[Problem]]) -> Array:

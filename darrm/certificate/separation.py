@@ -1,7 +1,8 @@
 """Separation: the worst case of one noise function over the complete corner set, with a true upper bound.
 
-Nothing here looks at a solver's answer, its tolerances or its rows: the table alone is taken through the smoothing
-recurrences over every multiset of corners, with a bound on all rounding (derived in docs/theory.md).
+No bound here looks at a solver's answer, its tolerances or its rows: the table alone is taken through the smoothing
+recurrences over every multiset of corners, with a bound on all rounding (derived in docs/theory.md). `broken` proposes
+cases for cuts from the same tables, and bounds nothing.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ def check_size(problem: MajorityProblem) -> None:
 
 
 class _Edge(NamedTuple):
-    """Multisets without (lo,hi), as many as may at (D,0) and then at (1,1-D): for each n and z.
+    """For each n and z one multiset with b = 0: as many as may at (D,0), then as many as may at (1,1-D).
 
     Attributes
     ----------
@@ -83,7 +84,7 @@ class CornerSeparation:
     ----------
     gamma : array_like, shape (K + 1,)
     limit : Limit
-        Its epsilon is where `levels` are asked for in the end; any other may be asked for.
+        Its epsilon is where `worst_cases` are asked for in the end; any other may be asked for.
 
     Raises
     ------
@@ -104,10 +105,11 @@ class CornerSeparation:
         # Moves left out must not count beside the limit (e^epsilon - 1 + 2 delta) / 2, at any epsilon.
         self._moves = Moves(self._problem, 1e-17 * self._delta / 4)
 
-    def levels(self, epsilon: Decimal) -> list[WorstCase]:
-        """The worst multiset of every level n = a + b, each with a true upper bound on all of them.
+    def worst_cases(self, epsilon: Decimal) -> list[WorstCase]:
+        """One bound for each n = a + b, on all multisets of that n, with its worst multiset if it was searched for.
 
-        The first one has none at (lo,hi); those of levels that some other multiset dominates are left out.
+        Where bounds settled a level without a search, the multiset is that of `glimpse`. The first entry is the
+        glimpse; levels that some other multiset dominates are left out.
         """
         attained = self.glimpse(epsilon)
         forms = self._scale(epsilon)
@@ -124,8 +126,8 @@ class CornerSeparation:
         n, z = np.unravel_index(int(np.argmax(excess)), excess.shape)
         return largest((self._identical(forms), self._on_edge(forms, int(n), int(z), float(excess[n, z]))))
 
-    def broken(self, epsilon: Decimal, level: float, effort: int, near: Sequence[Any] = ()) -> list[WorstCase]:
-        """Multisets whose excess is above ``level``, quickly found; there may be others.
+    def broken(self, epsilon: Decimal, threshold: float, effort: int, near: Sequence[Any] = ()) -> list[WorstCase]:
+        """Multisets whose excess is above ``threshold``, quickly found; there may be others.
 
         Effort 0 looks at the O(K^2) multisets without (lo,hi); 1 also at levels and numbers at (lo,hi) up to those of
         ``near``; 2, from K = 100 on, also at all levels, with up to twice as many at (lo,hi).
@@ -134,14 +136,14 @@ class CornerSeparation:
         excess = forms.excess(self._edge.sides)
         z = np.argmax(excess, axis=1)
         worst = excess[np.arange(z.size), z]
-        cases = [self._on_edge(forms, int(n), int(z[n]), worst[n]) for n in np.flatnonzero(worst > level)]
+        cases = [self._on_edge(forms, int(n), int(z[n]), worst[n]) for n in np.flatnonzero(worst > threshold)]
         most_b = max((counts.lo_hi for counts in near), default=0)
         if effort == 1 and near:
             most_n = max(counts.hi_lo + counts.lo_hi for counts in near)
-            cases += self._scan(forms, level, most_n, most_b, every=True)
+            cases += self._scan(forms, threshold, most_n, most_b, every=True)
         elif effort == 2 and self._problem.K >= _LARGE:
-            cases += self._scan(forms, level, most_b=max(_FIRST_LO_HI, 2 * most_b), every=True)
-        return [case for case in cases if case.case and case.bound - case.rounding > level]
+            cases += self._scan(forms, threshold, most_b=max(_FIRST_LO_HI, 2 * most_b), every=True)
+        return [case for case in cases if case.case and case.bound - case.rounding > threshold]
 
     def facts(self) -> Facts:
         highest = max(self._gamma[self._problem.K // 2 + 1 :].tolist())
@@ -181,8 +183,8 @@ class CornerSeparation:
 
     def _settled(self, forms: Scale, attained: float) -> float:
         """Up to where bounds are not looked into: a little above what is attained, but never across delta."""
-        limit = min(forms.kappa, 1e300) / 2 + self._delta
-        settled = attained + (1e-13 * limit if forms.kappa < 2 else 4 * forms.relative)
+        right_side = min(forms.kappa, 1e300) / 2 + self._delta
+        settled = attained + (1e-13 * right_side if forms.kappa < 2 else 4 * forms.relative)
         return min(settled, self._delta) if attained <= self._delta else settled
 
     def _scan(
@@ -196,7 +198,8 @@ class CornerSeparation:
     ) -> Iterator[WorstCase]:
         """The worst multiset of each level beyond the edge, bounds up to ``settled`` not looked into.
 
-        With ``every`` the worst of each table above ``settled``, where it is quickly found; no bounds then.
+        With ``every`` these are proposals and no bounds: the worst of each table above ``settled``, where it is quickly
+        found.
         """
         problem = self._problem
         for level in levels(self._gamma, self._weights, problem.max_affected if most_n is None else most_n, most_b):
@@ -227,7 +230,7 @@ class CornerSeparation:
         z = np.arange(still + 1)
         reach = Reach(np.minimum(z[::-1], budget), np.minimum(z, budget), min(still, budget))
         bounds = np.full_like(level.sides.p_side, -np.inf)
-        # Where tables rise the worst is to move all voters, if the budget allows, and a bound if it does not.
+        # Where tables rise the worst is to move all voters (Lemma 5 (ii)); if the budget forbids it, that is a bound.
         on_edge = bool(level.rises[0]) and budget >= still
         rising = np.flatnonzero(level.rises)[int(on_edge) :]
         if rising.size:
@@ -274,39 +277,39 @@ class CornerSeparation:
             max over i, j of  P[i,j] - e^epsilon min over k, l of Q[k,l],  k <= N - z - i, l <= z - j,
             i + j + k + l <= budget
 
-        The inner minimum is a running one over k and l; where the budget binds, one for each budget that is left.
+        P does not depend on k, l nor Q on i, j: only the conditions couple them. So the inner minimum is a running one
+        over k and l; where the budget binds, one for each budget that is left.
         """
-        still = self._problem.K - level.n
+        N = self._problem.K - level.n
         if level.rises[row]:
             return self._search_rising(level, row, z, forms, budget)
         V, V_, difference = level.sides.at(row)
-        ups, downs = min(still - z, budget) + 1, min(z, budget) + 1
+        ups, downs = min(N - z, budget) + 1, min(z, budget) + 1
         (P, P_change), (Q, Q_change) = (self._moves.grid(table, z, ups, downs) for table in (V, V_))
-        i, j = np.ogrid[:ups, :downs]
+        i_plus_j = k_plus_l = np.add.outer(np.arange(ups), np.arange(downs))
         highest, best = -math.inf, (0, 0, 0, 0)
-        binding = budget < still
-        for left in range(budget + 1) if binding else (still,):
-            chosen = (i + j == budget - left) if binding else np.ones((ups, downs), dtype=bool)
-            at_i, at_j = np.nonzero(chosen)
-            if not at_i.size:
+        binding = budget < N
+        for left in range(budget + 1) if binding else (N,):
+            i, j = np.nonzero(i_plus_j == budget - left) if binding else np.indices(P.shape).reshape(2, -1)
+            if not i.size:
                 continue
-            allowed = i + j <= left
-            k, l = np.minimum(still - z - at_i, ups - 1), np.minimum(z - at_j, downs - 1)
-            least, least_change = _running_least(Q, allowed)[k, l], _running_least(Q_change, allowed)[k, l]
-            sides = Sides(P[at_i, at_j], least, difference[z] + P_change[at_i, at_j] - least_change)
-            excess = forms.excess(sides)
-            top = int(np.argmax(excess))
-            if excess[top] > highest:
-                highest = float(excess[top])
-                inner = np.where(allowed, Q, np.inf)[: k[top] + 1, : l[top] + 1]
-                at_k, at_l = np.unravel_index(int(np.argmin(inner)), inner.shape)
-                best = int(at_i[top]), int(at_j[top]), int(at_k), int(at_l)
+            allowed = k_plus_l <= left
+            most_k, most_l = np.minimum(N - z - i, ups - 1), np.minimum(z - j, downs - 1)
+            least_Q = _running_least(Q, allowed)[most_k, most_l]
+            least_change = _running_least(Q_change, allowed)[most_k, most_l]  # on its own: the bound only rises
+            excess = forms.excess(Sides(P[i, j], least_Q, difference[z] + P_change[i, j] - least_change))
+            worst = int(np.argmax(excess))
+            if excess[worst] > highest:
+                highest = float(excess[worst])
+                inner = np.where(allowed, Q, np.inf)[: most_k[worst] + 1, : most_l[worst] + 1]
+                k, l = np.unravel_index(int(np.argmin(inner)), inner.shape)
+                best = int(i[worst]), int(j[worst]), int(k), int(l)
         p_at, q_at = best[:2], best[2:]
         attained = Sides(P[p_at], Q[q_at], difference[z] + P_change[p_at] - Q_change[q_at])
         return self._worst(forms, self._counts(level.n, int(level.b[row]), z, *best), highest, attained)
 
     def _search_rising(self, level: SmoothLevel, row: int, z: int, forms: Scale, budget: int) -> WorstCase:
-        """The same where the tables rise: only (D,0) and (1,1-D) matter, as many voters as the budget allows."""
+        """Lemma 5 (ii) where the budget binds: only (D,0) and (1,1-D) matter, as many voters as the budget allows."""
         i = np.arange(min(self._problem.K - level.n - z, budget) + 1)
         l = np.minimum(z, budget - i)
         moves = self._moves

@@ -54,22 +54,23 @@ class SmoothLevel(NamedTuple):
 def levels(gamma: Array, w: Weights, max_affected: int, most_b: int | None = None) -> Iterator[SmoothLevel]:
     """The tables for n = 0, 1, ..., ``max_affected``, b up to ``most_b``; O(K^2) memory, O(rows (K - n)) work each.
 
-    With V = V_ab, M = V_ba and W = V - M, one more voter at (hi,lo) gives
+    With V = V_ab, V' = V_ba and W = V - V', one more voter at (hi,lo) gives
 
-        V(c) <- lo V(c) + hi V(c+1),   M(c) <- hi M(c) + lo M(c+1),
-        W(c) <- lo W(c) + hi W(c+1) + (hi - lo) (M(c+1) - M(c)),
+        V(c) <- lo V(c) + hi V(c+1),   V'(c) <- hi V'(c) + lo V'(c+1),
+        W(c) <- lo W(c) + hi W(c+1) + (hi - lo) (V'(c+1) - V'(c)),
 
-    one more at (lo,hi) the same with hi and lo exchanged. W keeps the digits that V - M would lose when epsilon
+    one more at (lo,hi) the same with hi and lo exchanged. W keeps the digits that V - V' would lose when epsilon
     is small.
 
-    If V_ab is nondecreasing, every multiset with (a, b+1) costs at most as much as one with (a+1, b), and so it is
-    for all further voters: row (a, b+1) is left out (docs/theory.md, "Dominance"). Whether V_ab rises is decided by
-    its differences, averaged on their own next to their absolute values: a sign counts only beyond the rounding.
+    If V_ab is nondecreasing, every multiset with (a, b+1) costs at most as much as one with (a+1, b), and so it is for
+    all further voters: row (a, b+1) is left out (docs/theory.md, Lemma 5 (iii)). Whether V_ab rises is decided by its
+    differences, averaged on their own next to their absolute values: a rise counts only if it is more than rounding can
+    make.
     """
     K = gamma.size - 1
     side = np.sign(2 * np.arange(K + 1) - K)
     V = acceptance(gamma)[None]
-    M, W = V, np.zeros_like(V)
+    V_, W = V, np.zeros_like(V)
     steps = np.diff(side * gamma)[None]
     sizes = np.abs(steps)
     margin = 1.01 * 2.0**-53 * (3 * max_affected + 20)
@@ -77,14 +78,14 @@ def levels(gamma: Array, w: Weights, max_affected: int, most_b: int | None = Non
     for n in range(max_affected + 1):
         if n:
             down = np.flatnonzero(~rises if most_b is None else ~rises & (b < most_b))
-            gain = w.gap * (M[:, 1:] - M[:, :-1])
-            V, M, W = (_one_more(V, w.lo, w.hi, down), _one_more(M, w.hi, w.lo, down), _one_more(W, w.lo, w.hi, down))
+            gain = w.gap * (V_[:, 1:] - V_[:, :-1])
+            V, V_, W = (_one_more(V, w.lo, w.hi, down), _one_more(V_, w.hi, w.lo, down), _one_more(W, w.lo, w.hi, down))
             W[:1] += gain[:1]
             W[1:] -= gain[down]
             steps, sizes = _one_more(steps, w.lo, w.hi, down), _one_more(sizes, w.lo, w.hi, down)
             b = np.concatenate([b[:1], b[down] + 1])
         rises = np.all(steps >= margin * sizes, axis=1)
-        yield SmoothLevel(n, b, Sides(V, M, W), rises)
+        yield SmoothLevel(n, b, Sides(V, V_, W), rises)
 
 
 def _one_more(table: Array, here: float, above: float, down: NDArray[np.int64]) -> Array:

@@ -30,12 +30,12 @@ def tight_epsilon(search: Separation, limit: Limit[Problem], *, holds: bool) -> 
         complete = False  # until Newton's steps on glimpses end, then the whole search
 
         def certified(epsilon: Decimal) -> bool:
-            return largest(search.levels(epsilon)).bound <= delta
+            return largest(search.worst_cases(epsilon)).bound <= delta
 
         for step_number in count():
             if step_number > _STEPS:
                 return _bisected(certified, epsilon, ceiling)
-            worst = largest(search.levels(epsilon)) if complete else search.glimpse(epsilon)
+            worst = largest(search.worst_cases(epsilon)) if complete else search.glimpse(epsilon)
             excess = worst.difference - delta
             if worst.bound > delta and excess > 0 and worst.q_side == 0:
                 return rounded_up(limit.epsilon) if holds else math.inf
@@ -58,7 +58,10 @@ def tight_epsilon(search: Separation, limit: Limit[Problem], *, holds: bool) -> 
 
 def _beyond(problem: Problem) -> float:
     """An epsilon far above all finite losses of the voters."""
-    return 2 * problem.K * max(kind.epsilon for kind in problem.affected if math.isfinite(kind.epsilon)) + 2000
+    return (
+        2 * problem.K * max((kind.epsilon for kind in problem.affected if math.isfinite(kind.epsilon)), default=0.0)
+        + 2000
+    )
 
 
 def _bisected(certified: Callable[[Decimal], bool], low: Decimal, high: Decimal) -> float:

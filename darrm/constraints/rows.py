@@ -125,7 +125,7 @@ class MajorityRows:
 
     Attributes
     ----------
-    level : float
+    threshold : float
         An excess above which a row is broken by more than its rounding; infinite where e^-eps' is 0.
     rounding : float
         How far rounding can move ``row @ half``, for every row that is made here and every half in [0, 1].
@@ -144,7 +144,7 @@ class MajorityRows:
         gap = float(np.abs(self._corners.difference).max())
         shrink, grow, right = right_side(limit)
         self.rounding = 1.01 * u * (shrink * (24 * K * (K + 1) + 40 * K) * gap + (6 * K + 60) * grow) / right
-        self.level = limit.delta + _BROKEN * right / (2 * shrink) if shrink else math.inf
+        self.threshold = limit.delta + _BROKEN * right / (2 * shrink) if shrink else math.inf
 
     def allowed(self, cases: Iterable[Sequence[int]]) -> list[CornerCounts]:
         """Those of ``cases`` that are multisets of this problem: no other row binds it."""

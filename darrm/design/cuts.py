@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from darrm.certificate.engines import levels, separation
+from darrm.certificate.engines import separation, worst_cases
 from darrm.certificate.protocol import WorstCase
 from darrm.certificate.scaling import shrink
 from darrm.constraints.engines import constraint_rows
@@ -132,8 +132,8 @@ class CutFinder:
         If there are none, this pass is its certificate.
         """
         self.full_passes += 1
-        worst_cases = levels(self._candidates.released(half), self._limit)
-        return self._propose_hard([worst for worst in worst_cases if worst.bound - worst.rounding > self.rows.level])
+        released = worst_cases(self._candidates.released(half), self._limit)
+        return self._propose_hard([worst for worst in released if worst.bound - worst.rounding > self.rows.threshold])
 
     def all(self) -> list[Callable[[Array], Rows]]:
         """From the quickest to the complete one."""
@@ -141,8 +141,8 @@ class CutFinder:
 
     def _broken(self, half: Array, effort: int, near: Sequence[Any] = ()) -> Sequence[WorstCase]:
         search = separation(self._candidates.table(half), self._limit)
-        worst_cases = search.broken(self._limit.epsilon, self.rows.level, effort, near)
-        return [worst for worst in worst_cases if worst.case not in self._seen]
+        broken = search.broken(self._limit.epsilon, self.rows.threshold, effort, near)
+        return [worst for worst in broken if worst.case not in self._seen]
 
     def _propose(self, broken: Sequence[WorstCase]) -> list[Any]:
         cases = list(dict.fromkeys(worst.case for worst in broken if worst.case not in self._seen))

@@ -14,7 +14,7 @@ import numpy as np
 from darrm._lazy import view
 from darrm._validation import choice, real
 from darrm.certificate.certificate import Certificate, verify
-from darrm.certificate.engines import levels
+from darrm.certificate.engines import worst_cases
 from darrm.certificate.protocol import largest
 from darrm.errors import CertificateError, InputError
 from darrm.numerics.arrays import Array
@@ -97,7 +97,7 @@ class Design:
                 "Scale it down with darrm.repair, or raise m or delta."
             )
         for limit in profile_limits(self.problem, self.profile):
-            bound = largest(levels(gamma, limit)).bound
+            bound = largest(worst_cases(gamma, limit)).bound
             if not bound <= limit.delta:
                 raise CertificateError(
                     f"This gamma is not proved ({float(limit.epsilon):g}, {limit.delta:g})-DP, a point of its profile: "

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from darrm._sklearn import BaseEstimator, ClassifierMixin, check_is_fitted, check_records
-from darrm._validation import check_count, check_delta, check_epsilon, check_positive
+from darrm._validation import MAX_EPSILON, check_count, check_positive, check_total_delta, check_total_epsilon, real
 from darrm.accounting.planning import plan
 from darrm.accounting.theorems import Privacy
 from darrm.design.solve import solve
@@ -219,7 +219,10 @@ class PrivateMajorityClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
         return self._release.spent
 
     def _noisy(self, kind: str, K: int, overlap: int) -> FreshMajority | NoisyMax:
-        total_epsilon, total_delta = check_epsilon(self.total_epsilon), check_delta(self.total_delta, "total_delta")
+        total_epsilon, total_delta = (
+            check_total_epsilon(self.total_epsilon),
+            check_total_delta(self.total_delta, "total_delta"),
+        )
         if kind == "non-private":
             return NoisyMax(self.gamma, self.sigma, total_epsilon, total_delta, self.adjacency)
         epsilon = check_positive("epsilon", self.epsilon)
@@ -264,7 +267,7 @@ class PrivateMajorityClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
             known: dict[str, Any] = {"classes": tuple(classes.tolist())}
             if kind == "fixed":
                 epsilon = None if self.epsilon is None else check_positive("epsilon", self.epsilon)
-                Delta = None if self.Delta is None else check_delta(self.Delta, "Delta")
+                Delta = None if self.Delta is None else real("Delta", self.Delta, 0, 1, "[)")
                 known |= {"epsilon": epsilon, "delta": Delta}
             model.set_params(**{name: value for name, value in known.items() if getattr(model, name) is None})
         return model
@@ -283,15 +286,16 @@ class PrivateMajorityClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
                 if most is not None and not cost <= most:
                     raise InputError(f"A voter costs ({epsilon:g}, {Delta:g}), above the declared {name} {most:g}.")
         elif declared:
-            epsilon, Delta = check_epsilon(self.epsilon), check_delta(self.Delta, "Delta")
+            epsilon = real("epsilon", self.epsilon, 0, MAX_EPSILON, hint="Pass that of one voter.")
+            Delta = real("Delta", self.Delta, 0, 1, "[)", hint="Pass that of one voter.")
         else:
             raise InputError(
                 f"Fixed voters must be private themselves. {type(models[0]).__name__} has no epsilon_ and delta_ after "
                 "fit. Take DPLogisticRegression, declare epsilon and Delta if you know them, or use fresh voters."
             )
-        total_delta = None if self.total_delta is None else check_delta(self.total_delta, "total_delta")
+        total_delta = None if self.total_delta is None else check_total_delta(self.total_delta, "total_delta")
         privacy = fixed_privacy(epsilon, Delta, overlap, self.adjacency, total_delta)
-        if self.total_epsilon is not None and not privacy.epsilon <= check_epsilon(self.total_epsilon):
+        if self.total_epsilon is not None and not privacy.epsilon <= check_total_epsilon(self.total_epsilon):
             raise BudgetError(
                 f"Fixed voters cost ({privacy.epsilon:g}, {privacy.delta:g}) in all, above total_epsilon = "
                 f"{self.total_epsilon:g}. Raise it, make the voters more private, or lower overlap."

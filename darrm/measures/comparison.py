@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from darrm import baselines
-from darrm._validation import check_count, check_delta
-from darrm.accounting.budget import exact_guarantee, of_region
+from darrm._validation import check_count, check_total_delta
+from darrm.accounting.fresh import exact_guarantee, of_region
 from darrm.accounting.profile import region
 from darrm.certificate.certificate import Certificate, verify
 from darrm.certificate.scaling import repair
@@ -99,7 +99,7 @@ def compare(
     if (queries is None) != (total_delta is None):
         raise InputError("queries and total_delta go together. Pass both, or none.")
     if queries is not None:
-        queries, total_delta = check_count("queries", queries), check_delta(total_delta, "total_delta")
+        queries, total_delta = check_count("queries", queries), check_total_delta(total_delta, "total_delta")
     free = solve(problem, prior=prior, objective=objective, time_limit=time_limit)
     monotone = solve(problem, prior=prior, objective=objective, shape="monotone", time_limit=time_limit)
     m = math.floor(problem.m)

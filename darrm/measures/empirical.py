@@ -25,7 +25,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from darrm._validation import array, check_delta, plain, real
+from darrm._validation import array, check_total_delta, plain, real
 from darrm.errors import InputError
 from darrm.measures.error import Interval
 from darrm.numerics.arrays import Array
@@ -99,7 +99,7 @@ def empirical_epsilon(
     differentially private machine learning" (NeurIPS 2020). O(outcomes log outcomes).
     """
     on, off = _counts("here", here), _counts("there", there)
-    delta, tail = check_delta(delta), _tail(confidence)
+    delta, tail = check_total_delta(delta), _tail(confidence)
     if on.shape != off.shape or on.size < 2:
         raise InputError(
             f"here and there must count the same outcomes, two or more. Got {on.size} and {off.size}. "
@@ -147,7 +147,7 @@ def empirical_epsilon_of_scores(
     InputError
     """
     on, off = _scores("here", here), _scores("there", there)
-    delta, tail = check_delta(delta), _tail(confidence)
+    delta, tail = check_total_delta(delta), _tail(confidence)
     rng = np.random.default_rng() if rng is None else rng
     (choosing, on), (choosing_there, off) = (np.array_split(rng.permutation(side), 2) for side in (on, off))
     pool = np.unique(np.concatenate([choosing, choosing_there]))

@@ -133,11 +133,11 @@ def plot_budget(
     InputError, MissingExtraError
         If delta is out of range, or matplotlib is not installed.
     """
-    from darrm._validation import check_delta
+    from darrm._validation import check_total_delta
     from darrm.accounting.fixed import fixed_voters
 
     ax = axes_of(ax)
-    problem, delta = design.problem, check_delta(delta)
+    problem, delta = design.problem, check_total_delta(delta)
     lines = {
         "simple composition": {q: q * problem.total_epsilon for q in fresh if q * problem.delta <= delta},
         label: fresh,

@@ -10,7 +10,7 @@ from darrm.numerics.exact import decimals
 from darrm.problem.majority import MajorityProblem
 
 if TYPE_CHECKING:
-    from darrm.accounting.budget import Total
+    from darrm.accounting.fresh import Total
 
 LARGEST_LOSS = "the most by which one change of the data can move the logarithm of the probability of a label"
 # Why gamma may fall where the vote is clearer; between the two stands how to ask for the shape monotone.

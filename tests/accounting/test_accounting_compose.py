@@ -13,7 +13,7 @@ from scipy.stats import norm
 
 import darrm
 from darrm.accounting import adaptive, compose, max_queries, optimal, plan
-from darrm.accounting.budget import envelope, of_region, one_pair
+from darrm.accounting.fresh import envelope, of_region, one_pair
 from darrm.accounting.gaussian import gdp_mu
 from darrm.accounting.profile import Point, Region, region
 
@@ -137,8 +137,8 @@ def test_blocks_are_above_the_exact_and_close(monkeypatch: pytest.MonkeyPatch, D
     design = darrm.solve(K=11, m=2, epsilon=0.02, Delta=Delta)
     one = region(design.gamma, design.problem)
     direct = of_region(one, design.problem.affected, 200, delta)
-    monkeypatch.setattr("darrm.accounting.budget._EXACT", 199)
-    monkeypatch.setattr("darrm.accounting.budget._BLOCK", 50)
+    monkeypatch.setattr("darrm.accounting.fresh._EXACT", 199)
+    monkeypatch.setattr("darrm.accounting.fresh._BLOCK", 50)
     blocks = of_region(one, design.problem.affected, 200, delta)
     assert "exact composition of blocks" in blocks.bounds
     assert direct.lower < blocks.upper < 1.05 * direct.upper

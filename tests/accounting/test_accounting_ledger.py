@@ -20,7 +20,7 @@ import pytest
 
 import darrm
 from darrm.accounting import Ledger, compose, ledger_file, max_queries, optimal, theorems
-from darrm.accounting.budget import exact_guarantee
+from darrm.accounting.fresh import exact_guarantee
 from darrm.accounting.ledger_file import FORMAT, VERSION
 from darrm.storage.sealed_json import read, write
 

@@ -15,7 +15,7 @@ from scripts import load
 
 import darrm
 from darrm.accounting import compose, general, gnmax_sigma, gnmax_sigma_analytic, optimal, rdp_epsilon
-from darrm.accounting.budget import of_region
+from darrm.accounting.fresh import of_region
 from darrm.accounting.profile import region
 from darrm.errors import InputError
 from darrm.mechanisms import DaRRM, RandomizedResponse

@@ -91,7 +91,7 @@ def test_rows_are_the_enumeration() -> None:
     limit = guarantee(PROBLEM)
     gamma = np.array([0.4, 0.0, 0.4])
     grow = math.exp(0.5)
-    for worst in Enumeration(gamma, limit).levels(limit.epsilon):
+    for worst in Enumeration(gamma, limit).worst_cases(limit.epsilon):
         row = constraint_rows(limit).of([worst.case])
         # row @ half <= 1 says excess <= delta.
         excess = float(row[0, 0]) * 0.4 * (grow - 1) / 2 - (grow - 1) / 2

@@ -21,7 +21,7 @@ from darrm.problem.noise_function import acceptance
 
 
 def worst_at(gamma: np.ndarray, problem: darrm.MajorityProblem, epsilon: Decimal) -> WorstCase:
-    return largest(CornerSeparation(gamma, guarantee(problem)).levels(epsilon))
+    return largest(CornerSeparation(gamma, guarantee(problem)).worst_cases(epsilon))
 
 
 def noise(rng: np.random.Generator, K: int, kind: str) -> np.ndarray:
@@ -244,7 +244,7 @@ def test_the_edge_is_the_monotone_case() -> None:
     gamma = noise(np.random.default_rng(1), 21, "monotone")
     limit = guarantee(problem)
     search = CornerSeparation(gamma, limit)
-    assert largest(search.levels(limit.epsilon)).bound == search.glimpse(limit.epsilon).bound
+    assert largest(search.worst_cases(limit.epsilon)).bound == search.glimpse(limit.epsilon).bound
     assert len(list(levels(gamma, weights(0.2, 1e-3), 21))) == 22
     start = next(levels(gamma, weights(0.2, 1e-3), 21))
     assert start.rises.all()

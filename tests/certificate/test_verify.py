@@ -18,7 +18,7 @@ EPSILONS = [Decimal(0), Decimal("1e-9"), Decimal("0.01"), Decimal(1), Decimal(3)
 
 
 def worst_at(gamma: np.ndarray, problem: darrm.MajorityProblem, epsilon: Decimal) -> WorstCase:
-    return largest(CornerSeparation(gamma, guarantee(problem)).levels(epsilon))
+    return largest(CornerSeparation(gamma, guarantee(problem)).worst_cases(epsilon))
 
 
 def table(rng: np.random.Generator, K: int, kind: str) -> np.ndarray:

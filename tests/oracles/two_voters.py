@@ -75,15 +75,16 @@ class Enumeration:
         self._X = acceptance(noise_function(gamma, 2).tolist())
         self._corners = [corners(epsilon) for epsilon in limit.problem.epsilons]
 
-    def levels(self, epsilon: Decimal) -> list[WorstCase]:
+    def worst_cases(self, epsilon: Decimal) -> list[WorstCase]:
         return [self._at(pair, epsilon) for pair in PAIRS]
 
     def glimpse(self, epsilon: Decimal) -> WorstCase:
         return self._at(Pair(2, 2), epsilon)
 
-    def broken(self, epsilon: Decimal, level: float, effort: int, near: Sequence[Pair] = ()) -> list[WorstCase]:
+    def broken(self, epsilon: Decimal, threshold: float, effort: int, near: Sequence[Pair] = ()) -> list[WorstCase]:
         some = [Pair(2, 2), Pair(3, 3)] if effort == 0 else near if effort == 1 else PAIRS[::2]
-        return [worst for worst in (self._at(pair, epsilon) for pair in some) if worst.bound - worst.rounding > level]
+        cases = [self._at(pair, epsilon) for pair in some]
+        return [worst for worst in cases if worst.bound - worst.rounding > threshold]
 
     def facts(self) -> Facts:
         return Facts(answers=2, least=min(self._X))
@@ -104,7 +105,7 @@ class ExactRows:
 
     def __init__(self, limit: Limit[TwoVoters]) -> None:
         self._limit = limit
-        self.level = limit.delta + 1e-13
+        self.threshold = limit.delta + 1e-13
 
     def allowed(self, cases: Iterable[Any]) -> list[Pair]:
         return [Pair(*case) for case in cases]

@@ -6,8 +6,8 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from darrm.accounting.budget import Total
 from darrm.accounting.composition import compose
+from darrm.accounting.fresh import Total
 from darrm.design.design import Design
 from darrm.measures.comparison import Entry, compare
 from darrm.show.explore.cache import Cache

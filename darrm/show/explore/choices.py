@@ -8,7 +8,7 @@ from typing import TypeVar
 from urllib.parse import urlencode
 
 from darrm import priors
-from darrm._validation import check_count, check_delta, check_voters
+from darrm._validation import check_count, check_total_delta, check_voters
 from darrm.design.design import SHAPES
 from darrm.errors import InputError
 from darrm.priors import Prior
@@ -165,7 +165,7 @@ def _prior(text: str, problem: MajorityProblem | None) -> Prior:
 
 def _many(texts: Mapping[str, str], errors: dict[str, str]) -> Many | None:
     queries = _checked("queries", errors, lambda: _queries(texts))
-    delta = _checked("total_delta", errors, lambda: check_delta(number_of(texts["total_delta"]), "total_delta"))
+    delta = _checked("total_delta", errors, lambda: check_total_delta(number_of(texts["total_delta"]), "total_delta"))
     voters = _checked("voters", errors, lambda: check_voters(texts["voters"])) if texts["voters"] else None
     if queries is None or delta is None or voters is None or errors.keys() & set(_MANY):
         return None

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from flask import url_for
 
 from darrm import __version__
-from darrm.accounting.budget import Total
+from darrm.accounting.fresh import Total
 from darrm.design.design import SHAPES, Design
 from darrm.measures.comparison import Entry
 from darrm.show import wording

@@ -53,12 +53,12 @@ def html(
     -----
     Some seconds at K = 11 and at K = 1001 if short; a full report costs some 200 separations (`darrm.verify`).
     """
-    from darrm._validation import check_delta
+    from darrm._validation import check_total_delta
     from darrm.show.report import page
 
     if not isinstance(design, Design):
         raise InputError(f"A report is about a Design from darrm.solve or darrm.load. Got {type(design).__name__}.")
-    total = default_delta(design) if delta is None else check_delta(delta)
+    total = default_delta(design) if delta is None else check_total_delta(delta)
     stored = None if file is None else _stored(Path(file), design)
     name = "gamma.json" if file is None else Path(file).name
     return page.render(design, name, stored, total, design.problem.K <= FULL if full is None else full)

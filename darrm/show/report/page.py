@@ -298,7 +298,7 @@ def _fresh(design: Design, delta: float, exact: bool) -> Iterator[tuple[int, flo
 
     Exact composition, or optimal composition of (m epsilon, delta) alone: an upper bound without any separation.
     """
-    from darrm.accounting.budget import exact_guarantee, of_region
+    from darrm.accounting.fresh import exact_guarantee, of_region
     from darrm.accounting.profile import region
     from darrm.accounting.theorems import optimal
 

@@ -1,4 +1,4 @@
-"""What many labels cost together whose coins are fresh, from the region of one release; checks of a budget."""
+"""What many labels of fresh voters cost together, from the region of one release."""
 
 from __future__ import annotations
 
