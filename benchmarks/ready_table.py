@@ -39,7 +39,7 @@ def ready() -> Grid:
     return Grid(tuple(dict.fromkeys(tasks)))
 
 
-def independent_checks(table: Table) -> str:
+def checked_independently(table: Table) -> str:
     """How many designs tests/oracles/independent_check.py judges, and what it does not agree with."""
     sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "oracles"))
     from independent_check import independent_check, steps
@@ -72,8 +72,8 @@ def main() -> None:
         f"{options.out.suffix}, {size / len(table):.0f} bytes a design."
     )
     print(line, f"{table.found} of them were there.")
-    if options.independent_checks:
-        print(independent_checks(table))
+    if options.independent:
+        print(checked_independently(table))
     if options.docs:
         put("ready", line, DOCS / "tables.md")
 

@@ -16,7 +16,7 @@ LARGE = 100_000  # steps of the independent check; designs above are counted and
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--independent-check", action="store_true", help="judge every design anew; takes minutes")
-    parser.addoption("--independent", type=Path, default=None, help="write how many designs were judged here")
+    parser.addoption("--judged", type=Path, default=None, help="write how many designs were judged here")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -59,8 +59,8 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         else:
             wrong += [f"{claim}: {content['problem']}" for claim in independent_check(content)]
     line = f"independent check: {len(found)} designs, {large} of them too large, {len(wrong)} disagreements"
-    if session.config.getoption("--independent"):
-        with session.config.getoption("--independent").open("a") as file:
+    if session.config.getoption("--judged"):
+        with session.config.getoption("--judged").open("a") as file:
             print(line, *wrong, sep="\n", file=file)
     else:
         print("\n" + line, *wrong, sep="\n")
