@@ -10,11 +10,11 @@ import sysconfig
 from pathlib import Path
 
 import pytest
+from scripts import COMMAND, PROGRAMS
 
 import darrm
 
 PROBLEM = ["--K", "11", "--m", "3", "--epsilon", "0.1"]
-RUN = "import sys; from darrm.cli import main; sys.exit(main({arguments!r}))"
 posix = pytest.mark.skipif(os.name != "posix", reason="POSIX signals and pipes")
 needs_dev_full = pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
 
@@ -72,29 +72,20 @@ def test_the_script_answers_no_with_status_1(script: str) -> None:
 
 
 def test_bad_input_is_refused_without_asserts() -> None:
-    code = RUN.format(arguments=["solve", "--K", "11", "--m", "nan", "--epsilon", "0.1"])
-    refused = run(sys.executable, "-O", "-c", code)
+    refused = run(sys.executable, "-O", COMMAND, "solve", "--K", "11", "--m", "nan", "--epsilon", "0.1")
     assert (refused.returncode, refused.stdout) == (2, b"")
     assert "m must be in [1, K]" in one_line(refused.stderr)
 
 
 def test_a_bad_design_is_refused_without_asserts() -> None:
-    code = """
-import numpy as np, darrm
-try:
-    darrm.Design(darrm.MajorityProblem(K=5, m=2, epsilon=0.1), np.ones(6), darrm.priors.independent())
-except darrm.CertificateError:
-    print("refused")
-"""
-    assert run(sys.executable, "-O", "-c", code).stdout.strip() == b"refused"
+    assert run(sys.executable, "-O", str(PROGRAMS / "bad_design.py")).stdout.strip() == b"refused"
 
 
 @pytest.mark.parametrize("command", ["solve", "compare"])
 def test_pictures_without_matplotlib_name_the_remedy(tmp_path: Path, command: str) -> None:
     picture = tmp_path / "gamma.png"
     arguments = [command, "--K", "3", "--m", "2", "--epsilon", "0.1", "--plot", str(picture)]
-    code = "import sys; sys.modules['matplotlib'] = None; " + RUN.format(arguments=arguments)
-    refused = run(sys.executable, "-c", code)
+    refused = run(sys.executable, str(PROGRAMS / "without.py"), "matplotlib", COMMAND, *arguments)
     assert (refused.returncode, refused.stdout) == (2, b"")
     assert "pip install matplotlib" in one_line(refused.stderr)
     assert not picture.exists()
@@ -119,10 +110,8 @@ def test_interrupt_is_one_line_and_status_130(tmp_path: Path) -> None:
         "--out",
         str(out),
     ]
-    # All imports first: an interrupt in the middle of one is Python's own to answer.
-    imports = "import click, highspy, darrm.cli.solve, darrm.design.design, darrm.design.solve, darrm.priors"
-    code = imports + "; print('ready', flush=True); " + RUN.format(arguments=arguments)
-    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    program = [sys.executable, PROGRAMS / "command_when_loaded.py", *arguments]
+    process = subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     try:
         assert process.stdout is not None
         assert process.stdout.readline() == b"ready\n"

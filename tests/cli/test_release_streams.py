@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scripts import COMMAND, PROGRAMS
 
 import darrm
 from darrm import votes
@@ -120,11 +121,8 @@ def test_a_pipe_gets_all_labels_or_none(folder: Path, bad: bool) -> None:
         with Path("votes.csv").open("a", encoding="utf-8") as file:
             file.write("x,1,0,2\n")
     arguments = ["release", "gamma.json", "--votes", "votes.csv", "--out", "/dev/stdout"]
-    code = (
-        "import sys; from darrm.votes import csv as votes_csv; votes_csv._BLOCK = 1000\n"
-        f"from darrm.cli import main; sys.exit(main({arguments}))"
-    )
-    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=60)
+    program = [sys.executable, PROGRAMS / "command_in_blocks.py", *arguments]
+    ended = subprocess.run(program, capture_output=True, timeout=60)
     assert ended.returncode == (2 if bad else 0)
     assert ended.stdout.decode().splitlines() == ([] if bad else ["id,label", *majorities()])
 
@@ -135,9 +133,8 @@ def test_standard_output_may_be_a_file(folder: Path) -> None:
     Path("stdout").symlink_to("/dev/stdout")
     for out in ("stdout", "/dev/fd/1"):
         arguments = ["release", "gamma.json", "--votes", "votes.csv", "--out", out, "--json"]
-        code = f"import sys; from darrm.cli import main; sys.exit(main({arguments}))"
         with Path("labels.csv").open("wb") as file:
-            subprocess.run([sys.executable, "-c", code], stdout=file, timeout=60, check=True)
+            subprocess.run([sys.executable, COMMAND, *arguments], stdout=file, timeout=60, check=True)
         *lines, last = Path("labels.csv").read_text(encoding="utf-8").split("\n{", 1)
         assert lines[0].splitlines() == ["id,label", *majorities()]
         assert json.loads("{" + last)["labels"] == N
@@ -148,16 +145,8 @@ def test_standard_output_may_be_a_file(folder: Path) -> None:
 def test_a_kill_within_the_stream(folder: Path) -> None:
     book = ledger(1000)
     arguments = ["release", "gamma.json", "--votes", "votes.csv", "--out", "labels.csv", "--ledger", "ledger.json"]
-    code = (
-        "import os, signal, sys; from darrm.votes import csv, files as votes; csv._BLOCK = 1000\n"
-        "write = votes.LabelsFile.write\n"
-        "def until(self, ids, labels):\n"
-        "    write(self, ids, labels)\n"
-        "    if self.n > 1000: os.kill(os.getpid(), signal.SIGKILL)\n"
-        "votes.LabelsFile.write = until\n"
-        f"from darrm.cli import main; sys.exit(main({arguments}))"
-    )
-    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=60)
+    program = [sys.executable, PROGRAMS / "command_in_blocks.py", "--kill", *arguments]
+    ended = subprocess.run(program, capture_output=True, timeout=60)
     assert ended.returncode == -signal.SIGKILL
     assert book.status()["released"] == 0
     assert not Path("labels.csv").exists()
@@ -185,12 +174,9 @@ def test_ten_million_rows_at_a_million_a_second(tmp_path: Path) -> None:
     del drawn, cells
     for name in ("votes.csv", "votes.parquet"):
         arguments = ["release", "gamma.json", "--votes", name, "--out", "labels.csv"]
-        code = (
-            f"from darrm.cli import main; assert main({arguments}) == 0\n"
-            "print(*[line for line in open('/proc/self/status') if line.startswith('VmHWM')])"
-        )
+        program = [sys.executable, PROGRAMS / "command_and_memory.py", *arguments]
         before = cpu()
-        ended = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
+        ended = subprocess.run(program, cwd=tmp_path, capture_output=True, text=True, check=True)
         assert cpu() - before < n / 1e6
         assert int(ended.stdout.split()[1]) < 300_000, "kB"
     ones = sum(int(block.votes.sum()) for block in votes.blocks(relabelled(tmp_path)))

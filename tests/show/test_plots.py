@@ -8,6 +8,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from scripts import PROGRAMS
 
 import darrm
 from darrm import baselines
@@ -166,12 +167,8 @@ def test_the_same_picture_is_the_same_bytes(
 
 
 def test_pictures_need_no_display_and_leave_pyplot_alone(tmp_path: Path) -> None:
-    code = (
-        "import sys, darrm; from darrm.show import figures, plots; "
-        f"p = darrm.MajorityProblem(K=3, m=1, epsilon=1); figures.save({str(tmp_path / 'g.png')!r}, "
-        "plots.plot_gamma(p, {'a': darrm.baselines.subsampling(3, 1)})); sys.exit('matplotlib.pyplot' in sys.modules)"
-    )
-    assert subprocess.run([sys.executable, "-c", code], timeout=60).returncode == 0
+    program = [sys.executable, PROGRAMS / "picture.py", tmp_path / "g.png"]
+    assert subprocess.run(program, timeout=60).returncode == 0
 
 
 def test_without_matplotlib_the_error_names_the_remedy(

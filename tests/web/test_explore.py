@@ -20,6 +20,7 @@ from typing import Any
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 import pytest
+from scripts import PROGRAMS
 
 import darrm
 from darrm.cli import main
@@ -501,12 +502,8 @@ def test_the_server_refuses_other_hosts(server: Server) -> None:
 @pytest.mark.parametrize("seconds", [None, 0.0, 0.3, 1.0])
 def test_ctrl_c_ends_at_once(seconds: float | None) -> None:
     """Idle, or so many seconds into a budget: while libraries load, while it is computed."""
-    # Where tests run in the background, a shell may have told them to ignore interrupts.
-    code = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
-    code += "from darrm.cli import main; raise SystemExit(main(['explore', '--port', '0', '--no-browser']))"
-    process = subprocess.Popen(
-        [sys.executable, "-u", "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+    program = [sys.executable, "-u", PROGRAMS / "command_with_interrupts.py", "explore", "--port", "0", "--no-browser"]
+    process = subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None
         url = re.search(r"http://127\.0\.0\.1:(\d+)/", process.stdout.readline())
