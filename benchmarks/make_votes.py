@@ -96,7 +96,7 @@ def load(seed: SeedSequence) -> Images:
 
 
 def shard(records: Ints, voter: int, max_affected: int) -> Ints:
-    """The records of one voter: position i is known to voters i, i + 1, ..., i + changed - 1 modulo K."""
+    """The records of one voter: position i is known to voters i, i + 1, ..., i + max_affected - 1 modulo K."""
     return records[(voter - np.arange(len(records))) % K < max_affected]
 
 

@@ -8,6 +8,7 @@ light.
 from __future__ import annotations
 
 import math
+import operator
 import os
 from collections.abc import Sequence
 from contextlib import suppress
@@ -72,7 +73,7 @@ def real(
     number = _nearest(value)
     if number is None:
         raise refusal(name, kind, value, hint)
-    if not math.isnan(number) and number != (int(value) if isinstance(value, Integral) else value):
+    if not math.isnan(number) and number != (operator.index(value) if isinstance(value, Integral) else value):
         raise InputError(
             f"{name} must be {kind} that float64 holds exactly: guarantees are about that number. "
             f"Got {shown(value)}. Pass {number!r} if that is what you mean."

@@ -70,7 +70,7 @@ def good() -> dict[str, bytes]:
         rows = solve_grid(small_grid(), out=JOURNAL).rows
         for other in ("table.csv", "table.parquet"):
             files.write(other, rows)
-        header = {"format": "darrm-journal", "version": 1, "grid": small_grid().digest, "made_with": made_with()}
+        header = {"format": "darrm-journal", "version": 2, "grid": small_grid().digest, "made_with": made_with()}
         lines = [line_of({i: row for i, row in enumerate(rows) if i % 3 == part}) for part in range(2)]
         journal_of(Path("journal.jsonl")).write_bytes(json.dumps(header).encode() + b"\n" + b"".join(lines))
         Path("eta.csv").write_text("p\n0.1\n0.5\n0.9\n1\n0\n", encoding="utf-8")

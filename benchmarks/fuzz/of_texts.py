@@ -47,7 +47,7 @@ LISTS = [b"11", b"5,7,9", b"11:101:2", b"0.1:0.5:0.1", b"1e-3"]
 ETAS = [b"p\n0.1\n0.5\n", b"0.1\n0.9", b'"0.5"\n', b"beta:1,2"]
 PROBLEMS = [
     b"K,m,epsilon\n3,1,0.5\n",
-    b"K,m,epsilon,Delta,delta,changed,adjacency,prior,shape,objective\n3,1,0.5,,,,,,,\n",
+    b"K,m,epsilon,Delta,delta,max_affected,adjacency,prior,shape,objective\n3,1,0.5,,,,,,,\n",
 ]
 HIGGS = [b"1," + b",".join([b"0.5"] * 28) + b"\n", b"1 3:1 5:2\n0 7:1\n"]
 TEXT_KINDS = {"prior": PRIORS, "values": LISTS, "eta": ETAS, "problems": PROBLEMS, "higgs": HIGGS, "kddcup": HIGGS}

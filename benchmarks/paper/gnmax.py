@@ -55,7 +55,7 @@ def grid(epsilon: float) -> Array:
 def label_sigma(epsilon: float, delta: float, K: int, max_affected: int = 1) -> float:
     """The least standard deviation with which GNMax's *label*, of two classes, is (epsilon, delta)-DP.
 
-        max over l of  X(l + changed) - e^epsilon X(l)  <=  delta,     X(l) = Phi((2 l - K) / (sqrt(2) sigma))
+        max over l of  X(l + max_affected) - e^epsilon X(l)  <=  delta,     X(l) = Phi((2 l - K) / (sqrt(2) sigma))
 
     Parameters
     ----------

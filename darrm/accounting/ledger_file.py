@@ -22,7 +22,10 @@ from darrm.storage.locks import locked
 FORMAT, VERSION = "darrm-ledger", 2
 RULES = ("exact", "basic")
 MOST_COUNTED = 2**64  # labels in all, where the budget has no end
-_AGAIN = "Restore it from a copy that is not older; if there is none, the budget counts as spent."
+_AGAIN = (
+    "Restore it from a copy that is not older. If there is none, its budget counts as spent: no new ledger may have it "
+    "for the same voters."
+)
 
 
 @dataclass

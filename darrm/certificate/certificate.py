@@ -7,7 +7,7 @@ from typing import TypedDict
 
 from numpy.typing import ArrayLike
 
-from darrm.certificate.engines import separation, worst_cases
+from darrm.certificate.engines import engine, separation, worst_cases
 from darrm.certificate.identical import IdenticalVoters
 from darrm.certificate.protocol import Separation, WorstCase, largest
 from darrm.certificate.tight_epsilon import tight_epsilon
@@ -87,6 +87,7 @@ def verify(gamma: ArrayLike, problem: Problem, *, identical: bool = False) -> Ce
     O(K^3) if Delta = 0, and for Delta > 0 the same times the number of voters that may move with a probability that
     matters; O(K^2) more for each entry that no bound settles. Twice that, or a little more, for the tight epsilon.
     """
+    engine(problem).check_size(problem)
     if identical:
         if not isinstance(problem, MajorityProblem):
             raise InputError(f"identical=True needs a MajorityProblem. Got {type(problem).__name__}.")

@@ -151,7 +151,7 @@ def _take_eta(text: str, n: Any, rng: np.random.Generator | None) -> NDArray[np.
 
 
 def _print(rows: Sequence[AuditRow], n: int) -> None:
-    figures = ("k", "guaranteed", "realised", "additive", "largest", "98 %", "infinite", "leakage")
+    figures = ("k", "guaranteed", "log odds", "additive", "largest", "98 %", "infinite", "leakage")
     title = f"What releases tell about {n} labels"
     table = common.table(*figures, name="mechanism", title=title, padding=(0, 1, 0, 0))
     for row in rows:
@@ -159,7 +159,7 @@ def _print(rows: Sequence[AuditRow], n: int) -> None:
             row.mechanism,
             str(row.bag_size),
             wording.at_least(row.guaranteed_epsilon),
-            f"{row.tight_epsilon:.4g}",
+            f"{row.largest_log_odds_change:.4g}",
             f"{row.additive_advantage:.3g}",
             f"{row.max_individual_advantage:.3g}",
             f"{row.multiplicative_98:.4g}",
@@ -169,9 +169,10 @@ def _print(rows: Sequence[AuditRow], n: int) -> None:
     console = common.console()
     console.print(table)
     console.print(
-        "guaranteed, tight: epsilon of label privacy, nats. additive, largest: how much more often the best attacker "
-        "is right, mean and largest over the labels. 98 %, infinite: change of the log odds, its 98th percentile and "
-        "the chance that it is infinite. leakage: largest maximal leakage of a label, nats."
+        "guaranteed: epsilon of label privacy, nats, whatever the attacker knows. log odds, 98 %, infinite: how far "
+        "outputs move the log odds of this attacker, nats: at most, in 98 % of the cases, and the chance that it is "
+        "infinite. additive, largest: how much more often the best attacker is right, mean and largest over the "
+        "labels. leakage: largest maximal leakage of a label, nats."
     )
     for size, left in sorted({(row.bag_size, row.remainder) for row in rows if row.remainder}):
         console.print(f"k = {size}: {left} labels are in no bag and were not audited.")

@@ -188,7 +188,7 @@ def multiplicative_advantage(mechanism: Mechanism, eta: ArrayLike) -> Distributi
     return DiscreteDistribution(np.concatenate(values), np.concatenate(weights))
 
 
-def tight_epsilon(mechanism: Mechanism, eta: ArrayLike) -> float:
+def largest_log_odds_change(mechanism: Mechanism, eta: ArrayLike) -> float:
     """Largest change of the log odds of any label by any output, nats.
 
         sup over i and o of | log P(o | y_i = 1) / P(o | y_i = 0) |
@@ -201,7 +201,8 @@ def tight_epsilon(mechanism: Mechanism, eta: ArrayLike) -> float:
     Returns
     -------
     float
-        At most epsilon under epsilon-label-DP, and infinity where an output gives a label away. Labels with eta_i 0 or
+        At most epsilon under epsilon-label-DP, and infinity where an output gives a label away: a lower bound of the
+        epsilon of label privacy, for the attacker who knows ``eta`` and no label. No guarantee. Labels with eta_i 0 or
         1 count as 0, and outputs with a chance below 1e-290 given either value are left out.
     """
     bags, _ = as_bags(eta)

@@ -224,10 +224,17 @@ def test_verify_refuses_what_is_no_noise_function() -> None:
             darrm.verify(bad, problem)  # type: ignore[arg-type]
 
 
-def test_arithmetic_without_subnormals_proves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("identical", [False, True])
+def test_arithmetic_without_subnormals_proves_nothing(monkeypatch: pytest.MonkeyPatch, identical: bool) -> None:
     monkeypatch.setattr("darrm.certificate.separation._SUBNORMAL", np.zeros(1))
     with pytest.raises(darrm.CertificateError, match="subnormal"):
-        darrm.verify([0.5] * 4, darrm.MajorityProblem(3, 1, 0.1))
+        darrm.verify([0.5] * 4, darrm.MajorityProblem(3, 1, 0.1), identical=identical)
+
+
+@pytest.mark.parametrize("identical", [False, True])
+def test_more_votes_than_can_be_verified_are_refused(identical: bool) -> None:
+    with pytest.raises(darrm.InputError, match="K must be at most 3001"):
+        darrm.verify(np.zeros(3004), darrm.MajorityProblem(3003, 3003, 1e-4), identical=identical)
 
 
 @pytest.mark.parametrize("K", [0, -1])

@@ -169,7 +169,7 @@ def _figures(designs: Mapping[str, Design]) -> Markup:
             "with the votes\N{RIGHT SINGLE QUOTATION MARK} majority",
             lambda design: f"{design.disagreement:.6g}",
         ),
-        ("tight epsilon", f"at delta{at}", lambda design: _realised(design, bool(kept))),
+        ("tight epsilon", f"at delta{at}", lambda design: _tight(design, bool(kept))),
         ("a better gamma could save", f"{present.objective}, at most", lambda design: f"{design.gap:.1e}"),
     ]
     if kept:
@@ -187,7 +187,7 @@ def _figures(designs: Mapping[str, Design]) -> Markup:
     return grid(["", *(designs if kept else [""])], lines, class_="figures")
 
 
-def _realised(design: Design, with_delta: bool) -> Markup:
+def _tight(design: Design, with_delta: bool) -> Markup:
     return _noted(wording.at_least(design.certificate.tight_epsilon), f"at {design.problem.delta:.4g}" * with_delta)
 
 

@@ -231,7 +231,7 @@ def _entries(design: Design) -> list[Entry]:
 def _one_label(design: Design, full: bool) -> dict[str, object]:
     problem, certificate = design.problem, design.certificate
     values: dict[str, object] = {
-        "realised": shown(certificate.tight_epsilon, 6),
+        "tight": shown(certificate.tight_epsilon, 6),
         "needed": shown(certificate.needed_delta, 6),
         "delta": shown(problem.delta, 6),
         "total_epsilon": shown(problem.total_epsilon, 6),
