@@ -2,14 +2,14 @@
 
     python tests/oracles/independent_check.py gamma.json ...           exit status 0 if it agrees, 1 if not
 
-K voters, each (epsilon, Delta)-DP, of which a change of the data affects at most t (max_affected), vote 1 with chances p
-on the data and p' on the neighbour; with l ones the label is 1 with chance X(l) = (1 + sign(2l - K) gamma(l)) / 2. In the
-worst case every voter is at a corner (p, p') of what one may do: still ones at (0,0), (1,1); moved ones at (hi,lo),
-(lo,hi), (D,0), (0,D), (1-D,1), (1,1-D); hi = (e^epsilon + D) / (e^epsilon + 1), lo = 1 - hi, D = Delta. Everything is
-computed in balls (real numbers with a proved radius) from the binary values in the file, and compared with what it
-claims: (m epsilon, delta)-DP, needed delta, tight epsilon, worst multiset. Few multisets are all listed. Of many, for
-each number of voters at the first four corners, those moved by Delta are split between the two sides, which bound
-each other only by how many there are.
+K voters, each (epsilon, Delta)-DP, of which a change of the data affects at most t (max_affected), vote 1 with
+chances p on the data and p' on the neighbour; with l ones the label is 1 with chance X(l) = (1 + sign(2l - K)
+gamma(l)) / 2. In the worst case every voter is at a corner (p, p') of what one may do: still ones at (0,0), (1,1);
+moved ones at (hi,lo), (lo,hi), (D,0), (0,D), (1-D,1), (1,1-D); hi = (e^epsilon + D) / (e^epsilon + 1), lo = 1 - hi, D
+= Delta. Everything is computed in balls (real numbers with a proved radius) from the binary values in the file, and
+compared with what it claims: (m epsilon, delta)-DP, needed delta, tight epsilon, worst multiset. Few multisets are
+all listed. Of many, for each number of voters at the first four corners, those moved by Delta are split between the
+two sides, which bound each other only by how many there are.
 """
 
 from __future__ import annotations
