@@ -6,8 +6,8 @@ from darrm.measures.advantage import (
     additive_advantage,
     individual_advantage,
     label_leakage,
+    largest_log_odds_change,
     multiplicative_advantage,
-    tight_epsilon,
     total_variation,
 )
 from darrm.measures.attack import attack_utility, attacker_decisions, log_odds_change, posterior_pairs
@@ -50,6 +50,7 @@ __all__ = [
     "label_leakage",
     "laplace_leakage_bound",
     "laplace_leakage_data_bound",
+    "largest_log_odds_change",
     "leakage_bound",
     "leakage_data_bound",
     "least_error",
@@ -62,7 +63,6 @@ __all__ = [
     "posterior_pairs",
     "processed_leakage",
     "sampled_error",
-    "tight_epsilon",
     "total_variation",
 ]
 __getattr__ = modules(__name__)
