@@ -212,9 +212,16 @@ def table() -> dict[str, tuple[Use | None, Sequence[Arguments]]]:
         "measures.empirical_epsilon_of_scores": [
             {"here": [1.0, 2.0, 3.0, 4.0], "there": [0.0, 0.5, 1.0, 2.0], "delta": 0.25, "confidence": 0.5, **rng}
         ],
-        "measures.entrywise_leakage": [{"known_votes": [3, 1, 0], "gamma": 1.0}],
+        "measures.conditional_leakage": [{"channel": [[[0.5, 0.5], [0.25, 0.75]]], "support": [[1.0, 1.0]]}],
+        "measures.entrywise_leakage": [{"known_votes": [3, 1, 0], "gamma": 1.0}, {"known_votes": [3, 1], "sigma": 1.0}],
         "measures.laplace_leakage_bound": [{"n_classes": 3, "gamma": 1.0}],
         "measures.laplace_leakage_data_bound": [{"known_votes": [3, 1, 0], "gamma": 1.0}],
+        "measures.leakage_bound": [{"n_classes": 3, "gamma": 1.0}, {"n_classes": 3, "sigma": 1.0}],
+        "measures.leakage_data_bound": [
+            {"known_votes": [3, 1, 0], "gamma": 1.0},
+            {"known_votes": [3, 1, 0], "sigma": 1.0},
+        ],
+        "measures.maximal_leakage": [{"channel": [[0.5, 0.5], [0.25, 0.75]], "support": [1.0, 1.0]}],
         "measures.least_error": [{"problem": PROBLEM, "p": 0.25}],
         "measures.log_odds_change": [{"before": [0.5, 0.5], "after": [0.25, 0.75], "a": 1, "b": 0}],
         "measures.majority_leakage": [{"gamma": GAMMA}],

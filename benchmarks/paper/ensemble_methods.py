@@ -22,6 +22,7 @@ from darrm.accounting.profile import counts_region
 from darrm.ensemble import DPLogisticRegression, shards
 from darrm.ensemble.releases import counts
 from darrm.ensemble.training import predictions, train_all
+from darrm.measures import noisy_max_probabilities
 from darrm.mechanisms import DaRRM
 from darrm.mechanisms.noisy_max import GaussianNoisyMax
 
@@ -74,8 +75,8 @@ def majority(K: int) -> Array:
 
 
 def noisy_max(sigma: float, K: int) -> Array:
-    """The same for GNMax."""
-    return np.asarray(GaussianNoisyMax(sigma).kernel(K)[:, 1])
+    """The same for GNMax with continuous noise."""
+    return np.array([noisy_max_probabilities([K - l, l], sigma=sigma, noise="continuous")[1] for l in range(K + 1)])
 
 
 def after_randomized_response(released: Array, epsilon: float) -> Array:

@@ -7,14 +7,16 @@ Takes: seconds. --docs writes docs/paper.md.
 For each vote vector printed there, with continuous noise as there: the exact entrywise leakage (their equation 12, by
 quadrature), the bound log B1 for all votes, the bound log B2 for the votes at hand, and gamma; beside the figures
 printed there, and beside the bound for all votes with the discrete noise that darrm draws. Then how often their Theorem
-10 fails, and all mechanisms of a binary majority by the same definition, in one table.
+10 fails, for Laplace and Gaussian noise, and all mechanisms of a binary majority by the same definition, in one table.
 """
 
 from __future__ import annotations
 
 import argparse
+import functools
 import itertools
-from typing import Any
+from collections import Counter
+from typing import Any, NamedTuple
 
 from pages import bullets, put, table
 
@@ -23,8 +25,8 @@ from darrm import baselines, priors
 from darrm.accounting import gnmax_sigma_analytic
 from darrm.measures import (
     entrywise_leakage,
-    laplace_leakage_bound,
-    laplace_leakage_data_bound,
+    leakage_bound,
+    leakage_data_bound,
     majority_leakage,
     noisy_max_probabilities,
     processed_leakage,
@@ -48,9 +50,9 @@ PRINTED: list[tuple[str, tuple[int, ...], dict[str, str]]] = [
 
 def values(votes: tuple[int, ...]) -> dict[str, float]:
     return {
-        "leakage": entrywise_leakage(votes, GAMMA),
-        "log B1": laplace_leakage_bound(CLASSES, GAMMA, noise="continuous"),
-        "log B2": laplace_leakage_data_bound(votes, GAMMA, noise="continuous"),
+        "leakage": entrywise_leakage(votes, GAMMA, noise="continuous"),
+        "log B1": leakage_bound(CLASSES, GAMMA, noise="continuous"),
+        "log B2": leakage_data_bound(votes, GAMMA, noise="continuous"),
     }
 
 
@@ -83,7 +85,9 @@ def one_table(K: int = 11, m: int = 3, epsilon: float = 0.1) -> list[dict[str, A
     }
     for name, kind in noise.items():
         counts = [(max(l, K - l), min(l, K - l)) for l in range(K + 1)]
-        right[name] = baselines.from_accuracy([noisy_max_probabilities(pair, **kind)[0] for pair in counts])
+        right[name] = baselines.from_accuracy(
+            [noisy_max_probabilities(pair, **kind, noise="continuous")[0] for pair in counts]
+        )
     lines = []
     for name, gamma in right.items():
         leak = majority_leakage(gamma)
@@ -106,7 +110,7 @@ def one_table(K: int = 11, m: int = 3, epsilon: float = 0.1) -> list[dict[str, A
 def against_theorem_10(total: int, gamma: float) -> tuple[int, int]:
     """Pairs of sorted votes of three classes, the first majorising the second; and those where the first leaks more."""
     votes = [v for v in itertools.product(range(total, -1, -1), repeat=3) if sum(v) == total and v[0] >= v[1] >= v[2]]
-    leak = {v: entrywise_leakage(v, gamma) for v in votes}
+    leak = {v: entrywise_leakage(v, gamma, noise="continuous") for v in votes}
     pairs = [
         (v, w)
         for v, w in itertools.permutations(votes, 2)
@@ -115,17 +119,74 @@ def against_theorem_10(total: int, gamma: float) -> tuple[int, int]:
     return len(pairs), sum(leak[v] > leak[w] + 1e-9 for v, w in pairs)
 
 
+class Moves(NamedTuple):
+    """Single votes that move to a class with as many votes or more, and those of them that raise the leakage.
+
+    Attributes
+    ----------
+    to_a_largest, rise_to_a_largest : int
+        Moves to a class that no class is ahead of.
+    to_others, rise_to_others : int
+        All other moves.
+    """
+
+    to_a_largest: int
+    rise_to_a_largest: int
+    to_others: int
+    rise_to_others: int
+
+
+def single_moves(classes: int, most: int, noise: str, scale: dict[str, float]) -> Moves:
+    """All moves from known votes of at most ``most`` for a class, sorted; equal classes are told apart."""
+
+    @functools.cache
+    def leak(votes: tuple[int, ...]) -> float:
+        return entrywise_leakage(votes, **scale, noise=noise)
+
+    seen: Counter[tuple[bool, bool]] = Counter()
+    for votes in itertools.combinations_with_replacement(range(most + 1), classes):
+        for i, j in itertools.permutations(range(classes), 2):
+            if votes[i] >= votes[j] > 0:
+                moved = tuple(sorted(n + (k == i) - (k == j) for k, n in enumerate(votes)))
+                seen[votes[i] == max(votes), leak(moved) > leak(votes) + 1e-9] += 1
+    return Moves(
+        seen[True, False] + seen[True, True],
+        seen[True, True],
+        seen[False, False] + seen[False, True],
+        seen[False, True],
+    )
+
+
+def of_all_noise() -> list[dict[str, Any]]:
+    """Theorem 10 for every noise: two pairs of votes, the first of each majorising the second, and all single moves."""
+    lines = []
+    for noise in ("continuous", "discrete"):
+        for name, scale in (("Laplace", {"gamma": 1.0}), ("Gaussian", {"sigma": 1.0})):
+            line: dict[str, Any] = {
+                "noise": f"{name}, {noise}",
+                "scale": ", ".join(f"{key} = {value:g}" for key, value in scale.items()),
+            }
+            for votes in ((5, 5, 0), (5, 4, 1), (5, 3, 2)):
+                line[str(votes)] = f"{entrywise_leakage(votes, **scale, noise=noise):.5f}"
+            line["any three"] = f"{leakage_bound(3, **scale, noise=noise):.5f}"
+            moves = single_moves(3, 7, noise, scale)
+            line["rises, to a largest"] = f"{moves.rise_to_a_largest} of {moves.to_a_largest}"
+            line["rises, others"] = f"{moves.rise_to_others} of {moves.to_others}"
+            lines.append(line)
+    return lines
+
+
 def shipped() -> list[str]:
     """What the table leaves out: the noise that darrm draws, and Theorem 10."""
     lines = [
         "The table has continuous noise, as the paper has. `LaplaceNoisyMax` draws discrete noise: its bound for all "
-        f"votes is {laplace_leakage_bound(CLASSES, GAMMA):.4e} for four classes, where log B1 is "
-        f"{laplace_leakage_bound(CLASSES, GAMMA, noise='continuous'):.4e}."
+        f"votes is {leakage_bound(CLASSES, GAMMA):.4e} for four classes, where log B1 is "
+        f"{leakage_bound(CLASSES, GAMMA, noise='continuous'):.4e}."
     ]
     for classes in (2, 4):
-        found = laplace_leakage_bound(classes, 2.0), laplace_leakage_bound(classes, 2.0, noise="continuous")
+        found = leakage_bound(classes, 2.0), leakage_bound(classes, 2.0, noise="continuous")
         lines.append(f"At gamma = 2 and {classes} classes the two bounds are {found[0]:.4f} and {found[1]:.4f}.")
-    first, second = entrywise_leakage((5, 5, 0), 1.0), entrywise_leakage((5, 4, 1), 1.0)
+    first, second = (entrywise_leakage(votes, 1.0, noise="continuous") for votes in ((5, 5, 0), (5, 4, 1)))
     pairs, against = against_theorem_10(10, 1.0)
     lines.append(
         f"Theorem 10 (more consensus leaks less) fails: at gamma = 1 the votes (5, 5, 0) majorise (5, 4, 1) and leak "
@@ -156,10 +217,11 @@ def main() -> None:
     parser.add_argument("--docs", action="store_true", help="also put the table into docs/")
     options = parser.parse_args()
     content = f"{table(rows())}\n\n{bullets(findings() + shipped())}"
-    together = table(one_table())
-    print(content, together, sep="\n\n")
+    together, moves = table(one_table()), table(of_all_noise())
+    print(content, moves, together, sep="\n\n")
     if options.docs:
         put("leakage", content)
+        put("leakage-moves", moves)
         put("leakage-all", together)
 
 

@@ -17,13 +17,19 @@ from darrm.measures.error import Interval, expected_error, least_error, sampled_
 from darrm.measures.kernels import CountKernel, posterior
 from darrm.measures.leakage import (
     composed_leakage,
+    conditional_leakage,
+    majority_leakage,
+    maximal_leakage,
+    processed_leakage,
+)
+from darrm.measures.noisy_max_leakage import (
     entrywise_leakage,
     laplace_leakage_bound,
     laplace_leakage_data_bound,
-    majority_leakage,
-    processed_leakage,
+    leakage_bound,
+    leakage_data_bound,
 )
-from darrm.mechanisms.noisy_max import noisy_max_probabilities
+from darrm.mechanisms.noisy_max_chances import noisy_max_probabilities
 
 __all__ = [
     "CountKernel",
@@ -35,6 +41,7 @@ __all__ = [
     "attacker_decisions",
     "bounds",
     "composed_leakage",
+    "conditional_leakage",
     "empirical_epsilon",
     "empirical_epsilon_of_scores",
     "entrywise_leakage",
@@ -44,9 +51,12 @@ __all__ = [
     "laplace_leakage_bound",
     "laplace_leakage_data_bound",
     "largest_log_odds_change",
+    "leakage_bound",
+    "leakage_data_bound",
     "least_error",
     "log_odds_change",
     "majority_leakage",
+    "maximal_leakage",
     "multiplicative_advantage",
     "noisy_max_probabilities",
     "posterior",

@@ -28,7 +28,7 @@ from darrm.measures import (
 )
 def test_example_14(votes: list[int], leakage: float, digits: int) -> None:
     """Saeidian et al., Example 14: gamma = .1, four classes."""
-    assert entrywise_leakage(votes, 0.1) == pytest.approx(leakage, abs=10.0**-digits)
+    assert entrywise_leakage(votes, 0.1, noise="continuous") == pytest.approx(leakage, abs=10.0**-digits)
 
 
 def test_example_17() -> None:
@@ -46,7 +46,7 @@ def test_the_largest_leakage_is_the_closed_form(m: int, gamma: float) -> None:
     B1 = (1 - m) * 2.0**-m * math.exp(-gamma) + math.exp(gamma) * (1 - c**m) + m / 2 * c ** (m - 1)
     B1 -= m * (m - 1) / 4 * math.exp(-gamma) * H
     assert laplace_leakage_bound(m, gamma, noise="continuous") == pytest.approx(math.log(B1), abs=1e-10)
-    assert entrywise_leakage([7] * m, gamma) == pytest.approx(math.log(B1), abs=1e-10)
+    assert entrywise_leakage([7] * m, gamma, noise="continuous") == pytest.approx(math.log(B1), abs=1e-10)
     assert math.log(B1) < laplace_leakage_bound(m, gamma) <= gamma  # the discrete noise of the shipped mechanism
 
 
@@ -55,24 +55,26 @@ def test_leakage_of_continuous_noise_is_below_its_bounds() -> None:
     for _ in range(60):
         m, gamma = int(rng.integers(2, 6)), float(10 ** rng.uniform(-2, 0.3))
         votes = rng.multinomial(30, rng.dirichlet(np.ones(m)))
-        found = entrywise_leakage(votes, gamma)
+        found = entrywise_leakage(votes, gamma, noise="continuous")
         assert found <= laplace_leakage_bound(m, gamma, noise="continuous")
         assert found <= laplace_leakage_data_bound(votes, gamma, noise="continuous") + 1e-12
         # Agreement of all leaks less than any other votes that were seen.
         together = np.eye(m, dtype=int)[0] * votes.sum()
-        assert entrywise_leakage(together, gamma) <= found + 1e-12
+        assert entrywise_leakage(together, gamma, noise="continuous") <= found + 1e-12
 
 
 def test_leakage_by_its_definition() -> None:
     votes, gamma = np.array([3, 2, 2]), 0.4
-    tables = [noisy_max_probabilities(votes + np.eye(3)[j], gamma=gamma) for j in range(3)]
-    assert entrywise_leakage(votes, gamma) == pytest.approx(math.log(np.max(tables, axis=0).sum()), abs=1e-12)
+    tables = [noisy_max_probabilities(votes + np.eye(3)[j], gamma=gamma, noise="continuous") for j in range(3)]
+    assert entrywise_leakage(votes, gamma, noise="continuous") == pytest.approx(
+        math.log(np.max(tables, axis=0).sum()), abs=1e-12
+    )
 
 
 @pytest.mark.parametrize("noise", [{"gamma": 0.3}, {"gamma": 5.0}, {"sigma": 3.0}, {"sigma": 0.2}, {"sigma": 100.0}])
 def test_probabilities_sum_to_one_and_two_classes_have_a_closed_form(noise: dict[str, float]) -> None:
     for votes in ([5, 3], [50, 30, 3, 1], [0, 0, 0], [1000, 0], [7, 7, 7, 6, 1]):
-        p = noisy_max_probabilities(votes, **noise)
+        p = noisy_max_probabilities(votes, **noise, noise="continuous")
         assert p.sum() == pytest.approx(1, abs=1e-12)
         for (i, a), (j, b) in itertools.combinations(enumerate(votes), 2):
             assert (p[i] >= p[j]) == (a >= b) or p[i] == pytest.approx(p[j])
@@ -94,7 +96,7 @@ def test_probabilities_are_those_of_samples() -> None:
         ({"sigma": 2.0}, rng.normal(0, 2, (200_000, 3))),
     ):
         seen = np.bincount((votes + draw).argmax(axis=1), minlength=3) / 200_000
-        assert noisy_max_probabilities(votes, **noise) == pytest.approx(seen, abs=5e-3)  # type: ignore[arg-type]
+        assert noisy_max_probabilities(votes, **noise, noise="continuous") == pytest.approx(seen, abs=5e-3)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("epsilon", "sigma"), [(0.2676, 21.46), (0.2556, 22.46)])

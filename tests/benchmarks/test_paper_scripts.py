@@ -228,6 +228,14 @@ def test_pairs_of_votes_against_theorem_10() -> None:
     assert any("(5, 5, 0) majorise (5, 4, 1) and leak 0.37416 against 0.32780" in line for line in leakage.shipped())
 
 
+@pytest.mark.parametrize("noise", ["discrete", "continuous"])
+@pytest.mark.parametrize("scale", [{"gamma": 1.0}, {"sigma": 1.0}])
+def test_single_votes_against_theorem_10(scale: dict[str, float], noise: str) -> None:
+    # Of one vote that moves to a class with the most votes Lemma 19 says that it never raises the leakage.
+    assert leakage.single_moves(3, 7, noise, scale) == (273, 0, 77, 60)
+    assert leakage.single_moves(2, 7, noise, scale)[1:] == (0, 0, 0)
+
+
 @pytest.mark.parametrize("missing", ["opacus", "torch"])
 def test_without_pytorch_the_network_says_what_to_install(missing: str, monkeypatch: pytest.MonkeyPatch) -> None:
     network = load("dp_convolutional_classifier")

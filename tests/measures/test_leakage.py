@@ -2,9 +2,11 @@
 
 import itertools
 import math
+from collections.abc import Iterator
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,13 +14,25 @@ import pytest
 import darrm
 from darrm import baselines
 from darrm.measures import (
+    CountKernel,
     composed_leakage,
+    conditional_leakage,
     entrywise_leakage,
+    label_leakage,
     laplace_leakage_bound,
     laplace_leakage_data_bound,
     majority_leakage,
+    maximal_leakage,
     noisy_max_probabilities,
     processed_leakage,
+)
+from darrm.mechanisms import (
+    DaRRM,
+    GaussianNoisyMax,
+    GeometricLabelProportions,
+    LabelProportions,
+    LaplaceNoisyMax,
+    RandomizedResponse,
 )
 from darrm.randomness.words import NotPrivateWarning
 
@@ -39,6 +53,141 @@ def test_leakage_is_at_most_the_epsilon_of_one_vote() -> None:
     assert majority_leakage(baselines.subsampling(8, 3)).shape == (8,)
     with pytest.raises(darrm.InputError):
         majority_leakage([0.5, 0.4, 0.2])
+
+
+def gain(guess: np.ndarray, prior: np.ndarray, channel: np.ndarray) -> float:
+    """log of what the best guess of U gains from Y: guess[x, u] = P(u | x), any law of U given X."""
+    joint = (prior[:, None] * guess).T @ channel  # [u, y]
+    return math.log(joint.max(axis=0).sum() / (prior @ guess).max())
+
+
+def shattered(prior: np.ndarray) -> np.ndarray:
+    """P(u | x): each x in pieces of the least probability, and one smaller piece for the rest."""
+    least, columns = prior[prior > 0].min(), []
+    for x, p in enumerate(prior):
+        while p > 1e-15:
+            piece = np.zeros(prior.size)
+            piece[x] = min(p, least) / prior[x]
+            columns.append(piece)
+            p -= least
+    return np.stack(columns, axis=1)
+
+
+def channels(seed: int, n: int) -> Iterator[tuple[np.random.Generator, np.ndarray]]:
+    """Random channels, some with outputs that cannot occur."""
+    rng = np.random.default_rng(seed)
+    for _ in range(n):
+        inputs, outputs = rng.integers(1, 6, 2)
+        yield rng, rng.dirichlet(np.full(outputs, 10 ** rng.uniform(-1.5, 1)), inputs)
+
+
+def test_maximal_leakage_is_the_gain_of_the_best_guess() -> None:
+    for rng, channel in channels(1, 300):
+        prior = rng.dirichlet(np.ones(len(channel)))
+        prior[prior < 0.02] = 0
+        prior /= prior.sum()
+        leak = maximal_leakage(channel, prior)
+        whole = np.where(prior[:, None] > 0, shattered(prior), 0)
+        assert gain(whole, prior, channel) == pytest.approx(leak, abs=1e-12)
+        for _ in range(5):
+            assert gain(rng.dirichlet(np.full(4, 0.3), len(prior)), prior, channel) <= leak + 1e-12
+        assert leak <= math.log(min(channel.shape)) + 1e-12
+        assert leak == pytest.approx(maximal_leakage(channel, np.sign(prior)), abs=1e-15)
+
+
+def test_functions_of_the_input_are_not_enough() -> None:
+    prior, channel = np.array([0.9, 0.1]), np.array([[0.8, 0.2], [0.2, 0.8]])
+    for guess in (np.eye(2), np.ones((2, 1))):
+        assert gain(guess, prior, channel) == pytest.approx(0, abs=1e-15)
+    assert gain(shattered(prior), prior, channel) == pytest.approx(math.log(1.6))
+    assert maximal_leakage(channel, prior) == pytest.approx(math.log(1.6))
+
+
+def test_inputs_that_cannot_occur_leak_nothing() -> None:
+    channel = [[0.5, 0.5], [0.5, 0.5], [1.0, 0.0]]
+    assert maximal_leakage(channel) == pytest.approx(math.log(1.5))
+    assert maximal_leakage(channel, [0.4, 0.6, 0]) == 0
+    assert conditional_leakage([channel, channel], [[1, 1, 0], [1, 1, 1]]) == pytest.approx([0, math.log(1.5)])
+    assert conditional_leakage([channel]).tolist() == [maximal_leakage(channel)]
+
+
+def test_composition_and_processing_of_random_channels() -> None:
+    for rng, one in channels(2, 400):
+        other = rng.dirichlet(np.full(3, 0.5), len(one))
+        both = (one[:, :, None] * other[:, None, :]).reshape(len(one), -1)
+        parts = [maximal_leakage(one), maximal_leakage(other)]
+        assert max(parts) - 1e-12 <= maximal_leakage(both) <= composed_leakage(parts) + 1e-12
+        after = rng.dirichlet(np.full(4, 0.5), one.shape[1])
+        possible = one.max(axis=0)  # outputs that the first stage can give
+        stages = [maximal_leakage(one), maximal_leakage(after, possible)]
+        assert maximal_leakage(one @ after) <= processed_leakage(stages) + 1e-12
+
+
+def test_leakage_is_at_most_epsilon() -> None:
+    for epsilon in (0.1, 1.0, 4.0):
+        rows = RandomizedResponse(epsilon).label_kernel()
+        assert maximal_leakage(rows) == pytest.approx(math.log(2 / (1 + math.exp(-epsilon))))
+        assert maximal_leakage(rows) <= epsilon
+        assert maximal_leakage(GeometricLabelProportions(epsilon).kernel(1)) <= epsilon
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "kernel"),
+    [
+        (LabelProportions(), LabelProportions().kernel(4)),
+        (GeometricLabelProportions(0.7), GeometricLabelProportions(0.7).kernel(4)),
+        (LaplaceNoisyMax(0.6), LaplaceNoisyMax(0.6).kernel(4)),
+        (GaussianNoisyMax(1.5), GaussianNoisyMax(1.5).kernel(4)),
+        (CountKernel.from_noise_function([1, 0.4, 0, 0.4, 1]), None),
+    ],
+)
+def test_label_leakage_is_that_of_the_channel(mechanism: Any, kernel: Any) -> None:
+    eta, rows = np.array([0.2, 0.9, 0.5, 0.7]), mechanism.kernel(4) if kernel is None else kernel
+    for i in range(4):
+        channel = np.zeros((2, rows.shape[1]))  # of label i; all others vary as eta says
+        for labels in itertools.product((0, 1), repeat=4):
+            chance = np.prod([eta[j] if y else 1 - eta[j] for j, y in enumerate(labels) if j != i])
+            channel[labels[i]] += chance * rows[sum(labels)]
+        assert label_leakage(mechanism, eta)[i] == pytest.approx(maximal_leakage(channel), abs=1e-12)
+
+
+def test_label_leakage_of_randomized_response_is_that_of_its_channel() -> None:
+    response = RandomizedResponse(0.8)
+    leak = maximal_leakage(response.label_kernel())
+    assert label_leakage(response, [0.2, 0.5]) == pytest.approx([leak, leak], abs=1e-14)
+
+
+def test_majority_leakage_is_that_of_the_channel() -> None:
+    design = darrm.solve(K=7, m=2, epsilon=0.5)
+    kernel = DaRRM(design).kernel(7)
+    given = np.stack([kernel[:-1], kernel[1:]], axis=1)  # [ones among the known votes, last vote, label]
+    assert majority_leakage(design.gamma) == pytest.approx(conditional_leakage(given), abs=1e-14)
+
+
+@pytest.mark.parametrize("noise", ["discrete", "continuous"])
+@pytest.mark.parametrize("scale", [{"gamma": 0.7}, {"sigma": 1.3}])
+def test_entrywise_leakage_is_that_of_the_channel(scale: dict[str, float], noise: str) -> None:
+    for votes in ([3, 1], [2, 2, 0], [4, 1, 1, 0], [3, 3, 3, 3, 2]):
+        up = np.array(votes) + np.eye(len(votes), dtype=int)
+        channel = [noisy_max_probabilities(row, **scale, noise=noise) for row in up]
+        assert entrywise_leakage(votes, **scale, noise=noise) == pytest.approx(maximal_leakage(channel), abs=1e-11)
+
+
+@pytest.mark.parametrize(
+    ("channel", "support", "message"),
+    [
+        ([[0.5, 0.4]], None, "sum to 1 within 1e-9. Got the sum 0.9. Pass"),
+        ([0.5, 0.5], None, "channel must be"),
+        ([[-0.5, 1.5]], None, "channel must be"),
+        ([[math.nan, 1]], None, "channel must be"),
+        ([[1.0, 0.0]], [0], "support must be above 0"),
+        ([[1.0, 0.0]], [1, 1], "support must be"),
+        ([[1.0, 0.0]], [-1], "support must be"),
+    ],
+)
+def test_channels_that_are_none(channel: Any, support: Any, message: str) -> None:
+    with pytest.raises(darrm.InputError, match=message):
+        maximal_leakage(channel, support)
 
 
 def test_two_classes_of_noisy_max_are_a_majority() -> None:
@@ -108,14 +257,15 @@ def exact_laplace(counts: list[int], rate: Fraction, digits: int = 60) -> list[f
 @pytest.mark.parametrize("rate", [Fraction(1, 10), Fraction(1), Fraction(5, 2)])
 @pytest.mark.parametrize("counts", [[5, 3, 2], [4, 4, 4], [30, 3, 2, 1, 0], [7, 7, 6], [1, 0], [9] * 12])
 def test_laplace_probabilities_against_sixty_digits(counts: list[int], rate: Fraction) -> None:
-    found = noisy_max_probabilities(counts, gamma=float(rate))
+    found = noisy_max_probabilities(counts, gamma=float(rate), noise="continuous")
     wanted = exact_laplace(counts, Fraction(float(rate)))
     assert found == pytest.approx(wanted, abs=1e-13)
     assert sum(wanted) == pytest.approx(1, abs=1e-14)
 
 
 def test_probabilities_when_counts_are_far_apart_or_many() -> None:
-    for noise in ({"gamma": 1.0}, {"sigma": 1.0}):
+    for scale, kind in itertools.product(({"gamma": 1.0}, {"sigma": 1.0}), ("discrete", "continuous")):
+        noise = scale | {"noise": kind}
         p = noisy_max_probabilities([10**12, 10**12 - 1, 3, 0], **noise)
         two = noisy_max_probabilities([1, 0], **noise)
         assert p == pytest.approx([*two, 0, 0], abs=1e-13)
@@ -200,7 +350,9 @@ def test_votes_for_the_classes_that_have_least_raise_the_leakage(gamma: float) -
             if max(votes) > least:
                 raised = tuple(n + (n == least) for n in votes)
                 assert discrete_leakage(votes, gamma) <= discrete_leakage(raised, gamma) + 1e-13
-                assert entrywise_leakage(votes, gamma) <= entrywise_leakage(raised, gamma) + 1e-11
+                for noise in ("discrete", "continuous"):
+                    leak = entrywise_leakage(votes, gamma, noise=noise)
+                    assert leak <= entrywise_leakage(raised, gamma, noise=noise) + 1e-11
 
 
 def test_discrete_noise_breaks_the_bound_of_continuous_noise() -> None:
@@ -209,10 +361,14 @@ def test_discrete_noise_breaks_the_bound_of_continuous_noise() -> None:
         assert discrete_leakage(votes, 2.0) == pytest.approx(leaks, abs=5e-5)
         assert laplace_leakage_bound(m, 2.0) == pytest.approx(leaks, abs=5e-5)
         assert laplace_leakage_bound(m, 2.0, noise="continuous") == pytest.approx(printed, abs=5e-5)
-        assert laplace_leakage_data_bound(votes, 2.0, noise="continuous") >= entrywise_leakage(votes, 2.0)
+        assert laplace_leakage_data_bound(votes, 2.0, noise="continuous") >= entrywise_leakage(
+            votes, 2.0, noise="continuous"
+        )
     assert discrete_leakage((5, 5), 2.0) > laplace_leakage_data_bound((5, 5), 2.0, noise="continuous") + 0.018
     # With the winner ahead, the difference has the other sign.
-    assert entrywise_leakage([0, 0, 0, 2], 2.5) - discrete_leakage((0, 0, 0, 2), 2.5) == pytest.approx(0.037, abs=5e-4)
+    assert entrywise_leakage([0, 0, 0, 2], 2.5, noise="continuous") - discrete_leakage(
+        (0, 0, 0, 2), 2.5
+    ) == pytest.approx(0.037, abs=5e-4)
 
 
 @pytest.mark.parametrize("gamma", [1e-300, 1e-9, 0.05, 0.69, 0.7, 2.0, 20.0, 37.0, 49.9, 50.0, 200.0])
@@ -267,9 +423,11 @@ def test_noise_of_no_known_kind(noise: object) -> None:
 def test_more_consensus_can_leak_more() -> None:
     """Theorem 10 of Saeidian et al. (2021) says it cannot. (5, 5, 0) majorises (5, 4, 1)."""
     assert np.all(np.cumsum([5, 5, 0]) >= np.cumsum([5, 4, 1]))
-    for leakage, first, second in ((entrywise_leakage, 0.37416, 0.32780), (discrete_leakage, 0.38354, 0.33072)):
-        assert leakage((5, 5, 0), 1.0) == pytest.approx(first, abs=5e-6)
-        assert leakage((5, 4, 1), 1.0) == pytest.approx(second, abs=5e-6)
+    for noise, *leaks in (("continuous", 0.37416, 0.32780), ("discrete", 0.38354, 0.33072)):
+        for votes, leak in zip(((5, 5, 0), (5, 4, 1)), leaks, strict=True):
+            assert entrywise_leakage(votes, 1.0, noise=noise) == pytest.approx(leak, abs=5e-6)
+            if noise == "discrete":
+                assert discrete_leakage(votes, 1.0) == pytest.approx(leak, abs=5e-6)
     # The same by the exponential sums, in 60 digits.
     found = []
     for votes in ([5, 5, 0], [5, 4, 1]):
@@ -282,7 +440,7 @@ def test_a_gaussian_label_needs_less_noise_than_the_noisy_counts() -> None:
     """The figures of docs/howto/pate.md: 11 voters, two classes, continuous noise."""
 
     def epsilon(sigma: float) -> float:
-        behind = np.log([noisy_max_probabilities([l, 11 - l], sigma=sigma)[0] for l in range(12)])
+        behind = np.log([noisy_max_probabilities([l, 11 - l], sigma=sigma, noise="continuous")[0] for l in range(12)])
         return float(np.abs(np.diff(behind)).max())
 
     sigma = darrm.accounting.gnmax_sigma_analytic(1.0, 1e-5)

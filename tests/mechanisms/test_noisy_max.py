@@ -152,6 +152,20 @@ def test_counts_that_are_none(counts: object) -> None:
         GaussianNoisyMax(1.0).release(counts)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("mechanism", [LaplaceNoisyMax(1.0), GaussianNoisyMax(1.0)], ids=repr)
+def test_labels_of_voters_are_no_counts(mechanism: LaplaceNoisyMax | GaussianNoisyMax) -> None:
+    """By their shape: one label for each voter is a row, counts of one query are a table with one row."""
+    for labels, shape in (([0, 1, 0, 1, 1, 0, 0, 1], r"\(8,\)"), ([[1], [0]], r"\(2, 1\)"), ([], r"\(0,\)")):
+        with pytest.raises(darrm.InputError, match=rf"counts must have shape .* Got shape {shape}\. Pass the votes"):
+            mechanism.release(labels)
+    with pytest.raises(darrm.InputError, match="no labels: count them first"):
+        mechanism.release([[True, False, True]])
+    # No counts are refused for their numbers, which would tell something about the votes: two voters who disagree,
+    # one voter, none.
+    for counts in ([[1, 1]], [[1, 0, 1]], [[0, 0, 1]], [[0, 0]], [[8, 0]]):
+        assert mechanism.release(counts).shape == (1,)
+
+
 @pytest.mark.parametrize("value", [0, -1, float("nan"), float("inf"), "1", None])
 def test_noise_that_is_none(value: object) -> None:
     for kind in (GaussianNoisyMax, LaplaceNoisyMax):
