@@ -88,7 +88,7 @@ def bag_floor(k: int, failure: float, *, X: ArrayLike, loss_floor: float, residu
     failure = real("failure", failure, 0, 1, "()")
     loss_floor = check_positive("loss_floor", loss_floor)
     bound = _check_bound(residual_bound, loss_floor)
-    return _floor(k, failure, loss_floor, _largest(U), U.shape[1], *_tails(U, bound**2 / loss_floor))
+    return _floor(k, failure, loss_floor, _largest(U), U.shape[1], *_tails(U, bound * bound / loss_floor))
 
 
 class RandomBagDelta(NamedTuple):
@@ -138,8 +138,9 @@ def random_bag_delta(
 
     Notes
     -----
-    docs/aggregates.md, Theorem 12. For bags drawn once and then looked at, this delta is the mean over how they may have
-    been drawn; it is no bound for the bags at hand. O(n d^2) and a search by `worst_delta` for each of a dozen failures.
+    docs/aggregates.md, Theorem 12. Of bags drawn once and then looked at, this bounds the mean of delta over how they
+    may have been drawn, and not delta of the bags at hand. O(n d^2) for each theta of a grid, and a search by
+    `worst_delta` for each of a dozen failures.
 
     Examples
     --------
@@ -157,13 +158,13 @@ def random_bag_delta(
     # If a column of X is constant, labels may be taken from the middle of their range; `beside` is what is not.
     middle, beside = low / 2 + high / 2, float(np.abs(residual_of(U, np.ones(len(U)))).max())
     size = min(max(abs(low), abs(high)), (high / 2 - low / 2) + abs(middle) * beside) * (1 + 1e-12)
-    if loss_floor > size**2:
-        raise refusal("loss_floor", f"at most {size**2:g}, the largest loss of labels of this range", loss_floor)
+    if loss_floor > size * size:
+        raise refusal("loss_floor", f"at most {size * size:g}, the largest loss of labels of this range", loss_floor)
     if residual_bound is None:
-        bound = (size + math.sqrt(largest) * math.sqrt(size**2 - loss_floor)) * (1 + 1e-12)
+        bound = (size + math.sqrt(largest) * math.sqrt(size * size - loss_floor)) * (1 + 1e-12)
     else:
         bound = _check_bound(residual_bound, loss_floor)
-    tails = _tails(U, bound**2 / loss_floor)
+    tails = _tails(U, bound * bound / loss_floor)
 
     def total(log_failure: float) -> RandomBagDelta:
         failure = math.exp(log_failure)
@@ -212,7 +213,7 @@ def _check_size(k: object, n: int) -> int:
 
 def _check_bound(residual_bound: object, loss_floor: float) -> float:
     bound = check_positive("residual_bound", residual_bound)
-    if bound**2 < loss_floor:
+    if bound * bound < loss_floor:
         raise refusal("residual_bound", f"at least the root of loss_floor, {math.sqrt(loss_floor):g}", residual_bound)
     return bound
 
