@@ -42,7 +42,7 @@ MAJORITY = 2 * np.arange(K + 1) > K
 SHOWN = {
     "additive_advantage": "additive advantage",
     "multiplicative_98": "98 % of |log odds change|, nats",
-    "tight_epsilon": "tight epsilon, nats",
+    "largest_log_odds_change": "largest log-odds change, nats",
     "mean_leakage": "mean maximal leakage, nats",
 }
 
@@ -200,7 +200,7 @@ def table(found: Sequence[Line]) -> list[Mapping[str, Any]]:
             "largest": one.row.max_individual_advantage,
             "98 %": one.row.multiplicative_98,
             "infinite": one.row.infinite_mass,
-            "tight epsilon": one.row.tight_epsilon,
+            "largest log-odds change": one.row.largest_log_odds_change,
             "label-DP epsilon": one.label_dp,
             "leakage, mean": one.row.mean_leakage,
             "leakage, largest": one.row.max_leakage,

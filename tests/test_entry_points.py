@@ -210,7 +210,7 @@ def table() -> dict[str, tuple[Use | None, Sequence[Arguments]]]:
         "measures.individual_advantage": [on_eta],
         "measures.label_leakage": [on_eta],
         "measures.multiplicative_advantage": [on_eta],
-        "measures.tight_epsilon": [on_eta],
+        "measures.largest_log_odds_change": [on_eta],
         "measures.total_variation": [on_eta],
         "measures.attacker_decisions": [on_eta | {"output": 2}],
         "measures.posterior": [on_eta | {"output": 2}],

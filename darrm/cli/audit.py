@@ -159,7 +159,7 @@ def _print(rows: Sequence[AuditRow], n: int) -> None:
             row.mechanism,
             str(row.bag_size),
             wording.at_least(row.guaranteed_epsilon),
-            f"{row.tight_epsilon:.4g}",
+            f"{row.largest_log_odds_change:.4g}",
             f"{row.additive_advantage:.3g}",
             f"{row.max_individual_advantage:.3g}",
             f"{row.multiplicative_98:.4g}",

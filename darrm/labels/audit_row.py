@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from darrm.errors import InputError
 from darrm.labels.percentiles import multiplicative_summary
-from darrm.measures.advantage import Mechanism, individual_advantage, tight_epsilon, total_variation
+from darrm.measures.advantage import Mechanism, individual_advantage, largest_log_odds_change, total_variation
 from darrm.mechanisms.random_bags import Bags
 from darrm.numerics.arrays import Array
 
@@ -33,7 +33,7 @@ class AuditRow:
         Label differential privacy of the mechanism, nats, whatever the data. Infinity if it guarantees none: exact
         counts, and mechanisms whose guarantee is about something else (`DaRRM`: a record behind the voters; Gaussian
         noisy max: Renyi differential privacy).
-    tight_epsilon : float
+    largest_log_odds_change : float
         Largest change of the log odds of any of these labels by any output, nats.
     additive_advantage, max_individual_advantage : float
         Mean over the labels, and the largest, in [0, 1/2].
@@ -59,7 +59,7 @@ class AuditRow:
     bags: int
     remainder: int
     guaranteed_epsilon: float
-    tight_epsilon: float
+    largest_log_odds_change: float
     additive_advantage: float
     max_individual_advantage: float
     multiplicative_98: float
@@ -94,7 +94,7 @@ def audit_row(
         bags=p.shape[0],
         remainder=groups.remainder.size,
         guaranteed_epsilon=float(getattr(mechanism, "epsilon", math.inf)),
-        tight_epsilon=tight_epsilon(mechanism, p),
+        largest_log_odds_change=largest_log_odds_change(mechanism, p),
         additive_advantage=float(gain.mean()),
         max_individual_advantage=float(gain.max()),
         multiplicative_98=percentile,

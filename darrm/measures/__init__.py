@@ -7,7 +7,7 @@ from darrm.measures.advantage import (
     individual_advantage,
     label_leakage,
     multiplicative_advantage,
-    tight_epsilon,
+    largest_log_odds_change,
     total_variation,
 )
 from darrm.measures.attack import attack_utility, attacker_decisions, log_odds_change, posterior_pairs
@@ -52,7 +52,7 @@ __all__ = [
     "posterior_pairs",
     "processed_leakage",
     "sampled_error",
-    "tight_epsilon",
+    "largest_log_odds_change",
     "total_variation",
 ]
 __getattr__ = modules(__name__)

@@ -188,7 +188,7 @@ def multiplicative_advantage(mechanism: Mechanism, eta: ArrayLike) -> Distributi
     return DiscreteDistribution(np.concatenate(values), np.concatenate(weights))
 
 
-def tight_epsilon(mechanism: Mechanism, eta: ArrayLike) -> float:
+def largest_log_odds_change(mechanism: Mechanism, eta: ArrayLike) -> float:
     """Largest change of the log odds of any label by any output, nats.
 
         sup over i and o of | log P(o | y_i = 1) / P(o | y_i = 0) |

@@ -41,7 +41,7 @@ def test_rows_are_what_the_measures_say() -> None:
         assert row.max_individual_advantage == gain.max()
         assert row.multiplicative_98 == distribution.quantile(0.98)
         assert row.infinite_mass == distribution.infinite_mass
-        assert row.tight_epsilon == measures.tight_epsilon(mechanism, bags)
+        assert row.largest_log_odds_change == measures.largest_log_odds_change(mechanism, bags)
         assert row.mean_leakage == measures.label_leakage(mechanism, bags).mean()
         assert row.max_leakage == measures.label_leakage(mechanism, bags).max()
         assert row.mean_total_variation == measures.total_variation(mechanism, bags).mean()
@@ -50,7 +50,7 @@ def test_rows_are_what_the_measures_say() -> None:
         assert row.auc is None
     guaranteed = [row.guaranteed_epsilon for row in rows]
     assert guaranteed == [1, math.inf, 1, 0.7, math.inf]
-    assert all(row.tight_epsilon <= row.guaranteed_epsilon * (1 + 1e-12) for row in rows)
+    assert all(row.largest_log_odds_change <= row.guaranteed_epsilon * (1 + 1e-12) for row in rows)
 
 
 def test_threads_change_nothing_and_bags_are_shared() -> None:
@@ -133,7 +133,7 @@ def test_eta_of_a_model_is_its_probability_of_the_second_class() -> None:
         {"llp": MECHANISMS["llp"], "rr": MECHANISMS["rr"]}, eta, bag_size=8, rng=seeded()
     )
     assert 0 < llp.additive_advantage < 0.05
-    assert response.tight_epsilon == 1
+    assert response.largest_log_odds_change == 1
     with pytest.raises(InputError, match="predict_proba"):
         darrm.labels.eta_from_model(object(), X)
     with pytest.raises(InputError, match="two classes"):
@@ -195,7 +195,7 @@ def test_files_hold_the_rows(tmp_path: Path, ending: str) -> None:
         save_rows(path, rows)
         records = json.loads(path.read_text(encoding="utf-8"))
         for record in records:
-            missing = dict.fromkeys(("guaranteed_epsilon", "tight_epsilon", "multiplicative_98"), math.inf)
+            missing = dict.fromkeys(("guaranteed_epsilon", "largest_log_odds_change", "multiplicative_98"), math.inf)
             record.update({name: value for name, value in missing.items() if record[name] is None})
     assert [darrm.labels.AuditRow(**record) for record in records] == rows
     assert [dataclasses.asdict(row).keys() for row in rows] == [record.keys() for record in records]

@@ -23,7 +23,7 @@ from darrm.measures import (
     noisy_max_probabilities,
     posterior,
     posterior_pairs,
-    tight_epsilon,
+    largest_log_odds_change,
     total_variation,
 )
 from darrm.mechanisms import (
@@ -78,8 +78,8 @@ def by_definition(mechanism: object, answer: oracle.Answer, eta: list[float]) ->
         low = sum(w for y, w in pairs if y <= x - 1e-9)
         high = sum(w for y, w in pairs if y <= x + 1e-9)
         assert low - 1e-12 <= found.cdf(x) <= high + 1e-12
-    assert tight_epsilon(mechanism, eta) == pytest.approx(max(x for x, _ in pairs), abs=1e-9)
-    assert found.maximum == pytest.approx(tight_epsilon(mechanism, eta), abs=1e-12)
+    assert largest_log_odds_change(mechanism, eta) == pytest.approx(max(x for x, _ in pairs), abs=1e-9)
+    assert found.maximum == pytest.approx(largest_log_odds_change(mechanism, eta), abs=1e-12)
 
 
 @settings(derandomize=True, max_examples=40, deadline=None)
@@ -107,9 +107,9 @@ def test_majorities_by_the_definition(majority: DaRRM) -> None:
         table = [noisy_max_probabilities([5 - l, l], **noise).tolist() for l in range(6)]
         by_definition(noisy, oracle.of_counts(table), eta)
         assert posterior(noisy, eta, 1) == pytest.approx(posterior(CountKernel(table), eta, 1), abs=1e-14)
-    assert tight_epsilon(LaplaceNoisyMax(0.4), eta) <= LaplaceNoisyMax(0.4).epsilon
+    assert largest_log_odds_change(LaplaceNoisyMax(0.4), eta) <= LaplaceNoisyMax(0.4).epsilon
     # (m epsilon, delta) is about a record that private voters have seen; a vote itself may tell more.
-    assert tight_epsilon(majority, eta) > majority.design.problem.m * majority.design.problem.epsilon
+    assert largest_log_odds_change(majority, eta) > majority.design.problem.m * majority.design.problem.epsilon
 
 
 @settings(derandomize=True, max_examples=12, deadline=None)
@@ -155,7 +155,7 @@ def test_laplace_is_the_limit_of_fine_discrete_noise(eta: list[float], epsilon: 
         x = exact.quantile(q)
         assert x == epsilon or exact.cdf(x + 1e-9) >= q
         assert x == 0 or exact.cdf(x - 1e-9) <= q
-    assert exact.quantile(1.0) == exact.maximum == epsilon == tight_epsilon(mechanism, eta)
+    assert exact.quantile(1.0) == exact.maximum == epsilon == largest_log_odds_change(mechanism, eta)
 
 
 @settings(derandomize=True, max_examples=60, deadline=None)
@@ -175,7 +175,7 @@ def test_label_dp_bounds_every_measure(eta: list[float], epsilon: float) -> None
         assert found.maximum <= epsilon + 1e-11
         assert found.infinite_mass == 0
         assert found.cdf(epsilon) == 1
-        assert tight_epsilon(mechanism, eta) <= epsilon + 1e-11
+        assert largest_log_odds_change(mechanism, eta) <= epsilon + 1e-11
     assert individual_advantage(RandomizedResponse(epsilon), eta) == pytest.approx(sharp, abs=1e-15)
     laplace = individual_advantage(LaplaceLabelProportions(epsilon), eta)
     assert np.all(laplace <= bounds.laplace_proportions_individual(epsilon, eta) + 1e-14)
@@ -236,7 +236,7 @@ def test_like_bags_give_labels_away() -> None:
     assert found.quantile(1 - wanted - 1e-9) < math.inf == found.quantile(1 - wanted + 1e-9)
     for x in (0.2, 0.5, 1.2):
         assert bounds.extreme_bags(p, k, threshold=x) == pytest.approx(1 - found.cdf(x), abs=1e-14)
-    assert tight_epsilon(LLP, [p] * k) == math.inf
+    assert largest_log_odds_change(LLP, [p] * k) == math.inf
     assert bounds.extreme_bags(0.0, 4) == 0
 
 
@@ -248,7 +248,7 @@ def test_labels_known_before_do_not_move() -> None:
         for x in (0.0, 0.2, 0.7):
             assert found.cdf(x) == pytest.approx((1 + rest.cdf(x)) / 2, abs=1e-12)
         assert found.infinite_mass == pytest.approx(rest.infinite_mass / 2, abs=1e-15)
-        assert tight_epsilon(mechanism, [0.0, 1.0]) == 0
+        assert largest_log_odds_change(mechanism, [0.0, 1.0]) == 0
         assert multiplicative_advantage(mechanism, [0.0, 1.0]).quantile(1.0) == 0
 
 
@@ -269,7 +269,7 @@ def test_parts_of_many_bags_are_the_whole(monkeypatch: pytest.MonkeyPatch, major
     measures = (
         individual_advantage,
         label_leakage,
-        tight_epsilon,
+        largest_log_odds_change,
         lambda m, x: multiplicative_advantage(m, x).cdf(0.5),
     )
     whole = [np.asarray(measure(m, eta)) for m in mechanisms for measure in measures]
@@ -316,7 +316,7 @@ def test_log_odds_of_any_classes() -> None:
 
 def test_epsilon_beyond_the_range_of_float64() -> None:
     for kind in (RandomizedResponse, GeometricLabelProportions, LaplaceLabelProportions):
-        assert tight_epsilon(kind(2000), [0.5, 0.2]) == 2000
+        assert largest_log_odds_change(kind(2000), [0.5, 0.2]) == 2000
         assert multiplicative_advantage(kind(2000), [0.5, 0.2]).infinite_mass == 0
     for kind in (GeometricLabelProportions, LaplaceLabelProportions):
         assert additive_advantage(kind(2000), oracle.ETA) == pytest.approx(oracle.LLP, abs=1e-15)
@@ -332,7 +332,7 @@ def test_small_epsilon_attacker_of_theorem_6_3() -> None:
 
 @pytest.mark.parametrize("eta", [[0.5, 1.1], [float("nan")], [], 0.5, "ab", [[[0.5]]]])
 def test_eta_that_is_none(eta: object) -> None:
-    for measure in (additive_advantage, multiplicative_advantage, label_leakage, tight_epsilon, attack_utility):
+    for measure in (additive_advantage, multiplicative_advantage, label_leakage, largest_log_odds_change, attack_utility):
         for mechanism in (LLP, LaplaceLabelProportions(1)):
             with pytest.raises(darrm.InputError, match="eta must"):
                 measure(mechanism, eta)  # type: ignore[operator]

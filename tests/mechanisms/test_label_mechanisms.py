@@ -272,9 +272,9 @@ def test_an_audit_does_not_take_a_mechanism_at_its_word() -> None:
         def kernel(self, k: int) -> np.ndarray:
             return np.eye(k + 1)
 
-    from darrm.measures import multiplicative_advantage, tight_epsilon
+    from darrm.measures import largest_log_odds_change, multiplicative_advantage
 
-    assert tight_epsilon(Liar(), [0.5, 0.5]) == np.inf
+    assert largest_log_odds_change(Liar(), [0.5, 0.5]) == np.inf
     assert multiplicative_advantage(Liar(), [0.5, 0.5]).infinite_mass == pytest.approx(0.5)
 
 
