@@ -185,8 +185,19 @@ def table() -> dict[str, tuple[Use | None, Sequence[Arguments]]]:
         ],
         "labels.local_delta": [BAG | {"epsilon": 1.0, "record": 1, "change": 1.0}],
         "labels.worst_delta": [
-            {"epsilon": 1.0, "residual_floor": 4.0, "label_range": (0.0, 1.0), "leverage": 0.5},
+            {
+                "epsilon": 1.0,
+                "residual_floor": 4.0,
+                "label_range": (0.0, 1.0),
+                "leverage": 0.5,
+                "largest_residual": 1.0,
+            },
             {"epsilon": 1.0, "residual_floor": 4.0, "label_range": (0.0, 1.0), "X": BAG["X"]},
+        ],
+        "labels.bag_floor": [{"k": 2, "failure": 0.5, "X": [[1.0]] * 4, "loss_floor": 0.25, "residual_bound": 0.5}],
+        "labels.random_bag_delta": [
+            {"epsilon": 1.0, "k": 2, "label_range": (0.0, 1.0), "X": [[1.0]] * 4, "loss_floor": 0.25}
+            | {"residual_bound": 0.5}
         ],
         "labels.noisy_delta": [{"epsilon": 1.0, "k": 4, "fraction": 0.5, "sigma": 1.0, "label_range": (0.0, 1.0)}],
         "labels.noisy_local_delta": [

@@ -149,6 +149,7 @@ def worst_delta(
     *,
     X: ArrayLike | None = None,
     leverage: float | None = None,
+    largest_residual: float | None = None,
 ) -> WorstDelta:
     """Delta of weighted bag aggregates over all labels whose residual sum of squares has a lower bound.
 
@@ -167,6 +168,9 @@ def worst_delta(
         Features of the bag, which are not private here. Either these or
     leverage : float in [0, 1]
         An upper bound on the leverages of all records (diagonal of the projection on the columns of X).
+    largest_residual : float >= 0, optional, with ``leverage``
+        An upper bound on the absolute residual of the changed record, before and after the change. A promise of the
+        caller, like the floor; with X it is computed.
 
     Returns
     -------
@@ -181,14 +185,16 @@ def worst_delta(
     docs/aggregates.md, Theorem 5. By its proof the floor is attained, and for each ratio of residual sums of squares
     the largest change is the worst; over that ratio the search halves cells, bounded by monotonicity.
     With X the residual of a record is bounded by what labels of the range can give, and the result is an upper bound,
-    not always attained. With ``leverage`` alone it is, up to the 2%, the supremum over all bags of real labels whose
-    changes are at most high - low, also of labels outside the range.
+    not always attained, as with ``largest_residual``. With ``leverage`` alone it is, up to the 2%, the supremum over
+    all bags of real labels whose changes are at most high - low, also of labels outside the range.
     """
     epsilon = check_loss(epsilon)
     floor = check_positive("residual_floor", residual_floor)
     low, high = check_range(label_range)
     if (X is None) == (leverage is None):
         raise InputError("worst_delta needs either X, the features of the bag, or leverage, a bound on its leverages.")
+    if X is not None and largest_residual is not None:
+        raise InputError("largest_residual goes with leverage. With X it is computed: leave it out.")
     most = (high - low) / math.sqrt(floor)  # the largest change, in units of the least rho
     if not 1 / _WIDEST <= most <= _WIDEST:
         raise InputError(
@@ -204,18 +210,29 @@ def worst_delta(
             )
         positive, negative = _sides(U)
         reach = np.maximum(high * positive - low * negative, high * negative - low * positive) / math.sqrt(floor)
-        free = 1 - h
-        best = np.minimum(most, np.divide(reach, free, out=np.full_like(h, most), where=free > 1e-12))
-        growth = np.maximum(best * (2 * reach - best * free), 0)  # of s^2 - 1
-        end = np.minimum(most * np.sqrt(free), growth / (1 + np.sqrt(1 + growth)))
+        end = np.minimum(most * np.sqrt(1 - h), _growth(h, reach, most))
         # Records that are alike are searched once; rounded up, which enlarges what is searched.
         h, end = np.unique(np.ceil(np.stack([h, end]) * 1e12 + 1) / 1e12, axis=1)
         h = np.minimum(h, 1)
     else:
         h, end = np.array([real("leverage", leverage, 0, 1)]), np.array([most])
+        if largest_residual is not None:
+            reach = np.array([real("largest_residual", largest_residual, 0, ends="[)") / math.sqrt(floor)])
+            end = np.minimum(end, _growth(h, reach, most) * (1 + 1e-12))
     # For s >= 1 the reverse direction is the larger one in all cases seen; the other has little left to search then.
     backward = _search(epsilon, most, h, end, True, WorstDelta(0.0, 0.0, "reverse", 1.0))
     return _search(epsilon, most, h, end, False, backward)
+
+
+def _growth(h: Array, reach: Array, most: float) -> Array:
+    """Upper bound on rho' / rho - 1 for records of leverage up to h and residuals up to reach, in units of the floor.
+
+    max over 0 <= g <= most of g (2 reach - g (1 - h)) is that on (rho' / rho)^2 - 1; it rises in h.
+    """
+    free = 1 - h
+    best = np.minimum(most, np.divide(reach, free, out=np.full_like(h, most), where=free > 1e-12))
+    growth = np.maximum(best * (2 * reach - best * free), 0)
+    return np.asarray(growth / (1 + np.sqrt(1 + growth)))
 
 
 def _sides(U: Array) -> tuple[Array, Array]:
@@ -237,7 +254,7 @@ def _tilt(start: Array, end: Array, h: Array, most: float) -> Array:
 
 
 def _search(epsilon: float, most: float, h: Array, end: Array, reverse: bool, known: WorstDelta) -> WorstDelta:
-    """The largest delta over s - 1 in [0, end] and of ``found``, by bisecting cells whose bound is above the best."""
+    """The largest delta over s - 1 in [0, end] and of ``known``, by bisecting cells whose bound is above the best."""
     cells = np.linspace(0, 1, 5)
     left, right = (end[:, None] * cells[:-1]).ravel(), (end[:, None] * cells[1:]).ravel()
     which = np.repeat(np.arange(h.size), 4)

@@ -2,7 +2,7 @@
 
 After the abstract of "Label differential privacy via aggregation" (weighted learning from bag aggregates, and noisy
 weighted learning from label proportions), which is all that was at hand. What the releases cost is computed in
-`darrm.accounting` (docs/aggregates.md), not quoted.
+`darrm.labels` (docs/aggregates.md), not quoted.
 
 The normal variates are float64 numbers: the inverse distribution function at 52 random bits, so nothing beyond 8.2
 standard deviations and not every float64 in between. The privacy statements are for real numbers. Sums of rounded
@@ -55,7 +55,8 @@ class WeightedBagAggregates:
 
     No noise is added. Label privacy rests on the labels being far from a linear function of the features: if they are
     one, the label of the aggregate is that function of its features, and there is none.
-    `darrm.labels.worst_delta` gives delta under a lower bound on the residual sum of squares.
+    `darrm.labels.worst_delta` gives delta under a lower bound on the residual sum of squares of the bag, and
+    `darrm.labels.random_bag_delta` that of random bags under one on the loss of the data set.
 
     Notes
     -----

@@ -398,11 +398,11 @@ def test_noisy_releases_are_fitted_with_the_weights_that_they_show() -> None:
 
 
 def test_the_loss_on_aggregates_tends_to_the_least_loss() -> None:
-    """1 + o(1) of the abstract: 1 + d / bags for aggregates of features and labels; noise adds to it."""
+    """1 + o(1) of the abstract: 1 + d / (bags - d - 1) for aggregates of features and labels; noise adds to it."""
     with pytest.warns(darrm.randomness.words.NotPrivateWarning):
         rows = load("weighted_aggregates").utility((20, 80, 320), 15)
     for row in rows:
-        assert row["LBA loss ratio"] == pytest.approx(row["1 + d / bags"], abs=4 * row["LBA s.e."])
+        assert row["LBA loss ratio"] == pytest.approx(row["1 + d / (bags - d - 1)"], abs=4 * row["LBA s.e."])
         assert row["LLP loss ratio"] > row["LBA loss ratio"]
     for name in ("LBA", "LLP"):
         excess = [row[f"{name} loss ratio"] - 1 for row in rows]

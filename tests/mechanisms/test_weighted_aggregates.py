@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.stats import multivariate_normal, norm
+from scripts import load
 
 import darrm
 from darrm.labels import local_delta, noisy_delta, noisy_local_delta, worst_delta
@@ -686,3 +687,100 @@ def test_upper_and_lower_quadrature_are_apart_and_on_their_sides() -> None:
             assert np.all(low < high)
     # Where one variance all but vanishes the upper bound must not rest on the clipped one.
     assert log_delta(0.5, np.array([1.0 - 2.0**-54]), np.array([0.1]), upper=True)[0] == 0.0
+
+
+def test_sums_without_weights_tell_neighbours_apart() -> None:
+    # Naive aggregates of bags: the outputs are certain, and differ in the label.
+    X, y = bag(9, 3, 17)
+    labels = np.round(y)
+    for record, change in ((0, 1.0), (8, -2.0)):
+        other = labels.copy()
+        other[record] += change
+        here, there = (np.append(X.sum(axis=0), z.sum()) for z in (labels, other))
+        assert np.array_equal(here[:-1], there[:-1])
+        assert there[-1] - here[-1] == change
+    # Noise of standard deviation t on the sum hides the label no more as t vanishes.
+    deltas = [gaussian_delta(5.0, np.array([1.0 / t])) for t in (1.0, 0.1, 0.01)]
+    assert deltas[0] < 0.01 < 0.99 < deltas[1] <= deltas[2]
+
+
+# ---- what least squares on aggregates loses: Propositions 13 and 14
+
+
+def aggregated_loss(moment: np.ndarray, m: int, rng: np.random.Generator) -> tuple[np.ndarray, float, float]:
+    """Moments of m aggregates of bags that are alike, the loss of what they teach, and the least loss."""
+    d = len(moment) - 1
+    rows = rng.multivariate_normal(np.zeros(d + 1), moment, size=m)
+    r = np.append(-np.linalg.lstsq(rows[:, :d], rows[:, d])[0], 1.0)
+    least = moment[d, d] - moment[d, :d] @ np.linalg.solve(moment[:d, :d], moment[:d, d])
+    return rows.T @ rows / m, float(r @ moment @ r), float(least)
+
+
+@pytest.mark.parametrize(("d", "m"), [(1, 5), (3, 8), (5, 20), (5, 40)])
+def test_the_loss_of_like_bags_has_its_law(d: int, m: int) -> None:
+    from scipy.stats import f, kstest
+
+    rng = np.random.default_rng(d * m)
+    moment = moments(*bag(30, d + 1, 18)) if d > 1 else np.array([[2.0, 1.0], [1.0, 3.0]])
+    moment = moment[-d - 1 :, -d - 1 :]
+    excess = []
+    for _ in range(3000):
+        _, loss, least = aggregated_loss(moment, m, rng)
+        excess.append(loss / least - 1)
+    # chi^2_d / chi^2_(m - d + 1)
+    law = f(d, m - d + 1, scale=d / (m - d + 1))
+    assert law.mean() == pytest.approx(d / (m - d - 1))
+    assert kstest(excess, law.cdf).pvalue > 1e-3
+    for theta in (0.2, 1.0, 5.0):
+        assert law.sf(theta) <= 2 ** (d / 2) * (1 + theta / 2) ** (-(m - d + 1) / 2)
+
+
+def test_all_losses_at_once() -> None:
+    # Both propositions are about the singular values of the aggregates' moments in units of the records'.
+    rng = np.random.default_rng(19)
+    d, m, draws = 2, 60, 400
+    X, y = bag(m * 20, d, 20)
+    parts = [np.column_stack([X, y])[part] for part in np.arange(m * 20).reshape(m, 20)]
+    each = np.array([part.T @ part for part in parts])
+    scale = np.linalg.inv(np.linalg.cholesky(each.mean(axis=0)))
+    largest = max(float(np.linalg.eigvalsh(scale @ one @ scale.T)[-1]) for one in each)
+    factors = np.array([scale @ np.linalg.cholesky(one) for one in each])
+    for t in (0.5, 1.0, 2.0):
+        a = (math.sqrt(d + 1) + t) / math.sqrt(m)
+        x = math.log(2 * 9 ** (d + 1)) + t
+        theta = 4 * math.sqrt(largest * x / m) + 4 * largest * x / m
+        like = other = 0
+        for _ in range(draws):
+            h = rng.normal(size=(m, d + 1))
+            values = np.linalg.eigvalsh(h.T @ h / m)
+            like += values[0] < (1 - a) ** 2 or values[-1] > (1 + a) ** 2
+            g = np.einsum("bij,bj->bi", factors, h)
+            other += float(np.abs(np.linalg.eigvalsh(g.T @ g / m) - 1).max()) > theta
+        assert like / draws <= min(1.0, 2 * math.exp(-t * t / 2))
+        assert other / draws <= math.exp(-t)
+    assert 1 <= largest < 5
+
+
+def test_the_noise_in_a_squared_aggregate() -> None:
+    # E (o - sum of w_i f(x_i))^2 = sum of (y_i - f(x_i))^2 + sigma^2 q for any function f.
+    rng = np.random.default_rng(21)
+    y, values, sigma = rng.random(6), rng.random(6), 0.8
+    mechanism = NoisyWeightedLabelProportions(0.5, sigma)
+    with pytest.warns(NotPrivateWarning):
+        releases = [mechanism.release(y, rng) for _ in range(20_000)]
+    squares = np.array([(one.label - one.weights @ values) ** 2 for one in releases])
+    wanted = ((y - values) ** 2).sum() + sigma**2 * 3
+    assert abs(squares.mean() - wanted) <= 5 * squares.std() / math.sqrt(len(squares))
+
+
+@pytest.mark.filterwarnings("ignore::darrm.randomness.words.NotPrivateWarning")
+def test_what_attackers_gain_is_below_the_total_variation_of_neighbours() -> None:
+    rows = load("weighted_aggregates").audit(5, 300)
+    plain, lba, shown, secret = rows
+    # The sum of 5 labels against the sum of the 4 others: half of the largest probability of Binomial(4, 1/2).
+    assert plain["advantage"] == pytest.approx(6 / 16 / 2)
+    assert lba["advantage"] > 0
+    for row in (shown, secret):
+        assert 0 < row["advantage"] <= row["at most"] + 3 * row["s.e."]
+    assert shown["at most"] < 0.5
+    assert secret["advantage"] < shown["advantage"]  # weights are the same in both, and hidden in one
