@@ -70,7 +70,7 @@ def test_the_matrix_is_at_one_utility() -> None:
     assert constant.parameter == "gamma = 0.8"
     assert constant.label_dp == pytest.approx(math.log(9), abs=1e-6)
     for one in found.values():
-        assert one.row.tight_epsilon <= one.label_dp * (1 + 1e-9)
+        assert one.row.largest_log_odds_change <= one.label_dp * (1 + 1e-9)
         assert one.row.additive_advantage <= one.row.max_individual_advantage
     assert found["LabelProportions"].row.infinite_mass > 0
     assert len(matrix.table(list(found.values()))) == 12
