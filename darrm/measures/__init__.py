@@ -1,16 +1,23 @@
 """Numbers that put mechanisms on one scale."""
 
 from darrm._lazy import modules
-from darrm.measures import bounds
+from darrm.measures import bounds, bounds_over_bags
 from darrm.measures.advantage import (
     additive_advantage,
     individual_advantage,
     label_leakage,
     multiplicative_advantage,
+    posterior_change,
     tight_epsilon,
     total_variation,
 )
-from darrm.measures.attack import attack_utility, attacker_decisions, log_odds_change, posterior_pairs
+from darrm.measures.attack import (
+    attack_utility,
+    attacker_decisions,
+    log_odds_change,
+    posterior_pairs,
+    shortcut_decisions,
+)
 from darrm.measures.distribution import Distribution
 from darrm.measures.empirical import EmpiricalEpsilon, empirical_epsilon, empirical_epsilon_of_scores
 from darrm.measures.error import Interval, expected_error, least_error, sampled_error
@@ -23,9 +30,11 @@ from darrm.measures.leakage import (
     majority_leakage,
     processed_leakage,
 )
+from darrm.measures.over_bags import AverageAdvantage, individual_advantage_over_bags
 from darrm.mechanisms.noisy_max import noisy_max_probabilities
 
 __all__ = [
+    "AverageAdvantage",
     "CountKernel",
     "Distribution",
     "EmpiricalEpsilon",
@@ -34,12 +43,14 @@ __all__ = [
     "attack_utility",
     "attacker_decisions",
     "bounds",
+    "bounds_over_bags",
     "composed_leakage",
     "empirical_epsilon",
     "empirical_epsilon_of_scores",
     "entrywise_leakage",
     "expected_error",
     "individual_advantage",
+    "individual_advantage_over_bags",
     "label_leakage",
     "laplace_leakage_bound",
     "laplace_leakage_data_bound",
@@ -49,9 +60,11 @@ __all__ = [
     "multiplicative_advantage",
     "noisy_max_probabilities",
     "posterior",
+    "posterior_change",
     "posterior_pairs",
     "processed_leakage",
     "sampled_error",
+    "shortcut_decisions",
     "tight_epsilon",
     "total_variation",
 ]
