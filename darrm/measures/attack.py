@@ -28,7 +28,7 @@ def attack_utility(mechanism: Mechanism, eta: ArrayLike) -> float:
     """
     if kernel_of_classes(mechanism) is not None:
         advantage = additive_advantage(mechanism, eta)
-        return float(np.max(eta, axis=-1).mean()) + advantage
+        return float(np.asarray(eta, dtype=np.float64).max(axis=-1).mean()) + advantage
     bags, _ = as_bags(eta)
     return float(np.maximum(bags, 1 - bags).mean()) + additive_advantage(mechanism, eta)
 
@@ -82,6 +82,13 @@ def shortcut_decisions(mechanism: Mechanism, eta: ArrayLike, output: ArrayLike) 
     The cost is that of A*. After Theorem 6.3 of Busa-Fekete et al.
     (2023), whose A** is misprinted: its first two cases are exchanged, and the third says y_i, which is the secret that
     the attacker is after (docs/misprints.md). For randomized response these are the three cases of their Theorem 3.7.
+
+    Examples
+    --------
+    >>> from darrm.measures import shortcut_decisions
+    >>> from darrm.mechanisms import RandomizedResponse
+    >>> shortcut_decisions(RandomizedResponse(1.0), [0.1, 0.5, 0.9], [1, 1, 0]).tolist()
+    [0, 1, 1]
     """
     kernel = kernel_of_classes(mechanism)
     if kernel is not None:

@@ -23,7 +23,7 @@ from darrm.numerics.arrays import Array
 from darrm.numerics.leave_one_out import as_bags
 from darrm.numerics.poisson_binomial import pmf
 
-_ENOUGH, _MOVE = 10.6, 2.25  # constants of Theorem 3.7 of 2024: Lemma 21 of docs/theory.md
+_ENOUGH, _MOVE = 10.6, 2.25  # Proposition 3 of docs/label_privacy.md
 _PEAK = 0.4688223555  # max over x >= 0 of sqrt(2 x) e^(-2 x) I_0(2 x), rounded up
 
 
@@ -104,9 +104,10 @@ def proportions(p: float, spread: float, k: int) -> float:
     Lemma A.1 behind Theorem 3.5 of Busa-Fekete et al. (2023). t is the half-width outside of which Bernstein leaves a
     binomial number at most 1 / (2 n); the printed one, sqrt(n) c_n, is too small for that (n = 1000, p = 1/2: 0.054
     instead of 0.0005). The step min(a, b) <= a b / (a + b) of its proof does not hold, but min(a, b) <= a^(1/4) b^(3/4)
-    does, with the same result. Lemma A.3, on which it rests, lost a factor of 2, which the constants of Lemma A.2 have
-    room for; and `darrm.measures.bounds_over_bags.proportions` is never above this bound and has a proof of its own
-    (Lemma 19 of docs/theory.md). It is Theorem 3.3 of 2024 too. `proportions_individual` is for a given bag.
+    does, with the same result. Lemma A.3, on which it rests, lost a factor of 2 that does no harm (docs/misprints.md).
+    `darrm.measures.bounds_over_bags.proportions` is never above this bound and has a proof of its own (Proposition 1 of
+    docs/label_privacy.md), so this bound has it too. The theorem is Theorem 3.3 of 2024. `proportions_individual` is
+    for a given bag.
     """
     p, k = real("p", p, 0, 1), whole("k", k, 2)
     most = p * (1 - p)
@@ -283,8 +284,8 @@ def moderate_bag_size(p: float, failure: float, n: int = 1) -> int:
 
     Notes
     -----
-    Theorem 3.7 of Busa-Fekete et al. (2024) with constants: Lemma 21 of docs/theory.md. O(1). `extreme_bags` is exact,
-    and smaller bags may do.
+    Theorem 3.7 of Busa-Fekete et al. (2024) with constants: Proposition 3 of docs/label_privacy.md. O(1).
+    `extreme_bags` is exact, and smaller bags may do.
 
     Examples
     --------
@@ -292,7 +293,8 @@ def moderate_bag_size(p: float, failure: float, n: int = 1) -> int:
     >>> bounds.moderate_bag_size(0.5, 0.01)
     225
     """
-    return math.ceil(_ENOUGH * _log_of(failure, n) / (_inside(p) * (1 - p)))
+    p = _inside(p)
+    return math.ceil(_ENOUGH * _log_of(failure, n) / (p * (1 - p)))
 
 
 def moderate_change(p: float, k: int, failure: float, n: int = 1) -> float:
@@ -327,7 +329,7 @@ def moderate_change(p: float, k: int, failure: float, n: int = 1) -> float:
     >>> bounds.extreme_bags(0.5, 400, threshold=bounds.moderate_change(0.5, 400, 0.01)) < 0.01
     True
     """
-    least = moderate_bag_size(p, failure, n)
+    p, least = _inside(p), moderate_bag_size(p, failure, n)
     k = whole("k", k, least, allowed=f"of at least moderate_bag_size = {least} and at most 1e+07")
     return _MOVE * math.sqrt(_log_of(failure, n) / (p * (1 - p) * k))
 

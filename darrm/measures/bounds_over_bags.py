@@ -1,8 +1,8 @@
 """Upper bounds on the advantage of label proportions where the other labels of the bag are random.
 
 Records are drawn independently: eta_1, ..., eta_k have one distribution with p = E[eta], v = E[eta (1 - eta)], and an
-advantage is the mean over the bag (`darrm.measures.individual_advantage_over_bags`). Proof: Lemmas 19 and 20 of
-docs/theory.md. No function here has a logarithm hidden in it, and none asks for large bags.
+advantage is the mean over the bag (`darrm.measures.individual_advantage_over_bags`). Proof: Propositions 1 and 2 of
+docs/label_privacy.md. All constants are explicit, and none of these bounds asks for large bags.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ import math
 from darrm._validation import real, whole
 from darrm.mechanisms.random_bags import check_epsilon
 
-_PROPOSITION = 1.18482  # min over s of c / sqrt(1 - s) + 1 / sqrt(8 e h(s)), rounded up: Lemma 19 of docs/theory.md
+# min over s of c / sqrt(1 - s) + 1 / sqrt(8 e h(s)), rounded up: Proposition 1 of docs/label_privacy.md
+_PROPOSITION = 1.18482
 
 
 def proportions_individual(eta_i: float, spread: float, k: int) -> float:
@@ -38,7 +39,8 @@ def proportions_individual(eta_i: float, spread: float, k: int) -> float:
 
     Notes
     -----
-    Lemma 19 of docs/theory.md; for others drawn without replacement too, with v the mean over their population. O(1).
+    Proposition 1 of docs/label_privacy.md; for others drawn without replacement too, with v the mean over their
+    population. O(1).
 
     Examples
     --------
@@ -77,14 +79,14 @@ def proportions_individual_by_mean(eta_i: float, p: float, spread: float, k: int
     Notes
     -----
     An explicit form of Theorem 3.4 of Busa-Fekete et al. (NeurIPS 2024), which hides constants and logarithms; its
-    printed formula is not legible in the text at hand, and its proof was not at hand. Lemma 20 of docs/theory.md. Below
-    `proportions_individual` for eta_i near 1/2 and p (1 - p) near v; neither is always the smaller. O(1).
+    printed formula is not legible in the text at hand, and its proof was not at hand. Proposition 2 of
+    docs/label_privacy.md. Neither this nor `proportions_individual` is always the smaller. O(1).
 
     Examples
     --------
     >>> from darrm.measures import bounds_over_bags
     >>> round(bounds_over_bags.proportions_individual_by_mean(0.5, 0.5, 0.25, 1000), 5)
-    0.02374
+    0.01771
     """
     from scipy.special import ive
 
@@ -122,18 +124,17 @@ def proportions(p: float, spread: float, k: int) -> float:
 
     Notes
     -----
-    Lemma 19 of docs/theory.md. It implies Theorem 3.5 of Busa-Fekete et al. (2023), which is Theorem 3.3 of 2024, with
-    a constant for the logarithm and without the second term. Never above `darrm.measures.bounds.proportions`. O(1).
+    Proposition 1 of docs/label_privacy.md. It implies Theorem 3.5 of Busa-Fekete et al. (2023), which is Theorem 3.3
+    of 2024, without the logarithm and without the second term. Never above `darrm.measures.bounds.proportions`. O(1).
 
     Examples
     --------
     >>> from darrm.measures import bounds, bounds_over_bags
     >>> round(bounds_over_bags.proportions(0.5, 0.25, 128), 4), round(bounds.proportions(0.5, 0.25, 128), 4)
-    (0.1051, 0.1874)
+    (0.1051, 0.1867)
     """
-    p, k = real("p", p, 0, 1), whole("k", k)
-    spread = _check_spread(spread, p)
-    return min(2 * spread, p, 1 - p) * _share(spread, k)
+    before, share = _parts(p, spread, k)
+    return before * share
 
 
 def noisy_proportions(epsilon: float, p: float, spread: float, k: int) -> float:
@@ -168,8 +169,8 @@ def noisy_proportions(epsilon: float, p: float, spread: float, k: int) -> float:
     >>> round(bounds_over_bags.noisy_proportions(0.25, 0.5, 0.25, 16), 4)
     0.0622
     """
-    spread_cap = proportions(p, spread, k)
-    return min(min(2 * spread, p, 1 - p) * math.tanh(check_epsilon(epsilon) / 2), spread_cap)
+    before, share = _parts(p, spread, k)
+    return before * min(math.tanh(check_epsilon(epsilon) / 2), share)
 
 
 def laplace_proportions(epsilon: float, p: float, spread: float, k: int) -> float:
@@ -203,14 +204,21 @@ def laplace_proportions(epsilon: float, p: float, spread: float, k: int) -> floa
     >>> round(bounds_over_bags.laplace_proportions(1, 0.5, 0.25, 8), 4), round(bounds.laplace_proportions(1, 0.25), 4)
     (0.1967, 0.3161)
     """
-    spread_cap = proportions(p, spread, k)
-    return min(min(2 * spread, p, 1 - p) * -math.expm1(-check_epsilon(epsilon) / 2), spread_cap)
+    before, share = _parts(p, spread, k)
+    return before * min(-math.expm1(-check_epsilon(epsilon) / 2), share)
 
 
 def _check_spread(spread: object, p: float) -> float:
     """``spread`` as a float, refused unless it is in [0, p (1 - p)], up to rounding."""
     most = p * (1 - p)
     return real("spread", spread, 0, most * (1 + 1e-12), allowed=f"in [0, p (1 - p)] = [0, {most:g}]")
+
+
+def _parts(p: object, spread: object, k: object) -> tuple[float, float]:
+    """A bound on E[min(eta, 1 - eta)], and the share of it that a bag of k leaves."""
+    p = real("p", p, 0, 1)
+    spread = _check_spread(spread, p)
+    return min(2 * spread, p, 1 - p), _share(spread, whole("k", k))
 
 
 def _share(spread: float, k: int) -> float:

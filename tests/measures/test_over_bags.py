@@ -1,5 +1,7 @@
 """Individual advantage over random bags is that of the definition, and the bounds for random bags hold."""
 
+import doctest
+import importlib
 import math
 from itertools import permutations, product
 
@@ -133,7 +135,7 @@ def test_draws_without_replacement_keep_the_bound() -> None:
         assert drawn.mean <= bounds_over_bags.proportions_individual(0.5, spread, k)
 
 
-def test_the_constant_of_lemma_19() -> None:
+def test_the_constant_of_proposition_1() -> None:
     """min over s of c / sqrt(1 - s) + max over x of sqrt(x) e^(-4 x h(s)), the maximum by a grid."""
     c = bounds._PEAK
     x = np.geomspace(1e-3, 1e3, 20_001)
@@ -149,7 +151,7 @@ def test_the_constant_of_lemma_19() -> None:
     assert least > bounds_over_bags._PROPOSITION - 1e-5
 
 
-def test_lemma_a1_is_never_below_lemma_19() -> None:
+def test_lemma_a1_is_never_below_proposition_1() -> None:
     """The older bound is at least 2.68 sqrt(v / n)."""
     for k in (2, 3, 10, 100, 10**4, 10**7):
         for p in (0.5, 0.2, 1e-3, 1e-9):
@@ -160,7 +162,7 @@ def test_lemma_a1_is_never_below_lemma_19() -> None:
                 assert bounds_over_bags.proportions(p, spread, k) <= older
 
 
-def test_the_squares_of_lemma_20() -> None:
+def test_the_squares_of_proposition_2() -> None:
     """E sum (P(s) - P(s - 1))^2 over bags of two kinds, exactly, against 2 e^-x (I_0 - I_1), and Lemma A.3's form."""
     from scipy.special import ive
 
@@ -204,3 +206,10 @@ def test_the_mean_over_given_bags() -> None:
     others = own.sum(axis=1, keepdims=True) - own
     # the form that Section 3.1 of 2024 announces, with a constant
     assert bounds.proportions_mean(eta) <= float((0.94 * own / np.sqrt(others)).mean())
+
+
+@pytest.mark.parametrize("module", ["advantage", "attack", "bounds", "bounds_over_bags", "over_bags"])
+def test_examples_print_what_they_say(module: str) -> None:
+    result = doctest.testmod(importlib.import_module(f"darrm.measures.{module}"))
+    assert result.attempted > 0
+    assert result.failed == 0
