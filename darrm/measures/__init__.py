@@ -1,16 +1,23 @@
 """Numbers that put mechanisms on one scale."""
 
 from darrm._lazy import modules
-from darrm.measures import bounds
+from darrm.measures import bounds, bounds_over_bags
 from darrm.measures.advantage import (
     additive_advantage,
     individual_advantage,
     label_leakage,
     largest_log_odds_change,
     multiplicative_advantage,
+    posterior_change,
     total_variation,
 )
-from darrm.measures.attack import attack_utility, attacker_decisions, log_odds_change, posterior_pairs
+from darrm.measures.attack import (
+    attack_utility,
+    attacker_decisions,
+    log_odds_change,
+    posterior_pairs,
+    shortcut_decisions,
+)
 from darrm.measures.distribution import Distribution
 from darrm.measures.empirical import EmpiricalEpsilon, empirical_epsilon, empirical_epsilon_of_scores
 from darrm.measures.error import Interval, expected_error, least_error, sampled_error
@@ -29,9 +36,11 @@ from darrm.measures.noisy_max_leakage import (
     leakage_bound,
     leakage_data_bound,
 )
+from darrm.measures.over_bags import AverageAdvantage, individual_advantage_over_bags
 from darrm.mechanisms.noisy_max_chances import noisy_max_probabilities
 
 __all__ = [
+    "AverageAdvantage",
     "CountKernel",
     "Distribution",
     "EmpiricalEpsilon",
@@ -40,6 +49,7 @@ __all__ = [
     "attack_utility",
     "attacker_decisions",
     "bounds",
+    "bounds_over_bags",
     "composed_leakage",
     "conditional_leakage",
     "empirical_epsilon",
@@ -47,6 +57,7 @@ __all__ = [
     "entrywise_leakage",
     "expected_error",
     "individual_advantage",
+    "individual_advantage_over_bags",
     "label_leakage",
     "laplace_leakage_bound",
     "laplace_leakage_data_bound",
@@ -60,9 +71,11 @@ __all__ = [
     "multiplicative_advantage",
     "noisy_max_probabilities",
     "posterior",
+    "posterior_change",
     "posterior_pairs",
     "processed_leakage",
     "sampled_error",
+    "shortcut_decisions",
     "total_variation",
 ]
 __getattr__ = modules(__name__)

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from darrm.errors import InputError
-from darrm.measures import laplace
+from darrm.measures import classes, laplace
 from darrm.measures.distribution import ContinuousDistribution, DiscreteDistribution, Distribution
 from darrm.measures.kernels import OfCounts, OfLabels, channel
 from darrm.mechanisms.label_proportions import GeometricLabelProportions, LaplaceLabelProportions
@@ -27,6 +27,7 @@ from darrm.numerics.leave_one_out import as_bags, by_parts, slices
 Mechanism = OfCounts | OfLabels | LaplaceLabelProportions
 _TINY = 1e-290  # outputs of a smaller chance are left out: float64 has no ratio for them
 _ATOMS = 20_000_000
+_SLACK = 1e-12  # values so far above x count as x, as in `DiscreteDistribution`
 
 
 def individual_advantage(mechanism: Mechanism, eta: ArrayLike) -> Array:
@@ -39,10 +40,12 @@ def individual_advantage(mechanism: Mechanism, eta: ArrayLike) -> Array:
     mechanism
         Any of `darrm.mechanisms`, or a `CountKernel`.
     eta : array_like, shape (k,) for one bag or (n, k) for n bags, in [0, 1]
+        `RandomizedResponse` of C > 2 classes: shape (n, C), probabilities of the classes of each label.
 
     Returns
     -------
     ndarray, the shape of ``eta``; in [0, 1/2]
+        C > 2 classes: shape (n,), in [0, 1 - 1/C], and the two terms become the C terms eta_(i,c) P(o | y_i = c).
 
     Raises
     ------
@@ -50,10 +53,15 @@ def individual_advantage(mechanism: Mechanism, eta: ArrayLike) -> Array:
 
     Notes
     -----
-    Individual expected attack advantage, Definition 3.1 of the paper (2024). Computed as the gain of the less likely
-    label over all outputs that speak for it, so that nothing cancels. O(k^2) a bag for exact and Laplace label
-    proportions; O(k^2 outcomes) for other kernels.
+    Individual expected attack advantage, Definition 3.1 of the paper (2024), for a bag whose features are all known;
+    `individual_advantage_over_bags` is its mean over the other features of the bag. Computed as the gain of the less
+    likely label over all outputs that speak for it, so that nothing cancels. O(k^2) a bag for exact and Laplace label
+    proportions; O(k^2 outcomes) for other kernels; O(n C outcomes) for C classes.
     """
+
+    kernel = classes.kernel_of_classes(mechanism)
+    if kernel is not None:
+        return classes.individual(kernel, eta)
 
     def gain(p: Array, zero: Array, one: Array) -> Array:
         sign = np.where(p <= 0.5, 1.0, -1.0)
@@ -142,7 +150,7 @@ def label_leakage(mechanism: Mechanism, eta: ArrayLike) -> Array:
     return np.log1p(total_variation(mechanism, eta))
 
 
-def multiplicative_advantage(mechanism: Mechanism, eta: ArrayLike) -> Distribution:
+def multiplicative_advantage(mechanism: Mechanism, eta: ArrayLike, *, signed: bool = False) -> Distribution:
     """By how much a release moves the log odds of a label: distribution over outputs and labels.
 
         | log odds of y_i after - before | = | log P(o | y_i = 1) / P(o | y_i = 0) |,    o by its probability, i uniform
@@ -151,6 +159,8 @@ def multiplicative_advantage(mechanism: Mechanism, eta: ArrayLike) -> Distributi
     ----------
     mechanism, eta
         As for `individual_advantage`. The measure keeps everything in memory: labels times outcomes up to 2e7.
+    signed : bool, default False
+        Whether to keep the sign: above 0 where the output speaks for 1. For two classes only.
 
     Returns
     -------
@@ -163,16 +173,78 @@ def multiplicative_advantage(mechanism: Mechanism, eta: ArrayLike) -> Distributi
 
     Notes
     -----
-    abs(I_(1,0)) of Definition 3.6 of the paper (2024). A label with eta_i 0 or 1 was known before: its change
-    counts as 0. Outputs with a chance below 1e-290 given either value are left out. At most epsilon under
-    epsilon-label-DP.
+    abs(I_(1,0)) of Definition 3.6 of the paper (2024), or I_(1,0) if signed. With C > 2 classes it is the largest
+    abs(I_(a,b)) over all pairs of classes that are possible (docs/label_privacy.md). A label with eta_i 0 or 1 was
+    known before: its change counts as 0. Outputs with a chance below 1e-290 given either value are left out. At most
+    epsilon under epsilon-label-DP.
+    """
+    most = guarantee(mechanism)
+    kernel = classes.kernel_of_classes(mechanism)
+    if kernel is not None:
+        if signed:
+            raise InputError(
+                f"signed must be False for more than two classes. Got {signed!r} for {len(kernel)} classes."
+            )
+        return DiscreteDistribution(*classes.log_ratios(kernel, eta, most, _TINY))
+    bags, _ = as_bags(eta)
+    if isinstance(mechanism, LaplaceLabelProportions):
+        law = _signed_laplace_distribution if signed else _laplace_distribution
+        return law(bags, mechanism.epsilon)
+    if signed:
+        return _discrete_distribution(mechanism, bags, lambda zero, one, p: _signed_log_ratio(zero, one, p, most))
+    return _discrete_distribution(mechanism, bags, lambda zero, one, p: _log_ratio(zero, one, p, most))
+
+
+def posterior_change(mechanism: Mechanism, eta: ArrayLike) -> Distribution:
+    """By how much a release moves the probability of a label: distribution over outputs and labels.
+
+        | P(y_i = 1 | o) - eta_i |,    o by its probability, i uniform
+
+    Parameters
+    ----------
+    mechanism, eta
+        As for `multiplicative_advantage`; two classes.
+
+    Returns
+    -------
+    Distribution
+        ``1 - cdf(x)`` is the tail: how often some output moves the attacker's belief by more than x; x in [0, 1].
+
+    Raises
+    ------
+    InputError
+
+    Notes
+    -----
+    Exact but for rounding, at the cost of `multiplicative_advantage`. The paper (2024) says that its appendix has a
+    variant of the advantage for its tail. That appendix was not at hand; this definition is the library's own.
+
+    Examples
+    --------
+    >>> from darrm.measures import posterior_change
+    >>> from darrm.mechanisms import LabelProportions
+    >>> law = posterior_change(LabelProportions(), [0.5, 0.5])
+    >>> law.cdf(0.25), law.maximum
+    (0.5, 0.5)
     """
     bags, _ = as_bags(eta)
-    n, k = bags.shape
     if isinstance(mechanism, LaplaceLabelProportions):
-        return _laplace_distribution(bags, mechanism.epsilon)
+        return _laplace_change(bags, mechanism.epsilon)
+
+    def change(zero: Array, one: Array, p: Array) -> Array:
+        # P - eta = eta (1 - eta) (f_1 - f_0) / (eta f_1 + (1 - eta) f_0): nothing cancels.
+        total = p * one + (1 - p) * zero
+        return np.abs(p * (1 - p) * (one - zero)) / np.where(total > 0, total, 1)
+
+    return _discrete_distribution(mechanism, bags, change)
+
+
+def _discrete_distribution(
+    mechanism: OfCounts | OfLabels, bags: Array, value: Callable[[Array, Array, Array], Array]
+) -> DiscreteDistribution:
+    """Law of value(f_0, f_1, eta) over outputs and labels."""
+    n, k = bags.shape
     outputs = channel(mechanism, k)
-    most = _guarantee(mechanism)
     values: list[Array] = []
     weights: list[Array] = []
     size = 0
@@ -181,7 +253,7 @@ def multiplicative_advantage(mechanism: Mechanism, eta: ArrayLike) -> Distributi
         zero, one = outputs.given(p)
         size += zero.size
         _check_size(size)
-        values.append(_log_ratio(zero, one, p, most).ravel())
+        values.append(value(zero, one, p).ravel())
         weight = one * p
         weight += zero * (1 - p)
         weights.append(weight.ravel() / bags.size)
@@ -203,18 +275,22 @@ def largest_log_odds_change(mechanism: Mechanism, eta: ArrayLike) -> float:
     float
         At most epsilon under epsilon-label-DP, and infinity where an output gives a label away: a lower bound of the
         epsilon of label privacy, for the attacker who knows ``eta`` and no label. No guarantee. Labels with eta_i 0 or
-        1 count as 0, and outputs with a chance below 1e-290 given either value are left out.
+        1 count as 0, and outputs with a chance below 1e-290 given either value are left out. More than two classes:
+        the largest over all pairs of possible classes.
     """
+    kernel = classes.kernel_of_classes(mechanism)
+    if kernel is not None:
+        return float(classes.log_ratios(kernel, eta, guarantee(mechanism), _TINY)[0].max())
     bags, _ = as_bags(eta)
     n, k = bags.shape
     if isinstance(mechanism, LaplaceLabelProportions):  # attained below 0 and above k
         return mechanism.epsilon if np.any((bags > 0) & (bags < 1)) else 0.0
     outputs = channel(mechanism, k)
-    most = _guarantee(mechanism)
+    most = guarantee(mechanism)
     return max(float(_log_ratio(*outputs.given(bags[at]), bags[at], most).max()) for at in slices(n, outputs.entries))
 
 
-def _guarantee(mechanism: Mechanism) -> float:
+def guarantee(mechanism: Mechanism) -> float:
     """What no log ratio of darrm's own label-DP mechanisms exceeds: epsilon, where float64 has no smaller number.
 
     What others say of themselves is not taken for it: an audit is there to find out.
@@ -226,6 +302,10 @@ def _log_ratio(zero: Array, one: Array, p: Array, most: float) -> Array:
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.minimum(np.abs(np.log(one) - np.log(zero)), most)
     return np.where((np.maximum(zero, one) > _TINY) & (p > 0) & (p < 1), ratio, 0.0)
+
+
+def _signed_log_ratio(zero: Array, one: Array, p: Array, most: float) -> Array:
+    return np.where(one >= zero, 1.0, -1.0) * _log_ratio(zero, one, p, most)
 
 
 def _check_size(size: int) -> None:
@@ -252,3 +332,48 @@ def _laplace_distribution(bags: Array, epsilon: float) -> Distribution:
         return 1 - moved / bags.size
 
     return ContinuousDistribution(below, epsilon)
+
+
+def _signed_laplace_distribution(bags: Array, epsilon: float) -> Distribution:
+    n, k = bags.shape
+    _check_size(bags.size * k)
+    parts = [(bags[at], laplace.LaplaceOutputs(bags[at], epsilon)) for at in slices(n, k * k)]
+    unknown = float(((bags > 0) & (bags < 1)).mean())
+    if unknown == 0:
+        return DiscreteDistribution(np.zeros(1), np.ones(1))
+
+    def below(x: float) -> float:
+        x += _SLACK * max(1.0, abs(x))  # outputs beyond 0 and k hold atoms at -epsilon and epsilon
+        higher = 0.0
+        for p, outputs in parts:
+            over = outputs.above(math.exp(-x / 2), math.exp(x / 2), p, 1 - p)
+            higher += float(np.where((p > 0) & (p < 1), over, 0).sum())
+        return 1 - higher / bags.size - (1 - unknown) * (x < 0)
+
+    return ContinuousDistribution(below, epsilon, -epsilon)
+
+
+def _laplace_change(bags: Array, epsilon: float) -> Distribution:
+    n, k = bags.shape
+    _check_size(bags.size * k)
+    parts = [(bags[at], laplace.LaplaceOutputs(bags[at], epsilon)) for at in slices(n, k * k)]
+    # Largest change: at f_1 / f_0 = e^epsilon or e^-epsilon, whatever moves the less likely label further.
+    less = np.minimum(bags, 1 - bags)
+    fall = math.exp(-epsilon)
+    top = float((less * (1 - less) * -math.expm1(-epsilon) / (less + (1 - less) * fall)).max())
+    if top == 0:
+        return DiscreteDistribution(np.zeros(1), np.ones(1))
+
+    def below(x: float) -> float:
+        x += _SLACK  # outputs beyond 0 and k hold atoms
+        moved = 0.0
+        for p, outputs in parts:
+            # P > p + x is f_1 / f_0 > (p + x) (1 - p) / (p (1 - p - x)); P < p - x likewise.
+            up, down = (p > 0) & (p + x < 1), (p < 1) & (p - x > 0)
+            a, b = np.where(up, p * (1 - p - x), 1), np.where(up, (1 - p) * (p + x), 1)
+            moved += float(np.where(up, outputs.above(a, b, p, 1 - p), 0).sum())
+            a, b = np.where(down, p * (1 - p + x), 1), np.where(down, (1 - p) * (p - x), 1)
+            moved += float(np.where(down, 1 - outputs.above(a, b, p, 1 - p), 0).sum())
+        return 1 - moved / bags.size
+
+    return ContinuousDistribution(below, top)

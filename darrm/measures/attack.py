@@ -7,8 +7,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from darrm._validation import probabilities, whole
 from darrm.errors import InputError
-from darrm.measures.advantage import Mechanism, additive_advantage
+from darrm.measures.advantage import Mechanism, additive_advantage, guarantee
+from darrm.measures.classes import kernel_of_classes
 from darrm.measures.kernels import posterior
+from darrm.mechanisms.label_proportions import LaplaceLabelProportions
 from darrm.numerics.arrays import Array
 from darrm.numerics.leave_one_out import as_bags
 
@@ -18,16 +20,21 @@ def attack_utility(mechanism: Mechanism, eta: ArrayLike) -> float:
 
         mean over i of  max(eta_i, 1 - eta_i) + individual advantage of i
 
+    With C > 2 classes, eta of shape (n, C), the largest eta_(i,c) stands in place of max(eta_i, 1 - eta_i).
+
     Notes
     -----
     Expected attack utility of the attacker of Lemma 3.2 of Busa-Fekete et al. (2023).
     """
+    if kernel_of_classes(mechanism) is not None:
+        advantage = additive_advantage(mechanism, eta)
+        return float(np.asarray(eta, dtype=np.float64).max(axis=-1).mean()) + advantage
     bags, _ = as_bags(eta)
     return float(np.maximum(bags, 1 - bags).mean()) + additive_advantage(mechanism, eta)
 
 
 def attacker_decisions(mechanism: Mechanism, eta: ArrayLike, output: ArrayLike) -> NDArray[np.uint8]:
-    """The labels that the best attacker guesses: 1 where P(y_i = 1 | eta, output) >= 1/2.
+    """The labels that the best attacker guesses (A*): 1 where P(y_i = 1 | eta, output) >= 1/2.
 
     Parameters
     ----------
@@ -37,13 +44,61 @@ def attacker_decisions(mechanism: Mechanism, eta: ArrayLike, output: ArrayLike) 
     Returns
     -------
     ndarray of uint8, the shape of ``eta``
+        C > 2 classes: ndarray of uint16, shape (n,), the likeliest class.
 
     Notes
     -----
-    Lemma 3.2 of Busa-Fekete et al. (2023). The attacker A** that their Theorem 6.3 offers for small epsilon has its
-    first two cases exchanged: odds below e^-epsilon mean label 0, odds above e^epsilon label 1.
+    Lemma 3.2 of Busa-Fekete et al. (2023), and A* of their Theorem 6.3 for Laplace label proportions.
     """
-    return (posterior(mechanism, eta, output) >= 0.5).astype(np.uint8)
+    after = posterior(mechanism, eta, output)
+    if kernel_of_classes(mechanism) is not None:
+        return np.asarray(after.argmax(axis=-1).astype(np.uint16))
+    return (after >= 0.5).astype(np.uint8)
+
+
+def shortcut_decisions(mechanism: Mechanism, eta: ArrayLike, output: ArrayLike) -> NDArray[np.uint8]:
+    """The labels that the attacker A** guesses: from eta alone where epsilon is too small for any output to matter.
+
+        1 if eta_i / (1 - eta_i) > e^epsilon,   0 if eta_i / (1 - eta_i) < e^-epsilon,   otherwise as A*
+
+    Parameters
+    ----------
+    mechanism, eta, output
+        As for `darrm.measures.posterior`, two classes. Epsilon is what `RandomizedResponse`, `LaplaceLabelProportions`
+        and `GeometricLabelProportions` guarantee; for all others it is infinite and all labels are decided as by A*.
+
+    Returns
+    -------
+    ndarray of uint8, the shape of ``eta``
+        The same as `attacker_decisions`, but for rounding where odds are e^epsilon or e^-epsilon.
+
+    Raises
+    ------
+    InputError
+
+    Notes
+    -----
+    An output of an epsilon-label-DP mechanism moves log odds by at most epsilon, so odds beyond e^epsilon stay above 1.
+    The cost is that of A*. After Theorem 6.3 of Busa-Fekete et al.
+    (2023), whose A** is misprinted: its first two cases are exchanged, and the third says y_i, which is the secret that
+    the attacker is after (docs/misprints.md). For randomized response these are the three cases of their Theorem 3.7.
+
+    Examples
+    --------
+    >>> from darrm.measures import shortcut_decisions
+    >>> from darrm.mechanisms import RandomizedResponse
+    >>> shortcut_decisions(RandomizedResponse(1.0), [0.1, 0.5, 0.9], [1, 1, 0]).tolist()
+    [0, 1, 1]
+    """
+    kernel = kernel_of_classes(mechanism)
+    if kernel is not None:
+        raise InputError(f"mechanism must release labels of two classes. Got {len(kernel)}. Use attacker_decisions.")
+    exact = attacker_decisions(mechanism, eta, output)
+    epsilon = mechanism.epsilon if isinstance(mechanism, LaplaceLabelProportions) else guarantee(mechanism)
+    p = np.asarray(eta, dtype=np.float64)
+    with np.errstate(divide="ignore"):
+        odds = np.log(p) - np.log1p(-p)
+    return np.where(np.abs(odds) > epsilon, odds > 0, exact).astype(np.uint8)
 
 
 def posterior_pairs(mechanism: Mechanism, eta: ArrayLike, output: ArrayLike) -> Array:

@@ -23,6 +23,7 @@ from darrm.numerics.arrays import Array
 from darrm.numerics.leave_one_out import as_bags
 from darrm.numerics.poisson_binomial import pmf
 
+_ENOUGH, _MOVE = 10.6, 2.25  # Proposition 3 of docs/label_privacy.md
 _PEAK = 0.4688223555  # max over x >= 0 of sqrt(2 x) e^(-2 x) I_0(2 x), rounded up
 
 
@@ -103,7 +104,10 @@ def proportions(p: float, spread: float, k: int) -> float:
     Lemma A.1 behind Theorem 3.5 of Busa-Fekete et al. (2023). t is the half-width outside of which Bernstein leaves a
     binomial number at most 1 / (2 n); the printed one, sqrt(n) c_n, is too small for that (n = 1000, p = 1/2: 0.054
     instead of 0.0005). The step min(a, b) <= a b / (a + b) of its proof does not hold, but min(a, b) <= a^(1/4) b^(3/4)
-    does, with the same result. `proportions_individual` is for a given bag and far smaller.
+    does, with the same result. Lemma A.3, on which it rests, lost a factor of 2 that does no harm (docs/misprints.md).
+    `darrm.measures.bounds_over_bags.proportions` is never above this bound and has a proof of its own (Proposition 1 of
+    docs/label_privacy.md), so this bound has it too. The theorem is Theorem 3.3 of 2024. `proportions_individual` is
+    for a given bag.
     """
     p, k = real("p", p, 0, 1), whole("k", k, 2)
     most = p * (1 - p)
@@ -132,7 +136,8 @@ def proportions_individual(eta: ArrayLike) -> Array:
     -----
     The total variation between the number of ones of all other labels and that number plus 1 is the peak of its
     distribution, which has one mode; and the peak is at most 0.46883 / sqrt(V_i) (Baillon, Cominetti, Vaisman, "A sharp
-    uniform bound for the distribution of sums of Bernoulli trials", 2016). Above in this module.
+    uniform bound for the distribution of sums of Bernoulli trials", 2016). Above in this module. As min(u, 1 - u) is at
+    most 2 u (1 - u), it has the form that Section 3.1 of Busa-Fekete et al. (2024) announces for its appendix.
     """
     bags, single = as_bags(eta)
     own = bags * (1 - bags)
@@ -141,6 +146,36 @@ def proportions_individual(eta: ArrayLike) -> Array:
         peak = np.minimum(1, _PEAK / np.sqrt(others))
     bound: Array = np.minimum(bags, 1 - bags) * peak
     return np.asarray(bound[0] if single else bound)
+
+
+def proportions_mean(eta: ArrayLike) -> float:
+    """Bound on the additive advantage of exact label proportions in given bags.
+
+        mean over all labels of `proportions_individual`
+
+    Parameters
+    ----------
+    eta : array_like, shape (k,) or (n, k), in [0, 1]
+
+    Returns
+    -------
+    float in [0, 1/2]
+
+    Raises
+    ------
+    InputError
+
+    Notes
+    -----
+    O(n k).
+
+    Examples
+    --------
+    >>> from darrm.measures import bounds
+    >>> round(bounds.proportions_mean([0.5] * 65), 5)
+    0.0586
+    """
+    return float(proportions_individual(eta).mean())
 
 
 def laplace_proportions(epsilon: float, spread: float) -> float:
@@ -209,7 +244,8 @@ def extreme_bags(p: float, k: int, n: int = 1, threshold: float = math.inf) -> f
 
     Notes
     -----
-    O(k^2). Theorem 3.7 and Section 3.2 of Busa-Fekete et al. (2024) bound it with constants that they do not give.
+    O(k^2). Theorem 3.7 and Section 3.2 of Busa-Fekete et al. (2024) bound it with constants that they do not give;
+    `moderate_bag_size` and `moderate_change` have some.
     """
     p, k, n = real("p", p, 0, 1), whole("k", k), whole("n", n, high=MAX_SIZE)
     threshold = real("threshold", threshold, 0)
@@ -222,3 +258,85 @@ def extreme_bags(p: float, k: int, n: int = 1, threshold: float = math.inf) -> f
     extreme = (moved > beyond) | np.isinf(moved)
     chance = min(1.0, float(pmf(np.full(k, p))[extreme].sum()))
     return 1.0 if chance == 1 else -math.expm1(n * math.log1p(-chance))
+
+
+def moderate_bag_size(p: float, failure: float, n: int = 1) -> int:
+    """A size of bags that keeps the log odds of n bags of like labels from extremes but for a given probability.
+
+        least k >= 10.6 log(2 n / failure) / (p (1 - p))
+
+    Parameters
+    ----------
+    p : float in [1e-12, 1 - 1e-12]
+        Chance of a one, the same for all labels.
+    failure : float in (0, 1)
+        Probability that any of the bags moves its log odds further than `moderate_change` says.
+    n : int >= 1
+        Bags.
+
+    Returns
+    -------
+    int
+
+    Raises
+    ------
+    InputError
+
+    Notes
+    -----
+    Theorem 3.7 of Busa-Fekete et al. (2024) with constants: Proposition 3 of docs/label_privacy.md. O(1).
+    `extreme_bags` is exact, and smaller bags may do.
+
+    Examples
+    --------
+    >>> from darrm.measures import bounds
+    >>> bounds.moderate_bag_size(0.5, 0.01)
+    225
+    """
+    p = _inside(p)
+    return math.ceil(_ENOUGH * _log_of(failure, n) / (p * (1 - p)))
+
+
+def moderate_change(p: float, k: int, failure: float, n: int = 1) -> float:
+    """What the change of the log odds in n bags of k like labels exceeds with a given probability at most, nats.
+
+        2.25 sqrt(log(2 n / failure) / (p (1 - p) k)),     k >= 10.6 log(2 n / failure) / (p (1 - p))
+
+    Parameters
+    ----------
+    p, failure, n
+        As for `moderate_bag_size`.
+    k : int
+        Size of a bag, at least `moderate_bag_size`.
+
+    Returns
+    -------
+    float
+        Nats; at most 0.7.
+
+    Raises
+    ------
+    InputError
+        If k is smaller, among others.
+
+    Notes
+    -----
+    As for `moderate_bag_size`.
+
+    Examples
+    --------
+    >>> from darrm.measures import bounds
+    >>> bounds.extreme_bags(0.5, 400, threshold=bounds.moderate_change(0.5, 400, 0.01)) < 0.01
+    True
+    """
+    p, least = _inside(p), moderate_bag_size(p, failure, n)
+    k = whole("k", k, least, allowed=f"of at least moderate_bag_size = {least} and at most 1e+07")
+    return _MOVE * math.sqrt(_log_of(failure, n) / (p * (1 - p) * k))
+
+
+def _inside(p: object) -> float:
+    return real("p", p, 1e-12, 1 - 1e-12)
+
+
+def _log_of(failure: object, n: object) -> float:
+    return math.log(2 * whole("n", n, high=MAX_SIZE)) - math.log(real("failure", failure, 0, 1, "()"))

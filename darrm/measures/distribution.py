@@ -1,4 +1,4 @@
-"""Distributions of the multiplicative advantage."""
+"""Distributions of advantages over the outputs and labels of bags."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _SAME = 1e-12  # two values at most so far apart, absolutely or relatively, are 
 
 
 class Distribution(Protocol):
-    """Distribution of a number of at least 0 that may be infinite, over outputs and labels of a bag.
+    """Distribution of a number that may be infinite, over outputs and labels of a bag.
 
     Attributes
     ----------
     infinite_mass : float
-        Probability of infinity: some label is then known for certain.
+        Probability of infinity, of either sign: some label is then known for certain.
     maximum : float
         Largest value, infinity included.
     """
@@ -43,7 +43,7 @@ class DiscreteDistribution:
 
     Parameters
     ----------
-    values : ndarray of float >= 0, infinity allowed
+    values : ndarray of float, infinities allowed
     weights : ndarray of float >= 0, the same shape
         Sum 1, up to rounding.
 
@@ -58,11 +58,12 @@ class DiscreteDistribution:
         order = np.argsort(values.ravel()[kept], kind="stable")
         x, w = values.ravel()[kept][order], weights.ravel()[kept][order]
         with np.errstate(invalid="ignore"):
-            same = (x[1:] == x[:-1]) | (np.diff(x) <= _SAME * np.maximum(1, x[:-1]))
+            near = np.isfinite(x[:-1]) & (np.diff(x) <= _SAME * np.maximum(1, np.abs(x[:-1])))
+        same = (x[1:] == x[:-1]) | near
         ends = np.append(np.flatnonzero(~same), x.size - 1)
         self.values = x[ends]
         self.weights = np.add.reduceat(w, np.append(0, ends[:-1] + 1))
-        self._finite = np.cumsum(np.where(np.isinf(self.values), 0, self.weights))
+        self._below_infinity = np.cumsum(np.where(np.isposinf(self.values), 0, self.weights))
         self._infinite = float(self.weights[np.isinf(self.values)].sum())
 
     def __repr__(self) -> str:
@@ -70,7 +71,7 @@ class DiscreteDistribution:
 
     @property
     def infinite_mass(self) -> float:
-        """Pr[value = infinity]."""
+        """Pr[value is infinite]."""
         return self._infinite
 
     @property
@@ -82,11 +83,11 @@ class DiscreteDistribution:
         """Pr[value <= x]; values up to 1e-12 above x count."""
         x = real("x", x)
         if math.isinf(x):
-            return float(x > 0)
+            return 1.0 if x > 0 else float(self.weights[np.isneginf(self.values)].sum())
         reached = int(np.searchsorted(self.values, x + _SAME * max(1.0, abs(x)), side="right"))
         if reached == self.values.size:
             return 1.0
-        return min(1.0, float(self._finite[reached - 1])) if reached else 0.0
+        return min(1.0, float(self._below_infinity[reached - 1])) if reached else 0.0
 
     def quantile(self, q: float) -> float:
         """Least value x with cdf(x) >= q; infinity if none is finite. Sums within 1e-12 of q reach it."""
@@ -97,20 +98,23 @@ class DiscreteDistribution:
 
 
 class ContinuousDistribution:
-    """A distribution function in closed form on [0, top); whatever is left of the mass lies at top.
+    """A distribution function in closed form on [bottom, top); whatever is left of the mass lies at top.
 
     Parameters
     ----------
     below : callable
-        From x in [0, top) to Pr[value <= x].
+        From x in [bottom, top) to Pr[value <= x].
     top : float
         Largest value.
+    bottom : float, default 0
+        Least value.
     """
 
     infinite_mass = 0.0
 
-    def __init__(self, below: Callable[[float], float], top: float) -> None:
+    def __init__(self, below: Callable[[float], float], top: float, bottom: float = 0.0) -> None:
         self._below = below
+        self._bottom = bottom
         self.maximum = top
 
     def __repr__(self) -> str:
@@ -119,7 +123,7 @@ class ContinuousDistribution:
     def cdf(self, x: float) -> float:
         """Pr[value <= x]."""
         x = real("x", x)
-        if x < 0:
+        if x < self._bottom:
             return 0.0
         if x >= self.maximum * (1 - _SAME):
             return 1.0
@@ -128,9 +132,9 @@ class ContinuousDistribution:
     def quantile(self, q: float) -> float:
         """Least x with cdf(x) >= q, by bisection to 1e-13 of the largest value."""
         q = real("q", q, 0, 1)
-        low, high = 0.0, self.maximum * (1 - _SAME)
+        low, high = self._bottom, self.maximum * (1 - _SAME)
         if self._below(low) >= q:
-            return 0.0
+            return low
         if self._below(high) < q:
             return self.maximum
         while high - low > 1e-13 * self.maximum:

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 
 from darrm._validation import array, whole
 from darrm.errors import InputError
+from darrm.mechanisms.labelled_bag import check_unused_features
 from darrm.numerics import leave_one_out
 from darrm.numerics.arrays import Array
 from darrm.problem.noise_function import noise_function
@@ -99,8 +100,9 @@ class CountKernel:
             raise InputError(f"k must be {own}: eta has one value for each of {own} labels. Got {k}.")
         return self._probabilities
 
-    def posterior(self, eta: ArrayLike, output: ArrayLike) -> Array:
+    def posterior(self, eta: ArrayLike, output: ArrayLike, X: ArrayLike | None = None) -> Array:
         """P(y_i = 1 | eta, output), output a column of the kernel; as in `darrm.measures.posterior`."""
+        check_unused_features(X)
         return _column_posterior(self, eta, output)
 
 
@@ -108,6 +110,11 @@ def channel(mechanism: OfCounts | OfLabels, k: int) -> Channel:
     """What a mechanism answers to bags of k labels."""
     if isinstance(mechanism, OfLabels) and not isinstance(mechanism, type):
         of_label = mechanism.label_kernel()
+        if len(of_label) != 2:
+            raise InputError(
+                f"mechanism must have two classes for this measure. Got {mechanism!r} with {len(of_label)}. "
+                "Use a measure that takes eta of shape (n, classes), such as individual_advantage."
+            )
 
         def each(eta: Array) -> tuple[Array, Array]:
             shape = (of_label.shape[1], *eta.shape)
@@ -117,8 +124,9 @@ def channel(mechanism: OfCounts | OfLabels, k: int) -> Channel:
         return Channel(each, of_label.shape[1] * k)
     if not isinstance(mechanism, OfCounts) or isinstance(mechanism, type):
         raise InputError(
-            "mechanism must be one of darrm.mechanisms or a darrm.measures.CountKernel. "
-            f"Got {type(mechanism).__name__}. Wrap a noise function: CountKernel.from_noise_function(gamma)."
+            "mechanism must be one of darrm.mechanisms that answers labels or their number (with a kernel), or a "
+            f"darrm.measures.CountKernel. Got {name_of(mechanism)}. "
+            "Wrap a noise function: CountKernel.from_noise_function(gamma)."
         )
     kernel = mechanism.kernel(k)
     if kernel.shape == (k + 1, k + 1) and np.array_equal(kernel, np.eye(k + 1)):
@@ -140,12 +148,19 @@ def channel(mechanism: OfCounts | OfLabels, k: int) -> Channel:
     return Channel(noisy, max(k, len(low)) * k)
 
 
+def name_of(mechanism: object) -> str:
+    """What came in the place of a mechanism: its class; a class itself was not called."""
+    if isinstance(mechanism, type):
+        return f"the class {mechanism.__name__} itself: call it first"
+    return type(mechanism).__name__
+
+
 @runtime_checkable
 class _HasPosterior(Protocol):
-    def posterior(self, eta: ArrayLike, output: ArrayLike) -> Array: ...
+    def posterior(self, eta: ArrayLike, output: ArrayLike, X: ArrayLike | None = None) -> Array: ...
 
 
-def posterior(mechanism: object, eta: ArrayLike, output: ArrayLike) -> Array:
+def posterior(mechanism: object, eta: ArrayLike, output: ArrayLike, X: ArrayLike | None = None) -> Array:
     """What one output of a mechanism says about every label.
 
         P(y_i = 1 | eta, output)
@@ -157,7 +172,10 @@ def posterior(mechanism: object, eta: ArrayLike, output: ArrayLike) -> Array:
     eta : array_like, shape (k,) or (n, k), in [0, 1]
         Probability of a one for every label, before.
     output : int or float, or array_like, shape (n,)
-        One output for each bag, as the mechanism releases it (randomized response: the shape of ``eta``).
+        One output for each bag, as the mechanism releases it (randomized response: the shape of ``eta``; weighted
+        aggregates: what ``release`` returned for the one bag).
+    X : array_like, shape (k, d), optional
+        Features of the bag. `WeightedBagAggregates` needs them; all others take them and do without.
 
     Returns
     -------
@@ -167,11 +185,17 @@ def posterior(mechanism: object, eta: ArrayLike, output: ArrayLike) -> Array:
     ------
     InputError
     """
-    if isinstance(mechanism, _HasPosterior):
-        return mechanism.posterior(eta, output)
-    if isinstance(mechanism, OfCounts):
+    if isinstance(mechanism, type) or not isinstance(mechanism, _HasPosterior | OfCounts):
+        raise InputError(
+            "mechanism must be one of darrm.mechanisms with a posterior, or a darrm.measures.CountKernel. "
+            f"Got {name_of(mechanism)}."
+        )
+    if not isinstance(mechanism, _HasPosterior):
+        check_unused_features(X)
         return _column_posterior(mechanism, eta, output)
-    raise InputError(f"mechanism must be one of darrm.mechanisms. Got {type(mechanism).__name__}.")
+    if X is None:  # a mechanism of the caller's may take none
+        return mechanism.posterior(eta, output)
+    return mechanism.posterior(eta, output, X)
 
 
 def _column_posterior(mechanism: OfCounts, eta: ArrayLike, output: ArrayLike) -> Array:

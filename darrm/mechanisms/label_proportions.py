@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from darrm._validation import array, whole
+from darrm.mechanisms.labelled_bag import check_unused_features
 from darrm.mechanisms.random_bags import ByEpsilon, check_labels
 from darrm.numerics.arrays import Array
 from darrm.numerics.leave_one_out import as_bags, one_a_bag, posterior
@@ -65,7 +66,7 @@ class LabelProportions:
         """
         return _sums(labels)[()]
 
-    def posterior(self, eta: ArrayLike, output: ArrayLike) -> Array:
+    def posterior(self, eta: ArrayLike, output: ArrayLike, X: ArrayLike | None = None) -> Array:
         """P(y_i = 1 | eta, output) = eta_i q_i(s - 1) / P(s), q_i and P of the ones without and with label i.
 
         Parameters
@@ -73,6 +74,8 @@ class LabelProportions:
         eta : array_like, shape (k,) or (n, k), in [0, 1]
         output : int, or array_like of int, shape (n,)
             Numbers of ones.
+        X : array_like, optional
+            Not used: given eta the features tell nothing more.
 
         Returns
         -------
@@ -87,6 +90,7 @@ class LabelProportions:
         -----
         Exact but for rounding. O(k^2) a bag.
         """
+        check_unused_features(X)
         bags, _ = as_bags(eta)
         weights = np.arange(bags.shape[1] + 1) == one_a_bag(_ones(output, bags.shape[1]), len(bags))[:, None]
         return posterior(eta, weights)
@@ -143,7 +147,7 @@ class LaplaceLabelProportions(ByEpsilon):
         noise = self._noise.draw(sums.size, word_source(rng, stacklevel=3)).reshape(sums.shape)
         return np.asarray((sums * _GRID + noise) / _GRID)[()]
 
-    def posterior(self, eta: ArrayLike, output: ArrayLike) -> Array:
+    def posterior(self, eta: ArrayLike, output: ArrayLike, X: ArrayLike | None = None) -> Array:
         """P(y_i = 1 | eta, output), for continuous noise.
 
         Parameters
@@ -151,6 +155,8 @@ class LaplaceLabelProportions(ByEpsilon):
         eta : array_like, shape (k,) or (n, k), in [0, 1]
         output : float, or array_like of float, shape (n,)
             Noisy sums.
+        X : array_like, optional
+            Not used: given eta the features tell nothing more.
 
         Returns
         -------
@@ -166,6 +172,7 @@ class LaplaceLabelProportions(ByEpsilon):
         Theorem 6.3 of the paper (2023), optimal attacker A*. The noise has the weight e^(-epsilon abs(output - l))
         for l ones, up to a factor. O(k^2) a bag.
         """
+        check_unused_features(X)
         bags, _ = as_bags(eta)
         return posterior(
             eta, self._weights(one_a_bag(array("output", output, None), len(bags))[:, None], bags.shape[1])
@@ -220,7 +227,7 @@ class GeometricLabelProportions(ByEpsilon):
         noise = self._noise.draw(sums.size, word_source(rng, stacklevel=3)).reshape(sums.shape)
         return np.asarray(np.clip(sums + noise, 0, np.asarray(labels).shape[-1]))[()]
 
-    def posterior(self, eta: ArrayLike, output: ArrayLike) -> Array:
+    def posterior(self, eta: ArrayLike, output: ArrayLike, X: ArrayLike | None = None) -> Array:
         """P(y_i = 1 | eta, output).
 
         Parameters
@@ -228,6 +235,8 @@ class GeometricLabelProportions(ByEpsilon):
         eta : array_like, shape (k,) or (n, k), in [0, 1]
         output : int, or array_like of int, shape (n,)
             Released numbers, before `unbiased`.
+        X : array_like, optional
+            Not used: given eta the features tell nothing more.
 
         Returns
         -------
@@ -242,6 +251,7 @@ class GeometricLabelProportions(ByEpsilon):
         -----
         O(k^2) a bag.
         """
+        check_unused_features(X)
         bags, _ = as_bags(eta)
         seen = one_a_bag(_ones(output, bags.shape[1]), len(bags))[:, None]
         # Up to a factor: the weights of an output at an end fall as those inside do.

@@ -14,9 +14,28 @@ from darrm.numerics.arrays import Array
 _MOST_ENUMERATED = 20
 
 
-def check_features(X: ArrayLike) -> Array:
-    """Features of one bag as float64, shape (k, d)."""
+def check_features(X: ArrayLike | None, mechanism: object = None) -> Array:
+    """Features of one bag as float64, shape (k, d); what released sums of them cannot do without them."""
+    if X is None:
+        raise InputError(
+            f"X must be the features of the bag, shape (k, d): {type(mechanism).__name__} releases sums of them. "
+            "Got None. Pass posterior(eta, output, X)."
+        )
     return array("X", X, ("k", "d"))
+
+
+def check_unused_features(X: ArrayLike | None) -> None:
+    """Features that a posterior takes, so that all mechanisms are called alike, but does not need."""
+    if X is not None:
+        array("X", X, None)
+
+
+def check_output(output: object, kind: type) -> None:
+    """``output``, refused unless it is of its mechanism's class."""
+    if not isinstance(output, kind):
+        raise InputError(
+            f"output must be a {kind.__name__}. Got {type(output).__name__}. Pass what `release` returned."
+        )
 
 
 def check_labels(y: ArrayLike) -> Array:

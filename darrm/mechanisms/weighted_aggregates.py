@@ -23,6 +23,7 @@ from darrm.mechanisms.labelled_bag import (
     check_bag,
     check_features,
     check_labels,
+    check_output,
     column_space,
     posterior_by_enumeration,
     residual_of,
@@ -93,7 +94,7 @@ class WeightedBagAggregates:
         w = standard_normals(len(labels), word_source(rng, stacklevel=3))
         return BagAggregate(w @ features, float(w @ labels))
 
-    def posterior(self, eta: ArrayLike, output: BagAggregate, X: ArrayLike) -> Array:
+    def posterior(self, eta: ArrayLike, output: BagAggregate, X: ArrayLike | None = None) -> Array:
         """Probability of each 0/1 label to be 1, given the aggregate and the features. Costs 2^k.
 
             o | u ~ N(y'X (X'X)^+ u,  y'(I - H) y),     H the projection on the columns of X
@@ -104,6 +105,7 @@ class WeightedBagAggregates:
             Probability of each label to be 1 before, independent.
         output : BagAggregate or (features, label)
         X : array_like, shape (k, d)
+            Must be passed: the released sums are of them.
 
         Returns
         -------
@@ -112,13 +114,15 @@ class WeightedBagAggregates:
         Raises
         ------
         InputError
-            If k is above 20: the exact posterior goes through all 2^k label vectors, and no shorter way is known here.
+            If X is not passed. If k is above 20: the exact posterior goes through all 2^k label vectors, and no shorter
+            way is known here.
 
         Notes
         -----
         Labels with residual 0 give o for certain, up to a relative 1e-9; if any agree, they alone remain.
         """
-        features = check_features(X)
+        features = check_features(X, self)
+        check_output(output, tuple)
         sums = array("output.features", output[0], (features.shape[1],), hint="Pass an aggregate of X.")
         label = float(array("output.label", output[1], ()))
         U = column_space(features)
@@ -229,6 +233,7 @@ class NoisyWeightedLabelProportions:
         InputError
             If k is above 20: the exact posterior goes through all 2^k label vectors.
         """
+        check_output(output, NoisyAggregate)
         array("output.label", output.label, ())
         if X is not None:
             check_features(X)
