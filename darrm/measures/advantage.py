@@ -240,14 +240,9 @@ def _laplace_distribution(bags: Array, epsilon: float) -> Distribution:
     known = float(((bags == 0) | (bags == 1)).mean())
     if known == 1:
         return DiscreteDistribution(np.zeros(1), np.ones(1))
-    parts = [(bags[at], laplace.LaplaceOutputs(bags[at], epsilon)) for at in slices(n, k * k)]
+    parts = [laplace.LaplaceOdds(bags[at], epsilon) for at in slices(n, k * k)]
 
-    def below(x: float) -> float:
-        moved, e = 0.0, math.exp(-x)
-        for p, outputs in parts:
-            for_one = outputs.above(e, 1.0, p, 1 - p)
-            for_zero = 1 - outputs.above(1.0, e, p, 1 - p)
-            moved += float(np.where((p > 0) & (p < 1), for_one + for_zero, 0).sum())
-        return 1 - moved / bags.size
+    def below(points: Array) -> Array:
+        return np.array([1 - sum(part.moved(x) for part in parts) / bags.size for x in points.tolist()])
 
     return ContinuousDistribution(below, epsilon)

@@ -12,6 +12,7 @@ from darrm import measures, mechanisms
 from darrm.errors import InputError, MissingExtraError, OutputError
 from darrm.labels.audit_files import read_eta, save_rows, table_format
 from darrm.labels.percentiles import mixture_quantile, multiplicative_summary
+from darrm.measures import laplace
 
 ETA = np.random.default_rng(5).beta(2, 4, size=203)
 MECHANISMS = {
@@ -244,3 +245,42 @@ def test_unreadable_probabilities_are_refused(tmp_path: Path) -> None:
     (tmp_path / "packed.csv").write_bytes(b"\x1f\x8b\xff\xfe")
     with pytest.raises(InputError, match="not UTF-8"):
         read_eta(tmp_path / "packed.csv")
+
+
+@pytest.mark.parametrize("epsilon", [1e-6, 0.05, 1.0, 40.0, 100.0])
+@pytest.mark.parametrize("k", [1, 2, 9, 700])
+def test_laplace_odds_by_search_are_those_of_all_pieces(k: int, epsilon: float) -> None:
+    rng = np.random.default_rng(9)
+    sure = np.clip(rng.beta(0.01, 0.01, k), 1e-7, 1 - 1e-7)
+    bags = np.stack([rng.beta(2, 5, k), sure, rng.choice([0.0, 1.0, 0.3], k), np.full(k, 1e-7)])
+    found, pieces = laplace.LaplaceOdds(bags, epsilon), laplace.LaplaceOutputs(bags, epsilon)
+    for x in epsilon * np.array([0.0, 1e-9, 0.01, 0.5, 0.9, 0.999]):
+        e = math.exp(-x)
+        moved = pieces.above(e, 1.0, bags, 1 - bags) + 1 - pieces.above(1.0, e, bags, 1 - bags)
+        wanted = moved[(bags > 0) & (bags < 1)].sum()
+        assert found.moved(float(x)) == pytest.approx(wanted, rel=1e-9, abs=1e-11 * bags.size)
+
+
+def test_laplace_odds_do_not_run_out_of_range() -> None:
+    """One sure 1 and three labels of 0.3: at epsilon = 500 the output is the sum, and 1 or 4 gives the three away."""
+    bag = np.array([[1.0, 0.3, 0.3, 0.3, 0.0]])
+    given_away = 3 * (0.7**3 + 0.3**3)
+    assert laplace.LaplaceOdds(bag, 500.0).moved(250.0) == pytest.approx(given_away, abs=1e-9)
+
+
+def test_bisections_at_once_are_those_one_by_one() -> None:
+    def below(x: np.ndarray) -> np.ndarray:
+        return np.asarray(np.sqrt(x / 3))
+
+    plain = measures.distribution.ContinuousDistribution(below, 3.0)
+    for levels in (2, 5, 7):
+        several = measures.distribution.ContinuousDistribution(below, 3.0, levels)
+        for q in (0.0, 0.1, 0.98, 1.0):
+            assert several.quantile(q) == plain.quantile(q)
+
+
+@pytest.mark.parametrize("name", ["llp", "llp-laplace", "llp-geometric"])
+def test_threads_split_the_bags_of_one_row(name: str) -> None:
+    bags = ETA[:196].reshape(-1, 7)
+    alone, shared = (multiplicative_summary(MECHANISMS[name], bags, 0.9, 100, 5, threads) for threads in (1, 3))
+    assert alone == shared
