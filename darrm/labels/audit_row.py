@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -48,6 +48,8 @@ class AuditRow:
         Share of labels that the best attacker guesses right.
     auc, cross_entropy : float or None
         Of what was learned from the release; from the ``utility`` that was passed.
+    released_by : mechanism or None
+        The mechanism itself, for several releases the `darrm.measures.joint` of them. Not compared; text in files.
 
     Notes
     -----
@@ -71,6 +73,12 @@ class AuditRow:
     attack_utility: float
     auc: float | None = None
     cross_entropy: float | None = None
+    released_by: Any = field(default=None, compare=False)
+
+    def record(self) -> dict[str, Any]:
+        """All attributes by name, the mechanism as text."""
+        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        return values | {"released_by": None if self.released_by is None else str(self.released_by)}
 
 
 def audit_row(
@@ -80,11 +88,12 @@ def audit_row(
     eta: Array,
     labels: NDArray[np.uint8] | None,
     utility: Utility | None,
+    threads: int = 1,
 ) -> AuditRow:
     """All measures of one mechanism; the arguments are as in `darrm.labels.audit`."""
     p = eta[groups.indices]
     gain, variation = individual_advantage(mechanism, p), total_variation(mechanism, p)
-    percentile, infinite = multiplicative_summary(mechanism, p, _LEVEL)
+    percentile, infinite = multiplicative_summary(mechanism, p, _LEVEL, threads=threads)
     learned = {} if utility is None else dict(utility(mechanism, groups.indices, labels))
     if not learned.keys() <= {"auc", "cross_entropy"}:
         raise InputError(f'utility must return "auc", "cross_entropy" or both. Got {", ".join(map(str, learned))}.')
@@ -106,4 +115,5 @@ def audit_row(
         attack_utility=float(np.maximum(p, 1 - p).mean() + gain.mean()),
         auc=None if learned.get("auc") is None else float(learned["auc"]),
         cross_entropy=None if learned.get("cross_entropy") is None else float(learned["cross_entropy"]),
+        released_by=mechanism,
     )

@@ -14,7 +14,7 @@ from darrm.measures.attack import attack_utility, attacker_decisions, log_odds_c
 from darrm.measures.distribution import Distribution
 from darrm.measures.empirical import EmpiricalEpsilon, empirical_epsilon, empirical_epsilon_of_scores
 from darrm.measures.error import Interval, expected_error, least_error, sampled_error
-from darrm.measures.kernels import CountKernel, posterior
+from darrm.measures.kernels import CountKernel, joint, posterior
 from darrm.measures.leakage import (
     composed_leakage,
     entrywise_leakage,
@@ -40,6 +40,7 @@ __all__ = [
     "entrywise_leakage",
     "expected_error",
     "individual_advantage",
+    "joint",
     "label_leakage",
     "laplace_leakage_bound",
     "laplace_leakage_data_bound",

@@ -154,18 +154,37 @@ def plot_utility_grid(
 def plot_audit(rows: Sequence[AuditRow]) -> list[Axes]:
     """Draw an audit: additive advantage and 98th percentile of the multiplicative over the guaranteed epsilon.
 
-    One curve for a mechanism and bag size; what guarantees no epsilon is a level. Two new axes side by side.
+    One curve for a kind of mechanism and a bag size, over all its epsilons, whatever the rows are called; what guarantees
+    no epsilon is a level of its own. Two new axes side by side.
     """
     figure = new_figure((8.4, 4.2))
     axes: list[Axes] = figure.subplots(1, 2).tolist()
-    groups: dict[str, list[AuditRow]] = {}
-    for row in rows:
-        groups.setdefault(f"{row.mechanism}, k = {row.bag_size}", []).append(row)
+    groups = _by_kind(rows)
     _over_epsilon(axes[0], groups, "additive_advantage", "additive advantage")
     _over_epsilon(axes[1], groups, "multiplicative_98", "98 % of |log odds change|, nats")
     handles, names = axes[0].get_legend_handles_labels()
     figure.legend(handles, names, loc="outside lower center", ncols=3, fontsize=8, frameon=False)
     return axes
+
+
+def _by_kind(rows: Sequence[AuditRow]) -> dict[str, list[AuditRow]]:
+    """Rows of one kind of mechanism and bag size, by epsilon; the kind is their name, if they have one name."""
+    kinds: dict[tuple[str, int], list[AuditRow]] = {}
+    for row in rows:
+        has_curve = row.released_by is not None and math.isfinite(row.guaranteed_epsilon)
+        kinds.setdefault((_kind(row.released_by) if has_curve else row.mechanism, row.bag_size), []).append(row)
+    groups: dict[str, list[AuditRow]] = {}
+    for (kind, k), group in kinds.items():
+        names = {row.mechanism for row in group}
+        title = f"{names.pop() if len(names) == 1 else kind}, k = {k}"
+        groups.setdefault(title, []).extend(sorted(group, key=lambda row: row.guaranteed_epsilon))
+    return groups
+
+
+def _kind(mechanism: Any) -> str:
+    """Class of a mechanism; of several together, all classes."""
+    parts = getattr(mechanism, "mechanisms", None)
+    return type(mechanism).__name__ if parts is None else " + ".join(map(_kind, parts))
 
 
 def _over_epsilon(ax: Axes, groups: Mapping[str, Sequence[AuditRow]], name: str, label: str) -> None:

@@ -73,3 +73,17 @@ def test_an_audit_without_promises_is_drawn(tmp_path: Path) -> None:
     figures.save(tmp_path / "audit.png", plots_audit.plot_audit(rows))
     certain = labels.audit({"llp": mechanisms.LabelProportions()}, [0.0, 1.0], bag_size=2)
     figures.save(tmp_path / "nothing.png", plots_audit.plot_audit(certain))
+
+
+def test_an_audit_has_one_curve_for_a_mechanism_over_epsilon() -> None:
+    named = [(f"rr {e}", mechanisms.RandomizedResponse(e)) for e in (2.0, 0.5, 1.0)]
+    named += [(f"lap {e}", mechanisms.LaplaceLabelProportions(e)) for e in (0.5, 1.0)]
+    rows = labels.audit([*named, ("llp", mechanisms.LabelProportions())], ETA.ravel(), bag_size=[4, 5])
+    additive, _ = plots_audit.plot_audit(rows)
+    curves = {line.get_label(): line.get_xdata() for line in additive.get_lines()}
+    assert set(curves) == {
+        "RandomizedResponse, k = 1",
+        *(f"{name}, k = {k}" for name in ("LaplaceLabelProportions", "llp") for k in (4, 5)),
+    }
+    assert list(curves["RandomizedResponse, k = 1"]) == [0.5, 1.0, 2.0]
+    assert list(curves["LaplaceLabelProportions, k = 5"]) == [0.5, 1.0]
