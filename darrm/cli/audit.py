@@ -51,7 +51,8 @@ def command(
 ) -> None:
     """Measure what mechanisms for labels tell an attacker who knows how likely every label is.
 
-    All mechanisms, epsilons and bag sizes are combined. llp+llp-geometric is what both tell together, of the same bags. The figures are exact (Laplace: for continuous noise) for
+    All mechanisms, epsilons and bag sizes are combined. llp+llp-geometric is what both tell together, of the same bags.
+    The figures are exact (Laplace: for continuous noise) for
     the given probabilities, which must be right: those of a fitted classifier come from darrm.labels.eta_from_model
     in Python, since a model cannot be read from a file without running what the file says.
     """

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
@@ -12,7 +11,8 @@ from numpy.typing import NDArray
 
 from darrm.errors import InputError
 from darrm.labels.percentiles import multiplicative_summary
-from darrm.measures.advantage import Mechanism, individual_advantage, tight_epsilon, total_variation
+from darrm.measures.advantage import Mechanism
+from darrm.measures.utility import all_measures
 from darrm.mechanisms.random_bags import Bags
 from darrm.numerics.arrays import Array
 
@@ -92,8 +92,7 @@ def audit_row(
 ) -> AuditRow:
     """All measures of one mechanism; the arguments are as in `darrm.labels.audit`."""
     p = eta[groups.indices]
-    gain, variation = individual_advantage(mechanism, p), total_variation(mechanism, p)
-    percentile, infinite = multiplicative_summary(mechanism, p, _LEVEL, threads=threads)
+    percentile = multiplicative_summary(mechanism, p, _LEVEL, threads=threads)
     learned = {} if utility is None else dict(utility(mechanism, groups.indices, labels))
     if not learned.keys() <= {"auc", "cross_entropy"}:
         raise InputError(f'utility must return "auc", "cross_entropy" or both. Got {", ".join(map(str, learned))}.')
@@ -102,18 +101,8 @@ def audit_row(
         bag_size=p.shape[1],
         bags=p.shape[0],
         remainder=groups.remainder.size,
-        guaranteed_epsilon=float(getattr(mechanism, "epsilon", math.inf)),
-        tight_epsilon=tight_epsilon(mechanism, p),
-        additive_advantage=float(gain.mean()),
-        max_individual_advantage=float(gain.max()),
-        multiplicative_98=percentile,
-        infinite_mass=infinite,
-        mean_leakage=float(np.log1p(variation).mean()),
-        max_leakage=float(np.log1p(variation.max())),
-        mean_total_variation=float(variation.mean()),
-        max_total_variation=float(variation.max()),
-        attack_utility=float(np.maximum(p, 1 - p).mean() + gain.mean()),
         auc=None if learned.get("auc") is None else float(learned["auc"]),
         cross_entropy=None if learned.get("cross_entropy") is None else float(learned["cross_entropy"]),
         released_by=mechanism,
+        **all_measures(mechanism, p, percentile),
     )

@@ -23,14 +23,17 @@ from darrm.measures.leakage import (
     majority_leakage,
     processed_leakage,
 )
+from darrm.measures.utility import EqualUtility, at_equal_utility
 from darrm.mechanisms.noisy_max import noisy_max_probabilities
 
 __all__ = [
     "CountKernel",
     "Distribution",
     "EmpiricalEpsilon",
+    "EqualUtility",
     "Interval",
     "additive_advantage",
+    "at_equal_utility",
     "attack_utility",
     "attacker_decisions",
     "bounds",

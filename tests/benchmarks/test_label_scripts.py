@@ -8,43 +8,9 @@ from scripts import load
 
 from darrm import mechanisms
 from darrm.measures import CountKernel
-from darrm.numerics.poisson_binomial import pmf
 
 matrix, figures = load("label_matrix"), load("label_figures")
 K = matrix.K
-
-
-@pytest.mark.parametrize("p", [0.5, 1 / 3])
-def test_utility_of_randomized_response_is_that_of_the_posterior(p: float) -> None:
-    """By Bayes for each label: given the released ones the labels are independent, and their majority is a tail."""
-    mechanism = mechanisms.RandomizedResponse(1.3)
-    pi = mechanism.flip_probability
-    one, zero = p * (1 - pi) + (1 - p) * pi, p * pi + (1 - p) * (1 - pi)
-    right = 0.0
-    for j in range(K + 1):
-        after = np.repeat([p * (1 - pi) / one, p * pi / zero], [j, K - j])
-        majority = float(pmf(after)[K // 2 + 1 :].sum())
-        right += math.comb(K, j) * one**j * zero ** (K - j) * max(majority, 1 - majority)
-    assert matrix.utility(mechanism, pmf(np.full(K, p))) == pytest.approx(right, abs=1e-13)
-
-
-@pytest.mark.parametrize(("p", "epsilon"), [(0.5, 1.0), (1 / 3, 2.0), (0.1, 0.3)])
-def test_utility_of_a_noisy_sum_is_the_integral(p: float, epsilon: float) -> None:
-    ones = pmf(np.full(K, p))
-    t = np.linspace(-150, 150 + K, 1_600_001)
-    density = np.zeros((2, t.size))
-    for l, chance in enumerate(ones):
-        density[int(2 * l > K)] += chance * epsilon / 2 * np.exp(-epsilon * np.abs(t - l))
-    integral = np.trapezoid(density.max(axis=0), t)
-    assert matrix.laplace_utility(epsilon, ones) == pytest.approx(integral, abs=2e-8)
-
-
-def test_ends_of_the_utility() -> None:
-    for setting in matrix.SETTINGS:
-        least = max(setting.ones[6:].sum(), setting.ones[:6].sum())
-        assert matrix.utility(mechanisms.LabelProportions(), setting.ones) == pytest.approx(1, abs=1e-14)
-        assert matrix.utility(mechanisms.RandomizedResponse(1e-9), setting.ones) == pytest.approx(least, abs=1e-8)
-        assert matrix.laplace_utility(1e-6, setting.ones) == pytest.approx(least, abs=1e-5)
 
 
 def test_label_privacy_of_kernels() -> None:

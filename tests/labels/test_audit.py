@@ -413,4 +413,4 @@ def test_posteriors_of_releases_seen_together() -> None:
     odds = 0.3 / 0.7 * math.exp(1.0 - 0.5)
     assert after == pytest.approx([odds / (1 + odds)], abs=1e-14)
     with pytest.raises(InputError, match="one output for each of 2 mechanisms"):
-        measures.posterior(both, bags, sums)
+        measures.posterior(both, bags, [sums])

@@ -87,3 +87,15 @@ def test_an_audit_has_one_curve_for_a_mechanism_over_epsilon() -> None:
     }
     assert list(curves["RandomizedResponse, k = 1"]) == [0.5, 1.0, 2.0]
     assert list(curves["LaplaceLabelProportions, k = 5"]) == [0.5, 1.0]
+
+
+def test_mechanisms_at_one_utility_are_drawn() -> None:
+    rows = measures.at_equal_utility(
+        {"rr": (mechanisms.RandomizedResponse, 0.1, 9), "llp": mechanisms.LabelProportions()}, ETA, "accuracy", 0.7
+    )
+    axes = plots_audit.plot_equal_utility(rows)
+    assert [text.get_text() for text in axes[0].get_yticklabels()] == [f"rr, {rows[0].parameter:.3g} (k = 4)", "llp"]
+    response, exact, line = axes[2].get_lines()
+    assert response.get_xdata()[0] == rows[0].tight_epsilon
+    assert exact.get_xdata()[0] > line.get_xdata()[0]  # infinite
+    assert (response.get_markerfacecolor(), exact.get_markerfacecolor()) == ("C0", "none")
