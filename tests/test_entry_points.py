@@ -194,6 +194,16 @@ def table() -> dict[str, tuple[Use | None, Sequence[Arguments]]]:
         ],
         "measures.CountKernel": [{"probabilities": [[0.5, 0.5], [0.25, 0.75]]}],
         "measures.CountKernel.from_noise_function": [{"gamma": GAMMA}],
+        "measures.at_equal_utility": [
+            {
+                "mechanisms": {"llp-laplace": (darrm.mechanisms.LaplaceLabelProportions, 0.5, 8.0)},
+                "eta": ETA,
+                "utility": "accuracy",
+                "target": 0.625,
+                "p": 0.5,
+                "tolerance": 0.0625,
+            }
+        ],
         "measures.attack_utility": [on_eta],
         "measures.additive_advantage": [on_eta],
         "measures.individual_advantage": [on_eta],
@@ -202,6 +212,7 @@ def table() -> dict[str, tuple[Use | None, Sequence[Arguments]]]:
         "measures.tight_epsilon": [on_eta],
         "measures.total_variation": [on_eta],
         "measures.attacker_decisions": [on_eta | {"output": 2}],
+        "measures.joint": [{"mechanisms": [LLP, LLP]}],
         "measures.posterior": [on_eta | {"output": 2}],
         "measures.posterior_pairs": [on_eta | {"output": 2}],
         "measures.composed_leakage": [{"leakages": [0.5, 1.0]}],

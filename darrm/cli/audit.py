@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -109,7 +110,7 @@ def _tasks(
     exact = mechanisms.LabelProportions()
     for name in dict.fromkeys(names):
         parts = name.split("+")
-        for e in values if values is not None and kinds.keys() & parts else [None]:
+        for e in (values or []) if kinds.keys() & parts else [math.inf]:
             made = [kinds[part](e) if part in kinds else exact for part in parts]
             grid.append((name, made if len(made) > 1 else made[0]))
     tasks: list[tuple[list[tuple[str, Any]], Any]] = []

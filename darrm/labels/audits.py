@@ -89,12 +89,12 @@ def audit(
         truth = check_labels(labels)
         if truth.shape != chances.shape:
             raise InputError(f"labels must have the shape of eta, {chances.shape}. Got {truth.shape}.")
-    named = list(mechanisms.items()) if isinstance(mechanisms, Mapping) else list(mechanisms)
-    if not named or not all(isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[0], str) for pair in named):
+    given = list(mechanisms.items()) if isinstance(mechanisms, Mapping) else list(mechanisms)
+    if not given or not all(isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[0], str) for pair in given):
         raise InputError(
             "mechanisms must be a mapping of names to mechanisms, or (name, mechanism) pairs, at least one."
         )
-    named = [(name, joint(given) if isinstance(given, list | tuple) else given) for name, given in named]
+    named = [(name, _as_one(releases)) for name, releases in given]
     if bag_size is not None and bags is not None:
         raise InputError("Pass bag_size, or bags, one of the two. Got both.")
     if bag_size is None and bags is None:
@@ -161,6 +161,10 @@ def _check_bags(given: Bags | ArrayLike, n: int) -> Bags:
     if used.max() > 1:
         raise InputError(f"bags must not hold an index twice. Got {int(used.argmax())} {used.max()} times.")
     return Bags(indices.astype(np.intp), np.flatnonzero(used == 0))
+
+
+def _as_one(releases: Mechanism | Sequence[Mechanism]) -> Mechanism:
+    return joint(releases) if isinstance(releases, Sequence) else releases
 
 
 def _of_labels(mechanism: object) -> bool:

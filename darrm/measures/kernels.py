@@ -213,19 +213,18 @@ def joint(mechanisms: Sequence[object]) -> JointLabels | JointCounts:
     0.2311
     """
     releases = list(mechanisms)
-    if releases and all(_is(mechanism, OfLabels) for mechanism in releases):
-        return JointLabels(releases)
-    if releases and all(_is(mechanism, OfCounts) for mechanism in releases):
-        return JointCounts(releases)
+    instances = [mechanism for mechanism in releases if not isinstance(mechanism, type)]
+    of_labels = [mechanism for mechanism in instances if isinstance(mechanism, OfLabels)]
+    of_counts = [mechanism for mechanism in instances if isinstance(mechanism, OfCounts)]
+    if releases and len(of_labels) == len(releases):
+        return JointLabels(of_labels)
+    if releases and len(of_counts) == len(releases):
+        return JointCounts(of_counts)
     kinds = ", ".join(type(mechanism).__name__ for mechanism in releases) or "none"
     raise InputError(
         "mechanisms must all answer each label on its own, or all see the number of ones of the same bags, without "
         f"Laplace noise. Got {kinds}. Audit them one by one; their guaranteed epsilons add up."
     )
-
-
-def _is(mechanism: object, kind: type) -> bool:
-    return isinstance(mechanism, kind) and not isinstance(mechanism, type)
 
 
 def _one_each(mechanisms: Sequence[object], output: object) -> Sequence[ArrayLike]:

@@ -148,11 +148,13 @@ def at_equal_utility(
     p = float(bags.mean()) if p is None else real("p", p)
     if not 0 < p < 1:
         raise InputError(f"p must be in (0, 1). Got {p}. It is the mean of eta, if it is not passed.")
-    of = utility if callable(utility) else _NAMED[choice("utility", utility, tuple(_NAMED))]
+    named = None if callable(utility) else _NAMED[choice("utility", utility, tuple(_NAMED))]
 
     def useful(made: Made) -> float:
         mechanism, k = made if isinstance(made, tuple) else (made, bags.shape[1])
-        return real("The utility", of(mechanism, k, p) if isinstance(utility, str) else of(mechanism, k))
+        if named is not None:
+            return named(mechanism, k, p)
+        return real("The utility", utility(mechanism, k))  # type: ignore[operator]  # callable, or it is named
 
     rows = []
     for name, family in mechanisms.items():
