@@ -324,14 +324,18 @@ def estimators(labels: Any) -> dict[str, tuple[Use | None, Sequence[Arguments]]]
     tight = {"tol": 0.25, "max_iter": 64}
     ensemble, sgd = darrm.ensemble.PrivateMajorityClassifier, darrm.ensemble.DPLogisticRegression
     rr = learners.RandomizedResponseClassifier
+    adam = {"solver": "adam", "learning_rate": 0.0625, "epochs": 2, "batch_size": 4, "random_state": 1}
     budget = {"K": 3, "overlap": 1, "total_epsilon": 64.0, "total_delta": 0.25, "n_jobs": 1}
     fresh, paid = {"voters": "fresh", "epsilon": 1.0}, {"teachers": "non-private"}
     training = {"epsilon": 1.0, "delta": 0.0625, "sampling_rate": 0.5, "steps": 2, "clip": 1.0, "learning_rate": 1.0}
     public = {"intercept_scaling": 0.5, "n_records": 12.0, "classes": (0, 1), "random_state": 1}
     return {
         "labels.learners.AggregateRegressor": (fitted(learners.AggregateRegressor), [{"intercept_column": 1}]),
-        "labels.learners.BagClassifier": (fitted(learners.BagClassifier), [tight | {"C": 1.0}]),
-        "labels.learners.RandomizedResponseClassifier": (fitted(rr), [tight | {"C": 1.0, "epsilon": 4.0}]),
+        "labels.learners.BagClassifier": (fitted(learners.BagClassifier), [tight | {"C": 1.0}, tight | adam]),
+        "labels.learners.RandomizedResponseClassifier": (
+            fitted(rr),
+            [tight | {"C": 1.0, "epsilon": 4.0}, adam | {"epsilon": 4.0}],
+        ),
         "ensemble.DPLogisticRegression": (fitted(sgd), [training | public]),
         "ensemble.PrivateMajorityClassifier": (
             fitted(ensemble, random_state=1),

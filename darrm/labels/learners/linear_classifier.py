@@ -171,7 +171,8 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         X, members, starts, sizes, targets, shares, unit = data
         rate, size = check_positive("learning_rate", self.learning_rate), whole("batch_size", self.batch_size)
-        rng = np.random.default_rng(self.random_state)
+        seed = self.random_state
+        rng = np.random.default_rng(None if seed is None else whole("random_state", seed, 0, 2**32 - 1))
         n = starts.size
         batches = -(-n // max(1, size * n // members.size))
         u, mean, square = np.zeros((3, unit.size + 1))
