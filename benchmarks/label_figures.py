@@ -277,10 +277,10 @@ def response(eta: Array, rows: Mapping[str, list[darrm.labels.AuditRow]], scale:
     kinds = {"RR": mechanisms.RandomizedResponse, **NOISY}
     for ax, measure, label in (
         (axes[0][0], "additive_advantage", "additive advantage"),
-        (axes[0][1], "multiplicative_98", "98 % of |change of the log odds|, nats"),
+        (axes[0][1], "multiplicative_98", "98 % of |log odds change|, nats"),
     ):
         curves = {}
-        for epsilon in (0.5, 1.0, 2.0):
+        for epsilon in (0.5, 2.0):
             for title, kind in kinds.items():
                 audits = [
                     darrm.labels.audit({title: kind(epsilon)}, eta, bags=bags_of(eta.size, k))[0] for k in scale.sizes
