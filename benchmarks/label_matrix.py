@@ -23,8 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import darrm
-from darrm import baselines, mechanisms
-from darrm.labels import AuditRow
+from darrm import baselines, measures, mechanisms
 from darrm.labels.aggregates import worst_delta
 from darrm.labels.noisy_aggregates import noisy_delta
 from darrm.measures import CountKernel
@@ -76,40 +75,7 @@ class Line(NamedTuple):
     matched: bool
     utility: float
     label_dp: float
-    row: AuditRow
-
-
-def count_kernel(mechanism: Any) -> Array:
-    """Pr[released count or bit = o | l ones]; of randomized response the number of released ones says all."""
-    if isinstance(mechanism, mechanisms.RandomizedResponse):
-        keep = mechanism.label_kernel()[1, 1]
-        return np.array([pmf(np.repeat([keep, 1 - keep], [l, K - l])) for l in range(K + 1)])
-    return mechanism.kernel(K)
-
-
-def utility(mechanism: Any, ones: Array) -> float:
-    """Probability that the receiver tells the majority of the labels."""
-    if isinstance(mechanism, mechanisms.LaplaceLabelProportions):
-        return laplace_utility(mechanism.epsilon, ones)
-    joint = ones[:, None] * count_kernel(mechanism)
-    return float(np.maximum(joint[MAJORITY].sum(axis=0), joint[~MAJORITY].sum(axis=0)).sum())
-
-
-def laplace_utility(epsilon: float, ones: Array) -> float:
-    """The same for a noisy sum, where the receiver says 1 above the best threshold: the odds rise with the sum."""
-    from scipy.optimize import minimize_scalar
-
-    l = np.arange(K + 1)
-
-    def wrong(t: float) -> float:
-        tail = np.exp(-epsilon * np.abs(t - l)) / 2
-        above = np.where(t > l, tail, 1 - tail)
-        return float(ones @ np.where(MAJORITY, 1 - above, above))
-
-    found = [
-        minimize_scalar(wrong, bounds=(t, t + 1), method="bounded", options={"xatol": 1e-10}) for t in range(K + 3)
-    ]
-    return 1 - min([one.fun for one in found] + [float(ones[MAJORITY].sum())])
+    row: measures.EqualUtility
 
 
 def label_dp(mechanism: Any) -> float:
@@ -127,16 +93,6 @@ def label_dp(mechanism: Any) -> float:
     return float(steps[~np.isnan(steps)].max())
 
 
-def matched(make: Callable[[float], Any], low: float, high: float, setting: Setting) -> tuple[float, Any]:
-    """The parameter, and mechanism, at which the utility (which rises with it) is the target."""
-    if not utility(make(low), setting.ones) < setting.target < utility(make(high), setting.ones):
-        raise SystemExit(f"{make} does not reach the utility {setting.target} in [{low}, {high}].")
-    while high - low > 1e-9 * high:
-        middle = (low + high) / 2
-        low, high = (low, middle) if utility(make(middle), setting.ones) > setting.target else (middle, high)
-    return high, make(high)
-
-
 def designed(shape: str, ones: Array) -> Callable[[float], CountKernel]:
     """gamma_opt for an allowance m, for the votes as the receiver expects them."""
     prior = darrm.priors.votes(ones)
@@ -149,44 +105,37 @@ def designed(shape: str, ones: Array) -> Callable[[float], CountKernel]:
     return make
 
 
-def nearest(name: str, table: Callable[[int, int], Array], setting: Setting) -> tuple[str, str, Any]:
-    """Subsampling, whose parameter is a whole number: the one whose utility is nearest."""
-    kernels = {m: CountKernel.from_noise_function(table(K, m)) for m in range(1, K + 1)}
-    best = min(kernels, key=lambda m: abs(utility(kernels[m], setting.ones) - setting.target))
-    return name, f"m = {best}", kernels[best]
-
-
 def lines(setting: Setting) -> list[Line]:
     """Every mechanism at the utility of the setting, or as near as it has one."""
     free, monotone = (designed(shape, setting.ones) for shape in ("free", "monotone"))
     constant = lambda c: CountKernel.from_noise_function(np.full(K + 1, c))  # noqa: E731
-    tuned: list[tuple[str, str, Callable[[float], Any], float, float]] = [
-        ("RandomizedResponse", "epsilon", mechanisms.RandomizedResponse, 0.01, 20),
-        ("LaplaceLabelProportions", "epsilon", mechanisms.LaplaceLabelProportions, 0.01, 50),
-        ("GeometricLabelProportions", "epsilon", mechanisms.GeometricLabelProportions, 0.01, 50),
-        ("gamma_opt (DaRRM)", "m", free, 1, K),
-        ("monotone (DaRRM)", "m", monotone, 1, K),
-        ("randomized response on the majority", "gamma", constant, 0.01, 1),
-        ("LaplaceNoisyMax", "gamma", mechanisms.LaplaceNoisyMax, 0.01, 20),
-        ("GaussianNoisyMax", "1 / sigma", lambda s: mechanisms.GaussianNoisyMax(1 / s), 0.01, 20),
-    ]
-    found = []
-    for name, parameter, make, low, high in tuned:
-        value, mechanism = matched(make, low, high, setting)
-        found.append((name, f"{parameter} = {value:.4g}", mechanism, True))
-    own = [
-        nearest("subsampling", baselines.subsampling, setting),
-        nearest("double subsampling", baselines.double_subsampling, setting),
-        ("LabelProportions", "none", mechanisms.LabelProportions()),
-        ("plain majority", "none", constant(1.0)),
-    ]
-    found += [(*entry, False) for entry in own]
-    eta = np.random.default_rng(2024).beta(setting.a, setting.b, size=BAGS * K)
-    bags = np.arange(eta.size).reshape(BAGS, K)
-    rows = darrm.labels.audit([(name, mechanism) for name, _, mechanism, _ in found], eta, bags=bags, jobs=2)
+    tables = {"subsampling": baselines.subsampling, "double subsampling": baselines.double_subsampling}
+    named: dict[str, tuple[str, Any]] = {
+        "RandomizedResponse": ("epsilon", (mechanisms.RandomizedResponse, 0.01, 20)),
+        "LaplaceLabelProportions": ("epsilon", (mechanisms.LaplaceLabelProportions, 0.01, 50)),
+        "GeometricLabelProportions": ("epsilon", (mechanisms.GeometricLabelProportions, 0.01, 50)),
+        "gamma_opt (DaRRM)": ("m", (free, 1, K)),
+        "monotone (DaRRM)": ("m", (monotone, 1, K)),
+        "randomized response on the majority": ("gamma", (constant, 0.01, 1)),
+        "LaplaceNoisyMax": ("gamma", (mechanisms.LaplaceNoisyMax, 0.01, 20)),
+        "GaussianNoisyMax": ("1 / sigma", (lambda s: mechanisms.GaussianNoisyMax(1 / s), 0.01, 20)),
+    }
+    for name, shares in tables.items():
+        named[name] = "m", (lambda m, f=shares: CountKernel.from_noise_function(f(K, m)), range(1, K + 1))
+    named |= {"LabelProportions": ("", mechanisms.LabelProportions()), "plain majority": ("", constant(1.0))}
+    eta = np.random.default_rng(2024).beta(setting.a, setting.b, size=(BAGS, K))
+    families = {name: family for name, (_, family) in named.items()}
+    rows = measures.at_equal_utility(families, eta, "majority right", setting.target, p=setting.p)
     return [
-        Line(name, parameter, fits, utility(mechanism, setting.ones), label_dp(mechanism), row)
-        for (name, parameter, mechanism, fits), row in zip(found, rows, strict=True)
+        Line(
+            row.name,
+            "none" if row.parameter is None else f"{named[row.name][0]} = {row.parameter:.4g}",
+            row.matched,
+            row.utility,
+            label_dp(row.mechanism),
+            row,
+        )
+        for row in rows
     ]
 
 

@@ -2,10 +2,11 @@
 
     python benchmarks/label_speed.py [--examples 1000000]
 
-Takes: a minute and a half.
+Takes: two minutes.
 
 Labels are drawn with eta ~ Beta(2, 5), in bags of 8 and of 512. ``plain`` is the usual way, one distribution of the
-other labels for every label, O(k^2) each: timed for a few labels and scaled to all of them.
+other labels for every label, O(k^2) each: timed for a few labels and scaled to all of them. The last lines are a whole
+audit row (`darrm.labels.audit`) of 10,000 labels in bags of 1000, with one thread and with two.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from darrm.labels import audit
 from darrm.measures import additive_advantage
 from darrm.mechanisms import GeometricLabelProportions, LabelProportions, LaplaceLabelProportions
 
@@ -60,6 +62,11 @@ def main() -> None:
         some = min(k, 20)
         both = seconds(lambda e=eta, y=labels, s=some: plain(e[0], int(y[0].sum()), s))  # type: ignore[misc]
         print(f"{k:>4} {'plain':<40} {both / some * eta.size:>21.0f}   both: LabelProportions, scaled from {some}")
+    eta = rng.beta(2, 5, 10_000)
+    for mechanism in (LabelProportions(), LaplaceLabelProportions(1.0)):
+        for jobs in (1, 2):
+            row = seconds(lambda m=mechanism, j=jobs: audit({"row": m}, eta, bag_size=1000, jobs=j))  # type: ignore[misc]
+            print(f"1000 {mechanism!r:<40} {row:>21.2f}   audit row of {eta.size} labels, jobs = {jobs}")
     print(f"peak memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6:.2f} GB")
 
 

@@ -205,6 +205,16 @@ def table() -> dict[str, tuple[Use | None, Sequence[Arguments]]]:
         ],
         "measures.CountKernel": [{"probabilities": [[0.5, 0.5], [0.25, 0.75]]}],
         "measures.CountKernel.from_noise_function": [{"gamma": GAMMA}],
+        "measures.at_equal_utility": [
+            {
+                "mechanisms": {"llp-laplace": (darrm.mechanisms.LaplaceLabelProportions, 0.5, 8.0)},
+                "eta": ETA,
+                "utility": "accuracy",
+                "target": 0.625,
+                "p": 0.5,
+                "tolerance": 0.0625,
+            }
+        ],
         "measures.attack_utility": [on_eta],
         "measures.additive_advantage": [on_eta],
         "measures.individual_advantage": [on_eta],
@@ -218,6 +228,7 @@ def table() -> dict[str, tuple[Use | None, Sequence[Arguments]]]:
         "measures.total_variation": [on_eta],
         "measures.attacker_decisions": [on_eta | {"output": 2}],
         "measures.shortcut_decisions": [on_eta | {"output": 2}],
+        "measures.joint": [{"mechanisms": [LLP, LLP]}],
         "measures.posterior": [on_eta | {"output": 2, "X": BAG["X"]}],
         "measures.posterior_pairs": [on_eta | {"output": 2}],
         "measures.composed_leakage": [{"leakages": [0.5, 1.0]}],
@@ -344,14 +355,18 @@ def estimators(labels: Any) -> dict[str, tuple[Use | None, Sequence[Arguments]]]
     tight = {"tol": 0.25, "max_iter": 64}
     ensemble, sgd = darrm.ensemble.PrivateMajorityClassifier, darrm.ensemble.DPLogisticRegression
     rr = learners.RandomizedResponseClassifier
+    adam = {"solver": "adam", "learning_rate": 0.0625, "epochs": 2, "batch_size": 4, "random_state": 1}
     budget = {"K": 3, "overlap": 1, "total_epsilon": 64.0, "total_delta": 0.25, "n_jobs": 1}
     fresh, paid = {"voters": "fresh", "epsilon": 1.0}, {"teachers": "non-private"}
     training = {"epsilon": 1.0, "delta": 0.0625, "sampling_rate": 0.5, "steps": 2, "clip": 1.0, "learning_rate": 1.0}
     public = {"intercept_scaling": 0.5, "n_records": 12.0, "classes": (0, 1), "random_state": 1}
     return {
         "labels.learners.AggregateRegressor": (fitted(learners.AggregateRegressor), [{"intercept_column": 1}]),
-        "labels.learners.BagClassifier": (fitted(learners.BagClassifier), [tight | {"C": 1.0}]),
-        "labels.learners.RandomizedResponseClassifier": (fitted(rr), [tight | {"C": 1.0, "epsilon": 4.0}]),
+        "labels.learners.BagClassifier": (fitted(learners.BagClassifier), [tight | {"C": 1.0}, tight | adam]),
+        "labels.learners.RandomizedResponseClassifier": (
+            fitted(rr),
+            [tight | {"C": 1.0, "epsilon": 4.0}, adam | {"epsilon": 4.0}],
+        ),
         "ensemble.DPLogisticRegression": (fitted(sgd), [training | public]),
         "ensemble.PrivateMajorityClassifier": (
             fitted(ensemble, random_state=1),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,7 +24,9 @@ _NAMES = ("rr", "llp", "llp-laplace", "llp-geometric")
 
 
 @click.command("audit", short_help="Measure what label releases tell about single labels.")
-@click.option("--mechanism", "names", multiple=True, help=f"{', '.join(_NAMES)}; may be repeated.")
+@click.option(
+    "--mechanism", "names", multiple=True, help=f"{', '.join(_NAMES)}; may be repeated. A+B: both, seen together."
+)
 @click.option("--design", "designs", type=common.PATH, multiple=True, help="Audit this design too, in bags of its K.")
 @click.option("--epsilon", "epsilons", help="Label privacy in nats: E1,E2,... (llp has none).")
 @click.option("--bag-size", "sizes", help="Labels of a bag: K1,K2,... (rr and designs need none).")
@@ -49,7 +52,8 @@ def command(
 ) -> None:
     """Measure what mechanisms for labels tell an attacker who knows how likely every label is.
 
-    All mechanisms, epsilons and bag sizes are combined. The figures are exact (Laplace: for continuous noise) for
+    All mechanisms, epsilons and bag sizes are combined. llp+llp-geometric is what both tell together, of the same bags.
+    The figures are exact (Laplace: for continuous noise) for
     the given probabilities, which must be right: those of a fitted classifier come from darrm.labels.eta_from_model
     in Python, since a model cannot be read from a file without running what the file says.
     """
@@ -84,15 +88,18 @@ def _tasks(
     from darrm.design.design import load
 
     for name in names:
-        if name not in _NAMES:
-            hint = " Pass a design with --design FILE." if name == "darrm" else ""
-            raise InputError(f"--mechanism must be one of {', '.join(_NAMES)}. Got {name!r}.{hint}")
+        for part in name.split("+"):
+            if part not in _NAMES:
+                hint = " Pass a design with --design FILE." if part == "darrm" else ""
+                raise InputError(
+                    f"--mechanism must be one of {', '.join(_NAMES)}, or several with +. Got {name!r}.{hint}"
+                )
     if not names and not designs:
         raise InputError(f"Pass --mechanism ({', '.join(_NAMES)}) or --design FILE, at least one.")
     values = None if epsilons is None else common.numbers("--epsilon", epsilons)
-    if values is None and any(name != "llp" for name in names):
+    if values is None and any(set(name.split("+")) != {"llp"} for name in names):
         raise InputError("--epsilon is needed for every mechanism but llp. Pass it in nats, for instance 1.")
-    if sizes is None and any(name != "rr" for name in names):
+    if sizes is None and any(set(name.split("+")) != {"rr"} for name in names):
         raise InputError("--bag-size is needed for every mechanism but rr. Pass it, for instance 8.")
     kinds = {
         "rr": mechanisms.RandomizedResponse,
@@ -100,16 +107,19 @@ def _tasks(
         "llp-geometric": mechanisms.GeometricLabelProportions,
     }
     grid: list[tuple[str, Any]] = []
+    exact = mechanisms.LabelProportions()
     for name in dict.fromkeys(names):
-        made = [kinds[name](e) for e in values or []] if name in kinds else [mechanisms.LabelProportions()]
-        grid += [(name, mechanism) for mechanism in made]
+        parts = name.split("+")
+        for e in (values or []) if kinds.keys() & parts else [math.inf]:
+            made = [kinds[part](e) if part in kinds else exact for part in parts]
+            grid.append((name, made if len(made) > 1 else made[0]))
     tasks: list[tuple[list[tuple[str, Any]], Any]] = []
     if grid:
-        tasks.append((grid, [1] if sizes is None else common.numbers("--bag-size", sizes, int)))
+        tasks.append((grid, None if sizes is None else common.numbers("--bag-size", sizes, int)))
     for path in designs:
         design = load(path)
         name = "darrm" if len(designs) == 1 else f"darrm {path.name}"
-        tasks.append(([(name, mechanisms.DaRRM(design))], design.problem.K))
+        tasks.append(([(name, mechanisms.DaRRM(design))], None))  # in bags of its K
     return tasks
 
 

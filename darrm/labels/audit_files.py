@@ -8,7 +8,7 @@ import json
 import os
 from array import array
 from collections.abc import Sequence
-from dataclasses import asdict, fields
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -93,7 +93,7 @@ def save_rows(path: str | os.PathLike[str], rows: Sequence[AuditRow]) -> None:
     """
     kind = table_format(path)
     columns = [field.name for field in fields(AuditRow)]
-    records = [asdict(row) for row in rows]
+    records = [row.record() for row in rows]
     with replacing(path) as file:
         if kind == "csv":
             text = io.StringIO(newline="")
@@ -106,11 +106,11 @@ def save_rows(path: str | os.PathLike[str], rows: Sequence[AuditRow]) -> None:
         else:
             arrow = pyarrow()
             kinds = {"mechanism": arrow.string(), "bag_size": arrow.int64(), "bags": arrow.int64()}
-            kinds["remainder"] = arrow.int64()
+            kinds |= {"remainder": arrow.int64(), "released_by": arrow.string()}
             schema = arrow.schema([(name, kinds.get(name, arrow.float64())) for name in columns])
             arrow.parquet.write_table(arrow.Table.from_pylist(records, schema=schema), file)
 
 
 def as_json(rows: Sequence[AuditRow]) -> list[dict[str, Any]]:
     """Rows as JSON objects: infinities are null."""
-    return [finite(asdict(row)) for row in rows]
+    return [finite(row.record()) for row in rows]

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,8 @@ from numpy.typing import NDArray
 
 from darrm.errors import InputError
 from darrm.labels.percentiles import multiplicative_summary
-from darrm.measures.advantage import Mechanism, individual_advantage, largest_log_odds_change, total_variation
+from darrm.measures.advantage import Mechanism
+from darrm.measures.utility import all_measures
 from darrm.mechanisms.random_bags import Bags
 from darrm.numerics.arrays import Array
 
@@ -48,6 +48,8 @@ class AuditRow:
         Share of labels that the best attacker guesses right.
     auc, cross_entropy : float or None
         Of what was learned from the release; from the ``utility`` that was passed.
+    released_by : mechanism or None
+        The mechanism itself, for several releases the `darrm.measures.joint` of them. Not compared; text in files.
 
     Notes
     -----
@@ -71,6 +73,12 @@ class AuditRow:
     attack_utility: float
     auc: float | None = None
     cross_entropy: float | None = None
+    released_by: Any = field(default=None, compare=False)
+
+    def record(self) -> dict[str, Any]:
+        """All attributes by name, the mechanism as text."""
+        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        return values | {"released_by": None if self.released_by is None else str(self.released_by)}
 
 
 def audit_row(
@@ -80,11 +88,11 @@ def audit_row(
     eta: Array,
     labels: NDArray[np.uint8] | None,
     utility: Utility | None,
+    threads: int = 1,
 ) -> AuditRow:
     """All measures of one mechanism; the arguments are as in `darrm.labels.audit`."""
     p = eta[groups.indices]
-    gain, variation = individual_advantage(mechanism, p), total_variation(mechanism, p)
-    percentile, infinite = multiplicative_summary(mechanism, p, _LEVEL)
+    percentile = multiplicative_summary(mechanism, p, _LEVEL, threads=threads)
     learned = {} if utility is None else dict(utility(mechanism, groups.indices, labels))
     if not learned.keys() <= {"auc", "cross_entropy"}:
         raise InputError(f'utility must return "auc", "cross_entropy" or both. Got {", ".join(map(str, learned))}.')
@@ -93,17 +101,8 @@ def audit_row(
         bag_size=p.shape[1],
         bags=p.shape[0],
         remainder=groups.remainder.size,
-        guaranteed_epsilon=float(getattr(mechanism, "epsilon", math.inf)),
-        largest_log_odds_change=largest_log_odds_change(mechanism, p),
-        additive_advantage=float(gain.mean()),
-        max_individual_advantage=float(gain.max()),
-        multiplicative_98=percentile,
-        infinite_mass=infinite,
-        mean_leakage=float(np.log1p(variation).mean()),
-        max_leakage=float(np.log1p(variation.max())),
-        mean_total_variation=float(variation.mean()),
-        max_total_variation=float(variation.max()),
-        attack_utility=float(np.maximum(p, 1 - p).mean() + gain.mean()),
         auc=None if learned.get("auc") is None else float(learned["auc"]),
         cross_entropy=None if learned.get("cross_entropy") is None else float(learned["cross_entropy"]),
+        released_by=mechanism,
+        **all_measures(mechanism, p, percentile),
     )

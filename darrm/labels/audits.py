@@ -12,8 +12,9 @@ from darrm._validation import check_jobs, plain, whole
 from darrm.errors import InputError
 from darrm.labels.audit_row import AuditRow, Utility, audit_row
 from darrm.measures.advantage import Mechanism
-from darrm.measures.kernels import OfLabels, channel
+from darrm.measures.kernels import CountKernel, JointCounts, OfLabels, channel, joint
 from darrm.mechanisms.label_proportions import LaplaceLabelProportions
+from darrm.mechanisms.majority import DaRRM
 from darrm.mechanisms.random_bags import Bags, check_labels
 from darrm.mechanisms.random_bags import bags as random_bags
 from darrm.numerics.arrays import Array
@@ -28,7 +29,7 @@ class _Classifier(Protocol):
 
 
 def audit(
-    mechanisms: Mapping[str, Mechanism] | Sequence[tuple[str, Mechanism]],
+    mechanisms: Mapping[str, Mechanism | Sequence[Mechanism]] | Sequence[tuple[str, Mechanism | Sequence[Mechanism]]],
     eta: ArrayLike,
     *,
     bag_size: int | Sequence[int] | None = None,
@@ -45,11 +46,13 @@ def audit(
     ----------
     mechanisms : mapping of names to mechanisms, or sequence of (name, mechanism)
         As for `individual_advantage`. One that answers each label on its own is audited once, with bags of 1, unless
-        ``bags`` are given.
+        ``bags`` are given. A list or tuple of mechanisms stands for releases of the same labels, in the same bags,
+        that are seen together (`darrm.measures.joint`, which says what is refused).
     eta : array_like, shape (n,), in [0, 1]
         Probability of a one for every label, as the attacker knows it; `eta_from_model` takes it from a classifier.
     bag_size : int or sequence of int in [1, n]
-        Random bags are drawn, the same for all mechanisms. n mod bag_size labels remain in no bag.
+        Random bags are drawn, the same for all mechanisms. n mod bag_size labels remain in no bag. May be left out if
+        every mechanism answers each label on its own or has a size of its own (`DaRRM`: its K voters; `CountKernel`).
     bags : Bags or array_like of int, shape (bags, size)
         Bags as indices of ``eta``, no index twice, instead of ``bag_size``.
     labels : array_like of 0 and 1, shape (n,), optional
@@ -60,7 +63,8 @@ def audit(
     rng : numpy.random.Generator, optional
         For bags that can be drawn again (`darrm.mechanisms.bags`).
     jobs : int
-        Threads, each with one cell of the grid; -1 for all processors. The rows do not depend on it.
+        Threads; -1 for all processors. Each takes one row; threads beyond the rows share the bags of a row for the
+        percentile (the other measures use all processors in any case). The rows do not depend on it.
     progress : callable, optional
         Called with the number of finished rows and of all rows.
 
@@ -85,13 +89,18 @@ def audit(
         truth = check_labels(labels)
         if truth.shape != chances.shape:
             raise InputError(f"labels must have the shape of eta, {chances.shape}. Got {truth.shape}.")
-    named = list(mechanisms.items()) if isinstance(mechanisms, Mapping) else list(mechanisms)
-    if not named or not all(isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[0], str) for pair in named):
+    given = list(mechanisms.items()) if isinstance(mechanisms, Mapping) else list(mechanisms)
+    if not given or not all(isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[0], str) for pair in given):
         raise InputError(
             "mechanisms must be a mapping of names to mechanisms, or (name, mechanism) pairs, at least one."
         )
-    if (bag_size is None) == (bags is None):
-        raise InputError("Pass bag_size, or bags, one of the two.")
+    named = [(name, _as_one(releases)) for name, releases in given]
+    if bag_size is not None and bags is not None:
+        raise InputError("Pass bag_size, or bags, one of the two. Got both.")
+    if bag_size is None and bags is None:
+        sizeless = [name for name, mechanism in named if _own_size(mechanism) is None]
+        if sizeless:
+            raise InputError(f"Pass bag_size, or bags, one of the two: {sizeless[0]} answers bags of any size.")
     if bags is not None:
         groups = _check_bags(bags, chances.size)
         cells = [(name, mechanism, groups) for name, mechanism in named]
@@ -154,28 +163,59 @@ def _check_bags(given: Bags | ArrayLike, n: int) -> Bags:
     return Bags(indices.astype(np.intp), np.flatnonzero(used == 0))
 
 
+def _as_one(releases: Mechanism | Sequence[Mechanism]) -> Mechanism:
+    return joint(releases) if isinstance(releases, Sequence) else releases
+
+
+def _of_labels(mechanism: object) -> bool:
+    return isinstance(mechanism, OfLabels) and not isinstance(mechanism, type)
+
+
+def _own_size(mechanism: object) -> int | None:
+    """Bag size of a mechanism that has one: 1 if it answers each label on its own."""
+    if _of_labels(mechanism):
+        return 1
+    if isinstance(mechanism, DaRRM):
+        return mechanism.design.problem.K
+    if isinstance(mechanism, CountKernel):
+        return mechanism.k
+    if isinstance(mechanism, JointCounts):
+        return next(filter(None, map(_own_size, mechanism.mechanisms)), None)
+    return None
+
+
 def _grid(
     named: Sequence[tuple[str, Mechanism]], n: int, bag_size: object, rng: np.random.Generator | None
 ) -> Iterator[Cell]:
+    alone = Bags(np.arange(n)[:, None], np.arange(0))
+    if bag_size is None:
+        drawn: dict[int | None, Bags] = {}
+        for name, mechanism in named:
+            size = _own_size(mechanism)
+            if not _of_labels(mechanism) and size not in drawn:
+                drawn[size] = random_bags(n, whole(f"the size of the bags of {name}", size, 1, n), rng)
+            yield name, mechanism, alone if _of_labels(mechanism) else drawn[size]
+        return
     sizes: Sequence[Any] = list(bag_size) if isinstance(bag_size, Sequence | np.ndarray) else [bag_size]
     if not sizes:
         raise InputError("bag_size must hold at least one size. Got none.")
-    alone = Bags(np.arange(n)[:, None], np.arange(0))
     for place, size in enumerate(sizes):
         groups = random_bags(n, whole("bag_size", size, 1, n), rng)
         for name, mechanism in named:
-            if not (isinstance(mechanism, OfLabels) and not isinstance(mechanism, type)):
+            if not _of_labels(mechanism):
                 yield name, mechanism, groups
             elif place == 0:
                 yield name, mechanism, alone
 
 
 def _run(cells: Sequence[tuple[Any, ...]], jobs: int, progress: Callable[[int, int], None] | None) -> list[AuditRow]:
-    from joblib import Parallel, delayed
+    from joblib import Parallel, delayed, effective_n_jobs
 
     rows = []
-    results = Parallel(n_jobs=check_jobs(jobs), prefer="threads", return_as="generator")(
-        delayed(audit_row)(*cell) for cell in cells
+    at_once = effective_n_jobs(check_jobs(jobs))
+    threads = max(1, at_once // max(1, len(cells)))
+    results = Parallel(n_jobs=min(at_once, max(1, len(cells))), prefer="threads", return_as="generator")(
+        delayed(audit_row)(*cell, threads) for cell in cells
     )
     for row in results:
         rows.append(row)

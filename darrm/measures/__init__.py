@@ -21,7 +21,7 @@ from darrm.measures.attack import (
 from darrm.measures.distribution import Distribution
 from darrm.measures.empirical import EmpiricalEpsilon, empirical_epsilon, empirical_epsilon_of_scores
 from darrm.measures.error import Interval, expected_error, least_error, sampled_error
-from darrm.measures.kernels import CountKernel, posterior
+from darrm.measures.kernels import CountKernel, joint, posterior
 from darrm.measures.leakage import (
     composed_leakage,
     conditional_leakage,
@@ -37,6 +37,7 @@ from darrm.measures.noisy_max_leakage import (
     leakage_data_bound,
 )
 from darrm.measures.over_bags import AverageAdvantage, individual_advantage_over_bags
+from darrm.measures.utility import EqualUtility, at_equal_utility
 from darrm.mechanisms.noisy_max_chances import noisy_max_probabilities
 
 __all__ = [
@@ -44,8 +45,10 @@ __all__ = [
     "CountKernel",
     "Distribution",
     "EmpiricalEpsilon",
+    "EqualUtility",
     "Interval",
     "additive_advantage",
+    "at_equal_utility",
     "attack_utility",
     "attacker_decisions",
     "bounds",
@@ -58,6 +61,7 @@ __all__ = [
     "expected_error",
     "individual_advantage",
     "individual_advantage_over_bags",
+    "joint",
     "label_leakage",
     "laplace_leakage_bound",
     "laplace_leakage_data_bound",

@@ -321,17 +321,16 @@ def _laplace_distribution(bags: Array, epsilon: float) -> Distribution:
     known = float(((bags == 0) | (bags == 1)).mean())
     if known == 1:
         return DiscreteDistribution(np.zeros(1), np.ones(1))
-    parts = [(bags[at], laplace.LaplaceOutputs(bags[at], epsilon)) for at in slices(n, k * k)]
+    parts = [laplace.LaplaceOdds(bags[at], epsilon) for at in slices(n, k * k)]
 
     def below(x: float) -> float:
-        moved, e = 0.0, math.exp(-x)
-        for p, outputs in parts:
-            for_one = outputs.above(e, 1.0, p, 1 - p)
-            for_zero = 1 - outputs.above(1.0, e, p, 1 - p)
-            moved += float(np.where((p > 0) & (p < 1), for_one + for_zero, 0).sum())
-        return 1 - moved / bags.size
+        return 1 - sum(part.moved(x) for part in parts) / bags.size
 
-    return ContinuousDistribution(below, epsilon)
+    return ContinuousDistribution(_at_each(below), epsilon)
+
+
+def _at_each(below: Callable[[float], float]) -> Callable[[Array], Array]:
+    return lambda points: np.array([below(x) for x in points.tolist()])
 
 
 def _signed_laplace_distribution(bags: Array, epsilon: float) -> Distribution:
@@ -350,7 +349,7 @@ def _signed_laplace_distribution(bags: Array, epsilon: float) -> Distribution:
             higher += float(np.where((p > 0) & (p < 1), over, 0).sum())
         return 1 - higher / bags.size - (1 - unknown) * (x < 0)
 
-    return ContinuousDistribution(below, epsilon, -epsilon)
+    return ContinuousDistribution(_at_each(below), epsilon, -epsilon)
 
 
 def _laplace_change(bags: Array, epsilon: float) -> Distribution:
@@ -376,4 +375,4 @@ def _laplace_change(bags: Array, epsilon: float) -> Distribution:
             moved += float(np.where(down, 1 - outputs.above(a, b, p, 1 - p), 0).sum())
         return 1 - moved / bags.size
 
-    return ContinuousDistribution(below, top)
+    return ContinuousDistribution(_at_each(below), top)

@@ -103,18 +103,20 @@ class ContinuousDistribution:
     Parameters
     ----------
     below : callable
-        From x in [bottom, top) to Pr[value <= x].
+        From an array of x in [bottom, top) to Pr[value <= x].
     top : float
         Largest value.
     bottom : float, default 0
         Least value.
+    levels : int
+        Bisections whose points are handed to ``below`` at once: more where a call costs more than its points.
     """
 
     infinite_mass = 0.0
 
-    def __init__(self, below: Callable[[float], float], top: float, bottom: float = 0.0) -> None:
+    def __init__(self, below: Callable[[Array], Array], top: float, bottom: float = 0.0, levels: int = 1) -> None:
         self._below = below
-        self._bottom = bottom
+        self._bottom, self._levels = bottom, levels
         self.maximum = top
 
     def __repr__(self) -> str:
@@ -127,17 +129,25 @@ class ContinuousDistribution:
             return 0.0
         if x >= self.maximum * (1 - _SAME):
             return 1.0
-        return min(1.0, max(0.0, self._below(x)))
+        return min(1.0, max(0.0, float(self._below(np.array([x]))[0])))
 
     def quantile(self, q: float) -> float:
         """Least x with cdf(x) >= q, by bisection to 1e-13 of the largest value."""
         q = real("q", q, 0, 1)
         low, high = self._bottom, self.maximum * (1 - _SAME)
-        if self._below(low) >= q:
+        at_low, at_high = self._below(np.array([low, high]))
+        if at_low >= q:
             return low
-        if self._below(high) < q:
+        if at_high < q:
             return self.maximum
-        while high - low > 1e-13 * self.maximum:
-            middle = (low + high) / 2
-            low, high = (low, middle) if self._below(middle) >= q else (middle, high)
+        halvings = math.ceil(math.log2((high - low) / (1e-13 * self.maximum)))
+        while halvings > 0:
+            levels = min(self._levels, halvings)
+            halvings -= levels
+            points = np.array([low, high])
+            for _ in range(levels):
+                points = np.insert(points, range(1, len(points)), (points[:-1] + points[1:]) / 2)
+            reached = [False, *(self._below(points[1:-1]) >= q), True]
+            at = reached.index(True)
+            low, high = float(points[at - 1]), float(points[at])
         return high

@@ -21,6 +21,8 @@ from numpy.typing import NDArray
 from darrm.numerics.arrays import Array
 from darrm.numerics.leave_one_out import table
 
+_TINY = 1e-290  # densities below are not accurate, and have no mass
+
 
 class LaplaceOutputs:
     """The densities of the outputs given one label, for the bags eta (n, k); 0 and 1 exchanged where ``mirrored``."""
@@ -63,6 +65,66 @@ class LaplaceOutputs:
         """Factors of e^(-epsilon u) and e^(-epsilon (1 - u)) of one f_1 + zero f_0 on all pieces, up to epsilon / 2."""
         left = one * self._left[:-2] + zero * self._left[1:-1]
         return left, one * self._right[:-1] + zero * self._right[1:]
+
+
+class LaplaceOdds:
+    """How much of the outputs moves the log odds of a label by more than x, for the bags eta (n, k).
+
+    f_1(t) = f_0(t - 1), so one array holds the densities at whole numbers and one the masses above them:
+
+        density[j + 1] = f_0(j),    tail[j + 1] = integral of f_0 over t > j,    for j = -1, ..., k, up to epsilon / 2
+
+    The ratio f_1 / f_0 never falls, so it passes a threshold between the two whole numbers that a binary search finds.
+    """
+
+    def __init__(self, eta: Array, epsilon: float) -> None:
+        outputs = LaplaceOutputs(eta, epsilon)
+        self._epsilon, self._fall = epsilon, math.exp(-epsilon)
+        self._eta = eta.ravel()
+        self._open = (self._eta > 0) & (self._eta < 1)
+        self._left = outputs._left.reshape(len(outputs._left), -1)
+        self._right = outputs._right.reshape(len(outputs._right), -1)
+        density = self._left.copy()
+        density[:-1] += self._fall * self._right
+        ratio = np.clip(density[:-1] / np.maximum(density[1:], 1e-300), 0, 1e300)
+        ratio[np.maximum(density[:-1], density[1:]) < _TINY] = 0
+        self._ratio = np.maximum.accumulate(ratio, axis=0)
+        tail = density  # the densities are not needed any more
+        np.multiply(self._left[:-1] + self._right, -math.expm1(-epsilon) / 2, out=tail[:-1])
+        np.multiply(self._left[-1], 0.5, out=tail[-1])
+        for j in range(len(tail) - 2, -1, -1):
+            tail[j] += tail[j + 1]
+        self._tail = tail
+
+    def moved(self, x: float) -> float:
+        """Expected number of labels whose log odds move by more than x, in [0, epsilon); O(log k) a label."""
+        e = math.exp(-x)
+        up, down = self._above(e, 1.0), 1 - self._above(1.0, e)
+        return float(np.where(self._open, up + down, 0).sum())
+
+    def _above(self, a: float, b: float) -> Array:
+        """Pr[a f_1(output) > b f_0(output)], for every label."""
+        labels = np.arange(self._eta.size)
+        j = np.clip(self._passed(b / a if a else math.inf, labels) - 1, 0, len(self._ratio) - 2)
+        left, right = self._left[j, labels], self._right[j, labels]
+        next_left, next_right = self._left[j + 1, labels], self._right[j + 1, labels]
+        A, B = a * left - b * next_left, a * right - b * next_right
+        with np.errstate(divide="ignore", invalid="ignore"):
+            rest = np.clip((self._epsilon - np.log(-A) + np.log(B)) / 2, 0, self._epsilon)  # epsilon (1 - u)
+        rest = np.where(B > 0, np.where(A < 0, rest, self._epsilon), 0)
+        share, growth = -np.expm1(-rest) / 2, np.exp(rest - self._epsilon)
+        for_one = share * (left * growth + right) + self._tail[j + 1, labels]
+        for_zero = share * (next_left * growth + next_right) + self._tail[j + 2, labels]
+        return np.asarray(self._eta * for_one + (1 - self._eta) * for_zero)
+
+    def _passed(self, threshold: float, labels: NDArray[np.intp]) -> NDArray[np.intp]:
+        """At how many of the whole numbers 0, ..., k the ratio is at most the threshold."""
+        low, high = np.zeros_like(labels), np.full_like(labels, len(self._ratio))
+        for _ in range(len(self._ratio).bit_length()):
+            middle = (low + high) // 2
+            passed = self._ratio[np.minimum(middle, len(self._ratio) - 1), labels] <= threshold
+            low, high = np.where(passed & (low < high), middle + 1, low), np.where(passed, high, middle)
+        return low
 
 
 def individual(eta: Array, epsilon: float) -> Array:

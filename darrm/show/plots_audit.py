@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from darrm.labels.audit_row import AuditRow
 from darrm.measures.distribution import Distribution
+from darrm.measures.utility import EqualUtility
 from darrm.show.figures import axes_of, curve, legend_below, looks, new_figure
 
 if TYPE_CHECKING:
@@ -151,21 +152,73 @@ def plot_utility_grid(
     return ax
 
 
+def plot_equal_utility(rows: Sequence[EqualUtility]) -> list[Axes]:
+    """Draw mechanisms side by side at one utility, as `darrm.measures.at_equal_utility` returns them.
+
+    Four new axes, a measure each: additive advantage, 98th percentile of the multiplicative, tight epsilon, mean
+    maximal leakage. A hollow mark is not at the utility; a mark beyond the dotted line is infinite.
+    """
+    figure = new_figure((11, 1.4 + 0.35 * len(rows)))
+    axes: list[Axes] = figure.subplots(1, 4, sharey=True).tolist()
+    shown = {
+        "additive_advantage": "additive advantage",
+        "multiplicative_98": "98 % of |log odds change|, nats",
+        "tight_epsilon": "tight epsilon, nats",
+        "mean_leakage": "mean maximal leakage, nats",
+    }
+    for ax, (name, title) in zip(axes, shown.items(), strict=True):
+        values = [getattr(row, name) for row in rows]
+        edge = 1.15 * max((value for value in values if math.isfinite(value)), default=1.0) or 1.0
+        for y, (row, value) in enumerate(zip(rows, values, strict=True)):
+            fill = "C0" if row.matched else "none"
+            ax.plot(min(value, edge), y, "o", color="C0", markerfacecolor=fill, markersize=5)
+        if any(map(math.isinf, values)):
+            ax.axvline(0.94 * edge, color="black", linewidth=0.6, linestyle=":")
+        ax.set_xlabel(title, fontsize=8)
+        ax.set_xlim(left=0, right=1.05 * edge)
+        ax.grid(alpha=0.25)
+    names = [
+        row.name if row.parameter is None else f"{row.name}, {row.parameter:.3g} (k = {row.bag_size})" for row in rows
+    ]
+    axes[0].set_yticks(range(len(rows)), names, fontsize=8)
+    axes[0].invert_yaxis()
+    return axes
+
+
 def plot_audit(rows: Sequence[AuditRow]) -> list[Axes]:
     """Draw an audit: additive advantage and 98th percentile of the multiplicative over the guaranteed epsilon.
 
-    One curve for a mechanism and bag size; what guarantees no epsilon is a level. Two new axes side by side.
+    One curve for a kind of mechanism and a bag size, over all its epsilons, whatever the rows are called; what
+    guarantees no epsilon is a level of its own. Two new axes side by side.
     """
     figure = new_figure((8.4, 4.2))
     axes: list[Axes] = figure.subplots(1, 2).tolist()
-    groups: dict[str, list[AuditRow]] = {}
-    for row in rows:
-        groups.setdefault(f"{row.mechanism}, k = {row.bag_size}", []).append(row)
+    groups = _by_kind(rows)
     _over_epsilon(axes[0], groups, "additive_advantage", "additive advantage")
     _over_epsilon(axes[1], groups, "multiplicative_98", "98 % of |log odds change|, nats")
     handles, names = axes[0].get_legend_handles_labels()
     figure.legend(handles, names, loc="outside lower center", ncols=3, fontsize=8, frameon=False)
     return axes
+
+
+def _by_kind(rows: Sequence[AuditRow]) -> dict[str, list[AuditRow]]:
+    """Rows of one kind of mechanism and bag size, by epsilon; the kind is their name, if they have one name."""
+    kinds: dict[tuple[str, int], list[AuditRow]] = {}
+    for row in rows:
+        has_curve = row.released_by is not None and math.isfinite(row.guaranteed_epsilon)
+        kinds.setdefault((_kind(row.released_by) if has_curve else row.mechanism, row.bag_size), []).append(row)
+    groups: dict[str, list[AuditRow]] = {}
+    for (kind, k), group in kinds.items():
+        names = {row.mechanism for row in group}
+        title = f"{names.pop() if len(names) == 1 else kind}, k = {k}"
+        groups.setdefault(title, []).extend(sorted(group, key=lambda row: row.guaranteed_epsilon))
+    return groups
+
+
+def _kind(mechanism: Any) -> str:
+    """Class of a mechanism; of several together, all classes."""
+    parts = getattr(mechanism, "mechanisms", None)
+    return type(mechanism).__name__ if parts is None else " + ".join(map(_kind, parts))
 
 
 def _over_epsilon(ax: Axes, groups: Mapping[str, Sequence[AuditRow]], name: str, label: str) -> None:

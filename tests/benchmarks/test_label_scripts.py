@@ -1,6 +1,7 @@
 """The scripts behind docs/label_privacy.md: utilities and learners are what they are said to be."""
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,43 +9,9 @@ from scripts import load
 
 from darrm import mechanisms
 from darrm.measures import CountKernel
-from darrm.numerics.poisson_binomial import pmf
 
 matrix, figures = load("label_matrix"), load("label_figures")
 K = matrix.K
-
-
-@pytest.mark.parametrize("p", [0.5, 1 / 3])
-def test_utility_of_randomized_response_is_that_of_the_posterior(p: float) -> None:
-    """By Bayes for each label: given the released ones the labels are independent, and their majority is a tail."""
-    mechanism = mechanisms.RandomizedResponse(1.3)
-    pi = mechanism.flip_probability
-    one, zero = p * (1 - pi) + (1 - p) * pi, p * pi + (1 - p) * (1 - pi)
-    right = 0.0
-    for j in range(K + 1):
-        after = np.repeat([p * (1 - pi) / one, p * pi / zero], [j, K - j])
-        majority = float(pmf(after)[K // 2 + 1 :].sum())
-        right += math.comb(K, j) * one**j * zero ** (K - j) * max(majority, 1 - majority)
-    assert matrix.utility(mechanism, pmf(np.full(K, p))) == pytest.approx(right, abs=1e-13)
-
-
-@pytest.mark.parametrize(("p", "epsilon"), [(0.5, 1.0), (1 / 3, 2.0), (0.1, 0.3)])
-def test_utility_of_a_noisy_sum_is_the_integral(p: float, epsilon: float) -> None:
-    ones = pmf(np.full(K, p))
-    t = np.linspace(-150, 150 + K, 1_600_001)
-    density = np.zeros((2, t.size))
-    for l, chance in enumerate(ones):
-        density[int(2 * l > K)] += chance * epsilon / 2 * np.exp(-epsilon * np.abs(t - l))
-    integral = np.trapezoid(density.max(axis=0), t)
-    assert matrix.laplace_utility(epsilon, ones) == pytest.approx(integral, abs=2e-8)
-
-
-def test_ends_of_the_utility() -> None:
-    for setting in matrix.SETTINGS:
-        least = max(setting.ones[6:].sum(), setting.ones[:6].sum())
-        assert matrix.utility(mechanisms.LabelProportions(), setting.ones) == pytest.approx(1, abs=1e-14)
-        assert matrix.utility(mechanisms.RandomizedResponse(1e-9), setting.ones) == pytest.approx(least, abs=1e-8)
-        assert matrix.laplace_utility(1e-6, setting.ones) == pytest.approx(least, abs=1e-5)
 
 
 def test_label_privacy_of_kernels() -> None:
@@ -77,30 +44,95 @@ def test_the_matrix_is_at_one_utility() -> None:
     assert "0.5000" in matrix.reading(setting, list(found.values()))[-1]
 
 
-def test_proportion_matching_with_bags_of_one_is_logistic_regression() -> None:
-    from sklearn.linear_model import LogisticRegression
+TINY = figures.Scale(200, 44, (1.0, 4.0), (1, 8), (8,), (1e-2,), trials=2, epochs=2)
 
-    rng = np.random.default_rng(2)
-    X = rng.normal(size=(300, 4))
-    y = (rng.random(300) < 1 / (1 + np.exp(-X[:, 0]))).astype(np.uint8)
-    found = figures.learn(X, np.arange(300)[:, None], y.astype(float))
-    design = np.column_stack([X, np.ones(300)])
-    model = LogisticRegression(C=1 / (300 * figures.RIDGE), fit_intercept=False, tol=1e-10).fit(design, y)
-    np.testing.assert_allclose(found, model.coef_[0], rtol=0, atol=2e-3)
+
+def write_files(folder: Path) -> tuple[Path, Path]:
+    """Files with the format of the data sets: 28 numbers, and 11 categories of values 1."""
+    rng = np.random.default_rng(6)
+    y = rng.integers(0, 2, 300)
+    higgs, kdd = folder / "HIGGS.csv", folder / "track2.txt"
+    X = rng.normal(size=(300, 28)) + 2 * y[:, None] * (np.arange(28) < 4)
+    rows = [f"{v:.18e}," + ",".join(map(repr, row)) for v, row in zip(y, X.tolist(), strict=True)]
+    higgs.write_text("\n".join(rows) + "\n", encoding="utf-8")
+    lines = [
+        f"{v} " + " ".join(f"{5_000_000 * c + rng.integers(9) + 20 * v * (c < 3)}:1" for c in range(11)) for v in y
+    ]
+    kdd.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return higgs, kdd
+
+
+def quick(monkeypatch: pytest.MonkeyPatch, folder: Path, *arguments: str) -> None:
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(figures, "QUICK", TINY)
+    monkeypatch.setattr(figures, "STANDARD_ERRORS", [])
+    one_auc = figures.at_one_auc
+    monkeypatch.setattr(figures, "at_one_auc", lambda task: one_auc(figures.simulated(600), 4, 0.625, 0.05))
+    monkeypatch.setattr("sys.argv", ["label_figures.py", "--quick", *arguments])
+    figures.main()
+
+
+PICTURES = ("spindles", "distributions", "tradeoff", "learning", "response", "equal_utility")
+
+
+def test_all_figures_of_files_with_the_format_of_the_data_sets(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("matplotlib")
+    higgs, kdd = write_files(tmp_path)
+    quick(monkeypatch, tmp_path, "--higgs", str(higgs), "--kdd", str(kdd), "--rows", "280")
+    said = capsys.readouterr().out
+    assert "* Higgs, AUC at" in said
+    assert "* KDD12, AUC at" in said
+    assert "synthetic" not in said
+    for name in PICTURES:
+        assert (tmp_path / f"label_{name}.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_without_files_the_data_are_called_synthetic() -> None:
+    tasks = figures.tasks_of(None, None, None, TINY)
+    assert list(tasks) == ["synthetic, like Higgs", "synthetic, like KDD12"]
+    higgs, kdd = tasks.values()
+    assert (higgs.X.shape, kdd.X.shape) == ((100, 28), (100, 44))
+    assert np.all(kdd.X.sum(axis=1) == 11)
+    for task in tasks.values():
+        assert task.eta.shape == task.y.shape == task.y_test.shape == (100,)
+
+
+def test_the_ranges_are_those_of_the_papers() -> None:
+    scale = figures.PAPERS
+    assert (scale.epsilons[0], scale.epsilons[-1], len(scale.epsilons)) == (1 / 16, 32, 10)
+    assert scale.sizes == (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
+    assert scale.rates == (1e-6, 5e-6, 1e-5, 1e-4, 5e-4, 1e-3, 5e-3, 1e-2)
+    assert (scale.trials, scale.hashed) == (10, 100_000)
+
+
+def test_eta_of_a_file_is_learned_on_the_other_half(tmp_path: Path) -> None:
+    higgs, _ = write_files(tmp_path)
+    data = figures.label_data.higgs(higgs)
+    task = figures.of_file(data)
+    flipped = figures.label_data.LabelledData(data.X, data.y.copy())
+    order = np.random.default_rng(12).permutation(300)
+    flipped.y[order[:150]] ^= 1  # the labels that are released
+    assert np.array_equal(figures.of_file(flipped).eta, task.eta)
+    assert ((task.eta > 0.5) == task.y).mean() > 0.8
 
 
 @pytest.mark.parametrize(
     "mechanism",
     [
-        mechanisms.RandomizedResponse(1.0),
+        mechanisms.RandomizedResponse(30.0),
         mechanisms.LabelProportions(),
-        mechanisms.LaplaceLabelProportions(1.0),
-        mechanisms.GeometricLabelProportions(1.0),
+        mechanisms.LaplaceLabelProportions(30.0),
+        mechanisms.GeometricLabelProportions(30.0),
     ],
     ids=repr,
 )
-def test_released_proportions_are_unbiased(mechanism: object) -> None:
-    labels = np.tile(np.array([1, 0, 0, 0, 0], dtype=np.uint8), (40_000, 1))
-    found = figures.released(mechanism, labels, np.random.default_rng(3))
-    spread = found.std() / math.sqrt(found.size)
-    assert abs(found.mean() - 0.2) <= 4.5 * spread + 1e-12
+def test_the_learners_learn(mechanism: object) -> None:
+    task = figures.simulated(2000, 4)
+    bags = mechanisms.bags(1000, 2, np.random.default_rng(1)).indices
+    auc, loss = figures.scores(task, figures.learn(task, mechanism, bags, 1, 1e-2, 20))
+    labels = figures.learn(task, mechanisms.LabelProportions(), np.arange(1000)[:, None], 1, 1e-2, 20)
+    best = figures.scores(task, labels)
+    assert auc > best[0] - 0.02
+    assert loss < best[1] + 0.05

@@ -1,8 +1,10 @@
 """Audits: rows are what the measures say, whatever the number of threads and parts."""
 
 import dataclasses
+import itertools
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ from darrm import measures, mechanisms
 from darrm.errors import InputError, MissingExtraError, OutputError
 from darrm.labels.audit_files import read_eta, save_rows, table_format
 from darrm.labels.percentiles import mixture_quantile, multiplicative_summary
+from darrm.measures import laplace
 
 ETA = np.random.default_rng(5).beta(2, 4, size=203)
 MECHANISMS = {
@@ -187,7 +190,7 @@ def test_files_hold_the_rows(tmp_path: Path, ending: str) -> None:
         whole = {"bag_size", "bags", "remainder"}
         for record in records:
             for name, text in record.items():
-                if name != "mechanism":
+                if name not in ("mechanism", "released_by"):
                     record[name] = None if text == "" else int(text) if name in whole else float(text)
     else:
         import json
@@ -198,6 +201,7 @@ def test_files_hold_the_rows(tmp_path: Path, ending: str) -> None:
             missing = dict.fromkeys(("guaranteed_epsilon", "largest_log_odds_change", "multiplicative_98"), math.inf)
             record.update({name: value for name, value in missing.items() if record[name] is None})
     assert [darrm.labels.AuditRow(**record) for record in records] == rows
+    assert [record["released_by"] for record in records] == [str(row.released_by) for row in rows]
     assert [dataclasses.asdict(row).keys() for row in rows] == [record.keys() for record in records]
 
 
@@ -244,3 +248,169 @@ def test_unreadable_probabilities_are_refused(tmp_path: Path) -> None:
     (tmp_path / "packed.csv").write_bytes(b"\x1f\x8b\xff\xfe")
     with pytest.raises(InputError, match="not UTF-8"):
         read_eta(tmp_path / "packed.csv")
+
+
+@pytest.mark.parametrize("epsilon", [1e-6, 0.05, 1.0, 40.0, 100.0])
+@pytest.mark.parametrize("k", [1, 2, 9, 700])
+def test_laplace_odds_by_search_are_those_of_all_pieces(k: int, epsilon: float) -> None:
+    rng = np.random.default_rng(9)
+    sure = np.clip(rng.beta(0.01, 0.01, k), 1e-7, 1 - 1e-7)
+    bags = np.stack([rng.beta(2, 5, k), sure, rng.choice([0.0, 1.0, 0.3], k), np.full(k, 1e-7)])
+    found, pieces = laplace.LaplaceOdds(bags, epsilon), laplace.LaplaceOutputs(bags, epsilon)
+    for x in epsilon * np.array([0.0, 1e-9, 0.01, 0.5, 0.9, 0.999]):
+        e = math.exp(-x)
+        moved = pieces.above(e, 1.0, bags, 1 - bags) + 1 - pieces.above(1.0, e, bags, 1 - bags)
+        wanted = moved[(bags > 0) & (bags < 1)].sum()
+        assert found.moved(float(x)) == pytest.approx(wanted, rel=1e-9, abs=1e-11 * bags.size)
+
+
+def test_laplace_odds_do_not_run_out_of_range() -> None:
+    """One sure 1 and three labels of 0.3: at epsilon = 500 the output is the sum, and 1 or 4 gives the three away."""
+    bag = np.array([[1.0, 0.3, 0.3, 0.3, 0.0]])
+    given_away = 3 * (0.7**3 + 0.3**3)
+    assert laplace.LaplaceOdds(bag, 500.0).moved(250.0) == pytest.approx(given_away, abs=1e-9)
+
+
+def test_bisections_at_once_are_those_one_by_one() -> None:
+    def below(x: np.ndarray) -> np.ndarray:
+        return np.asarray(np.sqrt(x / 3))
+
+    plain = measures.distribution.ContinuousDistribution(below, 3.0)
+    for levels in (2, 5, 7):
+        several = measures.distribution.ContinuousDistribution(below, 3.0, levels)
+        for q in (0.0, 0.1, 0.98, 1.0):
+            assert several.quantile(q) == plain.quantile(q)
+
+
+@pytest.mark.parametrize("name", ["llp", "llp-laplace", "llp-geometric"])
+def test_threads_split_the_bags_of_one_row(name: str) -> None:
+    bags = ETA[:196].reshape(-1, 7)
+    alone, shared = (multiplicative_summary(MECHANISMS[name], bags, 0.9, 100, 5, threads) for threads in (1, 3))
+    assert alone == shared
+
+
+def by_enumeration(kernels: list[np.ndarray], eta: np.ndarray, each: bool) -> dict[str, np.ndarray]:
+    """Masses of all outputs given each value of each label, by all labellings and all outputs, one at a time."""
+    k = eta.size
+    answers = [
+        list(itertools.product(range(x.shape[1]), repeat=k)) if each else list(range(x.shape[1])) for x in kernels
+    ]
+    outputs = list(itertools.product(*answers))
+    given = np.zeros((2, k, len(outputs)))
+    for y in itertools.product((0, 1), repeat=k):
+        chances = np.where(np.array(y) == 1, eta, 1 - eta)
+        for at, output in enumerate(outputs):
+            answer = 1.0
+            for kernel, o in zip(kernels, output, strict=True):
+                answer *= math.prod(kernel[v, x] for v, x in zip(y, o, strict=True)) if each else kernel[sum(y), o]
+            for i in range(k):
+                given[y[i], i, at] += answer * np.prod(np.delete(chances, i))
+    zero, one = given
+    p = eta[:, None]
+    return {
+        "advantage": np.maximum(p * one, (1 - p) * zero).sum(axis=1) - np.maximum(eta, 1 - eta),
+        "variation": np.maximum(one - zero, 0).sum(axis=1),
+    }
+
+
+@pytest.mark.parametrize(
+    ("releases", "each"),
+    [
+        ([mechanisms.RandomizedResponse(1.0), mechanisms.RandomizedResponse(0.4)], True),
+        ([mechanisms.LabelProportions(), mechanisms.GeometricLabelProportions(0.7)], False),
+        ([mechanisms.GeometricLabelProportions(0.7)] * 3, False),
+        ([mechanisms.GaussianNoisyMax(2.0), mechanisms.GeometricLabelProportions(0.7)], False),
+    ],
+    ids=str,
+)
+def test_releases_seen_together_are_those_of_all_labellings(releases: list[Any], each: bool) -> None:
+    eta = np.array([0.2, 0.7, 0.45])
+    together = measures.joint(releases)
+    kernels = [release.label_kernel() if each else release.kernel(3) for release in releases]
+    wanted = by_enumeration(kernels, eta, each)
+    assert measures.individual_advantage(together, eta) == pytest.approx(wanted["advantage"], abs=1e-13)
+    assert measures.total_variation(together, eta) == pytest.approx(wanted["variation"], abs=1e-13)
+    (row,) = darrm.labels.audit({"together": releases}, eta, bags=[[0, 1, 2]])
+    assert row.additive_advantage == pytest.approx(wanted["advantage"].mean(), abs=1e-13)
+    assert row.guaranteed_epsilon == sum(getattr(release, "epsilon", math.inf) for release in releases)
+    assert row.largest_log_odds_change <= row.guaranteed_epsilon + 1e-12
+    assert row.released_by.mechanisms == tuple(releases)
+    more = max(measures.additive_advantage(release, eta) for release in releases)
+    assert row.additive_advantage >= more - 1e-13
+
+
+def test_likelihoods_of_a_label_must_not_be_multiplied_for_sums() -> None:
+    """Twice the exact sum tells what one tells; products of f_v over the two would say more."""
+    exact = mechanisms.LabelProportions()
+    twice, once = measures.joint([exact, exact]), exact
+    bag = [0.2, 0.7, 0.45]
+    assert measures.individual_advantage(twice, bag) == pytest.approx(
+        measures.individual_advantage(once, bag), abs=1e-15
+    )
+
+
+@pytest.mark.parametrize(
+    "releases",
+    [
+        [],
+        [MECHANISMS["rr"], MECHANISMS["llp"]],
+        [MECHANISMS["llp"], MECHANISMS["llp-laplace"]],
+        [MECHANISMS["llp-laplace"], MECHANISMS["llp-laplace"]],
+        [MECHANISMS["llp"], mechanisms.LabelProportions],
+        [MECHANISMS["llp"], 3],
+    ],
+    ids=str,
+)
+def test_releases_without_an_exact_joint_are_refused(releases: list[Any]) -> None:
+    with pytest.raises(InputError, match="mechanisms must all answer each label"):
+        measures.joint(releases)
+    with pytest.raises(InputError, match="mechanisms must all answer each label"):
+        darrm.labels.audit({"together": releases}, ETA, bag_size=4)
+
+
+def test_too_many_outputs_together_are_refused() -> None:
+    with pytest.raises(InputError, match="probabilities of outputs"):
+        darrm.labels.audit({"many": [mechanisms.GeometricLabelProportions(1.0)] * 4}, ETA, bag_size=50)
+
+
+def test_mechanisms_with_a_size_of_their_own_need_no_bag_size() -> None:
+    response = MECHANISMS["rr"]
+    assert darrm.labels.audit({"rr": response}, ETA) == darrm.labels.audit({"rr": response}, ETA, bag_size=8)
+    kernel = measures.CountKernel.from_noise_function(np.full(6, 0.5))
+    alone = darrm.labels.audit({"vote": kernel}, ETA, bag_size=5, rng=seeded())
+    assert darrm.labels.audit({"vote": kernel, "rr": response}, ETA, rng=seeded())[0] == alone[0]
+    vote = mechanisms.DaRRM(darrm.solve(K=5, m=2, epsilon=0.5))
+    twice = darrm.labels.audit({"twice": (vote, kernel)}, ETA, rng=seeded())
+    assert (twice[0].bag_size, twice[0].remainder) == (5, 3)
+    with pytest.raises(InputError, match="one of the two: llp answers bags of any size"):
+        darrm.labels.audit({"rr": response, "llp": MECHANISMS["llp"]}, ETA)
+
+
+def test_rows_keep_their_mechanism() -> None:
+    rows = darrm.labels.audit(MECHANISMS, ETA, bag_size=6)
+    assert all(row.released_by is MECHANISMS[row.mechanism] for row in rows)
+
+
+def test_threads_beyond_the_rows_split_the_bags(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("darrm.labels.percentiles.multiplicative_summary.__defaults__", (100, 5, 1))
+    one, many = (darrm.labels.audit(MECHANISMS, ETA, bag_size=7, rng=seeded(), jobs=jobs) for jobs in (1, 16))
+    assert one == many
+
+
+def test_posteriors_of_releases_seen_together() -> None:
+    bags, sums, votes = ETA[:8].reshape(2, 4), [1, 3], [0, 1]
+    kernel = measures.CountKernel.from_noise_function(np.full(5, 0.6))
+    noisy = mechanisms.GeometricLabelProportions(0.7)
+    both = measures.joint([noisy, kernel])
+    for bag, s, v, found in zip(bags, sums, votes, measures.posterior(both, bags, [sums, votes]), strict=True):
+        joint = np.zeros((4, 2))
+        for y in itertools.product((0, 1), repeat=4):
+            chance = np.prod(np.where(y, bag, 1 - bag)) * noisy.kernel(4)[sum(y), s] * kernel.kernel(4)[sum(y), v]
+            joint[range(4), y] += chance
+        assert found == pytest.approx(joint[:, 1] / joint.sum(axis=1), abs=1e-13)
+    first, second = mechanisms.RandomizedResponse(1.0), mechanisms.RandomizedResponse(0.5)
+    after = measures.posterior(measures.joint([first, second]), [0.3], [[1], [0]])
+    odds = 0.3 / 0.7 * math.exp(1.0 - 0.5)
+    assert after == pytest.approx([odds / (1 + odds)], abs=1e-14)
+    with pytest.raises(InputError, match="one output for each of 2 mechanisms"):
+        measures.posterior(both, bags, [sums])

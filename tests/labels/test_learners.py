@@ -22,6 +22,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from threadpoolctl import threadpool_limits
 
 import darrm
+from darrm.errors import InputError
 from darrm.labels.learners import AggregateRegressor, BagClassifier, RandomizedResponseClassifier
 from darrm.labels.learners.proportion_loss import debiased_labels, proportion_loss
 from darrm.mechanisms import (
@@ -525,3 +526,41 @@ def test_fitting_leaves_the_released_sums_alone() -> None:
     model = BagClassifier(GeometricLabelProportions(1.0)).fit(X, sums, PAIRS)
     assert sums.tolist() == [0, 1, 2, 1, 1, 2]
     assert model.coef_.tolist() == BagClassifier(GeometricLabelProportions(1.0)).fit(X, sums, PAIRS).coef_.tolist()
+
+
+@seeded
+def test_adam_comes_near_the_minimum_and_asks_for_no_more() -> None:
+    X, y = records(4000, 3)
+    parts = bags(4000, 4, np.random.default_rng(1))
+    sums = LabelProportions().release(y[parts.indices])
+    exact = BagClassifier().fit(X, sums, parts)
+    near = BagClassifier(solver="adam", epochs=60, random_state=2).fit(X, sums, parts)
+    assert near.coef_ == pytest.approx(exact.coef_, abs=0.1)
+    assert near.intercept_ == pytest.approx(exact.intercept_, abs=0.1)
+    assert near.n_iter_ == 60 * math.ceil(4000 / 256)
+    again = BagClassifier(solver="adam", epochs=60, random_state=2).fit(X, sums, list(parts.indices))
+    assert np.array_equal(near.coef_, again.coef_)
+    # Noise so large that no intercept is the best: epochs end all the same.
+    none = np.where(np.arange(1000) < 1, 1, 0)
+    with pytest.raises(InputError, match="must be in"):
+        RandomizedResponseClassifier(epsilon=0.1).fit(X[:1000], none)
+    fitted = RandomizedResponseClassifier(epsilon=0.1, solver="adam", epochs=1, random_state=0).fit(X[:1000], none)
+    assert np.isfinite(fitted.coef_).all()
+    sparse = BagClassifier(solver="adam", epochs=2, random_state=2).fit(csr_array(X), sums, parts)
+    dense = BagClassifier(solver="adam", epochs=2, random_state=2).fit(X, sums, parts)
+    assert sparse.coef_ == pytest.approx(dense.coef_, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"solver": "sgd"}, "solver must be"),
+        ({"learning_rate": 0}, "learning_rate must be"),
+        ({"epochs": 0}, "epochs must be"),
+        ({"batch_size": 0.5}, "batch_size must be"),
+    ],
+)
+def test_settings_of_adam_are_checked(change: dict[str, Any], message: str) -> None:
+    X, y = records(50, 4)
+    with pytest.raises(InputError, match=message):
+        BagClassifier(**({"solver": "adam"} | change)).fit(X, y)

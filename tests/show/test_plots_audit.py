@@ -73,3 +73,29 @@ def test_an_audit_without_promises_is_drawn(tmp_path: Path) -> None:
     figures.save(tmp_path / "audit.png", plots_audit.plot_audit(rows))
     certain = labels.audit({"llp": mechanisms.LabelProportions()}, [0.0, 1.0], bag_size=2)
     figures.save(tmp_path / "nothing.png", plots_audit.plot_audit(certain))
+
+
+def test_an_audit_has_one_curve_for_a_mechanism_over_epsilon() -> None:
+    named = [(f"rr {e}", mechanisms.RandomizedResponse(e)) for e in (2.0, 0.5, 1.0)]
+    named += [(f"lap {e}", mechanisms.LaplaceLabelProportions(e)) for e in (0.5, 1.0)]
+    rows = labels.audit([*named, ("llp", mechanisms.LabelProportions())], ETA.ravel(), bag_size=[4, 5])
+    additive, _ = plots_audit.plot_audit(rows)
+    curves = {line.get_label(): line.get_xdata() for line in additive.get_lines()}
+    assert set(curves) == {
+        "RandomizedResponse, k = 1",
+        *(f"{name}, k = {k}" for name in ("LaplaceLabelProportions", "llp") for k in (4, 5)),
+    }
+    assert list(curves["RandomizedResponse, k = 1"]) == [0.5, 1.0, 2.0]
+    assert list(curves["LaplaceLabelProportions, k = 5"]) == [0.5, 1.0]
+
+
+def test_mechanisms_at_one_utility_are_drawn() -> None:
+    rows = measures.at_equal_utility(
+        {"rr": (mechanisms.RandomizedResponse, 0.1, 9), "llp": mechanisms.LabelProportions()}, ETA, "accuracy", 0.7
+    )
+    axes = plots_audit.plot_equal_utility(rows)
+    assert [text.get_text() for text in axes[0].get_yticklabels()] == [f"rr, {rows[0].parameter:.3g} (k = 4)", "llp"]
+    response, exact, line = axes[2].get_lines()
+    assert response.get_xdata()[0] == rows[0].tight_epsilon
+    assert exact.get_xdata()[0] > line.get_xdata()[0]  # infinite
+    assert (response.get_markerfacecolor(), exact.get_markerfacecolor()) == ("C0", "none")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -58,6 +58,12 @@ class BagClassifier(LinearClassifier):
         Largest entry allowed in the gradient of the objective over C times the number of bags, features in units of
         their root mean square.
     max_iter : int >= 1
+    solver : "lbfgs" or "adam"
+        Adam stops after its epochs, near a minimum or not, and does not warn; it does not ask whether one exists.
+    learning_rate, epochs, batch_size : float > 0, int >= 1, int >= 1
+        Of Adam: step, in units of 1 / root mean square of a feature; passes over the bags; records of a step, about.
+    random_state : int, optional
+        Seed of the order in which Adam takes the bags.
 
     Attributes
     ----------
@@ -89,6 +95,11 @@ class BagClassifier(LinearClassifier):
         fit_intercept: bool = True,
         tol: float = 1e-7,
         max_iter: int = 1000,
+        solver: Literal["lbfgs", "adam"] = "lbfgs",
+        learning_rate: float = 1e-2,
+        epochs: int = 20,
+        batch_size: int = 256,
+        random_state: int | None = None,
     ) -> None:
         self.mechanism = mechanism
         self.loss = loss
@@ -96,6 +107,11 @@ class BagClassifier(LinearClassifier):
         self.fit_intercept = fit_intercept
         self.tol = tol
         self.max_iter = max_iter
+        self.solver = solver
+        self.learning_rate = learning_rate
+        self.epochs = epochs
+        self.batch_size = batch_size
+        self.random_state = random_state
 
     def fit(
         self,

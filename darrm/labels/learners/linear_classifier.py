@@ -15,7 +15,7 @@ from darrm._sklearn import (
     check_is_fitted,
     check_records,
 )
-from darrm._validation import check_positive, whole
+from darrm._validation import check_positive, choice, whole
 from darrm.errors import InputError
 from darrm.labels.learners.proportion_loss import Indices, Loss, proportion_loss
 from darrm.numerics.arrays import Array
@@ -24,13 +24,19 @@ from darrm.numerics.arrays import Array
 class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Base of the classifiers: P(second class | x) = 1 / (1 + exp(-(x . coef_ + intercept_))).
 
-    Subclasses have the parameters C, fit_intercept, tol and max_iter, and call `_minimise`.
+    Subclasses have the parameters C, fit_intercept, tol, max_iter, solver, learning_rate, epochs, batch_size and
+    random_state, and call `_minimise`.
     """
 
     C: float
     fit_intercept: bool
     tol: float
     max_iter: int
+    solver: str
+    learning_rate: float
+    epochs: int
+    batch_size: int
+    random_state: int | None
     classes_: NDArray[Any]
 
     def __sklearn_tags__(self) -> Any:
@@ -112,7 +118,8 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         max_iter = whole("max_iter", self.max_iter)
         mean = float(weights @ targets) / total
         # Along the intercept the loss tends to the mean times its rise on one side, 1 - mean on the other.
-        if self.fit_intercept and not 0 < mean < 1:
+        adam = choice("solver", self.solver, ("lbfgs", "adam")) == "adam"
+        if self.fit_intercept and not adam and not 0 < mean < 1:
             raise InputError(
                 f"The mean of the labels, noise taken out, must be in (0, 1): with one class, or with noise as large "
                 f"as that, no intercept is the best. Got {mean:.6g}. Add records, or pass fit_intercept=False."
@@ -130,6 +137,13 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             gradient = np.append((X.T @ by_record + penalty * w) / unit, by_record.sum() * bool(self.fit_intercept))
             return float(shares @ losses + penalty * (w @ w) / 2), gradient
 
+        if adam:
+            data = (X, members, starts, sizes, targets, shares, unit)
+            u, self.n_iter_ = self._adam(data, penalty, loss)
+            self.coef_, self.intercept_ = (u[:-1] / unit)[None], u[-1:]
+            self.gradient_norm_ = float(np.abs(objective(u)[1]).max())
+            self.converged_ = self.gradient_norm_ <= tol
+            return
         minimum = minimize(
             objective,
             np.zeros(X.shape[1] + 1),
@@ -149,3 +163,31 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 ConvergenceWarning,
                 stacklevel=3,
             )
+
+    def _adam(self, data: tuple[Any, ...], penalty: float, loss: Loss) -> tuple[Array, int]:
+        """Coefficients in units of the features after ``epochs`` passes over the bags in random order, and the steps.
+
+        A step takes bags of about ``batch_size`` records; its gradient is unbiased for that of the objective.
+        """
+        X, members, starts, sizes, targets, shares, unit = data
+        rate, size = check_positive("learning_rate", self.learning_rate), whole("batch_size", self.batch_size)
+        seed = self.random_state
+        rng = np.random.default_rng(None if seed is None else whole("random_state", seed, 0, 2**32 - 1))
+        n = starts.size
+        batches = -(-n // max(1, size * n // members.size))
+        u, mean, square = np.zeros((3, unit.size + 1))
+        steps = 0
+        for _ in range(whole("epochs", self.epochs)):
+            for batch in np.array_split(rng.permutation(n), batches):
+                k = sizes[batch]
+                first = np.cumsum(k) - k
+                records = members[np.repeat(starts[batch] - first, k) + np.arange(k.sum())]
+                part, w = X[records], u[:-1] / unit
+                _, slopes = proportion_loss(part @ w + u[-1], first, targets[batch], loss)
+                slopes *= np.repeat(shares[batch] * (n / batch.size), k)
+                gradient = np.append((part.T @ slopes + penalty * w) / unit, slopes.sum() * bool(self.fit_intercept))
+                steps += 1
+                mean += 0.1 * (gradient - mean)
+                square += 0.001 * (gradient**2 - square)
+                u -= rate * (mean / (1 - 0.9**steps)) / (np.sqrt(square / (1 - 0.999**steps)) + 1e-8)
+        return u, steps

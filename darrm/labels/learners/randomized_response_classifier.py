@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -35,6 +35,12 @@ class RandomizedResponseClassifier(LinearClassifier):
     tol : float > 0
         Largest entry allowed in the gradient of the objective over C n, features in units of their root mean square.
     max_iter : int >= 1
+    solver : "lbfgs" or "adam"
+        Adam stops after its epochs, near a minimum or not, and does not warn; it does not ask whether one exists.
+    learning_rate, epochs, batch_size : float > 0, int >= 1, int >= 1
+        Of Adam: step, in units of 1 / root mean square of a feature; passes over the bags; records of a step, about.
+    random_state : int, optional
+        Seed of the order in which Adam takes the bags.
 
     Attributes
     ----------
@@ -64,6 +70,11 @@ class RandomizedResponseClassifier(LinearClassifier):
         fit_intercept: bool = True,
         tol: float = 1e-7,
         max_iter: int = 1000,
+        solver: Literal["lbfgs", "adam"] = "lbfgs",
+        learning_rate: float = 1e-2,
+        epochs: int = 20,
+        batch_size: int = 256,
+        random_state: int | None = None,
     ) -> None:
         self.epsilon = epsilon
         self.mechanism = mechanism
@@ -71,6 +82,11 @@ class RandomizedResponseClassifier(LinearClassifier):
         self.fit_intercept = fit_intercept
         self.tol = tol
         self.max_iter = max_iter
+        self.solver = solver
+        self.learning_rate = learning_rate
+        self.epochs = epochs
+        self.batch_size = batch_size
+        self.random_state = random_state
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> RandomizedResponseClassifier:
         """Learn from released labels.
