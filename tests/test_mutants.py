@@ -384,8 +384,8 @@ MISTAKES = [
     Mistake(
         "labels are flipped less often",
         "mechanisms.randomized_response",
-        "1 / (1 + Decimal(self.epsilon).exp())",
-        "1 / (2 + Decimal(self.epsilon).exp())",
+        "others / (others + Decimal(self.epsilon).exp())",
+        "others / (1 + others + Decimal(self.epsilon).exp())",
         LABELS,
         lambda tests, _: tests.test_randomized_response_flips_as_often_as_it_says(),
     ),

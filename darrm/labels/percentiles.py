@@ -77,7 +77,7 @@ def multiplicative_summary(
 
             return np.asarray(np.dot(weights, list(_in_threads(of_part, cuts, threads))))
 
-        return ContinuousDistribution(below, mechanism.epsilon, _LEVELS).quantile(q), 0.0
+        return ContinuousDistribution(below, mechanism.epsilon, levels=_LEVELS).quantile(q), 0.0
 
     def parts() -> Iterator[tuple[float, DiscreteDistribution]]:
         distributions = _in_threads(lambda at: multiplicative_advantage(mechanism, bags[at]), cuts, threads)

@@ -163,7 +163,7 @@ def plot_equal_utility(rows: Sequence[EqualUtility]) -> list[Axes]:
     shown = {
         "additive_advantage": "additive advantage",
         "multiplicative_98": "98 % of |log odds change|, nats",
-        "tight_epsilon": "tight epsilon, nats",
+        "largest_log_odds_change": "largest log-odds change, nats",
         "mean_leakage": "mean maximal leakage, nats",
     }
     for ax, (name, title) in zip(axes, shown.items(), strict=True):

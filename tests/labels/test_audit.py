@@ -277,7 +277,7 @@ def test_bisections_at_once_are_those_one_by_one() -> None:
 
     plain = measures.distribution.ContinuousDistribution(below, 3.0)
     for levels in (2, 5, 7):
-        several = measures.distribution.ContinuousDistribution(below, 3.0, levels)
+        several = measures.distribution.ContinuousDistribution(below, 3.0, levels=levels)
         for q in (0.0, 0.1, 0.98, 1.0):
             assert several.quantile(q) == plain.quantile(q)
 

@@ -96,6 +96,6 @@ def test_mechanisms_at_one_utility_are_drawn() -> None:
     axes = plots_audit.plot_equal_utility(rows)
     assert [text.get_text() for text in axes[0].get_yticklabels()] == [f"rr, {rows[0].parameter:.3g} (k = 4)", "llp"]
     response, exact, line = axes[2].get_lines()
-    assert response.get_xdata()[0] == rows[0].tight_epsilon
+    assert response.get_xdata()[0] == rows[0].largest_log_odds_change
     assert exact.get_xdata()[0] > line.get_xdata()[0]  # infinite
     assert (response.get_markerfacecolor(), exact.get_markerfacecolor()) == ("C0", "none")
