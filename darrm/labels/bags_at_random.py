@@ -27,6 +27,7 @@ _TILTS = np.geomspace(1e-3, 30, 60)  # theta, times the rank + 1
 _LARGEST_RATIO = 1e12  # of squared residuals; beyond, nothing is said of any bag
 _LEAST_FAILURE = 1e-300
 _HALVINGS = 12
+_LEAST_SINGULAR = 1e-8
 
 
 class BagFloor(NamedTuple):
@@ -118,7 +119,7 @@ def random_bag_delta(
     ----------
     epsilon : float in (0, 600], nats
     k : int in [2, n]
-        Records of a bag, drawn without looking at the labels (`darrm.mechanisms.bags`).
+        Records of a bag, drawn by `darrm.mechanisms.bags` without a generator of your own.
     label_range : (low, high)
         All labels are in it.
     X : array_like, shape (n, d)
@@ -165,6 +166,7 @@ def random_bag_delta(
     else:
         bound = _check_bound(residual_bound, loss_floor)
     tails = _tails(U, bound * bound / loss_floor)
+    ties = math.exp(len(U) ** 2 * 2.0**-65) * (1 + 1e-15)  # equal words of the shuffle, and this product
 
     def total(log_failure: float) -> RandomBagDelta:
         failure = math.exp(log_failure)
@@ -176,7 +178,7 @@ def random_bag_delta(
         worst = worst_delta(
             epsilon, floor.residual_sum, (low, high), leverage=floor.leverage, largest_residual=residual
         )
-        return RandomBagDelta(min(1.0, (failure + worst.upper) * (1 + 1e-15)), failure, floor)
+        return RandomBagDelta(min(1.0, (failure + worst.upper) * ties), failure, floor)
 
     # The failure falls and worst_delta rises to the left: where they meet the sum is within a factor 2 of the least.
     left, right = math.log(_LEAST_FAILURE), math.log(0.5)
@@ -190,11 +192,24 @@ def random_bag_delta(
 
 
 def _space(X: ArrayLike) -> Array:
-    """Orthonormal columns that span those of X, shape (n, rank)."""
-    U = column_space(check_features(X))
-    if not U.shape[1]:
-        raise InputError("X must have a column that is not 0. Got none. Add a column of ones.")
-    return U
+    """Orthonormal columns that span those of X, shape (n, d).
+
+    A direction too small to be seen in the data set may be a whole feature of one bag, so X must have full rank with a
+    margin, not rounded away.
+    """
+    features = check_features(X)
+    largest = np.abs(features).max(axis=0)
+    if not features.shape[1] or not largest.all():
+        raise InputError("X must have columns that are not 0. Got one that is, or none. Leave it out.")
+    scaled = features / largest
+    singular = np.linalg.svd(scaled / np.linalg.norm(scaled, axis=0), compute_uv=False)
+    if len(features) < features.shape[1] or not singular[-1] > _LEAST_SINGULAR * singular[0]:
+        raise InputError(
+            "X must have columns that do not depend on each other: least singular value above "
+            f"{_LEAST_SINGULAR:g} of the largest, with columns at length 1. Got {singular[-1] / singular[0]:.2g}. "
+            "Leave a column out."
+        )
+    return column_space(features)
 
 
 def _largest(U: Array) -> float:

@@ -52,9 +52,10 @@ def bags(n: int, size: int, rng: np.random.Generator | None = None) -> Bags:
 
     Notes
     -----
-    Section 2 of Busa-Fekete et al. (NeurIPS 2024). No guarantee of this library rests on the shuffle: all measures take
-    the bags as known, and label differential privacy holds for any bags that do not depend on the labels. So a given
-    generator is no risk of its own and there is no warning.
+    Section 2 of Busa-Fekete et al. (NeurIPS 2024). One guarantee rests on the shuffle: `darrm.labels.random_bag_delta`,
+    which is a mean over uniformly random bags. A generator whose seed is public, or was chosen after a look at the
+    bags, voids it. All other measures take the bags as known, and label differential privacy holds for any bags that do
+    not depend on the labels, so there is no warning.
     """
     n = whole("n", n, high=MAX_SIZE)
     size = whole("size", size, 1, n, allowed=f"in [1, n] = [1, {n}], n the number of examples")

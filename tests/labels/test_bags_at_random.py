@@ -235,8 +235,8 @@ def test_delta_of_random_bags_falls_like_the_size_of_the_bag() -> None:
     slopes = np.diff(logs) / np.diff(sizes)
     assert slopes[0] < -0.01
     assert slopes[1] == pytest.approx(slopes[0], rel=0.1)
-    # Copies of the features change nothing, nor does the unit of the labels or where their range begins.
-    there = random_bag_delta(1.0, 1000, (70, 80), X=np.column_stack([X, X]), loss_floor=20.0)
+    # The basis of the features changes nothing, nor does the unit of the labels or where their range begins.
+    there = random_bag_delta(1.0, 1000, (70, 80), X=X @ [[3.0, 1.0], [1.0, 2.0]], loss_floor=20.0)
     assert math.log(there.upper) == pytest.approx(logs[0], rel=1e-3)
 
 
@@ -260,7 +260,7 @@ def test_numbers_that_say_nothing() -> None:
         ({"loss_floor": 0.0}, "loss_floor must"),
         ({"residual_bound": 0.1}, "residual_bound must be at least the root of loss_floor"),
         ({"residual_bound": math.inf}, "residual_bound must"),
-        ({"X": np.zeros((20, 1))}, "X must have a column that is not 0"),
+        ({"X": np.zeros((20, 1))}, "X must have columns that are not 0"),
         ({"X": np.eye(20)[:, :1]}, "Leverages of X must be below 1"),
         ({"X": [1.0, 2.0]}, "X must"),
     ],
@@ -292,3 +292,13 @@ def test_the_examples_print_what_they_say() -> None:
 
     tried = doctest.testmod(bags_at_random)
     assert (tried.attempted, tried.failed) == (7, 0)
+
+
+@pytest.mark.parametrize("size", [1e-10, 2e-10, 1e-13, 0.0])
+def test_a_direction_that_the_data_set_hides_is_refused(size: float) -> None:
+    """Two records of 20,000 differ in it; in the bag of one of them without the other it is a whole feature."""
+    n = 20_000
+    X = np.ones((n, 2))
+    X[:2, 1] += size
+    with pytest.raises(darrm.InputError, match="columns that do not depend on each other"):
+        random_bag_delta(0.1, 1000, (0, 1), X=X, loss_floor=0.2)
