@@ -112,14 +112,6 @@ def right_side(limit: Limit[MajorityProblem]) -> tuple[float, float, float]:
         return float(shrink), float(1 - shrink), float(1 - shrink + 2 * Decimal(limit.delta) * shrink)
 
 
-def scaled_rows(limit: Limit[MajorityProblem], q_side: Array, difference: Array) -> Array:
-    """Rows from alpha' and alpha - alpha' over l = 0, ..., K, shape (n, K + 1)."""
-    K, middle = limit.problem.K, limit.problem.K // 2
-    shrink, grow, right = right_side(limit)
-    rows = (shrink * difference - grow * q_side) / right
-    return np.ascontiguousarray(rows[:, middle + 1 :] - rows[:, : K - middle][:, ::-1])
-
-
 class MajorityRows:
     """The rows of given multisets for one limit: a `ConstraintRows`.
 
@@ -142,7 +134,7 @@ class MajorityRows:
         self._corners = corner_points(problem.epsilon, problem.Delta)
         K, u = problem.K, 2.0**-53
         gap = float(np.abs(self._corners.difference).max())
-        shrink, grow, right = right_side(limit)
+        self._right_side = shrink, grow, right = right_side(limit)
         self.rounding = 1.01 * u * (shrink * (24 * K * (K + 1) + 40 * K) * gap + (6 * K + 60) * grow) / right
         self.threshold = limit.delta + _BROKEN * right / (2 * shrink) if shrink else math.inf
 
@@ -169,7 +161,7 @@ class MajorityRows:
                     q_side[at], difference[at], corners.p[which], corners.q[which], corners.difference[which]
                 )
                 q_side[at], difference[at] = more[0][:, :-1], more[1][:, :-1]  # K votes give at most K ones
-        return scaled_rows(self._limit, q_side, difference)
+        return self._scaled(q_side, difference)
 
     def of_usual(self, cases: Sequence[CornerCounts]) -> Array:
         """The same for multisets with voters at (0,0), (1,1), (hi,lo), (D,0) and (1,1-D) only; O(K) each."""
@@ -189,7 +181,14 @@ class MajorityRows:
             difference[below] -= base * moved[l, s]
             q_side[below] += base * pmf[l, s]
         inside = slice(terms, terms + K + 1)
-        return scaled_rows(self._limit, q_side[None, inside], difference[None, inside]).ravel()
+        return self._scaled(q_side[None, inside], difference[None, inside]).ravel()
+
+    def _scaled(self, q_side: Array, difference: Array) -> Array:
+        """Rows from alpha' and alpha - alpha' over l = 0, ..., K, shape (n, K + 1)."""
+        K, middle = self._limit.problem.K, self._limit.problem.K // 2
+        shrink, grow, right = self._right_side
+        rows = (shrink * difference - grow * q_side) / right
+        return np.ascontiguousarray(rows[:, middle + 1 :] - rows[:, : K - middle][:, ::-1])
 
     @cached_property
     def _tables(self) -> tuple[Array, ...]:
@@ -205,5 +204,5 @@ class MajorityRows:
             difference[n + 1] = lo * difference[n] - gap * q_side[n]
             difference[n + 1, 1:] += hi * difference[n, :-1] + gap * q_side[n, :-1]
         most = problem.max_affected if problem.Delta else 0
-        pmf, moved, _ = binomials(most, problem.Delta, _TAIL * right_side(self._limit)[2])
+        pmf, moved, _ = binomials(most, problem.Delta, _TAIL * self._right_side[2])
         return q_side, difference, pmf, moved
