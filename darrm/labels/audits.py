@@ -44,7 +44,7 @@ def audit(
 
     Parameters
     ----------
-    mechanisms : mapping of names to mechanisms, or sequence of (name, mechanism)
+    mechanisms : mapping of names to mechanisms, or sequence of pairs
         As for `individual_advantage`. One that answers each label on its own is audited once, with bags of 1, unless
         ``bags`` are given. A list or tuple of mechanisms stands for releases of the same labels, in the same bags,
         that are seen together (`darrm.measures.joint`, which says what is refused).
