@@ -14,7 +14,6 @@ from darrm.certificate.tight_epsilon import tight_epsilon
 from darrm.errors import InputError
 from darrm.problem.limits import Limit, Problem, guarantee
 from darrm.problem.majority import MajorityProblem
-from darrm.problem.noise_function import noise_function
 
 
 @dataclass(frozen=True)
@@ -55,7 +54,7 @@ class IdenticalCertificate(Certificate):
     """
 
 
-def verify(gamma: ArrayLike, problem: Problem, *, identical: bool = False) -> Certificate:
+def verify(release: ArrayLike, problem: Problem, *, identical: bool = False) -> Certificate:
     """Recompute from the table alone whether it satisfies the guarantee of the problem.
 
         holds  <=>  max over allowed (p, p') of  X(p) - e^(m eps) X(p')  <=  delta,    X(p) = Pr[release 1 | p]
@@ -64,9 +63,11 @@ def verify(gamma: ArrayLike, problem: Problem, *, identical: bool = False) -> Ce
 
     Parameters
     ----------
-    gamma : array_like, shape (K + 1,), float in [0, 1], gamma[l] == gamma[K - l]
-        For even K the entry at the tie K/2 has no effect: a tie is a fair coin.
-    problem : MajorityProblem
+    release : array_like, float in [0, 1]
+        For a `MajorityProblem` the noise function gamma, shape (K + 1,), gamma[l] == gamma[K - l]; for even K the entry
+        at the tie K/2 has no effect: a tie is a fair coin. For a `DecisionProblem` the probabilities X of answer 1,
+        shape ``problem.shape``.
+    problem : MajorityProblem or DecisionProblem
     identical : bool
         Allow only identically distributed voters, p_1 = ... = p_K and p'_1 = ... = p'_K: the setting of Theorem 4.1 of
         the paper, weaker than the guarantee of a design. Needs ``max_affected`` = K.
@@ -92,11 +93,12 @@ def verify(gamma: ArrayLike, problem: Problem, *, identical: bool = False) -> Ce
         if not isinstance(problem, MajorityProblem):
             raise InputError(f"identical=True needs a MajorityProblem. Got {type(problem).__name__}.")
         alike = guarantee(problem)
-        voters = IdenticalVoters(gamma, alike)
+        voters = IdenticalVoters(release, alike)
         return IdenticalCertificate(**_findings(voters, alike, largest(voters.worst_cases(alike.epsilon))))
     limit = guarantee(problem)
-    search = separation(gamma, limit)
-    return Certificate(**_findings(search, limit, largest(worst_cases(noise_function(gamma, problem.K), limit))))
+    search = separation(release, limit)
+    table = engine(problem).table(release, problem)
+    return Certificate(**_findings(search, limit, largest(worst_cases(table, limit))))
 
 
 class _Findings(TypedDict):

@@ -9,12 +9,19 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from darrm.certificate import groups
 from darrm.certificate.protocol import Separation, WorstCase
 from darrm.certificate.separation import CornerSeparation, check_size
 from darrm.errors import InputError
 from darrm.numerics.arrays import Array
+from darrm.problem.decision import DecisionProblem
 from darrm.problem.limits import Limit, Problem
 from darrm.problem.majority import MajorityProblem
+from darrm.problem.noise_function import noise_function
+
+
+def _gamma(release: ArrayLike, problem: Problem) -> Array:
+    return noise_function(release, problem.K)
 
 
 class Engine(NamedTuple):
@@ -22,8 +29,7 @@ class Engine(NamedTuple):
 
     A problem is a hashable object with the members of `darrm.problem.limits.Problem`. To serve a new type, put its
     engine into `ENGINES` and its rows into `darrm.constraints.engines.ROWS`; tests/oracles/two_voters.py is an example.
-    Releases are noise functions over K votes: symmetric, so that the sets of answers {0} and {1} mirror each other, and
-    neighbours must be symmetric too.
+    Neighbours are symmetric: with (D, D') the pair (D', D) is allowed.
 
     Attributes
     ----------
@@ -31,14 +37,24 @@ class Engine(NamedTuple):
         Takes a problem; raises `InputError` if it is too large for the engine, `CertificateError` if this process
         cannot prove anything.
     separation : callable
-        Takes a noise function and a `Limit`; returns a `Separation`. Raises `InputError` if the noise function is none.
+        Takes a release and a `Limit`; returns a `Separation`. Raises `InputError` if the release is none.
+    table : callable
+        Takes a release, the array that is written into files, and a problem; returns it as float64. Raises
+        `InputError` if it is none.
+    mixed : callable
+        Takes such a table and a share s; returns that of "the release with probability s, else a fair coin".
     """
 
     check_size: Callable[[Any], None]
     separation: Callable[[ArrayLike, Limit[Any]], Separation]
+    table: Callable[[ArrayLike, Any], Array] = _gamma
+    mixed: Callable[[Array, float], Array] = np.multiply
 
 
-ENGINES: dict[type, Engine] = {MajorityProblem: Engine(check_size, CornerSeparation)}
+ENGINES: dict[type, Engine] = {
+    MajorityProblem: Engine(check_size, CornerSeparation),
+    DecisionProblem: Engine(groups.check_size, groups.GroupSeparation, groups.decision_table, groups.mixed),
+}
 
 
 def engine(problem: Problem) -> Engine:
@@ -49,20 +65,20 @@ def engine(problem: Problem) -> Engine:
     raise InputError(f"problem must be one of {', '.join(kind.__name__ for kind in ENGINES)}. Got {problem!r}.")
 
 
-def separation(gamma: ArrayLike, limit: Limit[Problem]) -> Separation:
-    """The search over all cases of a noise function that is held to ``limit``."""
-    return engine(limit.problem).separation(gamma, limit)
+def separation(release: ArrayLike, limit: Limit[Problem]) -> Separation:
+    """The search over all cases of a release that is held to ``limit``."""
+    return engine(limit.problem).separation(release, limit)
 
 
-def worst_cases(gamma: Array, limit: Limit[Problem]) -> tuple[WorstCase, ...]:
-    """`Separation.worst_cases` of a noise function at the epsilon of its limit; the last answers are kept."""
-    return _worst_cases(gamma.tobytes(), gamma.shape, limit)
+def worst_cases(table: Array, limit: Limit[Problem]) -> tuple[WorstCase, ...]:
+    """`Separation.worst_cases` of a release at the epsilon of its limit; the last answers are kept."""
+    return _worst_cases(table.tobytes(), table.shape, limit)
 
 
 @lru_cache(maxsize=64)
 def _worst_cases(content: bytes, shape: tuple[int, ...], limit: Limit[Problem]) -> tuple[WorstCase, ...]:
-    gamma = np.frombuffer(content).reshape(shape)
-    return tuple(separation(gamma, limit).worst_cases(limit.epsilon))
+    table = np.frombuffer(content).reshape(shape)
+    return tuple(separation(table, limit).worst_cases(limit.epsilon))
 
 
 forget = _worst_cases.cache_clear  # for timing

@@ -14,18 +14,17 @@ from darrm.errors import CertificateError
 from darrm.numerics.arrays import Array
 from darrm.numerics.exact import decimals
 from darrm.problem.limits import Limit, Problem, guarantee
-from darrm.problem.noise_function import noise_function
 
 
-def repair(gamma: ArrayLike, problem: Problem) -> Array:
-    """The noise function scaled down until the guarantee of the problem is certified.
+def repair(release: ArrayLike, problem: Problem) -> Array:
+    """A release, such as a noise function gamma, scaled down until the guarantee of the problem is certified.
 
-    Scaling by s mixes the release with a fair coin. The factor follows from the worst case; rounding the scaled table
+    Scaling by s releases a fair coin with probability 1 - s. The factor follows from the worst case; rounding the scaled table
     is not homogeneous, so it is verified again, and scaled a little lower if need be.
 
     Returns
     -------
-    ndarray, shape (K + 1,)
+    ndarray, shape of ``release``
         Unchanged if it holds as it is.
 
     Raises
@@ -35,18 +34,18 @@ def repair(gamma: ArrayLike, problem: Problem) -> Array:
     CertificateError
         If no factor was found.
     """
-    return repaired(gamma, guarantee(problem))
+    return repaired(release, guarantee(problem))
 
 
-def repaired(gamma: ArrayLike, limit: Limit[Problem]) -> Array:
+def repaired(release: ArrayLike, limit: Limit[Problem]) -> Array:
     """`repair` for any limit."""
     engine(limit.problem).check_size(limit.problem)
-    return _scaled(shrink(gamma, limit), limit, lambda scaled: worst_cases(scaled, limit))
+    return _scaled(shrink(release, limit), limit, lambda scaled: worst_cases(scaled, limit))
 
 
-def repair_all(gamma: ArrayLike, limits: Sequence[Limit[Problem]]) -> Array:
+def repair_all(release: ArrayLike, limits: Sequence[Limit[Problem]]) -> Array:
     """`repaired` until all of several limits hold at once; scaling down for one breaks another by rounding at most."""
-    table = noise_function(gamma, limits[0].problem.K)
+    table = engine(limits[0].problem).table(release, limits[0].problem)
     while True:
         before = table
         for limit in limits:
@@ -55,14 +54,14 @@ def repair_all(gamma: ArrayLike, limits: Sequence[Limit[Problem]]) -> Array:
             return table
 
 
-def shrink(gamma: ArrayLike, limit: Limit[Problem]) -> Array:
-    """The noise function scaled down until cases that are quickly found hold: nearly `repaired`, proves nothing."""
-    table = noise_function(gamma, limit.problem.K)
+def shrink(release: ArrayLike, limit: Limit[Problem]) -> Array:
+    """The release mixed with a fair coin until cases that are quickly found hold: nearly `repaired`, proves nothing."""
+    table = engine(limit.problem).table(release, limit.problem)
     return _scaled(table, limit, lambda scaled: [separation(scaled, limit).glimpse(limit.epsilon)])
 
 
 def _scaled(original: Array, limit: Limit[Problem], worst_cases: Callable[[Array], Iterable[WorstCase]]) -> Array:
-    """The noise function scaled down until none of its worst cases needs more than delta.
+    """The release scaled down until none of its worst cases needs more than delta.
 
     s times it and 1 - s times a fair coin has the excess s E - (1 - s) share (e^epsilon - 1) where it had E.
     """
@@ -80,9 +79,9 @@ def _scaled(original: Array, limit: Limit[Problem], worst_cases: Callable[[Array
                 for worst in broken
             )
         scale, slack = scale * float(factor) * (1 - slack), 4 * slack
-        table = original * scale
+        table = engine(limit.problem).mixed(original, scale)
     raise CertificateError(
-        f"No multiple of this gamma could be verified for m epsilon = {float(limit.epsilon):g}, "
-        f"delta = {limit.delta:g}, down to a factor of {scale:g}: float64 cannot tell it from no privacy. "
-        "Nothing is released. Raise epsilon, m or delta."
+        f"No mix of this release with a fair coin could be verified for epsilon = {float(limit.epsilon):g}, "
+        f"delta = {limit.delta:g}, down to a share of {scale:g}: float64 cannot tell it from no privacy. "
+        "Nothing is released. Raise the guaranteed epsilon or delta."
     )

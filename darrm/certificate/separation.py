@@ -36,6 +36,20 @@ _FIRST_LO_HI = 4  # voters at (lo,hi) to look at as long as no cut is known to n
 _LARGE = 100  # K, from which on multisets with few at (lo,hi) are looked at before all
 
 
+def check_arithmetic() -> None:
+    """Refuse a process that flushes subnormal numbers to 0 (some libraries switch that on): underflow would be uncounted.
+
+    Raises
+    ------
+    CertificateError
+    """
+    if not np.all(_SUBNORMAL * 1.0 > 0):
+        raise CertificateError(
+            "This process flushes subnormal numbers to zero, so rounding cannot be bounded and nothing can be "
+            "certified. Find the library that sets this mode (often one built with -ffast-math) and load it elsewhere."
+        )
+
+
 def check_size(problem: MajorityProblem) -> None:
     """Refuse a K whose tables would not fit in memory or end in reasonable time, and arithmetic that proves nothing.
 
@@ -43,13 +57,8 @@ def check_size(problem: MajorityProblem) -> None:
     ------
     InputError
     CertificateError
-        If this process flushes subnormal numbers to 0 (some libraries switch that on): underflow would be uncounted.
     """
-    if not np.all(_SUBNORMAL * 1.0 > 0):
-        raise CertificateError(
-            "This process flushes subnormal numbers to zero, so rounding cannot be bounded and nothing can be "
-            "certified. Find the library that sets this mode (often one built with -ffast-math) and load it elsewhere."
-        )
+    check_arithmetic()
     if problem.K > MAX_K:
         raise InputError(
             f"K must be at most {MAX_K} to be verified. Got {problem.K}: tables of K^2 numbers and K^3 steps would be "

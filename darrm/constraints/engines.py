@@ -5,25 +5,38 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol
 
+from darrm.constraints.groups import GroupRows
 from darrm.constraints.rows import MajorityRows
 from darrm.errors import InputError
 from darrm.numerics.arrays import Array
+from darrm.problem.decision import DecisionProblem
 from darrm.problem.limits import Limit, Problem
 from darrm.problem.majority import MajorityProblem
+from darrm_solvers import Rows
+
+
+class Columns(Protocol):
+    """What the variables x in [0, 1]^n of a linear program stand for."""
+
+    @property
+    def n(self) -> int:
+        """How many there are."""
+
+    def table(self, x: Array) -> Array:
+        """The release of x."""
 
 
 class ConstraintRows(Protocol):
-    """The rows ``row @ half <= 1`` of given cases, for one limit; half = (gamma(floor(K/2) + 1), ..., gamma(K)).
+    """The rows ``row @ x <= limit`` of given cases, for one limit of privacy.
 
-    A row is the constraint "excess of the case <= delta", divided by its right side. No cases give an array of shape
-    (0, K - floor(K/2)).
+    A row is the constraint "excess of the case <= delta", divided by e^epsilon - 1 + 2 delta.
 
     Attributes
     ----------
     threshold : float
         An excess above which a case is broken by more than rounding.
     rounding : float
-        How far rounding can move ``row @ half``.
+        How far rounding can move ``row @ x``.
     """
 
     threshold: float
@@ -32,19 +45,22 @@ class ConstraintRows(Protocol):
     def allowed(self, cases: Iterable[Any]) -> list[Any]:
         """Those of ``cases``, tuples of numbers, that this problem has, each once."""
 
-    def of(self, cases: Sequence[Any]) -> Array:
+    def of(self, cases: Sequence[Any]) -> Rows:
         """The rows of any cases."""
 
-    def of_usual(self, cases: Sequence[Any]) -> Array:
+    def of_usual(self, cases: Sequence[Any]) -> Rows:
         """The rows of cases that were found with effort 0."""
 
 
-ROWS: dict[type, Callable[[Limit[Any]], ConstraintRows]] = {MajorityProblem: MajorityRows}
+ROWS: dict[type, Callable[[Limit[Any], Any], ConstraintRows]] = {
+    MajorityProblem: MajorityRows,
+    DecisionProblem: GroupRows,
+}
 
 
-def constraint_rows(limit: Limit[Problem]) -> ConstraintRows:
+def constraint_rows(limit: Limit[Problem], columns: Columns) -> ConstraintRows:
     """The rows for the type of a limit's problem; `InputError` if there are none."""
     for kind in type(limit.problem).__mro__:
         if kind in ROWS:
-            return ROWS[kind](limit)
+            return ROWS[kind](limit, columns)
     raise InputError(f"problem must be one of {', '.join(kind.__name__ for kind in ROWS)}. Got {limit.problem!r}.")

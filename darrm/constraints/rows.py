@@ -23,6 +23,7 @@ from darrm.numerics.exact import decimals
 from darrm.problem.corners import NAMES, STILL, CornerCounts, weights
 from darrm.problem.limits import Limit, guarantee
 from darrm.problem.majority import MajorityProblem
+from darrm_solvers import Rows
 
 MAX_COEFFICIENTS = 15_000_000
 # A row counts as broken from here on, in units of its right side: above the rounding of a row, below HiGHS' tolerance.
@@ -112,6 +113,26 @@ def right_side(limit: Limit[MajorityProblem]) -> tuple[float, float, float]:
         return float(shrink), float(1 - shrink), float(1 - shrink + 2 * Decimal(limit.delta) * shrink)
 
 
+class HalfColumns:
+    """The variables (gamma(floor(K/2) + 1), ..., gamma(K)) of the linear program for a majority.
+
+    Parameters
+    ----------
+    K : int
+    monotone : bool
+        Whether tables are made to rise from the tie on, to the last bit.
+    """
+
+    def __init__(self, K: int, *, monotone: bool = False) -> None:
+        self.n = K - K // 2
+        self._K, self._monotone = K, monotone
+
+    def table(self, x: Array) -> Array:
+        """The symmetric table with ``x`` above K/2; 0 at a tie, where the release is a fair coin."""
+        half = np.maximum.accumulate(x) if self._monotone else x
+        return np.concatenate([half[::-1], np.zeros((self._K + 1) % 2), half])
+
+
 class MajorityRows:
     """The rows of given multisets for one limit: a `ConstraintRows`.
 
@@ -129,7 +150,7 @@ class MajorityRows:
     together from parts. See docs/theory.md, section "Rounding".
     """
 
-    def __init__(self, limit: Limit[MajorityProblem]) -> None:
+    def __init__(self, limit: Limit[MajorityProblem], columns: HalfColumns | None = None) -> None:
         self._limit, problem = limit, limit.problem
         self._corners = corner_points(problem.epsilon, problem.Delta)
         K, u = problem.K, 2.0**-53
@@ -146,8 +167,8 @@ class MajorityRows:
         ours &= given[:, STILL:].sum(axis=1) <= problem.max_affected
         return list(dict.fromkeys(CornerCounts(*counts) for counts in given[ours].tolist()))
 
-    def of(self, cases: Sequence[CornerCounts]) -> Array:
-        """The rows of any multisets in the form of `blocks`, shape (n, K - floor(K/2)); O(K max_affected) for each."""
+    def of(self, cases: Sequence[CornerCounts]) -> Rows:
+        """The rows of any multisets in the form of `blocks`; O(K max_affected) for each."""
         K, corners = self._limit.problem.K, self._corners
         counts = np.array(cases, dtype=np.int64).reshape(-1, len(NAMES))[:, : len(corners.p)]
         q_side = np.zeros((len(counts), K + 1))
@@ -161,13 +182,13 @@ class MajorityRows:
                     q_side[at], difference[at], corners.p[which], corners.q[which], corners.difference[which]
                 )
                 q_side[at], difference[at] = more[0][:, :-1], more[1][:, :-1]  # K votes give at most K ones
-        return self._scaled(q_side, difference)
+        return _at_most_one(self._scaled(q_side, difference))
 
-    def of_usual(self, cases: Sequence[CornerCounts]) -> Array:
+    def of_usual(self, cases: Sequence[CornerCounts]) -> Rows:
         """The same for multisets with voters at (0,0), (1,1), (hi,lo), (D,0) and (1,1-D) only; O(K) each."""
         K = self._limit.problem.K
         rows = [self._usual(counts) for counts in cases]
-        return np.array(rows).reshape(-1, K - K // 2)
+        return _at_most_one(np.array(rows).reshape(-1, K - K // 2))
 
     def _usual(self, counts: CornerCounts) -> Array:
         q_tables, difference_tables, pmf, moved = self._tables
@@ -206,3 +227,7 @@ class MajorityRows:
         most = problem.max_affected if problem.Delta else 0
         pmf, moved, _ = binomials(most, problem.Delta, _TAIL * self._right_side[2])
         return q_side, difference, pmf, moved
+
+
+def _at_most_one(rows: Array) -> Rows:
+    return Rows(rows, np.ones(len(rows)))

@@ -15,17 +15,12 @@ import numpy as np
 from darrm.certificate.engines import separation, worst_cases
 from darrm.certificate.protocol import WorstCase
 from darrm.certificate.scaling import shrink
-from darrm.constraints.engines import constraint_rows
+from darrm.constraints.engines import Columns, constraint_rows
 from darrm.numerics.arrays import Array
 from darrm.problem.limits import Limit, Problem
 from darrm_solvers.cutting_planes import Rows
 
 _AT_ONCE = 128  # usual rows that are added at once
-
-
-def mirror(half: Array, K: int) -> Array:
-    """The symmetric table with ``half`` above K/2; 0 at a tie, where the release is a fair coin."""
-    return np.concatenate([half[::-1], np.zeros((K + 1) % 2), half])
 
 
 class Candidates:
@@ -35,27 +30,25 @@ class Candidates:
     ----------
     limits : sequence of Limit
         All that the release is held to.
-    monotone : bool
-        Whether tables are made to rise from the tie on, to the last bit.
+    columns : Columns
+        What the solver's variables stand for.
     """
 
-    def __init__(self, limits: Sequence[Limit[Problem]], *, monotone: bool = False) -> None:
-        self._limits, self._monotone = limits, monotone
+    def __init__(self, limits: Sequence[Limit[Problem]], columns: Columns) -> None:
+        self._limits, self.columns = limits, columns
         self._last: tuple[Array, Array] | None = None
 
-    def table(self, half: Array) -> Array:
-        """The noise function with ``half`` above K/2."""
-        if self._monotone:
-            half = np.maximum.accumulate(half)
-        return mirror(half, self._limits[0].problem.K)
+    def table(self, x: Array) -> Array:
+        """The release of the solver's answer ``x``."""
+        return self.columns.table(x)
 
-    def released(self, half: Array) -> Array:
+    def released(self, x: Array) -> Array:
         """`table` scaled down until cases that are quickly found hold: what is verified, and then released."""
-        if self._last is None or not np.array_equal(self._last[0], half):
-            table = self.table(half)
+        if self._last is None or not np.array_equal(self._last[0], x):
+            table = self.table(x)
             for limit in self._limits:
                 table = shrink(table, limit)
-            self._last = half.copy(), table
+            self._last = x.copy(), table
         return self._last[1]
 
 
@@ -63,8 +56,8 @@ def separators(finders: Sequence[CutFinder]) -> list[Callable[[Array], Rows]]:
     """Separators for all limits together, from the quickest to the complete one."""
 
     def together(parts: Sequence[Callable[[Array], Rows]]) -> Callable[[Array], Rows]:
-        def find(half: Array) -> Rows:
-            broken = [part(half) for part in parts]
+        def find(x: Array) -> Rows:
+            broken = [part(x) for part in parts]
             return Rows(np.concatenate([b.rows for b in broken]), np.concatenate([b.limits for b in broken]))
 
         return find
@@ -90,7 +83,7 @@ class CutFinder:
 
     def __init__(self, limit: Limit[Problem], candidates: Candidates) -> None:
         self.full_passes = 0
-        self.rows = constraint_rows(limit)
+        self.rows = constraint_rows(limit, candidates.columns)
         self._limit, self._candidates = limit, candidates
         self._seen: dict[Any, None] = {}  # in the order in which they were proposed
         self._hard: list[Any] = []  # cases that were not found at once
@@ -108,39 +101,39 @@ class CutFinder:
         """
         allowed = self.rows.allowed(cases)
         self._seen.update(dict.fromkeys(allowed))
-        return _at_most_one(self.rows.of(allowed))
+        return self.rows.of(allowed)
 
-    def usual(self, half: Array) -> Rows:
-        """Rows of the usual cases that ``half`` breaks; shape (n, K - floor(K/2)), limits 1."""
-        broken = self._broken(half, 0)
+    def usual(self, x: Array) -> Rows:
+        """Rows of the usual cases that ``x`` breaks."""
+        broken = self._broken(x, 0)
         # Neighbouring levels have much the same rows: of each group the one that is broken most will do.
         groups = np.array_split(np.arange(len(broken)), max(1, min(len(broken), _AT_ONCE)))
         chosen = [max((broken[i] for i in group), key=lambda worst: worst.bound) for group in groups if group.size]
-        return _at_most_one(self.rows.of_usual(self._propose(chosen)))
+        return self.rows.of_usual(self._propose(chosen))
 
-    def nearby(self, half: Array) -> Rows:
+    def nearby(self, x: Array) -> Rows:
         """Rows near those that `far`, `everywhere` or this found last."""
-        return self._propose_hard(self._broken(half, 1, self._near) if self._near else [])
+        return self._propose_hard(self._broken(x, 1, self._near) if self._near else [])
 
-    def far(self, half: Array) -> Rows:
+    def far(self, x: Array) -> Rows:
         """Rows far around all that `nearby`, `everywhere` or this ever found."""
-        return self._propose_hard(self._broken(half, 2, self._hard))
+        return self._propose_hard(self._broken(x, 2, self._hard))
 
-    def everywhere(self, half: Array) -> Rows:
+    def everywhere(self, x: Array) -> Rows:
         """Rows of the complete set that are broken by the table as it would be released.
 
         If there are none, this pass is its certificate.
         """
         self.full_passes += 1
-        released = worst_cases(self._candidates.released(half), self._limit)
+        released = worst_cases(self._candidates.released(x), self._limit)
         return self._propose_hard([worst for worst in released if worst.bound - worst.rounding > self.rows.threshold])
 
     def all(self) -> list[Callable[[Array], Rows]]:
         """From the quickest to the complete one."""
         return [self.usual, self.nearby, self.far, self.everywhere]
 
-    def _broken(self, half: Array, effort: int, near: Sequence[Any] = ()) -> Sequence[WorstCase]:
-        search = separation(self._candidates.table(half), self._limit)
+    def _broken(self, x: Array, effort: int, near: Sequence[Any] = ()) -> Sequence[WorstCase]:
+        search = separation(self._candidates.table(x), self._limit)
         broken = search.broken(self._limit.epsilon, self.rows.threshold, effort, near)
         return [worst for worst in broken if worst.case not in self._seen]
 
@@ -154,8 +147,4 @@ class CutFinder:
         if cases:
             self._near = cases
             self._hard += cases
-        return _at_most_one(self.rows.of(cases))
-
-
-def _at_most_one(rows: Array) -> Rows:
-    return Rows(rows, np.ones(len(rows)))
+        return self.rows.of(cases)

@@ -14,8 +14,10 @@ from darrm._validation import choice, real
 from darrm.certificate.engines import engine as engine_of
 from darrm.certificate.scaling import repair_all
 from darrm.constraints import rows as constraints
-from darrm.design.cuts import Candidates, CutFinder, mirror, separators
+from darrm.constraints.rows import HalfColumns
+from darrm.design.cuts import Candidates, CutFinder, separators
 from darrm.design.design import SHAPES, Design
+from darrm.design.optimum import check_optimal, upper_bound
 from darrm.errors import InputError, SolverError
 from darrm.numerics.arrays import Array
 from darrm.priors import Prior
@@ -169,7 +171,8 @@ def solve(
         constraints.check_size(problem)
     objective = prior.default_objective if objective is None else objective
     weights = priors.weights(prior, problem.K, objective)
-    candidates = Candidates(held, monotone=shape == "monotone")
+    columns = HalfColumns(problem.K, monotone=shape == "monotone")
+    candidates = Candidates(held, columns)
     finders = [CutFinder(limit, candidates) for limit in held]
     cuts = separators(finders)
     rising = _rising(weights.size) if shape == "monotone" else np.zeros((0, weights.size))
@@ -194,11 +197,11 @@ def solve(
         limits = np.append(np.ones(len(listed)), np.zeros(len(rising)))
         program = LinearProgram(_raised(weights), np.vstack([listed, rising]), limits)
         solution = (solve_highs if engine == "full-list" else solve_cvxpy)(program, time_limit=time_limit)
-    _check(solution, engine, on_time_limit)
+    check_optimal(solution, engine, on_time_limit)
     # One common factor, as in repair, keeps a monotone table monotone.
     gamma = repair_all(candidates.released(solution.x), held)
     rounding = max([finder.rows.rounding for finder in finders])
-    bound = _bound(rounding, weights, program, solution.multipliers)
+    bound = upper_bound(rounding, weights, program, solution.multipliers)
     attained = float(weights @ gamma[problem.K // 2 + 1 :])
     return Design(problem, gamma, prior, shape, objective, gap=max(0.0, bound - attained) / 2, profile=points)
 
@@ -210,30 +213,6 @@ def _rising(n: int) -> Array:
 
 def _raised(weights: Array) -> Array:
     return np.asarray(np.maximum(weights / weights.max(), WEIGHT_FLOOR))
-
-
-def _check(solution: Solution, engine: str, on_time_limit: str) -> None:
-    if solution.status is Status.TIME_LIMIT and on_time_limit == "best":
-        return
-    if solution.status is not Status.OPTIMAL:
-        raise SolverError(
-            f"{engine} ended without an optimum ({solution.message}, {solution.iterations} iterations): "
-            f"{solution.status.value}. No gamma is returned."
-        )
-    if not np.all((solution.x >= 0) & (solution.x <= 1)):
-        raise SolverError(f"{engine} returned an optimum outside [0, 1]. No gamma is returned; try another engine.")
-
-
-def _bound(rounding: float, weights: Array, program: LinearProgram, multipliers: Array) -> float:
-    """Upper bound on weights @ half over all that satisfy the guarantee, by weak duality with the true weights."""
-    n = weights.size
-    bound = LinearProgram(weights / weights.max(), program.rows, program.limits).dual_bound(multipliers)
-    # The rows stand for exact ones, and the bound is a sum: every multiplier pays for the rounding in its row.
-    paid = multipliers[multipliers > 0]
-    sums = 2.0**-52 * (paid.size + n)
-    widest = float(np.abs(program.rows[multipliers > 0]).sum(axis=1).max(initial=0.0))
-    bound += float(paid.sum()) * (rounding + 1e-16 + sums * widest)
-    return (bound + sums * (1 + bound)) * float(weights.max())
 
 
 def _custom(
@@ -251,7 +230,7 @@ def _custom(
     import cvxpy
 
     K = held[0].problem.K
-    whole = np.array([mirror(unit, K) for unit in np.eye(weights.size)]).T
+    whole = np.array([HalfColumns(K).table(unit) for unit in np.eye(weights.size)]).T
     stated: list[tuple[cvxpy.Variable, list[cvxpy.Constraint]]] = []
 
     def model(half: cvxpy.Variable) -> tuple[cvxpy.Expression, list[cvxpy.Constraint]]:
@@ -272,7 +251,7 @@ def _custom(
             "No noise function satisfies the guarantee and meets the constraints of custom. Loosen them, or raise m or "
             "delta."
         )
-    _check(solution, "custom", on_time_limit)
+    check_optimal(solution, "custom", on_time_limit)
     gamma = repair_all(candidates.released(solution.x), held)
     # What is released, beside the variables of the user's own as they were solved for.
     half, own = stated[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from decimal import Decimal
 from functools import lru_cache
 from typing import NamedTuple
@@ -51,3 +52,33 @@ def weights(epsilon: float, Delta: float) -> Weights:
             lo=float((1 - exact_Delta) * s / (1 + s)),
             gap=float((1 - s + 2 * exact_Delta * s) / (1 + s)),
         )
+
+
+class MovingCorner(NamedTuple):
+    """A corner (p, p') of an (epsilon, Delta)-DP bit that a voter reached by the change may sit at, in exact numbers."""
+
+    name: str
+    p: Decimal
+    not_p: Decimal
+    q: Decimal
+    not_q: Decimal
+
+
+@lru_cache(maxsize=64)
+def moving_corners(epsilon: float, Delta: float) -> tuple[MovingCorner, ...]:
+    """The corners with p != p', in the order of `NAMES`: two if Delta = 0 or epsilon is infinite, else six."""
+    exact_Delta = Decimal(Delta) if epsilon < math.inf else Decimal(0)
+    with decimals(Decimal(epsilon) if epsilon < math.inf else Decimal(1)):
+        s = (-Decimal(epsilon)).exp() if epsilon < math.inf else Decimal(0)
+        hi, lo = (1 + exact_Delta * s) / (1 + s), (1 - exact_Delta) * s / (1 + s)
+        nothing, sure = Decimal(0), Decimal(1)
+        pairs = [(hi, lo, lo, hi), (lo, hi, hi, lo)]
+        if exact_Delta:
+            stay = 1 - exact_Delta
+            pairs += [
+                (exact_Delta, stay, nothing, sure),
+                (nothing, sure, exact_Delta, stay),
+                (stay, exact_Delta, sure, nothing),
+                (sure, nothing, stay, exact_Delta),
+            ]
+        return tuple(MovingCorner(name, *pair) for name, pair in zip(NAMES[STILL:], pairs, strict=False))

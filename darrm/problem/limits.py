@@ -16,6 +16,19 @@ from darrm.errors import InputError
 from darrm.numerics.exact import DIGITS, context
 
 
+ADJACENCIES = ("replace-one", "add-remove")
+
+
+def adjacency_text(adjacency: object) -> str:
+    """What "adjacent" means, refused unless it is a text of one line."""
+    if not isinstance(adjacency, str) or not adjacency.strip() or not adjacency.isprintable():
+        raise InputError(
+            f"adjacency must be a text of one line. Got {adjacency!r}. "
+            f"Pass one of {', '.join(ADJACENCIES)}, or describe yours."
+        )
+    return adjacency
+
+
 class Affected(NamedTuple):
     """Voters of one kind that a single change of the data can affect: how private each is, and how many."""
 
@@ -73,7 +86,7 @@ class Limit(Generic[P_co]):
 def guarantee(problem: P) -> Limit[P]:
     """The guarantee of a problem as a limit; its epsilon to 120 digits, exact for all float64 but the tiniest."""
     if isinstance(problem, type) or not hasattr(problem, "exact_epsilon"):
-        raise InputError(f"problem must be a darrm.MajorityProblem. Got {problem!r}.")
+        raise InputError(f"problem must be a darrm.MajorityProblem or a darrm.DecisionProblem. Got {problem!r}.")
     return Limit(problem, _to_120_digits(problem.exact_epsilon), problem.delta)
 
 

@@ -8,10 +8,7 @@ from fractions import Fraction
 
 from darrm._validation import MAX_EPSILON, real, shown, whole
 from darrm.errors import InputError
-from darrm.problem.limits import Affected
-
-ADJACENCIES = ("replace-one", "add-remove")
-
+from darrm.problem.limits import Affected, adjacency_text
 
 @dataclass(frozen=True, init=False)
 class MajorityProblem:
@@ -106,13 +103,8 @@ class MajorityProblem:
         delta = real("delta", delta, Delta, 1, "[)", allowed=f"in [Delta, 1) = [{Delta!r}, 1)", hint=hint)
         hint = "Pass the number of voters one record can reach, or leave it out for all K."
         max_affected = K if max_affected is None else whole("max_affected", max_affected, 1, K, allowed=in_K, hint=hint)
-        if not isinstance(adjacency, str) or not adjacency.strip() or not adjacency.isprintable():
-            raise InputError(
-                f"adjacency must be a text of one line. Got {adjacency!r}. "
-                f"Pass one of {', '.join(ADJACENCIES)}, or describe yours."
-            )
         # -0.0 is in range but would print, and be stored, as another number than 0.
-        values = (K, m, epsilon, Delta + 0.0, delta + 0.0, max_affected, adjacency)
+        values = (K, m, epsilon, Delta + 0.0, delta + 0.0, max_affected, adjacency_text(adjacency))
         for name, value in zip(self.__dataclass_fields__, values, strict=True):
             object.__setattr__(self, name, value)
 

@@ -1,0 +1,356 @@
+"""Separation for groups of voters: the worst case of one decision over every multiset of corners of every group.
+
+A release answers 1 with probability X(n) for the numbers n = (n_1, ..., n_G) of ones. The reached voters of a group
+sit at corners (p, p'), the others surely say 0 or 1. The tables
+
+    V(A, z) = E X,  W(A, z) = E' X      A: how many voters at which corner, z: how many say 1 for sure, group by group
+
+start at V = W = X. One more voter of a group at the corner (p, p') takes the group's axis through
+
+    V <- (1 - p) V(z) + p V(z + 1),     W <- (1 - p') W(z) + p' W(z + 1),
+
+which are sums of products of nonnegative numbers. `docs/theory.md`, "Groups of voters", has the lemmas and the rounding.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from decimal import Decimal
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from darrm._validation import array
+from darrm.certificate.protocol import Facts, WorstCase, largest
+from darrm.certificate.separation import check_arithmetic
+from darrm.errors import InputError
+from darrm.numerics.arrays import Array
+from darrm.numerics.exact import decimals, rounded_up
+from darrm.problem.corners import NAMES, STILL, CornerCounts, MovingCorner, moving_corners
+from darrm.problem.decision import DecisionProblem, VoterGroup
+from darrm.problem.limits import Limit
+
+MAX_ENTRIES = 30_000_000
+MAX_EXACT_ENTRIES = 1_000_000  # of tables that float64 cannot hold
+_KEPT = 2_000_000  # entries, up to which tables are kept for the next epsilon
+_SAFE = 1e-290  # products below could lose digits, or vanish
+_U = 2.0**-53
+_EXACT = Decimal("1e-50")  # relative, of some thousand operations with 60 digits
+_BEYOND = 1e300
+
+
+class GroupCase(NamedTuple):
+    """Where a worst case of a decision is: the answer, and how many voters of each group are at which corner."""
+
+    answer: int
+    counts: tuple[CornerCounts, ...]
+
+    def named(self) -> dict[str, int]:
+        """The answer and, group by group, the corners that voters are at."""
+        parts = {
+            f"group {g} at {corner}": number
+            for g, counts in enumerate(self.counts, 1)
+            for corner, number in counts.named().items()
+        }
+        return {"answer": self.answer, **parts}
+
+
+class _Tables(NamedTuple):
+    """V and W for both answers, and V - W for answer 1; axes (answer, states of earlier groups, this group, later)."""
+
+    p_side: NDArray[Any]
+    q_side: NDArray[Any]
+    difference: NDArray[Any]
+
+    def reshaped(self, *shape: int) -> _Tables:
+        return _Tables(self.p_side.reshape(2, *shape), self.q_side.reshape(2, *shape), self.difference.reshape(shape))
+
+
+class _Block(NamedTuple):
+    """All states in which so many voters of each group are reached; tables of shape (answers, states of each group)."""
+
+    reached: tuple[int, ...]
+    tables: _Tables
+
+
+def decision_table(release: ArrayLike, problem: DecisionProblem) -> Array:
+    """``release`` as a float64 array of the problem's shape, refused if it is no table of probabilities of answer 1."""
+    if hasattr(release, "problem"):
+        raise InputError("release must be an array. Got a design: pass design.table, design.problem.")
+    hint = "Pass Pr[answer 1] for every count of ones in each group."
+    table = array("release", release, problem.shape, 0, 1, "[]", hint=hint) + 0.0
+    return table
+
+
+def mixed(table: Array, share: float) -> Array:
+    """``share`` of a release and 1 - ``share`` of a fair coin."""
+    return np.asarray(np.clip(0.5 + (table - 0.5) * share, 0.0, 1.0))
+
+
+def entries(problem: DecisionProblem) -> int:
+    """How many states the tables of a problem have: multisets of corners of all groups, sure voters included."""
+    sizes = [1]
+    for group in problem.groups:
+        kinds = len(moving_corners(group.epsilon, group.delta))
+        own = [
+            math.comb(n + kinds - 1, kinds - 1) * (group.count - n + 1)
+            for n in range(min(group.max_affected, problem.max_affected) + 1)
+        ]
+        most = min(len(sizes) + len(own) - 1, problem.max_affected + 1)
+        sizes = [sum(sizes[i] * own[n - i] for i in range(len(sizes)) if 0 <= n - i < len(own)) for n in range(most)]
+    return sum(sizes)
+
+
+def check_size(problem: DecisionProblem) -> None:
+    """Refuse a problem whose tables are too large, and arithmetic that proves nothing."""
+    check_arithmetic()
+    count = entries(problem)
+    if count > MAX_ENTRIES:
+        fits = max(
+            (
+                t
+                for t in range(1, problem.max_affected)
+                if entries(DecisionProblem(problem.groups, problem.epsilon, problem.delta, max_affected=t))
+                <= MAX_ENTRIES
+            ),
+            default=0,
+        )
+        groups = ", ".join(f"{group.count} voters" for group in problem.groups)
+        raise InputError(
+            f"Groups of {groups} with max_affected = {problem.max_affected} have {count:,} multisets of corners; at "
+            f"most {MAX_ENTRIES:,} can be certified. "
+            + (f"max_affected = {fits} would fit" if fits else "No max_affected would fit")
+            + "; fewer groups, fewer voters, or a group delta of 0 need less."
+        )
+
+
+class GroupSeparation:
+    """Separation over every multiset of corners for one decision: a `Separation`.
+
+    Parameters
+    ----------
+    release : array_like, shape of the problem
+        X(n), the probability of answer 1.
+    limit : Limit of a DecisionProblem
+
+    Notes
+    -----
+    With u = 2^-53 and N reached voters, an entry of V or W has relative error at most (3 N + 1) u: each step has two
+    products, with weights that are the float64 nearest to exact ones, and a sum. V - W is carried by its own recurrence,
+
+        V - W  <-  (1 - p) (V - W)(z) + p (V - W)(z + 1) + (p - p') (W(z + 1) - W(z)),
+
+    with absolute error at most 10 (N + 1) s u, s = sum of the p - p' of all reached voters. Of the two bounds on an excess,
+    V - e^epsilon W and (V - W) - (e^epsilon - 1) W, each with its errors, the smaller is taken. If a product could be
+    below 1e-290 all of it is done in decimals of 60 digits instead.
+    """
+
+    def __init__(self, release: ArrayLike, limit: Limit[DecisionProblem]) -> None:
+        check_size(limit.problem)
+        self._problem = limit.problem
+        self._table = decision_table(release, limit.problem)
+        self._corners = tuple(moving_corners(group.epsilon, group.delta) for group in limit.problem.groups)
+        self._exact = self._leaves_float64()
+        count = entries(limit.problem)
+        if self._exact and count > MAX_EXACT_ENTRIES:
+            raise InputError(
+                f"This release has probabilities, or voters an epsilon, so far out that products leave the range of "
+                f"float64; at most {MAX_EXACT_ENTRIES:,} multisets of corners are certified then. Got {count:,}. Lower "
+                "max_affected, the number of voters or their epsilon."
+            )
+        self._keep = count <= (_KEPT if not self._exact else MAX_EXACT_ENTRIES)
+        self._kept: list[_Block] | None = None
+        self._last: tuple[Decimal, tuple[WorstCase, ...]] | None = None
+
+    def worst_cases(self, epsilon: Decimal) -> tuple[WorstCase, ...]:
+        """The worst case of each block of states, for both answers together."""
+        if self._last is None or self._last[0] != epsilon:
+            bounds = _Bounds(epsilon, self._exact)
+            self._last = epsilon, tuple(self._worst(block, bounds) for block in self._blocks())
+        return self._last[1]
+
+    def glimpse(self, epsilon: Decimal) -> WorstCase:
+        """The worst of all cases: the whole search is quick enough."""
+        return largest(self.worst_cases(epsilon))
+
+    def broken(
+        self, epsilon: Decimal, threshold: float, effort: int, near: Sequence[GroupCase] = ()
+    ) -> Sequence[WorstCase]:
+        """The worst case of each block and answer, where it is above ``threshold``; effort and ``near`` change nothing."""
+        if effort:
+            return []
+        bounds = _Bounds(epsilon, self._exact)
+        found = []
+        for block in self._blocks():
+            excess = bounds.of(block.tables, self._gaps(block.reached), sum(block.reached))
+            for answer in (0, 1):
+                at = int(np.argmax(excess[answer]))
+                if excess[answer].flat[at] > threshold:
+                    found.append(self._case(block, answer, at, float(excess[answer].flat[at])))
+        return found
+
+    def facts(self) -> Facts:
+        """Two answers, and the least probability of one."""
+        low, high = Fraction(float(self._table.min())), Fraction(float(self._table.max()))
+        return Facts(answers=2, least=min(low, 1 - high))
+
+    def _worst(self, block: _Block, bounds: _Bounds) -> WorstCase:
+        excess = bounds.of(block.tables, self._gaps(block.reached), sum(block.reached))
+        answer, at = divmod(int(np.argmax(excess)), excess[0].size)
+        return self._case(block, answer, at, excess[answer].flat[at])
+
+    def _case(self, block: _Block, answer: int, at: int, bound: Any) -> WorstCase:
+        tables = block.tables
+        p_side, q_side = tables.p_side[answer].flat[at], tables.q_side[answer].flat[at]
+        difference = (1 if answer else -1) * tables.difference.flat[at]
+        where = np.unravel_index(at, tables.difference.shape)
+        counts = tuple(
+            _counts(group, corners, reached, int(index))
+            for group, corners, reached, index in zip(
+                self._problem.groups, self._corners, block.reached, where, strict=True
+            )
+        )
+        rounding = 0.0 if self._exact else 8 * _U * (3 * sum(block.reached) + 10) * float(p_side)
+        return WorstCase(
+            min(rounded_up(bound), 1.0) if self._exact else min(float(bound), 1.0),
+            rounding,
+            GroupCase(answer, counts),
+            float(p_side),
+            float(q_side),
+            float(difference),
+        )
+
+    def _gaps(self, reached: tuple[int, ...]) -> float:
+        """At least the sum of |p - p'| over all reached voters."""
+        return sum(n * gap for n, gap in zip(reached, self._largest_gaps, strict=True)) * (1 + 1e-12)
+
+    @cached_property
+    def _largest_gaps(self) -> tuple[float, ...]:
+        return tuple(max(float(abs(corner.p - corner.q)) for corner in corners) for corners in self._corners)
+
+    def _leaves_float64(self) -> bool:
+        """Whether a product of a positive entry and weights of all reached voters could be below 1e-290."""
+        X = self._table
+        least = min(float(side[side > 0].min(initial=1.0)) for side in (X, 1 - X))
+        logs = []
+        for group, corners in zip(self._problem.groups, self._corners, strict=True):
+            weights = [w for corner in corners for w in (corner.p, corner.not_p, corner.q, corner.not_q) if w]
+            with decimals(Decimal(1)):
+                logs += [float(min(weights).ln())] * min(group.max_affected, self._problem.max_affected)
+        farthest = sum(sorted(logs)[: self._problem.max_affected])
+        return math.log(least) + farthest < math.log(_SAFE)
+
+    def _blocks(self) -> Iterator[_Block]:
+        if not self._keep:
+            return self._fresh_blocks()
+        if self._kept is None:
+            with decimals(Decimal(1)):
+                self._kept = list(self._fresh_blocks())
+        return iter(self._kept)
+
+    def _fresh_blocks(self) -> Iterator[_Block]:
+        X = np.frompyfunc(Decimal, 1, 1)(self._table) if self._exact else self._table
+        both = np.stack([1 - X, X])
+        return self._reached(_Tables(both, both, X - X), (), (), self._problem.max_affected)
+
+    def _reached(
+        self, tables: _Tables, reached: tuple[int, ...], states: tuple[int, ...], left: int
+    ) -> Iterator[_Block]:
+        """The blocks with so many voters reached in the first groups."""
+        g = len(reached)
+        if g == len(self._problem.groups):
+            yield _Block(reached, tables.reshaped(*states))
+            return
+        group = self._problem.groups[g]
+        later = math.prod(self._problem.shape[g + 1 :])
+        level = tables.reshaped(math.prod(states), 1, group.count + 1, later)
+        steps = [_Step(corner, exact=self._exact) for corner in self._corners[g]]
+        for n in range(min(group.max_affected, left) + 1):
+            if n:
+                level = _one_more(level, steps, _prefixes(len(steps), n))
+            sets, sure = level.difference.shape[1:3]
+            yield from self._reached(level, (*reached, n), (*states, sets * sure), left - n)
+
+
+class _Step:
+    """One more voter at a corner: the weights as they are used, and tables taken through them."""
+
+    def __init__(self, corner: MovingCorner, *, exact: bool) -> None:
+        values: list[Any] = [corner.p, corner.not_p, corner.q, corner.not_q, corner.p - corner.q]
+        self.p, self.not_p, self.q, self.not_q, self.gap = values if exact else map(float, values)
+
+    def taken(self, tables: _Tables) -> _Tables:
+        V, W, D = tables
+        V0, V1, W0, W1 = V[..., :-1, :], V[..., 1:, :], W[..., :-1, :], W[..., 1:, :]
+        return _Tables(
+            self.not_p * V0 + self.p * V1,
+            self.not_q * W0 + self.q * W1,
+            self.not_p * D[..., :-1, :] + self.p * D[..., 1:, :] + self.gap * (W1[1] - W0[1]),
+        )
+
+
+def _one_more(level: _Tables, steps: Sequence[_Step], prefixes: Sequence[int]) -> _Tables:
+    """The level with one more reached voter: each corner is added to the multisets that go no further than it."""
+    parts = [
+        step.taken(_Tables(level.p_side[:, :, :m], level.q_side[:, :, :m], level.difference[:, :m]))
+        for step, m in zip(steps, prefixes, strict=True)
+    ]
+    return _Tables(
+        np.concatenate([part.p_side for part in parts], axis=2),
+        np.concatenate([part.q_side for part in parts], axis=2),
+        np.concatenate([part.difference for part in parts], axis=1),
+    )
+
+
+def _prefixes(kinds: int, n: int) -> list[int]:
+    """How many multisets of n - 1 out of ``kinds`` corners go no further than each corner."""
+    return [math.comb(n - 1 + kind, kind) for kind in range(kinds)]
+
+
+@lru_cache(maxsize=256)
+def _multisets(kinds: int, n: int) -> tuple[tuple[int, ...], ...]:
+    """The multisets of n corners in the order of `_one_more`."""
+    if n == 0:
+        return ((0,) * kinds,)
+    smaller = _multisets(kinds, n - 1)
+    return tuple(
+        (*counts[:kind], counts[kind] + 1, *counts[kind + 1 :])
+        for kind, m in enumerate(_prefixes(kinds, n))
+        for counts in smaller[:m]
+    )
+
+
+def _counts(group: VoterGroup, corners: Sequence[MovingCorner], reached: int, index: int) -> CornerCounts:
+    """The corners behind one state of a group."""
+    which, ones = divmod(index, group.count - reached + 1)
+    moving = _multisets(len(corners), reached)[which]
+    still = (group.count - reached - ones, ones)
+    return CornerCounts(*still, *moving, *[0] * (len(NAMES) - STILL - len(moving)))
+
+
+class _Bounds:
+    """Upper bounds on excesses V - e^epsilon W, rounding included."""
+
+    def __init__(self, epsilon: Decimal, exact: bool) -> None:
+        with decimals(epsilon):
+            self._grow, self._kappa = epsilon.exp(), epsilon.exp() - 1
+        self._exact = exact
+
+    def of(self, tables: _Tables, gaps: float, reached: int) -> NDArray[Any]:
+        """For tables with so many reached voters, whose |p - p'| sum to ``gaps`` at most; both answers."""
+        V, W, D = tables
+        if self._exact:
+            with decimals(Decimal(1)):
+                return np.asarray(V * (1 + _EXACT) - W * (self._grow * (1 - _EXACT)))
+        relative = 1.01 * _U * (3 * reached + 12)
+        bounds = V * (1 + relative) - W * (min(float(self._grow), _BEYOND) * (1 - relative))
+        if self._kappa < 1000:
+            kappa = float(self._kappa) * (1 - relative)
+            absolute = 1.1 * _U * gaps * (10 * reached + 20) + (1e-300 if reached else 0.0)
+            for answer, sign in ((0, -1.0), (1, 1.0)):
+                np.minimum(bounds[answer], sign * D - W[answer] * kappa + absolute, out=bounds[answer])
+        return bounds

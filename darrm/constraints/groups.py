@@ -1,0 +1,142 @@
+"""The privacy constraints of a decision by groups of voters as rows of a linear program in its table."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from decimal import Decimal
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from darrm.constraints.distributions import add_vote
+from darrm.numerics.arrays import Array
+from darrm.numerics.exact import decimals
+from darrm.problem.corners import STILL, CornerCounts, MovingCorner, moving_corners
+from darrm.problem.decision import DecisionProblem, VoterGroup
+from darrm.problem.limits import Limit
+from darrm_solvers import Rows
+
+# A row counts as broken from here on, in units of its right side: above the rounding of a row, below HiGHS' tolerance.
+_BROKEN = 1e-12
+
+
+class TableColumns:
+    """Variables x in [0, 1]^n of a linear program for the table of a decision; all of them want to be 1.
+
+    Parameters
+    ----------
+    gains : ndarray, shape of the problem
+        What the objective gains from answer 1 less from answer 0, for each count vector.
+    """
+
+    def __init__(self, gains: Array) -> None:
+        self.shape = gains.shape
+        flat = gains.ravel()
+        mirrored = flat[::-1]
+        size = flat.size
+        # Swapping the answers and all votes leaves gain and guarantee alone: then the table may be taken symmetric.
+        self.symmetric = bool(np.allclose(flat, -mirrored, rtol=1e-12, atol=1e-15 * np.abs(flat).max(initial=0.0)))
+        index = np.arange(size)
+        half = size // 2
+        if self.symmetric:
+            self._variable = np.minimum(index, size - 1 - index)
+            self.n = max(half, 1)
+            value = flat[: self.n] - mirrored[: self.n]
+        else:
+            self._variable = index
+            self.n = size
+            value = flat
+        self.weights = np.abs(value)
+        prefers_1 = value >= 0
+        self._sign = np.where(prefers_1[np.minimum(self._variable, self.n - 1)], 1.0, -1.0)
+        if self.symmetric:
+            self._sign[size - half :] *= -1
+            if size % 2:
+                self._sign[half] = 0.0
+                self._variable[half] = 0
+        self._constant = np.where(self._sign == 0, 0.5, np.where(self._sign > 0, 0.0, 1.0))
+
+    def table(self, x: Array) -> Array:
+        """Pr[answer 1] for each count vector."""
+        return np.asarray((self._constant + self._sign * x[self._variable]).reshape(self.shape))
+
+    def rows(self, coefficients: Array, limits: Array) -> Rows:
+        """Constraints ``coefficients @ table <= limits`` as rows in x; ``coefficients`` of shape (m, entries)."""
+        signed = coefficients * self._sign
+        rows = np.zeros((len(coefficients), self.n))
+        if self.symmetric:
+            half = coefficients.shape[1] // 2
+            rows[:, :half] = signed[:, :half] + signed[:, ::-1][:, :half]
+        else:
+            rows[:] = signed
+        return Rows(rows, limits - coefficients @ self._constant)
+
+
+class GroupRows:
+    """The rows of given cases of a decision for one limit: a `ConstraintRows`.
+
+        sum over n of (P(n) - e^epsilon P'(n)) X_o(n) <= delta,    o the answer of the case,
+
+    divided by e^epsilon - 1 + 2 delta.
+
+    Attributes
+    ----------
+    threshold : float
+    rounding : float
+    """
+
+    def __init__(self, limit: Limit[DecisionProblem], columns: TableColumns) -> None:
+        self._problem, self._columns = limit.problem, columns
+        self._corners = tuple(moving_corners(group.epsilon, group.delta) for group in limit.problem.groups)
+        with decimals(limit.epsilon):
+            shrink, delta = (-limit.epsilon).exp(), Decimal(limit.delta)
+            right = 1 - shrink + 2 * delta * shrink
+            self._shrink, self._grow = float(shrink / right), float((1 - shrink) / right)
+            self._limits = float((delta * shrink + 1 - shrink) / right), float(delta * shrink / right)
+            size = float(right / (2 * shrink)) if shrink > Decimal("1e-300") else math.inf
+        t = limit.problem.max_affected
+        gap = max(float(abs(corner.p - corner.q)) for corners in self._corners for corner in corners)
+        u = 2.0**-53
+        self.rounding = 1.01 * u * (self._shrink * 40 * (t + 1) * (t + 2) * gap + (6 * t + 60) * self._grow)
+        self.threshold = limit.delta + _BROKEN * size
+
+    def allowed(self, cases: Iterable[Any]) -> list[Any]:
+        """None: a decision does not begin with the cases of another."""
+        return []
+
+    def of(self, cases: Sequence[tuple[int, tuple[CornerCounts, ...]]]) -> Rows:
+        """The rows of any cases; O(entries of the table) for each."""
+        size = math.prod(self._columns.shape)
+        coefficients, limits = np.zeros((len(cases), size)), np.zeros(len(cases))
+        for i, (answer, counts) in enumerate(cases):
+            q_side, difference = np.ones(1), np.zeros(1)
+            for group, corners, own in zip(self._problem.groups, self._corners, counts, strict=True):
+                q_own, difference_own = _distributions(group, corners, own)
+                # P P_g - Q Q_g = (P - Q) P_g + Q (P_g - Q_g)
+                difference = np.outer(difference, q_own + difference_own) + np.outer(q_side, difference_own)
+                q_side, difference = np.outer(q_side, q_own).ravel(), difference.ravel()
+            row = self._shrink * difference - self._grow * q_side
+            coefficients[i] = row if answer else -row
+            limits[i] = self._limits[1 if answer else 0]
+        return self._columns.rows(coefficients, limits)
+
+    of_usual = of
+
+
+@lru_cache(maxsize=4096)
+def _distributions(
+    group: VoterGroup, corners: tuple[MovingCorner, ...], counts: CornerCounts
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The distribution of the ones of a group on D', and that on D less it; each of shape (count + 1,)."""
+    q_side, difference = np.ones((1, 1)), np.zeros((1, 1))
+    for corner, number in zip(corners, counts[STILL:], strict=False):
+        p, not_p = np.array([[float(corner.p), float(corner.q)]]), np.array([[float(corner.not_p), float(corner.not_q)]])
+        gap = np.array([float(corner.p - corner.q)])
+        for _ in range(number):
+            q_side, difference = add_vote(q_side, difference, p, not_p, gap)
+    after = group.count + 1 - counts.ones - q_side.shape[1]
+    padded = [np.pad(side[0], (counts.ones, after)) for side in (q_side, difference)]
+    return padded[0], padded[1]

@@ -1,0 +1,34 @@
+"""What is made of a solver's answer: is it an optimum, and how far is it from the best?"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from darrm.errors import SolverError
+from darrm.numerics.arrays import Array
+from darrm_solvers import LinearProgram, Solution, Status
+
+
+def check_optimal(solution: Solution, engine: str, on_time_limit: str) -> None:
+    """`SolverError` unless the solver found an optimum, or the time limit came and the best there is will do."""
+    if solution.status is Status.TIME_LIMIT and on_time_limit == "best":
+        return
+    if solution.status is not Status.OPTIMAL:
+        raise SolverError(
+            f"{engine} ended without an optimum ({solution.message}, {solution.iterations} iterations): "
+            f"{solution.status.value}. No gamma is returned."
+        )
+    if not np.all((solution.x >= 0) & (solution.x <= 1)):
+        raise SolverError(f"{engine} returned an optimum outside [0, 1]. No gamma is returned; try another engine.")
+
+
+def upper_bound(rounding: float, weights: Array, program: LinearProgram, multipliers: Array) -> float:
+    """Upper bound on weights @ half over all that satisfy the guarantee, by weak duality with the true weights."""
+    n = weights.size
+    bound = LinearProgram(weights / weights.max(), program.rows, program.limits).dual_bound(multipliers)
+    # The rows stand for exact ones, and the bound is a sum: every multiplier pays for the rounding in its row.
+    paid = multipliers[multipliers > 0]
+    sums = 2.0**-52 * (paid.size + n)
+    widest = float(np.abs(program.rows[multipliers > 0]).sum(axis=1).max(initial=0.0))
+    bound += float(paid.sum()) * (rounding + 1e-16 + sums * widest)
+    return (bound + sums * (1 + bound)) * float(weights.max())

@@ -1,0 +1,226 @@
+"""Decisions by groups of voters: what is assumed of each group, and what is guaranteed for the answer."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+
+from darrm._validation import MAX_EPSILON, real, refusal, shown, whole
+from darrm.errors import InputError
+from darrm.problem.limits import Affected, adjacency_text
+
+
+@dataclass(frozen=True, init=False)
+class VoterGroup:
+    """Voters that are equally private.
+
+    Parameters
+    ----------
+    count : int, at least 1
+        How many there are.
+    epsilon : float in (0, 1e6], or infinity
+        Privacy of one voter, in nats; infinity for voters that are not private, such as teachers trained without noise.
+    delta : float in [0, 1)
+        Failure probability of one voter: each is (epsilon, delta)-DP, independently of the others given the data.
+    max_affected : int in [1, count], optional
+        How many voters of the group one change of the data can reach; all of them if not given. See
+        `darrm.MajorityProblem` for what may be counted.
+
+    Raises
+    ------
+    InputError
+        If a value is outside its range, or of the wrong kind.
+
+    Examples
+    --------
+    >>> VoterGroup(4, epsilon=1.0)
+    VoterGroup(count=4, epsilon=1.0, delta=0.0, max_affected=4)
+    """
+
+    count: int
+    epsilon: float
+    delta: float
+    max_affected: int
+
+    def __init__(self, count: int, epsilon: float, delta: float = 0.0, max_affected: int | None = None) -> None:
+        count = whole("count", count, hint="Pass the number of voters of the group, e.g. 4.")
+        if not (isinstance(epsilon, float) and epsilon == math.inf):
+            allowed = f"in (0, {MAX_EPSILON:g}], or math.inf for voters that are not private"
+            epsilon = real("epsilon", epsilon, 0, MAX_EPSILON, "(]", allowed=allowed, hint="Pass nats, e.g. 0.5.")
+        hint = "Pass the failure probability of one voter, e.g. 1e-6."
+        delta = real("delta", delta, 0, 1, "[)", hint=hint) + 0.0
+        if max_affected is None:
+            max_affected = count
+        else:
+            in_count = f"in [1, count] = [1, {count}]"
+            hint = "Pass the number of voters of the group that one record can reach, or leave it out for all."
+            max_affected = whole("max_affected", max_affected, 1, count, allowed=in_count, hint=hint)
+        for name, value in zip(self.__dataclass_fields__, (count, epsilon, delta, max_affected), strict=True):
+            object.__setattr__(self, name, value)
+
+
+@dataclass(frozen=True, init=False)
+class DecisionProblem:
+    """Release a decision from the votes of groups of voters with (epsilon, delta)-differential privacy.
+
+    Every voter says 0 or 1, independently of the others given the data set D. The release looks at the numbers
+    n = (n_1, ..., n_G) of ones in each group and answers 1 with probability X(n), else 0. Voters of group g are
+    (epsilon_g, delta_g)-DP; one change of the data reaches at most ``max_affected`` voters, and in no group more than
+    its own ``max_affected``. The release is (epsilon, delta)-DP if and only if, for all distributions P, P' of n that
+    such voters can have on adjacent data sets,
+
+        E_P[X] - e^epsilon E_P'[X]  <=  delta      and      E_P[1 - X] - e^epsilon E_P'[1 - X]  <=  delta.
+
+    Parameters
+    ----------
+    groups : sequence of VoterGroup
+    epsilon : float in (0, 1e6]
+        Privacy of one decision, in nats. It may be less than what one vote costs.
+    delta : float in [0, 1), optional
+        Failure probability of one decision; 0 if not given. It has no default if a group has a delta of its own.
+    classes : 2, or two names
+        What voters and release answer. Names are kept as text.
+    max_affected : int, optional
+        How many voters one change of the data can reach, over all groups; as many as the groups allow if not given.
+    adjacency : str, default "replace-one"
+        What "adjacent" means, for the voters and for the release alike; free text in one line.
+
+    Attributes
+    ----------
+    K : int
+        Number of voters.
+    names : tuple of str
+        What the answers 0 and 1 are called.
+
+    Raises
+    ------
+    InputError
+        If a value is outside its range, or of the wrong kind.
+
+    Notes
+    -----
+    Neighbours are symmetric: with (D, D') the pair (D', D) is adjacent too. The guarantee is for one decision; what
+    several cost depends on whether the voters are fresh or fixed, see the documentation.
+
+    Examples
+    --------
+    >>> problem = DecisionProblem([VoterGroup(4, epsilon=1.0), VoterGroup(7, epsilon=0.2)], epsilon=1.4)
+    >>> problem.K, problem.max_affected, problem.shape
+    (11, 11, (5, 8))
+    """
+
+    groups: tuple[VoterGroup, ...]
+    epsilon: float
+    delta: float
+    classes: int | tuple[str, ...]
+    max_affected: int
+    adjacency: str
+
+    def __init__(
+        self,
+        groups: Iterable[VoterGroup],
+        epsilon: float,
+        delta: float | None = None,
+        classes: int | Iterable[str] = 2,
+        max_affected: int | None = None,
+        adjacency: str = "replace-one",
+    ) -> None:
+        hint = "Pass e.g. [VoterGroup(4, epsilon=1.0), VoterGroup(7, epsilon=0.2)]."
+        try:
+            given = tuple(groups)
+        except TypeError:
+            raise refusal("groups", "a list of darrm.VoterGroup", groups, hint) from None
+        if not given or not all(isinstance(group, VoterGroup) for group in given):
+            raise refusal("groups", "a list of darrm.VoterGroup", groups, hint)
+        hint = "Pass the privacy of one decision in nats, e.g. 1.0."
+        epsilon = real("epsilon", epsilon, 0, MAX_EPSILON, "(]", hint=hint)
+        most = sum(group.max_affected for group in given)
+        if max_affected is None:
+            max_affected = most
+        else:
+            in_all = f"in [1, {most}], what the groups allow together"
+            hint = "Pass the number of voters one record can reach in all, or leave it out."
+            max_affected = whole("max_affected", max_affected, 1, most, allowed=in_all, hint=hint)
+        if delta is None:
+            if any(group.delta for group in given):
+                raise InputError(
+                    "delta must be given where a group has a delta of its own. Got none. At least one affected voter "
+                    f"fails with probability {_fails(given, max_affected):.6g} at most: pass that or more, below 1."
+                )
+            delta = 0.0
+        delta = real("delta", delta, 0, 1, "[)", hint="Pass the failure probability of one decision, e.g. 1e-5.")
+        values = (given, epsilon, delta + 0.0, _classes(classes), max_affected, adjacency_text(adjacency))
+        for name, value in zip(self.__dataclass_fields__, values, strict=True):
+            object.__setattr__(self, name, value)
+
+    @property
+    def K(self) -> int:
+        """Number of voters."""
+        return sum(group.count for group in self.groups)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of a table over the numbers of ones in each group: (K_1 + 1, ..., K_G + 1)."""
+        return tuple(group.count + 1 for group in self.groups)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What the answers 0 and 1 are called."""
+        return ("0", "1") if isinstance(self.classes, int) else self.classes
+
+    @property
+    def total_epsilon(self) -> float:
+        """The epsilon guaranteed for one decision (nats)."""
+        return self.epsilon
+
+    @property
+    def exact_epsilon(self) -> Fraction:
+        """The same, exactly."""
+        return Fraction(self.epsilon)
+
+    @property
+    def affected(self) -> tuple[Affected, ...]:
+        """The voters that one change of the data can affect at worst: the least private ones first.
+
+        Groups of which none is left have 0 voters.
+        """
+        left, kinds = self.max_affected, []
+        for group in sorted(self.groups, key=lambda group: -group.epsilon):
+            voters = min(group.max_affected, left)
+            kinds.append(Affected(group.epsilon, group.delta, voters))
+            left -= voters
+        return tuple(kinds)
+
+    @property
+    def least_delta(self) -> float:
+        """The probability that one of the affected voters fails, at most: 1 - prod of (1 - delta_i)."""
+        return _fails(self.groups, self.max_affected)
+
+
+def _fails(groups: tuple[VoterGroup, ...], max_affected: int) -> float:
+    left, stay = max_affected, 0.0
+    for group in sorted(groups, key=lambda group: -group.delta):
+        voters = min(group.max_affected, left)
+        stay += voters * math.log1p(-group.delta)
+        left -= voters
+    return -math.expm1(stay)
+
+
+def _classes(classes: object) -> int | tuple[str, ...]:
+    hint = "Pass 2, or two names."
+    if isinstance(classes, int) and not isinstance(classes, bool):
+        if classes != 2:
+            raise refusal("classes", "2, or two names", classes, hint)
+        return 2
+    try:
+        names = tuple(classes)  # type: ignore[arg-type]
+    except TypeError:
+        raise refusal("classes", "2, or two names", classes, hint) from None
+    if isinstance(classes, str) or len(names) != 2 or len(set(names)) != 2:
+        raise refusal("classes", "2, or two different names", classes, hint)
+    for name in names:
+        if not isinstance(name, str) or not name.strip() or not name.isprintable():
+            raise InputError(f"A class must have a name of one line. Got {shown(name)}. {hint}")
+    return names
