@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from darrm import labels as labels
     from darrm import measures as measures
     from darrm import mechanisms as mechanisms
+    from darrm import objectives as objectives
     from darrm import priors as priors
     from darrm import show as show
     from darrm import tables as tables
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from darrm.certificate.certificate import Certificate as Certificate
     from darrm.certificate.certificate import verify as verify
     from darrm.certificate.scaling import repair as repair
+    from darrm.design.decision import DecisionDesign as DecisionDesign
     from darrm.design.design import Design as Design
     from darrm.design.design import load as load
     from darrm.design.solve import solve as solve
@@ -39,6 +41,8 @@ if TYPE_CHECKING:
     from darrm.errors import SolverError as SolverError
     from darrm.measures.error import expected_error as expected_error
     from darrm.mechanisms import baselines as baselines
+    from darrm.problem.decision import DecisionProblem as DecisionProblem
+    from darrm.problem.decision import VoterGroup as VoterGroup
     from darrm.problem.majority import MajorityProblem as MajorityProblem
 
 __version__ = "0.1.0"
@@ -46,15 +50,17 @@ __version__ = "0.1.0"
 __getattr__, __dir__, __all__ = face(
     __name__,
     {
-        "darrm": "accounting columns ensemble labels measures mechanisms priors show tables votes",
+        "darrm": "accounting columns ensemble labels measures mechanisms objectives priors show tables votes",
         "darrm.accounting.profile": "privacy_profile",
         "darrm.certificate.certificate": "Certificate verify",
         "darrm.certificate.scaling": "repair",
+        "darrm.design.decision": "DecisionDesign",
         "darrm.design.design": "Design load",
         "darrm.design.solve": "solve",
         "darrm.errors": "BudgetError CertificateError DarrmError InputError MissingExtraError OutputError SolverError",
         "darrm.measures.error": "expected_error",
         "darrm.mechanisms": "baselines",
+        "darrm.problem.decision": "DecisionProblem VoterGroup",
         "darrm.problem.majority": "MajorityProblem",
     },
 )

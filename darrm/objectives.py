@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -50,6 +50,11 @@ class Objective:
             joint[truth] = chance
         return joint
 
+    def with_present(self, present: Sequence[int]) -> Objective:
+        """The same objective for so many voters of each group; groups without any are left out."""
+        kept = tuple(table for table, count in zip(self.confusion, present, strict=True) if count)
+        return replace(self, confusion=kept)  # type: ignore[type-var]  # both kinds are dataclasses
+
     def as_dict(self) -> dict[str, object]:
         """The objective as plain values, for files: ``{"kind": ..., parameters}``."""
         return {"kind": self.kind, **asdict(self)}  # type: ignore[call-overload]  # both kinds are dataclasses
@@ -86,6 +91,17 @@ class Rule(Objective):
         chance = self.chances(problem).sum(axis=0)
         return np.asarray(chance[..., None] * (1 - self.is_right(problem)))
 
+    def with_present(self, present: Sequence[int]) -> Objective:
+        fewer = super().with_present(present)
+        assert isinstance(fewer, Rule)
+        if self.name == "weights":
+            kept = tuple(weight for weight, count in zip(self.numbers, present, strict=True) if count)
+            return replace(fewer, numbers=kept)
+        if self.right is not None:
+            table = np.array(self.right)[tuple(slice(count + 1) if count else 0 for count in present)]
+            return replace(fewer, right=_nested(table))
+        return fewer
+
     def is_right(self, problem: DecisionProblem) -> Array:
         """1 where answer o is right at the counts n, else 0; shape (*problem.shape, 2)."""
         if self.right is not None:
@@ -99,7 +115,9 @@ class Rule(Objective):
             return np.stack([~yes, yes], axis=-1).astype(np.float64)
         weights = np.array(self.numbers if self.name == "weights" else [1.0] * len(problem.groups))
         if len(weights) != len(problem.groups):
-            raise InputError(f"A rule must have one weight for each of {len(problem.groups)} groups. Got {len(weights)}.")
+            raise InputError(
+                f"A rule must have one weight for each of {len(problem.groups)} groups. Got {len(weights)}."
+            )
         sizes = np.array([group.count for group in problem.groups])
         # Twice the weight of the ones less that of all: exact for whole weights, so that ties are ties.
         lead = np.tensordot(weights, 2 * ones, axes=1) - float(weights @ sizes)
@@ -125,8 +143,8 @@ def truth(accuracy: Sequence[object], prior: ArrayLike | None = None, cost: Arra
     Parameters
     ----------
     accuracy : sequence with one entry for each group
-        The probability that a vote is the truth, in [0, 1], or a 2 x 2 table with Pr[vote v | truth y] at [y][v]. Of the
-        votes as they are cast: noise in the vote included, see `randomized_response_accuracy`.
+        The probability that a vote is the truth, in [0, 1], or a 2 x 2 table with Pr[vote v | truth y] at [y][v]. Of
+        the votes as they are cast: noise in the vote included, see `randomized_response_accuracy`.
     prior : array_like, shape (2,), optional
         Pr[truth = 0], Pr[truth = 1]; even if not given.
     cost : array_like, shape (2, 2), optional
@@ -260,7 +278,7 @@ def _confusions(accuracy: object) -> tuple[object, ...]:
     hint = "Pass one accuracy, or one 2 x 2 table, for each group, e.g. [0.8, 0.7]."
     if not isinstance(accuracy, list | tuple | np.ndarray) or not len(accuracy):
         raise refusal("accuracy", "a list with one entry for each group", accuracy, hint)
-    tables = []
+    tables: list[object] = []
     for entry in accuracy:
         if np.ndim(entry) == 0:
             a = real("An accuracy", entry, 0, 1, hint=hint)

@@ -27,7 +27,7 @@ ROOMS = (
     ("numerics",),
     ("randomness",),
     ("storage",),
-    ("problem", "priors"),
+    ("problem", "priors", "objectives"),
     ("certificate",),
     ("constraints",),
     ("design",),

@@ -9,7 +9,7 @@ start at V = W = X. One more voter of a group at the corner (p, p') takes the gr
 
     V <- (1 - p) V(z) + p V(z + 1),     W <- (1 - p') W(z) + p' W(z + 1),
 
-which are sums of products of nonnegative numbers. `docs/theory.md`, "Groups of voters", has the lemmas and the rounding.
+which are sums of products of nonnegative numbers. docs/theory.md, "Groups of voters", has lemmas and rounding.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ from darrm.problem.limits import Limit
 MAX_ENTRIES = 30_000_000
 MAX_EXACT_ENTRIES = 1_000_000  # of tables that float64 cannot hold
 _KEPT = 2_000_000  # entries, up to which tables are kept for the next epsilon
+_AT_ONCE = 100  # cases to propose
 _SAFE = 1e-290  # products below could lose digits, or vanish
 _U = 2.0**-53
 _EXACT = Decimal("1e-50")  # relative, of some thousand operations with 60 digits
@@ -140,13 +141,13 @@ class GroupSeparation:
     Notes
     -----
     With u = 2^-53 and N reached voters, an entry of V or W has relative error at most (3 N + 1) u: each step has two
-    products, with weights that are the float64 nearest to exact ones, and a sum. V - W is carried by its own recurrence,
+    products, with weights that are the float64 nearest to exact ones, and a sum. V - W has its own recurrence,
 
         V - W  <-  (1 - p) (V - W)(z) + p (V - W)(z + 1) + (p - p') (W(z + 1) - W(z)),
 
-    with absolute error at most 10 (N + 1) s u, s = sum of the p - p' of all reached voters. Of the two bounds on an excess,
-    V - e^epsilon W and (V - W) - (e^epsilon - 1) W, each with its errors, the smaller is taken. If a product could be
-    below 1e-290 all of it is done in decimals of 60 digits instead.
+    with absolute error at most 10 (N + 1) s u, s = sum of the p - p' of all reached voters. Of the two bounds on an
+    excess, V - e^epsilon W and (V - W) - (e^epsilon - 1) W, each with its errors, the smaller is taken. If a product
+    could be below 1e-290 all of it is done in decimals of 60 digits instead.
     """
 
     def __init__(self, release: ArrayLike, limit: Limit[DecisionProblem]) -> None:
@@ -180,17 +181,23 @@ class GroupSeparation:
     def broken(
         self, epsilon: Decimal, threshold: float, effort: int, near: Sequence[GroupCase] = ()
     ) -> Sequence[WorstCase]:
-        """The worst case of each block and answer, where it is above ``threshold``; effort and ``near`` change nothing."""
+        """Cases above ``threshold``, spread over all blocks of states; ``effort`` and ``near`` change nothing."""
         if effort:
             return []
-        bounds = _Bounds(epsilon, self._exact)
-        found = []
-        for block in self._blocks():
+        bounds, found = _Bounds(epsilon, self._exact), []
+        # Where swapping the answers and all votes changes nothing, a case has a mirror image.
+        answers = (1,) if np.allclose(self._table, 1 - np.flip(self._table), rtol=0, atol=1e-12) else (0, 1)
+        blocks = list(self._blocks()) if self._keep else self._blocks()
+        each = -(-_AT_ONCE // len(blocks)) if isinstance(blocks, list) else 1
+        for block in blocks:
             excess = bounds.of(block.tables, self._gaps(block.reached), sum(block.reached))
-            for answer in (0, 1):
-                at = int(np.argmax(excess[answer]))
-                if excess[answer].flat[at] > threshold:
-                    found.append(self._case(block, answer, at, float(excess[answer].flat[at])))
+            for answer in answers:
+                flat = excess[answer].ravel()
+                length = -(-flat.size // each)
+                for start in range(0, flat.size, length):
+                    at = start + int(np.argmax(flat[start : start + length]))
+                    if flat[at] > threshold:
+                        found.append(self._case(block, answer, at, float(flat[at])))
         return found
 
     def facts(self) -> Facts:
@@ -200,7 +207,7 @@ class GroupSeparation:
 
     def _worst(self, block: _Block, bounds: _Bounds) -> WorstCase:
         excess = bounds.of(block.tables, self._gaps(block.reached), sum(block.reached))
-        answer, at = divmod(int(np.argmax(excess)), excess[0].size)
+        answer, at = divmod(int(np.argmax(excess)), block.tables.difference.size)
         return self._case(block, answer, at, excess[answer].flat[at])
 
     def _case(self, block: _Block, answer: int, at: int, bound: Any) -> WorstCase:
@@ -253,7 +260,9 @@ class GroupSeparation:
         return iter(self._kept)
 
     def _fresh_blocks(self) -> Iterator[_Block]:
-        X = np.frompyfunc(Decimal, 1, 1)(self._table) if self._exact else self._table
+        X: NDArray[Any] = self._table
+        if self._exact:
+            X = np.array([Decimal(value) for value in X.ravel().tolist()], dtype=object).reshape(X.shape)
         both = np.stack([1 - X, X])
         return self._reached(_Tables(both, both, X - X), (), (), self._problem.max_affected)
 
@@ -280,8 +289,9 @@ class _Step:
     """One more voter at a corner: the weights as they are used, and tables taken through them."""
 
     def __init__(self, corner: MovingCorner, *, exact: bool) -> None:
-        values: list[Any] = [corner.p, corner.not_p, corner.q, corner.not_q, corner.p - corner.q]
-        self.p, self.not_p, self.q, self.not_q, self.gap = values if exact else map(float, values)
+        kind: Any = Decimal if exact else float
+        self.p, self.not_p, self.q, self.not_q = map(kind, corner[1:])
+        self.gap = kind(corner.p - corner.q)
 
     def taken(self, tables: _Tables) -> _Tables:
         V, W, D = tables

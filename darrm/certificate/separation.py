@@ -37,7 +37,7 @@ _LARGE = 100  # K, from which on multisets with few at (lo,hi) are looked at bef
 
 
 def check_arithmetic() -> None:
-    """Refuse a process that flushes subnormal numbers to 0 (some libraries switch that on): underflow would be uncounted.
+    """Refuse a process that flushes subnormal numbers to 0 (some libraries do): underflow would be uncounted.
 
     Raises
     ------

@@ -133,7 +133,10 @@ def _distributions(
     """The distribution of the ones of a group on D', and that on D less it; each of shape (count + 1,)."""
     q_side, difference = np.ones((1, 1)), np.zeros((1, 1))
     for corner, number in zip(corners, counts[STILL:], strict=False):
-        p, not_p = np.array([[float(corner.p), float(corner.q)]]), np.array([[float(corner.not_p), float(corner.not_q)]])
+        p, not_p = (
+            np.array([[float(corner.p), float(corner.q)]]),
+            np.array([[float(corner.not_p), float(corner.not_q)]]),
+        )
         gap = np.array([float(corner.p - corner.q)])
         for _ in range(number):
             q_side, difference = add_vote(q_side, difference, p, not_p, gap)

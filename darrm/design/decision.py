@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from itertools import product
+from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from darrm._lazy import view
 from darrm._validation import array, real
 from darrm.certificate.certificate import Certificate, verify
 from darrm.certificate.engines import engine, worst_cases
 from darrm.certificate.protocol import largest
+from darrm.design.content import certificate_size, headed, profile_of, same
 from darrm.errors import CertificateError, InputError
 from darrm.numerics.arrays import Array
-from darrm.objectives import Objective
-from darrm.problem.decision import DecisionProblem
+from darrm.objectives import Objective, from_dict
+from darrm.problem.decision import DecisionProblem, VoterGroup, checked_present
 from darrm.problem.limits import profile_limits, profile_points
+from darrm.storage.sealed_json import finite, write
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -38,9 +46,16 @@ class DecisionDesign:
         Further limits that one decision keeps, verified like the guarantee.
     gap : float, at least 0
         Certified bound on ``expected_cost`` minus its least possible value; infinite if nothing is known.
+    fewer : mapping from tuple of int to DecisionDesign
+        For absent voters: the decision for every vector of present voters, one number for each group, but all and none.
+        Empty if all voters must be present.
 
     Attributes
     ----------
+    absent : bool
+        Whether voters may be absent.
+    without_votes : float
+        The probability of answer 1 if nobody is present: it costs no privacy.
     certificate : Certificate
     expected_cost : float
         The objective's: the probability of a wrong answer if costs are 1; for a rule that of an answer that differs.
@@ -59,6 +74,7 @@ class DecisionDesign:
     ordered: bool = False
     profile: tuple[tuple[float, float], ...] = ()
     gap: float = math.inf
+    fewer: Mapping[tuple[int, ...], DecisionDesign] = field(default_factory=dict)
     certificate: Certificate = field(init=False)
     expected_cost: float = field(init=False)
 
@@ -87,20 +103,33 @@ class DecisionDesign:
         costs = self.objective.costs(problem)
         if self.ordered and np.any((table - 0.5) * (costs[..., 0] - costs[..., 1]) < 0):
             raise InputError("An ordered table must never prefer the answer that costs more. Got one that does.")
+        fewer = {checked_present(problem, present): design for present, design in dict(self.fewer).items()}
+        if fewer and fewer.keys() != set(attendances(problem)):
+            raise InputError("fewer must have a decision for every vector of present voters but all and none.")
+        for present, design in fewer.items():
+            if (
+                not isinstance(design, DecisionDesign)
+                or design.problem != problem.with_present(present)
+                or design.profile != profile_points(self.profile)
+                or design.fewer
+            ):
+                raise InputError(f"The decision for {present} present voters is not one for their problem.")
         values = {
             "table": table,
             "ordered": bool(self.ordered),
             "gap": real("gap", self.gap, 0),
             "profile": profile_points(self.profile),
             "certificate": certificate,
-            "expected_cost": math.fsum((costs[..., 1] * table + costs[..., 0] * (1 - table)).ravel().tolist()),
+            "fewer": MappingProxyType(fewer),
+            "expected_cost": expected_cost(costs, table),
         }
         for name, value in values.items():
             object.__setattr__(self, name, value)
 
     def __reduce__(self) -> tuple[type[DecisionDesign], tuple[object, ...]]:
         # Copies and pickles are made, and so verified, like any other.
-        return DecisionDesign, (self.problem, self.table, self.objective, self.ordered, self.profile, self.gap)
+        values = (self.problem, self.table, self.objective, self.ordered, self.profile, self.gap, dict(self.fewer))
+        return DecisionDesign, values
 
     def __repr__(self) -> str:
         problem = self.problem
@@ -122,7 +151,7 @@ class DecisionDesign:
         -------
         ndarray, shape (n, 2) or (2,)
         """
-        ones = array("counts", counts, None, 0, wholes=True)
+        ones = array("counts", counts, None, 0, ends="[)", wholes=True)
         sizes = np.array([group.count for group in self.problem.groups])
         if ones.ndim not in (1, 2) or ones.shape[-1] != len(sizes):
             raise InputError(
@@ -133,8 +162,139 @@ class DecisionDesign:
         X = self.table[tuple(np.moveaxis(ones.astype(np.int64), -1, 0))]
         return np.stack([1 - X, X], axis=-1)
 
+    def _repr_html_(self) -> str:
+        return str(view(self))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the design file; the old file stays if that fails. `darrm.load` reads and verifies it.
+
+        Raises
+        ------
+        OutputError
+            If the path cannot be written.
+        """
+        write(path, headed({**as_dict(self), **_tables(self)}))
+
+    @property
+    def absent(self) -> bool:
+        """Whether voters may be absent."""
+        return bool(self.fewer)
+
+    @property
+    def without_votes(self) -> float:
+        """The probability of answer 1 if nobody is present: the answer that costs less, or a fair coin."""
+        cost = self.objective.costs(self.problem).reshape(-1, 2).sum(axis=0)
+        return 0.5 if math.isclose(cost[0], cost[1], rel_tol=1e-12) else float(cost[1] < cost[0])
+
+    def with_present(self, present: Sequence[int]) -> DecisionDesign:
+        """The decision for so many present voters of each group, at least one in all.
+
+        Raises
+        ------
+        InputError
+            If voters may not be absent, or there are not so many.
+        """
+        counts = checked_present(self.problem, present)
+        if counts == tuple(group.count for group in self.problem.groups):
+            return self
+        if not self.absent:
+            raise InputError(
+                f"This decision needs all its {self.problem.K} voters. Got {list(counts)}. Solve it with absent=True."
+            )
+        if not any(counts):
+            raise InputError("Nobody is present: answer 1 with probability without_votes.")
+        return self.fewer[counts]
+
     @property
     def reversals(self) -> int:
         """At how many count vectors the answer that the objective prefers is less likely than the other."""
         costs = self.objective.costs(self.problem)
         return int(np.count_nonzero((self.table - 0.5) * (costs[..., 0] - costs[..., 1]) < 0))
+
+
+def attendances(problem: DecisionProblem) -> Iterator[tuple[int, ...]]:
+    """Every vector of present voters but all and none."""
+    every = list(product(*(range(group.count + 1) for group in problem.groups)))
+    return iter(every[1:-1])
+
+
+def expected_cost(costs: Array, table: Array) -> float:
+    """What a table of probabilities of answer 1 costs; ``costs`` as from `Objective.costs`."""
+    return math.fsum((costs[..., 1] * table + costs[..., 0] * (1 - table)).ravel().tolist())
+
+
+def as_dict(design: DecisionDesign) -> dict[str, object]:
+    """The design as plain JSON values; an infinite number is None."""
+    values = {
+        "problem": asdict(design.problem),
+        "table": design.table.tolist(),
+        "objective": design.objective.as_dict(),
+        "ordered": design.ordered,
+        "expected_cost": design.expected_cost,
+        "gap": design.gap,
+        "certificate": asdict(design.certificate),
+        "profile": [[finite(epsilon), delta] for epsilon, delta in design.profile],
+        "absent": design.absent,
+    }
+    return {key: finite(value) for key, value in values.items()}
+
+
+def _tables(design: DecisionDesign) -> dict[str, object]:
+    """The exact numbers of a file: every table in hexadecimal, those of fewer voters with gap and cost."""
+    fewer = [
+        {"present": list(present), "gap": finite(other.gap), "expected_cost": other.expected_cost, **_tables(other)}
+        for present, other in design.fewer.items()
+    ]
+    return {
+        "table_hex": [value.hex() for value in design.table.ravel().tolist()],
+        **({"fewer": fewer} if fewer else {}),
+    }
+
+
+def from_content(content: dict[str, Any]) -> DecisionDesign:
+    """The design of a file's content, verified anew; `InputError` or KeyError if the content is not what it gives."""
+    given = dict(content["problem"])
+    if sorted(given) != sorted(DecisionProblem.__dataclass_fields__):
+        raise InputError(f"problem must have exactly its own parameters. Got {', '.join(given)}")
+    if any(sorted(group) != sorted(VoterGroup.__dataclass_fields__) for group in given["groups"]):
+        raise InputError("a group must have exactly its own parameters")
+    groups = [
+        VoterGroup(**{**group, "epsilon": math.inf if group["epsilon"] is None else group["epsilon"]})
+        for group in given.pop("groups")
+    ]
+    problem = DecisionProblem(groups, **given)
+    objective, ordered, profile = from_dict(content["objective"]), content["ordered"], profile_of(content)
+    if type(ordered) is not bool:
+        raise InputError(f"ordered must be true or false. Got {ordered!r}")
+
+    def made(part: dict[str, Any], present: tuple[int, ...] | None) -> DecisionDesign:
+        own = problem if present is None else problem.with_present(present)
+        table = np.array([float.fromhex(value) for value in part["table_hex"]])
+        if part["gap"] is not None and type(part["gap"]) is not float:
+            raise InputError(f"gap must be a number with a point, or null. Got {part['gap']!r}")
+        fewer = (
+            {}
+            if present is not None
+            else {tuple(p["present"]): made(p, tuple(p["present"])) for p in part.get("fewer", [])}
+        )
+        design = DecisionDesign(
+            own,
+            table.reshape(own.shape),
+            objective if present is None else objective.with_present(present),
+            ordered,
+            profile,
+            math.inf if part["gap"] is None else part["gap"],
+            fewer,
+        )
+        if not same(design.expected_cost, part["expected_cost"]):
+            raise InputError(
+                f"expected_cost is not what its table gives ({part['expected_cost']} for {design.expected_cost})"
+            )
+        return design
+
+    design = made(content, None)
+    now = as_dict(design)
+    for key in ("table", "absent", "certificate"):
+        if not same(now[key], content[key], certificate_size(problem)):
+            raise InputError(f"{key} is not what its exact numbers give")
+    return design

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 import os
-import platform
 from dataclasses import asdict, dataclass, field
-from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -16,6 +15,8 @@ from darrm._validation import choice, real
 from darrm.certificate.certificate import Certificate, verify
 from darrm.certificate.engines import worst_cases
 from darrm.certificate.protocol import largest
+from darrm.design.content import AGAIN, FORMAT, VERSION, certificate_size, headed, profile_of, same
+from darrm.design.decision import DecisionDesign, from_content
 from darrm.errors import CertificateError, InputError
 from darrm.numerics.arrays import Array
 from darrm.priors import OBJECTIVES, Prior, combine, from_dict
@@ -25,9 +26,6 @@ from darrm.problem.noise_function import noise_function
 from darrm.storage.sealed_json import finite, read, write
 
 SHAPES = ("free", "monotone")
-FORMAT, VERSION = "darrm-design", 2
-# Certificates are computed in float64 in a fixed order, errors through library functions: equal up to this.
-_SAME = 1e-9
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -138,13 +136,7 @@ class Design:
         OutputError
             If the path cannot be written.
         """
-        content: dict[str, object] = {"format": FORMAT, "version": VERSION, **as_dict(self)}
-        content["gamma_hex"] = [value.hex() for value in self.gamma.tolist()]
-        content["made_with"] = {
-            "python": platform.python_version(),
-            **{name: version(name) for name in ("darrm", "highspy", "numpy", "scipy")},
-        }
-        write(path, content)
+        write(path, headed({**as_dict(self), "gamma_hex": [value.hex() for value in self.gamma.tolist()]}))
 
 
 def as_dict(design: Design) -> dict[str, object]:
@@ -164,70 +156,57 @@ def as_dict(design: Design) -> dict[str, object]:
     return {key: finite(value) for key, value in values.items()}
 
 
-def load(path: str | os.PathLike[str]) -> Design:
-    """Read a design file, verify its noise function anew, and refuse what does not match.
+def load(path: str | os.PathLike[str]) -> Design | DecisionDesign:
+    """Read a design file, verify its release anew, and refuse what does not match.
 
-    Gamma is taken from the exact hex values. The certificate and the errors are computed again and compared with
-    what the file says.
+    Gamma, or the table of a decision, is taken from the exact hex values. The certificate and the errors are computed
+    again and compared with what the file says.
 
     Returns
     -------
-    Design
+    Design or DecisionDesign
+        As what was saved.
 
     Raises
     ------
     InputError
         If the file is missing, foreign, truncated or edited.
     CertificateError
-        If its noise function does not satisfy the guarantee of its problem.
+        If its release does not satisfy the guarantee of its problem.
     """
     name = Path(path)
-    again = "Export the design again with save, or solve it anew."
-    content = read(name, FORMAT, VERSION, "design", again)
+    content = read(name, FORMAT, VERSION, "design", AGAIN)
     try:
-        gamma = [float.fromhex(value) for value in content["gamma_hex"]]
-        if gamma != content["gamma"]:
-            raise InputError(f"{name}: gamma and gamma_hex disagree. {again}")
-        gap, names = content["gap"], tuple(content["problem"])
-        if gap is not None and type(gap) is not float:
-            raise InputError(f"{name}: gap must be a number with a point, or null. Got {gap!r}. {again}")
-        if sorted(names) != sorted(MajorityProblem.__dataclass_fields__):
-            raise InputError(f"{name}: problem must have exactly its own parameters. Got {', '.join(names)}. {again}")
-        design = Design(
-            problem=MajorityProblem(**content["problem"]),
-            gamma=gamma,  # type: ignore[arg-type]
-            prior=from_dict(content["prior"]),
-            shape=content["shape"],
-            objective=content["objective"],
-            gap=math.inf if gap is None else gap,
-            profile=tuple(
-                (math.inf if epsilon is None else epsilon, delta) for epsilon, delta in content.get("profile", [])
-            ),
-        )
-        now = as_dict(design)
-        size = certificate_size(design.problem)
-        for key in ("error", "disagreement", "certificate"):
-            if not _same(now[key], content[key], size if key == "certificate" else 1.0):
-                raise InputError(f"{name}: {key} is not what its gamma gives ({content[key]} for {now[key]}). {again}")
+        if isinstance(content["problem"], dict) and "groups" in content["problem"]:
+            return from_content(content)
+        return _from_content(content)
     except (KeyError, TypeError, AttributeError, OverflowError) as error:
-        raise InputError(f"{name} is not a complete design file ({error!r}). {again}") from error
+        raise InputError(f"{name} is not a complete design file ({error!r}). {AGAIN}") from error
     except ValueError as error:
-        if isinstance(error, InputError) and str(name) in str(error):
-            raise
-        raise InputError(f"{name} is not a valid design file ({error}). {again}") from error
+        raise InputError(f"{name} is not a valid design file ({error}). {AGAIN}") from error
+
+
+def _from_content(content: dict[str, Any]) -> Design:
+    gamma = [float.fromhex(value) for value in content["gamma_hex"]]
+    if gamma != content["gamma"]:
+        raise InputError("gamma and gamma_hex disagree")
+    gap, names = content["gap"], tuple(content["problem"])
+    if gap is not None and type(gap) is not float:
+        raise InputError(f"gap must be a number with a point, or null. Got {gap!r}")
+    if sorted(names) != sorted(MajorityProblem.__dataclass_fields__):
+        raise InputError(f"problem must have exactly its own parameters. Got {', '.join(names)}")
+    design = Design(
+        problem=MajorityProblem(**content["problem"]),
+        gamma=gamma,  # type: ignore[arg-type]
+        prior=from_dict(content["prior"]),
+        shape=content["shape"],
+        objective=content["objective"],
+        gap=math.inf if gap is None else gap,
+        profile=profile_of(content),
+    )
+    now = as_dict(design)
+    size = certificate_size(design.problem)
+    for key in ("error", "disagreement", "certificate"):
+        if not same(now[key], content[key], size if key == "certificate" else 1.0):
+            raise InputError(f"{key} is not what its gamma gives ({content[key]} for {now[key]})")
     return design
-
-
-def certificate_size(problem: MajorityProblem) -> float:
-    """What the figures of a certificate are compared beside: e^(m eps) - 1 + 2 delta, at most 1."""
-    return min(1.0, math.expm1(min(1.0, problem.total_epsilon)) + 2 * problem.delta)
-
-
-def _same(now: object, then: object, size: float) -> bool:
-    if isinstance(now, dict) and isinstance(then, dict):
-        # Which of several equally bad multisets is named first may depend on the last bit.
-        keys = now.keys() - {"worst_case", "probabilities", "rounding"}
-        return now.keys() == then.keys() and all(_same(now[key], then[key], size) for key in keys)
-    if isinstance(now, float) and isinstance(then, float):
-        return math.isclose(now, then, rel_tol=_SAME, abs_tol=_SAME * size)
-    return now == then

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -16,11 +16,15 @@ from darrm.certificate.scaling import repair_all
 from darrm.constraints import rows as constraints
 from darrm.constraints.rows import HalfColumns
 from darrm.design.cuts import Candidates, CutFinder, separators
+from darrm.design.decision import DecisionDesign
 from darrm.design.design import SHAPES, Design
 from darrm.design.optimum import check_optimal, upper_bound
+from darrm.design.solve_decision import solve_decision
 from darrm.errors import InputError, SolverError
 from darrm.numerics.arrays import Array
+from darrm.objectives import Objective
 from darrm.priors import Prior
+from darrm.problem.decision import DecisionProblem
 from darrm.problem.limits import Limit, Problem, guarantee, profile_limits, profile_points
 from darrm.problem.majority import MajorityProblem
 from darrm_solvers import (
@@ -28,7 +32,6 @@ from darrm_solvers import (
     Progress,
     Rows,
     Separator,
-    Solution,
     Status,
     solve_by_cuts,
     solve_convex_by_cuts,
@@ -62,22 +65,58 @@ class Binding:
     counts: list[tuple[int, ...]] = field(default_factory=list)
 
 
+@overload
+def solve(
+    problem: DecisionProblem,
+    *,
+    objective: Objective,
+    ordered: bool = False,
+    absent: bool = False,
+    profile: Iterable[tuple[float, float]] | None = None,
+    time_limit: float = math.inf,
+    on_time_limit: str = "error",
+    report: Callable[[Progress], None] | None = None,
+) -> DecisionDesign: ...
+
+
+@overload
 def solve(
     problem: MajorityProblem | None = None,
     *,
-    prior: Prior | str = "uniform",
-    shape: str = "free",
+    prior: Prior | str | None = None,
+    shape: str | None = None,
     objective: str | None = None,
-    engine: str = "cutting-planes",
+    engine: str | None = None,
     profile: Iterable[tuple[float, float]] | None = None,
     custom: Custom | None = None,
     time_limit: float = math.inf,
     on_time_limit: str = "error",
     report: Callable[[Progress], None] | None = None,
     binding: Binding | None = None,
-    **parameters: object,
-) -> Design:
-    """The noise function of least error among all that satisfy the guarantee of the problem, certified.
+    **parameters: Any,
+) -> Design: ...
+
+
+def solve(
+    problem: MajorityProblem | DecisionProblem | None = None,
+    *,
+    prior: Prior | str | None = None,
+    shape: str | None = None,
+    objective: str | Objective | None = None,
+    engine: str | None = None,
+    ordered: bool = False,
+    absent: bool = False,
+    profile: Iterable[tuple[float, float]] | None = None,
+    custom: Custom | None = None,
+    time_limit: float = math.inf,
+    on_time_limit: str = "error",
+    report: Callable[[Progress], None] | None = None,
+    binding: Binding | None = None,
+    **parameters: Any,
+) -> Design | DecisionDesign:
+    """The release of least error among all that satisfy the guarantee of the problem, certified.
+
+    For a `MajorityProblem` the noise function gamma of least error:
 
         minimise    1/2 sum over l > K/2 of  w_l (1 - gamma(l))
         subject to  A(p) - e^(m eps) A(p') <= e^(m eps) - 1 + 2 delta     for every multiset of corners
@@ -87,19 +126,32 @@ def solve(
     (`darrm.priors`). The answer of the solver is not trusted: it is scaled down by the certified ratio until it is
     verified, with rounding counted, and its distance from the optimum is bounded by weak duality.
 
+    For a `DecisionProblem` the probabilities X(n) of answer 1 at the numbers n of ones in each group:
+
+        minimise    sum over n, o of  C(n, o) X_o(n),      C from the objective (`darrm.objectives`)
+        subject to  E_P[X_o] - e^eps E_P'[X_o] <= delta    for both answers o and all multisets of corners
+                    0 <= X(n) <= 1
+
     Parameters
     ----------
-    problem : MajorityProblem, optional
-        Or its parameters by name: ``solve(K=11, m=3, epsilon=0.1)``.
+    problem : MajorityProblem or DecisionProblem, optional
+        Or the parameters of the first by name: ``solve(K=11, m=3, epsilon=0.1)``.
     prior : Prior or str, default "uniform"
         Where votes come from: a `darrm.priors` object or its text. "uniform" is the paper's: independent, on [1/2, 1].
     shape : {"free", "monotone"}
         "free" is the paper's linear program; its optimum may dip. "monotone" rises from the tie to the unanimous vote.
-    objective : {"tv", "disagreement"}, optional
-        Default: "tv" (the paper's) for the paper's priors, "disagreement" for vote histograms and fixed p.
+    objective : {"tv", "disagreement"}, optional, or an object of `darrm.objectives`
+        A decision needs the object; it takes no prior, shape, engine, custom or binding. For a majority the default is
+        "tv" (the paper's) for the paper's priors, "disagreement" for vote histograms and fixed p.
     engine : {"cutting-planes", "full-list", "full-list-cvxpy"}
         "cutting-planes" adds constraints where they are broken; the others list all of them (the paper's method, the
         reference) and hand them to HiGHS, directly or through CVXPY.
+    ordered : bool
+        For a decision: whether the answer that the objective prefers at given counts must never be less likely than the
+        other there. An optimum can do otherwise, see ``design.reversals``.
+    absent : bool
+        For a decision: whether voters may be absent. Then a decision is made for every vector of present voters.
+        Who is absent must not depend on the data, on votes or on their noise.
     profile : iterable of (epsilon, delta), optional
         Further limits for one release, all to be kept at once; rising epsilons (nats, inf allowed), falling deltas. A
         whole curve: `darrm.accounting.gdp`. Engine "cutting-planes".
@@ -121,7 +173,7 @@ def solve(
 
     Returns
     -------
-    Design
+    Design or DecisionDesign
 
     Raises
     ------
@@ -136,12 +188,34 @@ def solve(
     listing them ends at K of about 21, or 115. By cuts some hundred rows do (docs/theory.md): K = 101 takes less than a
     tenth of a second, K = 1001 about ten (docs/benchmarks.md).
     """
+    if isinstance(problem, DecisionProblem):
+        strange = {"prior": prior, "shape": shape, "engine": engine, "custom": custom, "binding": binding, **parameters}
+        given = [name for name, value in strange.items() if value is not None]
+        if given:
+            raise InputError(f"A decision is solved without {given[0]!r}: its objective says all. Leave it out.")
+        return solve_decision(
+            problem,
+            objective,
+            ordered=ordered,
+            absent=absent,
+            profile=profile,
+            time_limit=time_limit,
+            on_time_limit=on_time_limit,
+            report=report,
+        )
+    if ordered or absent or isinstance(objective, Objective):
+        raise InputError(
+            f"ordered, absent and the objectives of darrm.objectives are for a darrm.DecisionProblem. Got {problem!r}."
+        )
+    prior = "uniform" if prior is None else prior
+    shape = "free" if shape is None else shape
+    engine = "cutting-planes" if engine is None else engine
     if problem is None:
         missing = [name for name in ("K", "m", "epsilon") if name not in parameters]
         if missing:
             raise InputError(f"solve needs a problem, or K, m and epsilon. Missing: {', '.join(missing)}.")
         try:
-            problem = MajorityProblem(**parameters)  # type: ignore[arg-type]
+            problem = MajorityProblem(**parameters)
         except TypeError as error:
             unknown = sorted(set(parameters) - set(MajorityProblem.__dataclass_fields__))
             if not unknown:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+import time
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
@@ -12,21 +13,22 @@ from darrm.certificate.engines import engine as engine_of
 from darrm.certificate.scaling import repair_all
 from darrm.constraints.groups import TableColumns
 from darrm.design.cuts import Candidates, CutFinder, separators
-from darrm.design.decision import DecisionDesign
+from darrm.design.decision import DecisionDesign, attendances, expected_cost
 from darrm.design.optimum import check_optimal, upper_bound
 from darrm.errors import InputError
 from darrm.numerics.arrays import Array
 from darrm.objectives import Objective
 from darrm.problem.decision import DecisionProblem
-from darrm.problem.limits import guarantee, profile_limits, profile_points
+from darrm.problem.limits import Limit, guarantee, profile_limits, profile_points
 from darrm_solvers import Progress, Rows, solve_by_cuts
 
 
 def solve_decision(
     problem: DecisionProblem,
-    objective: Objective,
+    objective: object,
     *,
     ordered: bool = False,
+    absent: bool = False,
     profile: Iterable[tuple[float, float]] | None = None,
     time_limit: float = math.inf,
     on_time_limit: str = "error",
@@ -35,22 +37,46 @@ def solve_decision(
     """`darrm.solve` for a `DecisionProblem`."""
     if not isinstance(objective, Objective):
         raise InputError(
-            "A decision needs an objective, such as darrm.objectives.truth(accuracy=[0.8, 0.7]). "
-            f"Got {objective!r}."
+            f"A decision needs an objective, such as darrm.objectives.truth(accuracy=[0.8, 0.7]). Got {objective!r}."
         )
     time_limit = real("time_limit", time_limit, 0, ends="(]", hint="Pass seconds.")
     choice("on_time_limit", on_time_limit, ("error", "best"))
-    points = profile_points(profile)
+    points, start = profile_points(profile), time.perf_counter()
     held = (guarantee(problem), *profile_limits(problem, points))
     engine_of(problem).check_size(problem)
     costs = objective.costs(problem)
     columns = TableColumns(costs[..., 0] - costs[..., 1])
-    weights = columns.weights
-    if not weights.max() > 0:
-        raise InputError(f"Under {objective} both answers cost the same whatever the votes: every decision is as good.")
-    candidates = Candidates(held, columns)
+    if columns.weights.max() > 0:
+        table, gap = _optimum(costs, columns, held, ordered, time_limit, on_time_limit, report)
+    else:  # every decision is as good
+        table, gap = np.full(problem.shape, 0.5), 0.0
+    fewer = {}
+    for present in attendances(problem) if absent else ():
+        left = max(1e-3, time_limit - (time.perf_counter() - start))
+        fewer[present] = solve_decision(
+            problem.with_present(present),
+            objective.with_present(present),
+            ordered=ordered,
+            profile=points,
+            time_limit=left,
+            on_time_limit=on_time_limit,
+        )
+    return DecisionDesign(problem, table, objective, ordered, points, gap, fewer)
+
+
+def _optimum(
+    costs: Array,
+    columns: TableColumns,
+    held: Sequence[Limit[DecisionProblem]],
+    ordered: bool,
+    time_limit: float,
+    on_time_limit: str,
+    report: Callable[[Progress], None] | None,
+) -> tuple[Array, float]:
+    """The certified table of least cost, and a bound on what it costs more than the least."""
+    weights, candidates = columns.weights, Candidates(held, columns)
     finders = [CutFinder(limit, candidates) for limit in held]
-    # What an objective prefers is a variable's 1.
+    # A variable at 1 is the answer that the objective prefers.
     first = Rows(-np.eye(columns.n), np.full(columns.n, -0.5)) if ordered else None
     answer = solve_by_cuts(
         np.asarray(weights / weights.max()), separators(finders), first=first, time_limit=time_limit, report=report
@@ -59,13 +85,6 @@ def solve_decision(
     table = repair_all(candidates.released(answer.solution.x), held)
     rounding = max(finder.rows.rounding for finder in finders)
     bound = upper_bound(rounding, weights, answer.program, answer.solution.multipliers)
-    # Of the cost: what the best answers without noise cost, and what is lost of the gain from them.
-    design = DecisionDesign(problem, table, objective, ordered, points)
-    least = _least_cost(costs, columns) - bound
-    return DecisionDesign(problem, table, objective, ordered, points, max(0.0, design.expected_cost - least))
-
-
-def _least_cost(costs: Array, columns: TableColumns) -> float:
-    """The expected cost of the table of all variables at 0: what every variable's weight is gained from."""
-    X = columns.table(np.zeros(columns.n))
-    return math.fsum((costs[..., 1] * X + costs[..., 0] * (1 - X)).ravel().tolist())
+    # All variables at 0 cost the most; what they can gain is bounded.
+    most = expected_cost(costs, columns.table(np.zeros(columns.n)))
+    return table, max(0.0, expected_cost(costs, table) - most + bound)

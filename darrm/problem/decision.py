@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -198,6 +198,25 @@ class DecisionProblem:
         """The probability that one of the affected voters fails, at most: 1 - prod of (1 - delta_i)."""
         return _fails(self.groups, self.max_affected)
 
+    def with_present(self, present: Sequence[int]) -> DecisionProblem:
+        """The same with so many voters of each group present, at least one in all; groups without any are left out."""
+        groups = []
+        for group, count in zip(self.groups, checked_present(self, present), strict=True):
+            if count:
+                groups.append(VoterGroup(count, group.epsilon, group.delta, min(group.max_affected, count)))
+        if not groups:
+            raise refusal("present", "at least one voter", present)
+        most = min(self.max_affected, sum(group.max_affected for group in groups))
+        return DecisionProblem(groups, self.epsilon, self.delta, self.classes, most, self.adjacency)
+
+
+def checked_present(problem: DecisionProblem, present: Sequence[int]) -> tuple[int, ...]:
+    """How many voters of each group are present, as ints, refused unless the problem has so many."""
+    sizes = [group.count for group in problem.groups]
+    if not isinstance(present, list | tuple) or len(present) != len(sizes):
+        raise refusal("present", f"one number for each of {len(sizes)} groups", present)
+    return tuple(whole("present", count, 0, size) for count, size in zip(present, sizes, strict=True))
+
 
 def _fails(groups: tuple[VoterGroup, ...], max_affected: int) -> float:
     left, stay = max_affected, 0.0
@@ -215,7 +234,7 @@ def _classes(classes: object) -> int | tuple[str, ...]:
             raise refusal("classes", "2, or two names", classes, hint)
         return 2
     try:
-        names = tuple(classes)  # type: ignore[arg-type]
+        names: tuple[object, ...] = tuple(classes)  # type: ignore[arg-type]
     except TypeError:
         raise refusal("classes", "2, or two names", classes, hint) from None
     if isinstance(classes, str) or len(names) != 2 or len(set(names)) != 2:
@@ -223,4 +242,4 @@ def _classes(classes: object) -> int | tuple[str, ...]:
     for name in names:
         if not isinstance(name, str) or not name.strip() or not name.isprintable():
             raise InputError(f"A class must have a name of one line. Got {shown(name)}. {hint}")
-    return names
+    return tuple(map(str, names))

@@ -15,7 +15,6 @@ from darrm._validation import real, refusal
 from darrm.errors import InputError
 from darrm.numerics.exact import DIGITS, context
 
-
 ADJACENCIES = ("replace-one", "add-remove")
 
 

@@ -10,6 +10,7 @@ from darrm._validation import MAX_EPSILON, real, shown, whole
 from darrm.errors import InputError
 from darrm.problem.limits import Affected, adjacency_text
 
+
 @dataclass(frozen=True, init=False)
 class MajorityProblem:
     """Release the majority of K private votes with (m epsilon, delta)-differential privacy.

@@ -18,6 +18,7 @@ from darrm.certificate.protocol import Facts, WorstCase
 from darrm.constraints.engines import ROWS
 from darrm.problem.limits import Affected, Limit
 from darrm.problem.noise_function import noise_function
+from darrm_solvers import Rows
 
 CORNERS = ("(0,0)", "(1,1)", "(hi,lo)", "(lo,hi)")
 
@@ -110,7 +111,7 @@ class ExactRows:
     def allowed(self, cases: Iterable[Any]) -> list[Pair]:
         return [Pair(*case) for case in cases]
 
-    def of(self, cases: Sequence[Pair]) -> np.ndarray:
+    def of(self, cases: Sequence[Pair]) -> Rows:
         """excess(gamma) = gamma (excess(1) - excess(0)) + excess(0) <= delta."""
         epsilon, delta = self._limit.epsilon, Fraction(self._limit.delta)
         grow = exponential(epsilon)
@@ -119,10 +120,10 @@ class ExactRows:
         for pair in cases:
             one = Enumeration([1.0, 0.0, 1.0], self._limit)._at(pair, epsilon)
             rows.append([float((Fraction(one.p_side) - grow * Fraction(one.q_side) - still) / (delta - still))])
-        return np.array(rows).reshape(-1, 1)
+        return Rows(np.array(rows).reshape(-1, 1), np.ones(len(rows)))
 
     of_usual = of
 
 
 ENGINES[TwoVoters] = Engine(lambda problem: None, Enumeration)
-ROWS[TwoVoters] = ExactRows
+ROWS[TwoVoters] = lambda limit, columns: ExactRows(limit)

@@ -1,0 +1,45 @@
+"""What the files of all designs have in common: format, exact numbers, and how closely a reader compares."""
+
+from __future__ import annotations
+
+import math
+import platform
+from importlib.metadata import version
+from typing import Any
+
+from darrm.problem.limits import Problem
+
+FORMAT, VERSION = "darrm-design", 2
+AGAIN = "Export the design again with save, or solve it anew."
+# Certificates are computed in float64 in a fixed order, errors through library functions: equal up to this.
+_SAME = 1e-9
+
+
+def headed(values: dict[str, object]) -> dict[str, object]:
+    """``values`` as the content of a file: the format before, what made it after."""
+    made_with = {
+        "python": platform.python_version(),
+        **{name: version(name) for name in ("darrm", "highspy", "numpy", "scipy")},
+    }
+    return {"format": FORMAT, "version": VERSION, **values, "made_with": made_with}
+
+
+def profile_of(content: dict[str, Any]) -> tuple[tuple[float, float], ...]:
+    """The profile in the content of a file, where None is an infinite epsilon."""
+    return tuple((math.inf if epsilon is None else epsilon, delta) for epsilon, delta in content.get("profile", []))
+
+
+def certificate_size(problem: Problem) -> float:
+    """What the figures of a certificate are compared beside: e^epsilon - 1 + 2 delta of one release, at most 1."""
+    return min(1.0, math.expm1(min(1.0, problem.total_epsilon)) + 2 * problem.delta)
+
+
+def same(now: object, then: object, size: float = 1.0) -> bool:
+    """Whether a figure of a file is what was computed anew, to 1e-9."""
+    if isinstance(now, dict) and isinstance(then, dict):
+        # Which of several equally bad multisets is named first may depend on the last bit.
+        keys = now.keys() - {"worst_case", "probabilities", "rounding"}
+        return now.keys() == then.keys() and all(same(now[key], then[key], size) for key in keys)
+    if isinstance(now, float) and isinstance(then, float):
+        return math.isclose(now, then, rel_tol=_SAME, abs_tol=_SAME * size)
+    return now == then
