@@ -272,11 +272,8 @@ def from_content(content: dict[str, Any]) -> DecisionDesign:
         table = np.array([float.fromhex(value) for value in part["table_hex"]])
         if part["gap"] is not None and type(part["gap"]) is not float:
             raise InputError(f"gap must be a number with a point, or null. Got {part['gap']!r}")
-        fewer = (
-            {}
-            if present is not None
-            else {tuple(p["present"]): made(p, tuple(p["present"])) for p in part.get("fewer", [])}
-        )
+        parts = [] if present is not None else part.get("fewer", [])
+        fewer = {tuple(other["present"]): made(other, tuple(other["present"])) for other in parts}
         design = DecisionDesign(
             own,
             table.reshape(own.shape),

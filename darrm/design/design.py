@@ -125,6 +125,11 @@ class Design:
             f"{self.shape}, {self.prior}), gap {self.gap:.1g}>"
         )
 
+    @property
+    def table(self) -> Array:
+        """gamma, by the name that the releases of all problems share."""
+        return self.gamma
+
     def _repr_html_(self) -> str:
         return str(view(self))
 

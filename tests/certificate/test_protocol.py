@@ -92,7 +92,7 @@ def test_rows_are_the_enumeration() -> None:
     gamma = np.array([0.4, 0.0, 0.4])
     grow = math.exp(0.5)
     for worst in Enumeration(gamma, limit).worst_cases(limit.epsilon):
-        row = constraint_rows(limit).of([worst.case])
+        row = constraint_rows(limit, HalfColumns(2)).of([worst.case]).rows
         # row @ half <= 1 says excess <= delta.
         excess = float(row[0, 0]) * 0.4 * (grow - 1) / 2 - (grow - 1) / 2
         assert worst.bound == pytest.approx(excess, abs=1e-12)

@@ -143,7 +143,7 @@ def test_what_is_quickly_found_is_broken(Delta: float) -> None:
         counts = np.array([worst.case for worst in broken])
         assert np.all(counts >= 0)
         assert np.all(counts.sum(axis=1) == 9)
-        rows = constraints.MajorityRows(limit).of([worst.case for worst in broken])
+        rows = constraints.MajorityRows(limit).of([worst.case for worst in broken]).rows
         assert np.all(rows @ gamma[5:] > 1)
 
 

@@ -76,7 +76,7 @@ def test_every_row_is_its_constraint(K: int, Delta: float) -> None:
     for block in constraints.blocks(problem):
         given = np.zeros((len(block.counts), 8), dtype=int)
         given[:, : block.counts.shape[1]] = block.counts
-        again = rows.of(rows.allowed(given.tolist()))
+        again = rows.of(rows.allowed(given.tolist())).rows
         for row, same, counts in zip(block.rows, again, block.counts.tolist(), strict=True):
             sides = [
                 exact.pmf([corner[side] for corner, n in zip(corners, counts, strict=True) for _ in range(n)])

@@ -9,6 +9,7 @@ from oracles import golden
 
 import darrm
 from darrm import baselines, priors
+from darrm.constraints.rows import HalfColumns
 from darrm.design.cuts import Candidates, CutFinder
 from darrm.design.solve import WEIGHT_FLOOR, Binding
 from darrm.problem.limits import guarantee
@@ -225,7 +226,7 @@ def test_row_order_and_algorithm_do_not_matter(K: int, m: float, Delta: float, p
 
             return ask
 
-        finder = CutFinder(guarantee(problem), Candidates([guarantee(problem)]))
+        finder = CutFinder(guarantee(problem), Candidates([guarantee(problem)], HalfColumns(problem.K)))
         raised = np.maximum(weights / weights.max(), WEIGHT_FLOOR)
         answer = solve_by_cuts(raised, [reordered(s) for s in finder.all()], options=options)
         assert answer.solution.status is Status.OPTIMAL
@@ -237,7 +238,7 @@ def test_row_order_and_algorithm_do_not_matter(K: int, m: float, Delta: float, p
 @pytest.mark.parametrize(("K", "Delta"), [(11, 0.0), (11, 1e-5), (41, 0.1), (101, 1e-5)])
 def test_the_complete_set_is_rarely_separated(K: int, Delta: float) -> None:
     problem = darrm.MajorityProblem(K, 3, 0.1, Delta)
-    finder = CutFinder(guarantee(problem), Candidates([guarantee(problem)]))
+    finder = CutFinder(guarantee(problem), Candidates([guarantee(problem)], HalfColumns(problem.K)))
     weights = priors.weights(priors.common(), K, "tv")
     answer = solve_by_cuts(weights / weights.max(), finder.all())
     assert answer.solution.status is Status.OPTIMAL

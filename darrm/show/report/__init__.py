@@ -101,7 +101,8 @@ def default_delta(design: Design) -> float:
 
 def _stored(file: Path, design: Design) -> dict[str, Any]:
     """Checksum and versions in a design file that holds ``design``."""
-    from darrm.design.design import FORMAT, VERSION, as_dict
+    from darrm.design.content import FORMAT, VERSION
+    from darrm.design.design import as_dict
     from darrm.storage.sealed_json import read
 
     content = read(file, FORMAT, VERSION, "design", "Export the design again with save.")
