@@ -21,7 +21,8 @@ from darrm.measures.attack import (
 from darrm.measures.distribution import Distribution
 from darrm.measures.empirical import EmpiricalEpsilon, empirical_epsilon, empirical_epsilon_of_scores
 from darrm.measures.error import Interval, expected_error, least_error, sampled_error
-from darrm.measures.kernels import CountKernel, joint, posterior
+from darrm.measures.joint_releases import joint
+from darrm.measures.kernels import CountKernel, posterior
 from darrm.measures.leakage import (
     composed_leakage,
     conditional_leakage,
