@@ -2,9 +2,11 @@
 
 All numbers are exact but for rounding: no sampling, no quadrature. The definitions are those of Busa-Fekete et al.,
 "Auditing privacy mechanisms via label inference attacks" (NeurIPS 2024), for one bag; several bags are independent, and
-their mean is taken. Mechanisms: all of `darrm.mechanisms` and `darrm.measures.CountKernel`; for `DaRRM`, eta holds the
-vote probabilities of the K voters and the measures say what one released majority tells about one vote. Its guarantee
-is about a record that private voters have seen, and is no bound for that. Noisy max is taken with continuous noise.
+their mean is taken. Mechanisms: those of `darrm.mechanisms` that answer labels or their number, that is all but the
+weighted aggregates, and `darrm.measures.CountKernel`; each with the noise that it draws, but `LaplaceLabelProportions`
+with continuous noise. For `DaRRM`, eta holds the vote probabilities of the K voters and the measures say what one
+released majority tells about one vote. Its guarantee is about a record that private voters have seen, and is no bound
+for that.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ def individual_advantage(mechanism: Mechanism, eta: ArrayLike) -> Array:
     Parameters
     ----------
     mechanism
-        Any of `darrm.mechanisms`, or a `CountKernel`.
+        One of `darrm.mechanisms` that answers labels or their number, or a `CountKernel`.
     eta : array_like, shape (k,) for one bag or (n, k) for n bags, in [0, 1]
         `RandomizedResponse` of C > 2 classes: shape (n, C), probabilities of the classes of each label.
 
