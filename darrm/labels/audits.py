@@ -12,7 +12,8 @@ from darrm._validation import check_jobs, plain, whole
 from darrm.errors import InputError
 from darrm.labels.audit_row import AuditRow, Utility, audit_row
 from darrm.measures.advantage import Mechanism
-from darrm.measures.kernels import CountKernel, JointCounts, OfLabels, channel, joint
+from darrm.measures.joint_releases import JointCounts, joint
+from darrm.measures.kernels import CountKernel, OfLabels, channel
 from darrm.mechanisms.label_proportions import LaplaceLabelProportions
 from darrm.mechanisms.majority import DaRRM
 from darrm.mechanisms.random_bags import Bags, check_labels
