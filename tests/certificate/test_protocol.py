@@ -12,6 +12,7 @@ from darrm.accounting.profile import region
 from darrm.certificate.engines import ENGINES
 from darrm.certificate.separation import CornerSeparation
 from darrm.constraints.engines import ROWS, constraint_rows
+from darrm.constraints.rows import HalfColumns
 from darrm.problem.limits import guarantee
 
 PROBLEM = TwoVoters((0.9, 0.3), 0.5)
