@@ -1,6 +1,7 @@
 """Mechanisms that release something."""
 
 from darrm._lazy import modules
+from darrm.mechanisms.decision import PrivateDecision
 from darrm.mechanisms.label_proportions import (
     GeometricLabelProportions,
     LabelProportions,
@@ -28,6 +29,7 @@ __all__ = [
     "LaplaceNoisyMax",
     "NoisyAggregate",
     "NoisyWeightedLabelProportions",
+    "PrivateDecision",
     "RandomizedResponse",
     "WeightedBagAggregates",
     "bags",
