@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from darrm.errors import MissingExtraError as MissingExtraError
     from darrm.errors import OutputError as OutputError
     from darrm.errors import SolverError as SolverError
+    from darrm.measures.comparison import compare as compare
     from darrm.measures.error import expected_error as expected_error
     from darrm.mechanisms import baselines as baselines
     from darrm.problem.decision import DecisionProblem as DecisionProblem
@@ -58,6 +59,7 @@ __getattr__, __dir__, __all__ = face(
         "darrm.design.design": "Design load",
         "darrm.design.solve": "solve",
         "darrm.errors": "BudgetError CertificateError DarrmError InputError MissingExtraError OutputError SolverError",
+        "darrm.measures.comparison": "compare",
         "darrm.measures.error": "expected_error",
         "darrm.mechanisms": "baselines",
         "darrm.problem.decision": "DecisionProblem VoterGroup",

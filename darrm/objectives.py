@@ -25,15 +25,28 @@ _SUMS_TO_1 = 1e-9
 
 
 class Objective:
-    """What a decision should cost little of; made by `truth` or `rule`."""
+    """What a decision should cost little of; made by `truth`, `rule` or `costs`."""
 
     kind: ClassVar[str]
-    confusion: tuple[object, ...]
-    prior: tuple[float, ...]
 
     def costs(self, problem: DecisionProblem) -> Array:
         """C(n, o): the cost of answer o at the counts n times their probability; shape (*problem.shape, 2)."""
-        raise TypeError("Objective is abstract: make one with truth or rule.")
+        raise TypeError("Objective is abstract: make one with truth, rule or costs.")
+
+    def with_present(self, present: Sequence[int]) -> Objective:
+        """The same objective for so many voters of each group; groups without any are left out."""
+        raise InputError("A table of costs is for all voters. For absent voters use truth or rule.")
+
+    def as_dict(self) -> dict[str, object]:
+        """The objective as plain values, for files: ``{"kind": ..., parameters}``."""
+        return {"kind": self.kind, **asdict(self)}  # type: ignore[call-overload]  # every kind is a dataclass
+
+
+class OfVoters(Objective):
+    """An objective of voters that are right with known probabilities."""
+
+    confusion: tuple[object, ...]
+    prior: tuple[float, ...]
 
     def chances(self, problem: DecisionProblem) -> Array:
         """Pr[truth = y, n] for the counts n of ones in each group; shape (2, *problem.shape), sums to 1."""
@@ -50,18 +63,13 @@ class Objective:
             joint[truth] = chance
         return joint
 
-    def with_present(self, present: Sequence[int]) -> Objective:
-        """The same objective for so many voters of each group; groups without any are left out."""
+    def with_present(self, present: Sequence[int]) -> OfVoters:
         kept = tuple(table for table, count in zip(self.confusion, present, strict=True) if count)
         return replace(self, confusion=kept)  # type: ignore[type-var]  # both kinds are dataclasses
 
-    def as_dict(self) -> dict[str, object]:
-        """The objective as plain values, for files: ``{"kind": ..., parameters}``."""
-        return {"kind": self.kind, **asdict(self)}  # type: ignore[call-overload]  # both kinds are dataclasses
-
 
 @dataclass(frozen=True)
-class Truth(Objective):
+class Truth(OfVoters):
     """The truth; see `truth`."""
 
     confusion: tuple[object, ...]
@@ -77,7 +85,7 @@ class Truth(Objective):
 
 
 @dataclass(frozen=True)
-class Rule(Objective):
+class Rule(OfVoters):
     """A rule of the votes; see `rule`."""
 
     confusion: tuple[object, ...]
@@ -91,7 +99,7 @@ class Rule(Objective):
         chance = self.chances(problem).sum(axis=0)
         return np.asarray(chance[..., None] * (1 - self.is_right(problem)))
 
-    def with_present(self, present: Sequence[int]) -> Objective:
+    def with_present(self, present: Sequence[int]) -> OfVoters:
         fewer = super().with_present(present)
         assert isinstance(fewer, Rule)
         if self.name == "weights":
@@ -125,6 +133,23 @@ class Rule(Objective):
 
     def __str__(self) -> str:
         return {"at least": f"at least {self.numbers[0]:g}" if self.numbers else ""}.get(self.name, self.name)
+
+
+@dataclass(frozen=True)
+class Costs(Objective):
+    """A table of costs; see `costs`."""
+
+    table: tuple[object, ...]
+    kind: ClassVar[str] = "costs"
+
+    def costs(self, problem: DecisionProblem) -> Array:
+        table = np.array(self.table, dtype=np.float64)
+        if table.shape != (*problem.shape, 2):
+            raise InputError(f"These costs are for tables of shape {table.shape[:-1]}. Got {problem.shape}.")
+        return table
+
+    def __str__(self) -> str:
+        return "a table of costs"
 
 
 class AtLeast(NamedTuple):
@@ -226,6 +251,25 @@ def rule(
     return Rule(confusion, chances, "weights", numbers=tuple(weights.tolist()))
 
 
+def costs(table: ArrayLike) -> Objective:
+    """Any costs: C(n, o) of answer o at the counts n, probability of the counts included.
+
+    Parameters
+    ----------
+    table : array_like, shape (*problem.shape, 2), finite and at least 0
+
+    Examples
+    --------
+    One voter that says 1 in three cases of ten, and a decision that should say the same:
+
+    >>> same = costs([[0.0, 0.7], [0.3, 0.0]])
+    """
+    values = array("table", table, None, 0, math.inf, "[)")
+    if values.ndim < 2 or values.shape[-1] != 2:
+        raise InputError(f"A table of costs must have shape (*problem.shape, 2). Got {values.shape}.")
+    return Costs(_nested(values))
+
+
 def at_least(k: int) -> AtLeast:
     """For `rule`: answer 1 if at least k voters say 1.
 
@@ -263,6 +307,8 @@ def from_dict(values: Mapping[str, object]) -> Objective:
             made = truth(given["confusion"], given["prior"], given["cost"])  # type: ignore[arg-type]
             if made.as_dict() == {"kind": kind, **given}:
                 return made
+        if kind == "costs" and set(given) == {"table"}:
+            return costs(np.array(given["table"], dtype=np.float64))
         if kind == "rule":
             confusion, prior = _confusions(given["confusion"]), _prior(given["prior"])  # type: ignore[arg-type]
             again = Rule(confusion, prior, **{k: v for k, v in given.items() if k not in ("confusion", "prior")})  # type: ignore[arg-type]
@@ -270,7 +316,7 @@ def from_dict(values: Mapping[str, object]) -> Objective:
                 return again
     except (TypeError, KeyError):
         pass
-    raise InputError(f"objective must have a kind (truth, rule) and its parameters. Got {dict(values)!r}.")
+    raise InputError(f"objective must have a kind (truth, rule, costs) and its parameters. Got {dict(values)!r}.")
 
 
 def _confusions(accuracy: object) -> tuple[object, ...]:

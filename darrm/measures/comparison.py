@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import overload
 
 import numpy as np
 
@@ -16,9 +17,12 @@ from darrm.certificate.scaling import repair
 from darrm.design.design import Design
 from darrm.design.solve import solve
 from darrm.errors import InputError
+from darrm.measures.decision_comparison import DecisionEntry, compare_decision
 from darrm.measures.error import Interval, sampled_error
 from darrm.numerics.arrays import Array
+from darrm.objectives import Objective
 from darrm.priors import Prior, combine
+from darrm.problem.decision import DecisionProblem
 from darrm.problem.majority import MajorityProblem
 
 # A baseline that meets its limit exactly in theory misses it by rounding; this much is scaled away, and no more.
@@ -57,6 +61,11 @@ class Entry:
     interval: Interval | None = None
 
 
+@overload
+def compare(problem: DecisionProblem, *, objective: Objective, time_limit: float = math.inf) -> list[DecisionEntry]: ...
+
+
+@overload
 def compare(
     problem: MajorityProblem,
     prior: Prior | str = "uniform",
@@ -67,17 +76,36 @@ def compare(
     draws: int | None = None,
     rng: np.random.Generator | None = None,
     time_limit: float = math.inf,
-) -> list[Entry]:
-    """gamma_opt, its monotone form and the baselines, for one problem and one release.
+) -> list[Entry]: ...
 
-    gamma_opt (free); monotone; double subsampling of (2 floor(m) - 1) votes; subsampling of (floor(m)) votes; constant
+
+def compare(
+    problem: MajorityProblem | DecisionProblem,
+    prior: Prior | str | None = None,
+    objective: str | Objective | None = None,
+    *,
+    queries: int | None = None,
+    total_delta: float | None = None,
+    draws: int | None = None,
+    rng: np.random.Generator | None = None,
+    time_limit: float = math.inf,
+) -> list[Entry] | list[DecisionEntry]:
+    """The optimum beside other mechanisms, for one problem and one release.
+
+    For a `MajorityProblem`: gamma_opt (free); monotone; double subsampling of (2 floor(m) - 1) votes; subsampling of
+    (floor(m)) votes; constant
     randomized response, by Lemma A.1 and the largest constant that verifies; the plain majority.
+
+    For a `DecisionProblem`: the optimum; the best table of all votes together, as if all had the largest epsilon;
+    the best table of one group alone; the optimum for the majority of all votes; the best rule with constant noise;
+    subsampling, for one group; and without any noise the majority and the best rule, which keep no guarantee of their
+    own.
 
     Parameters
     ----------
-    problem : MajorityProblem
+    problem : MajorityProblem or DecisionProblem
     prior, objective
-        As in `darrm.solve`.
+        As in `darrm.solve`; a decision takes an object of `darrm.objectives` and, besides, only ``time_limit``.
     queries, total_delta : int, float, optional
         Say also what so many labels of FRESH voters cost together, by exact adaptive composition. Fixed voters cost at
         most the same with every mechanism, whatever the number of labels: `darrm.accounting.compose`.
@@ -88,7 +116,7 @@ def compare(
 
     Returns
     -------
-    list of Entry
+    list of Entry, or of DecisionEntry
         Baselines are scaled down where rounding alone puts them over the limit; all else is told by the certificate.
 
     Raises
@@ -96,6 +124,17 @@ def compare(
     InputError, SolverError
         As `darrm.solve`.
     """
+    if isinstance(problem, DecisionProblem):
+        if not isinstance(objective, Objective):
+            raise InputError(f"A decision needs an objective of darrm.objectives. Got {objective!r}.")
+        others = {"prior": prior, "queries": queries, "total_delta": total_delta, "draws": draws, "rng": rng}
+        given = [name for name, value in others.items() if value is not None]
+        if given:
+            raise InputError(f"Decisions are compared without {given[0]!r}. Leave it out.")
+        return compare_decision(problem, objective, time_limit=time_limit)
+    if isinstance(objective, Objective):
+        raise InputError(f"The objectives of darrm.objectives are for a darrm.DecisionProblem. Got {problem!r}.")
+    prior = "uniform" if prior is None else prior
     if (queries is None) != (total_delta is None):
         raise InputError("queries and total_delta go together. Pass both, or none.")
     if queries is not None:

@@ -159,7 +159,7 @@ class ReleasedVotes:
 
     def _case_of(self, ones: NDArray[np.bool_], present: NDArray[np.bool_]) -> NDArray[np.intp]:
         if self._present is None and np.all(self._ones == 1):
-            return np.count_nonzero(ones, axis=1)
+            return np.asarray(np.count_nonzero(ones, axis=1), dtype=np.intp)
         cases = np.asarray(ones @ self._ones, dtype=np.intp)
         return cases if self._present is None else cases + np.asarray(present @ self._present, dtype=np.intp)
 

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 
 from darrm import priors
 from darrm._validation import check_jobs
-from darrm.design.design import Design, certificate_size
+from darrm.design.content import certificate_size
+from darrm.design.design import Design
 from darrm.errors import CertificateError, DarrmError, InputError
 from darrm.priors import Prior
 from darrm.problem.majority import MajorityProblem

@@ -1,0 +1,100 @@
+"""A decision by groups of voters beside simpler ways to decide, all held to the same guarantee."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from darrm import baselines, objectives
+from darrm.certificate.certificate import Certificate, verify
+from darrm.certificate.scaling import repair
+from darrm.design.decision import DecisionDesign, expected_cost
+from darrm.design.solve_decision import solve_decision
+from darrm.numerics.arrays import Array
+from darrm.objectives import Objective, OfVoters, rule
+from darrm.problem.decision import DecisionProblem, VoterGroup
+from darrm.problem.noise_function import acceptance
+
+
+@dataclass(frozen=True, eq=False)
+class DecisionEntry:
+    """One way to decide.
+
+    Attributes
+    ----------
+    name : str
+    table : ndarray, shape of the problem
+        The probability of answer 1 for the numbers of ones in each group.
+    certificate : Certificate
+        ``holds`` says whether it satisfies the guarantee of the problem.
+    expected_cost : float
+        Under the objective of the comparison.
+    """
+
+    name: str
+    table: Array
+    certificate: Certificate
+    expected_cost: float
+
+
+def compare_decision(
+    problem: DecisionProblem, objective: Objective, *, time_limit: float = math.inf
+) -> list[DecisionEntry]:
+    """The optimum beside what people do without it; see `darrm.measures.comparison.compare`."""
+    costs = objective.costs(problem)
+    best: DecisionDesign = solve_decision(problem, objective, time_limit=time_limit)
+    tables = {"optimum": best.table}
+    if len(problem.groups) > 1:
+        tables["all as the least private"] = _all_as_the_least_private(problem, costs, time_limit)
+        tables |= _one_group_alone(problem, costs, time_limit)
+    if isinstance(objective, OfVoters):
+        majority = rule("majority", objective.confusion, objective.prior)
+        tables["majority of all, optimal noise"] = solve_decision(problem, majority, time_limit=time_limit).table
+    cheaper = np.sign(costs[..., 0] - costs[..., 1])
+    tables["best rule, constant noise"] = repair((1 + cheaper) / 2, problem)
+    m = _subsampled(problem)
+    if m is not None:
+        tables[f"subsampling ({m})"] = repair(acceptance(baselines.subsampling(problem.K, m)), problem)
+    ones = np.indices(problem.shape).sum(axis=0)
+    tables["plain majority, no noise"] = (1 + np.sign(2 * ones - problem.K)) / 2
+    tables["best rule, no noise"] = (1 + cheaper) / 2
+    return [
+        DecisionEntry(name, table, verify(table, problem), expected_cost(costs, table))
+        for name, table in tables.items()
+    ]
+
+
+def _all_as_the_least_private(problem: DecisionProblem, costs: Array, time_limit: float) -> Array:
+    """The best table that looks at the number of all ones, held to the guarantee as if all had the largest epsilon."""
+    epsilon = max(group.epsilon for group in problem.groups)
+    delta = max(group.delta for group in problem.groups)
+    everybody = VoterGroup(problem.K, epsilon, delta)
+    pooled = DecisionProblem([everybody], problem.epsilon, problem.delta, max_affected=problem.max_affected)
+    ones = np.indices(problem.shape).sum(axis=0)
+    own = np.stack([np.bincount(ones.ravel(), costs[..., answer].ravel()) for answer in (0, 1)], axis=-1)
+    return np.asarray(solve_decision(pooled, objectives.costs(own), time_limit=time_limit).table[ones])
+
+
+def _one_group_alone(problem: DecisionProblem, costs: Array, time_limit: float) -> dict[str, Array]:
+    """The best table of each group's votes alone, for the group that does best."""
+    tables: dict[str, Array] = {}
+    for g, group in enumerate(problem.groups):
+        present = [own.count if i == g else 0 for i, own in enumerate(problem.groups)]
+        others = tuple(axis for axis in range(len(problem.groups)) if axis != g)
+        own = objectives.costs(costs.sum(axis=others))
+        table = solve_decision(problem.with_present(present), own, time_limit=time_limit).table
+        along = table.reshape([-1 if i == g else 1 for i in range(len(problem.groups))])
+        name = f"group {g + 1} alone ({group.count} of epsilon {group.epsilon:g})"
+        tables[name] = repair(np.broadcast_to(along, problem.shape), problem)
+    least = min(tables, key=lambda name: expected_cost(costs, tables[name]))
+    return {least: tables[least]}
+
+
+def _subsampled(problem: DecisionProblem) -> int | None:
+    """How many votes of one group together stay within the guarantee; None where subsampling is not defined."""
+    if len(problem.groups) > 1 or problem.groups[0].delta:
+        return None
+    m = math.floor(problem.epsilon / problem.groups[0].epsilon)
+    return min(m, problem.K) if m else None
