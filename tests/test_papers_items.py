@@ -15,7 +15,7 @@ import darrm
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = (ROOT / "docs" / "papers_items.md").read_text(encoding="utf-8")
-HEAD = ["Item", "Computed by", "Checked by", "Remark"]
+HEAD = ["Item", "Remark", "Computed by", "Checked by"]
 
 
 @functools.cache
@@ -49,7 +49,7 @@ def wrong(line: str) -> Iterator[str]:
     if len(row) != 4 or not all(re.search(r"\w", cell) for cell in row):
         yield "four cells, none of them blank, are needed"
         return
-    item, code, tests, remark = row
+    item, remark, code, tests = row
     names, checks = (re.findall(r"`([^`]+)`", cell) for cell in (code, tests))
     yield from (f"{name} is not there" for name in names if not is_there(name))
     for check in checks:
