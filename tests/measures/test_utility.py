@@ -150,6 +150,11 @@ def test_a_utility_of_the_callers_own() -> None:
         ({"mechanisms": {"llp": (lambda k: (mechanisms.LabelProportions(), k), [99])}}, "bag size of a family"),
         ({"utility": "f1"}, "utility must be"),
         ({"utility": lambda mechanism, k: math.nan}, "The utility must be"),
+        ({"utility": lambda mechanism, k: math.inf if mechanism.epsilon == 1.05 else mechanism.epsilon}, "The utility"),
+        ({"mechanisms": {"rr": (mechanisms.RandomizedResponse, 3)}}, "at least one value"),
+        ({"mechanisms": {"rr": (mechanisms.RandomizedResponse, 0, math.inf)}}, "The range of rr must"),
+        ({"mechanisms": {"llp": (lambda k: (mechanisms.LabelProportions(), k), [1.5])}}, "bag size of a family"),
+        ({"mechanisms": {"llp": (lambda k: (mechanisms.LabelProportions(), k, k), [1])}}, "or a pair"),
         ({"p": 0}, "p must be in"),
         ({"eta": [0.0, 0.0]}, "p must be in"),
         ({"tolerance": 0}, "tolerance must be"),
@@ -164,3 +169,22 @@ def test_bad_input_is_refused(change: dict[str, Any], message: str) -> None:
     }
     with pytest.raises(InputError, match=message):
         measures.at_equal_utility(**(given | change))
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "root"), [(-1.0, 1.5, 0.0), (0.0, 1.0, 5e-324), (1e308, 1.7e308, 1.5e308), (-1.7e308, 1.7e308, 1.0)]
+)
+def test_the_bisection_ends_at_any_parameter(low: float, high: float, root: float) -> None:
+    """At 0 no relative tolerance is reached, and the sum of two large ends is infinite."""
+    made: list[float] = []
+
+    def make(parameter: float) -> Any:
+        made.append(parameter)
+        return mechanisms.RandomizedResponse(1.0)
+
+    def passed(mechanism: Any, k: int) -> float:
+        return float(made[-1] >= root)
+
+    (row,) = measures.at_equal_utility({"rr": (make, low, high)}, [0.2, 0.4], passed, 0.5)
+    assert row.parameter == pytest.approx(root, rel=1e-8, abs=0)
+    assert len(made) < 4300
