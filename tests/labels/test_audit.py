@@ -162,6 +162,7 @@ def test_eta_of_a_model_is_its_probability_of_the_second_class() -> None:
         ({"bag_size": 4, "labels": [0, 1]}, "labels must have the shape"),
         ({"bag_size": 4, "jobs": 0}, "jobs must be"),
         ({"bag_size": 4, "mechanisms": {}}, "at least one"),
+        ({"bag_size": 4, "mechanisms": None}, "mechanisms must be a mapping"),
         ({"bag_size": 4, "mechanisms": [MECHANISMS["rr"]]}, "pairs"),
         ({"bag_size": 4, "mechanisms": {"rr": mechanisms.RandomizedResponse}}, "mechanism must be"),
     ],
