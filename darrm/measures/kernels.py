@@ -217,9 +217,10 @@ def joint(mechanisms: Sequence[object]) -> JointLabels | JointCounts:
     -----
     Exact, if every release has coins of its own. Of labels: an output depends on nothing but its label and its coins,
     and the labels are independent given eta. Of counts: given the number of ones the outputs are independent. (Given
-    y_i they are not: the likelihoods of a label must not be multiplied, and are not.) Refused is what neither holds
-    for: randomized response beside sums (the answers for the others say something about the sum), other bags for
-    every release, and Laplace noise, whose two outputs have no closed form here.
+    y_i they are not: the likelihoods of a label must not be multiplied, and are not.) Refused:
+    randomized response beside sums (the answers for the others say something about the sum), and Laplace noise, whose
+    two outputs have no closed form here. Not covered: sums of other bags for every release. They may tell more than
+    this says, and that your releases were such cannot be seen here.
 
     Examples
     --------
