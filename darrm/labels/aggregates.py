@@ -163,8 +163,8 @@ def worst_delta(
     epsilon : float in (0, 600], nats
     residual_floor : float > 0
         Least residual sum of squares of the labels of this bag on X, in squared units of the labels. An assumption of
-        the caller: it is the assumption of the abstract, and nothing holds without it. It must hold for the changed
-        labels as well, and must not be read off the labels.
+        the caller, and nothing holds without it; the abstract has one on the loss of the data set, for which there is
+        `random_bag_delta`. It must hold for the changed labels as well, and must not be read off the labels.
     label_range : (low, high)
     X : array_like, shape (k, d)
         Features of the bag, which are not private here. Either these or
