@@ -288,7 +288,7 @@ def _of_counts(mechanism: Any, k: int) -> Array:
 
 
 def _laplace_majority(epsilon: float, ones: Array, majority: Any) -> float:
-    """The receiver says 1 above the best threshold: the odds rise with the noisy sum."""
+    """The receiver says 1 above the best threshold, always or never: the odds rise with the noisy sum."""
     from scipy.optimize import minimize_scalar
 
     l = np.arange(ones.size)
@@ -302,7 +302,8 @@ def _laplace_majority(epsilon: float, ones: Array, majority: Any) -> float:
         minimize_scalar(wrong, bounds=(t, t + 1), method="bounded", options={"xatol": 1e-10})
         for t in range(ones.size + 2)
     ]
-    return 1 - min([threshold.fun for threshold in thresholds] + [float(ones[majority].sum())])
+    one_way = min(float(ones[majority].sum()), float(ones[~majority].sum()))
+    return 1 - min([one_way, *(threshold.fun for threshold in thresholds)])
 
 
 _NAMED: dict[str, Callable[[Any, int, float], float]] = {

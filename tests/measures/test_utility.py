@@ -30,7 +30,9 @@ def test_utility_of_randomized_response_is_that_of_the_posterior(p: float) -> No
     assert utility._majority_right(mechanism, K, p) == pytest.approx(right, abs=1e-13)
 
 
-@pytest.mark.parametrize(("p", "epsilon"), [(0.5, 1.0), (1 / 3, 2.0), (0.1, 0.3)])
+@pytest.mark.parametrize(
+    ("p", "epsilon"), [(0.5, 1.0), (1 / 3, 2.0), (0.1, 0.3), (2 / 3, 2.0), (0.7, 0.3), (0.9, 0.3), (0.9, 1.0)]
+)
 def test_utility_of_a_noisy_sum_is_the_integral(p: float, epsilon: float) -> None:
     ones = pmf(np.full(K, p))
     t = np.linspace(-150, 150 + K, 1_600_001)
@@ -41,7 +43,7 @@ def test_utility_of_a_noisy_sum_is_the_integral(p: float, epsilon: float) -> Non
     assert utility._laplace_majority(epsilon, ones, 2 * np.arange(K + 1) > K) == pytest.approx(integral, abs=2e-8)
 
 
-@pytest.mark.parametrize("p", [0.5, 1 / 3])
+@pytest.mark.parametrize("p", [0.5, 1 / 3, 2 / 3, 0.95])
 def test_ends_of_the_utility(p: float) -> None:
     ones = pmf(np.full(K, p))
     least = max(ones[6:].sum(), ones[:6].sum())
