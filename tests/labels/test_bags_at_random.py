@@ -3,6 +3,7 @@
 import doctest
 import itertools
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ import pytest
 import darrm
 from darrm.labels import bag_floor, local_delta, random_bag_delta, worst_delta
 from darrm.labels.aggregates import WorstDelta
-from darrm.labels.bags_at_random import _largest, _tails
+from darrm.labels.bags_at_random import _largest, _space, _tails
 from darrm.mechanisms import bags
 from darrm.mechanisms.labelled_bag import column_space, residual_of
 
@@ -363,6 +364,25 @@ def test_labels_are_taken_from_the_middle_as_far_as_a_column_is_constant(column:
     random_bag_delta(1.0, 5, (2, 3), X=X, loss_floor=size**2 * (1 - 1e-6))
     with pytest.raises(darrm.InputError, match="loss_floor must be at most"):
         random_bag_delta(1.0, 5, (2, 3), X=X, loss_floor=size**2 * (1 + 1e-6))
+
+
+@pytest.mark.parametrize("size", [1e-3, 1e-5, 1e-7])
+def test_rounding_of_nearly_dependent_features_is_paid_for(size: float) -> None:
+    """Of n - 1 records alike and one feature nearly constant: leverages and tails by fractions are not beyond ours."""
+    n = 40
+    second = 1 + size * np.random.default_rng(10).normal(size=n)
+    U, off = _space(np.column_stack([np.ones(n), second]))
+    # One feature less its mean spans the same as both: exact, then rounded once.
+    mean = sum(map(Fraction, second.tolist())) / n
+    centred = [Fraction(value) - mean for value in second.tolist()]
+    total = sum(value * value for value in centred)
+    h = max(Fraction(1, n) + value * value / total for value in centred)
+    assert _largest(U, off) >= float((n - 1) * h / (1 - h))
+    exact = np.column_stack([np.full(n, n**-0.5), [float(value) / math.sqrt(total) for value in centred]])
+    for ratio in (1.0, 15.0):
+        ours, ideal = _tails(U, ratio, off)[1], _tails(exact, ratio)[1]
+        assert np.all(ours >= ideal)
+        assert ours == pytest.approx(ideal, rel=1e-3, abs=1e-9)
 
 
 def test_the_residual_bound_that_the_range_implies() -> None:
