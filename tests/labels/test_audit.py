@@ -479,3 +479,18 @@ def test_outputs_that_several_releases_do_not_have(output: Any, message: str) ->
 def test_what_is_no_list_of_like_releases_is_refused(releases: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
         measures.joint(releases)
+
+
+def test_sums_of_other_bags_tell_more_than_their_joint() -> None:
+    """What the documents warn of, by enumeration: four labels, sums of pairs, and again of other pairs."""
+
+    def advantage(*releases: list[tuple[int, int]]) -> float:
+        chances: dict[tuple[int, ...], list[float]] = {}
+        for y in itertools.product((0, 1), repeat=4):
+            seen = tuple(y[a] + y[b] for pairs in releases for a, b in pairs)
+            chances.setdefault(seen, [0.0, 0.0])[y[0]] += 1 / 16
+        return sum(map(max, chances.values())) - 0.5
+
+    exact, pairs = mechanisms.LabelProportions(), [(0, 1), (2, 3)]
+    assert measures.additive_advantage(measures.joint([exact, exact]), [0.5, 0.5]) == advantage(pairs, pairs) == 0.25
+    assert advantage(pairs, [(0, 2), (1, 3)]) == 0.4375

@@ -138,6 +138,7 @@ def test_a_utility_of_the_callers_own() -> None:
 
     (row,) = measures.at_equal_utility({"rr": (mechanisms.RandomizedResponse, 1, 5)}, [0.2, 0.5], half, 1.25)
     assert row.parameter == pytest.approx(2.5, rel=1e-8)
+    assert row.mechanism.epsilon == row.parameter
     assert set(seen) == {2}
 
 
