@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -90,7 +90,8 @@ def audit(
         truth = check_labels(labels)
         if truth.shape != chances.shape:
             raise InputError(f"labels must have the shape of eta, {chances.shape}. Got {truth.shape}.")
-    given = list(mechanisms.items()) if isinstance(mechanisms, Mapping) else list(mechanisms)
+    pairs = mechanisms.items() if isinstance(mechanisms, Mapping) else mechanisms
+    given = list(pairs) if isinstance(pairs, Iterable) else []
     if not given or not all(isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[0], str) for pair in given):
         raise InputError(
             "mechanisms must be a mapping of names to mechanisms, or (name, mechanism) pairs, at least one."

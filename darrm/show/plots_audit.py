@@ -155,8 +155,8 @@ def plot_utility_grid(
 def plot_equal_utility(rows: Sequence[EqualUtility]) -> list[Axes]:
     """Draw mechanisms side by side at one utility, as `darrm.measures.at_equal_utility` returns them.
 
-    Four new axes, a measure each: additive advantage, 98th percentile of the multiplicative, tight epsilon, mean
-    maximal leakage. A hollow mark is not at the utility; a mark beyond the dotted line is infinite.
+    Four new axes, a measure each: additive advantage, 98th percentile of the multiplicative, largest log-odds
+    change, mean maximal leakage. A hollow mark is not at the utility; a mark beyond the dotted line is infinite.
     """
     figure = new_figure((11, 1.4 + 0.35 * len(rows)))
     axes: list[Axes] = figure.subplots(1, 4, sharey=True).tolist()

@@ -162,6 +162,7 @@ def test_eta_of_a_model_is_its_probability_of_the_second_class() -> None:
         ({"bag_size": 4, "labels": [0, 1]}, "labels must have the shape"),
         ({"bag_size": 4, "jobs": 0}, "jobs must be"),
         ({"bag_size": 4, "mechanisms": {}}, "at least one"),
+        ({"bag_size": 4, "mechanisms": None}, "mechanisms must be a mapping"),
         ({"bag_size": 4, "mechanisms": [MECHANISMS["rr"]]}, "pairs"),
         ({"bag_size": 4, "mechanisms": {"rr": mechanisms.RandomizedResponse}}, "mechanism must be"),
     ],
@@ -414,3 +415,82 @@ def test_posteriors_of_releases_seen_together() -> None:
     assert after == pytest.approx([odds / (1 + odds)], abs=1e-14)
     with pytest.raises(InputError, match="one output for each of 2 mechanisms"):
         measures.posterior(both, bags, [sums])
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 20.0, 40.0, 300.0, 800.0])
+def test_one_output_may_undo_what_another_made_near_certain(epsilon: float) -> None:
+    response = mechanisms.RandomizedResponse(epsilon)
+    eta = [0.3, 1e-300, 1 - 2**-53, 0.5]
+    both = measures.joint([response, response])
+    if epsilon == 800:  # its flip has no chance in float64
+        with pytest.raises(InputError, match="no chance"):
+            both.posterior(eta, [[1, 1, 0, 0], [0, 0, 1, 1]])
+        return
+    assert both.posterior(eta, [[1, 1, 0, 0], [0, 0, 1, 1]]) == pytest.approx(eta, rel=1e-12)
+    again = measures.joint([both, both])
+    output = [[[1, 1, 0, True], [0, 0, 1, False]], [[0, 0, 1, True], [1, 1, 0, False]]]
+    assert measures.posterior(again, [eta, eta], [[[side, side] for side in pair] for pair in output]) == pytest.approx(
+        np.array([eta, eta]), rel=1e-12
+    )
+
+
+def test_posteriors_of_classes_seen_together() -> None:
+    responses = [mechanisms.RandomizedResponse(1.0, 3), mechanisms.RandomizedResponse(0.5, 3)]
+    both, eta, seen = measures.joint(responses), np.array([[0.2, 0.5, 0.3], [0.0, 0.9, 0.1]]), [[0, 2], [1, 2]]
+    wanted = eta * responses[0].label_kernel()[:, seen[0]].T * responses[1].label_kernel()[:, seen[1]].T
+    wanted /= wanted.sum(axis=1, keepdims=True)
+    assert measures.posterior(both, eta, seen) == pytest.approx(wanted, abs=1e-15)
+    assert both.posterior(eta[0], [0, 1]) == pytest.approx(wanted[0], abs=1e-15)
+
+
+def test_posteriors_of_several_releases_take_features_too() -> None:
+    for release, seen in ((MECHANISMS["rr"], [1, 0]), (MECHANISMS["llp"], 1)):
+        both = measures.joint([release, release])
+        after = measures.posterior(both, [0.3, 0.6], [seen, seen])
+        assert measures.posterior(both, [0.3, 0.6], [seen, seen], X=[[1.0], [2.0]]).tolist() == after.tolist()
+        with pytest.raises(InputError, match="X must"):
+            measures.posterior(both, [0.3, 0.6], [seen, seen], X="features")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("output", "message"),
+    [
+        ([[1, 0], [1]], "entries of one shape"),
+        ([[1], [1]], "one answer for each label"),
+        ([[1, 2], [1, 0]], "output must"),
+        ([[1, math.nan], [1, 0]], "output must"),
+        ([[1, 0]], "one output for each of 2"),
+    ],
+)
+def test_outputs_that_several_releases_do_not_have(output: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        measures.joint([MECHANISMS["rr"], MECHANISMS["rr"]]).posterior([0.3, 0.6], output)
+
+
+@pytest.mark.parametrize(
+    ("releases", "message"),
+    [
+        ([mechanisms.RandomizedResponse(1.0), mechanisms.RandomizedResponse(1.0, 3)], "as many classes. Got 2 and 3"),
+        (mechanisms.RandomizedResponse(1.0), "a sequence of mechanisms"),
+        (None, "a sequence of mechanisms"),
+    ],
+    ids=str,
+)
+def test_what_is_no_list_of_like_releases_is_refused(releases: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        measures.joint(releases)
+
+
+def test_sums_of_other_bags_tell_more_than_their_joint() -> None:
+    """What the documents warn of, by enumeration: four labels, sums of pairs, and again of other pairs."""
+
+    def advantage(*releases: list[tuple[int, int]]) -> float:
+        chances: dict[tuple[int, ...], list[float]] = {}
+        for y in itertools.product((0, 1), repeat=4):
+            seen = tuple(y[a] + y[b] for pairs in releases for a, b in pairs)
+            chances.setdefault(seen, [0.0, 0.0])[y[0]] += 1 / 16
+        return sum(map(max, chances.values())) - 0.5
+
+    exact, pairs = mechanisms.LabelProportions(), [(0, 1), (2, 3)]
+    assert measures.additive_advantage(measures.joint([exact, exact]), [0.5, 0.5]) == advantage(pairs, pairs) == 0.25
+    assert advantage(pairs, [(0, 2), (1, 3)]) == 0.4375

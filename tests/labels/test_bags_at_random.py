@@ -3,13 +3,15 @@
 import doctest
 import itertools
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
 
 import darrm
 from darrm.labels import bag_floor, local_delta, random_bag_delta, worst_delta
-from darrm.labels.bags_at_random import _tails
+from darrm.labels.aggregates import WorstDelta
+from darrm.labels.bags_at_random import _largest, _space, _tails
 from darrm.mechanisms import bags
 from darrm.mechanisms.labelled_bag import column_space, residual_of
 
@@ -302,3 +304,92 @@ def test_a_direction_that_the_data_set_hides_is_refused(size: float) -> None:
     X[:2, 1] += size
     with pytest.raises(darrm.InputError, match="columns that do not depend on each other"):
         random_bag_delta(0.1, 1000, (0, 1), X=X, loss_floor=0.2)
+
+
+def test_leverages_without_a_record_are_within_their_bound() -> None:
+    """Lemma 9: (n - 1) h / (1 - h) bounds squared lengths in units of any n - 1 records; two like records attain it."""
+    n = 30
+    X = np.ones((n, 1))
+    X[:2] = 5.0
+    U = column_space(X)
+    without = float(np.linalg.pinv(X[1:])[:, 0] @ X[1])  # leverage of the second record without the first
+    assert _largest(U) == pytest.approx((n - 1) * without, rel=1e-9)
+    spread = np.column_stack([np.ones(n), np.random.default_rng(9).standard_cauchy(n)])
+    for j in range(n):
+        rest = np.delete(spread, j, axis=0)
+        assert (n - 1) * float(np.diag(rest @ np.linalg.pinv(rest)).max()) <= _largest(column_space(spread)) * (
+            1 + 1e-9
+        )
+
+
+def watched(monkeypatch: pytest.MonkeyPatch) -> list[tuple[float, float, float]]:
+    """Leverage, largest residual and answer of every call of `worst_delta` from here on."""
+    asked = []
+
+    def worst(*given: float, leverage: float, largest_residual: float) -> WorstDelta:
+        answer = worst_delta(*given, leverage=leverage, largest_residual=largest_residual)  # type: ignore[arg-type]
+        asked.append((leverage, largest_residual, answer.upper))
+        return answer
+
+    monkeypatch.setattr("darrm.labels.bags_at_random.worst_delta", worst)
+    return asked
+
+
+def test_the_residual_handed_on_is_that_of_the_theorem(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Theorem 12 has h* = min(h, 1/2): beyond 1/2 a smaller leverage would give the larger residual."""
+    asked = watched(monkeypatch)
+    X = np.column_stack([np.ones(2000), np.tile([-1.0, 1.0], 1000)])
+    X[0, 1] = 8.0
+    random_bag_delta(0.5, 800, (0, 1), X=X, loss_floor=0.2)
+    assert any(0.8 < leverage < 1 for leverage, _, _ in asked)
+    for leverage, residual_bound, _ in asked:
+        h = min(leverage, 0.5)
+        assert residual_bound == pytest.approx(0.5 * (1 + math.sqrt(799 * h * (1 - h))), rel=1e-9)
+
+
+def test_equal_words_of_the_shuffle_are_paid_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    n = 100_000
+    asked = watched(monkeypatch)
+    said = random_bag_delta(1.0, 1000, (0, 1), X=np.ones((n, 1)), loss_floor=0.2)
+    (worst,) = {upper for leverage, _, upper in asked if leverage == said.floor.leverage}
+    assert said.upper / (said.failure + worst) - 1 == pytest.approx(n**2 / 2**65, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("column", "size"), [([1.0, 1.0], 0.5), ([0.9, 1.1], 0.5 + 2.5 * (1 - 0.9 / 1.01)), ([0.0, 1.0], 3.0)]
+)
+def test_labels_are_taken_from_the_middle_as_far_as_a_column_is_constant(column: list[float], size: float) -> None:
+    """Lemma 9, labels in [2, 3]: what the ones leave beside the features counts with the middle of the range."""
+    X = np.tile(column, 20)[:, None]
+    random_bag_delta(1.0, 5, (2, 3), X=X, loss_floor=size**2 * (1 - 1e-6))
+    with pytest.raises(darrm.InputError, match="loss_floor must be at most"):
+        random_bag_delta(1.0, 5, (2, 3), X=X, loss_floor=size**2 * (1 + 1e-6))
+
+
+@pytest.mark.parametrize("size", [1e-3, 1e-5, 1e-7])
+def test_rounding_of_nearly_dependent_features_is_paid_for(size: float) -> None:
+    """Of n - 1 records alike and one feature nearly constant: leverages and tails by fractions are not beyond ours."""
+    n = 40
+    second = 1 + size * np.random.default_rng(10).normal(size=n)
+    U, off = _space(np.column_stack([np.ones(n), second]))
+    # One feature less its mean spans the same as both: exact, then rounded once.
+    mean = sum(map(Fraction, second.tolist())) / n
+    centred = [Fraction(value) - mean for value in second.tolist()]
+    total = sum(value * value for value in centred)
+    h = max(Fraction(1, n) + value * value / total for value in centred)
+    assert _largest(U, off) >= float((n - 1) * h / (1 - h))
+    exact = np.column_stack([np.full(n, n**-0.5), [float(value) / math.sqrt(total) for value in centred]])
+    for ratio in (1.0, 15.0):
+        ours, ideal = _tails(U, ratio, off)[1], _tails(exact, ratio)[1]
+        assert np.all(ours >= ideal)
+        assert ours == pytest.approx(ideal, rel=1e-3, abs=1e-9)
+
+
+def test_the_residual_bound_that_the_range_implies() -> None:
+    """Lemma 9, by the numbers: Y + R root(Y^2 - kappa) and no less."""
+    X = np.column_stack([np.ones(2000), np.tile([-1.0, 1.0], 1000)])
+    root = math.sqrt(_largest(column_space(X)))
+    implied = random_bag_delta(0.5, 400, (0, 1), X=X, loss_floor=0.2)
+    passed = random_bag_delta(0.5, 400, (0, 1), X=X, loss_floor=0.2, residual_bound=0.5 + root * math.sqrt(0.25 - 0.2))
+    assert implied.upper == pytest.approx(passed.upper, rel=1e-6)
+    assert implied.upper < 1

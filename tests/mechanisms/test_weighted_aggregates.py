@@ -784,3 +784,24 @@ def test_what_attackers_gain_is_below_the_total_variation_of_neighbours() -> Non
         assert 0 < row["advantage"] <= row["at most"] + 3 * row["s.e."]
     assert shown["at most"] < 0.5
     assert secret["advantage"] < shown["advantage"]  # weights are the same in both, and hidden in one
+
+
+def test_an_upper_bound_is_never_0() -> None:
+    """Delta is above 0 for every change of a label, be it below the range of float64."""
+    y = np.arange(20) % 2 * 1.0
+    for change in (1e-9, -1e-160, 5e-324):
+        value = local_delta(0.1, np.ones((20, 1)), y, 0, change)
+        assert value.forward > 0
+        assert value.reverse > 0
+    value = noisy_local_delta(600.0, y, y == 0, 0, 1e-3, 10.0)
+    assert value.forward > 0
+    assert value.reverse > 0
+    assert value.error > 0
+    assert worst_delta(600.0, 1.0, (0, 1e-9), leverage=0.5).upper > 0
+
+
+@pytest.mark.parametrize("residual", [3.0, 1e9, 1e308])
+def test_a_residual_larger_than_any_change_bounds_nothing(residual: float) -> None:
+    alone = worst_delta(0.5, 1.0, (0, 1), leverage=0.5)
+    assert worst_delta(0.5, 1.0, (0, 1), leverage=0.5, largest_residual=residual) == alone
+    assert worst_delta(0.5, 1.0, (0, 1), leverage=0.5, largest_residual=0.6).upper < alone.upper

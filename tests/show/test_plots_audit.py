@@ -99,3 +99,12 @@ def test_mechanisms_at_one_utility_are_drawn() -> None:
     assert response.get_xdata()[0] == rows[0].largest_log_odds_change
     assert exact.get_xdata()[0] > line.get_xdata()[0]  # infinite
     assert (response.get_markerfacecolor(), exact.get_markerfacecolor()) == ("C0", "none")
+
+
+def test_a_curve_of_one_name_has_it() -> None:
+    releases = [("mine", mechanisms.GeometricLabelProportions(epsilon)) for epsilon in (2.0, 0.5)]
+    axes = plots_audit.plot_audit(labels.audit(releases, np.full(8, 0.3), bag_size=4))
+    assert axes[0].get_legend_handles_labels()[1] == ["mine, k = 4"]
+    named = [("low", releases[1][1]), ("high", releases[0][1])]
+    axes = plots_audit.plot_audit(labels.audit(named, np.full(8, 0.3), bag_size=4))
+    assert axes[0].get_legend_handles_labels()[1] == ["GeometricLabelProportions, k = 4"]
