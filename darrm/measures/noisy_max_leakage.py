@@ -74,6 +74,9 @@ def entrywise_leakage(
     votes = check_counts(known_votes, "known_votes")
     if check_noise(gamma, sigma, noise) and votes.size > 2:
         return max(0.0, math.log(winning(integer_noise(gamma, sigma), votes, more=1).sum()))
+    # Only differences matter. Above 2^53 one more vote would be lost. Classes that are moved up have no chance, or the
+    # noise is so wide that no vote matters.
+    votes = np.maximum(votes - votes.max() + 2.0**52, 0)
     total = 0.0
     for value in np.unique(votes):
         j = int(np.argmax(votes == value))
@@ -144,7 +147,7 @@ def leakage_bound(
         return min(entrywise_leakage(np.zeros(m), gamma, sigma=sigma, noise=noise) + m * 1e-12, rate, most)
     if gamma is None:
         return min(_gaussian_bound(m, GaussianLaw(check_positive("sigma", sigma))), most)
-    return _laplace_bound(m, check_positive("gamma", gamma))
+    return min(_laplace_bound(m, check_positive("gamma", gamma)), most)
 
 
 def _laplace_bound(m: int, rate: float) -> float:
@@ -248,7 +251,12 @@ def _behind(gamma: float | None, sigma: float | None, discrete: bool) -> Callabl
     from scipy.special import ndtr
 
     scale = check_positive("sigma", sigma) * math.sqrt(2)
-    return lambda d: np.asarray(ndtr(-(d / scale)))
+
+    def of_normal(d: Array) -> Array:
+        with np.errstate(over="ignore"):
+            return np.asarray(ndtr(-(d / scale)))
+
+    return of_normal
 
 
 def laplace_leakage_bound(n_classes: int, gamma: float, *, noise: str = "discrete") -> float:
