@@ -1,10 +1,11 @@
 """What a release tells an attacker about single labels who knows how likely every label is: eta_i = Pr[y_i = 1].
 
-All numbers are exact but for rounding: no sampling, no quadrature. The definitions are those of Busa-Fekete et al.,
+All numbers are exact but for rounding, with no sampling and no quadrature. Laplace label proportions are taken with
+continuous noise, noisy max with the discrete noise that it draws. The definitions are those of Busa-Fekete et al.,
 "Auditing privacy mechanisms via label inference attacks" (NeurIPS 2024), for one bag; several bags are independent, and
 their mean is taken. Mechanisms: all of `darrm.mechanisms` and `darrm.measures.CountKernel`; for `DaRRM`, eta holds the
 vote probabilities of the K voters and the measures say what one released majority tells about one vote. Its guarantee
-is about a record that private voters have seen, and is no bound for that. Noisy max is taken with continuous noise.
+is about a record that private voters have seen, and is no bound for that.
 """
 
 from __future__ import annotations
@@ -358,8 +359,8 @@ def _laplace_change(bags: Array, epsilon: float) -> Distribution:
     parts = [(bags[at], laplace.LaplaceOutputs(bags[at], epsilon)) for at in slices(n, k * k)]
     # Largest change: at f_1 / f_0 = e^epsilon or e^-epsilon, whatever moves the less likely label further.
     less = np.minimum(bags, 1 - bags)
-    fall = math.exp(-epsilon)
-    top = float((less * (1 - less) * -math.expm1(-epsilon) / (less + (1 - less) * fall)).max())
+    total = np.where(less > 0, less + (1 - less) * math.exp(-epsilon), 1)
+    top = float((less * (1 - less) * -math.expm1(-epsilon) / total).max())
     if top == 0:
         return DiscreteDistribution(np.zeros(1), np.ones(1))
 
