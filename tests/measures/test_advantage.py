@@ -225,6 +225,27 @@ def test_laplace_bound_is_attained() -> None:
         assert found[0] == pytest.approx((1 - math.exp(-epsilon / 2)) / 2, abs=1e-15)
 
 
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
+def test_the_discrete_laplace_noise_that_is_released(epsilon: float) -> None:
+    """On its grid of 2^-10: epsilon is that of the mechanism, and the bound for continuous noise holds and is attained.
+
+    Outputs up to 0 are one outcome, and so are those from k on: likelihood ratios do not change there.
+    """
+    grid, eta = 1024, [0.5, 0.1, 0.7]
+    q = math.exp(-epsilon / grid)
+    for k in (1, 3):
+        steps = np.arange(k * grid + 1) - grid * np.arange(k + 1)[:, None]
+        kernel = np.exp(-epsilon / grid * np.abs(steps)) * (1 - q) / (1 + q)
+        kernel[:, [0, -1]] /= 1 - q
+        shipped, labels = CountKernel(kernel), eta[:k]
+        found = individual_advantage(shipped, labels)
+        assert np.all(found <= bounds.laplace_proportions_individual(epsilon, labels) + 1e-15)
+        assert found == pytest.approx(individual_advantage(LaplaceLabelProportions(epsilon), labels), abs=1e-6)
+        assert np.abs(np.diff(np.log(kernel), axis=0)).max() == pytest.approx(epsilon, rel=1e-9)
+    half = individual_advantage(CountKernel(kernel), [0.5, 0.0, 1.0])[0]
+    assert half == pytest.approx((1 - math.exp(-epsilon / 2)) / 2, abs=1e-14)
+
+
 def test_like_bags_give_labels_away() -> None:
     p, k = 0.3, 4
     found = multiplicative_advantage(LLP, [p] * k)
