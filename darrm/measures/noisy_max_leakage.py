@@ -90,7 +90,7 @@ def entrywise_leakage(
 def leakage_bound(
     n_classes: int, gamma: float | None = None, *, sigma: float | None = None, noise: str = "discrete"
 ) -> float:
-    """The largest leakage of noisy max over all known votes, nats; attained where all classes have as many.
+    """The largest leakage of one label about one vote, over all known votes, nats; attained where classes have as many.
 
         log F(0),   F(0) = m Pr[class 1 wins | counts (1, 0, ..., 0)]
         gamma, discrete     F(0) = e^gamma (1 - (1 - q) / (1 + q)^(m - 1)),   q = e^-gamma;   m = 2: 1 + tanh(gamma / 2)
@@ -117,9 +117,10 @@ def leakage_bound(
     Returns
     -------
     float
-        An upper bound, rounded up, at most log m. With gamma it is at most gamma, for any number of classes. **Gaussian
-        noise has no bound that holds for every number of classes**: for any sigma the leakage at equal counts grows
-        without limit with m.
+        An upper bound, rounded up, at most log m. It is for one label and one vote: more labels add up
+        (`composed_leakage`), and a record behind several votes can leak more. With gamma it is at most gamma, for any
+        number of classes. **Gaussian noise has no bound that holds for every number of classes**: for any sigma the
+        leakage at equal counts grows without limit with m.
 
     Raises
     ------
@@ -182,7 +183,7 @@ def _gaussian_bound(m: int, law: GaussianLaw) -> float:
 def leakage_data_bound(
     known_votes: ArrayLike, gamma: float | None = None, *, sigma: float | None = None, noise: str = "discrete"
 ) -> float:
-    """A bound on the leakage of noisy max for the votes at hand, nats: log B2.
+    """A bound on the leakage of one label about one vote, for the known votes at hand, nats: log B2.
 
         B2 = r (1 - L(v_1 + 1 - v_2)) + sum over j > r of L(v_1 - 1 - v_j),     v_1 = ... = v_r > v_(r+1) >= ...,
         L(d) = Pr[of two classes, the one that is d >= 0 votes behind wins]

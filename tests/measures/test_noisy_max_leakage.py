@@ -190,6 +190,25 @@ def test_the_gaussian_bound_for_the_votes_at_hand_is_rounded_up(sigma: float) ->
             assert bound <= (r + sum(terms) + Decimal("1e-11") * (r - 1 + sum(map(abs, terms)))).ln()
 
 
+def test_the_gaussian_bound_far_behind_is_not_cut() -> None:
+    """One class leads by up to 30 sigma: completing the square, as in docs/theory.md."""
+    sigma = 7
+    with localcontext() as context:
+        context.prec = 160
+
+        def bell(t: Decimal, width: int) -> Decimal:
+            return (-t * t / (width * sigma**2)).exp()
+
+        total = sum(bell(Decimal(t), 2) for t in range(-120, 121))
+        halves = [sum(bell(Decimal(2 * t - c) / 2, 1) for t in range(-120, 121)) for c in (0, 1)]
+        equal = [bell(Decimal(d), 4) * halves[d % 2] / total**2 for d in range(400)]
+        behind = [sum(equal[d + 1 :]) + equal[d] / 2 for d in range(220)]
+        for lead in (70, 110, 150, 210):
+            terms = [behind[lead - 1], -behind[lead + 1], behind[lead - 1]]
+            bound = Decimal(leakage_data_bound([lead, 0, 0], sigma=sigma))
+            assert (1 + sum(terms)).ln() <= bound <= 1.0001 * float(sum(terms))
+
+
 def test_figures_of_the_pages() -> None:
     """Of docs/theory.md and docs/howto/pate.md."""
     classes = (2, 3, 4, 10, 100, 1000)
