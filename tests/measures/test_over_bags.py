@@ -208,6 +208,9 @@ def test_theorem_3_7_with_constants() -> None:
                 if k > 3000:
                     continue
                 change = bounds.moderate_change(p, k, failure, n)
+                assert change == pytest.approx(
+                    2.25 * math.sqrt(math.log(2 * n / failure) / (p * (1 - p) * k)), rel=1e-12
+                )
                 assert change <= 0.7
                 assert bounds.extreme_bags(p, k, n, threshold=change) <= failure
     with pytest.raises(darrm.InputError, match="at least moderate_bag_size = 225"):
