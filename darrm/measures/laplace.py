@@ -51,7 +51,8 @@ class LaplaceOutputs:
         c_part, d_part = self._pieces(c, d)
         opens, closes = A + self._fall * B, self._fall * A + B
         whole = (c_part + d_part) * (-math.expm1(-self.epsilon) / 2)
-        total = np.where(opens >= 0, whole, 0).sum(axis=0)
+        # Where opens is 0 because e^-epsilon is below the range of float64, closes has the sign.
+        total = np.where((opens >= 0) & (closes >= 0), whole, 0).sum(axis=0)
         at = np.nonzero((opens < 0) & (closes > 0))
         rest = np.clip((self.epsilon - np.log(-A[at]) + np.log(B[at])) / 2, 0, self.epsilon)  # epsilon (1 - u)
         part = -np.expm1(-rest) * (c_part[at] * np.exp(rest - self.epsilon) + d_part[at])

@@ -80,6 +80,13 @@ def test_log_odds_move_by_epsilon_and_no_more(epsilon: float) -> None:
     assert largest_log_odds_change(mechanism, PRIORS[3]) == 0
 
 
+def test_epsilon_beyond_the_range_of_float64_for_classes() -> None:
+    mechanism = RandomizedResponse(2000.0, classes=3)
+    assert largest_log_odds_change(mechanism, PRIORS) == 2000
+    assert multiplicative_advantage(mechanism, PRIORS).infinite_mass == 0
+    assert individual_advantage(mechanism, PRIORS) == pytest.approx(1 - PRIORS.max(axis=1), abs=1e-15)
+
+
 def test_two_classes_are_as_before() -> None:
     both = RandomizedResponse(0.7), RandomizedResponse(0.7, classes=2)
     labels = np.random.default_rng(1).integers(0, 2, (50, 4))

@@ -209,6 +209,18 @@ def test_bounds_through_stages_and_of_many() -> None:
                 function(wrong)  # type: ignore[arg-type]
 
 
+def test_a_sum_of_many_leakages_is_not_rounded_down() -> None:
+    """Added in float64 one after the other, in eights or in pairs, the small ones of a block are lost."""
+    leakages = np.full(128, 1.1e-16)
+    leakages[:8] = 1.0
+    for parts in (leakages, np.full(10**5, 0.1)):
+        exact = sum(map(Fraction, parts.tolist()), Fraction(0))
+        assert exact <= Fraction(composed_leakage(parts)) <= exact * (1 + Fraction(1, 10**14))
+    assert composed_leakage([math.inf, 1.0]) == math.inf
+    assert composed_leakage([1.7e308, 1.7e308]) == math.inf
+    assert composed_leakage([0.0]) == 0
+
+
 def test_two_labels_leak_no_more_than_their_sum() -> None:
     # Independent given the votes: the product channel, by the definition.
     a, b = (noisy_max_probabilities([3, 3 + v, 2], gamma=0.7) for v in (0, 1))

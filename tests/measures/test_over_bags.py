@@ -183,6 +183,22 @@ def test_the_squares_of_proposition_2() -> None:
             assert bound <= 2 * printed
 
 
+def test_the_formula_of_proposition_2() -> None:
+    """With the integral in place of its Bessel functions; never above what the attacker can gain at all."""
+    theta = np.linspace(0, np.pi, 200_001)
+    for eta_i, p, v, k in ((0.5, 0.5, 0.25, 1000), (0.2, 0.3, 0.1, 5000), (0.9, 0.1, 0.09, 20_000)):
+        n = k - 1
+        log = math.log(4 * n)
+        t = log / 3 + math.sqrt(log**2 / 9 + 2 * n * p * (1 - p) * log)
+        away = 1 - np.cos(theta)
+        squares = np.trapezoid(2 * away * np.exp(-2 * n * v * away), theta) / np.pi
+        wanted = eta_i * (1 - eta_i) * (1 / n + math.sqrt((2 * t + 2) * squares))
+        assert wanted < min(eta_i, 1 - eta_i)
+        assert bounds_over_bags.proportions_individual_by_mean(eta_i, p, v, k) == pytest.approx(wanted, rel=1e-9)
+    for eta_i in (0.0, 1e-12, 0.3, 0.5, 0.8, 1.0):
+        assert bounds_over_bags.proportions_individual_by_mean(eta_i, 0.5, 0.01, 2) == min(eta_i, 1 - eta_i)
+
+
 def test_theorem_3_7_with_constants() -> None:
     for p in (0.5, 0.3, 0.1, 0.02):
         for failure, n in ((0.1, 1), (1e-3, 1), (1e-6, 1), (0.01, 1000)):
@@ -192,6 +208,9 @@ def test_theorem_3_7_with_constants() -> None:
                 if k > 3000:
                     continue
                 change = bounds.moderate_change(p, k, failure, n)
+                assert change == pytest.approx(
+                    2.25 * math.sqrt(math.log(2 * n / failure) / (p * (1 - p) * k)), rel=1e-12
+                )
                 assert change <= 0.7
                 assert bounds.extreme_bags(p, k, n, threshold=change) <= failure
     with pytest.raises(darrm.InputError, match="at least moderate_bag_size = 225"):
