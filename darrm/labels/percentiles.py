@@ -10,6 +10,7 @@ import numpy as np
 
 from darrm._validation import real
 from darrm.measures.advantage import Mechanism, multiplicative_advantage
+from darrm.measures.classes import kernel_of_classes
 from darrm.measures.distribution import ContinuousDistribution, DiscreteDistribution
 from darrm.measures.kernels import channel
 from darrm.measures.laplace import LaplaceOdds
@@ -36,6 +37,7 @@ def multiplicative_summary(
     mechanism
         As for `multiplicative_advantage`.
     bags : ndarray, shape (n, k), in [0, 1]
+        More than two classes: shape (n, C), a row a label.
     q : float in [0, 1]
     entries, kept : int
         Labels times outcomes of one part, and values that may be held at once.
@@ -59,7 +61,10 @@ def multiplicative_summary(
     their distribution function is bisected in nine more passes, each of which answers five bisections.
     """
     n, k = bags.shape
-    if isinstance(mechanism, LaplaceLabelProportions):
+    kernel = kernel_of_classes(mechanism)
+    if kernel is not None:
+        outcomes = kernel.shape[1]
+    elif isinstance(mechanism, LaplaceLabelProportions):
         outcomes = k
     else:
         outcomes = channel(mechanism, k).given(bags[:1])[0].shape[0]

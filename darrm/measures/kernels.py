@@ -53,7 +53,7 @@ class OfLabels(Protocol):
     """A mechanism that answers each label on its own."""
 
     def label_kernel(self) -> Array:
-        """Pr[output = o | y = v], shape (2, outcomes): [v, o]."""
+        """Pr[output = o | y = v], shape (classes, outcomes): [v, o]."""
 
 
 class CountKernel:
@@ -129,14 +129,15 @@ class JointLabels:
         return _summed_epsilon(self.mechanisms)
 
     def label_kernel(self) -> Array:
-        """Pr[outputs = o | y = v], shape (2, outcomes): [v, o], o counts the pairs with the last output fastest."""
+        """Pr[outputs = o | y = v], shape (classes, outcomes): [v, o], o counts pairs with the last output fastest."""
         return _all_outputs([mechanism.label_kernel() for mechanism in self.mechanisms])
 
-    def posterior(self, eta: ArrayLike, output: Sequence[ArrayLike]) -> Array:
+    def posterior(self, eta: ArrayLike, output: Sequence[ArrayLike], X: ArrayLike | None = None) -> Array:
         """P(y_i = 1 | eta, all outputs), with one entry of ``output`` for each mechanism, as that releases it.
 
         What is known after one output is what is known before the next: the odds are multiplied by all likelihoods.
         """
+        check_unused_features(X)
         after: ArrayLike = eta
         for mechanism, seen in zip(self.mechanisms, _one_each(self.mechanisms, output), strict=True):
             after = posterior(mechanism, after, seen)
@@ -165,11 +166,12 @@ class JointCounts:
         rows = _all_outputs([mechanism.kernel(k) for mechanism in self.mechanisms])
         return np.ascontiguousarray(rows[:, rows.any(axis=0)])
 
-    def posterior(self, eta: ArrayLike, output: Sequence[ArrayLike]) -> Array:
+    def posterior(self, eta: ArrayLike, output: Sequence[ArrayLike], X: ArrayLike | None = None) -> Array:
         """P(y_i = 1 | eta, all outputs), with one entry of ``output`` for each mechanism, a column of its kernel.
 
         The likelihoods of the number of ones are multiplied, not those of the labels.
         """
+        check_unused_features(X)
         bags, _ = leave_one_out.as_bags(eta)
         weights = np.ones((len(bags), bags.shape[1] + 1))
         for mechanism, seen in zip(self.mechanisms, _one_each(self.mechanisms, output), strict=True):
@@ -221,6 +223,9 @@ def joint(mechanisms: Sequence[object]) -> JointLabels | JointCounts:
     of_labels = [mechanism for mechanism in instances if isinstance(mechanism, OfLabels)]
     of_counts = [mechanism for mechanism in instances if isinstance(mechanism, OfCounts)]
     if releases and len(of_labels) == len(releases):
+        sizes = [len(mechanism.label_kernel()) for mechanism in of_labels]
+        if len(set(sizes)) > 1:
+            raise InputError(f"mechanisms must all have as many classes. Got {', '.join(map(str, sizes))} classes.")
         return JointLabels(of_labels)
     if releases and len(of_counts) == len(releases):
         return JointCounts(of_counts)

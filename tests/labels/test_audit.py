@@ -140,8 +140,8 @@ def test_eta_of_a_model_is_its_probability_of_the_second_class() -> None:
     assert response.largest_log_odds_change == 1
     with pytest.raises(InputError, match="predict_proba"):
         darrm.labels.eta_from_model(object(), X)
-    with pytest.raises(InputError, match="two classes"):
-        darrm.labels.eta_from_model(LogisticRegression().fit([[0.0], [1.0], [2.0]], [0, 1, 2]), [[0.0]])
+    three = LogisticRegression().fit([[0.0], [1.0], [2.0]], [0, 1, 2])
+    assert np.array_equal(darrm.labels.eta_from_model(three, [[0.0], [3.0]]), three.predict_proba([[0.0], [3.0]]))
 
 
 @pytest.mark.parametrize(
@@ -230,10 +230,15 @@ def test_probabilities_are_read_with_or_without_a_header(tmp_path: Path, text: s
         ("eta\n", "holds no probabilities"),
         ("eta\n0.5\n1.5\n", "line 3: a probability must be in"),
         ("0.5\nnan\n", "line 2: a probability must be in"),
-        ("0.5\nx\n", "line 2: one number"),
-        ("0.5\n\n0.5\n", "line 2: one number"),
-        ("a,b\n0.5,0.5\n", "line 1: one number"),
-        ("eta\n0.5,0.5\n", "line 2: one number"),
+        ("0.5\nx\n", "line 2: numbers in"),
+        ("0.5\n\n0.5\n", "line 2: numbers in"),
+        ("a,,c\n0.2,0.3,0.5\n", "line 1: numbers in"),
+        ("a,1\n0.5,0.5\n", "line 1: numbers in"),
+        ("eta\n0.5,0.5\n", "line 2: of two classes pass"),
+        ("0.5\n0.2,0.3,0.5\n", "line 2: 1 numbers are wanted"),
+        ("0.2,0.3,0.5\n0.2,0.8\n", "line 2: 3 numbers are wanted"),
+        ("0.2,0.3,0.4\n", "line 1: the sum must be 1"),
+        ("0.2,0.3,-0.5\n", "line 1: a probability must be in"),
     ],
 )
 def test_bad_probabilities_are_named_by_line(tmp_path: Path, text: str, message: str) -> None:
@@ -241,6 +246,12 @@ def test_bad_probabilities_are_named_by_line(tmp_path: Path, text: str, message:
     path.write_text(text, encoding="utf-8")
     with pytest.raises(InputError, match=message):
         read_eta(path)
+
+
+def test_probabilities_of_classes_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "eta.csv"
+    path.write_text('a,"b",c\n0.2,0.3,0.5\n1,0,"0"\n', encoding="utf-8")
+    assert read_eta(path).tolist() == [[0.2, 0.3, 0.5], [1.0, 0.0, 0.0]]
 
 
 def test_unreadable_probabilities_are_refused(tmp_path: Path) -> None:
