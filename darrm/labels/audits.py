@@ -186,6 +186,8 @@ def _check_bags(given: Bags | ArrayLike, n: int) -> Bags:
 
 
 def _as_one(releases: Mechanism | Sequence[Mechanism]) -> Mechanism:
+    if isinstance(releases, str):
+        raise InputError(f"mechanism must be one of darrm.mechanisms, such as LabelProportions(). Got {releases!r}.")
     return joint(releases) if isinstance(releases, Sequence) else releases
 
 

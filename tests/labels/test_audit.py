@@ -421,6 +421,11 @@ def test_mechanisms_with_a_size_of_their_own_need_no_bag_size() -> None:
         darrm.labels.audit({"rr": response, "llp": MECHANISMS["llp"]}, ETA)
 
 
+def test_a_name_is_no_list_of_mechanisms() -> None:
+    with pytest.raises(InputError, match="mechanism must be one of darrm"):
+        darrm.labels.audit({"llp": "llp"}, ETA, bag_size=4)  # type: ignore[dict-item]
+
+
 def test_rows_keep_their_mechanism() -> None:
     rows = darrm.labels.audit(MECHANISMS, ETA, bag_size=6)
     assert all(row.released_by is MECHANISMS[row.mechanism] for row in rows)
