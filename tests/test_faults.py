@@ -239,7 +239,7 @@ def test_a_write_that_stops_leaves_what_was_there(
 
 @pytest.fixture
 def full_disk(folder: Path) -> Iterator[Path]:
-    """A disk of 64 KB; needs the right to mount one."""
+    """A disk of 64 KB. Only root may mount it; writes that stop half way for lack of room are tried above for all."""
     place = folder / "disk"
     place.mkdir()
     mounted = shutil.which("mount") and subprocess.run(
@@ -389,7 +389,7 @@ def test_all_but_the_extras_works_without_them(folder: Path) -> None:
 
 @pytest.fixture(scope="module")
 def comma(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """The environment of a locale that writes 1,5."""
+    """The environment of a locale that writes 1,5. Where none can be had, no user of this machine writes that way."""
     place = tmp_path_factory.mktemp("locales")
     made = shutil.which("localedef") and subprocess.run(
         ["localedef", "-i", "de_DE", "-f", "UTF-8", str(place / "de_DE.UTF-8")], capture_output=True

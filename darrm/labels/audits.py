@@ -13,7 +13,8 @@ from darrm.errors import InputError
 from darrm.labels.audit_row import AuditRow, Utility, audit_row
 from darrm.measures.advantage import Mechanism
 from darrm.measures.classes import kernel_of_classes
-from darrm.measures.kernels import CountKernel, JointCounts, OfLabels, channel, joint
+from darrm.measures.joint_releases import JointCounts, joint
+from darrm.measures.kernels import CountKernel, OfLabels, channel
 from darrm.mechanisms.class_labels import check_class_labels, check_class_probabilities
 from darrm.mechanisms.label_proportions import LaplaceLabelProportions
 from darrm.mechanisms.majority import DaRRM

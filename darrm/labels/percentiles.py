@@ -9,7 +9,8 @@ from typing import TypeVar
 import numpy as np
 
 from darrm._validation import real
-from darrm.measures.advantage import Mechanism, multiplicative_advantage
+from darrm.measures.advantage import Mechanism
+from darrm.measures.change import multiplicative_advantage
 from darrm.measures.classes import kernel_of_classes
 from darrm.measures.distribution import ContinuousDistribution, DiscreteDistribution
 from darrm.measures.kernels import channel

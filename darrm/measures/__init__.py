@@ -6,9 +6,6 @@ from darrm.measures.advantage import (
     additive_advantage,
     individual_advantage,
     label_leakage,
-    largest_log_odds_change,
-    multiplicative_advantage,
-    posterior_change,
     total_variation,
 )
 from darrm.measures.any_attacker import AttackerUtility, utility_of_attacker
@@ -19,10 +16,12 @@ from darrm.measures.attack import (
     posterior_pairs,
     shortcut_decisions,
 )
+from darrm.measures.change import largest_log_odds_change, multiplicative_advantage, posterior_change
 from darrm.measures.distribution import Distribution
 from darrm.measures.empirical import EmpiricalEpsilon, empirical_epsilon, empirical_epsilon_of_scores
 from darrm.measures.error import Interval, expected_error, least_error, sampled_error
-from darrm.measures.kernels import CountKernel, joint, posterior
+from darrm.measures.joint_releases import joint
+from darrm.measures.kernels import CountKernel, posterior
 from darrm.measures.leakage import (
     composed_leakage,
     conditional_leakage,

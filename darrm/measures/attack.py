@@ -7,7 +7,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from darrm._validation import probabilities, whole
 from darrm.errors import InputError
-from darrm.measures.advantage import Mechanism, additive_advantage, guarantee
+from darrm.measures.advantage import Mechanism, additive_advantage
+from darrm.measures.change import guarantee
 from darrm.measures.classes import kernel_of_classes
 from darrm.measures.kernels import posterior
 from darrm.mechanisms.label_proportions import LaplaceLabelProportions

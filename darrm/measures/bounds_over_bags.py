@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 
 from darrm._validation import real, whole
+from darrm.measures.spread import bernstein_width, check_spread
 from darrm.mechanisms.random_bags import check_epsilon
 
 # min over s of c / sqrt(1 - s) + 1 / sqrt(8 e h(s)), rounded up: Proposition 1 of docs/label_privacy.md
@@ -91,10 +92,9 @@ def proportions_individual_by_mean(eta_i: float, p: float, spread: float, k: int
     from scipy.special import ive
 
     eta_i, p, k = real("eta_i", eta_i, 0, 1), real("p", p, 0, 1), whole("k", k, 2)
-    spread = _check_spread(spread, p)
+    spread = check_spread(spread, p)
     n = k - 1
-    log = math.log(4 * n)
-    t = log / 3 + math.sqrt(log * log / 9 + 2 * n * p * (1 - p) * log)
+    t = bernstein_width(n, p)
     squares = 2 * float(ive(0, 2 * n * spread) - ive(1, 2 * n * spread))
     bound = eta_i * (1 - eta_i) * (1 / n + math.sqrt((2 * t + 2) * squares))
     return min(bound, eta_i, 1 - eta_i)
@@ -208,16 +208,10 @@ def laplace_proportions(epsilon: float, p: float, spread: float, k: int) -> floa
     return before * min(-math.expm1(-check_epsilon(epsilon) / 2), share)
 
 
-def _check_spread(spread: object, p: float) -> float:
-    """``spread`` as a float, refused unless it is in [0, p (1 - p)], up to rounding."""
-    most = p * (1 - p)
-    return real("spread", spread, 0, most * (1 + 1e-12), allowed=f"in [0, p (1 - p)] = [0, {most:g}]")
-
-
 def _parts(p: object, spread: object, k: object) -> tuple[float, float]:
     """A bound on E[min(eta, 1 - eta)], and the share of it that a bag of k leaves."""
     p = real("p", p, 0, 1)
-    spread = _check_spread(spread, p)
+    spread = check_spread(spread, p)
     return min(2 * spread, p, 1 - p), _share(spread, whole("k", k))
 
 

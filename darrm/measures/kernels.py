@@ -7,7 +7,7 @@ Three kinds. A mechanism with ``kernel(k)`` sees a bag of k labels through its n
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -21,8 +21,6 @@ from darrm.mechanisms.labelled_bag import check_unused_features
 from darrm.numerics import leave_one_out
 from darrm.numerics.arrays import Array
 from darrm.problem.noise_function import noise_function
-
-_PROBABILITIES = 2_000_000  # of the outputs of several releases
 
 
 class Channel(NamedTuple):
@@ -112,151 +110,6 @@ class CountKernel:
         """P(y_i = 1 | eta, output), output a column of the kernel; as in `darrm.measures.posterior`."""
         check_unused_features(X)
         return _column_posterior(self, eta, output)
-
-
-class JointLabels:
-    """Several mechanisms that answer each label on its own, run on the same labels with fresh coins; see `joint`."""
-
-    def __init__(self, mechanisms: Sequence[OfLabels]) -> None:
-        self.mechanisms = tuple(mechanisms)
-
-    def __repr__(self) -> str:
-        return f"joint({list(self.mechanisms)})"
-
-    @property
-    def epsilon(self) -> float:
-        """Sum of the epsilons of label differential privacy, nats; infinite if a mechanism has none."""
-        return _summed_epsilon(self.mechanisms)
-
-    def label_kernel(self) -> Array:
-        """Pr[outputs = o | y = v], shape (classes, outcomes): [v, o], o counts pairs with the last output fastest."""
-        return _all_outputs([mechanism.label_kernel() for mechanism in self.mechanisms])
-
-    def posterior(self, eta: ArrayLike, output: Sequence[ArrayLike], X: ArrayLike | None = None) -> Array:
-        """P(y_i = 1 | eta, all outputs), with one entry of ``output`` for each mechanism, as that releases it.
-
-        What is known after one output is what is known before the next: the odds are multiplied by all likelihoods.
-        """
-        check_unused_features(X)
-        after: ArrayLike = eta
-        for mechanism, seen in zip(self.mechanisms, _one_each(self.mechanisms, output), strict=True):
-            after = posterior(mechanism, after, seen)
-        return np.asarray(after)
-
-
-class JointCounts:
-    """Several mechanisms that see the number of ones of the same bag, run with fresh coins; see `joint`."""
-
-    def __init__(self, mechanisms: Sequence[OfCounts]) -> None:
-        self.mechanisms = tuple(mechanisms)
-
-    def __repr__(self) -> str:
-        return f"joint({list(self.mechanisms)})"
-
-    @property
-    def epsilon(self) -> float:
-        """Sum of the epsilons of label differential privacy, nats; infinite if a mechanism has none."""
-        return _summed_epsilon(self.mechanisms)
-
-    def kernel(self, k: int) -> Array:
-        """Pr[outputs = o | l ones], shape (k + 1, outcomes): [l, o], o counts the pairs with the last output fastest.
-
-        Outputs that no number of ones has are left out.
-        """
-        rows = _all_outputs([mechanism.kernel(k) for mechanism in self.mechanisms])
-        return np.ascontiguousarray(rows[:, rows.any(axis=0)])
-
-    def posterior(self, eta: ArrayLike, output: Sequence[ArrayLike], X: ArrayLike | None = None) -> Array:
-        """P(y_i = 1 | eta, all outputs), with one entry of ``output`` for each mechanism, a column of its kernel.
-
-        The likelihoods of the number of ones are multiplied, not those of the labels.
-        """
-        check_unused_features(X)
-        bags, _ = leave_one_out.as_bags(eta)
-        weights = np.ones((len(bags), bags.shape[1] + 1))
-        for mechanism, seen in zip(self.mechanisms, _one_each(self.mechanisms, output), strict=True):
-            weights *= _of_columns(mechanism, bags, seen)
-        return leave_one_out.posterior(eta, weights)
-
-
-def joint(mechanisms: Sequence[object]) -> JointLabels | JointCounts:
-    """Several releases of the same labels as one mechanism, whose output is all of theirs.
-
-        of labels:  P(o_1, ..., o_r | y_i = v) = product of P(o_j | y_i = v)
-        of counts:  P(o_1, ..., o_r | l ones)  = product of P(o_j | l ones)
-
-    Parameters
-    ----------
-    mechanisms : sequence of mechanisms, at least one
-        Either all answer each label on its own (`RandomizedResponse`), or all see the number of ones of a bag
-        (`LabelProportions`, `GeometricLabelProportions`, `CountKernel`, `DaRRM`, noisy max), and the same bags.
-
-    Returns
-    -------
-    JointLabels or JointCounts
-        For all measures and `darrm.labels.audit`. ``epsilon`` is the sum of the epsilons.
-
-    Raises
-    ------
-    InputError
-        For other mechanisms and mixtures, or if there are more than 2e6 probabilities.
-
-    Notes
-    -----
-    Exact, if every release has coins of its own. Of labels: an output depends on nothing but its label and its coins,
-    and the labels are independent given eta. Of counts: given the number of ones the outputs are independent. (Given
-    y_i they are not: the likelihoods of a label must not be multiplied, and are not.) Refused is what neither holds
-    for: randomized response beside sums (the answers for the others say something about the sum), other bags for
-    every release, and Laplace noise, whose two outputs have no closed form here.
-
-    Examples
-    --------
-    >>> from darrm import measures, mechanisms
-    >>> twice = measures.joint([mechanisms.RandomizedResponse(1.0), mechanisms.RandomizedResponse(1.0)])
-    >>> twice.epsilon
-    2.0
-    >>> round(measures.additive_advantage(twice, [0.5, 0.5]), 4)
-    0.2311
-    """
-    releases = list(mechanisms)
-    instances = [mechanism for mechanism in releases if not isinstance(mechanism, type)]
-    of_labels = [mechanism for mechanism in instances if isinstance(mechanism, OfLabels)]
-    of_counts = [mechanism for mechanism in instances if isinstance(mechanism, OfCounts)]
-    if releases and len(of_labels) == len(releases):
-        sizes = [len(mechanism.label_kernel()) for mechanism in of_labels]
-        if len(set(sizes)) > 1:
-            raise InputError(f"mechanisms must all have as many classes. Got {', '.join(map(str, sizes))} classes.")
-        return JointLabels(of_labels)
-    if releases and len(of_counts) == len(releases):
-        return JointCounts(of_counts)
-    kinds = ", ".join(type(mechanism).__name__ for mechanism in releases) or "none"
-    raise InputError(
-        "mechanisms must all answer each label on its own, or all see the number of ones of the same bags, without "
-        f"Laplace noise. Got {kinds}. Audit them one by one; their guaranteed epsilons add up."
-    )
-
-
-def _one_each(mechanisms: Sequence[object], output: object) -> Sequence[ArrayLike]:
-    if not isinstance(output, list | tuple) or len(output) != len(mechanisms):
-        raise InputError(f"output must be a list with one output for each of {len(mechanisms)} mechanisms.")
-    return output
-
-
-def _summed_epsilon(mechanisms: Sequence[object]) -> float:
-    return math.fsum(float(getattr(mechanism, "epsilon", math.inf)) for mechanism in mechanisms)
-
-
-def _all_outputs(kernels: Sequence[Array]) -> Array:
-    """Products of the columns of all kernels, row by row."""
-    size = len(kernels[0]) * math.prod(kernel.shape[1] for kernel in kernels)
-    if size > _PROBABILITIES:
-        raise InputError(
-            f"The releases together have {size} probabilities of outputs, more than {_PROBABILITIES}. Pass fewer."
-        )
-    rows = kernels[0]
-    for kernel in kernels[1:]:
-        rows = (rows[:, :, None] * kernel[:, None, :]).reshape(len(rows), -1)
-    return rows
 
 
 def channel(mechanism: OfCounts | OfLabels, k: int) -> Channel:
@@ -356,10 +209,10 @@ def posterior(mechanism: object, eta: ArrayLike, output: ArrayLike, X: ArrayLike
 
 def _column_posterior(mechanism: OfCounts, eta: ArrayLike, output: ArrayLike) -> Array:
     bags, _ = leave_one_out.as_bags(eta)
-    return leave_one_out.posterior(eta, _of_columns(mechanism, bags, output))
+    return leave_one_out.posterior(eta, of_columns(mechanism, bags, output))
 
 
-def _of_columns(mechanism: OfCounts, bags: Array, output: ArrayLike) -> Array:
+def of_columns(mechanism: OfCounts, bags: Array, output: ArrayLike) -> Array:
     """Pr[output | l ones] for the output of each bag, shape (n, k + 1)."""
     kernel = mechanism.kernel(bags.shape[1])
     columns = array("output", output, None, 0, kernel.shape[1] - 1, "[]", wholes=True)

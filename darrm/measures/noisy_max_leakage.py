@@ -256,9 +256,8 @@ def laplace_leakage_bound(n_classes: int, gamma: float, *, noise: str = "discret
 
     Parameters
     ----------
-    n_classes : int in [2, 1000]
-    gamma : float > 0
-    noise : {"discrete", "continuous"}
+    n_classes, gamma, noise
+        As for `leakage_bound`, whose are the formulas, the proof and the source too. O(1).
 
     Returns
     -------
@@ -268,10 +267,6 @@ def laplace_leakage_bound(n_classes: int, gamma: float, *, noise: str = "discret
     Raises
     ------
     InputError
-
-    Notes
-    -----
-    Formulas, proof and source are those of `leakage_bound`. O(1).
     """
     return leakage_bound(n_classes, check_positive("gamma", gamma), noise=noise)
 
@@ -281,9 +276,8 @@ def laplace_leakage_data_bound(known_votes: ArrayLike, gamma: float, *, noise: s
 
     Parameters
     ----------
-    known_votes : array_like of whole numbers, shape (classes,)
-    gamma : float > 0
-    noise : {"discrete", "continuous"}
+    known_votes, gamma, noise
+        As for `leakage_data_bound`, whose are the formulas, the proof and the source too. O(classes).
 
     Returns
     -------
@@ -293,9 +287,5 @@ def laplace_leakage_data_bound(known_votes: ArrayLike, gamma: float, *, noise: s
     Raises
     ------
     InputError
-
-    Notes
-    -----
-    Formulas, proof and source are those of `leakage_data_bound`. O(classes).
     """
     return leakage_data_bound(known_votes, check_positive("gamma", gamma), noise=noise)

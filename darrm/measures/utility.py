@@ -12,15 +12,9 @@ from numpy.typing import ArrayLike
 
 from darrm._validation import choice, real
 from darrm.errors import InputError
-from darrm.measures.advantage import (
-    Mechanism,
-    individual_advantage,
-    label_leakage,
-    largest_log_odds_change,
-    multiplicative_advantage,
-    total_variation,
-)
+from darrm.measures.advantage import Mechanism, individual_advantage, label_leakage, total_variation
 from darrm.measures.attack import attack_utility
+from darrm.measures.change import largest_log_odds_change, multiplicative_advantage
 from darrm.measures.classes import kernel_of_classes
 from darrm.measures.kernels import OfLabels, channel
 from darrm.mechanisms.label_proportions import LaplaceLabelProportions

@@ -970,7 +970,7 @@ def test_labels_that_are_charged_for_go_to_files_only(
     """Standard output may be a file, but a crash would leave its labels without a name to give them."""
     out = Path("/dev/fd/1")
     if not out.exists():
-        pytest.skip("no /dev/fd")
+        pytest.skip("needs /dev/fd: without it standard output has no name to release to")
     if link:
         (tmp_path / "link").symlink_to(out)
         out = tmp_path / "link"

@@ -14,7 +14,7 @@ Refused = Callable[..., str]
 GOOD = {"K": "11", "m": "3", "epsilon": "0.1"}
 HEADER = "id,a,b,c"
 DEV_FULL = Path("/dev/full")
-needs_dev_full = pytest.mark.skipif(not DEV_FULL.exists(), reason="no /dev/full")
+needs_dev_full = pytest.mark.skipif(not DEV_FULL.exists(), reason="needs /dev/full, a disk without room: run on Linux")
 
 
 @pytest.fixture
@@ -208,7 +208,7 @@ def test_a_read_only_folder(folder: Path, refused: Refused) -> None:
     locked = folder / "locked"
     locked.mkdir(mode=0o500)
     if os.access(locked, os.W_OK):
-        pytest.skip("this user may write anywhere")
+        pytest.skip("root may write into a read-only folder, nothing is refused: run as another user")
     assert "Permission denied" in refused("solve", *options(), "--out", str(locked / "gamma.json"))
     said = refused("release", "gamma.json", "--votes", "votes.csv", "--out", str(locked / "labels.csv"))
     assert "Permission denied" in said
@@ -219,7 +219,7 @@ def test_files_that_may_not_be_read(folder: Path, refused: Refused) -> None:
     for name in ("gamma.json", "votes.csv"):
         Path(name).chmod(0)
     if os.access("votes.csv", os.R_OK):
-        pytest.skip("this user may read anything")
+        pytest.skip("root may read what nobody may, nothing is refused: run as another user")
     assert "gamma.json" in refused("verify", "gamma.json")
     Path("gamma.json").chmod(0o600)
     said = refused("release", "gamma.json", "--votes", "votes.csv", "--out", "labels.csv")

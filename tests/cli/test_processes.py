@@ -15,8 +15,10 @@ from scripts import COMMAND, PROGRAMS
 import darrm
 
 PROBLEM = ["--K", "11", "--m", "3", "--epsilon", "0.1"]
-posix = pytest.mark.skipif(os.name != "posix", reason="POSIX signals and pipes")
-needs_dev_full = pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
+posix = pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals and pipes: run on Linux or macOS")
+needs_dev_full = pytest.mark.skipif(
+    not Path("/dev/full").exists(), reason="needs /dev/full, a disk without room: run on Linux"
+)
 
 
 @pytest.fixture(scope="module")

@@ -114,7 +114,9 @@ def test_a_ledger_that_is_short_of_one_label(folder: Path, capsys: pytest.Captur
     assert not Path("labels.csv").exists()
 
 
-@pytest.mark.skipif(not Path("/dev/stdout").exists(), reason="no /dev/stdout")
+@pytest.mark.skipif(
+    not Path("/dev/stdout").exists(), reason="needs /dev/stdout: without it a pipe has no name to release to"
+)
 @pytest.mark.parametrize("bad", [False, True])
 def test_a_pipe_gets_all_labels_or_none(folder: Path, bad: bool) -> None:
     if bad:
@@ -127,7 +129,9 @@ def test_a_pipe_gets_all_labels_or_none(folder: Path, bad: bool) -> None:
     assert ended.stdout.decode().splitlines() == ([] if bad else ["id,label", *majorities()])
 
 
-@pytest.mark.skipif(not Path("/dev/fd").exists(), reason="no /dev/fd")
+@pytest.mark.skipif(
+    not Path("/dev/fd").exists(), reason="needs /dev/fd: without it standard output has no name to release to"
+)
 def test_standard_output_may_be_a_file(folder: Path) -> None:
     """Not /dev/stdout itself: a faulty darrm that is run by root would replace that."""
     Path("stdout").symlink_to("/dev/stdout")
@@ -141,7 +145,7 @@ def test_standard_output_may_be_a_file(folder: Path) -> None:
     assert os.readlink("stdout") == "/dev/stdout"
 
 
-@pytest.mark.skipif(os.name != "posix", reason="needs SIGKILL")
+@pytest.mark.skipif(os.name != "posix", reason="needs SIGKILL: run on Linux or macOS")
 def test_a_kill_within_the_stream(folder: Path) -> None:
     book = ledger(1000)
     arguments = ["release", "gamma.json", "--votes", "votes.csv", "--out", "labels.csv", "--ledger", "ledger.json"]
@@ -157,7 +161,7 @@ def test_a_kill_within_the_stream(folder: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs /proc")
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs /proc for the peak of memory: run on Linux")
 def test_ten_million_rows_at_a_million_a_second(tmp_path: Path) -> None:
     pa = pytest.importorskip("pyarrow")
     import pyarrow.parquet as pq

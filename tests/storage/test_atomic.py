@@ -11,8 +11,9 @@ import pytest
 import darrm
 from darrm.storage.atomic import part_of, replacing
 
+# Where there is no /dev/fd (Windows), open files have no names, and there is nothing here to write to.
 if not Path("/dev/fd").exists():
-    pytest.skip("no /dev/fd", allow_module_level=True)
+    pytest.skip("needs /dev/fd: without it open files have no names to write to", allow_module_level=True)
 
 WRITE = Path(__file__).with_name("programs") / "write.py"
 
@@ -135,7 +136,7 @@ def test_a_device_is_no_place_for_what_must_be_moved() -> None:
         pytest.fail("the block was entered")
 
 
-@pytest.mark.skipif(not os.access("/dev/shm", os.W_OK), reason="no /dev/shm")
+@pytest.mark.skipif(not os.access("/dev/shm", os.W_OK), reason="needs a /dev/shm to write in: run on Linux")
 def test_shared_memory_holds_files() -> None:
     import tempfile
 

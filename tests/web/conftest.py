@@ -16,7 +16,7 @@ def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     webdriver = pytest.importorskip("selenium.webdriver")
     program, driver = shutil.which("chromium") or shutil.which("google-chrome"), shutil.which("chromedriver")
     if program is None or driver is None:
-        pytest.skip("no Chromium with its chromedriver on this machine")
+        pytest.skip("needs Chromium and chromedriver: apt-get install chromium chromium-driver")
     options = webdriver.ChromeOptions()
     options.binary_location = program
     for argument in (

@@ -38,9 +38,9 @@ class RandomizedResponseClassifier(LinearClassifier):
     solver : "lbfgs" or "adam"
         Adam stops after its epochs, near a minimum or not, and does not warn; it does not ask whether one exists.
     learning_rate, epochs, batch_size : float > 0, int >= 1, int >= 1
-        Of Adam: step, in units of 1 / root mean square of a feature; passes over the bags; records of a step, about.
+        Of Adam: step, in units of 1 / root mean square of a feature; passes over the records; records of a step, about.
     random_state : int, optional
-        Seed of the order in which Adam takes the bags.
+        Seed of the order in which Adam takes the records.
 
     Attributes
     ----------
