@@ -12,9 +12,10 @@ from numpy.typing import ArrayLike
 
 from darrm._validation import choice, real, whole
 from darrm.errors import InputError
-from darrm.measures.advantage import Mechanism, individual_advantage, total_variation
+from darrm.measures.advantage import Mechanism, individual_advantage, label_leakage, total_variation
 from darrm.measures.attack import attack_utility
 from darrm.measures.change import largest_log_odds_change, multiplicative_advantage
+from darrm.measures.classes import kernel_of_classes
 from darrm.measures.kernels import OfLabels, channel
 from darrm.mechanisms.label_proportions import LaplaceLabelProportions
 from darrm.numerics.arrays import Array
@@ -164,11 +165,15 @@ def at_equal_utility(
 
 
 def all_measures(mechanism: Mechanism, bags: Array, percentile: tuple[float, float] | None = None) -> dict[str, float]:
-    """Every measure of label privacy by its name in `darrm.labels.AuditRow`, for the bags (n, k).
+    """Every measure of label privacy by its name in `darrm.labels.AuditRow`, for the bags (n, k), or classes (n, C).
 
     ``percentile`` is the 98th percentile of the multiplicative advantage with its infinite mass, if they are known.
     """
     gain, variation = individual_advantage(mechanism, bags), total_variation(mechanism, bags)
+    if kernel_of_classes(mechanism) is None:
+        leakage, before = np.log1p(variation), np.maximum(bags, 1 - bags)
+    else:
+        leakage, before = label_leakage(mechanism, bags), bags.max(axis=1)
     if percentile is None:
         moved = multiplicative_advantage(mechanism, bags)
         percentile = moved.quantile(_LEVEL), moved.infinite_mass
@@ -179,11 +184,11 @@ def all_measures(mechanism: Mechanism, bags: Array, percentile: tuple[float, flo
         "max_individual_advantage": float(gain.max()),
         "multiplicative_98": percentile[0],
         "infinite_mass": percentile[1],
-        "mean_leakage": float(np.log1p(variation).mean()),
-        "max_leakage": float(np.log1p(variation.max())),
+        "mean_leakage": float(leakage.mean()),
+        "max_leakage": float(leakage.max()),
         "mean_total_variation": float(variation.mean()),
         "max_total_variation": float(variation.max()),
-        "attack_utility": float(np.maximum(bags, 1 - bags).mean() + gain.mean()),
+        "attack_utility": float(before.mean() + gain.mean()),
     }
 
 

@@ -87,10 +87,11 @@ def test_a_designed_vote_is_audited_in_bags_of_its_voters() -> None:
 
 @pytest.mark.parametrize("q", [0.0, 0.1, 0.5, 0.9, 0.98, 1.0])
 @pytest.mark.parametrize("name", list(MECHANISMS))
-def test_percentiles_do_not_depend_on_the_parts(name: str, q: float) -> None:
+@pytest.mark.parametrize("kept", [5, 4_000_000])
+def test_percentiles_do_not_depend_on_the_parts(name: str, q: float, kept: int) -> None:
     bags = ETA[:196].reshape(-1, 7)
     whole = measures.multiplicative_advantage(MECHANISMS[name], bags)
-    value, infinite = multiplicative_summary(MECHANISMS[name], bags, q, entries=300, kept=5)
+    value, infinite = multiplicative_summary(MECHANISMS[name], bags, q, entries=300, kept=kept)
     assert value == pytest.approx(whole.quantile(q), rel=1e-11)
     assert infinite == pytest.approx(whole.infinite_mass, abs=1e-13)
 
@@ -106,7 +107,7 @@ def test_quantiles_of_mixtures_are_those_of_all_values() -> None:
     sums = np.cumsum(weights.ravel()[order] / 20)
     for q in np.linspace(0.001, 0.999, 97):
         expected = values.ravel()[order][np.searchsorted(sums, q)]
-        assert mixture_quantile(lambda: parts, float(q), kept=3) == pytest.approx(expected, rel=1e-11)
+        assert mixture_quantile(lambda: parts, float(q), kept=3)[0] == pytest.approx(expected, rel=1e-11)
 
 
 def test_utility_comes_from_the_learner_that_is_passed() -> None:
@@ -139,8 +140,8 @@ def test_eta_of_a_model_is_its_probability_of_the_second_class() -> None:
     assert response.largest_log_odds_change == 1
     with pytest.raises(InputError, match="predict_proba"):
         darrm.labels.eta_from_model(object(), X)
-    with pytest.raises(InputError, match="two classes"):
-        darrm.labels.eta_from_model(LogisticRegression().fit([[0.0], [1.0], [2.0]], [0, 1, 2]), [[0.0]])
+    three = LogisticRegression().fit([[0.0], [1.0], [2.0]], [0, 1, 2])
+    assert np.array_equal(darrm.labels.eta_from_model(three, [[0.0], [3.0]]), three.predict_proba([[0.0], [3.0]]))
 
 
 @pytest.mark.parametrize(
@@ -230,10 +231,15 @@ def test_probabilities_are_read_with_or_without_a_header(tmp_path: Path, text: s
         ("eta\n", "holds no probabilities"),
         ("eta\n0.5\n1.5\n", "line 3: a probability must be in"),
         ("0.5\nnan\n", "line 2: a probability must be in"),
-        ("0.5\nx\n", "line 2: one number"),
-        ("0.5\n\n0.5\n", "line 2: one number"),
-        ("a,b\n0.5,0.5\n", "line 1: one number"),
-        ("eta\n0.5,0.5\n", "line 2: one number"),
+        ("0.5\nx\n", "line 2: numbers in"),
+        ("0.5\n\n0.5\n", "line 2: numbers in"),
+        ("a,,c\n0.2,0.3,0.5\n", "line 1: numbers in"),
+        ("a,1\n0.5,0.5\n", "line 1: numbers in"),
+        ("eta\n0.5,0.5\n", "line 2: of two classes pass"),
+        ("0.5\n0.2,0.3,0.5\n", "line 2: 1 numbers are wanted"),
+        ("0.2,0.3,0.5\n0.2,0.8\n", "line 2: 3 numbers are wanted"),
+        ("0.2,0.3,0.4\n", "line 1: the sum must be 1"),
+        ("0.2,0.3,-0.5\n", "line 1: a probability must be in"),
     ],
 )
 def test_bad_probabilities_are_named_by_line(tmp_path: Path, text: str, message: str) -> None:
@@ -241,6 +247,12 @@ def test_bad_probabilities_are_named_by_line(tmp_path: Path, text: str, message:
     path.write_text(text, encoding="utf-8")
     with pytest.raises(InputError, match=message):
         read_eta(path)
+
+
+def test_probabilities_of_classes_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "eta.csv"
+    path.write_text('a,"b",c\n0.2,0.3,0.5\n1,0,"0"\n', encoding="utf-8")
+    assert read_eta(path).tolist() == [[0.2, 0.3, 0.5], [1.0, 0.0, 0.0]]
 
 
 def test_unreadable_probabilities_are_refused(tmp_path: Path) -> None:
@@ -263,6 +275,29 @@ def test_laplace_odds_by_search_are_those_of_all_pieces(k: int, epsilon: float) 
         moved = pieces.above(e, 1.0, bags, 1 - bags) + 1 - pieces.above(1.0, e, bags, 1 - bags)
         wanted = moved[(bags > 0) & (bags < 1)].sum()
         assert found.moved(float(x)) == pytest.approx(wanted, rel=1e-9, abs=1e-11 * bags.size)
+
+
+@pytest.mark.parametrize("epsilon", [1e-6, 1.0, 40.0, 900.0])
+@pytest.mark.parametrize("k", [1, 2, 9, 300])
+def test_laplace_odds_between_two_changes_are_those_of_all(k: int, epsilon: float) -> None:
+    rng = np.random.default_rng(10)
+    bags = np.stack([rng.beta(2, 5, k), rng.choice([0.0, 1.0, 0.3], k), np.full(k, 1e-7), rng.beta(0.1, 0.1, k)])
+    whole = laplace.LaplaceOdds(bags, epsilon)
+    for low, high in ((0.0, 1e-3), (0.3, 0.31), (0.6, 1 - 2e-12)):
+        part = whole.between(low * epsilon, high * epsilon)
+        assert part.size < whole.size or k < 300
+        for x in epsilon * np.linspace(low, high, 7):
+            assert part.moved(float(x)) == whole.moved(float(x))
+
+
+def test_laplace_percentiles_of_unlike_bags_are_found() -> None:
+    """The first bag is no guide to the others, and the largest value has mass of its own."""
+    bags = np.vstack([np.full((1, 5), 1e-6), ETA[:95].reshape(-1, 5), np.full((1, 5), 0.5)])
+    whole = measures.multiplicative_advantage(MECHANISMS["llp-laplace"], bags)
+    for q in (0.001, 0.3, 0.5, 0.7, 0.999):
+        value, _ = multiplicative_summary(MECHANISMS["llp-laplace"], bags, q, entries=25)
+        assert value == pytest.approx(whole.quantile(q), rel=1e-11)
+    assert value == 1.0
 
 
 def test_laplace_odds_do_not_run_out_of_range() -> None:
@@ -385,6 +420,11 @@ def test_mechanisms_with_a_size_of_their_own_need_no_bag_size() -> None:
     assert (twice[0].bag_size, twice[0].remainder) == (5, 3)
     with pytest.raises(InputError, match="one of the two: llp answers bags of any size"):
         darrm.labels.audit({"rr": response, "llp": MECHANISMS["llp"]}, ETA)
+
+
+def test_a_name_is_no_list_of_mechanisms() -> None:
+    with pytest.raises(InputError, match="mechanism must be one of darrm"):
+        darrm.labels.audit({"llp": "llp"}, ETA, bag_size=4)  # type: ignore[dict-item]
 
 
 def test_rows_keep_their_mechanism() -> None:

@@ -27,6 +27,7 @@ from darrm.measures import (
     posterior_pairs,
     total_variation,
 )
+from darrm.measures.kernels import channel
 from darrm.mechanisms import (
     DaRRM,
     GaussianNoisyMax,
@@ -458,3 +459,18 @@ def test_bounds_of_no_numbers(call: object) -> None:
 def test_extreme_bags_count_strictly() -> None:
     # At p = 1/4, k = 4 one label of four moves nothing; the others do.
     assert bounds.extreme_bags(0.25, 4, threshold=0.0) == pytest.approx(1 - 4 * 0.25 * 0.75**3)
+
+
+@pytest.mark.parametrize("epsilon", [1e-9, 0.1, 1.0, 5.0, 600.0])
+@pytest.mark.parametrize("k", [1, 2, 3, 8, 120])
+def test_geometric_proportions_by_their_neighbours_are_those_of_the_kernel(k: int, epsilon: float) -> None:
+    """The recurrence against sums over the kernel: every chance to a relative 1e-13, tails included."""
+    mechanism = GeometricLabelProportions(epsilon)
+    bags = np.random.default_rng(11).random((3, k)) ** 3
+    bags[0, : k // 3], bags[1, k // 2 :] = 0, 1
+    quick = channel(mechanism, k).given(bags)
+    plain = channel(CountKernel(mechanism.kernel(k)), k).given(bags)
+    for chances, wanted in zip(quick, plain, strict=True):
+        large = wanted > 1e-280
+        assert chances[large] == pytest.approx(wanted[large], rel=1e-13)
+        assert np.all(chances[~large] < 1e-279)
