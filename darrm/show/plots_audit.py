@@ -174,7 +174,10 @@ def plot_equal_utility(rows: Sequence[EqualUtility]) -> list[Axes]:
             ax.plot(min(value, edge), y, "o", color="C0", markerfacecolor=fill, markersize=5)
         if any(map(math.isinf, values)):
             ax.axvline(0.94 * edge, color="black", linewidth=0.6, linestyle=":")
+            ax.text(edge, 0.5, "infinite", transform=ax.get_xaxis_transform(), fontsize=7, rotation=90, ha="center")
         ax.set_xlabel(title, fontsize=8)
+        ax.locator_params(axis="x", nbins=4)
+        ax.tick_params(axis="x", labelsize=8)
         ax.set_xlim(left=0, right=1.05 * edge)
         ax.grid(alpha=0.25)
     names = [
