@@ -2,7 +2,7 @@
 
     python benchmarks/label_figures.py [--higgs FILE] [--kdd FILE] [--rows N] [--search N] [--quick] [--docs]
 
-Takes: half an hour; two minutes with --quick. --docs writes docs/label_privacy.md.
+Takes: a quarter of an hour; two minutes with --quick. --docs writes docs/label_privacy.md.
 
 Figures 1, 2 and 3 of Busa-Fekete et al., "Auditing privacy mechanisms via label inference attacks" (2024), and Figures
 1 and 2 of "A unified analysis of label inference attacks" (2023). FILE is HIGGS.csv, and the features of KDD Cup 2012
@@ -87,21 +87,23 @@ class Point(NamedTuple):
     error: float  # standard error of the AUC
 
 
+def adam(scale: Scale, rate: float, seed: int) -> dict[str, Any]:
+    return {
+        "solver": "adam",
+        "learning_rate": rate,
+        "epochs": scale.epochs,
+        "batch_size": 1024,
+        "random_state": seed,
+    }
+
+
 def utility(task: Task, scale: Scale, mechanism: Any, k: int) -> tuple[float, float, float]:
     """Mean AUC, mean cross-entropy and standard error of the AUC over the trials, at the rate of the best mean AUC."""
     bags = bags_of(len(task.y), k)
     released = [release(mechanism, task.y[bags], seed) for seed in range(scale.trials)]
 
     def trials(rate: float, seeds: Iterable[int]) -> list[tuple[float, float]]:
-        settings: dict[str, Any] = {
-            "solver": "adam",
-            "learning_rate": rate,
-            "epochs": scale.epochs,
-            "batch_size": 1024,
-        }
-        return [
-            scores(task, learn(task, mechanism, bags, released[seed], random_state=seed, **settings)) for seed in seeds
-        ]
+        return [scores(task, learn(task, mechanism, bags, released[s], **adam(scale, rate, s))) for s in seeds]
 
     tried = {rate: trials(rate, range(scale.search)) for rate in scale.rates}
     rate = max(tried, key=lambda rate: float(np.mean(tried[rate], axis=0)[0]))
@@ -190,7 +192,7 @@ def tradeoffs(tasks: Mapping[str, Task], scale: Scale) -> tuple[Any, dict[str, d
                 title: ([getattr(row, measure) for row in some], [row.auc for row in some])
                 for title, some in rows.items()
             }
-            plot_tradeoff(curves, ax, xlabel=label, legend=False)
+            plot_tradeoff(curves, ax, xlabel=label, log=True, legend=False)
             ax.axhline(rows["LLP"][0].auc, color="black", linewidth=0.6)  # bags of one are the labels themselves
         axes[0][column].set_title(name, fontsize=9)
     legend(figure, axes[0][0])
@@ -205,7 +207,7 @@ def learning(task: Task, scale: Scale, rows: Mapping[str, list[Point]]) -> Any:
             title: ([row.additive_advantage for row in rows[title]], [getattr(row, measure) for row in rows[title]])
             for title in ("RR", "LLP")
         }
-        plot_tradeoff(curves, ax, ylabel=label)
+        plot_tradeoff(curves, ax, ylabel=label, log=True)
     known = {(row.guaranteed_epsilon, row.bag_size): row.auc for title in rows if "Lap" in title for row in rows[title]}
     grid = {}
     for epsilon in (0.5, 1.0, 2.0, 8.0):
@@ -219,7 +221,7 @@ def learning(task: Task, scale: Scale, rows: Mapping[str, list[Point]]) -> Any:
 
 def response(eta: Array, rows: Mapping[str, list[Point]], scale: Scale) -> Any:
     """Randomized response against noisy sums of the same epsilon: both advantages over k, and AUC over epsilon."""
-    figure, axes = panels(1, 3, 3.4)
+    figure, axes = panels(1, 3, 4.4)
     audits = {
         f"{title}, epsilon = {epsilon:g}": [
             darrm.labels.audit({title: kind(epsilon)}, eta, bags=bags_of(eta.size, k))[0] for k in scale.sizes
@@ -238,7 +240,7 @@ def response(eta: Array, rows: Mapping[str, list[Point]], scale: Scale) -> Any:
         for title, some in rows.items()
         if title != "LLP"
     }
-    plot_tradeoff(noisy, axes[0][2], xlabel="epsilon, nats")
+    plot_tradeoff(noisy, axes[0][2], xlabel="epsilon, nats", log=True)
     axes[0][2].set_xscale("log", base=2)
     return figure
 
@@ -262,7 +264,7 @@ def tidy(ax: Any, line: Any, axes: Any, title: str, ylabel: str) -> None:
 
 
 def reading(everything: Mapping[str, Mapping[str, list[Point]]], trials: int) -> list[str]:
-    """AUC at equal advantage, read off the straight lines of the picture; and where LLP has infinite percentiles."""
+    """AUC at equal advantage, interpolated between neighbouring points; and where LLP has infinite percentiles."""
     said = []
     for name, rows in everything.items():
         for measure, words, levels in (
@@ -291,6 +293,23 @@ def at_level(rows: list[Point], measure: str, level: float) -> float | None:
         return None
     x, y = np.array(points).T
     return float(np.interp(level, x, y)) if x[0] <= level <= x[-1] else None
+
+
+def floors(tasks: Mapping[str, Task], scale: Scale) -> list[str]:
+    """The AUC of learners of proportions that say nothing: where ones are rare, first steps favour rare values."""
+    said, k, llp = [], scale.noisy_sizes[0], mechanisms.LabelProportions()
+    for name, task in tasks.items():
+        bags, aucs = bags_of(len(task.y), k), []
+        for seed in range(scale.trials):
+            labels = (np.random.default_rng(seed).random(bags.shape) < task.y.mean()).astype(np.uint8)
+            settings = adam(scale, scale.rates[0], seed)
+            aucs.append(scores(task, learn(task, llp, bags, release(llp, labels, seed), **settings))[0])
+        error = np.std(aucs, ddof=1) / scale.trials**0.5
+        said.append(
+            f"{name}: LLP of labels drawn without the features, with the same share of ones, has an AUC of "
+            f"{np.mean(aucs):.3f} at the smallest rate (standard error {error:.1g}, k = {k})."
+        )
+    return said
 
 
 def how(tasks: Mapping[str, Task], scale: Scale, seconds: float) -> str:
@@ -332,7 +351,8 @@ def main() -> None:
     name, task = list(tasks.items())[-1 if given.kdd else 0]
     pages.save(learning(task, scale, everything[name]), folder / f"label_learning.{ending}")
     pages.save(response(etas["Beta(2, 2)"], everything[name], scale), folder / f"label_response.{ending}")
-    said = pages.bullets([*reading(everything, scale.trials), how(tasks, scale, time.process_time() - start)])
+    lines = [*reading(everything, scale.trials), *floors(tasks, scale)]
+    said = pages.bullets([*lines, how(tasks, scale, time.process_time() - start)])
     print(said)
     if given.docs:
         pages.put("label-figures", said, pages.DOCS / "label_privacy.md")

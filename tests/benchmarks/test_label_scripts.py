@@ -78,6 +78,7 @@ def test_all_figures_of_files_with_the_format_of_the_data_sets(
     said = capsys.readouterr().out
     assert "* Higgs, AUC at" in said
     assert "* KDD12, AUC at" in said
+    assert "* KDD12: LLP of labels drawn without the features" in said
     assert "synthetic" not in said
     assert "2 learning rates, chosen by 2 of 2 trials of 2 epochs" in said
     assert "Higgs, 280 examples; KDD12, 280 examples" in said
