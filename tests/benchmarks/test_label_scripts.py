@@ -10,7 +10,8 @@ from scripts import load
 from darrm import mechanisms
 from darrm.measures import CountKernel
 
-matrix, figures, equal, tasks = load("label_matrix"), load("label_figures"), load("label_equal"), load("label_tasks")
+matrix, figures, equal = load("label_matrix"), load("label_figures"), load("label_equal")
+points, tasks = load("label_points"), load("label_tasks")
 K = matrix.K
 
 
@@ -44,7 +45,7 @@ def test_the_matrix_is_at_one_utility() -> None:
     assert "0.5000" in matrix.reading(setting, list(found.values()))[-1]
 
 
-TINY = figures.Scale(200, 44, 88, (1.0, 4.0), (1, 8), (8,), (1e-3, 1e-2), trials=2, search=1, epochs=2)
+TINY = points.Scale(200, 44, 88, (1.0, 4.0), (1, 8), (8,), (1e-3, 1e-2), trials=2, search=1, epochs=2)
 
 
 def write_files(folder: Path) -> tuple[Path, Path]:
@@ -109,7 +110,7 @@ def test_click_data_have_rare_ones_and_values_of_all_frequencies() -> None:
 
 
 def test_the_ranges_are_those_of_the_papers() -> None:
-    scale = figures.PAPERS
+    scale = points.PAPERS
     assert scale.epsilons == tuple(2.0**i for i in range(-4, 6))
     assert scale.sizes == tuple(2**i for i in range(10))
     assert scale.rates == (1e-6, 5e-6, 1e-5, 1e-4, 5e-4, 1e-3, 5e-3, 1e-2)
@@ -125,9 +126,9 @@ def test_the_rate_is_the_best_of_the_searched_and_all_trials_count(monkeypatch: 
         asked.append((settings["learning_rate"], int(settings["random_state"])))
         return settings["learning_rate"] + settings["random_state"]
 
-    monkeypatch.setattr(figures, "learn", learned)
-    monkeypatch.setattr(figures, "scores", lambda task, model: (-abs(model % 1 - 0.2) + model // 1, 10 * model))
-    found = figures.utility(task, scale, mechanisms.LabelProportions(), 4)
+    monkeypatch.setattr(points, "learn", learned)
+    monkeypatch.setattr(points, "scores", lambda task, model: (-abs(model % 1 - 0.2) + model // 1, 10 * model))
+    found = points.utility(task, scale, mechanisms.LabelProportions(), 4)
     assert asked == [(rate, seed) for rate in scale.rates for seed in (0, 1)] + [(0.2, seed) for seed in (2, 3, 4)]
     # AUCs 0 to 4: mean 2, standard error sqrt(2.5 / 5)
     assert found == pytest.approx((2, 22, math.sqrt(0.5)))
