@@ -566,6 +566,10 @@ def test_adam_comes_near_the_minimum_and_asks_for_no_more() -> None:
     sparse = BagClassifier(solver="adam", epochs=2, random_state=2).fit(csr_array(X), sums, parts)
     dense = BagClassifier(solver="adam", epochs=2, random_state=2).fit(X, sums, parts)
     assert sparse.coef_ == pytest.approx(dense.coef_, abs=1e-12)
+    padded = np.column_stack([X[:, :1], np.zeros(4000), X[:, 1:]])  # a column of zeros is left out of the steps
+    padded_coef = BagClassifier(solver="adam", epochs=2, random_state=2).fit(csr_array(padded), sums, parts).coef_[0]
+    assert padded_coef[1] == 0
+    assert np.delete(padded_coef, 1) == pytest.approx(dense.coef_[0], abs=1e-12)
 
 
 @pytest.mark.parametrize(
