@@ -585,6 +585,14 @@ def test_noisy_delta_where_one_weight_is_much_larger(arguments: tuple[float, int
     assert noisy_delta(epsilon, k, fraction, sigma, (0, 1)) == pytest.approx(wanted, rel=2e-2)
 
 
+def test_noise_beyond_the_panels_of_the_quadrature_counts() -> None:
+    """One noised label: its share a of the angle is uniform, so delta tends to (2 / pi) int G(m) dm / (m^2 sigma)."""
+    far = quad(lambda m: float(gaussian_delta(1.0, np.array(m))) / m**2, 0.05, 40, limit=200)[0]
+    far += quad(lambda m: 1 / m**2, 40, math.inf)[0]
+    for sigma in (1e14, 1e15, 1e16, 1e20):
+        assert noisy_delta(1.0, 10, 0.1, sigma, (0, 1)) >= 0.9 * 2 / math.pi * far / sigma
+
+
 @pytest.mark.parametrize("sigma", [0.01, 1.0, 30.0, 1e4])
 @pytest.mark.parametrize(("k", "fraction"), [(1, 1.0), (2, 0.5), (3, 0.5), (10, 0.3), (50, 1.0)])
 @pytest.mark.parametrize("epsilon", [0.1, 3.0, 30.0])
