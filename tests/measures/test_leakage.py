@@ -187,6 +187,7 @@ def test_entrywise_leakage_is_that_of_the_channel(scale: dict[str, float], noise
     ("channel", "support", "message"),
     [
         ([[0.5, 0.4]], None, "sum to 1 within 1e-9. Got the sum 0.9. Pass"),
+        ([[1.0, 0.0], [0.5, 0.4]], None, "Got the sum 0.9. Pass"),
         ([0.5, 0.5], None, "channel must be"),
         ([[-0.5, 1.5]], None, "channel must be"),
         ([[math.nan, 1]], None, "channel must be"),
