@@ -254,6 +254,7 @@ def test_like_bags_give_labels_away() -> None:
         assert bounds.extreme_bags(p, k, threshold=x) == pytest.approx(1 - found.cdf(x), abs=1e-14)
     assert largest_log_odds_change(LLP, [p] * k) == math.inf
     assert bounds.extreme_bags(0.0, 4) == 0
+    assert bounds.extreme_bags(0.5, 1) == bounds.extreme_bags(0.5, 1, n=7) == 1
 
 
 def test_labels_known_before_do_not_move() -> None:
