@@ -138,6 +138,8 @@ def test_the_formula_of_proposition_1() -> None:
         for bound in (bounds_over_bags.noisy_proportions, bounds_over_bags.laplace_proportions):
             assert bound(1e6, p, spread, k) == pytest.approx(before * share, rel=1e-14)
             assert bound(20.0, p, spread, 1) == pytest.approx(before, rel=1e-4)
+    # 5 v = 1.25 is below 1.18482^2: such a bag leaves everything.
+    assert bounds_over_bags.proportions(0.5, 0.25, 6) == bounds_over_bags.proportions_individual(0.5, 0.25, 6) == 0.5
 
 
 def test_the_formula_of_proposition_2() -> None:
@@ -158,6 +160,8 @@ def test_the_formula_of_proposition_2() -> None:
         t = (inside - 2) / 2
         outside = 2 * math.exp(-t * t / (2 * (n * p * (1 - p) + t / 3)))
         assert outside == pytest.approx(1 / (2 * n), rel=1e-6)
+    with pytest.raises(darrm.InputError, match="p must be"):
+        bounds_over_bags.proportions_individual_by_mean(0.4, 1.5, 0.0, 10)
 
 
 def test_draws_without_replacement_keep_the_bound() -> None:
