@@ -571,6 +571,14 @@ MISTAKES = [
         AGGREGATES,
         lambda tests, _: tests.test_directions_differ(),
     ),
+    Mistake(
+        "the least of the worst cases is certified",
+        "certificate.protocol",
+        "return max(worst_cases",
+        "return min(worst_cases",
+        VERIFY,
+        bound(3, 1e-3, "random"),
+    ),
     # Leakage
     Mistake(
         "rare inputs are left out of the leakage",
@@ -887,6 +895,30 @@ MISTAKES = [
         "h = floor.leverage",
         RANDOM_BAGS,
         made_of(True, 0.5),
+    ),
+    Mistake(
+        "a label may not change by more than the residual",
+        "labels.aggregates",
+        "farthest = np.divide((2 + end) ** 2",
+        "farthest = np.divide((1 + end) ** 2",
+        AGGREGATES,
+        lambda tests, _: tests.test_a_residual_that_only_changes_its_sign(0.5),
+    ),
+    Mistake(
+        "a residual changes the residual sum of squares half as much",
+        "labels.aggregates",
+        "best * (2 * reach - best * free)",
+        "best * (reach - best * free)",
+        RANDOM_BAGS,
+        lambda tests, _: tests.test_no_bag_is_worse_than_the_worst_of_its_residual(),
+    ),
+    Mistake(
+        "the rounding of the exchanged divergence is taken off",
+        "labels.centred_gaussians",
+        "rounding = 1e-12 if upper else -1e-12",
+        "rounding = -1e-12",
+        AGGREGATES,
+        lambda tests, _: tests.test_one_larger_variance_is_bounded_from_both_sides(4.0),
     ),
     Mistake(
         "noise counts twice in noisy aggregates",
