@@ -3,7 +3,9 @@
 import doctest
 import itertools
 import math
+from decimal import Decimal, localcontext
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -97,6 +99,59 @@ def test_the_trace_over_all_bags_is_below_its_bound(n: int, k: int, d: int) -> N
     assert smaller > 0 or d > 1
 
 
+@pytest.mark.parametrize("n", [16, 1000])
+def test_the_tails_of_an_intercept_are_rounded_up(n: int) -> None:
+    """All leverages are 1 / n, so that lambda has a closed form: g (1 - 1 / n)."""
+    ratio = 1.75
+    with localcontext() as context:
+        context.prec = 40
+        length = (n - 1) / Decimal(n) + Decimal(ratio)
+        for theta, log in zip(*_tails(column_space(np.ones((n, 1))), ratio), strict=True):
+            least = (1 - (-Decimal(float(theta)) * length).exp()) / length * (1 - 1 / Decimal(n))
+            assert (1 - least).ln() <= Decimal(float(log)) <= (1 - least).ln() * (1 - Decimal("1e-9"))
+
+
+def test_the_tails_are_those_of_their_formula() -> None:
+    """Lemma 11 with any c: s by a linear program, lambda as the least eigenvalue of a matrix of two rows."""
+    from scipy.optimize import linprog
+
+    X, _ = data(30, 2, 1)
+    U = column_space(X)
+    n, square = len(U), (U * U).sum(axis=1)
+    for ratio in (1.0, 1.7, 6.5):
+        for theta, log in list(zip(*_tails(U, ratio), strict=True))[20:50:7]:
+            length = (n - 1) * square + ratio
+            g = (1 - np.exp(-theta * length)) / length
+            p = float(np.linalg.eigvalsh((U.T * g) @ U)[0] - (g * square).max())
+            s = linprog(g / (n - 1), A_eq=np.ones((1, n)), b_eq=[n - 1], bounds=(0, ratio)).fun
+            best = -math.inf
+            for c in np.linspace(g.min(), g.max(), 401):
+                q = math.sqrt(float(np.linalg.eigvalsh((U.T * (g - c) ** 2) @ U)[-1]))
+                best = max(best, float(np.linalg.eigvalsh([[p, -q], [-q, s]])[0]))
+            assert math.log1p(-max(best, 0.0)) <= log + 1e-6 * abs(log)
+
+
+@pytest.mark.parametrize(("k", "failure"), [(40, 0.3), (150, 1e-6), (200, 0.9)])
+def test_the_floor_is_that_of_its_formula(k: int, failure: float) -> None:
+    """Lemma 11: (d + 1) e^(theta t) (1 - lambda)^(k - 1) <= failure, the leverage at most R^2 / (R^2 + t)."""
+    n, d, loss, bound = 200, 2, 0.3, 0.8
+    X = np.column_stack([np.ones(n), np.arange(n) % 9])
+    floor = bag_floor(k, failure, X=X, loss_floor=loss, residual_bound=bound)
+    assert floor.residual_sum > 0
+    with localcontext() as context:
+        context.prec = 40
+        t = Decimal(floor.residual_sum) / Decimal(loss)
+        fails = min(
+            (d + 1) * (Decimal(float(theta)) * t + (k - 1) * Decimal(float(log))).exp()
+            for theta, log in zip(*_tails(column_space(X), bound * bound / loss), strict=True)
+        )
+        assert Decimal(failure) * (1 - Decimal("1e-9")) <= fails <= Decimal(failure)
+    size = (n - 1) * max(
+        float(X[j] @ np.linalg.solve(np.delete(X, j, axis=0).T @ np.delete(X, j, axis=0), X[j])) for j in range(n)
+    )
+    assert floor.leverage == pytest.approx(size / (size + float(t)), rel=1e-9)
+
+
 def chance_of_a_smaller_residual(X: np.ndarray, y: np.ndarray, k: int, j: int, floor: float, draws: int) -> float:
     rng = np.random.default_rng(3)
     others = np.delete(np.arange(len(X)), j)
@@ -182,6 +237,38 @@ def test_random_bags_against_the_mean_over_bags(n: int, k: int, epsilon: float) 
     assert said.upper == pytest.approx(said.failure + worst.upper, rel=1e-6)
 
 
+@pytest.mark.parametrize(("intercept", "size"), [(True, 0.5), (False, 3.0)])
+def test_what_the_delta_of_random_bags_is_made_of(
+    monkeypatch: pytest.MonkeyPatch, intercept: bool, size: float
+) -> None:
+    """Theorem 12 for labels in [2, 3], without the search of `worst_delta`; ``size`` is that of Lemma 9."""
+    n, k, asked = 100_000, 60, []
+
+    def worst(epsilon: float, floor: float, label_range: tuple[float, float], **known: Any) -> WorstDelta:
+        assert (epsilon, label_range) == (1.0, (2.0, 3.0))
+        asked.append((floor, known["leverage"], known["largest_residual"]))
+        return WorstDelta(0.25, 0.25, "reverse", 2.0)
+
+    monkeypatch.setattr("darrm.labels.bags_at_random.worst_delta", worst)
+    X = np.column_stack([np.ones(n), np.arange(n) % 7 - 3.0])[:, 0 if intercept else 1 :]
+    loss = 0.4 * size**2
+    found = random_bag_delta(1.0, k, (2, 3), X=X, loss_floor=loss)
+    # Equal words of the shuffle: a factor e^(n^2 / 2^65).
+    assert found.upper >= (found.failure + 0.25) * math.exp(n**2 / 2**65)
+    assert found.upper == pytest.approx((found.failure + 0.25) * math.exp(n**2 / 2**65), rel=1e-14)
+    for floor, leverage, largest in asked:
+        assert floor > 0
+        h = min(leverage, 0.5)
+        assert largest == pytest.approx(size * (1 + math.sqrt((k - 1) * h * (1 - h))), rel=1e-10)
+        assert largest >= size * (1 + math.sqrt((k - 1) * h * (1 - h)))
+    assert max(leverage for _, leverage, _ in asked) > 0.5
+    # Lemma 9: what labels of the range imply for residuals, with the largest leverage of X.
+    h = float((column_space(X) ** 2).sum(axis=1).max())
+    bound = size + math.sqrt((n - 1) * h / (1 - h)) * math.sqrt(size**2 - loss)
+    said = random_bag_delta(1.0, k, (2, 3), X=X, loss_floor=loss, residual_bound=bound)
+    assert said.floor.residual_sum == pytest.approx(found.floor.residual_sum, rel=1e-6)
+
+
 def test_the_residual_of_a_record_in_its_bag_is_bounded() -> None:
     """Theorem 12: the residual bound that is handed to `worst_delta`, with labels from the corners of the range."""
     rng = np.random.default_rng(7)
@@ -261,6 +348,7 @@ def test_numbers_that_say_nothing() -> None:
         ({"failure": math.nan}, "failure must"),
         ({"loss_floor": 0.0}, "loss_floor must"),
         ({"residual_bound": 0.1}, "residual_bound must be at least the root of loss_floor"),
+        ({"residual_bound": 0.6, "loss_floor": 0.5}, "residual_bound must be at least the root of loss_floor"),
         ({"residual_bound": math.inf}, "residual_bound must"),
         ({"X": np.zeros((20, 1))}, "X must have columns that are not 0"),
         ({"X": np.eye(20)[:, :1]}, "Leverages of X must be below 1"),

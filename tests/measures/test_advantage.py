@@ -198,6 +198,22 @@ def test_exact_proportions_of_like_labels(p: float, k: int) -> None:
     assert found <= bounds.proportions_iid(p, k) + 1e-14
 
 
+@pytest.mark.parametrize("p", [0.45, 0.4, 0.1])
+def test_the_tail_of_large_bags_of_like_labels(p: float) -> None:
+    """Where the advantage is the tail of a binomial number: sum over s > k/2 of Pr[s] (2 s / k - 1)."""
+    from scipy.stats import binom
+
+    for k in (100, 1000, 8000):
+        s = np.arange(k // 2 + 1, k + 1)
+        exact = float(binom.pmf(s, k, p) @ (2 * s / k - 1))
+        assert exact <= bounds.proportions_iid(p, k) == pytest.approx(bounds.proportions_iid(1 - p, k), rel=1e-12)
+
+
+def test_a_label_is_no_noise_for_itself() -> None:
+    for eta in ([0.5], [0.5, 0.0, 1.0], [0.3, 1.0, 1.0]):
+        assert bounds.proportions_individual(eta)[0] == individual_advantage(LLP, eta)[0] == eta[0]
+
+
 def test_advantage_falls_as_the_root_of_the_bag() -> None:
     sizes = np.array([32, 64, 128, 256])
     found = [additive_advantage(LLP, np.full(k, 0.5)) for k in sizes]
@@ -261,6 +277,7 @@ def test_like_bags_give_labels_away() -> None:
         assert bounds.extreme_bags(p, k, threshold=x) == pytest.approx(1 - found.cdf(x), abs=1e-14)
     assert largest_log_odds_change(LLP, [p] * k) == math.inf
     assert bounds.extreme_bags(0.0, 4) == 0
+    assert bounds.extreme_bags(0.5, 1) == bounds.extreme_bags(0.5, 1, n=7) == 1
 
 
 def test_labels_known_before_do_not_move() -> None:
