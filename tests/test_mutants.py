@@ -599,8 +599,8 @@ MISTAKES = [
     Mistake(
         "several outputs leak as the largest of them",
         "measures.leakage",
-        "_nats(leakages).sum()",
-        "_nats(leakages).max()",
+        "math.fsum(values)",
+        "values.max()",
         LEAKAGE,
         lambda tests, _: tests.test_composition_and_processing_of_random_channels(),
     ),
@@ -735,7 +735,7 @@ MISTAKES = [
     ),
     Mistake(
         "a thousand bags are as rarely extreme as one",
-        "measures.bounds",
+        "measures.extremes",
         "math.expm1(n * math.log1p(-chance)",
         "math.expm1(1 * math.log1p(-chance)",
         ADVANTAGE,
@@ -759,7 +759,7 @@ MISTAKES = [
     ),
     Mistake(
         "one tail of Bernstein is left out",
-        "measures.bounds_over_bags",
+        "measures.spread",
         "math.log(4 * n)",
         "math.log(2 * n)",
         OVER_BAGS,
@@ -803,11 +803,13 @@ MISTAKES = [
         "np.ascontiguousarray(kernel[1:].T)",
         "np.ascontiguousarray(kernel[:-1].T)",
         ADVANTAGE,
-        lambda tests, _: tests.test_published_figures(),
+        lambda tests, _: tests.test_majorities_by_the_definition(
+            darrm.mechanisms.DaRRM(darrm.solve(K=5, m=2, epsilon=0.5))
+        ),
     ),
     Mistake(
         "several releases cost as much as the dearest",
-        "measures.kernels",
+        "measures.joint_releases",
         "return math.fsum(float(getattr(mechanism",
         "return max(float(getattr(mechanism",
         AUDIT,
@@ -867,8 +869,8 @@ MISTAKES = [
     Mistake(
         "tails are rounded down",
         "labels.bags_at_random",
-        "- n * 2.0**-48 * (abs(p) + s + q)",
-        "+ n * 2.0**-48 * (abs(p) + s + q)",
+        "- (n * 2.0**-48 + off) * (abs(p)",
+        "+ (n * 2.0**-48 + off) * (abs(p)",
         RANDOM_BAGS,
         lambda tests, _: tests.test_the_tails_of_an_intercept_are_rounded_up(16),
     ),

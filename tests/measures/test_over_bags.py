@@ -220,7 +220,7 @@ def test_the_squares_of_proposition_2() -> None:
             assert bound <= 2 * printed
 
 
-def test_the_formula_of_proposition_2() -> None:
+def test_the_assembled_formula_of_proposition_2() -> None:
     """With the integral in place of its Bessel functions; never above what the attacker can gain at all."""
     theta = np.linspace(0, np.pi, 200_001)
     for eta_i, p, v, k in ((0.5, 0.5, 0.25, 1000), (0.2, 0.3, 0.1, 5000), (0.9, 0.1, 0.09, 20_000)):
