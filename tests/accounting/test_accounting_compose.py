@@ -267,6 +267,11 @@ def test_queries_that_are_none(queries: object) -> None:
         compose(design_of("free"), queries, delta=0.1, voters="fresh")  # type: ignore[arg-type]
 
 
+def test_only_designs_are_composed() -> None:
+    with pytest.raises(darrm.InputError, match=r"compose takes a Design .* Got list"):
+        compose([1, 0, 1], 2, delta=0.1, voters="fresh")  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize("delta", [-1e-9, 1.0, float("nan"), "x", None])
 def test_deltas_that_are_none(delta: object) -> None:
     with pytest.raises(darrm.InputError, match="delta must be"):
