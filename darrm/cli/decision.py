@@ -85,20 +85,20 @@ def take_decision(values: dict[str, Any], prior: str | None) -> tuple[DecisionPr
             groups.append(VoterGroup(*parts))
         except InputError as error:
             raise InputError(f"--group {text}: {error}") from None
-    classes = values.pop("classes") or "2"
-    names = [name.strip() for name in classes.split(",")]
+    classes = values.pop("classes")
+    names = [name.strip() for name in ("2" if classes is None else classes).split(",")]
     problem = DecisionProblem(
         groups,
         values.pop("total_epsilon"),
         values.pop("delta"),
-        wording.number_of(classes) if len(names) == 1 else names,
+        wording.number_of(names[0]) if len(names) == 1 else names,
         values.pop("max_affected"),
         values.pop("adjacency"),
     )
-    which, cost = values.pop("objective") or "truth", values.pop("cost")
+    which, cost = values.pop("objective"), values.pop("cost")
     accuracy = common.numbers("--accuracy", values.pop("accuracy"))
     chances = None if prior is None else common.numbers("--prior", prior)
-    if which == "truth":
+    if which in (None, "truth"):
         costs = None if cost is None else common.numbers("--cost", cost)
         if costs is not None and len(costs) != 4:
             raise InputError(f"--cost must be four numbers, C00,C01,C10,C11. Got {cost!r}. Pass e.g. 0,5,1,0.")

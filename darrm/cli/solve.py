@@ -63,7 +63,7 @@ def _majority(prior: str | None, out: Path | None, plot: Path | None, as_json: b
     from darrm.show.plots import plot_gamma
 
     problem = common.take_problem(values)
-    taken = common.take_prior(prior or "uniform")
+    taken = common.take_prior("uniform" if prior is None else prior)
     both_shapes = values.pop("both_shapes")
     values = {name: values[name] for name in ("shape", "objective", "engine", *_LIMITS)}
     start = time.perf_counter()
