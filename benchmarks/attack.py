@@ -441,6 +441,35 @@ def corners(runs: int, rng: Random, source: np.random.Generator) -> Iterator[See
         yield Seen(name, "worst votes", "1", claimed.total_epsilon, claimed.delta, *counts, broken=claimed != problem)
 
 
+# Decisions of groups on the worst votes
+
+
+def group_votes(problem: Any, worst: dict[str, int], runs: int, source: np.random.Generator) -> list[Labels]:
+    """Votes on D and on D' at a multiset of corners of every group."""
+    sides: list[list[Labels]] = [[], []]
+    for g, group in enumerate(problem.groups, 1):
+        own = {name.removeprefix(f"group {g} at "): n for name, n in worst.items() if name.startswith(f"group {g} at ")}
+        alike = darrm.MajorityProblem(K=group.count, m=1, epsilon=group.epsilon, Delta=group.delta)
+        for side, votes in zip(sides, corner_votes(alike, own, runs, source), strict=True):
+            side.append(votes)
+    return [np.concatenate(side, axis=1) for side in sides]
+
+
+def groups(runs: int, rng: Random, source: np.random.Generator) -> Iterator[Seen]:
+    true = darrm.DecisionProblem([darrm.VoterGroup(4, 1.0), darrm.VoterGroup(7, 0.2)], epsilon=1.4)
+    alike = darrm.DecisionProblem([darrm.VoterGroup(4, 0.2), darrm.VoterGroup(7, 0.2)], epsilon=1.4)
+    objective = darrm.objectives.truth(accuracy=[0.685, 0.54])
+    for name, problem in (
+        ("decision of 4 voters of 1 and 7 of 0.2", true),
+        ("the same, made as if all were voters of 0.2", alike),
+    ):
+        design = darrm.solve(problem, objective=objective)
+        worst = darrm.verify(design.table, true).worst_case
+        votes = group_votes(true, worst, runs, source)
+        counts = [tally(mechanisms.PrivateDecision(design).release(side, rng), 2) for side in votes]
+        yield Seen(name, "worst votes", "1", problem.epsilon, problem.delta, *counts, broken=problem is alike)
+
+
 # Private labels
 
 
@@ -511,6 +540,7 @@ def attacks(trainings: int, rng: Random, source: np.random.Generator) -> Iterato
     releases = 500 * trainings
     yield from per_query(releases, rng)
     yield from corners(releases, rng, source)
+    yield from groups(releases, rng, source)
     yield from fresh_voters(50 * trainings, rng)
     yield from noisy_max(20 * trainings, rng)
     yield from private_labels(releases, rng)

@@ -51,6 +51,12 @@ def test_darrm_at_its_worst_votes(rng: np.random.Generator) -> None:
     assert found["DaRRM with gamma = 1, said to be m = 3", "1"] > 3.8
 
 
+def test_decisions_of_groups_at_their_worst_votes(rng: np.random.Generator) -> None:
+    found = judged(attack.groups(200_000, rng, rng), rng)
+    assert found["decision of 4 voters of 1 and 7 of 0.2", "1"] > 1.3
+    assert found["the same, made as if all were voters of 0.2", "1"] > 2
+
+
 def test_fresh_voters(rng: np.random.Generator) -> None:
     found = judged(attack.fresh_voters(30_000, rng), rng)
     assert found["randomized response, DaRRM m = 1.5", "1"] > 1.1

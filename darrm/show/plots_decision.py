@@ -1,0 +1,91 @@
+"""Pictures of decisions by groups of voters: the probability of answer 1 over the numbers of ones."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from darrm.errors import InputError
+from darrm.show.figures import LOOKS, axes_of, curve, new_figure
+
+if TYPE_CHECKING:
+    from darrm.design.decision import DecisionDesign
+
+_MOST_PANELS = 6
+_MOST_SQUARES = 200  # entries that have room for their number
+
+
+def plot_decision(design: DecisionDesign) -> Any:
+    """Draw the probability of answer 1: a line for one group, a heat map for two, a row of heat maps for three.
+
+    For three groups the maps are over the first two; of more than six counts of the third some are shown.
+
+    Returns
+    -------
+    matplotlib Figure
+
+    Raises
+    ------
+    InputError
+        If there are more than three groups.
+    MissingExtraError
+        If matplotlib is not installed.
+    """
+    groups = design.problem.groups
+    if len(groups) == 1:
+        ax = axes_of(None)
+        curve(ax, np.arange(design.table.size), design.table, LOOKS[0])
+        ax.set(xlabel=_counted(design, 0), ylabel=_answer(design), ylim=(-0.03, 1.03))
+        ax.xaxis.get_major_locator().set_params(integer=True)
+        ax.set_title(_title(design), fontsize=9)
+        return ax.figure
+    if len(groups) == 2:
+        figure = new_figure()
+        ax = figure.add_subplot()
+        _map(ax, design.table, design)
+        ax.set_title(_title(design), fontsize=9)
+        figure.colorbar(ax.images[0], ax=ax, label=_answer(design))
+        return figure
+    if len(groups) > 3:
+        raise InputError(f"A picture shows decisions of one to three groups. Got {len(groups)}.")
+    last = np.unique(np.linspace(0, groups[2].count, _MOST_PANELS).round().astype(int))
+    figure = new_figure((2.2 * len(last) + 1.2, 3.0))
+    axes = np.atleast_1d(figure.subplots(1, len(last), sharey=True))
+    for ax, count in zip(axes, last, strict=True):
+        _map(ax, design.table[:, :, count], design)
+        ax.set(title=f"{count} of group 3", xlabel="", ylabel="")
+        ax.title.set_fontsize(9)
+    figure.supxlabel(_counted(design, 1), fontsize=9)
+    figure.supylabel(_counted(design, 0), fontsize=9)
+    figure.suptitle(_title(design), fontsize=9)
+    figure.colorbar(axes[-1].images[0], ax=list(axes), label=_answer(design))
+    return figure
+
+
+def _map(ax: Any, table: Any, design: DecisionDesign) -> None:
+    ax.imshow(table, origin="lower", cmap="cividis", vmin=0, vmax=1, aspect="auto")
+    ax.set(xlabel=_counted(design, 1), ylabel=_counted(design, 0))
+    for axis in (ax.xaxis, ax.yaxis):
+        axis.get_major_locator().set_params(integer=True)
+    if table.size <= _MOST_SQUARES and len(design.problem.groups) == 2:
+        for (i, j), value in np.ndenumerate(table):
+            colour = "black" if value > 0.55 else "white"
+            ax.text(j, i, f"{value:.2f}".lstrip("0") or "0", ha="center", va="center", fontsize=6, color=colour)
+
+
+def _counted(design: DecisionDesign, g: int) -> str:
+    group = design.problem.groups[g]
+    return f'votes "{design.problem.names[1]}" of {group.count} voters of epsilon {group.epsilon:g}'
+
+
+def _answer(design: DecisionDesign) -> str:
+    return f'probability of "{design.problem.names[1]}"'
+
+
+def _title(design: DecisionDesign) -> str:
+    problem = design.problem
+    return (
+        f"epsilon = {problem.epsilon:g}, delta = {problem.delta:g}, max_affected = {problem.max_affected}; "
+        f"{design.objective}"
+    )
