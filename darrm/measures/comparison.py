@@ -70,8 +70,8 @@ def compare(
 ) -> list[Entry]:
     """gamma_opt, its monotone form and the baselines, for one problem and one release.
 
-    gamma_opt (free); monotone; double subsampling of (2 floor(m) - 1) votes; subsampling of (floor(m)) votes; constant
-    randomized response, by Lemma A.1 and the largest constant that verifies; the plain majority.
+    gamma_opt (free); monotone; from m = 1 on double subsampling of (2 floor(m) - 1) votes and subsampling of (floor(m))
+    votes; constant randomized response, by Lemma A.1 and the largest constant that verifies; the plain majority.
 
     Parameters
     ----------
@@ -125,8 +125,13 @@ def compare(
     entries = [
         entry("gamma_opt", free.gamma, free),
         entry("monotone", monotone.gamma, monotone),
-        entry(f"double subsampling ({min(2 * m - 1, problem.K)})", baselines.double_subsampling(problem.K, m)),
-        entry(f"subsampling ({m})", baselines.subsampling(problem.K, m)),
+    ]
+    if m:
+        entries += [
+            entry(f"double subsampling ({min(2 * m - 1, problem.K)})", baselines.double_subsampling(problem.K, m)),
+            entry(f"subsampling ({m})", baselines.subsampling(problem.K, m)),
+        ]
+    entries += [
         entry("randomized response (largest)", baselines.largest_constant(problem)),
         entry("randomized response (A.1)", baselines.constant(problem)),
         entry("plain majority", baselines.plain_majority(problem.K)),
