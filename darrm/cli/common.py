@@ -81,11 +81,11 @@ problem_options = options(
     K_option,
     number(
         "--m",
-        "Privacy allowance in [1, K]: one label is (m epsilon, delta)-DP. Delta = 0: no noise from (K+1)/2 on.",
-        required=True,
+        "Privacy allowance in (0, K]: one label is (m epsilon, delta)-DP. Delta = 0: no noise from (K+1)/2 on.",
     ),
+    number("--total-epsilon", "In place of --m: the epsilon of one label, in nats."),
     privacy_options,
-    number("--delta", "Failure probability of the release [1 - (1 - Delta)^m]."),
+    number("--delta", "Failure probability of the release [1 - (1 - Delta)^max(m, 1)]."),
     max_affected_option,
     click.option(
         "--adjacency",
@@ -125,7 +125,7 @@ def take_problem(values: dict[str, Any]) -> MajorityProblem:
     """The problem from the options, which are taken out of ``values``."""
     from darrm.problem.majority import MajorityProblem
 
-    names = ("K", "m", "epsilon", "Delta", "delta", "max_affected", "adjacency")
+    names = ("K", "m", "total_epsilon", "epsilon", "Delta", "delta", "max_affected", "adjacency")
     return MajorityProblem(**{name: values.pop(name) for name in names})
 
 
