@@ -115,6 +115,7 @@ LEDGER, PROFILE = "accounting/test_accounting_ledger.py", "accounting/test_accou
 MAX, LABELS = "mechanisms/test_noisy_max.py", "mechanisms/test_label_mechanisms.py"
 AGGREGATES, SEEN = "mechanisms/test_weighted_aggregates.py", "measures/test_empirical.py"
 ENSEMBLE = "ensemble/test_ensemble.py"
+GROUPS, DECISIONS = "certificate/test_groups.py", "design/test_decisions.py"
 LEAKAGE, NOISY_MAX = "measures/test_leakage.py", "measures/test_noisy_max_leakage.py"
 ADVANTAGE, OVER_BAGS = "measures/test_advantage.py", "measures/test_over_bags.py"
 MISPRINTS, RANDOM_BAGS, AUDIT = "measures/test_misprints.py", "labels/test_bags_at_random.py", "labels/test_audit.py"
@@ -579,6 +580,111 @@ MISTAKES = [
         VERIFY,
         bound(3, 1e-3, "random"),
     ),
+    # Decisions by groups
+    Mistake(
+        "voters vote on D' as they do on D",
+        "certificate.groups",
+        "self.not_q * W0 + self.q * W1",
+        "self.not_p * W0 + self.p * W1",
+        GROUPS,
+        lambda tests, _: tests.test_the_worst_case_attains_what_is_needed(0.0),
+    ),
+    Mistake(
+        "answer 0 is not looked at",
+        "certificate.groups",
+        "both = np.stack([1 - X, X])",
+        "both = np.stack([X, X])",
+        GROUPS,
+        lambda tests, _: tests.test_no_false_guarantee(0),
+    ),
+    Mistake(
+        "multisets of several corners are forgotten",
+        "certificate.groups",
+        "[math.comb(n - 1 + kind, kind) for kind in range(kinds)]",
+        "[1 for kind in range(kinds)]",
+        GROUPS,
+        lambda tests, _: tests.test_no_false_guarantee(0),
+    ),
+    Mistake(
+        "a group is reached by one voter less than it says",
+        "certificate.groups",
+        "range(min(group.max_affected, left) + 1):\n            if n:",
+        "range(max(1, min(group.max_affected, left))):\n            if n:",
+        GROUPS,
+        lambda tests, _: tests.test_a_group_is_reached_as_far_as_it_says(),
+    ),
+    Mistake(
+        "voters of the second group cannot be reached beside those of the first",
+        "certificate.groups",
+        "(*states, sets * sure), left - n)",
+        "(*states, sets * sure), 0 if n else left)",
+        GROUPS,
+        lambda tests, _: tests.test_a_group_is_reached_as_far_as_it_says(),
+    ),
+    Mistake(
+        "rounding of sums of products is not counted",
+        "certificate.groups",
+        "relative = 1.01 * _U * (3 * reached + 12)\n",
+        "relative = 0.0 * _U * (3 * reached + 12)\n",
+        GROUPS,
+        lambda tests, _: tests.test_rounding_is_counted(0),
+    ),
+    Mistake(
+        "rounding of differences is not counted",
+        "certificate.groups",
+        "absolute = 1.1 * _U * gaps",
+        "absolute = 0.0 * _U * gaps",
+        GROUPS,
+        lambda tests, _: tests.test_a_group_is_reached_as_far_as_it_says(),
+    ),
+    Mistake(
+        "subnormal numbers are taken as they come",
+        "certificate.groups",
+        "return math.log(least) + farthest < math.log(_SAFE)",
+        "return False",
+        GROUPS,
+        lambda tests, _: tests.test_subnormal_numbers_are_not_rounded_away(),
+    ),
+    Mistake(
+        "the weight of one voter only is looked at for what float64 loses",
+        "certificate.groups",
+        "* min(group.max_affected, self._problem.max_affected)\n",
+        "* 1\n",
+        GROUPS,
+        lambda tests, _: tests.test_products_of_many_weights_are_not_rounded_away(),
+    ),
+    Mistake(
+        "the caller's decimals round how far corners are apart",
+        "problem.corners",
+        "with decimals(Decimal(1)):\n            return self.p - self.q",
+        "if True:\n            return self.p - self.q",
+        GROUPS,
+        lambda tests, _: callers_decimals(tests),
+    ),
+    Mistake(
+        "a voter with a delta has the corners of one without",
+        "problem.corners",
+        "hi, lo = (1 + exact_Delta * s) / (1 + s), (1 - exact_Delta) * s / (1 + s)\n        nothing",
+        "hi, lo = 1 / (1 + s), s / (1 + s)\n        nothing",
+        GROUPS,
+        lambda tests, _: tests.test_the_worst_case_attains_what_is_needed(0.2),
+    ),
+    Mistake(
+        "ties are put into an order",
+        "constraints.groups",
+        "np.where(ordered & (value != 0), 0.5, 1.0)",
+        "np.where(ordered & (value == value), 0.5, 1.0)",
+        DECISIONS,
+        lambda tests, _: tests.test_a_tie_is_in_no_order(),
+    ),
+    Mistake(
+        "the gap is that of an optimum, whatever the solver left",
+        "design.solve_decision",
+        "- most + bound) + rounding_of_costs",
+        "- most + 0 * bound) + rounding_of_costs",
+        DECISIONS,
+        lambda tests, _: tests.test_the_gap_of_a_design_that_is_not_the_best(),
+    ),
     # Leakage
     Mistake(
         "rare inputs are left out of the leakage",
@@ -971,6 +1077,11 @@ MISTAKES = [
         lambda tests, _: tests.test_secret_weights_with_hardly_any_noise(),
     ),
 ]
+
+
+def callers_decimals(tests: Any) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        tests.test_decimals_of_the_caller_change_nothing(patch, 0, 0.4)
 
 
 def paid_for(tests: Any, Delta: float, lost: float) -> None:

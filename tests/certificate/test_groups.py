@@ -182,10 +182,29 @@ def test_what_float64_cannot_hold_is_not_taken_for_nothing(far: float) -> None:
     assert not darrm.verify([[0.5, 0.5], [0.5, 0.5], [0.0, 0.5]], problem).holds
 
 
-def test_decimals_of_the_caller_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_subnormal_numbers_are_not_rounded_away() -> None:
+    """Halves of 10 and 12 of the least float64 and of 12 and 10 are equal in float64, but no voter is at a half."""
+    problem = DecisionProblem([VoterGroup(1, 1e-3)], 1e-9)
+    table = np.array([10, 12]) * 5e-324
+    assert truth_of(table, problem).excess(1e-9) > 0
+    assert not darrm.verify(table, problem).holds
+
+
+def test_products_of_many_weights_are_not_rounded_away() -> None:
+    """lo^7 x is 1.6 of the least float64; taken for 2 of it, the release would look a fifth more private."""
+    problem = DecisionProblem([VoterGroup(7, 98.0)], 685.9)
+    table = np.zeros(8)
+    table[7] = 1.6 * float(Decimal(math.ulp(0.0)) * Decimal(686).exp())
+    assert truth_of(table, problem).excess(685.9) > 0
+    assert not darrm.verify(table, problem).holds
+
+
+@pytest.mark.parametrize(("kept", "least"), [(0, 0.4), (10**6, 0.4), (10**6, 1e-300)])
+def test_decimals_of_the_caller_change_nothing(monkeypatch: pytest.MonkeyPatch, kept: int, least: float) -> None:
     problem = DecisionProblem([VoterGroup(4, 1e-3), VoterGroup(3, 2e-3)], 1e-3)
-    table = np.random.default_rng(9).uniform(0.4, 0.6, problem.shape)
-    monkeypatch.setattr(groups, "_KEPT", 0)
+    table = np.random.default_rng(9).uniform(least, 0.6, problem.shape)
+    table[0, 0] = least
+    monkeypatch.setattr(groups, "_KEPT", kept)
     epsilon = guarantee(problem).epsilon
     bounds = []
     for digits, rounding in ((28, decimal.ROUND_HALF_EVEN), (1, decimal.ROUND_DOWN)):

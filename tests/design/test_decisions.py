@@ -158,13 +158,13 @@ def test_the_gap_of_a_design_that_is_not_the_best() -> None:
 
 def test_a_tie_is_in_no_order() -> None:
     """Where both answers are right, an ordered decision may prefer either: here what the private voters say."""
-    problem = DecisionProblem([VoterGroup(2, 3.0), VoterGroup(2, 0.1)], 0.8)
+    problem = DecisionProblem([VoterGroup(2, 0.1), VoterGroup(2, 3.0)], 0.8)
     objective = rule("majority", [0.7, 0.7])
     design = darrm.solve(problem, objective=objective, ordered=True)
     least = least_cost(problem, objective.costs(problem), ordered=True)
     assert design.expected_cost == pytest.approx(least, abs=1e-9)
     assert design.table[0, 2] == pytest.approx(1 - design.table[2, 0], abs=1e-15)
-    assert design.table[2, 0] < 0.5 < design.table[0, 2]
+    assert design.table[0, 2] < 0.5 < design.table[2, 0]
 
 
 def test_costs_that_are_equal_but_for_rounding_are_a_tie() -> None:
@@ -279,12 +279,12 @@ def test_teachers_beside_others_when_one_can_be_affected() -> None:
 
 
 def test_a_profile_of_teachers_may_end_in_infinity() -> None:
-    problem = DecisionProblem([VoterGroup(3, TEACHERS), VoterGroup(1, 0.5)], 0.5, 0.01, max_affected=1)
-    design = darrm.solve(problem, objective=truth([0.7, 0.6]), profile=[(0.2, 0.1), (math.inf, 0.0)])
-    assert design.certificate.holds
-    assert 0 < design.table.min() < design.table.max() < 1
-    finite = darrm.solve(problem, objective=truth([0.7, 0.6]), profile=[(0.2, 0.1)])
-    assert design.expected_cost == pytest.approx(finite.expected_cost, abs=1e-9)
+    problem = DecisionProblem([VoterGroup(5, TEACHERS)], 0.01, 0.3, max_affected=1)
+    free = darrm.solve(problem, objective=truth([0.7]))
+    design = darrm.solve(problem, objective=truth([0.7]), profile=[(math.inf, 0.0)])
+    assert free.table.min() < 1e-12
+    assert 0 < design.table.min() < 1e-12
+    assert design.expected_cost == pytest.approx(free.expected_cost, abs=1e-12)
 
 
 @pytest.mark.slow
