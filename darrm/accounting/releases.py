@@ -61,7 +61,7 @@ class OneLabel:
         parts = [
             decision_counts_region(table, problem)
             if isinstance(problem, DecisionProblem)
-            else counts_region(table, problem.max_affected)
+            else counts_region(table, sum(kind.voters for kind in problem.affected))
             for problem, table in self.tables
         ]
         return hull(parts)
@@ -84,4 +84,4 @@ def one_label(design: AnyRelease) -> OneLabel:
         return OneLabel(design.problem, design.table, fewer)
     if isinstance(design, Design):
         return OneLabel(design.problem, design.table, {})
-    raise InputError(f"design must be a design from darrm.solve or darrm.load. Got {type(design).__name__}.")
+    raise InputError(f"design must be a Design or DecisionDesign from darrm.solve or darrm.load. Got {type(design).__name__}.")
