@@ -295,4 +295,6 @@ def _sums(state: State) -> tuple[Fraction, Fraction]:
 
 def _check_design(design: object) -> None:
     if not isinstance(design, AnyDesign):
-        raise InputError(f"A ledger takes a Design or DecisionDesign from darrm.solve or darrm.load. Got {type(design).__name__}.")
+        raise InputError(
+            f"A ledger takes a Design or DecisionDesign from darrm.solve or darrm.load. Got {type(design).__name__}."
+        )

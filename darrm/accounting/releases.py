@@ -84,4 +84,6 @@ def one_label(design: AnyRelease) -> OneLabel:
         return OneLabel(design.problem, design.table, fewer)
     if isinstance(design, Design):
         return OneLabel(design.problem, design.table, {})
-    raise InputError(f"design must be a Design or DecisionDesign from darrm.solve or darrm.load. Got {type(design).__name__}.")
+    raise InputError(
+        f"design must be a Design or DecisionDesign from darrm.solve or darrm.load. Got {type(design).__name__}."
+    )
