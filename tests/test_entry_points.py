@@ -152,7 +152,10 @@ def table() -> dict[str, tuple[Use | None, Sequence[Arguments]]]:
     on_eta = {"mechanism": LLP, "eta": ETA}
     rng = {"rng": SEEDED}
     plain: dict[str, Sequence[Arguments]] = {
-        "MajorityProblem": [PROBLEMS | {"adjacency": "replace-one"}],
+        "MajorityProblem": [
+            PROBLEMS | {"adjacency": "replace-one"},
+            {"K": 3, "epsilon": 1.0, "total_epsilon": 0.5},
+        ],
         "Design": [
             {"problem": PROBLEM, "gamma": DESIGN.gamma.tolist(), "prior": UNIFORM, "gap": 0.5, "profile": [(1.0, 0.0)]}
         ],

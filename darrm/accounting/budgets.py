@@ -6,7 +6,7 @@ from threading import Lock
 from typing import NamedTuple, Protocol
 
 from darrm.accounting.ledger import Ledger, check_left
-from darrm.design.design import Design
+from darrm.design.design import AnyDesign
 from darrm.errors import BudgetError, InputError
 
 _COUNTING = Lock()  # one for all, so that budgets can be pickled
@@ -49,7 +49,7 @@ class MemoryBudget:
 class LedgerBudget:
     """The `Budget` that a ledger has for one design; a charge is on disk when `charge` returns."""
 
-    def __init__(self, ledger: Ledger, design: Design) -> None:
+    def __init__(self, ledger: Ledger, design: AnyDesign) -> None:
         if not isinstance(ledger, Ledger):
             raise InputError(f"ledger must be a Ledger of darrm.accounting. Got {type(ledger).__name__}.")
         self._ledger, self._design = ledger, design

@@ -5,17 +5,19 @@ from __future__ import annotations
 from darrm._validation import check_count, check_total_delta, check_voters, real
 from darrm.accounting.fixed import of_fixed
 from darrm.accounting.fresh import Total, exact_guarantee, of_region
-from darrm.accounting.profile import region
-from darrm.design.design import Design
-from darrm.errors import InputError
+from darrm.accounting.releases import OneLabel, one_label
+from darrm.design.design import AnyDesign
 
 
-def compose(design: Design, queries: int, *, delta: float, voters: str | None = None, tolerance: float = 1e-3) -> Total:
+def compose(
+    design: AnyDesign, queries: int, *, delta: float, voters: str | None = None, tolerance: float = 1e-3
+) -> Total:
     """The least epsilon with which ``queries`` labels of one design are (epsilon, delta)-DP together, with proof.
 
     Parameters
     ----------
-    design : Design
+    design : Design or DecisionDesign
+        If voters may be absent, every label may be that of other present voters.
     queries : int in [1, 1e7]
         Chosen adaptively: each query may depend on all labels before it.
     delta : float in [0, 1)
@@ -25,8 +27,8 @@ def compose(design: Design, queries: int, *, delta: float, voters: str | None = 
         else the voter keeps (its model, its earlier answers), which may change with the data too. Then releases
         compose, exactly and adaptively. Fixed: each voter was made private once, (epsilon, Delta)-DP with all its
         answers together, such as a model trained with differential privacy. Then any number of labels costs at most the
-        optimal composition of ``max_affected`` voters, and less if the coins of ``queries`` releases hide more than
-        that.
+        optimal composition of ``max_affected`` voters, each with its own epsilon, and less if the coins of ``queries``
+        releases hide more than that.
     tolerance : float
         Fresh: the grid is refined until upper and lower bound are this close, relatively, or time would go on.
 
@@ -46,12 +48,16 @@ def compose(design: Design, queries: int, *, delta: float, voters: str | None = 
     costs some percent.
     """
     kind = check_voters(voters)
-    if not isinstance(design, Design):
-        raise InputError(f"compose takes a Design from darrm.solve or darrm.load. Got {type(design).__name__}.")
+    label = one_label(design)
     queries = check_count("queries", queries)
     delta = check_total_delta(delta)
     tolerance = real("tolerance", tolerance, 0, ends="()")
-    if kind == "fixed":
-        return of_fixed(design, queries, delta)
-    release = region(design.gamma, design.problem)
-    return of_region(release, design.problem.affected, queries, delta, tolerance, exact_guarantee(design.problem))
+    return of_label(label, queries, delta, kind, tolerance)
+
+
+def of_label(label: OneLabel, queries: int, delta: float, voters: str, tolerance: float) -> Total:
+    """`compose`, from what one label comes from; the guarantee of its problem must be proved."""
+    if voters == "fixed":
+        return of_fixed(label, queries, delta)
+    problem = label.problem
+    return of_region(label.region(), problem.affected, queries, delta, tolerance, exact_guarantee(problem))

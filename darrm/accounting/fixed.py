@@ -24,14 +24,14 @@ from darrm.accounting.fresh import (
     excess,
     grid_for,
     of_region,
-    voters_epsilon,
     within,
 )
-from darrm.accounting.profile import Region, counts_region, region
-from darrm.accounting.theorems import Privacy, at_least_once, optimal_delta
-from darrm.design.design import Design
+from darrm.accounting.profile import Region
+from darrm.accounting.releases import AnyRelease, one_label
+from darrm.accounting.theorems import Privacy, at_least_once
+from darrm.accounting.voters import delta_of, epsilon_of, reached
 from darrm.errors import InputError
-from darrm.problem.limits import Problem, weakest
+from darrm.problem.limits import Problem
 
 _U = 2.0**-53
 _FINENESS = 24  # grid points to one standard deviation of the loss of a label
@@ -39,13 +39,13 @@ _CLOSE = 1e-6  # how close the least epsilon is found, relatively
 
 
 def fixed_voters(problem: Problem, delta: float) -> float:
-    """The epsilon of all that fixed voters answer, at a total ``delta``: ``max_affected`` copies of (epsilon, Delta).
+    """The epsilon of all that fixed voters answer, at a total ``delta``: the composition of those that are reached.
 
-    It holds for any number of labels, with noise at the labels or without. Infinite if ``delta`` is below
-    1 - (1 - Delta)^max_affected. No separation: milliseconds for any K.
+    It holds for any number of labels, with noise at the labels or without. Infinite if a reached voter is not private,
+    or if ``delta`` is below the chance that one of them fails, 1 - (1 - Delta)^max_affected. No separation:
+    milliseconds for any K.
     """
-    epsilon = voters_epsilon(problem.affected, 1, delta)
-    return math.inf if epsilon is None else epsilon
+    return epsilon_of(reached(problem), delta)
 
 
 def labels_allowance(problem: Problem, epsilon: float, delta: float) -> Privacy | None:
@@ -55,7 +55,7 @@ def labels_allowance(problem: Problem, epsilon: float, delta: float) -> Privacy 
 
     Parameters
     ----------
-    problem : MajorityProblem
+    problem : MajorityProblem or DecisionProblem
         Says what the voters are (epsilon, Delta, max_affected); its guarantee is not used.
     epsilon, delta : float
         The total for everything that is released.
@@ -70,8 +70,7 @@ def labels_allowance(problem: Problem, epsilon: float, delta: float) -> Privacy 
     -----
     docs/theory.md, Theorem 1. epsilon = 2, max_affected = 1, a total of 1: the labels may cost 1.407.
     """
-    each, Delta, voters = weakest(problem.affected)
-    p = optimal_delta(each, Delta, voters, epsilon)
+    p = delta_of(reached(problem), epsilon)
     if p <= delta:
         return None
     if epsilon < 1:
@@ -82,20 +81,22 @@ def labels_allowance(problem: Problem, epsilon: float, delta: float) -> Privacy 
     return Privacy(allowed, delta / p * (1 - 4 * _U))
 
 
-def of_fixed(design: Design, queries: int, delta: float) -> Total:
+def of_fixed(design: AnyRelease, queries: int, delta: float) -> Total:
     """`darrm.accounting.compose` for fixed voters."""
-    problem = design.problem
+    labels = one_label(design)
+    problem = labels.problem
     bounds: dict[str, float] = {}
-    _, Delta, affected = weakest(problem.affected)
-    counts = counts_region(design.gamma, affected)
-    unavoidable = at_least_once(Delta, affected) * at_least_once(counts.delta_infinity, queries)
+    affected = reached(problem)
+    counts = labels.counts_region()
+    certain = 1.0 if any(math.isinf(epsilon) for epsilon, _ in affected.kinds) else affected.failure
+    unavoidable = certain * at_least_once(counts.delta_infinity, queries)
     voters = fixed_voters(problem, delta)
     if voters < math.inf:
         bounds["the voters themselves"] = voters
     together = _together(problem, counts, queries, delta, voters)
     if together is not None:
         bounds["the voters and the coins of the labels"] = together
-    label = region(design.gamma, problem)
+    label = labels.region()
     lower = adaptive.most_epsilon(attained_sets(label, 1, grid_for(label, 1, delta, _FINENESS)), delta)
     if queries == 1:
         guaranteed = exact_guarantee(problem)
@@ -105,28 +106,27 @@ def of_fixed(design: Design, queries: int, delta: float) -> Total:
     if not bounds:
         raise InputError(
             f"No total epsilon is proved at delta = {delta:g}: the voters that one record reaches spend 1 - (1 - "
-            f"Delta)^max_affected = {at_least_once(Delta, affected):.6g} at any epsilon, and the coins of "
+            f"Delta)^max_affected = {certain:.6g} at any epsilon, and the coins of "
             f"{queries} labels do not hide it. Pass a delta above it."
         )
     upper = min(bounds.values())
     return Total(min(lower, upper), upper, upper, delta, queries, "fixed", bounds, min(unavoidable, delta))
 
 
-def fixed_within(design: Design, epsilon: float, delta: float, most: int, fineness: int = _FINENESS) -> int:
+def fixed_within(design: AnyRelease, epsilon: float, delta: float, most: int, fineness: int = _FINENESS) -> int:
     """How many labels of fixed voters, up to ``most``, are (epsilon, delta)-DP together, with proof.
 
     ``most`` if the voters alone are: then there is no end to the labels.
     """
-    problem = design.problem
-    allowed = labels_allowance(problem, epsilon, delta)
+    label = one_label(design)
+    allowed = labels_allowance(label.problem, epsilon, delta)
     if allowed is None:
         return most
-    counts = counts_region(design.gamma, weakest(problem.affected).voters)
-    labels = within(counts, None, *allowed, most, fineness)
+    labels = within(label.counts_region(), None, *allowed, most, fineness)
     if labels:
         return labels
     try:  # one label is also one release of these voters
-        return int(of_fixed(design, 1, delta).upper <= epsilon)
+        return int(of_fixed(label, 1, delta).upper <= epsilon)
     except InputError:
         return 0
 

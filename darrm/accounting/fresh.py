@@ -11,11 +11,11 @@ from itertools import islice
 import numpy as np
 
 from darrm._validation import MAX_COUNT
-from darrm.accounting import adaptive
+from darrm.accounting import adaptive, voters
 from darrm.accounting.adaptive import Grid
-from darrm.accounting.profile import Point, Region, region
+from darrm.accounting.profile import Point, Region
+from darrm.accounting.releases import AnyRelease, one_label
 from darrm.accounting.theorems import at_least_once, largest_count, optimal
-from darrm.design.design import Design
 from darrm.errors import InputError
 from darrm.numerics.exact import rounded_up
 from darrm.problem.limits import Affected, Problem, weakest
@@ -89,8 +89,8 @@ def of_region(
     if single is not None:
         bounds["optimal composition"] = single
     if affected and weakest(affected).voters * queries <= MAX_COUNT:
-        votes = voters_epsilon(affected, queries, delta)
-        if votes is not None:
+        votes = voters.epsilon_of(voters.among(affected, queries), delta)
+        if votes < math.inf:
             bounds["the votes themselves"] = votes
     lower = one_pair(release.inner, queries, delta)
     name = "exact composition" if queries <= _EXACT else "exact composition of blocks"
@@ -120,18 +120,6 @@ def of_region(
 def exact_guarantee(problem: Problem) -> tuple[Fraction, Fraction]:
     """(epsilon, delta) of one release, exactly: what a certificate proves."""
     return problem.exact_epsilon, Fraction(problem.delta)
-
-
-def voters_epsilon(affected: tuple[Affected, ...], answers: int, delta: float) -> float | None:
-    """The optimal composition of so many answers of all affected voters; None if delta does not allow any epsilon.
-
-    Voters of different privacy are counted as their `weakest`.
-    """
-    epsilon, Delta, voters = weakest(affected)
-    try:
-        return optimal(epsilon, Delta, voters * answers, delta).epsilon
-    except InputError:
-        return None
 
 
 def envelope(release: Region, queries: int, delta: float) -> float:
@@ -194,9 +182,10 @@ def grid_for(release: Region, queries: int, delta: float, fineness: int, reach: 
     return Grid(far / size, size)
 
 
-def labels_within(design: Design, epsilon: float, delta: float, most: int, fineness: int = 24) -> int:
+def labels_within(design: AnyRelease, epsilon: float, delta: float, most: int, fineness: int = 24) -> int:
     """How many labels of fresh voters, up to ``most``, are (epsilon, delta)-DP together, with proof."""
-    return within(region(design.gamma, design.problem), exact_guarantee(design.problem), epsilon, delta, most, fineness)
+    label = one_label(design)
+    return within(label.region(), exact_guarantee(label.problem), epsilon, delta, most, fineness)
 
 
 def within(

@@ -18,20 +18,21 @@ from pathlib import Path
 from typing import IO, Any
 
 from darrm._validation import check_count, check_total_delta, check_total_epsilon, check_voters
-from darrm.accounting.composition import compose
+from darrm.accounting.composition import of_label
 from darrm.accounting.fixed import fixed_voters
 from darrm.accounting.fresh import exact_guarantee
 from darrm.accounting.ledger_file import RULES, Account, State, charge_waiting, give_name, held, ledger_path, write
 from darrm.accounting.planning import max_queries
-from darrm.design.design import Design
-from darrm.errors import BudgetError, InputError
+from darrm.accounting.releases import AnyProblem
+from darrm.certificate.certificate import verify
+from darrm.design.design import AnyDesign
+from darrm.errors import BudgetError, CertificateError, InputError
 from darrm.numerics.exact import rounded_up
-from darrm.priors import independent
-from darrm.problem.majority import MajorityProblem
 from darrm.storage.atomic import part_of, resolved
 from darrm.storage.locks import lock_of, locked
 
 _TOLERANCE = 1e-2  # how close the bounds of what is spent are driven, relatively
+_SPENT = "Count it as spent."
 _MOST_AT_ONCE = 2**53  # labels: what JSON can count
 
 
@@ -53,7 +54,7 @@ class Ledger:
     def create(
         cls,
         path: str | os.PathLike[str],
-        design: Design,
+        design: AnyDesign,
         *,
         total_epsilon: float,
         total_delta: float,
@@ -66,7 +67,7 @@ class Ledger:
         ----------
         path : path
             Must not exist. Keep it on a local disk: locks of network file systems cannot always be trusted.
-        design : Design
+        design : Design or DecisionDesign
         total_epsilon, total_delta : float
             The budget of all releases together.
         voters : {"fresh", "fixed"}
@@ -112,7 +113,7 @@ class Ledger:
     def __repr__(self) -> str:
         return f"Ledger({os.fspath(self.path)!r})"
 
-    def charge(self, design: Design, n: int) -> None:
+    def charge(self, design: AnyDesign, n: int) -> None:
         """Take ``n`` labels, 1 to 2^53, from the budget; on disk when this returns, so release them after it.
 
         Raises
@@ -128,7 +129,9 @@ class Ledger:
             write(self.path, state)
 
     @contextmanager
-    def releasing(self, design: Design, n: int | Callable[[], int], out: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+    def releasing(
+        self, design: AnyDesign, n: int | Callable[[], int], out: str | os.PathLike[str]
+    ) -> Iterator[IO[bytes]]:
         """A file for ``n`` labels, which gets its name ``out`` when the block ends and the charge is on disk.
 
         If ``n`` is only known then, it is a function that says it. A ledger that pays for no label at all refuses
@@ -179,10 +182,10 @@ class Ledger:
             "waiting": [waiting.part for waiting in state.leaving],
         }
 
-    def problems(self) -> tuple[MajorityProblem, ...]:
+    def problems(self) -> tuple[AnyProblem, ...]:
         """What the total rests on: the problems of the designs, one for each kind of voters."""
         problems = [account.problem for account in self._state().designs.values()]
-        kinds = {(p.epsilon, p.Delta, p.max_affected, p.adjacency): p for p in reversed(problems)}
+        kinds = {(p.affected, p.adjacency): p for p in reversed(problems)}
         return tuple(reversed(kinds.values()))
 
     def spent(self) -> tuple[float, float]:
@@ -214,20 +217,21 @@ class Ledger:
             epsilon, delta = _sums(state)
             return rounded_up(epsilon), rounded_up(delta)
         (account,) = state.designs.values()
-        gamma = [float.fromhex(value) for value in account.gamma_hex]
-        design = Design(account.problem, gamma, independent())  # type: ignore[arg-type]
+        label = account.label()
+        for problem, table in label.tables:
+            if not verify(table, problem).holds:
+                raise CertificateError(f"{self.path} holds a release that does not satisfy its guarantee. {_SPENT}")
         cost, least_cost = float(state.total_epsilon), 0.0
         if state.voters == "fixed":
-            cost = min(cost, fixed_voters(design.problem, state.total_delta))
+            cost = min(cost, fixed_voters(label.problem, state.total_delta))
         # What was charged is within the budget, though `compose` has another grid than the proof of that, or none.
         with suppress(InputError):
-            total = compose(design, state.released, delta=state.total_delta, voters=state.voters, tolerance=_TOLERANCE)
+            total = of_label(label, state.released, state.total_delta, state.voters, _TOLERANCE)
             cost, least_cost = min(cost, total.upper), total.lower
         if least_cost > float(state.total_epsilon):
             raise InputError(
                 f"{self.path} allows too many labels: the {state.released} released ones cost at least "
-                f"{least_cost:.6g} at delta {state.total_delta:g}, above its budget {state.total_epsilon:g}. Count it "
-                "as spent."
+                f"{least_cost:.6g} at delta {state.total_delta:g}, above its budget {state.total_epsilon:g}. {_SPENT}"
             )
         return cost, state.total_delta
 
@@ -236,7 +240,7 @@ class Ledger:
         with held(self.path) as state:
             return state
 
-    def _take(self, state: State, design: Design, n: int) -> None:
+    def _take(self, state: State, design: AnyDesign, n: int) -> None:
         """Count ``n`` labels of a design in ``state``, or none of them by an error."""
         _check_design(design)
         account = Account.of(design)
@@ -290,5 +294,7 @@ def _sums(state: State) -> tuple[Fraction, Fraction]:
 
 
 def _check_design(design: object) -> None:
-    if not isinstance(design, Design):
-        raise InputError(f"A ledger takes a Design from darrm.solve or darrm.load. Got {type(design).__name__}.")
+    if not isinstance(design, AnyDesign):
+        raise InputError(
+            f"A ledger takes a Design or DecisionDesign from darrm.solve or darrm.load. Got {type(design).__name__}."
+        )

@@ -7,19 +7,28 @@ import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from darrm._validation import check_total_delta, check_total_epsilon, check_voters
 from darrm.accounting.fixed import fixed_voters
-from darrm.design.design import Design
+from darrm.accounting.releases import AnyProblem, OneLabel, one_label
+from darrm.certificate.engines import engine
+from darrm.design.content import problem_of
+from darrm.design.decision import attendances
+from darrm.design.design import AnyDesign
 from darrm.errors import InputError, OutputError
-from darrm.problem.majority import MajorityProblem
+from darrm.numerics.arrays import Array
+from darrm.problem.decision import DecisionProblem
 from darrm.storage import sealed_json
 from darrm.storage.atomic import Part, keep_names, move, resolved
 from darrm.storage.locks import locked
+from darrm.storage.sealed_json import finite
 
-FORMAT, VERSION = "darrm-ledger", 2
+FORMAT, VERSION = "darrm-ledger", 3
 RULES = ("exact", "basic")
 MOST_COUNTED = 2**64  # labels in all, where the budget has no end
 _AGAIN = (
@@ -29,24 +38,70 @@ _AGAIN = (
 
 
 @dataclass
+class Fewer:
+    """The table for some present voters, of a decision whose voters may be absent."""
+
+    present: list[int]
+    table_hex: list[str]
+
+
+@dataclass
 class Account:
     """What was released by one design."""
 
-    problem: MajorityProblem
-    gamma_hex: list[str]  # its noise function, to the last bit
+    problem: AnyProblem
+    table_hex: list[str]  # its noise function, or probabilities of answer 1 in C order, to the last bit
+    fewer: list[Fewer]
     released: int
 
     @classmethod
-    def of(cls, design: Design) -> Account:
+    def of(cls, design: AnyDesign) -> Account:
         """The account of a design before its first label."""
-        return cls(design.problem, [value.hex() for value in design.gamma.tolist()], 0)
+        label = one_label(design)
+        fewer = [Fewer(list(present), _hex(table)) for present, table in sorted(label.fewer.items())]
+        return cls(label.problem, _hex(label.table), fewer, 0)
+
+    @classmethod
+    def from_content(cls, content: dict[str, Any]) -> Account:
+        """The account in the content of a file; an error if it is none."""
+        given = dict(content)
+        problem, fewer = problem_of(given.pop("problem")), [Fewer(**part) for part in given.pop("fewer")]
+        account = cls(problem=problem, fewer=fewer, **given)
+        account.label()
+        return account
+
+    def label(self) -> OneLabel:
+        """What one label of the design comes from."""
+        whole = OneLabel(self.problem, _table(self.table_hex, self.problem), {})
+        if not isinstance(self.problem, DecisionProblem) or not self.fewer:
+            return whole
+        parts = {tuple(part.present): part.table_hex for part in self.fewer}
+        if len(parts) < len(self.fewer) or parts.keys() != set(attendances(self.problem)):
+            raise InputError("fewer must have a table for every vector of present voters but all and none")
+        tables = {present: _table(part, self.problem.with_present(present)) for present, part in parts.items()}
+        return replace(whole, fewer=tables)
 
     @property
     def name(self) -> str:
         """The name by which a ledger knows the design."""
-        gamma_hex = [float.fromhex(value).hex() for value in self.gamma_hex]
-        text = json.dumps([asdict(self.problem), gamma_hex], sort_keys=True)
+        tables = [[float.fromhex(value).hex() for value in part] for part in (self.table_hex, *self._more)]
+        text = json.dumps(finite([asdict(self.problem), tables]), sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    @property
+    def _more(self) -> list[list[str]]:
+        return [part.table_hex for part in sorted(self.fewer, key=lambda part: part.present)]
+
+
+def _hex(table: Array) -> list[str]:
+    return [value.hex() for value in table.ravel().tolist()]
+
+
+def _table(content: list[str], problem: AnyProblem) -> Array:
+    """The table of a release, as a design of this problem would hold it."""
+    table = np.array([float.fromhex(value) for value in content])
+    shape = problem.shape if isinstance(problem, DecisionProblem) else (problem.K + 1,)
+    return engine(problem).table(table.reshape(shape), problem)
 
 
 @dataclass
@@ -110,7 +165,7 @@ def held(path: Path) -> Iterator[State]:
 
 def write(path: Path, state: State) -> None:
     """Replace the ledger by one that says ``state``; on disk when this returns. Call it with the lock held."""
-    sealed_json.write(path, {"format": FORMAT, "version": VERSION, **asdict(state)})
+    sealed_json.write(path, {"format": FORMAT, "version": VERSION, **finite(asdict(state))})
 
 
 def charge_waiting(path: Path, state: State, part: Part, out: Path) -> Waiting:
@@ -165,10 +220,7 @@ def _read(path: Path) -> State:
     if unknown:  # it may stand for something that is spent
         raise InputError(f"{path} has an entry {unknown[0]!r} that this darrm does not know. Use a newer one.")
     try:
-        designs = {
-            name: Account(**{**account, "problem": MajorityProblem(**account["problem"])})
-            for name, account in content["designs"].items()
-        }
+        designs = {name: Account.from_content(account) for name, account in content["designs"].items()}
         leaving = [Waiting(**waiting) for waiting in content["leaving"]]
         state = State(**{**content, "designs": designs, "leaving": leaving})
         _check(state)

@@ -18,7 +18,7 @@ from darrm.accounting.fresh import exact_guarantee, labels_within
 from darrm.accounting.gaussian import gdp, gdp_mu
 from darrm.accounting.profile import privacy_profile
 from darrm.accounting.theorems import MOST_LABELS
-from darrm.design.design import SHAPES, Design
+from darrm.design.design import SHAPES, AnyDesign, Design
 from darrm.design.solve import solve
 from darrm.errors import BudgetError, CertificateError, InputError
 from darrm.priors import Prior
@@ -31,12 +31,12 @@ _NOT_PRIVATE = 30.0  # nats; a vote that tells its record but for e^-30
 _RESERVES = (1.5e-3, 1e-2, 0.05)  # of the total epsilon
 
 
-def max_queries(design: Design, total_epsilon: float, total_delta: float, *, voters: str | None = None) -> int:
+def max_queries(design: AnyDesign, total_epsilon: float, total_delta: float, *, voters: str | None = None) -> int:
     """How many labels of one design are (total_epsilon, total_delta)-DP together, with proof.
 
     Parameters
     ----------
-    design : Design
+    design : Design or DecisionDesign
     total_epsilon : float >= 0, nats
     total_delta : float in [0, 1)
     voters : {"fresh", "fixed"}

@@ -10,7 +10,6 @@ import heapq
 import math
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from fractions import Fraction
 from itertools import pairwise
 
 import numpy as np
@@ -18,12 +17,12 @@ from numpy.typing import ArrayLike
 
 from darrm._validation import array
 from darrm.certificate.engines import separation
-from darrm.certificate.protocol import WorstCase, largest
+from darrm.certificate.protocol import Facts, WorstCase, largest
 from darrm.errors import InputError
 from darrm.numerics.arrays import Array
 from darrm.numerics.exact import decimals
-from darrm.problem.limits import Problem, guarantee
-from darrm.problem.noise_function import noise_function
+from darrm.problem.decision import DecisionProblem
+from darrm.problem.limits import Problem, guarantee, losses
 
 # e^-400: a probability below it counts as 0. What that costs is on the safe side.
 INFINITE = Decimal(400)
@@ -39,9 +38,9 @@ def privacy_profile(gamma: ArrayLike, problem: Problem, epsilons: ArrayLike) -> 
 
     Parameters
     ----------
-    gamma : array_like, shape (K + 1,)
-        A noise function.
-    problem : MajorityProblem
+    gamma : array_like, shape (K + 1,), or ``problem.shape`` for a decision
+        A noise function, or the probabilities X of answer 1 of a `DecisionDesign`, its ``table``.
+    problem : MajorityProblem or DecisionProblem
         Says what the votes are (K, epsilon, Delta, max_affected); its guarantee is not used.
     epsilons : array_like of float >= 0, any shape; nats
         ``inf`` gives delta(infinity), read at 400.
@@ -59,7 +58,8 @@ def privacy_profile(gamma: ArrayLike, problem: Problem, epsilons: ArrayLike) -> 
     Notes
     -----
     docs/theory.md, "The profile". One separation (`darrm.verify`) for each epsilon. For one release; what several cost
-    depends on whether the voters are fresh or fixed: `darrm.accounting.compose`.
+    depends on whether the voters are fresh or fixed: `darrm.accounting.compose`. For a decision the maximum is over
+    both answers.
     """
     upper = np.array([bounds[1] for bounds in profile_bounds(gamma, problem, epsilons)])
     return upper.reshape(np.shape(epsilons))
@@ -69,8 +69,8 @@ def profile_bounds(gamma: ArrayLike, problem: Problem, epsilons: ArrayLike) -> l
     """Lower and upper bounds on the profile, one pair for each epsilon; see `privacy_profile`."""
     wanted = array("epsilons", epsilons, None, 0, ends="[]", hint="Pass nats, e.g. [0, 0.1, 1].").ravel()
     search = separation(gamma, guarantee(problem))
-    if search.facts().least * search.facts().answers == 1:
-        return [(0.0, 0.0)] * wanted.size  # every answer is as likely as the others, whatever the votes
+    if _says_nothing(search.facts(), gamma, problem):
+        return [(0.0, 0.0)] * wanted.size
     answer = []
     for epsilon in wanted:
         exact = min(Decimal(float(epsilon)), INFINITE) if math.isfinite(epsilon) else INFINITE
@@ -79,6 +79,11 @@ def profile_bounds(gamma: ArrayLike, problem: Problem, epsilons: ArrayLike) -> l
         low = 0.0 if math.isinf(epsilon) else min(max(0.0, attained), 1.0)
         answer.append((low, min(max(0.0, worst.bound), 1.0)))
     return answer
+
+
+def _says_nothing(facts: Facts, table: ArrayLike, problem: Problem) -> bool:
+    """Whether every answer is as likely whatever the votes."""
+    return facts.least * facts.answers == 1 or (isinstance(problem, DecisionProblem) and not np.ptp(np.asarray(table)))
 
 
 def _attained(worst: WorstCase, epsilon: Decimal) -> float:
@@ -105,7 +110,8 @@ class Region:
     """All (Pr[release 1 | D], Pr[release 1 | D']) that one release can have, between two polygons.
 
     Both are symmetric: with (x, y) they have (1 - x, 1 - y), for release 0, and (y, x), for D and D' exchanged. Only
-    corners with x >= y and x + y <= 1 are listed.
+    corners with x >= y and x + y <= 1 are listed. A decision whose table is not symmetric does not attain them all, but
+    composes to the same as if it did (docs/theory.md, Lemma 10).
 
     Attributes
     ----------
@@ -141,8 +147,8 @@ def region(gamma: ArrayLike, problem: Problem, tolerance: float = 1e-6, max_dire
 
     Parameters
     ----------
-    gamma : array_like, shape (K + 1,)
-    problem : MajorityProblem
+    gamma : array_like, shape (K + 1,), or ``problem.shape`` for a decision
+    problem : MajorityProblem or DecisionProblem
     tolerance : float
         Directions are added until the two polygons differ by less than this, relative to x.
     max_directions : int
@@ -154,20 +160,21 @@ def region(gamma: ArrayLike, problem: Problem, tolerance: float = 1e-6, max_dire
     Notes
     -----
     docs/theory.md, "Exact composition". Supports of the region in directions (1, -a), a >= 1, come from the separation;
-    those for a < 1 are the same by symmetry, and in directions (1, b), b >= 0, the largest is at x = y = max X.
+    those for a < 1 are the same by symmetry, and in directions (1, b), b >= 0, the largest is at x = y = max X, where X
+    is of either answer.
     """
     search = separation(gamma, guarantee(problem))
     facts = search.facts()
     if facts.answers != 2:
         raise InputError(f"Exact composition is for two answers. Got {facts.answers}.")
-    if facts.least == Fraction(1, 2):
+    if _says_nothing(facts, gamma, problem):
         return Region((), (), 0.0, 0.0)
     with decimals(Decimal(1)):
         floor = Decimal(facts.least.numerator) / Decimal(facts.least.denominator)
         # Steeper lines would be known too roughly to tell where they meet the floor.
         last = min(INFINITE, (10**6 / floor).ln()) if floor else INFINITE
         # With Delta = 0 all affected votes together lose at most the sum of their epsilons, and so does the release.
-        votes = sum((kind.voters * Decimal(kind.epsilon) for kind in problem.affected), Decimal(0))
+        votes = losses(problem.affected)
         pure = not any(kind.Delta for kind in problem.affected) and votes < last
         last = votes if pure else last
 
@@ -194,67 +201,20 @@ def region(gamma: ArrayLike, problem: Problem, tolerance: float = 1e-6, max_dire
     directions.sort(key=lambda direction: direction.epsilon)
     # A loss far above what votes can have without Delta comes from a gamma that rounding kept from 1: it counts as
     # infinite, which is safe, so that nobody pays an epsilon of 30 for it.
-    beyond = math.exp(-sum(kind.voters * kind.epsilon for kind in problem.affected) - _BEYOND)
+    beyond = math.exp(-float(losses(problem.affected)) - _BEYOND)
     outer = tuple(
         replace(point, y=0.0, not_y=1.0) if point.y <= beyond * point.x else point
         for point in _outer(directions, floor)
     )
     # What the move takes across the diagonal was too near to it to count.
-    moved = dict.fromkeys(_inside(direction.x, direction.y) for direction in directions)
+    moved = dict.fromkeys(inside(direction.x, direction.y) for direction in directions)
     inner = tuple(point for point in moved if point.x > point.y)
     return Region(
         outer,
         inner,
         delta_infinity=max((point.x for point in outer if point.y == 0), default=0.0),
-        largest_loss=max((_loss(point) for point in outer), default=0.0),
+        largest_loss=max((loss(point) for point in outer), default=0.0),
     )
-
-
-def counts_region(gamma: ArrayLike, max_affected: int) -> Region:
-    """The polygon of one release if the voters have no privacy: one change moves the count by ``max_affected``.
-
-        the convex hull of all (X(i), X(j)) with |i - j| <= max_affected
-
-    Parameters
-    ----------
-    gamma : array_like, shape (K + 1,)
-    max_affected : int in [1, K]
-
-    Returns
-    -------
-    Region
-        Exact but for the rounding of its corners to float64. ``delta_infinity`` and ``largest_loss`` as in `region`.
-
-    Notes
-    -----
-    docs/theory.md, Theorem 1. For each X(i) only the least X(j) in reach can be a corner below the diagonal.
-    O(K max_affected).
-    """
-    K = np.size(gamma) - 1
-    table = noise_function(gamma, K).tolist()
-    X = [(1 + ((2 * l > K) - (2 * l < K)) * Fraction(value)) / 2 for l, value in enumerate(table)]
-    lowest: dict[Fraction, Fraction] = {}
-    for i, x in enumerate(X):
-        lowest[x] = min(*X[max(0, i - max_affected) : i + max_affected + 1], lowest.get(x, x))
-    chain: list[tuple[Fraction, Fraction]] = []
-    for point in sorted(lowest.items()):  # the lower side of the hull, from left to right
-        while len(chain) > 1 and _turns_right(chain[-2], chain[-1], point):
-            chain.pop()
-        chain.append(point)
-    corners = [(x, y) for x, y in chain if x > y and x + y <= 1]
-    outer = tuple(Point(float(x), float(y), float(1 - x), float(1 - y)) for x, y in corners)
-    inner = tuple(_inside(point.x, point.y) for point in outer)
-    return Region(
-        outer,
-        tuple(point for point in inner if point.x > point.y),
-        delta_infinity=max((point.x for point in outer if point.y == 0), default=0.0),
-        largest_loss=max((_loss(point) for point in outer), default=0.0),
-    )
-
-
-def _turns_right(a: tuple[Fraction, Fraction], b: tuple[Fraction, Fraction], c: tuple[Fraction, Fraction]) -> bool:
-    """Whether b is on or above the line from a to c."""
-    return (b[0] - a[0]) * (c[1] - a[1]) <= (c[0] - a[0]) * (b[1] - a[1])
 
 
 def _slack(left: _Direction, right: _Direction, floor: Decimal) -> tuple[float, Decimal, _Direction, _Direction]:
@@ -316,14 +276,14 @@ def _point(x: Decimal, y: Decimal) -> Point:
         return Point(float(x), float(y), float(1 - x), float(1 - y))
 
 
-def _loss(point: Point) -> float:
+def loss(point: Point) -> float:
     """The largest finite loss of a corner, from above: ln(x / y), or ln 1 / (1 - x) where y = 0."""
     with decimals(Decimal(1)):
         ratio = Decimal(point.x) / Decimal(point.y) if point.y else 1 / Decimal(point.not_x or 1.0)
         return math.nextafter(float(ratio.ln() + Decimal(4 * 2.0**-53)), math.inf)
 
 
-def _inside(attained_x: float, attained_y: float) -> Point:
+def inside(attained_x: float, attained_y: float) -> Point:
     """The attained point, moved towards the diagonal by more than its rounding."""
     with decimals(Decimal(1)):
         x, y = Decimal(attained_x) * Decimal(1 - _CLOSER), Decimal(attained_y) * Decimal(1 + _CLOSER)

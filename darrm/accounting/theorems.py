@@ -136,7 +136,7 @@ def optimal(epsilon: float, delta: float, k: int, delta_total: float) -> Privacy
     if target <= 1e-280:  # there float64 cannot tell V from 0
         return Privacy(rounded_up(k * Fraction(epsilon)), delta_total)
     i = np.arange((k + 1) // 2, k + 1)  # losses from 0 on
-    pmf = np.exp(_log_binomials(k, i) + _log_chance(epsilon) * i + _log_chance(-epsilon) * (k - i))
+    pmf = np.exp(log_binomials(k, i) + log_chance(epsilon) * i + log_chance(-epsilon) * (k - i))
     low, high = 0, i.size - 1  # the first loss at which V is at most the target; it is at the last, where V = 0
     while low < high:
         middle = (low + high) // 2
@@ -185,19 +185,20 @@ def optimal_delta(epsilon: float, delta: float, k: int, total_epsilon: float) ->
     losses = (2 * i - k) * epsilon
     beyond = losses - total_epsilon + 2.0**-50 * (losses + total_epsilon)  # more than rounding; above 0 for i = k
     i, beyond = i[beyond > 0], beyond[beyond > 0]
-    pmf = np.exp(_log_binomials(k, i) + _log_chance(epsilon) * i + _log_chance(-epsilon) * (k - i))
+    pmf = np.exp(log_binomials(k, i) + log_chance(epsilon) * i + log_chance(-epsilon) * (k - i))
     margin = 1e-15 * (k * math.log(k + 2) + k * epsilon + 10)
     V = min(1.0, float(pmf @ -np.expm1(-beyond)) * (1 + margin) + 1e-290)  # it is above 0, though pmf may underflow
     return min(1.0, at_least_once(delta, k, V) * (1 + 1e-14))
 
 
-def _log_binomials(k: int, i: np.ndarray) -> np.ndarray:
+def log_binomials(k: int, i: np.ndarray) -> np.ndarray:
+    """ln of the binomial coefficients of k over i."""
     from scipy.special import gammaln
 
     return np.asarray(gammaln(k + 1) - gammaln(i + 1) - gammaln(k - i + 1))
 
 
-def _log_chance(x: float) -> float:
+def log_chance(x: float) -> float:
     """ln 1 / (1 + e^-x)."""
     return -math.log1p(math.exp(-x)) if x > 0 else x - math.log1p(math.exp(x))
 

@@ -7,7 +7,10 @@ import platform
 from importlib.metadata import version
 from typing import Any
 
+from darrm.errors import InputError
+from darrm.problem.decision import DecisionProblem, VoterGroup
 from darrm.problem.limits import Problem
+from darrm.problem.majority import MajorityProblem
 
 FORMAT, VERSION = "darrm-design", 2
 AGAIN = "Export the design again with save, or solve it anew."
@@ -27,6 +30,22 @@ def headed(values: dict[str, object]) -> dict[str, object]:
 def profile_of(content: dict[str, Any]) -> tuple[tuple[float, float], ...]:
     """The profile in the content of a file, where None is an infinite epsilon."""
     return tuple((math.inf if epsilon is None else epsilon, delta) for epsilon, delta in content.get("profile", []))
+
+
+def problem_of(content: dict[str, Any]) -> MajorityProblem | DecisionProblem:
+    """The problem in the content of a file, where None is an infinite epsilon; refused unless all of it is there."""
+    kind = DecisionProblem if "groups" in content else MajorityProblem
+    if sorted(content) != sorted(kind.__dataclass_fields__):
+        raise InputError(f"problem must have exactly its own parameters. Got {', '.join(content)}")
+    if kind is MajorityProblem:
+        return MajorityProblem(**content)
+    if any(sorted(group) != sorted(VoterGroup.__dataclass_fields__) for group in content["groups"]):
+        raise InputError("a group must have exactly its own parameters")
+    groups = [
+        VoterGroup(**{**group, "epsilon": math.inf if group["epsilon"] is None else group["epsilon"]})
+        for group in content["groups"]
+    ]
+    return DecisionProblem(**{**content, "groups": groups})
 
 
 def certificate_size(problem: Problem) -> float:

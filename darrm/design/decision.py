@@ -18,11 +18,11 @@ from darrm._validation import array, real
 from darrm.certificate.certificate import Certificate, verify
 from darrm.certificate.engines import engine, worst_cases
 from darrm.certificate.protocol import largest
-from darrm.design.content import certificate_size, headed, profile_of, same
+from darrm.design.content import certificate_size, headed, problem_of, profile_of, same
 from darrm.errors import CertificateError, InputError
 from darrm.numerics.arrays import Array
 from darrm.objectives import Objective, from_dict, gains
-from darrm.problem.decision import DecisionProblem, VoterGroup, checked_present
+from darrm.problem.decision import DecisionProblem, checked_present
 from darrm.problem.limits import profile_limits, profile_points
 from darrm.storage.sealed_json import finite, write
 
@@ -256,16 +256,9 @@ def _tables(design: DecisionDesign) -> dict[str, object]:
 
 def from_content(content: dict[str, Any]) -> DecisionDesign:
     """The design of a file's content, verified anew; `InputError` or KeyError if the content is not what it gives."""
-    given = dict(content["problem"])
-    if sorted(given) != sorted(DecisionProblem.__dataclass_fields__):
-        raise InputError(f"problem must have exactly its own parameters. Got {', '.join(given)}")
-    if any(sorted(group) != sorted(VoterGroup.__dataclass_fields__) for group in given["groups"]):
-        raise InputError("a group must have exactly its own parameters")
-    groups = [
-        VoterGroup(**{**group, "epsilon": math.inf if group["epsilon"] is None else group["epsilon"]})
-        for group in given.pop("groups")
-    ]
-    problem = DecisionProblem(groups, **given)
+    problem = problem_of(content["problem"])
+    if not isinstance(problem, DecisionProblem):
+        raise InputError("problem has no groups")
     objective, ordered, profile = from_dict(content["objective"]), content["ordered"], profile_of(content)
     if type(ordered) is not bool:
         raise InputError(f"ordered must be true or false. Got {ordered!r}")

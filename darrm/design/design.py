@@ -6,7 +6,7 @@ import math
 import os
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from darrm._validation import choice, real
 from darrm.certificate.certificate import Certificate, verify
 from darrm.certificate.engines import worst_cases
 from darrm.certificate.protocol import largest
-from darrm.design.content import AGAIN, FORMAT, VERSION, certificate_size, headed, profile_of, same
+from darrm.design.content import AGAIN, FORMAT, VERSION, certificate_size, headed, problem_of, profile_of, same
 from darrm.design.decision import DecisionDesign, from_content
 from darrm.errors import CertificateError, InputError
 from darrm.numerics.arrays import Array
@@ -144,6 +144,9 @@ class Design:
         write(path, headed({**as_dict(self), "gamma_hex": [value.hex() for value in self.gamma.tolist()]}))
 
 
+AnyDesign: TypeAlias = Design | DecisionDesign
+
+
 def as_dict(design: Design) -> dict[str, object]:
     """The design as plain JSON values; an infinite number is None."""
     values = {
@@ -161,7 +164,7 @@ def as_dict(design: Design) -> dict[str, object]:
     return {key: finite(value) for key, value in values.items()}
 
 
-def load(path: str | os.PathLike[str]) -> Design | DecisionDesign:
+def load(path: str | os.PathLike[str]) -> AnyDesign:
     """Read a design file, verify its release anew, and refuse what does not match.
 
     Gamma, or the table of a decision, is taken from the exact hex values. The certificate and the errors are computed
@@ -195,13 +198,13 @@ def _from_content(content: dict[str, Any]) -> Design:
     gamma = [float.fromhex(value) for value in content["gamma_hex"]]
     if gamma != content["gamma"]:
         raise InputError("gamma and gamma_hex disagree")
-    gap, names = content["gap"], tuple(content["problem"])
+    gap, problem = content["gap"], problem_of(content["problem"])
     if gap is not None and type(gap) is not float:
         raise InputError(f"gap must be a number with a point, or null. Got {gap!r}")
-    if sorted(names) != sorted(MajorityProblem.__dataclass_fields__):
-        raise InputError(f"problem must have exactly its own parameters. Got {', '.join(names)}")
+    if not isinstance(problem, MajorityProblem):
+        raise InputError("problem has groups")
     design = Design(
-        problem=MajorityProblem(**content["problem"]),
+        problem=problem,
         gamma=gamma,  # type: ignore[arg-type]
         prior=from_dict(content["prior"]),
         shape=content["shape"],

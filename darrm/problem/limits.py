@@ -15,6 +15,7 @@ from darrm._validation import real, refusal
 from darrm.errors import InputError
 from darrm.numerics.exact import DIGITS, context
 
+_NOT_PRIVATE = Decimal(400)
 ADJACENCIES = ("replace-one", "add-remove")
 
 
@@ -104,6 +105,15 @@ def weakest(affected: tuple[Affected, ...]) -> Affected:
     )
 
 
+def losses(affected: tuple[Affected, ...]) -> Decimal:
+    """What all affected voters lose together without their Delta (nats); one that is not private counts as 400."""
+    with localcontext(context(DIGITS)):
+        total = Decimal(0)
+        for kind in affected:
+            total += kind.voters * (Decimal(kind.epsilon) if kind.epsilon < math.inf else _NOT_PRIVATE)
+        return total
+
+
 def profile_points(profile: Iterable[tuple[float, float]] | None) -> tuple[tuple[float, float], ...]:
     """Pairs (epsilon, delta) as floats; `InputError` if they are none."""
     try:
@@ -120,8 +130,7 @@ def profile_limits(problem: P, profile: Iterable[tuple[float, float]]) -> tuple[
     """The points (epsilon, delta) of a profile as limits for the release of ``problem``.
 
     An infinite epsilon is read at 14 nats above what all affected voters lose together without their Delta: stricter,
-    and no loss but those of Delta is beyond. Voters that are not private count as 745 nats, all of them together: no
-    table of positive float64 loses more to them.
+    and no loss but those of Delta is beyond. Voters that are not private count as 400 nats.
 
     Raises
     ------
@@ -129,9 +138,7 @@ def profile_limits(problem: P, profile: Iterable[tuple[float, float]]) -> tuple[
         If a point is out of range, epsilons do not rise, deltas do not fall, or the point (0, 0) is among them.
     """
     points = profile_points(profile)
-    lost = [kind.voters * Decimal(kind.epsilon) for kind in problem.affected if math.isfinite(kind.epsilon)]
-    private = len(lost) == len(problem.affected)
-    end = sum(lost, Decimal(14) if private else Decimal(14 + 745))
+    end = losses(problem.affected) + 14
     limits = []
     for epsilon, delta in points:
         if epsilon == delta == 0:

@@ -18,7 +18,8 @@ from scripts import load
 import darrm
 from darrm.accounting import compose, optimal
 from darrm.accounting.fixed import labels_allowance
-from darrm.accounting.profile import Region, counts_region, region
+from darrm.accounting.hulls import counts_region
+from darrm.accounting.profile import Region, region
 from darrm.accounting.theorems import optimal_delta
 
 Floats = NDArray[np.float64]

@@ -173,7 +173,7 @@ def book(**changes: Any) -> dict[str, Any]:
     del content["sha256"]
     (name,) = content["designs"]
     for key, value in changes.items():
-        if key in ("problem", "gamma_hex", "released"):
+        if key in ("problem", "table_hex", "released"):
             content["designs"][name][key] = value
         else:
             content[key] = value
@@ -187,9 +187,9 @@ def book(**changes: Any) -> dict[str, Any]:
         {"problem": {"K": 3, "m": 2, "epsilon": 0.5, "basic": 1}},
         {"problem": {}},
         {"problem": None},
-        {"gamma_hex": ["0x1p99999"] * 4},
-        {"gamma_hex": ["0x1.0p+0"] * 4},
-        {"gamma_hex": []},
+        {"table_hex": ["0x1p99999"] * 4},
+        {"table_hex": ["0x1.0p+0"] * 4},
+        {"table_hex": []},
         {"released": 10**30},
         {"released": -1},
         {"released": True},

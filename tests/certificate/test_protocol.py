@@ -80,8 +80,7 @@ def test_the_profile_and_the_region_follow() -> None:
 def test_compose_counts_both_kinds_of_voters(queries: int) -> None:
     design = darrm.solve(PROBLEM)  # type: ignore[arg-type]
     fixed = accounting.compose(design, queries, delta=1e-6, voters="fixed")
-    # Counted as two of the weaker voter.
-    assert fixed.bounds["the voters themselves"] <= 2 * 0.9 + 1e-12
+    assert fixed.bounds["the voters themselves"] <= sum(PROBLEM.epsilons) + 1e-12
     assert fixed.upper >= accounting.compose(design, 1, delta=1e-6, voters="fixed").lower
     fresh = accounting.compose(design, queries, delta=1e-6, voters="fresh")
     assert fresh.upper <= queries * 0.5 * (1 + 1e-12)

@@ -1,0 +1,89 @@
+"""What one label of a design can be released by: one table, or one for every vector of present voters.
+
+Who is present at a query may depend on the labels before it, and so may the table. The largest excess of all labels is
+then a maximum over the regions of all tables at every step, which is that over the hull of their union ("Absent voters"
+in docs/theory.md, "Exact composition").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from darrm.accounting.hulls import counts_region, decision_counts_region, hull
+from darrm.accounting.profile import Region, privacy_profile, region
+from darrm.design.decision import DecisionDesign
+from darrm.design.design import AnyDesign, Design
+from darrm.errors import InputError
+from darrm.numerics.arrays import Array
+from darrm.problem.decision import DecisionProblem
+from darrm.problem.majority import MajorityProblem
+
+AnyProblem: TypeAlias = MajorityProblem | DecisionProblem
+
+
+@dataclass(frozen=True, eq=False)
+class OneLabel:
+    """The tables that one label can come from.
+
+    Attributes
+    ----------
+    problem : MajorityProblem or DecisionProblem
+        With all voters present.
+    table : ndarray
+        Its noise function, or its probabilities of answer 1.
+    fewer : mapping from tuple of int to ndarray
+        The tables for other present voters, if voters may be absent.
+    """
+
+    problem: AnyProblem
+    table: Array
+    fewer: Mapping[tuple[int, ...], Array]
+
+    @property
+    def tables(self) -> tuple[tuple[AnyProblem, Array], ...]:
+        """All tables, each with the problem of its voters."""
+        first: tuple[AnyProblem, Array] = (self.problem, self.table)
+        if not isinstance(self.problem, DecisionProblem):
+            return (first,)
+        return (first, *((self.problem.with_present(present), table) for present, table in self.fewer.items()))
+
+    def region(self) -> Region:
+        """The region of one label; see `darrm.accounting.profile.region`."""
+        return hull([region(table, problem) for problem, table in self.tables])
+
+    def counts_region(self) -> Region:
+        """The same if the voters had no privacy; see `darrm.accounting.hulls.counts_region`."""
+        parts = [
+            decision_counts_region(table, problem)
+            if isinstance(problem, DecisionProblem)
+            else counts_region(table, sum(kind.voters for kind in problem.affected))
+            for problem, table in self.tables
+        ]
+        return hull(parts)
+
+    def profile(self, epsilons: ArrayLike) -> Array:
+        """The largest of the tables' privacy profiles, point by point; see `darrm.accounting.privacy_profile`."""
+        each = [privacy_profile(table, problem, epsilons) for problem, table in self.tables]
+        return np.asarray(np.max(each, axis=0))
+
+
+AnyRelease: TypeAlias = AnyDesign | OneLabel
+
+
+def one_label(design: AnyRelease) -> OneLabel:
+    """What one label of a design comes from; `InputError` if it is no design."""
+    if isinstance(design, OneLabel):
+        return design
+    if isinstance(design, DecisionDesign):
+        fewer = {present: other.table for present, other in design.fewer.items()}
+        return OneLabel(design.problem, design.table, fewer)
+    if isinstance(design, Design):
+        return OneLabel(design.problem, design.table, {})
+    raise InputError(
+        f"design must be a Design or DecisionDesign from darrm.solve or darrm.load. Got {type(design).__name__}."
+    )

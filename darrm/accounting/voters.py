@@ -1,0 +1,119 @@
+"""What the votes cost by themselves, once they are known: the optimal composition of voters of any privacy.
+
+Voters of epsilons e_1, ..., e_t are at worst randomized response of those epsilons, whose losses are +e_i with chance
+e^e_i / (1 + e^e_i), else -e_i; one of them fails with a chance of F at most. All their votes have at a total epsilon
+
+    delta = 1 - (1 - F) (1 - V),    V = E max(0, 1 - e^(epsilon - sum of the losses)).
+
+A more private voter is a post-processing of a less private one, so the largest epsilons that one change of the data can
+reach bound every other set of voters.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from darrm._validation import MAX_COUNT
+from darrm.accounting.theorems import (
+    at_least_once,
+    log_binomials,
+    log_chance,
+    optimal,
+    optimal_delta,
+)
+from darrm.errors import InputError
+from darrm.problem.decision import DecisionProblem
+from darrm.problem.limits import Affected, Problem, weakest
+
+_MOST_STATES = 200_000  # of numbers of losses of each sign; beyond, all voters count as the least private
+_HALVINGS = 60
+
+
+class Voters(NamedTuple):
+    """The voters that one change of the data reaches at worst.
+
+    Attributes
+    ----------
+    kinds : tuple of (epsilon, number)
+        The least private ones; each epsilon once.
+    Delta : float
+        The failure probability of one of them, at most.
+    failure : float
+        The chance that any of them fails, at most.
+    """
+
+    kinds: tuple[tuple[float, int], ...]
+    Delta: float
+    failure: float
+
+    @property
+    def voters(self) -> int:
+        """How many they are."""
+        return sum(number for _, number in self.kinds)
+
+
+def reached(problem: Problem) -> Voters:
+    """The voters that one change of the data reaches at worst, by their problem."""
+    voters = among(problem.affected)
+    if isinstance(problem, DecisionProblem):
+        return voters._replace(failure=problem.least_delta)
+    return voters
+
+
+def among(affected: tuple[Affected, ...], answers: int = 1) -> Voters:
+    """The same by kinds of voters, of whom each gives so many private ``answers``."""
+    together = weakest(affected)
+    kinds: dict[float, int] = {}
+    for kind in affected:
+        if kind.voters:
+            kinds[kind.epsilon] = kinds.get(kind.epsilon, 0) + kind.voters * answers
+    if math.prod(count + 1 for count in kinds.values()) > _MOST_STATES:
+        kinds = {together.epsilon: together.voters * answers}
+    failure = at_least_once(together.Delta, together.voters * answers)
+    return Voters(tuple(kinds.items()), together.Delta, failure)
+
+
+def delta_of(who: Voters, epsilon: float) -> float:
+    """The least delta of all their votes at a total epsilon, from above; 0 only if it is 0."""
+    if any(math.isinf(each) for each, _ in who.kinds):
+        return 1.0
+    if len(who.kinds) == 1 and who.failure == at_least_once(who.Delta, who.voters):
+        return optimal_delta(who.kinds[0][0], who.Delta, who.voters, epsilon)
+    losses, logs = np.zeros(1), np.zeros(1)
+    for each, n in who.kinds:
+        i = np.arange(n + 1)
+        own = log_binomials(n, i) + log_chance(each) * i + log_chance(-each) * (n - i)
+        losses = np.add.outer(losses, (2.0 * i - n) * each).ravel()
+        logs = np.add.outer(logs, own).ravel()
+    most = sum(n * each for each, n in who.kinds)
+    beyond = losses - epsilon + 2.0**-49 * (len(who.kinds) + 1) * (most + epsilon)  # more than rounding
+    at = beyond > 0
+    if epsilon >= most * (1 + 2.0**-50 * len(who.kinds)):
+        at[:] = False
+    V = 0.0
+    if at.any():
+        k = who.voters
+        margin = 1e-15 * (k * math.log(k + 2) + k * max(each for each, _ in who.kinds) + 10) * len(who.kinds)
+        V = min(1.0, float(np.exp(logs[at]) @ -np.expm1(-beyond[at])) * (1 + margin) + 1e-290)
+    return min(1.0, at_least_once(who.failure, 1, V) * (1 + 1e-14))
+
+
+def epsilon_of(who: Voters, delta: float) -> float:
+    """The least epsilon of all their votes at a total delta, from above; infinite if there is none."""
+    if any(math.isinf(each) for each, _ in who.kinds) or who.voters > MAX_COUNT:
+        return math.inf
+    if len(who.kinds) == 1 and who.failure == at_least_once(who.Delta, who.voters):
+        try:
+            return optimal(who.kinds[0][0], who.Delta, who.voters, delta).epsilon
+        except InputError:
+            return math.inf
+    low, high = 0.0, sum(n * each for each, n in who.kinds) * (1 + 2.0**-49 * len(who.kinds))
+    if delta_of(who, high) > delta and who.failure > delta:
+        return math.inf
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        low, high = (low, middle) if delta_of(who, middle) <= delta else (middle, high)
+    return high

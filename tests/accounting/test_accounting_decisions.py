@@ -1,0 +1,368 @@
+"""Accounting for decisions by groups: against brute force over all corner pairs, and against the first engine."""
+
+import math
+from decimal import Decimal
+from fractions import Fraction
+from functools import cache
+from itertools import combinations_with_replacement, product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from oracles.exact import exponential, pmf
+
+import darrm
+from darrm.accounting import Ledger, compose, max_queries, optimal
+from darrm.accounting.fixed import fixed_voters, labels_allowance, of_fixed
+from darrm.accounting.fresh import of_region
+from darrm.accounting.hulls import counts_region, decision_counts_region
+from darrm.accounting.profile import privacy_profile, region
+from darrm.accounting.releases import OneLabel, one_label
+from darrm.accounting.voters import delta_of, reached
+from darrm.design.decision import attendances
+
+Floats = NDArray[np.float64]
+Pair = tuple[Fraction, Fraction]
+
+
+def objective(groups: int) -> darrm.objectives.Objective:
+    return darrm.objectives.truth(accuracy=[0.7] * groups)
+
+
+def group_pairs(group: darrm.VoterGroup, n: int) -> list[tuple[list[Fraction], list[Fraction]]]:
+    """Distributions of the ones of a group on both data sets with n reached voters, for every multiset of corners."""
+    D = Fraction(group.delta)
+    hi, lo = Fraction(1), Fraction(0)
+    if group.epsilon < math.inf:
+        e = exponential(Decimal(group.epsilon))
+        hi, lo = (e + D) / (e + 1), (1 - D) / (e + 1)
+    corners = [(hi, lo), (lo, hi)]
+    if D and group.epsilon < math.inf:
+        corners += [(D, Fraction(0)), (Fraction(0), D), (1 - D, Fraction(1)), (Fraction(1), 1 - D)]
+    found = []
+    for moving in combinations_with_replacement(corners, n):
+        for ones in range(group.count - n + 1):
+            still = [Fraction(1)] * ones + [Fraction(0)] * (group.count - n - ones)
+            found.append((pmf([p for p, _ in moving] + still), pmf([q for _, q in moving] + still)))
+    return found
+
+
+def points(table: Floats, problem: darrm.DecisionProblem) -> list[Pair]:
+    """(Pr[1 | D], Pr[1 | D']) of every multiset, in fractions."""
+    X = {n: Fraction(float(table[n])) for n in np.ndindex(*table.shape)}
+    found: set[Pair] = set()
+    for reach in product(*(range(group.max_affected + 1) for group in problem.groups)):
+        if sum(reach) > problem.max_affected:
+            continue
+        for choice in product(*(group_pairs(group, n) for group, n in zip(problem.groups, reach, strict=True))):
+            sides = []
+            for side in (0, 1):
+                total = Fraction(0)
+                for n, x in X.items():
+                    total += x * math.prod((choice[g][side][i] for g, i in enumerate(n)), start=Fraction(1))
+                sides.append(total)
+            found.add((sides[0], sides[1]))
+    return sorted(found)
+
+
+def brute(pairs: list[tuple[float, float]], queries: int, a: float) -> float:
+    """V by the recursion of the definition; no pair is turned over to the other answer."""
+
+    @cache
+    def value(left: int, at: float) -> float:
+        if left == 0:
+            return max(0.0, 1 - at)
+        best = 0.0
+        for x, y in pairs:
+            total = 0.0
+            for on, off in ((x, y), (1 - x, 1 - y)):
+                total += on * value(left - 1, at * off / on) if on > 0 else 0.0
+            best = max(best, total)
+        return best
+
+    return value(queries, a)
+
+
+def group(count: int, epsilon: float, delta: float = 0.0, max_affected: int | None = None) -> darrm.VoterGroup:
+    return darrm.VoterGroup(count, epsilon, delta, max_affected)
+
+
+PROBLEMS = [
+    darrm.DecisionProblem([group(1, 1.0), group(2, 0.3)], 0.8),
+    darrm.DecisionProblem([group(2, 0.5), group(2, 1.2, max_affected=1)], 1.0, max_affected=2),
+    darrm.DecisionProblem([group(1, math.inf), group(2, 0.4)], 0.7, max_affected=1),
+    darrm.DecisionProblem([group(2, math.inf)], 0.7, 0.05),
+    darrm.DecisionProblem([group(1, math.inf), group(1, math.inf)], 0.7, max_affected=1),
+    darrm.DecisionProblem([group(1, 0.5, 0.02), group(1, 0.2)], 0.6, 0.03),
+    darrm.DecisionProblem([group(1, 1.0), group(1, 0.5), group(1, 0.1)], 0.9, max_affected=2),
+]
+
+
+def tables(problem: darrm.DecisionProblem, seed: int) -> list[Floats]:
+    rng = np.random.default_rng([20, seed])
+    skewed = rng.random(problem.shape) ** 4
+    return [rng.random(problem.shape), skewed, 1 - skewed / 50, np.sort(rng.random(problem.shape), axis=0)]
+
+
+@pytest.mark.parametrize("which", range(len(PROBLEMS)))
+def test_the_profile_is_the_largest_excess_of_both_answers(which: int) -> None:
+    problem = PROBLEMS[which]
+    for table in tables(problem, which):
+        pairs = points(table, problem)
+        epsilons = [0.0, 0.05, 0.3, 1.0, 3.0]
+        for epsilon, delta in zip(epsilons, privacy_profile(table, problem, epsilons).tolist(), strict=True):
+            a = exponential(Decimal(epsilon))
+            truth = max(max(x - a * y, (1 - x) - a * (1 - y)) for x, y in pairs)
+            assert 0 <= Fraction(delta) - max(Fraction(0), truth) <= Fraction(1, 10**12)
+
+
+@pytest.mark.parametrize("which", range(len(PROBLEMS)))
+def test_the_polygon_contains_all_and_composes_exactly(which: int) -> None:
+    """The table is not symmetric: brute force composes its pairs as they are, the polygon those of both answers."""
+    problem = PROBLEMS[which]
+    for table in tables(problem, which)[1:3]:
+        one = region(table, problem)
+        pairs = [(float(x), float(y)) for x, y in points(table, problem)]
+        corners = {(p.x, p.y) for p in one.outer} | {(1 - p.y, 1 - p.x) for p in one.outer}
+        for x, y in pairs:
+            for u, v in ((x, y), (y, x), (1 - x, 1 - y), (1 - y, 1 - x)):
+                for a in (1.0, 1.01, 1.5, 4.0, 1e3):
+                    at_most = max(0.0, max((c - a * d for c, d in corners), default=0.0))
+                    assert u - a * v <= max(at_most, (1 - a) * float(one_floor(table))) + 1e-12
+        for queries in (1, 2, 3) if len(pairs) < 60 else (1, 2) if len(pairs) < 150 else (1,):
+            worst = brute(pairs, queries, 1.0)
+            for share in (0.03, 0.4):
+                delta = share * worst
+                if delta < 1e-6:
+                    continue
+                try:
+                    found = of_region(one, problem.affected, queries, delta)
+                except darrm.InputError:
+                    assert brute(pairs, queries, 1e9) > delta * 0.99
+                    continue
+                assert brute(pairs, queries, math.exp(found.upper)) <= delta * (1 + 1e-9)
+                assert brute(pairs, queries, math.exp(found.lower * (1 - 1e-5))) >= delta * (1 - 1e-4)
+                assert found.upper - found.lower <= 5e-3 * found.upper
+
+
+def one_floor(table: Floats) -> float:
+    return min(float(table.min()), 1 - float(table.max()))
+
+
+@pytest.mark.parametrize("Delta", [0.0, 0.01])
+@pytest.mark.parametrize("max_affected", [1, 3])
+def test_one_group_is_what_the_first_engine_says(Delta: float, max_affected: int) -> None:
+    majority = darrm.MajorityProblem(3, 2, 0.6, Delta, max_affected=max_affected)
+    design = darrm.solve(majority)
+    X = (1 + np.sign(2 * np.arange(4) - 3) * design.gamma) / 2
+    problem = darrm.DecisionProblem([group(3, 0.6, Delta, max_affected)], majority.total_epsilon, majority.delta)
+    epsilons = [0.0, 0.1, 0.5, 1.0]
+    assert privacy_profile(X, problem, epsilons) == pytest.approx(
+        privacy_profile(design.gamma, majority, epsilons), abs=1e-12
+    )
+    first, second = region(design.gamma, majority), region(X, problem)
+    assert second.delta_infinity == pytest.approx(first.delta_infinity, abs=1e-9)
+    decision = darrm.design.decision.DecisionDesign(problem, np.nextafter(X, 0.5), objective(1))
+    delta = 0.3 if Delta else 1e-3
+    for voters in ("fresh", "fixed"):
+        ours = compose(decision, 4, delta=delta, voters=voters)
+        theirs = compose(design, 4, delta=delta, voters=voters)
+        assert ours.upper == pytest.approx(theirs.upper, rel=1e-6)
+        assert max(ours.lower, theirs.lower) <= min(ours.upper, theirs.upper)
+    one, other = decision_counts_region(X, problem), counts_region(design.gamma, max_affected)
+    corners, their_corners = ([z for p in part.outer for z in (p.x, p.y)] for part in (one, other))
+    assert corners == pytest.approx(their_corners, abs=1e-15)
+
+
+def test_voters_that_are_not_private_leave_the_noise_of_the_labels() -> None:
+    """epsilon inf, one affected: the truncated geometric, whose label loses the guaranteed epsilon and no more."""
+    problem = darrm.DecisionProblem([group(5, math.inf)], 0.5, max_affected=1)
+    design = darrm.solve(problem, objective=objective(1))
+    one = region(design.table, problem)
+    assert one.largest_loss == pytest.approx(0.5, rel=1e-9)
+    fresh = compose(design, 10, delta=1e-5, voters="fresh")
+    fixed = compose(design, 10, delta=1e-5, voters="fixed")
+    assert fresh.upper <= optimal(0.5, 0, 10, 1e-5).epsilon + 1e-9
+    assert fixed.upper == pytest.approx(fresh.upper, rel=1e-3)
+    assert fixed_voters(problem, 0.5) == math.inf
+
+
+@pytest.mark.parametrize("which", range(len(PROBLEMS)))
+def test_the_composition_of_different_voters_is_that_of_their_losses(which: int) -> None:
+    """Every allowed set of reached voters, each randomized response of its epsilon and a failure of its delta."""
+    problem = PROBLEMS[which]
+    every = [(g.epsilon, g.delta, i) for i, g in enumerate(problem.groups) for _ in range(g.count)]
+    voters = reached(problem)
+    for total in (0.0, 0.1, 0.5, 0.9, 2.0):
+        worst = 0.0
+        for chosen in product((0, 1), repeat=len(every)):
+            some = [voter for voter, taken in zip(every, chosen, strict=True) if taken]
+            caps = [sum(1 for v in some if v[2] == i) <= g.max_affected for i, g in enumerate(problem.groups)]
+            if len(some) > problem.max_affected or not all(caps):
+                continue
+            V, stay = 0.0, math.prod(1 - delta for _, delta, _ in some)
+            for signs in product((1, -1), repeat=len(some)):
+                chance, loss = 1.0, 0.0
+                for sign, (epsilon, _, _) in zip(signs, some, strict=True):
+                    if epsilon == math.inf:
+                        chance, loss = chance * (sign > 0), math.inf if sign > 0 else loss
+                    else:
+                        chance, loss = chance / (1 + math.exp(-sign * epsilon)), loss + sign * epsilon
+                V += chance * max(0.0, 1 - math.exp(total - loss)) if chance else 0.0
+            worst = max(worst, 1 - stay * (1 - V))
+        assert worst * (1 - 1e-12) - 1e-15 <= delta_of(voters, total) <= worst * (1 + 1e-9) + 1e-12
+        if 0 < worst < 1 and all(g.delta == 0 for g in problem.groups):
+            assert fixed_voters(problem, worst) == pytest.approx(total, rel=1e-7, abs=1e-7)
+
+
+def test_different_voters_cost_less_than_as_many_of_the_least_private() -> None:
+    mixed = darrm.DecisionProblem([group(4, 1.0), group(7, 0.2)], 1.4)
+    assert fixed_voters(mixed, 1e-3) < 0.8 * fixed_voters(darrm.DecisionProblem([group(11, 1.0)], 1.4), 1e-3)
+    assert fixed_voters(mixed, 0.0) == pytest.approx(5.4, rel=1e-12)
+    many = darrm.DecisionProblem([group(3000, 0.01), group(3000, 0.02)], 1.4, max_affected=6000)
+    assert fixed_voters(many, 1e-3) == pytest.approx(optimal(0.02, 0, 6000, 1e-3).epsilon)  # too many to list
+
+
+def test_counts_of_a_region_without_privacy_are_all_that_a_change_can_do() -> None:
+    problem = darrm.DecisionProblem([group(3, 1.0, max_affected=2), group(2, 0.3)], 1.0, max_affected=3)
+    table = np.random.default_rng(3).random(problem.shape)
+    one = decision_counts_region(table, problem)
+    pairs = [
+        (table[i], table[j])
+        for i in np.ndindex(*table.shape)
+        for j in np.ndindex(*table.shape)
+        if abs(i[0] - j[0]) <= 2 and abs(i[0] - j[0]) + abs(i[1] - j[1]) <= 3
+    ]
+    for a in (1.0, 1.3, 2.0, 10.0):
+        truth = max(max(x - a * y, (1 - x) - a * (1 - y)) for x, y in pairs)
+        corners = [(p.x, p.y) for p in one.outer] + [(1 - p.y, 1 - p.x) for p in one.outer]
+        assert max(x - a * y for x, y in corners) == pytest.approx(truth, abs=1e-12)
+
+
+def mixture(design: OneLabel) -> list[Pair]:
+    return [pair for problem, table in design.tables for pair in points(table, problem)]  # type: ignore[arg-type]
+
+
+def test_absent_voters_compose_by_the_hull_of_all_attendances() -> None:
+    problem = darrm.DecisionProblem([group(1, 1.0), group(2, 0.4)], 0.8)
+    design = darrm.solve(problem, objective=darrm.objectives.truth(accuracy=[0.7, 0.6]), absent=True)
+    label = one_label(design)
+    assert len(label.tables) == 1 + len(list(attendances(problem)))
+    pairs = sorted({(float(x), float(y)) for x, y in mixture(label)})
+    alone = [(float(x), float(y)) for x, y in points(design.table, problem)]
+    for queries, share in ((1, 0.3), (2, 0.05), (2, 0.4)):
+        delta = share * brute(pairs, queries, 1.0)
+        found = compose(design, queries, delta=delta, voters="fresh")
+        assert brute(pairs, queries, math.exp(found.upper)) <= delta * (1 + 1e-9)
+        assert brute(pairs, queries, math.exp(found.lower * (1 - 1e-5))) >= delta * (1 - 1e-4)
+    epsilons = [0.0, 0.2, 0.5]
+    largest = label.profile(epsilons)
+    for epsilon, delta in zip(epsilons, largest.tolist(), strict=True):
+        a = math.exp(epsilon)
+        assert delta == pytest.approx(max(0.0, *(max(x - a * y, (1 - x) - a * (1 - y)) for x, y in pairs)), abs=1e-9)
+    assert (largest >= privacy_profile(design.table, problem, epsilons) - 1e-15).all()
+    assert brute(pairs, 2, 1.2) >= brute(alone, 2, 1.2)
+    assert label.counts_region().delta_infinity >= decision_counts_region(design.table, problem).delta_infinity
+
+
+def fixed_worst(table: Floats, problem: darrm.DecisionProblem, total: float) -> float:
+    """The largest delta of two labels of fixed voters that answer by sheets of two answers."""
+    sheets = list(product((0, 1), repeat=2))
+    kinds = [g for g, group_ in enumerate(problem.groups) for _ in range(group_.count)]
+    best, e = 0.0, math.exp(total)
+
+    def labels(answers: tuple[tuple[int, int], ...]) -> Floats:
+        chances = []
+        for q in (0, 1):
+            n = [0] * len(problem.groups)
+            for g, sheet in zip(kinds, answers, strict=True):
+                n[g] += sheet[q]
+            chances.append(table[tuple(n)])
+        x, y = chances
+        return np.array([(1 - x) * (1 - y), (1 - x) * y, x * (1 - y), x * y])
+
+    every = {answers: labels(answers) for answers in product(sheets, repeat=len(kinds))}
+    moves = [(a, b) for a in sheets for b in sheets if a != b]
+    his = [
+        1.0 if problem.groups[g].epsilon == math.inf else 1 / (1 + math.exp(-problem.groups[g].epsilon)) for g in kinds
+    ]
+    allowed = [
+        taken
+        for n in range(1, problem.max_affected + 1)
+        for taken in combinations_with_replacement(range(len(kinds)), n)
+        if len(set(taken)) == n
+        and all(sum(kinds[v] == g for v in taken) <= c.max_affected for g, c in enumerate(problem.groups))
+    ]
+    for taken in allowed:
+        rest = [v for v in range(len(kinds)) if v not in taken]
+        for still in product(sheets, repeat=len(rest)):
+            for pairs in product(moves, repeat=len(taken)):
+                P, Q = np.zeros(4), np.zeros(4)
+                for which in product((0, 1), repeat=len(taken)):
+                    answers: list[Any] = [None] * len(kinds)
+                    for v, sheet in zip(rest, still, strict=True):
+                        answers[v] = sheet
+                    here = there = 1.0
+                    for v, pair, w in zip(taken, pairs, which, strict=True):
+                        answers[v] = pair[w]
+                        here, there = here * (1 - his[v] if w else his[v]), there * (his[v] if w else 1 - his[v])
+                    chances = every[tuple(answers)]
+                    P, Q = P + here * chances, Q + there * chances
+                best = max(best, float(np.maximum(0, P - e * Q).sum()))
+    return best
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [
+        darrm.DecisionProblem([group(1, 1.5), group(1, 0.4)], 0.9),
+        darrm.DecisionProblem([group(1, 2.0), group(2, 0.5)], 0.9, max_affected=1),
+        darrm.DecisionProblem([group(1, math.inf), group(1, 0.7)], 0.9, max_affected=1),
+    ],
+)
+def test_no_fixed_voters_are_above_the_bound(problem: darrm.DecisionProblem) -> None:
+    rng = np.random.default_rng(11)
+    for table in (0.3 + 0.4 * rng.random(problem.shape), 0.05 + 0.2 * rng.random(problem.shape)):
+        label = OneLabel(problem, table, {})
+        for total in (0.1, 0.4, 1.0):
+            worst = fixed_worst(table, problem, total)
+            allowed = labels_allowance(problem, total, 0.0)
+            p = delta_of(reached(problem), total)
+            assert worst <= p * (1 + 1e-12)
+            if worst > 1e-6 and allowed is not None:
+                assert of_fixed(label, 2, worst * 0.999).upper >= total * (1 - 1e-9)
+
+
+def test_a_ledger_charges_decisions(tmp_path: Path) -> None:
+    problem = darrm.DecisionProblem([group(2, math.inf), group(2, 0.5)], 0.5, max_affected=1)
+    design = darrm.solve(problem, objective=darrm.objectives.truth(accuracy=[0.8, 0.6]))
+    other = darrm.solve(problem, objective=darrm.objectives.truth(accuracy=[0.6, 0.6]), absent=True)
+    for i, one in enumerate((design, other)):
+        path = tmp_path / f"book{i}.json"
+        ledger = Ledger.create(path, one, total_epsilon=2.0, total_delta=1e-6, voters="fresh")
+        allowed = max_queries(one, 2.0, 1e-6, voters="fresh")
+        assert allowed >= 4
+        ledger.charge(one, 3)
+        assert Ledger(path).status()["left"] == allowed - 3
+        assert 0 < Ledger(path).spent()[0] <= 1.5
+        assert Ledger(path).problems() == (problem,)
+        with pytest.raises(darrm.BudgetError):
+            ledger.charge(one, allowed)
+        with pytest.raises(darrm.InputError, match="another design"):
+            ledger.charge((other, design)[i], 1)
+    both = Ledger.create(tmp_path / "c", design, total_epsilon=2.0, total_delta=0, voters="fresh", rule="basic")
+    both.charge(design, 2)
+    both.charge(other, 1)
+    both.charge(darrm.solve(K=3, m=1, epsilon=0.25), 1)
+    assert Ledger(tmp_path / "c").spent()[0] == pytest.approx(1.75)
+    assert len(Ledger(tmp_path / "c").problems()) == 2
+
+
+def test_a_label_that_says_nothing_costs_nothing() -> None:
+    problem = darrm.DecisionProblem([group(2, 1.0), group(1, 0.3)], 0.5)
+    design = darrm.design.decision.DecisionDesign(problem, np.full(problem.shape, 0.25), objective(2))
+    for voters in ("fresh", "fixed"):
+        assert compose(design, 1000, delta=0, voters=voters).upper == 0
+    assert (privacy_profile(design.table, problem, [0.0, 1.0]) == 0).all()
