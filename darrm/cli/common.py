@@ -96,7 +96,9 @@ def majority_options(required: bool) -> Option:
             required=required,
         ),
         _privacy_options(required),
-        number("--delta", "Failure probability of the release [1 - (1 - Delta)^m]."),
+        number(
+            "--delta", f"Failure probability of the release [1 - (1 - Delta)^m{'' if required else '; --group: 0'}]."
+        ),
         max_affected_option,
         click.option(
             "--adjacency",
