@@ -216,6 +216,10 @@ def table() -> dict[str, tuple[Use | None, Sequence[Arguments]]]:
             }
         ],
         "measures.attack_utility": [on_eta],
+        "measures.utility_of_attacker": [
+            on_eta
+            | {"attacker": [[0] * len(ETA)] * (len(ETA) + 1), "draws": 4, "confidence": 0.5, "X": BAG["X"], **rng}
+        ],
         "measures.additive_advantage": [on_eta],
         "measures.individual_advantage": [on_eta],
         "measures.label_leakage": [on_eta],

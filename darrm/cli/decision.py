@@ -31,7 +31,6 @@ decision_options = common.options(
         help="Voters that are equally private, in place of --K, --m and --epsilon: how many, the privacy of one in "
         "nats (inf: not private), its failure probability, how many one record can reach. Once for each group.",
     ),
-    common.number("--total-epsilon", "With --group: privacy of one decision, in nats."),
     click.option("--accuracy", help="With --group: A1,A2,..., how often a vote of each group is the truth."),
     click.option(
         "--cost", help="With --group: C00,C01,C10,C11, where Cry is what answer r costs if y is true [0,1,1,0]."
@@ -46,7 +45,7 @@ decision_options = common.options(
 )
 # By their names in Python; the other options go with both.
 _OF_MAJORITIES = ("K", "m", "epsilon", "Delta", "shape", "both_shapes", "engine")
-_OF_DECISIONS = ("group", "total_epsilon", "accuracy", "cost", "classes", "ordered", "absent")
+_OF_DECISIONS = ("group", "accuracy", "cost", "classes", "ordered", "absent")
 
 
 def check_form(context: click.Context) -> bool:
@@ -63,8 +62,8 @@ def check_form(context: click.Context) -> bool:
             f"{decision[0]} is for groups of voters, {majority[0]} for voters that are all alike. Pass --group, "
             "--total-epsilon and --accuracy, or --K, --m and --epsilon."
         )
-    needed = ("group", "total_epsilon", "accuracy") if decision else ("K", "m", "epsilon")
-    missing = [flags[name] for name in needed if flags[name] not in decision + majority]
+    needed = ("group", "total_epsilon", "accuracy") if decision else ("K", "epsilon")
+    missing = [flags[name] for name in needed if not given((name,))]
     if missing:
         other = "" if decision or majority else " (or --group, --total-epsilon and --accuracy)"
         raise click.UsageError(f"Missing option '{missing[0]}'{other}.")

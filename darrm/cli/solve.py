@@ -27,7 +27,9 @@ _LIMITS = ("time_limit", "on_time_limit")
 
 
 @click.command("solve", short_help="Find the best noise function, certified.")
-@common.majority_options(required=False)
+@common.majority_options(
+    required=False, total_epsilon="In place of --m, or with --group: the epsilon of one label, in nats."
+)
 @decision_options
 @click.option(
     "--prior", help=f"{common.PRIORS[:-1]} [uniform]. With --group: P0,P1, the chances of the truth 0 and 1 [even]."

@@ -174,6 +174,7 @@ PUBLIC = {
     "measures.empirical_epsilon": "splits counts that were released",
     "measures.empirical_epsilon_of_scores": "splits scores that were released",
     "measures.sampled_error": "integrates over the prior",
+    "measures.utility_of_attacker": "makes up the labels that it releases",
     "measures.individual_advantage_over_bags": "integrates over features",
     "measures.comparison.compare": "integrates over the prior",
     **{
