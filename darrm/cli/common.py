@@ -98,7 +98,10 @@ def majority_options(
         ),
         number("--total-epsilon", total_epsilon),
         _privacy_options(required),
-        number("--delta", "Failure probability of the release [1 - (1 - Delta)^max(m, 1)]."),
+        number(
+            "--delta",
+            f"Failure probability of the release [1 - (1 - Delta)^max(m, 1){'' if required else '; --group: 0'}].",
+        ),
         max_affected_option,
         click.option(
             "--adjacency",

@@ -12,6 +12,7 @@ from darrm.show.figures import LOOKS, axes_of, curve, new_figure
 if TYPE_CHECKING:
     from darrm.design.decision import DecisionDesign
 
+MOST_GROUPS = 3
 _MOST_PANELS = 6
 _MOST_SQUARES = 200  # entries that have room for their number
 
@@ -47,8 +48,8 @@ def plot_decision(design: DecisionDesign) -> Any:
         ax.set_title(_title(design), fontsize=9)
         figure.colorbar(ax.images[0], ax=ax, label=_answer(design))
         return figure
-    if len(groups) > 3:
-        raise InputError(f"A picture shows decisions of one to three groups. Got {len(groups)}.")
+    if len(groups) > MOST_GROUPS:
+        raise InputError(f"A picture shows decisions of one to {MOST_GROUPS} groups. Got {len(groups)}.")
     last = np.unique(np.linspace(0, groups[2].count, _MOST_PANELS).round().astype(int))
     figure = new_figure((2.2 * len(last) + 1.2, 3.0))
     axes = np.atleast_1d(figure.subplots(1, len(last), sharey=True))
