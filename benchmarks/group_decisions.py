@@ -24,9 +24,9 @@ import numpy as np
 
 import darrm
 from darrm import objectives
-from darrm.certificate.groups import entries
 from darrm.constraints.groups import GroupRows, TableColumns
 from darrm.problem.corners import CornerCounts
+from darrm.problem.group_corners import entries
 from darrm.problem.limits import guarantee
 
 sys.path.insert(0, str(Path(__file__).parent / "paper"))

@@ -30,11 +30,11 @@ from darrm.certificate.separation import check_arithmetic
 from darrm.errors import InputError
 from darrm.numerics.arrays import Array
 from darrm.numerics.exact import decimals, rounded_up
-from darrm.problem.corners import NAMES, STILL, CornerCounts, MovingCorner, moving_corners
+from darrm.problem.corners import NAMES, STILL, CornerCounts, MovingCorner
 from darrm.problem.decision import DecisionProblem, VoterGroup
+from darrm.problem.group_corners import MAX_ENTRIES, entries, group_corners
 from darrm.problem.limits import Limit
 
-MAX_ENTRIES = 30_000_000
 MAX_EXACT_ENTRIES = 1_000_000  # of tables that float64 cannot hold
 _KEPT = 2_000_000  # entries, up to which tables are kept for the next epsilon
 _AT_ONCE = 100  # cases to propose
@@ -92,31 +92,16 @@ def mixed(table: Array, share: float) -> Array:
     return np.asarray(np.clip(0.5 + (table - 0.5) * share, 0.0, 1.0))
 
 
-def entries(problem: DecisionProblem) -> int:
-    """How many states the tables of a problem have: multisets of corners of all groups, sure voters included."""
-    sizes = [1]
-    for group in problem.groups:
-        kinds = len(moving_corners(group.epsilon, group.delta))
-        own = [
-            math.comb(n + kinds - 1, kinds - 1) * (group.count - n + 1)
-            for n in range(min(group.max_affected, problem.max_affected) + 1)
-        ]
-        most = min(len(sizes) + len(own) - 1, problem.max_affected + 1)
-        sizes = [sum(sizes[i] * own[n - i] for i in range(len(sizes)) if 0 <= n - i < len(own)) for n in range(most)]
-    return sum(sizes)
-
-
 def check_size(problem: DecisionProblem) -> None:
     """Refuse a problem whose tables are too large, and arithmetic that proves nothing."""
     check_arithmetic()
-    count = entries(problem)
+    count = min(entries(problem), entries(problem, pure=True))
     if count > MAX_ENTRIES:
         fits = max(
             (
                 t
                 for t in range(1, problem.max_affected)
-                if entries(DecisionProblem(problem.groups, problem.epsilon, problem.delta, max_affected=t))
-                <= MAX_ENTRIES
+                if entries(DecisionProblem(problem.groups, 1.0, 0.0, max_affected=t), pure=True) <= MAX_ENTRIES
             ),
             default=0,
         )
@@ -125,7 +110,7 @@ def check_size(problem: DecisionProblem) -> None:
             f"Groups of {groups} with max_affected = {problem.max_affected} have {count:,} multisets of corners; at "
             f"most {MAX_ENTRIES:,} can be certified. "
             + (f"max_affected = {fits} would fit" if fits else "No max_affected would fit")
-            + "; fewer groups, fewer voters, or a group delta of 0 need less."
+            + "; fewer groups or voters need less."
         )
 
 
@@ -154,9 +139,9 @@ class GroupSeparation:
         check_size(limit.problem)
         self._problem = limit.problem
         self._table = decision_table(release, limit.problem)
-        self._corners = tuple(moving_corners(group.epsilon, group.delta) for group in limit.problem.groups)
+        self._corners, self._fails = group_corners(limit.problem)
         self._exact = self._leaves_float64()
-        count = entries(limit.problem)
+        count = entries(limit.problem, pure=bool(self._fails))
         if self._exact and count > MAX_EXACT_ENTRIES:
             raise InputError(
                 f"This release has probabilities, or voters an epsilon, so far out that products leave the range of "
@@ -185,6 +170,9 @@ class GroupSeparation:
         if effort:
             return []
         bounds, found = _Bounds(epsilon, self._exact), []
+        if self._fails:
+            with decimals(Decimal(1)):
+                threshold = float((Decimal(threshold) - self._fails) / (1 - self._fails))
         # Where swapping the answers and all votes changes nothing, a case has a mirror image.
         answers = (1,) if np.allclose(self._table, 1 - np.flip(self._table), rtol=0, atol=1e-12) else (0, 1)
         blocks = list(self._blocks()) if self._keep else self._blocks()
@@ -226,13 +214,20 @@ class GroupSeparation:
         )
         rounding = 0.0 if self._exact else 8 * _U * (3 * sum(block.reached) + 10) * float(p_side)
         return WorstCase(
-            min(rounded_up(bound), 1.0) if self._exact else min(float(bound), 1.0),
+            min(self._with_failures(bound), 1.0),
             rounding,
             GroupCase(answer, counts),
             float(p_side),
             float(q_side),
             difference,
         )
+
+    def _with_failures(self, bound: Any) -> float:
+        """The excess of the voters from that of their corners, rounded up."""
+        if not self._fails:
+            return rounded_up(bound) if self._exact else float(bound)
+        with decimals(Decimal(1)):
+            return rounded_up(self._fails + (1 - self._fails) * Decimal(bound) + _EXACT)
 
     def _gaps(self, reached: tuple[int, ...]) -> float:
         """At least the sum of |p - p'| over all reached voters."""

@@ -12,10 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from darrm.constraints.distributions import add_vote
+from darrm.errors import InputError
 from darrm.numerics.arrays import Array
-from darrm.numerics.exact import decimals
-from darrm.problem.corners import STILL, CornerCounts, MovingCorner, moving_corners
+from darrm.numerics.exact import decimals, rounded_up
+from darrm.problem.corners import STILL, CornerCounts, MovingCorner
 from darrm.problem.decision import DecisionProblem, VoterGroup
+from darrm.problem.group_corners import group_corners
 from darrm.problem.limits import Limit
 from darrm_solvers import Rows
 
@@ -93,9 +95,15 @@ class GroupRows:
 
     def __init__(self, limit: Limit[DecisionProblem], columns: TableColumns) -> None:
         self._problem, self._columns = limit.problem, columns
-        self._corners = tuple(moving_corners(group.epsilon, group.delta) for group in limit.problem.groups)
+        self._corners, fails = group_corners(limit.problem)
+        if Decimal(limit.delta) < fails:
+            raise InputError(
+                f"delta must be at least {rounded_up(fails):.6g}, the probability that a reached voter fails, where so "
+                f"many voters can only be certified as pure ones that fail. Got {limit.delta!r}. Raise delta, or lower "
+                "max_affected or the deltas of the groups."
+            )
         with decimals(limit.epsilon):
-            shrink, delta = (-limit.epsilon).exp(), Decimal(limit.delta)
+            shrink, delta = (-limit.epsilon).exp(), (Decimal(limit.delta) - fails) / (1 - fails)
             right = 1 - shrink + 2 * delta * shrink
             self._shrink, self._grow = float(shrink / right), float((1 - shrink) / right)
             self._limits = float((delta * shrink + 1 - shrink) / right), float(delta * shrink / right)
@@ -104,7 +112,7 @@ class GroupRows:
         gap = max(abs(float(corner.gap)) for corners in self._corners for corner in corners)
         u = 2.0**-53
         self.rounding = 1.01 * u * (self._shrink * 40 * (t + 1) * (t + 2) * gap + (6 * t + 60) * self._grow)
-        self.threshold = limit.delta + _BROKEN * size
+        self.threshold = limit.delta + _BROKEN * size * float(1 - fails)
 
     def allowed(self, cases: Iterable[Any]) -> list[Any]:
         """None: a decision does not begin with the cases of another."""

@@ -45,7 +45,8 @@ class DecisionDesign:
     profile : sequence of (epsilon, delta)
         Further limits that one decision keeps, verified like the guarantee.
     gap : float, at least 0
-        Certified bound on ``expected_cost`` minus its least possible value; infinite if nothing is known.
+        Certified bound on ``expected_cost`` minus its least possible value; infinite if nothing is known. Where voters
+        with a delta are too many, towards the tables that Lemma D4 (docs/decisions.md) proves.
     fewer : mapping from tuple of int to DecisionDesign
         For absent voters: the decision for every vector of present voters, one number for each group, but all and none.
         Empty if all voters must be present.

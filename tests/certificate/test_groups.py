@@ -1,5 +1,6 @@
 """The certificate of decisions by groups against an oracle that lists every case in decimals of 150 digits."""
 
+import dataclasses
 import decimal
 import itertools
 import math
@@ -15,7 +16,9 @@ from oracles import decisions as oracle
 import darrm
 from darrm import DecisionProblem, VoterGroup
 from darrm.certificate import groups
+from darrm.certificate.engines import forget, worst_cases
 from darrm.certificate.groups import GroupSeparation
+from darrm.problem import group_corners
 from darrm.problem.limits import guarantee
 
 EPSILONS = (1e-6, 0.1, 1.0, 30.0, 100.0, math.inf)
@@ -260,3 +263,36 @@ def test_repair_mixes_as_little_as_it_must() -> None:
     # gamma of a fair coin mixed with randomized response of 1 nat: tanh(1/8) / tanh(1/2)
     share = math.tanh(0.125) / math.tanh(0.5)
     assert darrm.repair([0.0, 1.0], problem) == pytest.approx([(1 - share) / 2, (1 + share) / 2], abs=1e-14)
+
+
+def test_failures_of_too_many_voters_are_taken_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lemma D4: never below what all corners show, and exactly d + (1 - d) times what pure voters need."""
+    groups = [darrm.VoterGroup(3, 1.0, 1e-3), darrm.VoterGroup(2, 0.3, 1e-2, max_affected=1)]
+    problem = darrm.DecisionProblem(groups, 0.9, delta=0.05)
+    pure = darrm.DecisionProblem([darrm.VoterGroup(g.count, g.epsilon, 0.0, g.max_affected) for g in groups], 0.9)
+    rng = np.random.default_rng(5)
+    tables = [rng.random(problem.shape) ** power for power in (0.1, 1.0, 4.0)]
+    exact = [darrm.verify(table, problem).needed_delta for table in tables]
+    d = problem.least_delta
+    monkeypatch.setattr(group_corners, "MAX_ENTRIES", group_corners.entries(problem) - 1)
+    group_corners.group_corners.cache_clear()
+    forget()
+    try:
+        for table, needed in zip(tables, exact, strict=True):
+            certificate = darrm.verify(table, problem)
+            alone = max(worst.bound for worst in worst_cases(table, guarantee(pure)))
+            assert certificate.needed_delta >= needed
+            assert certificate.needed_delta == pytest.approx(max(0.0, d + (1 - d) * alone), rel=1e-12)
+            tight = certificate.tight_epsilon
+            if tight < math.inf:
+                assert darrm.verify(table, dataclasses.replace(problem, epsilon=tight * (1 + 1e-12))).holds
+        objective = darrm.objectives.truth([0.7, 0.6])
+        design = darrm.solve(problem, objective=objective)
+        assert design.certificate.needed_delta == pytest.approx(0.05, rel=1e-9)
+        with pytest.raises(darrm.InputError, match=r"delta must be at least 0\.01296"):
+            darrm.solve(dataclasses.replace(problem, delta=0.01), objective=objective)
+    finally:
+        monkeypatch.undo()
+        group_corners.group_corners.cache_clear()
+        forget()
+    assert darrm.verify(design.table, problem).needed_delta < 0.05

@@ -1,0 +1,49 @@
+"""Which corners a decision's voters are taken to have, so that all their multisets can be gone through."""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+from functools import lru_cache
+
+from darrm.numerics.exact import decimals
+from darrm.problem.corners import MovingCorner, moving_corners
+from darrm.problem.decision import DecisionProblem
+
+MAX_ENTRIES = 30_000_000
+_ROUNDING = Decimal("1e-50")  # of some thousand operations with 60 digits
+
+
+def entries(problem: DecisionProblem, *, pure: bool = False) -> int:
+    """How many multisets of corners of all groups there are, sure voters included; ``pure`` as if no delta was."""
+    sizes = [1]
+    for group in problem.groups:
+        kinds = len(moving_corners(group.epsilon, 0.0 if pure else group.delta))
+        own = [
+            math.comb(n + kinds - 1, kinds - 1) * (group.count - n + 1)
+            for n in range(min(group.max_affected, problem.max_affected) + 1)
+        ]
+        most = min(len(sizes) + len(own) - 1, problem.max_affected + 1)
+        sizes = [sum(sizes[i] * own[n - i] for i in range(len(sizes)) if 0 <= n - i < len(own)) for n in range(most)]
+    return sum(sizes)
+
+
+@lru_cache(maxsize=64)
+def group_corners(problem: DecisionProblem) -> tuple[tuple[tuple[MovingCorner, ...], ...], Decimal]:
+    """The corners of each group, and the probability that is left for voters that fail.
+
+    With all corners of Lemma 2 nothing is left. Where their multisets are too many, voters are taken to be pure, and
+    all that a reached voter's delta can do is left: d = 1 - prod of (1 - delta_i), largest over the reached voters;
+    an excess E of the pure ones stands for d + (1 - d) E (docs/decisions.md, Lemma D4).
+    """
+    if not any(group.delta for group in problem.groups) or entries(problem) <= MAX_ENTRIES:
+        return tuple(moving_corners(group.epsilon, group.delta) for group in problem.groups), Decimal(0)
+    left = problem.max_affected
+    with decimals(Decimal(1)):
+        stay = Decimal(1)
+        for group in sorted(problem.groups, key=lambda group: -group.delta):
+            voters = min(group.max_affected, left)
+            stay *= (1 - Decimal(group.delta)) ** voters
+            left -= voters
+        fails = min(Decimal(1), 1 - stay + _ROUNDING)
+    return tuple(moving_corners(group.epsilon, 0.0) for group in problem.groups), fails
