@@ -48,7 +48,8 @@ def tight_epsilon(search: Separation, limit: Limit[Problem], *, holds: bool) -> 
                 complete = True
         if holds and epsilon >= limit.epsilon * (1 - _NEARLY):
             return rounded_up(limit.epsilon)
-        move = max(epsilon, *(Decimal(kind.epsilon) for kind in kinds)) * _CLOSE
+        sizes = [Decimal(kind.epsilon) for kind in kinds if math.isfinite(kind.epsilon)] or [limit.epsilon]
+        move = max(epsilon, *sizes) * _CLOSE
         while not certified(epsilon):
             if epsilon >= ceiling:
                 return math.inf

@@ -187,6 +187,10 @@ def test_voters_that_are_not_private_leave_the_noise_of_the_labels() -> None:
     assert fresh.upper <= optimal(0.5, 0, 10, 1e-5).epsilon + 1e-9
     assert fixed.upper == pytest.approx(fresh.upper, rel=1e-3)
     assert fixed_voters(problem, 0.5) == math.inf
+    noisier = darrm.verify(0.5 + (design.table - 0.5) / 2, problem)
+    assert noisier.tight_epsilon < 0.45
+    pairs = [(float(x), float(y)) for x, y in points(0.5 + (design.table - 0.5) / 2, problem)]
+    assert brute(pairs, 1, math.exp(noisier.tight_epsilon * (1 - 1e-9))) > 0
 
 
 @pytest.mark.parametrize("which", range(len(PROBLEMS)))
