@@ -31,7 +31,7 @@ def objective(groups: int) -> darrm.objectives.Objective:
     return darrm.objectives.truth(accuracy=[0.7] * groups)
 
 
-def group_pairs(group: darrm.VoterGroup, n: int) -> list[tuple[list[Fraction], list[Fraction]]]:
+def group_pairs(group: darrm.VoterGroup, n: int, number: Any) -> list[tuple[list[Any], list[Any]]]:
     """Distributions of the ones of a group on both data sets with n reached voters, for every multiset of corners."""
     D = Fraction(group.delta)
     hi, lo = Fraction(1), Fraction(0)
@@ -41,27 +41,28 @@ def group_pairs(group: darrm.VoterGroup, n: int) -> list[tuple[list[Fraction], l
     corners = [(hi, lo), (lo, hi)]
     if D and group.epsilon < math.inf:
         corners += [(D, Fraction(0)), (Fraction(0), D), (1 - D, Fraction(1)), (Fraction(1), 1 - D)]
+    corners = [(number(p), number(q)) for p, q in corners]
     found = []
     for moving in combinations_with_replacement(corners, n):
         for ones in range(group.count - n + 1):
-            still = [Fraction(1)] * ones + [Fraction(0)] * (group.count - n - ones)
+            still = [number(1)] * ones + [number(0)] * (group.count - n - ones)
             found.append((pmf([p for p, _ in moving] + still), pmf([q for _, q in moving] + still)))
     return found
 
 
-def points(table: Floats, problem: darrm.DecisionProblem) -> list[Pair]:
-    """(Pr[1 | D], Pr[1 | D']) of every multiset, in fractions."""
-    X = {n: Fraction(float(table[n])) for n in np.ndindex(*table.shape)}
+def points(table: Floats, problem: darrm.DecisionProblem, number: Any = Fraction) -> list[Pair]:
+    """(Pr[1 | D], Pr[1 | D']) of every multiset, in fractions or in floats."""
+    X = {n: number(float(table[n])) for n in np.ndindex(*table.shape)}
     found: set[Pair] = set()
     for reach in product(*(range(group.max_affected + 1) for group in problem.groups)):
         if sum(reach) > problem.max_affected:
             continue
-        for choice in product(*(group_pairs(group, n) for group, n in zip(problem.groups, reach, strict=True))):
+        for choice in product(*(group_pairs(group, n, number) for group, n in zip(problem.groups, reach, strict=True))):
             sides = []
             for side in (0, 1):
-                total = Fraction(0)
+                total = number(0)
                 for n, x in X.items():
-                    total += x * math.prod((choice[g][side][i] for g, i in enumerate(n)), start=Fraction(1))
+                    total += x * math.prod((choice[g][side][i] for g, i in enumerate(n)), start=number(1))
                 sides.append(total)
             found.add((sides[0], sides[1]))
     return sorted(found)
@@ -124,14 +125,14 @@ def test_the_polygon_contains_all_and_composes_exactly(which: int) -> None:
     problem = PROBLEMS[which]
     for table in tables(problem, which)[1:3]:
         one = region(table, problem)
-        pairs = [(float(x), float(y)) for x, y in points(table, problem)]
+        pairs = [(min(1.0, float(x)), min(1.0, float(y))) for x, y in points(table, problem, float)]
         corners = {(p.x, p.y) for p in one.outer} | {(1 - p.y, 1 - p.x) for p in one.outer}
         for x, y in pairs:
             for u, v in ((x, y), (y, x), (1 - x, 1 - y), (1 - y, 1 - x)):
                 for a in (1.0, 1.01, 1.5, 4.0, 1e3):
                     at_most = max(0.0, max((c - a * d for c, d in corners), default=0.0))
                     assert u - a * v <= max(at_most, (1 - a) * float(one_floor(table))) + 1e-12
-        for queries in (1, 2, 3) if len(pairs) < 60 else (1, 2) if len(pairs) < 150 else (1,):
+        for queries in (1, 2, 3) if len(pairs) < 25 else (1, 2) if len(pairs) < 90 else (1,):
             worst = brute(pairs, queries, 1.0)
             for share in (0.03, 0.4):
                 delta = share * worst
@@ -187,6 +188,10 @@ def test_voters_that_are_not_private_leave_the_noise_of_the_labels() -> None:
     assert fresh.upper <= optimal(0.5, 0, 10, 1e-5).epsilon + 1e-9
     assert fixed.upper == pytest.approx(fresh.upper, rel=1e-3)
     assert fixed_voters(problem, 0.5) == math.inf
+    noisier = darrm.verify(0.5 + (design.table - 0.5) / 2, problem)
+    assert noisier.tight_epsilon < 0.45
+    pairs = [(float(x), float(y)) for x, y in points(0.5 + (design.table - 0.5) / 2, problem)]
+    assert brute(pairs, 1, math.exp(noisier.tight_epsilon * (1 - 1e-9))) > 0
 
 
 @pytest.mark.parametrize("which", range(len(PROBLEMS)))
