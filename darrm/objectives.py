@@ -272,7 +272,7 @@ def costs(table: ArrayLike) -> Objective:
 
     Parameters
     ----------
-    table : array_like, shape (*problem.shape, 2), finite and at least 0
+    table : array_like, shape ``(*problem.shape, 2)``, finite and at least 0
 
     Examples
     --------
