@@ -9,25 +9,32 @@ import numpy as np
 from numpy.typing import NDArray
 
 from darrm.errors import InputError
+from darrm.mechanisms.decision import PrivateDecision
 from darrm.mechanisms.majority import DaRRM
-from darrm.votes.arrow import cells, put, pyarrow
-from darrm.votes.rows import Columns
+from darrm.votes.arrow import cells, put, put_texts, pyarrow
+from darrm.votes.rows import Answers, Columns, Votes
 
 if TYPE_CHECKING:
     from darrm.accounting.ledger import Ledger
 
 
 def release(
-    mechanism: DaRRM, votes: Any, *, ledger: Ledger | None = None, rng: np.random.Generator | None = None
+    mechanism: DaRRM | PrivateDecision,
+    votes: Any,
+    *,
+    ledger: Ledger | None = None,
+    rng: np.random.Generator | None = None,
 ) -> Any:
     """One private label for each row of a table of votes.
 
     Parameters
     ----------
-    mechanism : DaRRM
+    mechanism : DaRRM or PrivateDecision
     votes : pandas.DataFrame, pyarrow.Table, pyarrow.RecordBatch, or another table with ``__arrow_c_stream__``
-        K columns of zeros and ones, of any type of number or boolean; as in files, a first column ``id`` and a last
-        column ``label`` may be there and are left out. Nothing may be missing.
+        K columns of zeros and ones, of any type of number or boolean, in the order of the design's groups; as in files,
+        a first column ``id`` and a last column ``label`` may be there and are left out. If the design has names for
+        answers, a column may hold these instead. An absent voter, where voters may be absent, has -1 or nothing; else
+        nothing may be missing.
     ledger : Ledger, optional
         Is charged before the labels are given.
     rng : numpy.random.Generator, optional
@@ -36,32 +43,44 @@ def release(
     Returns
     -------
     pandas.Series or pyarrow.Array of uint8, length n
-        A Series called label with the index of the frame; or an array. Each call draws new labels, so do not hand it to
+        A Series called label with the index of the frame; or an array. Of the design's names for answers (a category, a
+        dictionary), if it has them. Each call draws new labels, so do not hand it to
         an engine that may evaluate a column twice: two labels of the same votes are then out, which a ledger counts
         but, for fresh voters, does not cover.
 
     Raises
     ------
     InputError
-        If there are other than K vote columns, or a value is not 0 or 1; it names the column, and the row from 0.
+        If there are other than K vote columns, or a value is no vote; it names the column, and the row from 0.
     BudgetError
         If the ledger does not pay for all of it; nothing is charged then.
     MissingExtraError
         If an Arrow table of another library comes and pyarrow is not installed.
     """
-    if not isinstance(mechanism, DaRRM):
-        raise InputError(f"mechanism must be a DaRRM(design). Got {type(mechanism).__name__}.")
+    if isinstance(mechanism, PrivateDecision):
+        answers = Answers(mechanism.design.problem.names, mechanism.design.absent)
+    elif isinstance(mechanism, DaRRM):
+        answers = Answers()
+    else:
+        raise InputError(
+            f"mechanism must be a DaRRM(design) or PrivateDecision(design). Got {type(mechanism).__name__}."
+        )
     K = mechanism.design.problem.K
     pandas = sys.modules.get("pandas")  # whoever holds a frame has loaded it
     frame = pandas is not None and isinstance(votes, pandas.DataFrame)
-    array = _of_frame(votes, K) if frame else _of_table(votes, K)
-    labels = next(mechanism.release_blocks([array], ledger=ledger, rng=rng))
+    array: Votes = _of_frame(votes, K, answers) if frame else _of_table(votes, K, answers)
+    if answers.absent:
+        array = array.view(np.int8)
+    labels: Any = next(mechanism.release_blocks([array], ledger=ledger, rng=rng))
+    named = answers.names != Answers().names
     if frame:
+        labels = pandas.Categorical.from_codes(labels, answers.names) if named else labels  # type: ignore[union-attr]
         return pandas.Series(labels, index=votes.index, name="label")  # type: ignore[union-attr]
-    return pyarrow().array(labels)
+    labels = pyarrow().array(labels)
+    return pyarrow().DictionaryArray.from_arrays(labels, list(answers.names)) if named else labels
 
 
-def _of_table(votes: Any, K: int) -> NDArray[np.uint8]:
+def _of_table(votes: Any, K: int, answers: Answers) -> NDArray[np.uint8]:
     if hasattr(votes, "__arrow_c_stream__"):
         pa = pyarrow()
         try:
@@ -69,7 +88,7 @@ def _of_table(votes: Any, K: int) -> NDArray[np.uint8]:
         except (TypeError, ValueError, pa.ArrowException):  # a stream of something else, such as a single column
             table = None
         if table is not None:
-            columns = Columns.of("The table", table.column_names, K)
+            columns = Columns.of("The table", table.column_names, K, answers)
             return cells(table.columns[columns.first : columns.last], columns, "The table", 0)
     raise InputError(
         f"votes must be a pandas DataFrame or an Arrow table. Got {type(votes).__name__}. "
@@ -77,18 +96,21 @@ def _of_table(votes: Any, K: int) -> NDArray[np.uint8]:
     )
 
 
-def _of_frame(frame: Any, K: int) -> NDArray[np.uint8]:
-    columns = Columns.of("The frame", [str(name) for name in frame.columns], K)
+def _of_frame(frame: Any, K: int, answers: Answers) -> NDArray[np.uint8]:
+    columns = Columns.of("The frame", [str(name) for name in frame.columns], K, answers)
     values = np.empty((len(frame), K), dtype=np.uint8)
     for j in range(K):
         at = columns.first + j
         series = frame.iloc[:, at]
+        missing = series.isna().to_numpy(dtype=bool)
+        if series.dtype.kind == "O" and answers.names != Answers().names:
+            texts = [None if gone else text for text, gone in zip(series.tolist(), missing.tolist(), strict=True)]
+            put_texts(values[:, j], texts, at, columns, "The frame", 0)
+            continue
         if series.dtype.kind not in "biuf":
             raise InputError(
                 f"The frame, column {columns.names[at]} must hold numbers 0 and 1. Got dtype {series.dtype}."
             )
-        missing = np.flatnonzero(series.isna().to_numpy(dtype=bool))
-        if missing.size:
-            raise InputError(f"The frame, row {missing[0]}, {columns.fault(at, None)}")
-        put(values[:, j], series.to_numpy(dtype=np.float64), at, columns, "The frame", 0)
+        cells_of = series.to_numpy(dtype=np.float64, na_value=np.nan) if missing.any() else series.to_numpy(np.float64)
+        put(values[:, j], cells_of, at, columns, "The frame", 0, missing)
     return values

@@ -85,7 +85,6 @@ def _tasks(
 ) -> list[tuple[list[tuple[str, Any]], Any]]:
     """(Mechanisms, bag sizes) that go together."""
     from darrm import mechanisms
-    from darrm.design.design import load
 
     for name in names:
         for part in name.split("+"):
@@ -117,7 +116,7 @@ def _tasks(
     if grid:
         tasks.append((grid, None if sizes is None else common.numbers("--bag-size", sizes, int)))
     for path in designs:
-        design = load(path)
+        design = common.load_majority(path, "darrm audit")
         name = "darrm" if len(designs) == 1 else f"darrm {path.name}"
         tasks.append(([(name, mechanisms.DaRRM(design))], None))  # in bags of its K
     return tasks

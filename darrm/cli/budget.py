@@ -24,12 +24,11 @@ def command(
     """What --queries labels cost together, or how many labels --total-epsilon pays for; both with proof."""
     from darrm._validation import check_voters
     from darrm.accounting.composition import compose
-    from darrm.design.design import load
 
     check_voters(voters)
     if (queries is None) == (total_epsilon is None):
         raise click.UsageError("Pass either --queries or --total-epsilon.")
-    design = load(file)
+    design = common.load_majority(file, "darrm budget")
     if queries is None:
         from darrm.accounting.planning import max_queries
         from darrm.accounting.theorems import MOST_LABELS

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
+    from darrm.design.design import Design
     from darrm.priors import Prior
     from darrm.problem.majority import MajorityProblem
 
@@ -72,40 +73,46 @@ def options(*several: Option) -> Option:
 
 
 K_option = number("--K", "Number of voters.", required=True)
-privacy_options = options(
-    number("--epsilon", "Privacy of one voter, in nats.", required=True),
-    number("--voter-delta", "Failure probability of one voter [0].", "--Delta", default=0.0),
-)
+
+
+def _privacy_options(required: bool) -> Option:
+    return options(
+        number("--epsilon", "Privacy of one voter, in nats.", required=required),
+        number("--voter-delta", "Failure probability of one voter [0].", "--Delta", default=0.0),
+    )
+
+
+privacy_options = _privacy_options(required=True)
 max_affected_option = number("--max-affected", "How many voters one record can reach [K].")
-problem_options = options(
-    K_option,
-    number(
-        "--m",
-        "Privacy allowance in [1, K]: one label is (m epsilon, delta)-DP. Delta = 0: no noise from (K+1)/2 on.",
-        required=True,
-    ),
-    privacy_options,
-    number("--delta", "Failure probability of the release [1 - (1 - Delta)^m]."),
-    max_affected_option,
-    click.option(
-        "--adjacency",
-        default="replace-one",
-        show_default=True,
-        help="What neighbours are: a name that goes with the design; the noise is the same.",
-    ),
-)
+
+
+def majority_options(required: bool) -> Option:
+    """The options of a problem of equal voters; not ``required`` where others may stand in their place."""
+    return options(
+        number("--K", "Number of voters.", required=required),
+        number(
+            "--m",
+            "Privacy allowance in [1, K]: one label is (m epsilon, delta)-DP. Delta = 0: no noise from (K+1)/2 on.",
+            required=required,
+        ),
+        _privacy_options(required),
+        number("--delta", "Failure probability of the release [1 - (1 - Delta)^m]."),
+        max_affected_option,
+        click.option(
+            "--adjacency",
+            default="replace-one",
+            show_default=True,
+            help="What neighbours are: a name that goes with the design; the noise is the same.",
+        ),
+    )
+
+
+problem_options = majority_options(required=True)
 objective_option = click.option(
     "--objective", type=click.Choice(["tv", "disagreement"]), help="What to minimise [by the prior]."
 )
-prior_options = options(
-    click.option(
-        "--prior",
-        default="uniform",
-        show_default=True,
-        help="uniform, independent:LOW,HIGH, common:A,B, fixed:P1,...,PK, votes:C0,...,CK, votes:FILE.csv (public).",
-    ),
-    objective_option,
-)
+PRIORS = "uniform, independent:LOW,HIGH, common:A,B, fixed:P1,...,PK, votes:C0,...,CK, votes:FILE.csv (public)."
+prior_options = options(click.option("--prior", default="uniform", show_default=True, help=PRIORS), objective_option)
 voters_option = click.option(
     "--voters",
     help="fresh (the new coins of every answer make it private by themselves, whatever else the voter keeps) or fixed "
@@ -137,6 +144,19 @@ def take_prior(text: str) -> Prior:
     if kind == "votes" and rest.endswith((".csv", ".parquet")):
         return priors.votes(votes.read(rest).histogram)
     return priors.parse(text)
+
+
+def load_majority(file: Path, what: str) -> Design:
+    """The design of a majority in ``file``; `InputError` for a decision, which ``what`` does not take."""
+    from darrm.design.design import Design, load
+
+    design = load(file)
+    if not isinstance(design, Design):
+        raise InputError(
+            f"{file} holds a decision by groups of voters. {what} is for majorities; darrm verify and darrm release "
+            "take decisions too."
+        )
+    return design
 
 
 def print_json(values: Mapping[str, object]) -> None:

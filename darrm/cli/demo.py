@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from darrm.design.design import Design
+    from darrm.votes.rows import Votes
 
 
 M = 3
@@ -27,7 +28,6 @@ _TOTAL_DELTA = 1e-5
 def command(out: Path | None) -> None:
     """Solve, verify and release on real votes that come with darrm, beside every other mechanism."""
     from darrm import votes
-    from darrm.design.design import load
     from darrm.errors import OutputError
     from darrm.measures.comparison import compare
     from darrm.mechanisms.majority import DaRRM
@@ -88,7 +88,7 @@ def command(out: Path | None) -> None:
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch) if out is None else out
         design.save(folder / "gamma.json")
-        released = DaRRM(load(folder / "gamma.json")).release(table.votes)
+        released = DaRRM(common.load_majority(folder / "gamma.json", "darrm demo")).release(table.votes)
         votes.write_labels(folder / "labels.csv", table.ids, released)
         where = "" if out is None else f", kept in {folder}/gamma.json and {folder}/labels.csv"
         console.print(
@@ -115,11 +115,11 @@ def _together(design: Design, queries: int) -> str:
     return f"({wording.at_least(total.upper)}, {_TOTAL_DELTA:g})-DP"
 
 
-def _accuracy(answers: NDArray[np.uint8], labels: NDArray[np.uint8]) -> float:
+def _accuracy(answers: Votes, labels: NDArray[np.uint8]) -> float:
     return float((answers == labels).mean())
 
 
-def _expected_accuracy(gamma: NDArray[np.float64], votes: NDArray[np.uint8], labels: NDArray[np.uint8]) -> float:
+def _expected_accuracy(gamma: NDArray[np.float64], votes: Votes, labels: NDArray[np.uint8]) -> float:
     """Mean of Pr[released label = true label], exact."""
     from darrm.problem.noise_function import acceptance
 

@@ -23,10 +23,9 @@ def command(file: Path, epsilons: str | None, plot: Path | None, as_json: bool) 
     import numpy as np
 
     from darrm.accounting.profile import profile_bounds
-    from darrm.design.design import load
     from darrm.show.plots import plot_profile
 
-    design = load(file)
+    design = common.load_majority(file, "darrm profile")
     problem = design.problem
     if epsilons is None:
         where = [*np.linspace(0, 1.25 * problem.total_epsilon, 11), np.inf]

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import accumulate
 from pathlib import Path
 
 import click
 
 from darrm.cli import common
+from darrm.errors import InputError
+from darrm.problem.decision import DecisionProblem
+from darrm.problem.majority import MajorityProblem
 from darrm.show import wording
 
 
@@ -17,8 +21,9 @@ from darrm.show import wording
     "votes_path",
     type=common.PATH,
     required=True,
-    help="CSV with a header: one 0/1 column a voter; a first column id and a last column label may be there. "
-    "Or such columns as .parquet.",
+    help="CSV with a header: one 0/1 column a voter, in the order of the design's groups; a first column id and a last "
+    "column label may be there. Or such columns as .parquet. The design's names of answers may stand for 0 and 1; a "
+    "voter that may be absent and is, has -1 or nothing.",
 )
 @click.option(
     "--out", type=common.PATH, required=True, help="Write the labels here, as CSV (or .parquet) with id and label."
@@ -28,22 +33,27 @@ from darrm.show import wording
 def command(file: Path, votes_path: Path, out: Path, ledger_path: Path | None, as_json: bool) -> None:
     """Release one private label for each row of a votes file, with the noise of a design file."""
     from darrm import votes
-    from darrm.design.design import load
+    from darrm.design.design import Design, load
+    from darrm.mechanisms.decision import PrivateDecision
     from darrm.mechanisms.majority import DaRRM
     from darrm.storage.atomic import resolved
 
     if resolved(out) in [resolved(path) for path in (votes_path, file, ledger_path) if path is not None]:
         raise click.UsageError(f"--out {out} is one of the input files.")
     design = load(file)
-    mechanism = DaRRM(design)
+    mechanism = DaRRM(design) if isinstance(design, Design) else PrivateDecision(design)
+    names = ("0", "1") if isinstance(design, Design) else design.problem.names
+    absent = not isinstance(design, Design) and design.absent
     charged_file = None
     if ledger_path is not None:
+        if not isinstance(design, Design):
+            raise InputError("A ledger counts labels of majorities. Release a decision without --ledger.")
         from darrm.accounting.ledger import Ledger
 
         ledger = Ledger(ledger_path)
         charged_file = ledger.releasing(design, lambda: labels.n, out)
-    with votes.writing_labels(out, charged_file) as labels:
-        for block in votes.blocks(votes_path, K=design.problem.K):
+    with votes.writing_labels(out, charged_file, names=names) as labels:
+        for block in votes.blocks(votes_path, K=design.problem.K, names=names, absent=absent):
             labels.write(block.ids, mechanism.release(block.votes))
     n = labels.n
     if as_json:
@@ -57,7 +67,7 @@ def command(file: Path, votes_path: Path, out: Path, ledger_path: Path | None, a
         )
     common.note(
         f"Wrote {n} label{'s' * (n > 1)} to {out}. Each is {wording.guarantee(design.problem)} on its own, "
-        f"{wording.condition(design.problem)}"
+        f"{wording.condition(design.problem, absent=absent)}{_order(design.problem)}"
     )
     if ledger_path is not None:
         status = ledger.status()
@@ -70,12 +80,23 @@ def command(file: Path, votes_path: Path, out: Path, ledger_path: Path | None, a
             + (" These votes must not be released again." if status["voters"] == "fresh" else "")
         )
     elif n > 1:
-        common.note(TOTAL)
+        common.note(TOTAL + " See darrm budget." * isinstance(design, Design))
+
+
+def _order(problem: MajorityProblem | DecisionProblem) -> str:
+    """Which columns were taken for which group, if there are several."""
+    if isinstance(problem, MajorityProblem) or len(problem.groups) == 1:
+        return ""
+    ends = list(accumulate(group.count for group in problem.groups))
+    parts = [
+        f"{end - group.count + 1} to {end} as group {g}"
+        for g, (group, end) in enumerate(zip(problem.groups, ends, strict=True), start=1)
+    ]
+    return f" Vote columns were taken in order: {wording.listed(parts)}."
 
 
 TOTAL = (
     "What all of them cost together depends on the voters. Fresh voters (new coins make every answer private by "
     "themselves): the releases compose. Fixed voters (models trained with differential privacy): do not add up these "
-    "guarantees; all labels together cost at most the composition of the voters that one record reaches. See darrm "
-    "budget."
+    "guarantees; all labels together cost at most the composition of the voters that one record reaches."
 )

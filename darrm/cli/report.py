@@ -25,11 +25,10 @@ def command(file: Path, out: Path | None, delta: float | None, full: bool | None
     The guarantee in words, the noise function, its error beside the baselines, the privacy profile, what many labels
     cost with fresh and with fixed voters, the worst case line by line, and how to check it.
     """
-    from darrm.design.design import load
     from darrm.show.report import write
 
     out = file.with_suffix(".html") if out is None else out
-    size = write(out, load(file), file=file, delta=delta, full=full)
+    size = write(out, common.load_majority(file, "darrm report"), file=file, delta=delta, full=full)
     if as_json:
         common.print_json({"out": str(out), "bytes": size})
     else:

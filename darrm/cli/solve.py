@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from darrm.cli import common
+from darrm.cli.decision import check_form, decision_options, show_worst_case, take_decision
+from darrm.cli.decision import show as show_decision
 from darrm.cli.long_run import beside, ending_at_once, progress
 from darrm.show import wording
 
@@ -20,11 +22,20 @@ if TYPE_CHECKING:
 
 
 _ROWS = 30  # of the chart, at most
+_LIMITS = ("time_limit", "on_time_limit")
 
 
 @click.command("solve", short_help="Find the best noise function, certified.")
-@common.problem_options
-@common.prior_options
+@common.majority_options(required=False)
+@decision_options
+@click.option(
+    "--prior", help=f"{common.PRIORS[:-1]} [uniform]. With --group: P0,P1, the chances of the truth 0 and 1 [even]."
+)
+@click.option(
+    "--objective",
+    help="What to minimise: tv or disagreement [by the prior]. With --group: truth, majority, at-least:K or "
+    "weights:W1,W2,... [truth].",
+)
 @common.choice("--shape", "free: least error. monotone: never less noise for a closer vote.", "free", "monotone")
 @click.option("--both-shapes", is_flag=True, help="Say the error of the other shape too.")
 @common.choice(
@@ -37,14 +48,24 @@ _ROWS = 30  # of the chart, at most
 @common.design_option
 @common.plot_option("gamma")
 @common.json_option
-def command(prior: str, out: Path | None, plot: Path | None, both_shapes: bool, as_json: bool, **values: Any) -> None:
-    """Find the noise function of least error that satisfies the guarantee, and certify it."""
+def command(prior: str | None, out: Path | None, plot: Path | None, as_json: bool, **values: Any) -> None:
+    """Find the noise of least error that satisfies the guarantee, and certify it.
+
+    For the majority of --K voters that are all alike, or for a decision by groups of voters (--group).
+    """
+    solved = _decision if check_form(click.get_current_context()) else _majority
+    solved(prior, out, plot, as_json, **values)
+
+
+def _majority(prior: str | None, out: Path | None, plot: Path | None, as_json: bool, **values: Any) -> None:
     from darrm.design.design import as_dict
     from darrm.design.solve import solve
     from darrm.show.plots import plot_gamma
 
     problem = common.take_problem(values)
-    taken = common.take_prior(prior)
+    taken = common.take_prior(prior or "uniform")
+    both_shapes = values.pop("both_shapes")
+    values = {name: values[name] for name in ("shape", "objective", "engine", *_LIMITS)}
     start = time.perf_counter()
     with progress(_searching) as report, ending_at_once("Nothing was written."):
         design = beside(lambda: solve(problem, prior=taken, report=report, **values))
@@ -68,6 +89,31 @@ def command(prior: str, out: Path | None, plot: Path | None, both_shapes: bool, 
     common.wrote(out, plot)
     if not as_json:
         common.note(_next(out))
+
+
+def _decision(prior: str | None, out: Path | None, plot: Path | None, as_json: bool, **values: Any) -> None:
+    from darrm.design.decision import as_dict
+    from darrm.design.solve import solve
+
+    problem, objective = take_decision(values, prior)
+    settings = {name: values[name] for name in ("ordered", "absent", *_LIMITS)}
+    start = time.perf_counter()
+    with progress(_searching) as report, ending_at_once("Nothing was written."):
+        design = beside(lambda: solve(problem, objective=objective, report=report, **settings))
+    seconds = time.perf_counter() - start
+    if out is not None:
+        design.save(out)
+    if as_json:
+        common.print_json({**as_dict(design), "seconds": seconds})
+    else:
+        show_decision(design)
+        show_worst_case(design)
+        common.note(f"Solved and verified in {seconds:.3g} s.")
+    common.wrote(out, plot)
+    if not as_json:
+        name = "decision.json" if out is None else shlex.quote(str(out))
+        keep = "--out decision.json keeps the design; " * (out is None)
+        common.note(f"Next: {keep}darrm release {name} --votes votes.csv --out labels.csv releases decisions.")
 
 
 def _searching(now: Progress) -> tuple[int, None, str]:

@@ -24,12 +24,16 @@ def command(file: Path, jobs: int, as_json: bool) -> int:
     """
     if file.suffix.lower() in _TABLES:
         return _table(file, jobs, as_json)
+    from darrm.cli import decision
     from darrm.cli.solve import show
-    from darrm.design.design import load
+    from darrm.design.design import Design, load
 
     design = load(file)
     if as_json:
         common.print_json({"problem": asdict(design.problem), "certificate": asdict(design.certificate)})
+    elif not isinstance(design, Design):
+        decision.show(design)
+        decision.show_worst_case(design)
     else:
         show(design)
         worst = ", ".join(f"{count} at {corner}" for corner, count in design.certificate.worst_case.items())

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from darrm._validation import MAX_SIZE, plain, refusal, whole
+from darrm.design.design import Design
 from darrm.errors import InputError
 from darrm.randomness.coins import Coins, WordSource
 from darrm.randomness.words import word_source
@@ -19,7 +20,6 @@ from darrm.votes.rows import VotesBlock, numbers
 if TYPE_CHECKING:
     from darrm.accounting.ledger import Ledger
     from darrm.design.decision import DecisionDesign
-    from darrm.design.design import Design
 
 _CHUNK = 1 << 16
 _KINDS = "biuf"
@@ -116,6 +116,8 @@ class ReleasedVotes:
         if ledger is not None:
             from darrm.accounting.budgets import LedgerBudget
 
+            if not isinstance(self._released_by, Design):
+                raise InputError("A ledger counts labels of majorities. Release a decision without one.")
             budget = LedgerBudget(ledger, self._released_by)
         if not isinstance(blocks, Iterable):
             raise refusal("blocks", "an iterable of arrays of votes", blocks)

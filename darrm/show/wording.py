@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from decimal import ROUND_CEILING, Decimal
 from typing import TYPE_CHECKING, Any
 
 from darrm.numerics.exact import decimals
-from darrm.problem.majority import MajorityProblem
+from darrm.problem.decision import DecisionProblem
 
 if TYPE_CHECKING:
     from darrm.accounting.fresh import Total
+    from darrm.problem.majority import MajorityProblem
+
+    Problem = MajorityProblem | DecisionProblem
 
 LARGEST_LOSS = "the most by which one change of the data can move the logarithm of the probability of a label"
 # Why gamma may fall where the vote is clearer; between the two stands how to ask for the shape monotone.
@@ -32,14 +36,17 @@ RULES = {
 }
 
 
-def guarantee(problem: MajorityProblem) -> str:
-    """(m epsilon, delta) in print, rounded up."""
+def guarantee(problem: Problem) -> str:
+    """(epsilon, delta) of one release in print, rounded up."""
     return f"({at_least(problem.total_epsilon)}, {at_least(problem.delta, 4)})-DP"
 
 
-def condition(problem: MajorityProblem, voters: str | None = None) -> str:
-    """What the guarantee of one label rests on, in print; that of a total for ``voters``, "fresh" or "fixed"."""
-    each = f"{pair(problem.epsilon, problem.Delta)}-DP"
+def condition(problem: Problem, voters: str | None = None, *, absent: bool = False) -> str:
+    """What the guarantee of one label rests on, in print; that of a total for ``voters``, "fresh" or "fixed".
+
+    ``absent``: whether voters may be absent.
+    """
+    each = _each(problem)
     private = {
         None: f"the votes are independent given the data, each is {each},",
         "fresh": f"the new coins of every answer, independent of all others, make it {each} by themselves, whatever "
@@ -47,7 +54,44 @@ def condition(problem: MajorityProblem, voters: str | None = None) -> str:
         "fixed": f"the voters are independent given the data, each is {each} with all its answers together,",
     }[voters]
     reached = "voters" if voters == "fresh" else "of them"
-    return f"if {private} and one change ({problem.adjacency}) reaches at most {problem.max_affected} {reached}."
+    reaches = f"one change ({problem.adjacency}) reaches at most {problem.max_affected} {reached}{_of_groups(problem)}"
+    if absent:
+        return f"if {private} {reaches}, and who is absent depends neither on the data nor on votes or their noise."
+    return f"if {private} and {reaches}."
+
+
+def _each(problem: Problem) -> str:
+    """How private one voter is; where there are several groups, in which."""
+    if not isinstance(problem, DecisionProblem):
+        return f"{pair(problem.epsilon, problem.Delta)}-DP"
+    kinds = [
+        "of any kind" if math.isinf(group.epsilon) else f"{pair(group.epsilon, group.delta)}-DP"
+        for group in problem.groups
+    ]
+    if len(kinds) == 1:
+        return kinds[0]
+    return listed(
+        f"{kind} in group {g} ({group.count} voter{'s' * (group.count > 1)})"
+        for g, (kind, group) in enumerate(zip(kinds, problem.groups, strict=True), start=1)
+    )
+
+
+def _of_groups(problem: Problem) -> str:
+    """How many voters of single groups one change reaches, where that says more than their number and the total."""
+    if not isinstance(problem, DecisionProblem):
+        return ""
+    fewer = [
+        f"{group.max_affected} of group {g}"
+        for g, group in enumerate(problem.groups, start=1)
+        if group.max_affected < min(group.count, problem.max_affected)
+    ]
+    return f", of these at most {listed(fewer)}" if fewer else ""
+
+
+def listed(parts: Iterable[str]) -> str:
+    """a, b and c."""
+    *before, last = parts
+    return f"{', '.join(before)} and {last}" if before else last
 
 
 def pair(epsilon: float, delta: float) -> str:

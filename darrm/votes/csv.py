@@ -11,7 +11,7 @@ import codecs
 import csv
 import io
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO
 
@@ -19,16 +19,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from darrm.errors import InputError
-from darrm.votes.rows import Columns, Texts
+from darrm.votes.rows import Answers, Columns, Texts
 
 EMPTY = "there is no line below the header"
 _BLOCK = 1 << 20
 _LONGEST = 1 << 26
-_VALUES = {"0": 0, "1": 1}
 Cells = NDArray[np.uint8]
 
 
-def blocks(name: Path, file: IO[bytes], K: int | None) -> Iterator[tuple[Columns, Cells, Texts | None]]:
+def blocks(
+    name: Path, file: IO[bytes], K: int | None, answers: Answers
+) -> Iterator[tuple[Columns, Cells, Texts | None]]:
     """Columns, cells and ids, if there are any, of about a megabyte of a file at a time.
 
     Raises
@@ -37,9 +38,9 @@ def blocks(name: Path, file: IO[bytes], K: int | None) -> Iterator[tuple[Columns
         When what is wrong is reached.
     """
     source = _whole_lines(name, file)
-    columns, block, line = _header(name, source, K)
+    columns, block, line = _header(name, source, K, answers)
     while block or (block := next(source, b"")):
-        plain = _plain(block, len(columns.names) - columns.first, columns.first)
+        plain = _plain(block, len(columns.names) - columns.first, columns.first) if answers.bits else None
         if plain is None:
             cells, ids, lines = _by_csv_module(name, block, source, columns, line)
         else:
@@ -72,14 +73,14 @@ def _whole_lines(name: Path, file: IO[bytes]) -> Iterator[bytes]:
         yield rest
 
 
-def _header(name: Path, source: Iterator[bytes], K: int | None) -> tuple[Columns, bytes, int]:
+def _header(name: Path, source: Iterator[bytes], K: int | None, answers: Answers) -> tuple[Columns, bytes, int]:
     """The columns, what follows the header in its block, and how many lines the header has."""
     lines: deque[str] = deque()
     reader = csv.reader(_text_lines(lines, source), strict=True)
     names = [column.strip() for column in next(reader, [])]
-    if not names or all(column in _VALUES for column in names):
+    if not names or all(column in answers.votes for column in names):
         raise InputError(f"{name} has no header. Its first line must name the columns: id, one for each voter, label.")
-    return Columns.of(name, names, K), "".join(lines).encode(), reader.line_num
+    return Columns.of(name, names, K, answers), "".join(lines).encode(), reader.line_num
 
 
 def _text_lines(lines: deque[str], source: Iterator[bytes]) -> Iterator[str]:
@@ -133,7 +134,8 @@ def _by_csv_module(
     """Cells, ids, and how many lines were read: those of the block, and as many more as its last row has."""
     lines = deque(io.StringIO(block.decode(), newline=""))
     reader = csv.reader(_text_lines(lines, source), strict=True)
-    names, first_vote = columns.names, columns.first
+    names, first_vote, last = columns.names, columns.first, columns.last
+    known, known_labels = columns.answers.votes, columns.answers.labels
     ids: list[str] = []
     flat = bytearray()
     while lines:
@@ -144,9 +146,10 @@ def _by_csv_module(
                 "Mend that line."
             )
         try:
-            flat.extend([_VALUES[cell] for cell in row[first_vote:]])
+            flat.extend([known[cell] for cell in row[first_vote:last]])
+            flat.extend([known_labels[cell] for cell in row[last:]])
         except KeyError:
-            at = next(i for i in range(first_vote, len(row)) if row[i] not in _VALUES)
+            at = next(i for i in range(first_vote, len(row)) if row[i] not in (known if i < last else known_labels))
             raise InputError(f"{name}, line {line + reader.line_num}, {columns.fault(at, row[at])}") from None
         ids.append(row[0])
     values = np.frombuffer(bytes(flat), dtype=np.uint8).reshape(-1, len(names) - first_vote)
@@ -156,21 +159,23 @@ def _by_csv_module(
 class Labels:
     """Writes ids and labels, below their header."""
 
-    def __init__(self, file: IO[bytes]) -> None:
-        self._file = file
+    def __init__(self, file: IO[bytes], names: Sequence[str]) -> None:
+        self._file, self._names = file, names
         file.write(b"id,label\n")
 
     def write(self, ids: Texts, labels: Cells) -> None:
-        self._file.write(label_lines(ids, labels))
+        self._file.write(label_lines(ids, labels, self._names))
 
     def close(self) -> None:
         """The file is closed by who opened it."""
 
 
-def label_lines(ids: Texts, labels: NDArray[np.uint8]) -> bytes:
-    """Lines of ids and labels, ids quoted where they must be."""
-    if any(mark in ids.data for mark in b',"\r\n'):
-        return "".join(f"{_quoted(text)},{label}\n" for text, label in zip(ids, labels.tolist(), strict=True)).encode()
+def label_lines(ids: Texts, labels: NDArray[np.uint8], names: Sequence[str] = ("0", "1")) -> bytes:
+    """Lines of ids and labels by their names, quoted where they must be."""
+    if tuple(names) != ("0", "1") or any(mark in ids.data for mark in b',"\r\n'):
+        texts = [_quoted(name) for name in names]
+        pairs = zip(ids, labels.tolist(), strict=True)
+        return "".join(f"{_quoted(identifier)},{texts[label]}\n" for identifier, label in pairs).encode()
     before = 3 * np.arange(len(ids))  # what stands behind each id before this one: comma, label, line end
     data = np.empty(len(ids.data) + 3 * len(ids), dtype=np.uint8)
     stops = ids.ends + before

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from importlib.resources import files
@@ -20,7 +20,9 @@ from darrm.errors import InputError, OutputError
 from darrm.storage.atomic import output_error, replacing
 from darrm.votes import csv as votes_csv
 from darrm.votes import parquet as votes_parquet
-from darrm.votes.rows import Texts, VotesBlock, numbers, other_than_bits
+from darrm.votes.rows import Answers, Texts, Votes, VotesBlock, numbers, other_than_bits
+
+BITS = ("0", "1")
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,28 +32,33 @@ class VotesTable:
     Attributes
     ----------
     votes : ndarray of uint8, shape (n, K)
+        int8 with -1 for an absent voter, where voters may be absent.
     ids : tuple of str, length n
         The ``id`` column, or the row numbers from 1.
     labels : ndarray of uint8, shape (n,), or None
         The ``label`` column, the true answers, if there is one.
     """
 
-    votes: NDArray[np.uint8]
+    votes: Votes
     ids: tuple[str, ...]
     labels: NDArray[np.uint8] | None
 
     @property
     def histogram(self) -> NDArray[np.int64]:
         """How many queries have l = 0, ..., K ones; for `darrm.priors.votes`, if these votes are public."""
+        if self.votes.size and self.votes.min() < 0:
+            raise InputError("Votes of which some are absent have no histogram. Leave those rows out.")
         return np.bincount(self.votes.sum(axis=1, dtype=np.int64), minlength=self.votes.shape[1] + 1)
 
 
-def blocks(path: str | os.PathLike[str], K: int | None = None) -> Iterator[VotesBlock]:
+def blocks(
+    path: str | os.PathLike[str], K: int | None = None, *, names: Sequence[str] = BITS, absent: bool = False
+) -> Iterator[VotesBlock]:
     """Read a votes file some ten thousand rows at a time, in memory that does not grow with the file.
 
     Parameters
     ----------
-    path, K
+    path, K, names, absent
         As for `read`.
 
     Yields
@@ -67,13 +74,14 @@ def blocks(path: str | os.PathLike[str], K: int | None = None) -> Iterator[Votes
     -----
     Plain CSV (cells 0 and 1, nothing quoted) is read by numpy, the rest by the csv module, several times slower.
     """
-    name, row = Path(path), 1
+    name, row, answers = Path(path), 1, Answers(tuple(names), absent)
     try:
         with name.open("rb") as file:
-            for columns, cells, ids in _format(name).blocks(name, file, K):
+            for columns, cells, ids in _format(name).blocks(name, file, K, answers):
                 n_votes = columns.last - columns.first
                 labels = cells[:, n_votes] if n_votes < cells.shape[1] else None
-                yield VotesBlock(cells[:, :n_votes], Texts.numbers(row, len(cells)) if ids is None else ids, labels)
+                votes = cells[:, :n_votes].view(np.int8) if absent else cells[:, :n_votes]
+                yield VotesBlock(votes, Texts.numbers(row, len(cells)) if ids is None else ids, labels)
                 row += len(cells)
         if row == 1:
             raise InputError(f"{name} holds no votes: {_format(name).EMPTY}.")
@@ -87,7 +95,9 @@ def blocks(path: str | os.PathLike[str], K: int | None = None) -> Iterator[Votes
         raise InputError(f"{name} is not a CSV file ({error}). Export the votes as CSV.") from error
 
 
-def read(path: str | os.PathLike[str], K: int | None = None) -> VotesTable:
+def read(
+    path: str | os.PathLike[str], K: int | None = None, *, names: Sequence[str] = BITS, absent: bool = False
+) -> VotesTable:
     """Read a votes file.
 
     Parameters
@@ -98,16 +108,20 @@ def read(path: str | os.PathLike[str], K: int | None = None) -> VotesTable:
         votes and labels of any type of number or boolean, ids texts or whole numbers.
     K : int, optional
         How many vote columns there must be.
+    names : two str, default "0" and "1"
+        What the answers 0 and 1 are called in votes and labels. 0 and 1 are read too, unless one of these is a name.
+    absent : bool
+        Whether a vote may be -1 or blank (in Parquet null), for an absent voter. Votes are then int8, and -1 there.
 
     Raises
     ------
     InputError
-        If the file cannot be read, has no header, no rows, a row of another length, or a vote or label that is not 0
-        or 1. The message names the line (in Parquet the row, from 1) and the column.
+        If the file cannot be read, has no header, no rows, a row of another length, or a vote or label that is no
+        answer. The message names the line (in Parquet the row, from 1) and the column.
     MissingExtraError
         If it is Parquet and pyarrow is not installed.
     """
-    parts = list(blocks(path, K))
+    parts = list(blocks(path, K, names=names, absent=absent))
     labels = [block.labels for block in parts if block.labels is not None]
     return VotesTable(
         votes=np.concatenate([block.votes for block in parts]),
@@ -130,10 +144,12 @@ class LabelsFile:
         Labels written so far.
     """
 
-    def __init__(self, path: Path, file: IO[bytes]) -> None:
+    def __init__(self, path: Path, file: IO[bytes], names: Sequence[str] = BITS) -> None:
         self.n = 0
         self._path = path
-        self._writer: votes_csv.Labels | votes_parquet.Labels | None = _format(path).Labels(file)
+        self._writer: votes_csv.Labels | votes_parquet.Labels | None = _format(path).Labels(
+            file, Answers(tuple(names)).names
+        )
         self._broken = False
 
     def write(self, ids: Iterable[str], labels: NDArray[np.uint8]) -> None:
@@ -196,7 +212,10 @@ def _binary(labels: NDArray[np.uint8]) -> NDArray[np.uint8]:
 
 @contextmanager
 def writing_labels(
-    path: str | os.PathLike[str], file: AbstractContextManager[IO[bytes]] | None = None
+    path: str | os.PathLike[str],
+    file: AbstractContextManager[IO[bytes]] | None = None,
+    *,
+    names: Sequence[str] = BITS,
 ) -> Iterator[LabelsFile]:
     """A file for labels, written block by block: all of it gets its name when the block ends, or nothing.
 
@@ -207,6 +226,8 @@ def writing_labels(
     path : path
     file : context manager of a binary file, optional
         The file to write, if ``path`` is not simply to be replaced: `Ledger.releasing` has one that is charged for.
+    names : two str, default "0" and "1"
+        What is written for the labels 0 and 1.
 
     Raises
     ------
@@ -220,7 +241,7 @@ def writing_labels(
     foreign: OSError | None = None
     try:
         with file or replacing(target) as binary:
-            labels = LabelsFile(target, binary)
+            labels = LabelsFile(target, binary, names)
             try:
                 yield labels
             except OSError as error:

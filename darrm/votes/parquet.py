@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -11,14 +11,16 @@ from numpy.typing import NDArray
 
 from darrm.errors import InputError
 from darrm.votes.arrow import cells, pyarrow
-from darrm.votes.rows import Columns, Texts
+from darrm.votes.rows import Answers, Columns, Texts
 
 EMPTY = "there is no row in it"
 _ROWS = 1 << 16
 _INSTEAD = ", or use .csv"
 
 
-def blocks(name: Path, file: IO[bytes], K: int | None) -> Iterator[tuple[Columns, NDArray[np.uint8], Texts | None]]:
+def blocks(
+    name: Path, file: IO[bytes], K: int | None, answers: Answers
+) -> Iterator[tuple[Columns, NDArray[np.uint8], Texts | None]]:
     """Columns, cells and ids, if there are any, of some thousand rows at a time; errors count rows from 1.
 
     Raises
@@ -28,17 +30,17 @@ def blocks(name: Path, file: IO[bytes], K: int | None) -> Iterator[tuple[Columns
     """
     pa = pyarrow(_INSTEAD)
     row = 1
-    for columns, batch in _batches(pa, name, file, K):
+    for columns, batch in _batches(pa, name, file, K, answers):
         values = cells(batch.columns[columns.first :], columns, str(name), row)
         yield columns, values, _ids(pa, batch.column(0), name, row) if columns.first else None
         row += batch.num_rows
 
 
-def _batches(pa: Any, name: Path, file: IO[bytes], K: int | None) -> Iterator[tuple[Columns, Any]]:
+def _batches(pa: Any, name: Path, file: IO[bytes], K: int | None, answers: Answers) -> Iterator[tuple[Columns, Any]]:
     try:
         # Buffered and without reading ahead, or a file of one row group would be in memory whole.
         parquet = pa.parquet.ParquetFile(file, buffer_size=1 << 16, pre_buffer=False)
-        columns = Columns.of(name, parquet.schema_arrow.names, K)
+        columns = Columns.of(name, parquet.schema_arrow.names, K, answers)
         for batch in parquet.iter_batches(batch_size=_ROWS):
             if batch.num_rows:
                 yield columns, batch
@@ -70,16 +72,21 @@ def _ids(pa: Any, array: Any, name: Path, row: int) -> Texts:
 class Labels:
     """Writes ids and labels, one row group for each block."""
 
-    def __init__(self, file: IO[bytes]) -> None:
-        self._pa = pyarrow(_INSTEAD)
-        self._schema = self._pa.schema([("id", self._pa.large_string()), ("label", self._pa.uint8())])
+    def __init__(self, file: IO[bytes], names: Sequence[str]) -> None:
+        self._pa = pa = pyarrow(_INSTEAD)
+        self._names = None if tuple(names) == ("0", "1") else pa.array(list(names), pa.string())
+        label = pa.uint8() if self._names is None else pa.string()
+        self._schema = pa.schema([("id", pa.large_string()), ("label", label)])
         self._writer = self._pa.parquet.ParquetWriter(file, self._schema, compression="zstd")
 
     def write(self, ids: Texts, labels: NDArray[np.uint8]) -> None:
         pa = self._pa
         offsets = pa.py_buffer(np.concatenate([[0], ids.ends]).astype(np.int64))
         texts = pa.Array.from_buffers(pa.large_string(), len(ids), [None, offsets, pa.py_buffer(ids.data)])
-        self._writer.write_batch(pa.record_batch([texts, pa.array(labels)], schema=self._schema))
+        column = pa.array(labels)
+        if self._names is not None:
+            column = self._names.take(column)
+        self._writer.write_batch(pa.record_batch([texts, column], schema=self._schema))
 
     def close(self) -> None:
         try:

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from darrm._validation import refusal
 from darrm.errors import InputError
+
+Votes = NDArray[np.uint8] | NDArray[np.int8]
+ABSENT = 255  # the byte of -1
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,15 +87,53 @@ class VotesBlock:
     Attributes
     ----------
     votes : ndarray of uint8, shape (n, K)
+        int8 with -1 for an absent voter, where voters may be absent.
     ids : Texts, length n
         The ``id`` column, or the row numbers of the file from 1.
     labels : ndarray of uint8, shape (n,), or None
         The ``label`` column, if there is one.
     """
 
-    votes: NDArray[np.uint8]
+    votes: Votes
     ids: Texts
     labels: NDArray[np.uint8] | None
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What a vote or a label may be.
+
+    Attributes
+    ----------
+    names : tuple of two str
+        What the answers 0 and 1 are called. 0 and 1 stand for them too, unless one of these is a name.
+    absent : bool
+        Whether a voter may be absent: a vote of -1, or none.
+    """
+
+    names: tuple[str, ...] = ("0", "1")
+    absent: bool = False
+
+    def __post_init__(self) -> None:
+        known = isinstance(self.names, tuple) and all(isinstance(name, str) and name for name in self.names)
+        if not known or len(set(self.names)) != 2 or len(self.names) != 2:
+            raise refusal("names", "two different texts, for the answers 0 and 1", self.names)
+
+    @cached_property
+    def labels(self) -> dict[str, int]:
+        """The number that each text stands for as a label."""
+        bits = {} if {"0", "1"} & set(self.names) else {"0": 0, "1": 1}
+        return bits | {name: number for number, name in enumerate(self.names)}
+
+    @cached_property
+    def votes(self) -> dict[str, int]:
+        """The number that each text stands for as a vote."""
+        return ({"": ABSENT, "-1": ABSENT} if self.absent else {}) | self.labels
+
+    @cached_property
+    def bits(self) -> bool:
+        """Whether the texts 0 and 1 stand for the numbers 0 and 1."""
+        return self.labels.get("0") == 0 and self.labels.get("1") == 1
 
 
 @dataclass(frozen=True)
@@ -100,9 +143,10 @@ class Columns:
     names: tuple[str, ...]
     first: int
     last: int
+    answers: Answers
 
     @classmethod
-    def of(cls, source: object, names: Sequence[str], K: int | None) -> Columns:
+    def of(cls, source: object, names: Sequence[str], K: int | None, answers: Answers) -> Columns:
         """The columns of those names; `InputError` if they are not K vote columns, or not one if K is None."""
         first = int(bool(names) and names[0] == "id")
         last = len(names) - int(bool(names) and names[-1] == "label")
@@ -113,9 +157,10 @@ class Columns:
                 f"{source} must have {wanted} vote columns, between an optional id and an optional label. "
                 f"Got {max(n_votes, 0)}: {', '.join(names[first:last][:12])}{', ...' * (n_votes > 12)}."
             )
-        return cls(tuple(names), first, last)
+        return cls(tuple(names), first, last, answers)
 
     def fault(self, column: int, got: object) -> str:
-        """What is wrong with a value that is not 0 or 1."""
+        """What is wrong with a value that is none of the answers."""
         what = "A label" if column >= self.last else "A vote"
-        return f"column {self.names[column]}: {what} must be 0 or 1. Got {got!r}."
+        absent = ", or -1 or blank for an absent voter" if self.answers.absent and column < self.last else ""
+        return f"column {self.names[column]}: {what} must be {' or '.join(self.answers.names)}{absent}. Got {got!r}."

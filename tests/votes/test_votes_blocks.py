@@ -15,7 +15,7 @@ from oracles import votes_csv as oracle
 import darrm
 from darrm import votes
 from darrm.votes import csv as votes_csv
-from darrm.votes.rows import Texts
+from darrm.votes.rows import Answers, Texts
 
 TINY = (4, 16, 50, 1 << 20)
 
@@ -171,7 +171,7 @@ def test_an_endless_line_is_refused_without_reading_all_of_it(path: Path, monkey
     monkeypatch.setattr(votes_csv, "_LONGEST", 10_000)
     file = io.BytesIO(b"a,b\n1,0\n" + b"1," * 100_000)
     with pytest.raises(darrm.InputError, match=r"not a CSV file \(a line of more than"):
-        list(votes_csv.blocks(path, file, None))
+        list(votes_csv.blocks(path, file, None, Answers()))
     assert file.tell() < 30_000
 
 

@@ -1,0 +1,221 @@
+"""Decisions by groups of voters on the command line: their options, and how they are shown."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import click
+import numpy as np
+from click.core import ParameterSource
+
+from darrm.cli import common
+from darrm.errors import InputError
+from darrm.show import wording
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from darrm.design.decision import DecisionDesign
+    from darrm.objectives import Objective
+    from darrm.problem.decision import DecisionProblem
+
+_MOST = 30  # lines of a table
+_CELL = 7  # characters
+
+decision_options = common.options(
+    click.option(
+        "--group",
+        multiple=True,
+        metavar="COUNT:EPSILON[:DELTA[:MAX_AFFECTED]]",
+        help="Voters that are equally private, in place of --K, --m and --epsilon: how many, the privacy of one in "
+        "nats (inf: not private), its failure probability, how many one record can reach. Once for each group.",
+    ),
+    common.number("--total-epsilon", "With --group: privacy of one decision, in nats."),
+    click.option("--accuracy", help="With --group: A1,A2,..., how often a vote of each group is the truth."),
+    click.option(
+        "--cost", help="With --group: C00,C01,C10,C11, where Cry is what answer r costs if y is true [0,1,1,0]."
+    ),
+    click.option("--classes", help="With --group: what the answers 0 and 1 are called, e.g. no,yes."),
+    click.option("--ordered", is_flag=True, help="With --group: the answer that costs less is never the less likely."),
+    click.option(
+        "--absent",
+        is_flag=True,
+        help="With --group: voters may be absent, if that depends neither on the data nor on votes or their noise.",
+    ),
+)
+# By their names in Python; the other options go with both.
+_OF_MAJORITIES = ("K", "m", "epsilon", "Delta", "shape", "both_shapes", "engine")
+_OF_DECISIONS = ("group", "total_epsilon", "accuracy", "cost", "classes", "ordered", "absent")
+
+
+def check_form(context: click.Context) -> bool:
+    """Whether the options are those of a decision; a click.UsageError if they are of both kinds, or too few."""
+    flags = {parameter.name: parameter.opts[0] for parameter in context.command.params}
+
+    def given(names: tuple[str, ...]) -> list[str]:
+        source = context.get_parameter_source
+        return [flags[name] for name in names if source(name) is ParameterSource.COMMANDLINE]
+
+    majority, decision = given(_OF_MAJORITIES), given(_OF_DECISIONS)
+    if majority and decision:
+        raise click.UsageError(
+            f"{decision[0]} is for groups of voters, {majority[0]} for voters that are all alike. Pass --group, "
+            "--total-epsilon and --accuracy, or --K, --m and --epsilon."
+        )
+    needed = ("group", "total_epsilon", "accuracy") if decision else ("K", "m", "epsilon")
+    missing = [flags[name] for name in needed if flags[name] not in decision + majority]
+    if missing:
+        other = "" if decision or majority else " (or --group, --total-epsilon and --accuracy)"
+        raise click.UsageError(f"Missing option '{missing[0]}'{other}.")
+    return bool(decision)
+
+
+def take_decision(values: dict[str, Any], prior: str | None) -> tuple[DecisionProblem, Objective]:
+    """The problem and its objective from the options, which are taken out of ``values``."""
+    from darrm import objectives
+    from darrm.problem.decision import DecisionProblem, VoterGroup
+
+    groups = []
+    for text in values.pop("group"):
+        parts = [wording.number_of(part) for part in text.split(":")]
+        if not 2 <= len(parts) <= 4:
+            raise InputError(f"--group must be COUNT:EPSILON[:DELTA[:MAX_AFFECTED]]. Got {text!r}. Pass e.g. 4:1.0.")
+        try:
+            groups.append(VoterGroup(*parts))
+        except InputError as error:
+            raise InputError(f"--group {text}: {error}") from None
+    classes = values.pop("classes") or "2"
+    names = [name.strip() for name in classes.split(",")]
+    problem = DecisionProblem(
+        groups,
+        values.pop("total_epsilon"),
+        values.pop("delta"),
+        wording.number_of(classes) if len(names) == 1 else names,
+        values.pop("max_affected"),
+        values.pop("adjacency"),
+    )
+    which, cost = values.pop("objective") or "truth", values.pop("cost")
+    accuracy = common.numbers("--accuracy", values.pop("accuracy"))
+    chances = None if prior is None else common.numbers("--prior", prior)
+    if which == "truth":
+        costs = None if cost is None else common.numbers("--cost", cost)
+        if costs is not None and len(costs) != 4:
+            raise InputError(f"--cost must be four numbers, C00,C01,C10,C11. Got {cost!r}. Pass e.g. 0,5,1,0.")
+        return problem, objectives.truth(accuracy, chances, None if costs is None else [costs[:2], costs[2:]])
+    if cost is not None:
+        raise InputError(f"--cost goes with --objective truth. Got --objective {which}. Leave it out.")
+    kind, _, rest = which.partition(":")
+    if kind == "at-least":
+        return problem, objectives.rule(objectives.at_least(wording.number_of(rest)), accuracy, chances)
+    if kind == "weights":
+        return problem, objectives.rule(common.numbers("--objective weights", rest), accuracy, chances)
+    if which not in ("majority", "plurality"):
+        raise InputError(
+            f"--objective must be truth, majority, at-least:K or weights:W1,W2,... for groups of voters. Got {which!r}."
+        )
+    return problem, objectives.rule(which, accuracy, chances)
+
+
+def show(design: DecisionDesign) -> None:
+    """The table of one or two groups, the guarantee in a sentence, and the figures."""
+    problem, certificate = design.problem, design.certificate
+    console, yes = common.console(), problem.names[1]
+    {1: _bars, 2: _grid}.get(len(problem.groups), _no_table)(design, console)
+    relation = "<=" if certificate.holds else ">"
+    console.print(
+        f"Verified: one decision from the votes of K = {problem.K} voters is {wording.guarantee(problem)}, "
+        f"{wording.condition(problem, absent=design.absent)}"
+    )
+    console.print(
+        f"needed delta {certificate.needed_delta:.6g} {relation} delta {problem.delta:.6g}; tight epsilon "
+        f"{wording.at_least(certificate.tight_epsilon)} at delta {problem.delta:.4g}"
+    )
+    gap = f"at most {design.gap:.1e} above the least possible" + " for an ordered table" * design.ordered
+    if math.isinf(design.gap):
+        gap = "not known to be the least possible"
+    console.print(f"expected cost {design.expected_cost:.8g} ({_counted(design.objective)}), {gap}")
+    if design.reversals:
+        console.print(
+            f"The answer that costs less is the less likely one at {design.reversals} of {design.table.size} count "
+            "vectors; --ordered forbids that."
+        )
+    if design.profile:
+        console.print(f"and one decision keeps {len(design.profile)} points of a profile")
+    if design.absent:
+        console.print(
+            f"Voters may be absent: {len(design.fewer)} further tables, each certified for those that are present. "
+            f"If nobody is, {yes} has probability {design.without_votes:g}."
+        )
+
+
+def show_worst_case(design: DecisionDesign) -> None:
+    """Where the certificate's worst case is."""
+    case = dict(design.certificate.worst_case)
+    answer = design.problem.names[case.pop("answer", 1)]
+    worst = ", ".join(f"{count} of {corner}" for corner, count in case.items()) or "nowhere"
+    x, y = design.certificate.probabilities
+    common.console().print(f"worst case: {worst}; answers {answer} with probability {x:.12g} against {y:.12g}")
+
+
+def _counted(objective: Objective) -> str:
+    """What an expected cost counts."""
+    from darrm.objectives import Truth
+
+    if not isinstance(objective, Truth):
+        return f"how often the answer is not that of the rule {objective}"
+    return "how often the answer is wrong" if objective.cost == ((0.0, 1.0), (1.0, 0.0)) else "with the costs given"
+
+
+def _bars(design: DecisionDesign, console: Console) -> None:
+    from rich.table import Table
+
+    K, yes = design.problem.K, design.problem.names[1]
+    counts = selection(K + 1, _MOST)
+    left = max(len(f"{K}:0"), len("votes"))
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    table.add_column("votes", justify="right", no_wrap=True, min_width=left)
+    table.add_column("chance", justify="right", no_wrap=True, min_width=8)
+    table.add_column(f"of the answer {yes}, by votes against and for it", no_wrap=True, overflow="crop")
+    width = max(4, min(32, console.width - left - 15))
+    for n in counts:
+        value = float(design.table[n])
+        table.add_row(f"{K - n}:{n}", f"{value:.6f}", common.bar(value, width, console.options.ascii_only))
+    console.print(table)
+    _say_selection(len(counts), K + 1, console)
+
+
+def _grid(design: DecisionDesign, console: Console) -> None:
+    """Two groups: the larger one in the lines."""
+    from rich.table import Table
+
+    problem = design.problem
+    down, across = (0, 1) if problem.groups[0].count >= problem.groups[1].count else (1, 0)
+    X = design.table if down == 0 else design.table.T
+    lines, columns = selection(X.shape[0], _MOST), selection(X.shape[1], max(2, (console.width - 5) // _CELL))
+    console.print(
+        f"Chance of the answer {problem.names[1]}: a line for each number of votes for it in group {down + 1}, a "
+        f"column for each in group {across + 1}"
+    )
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for name in ("", *map(str, columns)):
+        table.add_column(name, justify="right", no_wrap=True)
+    for i in lines:
+        table.add_row(str(i), *(f"{X[i, j]:.3f}" for j in columns))
+    console.print(table)
+    _say_selection(len(lines) * len(columns), X.size, console)
+
+
+def _no_table(design: DecisionDesign, console: Console) -> None:
+    shape = " x ".join(map(str, design.table.shape))
+    console.print(f"A table of {shape} chances of the answer {design.problem.names[1]}; --json prints it.")
+
+
+def _say_selection(shown: int, every: int, console: Console) -> None:
+    if shown < every:
+        console.print(f"({shown} of {every} values; --out or --json has all of them)")
+
+
+def selection(n: int, most: int) -> list[int]:
+    """0, ..., n - 1, or as many of them as may be shown, evenly spread."""
+    return [round(i) for i in np.linspace(0, n - 1, min(n, most)).tolist()]
