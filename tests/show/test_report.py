@@ -24,12 +24,12 @@ from darrm.measures.comparison import compare
 from darrm.numerics import poisson_binomial
 from darrm.show import report, wording
 from darrm.show.markup import shown
-from darrm.show.report import page as pages
-from darrm.show.report.page import gamma_digest
+from darrm.show.report import sections
+from darrm.show.report.sections import digest
 from darrm.show.report.worst_case import work_out
 
 matplotlib = pytest.importorskip("matplotlib")
-ALL = pages.QUERIES
+ALL = sections.QUERIES
 FEW = (1, 10, 100)
 VOID = {"meta", "img", "br", "hr", "link"}
 
@@ -100,7 +100,7 @@ CASES: dict[str, dict[str, Any]] = {
 def few_labels() -> Iterator[None]:
     """Exact composition of 10,000 labels takes seconds: one test below has them, the others do without."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pages, "QUERIES", FEW)
+        patch.setattr(sections, "QUERIES", FEW)
         yield
 
 
@@ -217,7 +217,7 @@ def test_noise_that_falls_is_explained_where_it_can(case: tuple[darrm.Design, Pa
 
 
 def test_labels_go_up_to_a_hundred_thousand(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pages, "QUERIES", ALL)
+    monkeypatch.setattr(sections, "QUERIES", ALL)
     design = darrm.solve(K=3, m=1, epsilon=0.01)
     totals = [float(row[1]) for row in Page(report.html(design)).rows("Total epsilon of many labels")]
     assert totals[4] < totals[3] * 10  # composed, not added up
@@ -320,7 +320,7 @@ def test_the_python_of_the_page_runs_and_prints_its_checksum(
     design.save(file)
     page = Page(report.html(design, file=file, full=False))
     digests = dict(row[:2] for row in page.rows("Checksums"))
-    assert digests["gamma"] == gamma_digest(design)
+    assert digests["gamma"] == digest(design.gamma)
     assert digests[f"design file {file.name}"] == json.loads(file.read_text())["sha256"]
     code = page.text[page.text.index("import darrm, hashlib") :].split("SHA-256 of")[0]
     monkeypatch.chdir(tmp_path)
