@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from darrm.problem.decision import DecisionProblem
 from darrm.problem.majority import MajorityProblem
-from darrm.show.figures import GRID, LOOKS, axes_of, curve, legend_below, limits_of, looks, new_figure
+from darrm.show.figures import GRID, LOOKS, axes_of, curve, legend_below, limits_of, looks, new_figure, tables_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -84,6 +84,8 @@ def _name_problem(ax: Axes, problem: MajorityProblem | DecisionProblem) -> None:
 def plot_profile(design: Design | DecisionDesign, ax: Axes | None = None) -> Axes:
     """Draw the exact privacy profile of one release, beside what its guarantee alone says.
 
+    With absent voters it is the largest of the profiles of all tables, point by point.
+
     ``ax``, what is returned and what is raised are those of `plot_gamma`.
     """
     from darrm.accounting.profile import privacy_profile
@@ -91,7 +93,7 @@ def plot_profile(design: Design | DecisionDesign, ax: Axes | None = None) -> Axe
     ax = axes_of(ax)
     problem = design.problem
     epsilons = np.linspace(0, 1.5 * problem.total_epsilon, 121)
-    exact = privacy_profile(design.table, problem, epsilons)
+    exact = np.max([privacy_profile(part.table, part.problem, epsilons) for part in tables_of(design)], axis=0)
     # The profile of the pair of distributions that is (m epsilon, delta)-DP and nothing better.
     below = np.minimum(0.0, epsilons - problem.total_epsilon)
     worst = problem.delta - (1 - problem.delta) * np.expm1(below) / (1 + math.exp(-problem.total_epsilon))

@@ -13,11 +13,12 @@ if TYPE_CHECKING:
     from darrm.design.decision import DecisionDesign
 
 _MOST_PANELS = 6
+_SIDE_BY_SIDE = 3
 _MOST_SQUARES = 200  # entries that have room for their number
 
 
 def plot_decision(design: DecisionDesign, *, title: bool = True) -> Any:
-    """Draw the probability of answer 1: a line for one group, a heat map for two, a row of heat maps for three.
+    """Draw the probability of answer 1: a line for one group, a heat map for two, several heat maps for three.
 
     For three groups the maps are over the first two; of more than six counts of the third some are shown.
 
@@ -57,8 +58,13 @@ def plot_decision(design: DecisionDesign, *, title: bool = True) -> Any:
     if len(groups) > 3:
         raise InputError(f"A picture shows decisions of one to three groups. Got {len(groups)}.")
     last = np.unique(np.linspace(0, groups[2].count, _MOST_PANELS).round().astype(int))
-    figure = new_figure((2.2 * len(last) + 1.2, 3.0))
-    axes = np.atleast_1d(figure.subplots(1, len(last), sharey=True))
+    wide = min(len(last), _SIDE_BY_SIDE)
+    high = -(-len(last) // wide)
+    figure = new_figure((1.5 * wide + 1.1, 1.6 * high + 1.0))
+    axes = np.ravel(figure.subplots(high, wide, sharex=True, sharey=True))
+    for ax in axes[len(last) :]:
+        ax.set_axis_off()
+    axes = axes[: len(last)]
     for ax, count in zip(axes, last, strict=True):
         _map(ax, design.table[:, :, count], design)
         ax.set(title=f"{count} of group 3", xlabel="", ylabel="")

@@ -18,9 +18,10 @@ from darrm.errors import InputError
 from darrm.numerics.arrays import Array
 from darrm.numerics.exact import rounded_up
 from darrm.problem.decision import DecisionProblem
-from darrm.problem.limits import Affected
+from darrm.problem.limits import Problem
 from darrm.problem.majority import MajorityProblem
 from darrm.show import plots, wording
+from darrm.show.figures import tables_of
 from darrm.show.markup import (
     DIGITS,
     TIMES,
@@ -63,16 +64,17 @@ def folded(
     heads: Sequence[object],
     rows: Sequence[Sequence[object]],
     weights: Sequence[tuple[Decimal, Decimal]] | None = None,
+    words: Sequence[int] = (0,),
 ) -> Markup:
     """A table, or some rows of a long one, those of most weight, and all of it folded away."""
     if len(rows) <= _ROWS:
-        return table(name, heads, rows)
+        return table(name, heads, rows, words)
     if weights is None:
         picked = sorted({round(at * (len(rows) - 1) / (_SAMPLE - 1)) for at in range(_SAMPLE)})
     else:
         picked = sorted(sorted(range(len(rows)), key=weights.__getitem__)[-_SAMPLE:])
-    few = table(f"{name}, some rows", heads, [rows[at] for at in picked])
-    return join([few, details(f"All {len(rows):,} rows", table(f"{name}, all rows", heads, rows))])
+    few = table(f"{name}, some rows", heads, [rows[at] for at in picked], words)
+    return join([few, details(f"All {len(rows):,} rows", table(f"{name}, all rows", heads, rows, words))])
 
 
 def left_out(what: str) -> Markup:
@@ -83,10 +85,10 @@ def left_out(what: str) -> Markup:
 
 def one_label(design: Design | DecisionDesign, full: bool) -> dict[str, object]:
     """The privacy of one label: at the guarantee, and the whole profile."""
-    problem, certificate = design.problem, design.certificate
+    problem, certificates = design.problem, [part.certificate for part in tables_of(design)]
     values: dict[str, object] = {
-        "tight": shown(certificate.tight_epsilon, 6),
-        "needed": shown(certificate.needed_delta, 6),
+        "tight": shown(max(certificate.tight_epsilon for certificate in certificates), 6),
+        "needed": shown(max(certificate.needed_delta for certificate in certificates), 6),
         "delta": shown(problem.delta, 6),
         "total_epsilon": shown(problem.total_epsilon, 6),
         "profile": left_out("The privacy profile"),
@@ -122,9 +124,7 @@ def many_labels(design: Design | DecisionDesign, delta: float, full: bool) -> Ma
     ax.set_title("")
     costs = ", ".join(f"{queries:,} labels {_total(epsilon)}" for queries, epsilon in fresh.items())
     unavoidable = ""
-    if any(math.isinf(kind.epsilon) for kind in problem.affected if kind.voters):
-        unavoidable = " Voters that are not private have no finite epsilon of their own: the coins of the labels pay."
-    elif fails(problem):
+    if fails(problem):
         least = shown(fails(problem), 4, up=True)
         unavoidable = f" Below a delta of {least} the fixed voters alone have no finite epsilon."
     rules = dict.fromkeys(rule for _, _, rule in totals if rule)
@@ -132,9 +132,7 @@ def many_labels(design: Design | DecisionDesign, delta: float, full: bool) -> Ma
     how += " From totals of about 690 on there are only coarser bounds." if full else " --full composes exactly."
     values = {
         "total_delta": shown(delta, 6),
-        "fixed_copies": wording.listed(
-            f"{kind.voters} {TIMES} {_each(kind)}" for kind in problem.affected if kind.voters
-        ),
+        "fixed": _fixed(problem),
         "budget_table": table("Total epsilon of many labels", heads, rows, words=(2,)),
         "how_fresh": how.strip(),
         "unavoidable": unavoidable,
@@ -156,8 +154,16 @@ def fails(problem: MajorityProblem | DecisionProblem) -> float:
     return at_least_once(problem.Delta, problem.max_affected)
 
 
-def _each(kind: Affected) -> str:
-    return "not private" if math.isinf(kind.epsilon) else pair(kind.epsilon, kind.Delta)
+def _fixed(problem: Problem) -> str:
+    """What bounds all labels of fixed voters together."""
+    reached = [kind for kind in problem.affected if kind.voters]
+    if any(math.isinf(kind.epsilon) for kind in reached):
+        return "One change reaches voters that are not private, so no total holds for any number of labels."
+    copies = wording.listed(f"{kind.voters} {TIMES} {pair(kind.epsilon, kind.Delta)}" for kind in reached)
+    return (
+        "Whatever they are asked, all labels together cost at most what the voters cost that one change reaches: the "
+        f"optimal composition of {copies}. This holds for any number of labels."
+    )
 
 
 def _total(epsilon: float) -> str:
@@ -241,7 +247,7 @@ def check(
     here = {"python": platform.python_version(), **{package: version(package) for package in packages}}
     made = {} if stored is None else stored["made_with"]
     rows = [(package, made.get(package, "not stored"), number) for package, number in here.items()]
-    tables = [design.table, *(other.table for other in getattr(design, "fewer", {}).values())]
+    tables = [part.table for part in tables_of(design)]
     digests: list[tuple[object, ...]] = [(what, element("code", digest(*tables), class_="any"))]
     if stored is not None:
         digests.append((f"design file {name}", element("code", stored["sha256"], class_="any")))
