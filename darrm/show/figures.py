@@ -25,6 +25,7 @@ FORMATS = ("png", "svg", "pdf")
 _DRAWING = threading.Lock()  # matplotlib keeps settings and fonts for all threads together
 SIZE = (5.2, 3.8)  # inches, of a picture of one axes
 GRID = 0.25  # opacity
+MOST_GROUPS = 3  # of voters, whose decision a picture can show
 # Okabe and Ito's palette, safe for the colour-blind; told apart by marker and line style too.
 LOOKS = (
     ("#0072B2", "o", "-"),

@@ -16,6 +16,7 @@ from darrm.measures.decision_comparison import compare_decision
 from darrm.numerics.exact import decimals
 from darrm.objectives import Costs, OfVoters, Truth
 from darrm.problem.limits import guarantee
+from darrm.show.figures import MOST_GROUPS
 from darrm.show.markup import Markup, element, join, paragraph, picture, shown, table, var
 from darrm.show.plots_decision import plot_decision
 from darrm.show.report import sections
@@ -23,7 +24,6 @@ from darrm.show.report.sections import figure, folded, left_out, pair
 from darrm.show.report.worst_case import work_out_groups
 from darrm.show.wording import at_least, condition, listed
 
-_DRAWN = 3  # groups that a picture can show
 _SAME = 1e-9
 _NAMED = 8  # counts
 _FEWER = ", then those of fewer voters in the order of the file"
@@ -173,7 +173,7 @@ def _decision(design: DecisionDesign) -> dict[str, object]:
         "a heat map for each count of group 3",
     )
     drawn: Markup = paragraph("A picture shows three groups at most; the table has all of them.", class_="note")
-    if len(problem.groups) <= _DRAWN:
+    if len(problem.groups) <= MOST_GROUPS:
         drawn = picture(
             plot_decision(design, title=False),
             f"Probability of {one}, {kinds[len(problem.groups) - 1]}: {table_.flat[0]:.4g} if nobody says {one}, "
