@@ -63,7 +63,7 @@ def main() -> None:
         both = seconds(lambda e=eta, y=labels, s=some: plain(e[0], int(y[0].sum()), s))  # type: ignore[misc]
         print(f"{k:>4} {'plain':<40} {both / some * eta.size:>21.0f}   both: LabelProportions, scaled from {some}")
     eta = rng.beta(2, 5, 10_000)
-    for mechanism in (LabelProportions(), LaplaceLabelProportions(1.0)):
+    for mechanism in (LabelProportions(), GeometricLabelProportions(1.0), LaplaceLabelProportions(1.0)):
         for jobs in (1, 2):
             row = seconds(lambda m=mechanism, j=jobs: audit({"row": m}, eta, bag_size=1000, jobs=j))  # type: ignore[misc]
             print(f"1000 {mechanism!r:<40} {row:>21.2f}   audit row of {eta.size} labels, jobs = {jobs}")

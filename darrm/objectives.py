@@ -22,6 +22,7 @@ from darrm.problem.decision import DecisionProblem
 
 _RULES = ("majority", "plurality")
 _SUMS_TO_1 = 1e-9
+_TIE = 1e-12
 
 
 class Objective:
@@ -150,6 +151,21 @@ class Costs(Objective):
 
     def __str__(self) -> str:
         return "a table of costs"
+
+
+def gains(costs: Array) -> Array:
+    """What answer 1 saves at each count vector: C(n, 0) - C(n, 1), without what may be rounding alone.
+
+    Costs that differ by less than a relative 1e-12 are a tie. If swapping the answers and all votes changes nothing but
+    that, then it changes nothing at all.
+    """
+    saved = costs[..., 0] - costs[..., 1]
+    size = np.abs(costs).sum(axis=-1)
+    saved = np.where(np.abs(saved) <= _TIE * size, 0.0, saved)
+    mirrored = np.flip(saved)
+    if np.all(np.abs(saved + mirrored) <= _TIE * (size + np.flip(size))):
+        saved = (saved - mirrored) / 2
+    return np.asarray(saved + 0.0)
 
 
 class AtLeast(NamedTuple):

@@ -126,3 +126,51 @@ def test_arrow_needs_no_pandas() -> None:
     program = [PROGRAMS / "without.py", "pandas", PROGRAMS / "arrow_column.py"]
     ended = subprocess.run([sys.executable, *program], capture_output=True, text=True, check=True)
     assert ended.stdout == "[1, 0]\n"
+
+
+# Decisions
+
+
+def last_voter_decides(absent: bool) -> darrm.mechanisms.PrivateDecision:
+    """No noise: of the two voters in groups of one the second is the answer, and nobody's is "no"."""
+    groups = [darrm.VoterGroup(1, epsilon=40.0), darrm.VoterGroup(1, epsilon=40.0)]
+    problem = darrm.DecisionProblem(groups, epsilon=1000.0, classes=("no", "yes"))
+    truth = darrm.objectives.truth([0.5, 1.0], prior=[0.75, 0.25])
+    fewer = {}
+    if absent:
+        for present, table in (((0, 1), [0.0, 1.0]), ((1, 0), [0.0, 0.0])):
+            own = problem.with_present(present)
+            fewer[present] = darrm.DecisionDesign(own, table, truth.with_present(present))
+    return darrm.mechanisms.PrivateDecision(darrm.DecisionDesign(problem, [[0, 1]] * 2, truth, fewer=fewer))
+
+
+def test_decisions_of_a_frame_have_their_names() -> None:
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"a": ["no", "yes", None], "b": [1.0, -1, float("nan")]}, index=[5, 6, 7])
+    labels = darrm.columns.release(last_voter_decides(absent=True), frame)
+    assert labels.tolist() == ["yes", "no", "no"]
+    assert labels.index.tolist() == [5, 6, 7]
+    assert labels.name == "label"
+    nullable = frame.assign(b=pd.array([1, None, 0], dtype="Int8"))
+    assert darrm.columns.release(last_voter_decides(absent=True), nullable).tolist() == ["yes", "no", "no"]
+    for bad, said in (
+        ("a", "row 2, column a: A vote must be no or yes. Got None"),
+        ("b", "row 2, column b: A vote must be no or yes. Got None"),
+    ):
+        given = frame.assign(**{"b" if bad == "a" else "a": 0})
+        with pytest.raises(darrm.InputError, match=said):
+            darrm.columns.release(last_voter_decides(absent=False), given)
+
+
+def test_decisions_of_an_arrow_table_have_their_names() -> None:
+    pa = pytest.importorskip("pyarrow")
+    table = pa.table({"id": [1, 2, 3], "a": pa.array(["no", None, "yes"]), "b": pa.array([1, 0, None], pa.int8())})
+    labels = darrm.columns.release(last_voter_decides(absent=True), table)
+    assert labels.to_pylist() == ["yes", "no", "no"]
+    with pytest.raises(darrm.InputError, match="row 1, column a: A vote must be no or yes"):
+        darrm.columns.release(last_voter_decides(absent=False), table)
+
+
+def test_other_mechanisms_have_no_columns() -> None:
+    with pytest.raises(darrm.InputError, match=r"must be a DaRRM\(design\) or PrivateDecision\(design\). Got"):
+        darrm.columns.release(darrm.mechanisms.RandomizedResponse(1.0), None)  # type: ignore[arg-type]

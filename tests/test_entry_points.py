@@ -117,6 +117,11 @@ LLP = darrm.mechanisms.LabelProportions()
 LAPLACE = darrm.mechanisms.LaplaceLabelProportions(1.0)
 GEOMETRIC = darrm.mechanisms.GeometricLabelProportions(1.0)
 DARRM = darrm.mechanisms.DaRRM(DESIGN)
+GROUPS = [darrm.VoterGroup(2, epsilon=1.0), darrm.VoterGroup(1, epsilon=2.0)]
+DECISIONS = darrm.DecisionProblem(GROUPS, epsilon=1.0)
+TRUTH = darrm.objectives.truth([0.75, 0.5])
+DECISION = darrm.solve(DECISIONS, objective=TRUTH, absent=True)
+DECIDED = darrm.mechanisms.PrivateDecision(DECISION)
 GAMMA = [1.0, 0.5, 0.5, 1.0]
 ETA = [0.5, 0.25, 0.75]
 AGGREGATE = darrm.mechanisms.BagAggregate(np.array([1.0, 2.0]), 0.5)
@@ -152,14 +157,23 @@ def table() -> dict[str, tuple[Use | None, Sequence[Arguments]]]:
     on_eta = {"mechanism": LLP, "eta": ETA}
     rng = {"rng": SEEDED}
     plain: dict[str, Sequence[Arguments]] = {
-        "MajorityProblem": [PROBLEMS | {"adjacency": "replace-one"}],
+        "MajorityProblem": [PROBLEMS | {"adjacency": "replace-one"}, VOTERS | {"total_epsilon": 1.0}],
+        "VoterGroup": [{"count": 2, "epsilon": 1.0, "delta": 0.0, "max_affected": 1}],
+        "DecisionProblem": [{"groups": GROUPS, "epsilon": 1.0, "delta": 0.25, "classes": 2, "max_affected": 1}],
+        "DecisionDesign": [
+            {"problem": DECISIONS, "table": [[0.5, 0.5]] * 3, "objective": TRUTH, "profile": [(1.0, 0.0)], "gap": 0.5}
+        ],
+        "compare": [
+            {"problem": PROBLEM, "queries": 2, "total_delta": 0.25, "draws": 4, **rng},
+            {"problem": DECISIONS, "objective": TRUTH, "time_limit": 64.0},
+        ],
         "Design": [
             {"problem": PROBLEM, "gamma": DESIGN.gamma.tolist(), "prior": UNIFORM, "gap": 0.5, "profile": [(1.0, 0.0)]}
         ],
         "expected_error": [{"gamma": GAMMA, "p": [0.5, 0.75, 1.0]}],
         "privacy_profile": [{"gamma": GAMMA, "problem": PROBLEM, "epsilons": [0.0, 1.0]}],
-        "repair": [{"gamma": GAMMA, "problem": PROBLEM}],
-        "verify": [{"gamma": GAMMA, "problem": PROBLEM}],
+        "repair": [{"release": GAMMA, "problem": PROBLEM}, {"release": [[0.0, 1.0]] * 3, "problem": DECISIONS}],
+        "verify": [{"release": GAMMA, "problem": PROBLEM}, {"release": [[0.0, 1.0]] * 3, "problem": DECISIONS}],
         "solve": [{"problem": PROBLEM, "time_limit": 64.0, "profile": [(1.0, 0.0)]}],
         "accounting.compose": [{"design": DESIGN, "queries": 2, "delta": 0.5, "voters": "fresh", "tolerance": 0.5}],
         "accounting.gdp": [{"mu": 1.0, "points": 4}],
@@ -216,6 +230,10 @@ def table() -> dict[str, tuple[Use | None, Sequence[Arguments]]]:
             }
         ],
         "measures.attack_utility": [on_eta],
+        "measures.utility_of_attacker": [
+            on_eta
+            | {"attacker": [[0] * len(ETA)] * (len(ETA) + 1), "draws": 4, "confidence": 0.5, "X": BAG["X"], **rng}
+        ],
         "measures.additive_advantage": [on_eta],
         "measures.individual_advantage": [on_eta],
         "measures.label_leakage": [on_eta],
@@ -277,6 +295,11 @@ def table() -> dict[str, tuple[Use | None, Sequence[Arguments]]]:
         "mechanisms.RandomizedResponse": [{"epsilon": 1.0, "classes": 3}],
         "mechanisms.NoisyWeightedLabelProportions": [{"fraction": 0.5, "sigma": 1.0}],
         "mechanisms.bags": [{"n": 7, "size": 2, **rng}],
+        "objectives.at_least": [{"k": 2}],
+        "objectives.costs": [{"table": [[[0.0, 1.0], [1.0, 0.0]]] * 3}],
+        "objectives.randomized_response_accuracy": [{"base": 0.75, "epsilon": 1.0, "classes": 3}],
+        "objectives.rule": [{"which": "majority", "accuracy": [0.75, 0.5], "prior": [0.25, 0.75]}],
+        "objectives.truth": [{"accuracy": [0.75, 0.5], "prior": [0.25, 0.75], "cost": [[0.0, 4.0], [1.0, 0.0]]}],
         "priors.independent": [{"low": 0.5, "high": 1.0}],
         "priors.common": [{"a": 1.0, "b": 2.0}],
         "priors.votes": [{"histogram": [1, 0, 2]}],
@@ -290,7 +313,10 @@ def table() -> dict[str, tuple[Use | None, Sequence[Arguments]]]:
     made: dict[str, tuple[Use | None, Sequence[Arguments]]] = {name: (None, bases) for name, bases in plain.items()}
     on = {
         "measures.CountKernel": measures.CountKernel([[0.5, 0.5], [0.25, 0.75]]),
+        "DecisionDesign": DECISION,
+        "DecisionProblem": DECISIONS,
         "mechanisms.DaRRM": DARRM,
+        "mechanisms.PrivateDecision": DECIDED,
         "mechanisms.GaussianNoisyMax": m.GaussianNoisyMax(2.0),
         "mechanisms.LaplaceNoisyMax": m.LaplaceNoisyMax(2.0),
         "mechanisms.GeometricLabelProportions": GEOMETRIC,
@@ -304,6 +330,11 @@ def table() -> dict[str, tuple[Use | None, Sequence[Arguments]]]:
     for name, arguments in {
         "measures.CountKernel.kernel": {"k": 1},
         "measures.CountKernel.posterior": {"eta": [0.5], "output": 1, "X": BAG["X"]},
+        "DecisionDesign.probabilities": {"counts": [[2, 0], [0, 1]]},
+        "DecisionDesign.with_present": {"present": [1, 1]},
+        "DecisionProblem.with_present": {"present": [1, 1]},
+        "mechanisms.PrivateDecision.release": {"votes": [[1, 0, 1]], **rng},
+        "mechanisms.PrivateDecision.release_counts": {"counts": [[2, 0]], **rng},
         "mechanisms.DaRRM.release": {"votes": [[1, 0, 1]], **rng},
         "mechanisms.DaRRM.release_counts": {"counts": [2, 0], **rng},
         "mechanisms.DaRRM.kernel": {"k": 3},
@@ -335,6 +366,8 @@ def table() -> dict[str, tuple[Use | None, Sequence[Arguments]]]:
     made["measures.Distribution.quantile"] = (of(moved, "quantile"), [{"q": 0.5}])
     blocks: Use = lambda **arguments: list(DARRM.release_blocks(**arguments))  # noqa: E731
     made["tables.Table.lookup"] = (of(darrm.tables.solve_grid(**PROBLEMS), "lookup"), [PROBLEMS])
+    decided: Use = lambda **arguments: list(DECIDED.release_blocks(**arguments))  # noqa: E731
+    made["mechanisms.PrivateDecision.release_blocks"] = (decided, [{"blocks": [[[1, 0, 1]]], "rows": 2, **rng}])
     made["mechanisms.DaRRM.release_blocks"] = (blocks, [{"blocks": [[[1, 0, 1]]], "rows": 2, **rng}])
     for name, prior in {
         "Prior": darrm.priors.independent(),
@@ -384,13 +417,20 @@ def estimators(labels: Any) -> dict[str, tuple[Use | None, Sequence[Arguments]]]
 TABLE = table()
 
 # What needs no table: the data of estimators is scikit-learn's to check; files, ledgers and what needs PyTorch have
-# tests of their own; a histogram of votes has no probabilities to sample.
+# tests of their own; a histogram of votes has no probabilities to sample; who is present is the problem's to check,
+# and gains are taken from costs that an objective gave.
 ELSEWHERE = re.compile(
     r"(ensemble|labels\.learners)\.\w+\.(fit|predict|predict_proba|decision_function)|votes\..*|accounting\.Ledger.*"
-    r"|priors\.(Prior|Votes)\.sample"
+    r"|priors\.(Prior|Votes)\.sample|objectives\.(\w+\.with_present|gains)"
 )
+# What may be a number among other things: names of answers, designs by numbers of present voters.
+OTHER_THINGS = {("DecisionProblem", "classes"), ("DecisionDesign", "fewer")}
 # Infinities that mean something.
 INFINITE = {
+    ("DecisionDesign", "gap"),
+    ("VoterGroup", "epsilon"),
+    ("compare", "time_limit"),
+    ("objectives.randomized_response_accuracy", "epsilon"),
     ("Design", "gap"),
     ("solve", "time_limit"),
     ("measures.bounds.extreme_bags", "threshold"),
@@ -400,13 +440,15 @@ INFINITE = {
 UNBOUNDED = {("MajorityProblem", "K"), ("tables.grid", "K"), ("tables.solve_grid", "K"), ("tables.Table.lookup", "K")}
 # Arrays of zeros and ones, of truth values or of indices: numpy's own kinds of number only, for speed.
 PLAIN = {"votes", "blocks", "noised", "event", "bags", "shards", "channels", "image_shape", "classes"}
-SAID_OF = {"blocks": "(vote|block)"}  # whose values an error names
+# What an error names: values of blocks, gamma of a majority, the release that a table is.
+SAID_OF = {"blocks": "(vote|block)", "release": "(gamma|release)", "table": "(table|release)"}
 
 
 def needed() -> list[tuple[str, str]]:
-    return [
+    pairs = [
         (name, number) for name, call in POINTS.items() if not ELSEWHERE.fullmatch(name) for number in numbers(call)
     ]
+    return [pair for pair in pairs if pair not in OTHER_THINGS]
 
 
 def in_table(name: str, number: str) -> bool:

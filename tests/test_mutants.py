@@ -115,6 +115,9 @@ LEDGER, PROFILE = "accounting/test_accounting_ledger.py", "accounting/test_accou
 MAX, LABELS = "mechanisms/test_noisy_max.py", "mechanisms/test_label_mechanisms.py"
 AGGREGATES, SEEN = "mechanisms/test_weighted_aggregates.py", "measures/test_empirical.py"
 ENSEMBLE = "ensemble/test_ensemble.py"
+LEAKAGE, NOISY_MAX = "measures/test_leakage.py", "measures/test_noisy_max_leakage.py"
+ADVANTAGE, OVER_BAGS = "measures/test_advantage.py", "measures/test_over_bags.py"
+MISPRINTS, RANDOM_BAGS, AUDIT = "measures/test_misprints.py", "labels/test_bags_at_random.py", "labels/test_audit.py"
 
 
 def stream(tests: Any, folder: Path) -> Ledger:
@@ -146,6 +149,23 @@ def dips(tests: Any, folder: Path) -> None:
 
 def bound(K: int, Delta: float, kind: str) -> Judge:
     return lambda tests, folder: tests.test_bound_is_true_and_tight(K, Delta, kind)
+
+
+def made_of(intercept: bool, size: float) -> Judge:
+    """What the delta of random bags is made of."""
+
+    def judge(tests: Any, folder: Path) -> None:
+        with pytest.MonkeyPatch.context() as patch:
+            tests.test_what_the_delta_of_random_bags_is_made_of(patch, intercept, size)
+
+    return judge
+
+
+def beside(noise: str) -> Judge:
+    """Bounds on the leakage of Gaussian noise: their formulas in sixty digits, or the leakage."""
+    if noise == "discrete":
+        return lambda tests, _: tests.test_the_gaussian_bound_for_the_votes_at_hand_is_rounded_up(1.0)
+    return lambda tests, _: tests.test_continuous_gaussian_leakage_is_below_its_bounds(1.0)
 
 
 BLOCK = """                if budget is not None and counts.size:
@@ -550,6 +570,405 @@ MISTAKES = [
         "bound(False, True), bound(False, True)",
         AGGREGATES,
         lambda tests, _: tests.test_directions_differ(),
+    ),
+    Mistake(
+        "the least of the worst cases is certified",
+        "certificate.protocol",
+        "return max(worst_cases",
+        "return min(worst_cases",
+        VERIFY,
+        bound(3, 1e-3, "random"),
+    ),
+    # Leakage
+    Mistake(
+        "rare inputs are left out of the leakage",
+        "measures.leakage",
+        "possible = support > 0",
+        "possible = support > 0.05",
+        LEAKAGE,
+        lambda tests, _: tests.test_maximal_leakage_is_the_gain_of_the_best_guess(),
+    ),
+    Mistake(
+        "a vote leaks less than nothing where one more makes the label rarer",
+        "measures.leakage",
+        "np.log1p(np.abs(np.diff(X)))",
+        "np.log1p(np.diff(X))",
+        LEAKAGE,
+        lambda tests, _: tests.test_a_vote_leaks_as_much_where_one_more_makes_the_label_rarer(),
+    ),
+    Mistake(
+        "several outputs leak as the largest of them",
+        "measures.leakage",
+        "math.fsum(values)",
+        "values.max()",
+        LEAKAGE,
+        lambda tests, _: tests.test_composition_and_processing_of_random_channels(),
+    ),
+    Mistake(
+        "the sum of leakages is rounded down",
+        "measures.leakage",
+        "* (1 + 1e-15)",
+        "* (1 - 1e-15)",
+        LEAKAGE,
+        lambda tests, _: tests.test_the_sum_of_leakages_is_rounded_up(),
+    ),
+    Mistake(
+        "noisy max has one class fewer",
+        "measures.noisy_max_leakage",
+        "(m - 1) * math.log1p(math.exp(-rate))",
+        "(m - 2) * math.log1p(math.exp(-rate))",
+        NOISY_MAX,
+        lambda tests, _: tests.test_discrete_leakage_by_its_definition_and_below_its_bounds({"gamma": 1.0}),
+    ),
+    Mistake(
+        "the largest leakage of Laplace noise is rounded down",
+        "measures.noisy_max_leakage",
+        "largest * (1 + 1e-12)",
+        "largest * (1 - 1e-12)",
+        NOISY_MAX,
+        lambda tests, _: tests.test_discrete_leakage_by_its_definition_and_below_its_bounds({"gamma": 1.0}),
+    ),
+    Mistake(
+        "the rounding of tables of Gaussian noise is not counted",
+        "mechanisms.integer_noise",
+        "1e-12 + (sigma + 2) * 2.0**-52",
+        "0.0",
+        NOISY_MAX,
+        lambda tests, _: tests.test_the_gaussian_bound_is_rounded_up(0.1),
+    ),
+    Mistake(
+        "the quadrature of continuous noise is taken as exact from above",
+        "measures.noisy_max_leakage",
+        "noise=noise) + m * 1e-12",
+        "noise=noise) - m * 1e-12",
+        NOISY_MAX,
+        beside("continuous"),
+    ),
+    Mistake(
+        "a class behind is one more vote behind",
+        "measures.noisy_max_leakage",
+        "votes[0] - votes[r:] - 1",
+        "votes[0] - votes[r:]",
+        NOISY_MAX,
+        beside("discrete"),
+    ),
+    Mistake(
+        "the leader loses as if the last vote were not its own",
+        "measures.noisy_max_leakage",
+        "votes[:1] - votes[1] + 1",
+        "votes[:1] - votes[1]",
+        NOISY_MAX,
+        beside("discrete"),
+    ),
+    Mistake(
+        "classes that share the lead count as one",
+        "measures.noisy_max_leakage",
+        "r = int((votes == votes[0]).sum())",
+        "r = 1",
+        NOISY_MAX,
+        beside("discrete"),
+    ),
+    Mistake(
+        "the difference of two Gaussian noises is as narrow as one",
+        "measures.noisy_max_leakage",
+        'scale = check_positive("sigma", sigma) * math.sqrt(2)',
+        'scale = check_positive("sigma", sigma)',
+        NOISY_MAX,
+        beside("continuous"),
+    ),
+    Mistake(
+        "a class behind never wins a tie",
+        "mechanisms.integer_noise",
+        "at_least - equal / 2",
+        "at_least - equal",
+        NOISY_MAX,
+        lambda tests, _: tests.test_kernels_are_those_of_the_release(),
+    ),
+    Mistake(
+        "a tie goes to the class that is looked at",
+        "mechanisms.integer_noise",
+        "log_at_most(at - 1)",
+        "log_at_most(at)",
+        NOISY_MAX,
+        lambda tests, _: tests.test_theorem_10_fails_for_every_noise({"gamma": 1.0}, "discrete"),
+    ),
+    Mistake(
+        "Laplace noise of two classes is that of one",
+        "mechanisms.noisy_max_chances",
+        "(2 + x) * math.exp(-x) / 4",
+        "2 * math.exp(-x) / 4",
+        LEAKAGE,
+        lambda tests, _: tests.test_laplace_probabilities_against_sixty_digits([1, 0], Fraction(1)),
+    ),
+    # Advantage
+    Mistake(
+        "label DP keeps twice what it does",
+        "measures.bounds",
+        "small / (1 + small)",
+        "2 * small / (1 + small)",
+        OVER_BAGS,
+        lambda tests, _: tests.test_randomized_response_does_not_see_the_others(),
+    ),
+    Mistake(
+        "a label is noise for itself",
+        "measures.bounds",
+        "own.sum(axis=1, keepdims=True) - own,",
+        "own.sum(axis=1, keepdims=True),",
+        ADVANTAGE,
+        lambda tests, _: tests.test_a_label_is_no_noise_for_itself(),
+    ),
+    Mistake(
+        "Bernstein's variance is halved",
+        "measures.bounds",
+        "(2 * p * (1 - p) + 2 * far / 3)",
+        "(p * (1 - p) + 2 * far / 3)",
+        ADVANTAGE,
+        lambda tests, _: tests.test_the_tail_of_large_bags_of_like_labels(0.45),
+    ),
+    Mistake(
+        "the bound for Laplace noise has lost its factor 2",
+        "measures.bounds",
+        "-2 * math.expm1(",
+        "-1 * math.expm1(",
+        MISPRINTS,
+        lambda tests, _: tests.test_how_loose_theorem_6_4_is(1.0, 1.607),
+    ),
+    Mistake(
+        "a thousand bags are as rarely extreme as one",
+        "measures.extremes",
+        "math.expm1(n * math.log1p(-chance)",
+        "math.expm1(1 * math.log1p(-chance)",
+        ADVANTAGE,
+        lambda tests, _: tests.test_like_bags_give_labels_away(),
+    ),
+    Mistake(
+        "the label counts among the others of its bag",
+        "measures.bounds_over_bags",
+        "mass = (k - 1) * spread",
+        "mass = k * spread",
+        OVER_BAGS,
+        lambda tests, _: tests.test_the_formula_of_proposition_1(),
+    ),
+    Mistake(
+        "min(eta, 1 - eta) is taken for eta (1 - eta)",
+        "measures.bounds_over_bags",
+        "min(2 * spread, p, 1 - p)",
+        "min(spread, p, 1 - p)",
+        OVER_BAGS,
+        lambda tests, _: tests.test_the_formula_of_proposition_1(),
+    ),
+    Mistake(
+        "one tail of Bernstein is left out",
+        "measures.spread",
+        "math.log(4 * n)",
+        "math.log(2 * n)",
+        OVER_BAGS,
+        lambda tests, _: tests.test_the_formula_of_proposition_2(),
+    ),
+    Mistake(
+        "the squares of Proposition 2 are halved",
+        "measures.bounds_over_bags",
+        "squares = 2 * float(",
+        "squares = 1 * float(",
+        OVER_BAGS,
+        lambda tests, _: tests.test_the_formula_of_proposition_2(),
+    ),
+    Mistake(
+        "what is outside of Bernstein's interval counts nothing",
+        "measures.bounds_over_bags",
+        "(1 / n + math.sqrt(",
+        "(0 / n + math.sqrt(",
+        OVER_BAGS,
+        lambda tests, _: tests.test_the_formula_of_proposition_2(),
+    ),
+    Mistake(
+        "random bags hold one label more",
+        "measures.over_bags",
+        "others = size - 1",
+        "others = size",
+        OVER_BAGS,
+        lambda tests, _: tests.test_every_bag_one_after_the_other(True),
+    ),
+    Mistake(
+        "records drawn without replacement come twice",
+        "measures.over_bags",
+        "    if replacement:\n        logs",
+        "    if True:\n        logs",
+        OVER_BAGS,
+        lambda tests, _: tests.test_every_bag_one_after_the_other(False),
+    ),
+    Mistake(
+        "a label does not count in its own bag",
+        "measures.kernels",
+        "np.ascontiguousarray(kernel[1:].T)",
+        "np.ascontiguousarray(kernel[:-1].T)",
+        ADVANTAGE,
+        lambda tests, _: tests.test_majorities_by_the_definition(
+            darrm.mechanisms.DaRRM(darrm.solve(K=5, m=2, epsilon=0.5))
+        ),
+    ),
+    Mistake(
+        "several releases cost as much as the dearest",
+        "measures.joint_releases",
+        "return math.fsum(float(getattr(mechanism",
+        "return max(float(getattr(mechanism",
+        AUDIT,
+        lambda tests, _: tests.test_releases_seen_together_are_those_of_all_labellings(
+            [darrm.mechanisms.RandomizedResponse(1.0), darrm.mechanisms.RandomizedResponse(0.4)], True
+        ),
+    ),
+    # Aggregates of random bags
+    Mistake(
+        "the record is among its own companions",
+        "labels.bags_at_random",
+        "exponent = log_failure - (k - 1) * logs",
+        "exponent = log_failure - k * logs",
+        RANDOM_BAGS,
+        lambda tests, _: tests.test_the_floor_is_that_of_its_formula(150, 1e-6),
+    ),
+    Mistake(
+        "one eigenvalue stands for all in the trace",
+        "labels.bags_at_random",
+        "failure / (rank + 1)",
+        "failure / 1",
+        RANDOM_BAGS,
+        lambda tests, _: tests.test_the_floor_is_that_of_its_formula(150, 1e-6),
+    ),
+    Mistake(
+        "floors are rounded up",
+        "labels.bags_at_random",
+        "((exponent - slack) / thetas)",
+        "((exponent + slack) / thetas)",
+        RANDOM_BAGS,
+        lambda tests, _: tests.test_the_floor_is_that_of_its_formula(150, 1e-6),
+    ),
+    Mistake(
+        "the leverage is that of the data set with the record",
+        "labels.bags_at_random",
+        "(len(U) - 1) * h / (1 - h)",
+        "(len(U) - 1) * h",
+        RANDOM_BAGS,
+        lambda tests, _: tests.test_the_floor_is_that_of_its_formula(150, 1e-6),
+    ),
+    Mistake(
+        "residuals and features are taken for uncorrelated",
+        "labels.bags_at_random",
+        "math.hypot((p - s) / 2, q)",
+        "abs(p - s) / 2",
+        RANDOM_BAGS,
+        lambda tests, _: tests.test_the_tails_are_those_of_their_formula(),
+    ),
+    Mistake(
+        "the residual sits where it is seen best",
+        "labels.bags_at_random",
+        "U[np.argsort(-(U * U).sum(axis=1))]",
+        "U[np.argsort((U * U).sum(axis=1))]",
+        RANDOM_BAGS,
+        lambda tests, _: tests.test_the_tails_are_those_of_their_formula(),
+    ),
+    Mistake(
+        "tails are rounded down",
+        "labels.bags_at_random",
+        "- (n * 2.0**-48 + off) * (abs(p)",
+        "+ (n * 2.0**-48 + off) * (abs(p)",
+        RANDOM_BAGS,
+        lambda tests, _: tests.test_the_tails_of_an_intercept_are_rounded_up(16),
+    ),
+    Mistake(
+        "bags below the floor are forgotten",
+        "labels.bags_at_random",
+        "(failure + worst.upper) * ties",
+        "worst.upper * ties",
+        RANDOM_BAGS,
+        made_of(True, 0.5),
+    ),
+    Mistake(
+        "labels are taken from the middle though X has no constant column",
+        "labels.bags_at_random",
+        "(high / 2 - low / 2) + abs(middle) * beside",
+        "(high / 2 - low / 2)",
+        RANDOM_BAGS,
+        made_of(False, 3.0),
+    ),
+    Mistake(
+        "leverages above one half allow less than one half",
+        "labels.bags_at_random",
+        "h = min(floor.leverage, 0.5)",
+        "h = floor.leverage",
+        RANDOM_BAGS,
+        made_of(True, 0.5),
+    ),
+    Mistake(
+        "a label may not change by more than the residual",
+        "labels.aggregates",
+        "farthest = np.divide((2 + end) ** 2",
+        "farthest = np.divide((1 + end) ** 2",
+        AGGREGATES,
+        lambda tests, _: tests.test_a_residual_that_only_changes_its_sign(0.5),
+    ),
+    Mistake(
+        "a residual changes the residual sum of squares half as much",
+        "labels.aggregates",
+        "best * (2 * reach - best * free)",
+        "best * (reach - best * free)",
+        RANDOM_BAGS,
+        lambda tests, _: tests.test_no_bag_is_worse_than_the_worst_of_its_residual(),
+    ),
+    Mistake(
+        "the rounding of the exchanged divergence is taken off",
+        "labels.centred_gaussians",
+        "rounding = 1e-12 if upper else -1e-12",
+        "rounding = -1e-12",
+        AGGREGATES,
+        lambda tests, _: tests.test_one_larger_variance_is_bounded_from_both_sides(4.0),
+    ),
+    Mistake(
+        "noise counts twice in noisy aggregates",
+        "labels.noisy_aggregates",
+        "(high - low) / sigma",
+        "(high - low) / (2 * sigma)",
+        AGGREGATES,
+        lambda tests, _: tests.test_released_weights_against_a_plain_integral(),
+    ),
+    Mistake(
+        "one degree of freedom more in noisy aggregates",
+        "labels.noisy_aggregates",
+        "q - 2, outside=False",
+        "q - 1, outside=False",
+        AGGREGATES,
+        lambda tests, _: tests.test_released_weights_against_a_plain_integral(),
+    ),
+    Mistake(
+        "labels without noise are forgotten",
+        "labels.noisy_aggregates",
+        "+ (k - q) * outside",
+        "+ 0 * outside",
+        AGGREGATES,
+        lambda tests, _: tests.test_noisy_delta_where_one_weight_is_much_larger((1, 10, 0.1, 100), 3.484e-3),
+    ),
+    Mistake(
+        "what the quadrature leaves out is left out",
+        "labels.noisy_aggregates",
+        "near_0 + near_end + at_least + end * at_most",
+        "near_0 + near_end",
+        AGGREGATES,
+        lambda tests, _: tests.test_noise_beyond_the_panels_of_the_quadrature_counts(),
+    ),
+    Mistake(
+        "the error of the quadrature is taken off",
+        "labels.noisy_aggregates",
+        "/ k * (1 + 1e-6)",
+        "/ k * (1 - 1e-6)",
+        AGGREGATES,
+        lambda tests, _: tests.test_released_weights_against_a_plain_integral(),
+    ),
+    Mistake(
+        "delta of secret weights is that of one event",
+        "labels.noisy_aggregates",
+        "for event in (erfc, erf):",
+        "for event in (erfc,):",
+        AGGREGATES,
+        lambda tests, _: tests.test_secret_weights_with_hardly_any_noise(),
     ),
 ]
 

@@ -12,6 +12,7 @@ Theorem 1.
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 from darrm.accounting import adaptive
 from darrm.accounting.fresh import (
@@ -97,10 +98,9 @@ def of_fixed(design: Design, queries: int, delta: float) -> Total:
     label = region(design.gamma, problem)
     lower = adaptive.most_epsilon(attained_sets(label, 1, grid_for(label, 1, delta, _FINENESS)), delta)
     if queries == 1:
-        if delta >= label.delta_infinity:
-            bounds["one label"] = of_region(
-                label, problem.affected, 1, delta, guaranteed=exact_guarantee(problem)
-            ).upper
+        guaranteed = exact_guarantee(problem)
+        if delta >= label.delta_infinity or guaranteed[1] <= Fraction(delta):
+            bounds["one label"] = of_region(label, problem.affected, 1, delta, guaranteed=guaranteed).upper
         unavoidable = min(unavoidable, label.delta_infinity)
     if not bounds:
         raise InputError(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
@@ -17,10 +18,9 @@ from darrm.accounting.fresh import exact_guarantee, labels_within
 from darrm.accounting.gaussian import gdp, gdp_mu
 from darrm.accounting.profile import privacy_profile
 from darrm.accounting.theorems import MOST_LABELS
-from darrm.certificate.scaling import repair
 from darrm.design.design import SHAPES, Design
 from darrm.design.solve import solve
-from darrm.errors import BudgetError, InputError
+from darrm.errors import BudgetError, CertificateError, InputError
 from darrm.priors import Prior
 from darrm.problem.majority import MajorityProblem
 
@@ -104,11 +104,11 @@ def plan(
 
     Notes
     -----
-    Fresh voters, or one label: searched are m, real, for each shape and for shape "free" under the profile of the
+    One label: the least disagreement under (``total_epsilon``, ``total_delta``) itself, one solve.
+    Fresh voters: searched are m, real, for each shape and for shape "free" under the profile of the
     monotone optimum (`under_profile`), and for each m a delta of one release out of the default, Delta itself, and an
-    equal share of half the total. If m = 1 costs too much, its noise function is scaled down. Searched too is mu, for
-    shape "free" under the profile of mu-Gaussian DP (`gdp`), which is best for many labels; m of that design is what it
-    realises, or 1 if that is less.
+    equal share of half the total. Searched too is mu, for shape "free" under the profile of mu-Gaussian DP (`gdp`),
+    which is best for many labels; m of that design is what it realises.
     Fixed voters and several labels: the noise is designed for voters without privacy, under one pure epsilon and under
     the profile of mu-Gaussian DP; what the voters' own privacy adds is counted by Theorem 1 of docs/theory.md. Each try
     is a solve and a composition.
@@ -127,8 +127,8 @@ def plan(
     )  # refuses impossible voters
     K, epsilon, Delta = check_count("K", voting.K), voting.epsilon, voting.Delta
     share = total_delta / (2 * queries)
-    # The m that simple composition allows: where few labels are asked for, nothing beats it.
-    plainly = min(float(K), max(1.0, math.nextafter(total_epsilon / (queries * epsilon), 0)))
+    # The m that simple composition allows, so that none below need be tried.
+    plainly = min(float(K), math.nextafter(total_epsilon / (queries * epsilon), 0))
 
     def problem(m: float, delta: float | None) -> MajorityProblem:
         return MajorityProblem(K, m, epsilon, Delta, delta=delta, max_affected=max_affected, adjacency=adjacency)
@@ -148,7 +148,9 @@ def plan(
     plain = free(float(K), None, "monotone")
     if cost(plain) <= total_epsilon:
         return plain  # the budget pays for the plain majority
-    if kind == "fixed" and queries > 1:
+    if queries == 1:
+        return free(plainly, total_delta, "free" if shape is None else shape)
+    if kind == "fixed":
         return _for_fixed(plain, queries, total_epsilon, total_delta, shape)
     families: dict[str, Callable[[float, float | None], Design]] = {
         form: lambda m, delta, form=form: free(m, delta, form)  # type: ignore[misc]
@@ -156,15 +158,13 @@ def plan(
     }
     if shape is None:
         families["profile"] = lambda m, delta: under_profile(free(m, delta, "monotone"), objective)
-    deltas: list[float | None] = [None] if Delta == 0 else [None, Delta]
-    if share >= Delta and share > 0:
-        deltas.append(share)
+    deltas: list[float | None] = [share] if Delta > 0 else [None] if share == 0 else [None, share]
+    if Delta > 0 and total_delta > 0:
+        deltas = [None, Delta, share]
     # The search asks quickly, `compose` confirms: where their grids differ by more than a reserve, with a larger one.
     for reserve in _RESERVES:
 
         def holds(design: Design, budget: float = total_epsilon * (1 - reserve)) -> bool:
-            if kind == "fixed":  # one label
-                return cost(design) <= budget
             simply, failure = exact_guarantee(design.problem)
             if queries * simply <= Fraction(total_epsilon) and queries * failure <= Fraction(total_delta):
                 return True
@@ -174,13 +174,11 @@ def plan(
         for name, make in families.items():
             best_delta = min(candidates, key=_disagreement)[1] if candidates else None
             for delta in [best_delta] if name == "profile" and candidates else deltas:
-                guesses = [plainly]
+                guesses = [1.25 * plainly, 3 * plainly]
                 if candidates:
                     around = candidates[-1][0].problem.m
-                    guesses = [around, around * 1.2, around / 1.2, plainly]
-                best = _largest(lambda m, d=delta, of=make: of(m, d), holds, 1.0, float(K), guesses)  # type: ignore[misc]
-                if best is None and name != "profile":
-                    best = _scaled(make(1.0, delta), holds)
+                    guesses = [around, around * 1.2, around / 1.2]
+                best = _largest(lambda m, d=delta, of=make: of(m, d), holds, plainly, float(K), guesses)  # type: ignore[misc]
                 if best is not None:
                     candidates.append((best, delta))
         if shape is None and total_delta > 0:
@@ -261,13 +259,15 @@ def under_profile(model: Design, objective: str | None = None, points: int = 24)
 def _as_it_is(design: Design) -> Design:
     """The same noise function with the m that it realises, if that is less."""
     problem = design.problem
-    m = max(1.0, design.certificate.tight_epsilon / problem.epsilon * (1 + 1e-12))  # more than rounding
-    if not m < problem.m:
+    m = design.certificate.tight_epsilon / problem.epsilon * (1 + 1e-12)  # more than rounding, but for tiny ones
+    if not 0 < m < problem.m:
         return design
     tighter = replace(problem, m=m, delta=problem.delta)
-    return Design(
-        tighter, design.gamma, design.prior, design.shape, design.objective, gap=design.gap, profile=design.profile
-    )
+    with suppress(CertificateError):
+        return Design(
+            tighter, design.gamma, design.prior, design.shape, design.objective, gap=design.gap, profile=design.profile
+        )
+    return design
 
 
 def _largest(
@@ -306,17 +306,3 @@ def _tried(make: Callable[[float], Design], m: float, holds: Callable[[Design], 
     except InputError:
         return None  # this m does not allow that delta
     return design if holds(design) else None
-
-
-def _scaled(design: Design, holds: Callable[[Design], bool]) -> Design | None:
-    """The same noise function scaled down until it holds."""
-    best, low, high = None, 0.0, 1.0
-    while high - low > _CLOSE * max(low, 2**-20):
-        middle = (low + high) / 2
-        gamma = repair(design.gamma * middle, design.problem)
-        tried = Design(design.problem, gamma, design.prior, design.shape, design.objective)
-        if holds(tried):
-            low, best = middle, tried
-        else:
-            high = middle
-    return best

@@ -213,7 +213,10 @@ class GroupSeparation:
     def _case(self, block: _Block, answer: int, at: int, bound: Any) -> WorstCase:
         tables = block.tables
         p_side, q_side = tables.p_side[answer].flat[at], tables.q_side[answer].flat[at]
-        difference = (1 if answer else -1) * tables.difference.flat[at]
+        difference = (1 if answer else -1) * float(tables.difference.flat[at])
+        gaps = self._gaps(block.reached)
+        if p_side < gaps:  # then the sides have fewer rounding errors than what has its own recurrence
+            difference = float(p_side - q_side)
         where = np.unravel_index(at, tables.difference.shape)
         counts = tuple(
             _counts(group, corners, reached, int(index))
@@ -228,7 +231,7 @@ class GroupSeparation:
             GroupCase(answer, counts),
             float(p_side),
             float(q_side),
-            float(difference),
+            difference,
         )
 
     def _gaps(self, reached: tuple[int, ...]) -> float:
@@ -237,7 +240,7 @@ class GroupSeparation:
 
     @cached_property
     def _largest_gaps(self) -> tuple[float, ...]:
-        return tuple(max(float(abs(corner.p - corner.q)) for corner in corners) for corners in self._corners)
+        return tuple(max(abs(float(corner.gap)) for corner in corners) for corners in self._corners)
 
     def _leaves_float64(self) -> bool:
         """Whether a product of a positive entry and weights of all reached voters could be below 1e-290."""
@@ -291,7 +294,7 @@ class _Step:
     def __init__(self, corner: MovingCorner, *, exact: bool) -> None:
         kind: Any = Decimal if exact else float
         self.p, self.not_p, self.q, self.not_q = map(kind, corner[1:])
-        self.gap = kind(corner.p - corner.q)
+        self.gap = kind(corner.gap)
 
     def taken(self, tables: _Tables) -> _Tables:
         V, W, D = tables

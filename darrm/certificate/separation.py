@@ -121,6 +121,8 @@ class CornerSeparation:
         glimpse; levels that some other multiset dominates are left out.
         """
         attained = self.glimpse(epsilon)
+        if self._fair:
+            return [attained]
         forms = self._scale(epsilon)
         # A bound that was settled without a search says nothing of where the worst case is.
         return [attained] + [
@@ -131,6 +133,8 @@ class CornerSeparation:
     def glimpse(self, epsilon: Decimal) -> WorstCase:
         """The worst of some multisets with none at (lo,hi): allowed ones, found in O(K^2), but no bound for all."""
         forms = self._scale(epsilon)
+        if self._fair:
+            return self._identical(forms)
         excess = forms.excess(self._edge.sides)
         n, z = np.unravel_index(int(np.argmax(excess)), excess.shape)
         return largest((self._identical(forms), self._on_edge(forms, int(n), int(z), float(excess[n, z]))))
@@ -157,6 +161,11 @@ class CornerSeparation:
     def facts(self) -> Facts:
         highest = max(self._gamma[self._problem.K // 2 + 1 :].tolist())
         return Facts(answers=2, least=(1 - Fraction(highest)) / 2)
+
+    @property
+    def _fair(self) -> bool:
+        """Whether every label is a fair coin: then p = p' stands for all pairs, and nothing is rounded."""
+        return not self._gamma[self._problem.K // 2 + 1 :].any()
 
     @cached_property
     def _edge(self) -> _Edge:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from decimal import Decimal
 from itertools import count
 
-from darrm.certificate.protocol import Separation, largest
+from darrm.certificate.protocol import Separation, WorstCase, largest
 from darrm.numerics.exact import decimals, rounded_up
 from darrm.problem.limits import Limit, Problem
 
@@ -36,10 +36,9 @@ def tight_epsilon(search: Separation, limit: Limit[Problem], *, holds: bool) -> 
             if step_number > _STEPS:
                 return _bisected(certified, epsilon, ceiling)
             worst = largest(search.worst_cases(epsilon)) if complete else search.glimpse(epsilon)
-            excess = worst.difference - delta
-            if worst.bound > delta and excess > 0 and worst.q_side == 0:
-                return rounded_up(limit.epsilon) if holds else math.inf
-            step = Decimal(math.log1p(excess / worst.q_side)) if worst.bound > delta and excess > 0 else Decimal(0)
+            step = _root(worst, delta)
+            if step == math.inf:
+                return _bisected(certified, epsilon, ceiling)
             if step > epsilon * (1 + _CLOSE):
                 epsilon = step
             elif complete or (holds and epsilon >= limit.epsilon * (1 - _NEARLY)):
@@ -48,12 +47,20 @@ def tight_epsilon(search: Separation, limit: Limit[Problem], *, holds: bool) -> 
                 complete = True
         if holds and epsilon >= limit.epsilon * (1 - _NEARLY):
             return rounded_up(limit.epsilon)
-        move = max(epsilon, *(Decimal(kind.epsilon) for kind in kinds)) * _CLOSE
-        while not certified(epsilon):
+        below, move = epsilon, max(epsilon, *(Decimal(min(kind.epsilon, 1.0)) for kind in kinds)) * _CLOSE
+        while (worst := largest(search.worst_cases(epsilon))).bound > delta:
             if epsilon >= ceiling:
                 return math.inf
-            epsilon, move = min(epsilon + move, ceiling), 2 * move
-        return rounded_up(epsilon)
+            below, epsilon, move = epsilon, min(max(epsilon + move, _root(worst, delta)), ceiling), 2 * move
+        return rounded_up(epsilon) if epsilon - below <= epsilon * _NEARLY else _bisected(certified, below, epsilon)
+
+
+def _root(worst: WorstCase, delta: float) -> Decimal:
+    """Where the excess of this case is delta; infinite if float64 cannot say, 0 if only rounding is above delta."""
+    excess = float(worst.difference - delta)
+    if worst.bound <= delta or excess <= 0:
+        return Decimal(0)
+    return Decimal(math.log1p(excess / worst.q_side)) if worst.q_side else Decimal(math.inf)
 
 
 def _beyond(problem: Problem) -> float:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +31,7 @@ _NAMES = ("rr", "llp", "llp-laplace", "llp-geometric")
 @click.option("--design", "designs", type=common.PATH, multiple=True, help="Audit this design too, in bags of its K.")
 @click.option("--epsilon", "epsilons", help="Label privacy in nats: E1,E2,... (llp has none).")
 @click.option("--bag-size", "sizes", help="Labels of a bag: K1,K2,... (rr and designs need none).")
-@click.option("--eta", required=True, help="Pr[label = 1]: a CSV file with one column, or beta:A,B with --n.")
+@click.option("--eta", required=True, help="CSV file of Pr[label = 1], or of all C > 2 classes (rr); or beta:A,B.")
 @common.number("--n", "How many labels to draw for beta:A,B.")
 @common.number("--seed", "Draw bags (and beta) again as before [anew].")
 @common.number("--jobs", "Threads; -1 for all processors.", default=1, show_default=True)
@@ -67,25 +68,21 @@ def command(
     if seed is not None and (not isinstance(seed, int) or seed < 0):
         raise InputError(f"--seed must be a whole number of at least 0. Got {seed!r}.")
     rng = None if seed is None else np.random.default_rng(seed)
-    tasks = _tasks(names, designs, epsilons, sizes)
+    _check_names(names, designs)
     chances = _take_eta(eta, n, rng)
+    tasks = _tasks(names, designs, epsilons, sizes, 2 if chances.ndim == 1 else chances.shape[1])
     rows = _audit(tasks, chances, rng, jobs)
     if out is not None:
         audit_files.save_rows(out, rows)
     common.draw(plot, lambda: plot_audit(rows))
     common.wrote(out, plot)
     if as_json:
-        common.print_json({"labels": chances.size, "rows": audit_files.as_json(rows)})
+        common.print_json({"labels": len(chances), "rows": audit_files.as_json(rows)})
     else:
-        _print(rows, chances.size)
+        _print(rows, len(chances))
 
 
-def _tasks(
-    names: Sequence[str], designs: Sequence[Path], epsilons: str | None, sizes: str | None
-) -> list[tuple[list[tuple[str, Any]], Any]]:
-    """(Mechanisms, bag sizes) that go together."""
-    from darrm import mechanisms
-
+def _check_names(names: Sequence[str], designs: Sequence[Path]) -> None:
     for name in names:
         for part in name.split("+"):
             if part not in _NAMES:
@@ -95,13 +92,24 @@ def _tasks(
                 )
     if not names and not designs:
         raise InputError(f"Pass --mechanism ({', '.join(_NAMES)}) or --design FILE, at least one.")
+
+
+def _tasks(
+    names: Sequence[str], designs: Sequence[Path], epsilons: str | None, sizes: str | None, classes: int
+) -> list[tuple[list[tuple[str, Any]], Any]]:
+    """(Mechanisms, bag sizes) that go together."""
+    from darrm import mechanisms
+
+    binary = [name for name in names if set(name.split("+")) != {"rr"}] + ["--design"] * bool(designs)
+    if classes > 2 and binary:
+        raise InputError(f"{binary[0]} has two classes. Got --eta with {classes} columns. Pass --mechanism rr alone.")
     values = None if epsilons is None else common.numbers("--epsilon", epsilons)
     if values is None and any(set(name.split("+")) != {"llp"} for name in names):
         raise InputError("--epsilon is needed for every mechanism but llp. Pass it in nats, for instance 1.")
     if sizes is None and any(set(name.split("+")) != {"rr"} for name in names):
         raise InputError("--bag-size is needed for every mechanism but rr. Pass it, for instance 8.")
-    kinds = {
-        "rr": mechanisms.RandomizedResponse,
+    kinds: dict[str, Callable[[float], Any]] = {
+        "rr": partial(mechanisms.RandomizedResponse, classes=classes),
         "llp-laplace": mechanisms.LaplaceLabelProportions,
         "llp-geometric": mechanisms.GeometricLabelProportions,
     }

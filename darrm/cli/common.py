@@ -86,17 +86,22 @@ privacy_options = _privacy_options(required=True)
 max_affected_option = number("--max-affected", "How many voters one record can reach [K].")
 
 
-def majority_options(required: bool) -> Option:
+def majority_options(
+    required: bool, total_epsilon: str = "In place of --m: the epsilon of one label, in nats."
+) -> Option:
     """The options of a problem of equal voters; not ``required`` where others may stand in their place."""
     return options(
         number("--K", "Number of voters.", required=required),
         number(
             "--m",
-            "Privacy allowance in [1, K]: one label is (m epsilon, delta)-DP. Delta = 0: no noise from (K+1)/2 on.",
-            required=required,
+            "Privacy allowance in (0, K]: one label is (m epsilon, delta)-DP. Delta = 0: no noise from (K+1)/2 on.",
         ),
+        number("--total-epsilon", total_epsilon),
         _privacy_options(required),
-        number("--delta", "Failure probability of the release [1 - (1 - Delta)^m]."),
+        number(
+            "--delta",
+            f"Failure probability of the release [1 - (1 - Delta)^max(m, 1){'' if required else '; --group: 0'}].",
+        ),
         max_affected_option,
         click.option(
             "--adjacency",
@@ -132,7 +137,7 @@ def take_problem(values: dict[str, Any]) -> MajorityProblem:
     """The problem from the options, which are taken out of ``values``."""
     from darrm.problem.majority import MajorityProblem
 
-    names = ("K", "m", "epsilon", "Delta", "delta", "max_affected", "adjacency")
+    names = ("K", "m", "total_epsilon", "epsilon", "Delta", "delta", "max_affected", "adjacency")
     return MajorityProblem(**{name: values.pop(name) for name in names})
 
 

@@ -31,7 +31,6 @@ decision_options = common.options(
         help="Voters that are equally private, in place of --K, --m and --epsilon: how many, the privacy of one in "
         "nats (inf: not private), its failure probability, how many one record can reach. Once for each group.",
     ),
-    common.number("--total-epsilon", "With --group: privacy of one decision, in nats."),
     click.option("--accuracy", help="With --group: A1,A2,..., how often a vote of each group is the truth."),
     click.option(
         "--cost", help="With --group: C00,C01,C10,C11, where Cry is what answer r costs if y is true [0,1,1,0]."
@@ -46,7 +45,7 @@ decision_options = common.options(
 )
 # By their names in Python; the other options go with both.
 _OF_MAJORITIES = ("K", "m", "epsilon", "Delta", "shape", "both_shapes", "engine")
-_OF_DECISIONS = ("group", "total_epsilon", "accuracy", "cost", "classes", "ordered", "absent")
+_OF_DECISIONS = ("group", "accuracy", "cost", "classes", "ordered", "absent")
 
 
 def check_form(context: click.Context) -> bool:
@@ -63,8 +62,8 @@ def check_form(context: click.Context) -> bool:
             f"{decision[0]} is for groups of voters, {majority[0]} for voters that are all alike. Pass --group, "
             "--total-epsilon and --accuracy, or --K, --m and --epsilon."
         )
-    needed = ("group", "total_epsilon", "accuracy") if decision else ("K", "m", "epsilon")
-    missing = [flags[name] for name in needed if flags[name] not in decision + majority]
+    needed = ("group", "total_epsilon", "accuracy") if decision else ("K", "epsilon")
+    missing = [flags[name] for name in needed if not given((name,))]
     if missing:
         other = "" if decision or majority else " (or --group, --total-epsilon and --accuracy)"
         raise click.UsageError(f"Missing option '{missing[0]}'{other}.")
@@ -85,20 +84,20 @@ def take_decision(values: dict[str, Any], prior: str | None) -> tuple[DecisionPr
             groups.append(VoterGroup(*parts))
         except InputError as error:
             raise InputError(f"--group {text}: {error}") from None
-    classes = values.pop("classes") or "2"
-    names = [name.strip() for name in classes.split(",")]
+    classes = values.pop("classes")
+    names = [name.strip() for name in ("2" if classes is None else classes).split(",")]
     problem = DecisionProblem(
         groups,
         values.pop("total_epsilon"),
         values.pop("delta"),
-        wording.number_of(classes) if len(names) == 1 else names,
+        wording.number_of(names[0]) if len(names) == 1 else names,
         values.pop("max_affected"),
         values.pop("adjacency"),
     )
-    which, cost = values.pop("objective") or "truth", values.pop("cost")
+    which, cost = values.pop("objective"), values.pop("cost")
     accuracy = common.numbers("--accuracy", values.pop("accuracy"))
     chances = None if prior is None else common.numbers("--prior", prior)
-    if which == "truth":
+    if which in (None, "truth"):
         costs = None if cost is None else common.numbers("--cost", cost)
         if costs is not None and len(costs) != 4:
             raise InputError(f"--cost must be four numbers, C00,C01,C10,C11. Got {cost!r}. Pass e.g. 0,5,1,0.")

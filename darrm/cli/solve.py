@@ -14,6 +14,7 @@ from darrm.cli import common
 from darrm.cli.decision import check_form, decision_options, show_worst_case, take_decision
 from darrm.cli.decision import show as show_decision
 from darrm.cli.long_run import beside, ending_at_once, progress
+from darrm.errors import InputError
 from darrm.show import wording
 
 if TYPE_CHECKING:
@@ -26,7 +27,9 @@ _LIMITS = ("time_limit", "on_time_limit")
 
 
 @click.command("solve", short_help="Find the best noise function, certified.")
-@common.majority_options(required=False)
+@common.majority_options(
+    required=False, total_epsilon="In place of --m, or with --group: the epsilon of one label, in nats."
+)
 @decision_options
 @click.option(
     "--prior", help=f"{common.PRIORS[:-1]} [uniform]. With --group: P0,P1, the chances of the truth 0 and 1 [even]."
@@ -46,7 +49,7 @@ _LIMITS = ("time_limit", "on_time_limit")
 @common.number("--time-limit", "Seconds for the search [none].", default=float("inf"))
 @common.choice("--on-time-limit", "At the time limit: fail, or certify the best so far.", "error", "best")
 @common.design_option
-@common.plot_option("gamma")
+@common.plot_option("gamma, or the chances of a decision by one to three groups,")
 @common.json_option
 def command(prior: str | None, out: Path | None, plot: Path | None, as_json: bool, **values: Any) -> None:
     """Find the noise of least error that satisfies the guarantee, and certify it.
@@ -63,7 +66,7 @@ def _majority(prior: str | None, out: Path | None, plot: Path | None, as_json: b
     from darrm.show.plots import plot_gamma
 
     problem = common.take_problem(values)
-    taken = common.take_prior(prior or "uniform")
+    taken = common.take_prior("uniform" if prior is None else prior)
     both_shapes = values.pop("both_shapes")
     values = {name: values[name] for name in ("shape", "objective", "engine", *_LIMITS)}
     start = time.perf_counter()
@@ -94,8 +97,11 @@ def _majority(prior: str | None, out: Path | None, plot: Path | None, as_json: b
 def _decision(prior: str | None, out: Path | None, plot: Path | None, as_json: bool, **values: Any) -> None:
     from darrm.design.decision import as_dict
     from darrm.design.solve import solve
+    from darrm.show.plots_decision import MOST_GROUPS, plot_decision
 
     problem, objective = take_decision(values, prior)
+    if plot is not None and len(problem.groups) > MOST_GROUPS:
+        raise InputError(f"--plot draws decisions of one to {MOST_GROUPS} groups. Got {len(problem.groups)}.")
     settings = {name: values[name] for name in ("ordered", "absent", *_LIMITS)}
     start = time.perf_counter()
     with progress(_searching) as report, ending_at_once("Nothing was written."):
@@ -103,6 +109,7 @@ def _decision(prior: str | None, out: Path | None, plot: Path | None, as_json: b
     seconds = time.perf_counter() - start
     if out is not None:
         design.save(out)
+    common.draw(plot, lambda: plot_decision(design))
     if as_json:
         common.print_json({**as_dict(design), "seconds": seconds})
     else:

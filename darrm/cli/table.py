@@ -23,7 +23,7 @@ _KEPT = "What was finished is kept: run the same again to go on."
 @click.option("--m", help="Values, likewise; those above K are left out.")
 @click.option("--epsilon", help="Values, nats.")
 @click.option("--voter-delta", "--Delta", "Delta", default="0", show_default=True, help="Values.")
-@click.option("--delta", help="Values [1 - (1 - Delta)^m].")
+@click.option("--delta", help="Values [1 - (1 - Delta)^max(m, 1)].")
 @click.option("--max-affected", help="Values [K].")
 @click.option("--problems", type=common.PATH, help="A CSV file of problems instead: a header with K, m, epsilon, ...")
 @click.option("--prior", "priors", multiple=True, default=["uniform"], show_default=True, help="May be repeated.")

@@ -30,34 +30,37 @@ class TableColumns:
     ----------
     gains : ndarray, shape of the problem
         What the objective gains from answer 1 less from answer 0, for each count vector.
+    ordered : bool
+        Whether the answer that gains must be at least as likely as the other; where none gains, any will do.
     """
 
-    def __init__(self, gains: Array) -> None:
+    def __init__(self, gains: Array, *, ordered: bool = False) -> None:
         self.shape = gains.shape
         flat = gains.ravel()
-        mirrored = flat[::-1]
         size = flat.size
         # Swapping the answers and all votes leaves gain and guarantee alone: then the table may be taken symmetric.
-        self.symmetric = bool(np.allclose(flat, -mirrored, rtol=1e-12, atol=1e-15 * np.abs(flat).max(initial=0.0)))
+        self.symmetric = bool(np.array_equal(flat, -flat[::-1]))
         index = np.arange(size)
         half = size // 2
         if self.symmetric:
-            self._variable = np.minimum(index, size - 1 - index)
+            variable = np.minimum(index, size - 1 - index)
             self.n = max(half, 1)
-            value = flat[: self.n] - mirrored[: self.n]
+            value = flat[: self.n] - flat[::-1][: self.n]
         else:
-            self._variable = index
+            variable = index
             self.n = size
             value = flat
-        self.weights = np.abs(value)
-        prefers_1 = value >= 0
-        self._sign = np.where(prefers_1[np.minimum(self._variable, self.n - 1)], 1.0, -1.0)
+        sign = np.where(value[np.minimum(variable, self.n - 1)] >= 0, 1.0, -1.0)
         if self.symmetric:
-            self._sign[size - half :] *= -1
+            sign[size - half :] *= -1
             if size % 2:
-                self._sign[half] = 0.0
-                self._variable[half] = 0
-        self._constant = np.where(self._sign == 0, 0.5, np.where(self._sign > 0, 0.0, 1.0))
+                sign[half] = 0.0
+                variable[half] = 0
+        # The chance of the preferred answer is 1 - span + span x.
+        span = np.where(ordered & (value != 0), 0.5, 1.0)
+        self._variable, self._sign = variable, sign * span[variable]
+        self.weights = np.abs(value) * span
+        self._constant = np.where(sign == 0, 0.5, np.where(sign > 0, 1 - span[variable], span[variable]))
 
     def table(self, x: Array) -> Array:
         """Pr[answer 1] for each count vector."""
@@ -98,7 +101,7 @@ class GroupRows:
             self._limits = float((delta * shrink + 1 - shrink) / right), float(delta * shrink / right)
             size = float(right / (2 * shrink)) if shrink > Decimal("1e-300") else math.inf
         t = limit.problem.max_affected
-        gap = max(float(abs(corner.p - corner.q)) for corners in self._corners for corner in corners)
+        gap = max(abs(float(corner.gap)) for corners in self._corners for corner in corners)
         u = 2.0**-53
         self.rounding = 1.01 * u * (self._shrink * 40 * (t + 1) * (t + 2) * gap + (6 * t + 60) * self._grow)
         self.threshold = limit.delta + _BROKEN * size
@@ -137,7 +140,7 @@ def _distributions(
             np.array([[float(corner.p), float(corner.q)]]),
             np.array([[float(corner.not_p), float(corner.not_q)]]),
         )
-        gap = np.array([float(corner.p - corner.q)])
+        gap = np.array([float(corner.gap)])
         for _ in range(number):
             q_side, difference = add_vote(q_side, difference, p, not_p, gap)
     after = group.count + 1 - counts.ones - q_side.shape[1]

@@ -29,6 +29,7 @@ MAX_COEFFICIENTS = 15_000_000
 # A row counts as broken from here on, in units of its right side: above the rounding of a row, below HiGHS' tolerance.
 _BROKEN = 1e-12
 _TAIL = 1e-17
+_STEEPEST = 1e12  # coefficients that a solver still takes
 
 
 class Block(NamedTuple):
@@ -89,6 +90,7 @@ def all_rows(problem: MajorityProblem) -> Array:
         If the list has more than ``MAX_COEFFICIENTS`` coefficients.
     """
     check_size(problem)
+    _check_steepness(guarantee(problem), float(np.abs(corner_points(problem.epsilon, problem.Delta).difference).max()))
     return np.concatenate([block.rows for block in blocks(problem)])
 
 
@@ -156,6 +158,7 @@ class MajorityRows:
         K, u = problem.K, 2.0**-53
         gap = float(np.abs(self._corners.difference).max())
         self._right_side = shrink, grow, right = right_side(limit)
+        _check_steepness(limit, gap)
         self.rounding = 1.01 * u * (shrink * (24 * K * (K + 1) + 40 * K) * gap + (6 * K + 60) * grow) / right
         self.threshold = limit.delta + _BROKEN * right / (2 * shrink) if shrink else math.inf
 
@@ -227,6 +230,20 @@ class MajorityRows:
         most = problem.max_affected if problem.Delta else 0
         pmf, moved, _ = binomials(most, problem.Delta, _TAIL * self._right_side[2])
         return q_side, difference, pmf, moved
+
+
+def _check_steepness(limit: Limit[MajorityProblem], gap: float) -> None:
+    """Refuse a guarantee that leaves nothing of the votes; ``gap`` is the largest |p - p'| of one voter.
+
+    One voter at that corner gives gap |X(z+1) - X(z)| <= e^eps' right for every z, so gamma <= K e^eps' right / gap.
+    """
+    if not gap <= _STEEPEST * right_side(limit)[2]:
+        problem = limit.problem
+        raise InputError(
+            f"A guarantee of ({float(limit.epsilon):g}, {limit.delta:g}) for votes of ({problem.epsilon:g}, "
+            f"{problem.Delta:g}) leaves gamma below {problem.K / _STEEPEST:.0e}: every label would be a fair coin. "
+            "Raise m, total_epsilon or delta."
+        )
 
 
 def _at_most_one(rows: Array) -> Rows:

@@ -21,7 +21,7 @@ from darrm.certificate.protocol import largest
 from darrm.design.content import certificate_size, headed, profile_of, same
 from darrm.errors import CertificateError, InputError
 from darrm.numerics.arrays import Array
-from darrm.objectives import Objective, from_dict
+from darrm.objectives import Objective, from_dict, gains
 from darrm.problem.decision import DecisionProblem, VoterGroup, checked_present
 from darrm.problem.limits import profile_limits, profile_points
 from darrm.storage.sealed_json import finite, write
@@ -101,7 +101,7 @@ class DecisionDesign:
                     f"delta is up to {bound:.17g} there. Mix it with a fair coin, or loosen the profile."
                 )
         costs = self.objective.costs(problem)
-        if self.ordered and np.any((table - 0.5) * (costs[..., 0] - costs[..., 1]) < 0):
+        if self.ordered and _reversals(costs, table):
             raise InputError("An ordered table must never prefer the answer that costs more. Got one that does.")
         fewer = {checked_present(problem, present): design for present, design in dict(self.fewer).items()}
         if fewer and fewer.keys() != set(attendances(problem)):
@@ -208,14 +208,17 @@ class DecisionDesign:
     @property
     def reversals(self) -> int:
         """At how many count vectors the answer that the objective prefers is less likely than the other."""
-        costs = self.objective.costs(self.problem)
-        return int(np.count_nonzero((self.table - 0.5) * (costs[..., 0] - costs[..., 1]) < 0))
+        return _reversals(self.objective.costs(self.problem), self.table)
 
 
 def attendances(problem: DecisionProblem) -> Iterator[tuple[int, ...]]:
     """Every vector of present voters but all and none."""
     every = list(product(*(range(group.count + 1) for group in problem.groups)))
     return iter(every[1:-1])
+
+
+def _reversals(costs: Array, table: Array) -> int:
+    return int(np.count_nonzero(np.sign(table - 0.5) * np.sign(gains(costs)) < 0))
 
 
 def expected_cost(costs: Array, table: Array) -> float:

@@ -211,16 +211,20 @@ def solve(
     shape = "free" if shape is None else shape
     engine = "cutting-planes" if engine is None else engine
     if problem is None:
-        missing = [name for name in ("K", "m", "epsilon") if name not in parameters]
+        allowance = "total_epsilon" if "total_epsilon" in parameters else "m"
+        missing = [name for name in ("K", allowance, "epsilon") if name not in parameters]
         if missing:
-            raise InputError(f"solve needs a problem, or K, m and epsilon. Missing: {', '.join(missing)}.")
+            raise InputError(
+                f"solve needs a problem, or K, m (or total_epsilon) and epsilon. Missing: {', '.join(missing)}."
+            )
         try:
             problem = MajorityProblem(**parameters)
         except TypeError as error:
-            unknown = sorted(set(parameters) - set(MajorityProblem.__dataclass_fields__))
+            names = (*MajorityProblem.__dataclass_fields__, "total_epsilon")
+            unknown = sorted(set(parameters) - set(names))
             if not unknown:
                 raise
-            allowed = ", ".join(MajorityProblem.__dataclass_fields__)
+            allowed = ", ".join(names)
             raise InputError(f"solve has no parameter {unknown[0]!r}. A problem takes {allowed}.") from error
     elif isinstance(problem, type) or not hasattr(problem, "exact_epsilon") or parameters:
         raise InputError(

@@ -17,10 +17,10 @@ from darrm.design.decision import DecisionDesign, attendances, expected_cost
 from darrm.design.optimum import check_optimal, upper_bound
 from darrm.errors import InputError
 from darrm.numerics.arrays import Array
-from darrm.objectives import Objective
+from darrm.objectives import Objective, gains
 from darrm.problem.decision import DecisionProblem
 from darrm.problem.limits import Limit, guarantee, profile_limits, profile_points
-from darrm_solvers import Progress, Rows, solve_by_cuts
+from darrm_solvers import Progress, solve_by_cuts
 
 
 def solve_decision(
@@ -45,9 +45,9 @@ def solve_decision(
     held = (guarantee(problem), *profile_limits(problem, points))
     engine_of(problem).check_size(problem)
     costs = objective.costs(problem)
-    columns = TableColumns(costs[..., 0] - costs[..., 1])
+    columns = TableColumns(gains(costs), ordered=ordered)
     if columns.weights.max() > 0:
-        table, gap = _optimum(costs, columns, held, ordered, time_limit, on_time_limit, report)
+        table, gap = _optimum(costs, columns, held, time_limit, on_time_limit, report)
     else:  # every decision is as good
         table, gap = np.full(problem.shape, 0.5), 0.0
     fewer = {}
@@ -68,7 +68,6 @@ def _optimum(
     costs: Array,
     columns: TableColumns,
     held: Sequence[Limit[DecisionProblem]],
-    ordered: bool,
     time_limit: float,
     on_time_limit: str,
     report: Callable[[Progress], None] | None,
@@ -76,10 +75,8 @@ def _optimum(
     """The certified table of least cost, and a bound on what it costs more than the least."""
     weights, candidates = columns.weights, Candidates(held, columns)
     finders = [CutFinder(limit, candidates) for limit in held]
-    # A variable at 1 is the answer that the objective prefers.
-    first = Rows(-np.eye(columns.n), np.full(columns.n, -0.5)) if ordered else None
     answer = solve_by_cuts(
-        np.asarray(weights / weights.max()), separators(finders), first=first, time_limit=time_limit, report=report
+        np.asarray(weights / weights.max()), separators(finders), time_limit=time_limit, report=report
     )
     check_optimal(answer.solution, "cutting-planes", on_time_limit)
     table = repair_all(candidates.released(answer.solution.x), held)
@@ -87,4 +84,8 @@ def _optimum(
     bound = upper_bound(rounding, weights, answer.program, answer.solution.multipliers)
     # All variables at 0 cost the most; what they can gain is bounded.
     most = expected_cost(costs, columns.table(np.zeros(columns.n)))
-    return table, max(0.0, expected_cost(costs, table) - most + bound)
+    # What costs were rounded by, here and in their gains.
+    rounding_of_costs = float(
+        np.abs(costs[..., 0] - costs[..., 1] - gains(costs)).sum() + 2.0**-49 * np.abs(costs).sum()
+    )
+    return table, max(0.0, expected_cost(costs, table) - most + bound) + rounding_of_costs

@@ -50,7 +50,7 @@ class PrivateMajorityClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
     epsilon, Delta : float, optional
         Privacy of one voter. Fixed: of one fitted classifier; needed if it has no ``epsilon_`` and ``delta_``, and then
         believed. Fresh: epsilon of one answer, needed, with t epsilon at most 20; Delta is 0.
-    m : float in [1, K], optional
+    m : float in (0, K], optional
         Fresh: one label is (m epsilon, 0)-DP. t if not given, with which the plain majority is released.
     queries : int, optional
         Fresh: plan the noise for so many labels within the budget, in place of ``m``.

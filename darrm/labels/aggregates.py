@@ -33,6 +33,7 @@ _NOTHING = -745.0  # log of a delta below the range of float64: not searched fur
 _ROWS = 256
 _MOST_LOSS = 600.0  # nats: e^epsilon and its square root are far from the ends of float64
 _WIDEST = 1e100  # changes in units of the least rho
+LEAST_DELTA = 5e-324  # an upper bound below the range of float64 is the least positive number, never 0
 
 
 class LabelDependentValue(NamedTuple):
@@ -109,7 +110,8 @@ def local_delta(epsilon: float, X: ArrayLike, y: ArrayLike, record: int, change:
 
     def bound(reverse: bool, upper: bool) -> float:
         changes = (down, up) if upper else (least_down, least_up)
-        return math.exp(log_delta(epsilon, *changes, reverse, upper)[0])
+        value = math.exp(log_delta(epsilon, *changes, reverse, upper)[0])
+        return max(value, LEAST_DELTA) if upper else value
 
     forward, reverse = bound(False, True), bound(True, True)
     return LabelDependentValue(forward, reverse, max(forward - bound(False, False), reverse - bound(True, False)))
@@ -161,8 +163,8 @@ def worst_delta(
     epsilon : float in (0, 600], nats
     residual_floor : float > 0
         Least residual sum of squares of the labels of this bag on X, in squared units of the labels. An assumption of
-        the caller: it is the assumption of the abstract, and nothing holds without it. It must hold for the changed
-        labels as well, and must not be read off the labels.
+        the caller, and nothing holds without it; the abstract has one on the loss of the data set, for which there is
+        `random_bag_delta`. It must hold for the changed labels as well, and must not be read off the labels.
     label_range : (low, high)
     X : array_like, shape (k, d)
         Features of the bag, which are not private here. Either these or
@@ -217,7 +219,9 @@ def worst_delta(
     else:
         h, end = np.array([real("leverage", leverage, 0, 1)]), np.array([most])
         if largest_residual is not None:
-            reach = np.array([real("largest_residual", largest_residual, 0, ends="[)") / math.sqrt(floor)])
+            residual = real("largest_residual", largest_residual, 0, ends="[)")
+            # From 2 above the largest change on, a larger residual bounds nothing: the ratio ends at 1 + most before.
+            reach = np.array([min(residual / math.sqrt(floor), most + 2)])
             end = np.minimum(end, _growth(h, reach, most) * (1 + 1e-12))
     # For s >= 1 the reverse direction is the larger one in all cases seen; the other has little left to search then.
     backward = _search(epsilon, most, h, end, True, WorstDelta(0.0, 0.0, "reverse", 1.0))
@@ -283,8 +287,7 @@ def _search(epsilon: float, most: float, h: Array, end: Array, reverse: bool, kn
         left, right, which = left[open_cells], right[open_cells], which[open_cells]
         middle = (left + right) / 2
         left, right, which = np.append(left, middle), np.append(middle, right), np.append(which, which)
-    # Never 0: a bound below the range of float64 is the least positive number.
-    upper = max(known.upper, math.exp(min(0.0, log_upper)), 5e-324)
+    upper = max(known.upper, math.exp(min(0.0, log_upper)), LEAST_DELTA)
     if at < 0:
         return known._replace(upper=upper)
     return WorstDelta(upper, math.exp(log_best), "reverse" if reverse else "forward", (1 + at) ** 2)

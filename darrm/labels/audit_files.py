@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 import os
 from array import array
 from collections.abc import Sequence
@@ -26,7 +27,9 @@ _FORMATS = ("csv", "parquet", "json")
 
 
 def read_eta(path: str | os.PathLike[str]) -> Array:
-    """Read probabilities, one a line, from a CSV file of one column with or without a header.
+    """Read probabilities, a label a line, from a CSV file with or without a header.
+
+    One column holds Pr[label = 1]. C > 2 columns hold the probabilities of the classes 0..C - 1.
 
     Parameters
     ----------
@@ -34,31 +37,50 @@ def read_eta(path: str | os.PathLike[str]) -> Array:
 
     Returns
     -------
-    ndarray, shape (n,), in [0, 1]
-        8 bytes a line, 16 while it is read.
+    ndarray, shape (n,) or (n, C), in [0, 1]
+        8 bytes a number, 16 while it is read.
 
     Raises
     ------
     InputError
-        If the file cannot be read, is empty, or a line is not a number in [0, 1]; the message names it.
+        If the file cannot be read, is empty, or a line does not hold numbers in [0, 1], as many as the first and of
+        sum 1 if they are more than one; the message names it.
     """
     name = Path(path)
-    found = array("d")
+    found, columns = array("d"), 0
     with opened(name) as file:
         for line, text in enumerate(file, 1):
-            cell = text.strip().strip('"')
+            cells = [cell.strip().strip('"') for cell in text.split(",")]
             try:
-                value = float(cell)
+                values = [float(cell) for cell in cells]
             except ValueError:
-                if line == 1 and cell and "," not in cell:
+                if line == 1 and all(cells) and not any(map(_is_number, cells)):
                     continue  # the header
-                raise InputError(f"{name}, line {line}: one number in [0, 1] is wanted. Got {cell[:40]!r}.") from None
-            if not 0 <= value <= 1:
-                raise InputError(f"{name}, line {line}: a probability must be in [0, 1]. Got {cell[:40]}.")
-            found.append(value)
+                raise InputError(
+                    f"{name}, line {line}: numbers in [0, 1] are wanted. Got {text.strip()[:40]!r}."
+                ) from None
+            columns = columns or len(values)
+            if len(values) != columns:
+                raise InputError(f"{name}, line {line}: {columns} numbers are wanted, as before. Got {len(values)}.")
+            if columns == 2:
+                raise InputError(f"{name}, line {line}: of two classes pass Pr[label = 1] alone. Got two columns.")
+            for value, cell in zip(values, cells, strict=True):
+                if not 0 <= value <= 1:
+                    raise InputError(f"{name}, line {line}: a probability must be in [0, 1]. Got {cell[:40]}.")
+            if columns > 1 and not abs(math.fsum(values) - 1) <= 1e-9:
+                raise InputError(f"{name}, line {line}: the sum must be 1 within 1e-9. Got {math.fsum(values)!r}.")
+            found.extend(values)
     if not found:
         raise InputError(f"{name} holds no probabilities.")
-    return np.array(found)
+    return np.array(found) if columns == 1 else np.array(found).reshape(-1, columns)
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
 
 
 def table_format(path: str | os.PathLike[str]) -> str:

@@ -13,10 +13,11 @@ from darrm.errors import InputError
 from darrm.labels.percentiles import multiplicative_summary
 from darrm.measures.advantage import Mechanism
 from darrm.measures.utility import all_measures
+from darrm.mechanisms.class_labels import Labels
 from darrm.mechanisms.random_bags import Bags
 from darrm.numerics.arrays import Array
 
-Utility = Callable[[Any, NDArray[np.intp], NDArray[np.uint8] | None], Mapping[str, float]]
+Utility = Callable[[Any, NDArray[np.intp], Labels | None], Mapping[str, float]]
 _LEVEL = 0.98
 
 
@@ -36,14 +37,14 @@ class AuditRow:
     largest_log_odds_change : float
         Largest change of the log odds of any of these labels by any output, nats; for this attacker, no guarantee.
     additive_advantage, max_individual_advantage : float
-        Mean over the labels, and the largest, in [0, 1/2].
+        Mean over the labels, and the largest, in [0, 1/2]; C classes: in [0, 1 - 1/C].
     multiplicative_98, infinite_mass : float
         98th percentile, over outputs and labels, of how far the log odds move, nats, and the probability that they
         move to infinity.
     mean_leakage, max_leakage : float
-        Maximal leakage from a label to the output, nats, in [0, log 2].
+        Maximal leakage from a label to the output, nats, in [0, log 2]; C classes: in [0, log C].
     mean_total_variation, max_total_variation : float
-        Between the outputs for a label 1 and 0.
+        Between the outputs for a label 1 and 0; C classes: the largest over pairs of classes.
     attack_utility : float
         Share of labels that the best attacker guesses right.
     auc, cross_entropy : float or None
@@ -86,20 +87,20 @@ def audit_row(
     mechanism: Mechanism,
     groups: Bags,
     eta: Array,
-    labels: NDArray[np.uint8] | None,
+    labels: Labels | None,
     utility: Utility | None,
     threads: int = 1,
 ) -> AuditRow:
     """All measures of one mechanism; the arguments are as in `darrm.labels.audit`."""
-    p = eta[groups.indices]
+    p = eta[groups.indices] if eta.ndim == 1 else eta[groups.indices.ravel()]
     percentile = multiplicative_summary(mechanism, p, _LEVEL, threads=threads)
     learned = {} if utility is None else dict(utility(mechanism, groups.indices, labels))
     if not learned.keys() <= {"auc", "cross_entropy"}:
         raise InputError(f'utility must return "auc", "cross_entropy" or both. Got {", ".join(map(str, learned))}.')
     return AuditRow(
         mechanism=name,
-        bag_size=p.shape[1],
-        bags=p.shape[0],
+        bag_size=groups.indices.shape[1],
+        bags=groups.indices.shape[0],
         remainder=groups.remainder.size,
         auc=None if learned.get("auc") is None else float(learned["auc"]),
         cross_entropy=None if learned.get("cross_entropy") is None else float(learned["cross_entropy"]),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -12,8 +12,10 @@ from darrm._validation import check_jobs, plain, whole
 from darrm.errors import InputError
 from darrm.labels.audit_row import AuditRow, Utility, audit_row
 from darrm.measures.advantage import Mechanism
+from darrm.measures.classes import kernel_of_classes
 from darrm.measures.joint_releases import JointCounts, joint
 from darrm.measures.kernels import CountKernel, OfLabels, channel
+from darrm.mechanisms.class_labels import check_class_labels, check_class_probabilities
 from darrm.mechanisms.label_proportions import LaplaceLabelProportions
 from darrm.mechanisms.majority import DaRRM
 from darrm.mechanisms.random_bags import Bags, check_labels
@@ -51,12 +53,13 @@ def audit(
         that are seen together (`darrm.measures.joint`, which says what is refused).
     eta : array_like, shape (n,), in [0, 1]
         Probability of a one for every label, as the attacker knows it; `eta_from_model` takes it from a classifier.
+        For `RandomizedResponse` of C > 2 classes: shape (n, C), probabilities of all classes, rows of sum 1.
     bag_size : int or sequence of int in [1, n]
         Random bags are drawn, the same for all mechanisms. n mod bag_size labels remain in no bag. May be left out if
         every mechanism answers each label on its own or has a size of its own (`DaRRM`: its K voters; `CountKernel`).
     bags : Bags or array_like of int, shape (bags, size)
         Bags as indices of ``eta``, no index twice, instead of ``bag_size``.
-    labels : array_like of 0 and 1, shape (n,), optional
+    labels : array_like of int in 0..C - 1, shape (n,), optional
         Handed on to ``utility``.
     utility : callable, optional
         From mechanism, bags (indices, shape (bags, size)) and labels to a mapping with "auc", "cross_entropy" or both:
@@ -84,18 +87,19 @@ def audit(
     with n, but for some arrays of n numbers: bags are taken in parts, and the percentile is merged exactly
     (`darrm.labels.percentiles`). Measures: Busa-Fekete et al. (NeurIPS 2024), Sections 3 and 4.
     """
-    chances = _check_eta(eta)
-    truth = None
-    if labels is not None:
-        truth = check_labels(labels)
-        if truth.shape != chances.shape:
-            raise InputError(f"labels must have the shape of eta, {chances.shape}. Got {truth.shape}.")
-    given = list(mechanisms.items()) if isinstance(mechanisms, Mapping) else list(mechanisms)
+    pairs = mechanisms.items() if isinstance(mechanisms, Mapping) else mechanisms
+    given = list(pairs) if isinstance(pairs, Iterable) else []
     if not given or not all(isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[0], str) for pair in given):
         raise InputError(
             "mechanisms must be a mapping of names to mechanisms, or (name, mechanism) pairs, at least one."
         )
     named = [(name, _as_one(releases)) for name, releases in given]
+    chances = _check_eta(eta, named)
+    truth = None
+    if labels is not None:
+        truth = check_labels(labels) if chances.ndim == 1 else check_class_labels(labels, chances.shape[1])
+        if truth.shape != chances.shape[:1]:
+            raise InputError(f"labels must have the shape ({len(chances)},), as eta has rows. Got {truth.shape}.")
     if bag_size is not None and bags is not None:
         raise InputError("Pass bag_size, or bags, one of the two. Got both.")
     if bag_size is None and bags is None:
@@ -103,29 +107,29 @@ def audit(
         if sizeless:
             raise InputError(f"Pass bag_size, or bags, one of the two: {sizeless[0]} answers bags of any size.")
     if bags is not None:
-        groups = _check_bags(bags, chances.size)
+        groups = _check_bags(bags, len(chances))
         cells = [(name, mechanism, groups) for name, mechanism in named]
     else:
-        cells = list(_grid(named, chances.size, bag_size, rng))
+        cells = list(_grid(named, len(chances), bag_size, rng))
     for _, mechanism, groups in cells:  # what cannot be audited is said before the work
-        if not isinstance(mechanism, LaplaceLabelProportions):
+        if chances.ndim == 1 and not isinstance(mechanism, LaplaceLabelProportions):
             channel(mechanism, groups.indices.shape[1])
     return _run([(*cell, chances, truth, utility) for cell in cells], jobs, progress)
 
 
 def eta_from_model(model: object, X: object) -> Array:
-    """Probability of label 1 for every example, from a fitted classifier of two classes.
+    """Probability of label 1 for every example, from a fitted classifier; of more than two classes those of all.
 
     Parameters
     ----------
     model
-        With ``predict_proba`` and ``classes_``, as in scikit-learn; the second of the classes is label 1.
+        With ``predict_proba`` and ``classes_``, as in scikit-learn; class c of ``classes_`` is label c.
     X
         Features, as the model takes them.
 
     Returns
     -------
-    ndarray, shape (n,)
+    ndarray, shape (n,), or (n, C) for C > 2 classes
 
     Raises
     ------
@@ -139,15 +143,34 @@ def eta_from_model(model: object, X: object) -> Array:
     if not isinstance(model, _Classifier):
         raise InputError(f"model must be a fitted classifier with predict_proba. Got {type(model).__name__}.")
     chances = np.asarray(model.predict_proba(X), dtype=np.float64)
-    if chances.ndim != 2 or chances.shape[1] != 2:
-        raise InputError(f"model must tell two classes apart. Its probabilities have shape {chances.shape}.")
-    return _check_eta(chances[:, 1])
+    if chances.ndim != 2 or chances.shape[1] < 2:
+        raise InputError(f"model must tell two or more classes apart. Its probabilities have shape {chances.shape}.")
+    if chances.shape[1] == 2:
+        return np.asarray(as_bags(chances[:, 1])[0][0])
+    return check_class_probabilities(chances, chances.shape[1])[0]
 
 
-def _check_eta(eta: ArrayLike) -> Array:
+def _check_eta(eta: ArrayLike, named: Sequence[tuple[str, Mechanism]]) -> Array:
+    """``eta`` of shape (n,), or (n, C) if the mechanisms have C > 2 classes, as all must then."""
+    kernels = [kernel_of_classes(mechanism) for _, mechanism in named]
+    sizes = [2 if kernel is None else len(kernel) for kernel in kernels]
+    classes = sizes[0]
+    if len(set(sizes)) > 1:
+        other = next(i for i, size in enumerate(sizes) if size != classes)
+        raise InputError(
+            f"mechanisms must all have as many classes. Got {classes} of {named[0][0]} and {sizes[other]} of "
+            f"{named[other][0]}. Audit them apart."
+        )
+    if classes > 2:
+        rows, single = check_class_probabilities(eta, classes)
+        if single:
+            raise InputError(f"eta must have shape (n, {classes}): a row for each label. Got {(classes,)}.")
+        return rows
     chances, single = as_bags(eta)
     if not single:
-        raise InputError(f"eta must have shape (n,); pass bag_size or bags for the bags. Got {chances.shape}.")
+        raise InputError(
+            f"eta must have shape (n,) for two classes; pass bag_size or bags for the bags. Got {chances.shape}."
+        )
     return np.asarray(chances[0])
 
 
@@ -165,6 +188,8 @@ def _check_bags(given: Bags | ArrayLike, n: int) -> Bags:
 
 
 def _as_one(releases: Mechanism | Sequence[Mechanism]) -> Mechanism:
+    if isinstance(releases, str):
+        raise InputError(f"mechanism must be one of darrm.mechanisms, such as LabelProportions(). Got {releases!r}.")
     return joint(releases) if isinstance(releases, Sequence) else releases
 
 

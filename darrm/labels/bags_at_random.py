@@ -84,12 +84,12 @@ def bag_floor(k: int, failure: float, *, X: ArrayLike, loss_floor: float, residu
     >>> round(floor.residual_sum, 1), round(floor.leverage, 3)
     (13.8, 0.048)
     """
-    U = _space(X)
+    U, off = _space(X)
     k = _check_size(k, len(U))
     failure = real("failure", failure, 0, 1, "()")
     loss_floor = check_positive("loss_floor", loss_floor)
     bound = _check_bound(residual_bound, loss_floor)
-    return _floor(k, failure, loss_floor, _largest(U), U.shape[1], *_tails(U, bound * bound / loss_floor))
+    return _floor(k, failure, loss_floor, _largest(U, off), U.shape[1], *_tails(U, bound * bound / loss_floor, off))
 
 
 class RandomBagDelta(NamedTuple):
@@ -152,12 +152,12 @@ def random_bag_delta(
     """
     epsilon = check_loss(epsilon)
     low, high = check_range(label_range)
-    U = _space(X)
+    U, off = _space(X)
     k = _check_size(k, len(U))
     loss_floor = check_positive("loss_floor", loss_floor)
-    largest = _largest(U)
+    largest = _largest(U, off)
     # If a column of X is constant, labels may be taken from the middle of their range; `beside` is what is not.
-    middle, beside = low / 2 + high / 2, float(np.abs(residual_of(U, np.ones(len(U)))).max())
+    middle, beside = low / 2 + high / 2, float(np.abs(residual_of(U, np.ones(len(U)))).max()) + off
     size = min(max(abs(low), abs(high)), (high / 2 - low / 2) + abs(middle) * beside) * (1 + 1e-12)
     if loss_floor > size * size:
         raise refusal("loss_floor", f"at most {size * size:g}, the largest loss of labels of this range", loss_floor)
@@ -165,7 +165,7 @@ def random_bag_delta(
         bound = (size + math.sqrt(largest) * math.sqrt(size * size - loss_floor)) * (1 + 1e-12)
     else:
         bound = _check_bound(residual_bound, loss_floor)
-    tails = _tails(U, bound * bound / loss_floor)
+    tails = _tails(U, bound * bound / loss_floor, off)
     ties = math.exp(len(U) ** 2 * 2.0**-65) * (1 + 1e-15)  # equal words of the shuffle, and this product
 
     def total(log_failure: float) -> RandomBagDelta:
@@ -191,8 +191,8 @@ def random_bag_delta(
     return best
 
 
-def _space(X: ArrayLike) -> Array:
-    """Orthonormal columns that span those of X, shape (n, d).
+def _space(X: ArrayLike) -> tuple[Array, float]:
+    """Orthonormal columns that span those of X, shape (n, d), and how far leverages may be off by their rounding.
 
     A direction too small to be seen in the data set may be a whole feature of one bag, so X must have full rank with a
     margin, not rounded away.
@@ -209,12 +209,12 @@ def _space(X: ArrayLike) -> Array:
             f"{_LEAST_SINGULAR:g} of the largest, with columns at length 1. Got {singular[-1] / singular[0]:.2g}. "
             "Leave a column out."
         )
-    return column_space(features)
+    return column_space(features), math.sqrt(len(features)) * 2.0**-46 * float(singular[0] / singular[-1])
 
 
-def _largest(U: Array) -> float:
+def _largest(U: Array, off: float = 0.0) -> float:
     """(n - 1) h / (1 - h) for the largest leverage h: largest squared length of features in units of any n - 1."""
-    h = float((U * U).sum(axis=1).max()) * (1 + 1e-12)
+    h = float((U * U).sum(axis=1).max()) * (1 + 1e-12 + off)
     if not h < 1 - 1e-9:
         raise InputError(
             f"Leverages of X must be below 1. Got {h:g}: without that record X has a lower rank. Leave a column out."
@@ -233,7 +233,7 @@ def _check_bound(residual_bound: object, loss_floor: float) -> float:
     return bound
 
 
-def _tails(U: Array, ratio: float) -> tuple[Array, Array]:
+def _tails(U: Array, ratio: float, off: float = 0.0) -> tuple[Array, Array]:
     """theta and log(1 - lambda(theta)) of Lemma 11, rounded up; ratio = residual_bound^2 / loss_floor >= 1."""
     n, rank = U.shape
     U = U[np.argsort(-(U * U).sum(axis=1))]  # g below rises then
@@ -251,7 +251,7 @@ def _tails(U: Array, ratio: float) -> tuple[Array, Array]:
         s = float(g @ share) * ratio / (n - 1)
         center = float(g @ square) / rank
         q = math.sqrt(max(0.0, float(np.linalg.eigvalsh(U.T @ ((g - center)[:, None] ** 2 * U))[-1])))
-        least = (p + s) / 2 - math.hypot((p - s) / 2, q) - n * 2.0**-48 * (abs(p) + s + q)
+        least = (p + s) / 2 - math.hypot((p - s) / 2, q) - (n * 2.0**-48 + off) * (abs(p) + s + q)
         logs[place] = math.log1p(-min(max(least, 0.0), 1 - 1e-12))
     return thetas, logs
 

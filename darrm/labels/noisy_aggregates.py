@@ -17,7 +17,14 @@ from numpy.typing import ArrayLike
 from darrm._validation import check_count, check_positive, plain
 from darrm.accounting.gaussian import gdp_log_parts
 from darrm.errors import InputError
-from darrm.labels.aggregates import LabelDependentValue, check_change, check_loss, check_range, check_record
+from darrm.labels.aggregates import (
+    LEAST_DELTA,
+    LabelDependentValue,
+    check_change,
+    check_loss,
+    check_range,
+    check_record,
+)
 from darrm.mechanisms.labelled_bag import check_labels
 from darrm.mechanisms.scale_mixture import panels, scales
 from darrm.mechanisms.weighted_aggregates import noised_labels
@@ -100,7 +107,7 @@ def noisy_delta(epsilon: float, k: int, fraction: float, sigma: float, label_ran
     else:
         inside = _mean_gaussian(epsilon, shift, q - 2, outside=False)
     outside = _mean_gaussian(epsilon, shift, q - 1, outside=True) if q < k else 0.0
-    return min(1.0, max(5e-324, (q * inside + (k - q) * outside) / k * (1 + 1e-6)))
+    return min(1.0, max(LEAST_DELTA, (q * inside + (k - q) * outside) / k * (1 + 1e-6)))
 
 
 def noisy_local_delta(
@@ -175,5 +182,5 @@ def noisy_local_delta(
         return min(1.0, best)
 
     forward, reverse = largest(before, after), largest(after, before)
-    error = 1e-8 * max(forward, reverse)
+    error = max(1e-8 * max(forward, reverse), LEAST_DELTA)
     return LabelDependentValue(min(1.0, forward + error), min(1.0, reverse + error), 2 * error)

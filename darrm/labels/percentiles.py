@@ -11,8 +11,10 @@ import numpy as np
 from darrm._validation import real
 from darrm.measures.advantage import Mechanism
 from darrm.measures.change import multiplicative_advantage
+from darrm.measures.classes import kernel_of_classes
 from darrm.measures.distribution import ContinuousDistribution, DiscreteDistribution
 from darrm.measures.kernels import channel
+from darrm.measures.laplace import LaplaceOdds
 from darrm.mechanisms.label_proportions import LaplaceLabelProportions
 from darrm.numerics.arrays import Array
 
@@ -22,6 +24,7 @@ _BINS = 1 << 16
 _KEPT = 4_000_000  # values that the last pass may hold
 _ENTRIES = 2_000_000  # labels times outcomes of one part
 _LEVELS = 5  # bisections of a pass
+_NEAR = 0.02  # how far from the quantile of some bags that of all is looked for, relative
 _SAME = 1e-12  # sums so far from q reach it, as in `darrm.measures.DiscreteDistribution`
 
 
@@ -35,6 +38,7 @@ def multiplicative_summary(
     mechanism
         As for `multiplicative_advantage`.
     bags : ndarray, shape (n, k), in [0, 1]
+        More than two classes: shape (n, C), a row a label.
     q : float in [0, 1]
     entries, kept : int
         Labels times outcomes of one part, and values that may be held at once.
@@ -53,11 +57,15 @@ def multiplicative_summary(
 
     Notes
     -----
-    Beyond ``entries`` the work of `multiplicative_advantage` three times as a rule, and nine times for Laplace label
-    proportions, whose distribution function is bisected: each pass over the parts answers five bisections.
+    Beyond ``entries`` the work of `multiplicative_advantage` twice as a rule. For Laplace label proportions the
+    quantile of some of the bags says where that of all is looked for. If it is not there, or ``kept`` is too small,
+    their distribution function is bisected in nine more passes, each of which answers five bisections.
     """
     n, k = bags.shape
-    if isinstance(mechanism, LaplaceLabelProportions):
+    kernel = kernel_of_classes(mechanism)
+    if kernel is not None:
+        outcomes = kernel.shape[1]
+    elif isinstance(mechanism, LaplaceLabelProportions):
         outcomes = k
     else:
         outcomes = channel(mechanism, k).given(bags[:1])[0].shape[0]
@@ -66,19 +74,9 @@ def multiplicative_summary(
         whole = multiplicative_advantage(mechanism, bags)
         return whole.quantile(q), whole.infinite_mass
     cuts = [slice(start, start + step) for start in range(0, n, step)]
-    weights = [len(bags[at]) / n for at in cuts]
     if isinstance(mechanism, LaplaceLabelProportions):
-
-        def below(points: Array) -> Array:
-            inner = np.minimum(points, mechanism.epsilon * (1 - 2e-12))  # at the largest value every part is complete
-
-            def of_part(at: slice) -> list[float]:
-                part = multiplicative_advantage(mechanism, bags[at])
-                return [part.cdf(x) for x in inner.tolist()]
-
-            return np.asarray(np.dot(weights, list(_in_threads(of_part, cuts, threads))))
-
-        return ContinuousDistribution(below, mechanism.epsilon, levels=_LEVELS).quantile(q), 0.0
+        return _laplace_quantile(bags, mechanism, q, cuts, kept, threads), 0.0
+    weights = [len(bags[at]) / n for at in cuts]
 
     def parts() -> Iterator[tuple[float, DiscreteDistribution]]:
         distributions = _in_threads(lambda at: multiplicative_advantage(mechanism, bags[at]), cuts, threads)
@@ -86,8 +84,45 @@ def multiplicative_summary(
             if isinstance(part, DiscreteDistribution):
                 yield weight, part
 
-    infinite = sum(weight * part.infinite_mass for weight, part in parts())
-    return mixture_quantile(parts, q, kept), infinite
+    return mixture_quantile(parts, q, kept)
+
+
+def _laplace_quantile(
+    bags: Array, mechanism: LaplaceLabelProportions, q: float, cuts: Sequence[slice], kept: int, threads: int
+) -> float:
+    """Quantile for Laplace label proportions, first looked for near that of some bags from all over."""
+    top = mechanism.epsilon
+    last = top * (1 - 2e-12)  # at the largest value every part is complete
+    guess = multiplicative_advantage(mechanism, bags[:: len(cuts)][: cuts[0].stop]).quantile(q)
+    low, high = guess * (1 - _NEAR), min(guess * (1 + _NEAR), last)
+    near: list[LaplaceOdds] = []
+    for part in _in_threads(lambda at: LaplaceOdds(bags[at], top).between(low, high), cuts, threads):
+        near.append(part)
+        if sum(each.size for each in near) > kept:
+            break
+    else:
+
+        def share(points: Array) -> Array:
+            return np.array([1 - sum(part.moved(x) for part in near) / bags.size for x in points.tolist()])
+
+        at_low, at_high = share(np.array([low, high]))
+        if at_low < q <= at_high:
+            return ContinuousDistribution(share, high, low).quantile(q)
+        if at_high < q and high == last:
+            return top
+    near.clear()
+    weights = [len(bags[at]) / len(bags) for at in cuts]
+
+    def below(points: Array) -> Array:
+        inner = np.minimum(points, last)
+
+        def of_part(at: slice) -> list[float]:
+            part = multiplicative_advantage(mechanism, bags[at])
+            return [part.cdf(x) for x in inner.tolist()]
+
+        return np.asarray(np.dot(weights, list(_in_threads(of_part, cuts, threads))))
+
+    return ContinuousDistribution(below, top, levels=_LEVELS).quantile(q)
 
 
 def _in_threads(compute: Callable[[slice], T], cuts: Sequence[slice], threads: int) -> Iterator[T]:
@@ -100,8 +135,8 @@ def _in_threads(compute: Callable[[slice], T], cuts: Sequence[slice], threads: i
             yield from pool.map(compute, cuts[start : start + threads])
 
 
-def mixture_quantile(parts: Parts, q: float, kept: int = _KEPT) -> float:
-    """Quantile of a mixture of discrete distributions.
+def mixture_quantile(parts: Parts, q: float, kept: int = _KEPT) -> tuple[float, float]:
+    """Quantile and infinite mass of a mixture of discrete distributions.
 
         least value x with  sum over parts of w_j Pr[X_j <= x]  >=  q
 
@@ -116,8 +151,8 @@ def mixture_quantile(parts: Parts, q: float, kept: int = _KEPT) -> float:
 
     Returns
     -------
-    float
-        A value of one of the parts, infinity allowed.
+    float, float
+        A value of one of the parts, infinity allowed; sum over parts of w_j Pr[X_j = infinity].
 
     Raises
     ------
@@ -134,7 +169,9 @@ def mixture_quantile(parts: Parts, q: float, kept: int = _KEPT) -> float:
     while True:
         mass, counts, largest = np.zeros(_BINS), np.zeros(_BINS, dtype=np.int64), np.full(_BINS, -np.inf)
         edges = low + (high - low) * (np.arange(_BINS + 1) / _BINS)
+        infinite = 0.0  # the same in every pass
         for weight, part in parts():
+            infinite += weight * part.infinite_mass
             values, weights = _within(part, low, high)
             cell = np.clip(np.searchsorted(edges, _squeeze(values), side="right") - 1, 0, _BINS - 1)
             mass += weight * np.bincount(cell, weights, _BINS)
@@ -148,12 +185,12 @@ def mixture_quantile(parts: Parts, q: float, kept: int = _KEPT) -> float:
         if counts[at] <= kept:
             break
         if high - low <= 1e-15:
-            return float(largest[at])
+            return float(largest[at]), infinite
     within = [(values, weight * weights) for weight, part in parts() for values, weights in [_within(part, low, high)]]
     values = np.concatenate([pair[0] for pair in within])
     order = np.argsort(values, kind="stable")
     sums = below + np.cumsum(np.concatenate([pair[1] for pair in within])[order])
-    return float(values[order][min(int(np.searchsorted(sums, q - _SAME)), values.size - 1)])
+    return float(values[order][min(int(np.searchsorted(sums, q - _SAME)), values.size - 1)]), infinite
 
 
 def _squeeze(values: Array) -> Array:

@@ -8,6 +8,7 @@ from darrm.measures.advantage import (
     label_leakage,
     total_variation,
 )
+from darrm.measures.any_attacker import AttackerUtility, utility_of_attacker
 from darrm.measures.attack import (
     attack_utility,
     attacker_decisions,
@@ -40,6 +41,7 @@ from darrm.measures.utility import EqualUtility, at_equal_utility
 from darrm.mechanisms.noisy_max_chances import noisy_max_probabilities
 
 __all__ = [
+    "AttackerUtility",
     "AverageAdvantage",
     "CountKernel",
     "Distribution",
@@ -80,5 +82,6 @@ __all__ = [
     "sampled_error",
     "shortcut_decisions",
     "total_variation",
+    "utility_of_attacker",
 ]
 __getattr__ = modules(__name__)

@@ -102,7 +102,15 @@ def total_variation(mechanism: Mechanism, eta: ArrayLike) -> Array:
     -------
     ndarray, the shape of ``eta``; in [0, 1]
         The other labels vary as eta says; eta_i itself does not matter. Twice the individual advantage at eta_i = 1/2.
+        C > 2 classes: shape (n,), the largest over all pairs of classes.
+
+    Raises
+    ------
+    InputError
     """
+    kernel = classes.kernel_of_classes(mechanism)
+    if kernel is not None:
+        return classes.variation(kernel, eta)
     return np.minimum(_of_each_label(mechanism, eta, laplace.variation, lambda p, zero, one: one - zero), 1)
 
 
@@ -137,9 +145,18 @@ def label_leakage(mechanism: Mechanism, eta: ArrayLike) -> Array:
     Returns
     -------
     ndarray, the shape of ``eta``; in [0, log 2]
+        C > 2 classes: shape (n,), in [0, log C], with the largest of all C probabilities of each output; more than
+        log(1 + total variation) in general.
+
+    Raises
+    ------
+    InputError
 
     Notes
     -----
     The other labels vary as eta says; entrywise leakage of Saeidian et al. (IEEE TIFS 2021) knows them all.
     """
+    kernel = classes.kernel_of_classes(mechanism)
+    if kernel is not None:
+        return classes.leakage(kernel, eta)
     return np.log1p(total_variation(mechanism, eta))

@@ -10,6 +10,10 @@ Two bounds rest on one line. For eta_i <= 1/2, with f_v(o) = Pr[o | y_i = v],
     advantage = sum over o of max(0, eta_i f_1 - (1 - eta_i) f_0) <= eta_i sum over o of max(0, f_1 - f_0),
 
 so it is at most min(eta_i, 1 - eta_i) times the total variation between f_1 and f_0.
+
+Formulas are evaluated in float64 and not rounded up: a bound that a mechanism attains can be some 1e-16 too small.
+Those for Laplace label proportions hold for the discrete noise that is released too: on a grid of 2^-10, where 1 is an
+even number of steps, the noise and the noise plus 1 have the same total variation, 1 - e^(-epsilon / 2).
 """
 
 from __future__ import annotations

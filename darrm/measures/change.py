@@ -235,8 +235,8 @@ def _laplace_change(bags: Array, epsilon: float) -> Distribution:
     parts = [(bags[at], laplace.LaplaceOutputs(bags[at], epsilon)) for at in slices(n, k * k)]
     # Largest change: at f_1 / f_0 = e^epsilon or e^-epsilon, whatever moves the less likely label further.
     less = np.minimum(bags, 1 - bags)
-    fall = math.exp(-epsilon)
-    top = float((less * (1 - less) * -math.expm1(-epsilon) / (less + (1 - less) * fall)).max())
+    total = np.where(less > 0, less + (1 - less) * math.exp(-epsilon), 1)
+    top = float((less * (1 - less) * -math.expm1(-epsilon) / total).max())
     if top == 0:
         return DiscreteDistribution(np.zeros(1), np.ones(1))
 

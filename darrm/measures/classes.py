@@ -41,6 +41,22 @@ def individual(kernel: Array, eta: ArrayLike) -> Array:
     return np.asarray(answer[0]) if single else answer
 
 
+def variation(kernel: Array, eta: ArrayLike) -> Array:
+    """Largest total variation between the outputs of two classes, for every label: shape (n,). O(C^2 outcomes)."""
+    largest = max(float(np.maximum(kernel - row, 0).sum(axis=1).max()) for row in kernel)
+    return _of_every_label(min(largest, 1), kernel, eta)
+
+
+def leakage(kernel: Array, eta: ArrayLike) -> Array:
+    """log sum over o of max over c of W(c, o), nats, for every label: shape (n,)."""
+    return _of_every_label(max(0.0, float(np.log(kernel.max(axis=0).sum()))), kernel, eta)
+
+
+def _of_every_label(value: float, kernel: Array, eta: ArrayLike) -> Array:
+    rows, single = check_class_probabilities(eta, len(kernel))
+    return np.asarray(value) if single else np.full(len(rows), value)
+
+
 def log_ratios(kernel: Array, eta: ArrayLike, most: float, tiny: float) -> tuple[Array, Array]:
     """Largest change of the log odds of two possible classes, for each label and output, and its probability.
 

@@ -92,9 +92,9 @@ def compare(
 ) -> list[Entry] | list[DecisionEntry]:
     """The optimum beside other mechanisms, for one problem and one release.
 
-    For a `MajorityProblem`: gamma_opt (free); monotone; double subsampling of (2 floor(m) - 1) votes; subsampling of
-    (floor(m)) votes; constant
-    randomized response, by Lemma A.1 and the largest constant that verifies; the plain majority.
+    For a `MajorityProblem`: gamma_opt (free); monotone; from m = 1 on double subsampling of (2 floor(m) - 1) votes and
+    subsampling of (floor(m)) votes; constant randomized response, by Lemma A.1 and the largest constant that verifies;
+    the plain majority.
 
     For a `DecisionProblem`: the optimum; the best table of all votes together, as if all had the largest epsilon;
     the best table of one group alone; the optimum for the majority of all votes; the best rule with constant noise;
@@ -164,8 +164,13 @@ def compare(
     entries = [
         entry("gamma_opt", free.gamma, free),
         entry("monotone", monotone.gamma, monotone),
-        entry(f"double subsampling ({min(2 * m - 1, problem.K)})", baselines.double_subsampling(problem.K, m)),
-        entry(f"subsampling ({m})", baselines.subsampling(problem.K, m)),
+    ]
+    if m:
+        entries += [
+            entry(f"double subsampling ({min(2 * m - 1, problem.K)})", baselines.double_subsampling(problem.K, m)),
+            entry(f"subsampling ({m})", baselines.subsampling(problem.K, m)),
+        ]
+    entries += [
         entry("randomized response (largest)", baselines.largest_constant(problem)),
         entry("randomized response (A.1)", baselines.constant(problem)),
         entry("plain majority", baselines.plain_majority(problem.K)),

@@ -15,6 +15,8 @@ from numpy.typing import ArrayLike
 
 from darrm._validation import array, whole
 from darrm.errors import InputError
+from darrm.measures import geometric
+from darrm.mechanisms.label_proportions import GeometricLabelProportions
 from darrm.mechanisms.labelled_bag import check_unused_features
 from darrm.numerics import leave_one_out
 from darrm.numerics.arrays import Array
@@ -49,7 +51,7 @@ class OfLabels(Protocol):
     """A mechanism that answers each label on its own."""
 
     def label_kernel(self) -> Array:
-        """Pr[output = o | y = v], shape (2, outcomes): [v, o]."""
+        """Pr[output = o | y = v], shape (classes, outcomes): [v, o]."""
 
 
 class CountKernel:
@@ -132,6 +134,9 @@ def channel(mechanism: OfCounts | OfLabels, k: int) -> Channel:
             f"darrm.measures.CountKernel. Got {name_of(mechanism)}. "
             "Wrap a noise function: CountKernel.from_noise_function(gamma)."
         )
+    if isinstance(mechanism, GeometricLabelProportions):
+        epsilon = mechanism.epsilon
+        return Channel(lambda eta: geometric.given(eta, epsilon), k * (k + 1))
     kernel = mechanism.kernel(k)
     if kernel.shape == (k + 1, k + 1) and np.array_equal(kernel, np.eye(k + 1)):
 

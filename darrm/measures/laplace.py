@@ -14,6 +14,8 @@ the ratio is e^-epsilon, above k it is e^epsilon.
 from __future__ import annotations
 
 import math
+from copy import copy
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,7 +53,8 @@ class LaplaceOutputs:
         c_part, d_part = self._pieces(c, d)
         opens, closes = A + self._fall * B, self._fall * A + B
         whole = (c_part + d_part) * (-math.expm1(-self.epsilon) / 2)
-        total = np.where(opens >= 0, whole, 0).sum(axis=0)
+        # Where opens is 0 because e^-epsilon is below the range of float64, closes has the sign.
+        total = np.where((opens >= 0) & (closes >= 0), whole, 0).sum(axis=0)
         at = np.nonzero((opens < 0) & (closes > 0))
         rest = np.clip((self.epsilon - np.log(-A[at]) + np.log(B[at])) / 2, 0, self.epsilon)  # epsilon (1 - u)
         part = -np.expm1(-rest) * (c_part[at] * np.exp(rest - self.epsilon) + d_part[at])
@@ -79,52 +82,96 @@ class LaplaceOdds:
 
     def __init__(self, eta: Array, epsilon: float) -> None:
         outputs = LaplaceOutputs(eta, epsilon)
-        self._epsilon, self._fall = epsilon, math.exp(-epsilon)
         self._eta = eta.ravel()
         self._open = (self._eta > 0) & (self._eta < 1)
-        self._left = outputs._left.reshape(len(outputs._left), -1)
-        self._right = outputs._right.reshape(len(outputs._right), -1)
-        density = self._left.copy()
-        density[:-1] += self._fall * self._right
+        left = outputs._left.reshape(len(outputs._left), -1)
+        right = outputs._right.reshape(len(outputs._right), -1)
+        density = left.copy()
+        density[:-1] += math.exp(-epsilon) * right
         ratio = np.clip(density[:-1] / np.maximum(density[1:], 1e-300), 0, 1e300)
         ratio[np.maximum(density[:-1], density[1:]) < _TINY] = 0
-        self._ratio = np.maximum.accumulate(ratio, axis=0)
         tail = density  # the densities are not needed any more
-        np.multiply(self._left[:-1] + self._right, -math.expm1(-epsilon) / 2, out=tail[:-1])
-        np.multiply(self._left[-1], 0.5, out=tail[-1])
+        np.multiply(left[:-1] + right, -math.expm1(-epsilon) / 2, out=tail[:-1])
+        np.multiply(left[-1], 0.5, out=tail[-1])
         for j in range(len(tail) - 2, -1, -1):
             tail[j] += tail[j + 1]
-        self._tail = tail
+        pieces = _Pieces(epsilon, left, right, np.maximum.accumulate(ratio, axis=0), tail)
+        self._both = pieces, pieces  # for odds that rise and for odds that fall
+
+    @property
+    def size(self) -> int:
+        """Numbers that are held for changes up and for changes down."""
+        return sum(pieces.left.size + pieces.right.size + pieces.ratio.size + pieces.tail.size for pieces in self._both)
 
     def moved(self, x: float) -> float:
         """Expected number of labels whose log odds move by more than x, in [0, epsilon); O(log k) a label."""
         e = math.exp(-x)
-        up, down = self._above(e, 1.0), 1 - self._above(1.0, e)
+        rising, falling = self._both
+        up, down = self._above(rising, e, 1.0), 1 - self._above(falling, 1.0, e)
         return float(np.where(self._open, up + down, 0).sum())
 
-    def _above(self, a: float, b: float) -> Array:
+    def between(self, low: float, high: float) -> LaplaceOdds:
+        """The same for x in [low, high] only, without the pieces that no such x asks for."""
+        near, far = math.exp(-low), math.exp(-high)
+        rising, falling = self._both
+        part = copy(self)
+        part._both = rising.between(_ratio(1, near), _ratio(1, far)), falling.between(far, near)
+        return part
+
+    def _above(self, pieces: _Pieces, a: float, b: float) -> Array:
         """Pr[a f_1(output) > b f_0(output)], for every label."""
-        labels = np.arange(self._eta.size)
-        j = np.clip(self._passed(b / a if a else math.inf, labels) - 1, 0, len(self._ratio) - 2)
-        left, right = self._left[j, labels], self._right[j, labels]
-        next_left, next_right = self._left[j + 1, labels], self._right[j + 1, labels]
-        A, B = a * left - b * next_left, a * right - b * next_right
-        with np.errstate(divide="ignore", invalid="ignore"):
-            rest = np.clip((self._epsilon - np.log(-A) + np.log(B)) / 2, 0, self._epsilon)  # epsilon (1 - u)
-        rest = np.where(B > 0, np.where(A < 0, rest, self._epsilon), 0)
-        share, growth = -np.expm1(-rest) / 2, np.exp(rest - self._epsilon)
-        for_one = share * (left * growth + right) + self._tail[j + 1, labels]
-        for_zero = share * (next_left * growth + next_right) + self._tail[j + 2, labels]
+        for_one, for_zero = pieces.above(a, b)
         return np.asarray(self._eta * for_one + (1 - self._eta) * for_zero)
 
-    def _passed(self, threshold: float, labels: NDArray[np.intp]) -> NDArray[np.intp]:
-        """At how many of the whole numbers 0, ..., k the ratio is at most the threshold."""
-        low, high = np.zeros_like(labels), np.full_like(labels, len(self._ratio))
-        for _ in range(len(self._ratio).bit_length()):
+
+class _Pieces(NamedTuple):
+    """What `LaplaceOdds` knows between whole numbers, a column a label: sums, ratios that never fall, masses above."""
+
+    epsilon: float
+    left: Array
+    right: Array
+    ratio: Array
+    tail: Array
+
+    def above(self, a: float, b: float) -> tuple[Array, Array]:
+        """Masses of f_1 and of f_0 on the outputs with a f_1 > b f_0, for every label."""
+        labels = np.arange(self.ratio.shape[1])
+        j = np.clip(self.passed(_ratio(b, a)) - 1, 0, len(self.ratio) - 2)
+        left, right = self.left[j, labels], self.right[j, labels]
+        next_left, next_right = self.left[j + 1, labels], self.right[j + 1, labels]
+        A, B = a * left - b * next_left, a * right - b * next_right
+        with np.errstate(divide="ignore", invalid="ignore"):
+            rest = np.clip((self.epsilon - np.log(-A) + np.log(B)) / 2, 0, self.epsilon)  # epsilon (1 - u)
+        rest = np.where(B > 0, np.where(A < 0, rest, self.epsilon), 0)
+        share, growth = -np.expm1(-rest) / 2, np.exp(rest - self.epsilon)
+        for_one = share * (left * growth + right) + self.tail[j + 1, labels]
+        for_zero = share * (next_left * growth + next_right) + self.tail[j + 2, labels]
+        return for_one, for_zero
+
+    def passed(self, threshold: float) -> NDArray[np.intp]:
+        """At how many of the whole numbers 0, ..., k the ratio is at most the threshold, for every label."""
+        labels = np.arange(self.ratio.shape[1])
+        low, high = np.zeros_like(labels), np.full_like(labels, len(self.ratio))
+        for _ in range(len(self.ratio).bit_length()):
             middle = (low + high) // 2
-            passed = self._ratio[np.minimum(middle, len(self._ratio) - 1), labels] <= threshold
+            passed = self.ratio[np.minimum(middle, len(self.ratio) - 1), labels] <= threshold
             low, high = np.where(passed & (low < high), middle + 1, low), np.where(passed, high, middle)
         return low
+
+    def between(self, low: float, high: float) -> _Pieces:
+        """The rows that thresholds in [low, high] reach: as many for every label, each from a place of its own."""
+        first, last = (np.clip(self.passed(x) - 1, 0, len(self.ratio) - 2) for x in (low, high))
+        rows = int((last - first).max()) + 2
+        at = np.minimum(first, len(self.ratio) - rows) + np.arange(rows + 1)[:, None]
+
+        def cut(values: Array, more: int) -> Array:
+            return np.take_along_axis(values, at[: rows + more], axis=0)
+
+        return _Pieces(self.epsilon, cut(self.left, 0), cut(self.right, 0), cut(self.ratio, 0), cut(self.tail, 1))
+
+
+def _ratio(b: float, a: float) -> float:
+    return b / a if a else math.inf
 
 
 def individual(eta: Array, epsilon: float) -> Array:

@@ -171,7 +171,8 @@ def composed_leakage(leakages: ArrayLike) -> float:
     -----
     Lemma 5 and Corollary 15 of Saeidian et al. (2021).
     """
-    return float(_nats(leakages).sum()) * (1 + 1e-15)
+    values = _nats(leakages)
+    return math.fsum(values) * (1 + 1e-15) if values.max() < 1e300 else math.inf
 
 
 def processed_leakage(leakages: ArrayLike) -> float:

@@ -74,6 +74,9 @@ def entrywise_leakage(
     votes = check_counts(known_votes, "known_votes")
     if check_noise(gamma, sigma, noise) and votes.size > 2:
         return max(0.0, math.log(winning(integer_noise(gamma, sigma), votes, more=1).sum()))
+    # Only differences matter. Above 2^53 one more vote would be lost. Classes that are moved up have no chance, or the
+    # noise is so wide that no vote matters.
+    votes = np.maximum(votes - votes.max() + 2.0**52, 0)
     total = 0.0
     for value in np.unique(votes):
         j = int(np.argmax(votes == value))
@@ -87,7 +90,7 @@ def entrywise_leakage(
 def leakage_bound(
     n_classes: int, gamma: float | None = None, *, sigma: float | None = None, noise: str = "discrete"
 ) -> float:
-    """The largest leakage of noisy max over all known votes, nats; attained where all classes have as many.
+    """The largest leakage of one label about one vote, over all known votes, nats; attained where classes have as many.
 
         log F(0),   F(0) = m Pr[class 1 wins | counts (1, 0, ..., 0)]
         gamma, discrete     F(0) = e^gamma (1 - (1 - q) / (1 + q)^(m - 1)),   q = e^-gamma;   m = 2: 1 + tanh(gamma / 2)
@@ -114,9 +117,10 @@ def leakage_bound(
     Returns
     -------
     float
-        An upper bound, rounded up, at most log m. With gamma it is at most gamma, for any number of classes. **Gaussian
-        noise has no bound that holds for every number of classes**: for any sigma the leakage at equal counts grows
-        without limit with m.
+        An upper bound, rounded up, at most log m. It is for one label and one vote: more labels add up
+        (`composed_leakage`), and a record behind several votes can leak more. With gamma it is at most gamma, for any
+        number of classes. **Gaussian noise has no bound that holds for every number of classes**: for any sigma the
+        leakage at equal counts grows without limit with m.
 
     Raises
     ------
@@ -144,7 +148,7 @@ def leakage_bound(
         return min(entrywise_leakage(np.zeros(m), gamma, sigma=sigma, noise=noise) + m * 1e-12, rate, most)
     if gamma is None:
         return min(_gaussian_bound(m, GaussianLaw(check_positive("sigma", sigma))), most)
-    return _laplace_bound(m, check_positive("gamma", gamma))
+    return min(_laplace_bound(m, check_positive("gamma", gamma)), most)
 
 
 def _laplace_bound(m: int, rate: float) -> float:
@@ -179,7 +183,7 @@ def _gaussian_bound(m: int, law: GaussianLaw) -> float:
 def leakage_data_bound(
     known_votes: ArrayLike, gamma: float | None = None, *, sigma: float | None = None, noise: str = "discrete"
 ) -> float:
-    """A bound on the leakage of noisy max for the votes at hand, nats: log B2.
+    """A bound on the leakage of one label about one vote, for the known votes at hand, nats: log B2.
 
         B2 = r (1 - L(v_1 + 1 - v_2)) + sum over j > r of L(v_1 - 1 - v_j),     v_1 = ... = v_r > v_(r+1) >= ...,
         L(d) = Pr[of two classes, the one that is d >= 0 votes behind wins]
@@ -248,7 +252,12 @@ def _behind(gamma: float | None, sigma: float | None, discrete: bool) -> Callabl
     from scipy.special import ndtr
 
     scale = check_positive("sigma", sigma) * math.sqrt(2)
-    return lambda d: np.asarray(ndtr(-(d / scale)))
+
+    def of_normal(d: Array) -> Array:
+        with np.errstate(over="ignore"):
+            return np.asarray(ndtr(-(d / scale)))
+
+    return of_normal
 
 
 def laplace_leakage_bound(n_classes: int, gamma: float, *, noise: str = "discrete") -> float:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from darrm._validation import choice, real
+from darrm._validation import choice, real, whole
 from darrm.errors import InputError
-from darrm.measures.advantage import Mechanism, individual_advantage, total_variation
+from darrm.measures.advantage import Mechanism, individual_advantage, label_leakage, total_variation
 from darrm.measures.attack import attack_utility
 from darrm.measures.change import largest_log_odds_change, multiplicative_advantage
+from darrm.measures.classes import kernel_of_classes
 from darrm.measures.kernels import OfLabels, channel
 from darrm.mechanisms.label_proportions import LaplaceLabelProportions
 from darrm.numerics.arrays import Array
@@ -40,8 +41,9 @@ class EqualUtility:
     bag_size : int
     utility : float
     matched : bool
-        Whether the utility is the target, up to the tolerance of the parameter; False for mechanisms without a
-        parameter or with a list of values, of which the nearest was taken.
+        Whether the utility passes the target within the tolerance of the parameter: a utility that rises without a
+        jump is the target there, and ``utility`` says how near. False for mechanisms without a parameter or with a list
+        of values, of which the nearest was taken.
     guaranteed_epsilon, ..., attack_utility : float
         Every measure of privacy, by the names that it has in `darrm.labels.AuditRow`.
     """
@@ -114,9 +116,10 @@ def at_equal_utility(
     -----
     The named utilities and all measures are exact but for rounding (Laplace: for continuous noise), and the answer is
     the same at every call if a callable utility is: seed what it draws. If the utility does not rise or fall throughout
-    (a learner on one draw of the noise), the parameter is one at which it passes the target. log2(1 / tolerance)
-    evaluations a range, O(k^3) each by name; the measures cost as `multiplicative_advantage` says, whose limit of 2e7
-    labels times outcomes holds here. Comparisons at one utility: Figure 3 of Busa-Fekete et al. (NeurIPS 2024).
+    (a learner on one draw of the noise), the parameter is one at which it passes the target. About
+    log2((high - low) / (tolerance parameter)) evaluations a range, O(k^3) each by name; the measures cost as
+    `multiplicative_advantage` says, whose limit of 2e7 labels times outcomes holds here. Comparisons at one utility:
+    Figure 3 of Busa-Fekete et al. (NeurIPS 2024).
 
     Examples
     --------
@@ -145,15 +148,15 @@ def at_equal_utility(
     named = None if callable(utility) else _NAMED[choice("utility", utility, tuple(_NAMED))]
 
     def useful(made: Made) -> float:
-        mechanism, k = made if isinstance(made, tuple) else (made, bags.shape[1])
+        mechanism, k = _with_size(made, bags)
         if named is not None:
             return named(mechanism, k, p)
-        return real("The utility", utility(mechanism, k))  # type: ignore[operator]  # callable, or it is named
+        return real("The utility", utility(mechanism, k), ends="()")  # type: ignore[operator]  # callable, or named
 
     rows = []
     for name, family in mechanisms.items():
         parameter, made, matched = _matched(name, family, useful, target, tolerance)
-        mechanism, k = made if isinstance(made, tuple) else (made, bags.shape[1])
+        mechanism, k = _with_size(made, bags)
         groups = bags if k == bags.shape[1] else _consecutive(bags.ravel(), k)
         rows.append(
             EqualUtility(name, parameter, mechanism, k, useful(made), matched, **all_measures(mechanism, groups))
@@ -162,11 +165,15 @@ def at_equal_utility(
 
 
 def all_measures(mechanism: Mechanism, bags: Array, percentile: tuple[float, float] | None = None) -> dict[str, float]:
-    """Every measure of label privacy by its name in `darrm.labels.AuditRow`, for the bags (n, k).
+    """Every measure of label privacy by its name in `darrm.labels.AuditRow`, for the bags (n, k), or classes (n, C).
 
     ``percentile`` is the 98th percentile of the multiplicative advantage with its infinite mass, if they are known.
     """
     gain, variation = individual_advantage(mechanism, bags), total_variation(mechanism, bags)
+    if kernel_of_classes(mechanism) is None:
+        leakage, before = np.log1p(variation), np.maximum(bags, 1 - bags)
+    else:
+        leakage, before = label_leakage(mechanism, bags), bags.max(axis=1)
     if percentile is None:
         moved = multiplicative_advantage(mechanism, bags)
         percentile = moved.quantile(_LEVEL), moved.infinite_mass
@@ -177,11 +184,11 @@ def all_measures(mechanism: Mechanism, bags: Array, percentile: tuple[float, flo
         "max_individual_advantage": float(gain.max()),
         "multiplicative_98": percentile[0],
         "infinite_mass": percentile[1],
-        "mean_leakage": float(np.log1p(variation).mean()),
-        "max_leakage": float(np.log1p(variation.max())),
+        "mean_leakage": float(leakage.mean()),
+        "max_leakage": float(leakage.max()),
         "mean_total_variation": float(variation.mean()),
         "max_total_variation": float(variation.max()),
-        "attack_utility": float(np.maximum(bags, 1 - bags).mean() + gain.mean()),
+        "attack_utility": float(before.mean() + gain.mean()),
     }
 
 
@@ -195,13 +202,13 @@ def _matched(
         raise InputError(f"{name} must be (make, low, high), (make, values) or a mechanism. Got {family!r}.")
     make = family[0]
     if len(family) == 2:
-        values = list(family[1])
+        values = list(family[1]) if isinstance(family[1], Iterable) else []
         if not values:
-            raise InputError(f"{name} must have at least one value. Got none.")
+            raise InputError(f"{name} must have at least one value. Got none in {family!r}.")
         best = min(values, key=lambda value: abs(useful(make(value)) - target))
         return best, make(best), False
-    low = real(f"The range of {name}", family[1])
-    high = real(f"The range of {name}", family[2], low)
+    low = real(f"The range of {name}", family[1], ends="()")
+    high = real(f"The range of {name}", family[2], low, ends="[)")
     at_low, at_high = useful(make(low)), useful(make(high))
     if not min(at_low, at_high) < target < max(at_low, at_high):
         raise InputError(
@@ -210,16 +217,26 @@ def _matched(
         )
     rises = at_low < at_high
     while high - low > tolerance * max(abs(low), abs(high)):
-        middle = (low + high) / 2
+        middle = low / 2 + high / 2
+        if not low < middle < high:  # next to 0, where no relative tolerance is reached
+            break
         above = useful(make(middle)) > target
         low, high = (low, middle) if above is rises else (middle, high)
     parameter = high if rises else low
     return parameter, make(parameter), True
 
 
+def _with_size(made: Any, bags: Array) -> tuple[Any, int]:
+    """Mechanism and bag size; that of eta if the family names none."""
+    if not isinstance(made, tuple):
+        return made, bags.shape[1]
+    if len(made) != 2:
+        raise InputError(f"A family must make a mechanism, or a pair (mechanism, bag size). Got {made!r}.")
+    allowed = f"in [1, {bags.size}], the labels of eta"
+    return made[0], whole("The bag size of a family", made[1], 1, bags.size, allowed=allowed)
+
+
 def _consecutive(labels: Array, k: int) -> Array:
-    if not 1 <= k <= labels.size:
-        raise InputError(f"The bag size of a family must be in [1, {labels.size}], the labels of eta. Got {k}.")
     return labels[: labels.size // k * k].reshape(-1, k)
 
 
@@ -271,7 +288,7 @@ def _of_counts(mechanism: Any, k: int) -> Array:
 
 
 def _laplace_majority(epsilon: float, ones: Array, majority: Any) -> float:
-    """The receiver says 1 above the best threshold: the odds rise with the noisy sum."""
+    """The receiver says 1 above the best threshold, always or never: the odds rise with the noisy sum."""
     from scipy.optimize import minimize_scalar
 
     l = np.arange(ones.size)
@@ -285,7 +302,8 @@ def _laplace_majority(epsilon: float, ones: Array, majority: Any) -> float:
         minimize_scalar(wrong, bounds=(t, t + 1), method="bounded", options={"xatol": 1e-10})
         for t in range(ones.size + 2)
     ]
-    return 1 - min([threshold.fun for threshold in thresholds] + [float(ones[majority].sum())])
+    one_way = min(float(ones[majority].sum()), float(ones[~majority].sum()))
+    return 1 - min([one_way, *(threshold.fun for threshold in thresholds)])
 
 
 _NAMED: dict[str, Callable[[Any, int, float], float]] = {

@@ -51,7 +51,7 @@ class LaplaceLaw:
     """
 
     def __init__(self, gamma: float) -> None:
-        self._gamma = gamma
+        self._gamma = min(gamma, 1e4)  # from 745 on all noise is 0 in float64, and larger ones overflow
 
     @property
     def reach(self) -> int:
@@ -83,7 +83,7 @@ class GaussianLaw:
                 f"sigma must be at most {WIDEST:g} for discrete noise. Got {sigma!r}. "
                 'Noise as wide is nearly continuous: pass noise="continuous".'
             )
-        self._sigma = sigma
+        self._sigma = sigma = max(sigma, 1e-3)  # below .025 all noise is 0 in float64, and smaller ones overflow
         # Pr[Z >= reach - 1] is at most that of a normal variable beyond reach - 2 >= 10 sigma, below e^-50.
         self._reach = math.ceil(10 * sigma) + 2
         # Of the relative error of every f(t), and of H(t) for t < 0. Tails are added from their far ends. Each addition

@@ -17,6 +17,7 @@ from darrm.numerics.arrays import Array
 
 _NODES, _WIDTH = 16, 0.25  # Gauss-Legendre nodes on each smooth piece, and its width in scales of the noise
 _REACH = 40  # scales of the noise
+_FAR = 1000.0  # scales behind, from which on a chance to win is below the range of float64
 
 
 def check_noise(gamma: float | None, sigma: float | None, noise: str) -> bool:
@@ -95,39 +96,37 @@ def _of_two(votes: Array, behind: float) -> Array:
 def _continuous(votes: Array, gamma: float | None, sigma: float | None) -> Array:
     from scipy.special import log_ndtr, ndtr
 
+    # In scales of the noise, so that none is too wide or too narrow for float64. Beyond _FAR nobody wins.
+    with np.errstate(over="ignore"):
+        gaps = votes.max() - votes
+        gaps = gaps * check_positive("gamma", gamma) if gamma is not None else gaps / check_positive("sigma", sigma)
+    values, which, times = np.unique(-np.minimum(gaps, _FAR), return_inverse=True, return_counts=True)
     if votes.size == 2:
-        lead = float(abs(votes[0] - votes[1]))
-        if gamma is not None:
-            x = check_positive("gamma", gamma) * lead
-            return _of_two(votes, (2 + x) * math.exp(-x) / 4)
-        return _of_two(votes, float(ndtr(-lead / (check_positive("sigma", sigma) * math.sqrt(2)))))
+        x = -float(values[0])
+        return _of_two(votes, (2 + x) * math.exp(-x) / 4 if gamma is not None else float(ndtr(-x / math.sqrt(2))))
     g: Callable[[Array], Array]
     log_G: Callable[[Array], Array]
     if gamma is not None:
-        rate = check_positive("gamma", gamma)
-        scale = 1 / rate
 
         def g(t: Array) -> Array:
-            return np.asarray(rate / 2 * np.exp(-rate * np.abs(t)))
+            return np.asarray(np.exp(-np.abs(t)) / 2)
 
         def log_G(t: Array) -> Array:
-            far = -rate * np.abs(t)
+            far = -np.abs(t)
             return np.where(t < 0, far - math.log(2), np.log1p(-np.exp(far) / 2))
 
     else:
-        scale = check_positive("sigma", sigma)
 
         def g(t: Array) -> Array:
-            return np.asarray(np.exp(-((t / scale) ** 2) / 2) / (scale * math.sqrt(2 * math.pi)))
+            return np.asarray(np.exp(-(t**2) / 2) / math.sqrt(2 * math.pi))
 
         def log_G(t: Array) -> Array:
-            return np.asarray(log_ndtr(t / scale))
+            return np.asarray(log_ndtr(t))
 
-    values, which, times = np.unique(votes - votes.max(), return_inverse=True, return_counts=True)
     # Classes this far behind win with a probability below e^-40, and so does noise beyond _REACH scales.
-    kinks = values[values >= -2 * _REACH * scale]
-    edges = np.concatenate([[kinks[0] - _REACH * scale], kinks, [kinks[-1] + _REACH * scale]])
-    parts = [np.linspace(a, b, max(2, math.ceil((b - a) / (_WIDTH * scale)) + 1)) for a, b in pairwise(edges)]
+    kinks = values[values >= -2 * _REACH]
+    edges = np.concatenate([[kinks[0] - _REACH], kinks, [kinks[-1] + _REACH]])
+    parts = [np.linspace(a, b, max(2, math.ceil((b - a) / _WIDTH) + 1)) for a, b in pairwise(edges)]
     ends = np.unique(np.concatenate(parts))
     t, w = panels(ends, _NODES)
     # Classes with the same count have the same probability.

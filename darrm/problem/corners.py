@@ -63,6 +63,12 @@ class MovingCorner(NamedTuple):
     q: Decimal
     not_q: Decimal
 
+    @property
+    def gap(self) -> Decimal:
+        """p - p', rounded by no context but ours."""
+        with decimals(Decimal(1)):
+            return self.p - self.q
+
 
 @lru_cache(maxsize=64)
 def moving_corners(epsilon: float, Delta: float) -> tuple[MovingCorner, ...]:

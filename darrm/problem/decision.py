@@ -184,12 +184,12 @@ class DecisionProblem:
     def affected(self) -> tuple[Affected, ...]:
         """The voters that one change of the data can affect at worst: the least private ones first.
 
-        Groups of which none is left have 0 voters.
+        A group of which no voter is left counts with its delta alone: 0 voters of epsilon 0.
         """
         left, kinds = self.max_affected, []
         for group in sorted(self.groups, key=lambda group: -group.epsilon):
             voters = min(group.max_affected, left)
-            kinds.append(Affected(group.epsilon, group.delta, voters))
+            kinds.append(Affected(group.epsilon if voters else 0.0, group.delta, voters))
             left -= voters
         return tuple(kinds)
 

@@ -120,7 +120,8 @@ def profile_limits(problem: P, profile: Iterable[tuple[float, float]]) -> tuple[
     """The points (epsilon, delta) of a profile as limits for the release of ``problem``.
 
     An infinite epsilon is read at 14 nats above what all affected voters lose together without their Delta: stricter,
-    and no loss but those of Delta is beyond.
+    and no loss but those of Delta is beyond. Voters that are not private count as 745 nats, all of them together: no
+    table of positive float64 loses more to them.
 
     Raises
     ------
@@ -128,7 +129,9 @@ def profile_limits(problem: P, profile: Iterable[tuple[float, float]]) -> tuple[
         If a point is out of range, epsilons do not rise, deltas do not fall, or the point (0, 0) is among them.
     """
     points = profile_points(profile)
-    end = sum((kind.voters * Decimal(kind.epsilon) for kind in problem.affected), Decimal(14))
+    lost = [kind.voters * Decimal(kind.epsilon) for kind in problem.affected if math.isfinite(kind.epsilon)]
+    private = len(lost) == len(problem.affected)
+    end = sum(lost, Decimal(14) if private else Decimal(14 + 745))
     limits = []
     for epsilon, delta in points:
         if epsilon == delta == 0:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import overload
 
-from darrm._validation import MAX_EPSILON, real, shown, whole
+from darrm._validation import MAX_EPSILON, real, refusal, shown, whole
 from darrm.errors import InputError
 from darrm.problem.limits import Affected, adjacency_text
 
@@ -36,14 +37,15 @@ class MajorityProblem:
     ----------
     K : int, at least 1
         Number of voters; odd or even.
-    m : float in [1, K]
-        Privacy allowance of the release, in multiples of epsilon; need not be whole.
+    m : float in (0, K]
+        Privacy allowance of the release, in multiples of epsilon; need not be whole. Below 1 the release is more
+        private than a vote.
     epsilon : float in (0, 1e6]
         Privacy of one voter, in nats.
     Delta : float in [0, 1)
         Failure probability of one voter.
-    delta : float in [Delta, 1), optional
-        Failure probability of the release; 1 - (1 - Delta)^m if not given.
+    delta : float in [0, 1), optional
+        Failure probability of the release; 1 - (1 - Delta)^max(m, 1) if not given. It may be below Delta.
     max_affected : int in [1, K], optional
         How many voters one change of the data can reach: 1 for disjoint shards if no other record changes its
         shard, such as a new record in the old one's place; 2 if a record is replaced and its shard depends on its own
@@ -54,11 +56,23 @@ class MajorityProblem:
     adjacency : str, default "replace-one"
         What "adjacent" means, for the voters' epsilon, for ``max_affected`` and for the release alike.
         Free text in one line; "replace-one" and "add-remove" are the usual ones.
+    total_epsilon : float in (0, K epsilon]
+        The epsilon of the release, in nats; pass it by name in place of m. Then m is the largest float64 whose exact
+        product with epsilon is at most ``total_epsilon``: the guarantee is never weaker than what was asked for, and
+        stronger by a relative 2^-52 at most. Files hold m.
+
+    Attributes
+    ----------
+    total_epsilon : float
+        m epsilon, to float64.
+    exact_epsilon : Fraction
+        m epsilon, exactly: what is certified.
 
     Raises
     ------
     InputError
-        If a value is outside its range, not finite, or of the wrong kind.
+        If a value is outside its range, not finite, or of the wrong kind, or if not exactly one of m and
+        ``total_epsilon`` is given.
 
     Notes
     -----
@@ -66,6 +80,13 @@ class MajorityProblem:
     Majority Ensembling", TMLR 2024. ``max_affected`` and even K go beyond the paper. The guarantee is for one
     release: what many releases cost depends on whether the voters are fresh (new coins make every answer private by
     themselves) or fixed (made private once), see the documentation.
+
+    Examples
+    --------
+    >>> MajorityProblem(11, m=3, epsilon=0.1).total_epsilon
+    0.30000000000000004
+    >>> MajorityProblem(11, epsilon=0.5, total_epsilon=0.2).m
+    0.4
     """
 
     K: int
@@ -76,6 +97,7 @@ class MajorityProblem:
     max_affected: int
     adjacency: str
 
+    @overload
     def __init__(
         self,
         K: int,
@@ -85,23 +107,49 @@ class MajorityProblem:
         delta: float | None = None,
         max_affected: int | None = None,
         adjacency: str = "replace-one",
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self,
+        K: int,
+        *,
+        epsilon: float,
+        total_epsilon: float,
+        Delta: float = 0.0,
+        delta: float | None = None,
+        max_affected: int | None = None,
+        adjacency: str = "replace-one",
+    ) -> None: ...
+
+    def __init__(
+        self,
+        K: int,
+        m: float | None = None,
+        epsilon: float | None = None,
+        Delta: float = 0.0,
+        delta: float | None = None,
+        max_affected: int | None = None,
+        adjacency: str = "replace-one",
+        *,
+        total_epsilon: float | None = None,
     ) -> None:
         K = whole("K", K, high=math.inf, hint="Pass the number of voters, e.g. 11.")
         in_K = f"in [1, K] = [1, {shown(K)}]"
-        m = real("m", m, 1, K, allowed=in_K, hint="Pass the allowance in multiples of epsilon, e.g. 1.")
         epsilon = real("epsilon", epsilon, 0, MAX_EPSILON, "(]", hint="Pass the privacy of one voter, e.g. 0.1.")
+        m = _allowance(K, m, epsilon, total_epsilon)
         hint = "Pass the failure probability of one voter, e.g. 1e-5."
         Delta = real("Delta", Delta, 0, 1, "[)", hint=hint)
         if delta is None:
-            # Rounding must not put the default below Delta, which m = 1 would otherwise allow.
-            delta = max(Delta, -math.expm1(m * math.log1p(-Delta)))
+            # Rounding must not put the default below Delta.
+            delta = max(Delta, -math.expm1(max(m, 1.0) * math.log1p(-Delta)))
             if delta == 1:
                 raise InputError(
                     f"Delta = {Delta!r} and m = {m!r} give delta = 1 - (1 - Delta)^m = 1, which guarantees nothing. "
                     "Pass a delta below 1, or a smaller Delta or m."
                 )
-        hint = "Leave it out for 1 - (1 - Delta)^m, or pass one in that range."
-        delta = real("delta", delta, Delta, 1, "[)", allowed=f"in [Delta, 1) = [{Delta!r}, 1)", hint=hint)
+        hint = "Leave it out for 1 - (1 - Delta)^max(m, 1), or pass one in that range."
+        delta = real("delta", delta, 0, 1, "[)", hint=hint)
         hint = "Pass the number of voters one record can reach, or leave it out for all K."
         max_affected = K if max_affected is None else whole("max_affected", max_affected, 1, K, allowed=in_K, hint=hint)
         # -0.0 is in range but would print, and be stored, as another number than 0.
@@ -123,3 +171,30 @@ class MajorityProblem:
     def affected(self) -> tuple[Affected, ...]:
         """The voters that one change of the data can affect: ``max_affected`` of them, each (epsilon, Delta)-DP."""
         return (Affected(self.epsilon, self.Delta, self.max_affected),)
+
+
+def _allowance(K: int, m: float | None, epsilon: float, total_epsilon: float | None) -> float:
+    """m, from m or from the epsilon of the release."""
+    if (m is None) == (total_epsilon is None):
+        given = "neither" if m is None else f"m = {shown(m)} and total_epsilon = {shown(total_epsilon)}"
+        raise InputError(f"A problem takes either m or total_epsilon. Got {given}. Pass one of the two.")
+    if total_epsilon is None:
+        in_K = f"in (0, K] = (0, {shown(K)}]"
+        m = real("m", m, 0, K, "(]", allowed=in_K, hint="Pass the allowance in multiples of epsilon, e.g. 1.")
+    else:
+        hint = "Pass the epsilon of one release in nats; more than all votes together cost is never needed."
+        most = f"in (0, K epsilon] = (0, {shown(K * epsilon)}]"
+        total = Fraction(real("total_epsilon", total_epsilon, 0, ends="()", allowed=most, hint=hint))
+        m = _largest_factor(total, Fraction(epsilon))
+        if m > K:
+            raise refusal("total_epsilon", most, total_epsilon, hint)
+    return m
+
+
+def _largest_factor(total: Fraction, epsilon: Fraction) -> float:
+    """The largest float64 that times ``epsilon`` is at most ``total``; infinity beyond the range of float64."""
+    try:
+        m = float(total / epsilon)
+    except OverflowError:
+        return math.inf
+    return m if Fraction(m) * epsilon <= total else math.nextafter(m, 0.0)

@@ -7,7 +7,6 @@ import io
 import os
 import threading
 from collections.abc import Iterable
-from itertools import cycle
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -25,7 +24,6 @@ FORMATS = ("png", "svg", "pdf")
 _DRAWING = threading.Lock()  # matplotlib keeps settings and fonts for all threads together
 SIZE = (5.2, 3.8)  # inches, of a picture of one axes
 GRID = 0.25  # opacity
-MOST_GROUPS = 3  # of voters, whose decision a picture can show
 # Okabe and Ito's palette, safe for the colour-blind; told apart by marker and line style too.
 LOOKS = (
     ("#0072B2", "o", "-"),
@@ -39,8 +37,9 @@ LOOKS = (
 
 
 def looks(names: Iterable[str]) -> dict[str, tuple[str, str, str]]:
-    """(colour, marker, line style) by name; from the eighth name on they come again."""
-    return dict(zip(names, cycle(LOOKS), strict=False))
+    """(colour, marker, line style) by name; from the eighth name on colours come again, with another mark and line."""
+    n = len(LOOKS)
+    return {name: (LOOKS[i % n][0], *LOOKS[(i + i // n) % n][1:]) for i, name in enumerate(names)}
 
 
 def new_figure(size: tuple[float, float] = SIZE, layout: Literal["constrained"] | None = "constrained") -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 
 from darrm.design.design import Design
 from darrm.errors import MissingExtraError
-from darrm.show.figures import MOST_GROUPS, data_address, new_figure
+from darrm.show.figures import data_address, new_figure
 from darrm.show.markup import Markup, details, element, grid, join, paragraph, text
 from darrm.show.wording import condition, guarantee
 
@@ -93,7 +93,7 @@ def _majority(design: Design) -> Markup:
 
 
 def _decision(design: DecisionDesign) -> Markup:
-    from darrm.show.plots_decision import plot_decision
+    from darrm.show.plots_decision import MOST_GROUPS, plot_decision
 
     problem, one = design.problem, design.problem.names[1]
     parts = [

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -100,6 +101,7 @@ def plot_tradeoff(
     *,
     xlabel: str = "additive advantage",
     ylabel: str = "AUC",
+    log: bool = False,
     legend: bool = True,
 ) -> Axes:
     """Draw utility over advantage, one curve a mechanism, one point a setting of its parameter.
@@ -107,23 +109,33 @@ def plot_tradeoff(
     Parameters
     ----------
     curves : mapping of str to (advantages, utilities)
-        Points of infinite advantage are drawn at the right edge, beyond a line, with a word on the axis.
+        Points of infinite advantage are drawn at the right edge, beyond a line, with a word on the axis; on a
+        logarithmic axis points of advantage 0 so at the left edge. They are not joined with the rest of their curve.
     xlabel, ylabel : str
+    log : bool
+        Whether the axis of advantages is logarithmic.
     legend : bool
     """
     ax, styles = axes_of(ax), looks(curves)
     points = {name: (np.asarray(x, float), np.asarray(y, float)) for name, (x, y) in curves.items()}
     everything = np.concatenate([x for x, _ in points.values()])
-    finite = everything[np.isfinite(everything)]
-    most = float(finite.max()) if finite.size else 1.0
-    edge = 1.12 * most or 1.0
+    shown = everything[np.isfinite(everything) & ((everything > 0) | (not log))]
+    least, most = (float(shown.min()), float(shown.max())) if shown.size else (1.0, 1.0)
+    edges = {math.inf: 2 * most if log else 1.12 * most or 1.0} | ({0.0: least / 2} if log else {})
     for name, (x, y) in points.items():
         order = np.argsort(x, kind="stable")
-        curve(ax, np.where(np.isfinite(x[order]), x[order], edge), y[order], styles[name], name)
-    if finite.size < everything.size:
-        ax.axvline((most + edge) / 2, color="black", linewidth=0.6, linestyle=":")
-        ax.text(edge, 0.02, "infinite", transform=ax.get_xaxis_transform(), fontsize=7, rotation=90, ha="center")
-    ax.set(xlabel=xlabel, ylabel=ylabel)
+        x, y = x[order], y[order]
+        breaks = np.flatnonzero([a != b and (a in edges or b in edges) for a, b in pairwise(x.tolist())]) + 1
+        at = np.array([edges.get(value, value) for value in x.tolist()])
+        curve(ax, np.insert(at, breaks, np.nan), np.insert(y, breaks, np.nan), styles[name], name)
+    for value, edge in edges.items():
+        if value in everything:
+            nearest = most if value else least
+            middle = math.sqrt(nearest * edge) if log else (nearest + edge) / 2
+            ax.axvline(middle, color="black", linewidth=0.6, linestyle=":")
+            said = "infinite" if value else "zero"
+            ax.text(edge, 0.02, said, transform=ax.get_xaxis_transform(), fontsize=7, rotation=90, ha="center")
+    ax.set(xlabel=xlabel, ylabel=ylabel, xscale="log" if log else "linear")
     if legend:
         legend_below(ax)
     return ax
@@ -146,7 +158,7 @@ def plot_utility_grid(
     for name, y in curves.items():
         curve(ax, sizes, np.asarray(y, float), styles[name], name)
     ax.set_xscale("log", base=2)
-    ax.set_xticks(list(sizes), [str(size) for size in sizes])
+    ax.set_xticks(list(sizes), [str(size) for size in sizes], fontsize=10 if len(sizes) < 9 else 7)
     ax.set(xlabel="bag size k", ylabel=ylabel)
     legend_below(ax)
     return ax
@@ -155,8 +167,8 @@ def plot_utility_grid(
 def plot_equal_utility(rows: Sequence[EqualUtility]) -> list[Axes]:
     """Draw mechanisms side by side at one utility, as `darrm.measures.at_equal_utility` returns them.
 
-    Four new axes, a measure each: additive advantage, 98th percentile of the multiplicative, tight epsilon, mean
-    maximal leakage. A hollow mark is not at the utility; a mark beyond the dotted line is infinite.
+    Four new axes, a measure each: additive advantage, 98th percentile of the multiplicative, largest log-odds
+    change, mean maximal leakage. A hollow mark is not at the utility; a mark beyond the dotted line is infinite.
     """
     figure = new_figure((11, 1.4 + 0.35 * len(rows)))
     axes: list[Axes] = figure.subplots(1, 4, sharey=True).tolist()
@@ -174,7 +186,10 @@ def plot_equal_utility(rows: Sequence[EqualUtility]) -> list[Axes]:
             ax.plot(min(value, edge), y, "o", color="C0", markerfacecolor=fill, markersize=5)
         if any(map(math.isinf, values)):
             ax.axvline(0.94 * edge, color="black", linewidth=0.6, linestyle=":")
+            ax.text(edge, 0.5, "infinite", transform=ax.get_xaxis_transform(), fontsize=7, rotation=90, ha="center")
         ax.set_xlabel(title, fontsize=8)
+        ax.locator_params(axis="x", nbins=4)
+        ax.tick_params(axis="x", labelsize=8)
         ax.set_xlim(left=0, right=1.05 * edge)
         ax.grid(alpha=0.25)
     names = [

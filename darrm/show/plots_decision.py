@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from darrm.errors import InputError
-from darrm.show.figures import LOOKS, MOST_GROUPS, axes_of, curve, limits_of, new_figure
+from darrm.show.figures import LOOKS, axes_of, curve, limits_of, new_figure
 
 if TYPE_CHECKING:
     from darrm.design.decision import DecisionDesign
 
+MOST_GROUPS = 3
 _MOST_PANELS = 6
 _SIDE_BY_SIDE = 3
 _MOST_SQUARES = 200  # entries that have room for their number
@@ -56,7 +57,7 @@ def plot_decision(design: DecisionDesign, *, title: bool = True) -> Any:
         figure.colorbar(ax.images[0], ax=ax, label=_answer(design))
         return figure
     if len(groups) > MOST_GROUPS:
-        raise InputError(f"A picture shows decisions of one to three groups. Got {len(groups)}.")
+        raise InputError(f"A picture shows decisions of one to {MOST_GROUPS} groups. Got {len(groups)}.")
     last = np.unique(np.linspace(0, groups[2].count, _MOST_PANELS).round().astype(int))
     wide = min(len(last), _SIDE_BY_SIDE)
     high = -(-len(last) // wide)

@@ -108,7 +108,7 @@ def grid(
     Parameters
     ----------
     K, m, epsilon, Delta, delta, max_affected : number or iterable of numbers
-        As of `darrm.MajorityProblem`; None for the default delta 1 - (1 - Delta)^m and ``max_affected`` = K.
+        As of `darrm.MajorityProblem`; None for the default delta 1 - (1 - Delta)^max(m, 1) and ``max_affected`` = K.
         Combinations with m or ``max_affected`` above K are left out and counted.
     prior, shape : one or an iterable
     objective, adjacency : str

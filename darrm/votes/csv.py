@@ -147,7 +147,8 @@ def _by_csv_module(
             )
         try:
             flat.extend([known[cell] for cell in row[first_vote:last]])
-            flat.extend([known_labels[cell] for cell in row[last:]])
+            if last < len(row):
+                flat.append(known_labels[row[last]])
         except KeyError:
             at = next(i for i in range(first_vote, len(row)) if row[i] not in (known if i < last else known_labels))
             raise InputError(f"{name}, line {line + reader.line_num}, {columns.fault(at, row[at])}") from None

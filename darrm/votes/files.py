@@ -74,7 +74,7 @@ def blocks(
     -----
     Plain CSV (cells 0 and 1, nothing quoted) is read by numpy, the rest by the csv module, several times slower.
     """
-    name, row, answers = Path(path), 1, Answers(tuple(names), absent)
+    name, row, answers = Path(path), 1, Answers.of(names, absent)
     try:
         with name.open("rb") as file:
             for columns, cells, ids in _format(name).blocks(name, file, K, answers):
@@ -148,7 +148,7 @@ class LabelsFile:
         self.n = 0
         self._path = path
         self._writer: votes_csv.Labels | votes_parquet.Labels | None = _format(path).Labels(
-            file, Answers(tuple(names)).names
+            file, Answers.of(names).names
         )
         self._broken = False
 
@@ -257,9 +257,11 @@ def writing_labels(
         raise foreign
 
 
-def write_labels(path: str | os.PathLike[str], ids: Iterable[str], labels: NDArray[np.uint8]) -> None:
+def write_labels(
+    path: str | os.PathLike[str], ids: Iterable[str], labels: NDArray[np.uint8], *, names: Sequence[str] = BITS
+) -> None:
     """Write released labels with their ids; all of them or, if that fails, none. As `writing_labels`, in one piece."""
-    with writing_labels(path) as file:
+    with writing_labels(path, names=names) as file:
         file.write(ids, labels)
 
 

@@ -119,6 +119,13 @@ class Answers:
         if not known or len(set(self.names)) != 2 or len(self.names) != 2:
             raise refusal("names", "two different texts, for the answers 0 and 1", self.names)
 
+    @classmethod
+    def of(cls, names: object, absent: bool = False) -> Answers:
+        """With names from a list or tuple; `InputError` for anything else, such as one text."""
+        if not isinstance(names, list | tuple):
+            raise refusal("names", "two different texts, for the answers 0 and 1", names)
+        return cls(tuple(names), absent)
+
     @cached_property
     def labels(self) -> dict[str, int]:
         """The number that each text stands for as a label."""

@@ -267,6 +267,11 @@ def test_queries_that_are_none(queries: object) -> None:
         compose(design_of("free"), queries, delta=0.1, voters="fresh")  # type: ignore[arg-type]
 
 
+def test_only_designs_are_composed() -> None:
+    with pytest.raises(darrm.InputError, match=r"compose takes a Design .* Got list"):
+        compose([1, 0, 1], 2, delta=0.1, voters="fresh")  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize("delta", [-1e-9, 1.0, float("nan"), "x", None])
 def test_deltas_that_are_none(delta: object) -> None:
     with pytest.raises(darrm.InputError, match="delta must be"):
@@ -307,10 +312,28 @@ def test_a_plan_is_not_beaten_by_adding_up() -> None:
     assert design.disagreement <= plain.disagreement + 1e-9
 
 
-def test_a_plan_below_m_of_one_scales_down() -> None:
+def test_a_label_of_a_plan_may_be_more_private_than_a_vote() -> None:
     design = plan(K=5, epsilon=0.5, queries=20, total_epsilon=1.0, total_delta=1e-5, voters="fresh", shape="monotone")
-    assert design.problem.m == 1
-    assert 0.9 <= compose(design, 20, delta=1e-5, voters="fresh").upper <= 1.0
+    assert 0.1 < design.problem.m < 1
+    assert 0.99 <= compose(design, 20, delta=1e-5, voters="fresh").upper <= 1.0
+    plain = darrm.solve(K=5, m=0.1, epsilon=0.5, objective="disagreement", shape="monotone")
+    assert design.disagreement < plain.disagreement
+
+
+@pytest.mark.parametrize("voters", ["fresh", "fixed"])
+@pytest.mark.parametrize(("Delta", "total_delta"), [(0.0, 0.0), (1e-3, 0.0), (1e-3, 1e-5)])
+def test_a_plan_for_one_label_is_the_optimum_of_its_budget(voters: str, Delta: float, total_delta: float) -> None:
+    design = plan(K=5, epsilon=1, Delta=Delta, queries=1, total_epsilon=0.3, total_delta=total_delta, voters=voters)
+    assert compose(design, 1, delta=total_delta, voters=voters).upper <= 0.3
+    best = darrm.solve(K=5, epsilon=1, Delta=Delta, delta=total_delta, total_epsilon=0.3, objective="disagreement")
+    assert design.disagreement == pytest.approx(best.disagreement, abs=1e-9)
+
+
+def test_a_total_delta_below_that_of_the_voters_is_planned_for() -> None:
+    design = plan(K=3, epsilon=1, Delta=1e-3, queries=3, total_epsilon=1, total_delta=0, voters="fresh")
+    assert design.problem.delta == 0
+    assert design.disagreement < 0.45
+    assert compose(design, 3, delta=0, voters="fresh").upper <= 1
 
 
 def test_a_plan_of_two_voters_with_a_flat_profile() -> None:
@@ -360,10 +383,12 @@ def test_a_line_of_underflow_is_no_lower_bound() -> None:
 
 def test_a_plan_for_many_labels_limits_the_whole_profile() -> None:
     setting: dict[str, Any] = {"K": 7, "epsilon": 0.2, "total_epsilon": 4.0, "total_delta": 1e-5, "voters": "fresh"}
-    one_point = min(plan(**setting, queries=30, shape=shape).disagreement for shape in ("free", "monotone"))
+    points = [plan(**setting, queries=30, shape=shape) for shape in ("free", "monotone")]
+    assert max(design.problem.m for design in points) < 1
+    one_point = min(design.disagreement for design in points)
     best = plan(**setting, queries=30)
     assert best.profile
-    assert best.disagreement < 0.98 * one_point
+    assert best.disagreement < 0.99 * one_point  # whose m is below 1
     assert compose(best, 30, delta=1e-5, voters="fresh").upper <= 4.0
     assert best.problem.m < 7
     assert best.certificate.tight_epsilon == pytest.approx(best.problem.total_epsilon, rel=1e-9)

@@ -10,7 +10,8 @@ from scripts import load
 from darrm import mechanisms
 from darrm.measures import CountKernel
 
-matrix, figures = load("label_matrix"), load("label_figures")
+matrix, figures, equal = load("label_matrix"), load("label_figures"), load("label_equal")
+points, tasks = load("label_points"), load("label_tasks")
 K = matrix.K
 
 
@@ -44,7 +45,7 @@ def test_the_matrix_is_at_one_utility() -> None:
     assert "0.5000" in matrix.reading(setting, list(found.values()))[-1]
 
 
-TINY = figures.Scale(200, 44, (1.0, 4.0), (1, 8), (8,), (1e-2,), trials=2, epochs=2)
+TINY = points.Scale(200, 44, 88, (1.0, 4.0), (1, 8), (8,), (1e-3, 1e-2), trials=2, search=1, epochs=2)
 
 
 def write_files(folder: Path) -> tuple[Path, Path]:
@@ -62,17 +63,7 @@ def write_files(folder: Path) -> tuple[Path, Path]:
     return higgs, kdd
 
 
-def quick(monkeypatch: pytest.MonkeyPatch, folder: Path, *arguments: str) -> None:
-    monkeypatch.chdir(folder)
-    monkeypatch.setattr(figures, "QUICK", TINY)
-    monkeypatch.setattr(figures, "STANDARD_ERRORS", [])
-    one_auc = figures.at_one_auc
-    monkeypatch.setattr(figures, "at_one_auc", lambda task: one_auc(figures.simulated(600), 4, 0.625, 0.05))
-    monkeypatch.setattr("sys.argv", ["label_figures.py", "--quick", *arguments])
-    figures.main()
-
-
-PICTURES = ("spindles", "distributions", "tradeoff", "learning", "response", "equal_utility")
+PICTURES = ("spindles", "distributions", "tradeoff", "learning", "response")
 
 
 def test_all_figures_of_files_with_the_format_of_the_data_sets(
@@ -80,41 +71,101 @@ def test_all_figures_of_files_with_the_format_of_the_data_sets(
 ) -> None:
     pytest.importorskip("matplotlib")
     higgs, kdd = write_files(tmp_path)
-    quick(monkeypatch, tmp_path, "--higgs", str(higgs), "--kdd", str(kdd), "--rows", "280")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(figures, "QUICK", TINY)
+    arguments = ["--quick", "--higgs", str(higgs), "--kdd", str(kdd), "--rows", "280", "--search", "2"]
+    monkeypatch.setattr("sys.argv", ["label_figures.py", *arguments])
+    figures.main()
     said = capsys.readouterr().out
     assert "* Higgs, AUC at" in said
     assert "* KDD12, AUC at" in said
+    assert "* KDD12: LLP of labels drawn without the features" in said
     assert "synthetic" not in said
+    assert "2 learning rates, chosen by 2 of 2 trials of 2 epochs" in said
+    assert "Higgs, 280 examples; KDD12, 280 examples" in said
     for name in PICTURES:
         assert (tmp_path / f"label_{name}.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_without_files_the_data_are_called_synthetic() -> None:
-    tasks = figures.tasks_of(None, None, None, TINY)
-    assert list(tasks) == ["synthetic, like Higgs", "synthetic, like KDD12"]
-    higgs, kdd = tasks.values()
+    made = tasks.tasks_of(None, None, None, (TINY.examples, TINY.columns), TINY.hashed)
+    assert list(made) == ["synthetic, like Higgs", "synthetic, like KDD12"]
+    higgs, kdd = made.values()
     assert (higgs.X.shape, kdd.X.shape) == ((100, 28), (100, 44))
     assert np.all(kdd.X.sum(axis=1) == 11)
-    for task in tasks.values():
+    for task in made.values():
         assert task.eta.shape == task.y.shape == task.y_test.shape == (100,)
+    more = tasks.tasks_of(None, None, 600, (200, 44), 44).values()
+    assert [len(task.y) + len(task.y_test) for task in more] == [600, 600]
+
+
+def test_click_data_have_rare_ones_and_values_of_all_frequencies() -> None:
+    task = tasks.simulated_clicks(40_000, 1100)
+    assert 0.03 < task.y.mean() < 0.1
+    assert task.y.mean() == pytest.approx(task.eta.mean(), abs=0.005)
+    frequencies = np.asarray(task.X.mean(axis=0)).reshape(11, 100).mean(axis=0)
+    # Pr[value v of 100] = log_101 (v + 1) / v, v = 1, 2, ...
+    wanted = np.diff(np.log(np.arange(1, 102))) / np.log(101)
+    assert frequencies == pytest.approx(wanted, abs=0.003)
 
 
 def test_the_ranges_are_those_of_the_papers() -> None:
-    scale = figures.PAPERS
-    assert (scale.epsilons[0], scale.epsilons[-1], len(scale.epsilons)) == (1 / 16, 32, 10)
-    assert scale.sizes == (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
+    scale = points.PAPERS
+    assert scale.epsilons == tuple(2.0**i for i in range(-4, 6))
+    assert scale.sizes == tuple(2**i for i in range(10))
     assert scale.rates == (1e-6, 5e-6, 1e-5, 1e-4, 5e-4, 1e-3, 5e-3, 1e-2)
     assert (scale.trials, scale.hashed) == (10, 100_000)
 
 
+def test_the_rate_is_the_best_of_the_searched_and_all_trials_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    task = tasks.simulated(400)
+    scale = TINY._replace(rates=(0.1, 0.2, 0.3), trials=5, search=2)
+    asked: list[tuple[float, int]] = []
+
+    def learned(task: object, mechanism: object, bags: object, released: object, **settings: float) -> float:
+        asked.append((settings["learning_rate"], int(settings["random_state"])))
+        return settings["learning_rate"] + settings["random_state"]
+
+    monkeypatch.setattr(points, "learn", learned)
+    monkeypatch.setattr(points, "scores", lambda task, model: (-abs(model % 1 - 0.2) + model // 1, 10 * model))
+    found = points.utility(task, scale, mechanisms.LabelProportions(), 4)
+    assert asked == [(rate, seed) for rate in scale.rates for seed in (0, 1)] + [(0.2, seed) for seed in (2, 3, 4)]
+    # AUCs 0 to 4: mean 2, standard error sqrt(2.5 / 5)
+    assert found == pytest.approx((2, 22, math.sqrt(0.5)))
+
+
+def test_one_call_brings_four_mechanisms_to_one_auc() -> None:
+    rows = equal.at_one_auc(tasks.simulated(2400), 4, 0.8, 0.02, low=0.15)
+    assert [row.name for row in rows] == ["RR", "LLP+Lap", "LLP+Geom", "LLP"]
+    assert [row.matched for row in rows] == [True, True, True, False]
+    for row in rows[:3]:
+        assert row.utility == pytest.approx(0.8, abs=0.03)
+        assert row.largest_log_odds_change <= row.guaranteed_epsilon * (1 + 1e-9)
+    assert rows[3].bag_size in (8, 16, 32, 64, 128)
+    assert [equal.equal_row(row)["mechanism"] for row in rows][-1] == "LLP *"
+
+
+def test_scores_are_those_of_scikit_learn() -> None:
+    from sklearn.metrics import log_loss, roc_auc_score
+
+    task = tasks.simulated(400)
+    bags = tasks.bags_of(200, 4)
+    sums = mechanisms.LabelProportions()
+    model = tasks.learn(task, sums, bags, tasks.release(sums, task.y[bags], 1), max_iter=3, tol=0.5)
+    model.coef_ = np.round(model.coef_, 1)
+    guess = model.predict_proba(task.X_test)[:, 1]
+    wanted = roc_auc_score(task.y_test, guess), log_loss(task.y_test, guess)
+    assert tasks.scores(task, model) == pytest.approx(wanted, rel=1e-12)
+
+
 def test_eta_of_a_file_is_learned_on_the_other_half(tmp_path: Path) -> None:
     higgs, _ = write_files(tmp_path)
-    data = figures.label_data.higgs(higgs)
-    task = figures.of_file(data)
-    flipped = figures.label_data.LabelledData(data.X, data.y.copy())
+    data = tasks.label_data.higgs(higgs)
+    task = tasks.of_file(data)
+    flipped = tasks.label_data.LabelledData(data.X, data.y.copy())
     order = np.random.default_rng(12).permutation(300)
     flipped.y[order[:150]] ^= 1  # the labels that are released
-    assert np.array_equal(figures.of_file(flipped).eta, task.eta)
+    assert np.array_equal(tasks.of_file(flipped).eta, task.eta)
     assert ((task.eta > 0.5) == task.y).mean() > 0.8
 
 
@@ -129,10 +180,15 @@ def test_eta_of_a_file_is_learned_on_the_other_half(tmp_path: Path) -> None:
     ids=repr,
 )
 def test_the_learners_learn(mechanism: object) -> None:
-    task = figures.simulated(2000, 4)
-    bags = mechanisms.bags(1000, 2, np.random.default_rng(1)).indices
-    auc, loss = figures.scores(task, figures.learn(task, mechanism, bags, 1, 1e-2, 20))
-    labels = figures.learn(task, mechanisms.LabelProportions(), np.arange(1000)[:, None], 1, 1e-2, 20)
-    best = figures.scores(task, labels)
+    task = tasks.simulated(2000, 4)
+    adam = {"solver": "adam", "learning_rate": 1e-2, "epochs": 20, "random_state": 1}
+    found = [
+        tasks.scores(task, tasks.learn(task, one, bags, tasks.release(one, task.y[bags], 1), **adam))
+        for one, bags in (
+            (mechanism, tasks.bags_of(1000, 2)),
+            (mechanisms.LabelProportions(), np.arange(1000)[:, None]),
+        )
+    ]
+    (auc, loss), best = found
     assert auc > best[0] - 0.02
     assert loss < best[1] + 0.05

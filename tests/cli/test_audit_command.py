@@ -186,3 +186,17 @@ def test_bad_probabilities_are_one_line(tmp_path: Path, capsys: pytest.CaptureFi
     assert captured.out == ""
     assert len(captured.err.splitlines()) == 1
     assert str(path) in captured.err
+
+
+def test_classes_are_the_columns_of_the_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "eta.csv"
+    path.write_text("a,b,c\n0.2,0.3,0.5\n0.1,0.1,0.8\n", encoding="utf-8")
+    common = ["audit", "--epsilon", "1", "--eta", str(path), "--json"]
+    assert main([*common, "--mechanism", "rr"]) == 0
+    got = json.loads(capsys.readouterr().out)
+    (row,) = darrm.labels.audit({"rr": mechanisms.RandomizedResponse(1.0, 3)}, [[0.2, 0.3, 0.5], [0.1, 0.1, 0.8]])
+    assert got["labels"] == 2
+    assert got["rows"][0]["additive_advantage"] == row.additive_advantage
+    assert got["rows"][0]["max_leakage"] == row.max_leakage
+    assert main([*common, "--mechanism", "rr", "--mechanism", "llp", "--bag-size", "2"]) != 0
+    assert "llp has two classes. Got --eta with 3 columns" in capsys.readouterr().err

@@ -52,7 +52,7 @@ def options(**changes: str) -> list[str]:
     ("name", "value"),
     [
         *[("K", value) for value in ("0", "-3", "2.5", "eleven", "nan", "inf", "1e400", "True", "")],
-        *[("m", value) for value in ("0.5", "12", "nan", "inf", "three")],
+        *[("m", value) for value in ("0", "-1", "12", "nan", "inf", "three")],
         *[("epsilon", value) for value in ("0", "-1", "inf", "nan", "1e400", "1e19", "1e-400", "small")],
         *[("Delta", value) for value in ("1", "-1e-9", "nan", "tiny")],
         *[("delta", value) for value in ("-1e-9", "1", "nan")],
@@ -73,8 +73,9 @@ def test_adjacency_is_one_line(refused: Refused) -> None:
     assert "adjacency" in refused("solve", *options(adjacency="a\nb"))
 
 
-def test_delta_below_Delta(refused: Refused) -> None:
-    assert "delta must be in [Delta, 1)" in refused("solve", *options(Delta="1e-3", delta="1e-4"))
+def test_m_and_total_epsilon(refused: Refused) -> None:
+    assert "either m or total_epsilon" in refused("solve", *options(), "--total-epsilon", "0.1")
+    assert "either m or total_epsilon. Got neither" in refused("solve", "--K", "11", "--epsilon", "0.1")
 
 
 def test_delta_that_promises_nothing(refused: Refused) -> None:

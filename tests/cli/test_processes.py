@@ -76,7 +76,7 @@ def test_the_script_answers_no_with_status_1(script: str) -> None:
 def test_bad_input_is_refused_without_asserts() -> None:
     refused = run(sys.executable, "-O", COMMAND, "solve", "--K", "11", "--m", "nan", "--epsilon", "0.1")
     assert (refused.returncode, refused.stdout) == (2, b"")
-    assert "m must be in [1, K]" in one_line(refused.stderr)
+    assert "m must be in (0, K]" in one_line(refused.stderr)
 
 
 def test_a_bad_design_is_refused_without_asserts() -> None:

@@ -87,10 +87,11 @@ def test_a_designed_vote_is_audited_in_bags_of_its_voters() -> None:
 
 @pytest.mark.parametrize("q", [0.0, 0.1, 0.5, 0.9, 0.98, 1.0])
 @pytest.mark.parametrize("name", list(MECHANISMS))
-def test_percentiles_do_not_depend_on_the_parts(name: str, q: float) -> None:
+@pytest.mark.parametrize("kept", [5, 4_000_000])
+def test_percentiles_do_not_depend_on_the_parts(name: str, q: float, kept: int) -> None:
     bags = ETA[:196].reshape(-1, 7)
     whole = measures.multiplicative_advantage(MECHANISMS[name], bags)
-    value, infinite = multiplicative_summary(MECHANISMS[name], bags, q, entries=300, kept=5)
+    value, infinite = multiplicative_summary(MECHANISMS[name], bags, q, entries=300, kept=kept)
     assert value == pytest.approx(whole.quantile(q), rel=1e-11)
     assert infinite == pytest.approx(whole.infinite_mass, abs=1e-13)
 
@@ -106,7 +107,7 @@ def test_quantiles_of_mixtures_are_those_of_all_values() -> None:
     sums = np.cumsum(weights.ravel()[order] / 20)
     for q in np.linspace(0.001, 0.999, 97):
         expected = values.ravel()[order][np.searchsorted(sums, q)]
-        assert mixture_quantile(lambda: parts, float(q), kept=3) == pytest.approx(expected, rel=1e-11)
+        assert mixture_quantile(lambda: parts, float(q), kept=3)[0] == pytest.approx(expected, rel=1e-11)
 
 
 def test_utility_comes_from_the_learner_that_is_passed() -> None:
@@ -139,8 +140,8 @@ def test_eta_of_a_model_is_its_probability_of_the_second_class() -> None:
     assert response.largest_log_odds_change == 1
     with pytest.raises(InputError, match="predict_proba"):
         darrm.labels.eta_from_model(object(), X)
-    with pytest.raises(InputError, match="two classes"):
-        darrm.labels.eta_from_model(LogisticRegression().fit([[0.0], [1.0], [2.0]], [0, 1, 2]), [[0.0]])
+    three = LogisticRegression().fit([[0.0], [1.0], [2.0]], [0, 1, 2])
+    assert np.array_equal(darrm.labels.eta_from_model(three, [[0.0], [3.0]]), three.predict_proba([[0.0], [3.0]]))
 
 
 @pytest.mark.parametrize(
@@ -162,6 +163,7 @@ def test_eta_of_a_model_is_its_probability_of_the_second_class() -> None:
         ({"bag_size": 4, "labels": [0, 1]}, "labels must have the shape"),
         ({"bag_size": 4, "jobs": 0}, "jobs must be"),
         ({"bag_size": 4, "mechanisms": {}}, "at least one"),
+        ({"bag_size": 4, "mechanisms": None}, "mechanisms must be a mapping"),
         ({"bag_size": 4, "mechanisms": [MECHANISMS["rr"]]}, "pairs"),
         ({"bag_size": 4, "mechanisms": {"rr": mechanisms.RandomizedResponse}}, "mechanism must be"),
     ],
@@ -229,10 +231,15 @@ def test_probabilities_are_read_with_or_without_a_header(tmp_path: Path, text: s
         ("eta\n", "holds no probabilities"),
         ("eta\n0.5\n1.5\n", "line 3: a probability must be in"),
         ("0.5\nnan\n", "line 2: a probability must be in"),
-        ("0.5\nx\n", "line 2: one number"),
-        ("0.5\n\n0.5\n", "line 2: one number"),
-        ("a,b\n0.5,0.5\n", "line 1: one number"),
-        ("eta\n0.5,0.5\n", "line 2: one number"),
+        ("0.5\nx\n", "line 2: numbers in"),
+        ("0.5\n\n0.5\n", "line 2: numbers in"),
+        ("a,,c\n0.2,0.3,0.5\n", "line 1: numbers in"),
+        ("a,1\n0.5,0.5\n", "line 1: numbers in"),
+        ("eta\n0.5,0.5\n", "line 2: of two classes pass"),
+        ("0.5\n0.2,0.3,0.5\n", "line 2: 1 numbers are wanted"),
+        ("0.2,0.3,0.5\n0.2,0.8\n", "line 2: 3 numbers are wanted"),
+        ("0.2,0.3,0.4\n", "line 1: the sum must be 1"),
+        ("0.2,0.3,-0.5\n", "line 1: a probability must be in"),
     ],
 )
 def test_bad_probabilities_are_named_by_line(tmp_path: Path, text: str, message: str) -> None:
@@ -240,6 +247,12 @@ def test_bad_probabilities_are_named_by_line(tmp_path: Path, text: str, message:
     path.write_text(text, encoding="utf-8")
     with pytest.raises(InputError, match=message):
         read_eta(path)
+
+
+def test_probabilities_of_classes_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "eta.csv"
+    path.write_text('a,"b",c\n0.2,0.3,0.5\n1,0,"0"\n', encoding="utf-8")
+    assert read_eta(path).tolist() == [[0.2, 0.3, 0.5], [1.0, 0.0, 0.0]]
 
 
 def test_unreadable_probabilities_are_refused(tmp_path: Path) -> None:
@@ -262,6 +275,29 @@ def test_laplace_odds_by_search_are_those_of_all_pieces(k: int, epsilon: float) 
         moved = pieces.above(e, 1.0, bags, 1 - bags) + 1 - pieces.above(1.0, e, bags, 1 - bags)
         wanted = moved[(bags > 0) & (bags < 1)].sum()
         assert found.moved(float(x)) == pytest.approx(wanted, rel=1e-9, abs=1e-11 * bags.size)
+
+
+@pytest.mark.parametrize("epsilon", [1e-6, 1.0, 40.0, 900.0])
+@pytest.mark.parametrize("k", [1, 2, 9, 300])
+def test_laplace_odds_between_two_changes_are_those_of_all(k: int, epsilon: float) -> None:
+    rng = np.random.default_rng(10)
+    bags = np.stack([rng.beta(2, 5, k), rng.choice([0.0, 1.0, 0.3], k), np.full(k, 1e-7), rng.beta(0.1, 0.1, k)])
+    whole = laplace.LaplaceOdds(bags, epsilon)
+    for low, high in ((0.0, 1e-3), (0.3, 0.31), (0.6, 1 - 2e-12)):
+        part = whole.between(low * epsilon, high * epsilon)
+        assert part.size < whole.size or k < 300
+        for x in epsilon * np.linspace(low, high, 7):
+            assert part.moved(float(x)) == whole.moved(float(x))
+
+
+def test_laplace_percentiles_of_unlike_bags_are_found() -> None:
+    """The first bag is no guide to the others, and the largest value has mass of its own."""
+    bags = np.vstack([np.full((1, 5), 1e-6), ETA[:95].reshape(-1, 5), np.full((1, 5), 0.5)])
+    whole = measures.multiplicative_advantage(MECHANISMS["llp-laplace"], bags)
+    for q in (0.001, 0.3, 0.5, 0.7, 0.999):
+        value, _ = multiplicative_summary(MECHANISMS["llp-laplace"], bags, q, entries=25)
+        assert value == pytest.approx(whole.quantile(q), rel=1e-11)
+    assert value == 1.0
 
 
 def test_laplace_odds_do_not_run_out_of_range() -> None:
@@ -386,6 +422,11 @@ def test_mechanisms_with_a_size_of_their_own_need_no_bag_size() -> None:
         darrm.labels.audit({"rr": response, "llp": MECHANISMS["llp"]}, ETA)
 
 
+def test_a_name_is_no_list_of_mechanisms() -> None:
+    with pytest.raises(InputError, match="mechanism must be one of darrm"):
+        darrm.labels.audit({"llp": "llp"}, ETA, bag_size=4)  # type: ignore[dict-item]
+
+
 def test_rows_keep_their_mechanism() -> None:
     rows = darrm.labels.audit(MECHANISMS, ETA, bag_size=6)
     assert all(row.released_by is MECHANISMS[row.mechanism] for row in rows)
@@ -414,3 +455,82 @@ def test_posteriors_of_releases_seen_together() -> None:
     assert after == pytest.approx([odds / (1 + odds)], abs=1e-14)
     with pytest.raises(InputError, match="one output for each of 2 mechanisms"):
         measures.posterior(both, bags, [sums])
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 20.0, 40.0, 300.0, 800.0])
+def test_one_output_may_undo_what_another_made_near_certain(epsilon: float) -> None:
+    response = mechanisms.RandomizedResponse(epsilon)
+    eta = [0.3, 1e-300, 1 - 2**-53, 0.5]
+    both = measures.joint([response, response])
+    if epsilon == 800:  # its flip has no chance in float64
+        with pytest.raises(InputError, match="no chance"):
+            both.posterior(eta, [[1, 1, 0, 0], [0, 0, 1, 1]])
+        return
+    assert both.posterior(eta, [[1, 1, 0, 0], [0, 0, 1, 1]]) == pytest.approx(eta, rel=1e-12)
+    again = measures.joint([both, both])
+    output = [[[1, 1, 0, True], [0, 0, 1, False]], [[0, 0, 1, True], [1, 1, 0, False]]]
+    assert measures.posterior(again, [eta, eta], [[[side, side] for side in pair] for pair in output]) == pytest.approx(
+        np.array([eta, eta]), rel=1e-12
+    )
+
+
+def test_posteriors_of_classes_seen_together() -> None:
+    responses = [mechanisms.RandomizedResponse(1.0, 3), mechanisms.RandomizedResponse(0.5, 3)]
+    both, eta, seen = measures.joint(responses), np.array([[0.2, 0.5, 0.3], [0.0, 0.9, 0.1]]), [[0, 2], [1, 2]]
+    wanted = eta * responses[0].label_kernel()[:, seen[0]].T * responses[1].label_kernel()[:, seen[1]].T
+    wanted /= wanted.sum(axis=1, keepdims=True)
+    assert measures.posterior(both, eta, seen) == pytest.approx(wanted, abs=1e-15)
+    assert both.posterior(eta[0], [0, 1]) == pytest.approx(wanted[0], abs=1e-15)
+
+
+def test_posteriors_of_several_releases_take_features_too() -> None:
+    for release, seen in ((MECHANISMS["rr"], [1, 0]), (MECHANISMS["llp"], 1)):
+        both = measures.joint([release, release])
+        after = measures.posterior(both, [0.3, 0.6], [seen, seen])
+        assert measures.posterior(both, [0.3, 0.6], [seen, seen], X=[[1.0], [2.0]]).tolist() == after.tolist()
+        with pytest.raises(InputError, match="X must"):
+            measures.posterior(both, [0.3, 0.6], [seen, seen], X="features")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("output", "message"),
+    [
+        ([[1, 0], [1]], "entries of one shape"),
+        ([[1], [1]], "one answer for each label"),
+        ([[1, 2], [1, 0]], "output must"),
+        ([[1, math.nan], [1, 0]], "output must"),
+        ([[1, 0]], "one output for each of 2"),
+    ],
+)
+def test_outputs_that_several_releases_do_not_have(output: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        measures.joint([MECHANISMS["rr"], MECHANISMS["rr"]]).posterior([0.3, 0.6], output)
+
+
+@pytest.mark.parametrize(
+    ("releases", "message"),
+    [
+        ([mechanisms.RandomizedResponse(1.0), mechanisms.RandomizedResponse(1.0, 3)], "as many classes. Got 2 and 3"),
+        (mechanisms.RandomizedResponse(1.0), "a sequence of mechanisms"),
+        (None, "a sequence of mechanisms"),
+    ],
+    ids=str,
+)
+def test_what_is_no_list_of_like_releases_is_refused(releases: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        measures.joint(releases)
+
+
+def test_sums_of_other_bags_tell_more_than_their_joint() -> None:
+    """What the documents warn of, by enumeration: four labels, sums of pairs, and again of other pairs."""
+
+    def advantage(*releases: list[tuple[int, int]]) -> float:
+        chances: dict[tuple[int, ...], list[float]] = {}
+        for y in itertools.product((0, 1), repeat=4):
+            seen = tuple(y[a] + y[b] for pairs in releases for a, b in pairs)
+            chances.setdefault(seen, [0.0, 0.0])[y[0]] += 1 / 16
+        return sum(map(max, chances.values())) - 0.5
+
+    exact, pairs = mechanisms.LabelProportions(), [(0, 1), (2, 3)]
+    assert measures.additive_advantage(measures.joint([exact, exact]), [0.5, 0.5]) == advantage(pairs, pairs) == 0.25
+    assert advantage(pairs, [(0, 2), (1, 3)]) == 0.4375

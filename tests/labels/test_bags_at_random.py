@@ -3,13 +3,17 @@
 import doctest
 import itertools
 import math
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
 
 import darrm
 from darrm.labels import bag_floor, local_delta, random_bag_delta, worst_delta
-from darrm.labels.bags_at_random import _tails
+from darrm.labels.aggregates import WorstDelta
+from darrm.labels.bags_at_random import _largest, _space, _tails
 from darrm.mechanisms import bags
 from darrm.mechanisms.labelled_bag import column_space, residual_of
 
@@ -93,6 +97,60 @@ def test_the_trace_over_all_bags_is_below_its_bound(n: int, k: int, d: int) -> N
         assert math.log(largest) <= log + 1e-12
         smaller += log < 0
     assert smaller > 0 or d > 1
+
+
+@pytest.mark.parametrize("n", [16, 1000])
+def test_the_tails_of_an_intercept_are_rounded_up(n: int) -> None:
+    """All leverages are 1 / n, so that lambda has a closed form: g (1 - 1 / n)."""
+    ratio = 1.75
+    with localcontext() as context:
+        context.prec = 40
+        length = (n - 1) / Decimal(n) + Decimal(ratio)
+        for theta, log in zip(*_tails(column_space(np.ones((n, 1))), ratio), strict=True):
+            least = (1 - (-Decimal(float(theta)) * length).exp()) / length * (1 - 1 / Decimal(n))
+            assert (1 - least).ln() <= Decimal(float(log)) <= (1 - least).ln() * (1 - Decimal("1e-9"))
+
+
+def test_the_tails_are_those_of_their_formula() -> None:
+    """Lemma 11 with any c: s by a linear program, lambda as the least eigenvalue of a matrix of two rows."""
+    from scipy.optimize import linprog
+
+    X, _ = data(30, 2, 1)
+    U = column_space(X)
+    n, square = len(U), (U * U).sum(axis=1)
+    for ratio in (1.0, 1.7, 6.5):
+        for theta, log in list(zip(*_tails(U, ratio), strict=True))[20:50:7]:
+            length = (n - 1) * square + ratio
+            g = (1 - np.exp(-theta * length)) / length
+            p = float(np.linalg.eigvalsh((U.T * g) @ U)[0] - (g * square).max())
+            s = linprog(g / (n - 1), A_eq=np.ones((1, n)), b_eq=[n - 1], bounds=(0, ratio)).fun
+            best = -math.inf
+            for c in np.linspace(g.min(), g.max(), 401):
+                q = math.sqrt(float(np.linalg.eigvalsh((U.T * (g - c) ** 2) @ U)[-1]))
+                best = max(best, float(np.linalg.eigvalsh([[p, -q], [-q, s]])[0]))
+            assert math.log1p(-max(best, 0.0)) <= log + 1e-6 * abs(log)
+
+
+@pytest.mark.parametrize(("k", "failure"), [(40, 0.3), (150, 1e-6), (200, 0.9)])
+def test_the_floor_is_that_of_its_formula(k: int, failure: float) -> None:
+    """Lemma 11: (d + 1) e^(theta t) (1 - lambda)^(k - 1) <= failure, the leverage at most R^2 / (R^2 + t)."""
+    n, d, loss, bound = 200, 2, 0.3, 0.8
+    X = np.column_stack([np.ones(n), np.arange(n) % 9])
+    U, off = _space(X)
+    floor = bag_floor(k, failure, X=X, loss_floor=loss, residual_bound=bound)
+    assert floor.residual_sum > 0
+    with localcontext() as context:
+        context.prec = 40
+        t = Decimal(floor.residual_sum) / Decimal(loss)
+        fails = min(
+            (d + 1) * (Decimal(float(theta)) * t + (k - 1) * Decimal(float(log))).exp()
+            for theta, log in zip(*_tails(U, bound * bound / loss, off), strict=True)
+        )
+        assert Decimal(failure) * (1 - Decimal("1e-9")) <= fails <= Decimal(failure)
+    size = (n - 1) * max(
+        float(X[j] @ np.linalg.solve(np.delete(X, j, axis=0).T @ np.delete(X, j, axis=0), X[j])) for j in range(n)
+    )
+    assert floor.leverage == pytest.approx(size / (size + float(t)), rel=1e-9)
 
 
 def chance_of_a_smaller_residual(X: np.ndarray, y: np.ndarray, k: int, j: int, floor: float, draws: int) -> float:
@@ -180,6 +238,38 @@ def test_random_bags_against_the_mean_over_bags(n: int, k: int, epsilon: float) 
     assert said.upper == pytest.approx(said.failure + worst.upper, rel=1e-6)
 
 
+@pytest.mark.parametrize(("intercept", "size"), [(True, 0.5), (False, 3.0)])
+def test_what_the_delta_of_random_bags_is_made_of(
+    monkeypatch: pytest.MonkeyPatch, intercept: bool, size: float
+) -> None:
+    """Theorem 12 for labels in [2, 3], without the search of `worst_delta`; ``size`` is that of Lemma 9."""
+    n, k, asked = 100_000, 60, []
+
+    def worst(epsilon: float, floor: float, label_range: tuple[float, float], **known: Any) -> WorstDelta:
+        assert (epsilon, label_range) == (1.0, (2.0, 3.0))
+        asked.append((floor, known["leverage"], known["largest_residual"]))
+        return WorstDelta(0.25, 0.25, "reverse", 2.0)
+
+    monkeypatch.setattr("darrm.labels.bags_at_random.worst_delta", worst)
+    X = np.column_stack([np.ones(n), np.arange(n) % 7 - 3.0])[:, 0 if intercept else 1 :]
+    loss = 0.4 * size**2
+    found = random_bag_delta(1.0, k, (2, 3), X=X, loss_floor=loss)
+    # Equal words of the shuffle: a factor e^(n^2 / 2^65).
+    assert found.upper >= (found.failure + 0.25) * math.exp(n**2 / 2**65)
+    assert found.upper == pytest.approx((found.failure + 0.25) * math.exp(n**2 / 2**65), rel=1e-14)
+    for floor, leverage, largest in asked:
+        assert floor > 0
+        h = min(leverage, 0.5)
+        assert largest == pytest.approx(size * (1 + math.sqrt((k - 1) * h * (1 - h))), rel=1e-10)
+        assert largest >= size * (1 + math.sqrt((k - 1) * h * (1 - h)))
+    assert max(leverage for _, leverage, _ in asked) > 0.5
+    # Lemma 9: what labels of the range imply for residuals, with the largest leverage of X.
+    h = float((column_space(X) ** 2).sum(axis=1).max())
+    bound = size + math.sqrt((n - 1) * h / (1 - h)) * math.sqrt(size**2 - loss)
+    said = random_bag_delta(1.0, k, (2, 3), X=X, loss_floor=loss, residual_bound=bound)
+    assert said.floor.residual_sum == pytest.approx(found.floor.residual_sum, rel=1e-6)
+
+
 def test_the_residual_of_a_record_in_its_bag_is_bounded() -> None:
     """Theorem 12: the residual bound that is handed to `worst_delta`, with labels from the corners of the range."""
     rng = np.random.default_rng(7)
@@ -259,6 +349,7 @@ def test_numbers_that_say_nothing() -> None:
         ({"failure": math.nan}, "failure must"),
         ({"loss_floor": 0.0}, "loss_floor must"),
         ({"residual_bound": 0.1}, "residual_bound must be at least the root of loss_floor"),
+        ({"residual_bound": 0.6, "loss_floor": 0.5}, "residual_bound must be at least the root of loss_floor"),
         ({"residual_bound": math.inf}, "residual_bound must"),
         ({"X": np.zeros((20, 1))}, "X must have columns that are not 0"),
         ({"X": np.eye(20)[:, :1]}, "Leverages of X must be below 1"),
@@ -302,3 +393,92 @@ def test_a_direction_that_the_data_set_hides_is_refused(size: float) -> None:
     X[:2, 1] += size
     with pytest.raises(darrm.InputError, match="columns that do not depend on each other"):
         random_bag_delta(0.1, 1000, (0, 1), X=X, loss_floor=0.2)
+
+
+def test_leverages_without_a_record_are_within_their_bound() -> None:
+    """Lemma 9: (n - 1) h / (1 - h) bounds squared lengths in units of any n - 1 records; two like records attain it."""
+    n = 30
+    X = np.ones((n, 1))
+    X[:2] = 5.0
+    U = column_space(X)
+    without = float(np.linalg.pinv(X[1:])[:, 0] @ X[1])  # leverage of the second record without the first
+    assert _largest(U) == pytest.approx((n - 1) * without, rel=1e-9)
+    spread = np.column_stack([np.ones(n), np.random.default_rng(9).standard_cauchy(n)])
+    for j in range(n):
+        rest = np.delete(spread, j, axis=0)
+        assert (n - 1) * float(np.diag(rest @ np.linalg.pinv(rest)).max()) <= _largest(column_space(spread)) * (
+            1 + 1e-9
+        )
+
+
+def watched(monkeypatch: pytest.MonkeyPatch) -> list[tuple[float, float, float]]:
+    """Leverage, largest residual and answer of every call of `worst_delta` from here on."""
+    asked = []
+
+    def worst(*given: float, leverage: float, largest_residual: float) -> WorstDelta:
+        answer = worst_delta(*given, leverage=leverage, largest_residual=largest_residual)  # type: ignore[arg-type]
+        asked.append((leverage, largest_residual, answer.upper))
+        return answer
+
+    monkeypatch.setattr("darrm.labels.bags_at_random.worst_delta", worst)
+    return asked
+
+
+def test_the_residual_handed_on_is_that_of_the_theorem(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Theorem 12 has h* = min(h, 1/2): beyond 1/2 a smaller leverage would give the larger residual."""
+    asked = watched(monkeypatch)
+    X = np.column_stack([np.ones(2000), np.tile([-1.0, 1.0], 1000)])
+    X[0, 1] = 8.0
+    random_bag_delta(0.5, 800, (0, 1), X=X, loss_floor=0.2)
+    assert any(0.8 < leverage < 1 for leverage, _, _ in asked)
+    for leverage, residual_bound, _ in asked:
+        h = min(leverage, 0.5)
+        assert residual_bound == pytest.approx(0.5 * (1 + math.sqrt(799 * h * (1 - h))), rel=1e-9)
+
+
+def test_equal_words_of_the_shuffle_are_paid_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    n = 100_000
+    asked = watched(monkeypatch)
+    said = random_bag_delta(1.0, 1000, (0, 1), X=np.ones((n, 1)), loss_floor=0.2)
+    (worst,) = {upper for leverage, _, upper in asked if leverage == said.floor.leverage}
+    assert said.upper / (said.failure + worst) - 1 == pytest.approx(n**2 / 2**65, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("column", "size"), [([1.0, 1.0], 0.5), ([0.9, 1.1], 0.5 + 2.5 * (1 - 0.9 / 1.01)), ([0.0, 1.0], 3.0)]
+)
+def test_labels_are_taken_from_the_middle_as_far_as_a_column_is_constant(column: list[float], size: float) -> None:
+    """Lemma 9, labels in [2, 3]: what the ones leave beside the features counts with the middle of the range."""
+    X = np.tile(column, 20)[:, None]
+    random_bag_delta(1.0, 5, (2, 3), X=X, loss_floor=size**2 * (1 - 1e-6))
+    with pytest.raises(darrm.InputError, match="loss_floor must be at most"):
+        random_bag_delta(1.0, 5, (2, 3), X=X, loss_floor=size**2 * (1 + 1e-6))
+
+
+@pytest.mark.parametrize("size", [1e-3, 1e-5, 1e-7])
+def test_rounding_of_nearly_dependent_features_is_paid_for(size: float) -> None:
+    """Of n - 1 records alike and one feature nearly constant: leverages and tails by fractions are not beyond ours."""
+    n = 40
+    second = 1 + size * np.random.default_rng(10).normal(size=n)
+    U, off = _space(np.column_stack([np.ones(n), second]))
+    # One feature less its mean spans the same as both: exact, then rounded once.
+    mean = sum(map(Fraction, second.tolist())) / n
+    centred = [Fraction(value) - mean for value in second.tolist()]
+    total = sum(value * value for value in centred)
+    h = max(Fraction(1, n) + value * value / total for value in centred)
+    assert _largest(U, off) >= float((n - 1) * h / (1 - h))
+    exact = np.column_stack([np.full(n, n**-0.5), [float(value) / math.sqrt(total) for value in centred]])
+    for ratio in (1.0, 15.0):
+        ours, ideal = _tails(U, ratio, off)[1], _tails(exact, ratio)[1]
+        assert np.all(ours >= ideal)
+        assert ours == pytest.approx(ideal, rel=1e-3, abs=1e-9)
+
+
+def test_the_residual_bound_that_the_range_implies() -> None:
+    """Lemma 9, by the numbers: Y + R root(Y^2 - kappa) and no less."""
+    X = np.column_stack([np.ones(2000), np.tile([-1.0, 1.0], 1000)])
+    root = math.sqrt(_largest(column_space(X)))
+    implied = random_bag_delta(0.5, 400, (0, 1), X=X, loss_floor=0.2)
+    passed = random_bag_delta(0.5, 400, (0, 1), X=X, loss_floor=0.2, residual_bound=0.5 + root * math.sqrt(0.25 - 0.2))
+    assert implied.upper == pytest.approx(passed.upper, rel=1e-6)
+    assert implied.upper < 1

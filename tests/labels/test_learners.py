@@ -278,6 +278,23 @@ def test_noise_is_learned_through_at_the_rate_of_one_over_root_n(fit: Fit) -> No
 
 
 @seeded
+def test_proportions_of_bags_teach_the_model_of_the_records() -> None:
+    """Consistency of proportion matching: bags of 4, no noise, labels of a logistic model."""
+
+    def distance(n: int) -> float:
+        fits = []
+        for seed in range(6):
+            X, y = records(n, seed)
+            parts = bags(n, 4, np.random.default_rng(seed))
+            fits.append(parameters(BagClassifier().fit(X, LabelProportions().release(y[parts.indices]), parts)))
+        return float(np.sqrt(np.mean((np.array(fits) - [1.5, -1.0, 0.0, 0.3]) ** 2)))
+
+    most = distance(32_000)
+    assert most < 0.06
+    assert distance(2_000) > 2.7 * most
+
+
+@seeded
 def test_without_the_correction_the_noise_stays() -> None:
     X, y = records(32_000, 8)
     best = parameters(RandomizedResponseClassifier(NO_NOISE).fit(X, y))
@@ -549,6 +566,10 @@ def test_adam_comes_near_the_minimum_and_asks_for_no_more() -> None:
     sparse = BagClassifier(solver="adam", epochs=2, random_state=2).fit(csr_array(X), sums, parts)
     dense = BagClassifier(solver="adam", epochs=2, random_state=2).fit(X, sums, parts)
     assert sparse.coef_ == pytest.approx(dense.coef_, abs=1e-12)
+    padded = np.column_stack([X[:, :1], np.zeros(4000), X[:, 1:]])  # a column of zeros is left out of the steps
+    padded_coef = BagClassifier(solver="adam", epochs=2, random_state=2).fit(csr_array(padded), sums, parts).coef_[0]
+    assert padded_coef[1] == 0
+    assert np.delete(padded_coef, 1) == pytest.approx(dense.coef_[0], abs=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -23,9 +23,11 @@ from darrm.measures import (
     multiplicative_advantage,
     noisy_max_probabilities,
     posterior,
+    posterior_change,
     posterior_pairs,
     total_variation,
 )
+from darrm.measures.kernels import channel
 from darrm.mechanisms import (
     DaRRM,
     GaussianNoisyMax,
@@ -196,6 +198,22 @@ def test_exact_proportions_of_like_labels(p: float, k: int) -> None:
     assert found <= bounds.proportions_iid(p, k) + 1e-14
 
 
+@pytest.mark.parametrize("p", [0.45, 0.4, 0.1])
+def test_the_tail_of_large_bags_of_like_labels(p: float) -> None:
+    """Where the advantage is the tail of a binomial number: sum over s > k/2 of Pr[s] (2 s / k - 1)."""
+    from scipy.stats import binom
+
+    for k in (100, 1000, 8000):
+        s = np.arange(k // 2 + 1, k + 1)
+        exact = float(binom.pmf(s, k, p) @ (2 * s / k - 1))
+        assert exact <= bounds.proportions_iid(p, k) == pytest.approx(bounds.proportions_iid(1 - p, k), rel=1e-12)
+
+
+def test_a_label_is_no_noise_for_itself() -> None:
+    for eta in ([0.5], [0.5, 0.0, 1.0], [0.3, 1.0, 1.0]):
+        assert bounds.proportions_individual(eta)[0] == individual_advantage(LLP, eta)[0] == eta[0]
+
+
 def test_advantage_falls_as_the_root_of_the_bag() -> None:
     sizes = np.array([32, 64, 128, 256])
     found = [additive_advantage(LLP, np.full(k, 0.5)) for k in sizes]
@@ -224,6 +242,27 @@ def test_laplace_bound_is_attained() -> None:
         assert found[0] == pytest.approx((1 - math.exp(-epsilon / 2)) / 2, abs=1e-15)
 
 
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
+def test_the_discrete_laplace_noise_that_is_released(epsilon: float) -> None:
+    """On its grid of 2^-10: epsilon is that of the mechanism, and the bound for continuous noise holds and is attained.
+
+    Outputs up to 0 are one outcome, and so are those from k on: likelihood ratios do not change there.
+    """
+    grid, eta = 1024, [0.5, 0.1, 0.7]
+    q = math.exp(-epsilon / grid)
+    for k in (1, 3):
+        steps = np.arange(k * grid + 1) - grid * np.arange(k + 1)[:, None]
+        kernel = np.exp(-epsilon / grid * np.abs(steps)) * (1 - q) / (1 + q)
+        kernel[:, [0, -1]] /= 1 - q
+        shipped, labels = CountKernel(kernel), eta[:k]
+        found = individual_advantage(shipped, labels)
+        assert np.all(found <= bounds.laplace_proportions_individual(epsilon, labels) + 1e-15)
+        assert found == pytest.approx(individual_advantage(LaplaceLabelProportions(epsilon), labels), abs=1e-6)
+        assert np.abs(np.diff(np.log(kernel), axis=0)).max() == pytest.approx(epsilon, rel=1e-9)
+    half = individual_advantage(CountKernel(kernel), [0.5, 0.0, 1.0])[0]
+    assert half == pytest.approx((1 - math.exp(-epsilon / 2)) / 2, abs=1e-14)
+
+
 def test_like_bags_give_labels_away() -> None:
     p, k = 0.3, 4
     found = multiplicative_advantage(LLP, [p] * k)
@@ -238,6 +277,7 @@ def test_like_bags_give_labels_away() -> None:
         assert bounds.extreme_bags(p, k, threshold=x) == pytest.approx(1 - found.cdf(x), abs=1e-14)
     assert largest_log_odds_change(LLP, [p] * k) == math.inf
     assert bounds.extreme_bags(0.0, 4) == 0
+    assert bounds.extreme_bags(0.5, 1) == bounds.extreme_bags(0.5, 1, n=7) == 1
 
 
 def test_labels_known_before_do_not_move() -> None:
@@ -321,6 +361,24 @@ def test_epsilon_beyond_the_range_of_float64() -> None:
     for kind in (GeometricLabelProportions, LaplaceLabelProportions):
         assert additive_advantage(kind(2000), oracle.ETA) == pytest.approx(oracle.LLP, abs=1e-15)
         assert 0 < additive_advantage(kind(1e-6), [0.5] * 4) < 2.6e-7
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    "eta", [[0.5, 1e-12, 0.5, 1e-12, 1.0], [1e-12, 1e-12, 0.0, 1.0], [1.0, 0.0, 1.0, 0.3], [0.0, 0.5], [1e-200, 0.4]]
+)
+def test_laplace_noise_that_is_nothing_is_exact_proportions(eta: list[float]) -> None:
+    """From epsilon = 745 on e^-epsilon is 0 in float64; labels that were known make densities of 0 too."""
+    for epsilon in (600.0, 744.0, 746.0, 2000.0, 1e6):
+        noisy = LaplaceLabelProportions(epsilon)
+        for measure in (individual_advantage, total_variation):
+            assert measure(noisy, eta) == pytest.approx(measure(LLP, eta), abs=1e-12)
+        found, exact = posterior_change(noisy, eta), posterior_change(LLP, eta)
+        # The less likely value becomes certain.
+        assert found.maximum == pytest.approx(max(max(p, 1 - p) for p in eta if 0 < p < 1), abs=1e-12)
+        assert 0 <= found.quantile(0.98) <= found.maximum <= 1
+        for x in (0.2, 0.45, 0.6):
+            assert found.cdf(x) == pytest.approx(exact.cdf(x), abs=1e-9)
 
 
 def test_small_epsilon_attacker_of_theorem_6_3() -> None:
@@ -418,3 +476,18 @@ def test_bounds_of_no_numbers(call: object) -> None:
 def test_extreme_bags_count_strictly() -> None:
     # At p = 1/4, k = 4 one label of four moves nothing; the others do.
     assert bounds.extreme_bags(0.25, 4, threshold=0.0) == pytest.approx(1 - 4 * 0.25 * 0.75**3)
+
+
+@pytest.mark.parametrize("epsilon", [1e-9, 0.1, 1.0, 5.0, 600.0])
+@pytest.mark.parametrize("k", [1, 2, 3, 8, 120])
+def test_geometric_proportions_by_their_neighbours_are_those_of_the_kernel(k: int, epsilon: float) -> None:
+    """The recurrence against sums over the kernel: every chance to a relative 1e-13, tails included."""
+    mechanism = GeometricLabelProportions(epsilon)
+    bags = np.random.default_rng(11).random((3, k)) ** 3
+    bags[0, : k // 3], bags[1, k // 2 :] = 0, 1
+    quick = channel(mechanism, k).given(bags)
+    plain = channel(CountKernel(mechanism.kernel(k)), k).given(bags)
+    for chances, wanted in zip(quick, plain, strict=True):
+        large = wanted > 1e-280
+        assert chances[large] == pytest.approx(wanted[large], rel=1e-13)
+        assert np.all(chances[~large] < 1e-279)

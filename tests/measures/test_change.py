@@ -116,6 +116,18 @@ def test_laplace_laws_are_those_of_fine_noise(epsilon: float) -> None:
     assert multiplicative_advantage(mechanism, ETA, signed=True).cdf(-epsilon) > 0  # all outputs below 0
 
 
+def test_outputs_beyond_all_sums_move_a_belief_alike() -> None:
+    """Above k the posterior does not change any more: an atom, which the distribution function has from there on."""
+    p, epsilon = 0.1, 1.5
+    law = posterior_change(LaplaceLabelProportions(epsilon), [p, 0.5])
+    at = p * (1 - p) * -math.expm1(-epsilon) / (p + (1 - p) * math.exp(-epsilon))
+    # Label 0 is half of all; above 2 its output is e^-(2 - sum) epsilon / 2, sums of 0, 1, 2 ones.
+    sums = (0.45, 0.5, 0.05)
+    mass = sum(c * math.exp(-epsilon * (2 - l)) / 2 for l, c in enumerate(sums)) / 2
+    assert law.cdf(at - 1e-13) == pytest.approx(law.cdf(at + 1e-9), abs=1e-7)
+    assert law.cdf(at) - law.cdf(at - 1e-9) == pytest.approx(mass, abs=1e-7)
+
+
 def test_the_tail_and_the_advantage() -> None:
     """The advantage is at most the mean change of the posterior: both are means over outputs of the same posterior."""
     for mechanism in (LLP, GeometricLabelProportions(1.0)):

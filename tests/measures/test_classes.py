@@ -8,21 +8,24 @@ import numpy as np
 import pytest
 
 import darrm
+from darrm.labels.percentiles import multiplicative_summary
 from darrm.measures import (
     additive_advantage,
     attack_utility,
     attacker_decisions,
     individual_advantage,
+    joint,
     label_leakage,
     largest_log_odds_change,
     log_odds_change,
     multiplicative_advantage,
     posterior,
+    posterior_change,
     posterior_pairs,
     shortcut_decisions,
     total_variation,
 )
-from darrm.mechanisms import RandomizedResponse
+from darrm.mechanisms import LabelProportions, RandomizedResponse
 from darrm.mechanisms.randomized_response import below
 from darrm.randomness.words import NotPrivateWarning
 
@@ -78,6 +81,13 @@ def test_log_odds_move_by_epsilon_and_no_more(epsilon: float) -> None:
     assert law.maximum == pytest.approx(epsilon, abs=1e-12)
     assert largest_log_odds_change(mechanism, PRIORS) == pytest.approx(epsilon, abs=1e-12)
     assert largest_log_odds_change(mechanism, PRIORS[3]) == 0
+
+
+def test_epsilon_beyond_the_range_of_float64_for_classes() -> None:
+    mechanism = RandomizedResponse(2000.0, classes=3)
+    assert largest_log_odds_change(mechanism, PRIORS) == 2000
+    assert multiplicative_advantage(mechanism, PRIORS).infinite_mass == 0
+    assert individual_advantage(mechanism, PRIORS) == pytest.approx(1 - PRIORS.max(axis=1), abs=1e-15)
 
 
 def test_two_classes_are_as_before() -> None:
@@ -155,15 +165,25 @@ def test_guesses_and_posteriors_of_classes() -> None:
 
 def test_what_is_not_for_several_classes_says_so() -> None:
     mechanism = RandomizedResponse(1.0, classes=3)
-    for measure in (total_variation, label_leakage):
-        with pytest.raises(darrm.InputError, match="two classes"):
-            measure(mechanism, [0.2, 0.3, 0.5])
+    with pytest.raises(darrm.InputError, match="two classes"):
+        posterior_change(mechanism, PRIORS)
     with pytest.raises(darrm.InputError, match="two classes"):
         shortcut_decisions(mechanism, [0.2, 0.3, 0.5], 1)
     with pytest.raises(darrm.InputError, match="signed must be False"):
         multiplicative_advantage(mechanism, PRIORS, signed=True)
-    with pytest.raises(darrm.InputError, match="two classes"):
-        darrm.labels.audit({"rr": mechanism}, [0.5, 0.25], bag_size=2)
+    audit = darrm.labels.audit
+    for eta in ([0.5, 0.25], [0.2, 0.3, 0.5], np.full((4, 2), 0.5)):
+        with pytest.raises(darrm.InputError, match=r"shape \(n, 3\)"):
+            audit({"rr": mechanism}, eta)
+    with pytest.raises(darrm.InputError, match=r"eta must have shape \(n,\) for two classes"):
+        audit({"rr": RandomizedResponse(1.0)}, PRIORS)
+    for other in (LabelProportions(), RandomizedResponse(1.0)):
+        with pytest.raises(darrm.InputError, match="Got 3 of rr and 2 of other"):
+            audit([("rr", mechanism), ("other", other)], PRIORS, bag_size=1)
+    with pytest.raises(darrm.InputError, match="as many classes"):
+        joint([mechanism, RandomizedResponse(1.0)])
+    with pytest.raises(darrm.InputError, match=r"labels must be whole numbers in \[0, 2\]. Got 3"):
+        audit({"rr": mechanism}, PRIORS, labels=[0, 1, 2, 3, 0])
     for eta in ([0.5, 0.5], [[0.2, 0.3, 0.4]], [0.5, 0.6, -0.1], 0.5, [[[1, 0, 0]]]):
         with pytest.raises(darrm.InputError, match="eta must"):
             individual_advantage(mechanism, eta)  # type: ignore[arg-type]
@@ -178,3 +198,71 @@ def test_what_is_not_for_several_classes_says_so() -> None:
             mechanism.release(labels)
     with pytest.raises(darrm.InputError, match="no chance"):
         RandomizedResponse(2000.0, classes=3).posterior([0.0, 0.5, 0.5], 0)
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
+def test_leakage_of_classes_by_the_definition(epsilon: float) -> None:
+    kernel = exact_kernel(epsilon, 3)
+    apart = max(sum(max(x - y, Fraction(0)) for x, y in zip(a, b, strict=True)) for a in kernel for b in kernel)
+    leak = math.log(sum(max(row[o] for row in kernel) for o in range(3)))
+    mechanism = RandomizedResponse(epsilon, classes=3)
+    assert total_variation(mechanism, PRIORS) == pytest.approx(np.full(5, float(apart)), abs=1e-15)
+    assert label_leakage(mechanism, PRIORS) == pytest.approx(np.full(5, leak), abs=1e-15)
+    assert label_leakage(mechanism, PRIORS[0]) == pytest.approx(leak, abs=1e-15)
+    assert leak > math.log1p(float(apart)) + 0.01
+
+
+def test_an_audit_of_classes_has_the_measures_of_the_same_names() -> None:
+    eta = np.random.default_rng(4).dirichlet([1, 2, 3], 40)
+    one, two = RandomizedResponse(0.5, 3), RandomizedResponse(1.5, 3)
+    together = joint([one, two])
+    given: list[np.ndarray | None] = []
+
+    def utility(mechanism: object, indices: np.ndarray, labels: np.ndarray | None) -> dict[str, float]:
+        given.append(labels)
+        return {"auc": float(indices.size)}
+
+    truth = np.arange(40) % 3
+    rows = darrm.labels.audit({"one": one, "both": [one, two]}, eta, labels=truth, utility=utility)
+    for row, mechanism in zip(rows, (one, together), strict=True):
+        law = multiplicative_advantage(mechanism, eta)
+        assert (row.bag_size, row.bags, row.remainder, row.auc) == (1, 40, 0, 40.0)
+        assert row.guaranteed_epsilon == mechanism.epsilon
+        assert row.additive_advantage == pytest.approx(additive_advantage(mechanism, eta), abs=1e-15)
+        assert row.max_individual_advantage == individual_advantage(mechanism, eta).max()
+        assert row.multiplicative_98 == law.quantile(0.98)
+        assert row.largest_log_odds_change == law.maximum
+        assert row.max_leakage == label_leakage(mechanism, eta)[0]
+        assert row.max_total_variation == total_variation(mechanism, eta)[0]
+        assert row.attack_utility == pytest.approx(attack_utility(mechanism, eta), abs=1e-15)
+        assert np.array_equal(given.pop(0), truth)  # type: ignore[arg-type]
+    (bagged,) = darrm.labels.audit({"one": one}, eta, bags=np.arange(12).reshape(4, 3))
+    assert (bagged.bag_size, bagged.bags, bagged.remainder) == (3, 4, 28)
+    assert bagged.additive_advantage == pytest.approx(additive_advantage(one, eta[:12]), abs=1e-15)
+    parts = multiplicative_summary(together, eta, 0.9, entries=100, kept=5)
+    assert parts == pytest.approx((multiplicative_advantage(together, eta).quantile(0.9), 0.0), abs=1e-11)
+
+
+def test_releases_of_classes_seen_together_by_all_pairs_of_outputs() -> None:
+    one, two = RandomizedResponse(0.5, 3), RandomizedResponse(1.5, 3)
+    together, prior = joint([one, two]), PRIORS[0]
+    right = 0.0
+    for first in range(3):
+        for second in range(3):
+            each = prior * one.label_kernel()[:, first] * two.label_kernel()[:, second]
+            right += each.max()
+            assert posterior(together, prior, [first, second]) == pytest.approx(each / each.sum(), abs=1e-15)
+    assert individual_advantage(together, prior) == pytest.approx(right - prior.max(), abs=1e-15)
+
+
+def test_the_classes_of_a_model_are_the_classes_of_the_audit() -> None:
+    class Model:
+        classes_ = np.arange(3)
+
+        def predict_proba(self, X: object) -> np.ndarray:
+            return PRIORS
+
+    eta = darrm.labels.eta_from_model(Model(), None)
+    assert np.array_equal(eta, PRIORS)
+    (row,) = darrm.labels.audit({"rr": RandomizedResponse(1.0, 3)}, eta)
+    assert row.additive_advantage == pytest.approx(additive_advantage(RandomizedResponse(1.0, 3), PRIORS))

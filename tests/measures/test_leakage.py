@@ -46,6 +46,16 @@ def test_leakage_of_a_majority_by_its_definition() -> None:
         assert majority_leakage(gamma)[l] == pytest.approx(math.log(both), abs=1e-15)
 
 
+def test_a_vote_leaks_as_much_where_one_more_makes_the_label_rarer() -> None:
+    """Noise functions need not rise: from 4 to 5 ones of 6 this one turns the label 1 from certain to a coin."""
+    gamma = np.array([1.0, 0.0, 1.0, 0.3, 1.0, 0.0, 1.0])
+    kernel = CountKernel.from_noise_function(gamma).kernel(6)
+    assert np.diff(kernel[:, 1]).min() == -0.5
+    given = np.stack([kernel[:-1], kernel[1:]], axis=1)
+    assert majority_leakage(gamma) == pytest.approx(conditional_leakage(given), abs=1e-15)
+    assert majority_leakage(gamma)[4] == pytest.approx(math.log(1.5))
+
+
 def test_leakage_is_at_most_the_epsilon_of_one_vote() -> None:
     # One vote alone moved without limit: max_affected = 1 and a voter that is not private; at most log 2.
     assert majority_leakage(np.ones(8)).max() == pytest.approx(math.log(2))
@@ -177,6 +187,7 @@ def test_entrywise_leakage_is_that_of_the_channel(scale: dict[str, float], noise
     ("channel", "support", "message"),
     [
         ([[0.5, 0.4]], None, "sum to 1 within 1e-9. Got the sum 0.9. Pass"),
+        ([[1.0, 0.0], [0.5, 0.4]], None, "Got the sum 0.9. Pass"),
         ([0.5, 0.5], None, "channel must be"),
         ([[-0.5, 1.5]], None, "channel must be"),
         ([[math.nan, 1]], None, "channel must be"),
@@ -207,6 +218,28 @@ def test_bounds_through_stages_and_of_many() -> None:
         for function in (composed_leakage, processed_leakage):
             with pytest.raises(darrm.InputError, match="leakages must"):
                 function(wrong)  # type: ignore[arg-type]
+
+
+def test_a_sum_of_many_leakages_is_not_rounded_down() -> None:
+    """Added in float64 one after the other, in eights or in pairs, the small ones of a block are lost."""
+    leakages = np.full(128, 1.1e-16)
+    leakages[:8] = 1.0
+    for parts in (leakages, np.full(10**5, 0.1)):
+        exact = sum(map(Fraction, parts.tolist()), Fraction(0))
+        assert exact <= Fraction(composed_leakage(parts)) <= exact * (1 + Fraction(1, 10**14))
+    assert composed_leakage([math.inf, 1.0]) == math.inf
+    assert composed_leakage([1.7e308, 1.7e308]) == math.inf
+    assert composed_leakage([0.0]) == 0
+
+
+def test_the_sum_of_leakages_is_rounded_up() -> None:
+    rng = np.random.default_rng(3)
+    for n in (1, 2, 3, 10, 127, 1000):
+        for _ in range(20):
+            leakages = rng.random(n) * 10.0 ** -rng.integers(0, 8, n)
+            exact = sum(map(Fraction, leakages.tolist()))
+            assert exact <= Fraction(composed_leakage(leakages)) <= exact * (1 + Fraction(1, 10**14))
+    assert composed_leakage([0.1] * 4000) >= 4000 * Fraction(0.1)
 
 
 def test_two_labels_leak_no_more_than_their_sum() -> None:

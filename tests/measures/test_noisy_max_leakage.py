@@ -190,6 +190,25 @@ def test_the_gaussian_bound_for_the_votes_at_hand_is_rounded_up(sigma: float) ->
             assert bound <= (r + sum(terms) + Decimal("1e-11") * (r - 1 + sum(map(abs, terms)))).ln()
 
 
+def test_the_gaussian_bound_far_behind_is_not_cut() -> None:
+    """One class leads by up to 30 sigma: completing the square, as in docs/theory.md."""
+    sigma = 7
+    with localcontext() as context:
+        context.prec = 160
+
+        def bell(t: Decimal, width: int) -> Decimal:
+            return (-t * t / (width * sigma**2)).exp()
+
+        total = sum(bell(Decimal(t), 2) for t in range(-120, 121))
+        halves = [sum(bell(Decimal(2 * t - c) / 2, 1) for t in range(-120, 121)) for c in (0, 1)]
+        equal = [bell(Decimal(d), 4) * halves[d % 2] / total**2 for d in range(400)]
+        behind = [sum(equal[d + 1 :]) + equal[d] / 2 for d in range(220)]
+        for lead in (70, 110, 150, 210):
+            terms = [behind[lead - 1], -behind[lead + 1], behind[lead - 1]]
+            bound = Decimal(leakage_data_bound([lead, 0, 0], sigma=sigma))
+            assert (1 + sum(terms)).ln() <= bound <= 1.0001 * float(sum(terms))
+
+
 def test_figures_of_the_pages() -> None:
     """Of docs/theory.md and docs/howto/pate.md."""
     classes = (2, 3, 4, 10, 100, 1000)
@@ -249,6 +268,38 @@ def test_a_vote_that_moves_to_a_largest_class_never_raises_the_leakage(scale: di
         # (15): where all agree it is least.
         for total, value in least.items():
             assert leak((0,) * (m - 1) + (total,)) <= value + 1e-11
+
+
+@pytest.mark.parametrize("noise", NOISES)
+@pytest.mark.parametrize("scale", [{"gamma": 1.0}, {"sigma": 1.0}], ids=str)
+def test_one_vote_counts_where_float64_has_even_numbers_only(scale: dict[str, float], noise: str) -> None:
+    for votes in ([2**53, 2**53], [2**60, 2**60, 2**60], [2**53, 2**53, 0], [1e300, 1e300, 3]):
+        like = np.array([5 if v == max(votes) else 5 - 200 for v in votes]) + 195
+        leak = entrywise_leakage(votes, **scale, noise=noise)
+        assert leak == pytest.approx(entrywise_leakage(like, **scale, noise=noise), abs=1e-12)
+        assert 0.3 < leak <= leakage_data_bound(votes, **scale, noise=noise)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("noise", NOISES)
+@pytest.mark.parametrize("kind", ["gamma", "sigma"])
+def test_noise_of_any_width(kind: str, noise: str) -> None:
+    narrow = [1e5, 1e200, 1.7e308] if kind == "gamma" else [1e-5, 1e-200, 1e-310, 5e-324]
+    for value in narrow:
+        scale = {kind: value, "noise": noise}
+        for votes, wins in (([9, 7], [1, 0]), ([9, 9, 8], [0.5, 0.5, 0]), ([1e12, 0, 1e12 - 1], [1, 0, 0])):
+            assert noisy_max_probabilities(votes, **scale) == pytest.approx(wins, abs=1e-13)
+        assert noisy_max_probabilities([1e300, 0], **scale).tolist() == [1, 0]
+        assert entrywise_leakage([5, 5, 5], **scale) == pytest.approx(math.log(3), abs=1e-12)
+        assert entrywise_leakage([5, 3, 2], **scale) == pytest.approx(0, abs=1e-12)
+        assert 0 < leakage_data_bound([5, 3, 2], **scale) < 1e-299
+        for m in (2, 3, 1000):
+            assert math.log(m) * (1 - 1e-15) <= leakage_bound(m, **scale) <= math.log(m) * (1 + 2e-15)
+    if noise == "continuous":
+        for value in [1e-200, 1e-310, 5e-324] if kind == "gamma" else [1e200, 1.7e308]:
+            scale = {kind: value, "noise": noise}
+            assert noisy_max_probabilities([10, 7, 0, 0], **scale) == pytest.approx([0.25] * 4, abs=1e-13)
+            assert 0 < leakage_bound(4, **scale) < 1e-11
 
 
 def test_laplace_names_are_the_same_bounds() -> None:

@@ -127,6 +127,43 @@ def test_bounds_over_bags_hold(population: list[float]) -> None:
             assert both <= bounds_over_bags.noisy_proportions(epsilon, p, spread, k) + 1e-15
 
 
+def test_the_formula_of_proposition_1() -> None:
+    """For these bags it is far above the advantage, so that only the formula shows a mistake in it."""
+    for p, spread, k in ((0.5, 0.25, 20), (0.2, 0.1, 150), (0.01, 0.005, 10**4)):
+        share = 1.18482 / math.sqrt((k - 1) * spread)
+        assert share < 0.6
+        before = min(2 * spread, p)
+        assert bounds_over_bags.proportions(p, spread, k) == pytest.approx(before * share, rel=1e-14)
+        assert bounds_over_bags.proportions_individual(0.3, spread, k) == pytest.approx(0.3 * share, rel=1e-14)
+        for bound in (bounds_over_bags.noisy_proportions, bounds_over_bags.laplace_proportions):
+            assert bound(1e6, p, spread, k) == pytest.approx(before * share, rel=1e-14)
+            assert bound(20.0, p, spread, 1) == pytest.approx(before, rel=1e-4)
+    # 5 v = 1.25 is below 1.18482^2: such a bag leaves everything.
+    assert bounds_over_bags.proportions(0.5, 0.25, 6) == bounds_over_bags.proportions_individual(0.5, 0.25, 6) == 0.5
+
+
+def test_the_formula_of_proposition_2() -> None:
+    """The parts of its proof: Bernstein with 1 / (2 n) outside, 2 t + 2 integers inside, and the mean of squares."""
+    from scipy.integrate import quad
+
+    for p, v, k in ((0.5, 0.25, 1000), (0.5, 0.25, 10**6), (0.2, 0.1, 10**4)):
+        n = k - 1
+        # The integral of 2 (1 - cos) e^(-2 n v (1 - cos)) / (2 pi), which is all near 0; 1 - cos = 2 sin^2.
+        end = min(math.pi, 20 / math.sqrt(n * v))
+
+        def square(u: float, x: float = 2 * n * v) -> float:
+            return 4 * math.sin(u / 2) ** 2 * math.exp(-2 * x * math.sin(u / 2) ** 2) / math.pi
+
+        squares = quad(square, 0, end, epsabs=0, epsrel=1e-11)[0]
+        bound = bounds_over_bags.proportions_individual_by_mean(0.4, p, v, k)
+        inside = (bound / (0.4 * 0.6) - 1 / n) ** 2 / squares
+        t = (inside - 2) / 2
+        outside = 2 * math.exp(-t * t / (2 * (n * p * (1 - p) + t / 3)))
+        assert outside == pytest.approx(1 / (2 * n), rel=1e-6)
+    with pytest.raises(darrm.InputError, match="p must be"):
+        bounds_over_bags.proportions_individual_by_mean(0.4, 1.5, 0.0, 10)
+
+
 def test_draws_without_replacement_keep_the_bound() -> None:
     population = np.random.default_rng(4).beta(0.3, 0.6, 40)
     spread = float(np.mean(population * (1 - population)))
@@ -183,6 +220,22 @@ def test_the_squares_of_proposition_2() -> None:
             assert bound <= 2 * printed
 
 
+def test_the_assembled_formula_of_proposition_2() -> None:
+    """With the integral in place of its Bessel functions; never above what the attacker can gain at all."""
+    theta = np.linspace(0, np.pi, 200_001)
+    for eta_i, p, v, k in ((0.5, 0.5, 0.25, 1000), (0.2, 0.3, 0.1, 5000), (0.9, 0.1, 0.09, 20_000)):
+        n = k - 1
+        log = math.log(4 * n)
+        t = log / 3 + math.sqrt(log**2 / 9 + 2 * n * p * (1 - p) * log)
+        away = 1 - np.cos(theta)
+        squares = np.trapezoid(2 * away * np.exp(-2 * n * v * away), theta) / np.pi
+        wanted = eta_i * (1 - eta_i) * (1 / n + math.sqrt((2 * t + 2) * squares))
+        assert wanted < min(eta_i, 1 - eta_i)
+        assert bounds_over_bags.proportions_individual_by_mean(eta_i, p, v, k) == pytest.approx(wanted, rel=1e-9)
+    for eta_i in (0.0, 1e-12, 0.3, 0.5, 0.8, 1.0):
+        assert bounds_over_bags.proportions_individual_by_mean(eta_i, 0.5, 0.01, 2) == min(eta_i, 1 - eta_i)
+
+
 def test_theorem_3_7_with_constants() -> None:
     for p in (0.5, 0.3, 0.1, 0.02):
         for failure, n in ((0.1, 1), (1e-3, 1), (1e-6, 1), (0.01, 1000)):
@@ -192,6 +245,9 @@ def test_theorem_3_7_with_constants() -> None:
                 if k > 3000:
                     continue
                 change = bounds.moderate_change(p, k, failure, n)
+                assert change == pytest.approx(
+                    2.25 * math.sqrt(math.log(2 * n / failure) / (p * (1 - p) * k)), rel=1e-12
+                )
                 assert change <= 0.7
                 assert bounds.extreme_bags(p, k, n, threshold=change) <= failure
     with pytest.raises(darrm.InputError, match="at least moderate_bag_size = 225"):

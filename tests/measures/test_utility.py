@@ -30,7 +30,9 @@ def test_utility_of_randomized_response_is_that_of_the_posterior(p: float) -> No
     assert utility._majority_right(mechanism, K, p) == pytest.approx(right, abs=1e-13)
 
 
-@pytest.mark.parametrize(("p", "epsilon"), [(0.5, 1.0), (1 / 3, 2.0), (0.1, 0.3)])
+@pytest.mark.parametrize(
+    ("p", "epsilon"), [(0.5, 1.0), (1 / 3, 2.0), (0.1, 0.3), (2 / 3, 2.0), (0.7, 0.3), (0.9, 0.3), (0.9, 1.0)]
+)
 def test_utility_of_a_noisy_sum_is_the_integral(p: float, epsilon: float) -> None:
     ones = pmf(np.full(K, p))
     t = np.linspace(-150, 150 + K, 1_600_001)
@@ -41,7 +43,7 @@ def test_utility_of_a_noisy_sum_is_the_integral(p: float, epsilon: float) -> Non
     assert utility._laplace_majority(epsilon, ones, 2 * np.arange(K + 1) > K) == pytest.approx(integral, abs=2e-8)
 
 
-@pytest.mark.parametrize("p", [0.5, 1 / 3])
+@pytest.mark.parametrize("p", [0.5, 1 / 3, 2 / 3, 0.95])
 def test_ends_of_the_utility(p: float) -> None:
     ones = pmf(np.full(K, p))
     least = max(ones[6:].sum(), ones[:6].sum())
@@ -136,6 +138,7 @@ def test_a_utility_of_the_callers_own() -> None:
 
     (row,) = measures.at_equal_utility({"rr": (mechanisms.RandomizedResponse, 1, 5)}, [0.2, 0.5], half, 1.25)
     assert row.parameter == pytest.approx(2.5, rel=1e-8)
+    assert row.mechanism.epsilon == row.parameter
     assert set(seen) == {2}
 
 
@@ -150,6 +153,11 @@ def test_a_utility_of_the_callers_own() -> None:
         ({"mechanisms": {"llp": (lambda k: (mechanisms.LabelProportions(), k), [99])}}, "bag size of a family"),
         ({"utility": "f1"}, "utility must be"),
         ({"utility": lambda mechanism, k: math.nan}, "The utility must be"),
+        ({"utility": lambda mechanism, k: math.inf if mechanism.epsilon == 1.05 else mechanism.epsilon}, "The utility"),
+        ({"mechanisms": {"rr": (mechanisms.RandomizedResponse, 3)}}, "at least one value"),
+        ({"mechanisms": {"rr": (mechanisms.RandomizedResponse, 0, math.inf)}}, "The range of rr must"),
+        ({"mechanisms": {"llp": (lambda k: (mechanisms.LabelProportions(), k), [1.5])}}, "bag size of a family"),
+        ({"mechanisms": {"llp": (lambda k: (mechanisms.LabelProportions(), k, k), [1])}}, "or a pair"),
         ({"p": 0}, "p must be in"),
         ({"eta": [0.0, 0.0]}, "p must be in"),
         ({"tolerance": 0}, "tolerance must be"),
@@ -164,3 +172,22 @@ def test_bad_input_is_refused(change: dict[str, Any], message: str) -> None:
     }
     with pytest.raises(InputError, match=message):
         measures.at_equal_utility(**(given | change))
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "root"), [(-1.0, 1.5, 0.0), (0.0, 1.0, 5e-324), (1e308, 1.7e308, 1.5e308), (-1.7e308, 1.7e308, 1.0)]
+)
+def test_the_bisection_ends_at_any_parameter(low: float, high: float, root: float) -> None:
+    """At 0 no relative tolerance is reached, and the sum of two large ends is infinite."""
+    made: list[float] = []
+
+    def make(parameter: float) -> Any:
+        made.append(parameter)
+        return mechanisms.RandomizedResponse(1.0)
+
+    def passed(mechanism: Any, k: int) -> float:
+        return float(made[-1] >= root)
+
+    (row,) = measures.at_equal_utility({"rr": (make, low, high)}, [0.2, 0.4], passed, 0.5)
+    assert row.parameter == pytest.approx(root, rel=1e-8, abs=0)
+    assert len(made) < 4300

@@ -200,6 +200,18 @@ def test_bags_are_disjoint_and_report_what_is_left() -> None:
     assert np.all(np.abs(seen - 1 / 3) <= 5 * math.sqrt(2 / 9 / 3000))
 
 
+def test_bags_of_the_operating_system_are_uniformly_random() -> None:
+    """All 24 orders of four are as likely: `random_bag_delta` rests on it. Each count is within 6 deviations."""
+    draws = 4800
+    orders: dict[tuple[int, ...], int] = {}
+    for _ in range(draws):
+        order = tuple(bags(4, 2).indices.ravel().tolist())
+        orders[order] = orders.get(order, 0) + 1
+    assert len(orders) == 24
+    for count in orders.values():
+        assert abs(count - draws / 24) < 6 * (draws / 24) ** 0.5
+
+
 @pytest.mark.parametrize("value", [0, -1, float("nan"), float("inf"), 1e-10, 1e7, "1", None, True])
 def test_epsilon_that_is_none(value: object) -> None:
     for kind in (RandomizedResponse, LaplaceLabelProportions, GeometricLabelProportions):

@@ -353,6 +353,22 @@ def test_the_worst_is_attained() -> None:
     assert worst.lower * (1 - 1e-6) <= figure.delta <= worst.upper
 
 
+@pytest.mark.parametrize("h", [0.2, 0.5, 0.8])
+def test_a_residual_that_only_changes_its_sign(h: float) -> None:
+    """The largest change that leaves the residual sum of squares as it was: 2 rho / sqrt(1 - h)."""
+    k, rho = 12, 1.3
+    x = np.full(k, math.sqrt((1 - h) / (k - 1)))
+    x[0] = math.sqrt(h)
+    y = rho * (np.eye(k)[0] - x * x[0]) / math.sqrt(1 - h)
+    change = -2 * rho / math.sqrt(1 - h)
+    moved = y + change * np.eye(k)[0]
+    assert residual_sum(x[:, None], moved) == pytest.approx(rho**2) == pytest.approx(residual_sum(x[:, None], y))
+    worst = worst_delta(
+        0.5, rho**2 * (1 - 1e-9), (-50, 50), leverage=h, largest_residual=rho * math.sqrt(1 - h) * (1 + 1e-9)
+    )
+    assert 0.05 < local_delta(0.5, x[:, None], y, 0, change).delta <= worst.upper < 1
+
+
 def test_worst_delta_falls_with_the_size_of_the_bag() -> None:
     # The floor grows with k, the leverage falls. With leverages alone log delta falls like sqrt(k), with X like k.
     sizes = np.array([100, 400, 1600, 6400, 25600])
@@ -585,6 +601,14 @@ def test_noisy_delta_where_one_weight_is_much_larger(arguments: tuple[float, int
     assert noisy_delta(epsilon, k, fraction, sigma, (0, 1)) == pytest.approx(wanted, rel=2e-2)
 
 
+def test_noise_beyond_the_panels_of_the_quadrature_counts() -> None:
+    """One noised label: its share a of the angle is uniform, so delta tends to (2 / pi) int G(m) dm / (m^2 sigma)."""
+    far = quad(lambda m: float(gaussian_delta(1.0, np.array(m))) / m**2, 0.05, 40, limit=200)[0]
+    far += quad(lambda m: 1 / m**2, 40, math.inf)[0]
+    for sigma in (1e14, 1e15, 1e16, 1e20):
+        assert noisy_delta(1.0, 10, 0.1, sigma, (0, 1)) >= 0.9 * 2 / math.pi * far / sigma
+
+
 @pytest.mark.parametrize("sigma", [0.01, 1.0, 30.0, 1e4])
 @pytest.mark.parametrize(("k", "fraction"), [(1, 1.0), (2, 0.5), (3, 0.5), (10, 0.3), (50, 1.0)])
 @pytest.mark.parametrize("epsilon", [0.1, 3.0, 30.0])
@@ -689,6 +713,18 @@ def test_upper_and_lower_quadrature_are_apart_and_on_their_sides() -> None:
     assert log_delta(0.5, np.array([1.0 - 2.0**-54]), np.array([0.1]), upper=True)[0] == 0.0
 
 
+@pytest.mark.parametrize("variance", [2.0, 4.0, 100.0])
+def test_one_larger_variance_is_bounded_from_both_sides(variance: float) -> None:
+    """The narrow from the wide one: delta is that of the event abs(x) < a, by the error function."""
+    for epsilon in (0.01, 0.1, 0.3):
+        a = math.sqrt((math.log(variance) - 2 * epsilon) / (1 - 1 / variance))
+        exact = math.erf(a / math.sqrt(2)) - math.exp(epsilon) * math.erf(a / math.sqrt(2 * variance))
+        low, high = (
+            math.exp(log_delta(epsilon, np.zeros(1), np.array([variance - 1]), upper=side)[0]) for side in (False, True)
+        )
+        assert exact * (1 - 1e-9) <= low <= exact - 2e-13 < exact + 2e-13 <= high <= exact * (1 + 1e-9)
+
+
 def test_sums_without_weights_tell_neighbours_apart() -> None:
     # Naive aggregates of bags: the outputs are certain, and differ in the label.
     X, y = bag(9, 3, 17)
@@ -784,3 +820,24 @@ def test_what_attackers_gain_is_below_the_total_variation_of_neighbours() -> Non
         assert 0 < row["advantage"] <= row["at most"] + 3 * row["s.e."]
     assert shown["at most"] < 0.5
     assert secret["advantage"] < shown["advantage"]  # weights are the same in both, and hidden in one
+
+
+def test_an_upper_bound_is_never_0() -> None:
+    """Delta is above 0 for every change of a label, be it below the range of float64."""
+    y = np.arange(20) % 2 * 1.0
+    for change in (1e-9, -1e-160, 5e-324):
+        value = local_delta(0.1, np.ones((20, 1)), y, 0, change)
+        assert value.forward > 0
+        assert value.reverse > 0
+    value = noisy_local_delta(600.0, y, y == 0, 0, 1e-3, 10.0)
+    assert value.forward > 0
+    assert value.reverse > 0
+    assert value.error > 0
+    assert worst_delta(600.0, 1.0, (0, 1e-9), leverage=0.5).upper > 0
+
+
+@pytest.mark.parametrize("residual", [3.0, 1e9, 1e308])
+def test_a_residual_larger_than_any_change_bounds_nothing(residual: float) -> None:
+    alone = worst_delta(0.5, 1.0, (0, 1), leverage=0.5)
+    assert worst_delta(0.5, 1.0, (0, 1), leverage=0.5, largest_residual=residual) == alone
+    assert worst_delta(0.5, 1.0, (0, 1), leverage=0.5, largest_residual=0.6).upper < alone.upper

@@ -18,11 +18,17 @@ import pytest
 import darrm
 from darrm import columns, mechanisms
 from darrm.ensemble import DPLogisticRegression, PrivateMajorityClassifier
-from darrm.mechanisms import DaRRM
+from darrm.mechanisms import DaRRM, PrivateDecision
 from darrm.randomness.coins import Coins, system_words
 from darrm.randomness.words import NotPrivateWarning
 
 DESIGN = darrm.solve(K=4, m=2, epsilon=0.1)  # two of four votes are a tie: a fair coin
+
+
+DECISION = darrm.solve(
+    darrm.DecisionProblem([darrm.VoterGroup(1, epsilon=1.0), darrm.VoterGroup(2, epsilon=0.5)], epsilon=0.25),
+    objective=darrm.objectives.truth([0.75, 0.5]),
+)
 
 
 # Exactness (Lemma 15): all words, one sequence after the other, several coins flipped together
@@ -140,6 +146,11 @@ RELEASES: dict[str, Callable[[Any], object]] = {
     "mechanisms.DaRRM.release": lambda rng: DaRRM(DESIGN).release(np.zeros((2, 4)), rng=rng),
     "mechanisms.DaRRM.release_blocks": lambda rng: DaRRM(DESIGN).release_blocks([], rng=rng),
     "mechanisms.DaRRM.release_counts": lambda rng: DaRRM(DESIGN).release_counts([1, 2], rng=rng),
+    "mechanisms.PrivateDecision.release": lambda rng: PrivateDecision(DECISION).release(np.zeros((2, 3)), rng=rng),
+    "mechanisms.PrivateDecision.release_blocks": lambda rng: PrivateDecision(DECISION).release_blocks([], rng=rng),
+    "mechanisms.PrivateDecision.release_counts": lambda rng: PrivateDecision(DECISION).release_counts(
+        [[1, 2]], rng=rng
+    ),
     "mechanisms.GaussianNoisyMax.release": lambda rng: mechanisms.GaussianNoisyMax(4.0).release([[1, 2]], rng=rng),
     "mechanisms.LaplaceNoisyMax.release": lambda rng: mechanisms.LaplaceNoisyMax(0.5).release([[1, 2]], rng=rng),
     "mechanisms.RandomizedResponse.release": lambda rng: mechanisms.RandomizedResponse(1.0).release([0, 1], rng=rng),
@@ -174,7 +185,9 @@ PUBLIC = {
     "measures.empirical_epsilon": "splits counts that were released",
     "measures.empirical_epsilon_of_scores": "splits scores that were released",
     "measures.sampled_error": "integrates over the prior",
+    "measures.utility_of_attacker": "makes up the labels that it releases",
     "measures.individual_advantage_over_bags": "integrates over features",
+    "compare": "integrates over the prior",
     "measures.comparison.compare": "integrates over the prior",
     **{
         f"priors.{name}.sample": "draws from the prior" for name in ("Prior", "Independent", "Common", "Votes", "Fixed")

@@ -45,11 +45,28 @@ def test_distribution_functions_end_below_one_where_mass_is_infinite() -> None:
 def test_infinite_advantage_is_at_the_edge() -> None:
     ax = plots_audit.plot_tradeoff({"llp": ([math.inf, 1.0], [0.9, 0.8]), "rr": ([2.0], [0.7])})
     llp = ax.get_lines()[0]
-    assert llp.get_xdata()[0] == 1
-    assert llp.get_xdata()[1] > 2
-    assert llp.get_ydata().tolist() == [0.8, 0.9]
+    left, gap, right = llp.get_xdata()  # the line is broken
+    assert left == 1
+    assert math.isnan(gap)
+    assert right > 2
+    assert llp.get_ydata() == pytest.approx([0.8, math.nan, 0.9], nan_ok=True)
     assert [text.get_text() for text in ax.texts] == ["infinite"]
     assert not plots_audit.plot_tradeoff({"rr": ([2.0], [0.7])}).texts
+
+
+def test_zero_advantage_is_at_the_edge_of_a_logarithmic_axis() -> None:
+    ax = plots_audit.plot_tradeoff({"rr": ([0.0, 0.0, 0.1, 1.0, math.inf], [0.5, 0.6, 0.7, 0.8, 0.9])}, log=True)
+    x = ax.get_lines()[0].get_xdata()
+    assert x == pytest.approx([0.05, 0.05, math.nan, 0.1, 1, math.nan, 2], nan_ok=True)
+    assert [text.get_text() for text in ax.texts] == ["infinite", "zero"]
+    assert ax.get_xscale() == "log"
+    assert not plots_audit.plot_tradeoff({"rr": ([0.0, 0.1], [0.5, 0.7])}).texts
+
+
+def test_names_beyond_the_colours_have_looks_of_their_own() -> None:
+    looks = figures.looks(map(str, range(20)))
+    assert list(looks.values())[:7] == list(figures.LOOKS)
+    assert len(set(looks.values())) == 20
 
 
 def test_utility_over_bag_sizes() -> None:
@@ -99,3 +116,12 @@ def test_mechanisms_at_one_utility_are_drawn() -> None:
     assert response.get_xdata()[0] == rows[0].largest_log_odds_change
     assert exact.get_xdata()[0] > line.get_xdata()[0]  # infinite
     assert (response.get_markerfacecolor(), exact.get_markerfacecolor()) == ("C0", "none")
+
+
+def test_a_curve_of_one_name_has_it() -> None:
+    releases = [("mine", mechanisms.GeometricLabelProportions(epsilon)) for epsilon in (2.0, 0.5)]
+    axes = plots_audit.plot_audit(labels.audit(releases, np.full(8, 0.3), bag_size=4))
+    assert axes[0].get_legend_handles_labels()[1] == ["mine, k = 4"]
+    named = [("low", releases[1][1]), ("high", releases[0][1])]
+    axes = plots_audit.plot_audit(labels.audit(named, np.full(8, 0.3), bag_size=4))
+    assert axes[0].get_legend_handles_labels()[1] == ["GeometricLabelProportions, k = 4"]

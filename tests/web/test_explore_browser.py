@@ -206,7 +206,7 @@ def test_nothing_of_many_labels_is_said_before_the_voters_are(opened: Callable[.
 def test_what_is_wrong_is_said_beside_its_control_and_goes_away(opened: Callable[..., Any]) -> None:
     browser = opened(**SMALL)
     enter(browser, "m", "30")
-    wait(lambda: "m must be in [1, K] = [1, 5]" in text(browser, "#wrong-m"))
+    wait(lambda: "m must be in (0, K] = (0, 5]" in text(browser, "#wrong-m"))
     assert named(browser, "m").get_attribute("aria-invalid") == "true"
     assert "wrong-m" in named(browser, "m").get_attribute("aria-describedby")
     assert "busy" in browser.find_element("id", "design").get_attribute("class")

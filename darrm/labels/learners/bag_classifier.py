@@ -23,18 +23,23 @@ Mechanism = LabelProportions | LaplaceLabelProportions | GeometricLabelProportio
 def flat_bags(bags: Bags | Sequence[ArrayLike], n: int) -> tuple[Indices, Indices]:
     """Bags of records 0..n-1 one after another, and where each begins; `InputError` if they are none."""
     listed = bags.indices if isinstance(bags, Bags) else bags
+    if isinstance(listed, np.ndarray) and listed.ndim == 2 and listed.size and listed.dtype.kind in "iu":
+        return _within(listed.ravel(), n), np.arange(0, listed.size, listed.shape[1])
     try:
         arrays: list[NDArray[Any]] = [np.asarray(bag) for bag in listed]
     except (TypeError, ValueError):
         raise InputError(f"bags must be Bags or a list of arrays of indices. Got {type(bags).__name__}.") from None
     if not arrays or not all(bag.ndim == 1 and bag.size and bag.dtype.kind in "iu" for bag in arrays):
         raise InputError("bags must be Bags or a list of arrays of whole numbers of shape (k,), none of them empty.")
-    members = np.concatenate(arrays).astype(np.intp)
+    return _within(np.concatenate(arrays), n), np.cumsum([0, *(bag.size for bag in arrays[:-1])])
+
+
+def _within(members: NDArray[Any], n: int) -> Indices:
     if not (members.min() >= 0 and members.max() < n):
         raise InputError(
             f"bags must hold indices in [0, n - 1] = [0, {n - 1}]. Got {members.min()} to {members.max()}."
         )
-    return members, np.cumsum([0, *(bag.size for bag in arrays[:-1])])
+    return members.astype(np.intp)
 
 
 class BagClassifier(LinearClassifier):

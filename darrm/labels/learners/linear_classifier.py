@@ -173,21 +173,43 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         rate, size = check_positive("learning_rate", self.learning_rate), whole("batch_size", self.batch_size)
         seed = self.random_state
         rng = np.random.default_rng(None if seed is None else whole("random_state", seed, 0, 2**32 - 1))
-        n = starts.size
+        found = np.zeros(unit.size + 1)
+        moves = np.ones(found.size, dtype=bool)
+        if hasattr(X, "getnnz"):  # the coefficient of a column of zeros stays 0
+            moves[:-1] = X.getnnz(axis=0) > 0
+            X, unit = X[:, np.flatnonzero(moves[:-1])], unit[moves[:-1]]
+        n, largest = starts.size, int(sizes.max())
         batches = -(-n // max(1, size * n // members.size))
-        u, mean, square = np.zeros((3, unit.size + 1))
+        rows = members.reshape(n, largest) if members.size == n * largest else None  # bags of one size
+        firsts = largest * np.arange(n)
+        u, mean, square, gradient, step = np.zeros((5, unit.size + 1))
         steps = 0
         for _ in range(whole("epochs", self.epochs)):
             for batch in np.array_split(rng.permutation(n), batches):
                 k = sizes[batch]
-                first = np.cumsum(k) - k
-                records = members[np.repeat(starts[batch] - first, k) + np.arange(k.sum())]
+                if rows is None:
+                    first = np.cumsum(k) - k
+                    records = members[np.repeat(starts[batch] - first, k) + np.arange(k.sum())]
+                else:
+                    first, records = firsts[: batch.size], rows[batch].ravel()
                 part, w = X[records], u[:-1] / unit
                 _, slopes = proportion_loss(part @ w + u[-1], first, targets[batch], loss)
                 slopes *= np.repeat(shares[batch] * (n / batch.size), k)
-                gradient = np.append((part.T @ slopes + penalty * w) / unit, slopes.sum() * bool(self.fit_intercept))
+                np.multiply(w, penalty, out=gradient[:-1])
+                gradient[:-1] += part.T @ slopes
+                gradient[:-1] /= unit
+                gradient[-1] = slopes.sum() * bool(self.fit_intercept)
                 steps += 1
                 mean += 0.1 * (gradient - mean)
-                square += 0.001 * (gradient**2 - square)
-                u -= rate * (mean / (1 - 0.9**steps)) / (np.sqrt(square / (1 - 0.999**steps)) + 1e-8)
-        return u, steps
+                np.square(gradient, out=gradient)
+                gradient -= square
+                gradient *= 0.001
+                square += gradient
+                np.divide(square, 1 - 0.999**steps, out=step)
+                np.sqrt(step, out=step)
+                step += 1e-8
+                np.divide(mean, step, out=step)
+                step *= rate / (1 - 0.9**steps)
+                u -= step
+        found[moves] = u
+        return found, steps

@@ -67,7 +67,7 @@ def proportion_loss(scores: Array, starts: Indices, targets: Array, loss: Loss) 
     -----
     O(n). All in logarithms, so that no score is too large. Section 2 (PropMatch) of the paper above.
     """
-    sizes = np.diff(starts, append=scores.size)
+    sizes = np.append(starts[1:], scores.size) - starts
     tail = np.log1p(np.exp(-np.abs(scores)))
     log_one, log_zero = np.minimum(scores, 0) - tail, np.minimum(-scores, 0) - tail
     q_log, share_one = _log_means(log_one, starts, sizes)
@@ -81,8 +81,10 @@ def proportion_loss(scores: Array, starts: Indices, targets: Array, loss: Loss) 
     return -targets * q_log - (1 - targets) * rest_log, slopes
 
 
-def _log_means(logs: Array, starts: Indices, sizes: Indices) -> tuple[Array, Array]:
+def _log_means(logs: Array, starts: Indices, sizes: Indices) -> tuple[Array, Array | float]:
     """log of the mean of e^logs in each bag, and the share of each member in that sum."""
+    if starts.size == logs.size:  # bags of one
+        return logs, 1.0
     top = np.maximum.reduceat(logs, starts)
     terms = np.exp(logs - np.repeat(top, sizes))
     sums = np.add.reduceat(terms, starts)

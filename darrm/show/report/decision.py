@@ -16,9 +16,8 @@ from darrm.measures.decision_comparison import compare_decision
 from darrm.numerics.exact import decimals
 from darrm.objectives import Costs, OfVoters, Truth
 from darrm.problem.limits import guarantee
-from darrm.show.figures import MOST_GROUPS
 from darrm.show.markup import Markup, element, join, paragraph, picture, shown, table, var
-from darrm.show.plots_decision import plot_decision
+from darrm.show.plots_decision import MOST_GROUPS, plot_decision
 from darrm.show.report import sections
 from darrm.show.report.sections import figure, folded, left_out, pair
 from darrm.show.report.worst_case import work_out_groups

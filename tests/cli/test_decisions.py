@@ -1,0 +1,380 @@
+"""Decisions by groups of voters on the command line: solved, verified, released, refused."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scripts import COMMAND, PROGRAMS
+
+import darrm
+from darrm.cli import main
+from darrm.votes import csv as votes_csv
+
+GROUPS = ["--group", "4:1.0", "--group", "7:0.2", "--total-epsilon", "1.4"]
+TRUTH = ["--objective", "truth", "--accuracy", ".685,.54"]
+SMALL = ["--group", "2:2", "--group", "1:1", "--total-epsilon", "1", "--accuracy", ".8,.6"]
+N = 3000
+
+
+def run_json(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
+    assert main([*arguments, "--json"]) == 0
+    value = json.loads(capsys.readouterr().out)
+    assert isinstance(value, dict)
+    return value
+
+
+def refused(capsys: pytest.CaptureFixture[str], *arguments: str, status: int = 2) -> str:
+    capsys.readouterr()
+    assert main(arguments) == status
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert len(captured.err.splitlines()) == 1
+    assert captured.err.startswith("darrm: ")
+    return captured.err
+
+
+def last_voter_decides(absent: bool = False) -> darrm.DecisionDesign:
+    """Almost no noise: the two voters of group 1 are not counted, the one of group 2 is the answer."""
+    groups = [darrm.VoterGroup(2, epsilon=40.0), darrm.VoterGroup(1, epsilon=40.0)]
+    problem = darrm.DecisionProblem(groups, epsilon=1000.0, classes=("no", "yes"))
+    truth = darrm.objectives.truth([0.5, 1.0], prior=[0.75, 0.25])
+    if not absent:
+        return darrm.DecisionDesign(problem, [[0, 1]] * 3, truth)
+    fewer = {}
+    for present in ((0, 1), (1, 0), (1, 1), (2, 0)):
+        own = problem.with_present(present)
+        table = np.full(own.shape, 0.0)
+        table[..., -1] = float(present[1])  # the last axis is that of group 2, if it is there
+        fewer[present] = darrm.DecisionDesign(own, table, truth.with_present(present))
+    return darrm.DecisionDesign(problem, [[0, 1]] * 3, truth, fewer=fewer)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Decisions without noise, one of them for absent voters, and votes in many blocks."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(votes_csv, "_BLOCK", 1000)
+    last_voter_decides().save("decision.json")
+    last_voter_decides(absent=True).save("absent.json")
+    lines = [f"q{i},{','.join(map(str, row))}\n" for i, row in enumerate(drawn().tolist())]
+    Path("votes.csv").write_text("id,a,b,c\n" + "".join(lines), encoding="utf-8")
+    return tmp_path
+
+
+def drawn() -> np.ndarray:
+    return np.random.default_rng(0).integers(0, 2, (N, 3))
+
+
+def release(design: str = "decision.json", votes: str = "votes.csv", out: str = "labels.csv") -> int:
+    return main(["release", design, "--votes", votes, "--out", out])
+
+
+def answers(out: str = "labels.csv") -> list[str]:
+    return [line.split(",")[1] for line in Path(out).read_text(encoding="utf-8").splitlines()[1:]]
+
+
+# Solve and verify
+
+
+def test_solve_gives_what_the_library_gives(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "decision.json"
+    got = run_json(capsys, "solve", *GROUPS, *TRUTH, "--out", str(path))
+    groups = [darrm.VoterGroup(4, epsilon=1.0), darrm.VoterGroup(7, epsilon=0.2)]
+    problem = darrm.DecisionProblem(groups, epsilon=1.4)
+    wanted = darrm.solve(problem, objective=darrm.objectives.truth([0.685, 0.54]))
+    assert got["expected_cost"] == pytest.approx(wanted.expected_cost, abs=1e-9)
+    assert {"problem", "table", "objective", "gap", "certificate", "absent", "ordered", "seconds"} <= got.keys()
+    assert got["problem"]["groups"][1] == {"count": 7, "epsilon": 0.2, "delta": 0.0, "max_affected": 7}
+    loaded = darrm.load(path)
+    assert isinstance(loaded, darrm.DecisionDesign)
+    assert loaded.problem == problem
+    assert loaded.table.tolist() == got["table"]
+
+
+@pytest.mark.parametrize(
+    ("options", "objective"),
+    [
+        (["--objective", "majority"], darrm.objectives.rule("majority", [0.7])),
+        (["--objective", "at-least:3"], darrm.objectives.rule(darrm.objectives.at_least(3), [0.7])),
+        (["--objective", "weights:2"], darrm.objectives.rule([2.0], [0.7])),
+        (["--prior", ".9,.1"], darrm.objectives.truth([0.7], [0.9, 0.1])),
+        (["--cost", "0,5,1,0"], darrm.objectives.truth([0.7], None, [[0, 5], [1, 0]])),
+        (["--prior", ".9,.1", "--objective", "truth"], darrm.objectives.truth([0.7], [0.9, 0.1])),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_objectives_are_those_of_the_library(
+    capsys: pytest.CaptureFixture[str], options: list[str], objective: darrm.objectives.Objective
+) -> None:
+    got = run_json(capsys, "solve", "--group", "5:0.5", "--total-epsilon", "1", "--accuracy", ".7", *options)
+    assert got["objective"] == json.loads(json.dumps(objective.as_dict()))
+
+
+def test_every_option_reaches_the_problem(capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["--group", "3:inf:0:1", "--group", "2:1:1e-6:2", "--total-epsilon", "2", "--delta", "1e-5"]
+    more = ["--max-affected", "2", "--classes", "no, yes", "--adjacency", "add-remove", "--accuracy", ".9,.6"]
+    got = run_json(capsys, "solve", *options, *more, "--ordered")
+    assert got["problem"] == {
+        "groups": [
+            {"count": 3, "epsilon": None, "delta": 0.0, "max_affected": 1},
+            {"count": 2, "epsilon": 1.0, "delta": 1e-6, "max_affected": 2},
+        ],
+        "epsilon": 2.0,
+        "delta": 1e-5,
+        "classes": ["no", "yes"],
+        "max_affected": 2,
+        "adjacency": "add-remove",
+    }
+    assert got["ordered"] is True
+    assert got["certificate"]["holds"] is True
+
+
+def test_solve_tells_the_result_to_a_reader(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = str(tmp_path / "decision.json")
+    assert main(["solve", *GROUPS, *TRUTH, "--out", path]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    design = darrm.load(path)
+    assert isinstance(design, darrm.DecisionDesign)
+    assert "a line for each number of votes for it in group 2, a column for each in group 1" in out
+    for j in range(8):  # the larger group is in the lines
+        assert " ".join([str(j), *(f"{design.table[i, j]:.3f}" for i in range(5))]) in out
+    assert "K = 11 voters is (1.4, 0)-DP, if the votes are independent given the data, each is (1, 0)-DP in" in out
+    assert "in group 1 (4 voters) and (0.2, 0)-DP in group 2 (7 voters), and one change (replace-one) reaches" in out
+    assert f"expected cost {design.expected_cost:.8g} (how often the answer is wrong), at most" in out
+    assert "worst case: " in out
+    assert main(["verify", path]) == 0
+    assert " ".join(capsys.readouterr().out.split()) == out
+
+
+def test_one_group_is_told_line_by_line(capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["--group", "5:0.5:0:2", "--group", "1:1", "--accuracy", ".6,.6", "--max-affected", "3"]
+    assert (
+        main(["solve", "--group", "11:0.5", "--total-epsilon", "1.5", "--accuracy", ".6", "--objective", "at-least:3"])
+        == 0
+    )
+    out = capsys.readouterr().out
+    assert re.search(r"^ *8:3 +1\.000000", out, re.MULTILINE)
+    assert "how often the answer is not that of the rule at least" in out
+    assert "--ordered forbids that" in " ".join(out.split())
+    assert main(["solve", *options, "--total-epsilon", "1"]) == 0
+    assert "reaches at most 3 of them, of these at most 2 of group 1." in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize("columns", ["40", "80", "200"])
+@pytest.mark.parametrize("groups", [["60:0.1"], ["40:0.1", "4:0.5"], ["2:1", "2:1", "2:1"]], ids=len)
+def test_lines_fit_the_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, groups: list[str], columns: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    stated = [text for group in groups for text in ("--group", group)]
+    accuracy = ",".join([".6"] * len(groups))
+    assert main(["solve", *stated, "--total-epsilon", "1", "--accuracy", accuracy, "--max-affected", "2"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= int(columns)
+    assert any("--json" in line for line in lines)
+
+
+def test_absent_voters_are_told(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = str(tmp_path / "absent.json")
+    assert main(["solve", *SMALL, "--absent", "--out", path]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "and who is absent depends neither on the data nor on votes or their noise." in out
+    assert "4 further tables" in out
+    assert main(["verify", path]) == 0
+
+
+def test_solve_draws_a_picture(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("matplotlib")
+    path = tmp_path / "decision.svg"
+    assert main(["solve", *SMALL, "--plot", str(path)]) == 0
+    assert path.read_text(encoding="utf-8").count("<svg") == 1
+    four = [text for _ in range(4) for text in ("--group", "1:1")]
+    picture = ["--plot", str(tmp_path / "no.svg"), "--accuracy", ".6,.6,.6,.6", "--total-epsilon", "1"]
+    assert "one to 3 groups. Got 4" in refused(capsys, "solve", *four, *picture)
+
+
+# Release
+
+
+def test_names_of_answers_are_votes_and_labels(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert release() == 0
+    said = capsys.readouterr().err
+    assert "Vote columns were taken in order: 1 to 2 as group 1 and 3 to 3 as group 2." in said
+    assert "darrm budget" not in said
+    assert answers() == [("no", "yes")[last] for last in drawn()[:, 2].tolist()]
+    rows = [",".join(("no", "yes")[vote] for vote in row) + "\n" for row in drawn().tolist()]
+    Path("names.csv").write_text("a,b,c\n" + "".join(rows), encoding="utf-8")
+    assert release(votes="names.csv", out="again.csv") == 0
+    assert answers("again.csv") == answers()
+
+
+def test_absent_voters_are_minus_one_or_blank(folder: Path) -> None:
+    Path("some.csv").write_text("a,b,c\n1,,yes\n,-1,no\nyes,1,\n,,\n-1,-1,1\n", encoding="utf-8")
+    assert release("absent.json", "some.csv") == 0
+    assert answers() == ["yes", "no", "no", "no", "yes"]
+
+
+def test_parquet_of_names_numbers_and_nulls(folder: Path) -> None:
+    pa = pytest.importorskip("pyarrow")
+    import pyarrow.parquet as pq
+
+    columns = {
+        "a": pa.array([1, None, 0, -1], pa.int8()),
+        "b": pa.array(["yes", None, "no", "no"]).dictionary_encode(),
+        "c": pa.array([True, False, None, True]),
+    }
+    pq.write_table(pa.table(columns), "votes.parquet")
+    assert release("absent.json", "votes.parquet", "labels.parquet") == 0
+    assert pq.read_table("labels.parquet").column("label").to_pylist() == ["yes", "no", "no", "yes"]
+
+
+@pytest.mark.parametrize("cell", ["", "-1", "2", "nan", "YES", "NaN", " yes"])
+def test_votes_that_are_none(folder: Path, capsys: pytest.CaptureFixture[str], cell: str) -> None:
+    Path("bad.csv").write_text(f"a,b,c\n1,0,1\n1,{cell},0\n", encoding="utf-8")
+    arguments = ["--votes", "bad.csv", "--out", "labels.csv"]
+    said = refused(capsys, "release", "decision.json", *arguments)
+    assert f"bad.csv, line 3, column b: A vote must be no or yes. Got {cell!r}." in said
+    if cell not in ("", "-1"):
+        said = refused(capsys, "release", "absent.json", *arguments)
+        assert f"must be no or yes, or -1 or blank for an absent voter. Got {cell!r}." in said
+    assert not Path("labels.csv").exists()
+
+
+def test_a_wrong_number_of_columns(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for header, row in (("a,b", "1,0"), ("a,b,c,d", "1,0,0,1")):
+        Path("bad.csv").write_text(f"{header}\n{row}\n", encoding="utf-8")
+        said = refused(capsys, "release", "decision.json", "--votes", "bad.csv", "--out", "labels.csv")
+        assert "must have K = 3 vote columns" in said
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs SIGKILL: run on Linux or macOS")
+def test_a_kill_within_the_stream(folder: Path) -> None:
+    Path("labels.csv").write_text("what stood here", encoding="utf-8")
+    arguments = ["release", "decision.json", "--votes", "votes.csv", "--out", "labels.csv"]
+    program = [sys.executable, PROGRAMS / "command_in_blocks.py", "--kill", *arguments]
+    assert subprocess.run(program, capture_output=True, timeout=60).returncode == -signal.SIGKILL
+    assert Path("labels.csv").read_text(encoding="utf-8") == "what stood here"
+    assert release() == 0
+    assert len(answers()) == N
+
+
+def test_an_output_that_cannot_be_written(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = ["--out", "missing/labels.csv"]
+    assert "could not be written" in refused(capsys, "release", "decision.json", "--votes", "votes.csv", *out)
+    assert "could not be written" in refused(capsys, "solve", *SMALL, "--out", "missing/decision.json")
+
+
+# Files that were changed
+
+
+@pytest.mark.parametrize("name", ["decision.json", "absent.json"])
+def test_one_digit_changed(folder: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
+    """Wherever a digit is another one, the file is refused, or does not say anything else."""
+    text = Path(name).read_text(encoding="utf-8")
+    whole = json.loads(text)
+    digits = [match.start() for match in re.finditer("[0-9]", text)]
+    for at in digits[:: max(1, len(digits) // 60)]:
+        changed = text[:at] + str((int(text[at]) + 1) % 10) + text[at + 1 :]
+        Path("changed.json").write_text(changed, encoding="utf-8")
+        status = main(["verify", "changed.json", "--json"])
+        captured = capsys.readouterr()
+        if status == 0:
+            assert json.loads(changed) == whole
+        else:
+            assert (captured.out, len(captured.err.splitlines())) == ("", 1)
+
+
+def test_truncated_files(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = Path("absent.json").read_text(encoding="utf-8")
+    for length in (0, 1, len(text) // 3, len(text) // 2, len(text) - 3):
+        Path("cut.json").write_text(text[:length], encoding="utf-8")
+        refused(capsys, "verify", "cut.json")
+        refused(capsys, "release", "cut.json", "--votes", "votes.csv", "--out", "labels.csv")
+    assert not Path("labels.csv").exists()
+
+
+# Refusals
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"--group": "0:1"}, "--group 0:1: count must be a whole number"),
+        ({"--group": "3:-1"}, "--group 3:-1: epsilon must be in"),
+        ({"--group": "3:nan"}, "--group 3:nan: epsilon must be in"),
+        ({"--group": "3:1:2"}, "delta must be in [0, 1)"),
+        ({"--group": "3:1:0:4"}, "max_affected must be a whole number in [1, count] = [1, 3]"),
+        ({"--group": "3"}, "--group must be COUNT:EPSILON"),
+        ({"--group": "3:1:0:1:1"}, "--group must be COUNT:EPSILON"),
+        ({"--group": "3:1:1e-6"}, "delta must be given where a group has a delta of its own"),
+        ({"--total-epsilon": "nan"}, "epsilon must be in (0, 1e+06]. Got nan"),
+        ({"--total-epsilon": "-1"}, "epsilon must be in (0, 1e+06]. Got -1"),
+        ({"--accuracy": ".7,.6"}, "one entry for each of the 1 groups. Got 2"),
+        ({"--accuracy": "1.5"}, "An accuracy must be in [0, 1]. Got 1.5"),
+        ({"--accuracy": "nan"}, "An accuracy must be in [0, 1]. Got nan"),
+        ({"--accuracy": "high"}, "--accuracy must be numbers"),
+        ({"--cost": "0,1,1"}, "--cost must be four numbers"),
+        ({"--cost": "0,nan,1,0"}, "cost must be finite and at least 0. Got nan"),
+        ({"--cost": "0,1,1,0", "--objective": "majority"}, "--cost goes with --objective truth"),
+        ({"--max-affected": "4"}, "max_affected must be a whole number in [1, 3]"),
+        ({"--delta": "1"}, "delta must be in [0, 1)"),
+        ({"--objective": "tv"}, "--objective must be truth, majority, at-least:K or weights"),
+        ({"--objective": "at-least:x"}, "k must be a whole number"),
+        ({"--objective": "weights:1,2"}, "one weight for each of 1 groups"),
+        ({"--prior": ".5,.6"}, "prior must be probabilities that sum to 1"),
+        ({"--prior": "uniform"}, "--prior must be numbers"),
+        ({"--prior": ""}, "--prior must be numbers"),
+        ({"--classes": "3"}, "classes must be 2, or two names"),
+        ({"--classes": "no,no"}, "two different names"),
+        ({"--classes": ""}, "classes must be 2, or two different names"),
+        ({"--K": "3"}, "--group is for groups of voters, --K for voters that are all alike"),
+        ({"--epsilon": "1"}, "--group is for groups of voters, --epsilon for"),
+        ({"--engine": "full-list"}, "--engine for voters that are all alike"),
+    ],
+    ids=lambda value: " ".join(f"{a} {b}" for a, b in value.items()) if isinstance(value, dict) else "",
+)
+def test_bad_options(capsys: pytest.CaptureFixture[str], changes: dict[str, str], said: str) -> None:
+    good = {"--group": "3:1", "--total-epsilon": "1", "--accuracy": ".7"}
+    assert said in refused(capsys, "solve", *(text for item in (good | changes).items() for text in item))
+
+
+@pytest.mark.parametrize("arguments", [[], ["--absent"], ["--group", "3:1"], ["--K", "3"], ["--accuracy", ".7"]])
+def test_too_few_options(capsys: pytest.CaptureFixture[str], arguments: list[str]) -> None:
+    assert "Missing option '--" in refused(capsys, "solve", *arguments)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["profile", "decision.json"],
+        ["budget", "decision.json", "--queries", "2", "--delta", "0", "--voters", "fresh"],
+        ["audit", "--design", "decision.json", "--eta", "eta.csv"],
+    ],
+    ids=lambda arguments: arguments[0],
+)
+def test_commands_for_majorities_say_so(folder: Path, capsys: pytest.CaptureFixture[str], arguments: list[str]) -> None:
+    Path("eta.csv").write_text("eta\n0.5\n0.25\n0.75\n", encoding="utf-8")
+    assert "is for majorities" in refused(capsys, *arguments)
+
+
+def test_ledgers_are_for_majorities(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    book = ["--total-epsilon", "9", "--total-delta", "0", "--voters", "fresh"]
+    assert "A ledger is for majorities" in refused(capsys, "ledger", "create", "l.json", "decision.json", *book)
+    darrm.solve(K=3, m=1, epsilon=0.1).save("gamma.json")
+    assert main(["ledger", "create", "ledger.json", "gamma.json", *book]) == 0
+    arguments = ["--votes", "votes.csv", "--out", "labels.csv", "--ledger", "ledger.json"]
+    assert "A ledger counts labels of majorities" in refused(capsys, "release", "decision.json", *arguments)
+    assert not Path("labels.csv").exists()
+    assert darrm.accounting.Ledger("ledger.json").status()["released"] == 0
+
+
+def test_the_help_says_which_columns_are_whose() -> None:
+    shown = subprocess.run([sys.executable, COMMAND, "release", "--help"], capture_output=True, text=True, check=True)
+    assert "in the order of the design's groups" in " ".join(shown.stdout.split())

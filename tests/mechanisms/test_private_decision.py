@@ -1,0 +1,173 @@
+"""Decisions are released with exactly the chances of their tables, absent voters included."""
+
+import copy
+import itertools
+import pickle
+from fractions import Fraction
+from functools import partial
+
+import numpy as np
+import pytest
+import scipy.stats
+
+import darrm
+from darrm.design.decision import attendances
+from darrm.mechanisms import PrivateDecision, released_votes
+from darrm.randomness.coins import Coins
+from darrm.randomness.words import NotPrivateWarning
+
+GROUPS = [darrm.VoterGroup(2, epsilon=2.0), darrm.VoterGroup(3, epsilon=1.0)]
+PROBLEM = darrm.DecisionProblem(GROUPS, epsilon=1.0)
+TRUTH = darrm.objectives.truth([0.8, 0.6], prior=[0.25, 0.75])
+DIGITS = 4  # of the binary fractions in the tables
+VOTES = list(itertools.product((0, 1), repeat=5))
+WITH_ABSENT = list(itertools.product((0, 1, -1), repeat=5))
+
+
+def design(absent: bool = False) -> darrm.DecisionDesign:
+    """Tables of all different entries as far as possible: from 6/16 to 10/16, so (1, 0)-DP whatever the voters are."""
+    rng = np.random.default_rng(1)
+
+    def table(problem: darrm.DecisionProblem) -> np.ndarray:
+        return rng.integers(6, 11, problem.shape) / 16
+
+    fewer = {}
+    for present in attendances(PROBLEM) if absent else ():
+        own = PROBLEM.with_present(present)
+        fewer[present] = darrm.DecisionDesign(own, table(own), TRUTH.with_present(present))
+    return darrm.DecisionDesign(PROBLEM, table(PROBLEM), TRUTH, fewer=fewer)
+
+
+def chance(made: darrm.DecisionDesign, row: tuple[int, ...]) -> Fraction:
+    """Pr[answer 1] of a row of votes, by what the tables say of it."""
+    groups = [np.array(row[:2]), np.array(row[2:])]
+    present = tuple(int((votes >= 0).sum()) for votes in groups)
+    if not any(present):
+        return Fraction(made.without_votes)
+    ones = tuple(int((votes == 1).sum()) for votes, count in zip(groups, present, strict=True) if count)
+    return Fraction(float(made.with_present(present).table[ones]))
+
+
+@pytest.mark.parametrize("absent", [False, True])
+def test_the_chances_are_exact_over_all_words(monkeypatch: pytest.MonkeyPatch, absent: bool) -> None:
+    monkeypatch.setattr(released_votes, "Coins", partial(Coins, word_bits=1))
+    made = design(absent)
+    mechanism, rows = PrivateDecision(made), WITH_ABSENT if absent else VOTES
+    ones = np.zeros(len(rows), dtype=int)
+    for words in itertools.product((0, 1), repeat=DIGITS):
+        for i, row in enumerate(rows):
+            left = iter(words)
+            monkeypatch.setattr(
+                released_votes,
+                "word_source",
+                lambda rng, stacklevel, left=left: lambda n: np.array([next(left) for _ in range(n)], dtype=np.uint64),
+            )
+            ones[i] += mechanism.release([row])[0]
+    assert [Fraction(int(n), 2**DIGITS) for n in ones] == [chance(made, row) for row in rows]
+
+
+def test_the_tables_differ_enough_to_tell_them_apart() -> None:
+    made = design(absent=True)
+    assert len({chance(made, row) for row in VOTES}) > 3
+    assert made.without_votes == 1.0  # the likelier truth
+
+
+def test_a_solved_decision_has_its_probabilities() -> None:
+    """Operating-system coins; a false alarm once in a million runs, over all counts together."""
+    solved = darrm.solve(PROBLEM, objective=TRUTH)
+    mechanism, n = PrivateDecision(solved), 50_000
+    for counts in np.ndindex(*PROBLEM.shape):
+        ones = int(mechanism.release_counts(np.tile(counts, (n, 1))).sum())
+        one = float(solved.probabilities(list(counts))[1])
+        assert scipy.stats.binomtest(ones, n, one).pvalue > 1e-6 / solved.table.size
+
+
+def sure() -> darrm.DecisionDesign:
+    """No noise: the number of ones in the second group alone decides."""
+    problem = darrm.DecisionProblem(GROUPS, epsilon=100.0)
+    return darrm.DecisionDesign(problem, np.tile([0.0, 0.0, 1.0, 1.0], (3, 1)), TRUTH)
+
+
+def test_columns_are_in_the_groups_order() -> None:
+    rows = np.array(VOTES)
+    wanted = rows[:, 2:].sum(axis=1) >= 2
+    mechanism = PrivateDecision(sure())
+    for given in (rows, rows.astype(bool), rows.astype(float), rows.astype(np.int8), np.asfortranarray(rows), VOTES):
+        labels = mechanism.release(given)
+        assert labels.dtype == np.uint8
+        assert labels.tolist() == wanted.tolist()
+    streamed = list(mechanism.release_blocks([rows[:7], rows[7], rows[8:]], rows=1))
+    assert np.concatenate(streamed).tolist() == wanted.tolist()
+    counts = np.stack([rows[:, :2].sum(axis=1), rows[:, 2:].sum(axis=1)], axis=1)
+    assert mechanism.release_counts(counts).tolist() == wanted.tolist()
+
+
+def test_nobody_and_no_row() -> None:
+    mechanism = PrivateDecision(design(absent=True))
+    assert mechanism.release(np.full((50, 5), -1)).tolist() == [1] * 50
+    assert mechanism.release(np.zeros((0, 5))).shape == (0,)
+
+
+@pytest.mark.parametrize(
+    ("votes", "said"),
+    [
+        ([[0, 1, 0, 1]], r"\(n, 5\)"),
+        ([0, 1, 0, 1, 0], r"pass \[votes\]"),
+        ([[0, 1, 0, 1, 2]], "Got 2 in row 0, column 4"),
+        ([[0, 1, 0, 1, 0], [0, 1, -1, 1, 0]], "Got -1 in row 1, column 2"),
+        ([[0, 1, float("nan"), 1, 0]], "Got nan in row 0, column 2"),
+        ([["no", "yes", "no", "no", "no"]], "dtype"),
+        (np.full((1, 5), 255, dtype=np.uint8), "Got 255"),
+    ],
+)
+def test_votes_that_are_none(votes: object, said: str) -> None:
+    with pytest.raises(darrm.InputError, match=said):
+        PrivateDecision(design()).release(votes)
+
+
+@pytest.mark.parametrize("bad", [255, -2, 0.5, float("nan"), 2])
+def test_only_minus_one_is_an_absent_voter(bad: float) -> None:
+    with pytest.raises(darrm.InputError, match=r"0, 1 or, for an absent voter, -1. Got"):
+        PrivateDecision(design(absent=True)).release([[0, 1, bad, -1, 0]])
+
+
+@pytest.mark.parametrize("counts", [[[3, 0]], [[0, 4]], [[-1, 0]], [[0.5, 0]], [[1, 1, 1]], [1, 1]])
+def test_counts_that_are_none(counts: object) -> None:
+    with pytest.raises(darrm.InputError, match="counts must be"):
+        PrivateDecision(design()).release_counts(counts)
+
+
+def test_a_majority_is_no_decision_nor_the_other_way_round() -> None:
+    with pytest.raises(darrm.InputError, match=r"takes a DecisionDesign.*Got Design"):
+        PrivateDecision(darrm.solve(K=3, m=1, epsilon=1.0))  # type: ignore[arg-type]
+    with pytest.raises(darrm.InputError, match=r"takes a Design.*Got DecisionDesign"):
+        darrm.mechanisms.DaRRM(design())  # type: ignore[arg-type]
+
+
+def test_too_many_cases_of_absent_voters_are_refused() -> None:
+    made = design(absent=True)
+    assert PrivateDecision(made).release([[1, -1, 0, 1, 1]]).shape == (1,)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("darrm.mechanisms.decision.MAX_CASES", made.table.size**2 - 1)
+        with pytest.raises(darrm.InputError, match="144 vectors of present voters and counts; at most 143 can"):
+            PrivateDecision(made)
+
+
+@pytest.mark.parametrize("again", [lambda made: pickle.loads(pickle.dumps(made)), copy.deepcopy])
+def test_pickles_and_copies_release_the_same(again: object) -> None:
+    for made in (sure(), design(absent=True)):
+        mechanism = again(PrivateDecision(made))  # type: ignore[operator]
+        assert repr(mechanism) == f"PrivateDecision({made!r})"
+        with pytest.warns(NotPrivateWarning):
+            first = mechanism.release(VOTES, rng=np.random.default_rng(3))
+        with pytest.warns(NotPrivateWarning):
+            second = PrivateDecision(made).release(VOTES, rng=np.random.default_rng(3))
+        assert first.tolist() == second.tolist()
+
+
+def test_saved_and_loaded_for_absent_voters(tmp_path: object) -> None:
+    made = design(absent=True)
+    made.save(f"{tmp_path}/decision.json")
+    loaded = darrm.load(f"{tmp_path}/decision.json")
+    assert isinstance(loaded, darrm.DecisionDesign)
+    assert [chance(loaded, row) for row in WITH_ABSENT] == [chance(made, row) for row in WITH_ABSENT]

@@ -1,0 +1,123 @@
+"""Answers by their names, and absent voters, in files of votes and labels."""
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import darrm
+from darrm import votes
+from darrm.votes import csv as votes_csv
+
+YES_NO = ("no", "yes")
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "votes.csv"
+
+
+@pytest.mark.parametrize("size", [4, 30, 1 << 20])
+def test_names_and_numbers_may_be_mixed(path: Path, monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+    monkeypatch.setattr(votes_csv, "_BLOCK", size)
+    path.write_text('id,a,b,label\n1,0,1,no\n2,yes,"no",1\n3,1,1,1\n', encoding="utf-8")
+    table = votes.read(path, K=2, names=YES_NO)
+    assert table.votes.tolist() == [[0, 1], [1, 0], [1, 1]]
+    assert table.votes.dtype == np.uint8
+    assert table.labels is not None
+    assert table.labels.tolist() == [0, 1, 1]
+
+
+def test_names_that_are_digits_the_other_way_round(path: Path) -> None:
+    """Also in lines that are plain zeros and ones."""
+    path.write_text("a,b\n0,1\n1,1\n", encoding="utf-8")
+    assert votes.read(path, names=("1", "0")).votes.tolist() == [[1, 0], [0, 0]]
+    path.write_text("a,b\n2,1\n", encoding="utf-8")
+    assert votes.read(path, names=("1", "2")).votes.tolist() == [[1, 0]]
+    path.write_text("a,b\n0,1\n", encoding="utf-8")
+    with pytest.raises(darrm.InputError, match="column a: A vote must be 1 or 2"):
+        votes.read(path, names=("1", "2"))
+
+
+@pytest.mark.parametrize("size", [4, 30, 1 << 20])
+def test_absent_voters(path: Path, monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+    monkeypatch.setattr(votes_csv, "_BLOCK", size)
+    path.write_text("a,b,label\n0,1,0\n,-1,1\n1,,0\n", encoding="utf-8")
+    blocks = list(votes.blocks(path, absent=True))
+    assert np.concatenate([block.votes for block in blocks]).tolist() == [[0, 1], [-1, -1], [1, -1]]
+    assert {block.votes.dtype for block in blocks} == {np.dtype(np.int8)}
+    table = votes.read(path, absent=True)
+    with pytest.raises(darrm.InputError, match="some are absent have no histogram"):
+        _ = table.histogram
+    with pytest.raises(darrm.InputError, match="line 3, column a: A vote must be 0 or 1"):
+        votes.read(path)
+
+
+@pytest.mark.parametrize("label", ["", "-1"])
+def test_a_label_is_never_absent(path: Path, label: str) -> None:
+    path.write_text(f"a,b,label\n0,1,{label}\n", encoding="utf-8")
+    with pytest.raises(darrm.InputError, match=f"column label: A label must be 0 or 1. Got '{label}'"):
+        votes.read(path, absent=True)
+
+
+@pytest.mark.parametrize("first", ["no,yes", "0,yes", ",-1"])
+def test_a_first_line_of_votes_is_no_header(path: Path, first: str) -> None:
+    path.write_text(f"{first}\nno,no\n", encoding="utf-8")
+    with pytest.raises(darrm.InputError, match="has no header"):
+        votes.read(path, names=YES_NO, absent=True)
+
+
+@pytest.mark.parametrize("names", [("no",), ("no", "no"), ("no", 1), ("no", ""), "ny", ("a", "b", "c")])
+def test_names_that_are_none(path: Path, names: object) -> None:
+    path.write_text("a,b\n0,1\n", encoding="utf-8")
+    with pytest.raises(darrm.InputError, match="names must be two different texts"):
+        votes.read(path, names=names)  # type: ignore[arg-type]
+    with pytest.raises(darrm.InputError, match="names must be two different texts"):
+        votes.write_labels(path, ["x"], np.array([1]), names=names)  # type: ignore[arg-type]
+
+
+def test_labels_are_written_by_their_names(path: Path) -> None:
+    names, ids = ('say "no", always', "yes"), ["x", 'a,"b"']
+    votes.write_labels(path, ids, np.array([0, 1], dtype=np.uint8), names=names)
+    with path.open(encoding="utf-8", newline="") as file:
+        assert list(csv.reader(file)) == [["id", "label"], [ids[0], names[0]], [ids[1], names[1]]]
+
+
+def test_parquet(tmp_path: Path) -> None:
+    pa = pytest.importorskip("pyarrow")
+    import pyarrow.parquet as pq
+
+    path = tmp_path / "votes.parquet"
+    columns = {
+        "a": pa.array(["no", None, "yes"]),
+        "b": pa.array([1.0, None, -1.0]),
+        "c": pa.array([None, True, False]),
+        "d": pa.array([0, -1, None], pa.int32()),
+    }
+    pq.write_table(pa.table(columns), path)
+    assert votes.read(path, names=YES_NO, absent=True).votes.tolist() == [
+        [0, 1, -1, 0],
+        [-1, -1, 1, -1],
+        [1, -1, 0, -1],
+    ]
+    for names, absent, said in (
+        (YES_NO, False, "row 2, column a: A vote must be no or yes. Got None"),
+        (("0", "1"), True, "column a must hold numbers 0 and 1. Got type string"),
+        (("no", "maybe"), True, "row 3, column a: A vote must be no or maybe, or -1 or blank.* Got 'yes'"),
+    ):
+        with pytest.raises(darrm.InputError, match=said):
+            votes.read(path, names=names, absent=absent)
+    votes.write_labels(path, ["x", "y"], np.array([1, 0], dtype=np.uint8), names=YES_NO)
+    assert pq.read_table(path).to_pylist() == [{"id": "x", "label": "yes"}, {"id": "y", "label": "no"}]
+
+
+@pytest.mark.parametrize("bad", [255, 2, -2, float("nan")])
+def test_parquet_of_other_numbers(tmp_path: Path, bad: float) -> None:
+    pa = pytest.importorskip("pyarrow")
+    import pyarrow.parquet as pq
+
+    path = tmp_path / "votes.parquet"
+    pq.write_table(pa.table({"a": pa.array([0, bad])}), path)
+    with pytest.raises(darrm.InputError, match=f"row 2, column a: A vote must be 0 or 1, or -1.* Got {bad}"):
+        votes.read(path, absent=True)
