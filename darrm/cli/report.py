@@ -22,13 +22,14 @@ from darrm.cli import common
 def command(file: Path, out: Path | None, delta: float | None, full: bool | None, as_json: bool) -> None:
     """Write a design file as one page of HTML that opens offline and prints (needs matplotlib).
 
-    The guarantee in words, the noise function, its error beside the baselines, the privacy profile, what many labels
-    cost with fresh and with fixed voters, the worst case line by line, and how to check it.
+    The guarantee in words, the noise function or the decision, its error or cost beside simpler ways, the privacy
+    profile, what many labels cost with fresh and with fixed voters, the worst case, and how to check it.
     """
+    from darrm.design.design import load
     from darrm.show.report import write
 
     out = file.with_suffix(".html") if out is None else out
-    size = write(out, common.load_majority(file, "darrm report"), file=file, delta=delta, full=full)
+    size = write(out, load(file), file=file, delta=delta, full=full)
     if as_json:
         common.print_json({"out": str(out), "bytes": size})
     else:

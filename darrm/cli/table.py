@@ -25,7 +25,11 @@ _KEPT = "What was finished is kept: run the same again to go on."
 @click.option("--voter-delta", "--Delta", "Delta", default="0", show_default=True, help="Values.")
 @click.option("--delta", help="Values [1 - (1 - Delta)^max(m, 1)].")
 @click.option("--max-affected", help="Values [K].")
-@click.option("--problems", type=common.PATH, help="A CSV file of problems instead: a header with K, m, epsilon, ...")
+@click.option(
+    "--problems",
+    type=common.PATH,
+    help="A CSV file of problems instead: a header with K, m, epsilon, ... or groups, total_epsilon, ...",
+)
 @click.option("--prior", "priors", multiple=True, default=["uniform"], show_default=True, help="May be repeated.")
 @click.option("--shape", type=click.Choice(["free", "monotone", "both"]), default="free", show_default=True)
 @common.objective_option

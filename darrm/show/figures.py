@@ -16,6 +16,10 @@ from darrm.storage.atomic import replacing
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from darrm.design.decision import DecisionDesign
+    from darrm.design.design import Design
+    from darrm.problem.decision import DecisionProblem
+
 FORMATS = ("png", "svg", "pdf")
 _DRAWING = threading.Lock()  # matplotlib keeps settings and fonts for all threads together
 SIZE = (5.2, 3.8)  # inches, of a picture of one axes
@@ -47,6 +51,16 @@ def new_figure(size: tuple[float, float] = SIZE, layout: Literal["constrained"] 
             "Pictures need matplotlib. Run: pip install matplotlib (the extra darrm[plot])."
         ) from None
     return Figure(figsize=size, layout=layout)
+
+
+def limits_of(problem: DecisionProblem) -> str:
+    """What a decision is held to, for the title of a picture."""
+    return f"epsilon = {problem.epsilon:g}, delta = {problem.delta:g}, max_affected = {problem.max_affected}"
+
+
+def tables_of(design: Design | DecisionDesign) -> tuple[Design | DecisionDesign, ...]:
+    """The design and, if voters may be absent, those for all other attendances."""
+    return (design, *getattr(design, "fewer", {}).values())
 
 
 def axes_of(ax: Axes | None) -> Any:

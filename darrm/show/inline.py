@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from darrm.design.design import Design
 from darrm.errors import MissingExtraError
 from darrm.show.figures import data_address, new_figure
 from darrm.show.markup import Markup, details, element, grid, join, paragraph, text
@@ -15,7 +16,7 @@ from darrm.show.wording import condition, guarantee
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from darrm.design.design import Design
+    from darrm.design.decision import DecisionDesign
 
 
 def gamma_figure(designs: Mapping[str, Design]) -> Any:
@@ -73,8 +74,12 @@ def described(designs: Mapping[str, Design]) -> str:
     return " ".join(parts)
 
 
-def design_html(design: Design) -> str:
+def design_html(design: Design | DecisionDesign) -> str:
     """Guarantee, picture (if matplotlib is installed) and table of a design, for a notebook."""
+    return _majority(design) if isinstance(design, Design) else _decision(design)
+
+
+def _majority(design: Design) -> Markup:
     problem, named = design.problem, {"gamma": design}
     try:
         picture = element("img", alt=described(named), src=gamma_picture(named), style="max-width:100%")
@@ -85,6 +90,38 @@ def design_html(design: Design) -> str:
         f"Error {design.error:.6g} (tv), disagreement {design.disagreement:.6g}, under {design.prior}."
     )
     return join([paragraph(verified), picture, details("gamma by votes", gamma_table(design))])
+
+
+def _decision(design: DecisionDesign) -> Markup:
+    from darrm.show.plots_decision import MOST_GROUPS, plot_decision
+
+    problem, one = design.problem, design.problem.names[1]
+    parts = [
+        paragraph(
+            f"Verified: one release of a decision by {problem.K} voter{'s' * (problem.K > 1)} is {guarantee(problem)}, "
+            f"{condition(problem, absent=design.absent)} Expected cost {design.expected_cost:.6g} ({design.objective})."
+        )
+    ]
+    if len(problem.groups) <= MOST_GROUPS:
+        alternative = f'Probability of "{one}" by how many voters of each group say so; numbers are in the table below.'
+        try:
+            address = data_address(plot_decision(design), fonttype="none")
+            parts.append(element("img", alt=alternative, src=address, style="max-width:100%"))
+        except MissingExtraError:
+            pass
+    parts.append(details(f'probability of "{one}" by votes', _decision_table(design)))
+    return join(parts)
+
+
+def _decision_table(design: DecisionDesign) -> Markup:
+    """The probability of answer 1: a column for each count of the last group, or one column if there is one group."""
+    groups, table = design.problem.groups, design.table
+    named = [f"of {group.count} (group {g})" for g, group in enumerate(groups, 1)]
+    if len(groups) == 1:
+        return grid((named[0], "probability"), [(n, f"{x:.6f}") for n, x in enumerate(table)])
+    heads = (", ".join(named[:-1]), f"0 {named[-1]}", *range(1, table.shape[-1]))
+    rows = [(", ".join(map(str, n)), *(f"{x:.3f}" for x in table[n])) for n in np.ndindex(*table.shape[:-1])]
+    return grid(heads, rows)
 
 
 def gamma_table(design: Design, caption: str = "", class_: str | None = None) -> Markup:

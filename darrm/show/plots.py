@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from darrm.problem.decision import DecisionProblem
 from darrm.problem.majority import MajorityProblem
-from darrm.show.figures import GRID, LOOKS, axes_of, curve, legend_below, looks, new_figure
+from darrm.show.figures import GRID, LOOKS, axes_of, curve, legend_below, limits_of, looks, new_figure, tables_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from darrm.design.decision import DecisionDesign
     from darrm.design.design import Design
     from darrm.measures.comparison import Entry
 
@@ -68,7 +70,10 @@ def _gamma_axes(ax: Axes, problem: MajorityProblem) -> None:
     _name_problem(ax, problem)
 
 
-def _name_problem(ax: Axes, problem: MajorityProblem) -> None:
+def _name_problem(ax: Axes, problem: MajorityProblem | DecisionProblem) -> None:
+    if isinstance(problem, DecisionProblem):
+        ax.set_title(f"{limits_of(problem)}; K = {problem.K} in {len(problem.groups)} groups", fontsize=9)
+        return
     ax.set_title(
         f"K = {problem.K}, m = {problem.m:g}, epsilon = {problem.epsilon:g}, Delta = {problem.Delta:g}, "
         f"delta = {problem.delta:.3g}, max_affected = {problem.max_affected}",
@@ -76,8 +81,10 @@ def _name_problem(ax: Axes, problem: MajorityProblem) -> None:
     )
 
 
-def plot_profile(design: Design, ax: Axes | None = None) -> Axes:
+def plot_profile(design: Design | DecisionDesign, ax: Axes | None = None) -> Axes:
     """Draw the exact privacy profile of one release, beside what its guarantee alone says.
+
+    With absent voters it is the largest of the profiles of all tables, point by point.
 
     ``ax``, what is returned and what is raised are those of `plot_gamma`.
     """
@@ -86,7 +93,7 @@ def plot_profile(design: Design, ax: Axes | None = None) -> Axes:
     ax = axes_of(ax)
     problem = design.problem
     epsilons = np.linspace(0, 1.5 * problem.total_epsilon, 121)
-    exact = privacy_profile(design.gamma, problem, epsilons)
+    exact = np.max([privacy_profile(part.table, part.problem, epsilons) for part in tables_of(design)], axis=0)
     # The profile of the pair of distributions that is (m epsilon, delta)-DP and nothing better.
     below = np.minimum(0.0, epsilons - problem.total_epsilon)
     worst = problem.delta - (1 - problem.delta) * np.expm1(below) / (1 + math.exp(-problem.total_epsilon))
@@ -102,7 +109,7 @@ def plot_profile(design: Design, ax: Axes | None = None) -> Axes:
 
 
 def plot_budget(
-    design: Design,
+    design: Design | DecisionDesign,
     fresh: Mapping[int, float],
     *,
     delta: float,
@@ -113,7 +120,7 @@ def plot_budget(
 
     Parameters
     ----------
-    design : Design
+    design : Design or DecisionDesign
     fresh : mapping of int to float
         Total epsilon of so many labels of fresh voters, such as ``upper`` of `darrm.accounting.compose`; an infinite
         one has no point. Beside it simple composition, where ``delta`` pays for it, and what fixed voters cost

@@ -7,20 +7,27 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from darrm.errors import InputError
-from darrm.show.figures import LOOKS, axes_of, curve, new_figure
+from darrm.show.figures import LOOKS, axes_of, curve, limits_of, new_figure
 
 if TYPE_CHECKING:
     from darrm.design.decision import DecisionDesign
 
 MOST_GROUPS = 3
 _MOST_PANELS = 6
+_SIDE_BY_SIDE = 3
 _MOST_SQUARES = 200  # entries that have room for their number
 
 
-def plot_decision(design: DecisionDesign) -> Any:
-    """Draw the probability of answer 1: a line for one group, a heat map for two, a row of heat maps for three.
+def plot_decision(design: DecisionDesign, *, title: bool = True) -> Any:
+    """Draw the probability of answer 1: a line for one group, a heat map for two, several heat maps for three.
 
     For three groups the maps are over the first two; of more than six counts of the third some are shown.
+
+    Parameters
+    ----------
+    design : DecisionDesign
+    title : bool
+        Whether to name guarantee and objective above.
 
     Returns
     -------
@@ -34,32 +41,39 @@ def plot_decision(design: DecisionDesign) -> Any:
         If matplotlib is not installed.
     """
     groups = design.problem.groups
+    name = f"{limits_of(design.problem)}; {design.objective}" if title else ""
     if len(groups) == 1:
         ax = axes_of(None)
         curve(ax, np.arange(design.table.size), design.table, LOOKS[0])
         ax.set(xlabel=_counted(design, 0), ylabel=_answer(design), ylim=(-0.03, 1.03))
         ax.xaxis.get_major_locator().set_params(integer=True)
-        ax.set_title(_title(design), fontsize=9)
+        ax.set_title(name, fontsize=9)
         return ax.figure
     if len(groups) == 2:
         figure = new_figure()
         ax = figure.add_subplot()
         _map(ax, design.table, design)
-        ax.set_title(_title(design), fontsize=9)
+        ax.set_title(name, fontsize=9)
         figure.colorbar(ax.images[0], ax=ax, label=_answer(design))
         return figure
     if len(groups) > MOST_GROUPS:
         raise InputError(f"A picture shows decisions of one to {MOST_GROUPS} groups. Got {len(groups)}.")
     last = np.unique(np.linspace(0, groups[2].count, _MOST_PANELS).round().astype(int))
-    figure = new_figure((2.2 * len(last) + 1.2, 3.0))
-    axes = np.atleast_1d(figure.subplots(1, len(last), sharey=True))
+    wide = min(len(last), _SIDE_BY_SIDE)
+    high = -(-len(last) // wide)
+    figure = new_figure((1.5 * wide + 1.1, 1.6 * high + 1.0))
+    axes = np.ravel(figure.subplots(high, wide, sharex=True, sharey=True))
+    for ax in axes[len(last) :]:
+        ax.set_axis_off()
+    axes = axes[: len(last)]
     for ax, count in zip(axes, last, strict=True):
         _map(ax, design.table[:, :, count], design)
         ax.set(title=f"{count} of group 3", xlabel="", ylabel="")
         ax.title.set_fontsize(9)
     figure.supxlabel(_counted(design, 1), fontsize=9)
     figure.supylabel(_counted(design, 0), fontsize=9)
-    figure.suptitle(_title(design), fontsize=9)
+    if name:
+        figure.suptitle(name, fontsize=9)
     figure.colorbar(axes[-1].images[0], ax=list(axes), label=_answer(design))
     return figure
 
@@ -82,11 +96,3 @@ def _counted(design: DecisionDesign, g: int) -> str:
 
 def _answer(design: DecisionDesign) -> str:
     return f'probability of "{design.problem.names[1]}"'
-
-
-def _title(design: DecisionDesign) -> str:
-    problem = design.problem
-    return (
-        f"epsilon = {problem.epsilon:g}, delta = {problem.delta:g}, max_affected = {problem.max_affected}; "
-        f"{design.objective}"
-    )

@@ -46,6 +46,8 @@ def plot_table(table: Table, axes: Sequence[Axes] | None = None) -> list[Axes]:
     rows = [row for row in table if row["failure"] is None]
     if not rows:
         raise InputError("The table holds no design, so there is nothing to draw.")
+    if "groups" in rows[0]:
+        raise InputError("A picture shows a table of majorities. Got one of decisions by groups of voters.")
     same = ("prior", "shape", "objective", "epsilon", "Delta")
     drawn = [*(rows[0][name] for name in same), rows[0]["max_affected"] == rows[0]["K"]]
     rows = [row for row in rows if [*(row[name] for name in same), row["max_affected"] == row["K"]] == drawn]

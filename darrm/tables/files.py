@@ -14,6 +14,7 @@ from typing import IO, Any
 from darrm._validation import path as check_path
 from darrm.errors import InputError
 from darrm.storage.atomic import replacing
+from darrm.tables.decisions import DECISION_KEY
 from darrm.tables.problems import KEY
 from darrm.votes.arrow import pyarrow
 
@@ -21,7 +22,10 @@ Row = dict[str, Any]
 ENDINGS = (".parquet", ".csv", ".jsonl")
 NUMBERS = ("error", "disagreement", "gap", "needed_delta", "tight_epsilon")
 COLUMNS = (*KEY, "gamma", *NUMBERS, "binding", "seconds", "made_with", "failure")
-_TEXT = ("adjacency", "prior", "shape", "objective", "made_with", "failure")
+DECISION_NUMBERS = ("expected_cost", "gap", "needed_delta", "tight_epsilon")
+DECISION_COLUMNS = (*DECISION_KEY, "table", *DECISION_NUMBERS, "seconds", "made_with", "failure")
+_RELEASES = ("gamma", "table")
+_TEXT = ("groups", "adjacency", "prior", "shape", "objective", "accuracy", "cost", "ordered", "made_with", "failure")
 _WHOLE = ("K", "max_affected", "binding")
 _MOST = 1_000_000  # rows, as of a grid
 _LONGEST = 1 << 20  # characters of a line: sixteen times those of the largest K
@@ -66,6 +70,8 @@ def rows(path: str | Path) -> list[Row]:
                 reason = reason or f"is one more than a table may have, {_MOST:,}"
                 raise InputError(f"{name} is not a table of designs: in row {len(table) + 1} {reason}. Make it again.")
             table.append(row)
+            if tuple(row) != tuple(table[0]):
+                raise InputError(f"{name} is not a table of designs: it holds designs of both kinds. Make two.")
     except InputError:
         raise
     except OSError as error:
@@ -77,20 +83,25 @@ def rows(path: str | Path) -> list[Row]:
     return table
 
 
+def key_of(row: Row) -> tuple[Any, ...]:
+    """What tells the problem of a row from all others."""
+    return tuple(row[name] for name in (DECISION_KEY if "groups" in row else KEY))
+
+
 def fault(row: Row) -> str | None:
     """What a row lacks to be one, by its columns and their kinds; None if nothing. It verifies no figure."""
-    if tuple(row) != COLUMNS:
+    if tuple(row) not in (COLUMNS, DECISION_COLUMNS):
         return "columns are missing, or others"
     failed = row["failure"] is not None
     for name, value in row.items():
         if name == "failure" and not failed:
             continue
-        if failed and name in ("gamma", *NUMBERS, "binding"):
+        if failed and name in (*_RELEASES, *NUMBERS, *DECISION_NUMBERS, "binding"):
             if value is not None:
                 return f"{name} stands beside a failure"
-        elif name == "gamma":
+        elif name in _RELEASES:
             if not (isinstance(value, list) and value and all(type(x) is float for x in value)):
-                return "gamma is no list of numbers"
+                return f"{name} is no list of numbers"
         elif name in _TEXT:
             if not (isinstance(value, str) and value):
                 return f"{name} is no text"
@@ -106,12 +117,13 @@ def _write_parquet(file: IO[bytes], rows: Sequence[Row]) -> None:
     pa = pyarrow(_INSTEAD)
 
     def kind(name: str) -> Any:
-        if name == "gamma":
+        if name in _RELEASES:
             return pa.list_(pa.float64())
         return pa.string() if name in _TEXT else pa.int64() if name in _WHOLE else pa.float64()
 
-    arrays = [pa.array([row[name] for row in rows], type=kind(name)) for name in COLUMNS]
-    pa.parquet.write_table(pa.table(arrays, names=list(COLUMNS)), file, compression="zstd")
+    columns = list(rows[0])
+    arrays = [pa.array([row[name] for row in rows], type=kind(name)) for name in columns]
+    pa.parquet.write_table(pa.table(arrays, names=columns), file, compression="zstd")
 
 
 def _read_parquet(path: Path) -> Iterator[Row]:
@@ -119,7 +131,7 @@ def _read_parquet(path: Path) -> Iterator[Row]:
     try:
         # Batch by batch: a small file can stand for any number of rows.
         with pa.parquet.ParquetFile(path, pre_buffer=False) as file:
-            if file.schema_arrow.names != list(COLUMNS):
+            if tuple(file.schema_arrow.names) not in (COLUMNS, DECISION_COLUMNS):
                 raise ValueError("columns are missing, or others")
             for batch in file.iter_batches(batch_size=1024):
                 yield from batch.to_pylist()
@@ -130,10 +142,9 @@ def _read_parquet(path: Path) -> Iterator[Row]:
 def _write_csv(file: IO[bytes], rows: Sequence[Row]) -> None:
     text = io.TextIOWrapper(file, encoding="utf-8", newline="")
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(COLUMNS)
+    writer.writerow(rows[0])
     for row in rows:
-        gamma = None if row["gamma"] is None else " ".join(map(repr, row["gamma"]))
-        cells = {**row, "gamma": gamma}
+        cells = {name: " ".join(map(repr, x)) if isinstance(x, list) else x for name, x in row.items()}
         writer.writerow("" if value is None else value for value in cells.values())
     text.flush()
     text.detach()
@@ -150,7 +161,7 @@ def _read_csv(path: Path) -> Iterator[Row]:
                     raise ValueError("a line has more or fewer columns than the header")
                 if text == "":
                     row[name] = None
-                elif name == "gamma":
+                elif name in _RELEASES:
                     row[name] = [float(value) for value in text.split()]
                 elif name in _TEXT:
                     row[name] = text
@@ -181,7 +192,7 @@ def _number(name: str, x: Any) -> Any:
     """JSON writes whole floats of other programs without a point, and infinities have no way but text."""
     if name in _TEXT or name in _WHOLE:
         return x
-    if name == "gamma" and isinstance(x, list):
+    if name in _RELEASES and isinstance(x, list):
         return [float(value) if type(value) is int else value for value in x]
     return float(x) if type(x) is int or x in ("inf", "-inf") else x
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from darrm.errors import InputError, OutputError
 from darrm.tables import files
 from darrm.tables.files import Row
-from darrm.tables.problems import KEY, Grid
+from darrm.tables.problems import Grid
 
 
 class Journal:
@@ -114,7 +114,7 @@ def _entry(line: bytes, todo: Grid) -> dict[int, Row] | None:
         return None
     try:
         rows = {int(at): files.from_json(row) for at, row in json.loads(body).items()}
-        belong = all(tuple(row[name] for name in KEY) == todo.tasks[at].key for at, row in rows.items())
+        belong = all(files.key_of(row) == todo.tasks[at].key for at, row in rows.items())
     except (ValueError, KeyError, IndexError, TypeError, AttributeError, OverflowError):
         return None
     return rows if belong else None

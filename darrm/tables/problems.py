@@ -21,6 +21,7 @@ from darrm.design.design import SHAPES
 from darrm.errors import InputError
 from darrm.priors import Prior
 from darrm.problem.majority import MajorityProblem
+from darrm.tables.decisions import DECISION_KEY, NEEDED, DecisionTask, decision_task
 
 Values: TypeAlias = "float | str | Iterable[float | str | None] | None"
 KEY = ("K", "m", "epsilon", "Delta", "delta", "max_affected", "adjacency", "prior", "shape", "objective")
@@ -66,7 +67,7 @@ class Grid:
         Combinations with m or ``max_affected`` above K, which mean nothing and were left out.
     """
 
-    tasks: tuple[Task, ...]
+    tasks: tuple[Task, ...] | tuple[DecisionTask, ...]
     left_out: int = 0
 
     @property
@@ -77,17 +78,20 @@ class Grid:
     def chains(self) -> list[list[int]]:
         """Indices of tasks in units of work: neighbours, from small m on, so that each helps the next."""
         groups: dict[tuple[Any, ...], list[int]] = {}
-        for i, task in enumerate(self.tasks):
+        tasks = [task for task in self.tasks if isinstance(task, Task)]
+        if len(tasks) < len(self.tasks):  # decisions do not help each other
+            return [[i] for i in sorted(range(len(self.tasks)), key=lambda i: -self.tasks[i].problem.K)]
+        for i, task in enumerate(tasks):
             p = task.problem
             near = (p.K, p.epsilon, p.Delta, p.max_affected, p.adjacency, task.prior, task.shape, task.objective)
             groups.setdefault(near, []).append(i)
         chains = []
         for members in groups.values():
-            members.sort(key=lambda i: (self.tasks[i].problem.m, self.tasks[i].problem.delta))
+            members.sort(key=lambda i: (tasks[i].problem.m, tasks[i].problem.delta))
             parts = max(1, -(-len(members) // _CHAIN))
             chains += [part.tolist() for part in np.array_split(np.array(members), parts)]
         # The largest first, so that no process is left with one at the end.
-        return sorted(chains, key=lambda chain: (-self.tasks[chain[0]].problem.K, chain[0]))
+        return sorted(chains, key=lambda chain: (-tasks[chain[0]].problem.K, chain[0]))
 
 
 def grid(
@@ -149,6 +153,11 @@ def from_csv(path: str | Path) -> Grid:
     The header names K, m, epsilon and any of Delta, delta, max_affected, adjacency, prior, shape, objective; an empty
     cell stands for the default.
 
+    That of decisions by groups of voters names groups (``4:1.0 7:0.2``, each COUNT:EPSILON[:DELTA[:MAX_AFFECTED]]),
+    total_epsilon, accuracy (``0.8 0.7``) and any of delta, max_affected, adjacency, objective (truth, majority,
+    ``at-least:3``, ``weights:2 1``), prior, cost (``0 5 1 0``: what answer 0 costs if 0 is true, and if 1 is; then
+    answer 1) and ordered (yes, no).
+
     Raises
     ------
     InputError
@@ -159,16 +168,20 @@ def from_csv(path: str | Path) -> Grid:
         with name.open(newline="", encoding="utf-8-sig") as file:
             rows = csv.DictReader(file)
             header = rows.fieldnames or []
-            unknown, missing = set(header) - set(KEY), {"K", "m", "epsilon"} - set(header)
+            decisions = "groups" in header
+            known, needed = (DECISION_KEY, NEEDED) if decisions else (KEY, KEY[:3])
+            unknown, missing = set(header) - set(known), set(needed) - set(header)
             if unknown or missing or len(set(header)) < len(header):
+                others = ", ".join(column for column in known if column not in needed)
                 raise InputError(
-                    f"{name}: the header must name K, m, epsilon and may name {', '.join(KEY[3:])}, each once. "
+                    f"{name}: the header must name {', '.join(needed)} and may name {others}, each once. "
                     f"Got {', '.join(header) or 'nothing'}."
                 )
-            tasks: dict[Task, None] = {}
+            tasks: dict[Any, None] = {}
             for row in rows:
                 try:
-                    tasks[_from_row(row)] = None
+                    values = _texts(row)
+                    tasks[decision_task(values) if decisions else _from_texts(values)] = None
                 except InputError as error:
                     raise InputError(f"{name}, line {rows.line_num}: {error}") from None
     except OSError as error:
@@ -180,10 +193,13 @@ def from_csv(path: str | Path) -> Grid:
     return Grid(tuple(tasks))
 
 
-def _from_row(row: dict[str, Any]) -> Task:
+def _texts(row: dict[str, Any]) -> dict[str, str]:
     if None in row or None in row.values():
         raise InputError("the line has more or fewer columns than the header.")
-    values = {name: text.strip() for name, text in row.items() if text.strip()}
+    return {name: text.strip() for name, text in row.items() if text.strip()}
+
+
+def _from_texts(values: dict[str, str]) -> Task:
     numbers: dict[str, Any] = {}
     for name in KEY[:6]:
         if name in values:

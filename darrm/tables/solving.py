@@ -13,7 +13,8 @@ from darrm._validation import path as check_path
 from darrm.errors import DarrmError, InputError
 from darrm.storage.locks import locked
 from darrm.tables import files
-from darrm.tables.files import COLUMNS, Row
+from darrm.tables.decisions import DECISION_KEY, DecisionTask
+from darrm.tables.files import COLUMNS, DECISION_COLUMNS, Row
 from darrm.tables.journal import Journal, made_with
 from darrm.tables.parallel import BACKENDS, in_parallel
 from darrm.tables.problems import KEY, Grid, Task, Values, grid
@@ -119,8 +120,28 @@ def solve_grid(
         return table
 
 
-def _solve_chain(tasks: Sequence[Task]) -> list[Row]:
+def _solve_chain(tasks: Sequence[Task] | Sequence[DecisionTask]) -> list[Row]:
     """The rows of neighbouring problems."""
+    if isinstance(tasks[0], DecisionTask):
+        return [_decide(task) for task in tasks if isinstance(task, DecisionTask)]
+    return _solve_majorities([task for task in tasks if isinstance(task, Task)])
+
+
+def _decide(task: DecisionTask) -> Row:
+    from darrm.design.solve_decision import solve_decision
+
+    row: Row = dict.fromkeys(DECISION_COLUMNS)
+    row |= dict(zip(DECISION_KEY, task.key, strict=True))
+    start = time.perf_counter()
+    try:
+        design = solve_decision(task.problem, task.goal, ordered=task.ordered == "yes")
+        row |= {"table": design.table.ravel().tolist(), **figures(design)}
+    except DarrmError as error:
+        row["failure"] = " ".join(str(error).split())
+    return row | {"seconds": time.perf_counter() - start, "made_with": made_with()}
+
+
+def _solve_majorities(tasks: Sequence[Task]) -> list[Row]:
     from darrm.design.solve import Binding, solve
 
     binding, rows = Binding(), []
@@ -143,7 +164,7 @@ def _complete(target: Path, todo: Grid) -> tuple[Row, ...] | None:
     if not target.exists():
         return None
     rows = tuple(files.rows(target))
-    if [tuple(row[name] for name in KEY) for row in rows] != [task.key for task in todo.tasks]:
+    if [files.key_of(row) for row in rows] != [task.key for task in todo.tasks]:
         raise InputError(f"{target} holds another grid. Pass another path, or move it away.")
     return rows
 

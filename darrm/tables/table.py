@@ -13,12 +13,14 @@ from typing import Any, NamedTuple
 from darrm import priors
 from darrm._validation import check_jobs
 from darrm.design.content import certificate_size
+from darrm.design.decision import DecisionDesign
 from darrm.design.design import Design
 from darrm.errors import CertificateError, DarrmError, InputError
 from darrm.priors import Prior
 from darrm.problem.majority import MajorityProblem
 from darrm.tables import files
-from darrm.tables.files import NUMBERS, Row
+from darrm.tables.decisions import DECISION_KEY, decision_of
+from darrm.tables.files import DECISION_NUMBERS, NUMBERS, Row
 from darrm.tables.parallel import in_parallel
 from darrm.tables.problems import KEY, prior_text, task_of
 
@@ -53,7 +55,9 @@ class Table:
     ----------
     rows : tuple of dict
         Columns `darrm.tables.files.COLUMNS`: the problem, what was minimised, gamma, its errors and certificate, how
-        many constraints bind, seconds, what made it, and ``failure``, the reason why there is no gamma.
+        many constraints bind, seconds, what made it, and ``failure``, the reason why there is no gamma. For decisions
+        by groups `darrm.tables.files.DECISION_COLUMNS`, with ``table``, the probabilities of answer 1, last group's
+        count fastest.
     found : int
         How many of them were there before this run.
     left_out : int
@@ -80,7 +84,7 @@ class Table:
 
     @cached_property
     def _at(self) -> dict[tuple[Any, ...], int]:
-        return {tuple(row[name] for name in KEY): i for i, row in enumerate(self.rows)}
+        return {files.key_of(row): i for i, row in enumerate(self.rows)}
 
     def lookup(
         self,
@@ -109,6 +113,8 @@ class Table:
         CertificateError
             If its noise function does not satisfy its guarantee.
         """
+        if self.rows and "groups" in self.rows[0]:
+            raise InputError("This table holds decisions by groups of voters. Find the row, then pass it to as_design.")
         problem = MajorityProblem(K, m, epsilon, Delta, delta, max_affected, adjacency)
         key = task_of(problem, prior_text(prior), shape, objective).key
         at = self._at.get(key)
@@ -117,7 +123,7 @@ class Table:
         row = self.rows[at]
         if row["failure"] is not None:
             raise InputError(f"There is no design for {_named(key)}: {row['failure']}")
-        return as_design(row)
+        return _majority(row)
 
     def _nearest(self, key: tuple[Any, ...]) -> str:
         def far(other: tuple[Any, ...]) -> tuple[float, ...]:
@@ -148,8 +154,12 @@ def lookup(table: Table | str | Path, *problem: Any, **named: Any) -> Design:
     return (table if isinstance(table, Table) else read(table)).lookup(*problem, **named)
 
 
-def as_design(row: Row) -> Design:
+def as_design(row: Row) -> Design | DecisionDesign:
     """The design of a row; it verifies itself."""
+    return decision_of(row) if "groups" in row else _majority(row)
+
+
+def _majority(row: Row) -> Design:
     problem = MajorityProblem(*(row[name] for name in KEY[:7]))
     return Design(problem, row["gamma"], priors.parse(row["prior"]), row["shape"], row["objective"], gap=row["gap"])
 
@@ -166,22 +176,23 @@ def wrong_with(row: Row) -> str | None:
     except (DarrmError, TypeError, ValueError) as error:
         return f"not a design: {error}"
     now = figures(design)
-    for name in NUMBERS:
+    for name in now:
         if name == "gap":
             continue  # what the solver's run proved; nothing here could prove it again
         size = certificate_size(design.problem) if name == "needed_delta" else 1.0
         then = row[name]
         if not (isinstance(then, float) and math.isclose(now[name], then, rel_tol=_SAME, abs_tol=_SAME * size)):
-            return f"{name} is not what its gamma gives ({then!r} for {now[name]!r})"
+            return (
+                f"{name} is not what its {'table' if 'groups' in row else 'gamma'} gives ({then!r} for {now[name]!r})"
+            )
     return None
 
 
-def figures(design: Design) -> dict[str, float]:
-    """The columns `NUMBERS` of a design."""
-    return {
-        name: float(getattr(design if name in ("error", "disagreement", "gap") else design.certificate, name))
-        for name in NUMBERS
-    }
+def figures(design: Design | DecisionDesign) -> dict[str, float]:
+    """The columns `NUMBERS` of a design, or `DECISION_NUMBERS`."""
+    names = DECISION_NUMBERS if isinstance(design, DecisionDesign) else NUMBERS
+    of = {name: design if hasattr(design, name) else design.certificate for name in names}
+    return {name: float(getattr(of[name], name)) for name in names}
 
 
 def verify_table(
@@ -222,7 +233,7 @@ def verify_table(
         done += len(reasons)
         if progress is not None:
             progress(done, len(designs), len(wrong))
-    findings = tuple(f"row {i + 1} ({_named(_key(designs.rows[i]))}): {wrong[i]}" for i in sorted(wrong))
+    findings = tuple(f"row {i + 1} ({_which(designs.rows[i])}): {wrong[i]}" for i in sorted(wrong))
     return Check(len(designs), len(designs.failures), findings)
 
 
@@ -230,8 +241,10 @@ def _wrong_rows(rows: Sequence[Row]) -> list[str | None]:
     return [wrong_with(row) for row in rows]
 
 
-def _key(row: Row) -> tuple[Any, ...]:
-    return tuple(row[name] for name in KEY)
+def _which(row: Row) -> str:
+    if "groups" in row:
+        return " ".join(f"{name}={row[name]}" for name in DECISION_KEY)
+    return _named(files.key_of(row))
 
 
 def _named(key: tuple[Any, ...]) -> str:

@@ -5,10 +5,8 @@ import decimal
 import hashlib
 import io
 import json
-import re
 from collections.abc import Iterator
 from decimal import Decimal
-from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -16,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from oracles import exact
+from oracles.pages import Page
 
 import darrm
 from darrm.accounting import compose, optimal
@@ -24,64 +23,13 @@ from darrm.measures.comparison import compare
 from darrm.numerics import poisson_binomial
 from darrm.show import report, wording
 from darrm.show.markup import shown
-from darrm.show.report import page as pages
-from darrm.show.report.page import gamma_digest
+from darrm.show.report import sections
+from darrm.show.report.sections import digest
 from darrm.show.report.worst_case import work_out
 
 matplotlib = pytest.importorskip("matplotlib")
-ALL = pages.QUERIES
+ALL = sections.QUERIES
 FEW = (1, 10, 100)
-VOID = {"meta", "img", "br", "hr", "link"}
-
-
-class Page(HTMLParser):
-    """Tables by name, headings, images and every address of a page; tags must close in order."""
-
-    def __init__(self, html: str) -> None:
-        super().__init__(convert_charrefs=True)
-        self.tables: dict[str, list[list[str]]] = {}
-        self.headings: list[tuple[int, str]] = []
-        self.images: list[dict[str, str | None]] = []
-        self.tags: list[tuple[str, dict[str, str | None]]] = []
-        self.text = ""
-        self._open: list[str] = []
-        self.feed(html)
-        self.close()
-        assert not self._open
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        given = dict(attrs)
-        assert len(given) == len(attrs)
-        self.tags.append((tag, given))
-        if tag not in VOID:
-            self._open.append(tag)
-        if tag == "div" and given.get("role") == "region":
-            self._rows = self.tables.setdefault(str(given["aria-label"]), [])
-        elif tag == "tr":
-            self._rows.append([])
-        elif tag in ("th", "td"):
-            self._rows[-1].append("")
-        elif tag == "img":
-            self.images.append(given)
-        elif re.fullmatch("h[1-6]", tag):
-            self.headings.append((int(tag[1]), ""))
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self._open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        if "style" in self._open:
-            return
-        self.text += data
-        if {"th", "td"} & set(self._open):
-            self._rows[-1][-1] += data
-        if self._open and re.fullmatch("h[1-6]", self._open[-1]):
-            level, words = self.headings[-1]
-            self.headings[-1] = (level, words + data)
-
-    def rows(self, name: str) -> list[list[str]]:
-        return self.tables[name][1:]
-
 
 CASES: dict[str, dict[str, Any]] = {
     "pure": {"K": 11, "m": 3, "epsilon": 1.0},
@@ -100,7 +48,7 @@ CASES: dict[str, dict[str, Any]] = {
 def few_labels() -> Iterator[None]:
     """Exact composition of 10,000 labels takes seconds: one test below has them, the others do without."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pages, "QUERIES", FEW)
+        patch.setattr(sections, "QUERIES", FEW)
         yield
 
 
@@ -217,7 +165,7 @@ def test_noise_that_falls_is_explained_where_it_can(case: tuple[darrm.Design, Pa
 
 
 def test_labels_go_up_to_a_hundred_thousand(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pages, "QUERIES", ALL)
+    monkeypatch.setattr(sections, "QUERIES", ALL)
     design = darrm.solve(K=3, m=1, epsilon=0.01)
     totals = [float(row[1]) for row in Page(report.html(design)).rows("Total epsilon of many labels")]
     assert totals[4] < totals[3] * 10  # composed, not added up
@@ -320,7 +268,7 @@ def test_the_python_of_the_page_runs_and_prints_its_checksum(
     design.save(file)
     page = Page(report.html(design, file=file, full=False))
     digests = dict(row[:2] for row in page.rows("Checksums"))
-    assert digests["gamma"] == gamma_digest(design)
+    assert digests["gamma"] == digest(design.gamma)
     assert digests[f"design file {file.name}"] == json.loads(file.read_text())["sha256"]
     code = page.text[page.text.index("import darrm, hashlib") :].split("SHA-256 of")[0]
     monkeypatch.chdir(tmp_path)

@@ -57,6 +57,15 @@ def page() -> str:
 
 
 @pytest.fixture(scope="module")
+def decision_page() -> str:
+    groups = [darrm.VoterGroup(3, epsilon=1.0), darrm.VoterGroup(2, epsilon=0.5), darrm.VoterGroup(7, epsilon=0.2)]
+    classes = ("noalarmwithoutabreakinthislongword", "analarmwithoutabreakinthislongword")
+    problem = darrm.DecisionProblem(groups, epsilon=1.0, max_affected=3, classes=classes)
+    design = darrm.solve(problem, objective=darrm.objectives.truth([0.7, 0.65, 0.6]))
+    return report.html(design, full=False)
+
+
+@pytest.fixture(scope="module")
 def long_page() -> str:
     problem = darrm.MajorityProblem(K=151, m=5, epsilon=0.1)
     return report.html(darrm.Design(problem, darrm.baselines.subsampling(151, 5), darrm.priors.common()))
@@ -80,9 +89,9 @@ def test_the_fixture_sees_requests_and_errors(browser: Any, page_uri: Callable[[
 
 
 def test_nothing_is_asked_for_and_nothing_complains(
-    browser: Any, page_uri: Callable[[str], str], page: str, long_page: str
+    browser: Any, page_uri: Callable[[str], str], page: str, long_page: str, decision_page: str
 ) -> None:
-    for html in (page, long_page):
+    for html in (page, long_page, decision_page):
         uri = page_uri(html)
         browser.get(uri)
         assert [url for url in requested(browser) if not url.startswith("data:")] == [uri]
@@ -101,9 +110,9 @@ def test_every_picture_is_drawn_and_described(browser: Any, page_uri: Callable[[
 
 @pytest.mark.parametrize("width", [320, 360, 414, 768, 1200])
 def test_nothing_sticks_out(
-    browser: Any, page_uri: Callable[[str], str], page: str, long_page: str, width: int
+    browser: Any, page_uri: Callable[[str], str], page: str, long_page: str, decision_page: str, width: int
 ) -> None:
-    for html in (page, long_page):
+    for html in (page, long_page, decision_page):
         as_phone(browser, width)
         browser.get(page_uri(html))
         browser.execute_script("document.querySelectorAll('details').forEach(d => d.open = true)")
@@ -113,8 +122,11 @@ def test_nothing_sticks_out(
         assert browser.execute_script(OUTSIDE) == []
 
 
-def test_text_stands_out_from_what_is_behind_it(browser: Any, page_uri: Callable[[str], str], page: str) -> None:
-    browser.get(page_uri(page))
+@pytest.mark.parametrize("kind", ["page", "decision_page"])
+def test_text_stands_out_from_what_is_behind_it(
+    browser: Any, page_uri: Callable[[str], str], kind: str, request: pytest.FixtureRequest
+) -> None:
+    browser.get(page_uri(request.getfixturevalue(kind)))
     found = browser.execute_script(CONTRASTS)
     assert len(found) > 200
     assert [item for item in found if not item[0] >= 4.5] == []
@@ -136,8 +148,11 @@ def test_text_is_not_tiny(browser: Any, page_uri: Callable[[str], str], page: st
     assert min(sizes) >= 12
 
 
-def test_it_prints_without_cutting_tables(browser: Any, page_uri: Callable[[str], str], page: str) -> None:
-    browser.get(page_uri(page))
+@pytest.mark.parametrize("kind", ["page", "decision_page"])
+def test_it_prints_without_cutting_tables(
+    browser: Any, page_uri: Callable[[str], str], kind: str, request: pytest.FixtureRequest
+) -> None:
+    browser.get(page_uri(request.getfixturevalue(kind)))
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
     browser.execute_cdp_cmd(  # the width of A4 between its margins
         "Emulation.setDeviceMetricsOverride", {"width": 672, "height": 986, "deviceScaleFactor": 1, "mobile": False}

@@ -1,24 +1,27 @@
 """One design as one page of HTML that opens offline and prints: for a review, a record, an appendix.
 
-The page holds the guarantee in words, the problem, the noise function, its error beside the baselines, the privacy
-profile, what many labels cost, the worst case of the certificate line by line, and how to check all of it.
+The page holds the guarantee in words, the problem, the noise function or the decision, its error or cost beside simpler
+ways, the privacy profile, what many labels cost, the worst case of the certificate, and how to check all of it.
 """
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 from typing import Any
 
+from darrm.design.decision import DecisionDesign
 from darrm.design.design import Design
 from darrm.errors import InputError
 from darrm.storage.atomic import replacing, resolved
 
 FULL = 101  # K up to which the default is a full report: some ten seconds
+FULL_STATES = 20_000  # the same for decisions: multisets of corners
 
 
 def html(
-    design: Design,
+    design: Design | DecisionDesign,
     *,
     file: str | os.PathLike[str] | None = None,
     delta: float | None = None,
@@ -28,7 +31,7 @@ def html(
 
     Parameters
     ----------
-    design : Design
+    design : Design or DecisionDesign
     file : path, optional
         The design file, whose name, checksum and versions the report then shows. It must hold this design.
     delta : float in [0, 1), optional
@@ -36,7 +39,8 @@ def html(
         label or the fixed voters may spend, rounded up to one digit, whichever is more, and at most 1/2.
     full : bool, optional
         Whether to compute what takes long for many voters: the comparison with baselines, the privacy profile and the
-        exact composition. If not given, for K up to 101. A short report bounds the composition by a theorem instead.
+        exact composition. If not given, for K up to 101, or 20,000 multisets of a decision's corners. A short report
+        bounds the composition by a theorem instead, and so does that of a decision for absent voters.
 
     Returns
     -------
@@ -54,19 +58,23 @@ def html(
     Some seconds at K = 11 and at K = 1001 if short; a full report costs some 200 separations (`darrm.verify`).
     """
     from darrm._validation import check_total_delta
-    from darrm.show.report import page
+    from darrm.certificate.groups import entries
+    from darrm.show.report import decision, page
 
-    if not isinstance(design, Design):
+    if not isinstance(design, Design | DecisionDesign):
         raise InputError(f"A report is about a Design from darrm.solve or darrm.load. Got {type(design).__name__}.")
     total = default_delta(design) if delta is None else check_total_delta(delta)
     stored = None if file is None else _stored(Path(file), design)
     name = "gamma.json" if file is None else Path(file).name
+    if isinstance(design, DecisionDesign):
+        few = entries(design.problem) <= FULL_STATES
+        return decision.render(design, name, stored, total, few if full is None else full)
     return page.render(design, name, stored, total, design.problem.K <= FULL if full is None else full)
 
 
 def write(
     path: str | os.PathLike[str],
-    design: Design,
+    design: Design | DecisionDesign,
     *,
     file: str | os.PathLike[str] | None = None,
     delta: float | None = None,
@@ -89,30 +97,50 @@ def write(
     return len(content)
 
 
-def default_delta(design: Design) -> float:
+def default_delta(design: Design | DecisionDesign) -> float:
     """The total delta of a report that was not told one."""
-    from darrm.accounting.theorems import at_least_once
     from darrm.show.markup import shown
+    from darrm.show.report.sections import fails
 
     problem = design.problem
-    spent = 10 * max(problem.delta, at_least_once(problem.Delta, problem.max_affected))
+    spent = 10 * max(problem.delta, fails(problem))
     return min(0.5, max(1e-5, float(shown(spent, 1, up=True))))
 
 
-def _stored(file: Path, design: Design) -> dict[str, Any]:
+def _stored(file: Path, design: Design | DecisionDesign) -> dict[str, Any]:
     """Checksum and versions in a design file that holds ``design``."""
     from darrm.design.content import FORMAT, VERSION
-    from darrm.design.design import as_dict
     from darrm.storage.sealed_json import read
 
     content = read(file, FORMAT, VERSION, "design", "Export the design again with save.")
-    if content.get("gamma_hex") != [value.hex() for value in design.gamma.tolist()] or (
-        content.get("problem") != as_dict(design)["problem"]
-    ):
+    same = _holds_decision if isinstance(design, DecisionDesign) else _holds
+    if not same(content, design):
         raise InputError(f"{file} holds another design than the one to report on. Pass darrm.load of that file.")
     made = content.get("made_with")
     versions = {str(key): str(value) for key, value in made.items()} if isinstance(made, dict) else {}
     return {"sha256": content["sha256"], "made_with": versions}
+
+
+def _holds(content: dict[str, Any], design: Any) -> bool:
+    from darrm.design.design import as_dict
+
+    return content.get("gamma_hex") == _hex(design) and content.get("problem") == as_dict(design)["problem"]
+
+
+def _holds_decision(content: dict[str, Any], design: Any) -> bool:
+    from darrm.design.decision import as_dict
+
+    now = as_dict(design)
+    names = ("problem", "objective", "ordered", "profile")
+    return (
+        [content.get(name) for name in names] == json.loads(json.dumps([now[name] for name in names]))
+        and content.get("table_hex") == _hex(design)
+        and [part.get("table_hex") for part in content.get("fewer", [])] == [*map(_hex, design.fewer.values())]
+    )
+
+
+def _hex(design: Any) -> list[str]:
+    return [value.hex() for value in design.table.ravel().tolist()]
 
 
 def _same(path: Path, other: Path) -> bool:

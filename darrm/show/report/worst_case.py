@@ -1,14 +1,16 @@
-"""The worst multiset of a certificate, worked out so that a reader can follow it with a calculator."""
+"""The worst case of a certificate, worked out so that a reader can follow it with a calculator."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import NamedTuple
 
+from darrm.design.decision import DecisionDesign
 from darrm.design.design import Design
 from darrm.numerics.exact import decimals
 from darrm.problem.limits import guarantee
-from darrm.problem.majority import MajorityProblem
 
 _ZERO, _ONE = Decimal(0), Decimal(1)
 
@@ -22,8 +24,27 @@ class Vote:
 
 
 @dataclass(frozen=True)
-class WorstMultiset:
-    """X(p) - e^(m eps) X(p') at the multiset that a certificate names, to 60 digits.
+class WorstCounts:
+    """X(p) - e^eps X(p') at the case that a certificate names, to 60 digits.
+
+    Attributes
+    ----------
+    probabilities : tuple of two Decimal
+        X(p) and X(p'): the probabilities of the answer in question on D and on D'.
+    factor : Decimal
+        e^eps, eps that of the guarantee.
+    excess : Decimal
+        X(p) - e^eps X(p').
+    """
+
+    probabilities: tuple[Decimal, Decimal]
+    factor: Decimal
+    excess: Decimal
+
+
+@dataclass(frozen=True)
+class WorstMultiset(WorstCounts):
+    """The worst case of a majority: eps is m epsilon, and the answer is 1.
 
     Attributes
     ----------
@@ -33,21 +54,41 @@ class WorstMultiset:
         Pr[L = l | D] and Pr[L = l | D'], L the number of votes for 1.
     release : tuple of Decimal, length K + 1
         Pr[release 1 | L = l] = (1 + sign(l - K/2) gamma(l)) / 2.
-    probabilities : tuple of two Decimal
-        X(p) = Pr[release 1 | D] and X(p') = Pr[release 1 | D'].
-    factor : Decimal
-        e^(m eps).
-    excess : Decimal
-        X(p) - e^(m eps) X(p').
     """
 
     corners: tuple[tuple[str, int, Vote, Vote], ...]
     p_side: tuple[Decimal, ...]
     q_side: tuple[Decimal, ...]
     release: tuple[Decimal, ...]
-    probabilities: tuple[Decimal, Decimal]
-    factor: Decimal
-    excess: Decimal
+
+
+class GroupCorner(NamedTuple):
+    """Where some voters of a group are in the worst case; groups are counted from 1."""
+
+    group: int
+    name: str
+    voters: int
+    p: Vote
+    q: Vote
+
+
+@dataclass(frozen=True)
+class WorstGroups(WorstCounts):
+    """The worst case of a decision by groups.
+
+    Attributes
+    ----------
+    answer : int
+        Whose probability rises by too much.
+    corners : tuple of GroupCorner
+    p_side, q_side : tuples of Decimal, one of length K_g + 1 for each group
+        Pr[n_g = l | D] and Pr[n_g = l | D'], n_g the number of ones in group g.
+    """
+
+    answer: int
+    corners: tuple[GroupCorner, ...]
+    p_side: tuple[tuple[Decimal, ...], ...]
+    q_side: tuple[tuple[Decimal, ...], ...]
 
 
 def work_out(design: Design) -> WorstMultiset:
@@ -59,20 +100,55 @@ def work_out(design: Design) -> WorstMultiset:
     problem, K = design.problem, design.problem.K
     total = guarantee(problem).epsilon
     with decimals(total):
-        votes = _votes(problem)
+        votes = _votes(problem.epsilon, problem.Delta)
         corners = tuple((name, n, *votes[name]) for name, n in design.certificate.worst_case.items())
         p_side = _ones([(vote, count) for _, count, vote, _ in corners])
         q_side = _ones([(vote, count) for _, count, _, vote in corners])
         release = tuple((1 + ((2 * l > K) - (2 * l < K)) * Decimal(g)) / 2 for l, g in enumerate(design.gamma.tolist()))
         x, y = (sum((a * b for a, b in zip(pmf, release, strict=True)), _ZERO) for pmf in (p_side, q_side))
         factor = total.exp()
-        return WorstMultiset(corners, p_side, q_side, release, (x, y), factor, x - factor * y)
+        return WorstMultiset((x, y), factor, x - factor * y, corners, p_side, q_side, release)
 
 
-def _votes(problem: MajorityProblem) -> dict[str, tuple[Vote, Vote]]:
+def work_out_groups(design: DecisionDesign) -> WorstGroups:
+    """The same for a decision by groups: a sum over all count vectors, one group after the other."""
+    problem, case = design.problem, dict(design.certificate.worst_case)
+    total = guarantee(problem).epsilon
+    with decimals(total):
+        answer = case.pop("answer")
+        corners = []
+        for place, voters in case.items():
+            _, g, _, name = place.split(maxsplit=3)
+            group = problem.groups[int(g) - 1]
+            corners.append(GroupCorner(int(g), name, voters, *_votes(group.epsilon, group.delta)[name]))
+        sides = [
+            tuple(
+                _ones([(getattr(corner, side), corner.voters) for corner in corners if corner.group == g])
+                for g in range(1, len(problem.groups) + 1)
+            )
+            for side in ("p", "q")
+        ]
+        chances = [value if answer else 1 - value for value in map(Decimal, design.table.ravel().tolist())]
+        x, y = (_mean(chances, side) for side in sides)
+        factor = total.exp()
+        return WorstGroups((x, y), factor, x - factor * y, answer, tuple(corners), *sides)
+
+
+def _mean(chances: list[Decimal], counts: tuple[tuple[Decimal, ...], ...]) -> Decimal:
+    """The mean of a table, last axis fastest, over independent counts."""
+    for pmf in reversed(counts):
+        lines = (chances[at : at + len(pmf)] for at in range(0, len(chances), len(pmf)))
+        chances = [sum((a * b for a, b in zip(pmf, line, strict=True)), _ZERO) for line in lines]
+    return chances[0]
+
+
+def _votes(epsilon: float, Delta: float) -> dict[str, tuple[Vote, Vote]]:
     """(p, p') of the corners of Lemma 5.1, each with 1 - p of its own: it keeps its digits where p is nearly 1."""
-    D, grow = Decimal(problem.Delta), Decimal(problem.epsilon).exp()
-    hi, lo = (grow + D) / (grow + 1), (1 - D) / (grow + 1)
+    if epsilon == math.inf:
+        D, hi, lo = _ZERO, _ONE, _ZERO
+    else:
+        D, grow = Decimal(Delta), Decimal(epsilon).exp()
+        hi, lo = (grow + D) / (grow + 1), (1 - D) / (grow + 1)
     never, ever = Vote(_ZERO, _ONE), Vote(_ONE, _ZERO)
     high, low, rare, usual = Vote(hi, lo), Vote(lo, hi), Vote(D, 1 - D), Vote(1 - D, D)
     return {

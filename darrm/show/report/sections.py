@@ -1,0 +1,268 @@
+"""What the pages of all designs have in common: the frame, tables that fold, what labels cost, how to check."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import platform
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
+from fractions import Fraction
+from importlib.metadata import version
+from typing import Any
+
+from darrm.design.decision import DecisionDesign
+from darrm.design.design import Design
+from darrm.errors import InputError
+from darrm.numerics.arrays import Array
+from darrm.numerics.exact import rounded_up
+from darrm.problem.decision import DecisionProblem
+from darrm.problem.limits import Problem
+from darrm.problem.majority import MajorityProblem
+from darrm.show import plots, wording
+from darrm.show.figures import tables_of
+from darrm.show.markup import (
+    DIGITS,
+    TIMES,
+    Markup,
+    details,
+    element,
+    join,
+    paragraph,
+    picture,
+    shown,
+    table,
+    template,
+    var,
+)
+from darrm.show.report.worst_case import WorstCounts
+
+QUERIES = (1, 10, 100, 1000, 10_000, 100_000)
+_ROWS = 61  # up to which a table stands in the text; a longer one is folded away, and so many rows of it are shown:
+_SAMPLE = 12
+_PACKAGE = "darrm.show.report"
+
+
+def page(title: str, body: str, values: Mapping[str, object]) -> Markup:
+    """The whole page around the template ``body``."""
+    return template(_PACKAGE, "page.html", {"title": title, "body": template(_PACKAGE, body, values)})
+
+
+def pair(epsilon: float, delta: float) -> str:
+    """(epsilon, delta)-DP in print."""
+    return f"({shown(epsilon, 6)}, {shown(delta, 6)})-DP"
+
+
+def figure(value: float) -> str:
+    """An error or a cost."""
+    return f"{value:.6f}" if abs(value) >= 1e-3 else shown(value, 4)
+
+
+def folded(
+    name: str,
+    heads: Sequence[object],
+    rows: Sequence[Sequence[object]],
+    weights: Sequence[tuple[Decimal, Decimal]] | None = None,
+    words: Sequence[int] = (0,),
+) -> Markup:
+    """A table, or some rows of a long one, those of most weight, and all of it folded away."""
+    if len(rows) <= _ROWS:
+        return table(name, heads, rows, words)
+    if weights is None:
+        picked = sorted({round(at * (len(rows) - 1) / (_SAMPLE - 1)) for at in range(_SAMPLE)})
+    else:
+        picked = sorted(sorted(range(len(rows)), key=weights.__getitem__)[-_SAMPLE:])
+    few = table(f"{name}, some rows", heads, [rows[at] for at in picked], words)
+    return join([few, details(f"All {len(rows):,} rows", table(f"{name}, all rows", heads, rows, words))])
+
+
+def left_out(what: str) -> Markup:
+    """What stands in a short report instead."""
+    missing = f"{what} is left out of this short report: with many voters it takes long."
+    return paragraph(missing, " --full, or full=True, adds it.", class_="note")
+
+
+def one_label(design: Design | DecisionDesign, full: bool) -> dict[str, object]:
+    """The privacy of one label: at the guarantee, and the whole profile."""
+    problem, certificates = design.problem, [part.certificate for part in tables_of(design)]
+    values: dict[str, object] = {
+        "tight": shown(max(certificate.tight_epsilon for certificate in certificates), 6),
+        "needed": shown(max(certificate.needed_delta for certificate in certificates), 6),
+        "delta": shown(problem.delta, 6),
+        "total_epsilon": shown(problem.total_epsilon, 6),
+        "profile": left_out("The privacy profile"),
+    }
+    if full:
+        ax = plots.plot_profile(design)
+        ax.set_title("")
+        alternative = (
+            f"Least delta over epsilon from 0 to {1.5 * problem.total_epsilon:.4g}: the certified profile falls and "
+            f"passes the guarantee ({problem.total_epsilon:.4g}, {problem.delta:.4g}) at or below it."
+        )
+        caption = "The exact profile of one label, certified, beside all that its guarantee says."
+        values["profile"] = picture(ax, alternative, caption)
+    return values
+
+
+def many_labels(design: Design | DecisionDesign, delta: float, full: bool) -> Markup:
+    """The section on what many labels cost, of fresh voters and of fixed ones."""
+    from darrm.accounting.fixed import fixed_voters
+
+    problem = design.problem
+    totals = list(_fresh(design, delta, full))
+    fresh = {queries: epsilon for queries, epsilon, _ in totals}
+    fixed = fixed_voters(problem, delta)
+    rows = []
+    for queries, epsilon, rule in totals:
+        paid = queries * Fraction(problem.delta) <= Fraction(delta)
+        simple = rounded_up(queries * problem.exact_epsilon) if paid else math.inf
+        any_number = min(fixed, epsilon) if queries == 1 else fixed
+        rows.append((f"{queries:,}", _total(epsilon), rule, _total(simple), _total(any_number)))
+    heads = ("labels", "fresh voters", "proved by", "fresh, simple composition", "fixed voters, at most")
+    ax = plots.plot_budget(design, fresh, delta=delta)
+    ax.set_title("")
+    costs = ", ".join(f"{queries:,} labels {_total(epsilon)}" for queries, epsilon in fresh.items())
+    unavoidable = ""
+    if fails(problem):
+        least = shown(fails(problem), 4, up=True)
+        unavoidable = f" Below a delta of {least} the fixed voters alone have no finite epsilon."
+    rules = dict.fromkeys(rule for _, _, rule in totals if rule)
+    how = "".join(f" {rule[0].upper()}{rule[1:]}: {wording.RULES[rule]}." for rule in rules)
+    how += " From totals of about 690 on there are only coarser bounds." if full else " --full composes exactly."
+    values = {
+        "total_delta": shown(delta, 6),
+        "fixed": _fixed(problem),
+        "budget_table": table("Total epsilon of many labels", heads, rows, words=(2,)),
+        "how_fresh": how.strip(),
+        "unavoidable": unavoidable,
+        "budget_picture": picture(
+            ax,
+            f"Total epsilon over the number of labels. Fresh voters: {costs}. Fixed voters: {_total(fixed)} for any.",
+            "What labels cost together. The bound for fixed voters does not depend on their number.",
+        ),
+    }
+    return template(_PACKAGE, "many_labels.html", values)
+
+
+def fails(problem: MajorityProblem | DecisionProblem) -> float:
+    """The probability that one of the reached voters fails, at most."""
+    from darrm.accounting.theorems import at_least_once
+
+    if isinstance(problem, DecisionProblem):
+        return problem.least_delta
+    return at_least_once(problem.Delta, problem.max_affected)
+
+
+def _fixed(problem: Problem) -> str:
+    """What bounds all labels of fixed voters together."""
+    reached = [kind for kind in problem.affected if kind.voters]
+    if any(math.isinf(kind.epsilon) for kind in reached):
+        return "One change reaches voters that are not private, so no total holds for any number of labels."
+    copies = wording.listed(f"{kind.voters} {TIMES} {pair(kind.epsilon, kind.Delta)}" for kind in reached)
+    return (
+        "Whatever they are asked, all labels together cost at most what the voters cost that one change reaches: the "
+        f"optimal composition of {copies}. This holds for any number of labels."
+    )
+
+
+def _total(epsilon: float) -> str:
+    return "none" if math.isinf(epsilon) else shown(epsilon, 6, up=True)
+
+
+def _fresh(design: Design | DecisionDesign, delta: float, exact: bool) -> Iterator[tuple[int, float, str]]:
+    """Total epsilon of fresh voters and the rule that proves it; infinite where delta pays for none.
+
+    Exact composition, or optimal composition of the guarantee alone: an upper bound without any separation, and for
+    all tables of absent voters.
+    """
+    from darrm.accounting.fresh import exact_guarantee, of_region
+    from darrm.accounting.profile import region
+    from darrm.accounting.theorems import optimal
+
+    problem = design.problem
+    epsilon = rounded_up(problem.exact_epsilon)
+    # Once, where `compose` would need it for every number of labels.
+    label = region(design.table, problem) if exact else None
+    for queries in QUERIES:
+        try:
+            if label is None:
+                yield queries, optimal(epsilon, problem.delta, queries, delta).epsilon, "optimal composition"
+            else:
+                total = of_region(label, problem.affected, queries, delta, guaranteed=exact_guarantee(problem))
+                yield queries, total.upper, min(total.bounds, key=total.bounds.__getitem__)
+        except InputError:  # below what is unavoidable
+            yield queries, math.inf, ""
+
+
+def sums(worst: WorstCounts, factor: Markup, sides: tuple[Markup, Markup], design: Design | DecisionDesign) -> Markup:
+    """How the excess of a worst case comes about; ``sides`` say what its two probabilities sum up."""
+    x, y = worst.probabilities
+    on, off = (join([var("X"), "(", side, ")"]) for side in (var("p"), var("p\N{PRIME}")))
+    rows = [
+        (join([on, ", sum of ", sides[0]]), shown(x)),
+        (join([off, ", sum of ", sides[1]]), shown(y)),
+        (factor, shown(worst.factor)),
+        (join([factor, " ", off]), shown(worst.factor * y)),
+        (join([on, " - ", factor, " ", off]), _excess(worst)),
+        ("proved for every case, rounding included: at most", shown(design.certificate.needed_delta, up=True)),
+        (join(["allowed: ", var("delta")]), shown(design.problem.delta)),
+    ]
+    return table("Sums of the worst case", ("", "value"), rows)
+
+
+def _excess(worst: WorstCounts) -> str:
+    """The excess to the digits that its terms are shown with; what is beyond, nobody can recompute from them."""
+    if abs(worst.excess) < max(worst.probabilities).scaleb(-DIGITS):
+        return f"0 to {DIGITS} digits ({shown(worst.excess, 2)})"
+    return shown(worst.excess)
+
+
+def digest(*tables: Array) -> str:
+    """SHA-256 of tables of numbers: their entries as exact hex floats, one in a line, the last axis fastest."""
+    values = (value.hex() for entries in tables for value in entries.ravel().tolist())
+    return hashlib.sha256("\n".join(values).encode()).hexdigest()
+
+
+def check(
+    design: Design | DecisionDesign, name: str, stored: Mapping[str, Any] | None, what: str, entries: str, note: str
+) -> Markup:
+    """The section on how to check the page.
+
+    Parameters
+    ----------
+    design : Design or DecisionDesign
+    name : str
+        Of the design file.
+    stored : mapping or None
+        Checksum and versions in it.
+    what : str
+        What the checksum is over.
+    entries : str
+        Python for the list of its numbers.
+    note : str
+        In which order they are.
+    """
+    packages = ("darrm", "highspy", "numpy", "scipy", "matplotlib")
+    here = {"python": platform.python_version(), **{package: version(package) for package in packages}}
+    made = {} if stored is None else stored["made_with"]
+    rows = [(package, made.get(package, "not stored"), number) for package, number in here.items()]
+    tables = [part.table for part in tables_of(design)]
+    digests: list[tuple[object, ...]] = [(what, element("code", digest(*tables), class_="any"))]
+    if stored is not None:
+        digests.append((f"design file {name}", element("code", stored["sha256"], class_="any")))
+    values = {
+        "command": f"darrm verify {shlex.quote(name)}",
+        "what": what,
+        "note": note,
+        "code": (
+            "import darrm, hashlib\n"
+            f"design = darrm.load({name!r})  # refused if it was changed or does not hold\n"
+            "print(design.certificate.holds, design.certificate.needed_delta, design.problem.delta)\n"
+            f"numbers = {entries}\n"
+            'print(hashlib.sha256("\\n".join(map(float.hex, numbers)).encode()).hexdigest())'
+        ),
+        "digest_table": table("Checksums", ("SHA-256 of", "value"), digests, words=(0, 1)),
+        "version_table": table("Versions", ("version of", "design file", "this report"), rows),
+    }
+    return template(_PACKAGE, "check.html", values)

@@ -1,0 +1,145 @@
+"""Decisions by groups of voters as rows of a table."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from darrm import objectives
+from darrm.design.decision import DecisionDesign
+from darrm.errors import InputError
+from darrm.objectives import Objective
+from darrm.problem.decision import DecisionProblem, VoterGroup
+
+DECISION_KEY = (
+    "groups",
+    "total_epsilon",
+    "delta",
+    "max_affected",
+    "adjacency",
+    "objective",
+    "accuracy",
+    "prior",
+    "cost",
+    "ordered",
+)
+NEEDED = ("groups", "total_epsilon", "accuracy")
+
+
+class DecisionTask(NamedTuple):
+    """One decision to be made; the texts of ``objective``, ``accuracy``, ``prior`` and ``cost`` say what for."""
+
+    problem: DecisionProblem
+    objective: str
+    accuracy: str
+    prior: str
+    cost: str
+    ordered: str
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """What tells it from all others, in the order of `DECISION_KEY`."""
+        p = self.problem
+        groups = " ".join(f"{g.count}:{g.epsilon!r}:{g.delta!r}:{g.max_affected}" for g in p.groups)
+        return groups, p.epsilon, p.delta, p.max_affected, p.adjacency, *self[1:]
+
+    @property
+    def goal(self) -> Objective:
+        """What the decision should cost little of."""
+        accuracy, prior = _numbers("accuracy", self.accuracy), _numbers("prior", self.prior)
+        kind, _, rest = self.objective.partition(":")
+        if kind == "truth":
+            cost = _numbers("cost", self.cost)
+            if len(cost) != 4:
+                raise InputError(f"cost must be four numbers, C00 C01 C10 C11. Got {self.cost!r}. Pass e.g. 0 5 1 0.")
+            return objectives.truth(accuracy, prior, [cost[:2], cost[2:]])
+        if self.cost != "none":
+            raise InputError(f"cost goes with the objective truth. Got {self.cost!r} with {self.objective}.")
+        if kind == "at-least":
+            return objectives.rule(objectives.at_least(_whole("at-least", rest)), accuracy, prior)
+        if kind == "weights":
+            return objectives.rule(_numbers("weights", rest), accuracy, prior)
+        if self.objective != "majority":
+            raise InputError(
+                f"objective must be truth, majority, at-least:K or weights:W1 W2 ... Got {self.objective!r}."
+            )
+        return objectives.rule("majority", accuracy, prior)
+
+
+def decision_task(values: dict[str, str]) -> DecisionTask:
+    """The task of a row's texts by column; those that are missing have their defaults."""
+    for name in NEEDED:
+        if name not in values:
+            raise InputError(f"{name} is missing.")
+    groups = [_group(text) for text in values["groups"].split()]
+    problem = DecisionProblem(
+        groups,
+        _number("total_epsilon", values["total_epsilon"]),
+        _number("delta", values["delta"]) if "delta" in values else None,
+        max_affected=_whole("max_affected", values["max_affected"]) if "max_affected" in values else None,
+        adjacency=values.get("adjacency", "replace-one"),
+    )
+    ordered = values.get("ordered", "no")
+    if ordered not in ("yes", "no"):
+        raise InputError(f"ordered must be yes or no. Got {ordered!r}.")
+    which = " ".join(values.get("objective", "truth").split())
+    kind, colon, rest = which.partition(":")
+    objective = f"weights:{_text('weights', rest)}" if kind == "weights" and colon else which
+    cost = values.get("cost", "0 1 1 0" if which == "truth" else "none")
+    task = DecisionTask(
+        problem,
+        objective,
+        _text("accuracy", values["accuracy"]),
+        _text("prior", values.get("prior", "0.5 0.5")),
+        cost if cost == "none" else _text("cost", cost),
+        ordered,
+    )
+    task.goal.costs(problem)  # refused here, not after hours
+    return task
+
+
+def decision_of(row: dict[str, Any]) -> DecisionDesign:
+    """The design of a row; it verifies itself."""
+    texts = {name: str(row[name]) for name in DECISION_KEY}
+    task = decision_task(texts)
+    if task.key != tuple(row[name] for name in DECISION_KEY):
+        raise InputError("the problem is not written as darrm writes it")
+    size = math.prod(task.problem.shape)
+    if len(row["table"]) != size:
+        raise InputError(f"the table must have {size} numbers. Got {len(row['table'])}.")
+    table = np.array(row["table"]).reshape(task.problem.shape)
+    return DecisionDesign(task.problem, table, task.goal, task.ordered == "yes", (), row["gap"])
+
+
+def _group(text: str) -> VoterGroup:
+    parts = text.split(":")
+    if not 2 <= len(parts) <= 4:
+        raise InputError(f"A group must be COUNT:EPSILON[:DELTA[:MAX_AFFECTED]]. Got {text!r}. Pass e.g. 4:1.0.")
+    count, epsilon = _whole("A count of groups", parts[0]), _number("An epsilon of groups", parts[1])
+    delta = _number("A delta of groups", parts[2]) if len(parts) > 2 else 0.0
+    return VoterGroup(count, epsilon, delta, _whole("max_affected of groups", parts[3]) if len(parts) > 3 else None)
+
+
+def _numbers(name: str, text: str) -> list[float]:
+    return [_number(name, part) for part in re.split(r"[ ,]+", text.strip())]
+
+
+def _text(name: str, text: str) -> str:
+    return " ".join(map(repr, _numbers(name, text)))
+
+
+def _number(name: str, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise InputError(f"{name} must be a number. Got {text!r}.") from None
+
+
+def _whole(name: str, text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise InputError(f"{name} must be a whole number. Got {text!r}.") from None

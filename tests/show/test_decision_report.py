@@ -1,0 +1,310 @@
+"""The report of a decision says what the decision says, and opens anywhere."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import math
+from collections.abc import Iterator
+from decimal import Decimal
+from itertools import pairwise, product
+from pathlib import Path
+
+import numpy as np
+import pytest
+from oracles.pages import Page
+from scipy.stats import binom
+
+import darrm
+from darrm import DecisionDesign, DecisionProblem, VoterGroup, objectives
+from darrm.accounting.fixed import fixed_voters
+from darrm.cli import main
+from darrm.measures.comparison import compare
+from darrm.show import report
+from darrm.show.markup import TIMES
+from darrm.show.report import sections
+from darrm.show.report.worst_case import work_out_groups
+
+pytest.importorskip("matplotlib")
+HOSPITALS = [VoterGroup(2, epsilon=1.0), VoterGroup(3, epsilon=0.2)]
+
+
+def hospitals(**more: bool) -> DecisionDesign:
+    problem = DecisionProblem(HOSPITALS, epsilon=1.0)
+    return darrm.solve(problem, objective=objectives.truth([0.7, 0.6]), **more)
+
+
+def alarm() -> DecisionDesign:
+    problem = DecisionProblem([VoterGroup(11, epsilon=0.5)], epsilon=1.5, classes=("quiet", "alarm"))
+    return darrm.solve(problem, objective=objectives.truth([0.7], prior=[0.9, 0.1], cost=[[0, 5], [1, 0]]))
+
+
+def three_groups() -> DecisionDesign:
+    groups = [
+        VoterGroup(2, epsilon=math.inf, max_affected=1),
+        VoterGroup(2, epsilon=0.5, delta=1e-6),
+        VoterGroup(3, epsilon=0.2),
+    ]
+    problem = DecisionProblem(groups, epsilon=1.0, delta=1e-4, max_affected=3)
+    return darrm.solve(problem, objective=objectives.rule("majority", [0.9, 0.6, 0.55]), profile=[(2.0, 1e-5)])
+
+
+def four_groups() -> DecisionDesign:
+    problem = DecisionProblem([VoterGroup(1, epsilon=g / 10) for g in range(1, 5)], epsilon=0.4)
+    return darrm.solve(problem, objective=objectives.truth([0.55, 0.6, 0.7, 0.8]), ordered=True)
+
+
+def in_a_table() -> DecisionDesign:
+    problem = DecisionProblem([VoterGroup(1, epsilon=800.0), VoterGroup(1, epsilon=1.0)], epsilon=800.0)
+    return darrm.solve(problem, objective=objectives.costs(np.arange(8.0).reshape(2, 2, 2) % 3))
+
+
+CASES = {
+    "two groups": hospitals,
+    "one group": alarm,
+    "three groups": three_groups,
+    "four groups": four_groups,
+    "costs": in_a_table,
+    "absent": lambda: hospitals(absent=True),
+}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def few_labels() -> Iterator[None]:
+    """Exact composition of many labels takes seconds."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sections, "QUERIES", (1, 10))
+        yield
+
+
+@pytest.fixture(scope="module", params=CASES.values(), ids=CASES)
+def case(few_labels: None, request: pytest.FixtureRequest) -> tuple[DecisionDesign, Page]:
+    design = request.param()
+    return design, Page(report.html(design))
+
+
+@pytest.fixture(scope="module")
+def design() -> DecisionDesign:
+    return hospitals()
+
+
+def test_the_table_stands_there_to_the_last_digit(case: tuple[DecisionDesign, Page]) -> None:
+    design, page = case
+    rows = page.rows("The decision")
+    G = len(design.problem.groups)
+    assert len(rows) == design.table.size
+    costs, names = design.objective.costs(design.problem), design.problem.names
+    for row, n in zip(rows, np.ndindex(*design.table.shape), strict=True):
+        assert tuple(map(int, row[:G])) == n
+        assert float(row[G]) == design.table[n]
+        cheaper = "either" if costs[n][0] == costs[n][1] else names[int(costs[n][1] < costs[n][0])]
+        assert row[G + 1].strip("“”") == cheaper
+
+
+def test_the_groups_stand_there(case: tuple[DecisionDesign, Page]) -> None:
+    design, page = case
+    problem = design.problem
+    rows = page.rows("The groups")
+    for row, group in zip(rows, problem.groups, strict=False):
+        assert int(row[1]) == group.count
+        assert int(row[3]) == min(group.max_affected, problem.max_affected)
+        assert (row[2] == "not private") is math.isinf(group.epsilon)
+        if group.epsilon < math.inf:
+            epsilon, delta = row[2].removesuffix("-DP").strip("()").split(", ")
+            assert (float(epsilon), float(delta)) == (group.epsilon, group.delta)
+    value = {row[0]: row[1] for row in page.rows("The problem")}
+    assert [float(value[symbol]) for symbol in "Kεδt"] == [
+        problem.K,
+        problem.epsilon,
+        problem.delta,
+        problem.max_affected,
+    ]
+    assert value["ordered"] == ("yes" if design.ordered else "no")
+    assert sum(row[0] == "profile" for row in page.rows("The problem")) == len(design.profile)
+
+
+def test_the_worst_case_can_be_recomputed_from_the_page(case: tuple[DecisionDesign, Page]) -> None:
+    design, page = case
+    problem = design.problem
+    corners = page.rows("The worst case by group")
+    named = {f"{row[0]} at {row[1]}": int(row[2]) for row in corners}
+    answer = design.certificate.worst_case["answer"]
+    assert {"answer": answer, **named} == design.certificate.worst_case
+    release = design.table if answer else 1 - design.table
+    sums = page.rows("Sums of the worst case")
+    for side in (0, 1):
+        counts = []
+        for g, group in enumerate(problem.groups, 1):
+            pmf = np.ones(1)
+            for row in corners:
+                if row[0] == f"group {g}":
+                    pmf = np.convolve(pmf, binom.pmf(np.arange(int(row[2]) + 1), int(row[2]), float(row[3 + side])))
+            assert pmf.size == group.count + 1
+            shown = [
+                float(row[2 + side])
+                for row in page.rows("The numbers of ones in the worst case")
+                if row[0] == f"group {g}"
+            ]
+            np.testing.assert_allclose(shown, pmf, rtol=1e-9, atol=1e-11)
+            counts.append(shown)
+        total = sum(
+            math.prod(chances) * release[n]
+            for n, chances in zip(np.ndindex(*release.shape), product(*counts), strict=True)
+        )
+        assert float(sums[side][1]) == pytest.approx(total, rel=1e-9, abs=1e-11)
+        assert float(sums[side][1]) == pytest.approx(design.certificate.probabilities[side], rel=1e-9, abs=1e-300)
+    product_ = Decimal(sums[1][1]) * Decimal(sums[2][1])
+    assert abs(Decimal(sums[3][1]) - product_) <= Decimal("1e-10") * product_
+    assert design.certificate.needed_delta <= float(sums[5][1]) <= problem.delta * (1 + 1e-11)
+
+
+def test_the_worst_case_attains_what_the_certificate_says(case: tuple[DecisionDesign, Page]) -> None:
+    design, _ = case
+    worst, certificate = work_out_groups(design), design.certificate
+    assert worst.excess <= Decimal(certificate.needed_delta) or not certificate.needed_delta
+    assert float(worst.excess) <= design.problem.delta
+    if certificate.needed_delta:
+        assert float(worst.excess) >= certificate.needed_delta - 2 * certificate.rounding - 1e-14
+
+
+def test_costs_and_gap_stand_there(case: tuple[DecisionDesign, Page]) -> None:
+    design, page = case
+    text = " ".join(page.text.split())
+    assert f"The expected cost is {sections.figure(design.expected_cost)}: " in text
+    assert f"any {'ordered ' * design.ordered}decision with this guarantee" in text
+    rows = page.rows("Beside simpler ways to decide")
+    others = compare(design.problem, objective=design.objective)
+    same = abs(others[0].expected_cost - design.expected_cost) <= 1e-9
+    assert rows[0][:2] == ["this design" + " (optimum)" * same, sections.figure(design.expected_cost)]
+    for row, entry in zip(rows[1:], others[same:], strict=True):
+        assert row[0] == entry.name
+        assert row[1] == sections.figure(entry.expected_cost)
+        assert row[3] == ("yes" if entry.certificate.holds else "no")
+
+
+def test_where_the_optimum_prefers_the_dearer_label(case: tuple[DecisionDesign, Page]) -> None:
+    design, page = case
+    said = f"At {design.reversals or 'no'} " in page.text and "the label that costs more" in page.text
+    assert said
+    assert ("ordered=True" in page.text) is bool(design.reversals)
+
+
+def test_absent_voters_are_spoken_of_only_where_they_may_be(case: tuple[DecisionDesign, Page]) -> None:
+    design, page = case
+    condition = "Who is absent must depend neither on the data nor on votes or their noise."
+    assert (condition in page.text) is design.absent
+    assert ("All voters must be present" in page.text) is not design.absent
+    rows = page.rows("With absent voters") if design.absent else []
+    assert len(rows) == (len(design.fewer) + 1 if design.absent else 0)
+    for row in rows:
+        part = design.with_present([int(k) for k in row[0].split(",")])
+        assert row[1] == sections.figure(part.expected_cost)
+        assert row[4] == "yes"
+
+
+def test_reversals_are_named_with_their_chance() -> None:
+    design = hospitals()
+    mask = (design.table - 0.5) * np.diff(design.objective.costs(design.problem), axis=-1)[..., 0] > 0
+    assert mask.sum() == design.reversals == 2
+    text = " ".join(Page(report.html(design, full=False)).text.split())
+    for n in np.argwhere(mask).tolist():
+        assert str(tuple(n)) in text
+    chance = design.objective.chances(design.problem).sum(axis=0)[mask].sum()  # type: ignore[attr-defined]
+    assert f"They come up with a probability of {chance:.2g}." in text
+
+
+def test_many_labels_of_voters_without_privacy_have_no_bound_for_any_number() -> None:
+    page = Page(report.html(three_groups(), full=False))
+    assert "reaches voters that are not private" in " ".join(page.text.split())
+    assert page.rows("Total epsilon of many labels")[1][4] == "none"
+
+
+def test_fixed_voters_of_several_kinds_are_named(design: DecisionDesign) -> None:
+    page = Page(report.html(design, full=False))
+    copies = f"2 {TIMES} (1, 0)-DP and 3 {TIMES} (0.2, 0)-DP"
+    assert f"the optimal composition of {copies}" in " ".join(page.text.split())
+    fixed = fixed_voters(design.problem, report.default_delta(design))
+    assert fixed <= float(page.rows("Total epsilon of many labels")[1][4]) <= fixed * 1.00001
+
+
+def test_the_page_is_whole(case: tuple[DecisionDesign, Page]) -> None:
+    design, page = case
+    levels = [level for level, _ in page.headings]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(below - above <= 1 for above, below in pairwise(levels))
+    assert len(page.images) == (3 if len(design.problem.groups) <= 3 else 2)
+    for image in page.images:
+        assert len(str(image["alt"])) > 40
+        assert str(image["src"]).startswith("data:image/svg+xml;base64,")
+    ids = [given["id"] for _, given in page.tags if "id" in given]
+    for _, given in page.tags:
+        if str(given.get("href", "")).startswith("#"):
+            assert str(given["href"])[1:] in ids
+    for word in ("$", "nan", "None", "inf,", "E+"):
+        assert word not in page.text
+    assert not {"script", "link", "iframe", "object", "embed", "base", "form"} & {tag for tag, _ in page.tags}
+
+
+def test_text_of_the_user_is_text(tmp_path: Path) -> None:
+    nasty = "<script>alert(1)</script> & \"quoted\" $K ${x} 'it' </main>"
+    problem = DecisionProblem(HOSPITALS, epsilon=1.0, classes=("<b>no", "$one"), adjacency=nasty)
+    page = Page(report.html(darrm.solve(problem, objective=objectives.truth([0.7, 0.6])), full=False))
+    assert not {"script", "b"} & {tag for tag, _ in page.tags}
+    assert dict(row[:2] for row in page.rows("The problem"))["adjacency"] == nasty
+    assert "“<b>no” or “$one”" in page.text
+
+
+@pytest.mark.parametrize("absent", [False, True])
+def test_the_python_of_the_page_runs_and_prints_its_checksum(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, absent: bool
+) -> None:
+    design, file = hospitals(absent=absent), tmp_path / "it's mine.json"
+    design.save(file)
+    page = Page(report.html(design, file=file, full=False))
+    digests = dict(row[:2] for row in page.rows("Checksums"))
+    assert digests[f"design file {file.name}"] == json.loads(file.read_text())["sha256"]
+    code = page.text[page.text.index("import darrm, hashlib") :].split("SHA-256 of")[0]
+    monkeypatch.chdir(tmp_path)
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        exec(code, {})
+    first, second = printed.getvalue().splitlines()
+    assert first.split()[0] == "True"
+    assert second == digests["the probabilities"]
+    tables = [design.table, *(part.table for part in design.fewer.values())]
+    assert second == sections.digest(*tables)
+    assert second != sections.digest(design.table[::-1], *tables[1:])
+
+
+def test_a_file_with_another_decision_is_refused(tmp_path: Path, design: DecisionDesign) -> None:
+    others = [
+        hospitals(absent=True),
+        hospitals(ordered=True),
+        DecisionDesign(design.problem, design.table, objectives.truth([0.7, 0.61])),
+        darrm.solve(K=5, m=2, epsilon=0.5),
+    ]
+    for other in others:
+        other.save(tmp_path / "other.json")
+        with pytest.raises(darrm.InputError, match="holds another design"):
+            report.html(design, file=tmp_path / "other.json")
+
+
+def test_the_command_writes_the_same_bytes_every_time(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], design: DecisionDesign
+) -> None:
+    file = tmp_path / "decision.json"
+    design.save(file)
+    for name in ("a.html", "b.html"):
+        assert main(["report", str(file), "--short", "--out", str(tmp_path / name)]) == 0
+    assert (tmp_path / "a.html").read_bytes() == (tmp_path / "b.html").read_bytes()
+    assert (tmp_path / "a.html").read_text() == report.html(design, file=file, full=False)
+
+
+def test_many_multisets_get_a_short_report() -> None:
+    problem = DecisionProblem([VoterGroup(12, epsilon=1.0), VoterGroup(12, epsilon=0.25)], epsilon=0.5)
+    design = DecisionDesign(problem, np.full(problem.shape, 0.5), objectives.truth([0.7, 0.6]))
+    page = Page(report.html(design))
+    assert page.text.count("left out of this short report") == 2
+    assert "is not known" in page.text
+    assert len(page.rows("The decision, all rows")) == 169

@@ -1,0 +1,117 @@
+"""Tables of decisions by groups of voters."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import darrm
+from darrm import objectives, tables
+from darrm.cli import main
+from darrm.tables import files
+from darrm.tables.table import as_design
+
+PROBLEMS = """groups,total_epsilon,accuracy,objective,prior,cost,ordered,max_affected
+2:1.0 3:0.2,1.0,0.7 0.6,,,,,
+2:1.0 3:0.2,1.0,0.7 0.6,,0.9 0.1,0 5 1 0,yes,2
+3:0.5,0.8,0.6,at-least:2,,,,
+2:inf:0:1 1:0.5,1.0,0.9 0.6,weights:2 1,,,,
+1:0.5 1:0.2,0.4,"0.7,0.6",majority,,,,
+"""
+
+
+@pytest.fixture
+def problems(tmp_path: Path) -> Path:
+    path = tmp_path / "problems.csv"
+    path.write_text(PROBLEMS)
+    return path
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
+def test_rows_hold_what_solve_gives(problems: Path, tmp_path: Path, ending: str) -> None:
+    if ending == "parquet":
+        pytest.importorskip("pyarrow")
+    out = tmp_path / f"table.{ending}"
+    made = tables.solve_grid(tables.from_csv(problems), out=out)
+    assert not made.failures
+    table = tables.read(out)
+    assert table.rows == made.rows
+    groups = [darrm.VoterGroup(2, epsilon=1.0), darrm.VoterGroup(3, epsilon=0.2)]
+    problem = darrm.DecisionProblem(groups, epsilon=1.0, max_affected=2)
+    goal = objectives.truth([0.7, 0.6], prior=[0.9, 0.1], cost=[[0, 5], [1, 0]])
+    alone = darrm.solve(problem, objective=goal, ordered=True)
+    design = as_design(table.rows[1])
+    assert design.problem == problem
+    np.testing.assert_array_equal(design.table, alone.table)
+    assert table.rows[1]["expected_cost"] == alone.expected_cost
+    rule = as_design(table.rows[2])
+    assert rule.objective == objectives.rule(objectives.at_least(2), [0.6])
+    assert tables.verify_table(out).holds
+    assert tables.solve_grid(tables.from_csv(problems), out=out).found == 5
+
+
+def test_it_goes_on_where_it_stopped(problems: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = tables.solve_grid(tables.from_csv(problems))
+    out = tmp_path / "table.csv"
+
+    def stop(done: int, of: int, failed: int) -> None:
+        if done == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        tables.solve_grid(tables.from_csv(problems), out=out, progress=stop)
+    again = tables.solve_grid(tables.from_csv(problems), out=out)
+    assert again.found == 2
+    assert [row["table"] for row in again] == [row["table"] for row in whole]
+
+
+def test_what_was_changed_is_found(problems: Path, tmp_path: Path) -> None:
+    out = tmp_path / "table.jsonl"
+    tables.solve_grid(tables.from_csv(problems), out=out)
+    rows = [json.loads(line) for line in out.read_text().splitlines()]
+    for name, value in (("expected_cost", 0.1), ("total_epsilon", 0.1), ("table", [0.5]), ("ordered", "perhaps")):
+        out.write_text("\n".join(json.dumps({**row, name: value}) for row in rows[:1]))
+        assert len(tables.verify_table(out).wrong) == 1, name
+
+
+def test_designs_of_both_kinds_are_no_table(problems: Path, tmp_path: Path) -> None:
+    rows = [*tables.solve_grid(3, 1, 0.5).rows, *tables.solve_grid(tables.from_csv(problems)).rows]
+    path = tmp_path / "mixed.jsonl"
+    path.write_text("\n".join(map(files.as_json, rows)))
+    with pytest.raises(darrm.InputError, match="both kinds"):
+        tables.read(path)
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("2:1.0 3:0.2,1.0,0.7,,,,,", "accuracy must have one entry for each of the 2 groups"),
+        ("2,1.0,0.7,,,,,", "COUNT:EPSILON"),
+        ("2:x,1.0,0.7,,,,,", "must be a number"),
+        ("2:-1,1.0,0.7,,,,,", "epsilon must be"),
+        ("2.5:1,1.0,0.7,,,,,", "must be a whole number"),
+        (",1.0,0.7,,,,,", "groups is missing"),
+        ("2:1.0,,0.7,,,,,", "total_epsilon is missing"),
+        ("2:1.0,1.0,0.7,best,,,,", "objective must be"),
+        ("2:1.0,1.0,0.7,majority,,0 5 1 0,,", "cost goes with the objective truth"),
+        ("2:1.0,1.0,0.7,,,0 5 1,,", "four numbers"),
+        ("2:1.0,1.0,0.7,,,,maybe,", "ordered must be yes or no"),
+        ("2:1.0,1.0,0.7,,,,,3", "max_affected must be"),
+        ("2:1.0,1.0,0.7,,,,,,,", "more or fewer columns"),
+    ],
+)
+def test_a_line_that_cannot_be_used_is_named(problems: Path, line: str, message: str) -> None:
+    problems.write_text(PROBLEMS.splitlines()[0] + "\n" + line + "\n")
+    with pytest.raises(darrm.InputError, match=message) as error:
+        tables.from_csv(problems)
+    assert "line 2" in str(error.value)
+
+
+def test_the_command_takes_decisions(problems: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "table.csv"
+    assert main(["table", "--problems", str(problems), "--out", str(out)]) == 0
+    assert "5 designs" in capsys.readouterr().out
+    assert main(["verify", str(out)]) == 0
+    with pytest.raises(darrm.InputError, match="decisions by groups"):
+        tables.lookup(out, 3, 1, 0.5)
