@@ -183,8 +183,8 @@ class DecisionDesign:
 
     @property
     def without_votes(self) -> float:
-        """The probability of answer 1 if nobody is present: the answer that costs less, or a fair coin."""
-        cost = self.objective.costs(self.problem).reshape(-1, 2).sum(axis=0)
+        """The probability of answer 1 if nobody is present: the answer that costs less then, or a fair coin."""
+        cost = self.objective.costs_without_votes(self.problem)
         return 0.5 if math.isclose(cost[0], cost[1], rel_tol=1e-12) else float(cost[1] < cost[0])
 
     def with_present(self, present: Sequence[int]) -> DecisionDesign:
