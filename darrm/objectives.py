@@ -193,8 +193,9 @@ def truth(accuracy: Sequence[object], prior: ArrayLike | None = None, cost: Arra
     Parameters
     ----------
     accuracy : sequence with one entry for each group
-        The probability that a vote is the truth, in [0, 1], or a 2 x 2 table with Pr[vote v | truth y] at [y][v]. Of
-        the votes as they are cast: noise in the vote included, see `randomized_response_accuracy`.
+        The probability that a vote is the truth, in [0, 1], or a 2 x 2 table with Pr[vote v | truth y] at [y][v]; votes
+        are independent given the truth. Of the votes as they are cast: noise in the vote included, see
+        `randomized_response_accuracy`.
     prior : array_like, shape (2,), optional
         Pr[truth = 0], Pr[truth = 1]; even if not given.
     cost : array_like, shape (2, 2), optional
@@ -234,7 +235,8 @@ def rule(
     ----------
     which : "majority", "plurality", `at_least`, weights or a function
         "majority" (of all votes; both answers are right at a tie; "plurality" is the same for two answers);
-        ``at_least(3)``; one weight for each group, the answer with the larger weighted sum; or a function from the
+        ``at_least(3)``; one weight for each group, the answer with the larger weighted sum (whole weights: sums of .1
+        and .2 are rounded, so that a tie may not be seen as one); or a function from the
         numbers of ones in each group, ints of shape (groups,), to the right answer, 0 or 1. Where voters are absent,
         majority and weights are of those present; ``at_least(3)`` still asks for 3, and a function takes who is absent
         for a 0.
