@@ -38,6 +38,10 @@ class Objective:
         """The same objective for so many voters of each group; groups without any are left out."""
         raise InputError("A table of costs is for all voters. For absent voters use truth or rule.")
 
+    def costs_without_votes(self, problem: DecisionProblem) -> Array:
+        """The cost of each answer where nobody votes; shape (2,)."""
+        return np.asarray(self.costs(problem).reshape(-1, 2).sum(axis=0))
+
     def as_dict(self) -> dict[str, object]:
         """The objective as plain values, for files: ``{"kind": ..., parameters}``."""
         return {"kind": self.kind, **asdict(self)}  # type: ignore[call-overload]  # every kind is a dataclass
@@ -110,6 +114,11 @@ class Rule(OfVoters):
             table = np.array(self.right)[tuple(slice(count + 1) if count else 0 for count in present)]
             return replace(fewer, right=_nested(table))
         return fewer
+
+    def costs_without_votes(self, problem: DecisionProblem) -> Array:
+        if self.right is None and self.name != "at least":
+            return np.zeros(2)  # no votes are a tie
+        return np.asarray(1 - self.is_right(problem)[(0,) * len(problem.shape)])
 
     def is_right(self, problem: DecisionProblem) -> Array:
         """1 where answer o is right at the counts n, else 0; shape (*problem.shape, 2)."""
@@ -184,8 +193,9 @@ def truth(accuracy: Sequence[object], prior: ArrayLike | None = None, cost: Arra
     Parameters
     ----------
     accuracy : sequence with one entry for each group
-        The probability that a vote is the truth, in [0, 1], or a 2 x 2 table with Pr[vote v | truth y] at [y][v]. Of
-        the votes as they are cast: noise in the vote included, see `randomized_response_accuracy`.
+        The probability that a vote is the truth, in [0, 1], or a 2 x 2 table with Pr[vote v | truth y] at [y][v]; votes
+        are independent given the truth. Of the votes as they are cast: noise in the vote included, see
+        `randomized_response_accuracy`.
     prior : array_like, shape (2,), optional
         Pr[truth = 0], Pr[truth = 1]; even if not given.
     cost : array_like, shape (2, 2), optional
@@ -225,8 +235,11 @@ def rule(
     ----------
     which : "majority", "plurality", `at_least`, weights or a function
         "majority" (of all votes; both answers are right at a tie; "plurality" is the same for two answers);
-        ``at_least(3)``; one weight for each group, the answer with the larger weighted sum; or a function from the
-        numbers of ones in each group, ints of shape (groups,), to the right answer, 0 or 1.
+        ``at_least(3)``; one weight for each group, the answer with the larger weighted sum (whole weights: sums of .1
+        and .2 are rounded, so that a tie may not be seen as one); or a function from the
+        numbers of ones in each group, ints of shape (groups,), to the right answer, 0 or 1. Where voters are absent,
+        majority and weights are of those present; ``at_least(3)`` still asks for 3, and a function takes who is absent
+        for a 0.
     accuracy, prior
         As in `truth`: where votes come from.
     problem : DecisionProblem, optional

@@ -9,7 +9,7 @@ start at V = W = X. One more voter of a group at the corner (p, p') takes the gr
 
     V <- (1 - p) V(z) + p V(z + 1),     W <- (1 - p') W(z) + p' W(z + 1),
 
-which are sums of products of nonnegative numbers. docs/theory.md, "Groups of voters", has lemmas and rounding.
+which are sums of products of nonnegative numbers. docs/decisions.md has lemmas and rounding.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ class GroupSeparation:
 
         V - W  <-  (1 - p) (V - W)(z) + p (V - W)(z + 1) + (p - p') (W(z + 1) - W(z)),
 
-    with absolute error at most 10 (N + 1) s u, s = sum of the p - p' of all reached voters. Of the two bounds on an
+    with absolute error at most 10 (N + 1) s u, s = sum of the |p - p'| of all reached voters. Of the two bounds on an
     excess, V - e^epsilon W and (V - W) - (e^epsilon - 1) W, each with its errors, the smaller is taken. If a product
     could be below 1e-290 all of it is done in decimals of 60 digits instead.
     """

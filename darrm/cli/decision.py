@@ -159,10 +159,12 @@ def show_worst_case(design: DecisionDesign) -> None:
 
 def _counted(objective: Objective) -> str:
     """What an expected cost counts."""
-    from darrm.objectives import Truth
+    from darrm.objectives import Rule, Truth
 
-    if not isinstance(objective, Truth):
+    if isinstance(objective, Rule):
         return f"how often the answer is not that of the rule {objective}"
+    if not isinstance(objective, Truth):
+        return f"by {objective}"
     return "how often the answer is wrong" if objective.cost == ((0.0, 1.0), (1.0, 0.0)) else "with the costs given"
 
 

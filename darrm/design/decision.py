@@ -45,8 +45,9 @@ class DecisionDesign:
     profile : sequence of (epsilon, delta)
         Further limits that one decision keeps, verified like the guarantee.
     gap : float, at least 0
-        Certified bound on ``expected_cost`` minus its least possible value; infinite if nothing is known. Where voters
-        with a delta are too many, towards the tables that Lemma D4 (docs/decisions.md) proves.
+        Bound on ``expected_cost`` minus the least that any table of this guarantee, profile and order has; certified if
+        it comes from `darrm.solve`, infinite if nothing is known. Where voters with a delta are too many, towards the
+        tables that Lemma D4 (docs/decisions.md) proves.
     fewer : mapping from tuple of int to DecisionDesign
         For absent voters: the decision for every vector of present voters, one number for each group, but all and none.
         Empty if all voters must be present.
@@ -59,7 +60,8 @@ class DecisionDesign:
         The probability of answer 1 if nobody is present: it costs no privacy.
     certificate : Certificate
     expected_cost : float
-        The objective's: the probability of a wrong answer if costs are 1; for a rule that of an answer that differs.
+        The objective's, all voters present: the probability of a wrong answer if costs are 1; for a rule that of an
+        answer that differs. It takes the objective's accuracies to be right; the guarantee does not.
 
     Raises
     ------
@@ -183,8 +185,8 @@ class DecisionDesign:
 
     @property
     def without_votes(self) -> float:
-        """The probability of answer 1 if nobody is present: the answer that costs less, or a fair coin."""
-        cost = self.objective.costs(self.problem).reshape(-1, 2).sum(axis=0)
+        """The probability of answer 1 if nobody is present: the answer that costs less then, or a fair coin."""
+        cost = self.objective.costs_without_votes(self.problem)
         return 0.5 if math.isclose(cost[0], cost[1], rel_tol=1e-12) else float(cost[1] < cost[0])
 
     def with_present(self, present: Sequence[int]) -> DecisionDesign:

@@ -96,10 +96,11 @@ def compare(
     subsampling of (floor(m)) votes; constant randomized response, by Lemma A.1 and the largest constant that verifies;
     the plain majority.
 
-    For a `DecisionProblem`: the optimum; the best table of all votes together, as if all had the largest epsilon;
-    the best table of one group alone; the optimum for the majority of all votes; the best rule with constant noise;
-    subsampling, for one group; and without any noise the majority and the best rule, which keep no guarantee of their
-    own.
+    For a `DecisionProblem`: the optimum; the best table of the number of all ones, as if all had the largest epsilon;
+    the best table of one group alone; the optimum for the majority of all votes; the best rule, mixed with a fair coin;
+    for one group the majority of as many random votes as stay within the guarantee; the cheaper answer without any
+    votes, unless both cost the same; and without any noise the majority and the best rule, which are as private as
+    votes and rule make them.
 
     Parameters
     ----------
@@ -112,12 +113,13 @@ def compare(
     draws, rng
         Give each entry an ``interval`` too, from so many draws of the vote probabilities (`measures.sampled_error`).
     time_limit : float, seconds
-        Of each of the two solves, as in `darrm.solve`.
+        Of each solve, as in `darrm.solve`: two, for decisions up to three and one more for each group.
 
     Returns
     -------
     list of Entry, or of DecisionEntry
         Baselines are scaled down where rounding alone puts them over the limit; all else is told by the certificate.
+        Of decisions, all but the last two keep the guarantee.
 
     Raises
     ------

@@ -23,7 +23,8 @@ class VoterGroup:
     epsilon : float in (0, 1e6], or infinity
         Privacy of one voter, in nats; infinity for voters that are not private, such as teachers trained without noise.
     delta : float in [0, 1)
-        Failure probability of one voter: each is (epsilon, delta)-DP, independently of the others given the data.
+        Failure probability of one voter: each is (epsilon, delta)-DP, independently of the others given the data. It
+        says nothing more where epsilon is infinite.
     max_affected : int in [1, count], optional
         How many voters of the group one change of the data can reach; all of them if not given. See
         `darrm.MajorityProblem` for what may be counted.
@@ -101,8 +102,9 @@ class DecisionProblem:
 
     Notes
     -----
-    Neighbours are symmetric: with (D, D') the pair (D', D) is adjacent too. The guarantee is for one decision; what
-    several cost depends on whether the voters are fresh or fixed, see the documentation.
+    Neighbours are symmetric: with (D, D') the pair (D', D) is adjacent too. Who the voters are does not depend on the
+    data. The guarantee is for one decision, and for those who see it: the collector sees the votes. What several
+    decisions cost depends on whether the voters are fresh or fixed, see the documentation.
 
     Examples
     --------

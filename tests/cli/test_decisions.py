@@ -181,6 +181,14 @@ def test_lines_fit_the_terminal(
     assert any("--json" in line for line in lines)
 
 
+def test_a_table_of_costs_is_no_rule(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    problem = darrm.DecisionProblem([darrm.VoterGroup(1, 0.5)], 1.0)
+    design = darrm.DecisionDesign(problem, [0.4, 0.6], darrm.objectives.costs([[0.0, 0.7], [0.3, 0.0]]))
+    design.save(tmp_path / "costs.json")
+    assert main(["verify", str(tmp_path / "costs.json")]) == 0
+    assert "expected cost 0.4 (by a table of costs), not known" in " ".join(capsys.readouterr().out.split())
+
+
 def test_absent_voters_are_told(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     path = str(tmp_path / "absent.json")
     assert main(["solve", *SMALL, "--absent", "--out", path]) == 0

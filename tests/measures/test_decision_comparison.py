@@ -1,0 +1,64 @@
+"""Simpler ways to decide get their best chance: each keeps the guarantee, or says that it does not."""
+
+import math
+
+import numpy as np
+import pytest
+
+import darrm
+from darrm import DecisionProblem, VoterGroup, baselines, objectives
+from darrm.measures.decision_comparison import DecisionEntry
+from darrm.problem.noise_function import acceptance
+
+UNEVEN = objectives.truth([0.685, 0.54], prior=[0.97, 0.03])
+
+
+def entries(problem: DecisionProblem, objective: objectives.Objective) -> dict[str, DecisionEntry]:
+    found = darrm.compare(problem, objective=objective)
+    assert all(entry.certificate.holds for entry in found[:-2])
+    assert all(entry.expected_cost >= found[0].expected_cost - 1e-9 for entry in found[:-2])
+    assert [entry.name for entry in found[-2:]] == ["plain majority, no noise", "best rule, no noise"]
+    return {entry.name: entry for entry in found}
+
+
+def test_a_guess_without_votes_is_among_them() -> None:
+    problem = DecisionProblem([VoterGroup(4, 1.0), VoterGroup(7, 0.2)], 1.4, classes=("no", "yes"))
+    found = entries(problem, UNEVEN)
+    assert found["always no, no votes"].expected_cost == pytest.approx(0.03)
+    assert found["best rule, constant noise"].expected_cost > 0.1
+    even = entries(problem, objectives.truth([0.685, 0.54]))
+    assert not any(name.startswith("always") for name in even)
+
+
+@pytest.mark.parametrize(
+    ("group", "epsilon", "reach"),
+    [
+        (VoterGroup(11, 0.1), 0.3, None),  # .3 / .1 is below 3 in float64
+        (VoterGroup(25, 0.5), 0.5, 2),
+        (VoterGroup(9, 0.5), 0.3, None),
+        (VoterGroup(10, 0.5), 5.0, None),
+    ],
+)
+def test_subsampling_takes_as_many_votes_as_it_may(group: VoterGroup, epsilon: float, reach: int | None) -> None:
+    problem = DecisionProblem([group], epsilon, max_affected=reach)
+    found = entries(problem, objectives.truth([0.6]))
+    taken = [int(name[len("subsampling (") : -1]) for name in found if name.startswith("subsampling")]
+    tight = {
+        m: darrm.verify(acceptance(baselines.subsampling(problem.K, m)), problem).tight_epsilon
+        for m in range(1, problem.K + 1, 2)
+    }
+    fits = [m for m, value in tight.items() if value <= epsilon * (1 + 1e-9)]
+    assert taken == fits[-1:]
+
+
+def test_a_tie_of_the_best_rule_is_a_coin() -> None:
+    for sizes, accuracies in (((2,), [0.7]), ((2, 2), [0.7, 0.7]), ((4, 2), [0.9, 0.6])):
+        problem = DecisionProblem([VoterGroup(size, 1.0) for size in sizes], 1.0)
+        table = entries(problem, objectives.truth(accuracies))["best rule, no noise"].table
+        assert table[tuple(size // 2 for size in sizes)] == 0.5
+        assert np.array_equal(table, 1 - np.flip(table))
+
+
+def test_voters_that_are_not_private_are_not_subsampled() -> None:
+    problem = DecisionProblem([VoterGroup(5, math.inf)], 1.0, max_affected=1)
+    assert not any(name.startswith("subsampling") for name in entries(problem, objectives.truth([0.7])))
