@@ -20,6 +20,7 @@ from scripts import PROGRAMS
 import darrm
 from darrm import priors
 from darrm.cli import main
+from darrm.design import content
 from darrm.design import design as module
 from darrm.design.design import as_dict
 from darrm.priors import Prior
@@ -346,7 +347,7 @@ def test_another_format_or_version_is_refused(
     design: darrm.Design, path: Path, monkeypatch: pytest.MonkeyPatch, constant: str, value: object
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(module, constant, value)
+        patch.setattr(content, constant, value)
         design.save(path)
     with pytest.raises(darrm.InputError, match=constant.lower()):
         darrm.load(path)
@@ -405,13 +406,13 @@ def test_a_table_that_holds_but_is_another_is_refused(design: darrm.Design, path
         {"problem": {"K": 7}},
         {"problem": {"K": 5.5}},
         {"problem": {"m": 3.0}},
-        {"problem": {"m": 0.5}},
+        {"problem": {"m": 0.0}},
         {"problem": {"epsilon": 0.5}},
         {"problem": {"epsilon": 0.0}},
         {"problem": {"epsilon": "0.3"}},
         {"problem": {"Delta": 0.0}},
         {"problem": {"delta": 0.5}},
-        {"problem": {"delta": 0.0}},
+        {"problem": {"delta": 1.0}},
         {"problem": {"max_affected": 1}},
         {"problem": {"max_affected": 0}},
         {"problem": {"adjacency": ""}},
