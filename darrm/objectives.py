@@ -105,15 +105,13 @@ class Rule(OfVoters):
         return np.asarray(chance[..., None] * (1 - self.is_right(problem)))
 
     def with_present(self, present: Sequence[int]) -> OfVoters:
-        fewer = super().with_present(present)
-        assert isinstance(fewer, Rule)
+        kept: dict[str, object] = {}
         if self.name == "weights":
-            kept = tuple(weight for weight, count in zip(self.numbers, present, strict=True) if count)
-            return replace(fewer, numbers=kept)
+            kept["numbers"] = tuple(weight for weight, count in zip(self.numbers, present, strict=True) if count)
         if self.right is not None:
-            table = np.array(self.right)[tuple(slice(count + 1) if count else 0 for count in present)]
-            return replace(fewer, right=_nested(table))
-        return fewer
+            right = np.array(self.right)[tuple(slice(count + 1) if count else 0 for count in present)]
+            kept["right"] = _nested(right)
+        return replace(super().with_present(present), **kept)  # type: ignore[type-var]
 
     def costs_without_votes(self, problem: DecisionProblem) -> Array:
         if self.right is None and self.name != "at least":

@@ -6,7 +6,6 @@ import math
 from typing import TYPE_CHECKING, Any
 
 import click
-import numpy as np
 from click.core import ParameterSource
 
 from darrm.cli import common
@@ -219,4 +218,5 @@ def _say_selection(shown: int, every: int, console: Console) -> None:
 
 def selection(n: int, most: int) -> list[int]:
     """0, ..., n - 1, or as many of them as may be shown, evenly spread."""
-    return [round(i) for i in np.linspace(0, n - 1, min(n, most)).tolist()]
+    shown = min(n, most)
+    return [round(i * (n - 1) / max(shown - 1, 1)) for i in range(shown)]
