@@ -28,7 +28,8 @@ decision_options = common.options(
         multiple=True,
         metavar="COUNT:EPSILON[:DELTA[:MAX_AFFECTED]]",
         help="Voters that are equally private, in place of --K, --m and --epsilon: how many, the privacy of one in "
-        "nats (inf: not private), its failure probability, how many one record can reach. Once for each group.",
+        "nats (inf: not private), its failure probability, how many one record can reach. Once for each group; "
+        "--max-affected is then over all groups [as many as they allow].",
     ),
     click.option("--accuracy", help="With --group: A1,A2,..., how often a vote of each group is the truth."),
     click.option(

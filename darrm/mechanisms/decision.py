@@ -24,7 +24,7 @@ class PrivateDecision(ReleasedVotes):
 
     A row of votes has one column for each voter, group after group in the design's order. If the design was made for
     absent voters, a vote may be -1: then the decision for the voters that are present is released. Who is absent must
-    not depend on the data, on votes or on their noise; a voter of which it would has to vote all the same.
+    not depend on the data, on votes or on their noise; a voter whose absence would tell something has to vote.
 
     One release is (epsilon, delta)-DP for the design's problem. What several cost depends on whether the voters are
     fresh or fixed; the same votes released twice are not fresh.
