@@ -58,7 +58,7 @@ def html(
     Some seconds at K = 11 and at K = 1001 if short; a full report costs some 200 separations (`darrm.verify`).
     """
     from darrm._validation import check_total_delta
-    from darrm.certificate.groups import entries
+    from darrm.problem.group_corners import entries
     from darrm.show.report import decision, page
 
     if not isinstance(design, Design | DecisionDesign):

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from darrm.certificate.groups import entries
 from darrm.design.decision import DecisionDesign
 from darrm.errors import InputError, SolverError
 from darrm.measures.decision_comparison import compare_decision
 from darrm.numerics.exact import decimals
 from darrm.objectives import Costs, OfVoters, Truth
+from darrm.problem.group_corners import entries
 from darrm.problem.limits import guarantee
 from darrm.show.markup import Markup, element, join, paragraph, picture, shown, table, var
 from darrm.show.plots_decision import MOST_GROUPS, plot_decision
