@@ -24,11 +24,13 @@ def command(
     """What --queries labels cost together, or how many labels --total-epsilon pays for; both with proof."""
     from darrm._validation import check_voters
     from darrm.accounting.composition import compose
+    from darrm.design.design import Design, load
 
     check_voters(voters)
     if (queries is None) == (total_epsilon is None):
         raise click.UsageError("Pass either --queries or --total-epsilon.")
-    design = common.load_majority(file, "darrm budget")
+    design = load(file)
+    absent = not isinstance(design, Design) and design.absent
     if queries is None:
         from darrm.accounting.planning import max_queries
         from darrm.accounting.theorems import MOST_LABELS
@@ -40,7 +42,7 @@ def command(
             many = f"{most} label{'s' * (most != 1)}" + " or more" * (most >= MOST_LABELS)
             console = common.console()
             console.print(f"{wording.pair(float(total_epsilon or 0), delta)} pays for {many} of {voters} voters.")
-            console.print(f"It rests on this: {wording.condition(design.problem, voters)}")
+            console.print(f"It rests on this: {wording.condition(design.problem, voters, absent=absent)}")
             if voters == "fixed" and most < MOST_LABELS:
                 console.print("Such budgets for the same fixed voters must not be added up: keep one ledger for them.")
         return
@@ -54,4 +56,4 @@ def command(
         console.print(f"  {wording.at_least(value):>10}  by {name}")
     if any(name.startswith("largest loss") for name in total.bounds):
         console.print(f"Largest loss of a label: {wording.LARGEST_LOSS}.")
-    console.print(f"It rests on this: {wording.condition(design.problem, voters)}")
+    console.print(f"It rests on this: {wording.condition(design.problem, voters, absent=absent)}")

@@ -32,8 +32,9 @@ def command() -> None:
 def create(ledger: Path, file: Path, as_json: bool, **values: Any) -> None:
     """Start LEDGER for the design in FILE."""
     from darrm.accounting.ledger import Ledger
+    from darrm.design.design import load
 
-    _show(Ledger.create(ledger, common.load_majority(file, "A ledger"), **values), as_json)
+    _show(Ledger.create(ledger, load(file), **values), as_json)
     common.wrote(ledger)
 
 

@@ -8,7 +8,6 @@ from pathlib import Path
 import click
 
 from darrm.cli import common
-from darrm.errors import InputError
 from darrm.problem.decision import DecisionProblem
 from darrm.problem.majority import MajorityProblem
 from darrm.show import wording
@@ -46,8 +45,6 @@ def command(file: Path, votes_path: Path, out: Path, ledger_path: Path | None, a
     absent = not isinstance(design, Design) and design.absent
     charged_file = None
     if ledger_path is not None:
-        if not isinstance(design, Design):
-            raise InputError("A ledger counts labels of majorities. Release a decision without --ledger.")
         from darrm.accounting.ledger import Ledger
 
         ledger = Ledger(ledger_path)
@@ -73,14 +70,17 @@ def command(file: Path, votes_path: Path, out: Path, ledger_path: Path | None, a
         status = ledger.status()
         left = "" if status["left"] is None else f", {status['left']} left"
         budget = wording.pair(status["total_epsilon"], status["total_delta"])
-        rests = " and ".join(wording.condition(problem, status["voters"]) for problem in ledger.problems())
+        rests = " and ".join(
+            wording.condition(problem, status["voters"], absent=absent and problem == design.problem)
+            for problem in ledger.problems()
+        )
         common.note(
             f"Charged to {ledger_path}: {status['released']} labels of {status['voters']} voters in all{left}; "
             f"together within {budget}, rule {status['rule']}, {rests}"
             + (" These votes must not be released again." if status["voters"] == "fresh" else "")
         )
     elif n > 1:
-        common.note(TOTAL + " See darrm budget." * isinstance(design, Design))
+        common.note(TOTAL)
 
 
 def _order(problem: MajorityProblem | DecisionProblem) -> str:
@@ -98,5 +98,6 @@ def _order(problem: MajorityProblem | DecisionProblem) -> str:
 TOTAL = (
     "What all of them cost together depends on the voters. Fresh voters (new coins make every answer private by "
     "themselves): the releases compose. Fixed voters (models trained with differential privacy): do not add up these "
-    "guarantees; all labels together cost at most the composition of the voters that one record reaches."
+    "guarantees; all labels together cost at most the composition of the voters that one record reaches. See darrm "
+    "budget."
 )

@@ -60,6 +60,7 @@ def solve_decision(
             profile=points,
             time_limit=left,
             on_time_limit=on_time_limit,
+            report=report,
         )
     return DecisionDesign(problem, table, objective, ordered, points, gap, fewer)
 

@@ -116,8 +116,6 @@ class ReleasedVotes:
         if ledger is not None:
             from darrm.accounting.budgets import LedgerBudget
 
-            if not isinstance(self._released_by, Design):
-                raise InputError("A ledger counts labels of majorities. Release a decision without one.")
             budget = LedgerBudget(ledger, self._released_by)
         if not isinstance(blocks, Iterable):
             raise refusal("blocks", "an iterable of arrays of votes", blocks)

@@ -65,7 +65,7 @@ def _each(problem: Problem) -> str:
     if not isinstance(problem, DecisionProblem):
         return f"{pair(problem.epsilon, problem.Delta)}-DP"
     kinds = [
-        "of any kind" if math.isinf(group.epsilon) else f"{pair(group.epsilon, group.delta)}-DP"
+        "private or not" if math.isinf(group.epsilon) else f"{pair(group.epsilon, group.delta)}-DP"
         for group in problem.groups
     ]
     if len(kinds) == 1:

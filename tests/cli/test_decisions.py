@@ -362,7 +362,6 @@ def test_too_few_options(capsys: pytest.CaptureFixture[str], arguments: list[str
     "arguments",
     [
         ["profile", "decision.json"],
-        ["budget", "decision.json", "--queries", "2", "--delta", "0", "--voters", "fresh"],
         ["audit", "--design", "decision.json", "--eta", "eta.csv"],
     ],
     ids=lambda arguments: arguments[0],
@@ -372,15 +371,22 @@ def test_commands_for_majorities_say_so(folder: Path, capsys: pytest.CaptureFixt
     assert "is for majorities" in refused(capsys, *arguments)
 
 
-def test_ledgers_are_for_majorities(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    book = ["--total-epsilon", "9", "--total-delta", "0", "--voters", "fresh"]
-    assert "A ledger is for majorities" in refused(capsys, "ledger", "create", "l.json", "decision.json", *book)
-    darrm.solve(K=3, m=1, epsilon=0.1).save("gamma.json")
-    assert main(["ledger", "create", "ledger.json", "gamma.json", *book]) == 0
-    arguments = ["--votes", "votes.csv", "--out", "labels.csv", "--ledger", "ledger.json"]
-    assert "A ledger counts labels of majorities" in refused(capsys, "release", "decision.json", *arguments)
-    assert not Path("labels.csv").exists()
-    assert darrm.accounting.Ledger("ledger.json").status()["released"] == 0
+def test_a_ledger_pays_for_decisions(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("decision.json").unlink()
+    problem = darrm.DecisionProblem([darrm.VoterGroup(1, 1.0), darrm.VoterGroup(2, 0.2)], 0.5)
+    darrm.solve(problem, objective=darrm.objectives.truth([0.8, 0.6])).save("decision.json")
+    Path("votes.csv").write_text("a,b,c\n1,0,1\n0,0,1\n", encoding="utf-8")
+    book = ["--total-epsilon", "1.2", "--total-delta", "0", "--voters", "fresh"]
+    assert main(["ledger", "create", "ledger.json", "decision.json", *book]) == 0
+    capsys.readouterr()
+    assert main(["budget", "decision.json", "--queries", "2", "--delta", "0", "--voters", "fresh", "--json"]) == 0
+    total = json.loads(capsys.readouterr().out)["upper"]
+    assert 0.5 < total <= 1.0 + 1e-9
+    arguments = ["release", "decision.json", "--votes", "votes.csv", "--ledger", "ledger.json", "--out"]
+    assert main([*arguments, "labels.csv"]) == 0
+    assert darrm.accounting.Ledger("ledger.json").status()["released"] == 2
+    assert "would overspend: 2 of 2" in refused(capsys, *arguments, "more.csv", status=1)
+    assert not Path("more.csv").exists()
 
 
 def test_the_help_says_which_columns_are_whose() -> None:
