@@ -169,9 +169,9 @@ def beside(noise: str) -> Judge:
     return lambda tests, _: tests.test_continuous_gaussian_leakage_is_below_its_bounds(1.0)
 
 
-BLOCK = """                if budget is not None and counts.size:
-                    budget.charge(counts.size)
-                yield self._flip(counts, draw)
+BLOCK = """                if budget is not None and cases.size:
+                    budget.charge(cases.size)
+                yield self._flip(cases, draw)
 """
 
 PAID = """        self.budget.charge(len(votes))
@@ -264,9 +264,9 @@ MISTAKES = [
     ),
     Mistake(
         "votes are counted off by one",
-        "mechanisms.majority",
-        "= np.count_nonzero(chunk, axis=1)",
-        "= np.count_nonzero(chunk[:, 1:], axis=1)",
+        "mechanisms.released_votes",
+        "np.count_nonzero(ones, axis=1)",
+        "np.count_nonzero(ones[:, 1:], axis=1)",
         RELEASE,
         lambda tests, _: tests.test_release_counts_votes(),
     ),
@@ -517,7 +517,7 @@ MISTAKES = [
     ),
     Mistake(
         "a block is charged after it is given",
-        "mechanisms.majority",
+        "mechanisms.released_votes",
         BLOCK,
         "\n".join(BLOCK.splitlines()[2:] + BLOCK.splitlines()[:2]) + "\n",
         BLOCKS,

@@ -18,7 +18,7 @@ import darrm
 from darrm import baselines
 from darrm.accounting import compose, gnmax_sigma, gnmax_sigma_analytic, optimal, plan
 from darrm.accounting.fresh import of_region
-from darrm.accounting.profile import counts_region
+from darrm.accounting.hulls import counts_region
 from darrm.ensemble import DPLogisticRegression, shards
 from darrm.ensemble.releases import counts
 from darrm.ensemble.training import predictions, train_all

@@ -268,7 +268,7 @@ def test_queries_that_are_none(queries: object) -> None:
 
 
 def test_only_designs_are_composed() -> None:
-    with pytest.raises(darrm.InputError, match=r"compose takes a Design .* Got list"):
+    with pytest.raises(darrm.InputError, match=r"design must be a Design .* Got list"):
         compose([1, 0, 1], 2, delta=0.1, voters="fresh")  # type: ignore[arg-type]
 
 

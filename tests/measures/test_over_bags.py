@@ -264,7 +264,7 @@ def test_the_mean_over_given_bags() -> None:
     assert bounds.proportions_mean(eta) <= float((0.94 * own / np.sqrt(others)).mean())
 
 
-@pytest.mark.parametrize("module", ["advantage", "attack", "bounds", "bounds_over_bags", "over_bags"])
+@pytest.mark.parametrize("module", ["change", "attack", "bounds", "bounds_over_bags", "over_bags"])
 def test_examples_print_what_they_say(module: str) -> None:
     result = doctest.testmod(importlib.import_module(f"darrm.measures.{module}"))
     assert result.attempted > 0

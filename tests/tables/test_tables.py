@@ -372,7 +372,7 @@ def test_an_interrupt_ends_at_once_with_what_is_done(tmp_path: Path) -> None:
 def test_an_interrupt_ends_verifying_at_once(tmp_path: Path) -> None:
     # Many seconds of work for two processes, of few rows that are quickly made.
     row, path = tables.solve_grid([5], 1, 0.1, 1e-5).rows[0], tmp_path / "t.jsonl"
-    rows = [{**row, "K": 2001, "m": float(m), "max_affected": 2001, "gamma": [0.0] * 2002} for m in range(1, 33)]
+    rows = [{**row, "K": 2001, "m": float(m), "max_affected": 2001, "gamma": [0.001] * 2002} for m in range(1, 33)]
     tables.files.write(path, rows)
     command = [sys.executable, COMMAND, "verify", str(path), "--jobs", "2"]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE)
