@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from darrm._validation import MAX_SIZE, plain, refusal, whole
-from darrm.design.design import Design
 from darrm.errors import InputError
 from darrm.randomness.coins import Coins, WordSource
 from darrm.randomness.words import word_source
@@ -20,6 +19,7 @@ from darrm.votes.rows import VotesBlock, numbers
 if TYPE_CHECKING:
     from darrm.accounting.ledger import Ledger
     from darrm.design.decision import DecisionDesign
+    from darrm.design.design import Design
 
 _CHUNK = 1 << 16
 _KINDS = "biuf"
