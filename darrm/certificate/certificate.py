@@ -34,7 +34,8 @@ class Certificate:
         may need more delta by rounding alone, some 1e-14 at K = 11; for m eps above 709, where float64 ends, by any
         amount if none needs any.
     probabilities : tuple of two floats
-        Pr[release 1 | D] and Pr[release 1 | D'] at the worst case.
+        Pr[release 1 | D] and Pr[release 1 | D'] at the worst case; for a decision those of the answer that
+        ``worst_case`` names.
     rounding : float
         What ``needed_delta`` includes for rounding errors.
     """
