@@ -98,7 +98,7 @@ class GroupRows:
         self._corners, fails = group_corners(limit.problem)
         if Decimal(limit.delta) < fails:
             raise InputError(
-                f"delta must be at least {rounded_up(fails):.6g}, the probability that a reached voter fails, where so "
+                f"delta must be at least {rounded_up(fails)!r}, the probability that a reached voter fails, where so "
                 f"many voters can only be certified as pure ones that fail. Got {limit.delta!r}. Raise delta, or lower "
                 "max_affected or the deltas of the groups."
             )

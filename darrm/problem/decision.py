@@ -5,11 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 
 from darrm._validation import MAX_EPSILON, real, refusal, shown, whole
 from darrm.errors import InputError
+from darrm.numerics.exact import decimals, rounded_up
 from darrm.problem.limits import Affected, adjacency_text
+
+_ROUNDING = Decimal("1e-50")  # relative, of some thousand operations with 60 digits
 
 
 @dataclass(frozen=True, init=False)
@@ -149,7 +153,8 @@ class DecisionProblem:
             if any(group.delta for group in given):
                 raise InputError(
                     "delta must be given where a group has a delta of its own. Got none. At least one affected voter "
-                    f"fails with probability {_fails(given, max_affected):.6g} at most: pass that or more, below 1."
+                    f"fails with probability {rounded_up(_fails(given, max_affected))!r} at most: pass that or more, "
+                    "below 1."
                 )
             delta = 0.0
         delta = real("delta", delta, 0, 1, "[)", hint="Pass the failure probability of one decision, e.g. 1e-5.")
@@ -197,7 +202,12 @@ class DecisionProblem:
 
     @property
     def least_delta(self) -> float:
-        """The probability that one of the affected voters fails, at most: 1 - prod of (1 - delta_i)."""
+        """`exact_least_delta`, rounded up."""
+        return rounded_up(self.exact_least_delta)
+
+    @property
+    def exact_least_delta(self) -> Decimal:
+        """The probability that one of the affected voters fails, at most: 1 - prod of (1 - delta_i), from above."""
         return _fails(self.groups, self.max_affected)
 
     def with_present(self, present: Sequence[int]) -> DecisionProblem:
@@ -220,13 +230,18 @@ def checked_present(problem: DecisionProblem, present: Sequence[int]) -> tuple[i
     return tuple(whole("present", count, 0, size) for count, size in zip(present, sizes, strict=True))
 
 
-def _fails(groups: tuple[VoterGroup, ...], max_affected: int) -> float:
-    left, stay = max_affected, 0.0
-    for group in sorted(groups, key=lambda group: -group.delta):
-        voters = min(group.max_affected, left)
-        stay += voters * math.log1p(-group.delta)
-        left -= voters
-    return -math.expm1(stay)
+def _fails(groups: tuple[VoterGroup, ...], max_affected: int) -> Decimal:
+    smallest = min((Decimal(group.delta) for group in groups if group.delta), default=None)
+    if smallest is None:
+        return Decimal(0)
+    left = max_affected
+    with decimals(smallest):
+        stay = Decimal(1)
+        for group in sorted(groups, key=lambda group: -group.delta):
+            voters = min(group.max_affected, left)
+            stay *= (1 - Decimal(group.delta)) ** voters
+            left -= voters
+        return min(Decimal(1), (1 - stay) * (1 + _ROUNDING))
 
 
 def _classes(classes: object) -> int | tuple[str, ...]:

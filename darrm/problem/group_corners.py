@@ -6,12 +6,10 @@ import math
 from decimal import Decimal
 from functools import lru_cache
 
-from darrm.numerics.exact import decimals
 from darrm.problem.corners import MovingCorner, moving_corners
 from darrm.problem.decision import DecisionProblem
 
 MAX_ENTRIES = 30_000_000
-_ROUNDING = Decimal("1e-50")  # of some thousand operations with 60 digits
 
 
 def entries(problem: DecisionProblem, *, pure: bool = False) -> int:
@@ -38,12 +36,4 @@ def group_corners(problem: DecisionProblem) -> tuple[tuple[tuple[MovingCorner, .
     """
     if not any(group.delta for group in problem.groups) or entries(problem) <= MAX_ENTRIES:
         return tuple(moving_corners(group.epsilon, group.delta) for group in problem.groups), Decimal(0)
-    left = problem.max_affected
-    with decimals(Decimal(1)):
-        stay = Decimal(1)
-        for group in sorted(problem.groups, key=lambda group: -group.delta):
-            voters = min(group.max_affected, left)
-            stay *= (1 - Decimal(group.delta)) ** voters
-            left -= voters
-        fails = min(Decimal(1), 1 - stay + _ROUNDING)
-    return tuple(moving_corners(group.epsilon, 0.0) for group in problem.groups), fails
+    return tuple(moving_corners(group.epsilon, 0.0) for group in problem.groups), problem.exact_least_delta

@@ -1,0 +1,28 @@
+"""Problems of groups of voters: what their own failures cost at least."""
+
+import math
+from fractions import Fraction
+
+import pytest
+
+from darrm import DecisionProblem, InputError, VoterGroup
+
+
+@pytest.mark.parametrize("most", [1, 3, 7])
+@pytest.mark.parametrize("deltas", [(0.1, 1e-3), (1e-9, 0.3), (1e-300, 1e-17), (5e-324, 0.0), (1 - 2.0**-53, 0.5)])
+def test_the_least_delta_is_rounded_up(deltas: tuple[float, float], most: int) -> None:
+    """Exactly 1 - prod of (1 - delta_i) over the voters that fail most, and never below it."""
+    groups = [VoterGroup(count, 1.0, delta) for count, delta in zip((3, 4), deltas, strict=True)]
+    problem = DecisionProblem(groups, 1.0, delta=0.5, max_affected=most)
+    voters = sorted([deltas[0]] * 3 + [deltas[1]] * 4, reverse=True)[:most]
+    exact = 1 - math.prod(1 - Fraction(delta) for delta in voters)
+    assert exact <= Fraction(problem.exact_least_delta) <= exact * (1 + Fraction(1, 10**49))
+    assert exact <= Fraction(problem.least_delta) <= exact * (1 + Fraction(1, 2**50)) + Fraction(5e-324)
+
+
+def test_the_least_delta_that_an_error_names_is_enough() -> None:
+    groups = [VoterGroup(3, 1.0, 1e-3)]
+    with pytest.raises(InputError, match="delta must be given") as refusal:
+        DecisionProblem(groups, 1.0)
+    named = float(str(refusal.value).split("with probability ")[1].split()[0])
+    assert named == DecisionProblem(groups, 1.0, delta=named).least_delta
