@@ -133,7 +133,7 @@ def show(design: DecisionDesign) -> None:
     gap = f"at most {design.gap:.1e} above the least possible" + " for an ordered table" * design.ordered
     if math.isinf(design.gap):
         gap = "not known to be the least possible"
-    console.print(f"expected cost {design.expected_cost:.8g} ({_counted(design.objective)}), {gap}")
+    console.print(f"expected cost {design.expected_cost:.8g} ({wording.counted(design.objective)}), {gap}")
     if design.reversals:
         console.print(
             f"The answer that costs less is the less likely one at {design.reversals} of {design.table.size} count "
@@ -155,17 +155,6 @@ def show_worst_case(design: DecisionDesign) -> None:
     worst = ", ".join(f"{count} of {corner}" for corner, count in case.items()) or "nowhere"
     x, y = design.certificate.probabilities
     common.console().print(f"worst case: {worst}; answers {answer} with probability {x:.12g} against {y:.12g}")
-
-
-def _counted(objective: Objective) -> str:
-    """What an expected cost counts."""
-    from darrm.objectives import Rule, Truth
-
-    if isinstance(objective, Rule):
-        return f"how often the answer is not that of the rule {objective}"
-    if not isinstance(objective, Truth):
-        return f"by {objective}"
-    return "how often the answer is wrong" if objective.cost == ((0.0, 1.0), (1.0, 0.0)) else "with the costs given"
 
 
 def _bars(design: DecisionDesign, console: Console) -> None:
