@@ -31,7 +31,11 @@ decision_options = common.options(
         "nats (inf: not private), its failure probability, how many one record can reach. Once for each group; "
         "--max-affected is then over all groups [as many as they allow].",
     ),
-    click.option("--accuracy", help="With --group: A1,A2,..., how often a vote of each group is the truth."),
+    click.option(
+        "--accuracy",
+        help="With --group: A1,A2,..., how often a vote of each group is the truth, e.g. .7,.6; or for a group "
+        "P00:P01/P10:P11, where Pyv is how often its vote is v if the truth is y, e.g. .9:.1/.2:.8,.6.",
+    ),
     click.option(
         "--cost", help="With --group: C00,C01,C10,C11, where Cry is what answer r costs if y is true [0,1,1,0]."
     ),
@@ -95,7 +99,7 @@ def take_decision(values: dict[str, Any], prior: str | None) -> tuple[DecisionPr
         values.pop("adjacency"),
     )
     which, cost = values.pop("objective"), values.pop("cost")
-    accuracy = common.numbers("--accuracy", values.pop("accuracy"))
+    accuracy = common.accuracies(values.pop("accuracy"))
     chances = None if prior is None else common.numbers("--prior", prior)
     if which in (None, "truth"):
         costs = None if cost is None else common.numbers("--cost", cost)
@@ -140,7 +144,7 @@ def show(design: DecisionDesign) -> None:
             "vectors; --ordered forbids that."
         )
     if design.profile:
-        console.print(f"and one decision keeps {len(design.profile)} points of a profile")
+        console.print(f"and one decision keeps {len(design.profile)} points of a profile (darrm profile)")
     if design.absent:
         console.print(
             f"Voters may be absent: {len(design.fewer)} further tables, each certified for those that are present. "
