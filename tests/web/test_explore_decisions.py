@@ -199,10 +199,10 @@ def test_the_address_holds_the_state(client: Any) -> None:
         ({"miss": "inf"}, "miss", "miss must be finite and at least 0"),
         ({"miss": "0", "false_alarm": "0"}, "miss", "cost must have an entry above 0"),
         ({"ordered": "maybe"}, "ordered", "ordered must be one of yes, no"),
-        ({"count1": "30", "count2": "30"}, "groups", "Got 961. 2 groups of at most 20 voters would fit"),
+        ({"count1": "30", "count2": "30"}, "groups", "Got 961. 2 groups of at most 16 voters would fit"),
         ({"count1": "1" * 20}, "count1", "count must be a whole number"),
         ({"count1": "9999999"}, "groups", "darrm solve --group 9999999:1"),
-        ({"count1": "200", "count2": ""}, "groups", "max_affected = 59 would fit"),
+        ({"count1": "200", "count2": ""}, "groups", "max_affected = 47 would fit"),
         ({"k": "1" * 50}, "k", "at most 40 characters here. Got 50"),
     ],
 )
@@ -222,9 +222,9 @@ def test_what_is_wrong_is_said_beside_its_control(client: Any, values: dict[str,
 def test_what_would_fit_fits() -> None:
     """One voter more does not."""
     group = darrm.VoterGroup(200, 1.0)
-    assert choices.check_page_size(darrm.DecisionProblem([group], 1.0, max_affected=59))
-    with pytest.raises(InputError, match="max_affected = 59 would fit"):
-        choices.check_page_size(darrm.DecisionProblem([group], 1.0, max_affected=60))
+    assert choices.check_page_size(darrm.DecisionProblem([group], 1.0, max_affected=47))
+    with pytest.raises(InputError, match="max_affected = 47 would fit"):
+        choices.check_page_size(darrm.DecisionProblem([group], 1.0, max_affected=48))
 
 
 def test_all_that_is_wrong_is_said_at_once(client: Any) -> None:

@@ -20,8 +20,8 @@ GROUPS = (1, 2, 3)
 OF_GROUP = ("count", "epsilon", "max_affected", "accuracy")
 OBJECTIVES = {"truth": "the truth", "majority": "the majority of the votes", "at-least": "1 if at least k votes are 1"}
 # Beyond, an answer takes more than a few seconds: the design, four others and the certificates of all.
-MAX_VECTORS = 450
-MAX_MULTISETS = 300_000
+MAX_VECTORS = 300
+MAX_MULTISETS = 200_000
 FIRST = {
     **{f"{name}{g}": "" for g in GROUPS for name in OF_GROUP},
     **{"count1": "4", "epsilon1": "1", "count2": "7", "epsilon2": "0.2"},
