@@ -244,6 +244,20 @@ def test_voters_that_fail_most_often_need_not_be_the_least_private() -> None:
     assert f"the optimal composition of 2 {TIMES} (1, 0.1)-DP and 2 {TIMES} (0.5, 0.102)-DP. This" in text
 
 
+def test_failures_that_are_counted_together_are_told_apart() -> None:
+    """62 million cases with failures: the certificate is of voters without them, and so is the worst case shown."""
+    problem = DecisionProblem([VoterGroup(40, epsilon=0.5, delta=1e-3)], epsilon=0.05, delta=0.3)
+    design = DecisionDesign(problem, np.linspace(0.4, 0.6, 41), objectives.truth([0.6]))
+    worst = work_out_groups(design)
+    d = 1 - (1 - 1e-3) ** 40
+    assert worst.excess > 0
+    assert design.certificate.needed_delta == pytest.approx(d + (1 - d) * float(worst.excess), rel=1e-9)
+    text = " ".join(Page(report.html(design, full=False)).text.split())
+    assert "Here Δ = 0: cases with failures are too many to go through." in text
+    assert f"adds the probability that a reached voter fails, at most {d:.3g}" in text
+    assert "Lemma D4" not in Page(report.html(hospitals(), full=False)).text
+
+
 def test_the_page_is_whole(case: tuple[DecisionDesign, Page]) -> None:
     design, page = case
     levels = [level for level, _ in page.headings]
