@@ -27,6 +27,7 @@ _BLOCK = 2000  # beyond, a block of at most so many is composed with itself
 UNDERFLOW = 1e-290  # deltas this small are left to bounds that do not compute them
 FAR = 690.0  # nats; beyond e^epsilon is no float64, and no such budget is private
 _FINENESS = (6, 12, 24, 48)  # grid points to one standard deviation of the loss of a label
+_SAME = 1e-6  # relative: bounds so close are as good as equal
 _POINTS = (600, 40_000)  # at least and at most, on either side
 _WORK = 2_000_000  # queries times points, up to which a lower bound is computed beside the upper one
 
@@ -100,9 +101,9 @@ def of_region(
     name = "exact composition" if queries <= _EXACT else "exact composition of blocks"
     reach = 1.0
     upper = min(bounds.values(), default=math.inf)
-    settled = lower >= FAR  # no grid reaches so far
+    settled = lower >= FAR or upper - lower <= _SAME * upper < math.inf  # no grid reaches so far, or is needed
     for fineness in _FINENESS if delta > UNDERFLOW else ():
-        if upper - lower <= tolerance * upper < math.inf or settled:
+        if settled:
             break
         grid = grid_for(release, queries, delta, fineness, reach)
         exact = adaptive.least_epsilon(excess(release, queries, grid), grid, delta)
@@ -117,7 +118,8 @@ def of_region(
             lower = max(lower, adaptive.most_epsilon(attained_sets(points, queries, grid), delta))
         upper = min(bounds.values())
         # Any voters may be reached at every query by the upper bound: no grid need bring the lower one near to it.
-        settled = work > 10 * _WORK or (len(sets) > 1 and coarser - bounds[name] <= tolerance * upper)
+        settled = upper - lower <= tolerance * upper or work > 10 * _WORK
+        settled |= len(sets) > 1 and coarser - bounds[name] <= tolerance * upper
     if not bounds:
         raise InputError(f"No bound was found for {queries} queries at delta = {delta:g}. Pass a larger delta.")
     upper = min(bounds.values())
