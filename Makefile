@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 DONE := $(VENV)/.installed
 
-.PHONY: demo test slow opacus fuzz lint types docs notebooks votes release clean
+.PHONY: demo test slow test-all opacus fuzz lint types docs notebooks votes release clean
 
 demo: $(DONE)
 	$(BIN)/darrm demo --out demo
@@ -15,6 +15,9 @@ test: $(DONE)
 
 slow: $(DONE)
 	$(BIN)/python -m pytest -q -m slow
+
+test-all: $(DONE)
+	SCIPY_ARRAY_API=1 $(BIN)/python -m pytest -q -n 2
 
 # PyTorch is large, so it is set up apart, and only here.
 opacus:

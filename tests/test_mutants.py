@@ -49,11 +49,17 @@ def live(module: ModuleType, name: str) -> FunctionType:
     return found
 
 
+@functools.cache
+def memories(modules: frozenset[str]) -> list[Any]:
+    """What keeps answers in those modules, all that are loaded."""
+    found = (one for one in gc.get_objects() if isinstance(one, functools._lru_cache_wrapper))
+    return [one for one in found if one.__module__ in modules]
+
+
 def forget() -> None:
     """Answers that are kept would outlive the mistake, or hide it."""
-    for one in gc.get_objects():
-        if isinstance(one, functools._lru_cache_wrapper) and str(one.__module__).startswith("darrm"):
-            one.cache_clear()
+    for one in memories(frozenset(name for name in sys.modules if name.startswith("darrm"))):
+        one.cache_clear()
 
 
 @contextlib.contextmanager

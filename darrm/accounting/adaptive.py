@@ -11,17 +11,19 @@ and delta_Q(epsilon) = V_Q(e^epsilon). All of it is proved in docs/theory.md, "E
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from darrm.accounting.profile import Point, Region
 from darrm.numerics.arrays import Array
 
 _U = 2.0**-53
 _TINY = 1e-300  # more than underflow can take from one step
+_AT_ONCE = 2**14  # sums over choices that are held in memory together
 _SMALLEST = 1e-280  # what underflow takes from probabilities above it is less than their rounding
 
 
@@ -65,10 +67,41 @@ def _choices(points: Iterable[Point], grid: Grid) -> list[tuple[_Term, _Term]]:
     return choices
 
 
-def _extended(V: Array, grid: Grid) -> Array:
-    """V on 3 (2 size + 1) grid points, from above: 1 to the left, its last value to the right."""
+class _Terms(NamedTuple):
+    """The same term of several choices: chance V(a e^shift) = near wide[start + j] + far wide[start + j + 1].
+
+    ``wide`` is V on 3 (2 size + 1) grid points, from above: 1 to the left, its last value to the right. a >= 1 for
+    j = 0, ..., size.
+    """
+
+    start: NDArray[np.intp]
+    near: Array
+    far: Array
+
+    def at(self, windows: Array) -> Array:
+        found = windows[self.start]
+        found *= self.near
+        further = windows[self.start + 1]
+        further *= self.far
+        found += further
+        return found
+
+
+def _terms(terms: Sequence[_Term], grid: Grid) -> _Terms:
     n = 2 * grid.size + 1
-    return np.concatenate([np.ones(n), V, np.full(n, V[-1])])
+    start, shares = [], []
+    for chance, _, k, weight in terms:
+        if k <= -n - 1:
+            start.append(0)  # other = 0: V(0) = 1; or a point so far left that 1 will do
+            shares.append((chance, 0.0))
+        elif k >= n:
+            start.append(2 * n - 1)
+            shares.append((chance, 0.0))
+        else:
+            start.append(n + grid.size + k)
+            shares.append((chance * (1 - weight), chance * weight))
+    near, far = np.array(shares).T[:, :, None]
+    return _Terms(np.array(start), near, far)
 
 
 def upper_bounds(region: Region, grid: Grid) -> Iterator[Array]:
@@ -80,32 +113,26 @@ def upper_bounds(region: Region, grid: Grid) -> Iterator[Array]:
     logs = grid.logs
     choices = _choices(region.outer, grid)
     n, size = 2 * grid.size + 1, grid.size
+    some = max(1, _AT_ONCE // (size + 1))
+    blocks = [
+        tuple(_terms(terms, grid) for terms in zip(*choices[i : i + some], strict=True))
+        for i in range(0, len(choices), some)
+    ]
     V = np.maximum(0.0, -np.expm1(logs)) * (1 + 8 * _U)
-    a = np.exp(logs[:size])
-    sums = np.empty(size + 1)
-    term = np.empty(size + 1)
+    a, a_less_one = np.exp(logs[:size]), np.expm1(logs[:size])
+    wide = np.ones(3 * n)
+    windows = np.lib.stride_tricks.sliding_window_view(wide, size + 1)
     while True:
-        wide = _extended(V, grid)
+        wide[n : 2 * n], wide[2 * n :] = V, V[-1]
         best = V[size:].copy()  # to choose x = y
-        for terms in choices:
-            # Only a >= 1 is computed; the rest follows from V(1/a) = 1 - 1/a + V(a)/a.
-            total = None
-            for chance, _, k, weight in terms:
-                at = n + size + k
-                part = sums if total is None else term
-                if k <= -2 * size - 2:
-                    part[:] = chance  # other = 0: V(0) = 1; or a point so far left that 1 will do
-                elif k >= n:
-                    part[:] = chance * V[-1]
-                else:
-                    np.multiply(wide[at : at + size + 1], chance * (1 - weight), out=part)
-                    if weight:
-                        part += (chance * weight) * wide[at + 1 : at + size + 2]
-                total = part if total is None else np.add(total, part, out=sums)
-            np.maximum(best, sums, out=best)
+        # Only a >= 1 is computed; the rest follows from V(1/a) = 1 - 1/a + V(a)/a.
+        for one, zero in blocks:
+            sums = one.at(windows)
+            sums += zero.at(windows)
+            np.maximum(best, sums.max(axis=0), out=best)
         best = best * (1 + 12 * _U) + _TINY
         np.minimum(best, 1.0, out=best)
-        V = np.concatenate([a * best[:0:-1] - np.expm1(logs[:size]), best])
+        V = np.concatenate([a * best[:0:-1] - a_less_one, best])
         V[:size] *= 1 + 8 * _U
         yield V
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable
 from decimal import Decimal, localcontext
 from fractions import Fraction
@@ -15,6 +16,7 @@ from darrm.errors import InputError
 from darrm.numerics.exact import context, rounded_up
 
 MOST_LABELS = 10**6  # that are counted where a number of labels is looked for
+_ZERO = -760.0  # the exponential of it and of all below is exactly 0, by more than their rounding
 
 
 class Privacy(NamedTuple):
@@ -135,13 +137,19 @@ def optimal(epsilon: float, delta: float, k: int, delta_total: float) -> Privacy
         return Privacy(0.0, delta_total)
     if target <= 1e-280:  # there float64 cannot tell V from 0
         return Privacy(rounded_up(k * Fraction(epsilon)), delta_total)
-    i = np.arange((k + 1) // 2, k + 1)  # losses from 0 on
-    pmf = np.exp(log_binomials(k, i) + log_chance(epsilon) * i + log_chance(-epsilon) * (k - i))
+    i = _possible(k, epsilon)
+    pmf = _pmf(k, i, epsilon)
+
+    def excess(at: int) -> float:
+        return float(pmf[at:] @ -np.expm1(-2 * epsilon * (i[at:] - i[at])))
+
+    if i[0] > (k + 1) // 2 and excess(0) <= target:  # only for a target next to 1
+        i = np.arange((k + 1) // 2, k + 1)
+        pmf = _pmf(k, i, epsilon)
     low, high = 0, i.size - 1  # the first loss at which V is at most the target; it is at the last, where V = 0
     while low < high:
         middle = (low + high) // 2
-        value = float(pmf[middle:] @ -np.expm1(-2 * epsilon * (i[middle:] - i[middle])))
-        low, high = (low, middle) if value <= target else (middle + 1, high)
+        low, high = (low, middle) if excess(middle) <= target else (middle + 1, high)
     loss = float(2 * i[low] - k) * epsilon
     above, scaled = float(pmf[low:].sum()), float(pmf[low:] @ np.exp(-2 * epsilon * (i[low:] - i[low])))
     # From the loss before this one on, V = above - e^(eps' - loss) scaled.
@@ -181,14 +189,36 @@ def optimal_delta(epsilon: float, delta: float, k: int, total_epsilon: float) ->
     total_epsilon = real("total_epsilon", total_epsilon, 0, hint="Pass nats, e.g. 1.0.")
     if Fraction(total_epsilon) >= k * Fraction(epsilon):
         return min(1.0, at_least_once(delta, k) * (1 + 1e-14))
-    i = np.arange((k + 1) // 2, k + 1)
+    i = _possible(k, epsilon)
     losses = (2 * i - k) * epsilon
     beyond = losses - total_epsilon + 2.0**-50 * (losses + total_epsilon)  # more than rounding; above 0 for i = k
     i, beyond = i[beyond > 0], beyond[beyond > 0]
-    pmf = np.exp(log_binomials(k, i) + log_chance(epsilon) * i + log_chance(-epsilon) * (k - i))
+    pmf = _pmf(k, i, epsilon)
     margin = 1e-15 * (k * math.log(k + 2) + k * epsilon + 10)
     V = min(1.0, float(pmf @ -np.expm1(-beyond)) * (1 + margin) + 1e-290)  # it is above 0, though pmf may underflow
     return min(1.0, at_least_once(delta, k, V) * (1 + 1e-14))
+
+
+def _possible(k: int, epsilon: float) -> np.ndarray:
+    """The i from k / 2 on (losses from 0 on) whose probability `_pmf` is not exactly 0; the others change no sum.
+
+    Binomial probabilities rise up to their mode and fall from there. O(ln k).
+    """
+    first = (k + 1) // 2
+    mode = min(k, max(first, int((k + 1) / (1 + math.exp(-epsilon)))))
+
+    def log_pmf(i: int) -> float:
+        choices = math.lgamma(k + 1) - math.lgamma(i + 1) - math.lgamma(k - i + 1)
+        return choices + log_chance(epsilon) * i + log_chance(-epsilon) * (k - i)
+
+    start = first + bisect_left(range(first, mode), _ZERO, key=log_pmf)
+    end = mode + bisect_left(range(mode, k + 1), -_ZERO, key=lambda i: -log_pmf(i))
+    return np.arange(start, end)
+
+
+def _pmf(k: int, i: np.ndarray, epsilon: float) -> np.ndarray:
+    """Pr[i], i ~ Binomial(k, e^eps / (1 + e^eps))."""
+    return np.asarray(np.exp(log_binomials(k, i) + log_chance(epsilon) * i + log_chance(-epsilon) * (k - i)))
 
 
 def log_binomials(k: int, i: np.ndarray) -> np.ndarray:

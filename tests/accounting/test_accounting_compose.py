@@ -136,10 +136,10 @@ def test_more_queries_and_less_delta_cost_more() -> None:
 def test_blocks_are_above_the_exact_and_close(monkeypatch: pytest.MonkeyPatch, Delta: float, delta: float) -> None:
     design = darrm.solve(K=11, m=2, epsilon=0.02, Delta=Delta)
     one = region(design.gamma, design.problem)
-    direct = of_region(one, design.problem.affected, 200, delta)
-    monkeypatch.setattr("darrm.accounting.fresh._EXACT", 199)
-    monkeypatch.setattr("darrm.accounting.fresh._BLOCK", 50)
-    blocks = of_region(one, design.problem.affected, 200, delta)
+    direct = of_region(one, design.problem.affected, 80, delta)
+    monkeypatch.setattr("darrm.accounting.fresh._EXACT", 79)
+    monkeypatch.setattr("darrm.accounting.fresh._BLOCK", 20)
+    blocks = of_region(one, design.problem.affected, 80, delta)
     assert "exact composition of blocks" in blocks.bounds
     assert direct.lower < blocks.upper < 1.05 * direct.upper
 
@@ -293,10 +293,10 @@ def test_max_queries_is_the_most_that_is_proved() -> None:
 
 @pytest.mark.parametrize("Delta", [0.0, 1e-7])
 def test_a_plan_uses_its_budget_and_no_more(Delta: float) -> None:
-    kept = {"K": 5, "epsilon": 0.1, "Delta": Delta, "queries": 8, "total_epsilon": 1.2, "total_delta": 1e-4}
+    kept = {"K": 3, "epsilon": 0.1, "Delta": Delta, "queries": 8, "total_epsilon": 1.2, "total_delta": 1e-4}
     design = plan(**kept, voters="fresh", shape="monotone")  # type: ignore[arg-type]
     assert 1.17 <= compose(design, 8, delta=1e-4, voters="fresh").upper <= 1.2
-    more = darrm.MajorityProblem(5, design.problem.m * 1.02, 0.1, Delta, delta=design.problem.delta)
+    more = darrm.MajorityProblem(3, design.problem.m * 1.02, 0.1, Delta, delta=design.problem.delta)
     assert compose(darrm.solve(more, shape="monotone"), 8, delta=1e-4, voters="fresh").upper > 1.2
     if Delta:
         best = plan(**kept, voters="fresh")  # type: ignore[arg-type]
@@ -357,11 +357,11 @@ def test_a_corner_at_one_and_nothing() -> None:
 
 
 def test_a_plan_for_fixed_voters_has_noise_only_below_their_price() -> None:
-    kept = {"K": 5, "epsilon": 0.1, "queries": 50, "total_delta": 1e-5, "voters": "fixed"}
-    assert plan(**kept, total_epsilon=0.5).disagreement == pytest.approx(0, abs=1e-9)  # type: ignore[arg-type]
+    kept = {"K": 3, "epsilon": 0.2, "queries": 20, "total_delta": 1e-5, "voters": "fixed"}
+    assert plan(**kept, total_epsilon=0.6).disagreement == pytest.approx(0, abs=1e-9)  # type: ignore[arg-type]
     below = plan(**kept, total_epsilon=0.3)  # type: ignore[arg-type]
     assert 0.3 < below.disagreement < 0.5
-    assert 0.29 < compose(below, 50, delta=1e-5, voters="fixed").upper <= 0.3
+    assert 0.29 < compose(below, 20, delta=1e-5, voters="fixed").upper <= 0.3
     one = plan(**{**kept, "queries": 1}, total_epsilon=0.2)  # type: ignore[arg-type]
     assert 0 < one.disagreement < 0.5
 

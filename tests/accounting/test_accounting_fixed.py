@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fixed_models import worst_delta
+from fixed_models import worst_delta, worst_deltas
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 from scripts import load
@@ -215,12 +215,11 @@ def some_designs(K: int, max_affected: int, epsilon: float, seed: int) -> list[d
 )
 def test_no_fixed_voters_lose_more_than_theorem_1_says(K: int, max_affected: int, Q: int, adaptive: bool) -> None:
     """Over all models: every pair of sheets for each voter that changes, every sheet for the others."""
-    for epsilon in (0.5, 2.0):
+    for epsilon in (0.5, 2.0) if K * Q < 12 else (2.0,):
         for design in some_designs(K, max_affected, epsilon, Q):
-            for delta in (0.0, 0.01, 0.1):
-                total = compose(design, Q, delta=delta, voters="fixed")
-                worst = worst_delta(design.gamma, Q, epsilon, max_affected, total.upper, adaptive)
-                assert worst <= delta + 1e-12
+            deltas = np.array([0.0, 0.01, 0.1])
+            totals = [compose(design, Q, delta=delta, voters="fixed").upper for delta in deltas.tolist()]
+            assert np.all(worst_deltas(design.gamma, Q, epsilon, max_affected, totals, adaptive) <= deltas + 1e-12)
 
 
 @pytest.mark.slow
@@ -387,35 +386,18 @@ def test_the_region_of_the_counts_holds_all_pairs(K: int, max_affected: int) -> 
 
 
 def test_budgets_below_the_voters_own_price() -> None:
-    plan = darrm.accounting.plan
-    design = plan(
-        K=11,
-        epsilon=2.0,
-        queries=10,
-        total_epsilon=1.0,
-        total_delta=1e-5,
-        max_affected=1,
-        voters="fixed",
-        prior="common",
-    )
-    constant = plan(
-        K=11,
-        epsilon=2.0,
-        queries=10,
-        total_epsilon=1.0,
-        total_delta=0.0,
-        max_affected=11,
-        voters="fixed",
-        prior="common",
-    )
+    setting: dict[str, Any] = {"K": 5, "epsilon": 2.0, "queries": 5, "total_epsilon": 1.0, "voters": "fixed"}
+    setting |= {"prior": "common"}
+    design = darrm.accounting.plan(**setting, total_delta=1e-3, max_affected=1)
+    constant = darrm.accounting.plan(**setting, total_delta=0.0, max_affected=5)
     assert design.disagreement < constant.disagreement - 0.1
-    total = compose(design, 10, delta=1e-5, voters="fixed")
+    total = compose(design, 5, delta=1e-3, voters="fixed")
     assert 0.99 < total.upper <= 1.0
     assert total.bounds["the voters themselves"] > 1.9
-    assert darrm.accounting.max_queries(design, 1.0, 1e-5, voters="fixed") == 10
-    assert darrm.accounting.max_queries(design, 2.0, 1e-5, voters="fixed") == 10**6
+    assert darrm.accounting.max_queries(design, 1.0, 1e-3, voters="fixed") == 5
+    assert darrm.accounting.max_queries(design, 2.0, 1e-3, voters="fixed") == 10**6
     # Never better for the labels than for one label, and not worse than for the voters.
-    totals = [compose(design, Q, delta=1e-5, voters="fixed").upper for Q in (1, 2, 10, 40, 1000, 20_000)]
+    totals = [compose(design, Q, delta=1e-3, voters="fixed").upper for Q in (1, 2, 40, 20_000)]
     assert totals == sorted(totals)
     assert totals[-1] <= 2.0
 

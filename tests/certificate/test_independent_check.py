@@ -35,7 +35,7 @@ def content(tmp_path: Path, **problem: Any) -> dict[str, Any]:
         {"K": 7, "m": 7, "epsilon": 3.0, "Delta": 0.2},
         {"K": 1, "m": 1, "epsilon": 1e-6, "Delta": 1e-300},
         {"K": 3, "m": 1, "epsilon": 50.0},
-        {"K": 41, "m": 4, "epsilon": 0.2, "shape": "monotone"},
+        {"K": 25, "m": 4, "epsilon": 0.2, "shape": "monotone"},
     ],
     ids=str,
 )

@@ -32,6 +32,15 @@ def table(rng: np.random.Generator, K: int, kind: str) -> np.ndarray:
     return np.concatenate([half[::-1], np.zeros((K + 1) % 2), half])
 
 
+@pytest.mark.parametrize(("Delta", "max_affected"), [(0.0, 4), (0.3, 4), (1e-3, 2)])
+def test_the_oracle_takes_every_multiset(Delta: float, max_affected: int) -> None:
+    problem = darrm.MajorityProblem(4, 2, 0.7, Delta, max_affected=max_affected)
+    gamma, grow = [0.1, 1.0, 0.0, 1.0, 0.1], exact.exponential(Decimal("0.3"))
+    every = exact.multisets(4, len(exact.corners(problem)), max_affected)
+    sides = [exact.probabilities(gamma, problem, counts) for counts in every]
+    assert exact.worst_excess(gamma, problem, Decimal("0.3")) == max(first - grow * second for first, second in sides)
+
+
 @pytest.mark.parametrize("kind", ["random", "rising", "one", "nearly one", "extreme"])
 @pytest.mark.parametrize("Delta", [0.0, 1e-300, 1e-8, 1e-3, 0.3, 0.9])
 @pytest.mark.parametrize("K", [1, 2, 3, 4])

@@ -95,32 +95,25 @@ def test_pictures_without_matplotlib_name_the_remedy(tmp_path: Path, command: st
 
 @posix
 def test_interrupt_is_one_line_and_status_130(tmp_path: Path) -> None:
-    out = tmp_path / "gamma.json"
+    """The command ends while HiGHS is at work, and HiGHS does not come to its end, as its log would say."""
+    out, log, ended = tmp_path / "gamma.json", tmp_path / "log", b"Model status"
     out.write_text("what stood here", encoding="utf-8")
-    arguments = [
-        "solve",
-        "--K",
-        "21",
-        "--m",
-        "3",
-        "--epsilon",
-        "0.1",
-        "--voter-delta",
-        "1e-5",
-        "--engine",
-        "full-list",
-        "--out",
-        str(out),
-    ]
-    program = [sys.executable, PROGRAMS / "command_when_loaded.py", *arguments]
-    process = subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    program = [sys.executable, str(PROGRAMS / "command_and_solver_log.py")]
+    assert run(*program, str(log), "solve", *PROBLEM, "--engine", "full-list").returncode == 0
+    assert ended in log.read_bytes()
+    log.unlink()
+
+    reader, writer = os.pipe()
+    problem = ["--K", "101", "--m", "3", "--epsilon", "0.1", "--engine", "full-list"]  # seconds of HiGHS
+    command = [*program, f"/dev/fd/{writer}", "solve", *problem, "--out", str(out)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, pass_fds=[writer])
     try:
-        assert process.stdout is not None
-        assert process.stdout.readline() == b"ready\n"
-        with pytest.raises(subprocess.TimeoutExpired):
-            process.wait(0.3)
-        process.send_signal(signal.SIGINT)
-        rest, error = process.communicate(timeout=10)  # HiGHS alone would take longer
+        os.close(writer)
+        with open(reader, "rb") as said:
+            assert b"LP has" in said.readline()
+            process.send_signal(signal.SIGINT)
+            rest, error = process.communicate(timeout=300)
+            assert ended not in said.read()
     finally:
         process.kill()
         process.communicate()

@@ -208,7 +208,7 @@ def test_nothing_but_numbers_reaches_the_solver() -> None:
         (101, 10, 1e-5, "common"),
         (101, 10, 0.0, "uniform"),
         (101, 10, 1e-5, "uniform"),
-        (501, 20, 0.0, "common"),
+        (201, 20, 0.0, "common"),
     ],
 )
 def test_row_order_and_algorithm_do_not_matter(K: int, m: float, Delta: float, prior: str) -> None:

@@ -243,7 +243,7 @@ def test_what_the_delta_of_random_bags_is_made_of(
     monkeypatch: pytest.MonkeyPatch, intercept: bool, size: float
 ) -> None:
     """Theorem 12 for labels in [2, 3], without the search of `worst_delta`; ``size`` is that of Lemma 9."""
-    n, k, asked = 100_000, 60, []
+    n, k, asked = 20_000, 60, []
 
     def worst(epsilon: float, floor: float, label_range: tuple[float, float], **known: Any) -> WorstDelta:
         assert (epsilon, label_range) == (1.0, (2.0, 3.0))

@@ -459,7 +459,7 @@ def test_secret_weights_are_never_worse_than_released_ones() -> None:
     rng = np.random.default_rng(14)
     for k in (2, 5, 12):
         q = noised_labels(k, 0.6)
-        for _ in range(4):
+        for _ in range(2):
             y, record = rng.random(k).round(), int(rng.integers(k))
             change = 1 - 2 * y[record]
             noised = np.zeros(k, dtype=bool)
@@ -811,7 +811,7 @@ def test_the_noise_in_a_squared_aggregate() -> None:
 
 @pytest.mark.filterwarnings("ignore::darrm.randomness.words.NotPrivateWarning")
 def test_what_attackers_gain_is_below_the_total_variation_of_neighbours() -> None:
-    rows = load("weighted_aggregates").audit(5, 300)
+    rows = load("weighted_aggregates").audit(5, 100)
     plain, lba, shown, secret = rows
     # The sum of 5 labels against the sum of the 4 others: half of the largest probability of Binomial(4, 1/2).
     assert plain["advantage"] == pytest.approx(6 / 16 / 2)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from decimal import Decimal, localcontext
 from fractions import Fraction
-from itertools import product
-from math import comb
+from itertools import pairwise, product
+from math import comb, lcm
 
 from darrm import MajorityProblem
 
@@ -64,11 +64,34 @@ def probabilities(gamma: list[float], problem: MajorityProblem, counts: tuple[in
 
 
 def worst_excess(gamma: list[float], problem: MajorityProblem, epsilon: Decimal) -> Fraction:
-    """max over all multisets of Pr[1 | p] - e^epsilon Pr[1 | p']."""
-    e = exponential(epsilon)
-    every = multisets(problem.K, len(corners(problem)), problem.max_affected)
-    pairs = (probabilities(gamma, problem, counts) for counts in every)
-    return max(first - e * second for first, second in pairs)
+    """max over all multisets of Pr[1 | p] - e^epsilon Pr[1 | p'].
+
+    Multisets that begin alike share their beginning, and all numbers are whole multiples of one fraction: X averaged
+    over the votes of n moving voters is a table over the ones of the others, which are at (0,0) or (1,1).
+    """
+    e, X, moving = exponential(epsilon), acceptance(gamma), corners(problem)[2:]
+    unit = lcm(*(p.denominator for corner in moving for p in corner))
+    chances = [tuple(p.numerator * (unit // p.denominator) for p in corner) for corner in moving]
+    scale = lcm(*(x.denominator for x in X))
+
+    def averaged(table: list[int], p: int) -> list[int]:
+        return [(unit - p) * x + p * y for x, y in pairwise(table)]
+
+    def worst(P: list[int], Q: list[int], kinds: list[tuple[int, ...]], left: int) -> int:
+        """The largest multiple of 1 / (scale unit^max_affected e.denominator), with ``left`` voters that may move."""
+        if not kinds:
+            most = max(e.denominator * p - e.numerator * q for p, q in zip(P, Q, strict=True))
+            return most * unit**left
+        found = worst(P, Q, kinds[1:], left)
+        while left:
+            P, Q, left = averaged(P, kinds[0][0]), averaged(Q, kinds[0][1]), left - 1
+            found = max(found, worst(P, Q, kinds[1:], left))
+        return found
+
+    table = [x.numerator * (scale // x.denominator) for x in X]
+    return Fraction(
+        worst(table, table, chances, problem.max_affected), scale * unit**problem.max_affected * e.denominator
+    )
 
 
 def acceptance_alike(gamma: list[float], p: Fraction) -> Fraction:

@@ -7,6 +7,7 @@ data", and delta is convex in each voter, so the worst voters are such pairs, an
 change. No code of darrm is used.
 """
 
+from collections.abc import Sequence
 from itertools import combinations_with_replacement, product
 
 import numpy as np
@@ -36,14 +37,20 @@ def worst_delta(
     gamma: Floats, Q: int, epsilon: float, max_affected: int, total: float, adaptive: bool = False
 ) -> float:
     """The largest delta at a total epsilon over all pure epsilon-DP fixed voters of which ``max_affected`` change."""
+    return worst_deltas(gamma, Q, epsilon, max_affected, [total], adaptive)[0]
+
+
+def worst_deltas(
+    gamma: Floats, Q: int, epsilon: float, max_affected: int, totals: Sequence[float], adaptive: bool = False
+) -> list[float]:
+    """`worst_delta` at each of several totals."""
     K = len(gamma) - 1
     table = labels_given_sheets(gamma, Q, adaptive)
     n, hi = table.shape[0], 1 / (1 + np.exp(-epsilon))
-    lo, e = 1 - hi, np.exp(total)
+    lo, best = 1 - hi, [0.0] * len(totals)
     pairs = list(combinations_with_replacement(range(n), 2))
     pairs += [(b, a) for a, b in pairs if a != b]
     first, second = (np.array(side) for side in zip(*pairs, strict=True))
-    best = 0.0
     for still in combinations_with_replacement(range(n), K - max_affected):
         some = table[(*still, ...)]  # over the sheets of the voters that change, and labels
         # Many voters: the pairs of the first one are taken one after the other, to spare memory.
@@ -56,5 +63,6 @@ def worst_delta(
                 P, Q_ = np.moveaxis(P, i, 0), np.moveaxis(Q_, i, 0)
                 P, Q_ = hi * P[first] + lo * P[second], lo * Q_[first] + hi * Q_[second]
                 P, Q_ = np.moveaxis(P, 0, i), np.moveaxis(Q_, 0, i)
-            best = max(best, float(np.maximum(0, P - e * Q_).sum(axis=-1).max()))
+            for i, total in enumerate(totals):
+                best[i] = max(best[i], float(np.maximum(0, P - np.exp(total) * Q_).sum(axis=-1).max()))
     return best
