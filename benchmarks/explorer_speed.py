@@ -1,10 +1,10 @@
-"""How heavy the page of ``darrm explore`` is, how long it takes to answer, and a picture of it.
+"""How heavy the page of ``darrm explore`` is, how long it takes to answer, and pictures of it.
 
     python benchmarks/explorer_speed.py [--docs] [--screenshot]
 
 Takes: two minutes. --docs writes docs/explorer.md.
 
-The picture, with --screenshot, is written beside that page; it needs selenium and Chromium with its chromedriver.
+The pictures, with --screenshot, are written beside that page; they need selenium and Chromium with its chromedriver.
 """
 
 from __future__ import annotations
@@ -30,6 +30,11 @@ DOCS = Path(__file__).parent.parent / "docs"
 SIZES = (11, 51, 101, 201)
 SHOWN = {"K": 11, "m": 3, "epsilon": 0.1, "voters": "fresh", "queries": 100, "total_delta": 1e-5}
 KEPT = {"b.K": 21, "b.m": 3, "b.epsilon": 0.1}
+# Pictures by name: the page, and what is there once it has settled.
+PICTURES = {
+    "explorer.png": (f"?{urlencode(SHOWN | KEPT)}", "#budget table"),
+    "explorer_decisions.png": ("decisions/", "#others table"),
+}
 MOST_BYTES = 200_000
 
 
@@ -98,7 +103,7 @@ def measure(server: Any, repeat: int) -> str:
     return "\n".join(lines)
 
 
-def screenshot(server: Any, path: Path) -> None:
+def screenshots(server: Any, target: Path) -> None:
     from selenium import webdriver
 
     program, driver = shutil.which("chromium") or shutil.which("google-chrome"), shutil.which("chromedriver")
@@ -123,20 +128,21 @@ def screenshot(server: Any, path: Path) -> None:
         try:
             size = {"width": 1280, "height": 900, "deviceScaleFactor": 1, "mobile": False}
             browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-            browser.get(f"{server.url}?{urlencode(SHOWN | KEPT)}")
-            end = time.monotonic() + 60
-            while not browser.execute_script("return document.querySelector('#budget table')"):
-                if time.monotonic() > end:
-                    raise SystemExit("The page did not settle.")
-                time.sleep(0.1)
-            time.sleep(0.5)  # what fades has faded
-            taken = browser.execute_cdp_cmd("Page.captureScreenshot", {"format": "png"})
+            for name, (page, settled) in PICTURES.items():
+                browser.get(f"{server.url}{page}")
+                end = time.monotonic() + 60
+                while not browser.execute_script("return document.querySelector(arguments[0])", settled):
+                    if time.monotonic() > end:
+                        raise SystemExit("The page did not settle.")
+                    time.sleep(0.1)
+                time.sleep(0.5)  # what fades has faded
+                taken = browser.execute_cdp_cmd("Page.captureScreenshot", {"format": "png"})
+                picture = base64.b64decode(taken["data"])
+                if len(picture) >= MOST_BYTES:
+                    raise SystemExit(f"{name} has {len(picture)} bytes; {MOST_BYTES} are too many.")
+                (target / name).write_bytes(picture)
         finally:
             browser.quit()
-    picture = base64.b64decode(taken["data"])
-    if len(picture) >= MOST_BYTES:
-        raise SystemExit(f"The picture has {len(picture)} bytes; {MOST_BYTES} are too many.")
-    path.write_bytes(picture)
 
 
 def main() -> None:
@@ -158,7 +164,7 @@ def main() -> None:
             parts = re.split(r"(<!-- /?times -->)", page.read_text())
             page.write_text("".join([*parts[:2], f"\n\n{text}\n\n", *parts[3:]]))
         if options.screenshot:
-            screenshot(server, DOCS / "explorer.png")
+            screenshots(server, DOCS)
 
 
 if __name__ == "__main__":

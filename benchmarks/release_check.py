@@ -43,6 +43,7 @@ SAMPLE = {
     "darrm/py.typed",
     "darrm/show/report/page.html",
     "darrm/show/explore/templates/page.html",
+    "darrm/show/explore/templates/decisions.html",
     "darrm/show/explore/static/explore.css",
     "darrm/show/explore/static/explore.js",
     "darrm/votes/examples/votes.json",

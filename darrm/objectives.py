@@ -111,6 +111,9 @@ class Rule(OfVoters):
         if self.right is not None:
             right = np.array(self.right)[tuple(slice(count + 1) if count else 0 for count in present)]
             kept["right"] = _nested(right)
+        elif self.name == "at least" and self.numbers[0] > sum(present):
+            # So few can never be enough, which is no mistake here: 0 is right at all counts.
+            kept["right"] = _nested(np.broadcast_to([1.0, 0.0], (*(count + 1 for count in present if count), 2)))
         return replace(super().with_present(present), **kept)  # type: ignore[type-var]
 
     def costs_without_votes(self, problem: DecisionProblem) -> Array:
@@ -127,6 +130,11 @@ class Rule(OfVoters):
             return right
         ones = np.indices(problem.shape)
         if self.name == "at least":
+            if self.numbers[0] > problem.K:
+                raise InputError(
+                    f"k of at_least(k) must be at most the number of voters, K = {problem.K}: more never say 1. Got "
+                    f"{self.numbers[0]:g}. Lower k."
+                )
             yes = ones.sum(axis=0) >= self.numbers[0]
             return np.stack([~yes, yes], axis=-1).astype(np.float64)
         weights = np.array(self.numbers if self.name == "weights" else [1.0] * len(problem.groups))
@@ -300,6 +308,18 @@ def costs(table: ArrayLike) -> Objective:
 def at_least(k: int) -> AtLeast:
     """For `rule`: answer 1 if at least k voters say 1.
 
+    Parameters
+    ----------
+    k : int, at least 0
+        At most the number of voters of the problem, which is checked where the rule meets it.
+
+    Raises
+    ------
+    InputError
+        If k is not such a number.
+
+    Examples
+    --------
     >>> at_least(3)
     AtLeast(k=3)
     """
@@ -314,6 +334,26 @@ def randomized_response_accuracy(base: float, epsilon: float, classes: int = 2) 
     of an answer that was right with probability ``base`` before. No voter that randomizes its own answer so can be more
     accurate; a model that was trained privately can, because its epsilon is about records, not about its answer.
 
+    Parameters
+    ----------
+    base : float in [0, 1]
+        The probability that the answer is right before the noise; each wrong answer is as likely.
+    epsilon : float, at least 0, or infinity
+        Privacy of the noise, in nats; infinity for an answer without noise.
+    classes : int, at least 2
+        How many answers there are.
+
+    Returns
+    -------
+    float in [0, 1]
+
+    Raises
+    ------
+    InputError
+        If a value is outside its range, or of the wrong kind.
+
+    Examples
+    --------
     >>> round(randomized_response_accuracy(0.9, 1.0), 4)
     0.6848
     """

@@ -336,6 +336,7 @@ def table() -> dict[str, tuple[Use | None, Sequence[Arguments]]]:
         "DecisionDesign.probabilities": {"counts": [[2, 0], [0, 1]]},
         "DecisionDesign.with_present": {"present": [1, 1]},
         "DecisionProblem.with_present": {"present": [1, 1]},
+        "DecisionProblem.named": {"labels": [[0, 1]]},
         "mechanisms.PrivateDecision.release": {"votes": [[1, 0, 1]], **rng},
         "mechanisms.PrivateDecision.release_counts": {"counts": [[2, 0]], **rng},
         "mechanisms.DaRRM.release": {"votes": [[1, 0, 1]], **rng},

@@ -8,6 +8,7 @@ import pytest
 
 import darrm
 from darrm import DecisionProblem, VoterGroup, objectives
+from darrm.errors import InputError
 
 Right = Callable[[list[list[int]]], set[int]]  # from the votes of each group to the answers that are right
 
@@ -44,7 +45,7 @@ def test_costs_are_those_of_the_single_votes(seed: int) -> None:
     confusion = [[[1 - a, a], [1 - b, b]] for a, b in rng.random((len(sizes), 2)).tolist()]
     second = float(rng.random())
     prior, cost = [1 - second, second], rng.random((2, 2)).tolist()
-    weights, least = [float(w) for w in rng.integers(1, 4, len(sizes))], int(rng.integers(0, sum(sizes) + 2))
+    weights, least = [float(w) for w in rng.integers(1, 4, len(sizes))], int(rng.integers(0, sum(sizes) + 1))
 
     def lead(votes: list[list[int]], weights: list[float]) -> float:
         return sum(w * sum(2 * vote - 1 for vote in group) for w, group in zip(weights, votes, strict=True))
@@ -94,6 +95,18 @@ def test_a_rule_asks_those_who_are_present(which: object, answers: dict[tuple[in
         fewer = design.with_present(present)
         gain = objectives.gains(fewer.objective.costs(fewer.problem))
         assert (1 + np.sign(gain[(-1,) * gain.ndim])) / 2 == answer
+
+
+def test_more_ones_than_voters_are_no_rule() -> None:
+    """All of them may be asked for, and one more not; where voters are absent, the rest may be too few."""
+    objective = objectives.rule(objectives.at_least(5), [0.9, 0.8])
+    fewer = darrm.solve(PROBLEM, objective=objective, absent=True).fewer
+    assert all(np.all(part.objective.costs(part.problem)[..., 0] == 0) for part in fewer.values())
+    assert all(part.objective.kind == "rule" and str(part.objective) == "at least 5" for part in fewer.values())
+    beyond = objectives.rule(objectives.at_least(6), [0.9, 0.8])
+    for use in (beyond.costs, lambda problem: darrm.solve(problem, objective=beyond)):
+        with pytest.raises(InputError, match=r"at most the number of voters, K = 5: more never say 1\. Got 6\."):
+            use(PROBLEM)
 
 
 def test_the_truth_without_votes_is_the_cheaper_guess() -> None:

@@ -17,8 +17,8 @@ from darrm._validation import check_total_delta, check_total_epsilon, check_vote
 from darrm.accounting.fixed import fixed_voters
 from darrm.accounting.releases import AnyProblem, OneLabel, one_label
 from darrm.certificate.engines import engine
+from darrm.design.absent import attendances
 from darrm.design.content import problem_of
-from darrm.design.decision import attendances
 from darrm.design.design import AnyDesign
 from darrm.errors import InputError, OutputError
 from darrm.numerics.arrays import Array

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import json
+import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -129,6 +131,13 @@ budget_options = options(
     voters_option,
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
+profile_option = click.option(
+    "--profile",
+    "profile_text",
+    metavar="EPS:DELTA,...",
+    help="Further limits that one label keeps, all at once: rising epsilons (inf: the last), falling deltas; or a "
+    ".csv file with columns epsilon and delta, or a .json file as darrm profile --json prints it.",
+)
 design_option = click.option("--out", type=PATH, help="Write the design file here.")
 file_argument = click.argument("file", type=PATH)
 
@@ -158,8 +167,8 @@ def load_majority(file: Path, what: str) -> Design:
     design = load(file)
     if not isinstance(design, Design):
         raise InputError(
-            f"{file} holds a decision by groups of voters. {what} is for majorities; darrm verify and darrm release "
-            "take decisions too."
+            f"{file} holds a decision by groups of voters. {what} is for majorities; darrm verify, darrm release and "
+            "darrm profile take decisions too."
         )
     return design
 
@@ -221,6 +230,63 @@ def numbers(option: str, text: str, kind: Callable[[str], Any] = float) -> list[
     except ValueError:
         what = "whole numbers" if kind is int else "numbers"
         raise InputError(f"{option} must be {what} with commas between. Got {text!r}.") from None
+
+
+def accuracies(text: str) -> list[Any]:
+    """Of each group a number, or a table of two rows: / between the rows of both truths, : between both votes."""
+    try:
+        return [_table_of(entry) if "/" in entry or ":" in entry else float(entry) for entry in text.split(",")]
+    except ValueError:
+        raise InputError(
+            "--accuracy must be numbers with commas between, or for a group a table P00:P01/P10:P11, where Pyv is how "
+            f"often the vote is v if the truth is y. Got {text!r}. Pass e.g. .7,.6 or .9:.1/.2:.8,.6."
+        ) from None
+
+
+def _table_of(entry: str) -> list[list[float]]:
+    (right0, wrong0), (wrong1, right1) = (row.split(":") for row in entry.split("/"))
+    return [[float(right0), float(wrong0)], [float(wrong1), float(right1)]]
+
+
+def profile(text: str) -> list[tuple[float, float]]:
+    """Points (epsilon, delta): EPS:DELTA with commas between, or a file of them.
+
+    A file ends in .csv (columns epsilon and delta, others are left out) or in .json (what ``darrm profile --json``
+    prints, or a list of pairs; null is infinite).
+    """
+    if not text.endswith((".csv", ".json")):
+        try:
+            return [(float(epsilon), float(delta)) for epsilon, delta in (item.split(":") for item in text.split(","))]
+        except ValueError:
+            raise InputError(
+                f"--profile must be EPS:DELTA,EPS:DELTA,... or a file that ends in .csv or .json. Got {text!r}. Pass "
+                "e.g. .5:1e-3,1:1e-5."
+            ) from None
+    try:
+        content = Path(text).read_text(encoding="utf-8-sig")
+        points = _points_of_json(content) if text.endswith(".json") else _points_of_csv(content)
+    except OSError as error:
+        raise InputError(f"{text} could not be read: {error.strerror}. Pass the path of a profile.") from error
+    except (ValueError, KeyError, TypeError, csv.Error):
+        raise InputError(
+            f"{text} holds no profile: a CSV file must have the columns epsilon and delta, a JSON file what darrm "
+            "profile --json prints, or a list of pairs [epsilon, delta]."
+        ) from None
+    if not points:
+        raise InputError(f"{text} holds no profile: it has no point. Write at least one pair of epsilon and delta.")
+    return points
+
+
+def _points_of_csv(content: str) -> list[tuple[float, float]]:
+    rows = csv.DictReader(content.splitlines(), strict=True, skipinitialspace=True)
+    return [(float(row["epsilon"]), float(row["delta"])) for row in rows]
+
+
+def _points_of_json(content: str) -> list[tuple[float, float]]:
+    values = json.loads(content)
+    if isinstance(values, dict):
+        values = [(point["epsilon"], point["delta"]) for point in values["profile"]]
+    return [(math.inf if epsilon is None else float(epsilon), float(delta)) for epsilon, delta in values]
 
 
 def bar(value: float, width: int, ascii_only: bool) -> str:

@@ -31,7 +31,11 @@ decision_options = common.options(
         "nats (inf: not private), its failure probability, how many one record can reach. Once for each group; "
         "--max-affected is then over all groups [as many as they allow].",
     ),
-    click.option("--accuracy", help="With --group: A1,A2,..., how often a vote of each group is the truth."),
+    click.option(
+        "--accuracy",
+        help="With --group: A1,A2,..., how often a vote of each group is the truth, e.g. .7,.6; or for a group "
+        "P00:P01/P10:P11, where Pyv is how often its vote is v if the truth is y, e.g. .9:.1/.2:.8,.6.",
+    ),
     click.option(
         "--cost", help="With --group: C00,C01,C10,C11, where Cry is what answer r costs if y is true [0,1,1,0]."
     ),
@@ -95,7 +99,7 @@ def take_decision(values: dict[str, Any], prior: str | None) -> tuple[DecisionPr
         values.pop("adjacency"),
     )
     which, cost = values.pop("objective"), values.pop("cost")
-    accuracy = common.numbers("--accuracy", values.pop("accuracy"))
+    accuracy = common.accuracies(values.pop("accuracy"))
     chances = None if prior is None else common.numbers("--prior", prior)
     if which in (None, "truth"):
         costs = None if cost is None else common.numbers("--cost", cost)
@@ -133,14 +137,14 @@ def show(design: DecisionDesign) -> None:
     gap = f"at most {design.gap:.1e} above the least possible" + " for an ordered table" * design.ordered
     if math.isinf(design.gap):
         gap = "not known to be the least possible"
-    console.print(f"expected cost {design.expected_cost:.8g} ({_counted(design.objective)}), {gap}")
+    console.print(f"expected cost {design.expected_cost:.8g} ({wording.counted(design.objective)}), {gap}")
     if design.reversals:
         console.print(
             f"The answer that costs less is the less likely one at {design.reversals} of {design.table.size} count "
             "vectors; --ordered forbids that."
         )
     if design.profile:
-        console.print(f"and one decision keeps {len(design.profile)} points of a profile")
+        console.print(f"and one decision keeps {len(design.profile)} points of a profile (darrm profile)")
     if design.absent:
         console.print(
             f"Voters may be absent: {len(design.fewer)} further tables, each certified for those that are present. "
@@ -155,17 +159,6 @@ def show_worst_case(design: DecisionDesign) -> None:
     worst = ", ".join(f"{count} of {corner}" for corner, count in case.items()) or "nowhere"
     x, y = design.certificate.probabilities
     common.console().print(f"worst case: {worst}; answers {answer} with probability {x:.12g} against {y:.12g}")
-
-
-def _counted(objective: Objective) -> str:
-    """What an expected cost counts."""
-    from darrm.objectives import Rule, Truth
-
-    if isinstance(objective, Rule):
-        return f"how often the answer is not that of the rule {objective}"
-    if not isinstance(objective, Truth):
-        return f"by {objective}"
-    return "how often the answer is wrong" if objective.cost == ((0.0, 1.0), (1.0, 0.0)) else "with the costs given"
 
 
 def _bars(design: DecisionDesign, console: Console) -> None:

@@ -18,6 +18,8 @@ from darrm.cli import common
 def command(port: Any, host: str, allow_remote: bool, no_browser: bool) -> None:
     """Serve a web page on this machine that shows gamma, its error and what many labels cost, as you choose.
 
+    A second page is for decisions by groups of voters.
+
     Needs flask, waitress and matplotlib. Nothing is loaded from elsewhere. Ctrl-C ends it.
     """
     import logging

@@ -46,6 +46,7 @@ _LIMITS = ("time_limit", "on_time_limit")
     "full-list and full-list-cvxpy list every constraint: slow, for comparison.",
     *("cutting-planes", "full-list", "full-list-cvxpy"),
 )
+@common.profile_option
 @common.number("--time-limit", "Seconds for the search [none].", default=float("inf"))
 @common.choice("--on-time-limit", "At the time limit: fail, or certify the best so far.", "error", "best")
 @common.design_option
@@ -67,8 +68,8 @@ def _majority(prior: str | None, out: Path | None, plot: Path | None, as_json: b
 
     problem = common.take_problem(values)
     taken = common.take_prior("uniform" if prior is None else prior)
-    both_shapes = values.pop("both_shapes")
-    values = {name: values[name] for name in ("shape", "objective", "engine", *_LIMITS)}
+    both_shapes, points = values.pop("both_shapes"), _profile(values)
+    values = {name: values[name] for name in ("shape", "objective", "engine", *_LIMITS)} | {"profile": points}
     start = time.perf_counter()
     with progress(_searching) as report, ending_at_once("Nothing was written."):
         design = beside(lambda: solve(problem, prior=taken, report=report, **values))
@@ -102,9 +103,10 @@ def _decision(prior: str | None, out: Path | None, plot: Path | None, as_json: b
     problem, objective = take_decision(values, prior)
     if plot is not None and len(problem.groups) > MOST_GROUPS:
         raise InputError(f"--plot draws decisions of one to {MOST_GROUPS} groups. Got {len(problem.groups)}.")
-    settings = {name: values[name] for name in ("ordered", "absent", *_LIMITS)}
+    settings = {name: values[name] for name in ("ordered", "absent", *_LIMITS)} | {"profile": _profile(values)}
+    say = _Attendances(math.prod(problem.shape) - 1) if values["absent"] else _searching
     start = time.perf_counter()
-    with progress(_searching) as report, ending_at_once("Nothing was written."):
+    with progress(say) as report, ending_at_once("Nothing was written."):
         design = beside(lambda: solve(problem, objective=objective, report=report, **settings))
     seconds = time.perf_counter() - start
     if out is not None:
@@ -121,6 +123,23 @@ def _decision(prior: str | None, out: Path | None, plot: Path | None, as_json: b
         name = "decision.json" if out is None else shlex.quote(str(out))
         keep = "--out decision.json keeps the design; " * (out is None)
         common.note(f"Next: {keep}darrm release {name} --votes votes.csv --out labels.csv releases decisions.")
+
+
+def _profile(values: dict[str, Any]) -> list[tuple[float, float]] | None:
+    text = values.pop("profile_text")
+    return None if text is None else common.profile(text)
+
+
+class _Attendances:
+    """For `progress`: which table is searched for, of one for each attendance; a first round begins another."""
+
+    def __init__(self, every: int) -> None:
+        self._begun, self._round, self._every = 0, 0, every
+
+    def __call__(self, now: Progress) -> tuple[int, int, str]:
+        self._begun += self._begun == 0 or now.rounds <= self._round
+        self._round = now.rounds
+        return self._begun - 1, self._every, f"table {self._begun} of {self._every}: {now.rows} constraints"
 
 
 def _searching(now: Progress) -> tuple[int, None, str]:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from itertools import product
 from types import MappingProxyType
 from typing import Any
 
@@ -18,6 +17,7 @@ from darrm._validation import array, real
 from darrm.certificate.certificate import Certificate, verify
 from darrm.certificate.engines import engine, worst_cases
 from darrm.certificate.protocol import largest
+from darrm.design.absent import attendances
 from darrm.design.content import certificate_size, headed, problem_of, profile_of, same
 from darrm.errors import CertificateError, InputError
 from darrm.numerics.arrays import Array
@@ -212,12 +212,6 @@ class DecisionDesign:
     def reversals(self) -> int:
         """At how many count vectors the answer that the objective prefers is less likely than the other."""
         return _reversals(self.objective.costs(self.problem), self.table)
-
-
-def attendances(problem: DecisionProblem) -> Iterator[tuple[int, ...]]:
-    """Every vector of present voters but all and none."""
-    every = list(product(*(range(group.count + 1) for group in problem.groups)))
-    return iter(every[1:-1])
 
 
 def _reversals(costs: Array, table: Array) -> int:

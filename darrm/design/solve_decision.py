@@ -12,8 +12,9 @@ from darrm._validation import choice, real
 from darrm.certificate.engines import engine as engine_of
 from darrm.certificate.scaling import repair_all
 from darrm.constraints.groups import TableColumns
+from darrm.design.absent import attendances, check_absent
 from darrm.design.cuts import Candidates, CutFinder, separators
-from darrm.design.decision import DecisionDesign, attendances, expected_cost
+from darrm.design.decision import DecisionDesign, expected_cost
 from darrm.design.optimum import check_optimal, upper_bound
 from darrm.errors import InputError
 from darrm.numerics.arrays import Array
@@ -44,6 +45,8 @@ def solve_decision(
     points, start = profile_points(profile), time.perf_counter()
     held = (guarantee(problem), *profile_limits(problem, points))
     engine_of(problem).check_size(problem)
+    if absent:
+        check_absent(problem)
     costs = objective.costs(problem)
     columns = TableColumns(gains(costs), ordered=ordered)
     if columns.weights.max() > 0:

@@ -19,6 +19,7 @@ from darrm.problem.noise_function import acceptance
 
 # What meets the guarantee exactly in theory misses it by rounding; this much is mixed with a coin, and no more.
 _ROUNDING = 1e-9
+_SAME = 1e-9  # expected costs this close are those of one optimum
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,11 +44,19 @@ class DecisionEntry:
 
 
 def compare_decision(
-    problem: DecisionProblem, objective: Objective, *, time_limit: float = math.inf
+    problem: DecisionProblem,
+    objective: Objective,
+    *,
+    best: DecisionDesign | None = None,
+    time_limit: float = math.inf,
 ) -> list[DecisionEntry]:
-    """The optimum beside what people do without it; see `darrm.measures.comparison.compare`."""
+    """The optimum beside what people do without it; see `darrm.measures.comparison.compare`.
+
+    ``best`` is the optimum where it is there already: the design of this problem and objective, not ordered.
+    """
     costs = objective.costs(problem)
-    best: DecisionDesign = solve_decision(problem, objective, time_limit=time_limit)
+    if best is None:
+        best = solve_decision(problem, objective, time_limit=time_limit)
     tables = {"optimum": best.table}
     if len(problem.groups) > 1:
         tables["all as the least private"] = _all_as_the_least_private(problem, costs, time_limit)
@@ -69,6 +78,20 @@ def compare_decision(
         DecisionEntry(name, table, verify(table, problem), expected_cost(costs, table))
         for name, table in tables.items()
     ]
+
+
+def beside_others(design: DecisionDesign, *, time_limit: float = math.inf) -> list[DecisionEntry]:
+    """A design, called "this design", beside all that `compare_decision` has; not twice if it is the optimum itself."""
+    best = design if _is_plain_optimum(design) else None
+    others = compare_decision(design.problem, design.objective, best=best, time_limit=time_limit)
+    same = abs(others[0].expected_cost - design.expected_cost) <= _SAME
+    name = "this design" + " (optimum)" * same
+    return [DecisionEntry(name, design.table, design.certificate, design.expected_cost), *others[same:]]
+
+
+def _is_plain_optimum(design: DecisionDesign) -> bool:
+    """Whether nothing but the guarantee binds a design that was solved to the end."""
+    return not (design.ordered or design.profile or design.absent) and design.gap <= _SAME
 
 
 def _all_as_the_least_private(problem: DecisionProblem, costs: Array, time_limit: float) -> Array:

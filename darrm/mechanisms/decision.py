@@ -9,12 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from darrm._validation import array
+from darrm.design.absent import MAX_CASES
 from darrm.design.decision import DecisionDesign
 from darrm.errors import InputError
 from darrm.mechanisms.released_votes import ReleasedVotes
 from darrm.randomness.words import word_source
-
-MAX_CASES = 2_000_000
 
 
 class PrivateDecision(ReleasedVotes):
@@ -25,6 +24,9 @@ class PrivateDecision(ReleasedVotes):
     A row of votes has one column for each voter, group after group in the design's order. If the design was made for
     absent voters, a vote may be -1: then the decision for the voters that are present is released. Who is absent must
     not depend on the data, on votes or on their noise; a voter whose absence would tell something has to vote.
+
+    Labels in arrays are the numbers 0 and 1, whatever the answers are called: ``design.problem.named(labels)`` gives
+    their names. Files of `darrm release` and columns of `darrm.columns.release` hold the names.
 
     One release is (epsilon, delta)-DP for the design's problem. What several cost depends on whether the voters are
     fresh or fixed; the same votes released twice are not fresh.

@@ -7,11 +7,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
-from darrm._validation import MAX_EPSILON, real, refusal, shown, whole
+from darrm._validation import MAX_EPSILON, array, real, refusal, shown, whole
 from darrm.errors import InputError
 from darrm.numerics.exact import decimals, rounded_up
 from darrm.problem.limits import Affected, adjacency_text
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import ArrayLike, NDArray
 
 _ROUNDING = Decimal("1e-50")  # relative, of some thousand operations with 60 digits
 
@@ -176,6 +181,33 @@ class DecisionProblem:
     def names(self) -> tuple[str, ...]:
         """What the answers 0 and 1 are called."""
         return ("0", "1") if isinstance(self.classes, int) else self.classes
+
+    def named(self, labels: ArrayLike) -> NDArray[np.str_]:
+        """What labels are called, or votes: the names of the answers in place of 0 and 1.
+
+        Parameters
+        ----------
+        labels : array_like of 0 and 1, any shape
+            Such as what `darrm.mechanisms.PrivateDecision` releases: arrays of labels hold numbers.
+
+        Returns
+        -------
+        ndarray of str, the shape of ``labels``
+
+        Raises
+        ------
+        InputError
+            If a label is neither 0 nor 1.
+
+        Examples
+        --------
+        >>> DecisionProblem([VoterGroup(3, 1.0)], 1.0, classes=["no", "yes"]).named([0, 1, 1]).tolist()
+        ['no', 'yes', 'yes']
+        """
+        import numpy as np
+
+        numbers = array("labels", labels, None, 0, 1, "[]", wholes=True, hint="Pass what release gives.")
+        return np.asarray(np.array(self.names)[numbers.astype(np.intp)])
 
     @property
     def total_epsilon(self) -> float:

@@ -119,11 +119,11 @@ def _decision(design: DecisionDesign) -> Markup:
             parts.append(element("img", alt=alternative, src=address, style="max-width:100%"))
         except MissingExtraError:
             pass
-    parts.append(details(f'probability of "{one}" by votes', _decision_table(design)))
+    parts.append(details(f'probability of "{one}" by votes', decision_table(design)))
     return join(parts)
 
 
-def _decision_table(design: DecisionDesign) -> Markup:
+def decision_table(design: DecisionDesign) -> Markup:
     """The probability of answer 1: a column for each count of the last group, or one column if there is one group."""
     groups, table = design.problem.groups, design.table
     named = [f"of {group.count} (group {g})" for g, group in enumerate(groups, 1)]

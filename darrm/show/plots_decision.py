@@ -78,6 +78,19 @@ def plot_decision(design: DecisionDesign, *, title: bool = True) -> Any:
     return figure
 
 
+def described(design: DecisionDesign, one: str) -> str:
+    """What `plot_decision` shows, for those who cannot see it; ``one`` is what answer 1 is called."""
+    kinds = (
+        "a line over the counts",
+        "a heat map over the counts of two groups",
+        "a heat map for each count of group 3",
+    )
+    return (
+        f"Probability of {one}, {kinds[len(design.problem.groups) - 1]}: {design.table.flat[0]:.4g} if nobody says "
+        f"{one}, {design.table.flat[-1]:.4g} if all do."
+    )
+
+
 def _map(ax: Any, table: Any, design: DecisionDesign) -> None:
     ax.imshow(table, origin="lower", cmap="cividis", vmin=0, vmax=1, aspect="auto")
     ax.set(xlabel=_counted(design, 1), ylabel=_counted(design, 0))

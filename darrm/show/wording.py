@@ -12,6 +12,7 @@ from darrm.problem.decision import DecisionProblem
 
 if TYPE_CHECKING:
     from darrm.accounting.fresh import Total
+    from darrm.objectives import Objective
     from darrm.problem.majority import MajorityProblem
 
     Problem = MajorityProblem | DecisionProblem
@@ -144,6 +145,17 @@ def cost(total: Total) -> str:
         f"Fresh voters: {labels} cost {price} together, queries chosen adaptively. Proved; at least {total.lower:.6g} "
         "for the worst voters that are as private as stated."
     )
+
+
+def counted(objective: Objective) -> str:
+    """What an expected cost counts."""
+    from darrm.objectives import Rule, Truth
+
+    if isinstance(objective, Rule):
+        return f"how often the answer is not that of the rule {objective}"
+    if not isinstance(objective, Truth):
+        return f"by {objective}"
+    return "how often the answer is wrong" if objective.cost == ((0.0, 1.0), (1.0, 0.0)) else "with the costs given"
 
 
 def number_of(text: object) -> Any:

@@ -106,6 +106,7 @@ def test_solve_gives_what_the_library_gives(tmp_path: Path, capsys: pytest.Captu
         (["--objective", "weights:2"], darrm.objectives.rule([2.0], [0.7])),
         (["--prior", ".9,.1"], darrm.objectives.truth([0.7], [0.9, 0.1])),
         (["--cost", "0,5,1,0"], darrm.objectives.truth([0.7], None, [[0, 5], [1, 0]])),
+        (["--accuracy", ".9:.1/.2:.8"], darrm.objectives.truth([[[0.9, 0.1], [0.2, 0.8]]])),
         (["--prior", ".9,.1", "--objective", "truth"], darrm.objectives.truth([0.7], [0.9, 0.1])),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
@@ -115,6 +116,109 @@ def test_objectives_are_those_of_the_library(
 ) -> None:
     got = run_json(capsys, "solve", "--group", "5:0.5", "--total-epsilon", "1", "--accuracy", ".7", *options)
     assert got["objective"] == json.loads(json.dumps(objective.as_dict()))
+
+
+def test_tables_and_numbers_of_accuracy_stand_side_by_side(capsys: pytest.CaptureFixture[str]) -> None:
+    groups = ["--group", "2:1", "--group", "1:inf", "--group", "1:2", "--total-epsilon", "1"]
+    got = run_json(capsys, "solve", *groups, "--accuracy", ".7,1:0/0.25:0.75,.6")
+    wanted = darrm.objectives.truth([0.7, [[1, 0], [0.25, 0.75]], 0.6])
+    assert got["objective"] == json.loads(json.dumps(wanted.as_dict()))
+
+
+PROFILES = {
+    "points.csv": "name,epsilon,delta\na,0.5,0.2\nb,1,0.01\nc,inf,0\n",
+    "points.json": "[[0.5, 0.2], [1, 0.01], [null, 0]]",
+    "printed.json": '{"profile": [{"epsilon": 0.5, "delta": 0.2, "delta_lower": 0.1}, '
+    '{"epsilon": 1.0, "delta": 0.01, "delta_lower": 0}, {"epsilon": null, "delta": 0.0, "delta_lower": 0.0}]}',
+}
+
+
+@pytest.mark.parametrize("text", [".5:.2,1:.01,inf:0", *PROFILES])
+@pytest.mark.parametrize(
+    "of", [[*SMALL[:4], "--total-epsilon", "1.5", *SMALL[6:]], ["--K", "5", "--m", "3", "--epsilon", ".5"]], ids=len
+)
+def test_a_profile_is_kept_too(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, of: list[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name, content in PROFILES.items():
+        Path(name).write_text(content, encoding="utf-8")
+    got = run_json(capsys, "solve", *of, "--profile", text, "--out", "design.json")
+    points = [[0.5, 0.2], [1.0, 0.01], [None, 0.0]]
+    assert got["profile"] == points
+    found = run_json(capsys, "profile", "design.json", "--epsilons", ".5,1,inf")["profile"]
+    assert all(point["delta"] <= delta for point, (_, delta) in zip(found, points, strict=True))
+    free = run_json(capsys, "solve", *of, "--out", "free.json")
+    assert free["profile"] == []
+    loose = run_json(capsys, "profile", "free.json", "--epsilons", ".5")["profile"]
+    assert loose[0]["delta"] > 0.2  # without a profile more is given away
+
+
+@pytest.mark.parametrize(
+    ("text", "content", "said"),
+    [
+        ("1", None, "--profile must be EPS:DELTA,EPS:DELTA"),
+        (".5:.1:2", None, "--profile must be EPS:DELTA,EPS:DELTA"),
+        ("1:.1,.5:.01", None, "A profile must have rising epsilons"),
+        ("1:2", None, "A delta of profile must be in [0, 1)"),
+        ("nan:.1", None, "An epsilon of profile must be"),
+        ("no.csv", None, "no.csv could not be read"),
+        ("bad.csv", "epsilon,gamma\n1,2\n", "bad.csv holds no profile: a CSV"),
+        ("bad.csv", "epsilon,delta\n1,x\n", "bad.csv holds no profile: a CSV"),
+        ("bad.csv", "epsilon,delta\n1\n", "bad.csv holds no profile: a CSV"),
+        ("bad.csv", "epsilon,delta\n", "it has no point"),
+        ("bad.json", "{}", "bad.json holds no profile"),
+        ("bad.json", "3", "bad.json holds no profile"),
+        ("bad.json", "[[1, null]]", "bad.json holds no profile"),
+        ("bad.json", "\x00", "bad.json holds no profile"),
+    ],
+)
+def test_profiles_that_are_none(
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    text: str,
+    content: str | None,
+    said: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    if content is not None:
+        Path(text).write_text(content, encoding="utf-8")
+    assert said in refused(capsys, "solve", *SMALL, "--profile", text)
+
+
+def test_the_profile_of_a_decision(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = str(tmp_path / "decision.json")
+    assert main(["solve", *SMALL, "--out", path]) == 0
+    capsys.readouterr()
+    found = run_json(capsys, "profile", path, "--epsilons", "0,.4,1,inf")["profile"]
+    design = darrm.load(path)
+    wanted = darrm.accounting.privacy_profile(design.table, design.problem, [0, 0.4, 1, np.inf])
+    assert [point["delta"] for point in found] == wanted.tolist()
+    assert all(point["delta_lower"] <= point["delta"] for point in found)
+    assert main(["profile", path]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "(2, 0)-DP in group 1 (2 voters)" in out
+    assert "Guaranteed: (1, 0)-DP." in out
+
+
+def test_the_profile_with_absent_voters_is_the_largest(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
+    """The table of everybody says nothing; that of one voter alone says what it votes."""
+    problem = darrm.DecisionProblem([darrm.VoterGroup(2, 0.5)], 1.0)
+    coin = darrm.objectives.truth([0.6])
+    alone = darrm.DecisionDesign(problem.with_present((1,)), [0.0, 1.0], coin.with_present((1,)))
+    darrm.DecisionDesign(problem, [0.5] * 3, coin, fewer={(1,): alone}).save("design.json")
+    found = run_json(capsys, "profile", "design.json", "--epsilons", "0,.5")["profile"]
+    assert found[0]["delta"] == pytest.approx(np.tanh(0.25), rel=1e-9)  # of one voter, at epsilon 0
+    assert 0 < found[0]["delta_lower"] <= found[0]["delta"]
+    assert main(["profile", "design.json"]) == 0
+    assert "who is absent depends neither" in " ".join(capsys.readouterr().out.split())
+
+
+def test_the_profile_of_a_decision_is_drawn(tmp_path: Path, folder: Path) -> None:
+    pytest.importorskip("matplotlib")
+    assert main(["profile", "decision.json", "--epsilons", "1", "--plot", "profile.svg"]) == 0
+    assert "<svg" in Path("profile.svg").read_text(encoding="utf-8")
 
 
 def test_every_option_reaches_the_problem(capsys: pytest.CaptureFixture[str]) -> None:
@@ -198,6 +302,23 @@ def test_absent_voters_are_told(capsys: pytest.CaptureFixture[str], tmp_path: Pa
     assert main(["verify", path]) == 0
 
 
+def test_too_many_absent_voters_are_refused_at_once(capsys: pytest.CaptureFixture[str]) -> None:
+    many = ["--group", "25:1", "--group", "25:.5", "--total-epsilon", "1", "--accuracy", ".7,.6", "--absent"]
+    assert "675 searches" in refused(capsys, "solve", *many)
+
+
+def test_progress_counts_attendances() -> None:
+    from darrm.cli.solve import _Attendances
+    from darrm_solvers import Progress
+
+    say = _Attendances(5)
+    names = Progress._fields
+    rounds = [1, 2, 3, 1, 2, 1, 1]
+    said = [say(Progress(**{**dict.fromkeys(names, 0), "rounds": n, "rows": 7})) for n in rounds]
+    assert [done for done, _, _ in said] == [0, 0, 0, 1, 1, 2, 3]
+    assert said[-1] == (3, 5, "table 4 of 5: 7 constraints")
+
+
 def test_solve_draws_a_picture(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("matplotlib")
     path = tmp_path / "decision.svg"
@@ -217,6 +338,12 @@ def test_names_of_answers_are_votes_and_labels(folder: Path, capsys: pytest.Capt
     assert "Vote columns were taken in order: 1 to 2 as group 1 and 3 to 3 as group 2." in said
     assert "darrm budget" in said
     assert answers() == [("no", "yes")[last] for last in drawn()[:, 2].tolist()]
+    # In Python labels are numbers, and the problem says what they are called.
+    mechanism = darrm.mechanisms.PrivateDecision(last_voter_decides())
+    named = mechanism.design.problem.named
+    assert named(mechanism.release(drawn())).tolist() == answers()
+    assert [name for block in mechanism.release_blocks([drawn()]) for name in named(block)] == answers()
+    assert named(mechanism.release_counts([[2, 0], [0, 1]])).tolist() == ["no", "yes"]
     rows = [",".join(("no", "yes")[vote] for vote in row) + "\n" for row in drawn().tolist()]
     Path("names.csv").write_text("a,b,c\n" + "".join(rows), encoding="utf-8")
     assert release(votes="names.csv", out="again.csv") == 0
@@ -328,6 +455,13 @@ def test_truncated_files(folder: Path, capsys: pytest.CaptureFixture[str]) -> No
         ({"--accuracy": "1.5"}, "An accuracy must be in [0, 1]. Got 1.5"),
         ({"--accuracy": "nan"}, "An accuracy must be in [0, 1]. Got nan"),
         ({"--accuracy": "high"}, "--accuracy must be numbers"),
+        ({"--accuracy": ".9/.8"}, "--accuracy must be numbers with commas between, or for a group a table"),
+        ({"--accuracy": ".9:.1:0/.2:.8:0"}, "--accuracy must be numbers with commas between"),
+        ({"--accuracy": ".9:.1/.2:.8/.5:.5"}, "--accuracy must be numbers with commas between"),
+        ({"--accuracy": ".9:.1/.2:x"}, "Pass e.g. .7,.6 or .9:.1/.2:.8,.6."),
+        ({"--accuracy": ".9:.2/.2:.8"}, "A table of accuracy must be rows that sum to 1"),
+        ({"--accuracy": ".9:nan/.2:.8"}, "An accuracy must be in [0, 1]. Got nan"),
+        ({"--objective": "at-least:4"}, "at most the number of voters, K = 3"),
         ({"--cost": "0,1,1"}, "--cost must be four numbers"),
         ({"--cost": "0,nan,1,0"}, "cost must be finite and at least 0. Got nan"),
         ({"--cost": "0,1,1,0", "--objective": "majority"}, "--cost goes with --objective truth"),
@@ -361,7 +495,6 @@ def test_too_few_options(capsys: pytest.CaptureFixture[str], arguments: list[str
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["profile", "decision.json"],
         ["audit", "--design", "decision.json", "--eta", "eta.csv"],
     ],
     ids=lambda arguments: arguments[0],

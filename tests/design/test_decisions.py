@@ -125,7 +125,7 @@ def random_problem(rng: np.random.Generator) -> tuple[DecisionProblem, objective
         truth(accuracy),
         truth(accuracy, [0.2, 0.8], [[0, 5], [1, 0]]),
         rule("majority", accuracy),
-        rule(at_least(2), accuracy, [0.7, 0.3]),
+        rule(at_least(min(2, sum(sizes))), accuracy, [0.7, 0.3]),
         rule([1.0 + i for i in range(len(sizes))], accuracy),
     ][rng.integers(5)]
     return DecisionProblem(members, epsilon, delta, max_affected=reach), wanted

@@ -3,6 +3,7 @@
 import math
 from fractions import Fraction
 
+import numpy as np
 import pytest
 
 from darrm import DecisionProblem, InputError, VoterGroup
@@ -26,3 +27,14 @@ def test_the_least_delta_that_an_error_names_is_enough() -> None:
         DecisionProblem(groups, 1.0)
     named = float(str(refusal.value).split("with probability ")[1].split()[0])
     assert named == DecisionProblem(groups, 1.0, delta=named).least_delta
+
+
+def test_labels_are_named() -> None:
+    problem = DecisionProblem([VoterGroup(2, 1.0)], 1.0, classes=("no", "yes"))
+    assert problem.named([[0, 1], [1, 1]]).tolist() == [["no", "yes"], ["yes", "yes"]]
+    assert problem.named(np.uint8(1)) == "yes"
+    assert problem.named(np.zeros(0, dtype=np.uint8)).shape == (0,)
+    assert DecisionProblem([VoterGroup(2, 1.0)], 1.0).named([1, 0]).tolist() == ["1", "0"]
+    for wrong in ([-1], [2], [0.5], ["yes"], [math.nan]):
+        with pytest.raises(InputError, match="labels must be"):
+            problem.named(wrong)

@@ -17,9 +17,10 @@ from collections.abc import Iterator
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl, quote, urlencode, urlsplit
+from urllib.parse import parse_qsl, quote, urlsplit
 
 import pytest
+from oracles.explorer import HOME, errors, get, pre, wrong
 from scripts import PROGRAMS
 
 import darrm
@@ -34,7 +35,6 @@ from darrm.show.explore import answers, choices, create_app
 from darrm.show.explore.cache import Cache, Gone
 from darrm.show.explore.server import Server, is_loopback
 
-HOME = "http://127.0.0.1:8000"
 SMALL = {"K": "5", "m": "2", "epsilon": "0.5"}
 
 
@@ -52,22 +52,6 @@ def server() -> Iterator[Server]:
     found.close()
     running.join(20)
     assert not running.is_alive()
-
-
-def get(client: Any, path: str, base_url: str = HOME, **values: str) -> Any:
-    return client.get(f"{path}?{urlencode(values)}", base_url=base_url)
-
-
-def errors(answer: Any) -> dict[str, str]:
-    assert answer.status_code == 400
-    found: dict[str, str] = answer.get_json()["errors"]
-    return found
-
-
-def pre(text: str, name: str) -> str:
-    found = re.search(rf'<pre id="{name}"[^>]*>(.*?)</pre>', text, re.DOTALL)
-    assert found
-    return html.unescape(found.group(1))
 
 
 # What is shown
@@ -271,16 +255,14 @@ def test_what_is_wrong_is_said_beside_its_control(client: Any, name: str, text: 
     assert said in found[name]
     page = get(client, "/", **{name: text})
     assert page.status_code == 400
-    shown = re.search(rf'<p class="wrong" id="wrong-{name}">(.*?)</p>', page.text, re.DOTALL)
-    assert shown
-    assert html.unescape(shown.group(1)) == found[name]
+    assert wrong(page.text, name) == found[name]
     assert "<script>alert" not in page.text
     assert "Traceback" not in page.text
 
 
 def test_all_that_is_wrong_is_said_at_once(client: Any) -> None:
-    wrong = {"K": "0", "m": "nan", "epsilon": "-1", "Delta": "2", "delta": "3", "max_affected": "-4", "prior": "x"}
-    assert errors(get(client, "/design", **wrong)).keys() == wrong.keys()
+    values = {"K": "0", "m": "nan", "epsilon": "-1", "Delta": "2", "delta": "3", "max_affected": "-4", "prior": "x"}
+    assert errors(get(client, "/design", **values)).keys() == values.keys()
 
 
 @pytest.mark.parametrize(
@@ -349,7 +331,7 @@ def test_compare_keeps_its_time_limit() -> None:
 # Who may ask
 
 
-@pytest.mark.parametrize("path", ["/", "/design", "/voters", "/static/explore.js", "/nothing"])
+@pytest.mark.parametrize("path", ["/", "/design", "/decisions/", "/voters", "/static/explore.js", "/nothing"])
 def test_other_names_of_this_machine_are_refused(client: Any, path: str) -> None:
     for host in ("evil.example", "127.0.0.1.evil.example", "localhost.evil.example:8000"):
         answer = client.get(path, base_url=f"http://{host}")
@@ -386,16 +368,16 @@ def test_every_answer_is_guarded(client: Any, path: str) -> None:
 
 def test_nothing_is_loaded_from_elsewhere(client: Any) -> None:
     texts = []
-    for path in ("/", "/voters", "/static/explore.css", "/static/explore.js"):
+    for path in ("/", "/decisions/", "/voters", "/static/explore.css", "/static/explore.js"):
         with get(client, path) as answer:
             texts.append(answer.text)
     for text in texts:
         assert re.findall(r"""(?:src|href|url|fetch)\s*[=(]\s*["'`]?(?:https?:)?//""", text) == []
-    assert not re.search(r"<script(?![^>]*src=)", texts[0])
+    assert not any(re.search(r"<script(?![^>]*src=)", text) for text in texts[:3])
 
 
 def test_only_get(client: Any) -> None:
-    for path in ("/", "/design", "/gamma.json"):
+    for path in ("/", "/design", "/decisions/", "/decisions/design", "/gamma.json"):
         assert client.post(path, base_url=HOME).status_code == 405
 
 

@@ -333,6 +333,114 @@ def test_controls_have_names_and_pictures_words(opened: Callable[..., Any]) -> N
     assert text(browser, "[aria-live=polite]") == ""
 
 
+# Decisions by groups of voters
+
+
+def test_a_decision_follows_its_controls(opened: Callable[..., Any]) -> None:
+    browser = opened(**SMALL)
+    browser.find_element("link text", "Decision by groups of voters").click()
+    wait(lambda: "this design (optimum)" in text(browser, "#others") and settled(browser))
+    enter(browser, "count2", "3")
+    wait(lambda: "--group 7:0.2" not in text(browser, "#command") and settled(browser))
+    assert "--group 3:0.2" in text(browser, "#command")
+    groups = [darrm.VoterGroup(4, 1.0), darrm.VoterGroup(3, 0.2)]
+    accuracy = [darrm.objectives.randomized_response_accuracy(0.9, epsilon) for epsilon in (1.0, 0.2)]
+    design = darrm.solve(darrm.DecisionProblem(groups, 1.4), objective=darrm.objectives.truth(accuracy))
+    assert f"{design.expected_cost:.6g}" in text(browser, ".figures")
+    assert f"{design.expected_cost:.6f}" in text(browser, "#others .this")
+    assert state(browser)["count2"] == "3"
+    browser.find_element("id", "ordered").click()
+    wait(lambda: "--ordered" in text(browser, "#command") and settled(browser))
+    assert state(browser)["ordered"] == "yes"
+    browser.refresh()
+    wait(lambda: text(browser, "#others .this") and settled(browser))
+    assert browser.find_element("id", "ordered").is_selected()
+    assert named(browser, "count2").get_attribute("value") == "3"
+    browser.find_element("id", "ordered").click()
+    wait(lambda: "--ordered" not in text(browser, "#command") and settled(browser))
+    assert "ordered" not in state(browser)
+
+
+def test_a_group_that_is_emptied_stays_so(opened: Callable[..., Any]) -> None:
+    browser = opened("decisions/")
+    named(browser, "count2").send_keys("\ue003")  # backspace
+    wait(lambda: text(browser, "#command").count("--group") == 1 and settled(browser))
+    browser.refresh()
+    wait(lambda: text(browser, "#others .this") and settled(browser))
+    assert named(browser, "count2").get_attribute("value") == ""
+    assert text(browser, "#command").count("--group") == 1
+
+
+def test_controls_without_use_are_hidden(opened: Callable[..., Any]) -> None:
+    browser = opened("decisions/", objective="at-least", k="2", count2="")
+    assert named(browser, "k").is_displayed()
+    assert not named(browser, "miss").is_displayed()
+    named(browser, "objective").send_keys("the t")
+    wait(lambda: "at-least" not in text(browser, "#command") and settled(browser))
+    assert not named(browser, "k").is_displayed()
+    assert named(browser, "false_alarm").is_displayed()
+
+
+def test_what_is_wrong_with_a_group_is_said_and_goes_away(opened: Callable[..., Any]) -> None:
+    browser = opened("decisions/", count1="2", count2="")
+    enter(browser, "epsilon1", "-1")
+    wait(lambda: "epsilon must be in" in text(browser, "#wrong-epsilon1"))
+    assert named(browser, "epsilon1").get_attribute("aria-invalid") == "true"
+    enter(browser, "epsilon1", "2")
+    wait(lambda: "--group 2:2 " in text(browser, "#command") and settled(browser))
+    assert text(browser, "#wrong-epsilon1") == ""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [360, 1280])
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"count1": "2", "epsilon2": "inf", "count3": "3", "epsilon3": "0.5", "max_affected": "2"},
+        {"count1": "x" * 40, "epsilon2": "y" * 39, "base": "7", "prior": "z", "miss": "-1"},
+    ],
+    ids=["three", "wrong"],
+)
+def test_decisions_fit_the_screen(
+    opened: Callable[..., Any], browser: Any, values: dict[str, str], width: int, scheme: str
+) -> None:
+    dark = {"media": "", "features": [{"name": "prefers-color-scheme", "value": scheme}]}
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", dark)
+    size = {"width": width, "height": 740, "deviceScaleFactor": 1, "mobile": width < 500}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    opened("decisions/", **values)
+    wait(lambda: not browser.execute_script("return Boolean(document.querySelector('.busy, .pending'))"))
+    assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+    spilt = "return [...document.querySelectorAll('.card, fieldset')].filter((e) => e.scrollWidth > e.clientWidth)"
+    assert browser.execute_script(f"{spilt}.length") == 0
+    low = [(ratio, what) for ratio, what in browser.execute_script(CONTRAST) if ratio < 4.5]
+    assert low == []
+    empty = "return [...document.querySelectorAll('.card')].filter((e) => !e.innerText.trim()).length"
+    assert browser.execute_script(empty) == 0
+    light = browser.execute_script("return getComputedStyle(document.body).backgroundColor") == "rgb(246, 247, 248)"
+    assert light == (scheme == "light")
+    nameless = browser.execute_script(
+        "return [...document.querySelectorAll('input, select')]"
+        ".filter((e) => !e.labels.length && !e.ariaLabel).map((e) => e.outerHTML)"
+    )
+    assert nameless == []
+
+
+def test_decisions_without_scripts_are_a_form(opened: Callable[..., Any], browser: Any) -> None:
+    browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
+    try:
+        opened("decisions/", count1="2", count2="")
+        box = browser.find_element("id", "count1")
+        box.clear()
+        box.send_keys("3")
+        browser.find_element("css selector", "button[name=others]").click()
+        wait(lambda: "--group 3:1 " in browser.page_source)
+        assert "this design (optimum)" in browser.find_element("id", "others").text
+        assert state(browser)["count1"] == "3"
+    finally:
+        browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
+
+
 def test_without_scripts_it_is_a_form(opened: Callable[..., Any], browser: Any) -> None:
     browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
     try:

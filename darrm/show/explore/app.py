@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import re
-import tempfile
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Sequence
+from functools import partial
 
-from flask import Flask, Response, jsonify, request
+from flask import Flask, Response, request
 from werkzeug.exceptions import HTTPException
 
 from darrm.errors import DarrmError, InputError, SolverError
 from darrm.show.explore import choices as chosen
-from darrm.show.explore import page
+from darrm.show.explore import controls, decision_app, page
 from darrm.show.explore.answers import TIME_LIMIT, Answer, Answers, named
-from darrm.show.explore.cache import Gone
 from darrm.show.explore.choices import Choices
+from darrm.show.explore.serving import design_file, download, gone, part
 
 _HEADERS = {
     "Content-Security-Policy": (
@@ -34,6 +33,7 @@ _HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^:\[\]@/\\]+)(:\d+)?")
 def make(hosts: Sequence[str] | None) -> Flask:
     """See `darrm.show.explore.create_app`."""
     app = Flask("darrm.show.explore")
+    app.register_blueprint(decision_app.make())
     answers = Answers()
 
     @app.before_request
@@ -71,71 +71,48 @@ def make(hosts: Sequence[str] | None) -> Flask:
     @app.get("/design")
     def design() -> tuple[str | Response, int]:
         state = _read()
-        return _part(_design, answers, state, state.wrong)
+        return part(partial(_design, answers), state, state.wrong, _note)
 
     @app.get("/budget")
     def budget() -> tuple[str | Response, int]:
         state = _read()
-        return _part(_budget, answers, state, state.errors)
+        return part(partial(_budget, answers), state, state.errors, _note)
 
     @app.get("/voters")
     def voters() -> str:
         return page.voters()
 
     @app.get("/gamma.json")
-    def design_file() -> Response:
+    def design_json() -> Response:
         answer, name = _wanted(answers)
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "gamma.json"
-            answer.design.save(path)
-            return _download(path.read_bytes(), f"{name}.json", "application/json")
+        return download(design_file(answer.design), f"{name}.json", "application/json")
 
     @app.get("/gamma.csv")
     def table() -> Response:
         answer, name = _wanted(answers)
         lines = ["l,gamma", *(f"{l},{value!r}" for l, value in enumerate(answer.design.gamma.tolist()))]
-        return _download("\n".join([*lines, ""]).encode(), f"{name}.csv", "text/csv")
+        return download("\n".join([*lines, ""]).encode(), f"{name}.csv", "text/csv")
 
     @app.get("/report.html")
     def report() -> Response:
         from darrm.show.report import html
 
         answer, name = _wanted(answers)
-        return _download(html(answer.design).encode(), f"{name}.html", "text/html")
+        return download(html(answer.design).encode(), f"{name}.html", "text/html")
 
     @app.errorhandler(HTTPException)
     def refused(error: HTTPException) -> tuple[str, int]:
-        return page.refused(error.name, error.description), error.code or 500
+        return controls.refused(error.name, error.description), error.code or 500
 
     @app.errorhandler(DarrmError)
     def failed(error: DarrmError) -> tuple[str, int]:
-        return page.refused("No design", error), 400
+        return controls.refused("No design", error), 400
 
     return app
 
 
 def _read() -> Choices:
     return chosen.read(request.args.items(multi=True))
-
-
-def _gone() -> Callable[[], bool]:
-    """Whether the client of this request went away, as far as the server can tell."""
-    disconnected: Callable[[], bool] = request.environ.get("waitress.client_disconnected", lambda: False)
-    return disconnected
-
-
-def _part(
-    make_part: Callable[[Answers, Choices], str], answers: Answers, state: Choices, wrong: Mapping[str, str]
-) -> tuple[str | Response, int]:
-    """A part of the page as HTML, or JSON that says what is wrong by the name of the control."""
-    try:
-        if not wrong:
-            return make_part(answers, state), 200
-    except DarrmError as error:
-        _note(state, error)
-    except Gone:
-        return "", 499  # nobody reads it
-    return jsonify(errors=state.errors), 400
 
 
 def _note(state: Choices, error: DarrmError) -> None:
@@ -155,9 +132,9 @@ def _note(state: Choices, error: DarrmError) -> None:
 
 def _design(answers: Answers, state: Choices) -> str:
     choices = tuple(choice for choice in (state.choice, state.kept) if choice is not None)
-    solved = [answers.designs.get(choice, _gone()) for choice in choices]
+    solved = [answers.designs.get(choice, gone()) for choice in choices]
     designs = named([answer.design for answer in solved])
-    picture = answers.pictures.get(choices, _gone())
+    picture = answers.pictures.get(choices, gone())
     return page.design(state, choices[0], designs, solved[0].entries, picture)
 
 
@@ -166,7 +143,7 @@ def _budget(answers: Answers, state: Choices) -> str:
     if many is None:
         return page.budget(None, {})
     totals = {
-        name: answers.budgets.get((choice, many), _gone()) for name, choice in choices.items() if choice is not None
+        name: answers.budgets.get((choice, many), gone()) for name, choice in choices.items() if choice is not None
     }
     return page.budget(many, totals)
 
@@ -179,8 +156,4 @@ def _wanted(answers: Answers) -> tuple[Answer, str]:
         raise InputError(" ".join(wrong.values()))
     problem = state.choice.problem
     name = f"gamma_K{problem.K}_m{problem.m:g}_epsilon{problem.epsilon:g}"
-    return answers.designs.get(state.choice, _gone()), re.sub(r"[^\w.+-]", "_", name)
-
-
-def _download(content: bytes, name: str, kind: str) -> Response:
-    return Response(content, mimetype=kind, headers={"Content-Disposition": f'attachment; filename="{name}"'})
+    return answers.designs.get(state.choice, gone()), re.sub(r"[^\w.+-]", "_", name)

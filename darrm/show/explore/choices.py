@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TypeVar
 from urllib.parse import urlencode
 
 from darrm import priors
@@ -13,9 +12,9 @@ from darrm.design.design import SHAPES
 from darrm.errors import InputError
 from darrm.priors import Prior
 from darrm.problem.majority import MajorityProblem
+from darrm.show.explore.query import Place, built, checked, gather, needed
 from darrm.show.wording import number_of
 
-T = TypeVar("T")
 MAX_K = 201  # beyond, an answer takes more than a few seconds
 MAX_QUERIES = 1000
 # What the form shows at first. Voters are not among them: nothing may guess which kind they are.
@@ -35,9 +34,7 @@ FIRST = {
 DESIGN = ("K", "m", "epsilon", "Delta", "delta", "max_affected", "prior", "shape")
 _HARMLESS = {"K": MAX_K, "m": 1, "epsilon": 1, "Delta": 0, "delta": None, "max_affected": None}
 _MANY = ("queries", "total_delta", "voters")
-_OPTIONAL = ("delta", "max_affected", "voters")
 _LONGEST = {"prior": 6000}  # characters: a probability for each of MAX_K voters
-_LONG = 40
 KEPT = "b."  # before the names of the design that was kept
 
 
@@ -91,7 +88,7 @@ class Choices:
 
     def query(self, *, keep: bool | None = None) -> str:
         """The query string that leads here; ``keep`` keeps the present design beside itself or lets the kept one go."""
-        texts = {name: text for name, text in self.texts.items() if text or name not in _OPTIONAL}
+        texts = needed(self.texts, FIRST)
         kept = self.kept_texts
         if keep is not None:
             kept = {name: self.texts[name] for name in DESIGN if self.texts[name]} if keep else {}
@@ -101,21 +98,14 @@ class Choices:
 def read(pairs: Iterable[tuple[str, str]]) -> Choices:
     """Read a query string, given as pairs; what is wrong is in ``errors``, and nothing is raised."""
     state = Choices(dict(FIRST))
-    seen: set[str] = set()
-    for key, text in pairs:
-        kept = key.startswith(KEPT)
+
+    def place(key: str) -> Place | None:
         name = key.removeprefix(KEPT)
-        if name not in (DESIGN if kept else FIRST):
-            continue
-        slot, texts = ("kept", state.kept_texts) if kept else (name, state.texts)
-        longest = _LONGEST.get(name, _LONG)
-        if key in seen:
-            state.errors[slot] = f"{name} stands twice in the address. Give it once."
-        elif len(text) > longest:
-            state.errors[slot] = f"{name} must have at most {longest} characters here. Got {len(text)}. Shorten it."
-        else:
-            texts[name] = text
-        seen.add(key)
+        if key != name:
+            return Place(name, "kept", state.kept_texts) if name in DESIGN else None
+        return Place(name, name, state.texts) if name in FIRST else None
+
+    gather(pairs, place, state.errors, _LONGEST)
     state.choice = _choice(state.texts, state.errors)
     if state.kept_texts and "kept" not in state.errors:
         wrong: dict[str, str] = {}
@@ -131,42 +121,34 @@ def read(pairs: Iterable[tuple[str, str]]) -> Choices:
 def _choice(texts: Mapping[str, str], errors: dict[str, str]) -> Choice | None:
     before = len(errors)
     values = {name: number_of(texts[name]) for name in DESIGN[:6] if texts[name] or name in DESIGN[:4]}
-    problem = None
-    while problem is None:
-        try:
-            problem = MajorityProblem(**values)
-        except InputError as error:
-            # Each message begins with the name of what is wrong; something harmless in its place shows what else is.
-            name = str(error).split(" ", 1)[0]
-            errors.setdefault(name, str(error))
-            if values.get(name) == _HARMLESS.get(name):
-                return None
-            values[name] = _HARMLESS[name]
-    if problem is not None and problem.K > MAX_K:
+    problem = built(MajorityProblem, values, _HARMLESS, errors)
+    if problem is None:
+        return None
+    if problem.K > MAX_K:
         errors.setdefault(
             "K",
             f"K must be at most {MAX_K} on this page. Got {problem.K}. For more votes use the command line: "
             f"{solve_command(Choice(problem, priors.independent(), SHAPES[0]))}",
         )
-    prior = _checked("prior", errors, lambda: _prior(texts["prior"], problem))
+    prior = checked("prior", errors, lambda: _prior(texts["prior"], problem))
     if texts["shape"] not in SHAPES:
         errors.setdefault("shape", f"shape must be one of {', '.join(SHAPES)}. Got {texts['shape']!r}.")
-    if len(errors) > before or problem is None or prior is None:
+    if len(errors) > before or prior is None:
         return None
     return Choice(problem, prior, texts["shape"])
 
 
-def _prior(text: str, problem: MajorityProblem | None) -> Prior:
+def _prior(text: str, problem: MajorityProblem) -> Prior:
     prior = priors.parse(text)
-    if problem is not None and problem.K <= MAX_K:
+    if problem.K <= MAX_K:
         priors.weights(prior, problem.K, prior.default_objective)
     return prior
 
 
 def _many(texts: Mapping[str, str], errors: dict[str, str]) -> Many | None:
-    queries = _checked("queries", errors, lambda: _queries(texts))
-    delta = _checked("total_delta", errors, lambda: check_total_delta(number_of(texts["total_delta"]), "total_delta"))
-    voters = _checked("voters", errors, lambda: check_voters(texts["voters"])) if texts["voters"] else None
+    queries = checked("queries", errors, lambda: _queries(texts))
+    delta = checked("total_delta", errors, lambda: check_total_delta(number_of(texts["total_delta"]), "total_delta"))
+    voters = checked("voters", errors, lambda: check_voters(texts["voters"])) if texts["voters"] else None
     if queries is None or delta is None or voters is None or errors.keys() & set(_MANY):
         return None
     return Many(queries, delta, voters)
@@ -180,16 +162,6 @@ def _queries(texts: Mapping[str, str]) -> int:
             f"design, then: darrm budget gamma.json --queries {queries} --delta {texts['total_delta']} --voters ..."
         )
     return queries
-
-
-def _checked(name: str, errors: dict[str, str], check: Callable[[], T]) -> T | None:
-    """What ``check`` returns, or None and what is wrong, shortened, among the ``errors``."""
-    try:
-        return check()
-    except InputError as error:
-        message = str(error)
-        errors.setdefault(name, message if len(message) <= 500 else f"{message[:300]} ... {message[-150:]}")
-        return None
 
 
 def _arguments(choice: Choice) -> dict[str, str]:

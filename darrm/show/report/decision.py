@@ -11,19 +11,18 @@ import numpy as np
 
 from darrm.design.decision import DecisionDesign
 from darrm.errors import InputError, SolverError
-from darrm.measures.decision_comparison import compare_decision
+from darrm.measures.decision_comparison import beside_others
 from darrm.numerics.exact import decimals
 from darrm.objectives import Costs, OfVoters, Truth
 from darrm.problem.group_corners import entries
 from darrm.problem.limits import guarantee
 from darrm.show.markup import Markup, element, join, paragraph, picture, shown, table, var
-from darrm.show.plots_decision import MOST_GROUPS, plot_decision
+from darrm.show.plots_decision import MOST_GROUPS, described, plot_decision
 from darrm.show.report import sections
 from darrm.show.report.sections import figure, folded, left_out, pair
 from darrm.show.report.worst_case import work_out_groups
 from darrm.show.wording import at_least, condition, listed
 
-_SAME = 1e-9
 _NAMED = 8  # counts
 _FEWER = ", then those of fewer voters in the order of the file"
 _ALL_TABLES = """[
@@ -166,17 +165,11 @@ def _decision(design: DecisionDesign) -> dict[str, object]:
         (*n, repr(float(x)), "either" if gain[n] == 0 else _cell(design, int(gain[n] > 0)))
         for n, x in np.ndenumerate(table_)
     ]
-    kinds = (
-        "a line over the counts",
-        "a heat map over the counts of two groups",
-        "a heat map for each count of group 3",
-    )
     drawn: Markup = paragraph("A picture shows three groups at most; the table has all of them.", class_="note")
     if len(problem.groups) <= MOST_GROUPS:
         drawn = picture(
             plot_decision(design, title=False),
-            f"Probability of {one}, {kinds[len(problem.groups) - 1]}: {table_.flat[0]:.4g} if nobody says {one}, "
-            f"{table_.flat[-1]:.4g} if all do.",
+            described(design, one),
             f"The probability of {one} by how many voters of each group say {one}.",
         )
     return {
@@ -242,15 +235,17 @@ def _meaning(design: DecisionDesign) -> str:
 
 def _comparison(design: DecisionDesign) -> Markup:
     try:
-        others = compare_decision(design.problem, design.objective)
+        found = beside_others(design)
     except (InputError, SolverError) as error:
         return paragraph("There is no comparison with simpler ways to decide. ", error)
-    same = abs(others[0].expected_cost - design.expected_cost) <= _SAME
-    mine = ("this design" + " (optimum)" * same, design.expected_cost, design.certificate)
-    found = [mine, *((other.name, other.expected_cost, other.certificate) for other in others[same:])]
     rows = [
-        (name, figure(cost), shown(certificate.tight_epsilon, 6), "yes" if certificate.holds else "no")
-        for name, cost, certificate in found
+        (
+            entry.name,
+            figure(entry.expected_cost),
+            shown(entry.certificate.tight_epsilon, 6),
+            "yes" if entry.certificate.holds else "no",
+        )
+        for entry in found
     ]
     heads = ("decision", "expected cost", "tight epsilon", "guarantee")
     note = "What has no “yes” does not keep the guarantee: its cost is there for scale."

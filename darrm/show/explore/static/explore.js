@@ -2,23 +2,26 @@
 "use strict";
 (() => {
   const form = document.getElementById("controls");
-  const design = document.getElementById("design");
-  const beside = document.getElementById("beside");
-  const budget = document.getElementById("budget");
   const status = document.getElementById("status");
   const kept = document.getElementById("kept");
-  const OPTIONAL = new Set(["delta", "max_affected", "voters"]);
-  const CUT = "<!-- many labels -->"; // where the server's answer goes around what many labels cost
+  const CUT = "<!-- many labels -->"; // where an answer of the server's goes around another part
   const PAUSE = 120; // ms without a change before the server is asked
   const SOON = 200; // ms after which waiting is said
   let latest = 0; // number of the newest request; an answer to an older one is thrown away
   let controller = null;
   let timer = 0;
 
+  // The parts of the page in the order in which they are asked for, each with the places that its answer fills.
+  const parts = new Map();
+  for (const place of document.querySelectorAll("[data-part]")) {
+    parts.set(place.dataset.part, [...(parts.get(place.dataset.part) ?? []), place]);
+  }
+
+  // An empty text is left out where there is nothing at first either.
   function query() {
     const values = new URLSearchParams();
     for (const [name, value] of new FormData(form)) {
-      if (value !== "" || !OPTIONAL.has(name)) values.append(name, value);
+      if (value !== "" || form.elements.namedItem(name).dataset?.first) values.append(name, value);
     }
     return values.toString();
   }
@@ -27,12 +30,12 @@
     const values = new URLSearchParams(search);
     for (const control of form.elements) {
       if (!control.name || control.type === "hidden" || control.tagName === "BUTTON") continue;
-      if (control.type === "radio") control.checked = values.get(control.name) === control.value;
+      if (control.type === "radio" || control.type === "checkbox") control.checked = values.get(control.name) === control.value;
       else control.value = values.get(control.name) ?? control.dataset.first;
     }
-    kept.replaceChildren();
+    kept?.replaceChildren();
     for (const [name, value] of values) {
-      if (!name.startsWith("b.")) continue;
+      if (!kept || !name.startsWith("b.")) continue;
       const hidden = document.createElement("input");
       Object.assign(hidden, { type: "hidden", name, value });
       kept.append(hidden);
@@ -83,21 +86,23 @@
     place.setAttribute("aria-busy", String(on));
   }
 
-  // Fetch what goes into one place, or into several; null if it was refused (what is wrong is then said) or if a newer request is under way.
-  async function part(mine, path, places, waiting) {
+  // Fetch a part and fill its places; false if it was refused (what is wrong is then said) or if a newer request is under way.
+  async function fetched(mine, part, search) {
+    const places = parts.get(part);
+    const waiting = places[0].dataset.waiting;
     const late = setTimeout(() => { if (mine === latest) status.textContent = waiting; }, SOON);
     for (const place of places) busy(place, true);
     try {
-      const answer = await fetch(path, { signal: controller.signal });
+      const answer = await fetch(`${part}?${search}`, { signal: controller.signal });
       const text = await answer.text();
-      if (mine !== latest) return null;
+      if (mine !== latest) return false;
       if (answer.ok) {
         const cut = text.split(CUT);
         places.forEach((place, at) => {
           show(place, cut[at]);
           busy(place, false);
         });
-        return text;
+        return true;
       }
       let errors = {};
       try { errors = JSON.parse(text).errors ?? {}; } catch { /* not an answer of this page's */ }
@@ -105,12 +110,12 @@
       status.textContent = Object.keys(errors).length
         ? "What is shown in grey is from before: see what is said beside the controls."
         : `The server answered with status ${answer.status}.`;
-      return null;
+      return false;
     } catch (error) {
       if (mine === latest && error.name !== "AbortError") {
         status.textContent = "No answer. Is darrm explore still running in its terminal?";
       }
-      return null;
+      return false;
     } finally {
       clearTimeout(late);
     }
@@ -123,16 +128,16 @@
     controller = new AbortController();
     const search = query();
     history.replaceState(null, "", `?${search}`);
-    busy(budget, true);
-    if ((await part(mine, `design?${search}`, [design, beside], "Solving …")) === null) return;
-    say({});
-    status.textContent = "";
-    await total(mine, search);
+    for (const places of parts.values()) for (const place of places) busy(place, true);
+    await fillIn(mine, [...parts.keys()], search);
   }
 
-  async function total(mine, search) {
-    if ((await part(mine, `budget?${search}`, [budget], "Adding up what many labels cost …")) === null) return;
-    status.textContent = "";
+  async function fillIn(mine, names, search) {
+    for (const name of names) {
+      if (!(await fetched(mine, name, search))) return;
+      if (name === names[0]) say({});
+      status.textContent = "";
+    }
   }
 
   function later() {
@@ -180,9 +185,10 @@
     slide(slider);
   }
   ready(document);
-  if (new FormData(form).get("voters") && design.childElementCount && !budget.querySelector("table")) {
+  const missing = [...parts].filter(([, places]) => places.some((place) => place.querySelector(".pending")));
+  if (missing.length) {
     latest += 1;
     controller = new AbortController();
-    total(latest, query());
+    fillIn(latest, missing.map(([name]) => name), query());
   }
 })();

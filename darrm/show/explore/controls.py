@@ -1,0 +1,118 @@
+"""Parts that several pages of the explorer have: the frame, controls, figures, bars, texts to copy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from flask import url_for
+
+from darrm import __version__
+from darrm.show.markup import Markup, element, join, paragraph, row, template, text
+
+CUT = "<!-- many labels -->"  # in the template of a design: explore.js and the pages put another part there
+_TABS = {"page": "Majority of equal voters", "decisions.page": "Decision by groups of voters"}
+
+
+@dataclass(frozen=True)
+class Look:
+    """How a control looks: what it is called, what is said of it, and its slider if it has one."""
+
+    hint: str
+    label: str = ""
+    placeholder: str | None = None
+    slider: Mapping[str, object] = field(default_factory=dict)
+
+
+def filled(name: str, **values: object) -> Markup:
+    """A template of the explorer with its values."""
+    return template("darrm.show.explore", f"templates/{name}.html", {"root": url_for("page"), **values})
+
+
+def frame(heading: str, main: Markup, lead: object = "", title: str | None = None, tab: str = "") -> Markup:
+    """A whole page; ``tab`` is the endpoint that it is of."""
+    title = f"{heading}: darrm explore" if title is None else title
+    tabs = join(
+        element("a", name, href=url_for(endpoint), aria_current="page" if endpoint == tab else None)
+        for endpoint, name in _TABS.items()
+    )
+    return filled("base", title=title, heading=heading, tabs=tabs, lead=lead, main=main, version=__version__)
+
+
+def refused(name: str, why: object) -> Markup:
+    """A page that says why there is no other."""
+    back = element("a", "To the explorer", href=url_for("page"))
+    return frame(name, element("main", join([paragraph(why), paragraph(back)]), class_="prose"))
+
+
+def wrong(errors: Mapping[str, str], name: str) -> Markup:
+    """What is wrong with a control."""
+    return element("p", errors.get(name, ""), class_="wrong", id=f"wrong-{name}")
+
+
+def box(name: str, look: Look, texts: Mapping[str, str], first: Mapping[str, str], errors: Mapping[str, str]) -> Markup:
+    """A control for a number or a text, its slider if it has one, and what is wrong with it below."""
+    label = element("label", look.label or name.replace("_", " "), for_=name)
+    slider: object = ""
+    if look.slider:
+        kind = {"class_": "slider", "type": "range", "data_for": name, "aria_label": f"{name}, slider"}
+        slider = element("input", **kind, **look.slider, hidden=True)
+    field_ = entry(
+        name, texts, first, errors, placeholder=look.placeholder, aria_describedby=f"hint-{name} wrong-{name}"
+    )
+    hint = element("p", look.hint, class_="hint", id=f"hint-{name}")
+    return element("div", join([label, slider, field_, hint, wrong(errors, name)]), class_="control")
+
+
+def entry(
+    name: str, texts: Mapping[str, str], first: Mapping[str, str], errors: Mapping[str, str], **more: object
+) -> Markup:
+    """The box alone that takes a number or a text."""
+    return element(
+        "input",
+        id=name,
+        name=name,
+        value=texts[name],
+        data_first=first[name],
+        inputmode="decimal",
+        spellcheck="false",
+        aria_invalid="true" if name in errors else None,
+        **more,
+    )
+
+
+def noted(value: object, note: str) -> Markup:
+    """A value with a note in small letters."""
+    return join([value, " ", element("small", note)]) if note else text(value)
+
+
+def bars(entries: Iterable[tuple[str, float, bool, bool]]) -> Iterator[Markup]:
+    """Rows of name, value and whether it is verified, each with a bar in percent of the longest.
+
+    Of every entry: its name, its value, whether it is verified (else the bar is hollow), and whether it is the one that
+    the page is about.
+    """
+    rows = list(entries)
+    longest = max(value for _, value, _, _ in rows)
+    for name, value, holds, this in rows:
+        length = 100 * value / longest if longest > 0 else 0
+        hollow = "" if holds else " hollow"
+        bar = element("span", class_=f"bar{hollow}", style=f"width:{length:.2f}%") if length >= 0.005 else ""
+        yield row((join([name, bar]), f"{value:.6f}", "yes" if holds else "no"), class_="this" if this else None)
+
+
+def copied(name: str, content: str) -> Markup:
+    """Text with a button that copies it."""
+    button = element("button", "Copy", type="button", data_copy=name, hidden=True)
+    return element("div", join([element("pre", content, id=name, tabindex=0), button]), class_="copy")
+
+
+def pending(button: str) -> Markup:
+    """What stands in a card until its part is there: explore.js looks for it, and asks for the part."""
+    without = element("noscript", f" Press “{button}”.")
+    return element("p", join(["Not computed yet.", without]), class_="pending hint")
+
+
+def nothing() -> Markup:
+    """What stands in a card while something is wrong."""
+    return paragraph("Nothing is shown: see what is said beside the controls.")

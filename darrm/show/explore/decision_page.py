@@ -1,0 +1,195 @@
+"""What stands on the explorer's page of decisions by groups of voters."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from decimal import Decimal
+
+from flask import url_for
+
+from darrm.design.decision import DecisionDesign
+from darrm.measures.decision_comparison import DecisionEntry
+from darrm.numerics.exact import decimals
+from darrm.show import wording
+from darrm.show.explore import decision_choices as choices
+from darrm.show.explore.controls import (
+    CUT,
+    Look,
+    bars,
+    box,
+    copied,
+    entry,
+    filled,
+    frame,
+    noted,
+    nothing,
+    pending,
+    wrong,
+)
+from darrm.show.explore.decision_choices import FIRST, GROUPS, OBJECTIVES, OF_GROUP, Choice, Choices
+from darrm.show.inline import decision_table
+from darrm.show.markup import Markup, element, grid, join, paragraph, shown
+from darrm.show.plots_decision import described
+from darrm.show.report.worst_case import work_out_groups
+
+_LOOKS = {
+    "max_affected": Look("How many voters one record can reach, over all groups.", placeholder="all"),
+    "base": Look(
+        "How often a voter is right before its noise, which is randomized response of its epsilon: its vote is right "
+        "less often. An accuracy of its group stands in place of this.",
+        "base",
+        slider={"min": 0.5, "max": 1, "step": 0.01},
+    ),
+    "epsilon": Look(
+        "Privacy of one decision, in nats.", slider={"min": -2, "max": 1, "step": 0.01, "data_scale": "log"}
+    ),
+    "delta": Look("Failure probability of one decision.", placeholder="0"),
+    "prior": Look("How often 1 is the truth.", "prior of 1", slider={"min": 0.01, "max": 0.99, "step": 0.01}),
+    "k": Look("How many votes for 1 make the answer 1."),
+    "miss": Look("Cost of the answer 0 where the truth is 1.", "miss"),
+    "false_alarm": Look("Cost of the answer 1 where the truth is 0.", "false alarm"),
+}
+_FOR = {"k": "for-k", "miss": "for-truth", "false_alarm": "for-truth"}  # other objectives have no use for them
+_COLUMNS = {"count": "voters", "epsilon": "epsilon", "max_affected": "reached", "accuracy": "accuracy"}
+_FEW = 60  # entries of a table that is open at first
+_BUTTON = "Show beside other ways"
+
+
+def explorer(state: Choices, design: str, others: str) -> Markup:
+    """The whole page; ``design`` and ``others`` are empty where there is none to show."""
+    texts, errors = state.texts, state.errors
+    before, _, after = design.partition(CUT)
+    controls = {
+        name: element("div", box(name, look, texts, FIRST, errors), class_=_FOR.get(name))
+        for name, look in _LOOKS.items()
+    }
+    main = filled(
+        "decisions",
+        **controls,
+        group_rows=_group_rows(state),
+        objectives=join(
+            element("option", name, value=value, selected=value == texts["objective"])
+            for value, name in OBJECTIVES.items()
+        ),
+        ordered=element(
+            "input",
+            type="checkbox",
+            id="ordered",
+            name="ordered",
+            value="yes",
+            checked=texts["ordered"] == "yes",
+            aria_describedby="hint-ordered wrong-ordered",
+        ),
+        **{f"wrong_{name}": wrong(errors, name) for name in ("groups", "objective", "ordered", "solve")},
+        status="See what is said beside the controls." if errors else "",
+        design=Markup(before) if design else element("section", nothing(), class_="card"),
+        beside=Markup(after),
+        others=Markup(others) or (nothing() if errors else pending(_BUTTON)),
+        button=_BUTTON,
+    )
+    lead = "The best private decision from the votes of groups of voters, as you choose them and what it should be."
+    return frame("darrm explore", main, paragraph(lead), "Decisions by groups: darrm explore", "decisions.page")
+
+
+def _group_rows(state: Choices) -> Markup:
+    """A row of boxes for each group, and what is wrong with them below."""
+    parts = [element("span", ""), *(element("span", head, class_="head") for head in _COLUMNS.values())]
+    for g in GROUPS:
+        parts.append(element("span", str(g), class_="head"))
+        for name in OF_GROUP:
+            slot = f"{name}{g}"
+            look = {
+                "placeholder": {"max_affected": "all", "accuracy": "base"}.get(name),
+                "aria_label": f"{_COLUMNS[name]} of group {g}",
+                "aria_describedby": f"hint-groups wrong-{slot}",
+            }
+            parts.append(entry(slot, state.texts, FIRST, state.errors, **look))
+        parts += [wrong(state.errors, f"{name}{g}") for name in OF_GROUP]
+    return join(parts)
+
+
+def design(state: Choices, choice: Choice, found: DecisionDesign, picture: str) -> Markup:
+    """The design of ``choice``, its worst case, and how to go on."""
+    problem = found.problem
+    return filled(
+        "decision",
+        K=problem.K,
+        guarantee=wording.guarantee(problem),
+        condition=wording.condition(problem),
+        picture=picture,
+        alternative=described(found, problem.names[1]),
+        figures=_figures(choice, found),
+        reversals=_reversals(found),
+        worst=_worst(found),
+        command=copied("command", f"{choices.solve_command(choice)} --out decision.json"),
+        python=copied("python", choices.solve_python(choice)),
+        base=url_for("decisions.page"),
+        search=state.query(),
+        table_open=Markup(" open" * (found.table.size <= _FEW)),
+        table=decision_table(found),
+    )
+
+
+def _figures(choice: Choice, found: DecisionDesign) -> Markup:
+    delta = found.problem.delta
+    rows: list[tuple[str, str, object]] = [
+        ("expected cost", wording.counted(found.objective), f"{found.expected_cost:.6g}"),
+        ("tight epsilon", f"at delta = {delta:.4g}", wording.at_least(found.certificate.tight_epsilon)),
+        ("needed delta", f"at epsilon = {found.problem.epsilon:g}", wording.at_least(found.certificate.needed_delta)),
+        ("a better table could save", "at most", "not known" if math.isinf(found.gap) else f"{found.gap:.1e}"),
+    ]
+    rows += [
+        (f"accuracy of group {g}", "of a vote", f"{accuracy:.6g}") for g, accuracy in enumerate(choice.accuracies, 1)
+    ]
+    return grid(["", ""], [(noted(name, note), value) for name, note, value in rows], class_="figures")
+
+
+def _reversals(found: DecisionDesign) -> Markup:
+    if not found.reversals:
+        return join([])
+    return paragraph(
+        f"At {found.reversals} of {found.table.size} vectors of counts the answer that costs less is the less likely "
+        "one; “ordered” forbids that.",
+        class_="hint",
+    )
+
+
+def _worst(found: DecisionDesign) -> Markup:
+    """Where the guarantee is closest to its limit."""
+    worst = work_out_groups(found)
+    (on, off), delta = worst.probabilities, found.problem.delta
+    with decimals(on):
+        most = worst.factor * off + Decimal(delta)
+    more = f", and {wording.exactly(delta)} more" if delta else ""
+    said = paragraph(
+        f"One change of the data comes closest to the limit for the answer {found.problem.names[worst.answer]}, where "
+        f"its chance is {shown(on, 6)} with one of the data sets and {shown(off, 6)} with the other. The guarantee "
+        f"allows e^{wording.exactly(found.problem.epsilon)} times the other{more}: {shown(most, 6, up=True)}."
+    )
+    if not worst.corners:
+        return said
+    rows = [
+        (f"group {corner.group}", corner.voters, shown(corner.p.one, 4), shown(corner.q.one, 4))
+        for corner in worst.corners
+    ]
+    heads = ("voters of", "how many", "say 1 with chance", "and with the other")
+    return join([said, grid(heads, rows, class_="figures")])
+
+
+def others(entries: Sequence[DecisionEntry]) -> Markup:
+    """Other ways to decide, the design among them."""
+    first = entries[0]
+    rows = bars(
+        (entry.name, entry.expected_cost, entry.certificate.holds, entry is first)
+        for entry in sorted(entries, key=lambda entry: not entry.certificate.holds)
+    )
+    note = "What is not verified does not satisfy the guarantee; it is there for scale."
+    return join(
+        [grid(("way to decide", "expected cost", "verified"), rows, class_="bars"), paragraph(note, class_="hint")]
+    )
+
+
+def no_others(why: object) -> Markup:
+    """Why there is no comparison."""
+    return paragraph("There is no comparison with other ways. ", why)
