@@ -68,7 +68,7 @@ def take_setting(values: dict[str, Any]) -> dict[str, Any]:
         taken["base_accuracy"] = each[0] if len(each) == 1 else each
     if accuracy is not None:
         taken["accuracy"] = common.numbers("--accuracy", accuracy)
-    prior, cost = values.pop("prior"), values.pop("cost")
+    prior, cost = values.pop("prior"), values.pop("cost", None)
     if prior is not None:
         of_truth = base is not None or accuracy is not None
         taken["prior"] = common.numbers("--prior", prior) if of_truth else common.take_prior(prior)
