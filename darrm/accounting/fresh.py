@@ -26,6 +26,7 @@ UNDERFLOW = 1e-290  # deltas this small are left to bounds that do not compute t
 FAR = 690.0  # nats; beyond e^epsilon is no float64, and no such budget is private
 _FINENESS = (6, 12, 24, 48)  # grid points to one standard deviation of the loss of a label
 _POINTS = (600, 40_000)  # at least and at most, on either side
+_SIMPLE = "simple composition"
 _WORK = 2_000_000  # queries times points, up to which a lower bound is computed beside the upper one
 
 
@@ -74,35 +75,19 @@ def of_region(
     release if that is proved.
     """
     unavoidable = at_least_once(release.delta_infinity, queries)
-    simply = guaranteed is not None and queries * guaranteed[1] <= Fraction(delta)
-    if delta < unavoidable and not simply:  # with rounding, delta(infinity) can be above the guaranteed delta
+    bounds = _without_grid(release, affected, queries, delta, guaranteed)
+    if delta < unavoidable and bounds.get(_SIMPLE) is None:  # with rounding, delta(infinity) can be above the guarantee
         raise InputError(
             f"delta = {delta:g} is below what {queries} labels of fresh voters spend at any epsilon: "
             f"1 - (1 - delta(infinity))^queries = {unavoidable:.6g}. Pass a delta above it, or ask fewer queries."
         )
-    bounds = {}
-    if not release.delta_infinity:
-        bounds["largest loss, all queries"] = rounded_up(queries * Fraction(release.largest_loss))
-    if guaranteed is not None and simply:
-        bounds["simple composition"] = rounded_up(queries * guaranteed[0])
-    single = _of_single_labels(release, queries, delta, guaranteed)
-    if single is not None:
-        bounds["optimal composition"] = single
-    if affected and weakest(affected).voters * queries <= MAX_COUNT:
-        votes = voters.epsilon_of(voters.among(affected, queries), delta)
-        if votes < math.inf:
-            bounds["the votes themselves"] = votes
     lower = one_pair(release.inner, queries, delta)
     name = "exact composition" if queries <= _EXACT else "exact composition of blocks"
-    reach = 1.0
-    for fineness in _FINENESS if delta > UNDERFLOW else ():
-        grid = grid_for(release, queries, delta, fineness, reach)
-        exact = adaptive.least_epsilon(excess(release, queries, grid), grid, delta)
-        if math.isinf(exact):
-            if grid.step * grid.size >= FAR:
-                break
-            reach *= 1.6
-            continue
+    for fineness in _FINENESS:
+        found = _by_grid(release, queries, delta, fineness)
+        if found is None:
+            break
+        exact, grid = found
         bounds[name] = min(exact, bounds.get(name, math.inf))
         work = queries * grid.size
         if work <= _WORK:
@@ -115,6 +100,60 @@ def of_region(
     upper = min(bounds.values())
     lower = min(lower, upper)
     return Total(lower, (lower + upper) / 2, upper, delta, queries, "fresh", bounds, min(unavoidable, delta))
+
+
+def upper_of_region(
+    release: Region,
+    affected: tuple[Affected, ...],
+    queries: int,
+    delta: float,
+    guaranteed: tuple[Fraction, Fraction] | None = None,
+) -> float:
+    """`of_region`'s upper bound alone, on the coarsest grid: proved, and never below `of_region`'s; maybe infinite."""
+    bounds = _without_grid(release, affected, queries, delta, guaranteed)
+    if release.outer and delta >= at_least_once(release.delta_infinity, queries):
+        found = _by_grid(release, queries, delta, _FINENESS[0])
+        if found is not None:
+            bounds["exact composition"] = found[0]
+    return min(bounds.values(), default=math.inf) if release.outer else 0.0
+
+
+def _without_grid(
+    release: Region,
+    affected: tuple[Affected, ...],
+    queries: int,
+    delta: float,
+    guaranteed: tuple[Fraction, Fraction] | None,
+) -> dict[str, float]:
+    """The bounds that need no exact composition, by name."""
+    bounds = {}
+    if not release.delta_infinity:
+        bounds["largest loss, all queries"] = rounded_up(queries * Fraction(release.largest_loss))
+    if guaranteed is not None and queries * guaranteed[1] <= Fraction(delta):
+        bounds[_SIMPLE] = rounded_up(queries * guaranteed[0])
+    single = _of_single_labels(release, queries, delta, guaranteed)
+    if single is not None:
+        bounds["optimal composition"] = single
+    if affected and weakest(affected).voters * queries <= MAX_COUNT:
+        votes = voters.epsilon_of(voters.among(affected, queries), delta)
+        if votes < math.inf:
+            bounds["the votes themselves"] = votes
+    return bounds
+
+
+def _by_grid(release: Region, queries: int, delta: float, fineness: int) -> tuple[float, Grid] | None:
+    """The least epsilon of the exact composition on a grid of this fineness, from above; None if it is off any grid."""
+    if delta <= UNDERFLOW:
+        return None
+    reach = 1.0
+    while True:
+        grid = grid_for(release, queries, delta, fineness, reach)
+        exact = adaptive.least_epsilon(excess(release, queries, grid), grid, delta)
+        if math.isfinite(exact):
+            return exact, grid
+        if grid.step * grid.size >= FAR:
+            return None
+        reach *= 1.6
 
 
 def exact_guarantee(problem: Problem) -> tuple[Fraction, Fraction]:
