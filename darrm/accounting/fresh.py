@@ -224,7 +224,7 @@ def grid_for(release: Region, queries: int, delta: float, fineness: int, reach: 
 def labels_within(design: AnyRelease, epsilon: float, delta: float, most: int, fineness: int = 24) -> int:
     """How many labels of fresh voters, up to ``most``, are (epsilon, delta)-DP together, with proof."""
     label = one_label(design)
-    return within(label.region(), exact_guarantee(label.problem), epsilon, delta, most, fineness)
+    return within(label.region(), label.guarantee, epsilon, delta, most, fineness)
 
 
 def within(

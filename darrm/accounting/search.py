@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Generic, NamedTuple, TypeVar
 
 from darrm.accounting.fixed import fixed_within, of_fixed
-from darrm.accounting.fresh import exact_guarantee, labels_within, upper_of_region
+from darrm.accounting.fresh import labels_within, upper_of_region
 from darrm.accounting.releases import AnyRelease, one_label
 from darrm.design.design import AnyDesign
 from darrm.errors import InputError
@@ -44,14 +44,13 @@ class Budget:
     report: Callable[[], None] | None = None
     tries: int = field(default=0)
 
-    def cost(self, release: AnyRelease, *, proved: bool = True) -> float:
-        """A proved total epsilon of all labels, infinite if there is none; ``proved``: the guarantee of the problem."""
+    def cost(self, release: AnyRelease) -> float:
+        """A proved total epsilon of all labels, infinite if there is none."""
         label = one_label(release)
         try:
             if self.voters == "fixed":
                 return of_fixed(label, self.queries, self.delta).upper
-            guaranteed = exact_guarantee(label.problem) if proved else None
-            return upper_of_region(label.region(), label.problem.affected, self.queries, self.delta, guaranteed)
+            return upper_of_region(label.region(), label.problem.affected, self.queries, self.delta, label.guarantee)
         except InputError:
             return math.inf  # delta is below what is unavoidable
 
@@ -76,7 +75,6 @@ def spend(
     most: float = math.inf,
     hopeless: Callable[[Release], bool] = lambda release: False,
     found: Callable[[Spent[Release]], None] = lambda spent: None,
-    proved: bool = True,
 ) -> Spent[Release] | None:
     """The release of the largest parameter that the budget pays for, to .15 percent of the budget.
 
@@ -92,8 +90,6 @@ def spend(
         Whether a release that costs too much is no better than what is there already: then nothing of this family is.
     found : callable
         Told of every release within the budget as it is found.
-    proved : bool
-        Whether the guarantee of each release's problem is known to hold.
 
     Returns
     -------
@@ -116,7 +112,7 @@ def spend(
         except InputError:
             cost = math.inf
         else:
-            cost = budget.cost(release, proved=proved)
+            cost = budget.cost(release)
             if cost > budget.epsilon and hopeless(release):
                 return best
         if cost <= budget.epsilon:

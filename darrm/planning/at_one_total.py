@@ -131,7 +131,7 @@ class _Compared:
     ) -> Mechanism:
         setting = self.setting if setting is None else setting
         budget = self.budget
-        total = budget.cost(setting.label(table), proved=False) if total is None else total
+        total = budget.cost(setting.label(table)) if total is None else total
         return Mechanism(
             name,
             said,
@@ -154,7 +154,7 @@ class _Compared:
             parameters[id(labels[-1])] = parameter
             return labels[-1]
 
-        spent = spend(label, self.budget, family.guess, least=_LEAST, most=family.most, proved=False)
+        spent = spend(label, self.budget, family.guess, least=_LEAST, most=family.most)
         if spent is None:
             return []
         said = family.said(parameters[id(spent.release)])
@@ -191,7 +191,7 @@ class _Compared:
             kept.append(made)
             return made
 
-        spent = spend(label, budget, max(2 * low, 1e-3), least=_LEAST, most=min(own, 700.0), proved=False)
+        spent = spend(label, budget, max(2 * low, 1e-3), least=_LEAST, most=min(own, 700.0))
         if spent is not None:
             more = found[id(spent.release)]
             said = f"epsilon {max(group.epsilon for group in more.groups):.3g} a vote"

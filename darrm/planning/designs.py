@@ -123,9 +123,9 @@ class _Search:
             while high > low * (1 + 1e-5):
                 middle = math.sqrt(low * high)
                 low, high = (middle, high) if setting.cost(family.table(middle)) > best else (low, middle)
-            if budget.cost(label(high), proved=False) > budget.epsilon:
+            if budget.cost(label(high)) > budget.epsilon:
                 continue
-            spent = spend(label, budget, high, least=high, most=family.most, proved=False)
+            spent = spend(label, budget, high, least=high, most=family.most)
             if spent is not None:
                 self._take_table(spent.release.table)
 
