@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from darrm import measures as measures
     from darrm import mechanisms as mechanisms
     from darrm import objectives as objectives
+    from darrm import planning as planning
     from darrm import priors as priors
     from darrm import show as show
     from darrm import tables as tables
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from darrm.measures.comparison import compare as compare
     from darrm.measures.error import expected_error as expected_error
     from darrm.mechanisms import baselines as baselines
+    from darrm.planning.planner import plan as plan
     from darrm.problem.decision import DecisionProblem as DecisionProblem
     from darrm.problem.decision import VoterGroup as VoterGroup
     from darrm.problem.majority import MajorityProblem as MajorityProblem
@@ -51,7 +53,7 @@ __version__ = "0.1.0"
 __getattr__, __dir__, __all__ = face(
     __name__,
     {
-        "darrm": "accounting columns ensemble labels measures mechanisms objectives priors show tables votes",
+        "darrm": "accounting columns ensemble labels measures mechanisms objectives planning priors show tables votes",
         "darrm.accounting.profile": "privacy_profile",
         "darrm.certificate.certificate": "Certificate verify",
         "darrm.certificate.scaling": "repair",
@@ -62,6 +64,7 @@ __getattr__, __dir__, __all__ = face(
         "darrm.measures.comparison": "compare",
         "darrm.measures.error": "expected_error",
         "darrm.mechanisms": "baselines",
+        "darrm.planning.planner": "plan",
         "darrm.problem.decision": "DecisionProblem VoterGroup",
         "darrm.problem.majority": "MajorityProblem",
     },

@@ -44,7 +44,8 @@ def face(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], object
     return getattr_, dir_, sorted(home)
 
 
-VIEW = "darrm.show.inline:design_html"  # how a design shows itself in a notebook; the engine does not know pictures
+# How a design or a plan shows itself in a notebook; the engine does not know pictures.
+VIEW = "darrm.show.inline:notebook_html"
 
 
 def view(value: object) -> object:

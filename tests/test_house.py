@@ -34,6 +34,7 @@ ROOMS = (
     ("votes",),
     ("accounting",),
     ("mechanisms",),
+    ("planning",),
     ("measures",),
     ("tables", "ensemble", "columns"),
     ("labels",),

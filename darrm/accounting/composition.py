@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from darrm._validation import check_count, check_total_delta, check_voters, real
 from darrm.accounting.fixed import of_fixed
-from darrm.accounting.fresh import Total, exact_guarantee, of_region
+from darrm.accounting.fresh import Total, of_region
 from darrm.accounting.releases import OneLabel, one_label
 from darrm.design.design import AnyDesign
 
@@ -56,8 +56,8 @@ def compose(
 
 
 def of_label(label: OneLabel, queries: int, delta: float, voters: str, tolerance: float) -> Total:
-    """`compose`, from what one label comes from; the guarantee of its problem must be proved."""
+    """`compose`, from what one label comes from."""
     if voters == "fixed":
         return of_fixed(label, queries, delta)
     problem = label.problem
-    return of_region(label.region(), problem.affected, queries, delta, tolerance, exact_guarantee(problem))
+    return of_region(label.region(), problem.affected, queries, delta, tolerance, label.guarantee)

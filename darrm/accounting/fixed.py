@@ -20,7 +20,6 @@ from darrm.accounting.fresh import (
     UNDERFLOW,
     Total,
     attained_sets,
-    exact_guarantee,
     excess,
     grid_for,
     of_region,
@@ -99,8 +98,8 @@ def of_fixed(design: AnyRelease, queries: int, delta: float) -> Total:
     label = labels.region()
     lower = adaptive.most_epsilon(attained_sets(label.inner, 1, grid_for(label, 1, delta, _FINENESS)), delta)
     if queries == 1:
-        guaranteed = exact_guarantee(problem)
-        if delta >= label.delta_infinity or guaranteed[1] <= Fraction(delta):
+        guaranteed = labels.guarantee
+        if delta >= label.delta_infinity or (guaranteed is not None and guaranteed[1] <= Fraction(delta)):
             bounds["one label"] = of_region(label, problem.affected, 1, delta, guaranteed=guaranteed).upper
         unavoidable = min(unavoidable, label.delta_infinity)
     if not bounds:

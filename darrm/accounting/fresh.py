@@ -29,6 +29,7 @@ FAR = 690.0  # nats; beyond e^epsilon is no float64, and no such budget is priva
 _FINENESS = (6, 12, 24, 48)  # grid points to one standard deviation of the loss of a label
 _SAME = 1e-6  # relative: bounds so close are as good as equal
 _POINTS = (600, 40_000)  # at least and at most, on either side
+_SIMPLE = "simple composition"
 _WORK = 2_000_000  # queries times points, up to which a lower bound is computed beside the upper one
 
 
@@ -78,40 +79,22 @@ def of_region(
     release if that is proved.
     """
     unavoidable = at_least_once(release.delta_infinity, queries)
-    simply = guaranteed is not None and queries * guaranteed[1] <= Fraction(delta)
-    if delta < unavoidable and not simply:  # with rounding, delta(infinity) can be above the guaranteed delta
+    bounds = _without_grid(release, affected, queries, delta, guaranteed)
+    if delta < unavoidable and bounds.get(_SIMPLE) is None:  # with rounding, delta(infinity) can be above the guarantee
         raise InputError(
             f"delta = {delta:g} is below what {queries} labels of fresh voters spend at any epsilon: "
             f"1 - (1 - delta(infinity))^queries = {unavoidable:.6g}. Pass a delta above it, or ask fewer queries."
         )
-    bounds = {}
-    if not release.delta_infinity:
-        bounds["largest loss, all queries"] = rounded_up(queries * Fraction(release.largest_loss))
-    if guaranteed is not None and simply:
-        bounds["simple composition"] = rounded_up(queries * guaranteed[0])
-    single = _of_single_labels(release, queries, delta, guaranteed)
-    if single is not None:
-        bounds["optimal composition"] = single
-    if affected and weakest(affected).voters * queries <= MAX_COUNT:
-        votes = voters.epsilon_of(voters.among(affected, queries), delta)
-        if votes < math.inf:
-            bounds["the votes themselves"] = votes
     sets = by_reached_voters(release.inner, sum(kind.voters for kind in affected))
     lower, points = max(((one_pair(points, queries, delta), points) for points in sets), key=lambda found: found[0])
     name = "exact composition" if queries <= _EXACT else "exact composition of blocks"
-    reach = 1.0
     upper = min(bounds.values(), default=math.inf)
     settled = lower >= FAR or upper - lower <= _SAME * upper < math.inf  # no grid reaches so far, or is needed
-    for fineness in _FINENESS if delta > UNDERFLOW else ():
-        if settled:
+    for fineness in _FINENESS:
+        found = None if settled else _by_grid(release, queries, delta, fineness)
+        if found is None:
             break
-        grid = grid_for(release, queries, delta, fineness, reach)
-        exact = adaptive.least_epsilon(excess(release, queries, grid), grid, delta)
-        if math.isinf(exact):
-            if grid.step * grid.size >= FAR:
-                break
-            reach *= 1.6
-            continue
+        exact, grid = found
         coarser, bounds[name] = bounds.get(name, math.inf), min(exact, bounds.get(name, math.inf))
         work = queries * grid.size
         if work <= _WORK:
@@ -125,6 +108,62 @@ def of_region(
     upper = min(bounds.values())
     lower = min(lower, upper)
     return Total(lower, (lower + upper) / 2, upper, delta, queries, "fresh", bounds, min(unavoidable, delta))
+
+
+def upper_of_region(
+    release: Region,
+    affected: tuple[Affected, ...],
+    queries: int,
+    delta: float,
+    guaranteed: tuple[Fraction, Fraction] | None = None,
+) -> float:
+    """`of_region`'s upper bound alone, on the coarsest grid: proved, and never below `of_region`'s; maybe infinite."""
+    bounds = _without_grid(release, affected, queries, delta, guaranteed)
+    if release.outer and delta >= at_least_once(release.delta_infinity, queries):
+        found = _by_grid(release, queries, delta, _FINENESS[0])
+        # Where the other bounds are as good, `of_region` computes no grid.
+        if found is not None and found[0] < min(bounds.values(), default=math.inf) * (1 - _SAME):
+            return found[0]
+    return min(bounds.values(), default=math.inf) if release.outer else 0.0
+
+
+def _without_grid(
+    release: Region,
+    affected: tuple[Affected, ...],
+    queries: int,
+    delta: float,
+    guaranteed: tuple[Fraction, Fraction] | None,
+) -> dict[str, float]:
+    """The bounds that need no exact composition, by name."""
+    bounds = {}
+    if not release.delta_infinity:
+        bounds["largest loss, all queries"] = rounded_up(queries * Fraction(release.largest_loss))
+    if guaranteed is not None and queries * guaranteed[1] <= Fraction(delta):
+        bounds[_SIMPLE] = rounded_up(queries * guaranteed[0])
+    single = _of_single_labels(release, queries, delta, guaranteed)
+    if single is not None:
+        bounds["optimal composition"] = single
+    if affected and weakest(affected).voters * queries <= MAX_COUNT:
+        votes = voters.epsilon_of(voters.among(affected, queries), delta)
+        if votes < math.inf:
+            bounds["the votes themselves"] = votes
+    return bounds
+
+
+def _by_grid(release: Region, queries: int, delta: float, fineness: int) -> tuple[float, Grid] | None:
+    """The least epsilon of the exact composition on a grid of this fineness, from above; None if it is off any grid."""
+    if delta <= UNDERFLOW:
+        return None
+    reach, before = 1.0, 0.0
+    while True:
+        grid = grid_for(release, queries, delta, fineness, reach)
+        exact = adaptive.least_epsilon(excess(release, queries, grid), grid, delta)
+        if math.isfinite(exact):
+            return exact, grid
+        end = grid.step * grid.size
+        if end >= FAR or end <= before:  # no grid reaches further: delta is within rounding of what is unavoidable
+            return None
+        reach, before = 1.6 * reach, end
 
 
 def exact_guarantee(problem: Problem) -> tuple[Fraction, Fraction]:
@@ -208,7 +247,7 @@ def grid_for(release: Region, queries: int, delta: float, fineness: int, reach: 
 def labels_within(design: AnyRelease, epsilon: float, delta: float, most: int, fineness: int = 24) -> int:
     """How many labels of fresh voters, up to ``most``, are (epsilon, delta)-DP together, with proof."""
     label = one_label(design)
-    return within(label.region(), exact_guarantee(label.problem), epsilon, delta, most, fineness)
+    return within(label.region(), label.guarantee, epsilon, delta, most, fineness)
 
 
 def within(

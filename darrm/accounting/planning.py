@@ -6,29 +6,26 @@ import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from fractions import Fraction
 from functools import partial
 
 import numpy as np
 
 from darrm._validation import check_count, check_total_delta, check_total_epsilon, check_voters, choice
-from darrm.accounting.composition import compose
 from darrm.accounting.fixed import fixed_voters, fixed_within, labels_allowance
-from darrm.accounting.fresh import exact_guarantee, labels_within
+from darrm.accounting.fresh import labels_within
 from darrm.accounting.gaussian import gdp, gdp_mu
 from darrm.accounting.profile import privacy_profile
-from darrm.accounting.theorems import MOST_LABELS
+from darrm.accounting.search import Budget, Family, least_of, pays
+from darrm.accounting.theorems import MOST_LABELS, Privacy
 from darrm.design.design import SHAPES, AnyDesign, Design
 from darrm.design.solve import solve
 from darrm.errors import BudgetError, CertificateError, InputError
 from darrm.priors import Prior
 from darrm.problem.majority import MajorityProblem
 
-_CLOSE = 1e-3  # how close m is driven to the largest that the budget pays for, relatively
-_TOLERANCE = 1e-3
 _LEAST_MU, _MOST_MU = 1e-4, 12.0
 _NOT_PRIVATE = 30.0  # nats; a vote that tells its record but for e^-30
-_RESERVES = (1.5e-3, 1e-2, 0.05)  # of the total epsilon
+_RESERVES = (0.0, 2e-3, 1e-2, 0.05)  # of the total epsilon, where one grid pays for less than another
 
 
 def max_queries(design: AnyDesign, total_epsilon: float, total_delta: float, *, voters: str | None = None) -> int:
@@ -126,120 +123,106 @@ def plan(
         K, 1, epsilon, Delta, max_affected=max_affected, adjacency=adjacency
     )  # refuses impossible voters
     K, epsilon, Delta = check_count("K", voting.K), voting.epsilon, voting.Delta
+    budget = Budget(queries, total_epsilon, total_delta, kind)
     share = total_delta / (2 * queries)
     # The m that simple composition allows, so that none below need be tried.
     plainly = min(float(K), math.nextafter(total_epsilon / (queries * epsilon), 0))
 
-    def problem(m: float, delta: float | None) -> MajorityProblem:
-        return MajorityProblem(K, m, epsilon, Delta, delta=delta, max_affected=max_affected, adjacency=adjacency)
-
-    def cost(design: Design) -> float:
-        try:
-            return compose(design, queries, delta=total_delta, voters=kind, tolerance=_TOLERANCE).upper
-        except InputError:
-            return math.inf  # delta is below what is unavoidable
-
     def free(m: float, delta: float | None, form: str) -> Design:
-        return solve(problem(m, delta), prior=prior, shape=form, objective=objective)
-
-    def gaussian(mu: float) -> Design:
-        return solve(problem(float(K), None), prior=prior, objective=objective, profile=gdp(mu))
+        problem = MajorityProblem(K, m, epsilon, Delta, delta=delta, max_affected=max_affected, adjacency=adjacency)
+        return solve(problem, prior=prior, shape=form, objective=objective)
 
     plain = free(float(K), None, "monotone")
-    if cost(plain) <= total_epsilon:
+    if budget.cost(plain) <= total_epsilon:
         return plain  # the budget pays for the plain majority
     if queries == 1:
         return free(plainly, total_delta, "free" if shape is None else shape)
-    if kind == "fixed":
-        return _for_fixed(plain, queries, total_epsilon, total_delta, shape)
-    families: dict[str, Callable[[float, float | None], Design]] = {
-        form: lambda m, delta, form=form: free(m, delta, form)  # type: ignore[misc]
-        for form in (SHAPES if shape is None else (shape,))
-    }
-    if shape is None:
-        families["profile"] = lambda m, delta: under_profile(free(m, delta, "monotone"), objective)
-    deltas: list[float | None] = [share] if Delta > 0 else [None] if share == 0 else [None, share]
-    if Delta > 0 and total_delta > 0:
-        deltas = [None, Delta, share]
-    # The search asks quickly, `compose` confirms: where their grids differ by more than a reserve, with a larger one.
+    if kind == "fixed" and labels_allowance(voting, total_epsilon, total_delta) is None:
+        return plain
+
+    families = _for_fixed if kind == "fixed" else _for_fresh
     for reserve in _RESERVES:
-
-        def holds(design: Design, budget: float = total_epsilon * (1 - reserve)) -> bool:
-            simply, failure = exact_guarantee(design.problem)
-            if queries * simply <= Fraction(total_epsilon) and queries * failure <= Fraction(total_delta):
-                return True
-            return labels_within(design, budget, total_delta, queries, 12) >= queries
-
-        candidates: list[tuple[Design, float | None]] = []
-        for name, make in families.items():
-            best_delta = min(candidates, key=_disagreement)[1] if candidates else None
-            for delta in [best_delta] if name == "profile" and candidates else deltas:
-                guesses = [1.25 * plainly, 3 * plainly]
-                if candidates:
-                    around = candidates[-1][0].problem.m
-                    guesses = [around, around * 1.2, around / 1.2]
-                best = _largest(lambda m, d=delta, of=make: of(m, d), holds, plainly, float(K), guesses)  # type: ignore[misc]
-                if best is not None:
-                    candidates.append((best, delta))
-        if shape is None and total_delta > 0:
-            mu = gdp_mu(total_epsilon, total_delta) / math.sqrt(queries)
-            best = _largest(gaussian, holds, _LEAST_MU, _MOST_MU, [mu, 1.25 * mu, 1.6 * mu])
-            if best is not None:
-                candidates.append((_as_it_is(best), None))
-        for design, _ in sorted(candidates, key=_disagreement):
-            if cost(design) <= total_epsilon:
-                return design
+        best = least_of(
+            families(plain, free, replace(budget, epsilon=total_epsilon * (1 - reserve)), share, plainly, shape),
+            replace(budget, epsilon=total_epsilon * (1 - reserve)),
+            lambda design: design.disagreement,
+        )
+        if best is not None and pays(best, budget):
+            return best
+    voters_alone = f"Fixed voters cost ({fixed_voters(voting, total_delta):.6g}, {total_delta:g}) in all. "
     raise BudgetError(
-        f"No noise function was found that keeps {queries} labels within ({total_epsilon:g}, {total_delta:g}). Raise "
-        "the budget, ask fewer queries, or make the voters more private."
+        f"{voters_alone if kind == 'fixed' else ''}No noise function was found that keeps {queries} labels within "
+        f"({total_epsilon:g}, {total_delta:g}). Raise the budget, ask fewer queries, or make the voters more private."
     )
 
 
-def _for_fixed(plain: Design, queries: int, total_epsilon: float, total_delta: float, shape: str | None) -> Design:
-    """`plan` for several labels of fixed voters whose own cost is above the budget; ``plain`` says which voters."""
+Free = Callable[[float, float | None, str], Design]
+
+
+def _for_fresh(
+    plain: Design, free: Free, budget: Budget, share: float, plainly: float, shape: str | None
+) -> list[Family[Design]]:
+    """The families for fresh voters; ``plain`` says who votes."""
+    problem, objective = plain.problem, plain.objective
+    K, Delta = float(problem.K), problem.Delta
+    deltas: list[float | None] = [share] if Delta > 0 else [None] if share == 0 else [None, share]
+    if Delta > 0 and budget.delta > 0:
+        deltas = [None, Delta, share]
+    made: list[Family[Design]] = []
+
+    def family(make: Callable[[float], Design], guess: float, least: float, most: float) -> None:
+        made.append(Family(make, guess, least, most))
+
+    if shape is None and budget.delta > 0:
+        mu = gdp_mu(budget.epsilon, budget.delta) / math.sqrt(budget.queries)
+
+        def gaussian(mu: float) -> Design:
+            design = solve(replace(problem, m=K), prior=plain.prior, objective=objective, profile=gdp(mu))
+            return _as_it_is(design)
+
+        family(gaussian, min(_MOST_MU, 1.25 * mu), _LEAST_MU, _MOST_MU)
+    for delta in deltas:
+        for form in SHAPES if shape is None else (shape,):
+            family(lambda m, delta=delta, form=form: free(m, delta, form), 1.25 * plainly, plainly, K)  # type: ignore[misc]
+        if shape is None and delta == deltas[0]:
+            family(
+                lambda m, delta=delta: under_profile(free(m, delta, "monotone"), objective),  # type: ignore[misc]
+                1.25 * plainly,
+                plainly,
+                K,
+            )
+    return made
+
+
+def _for_fixed(
+    plain: Design, free: Free, budget: Budget, share: float, plainly: float, shape: str | None
+) -> list[Family[Design]]:
+    """The families for several labels of fixed voters whose own cost is above the budget."""
     problem, K = plain.problem, plain.problem.K
-    allowed = labels_allowance(problem, total_epsilon, total_delta)
+    allowed = labels_allowance(problem, budget.epsilon, budget.delta)
     if allowed is None:
-        return plain
-    shape = "free" if shape is None else shape
+        allowed = Privacy(budget.epsilon, budget.delta)
     # Noise for votes without privacy of their own, which is what the coins must hide; and for these votes.
     silent = MajorityProblem(K, K, max(_NOT_PRIVATE, problem.epsilon), max_affected=problem.max_affected)
 
     def under(votes: MajorityProblem, profile: Sequence[tuple[float, float]]) -> Design:
-        made = solve(votes, prior=plain.prior, shape=shape, objective=plain.objective, profile=profile)
+        form = "free" if shape is None else shape
+        made = solve(votes, prior=plain.prior, shape=form, objective=plain.objective, profile=profile)
         return _as_it_is(Design(problem, made.gamma, made.prior, made.shape, made.objective))
 
-    def under_gdp(votes: MajorityProblem, mu: float) -> Design:
+    def under_gdp(mu: float, votes: MajorityProblem) -> Design:
         return under(votes, gdp(mu))
 
-    each = allowed.epsilon / queries
-    families: list[tuple[Callable[[float], Design], float, float]] = [
-        (lambda epsilon: under(silent, [(epsilon, 0.0)]), each, min(2 * allowed.epsilon, silent.epsilon))
-    ]
+    each = allowed.epsilon / budget.queries
+    most = min(2 * allowed.epsilon, silent.epsilon)
+    made = [Family(lambda epsilon: under(silent, [(epsilon, 0.0)]), each * (1 - 1e-9), 0.8 * each, most)]
     if allowed.delta > 0:
-        mu = min(gdp_mu(*allowed) / math.sqrt(queries), _MOST_MU / 8)
-        families += [(partial(under_gdp, votes), max(_LEAST_MU, mu), _MOST_MU) for votes in (silent, problem)]
-    for reserve in (0.0, *_RESERVES):
-
-        def holds(made: Design, budget: float = total_epsilon * (1 - reserve)) -> bool:
-            return fixed_within(made, budget, total_delta, queries, 12) >= queries
-
-        candidates = [
-            _largest(make, holds, 0.8 * guess, most, [guess * (1 - 1e-9), 1.25 * guess, 1.6 * guess])
-            for make, guess, most in families
+        mu = min(gdp_mu(*allowed) / math.sqrt(budget.queries), _MOST_MU / 8)
+        made += [
+            Family(partial(under_gdp, votes=votes), 1.25 * mu, max(_LEAST_MU, 0.8 * mu), _MOST_MU)
+            for votes in (silent, problem)
         ]
-        best = min(filter(None, candidates), key=lambda design: design.disagreement, default=None)
-        if best is not None and compose(best, queries, delta=total_delta, voters="fixed").upper <= total_epsilon:
-            return best
-    raise BudgetError(
-        f"Fixed voters cost ({fixed_voters(problem, total_delta):.6g}, {total_delta:g}) in all, and no noise at the "
-        f"labels was found that brings {queries} labels within ({total_epsilon:g}, {total_delta:g}). Raise the budget, "
-        "ask fewer queries, or make the voters more private."
-    )
-
-
-def _disagreement(candidate: tuple[Design, float | None]) -> float:
-    return candidate[0].disagreement
+    return made
 
 
 def under_profile(model: Design, objective: str | None = None, points: int = 24) -> Design:
@@ -268,41 +251,3 @@ def _as_it_is(design: Design) -> Design:
             tighter, design.gamma, design.prior, design.shape, design.objective, gap=design.gap, profile=design.profile
         )
     return design
-
-
-def _largest(
-    make: Callable[[float], Design],
-    holds: Callable[[Design], bool],
-    least: float,
-    most: float,
-    guesses: Sequence[float],
-) -> Design | None:
-    """The design of the largest m, or mu, that holds, by bisection, after some guesses; None if ``least`` does not."""
-    low, high, best = least, most, None
-    for guess in guesses:
-        if low < guess < high:
-            tried = _tried(make, guess, holds)
-            if tried is None:
-                high = guess
-            else:
-                low, best = guess, tried
-    if best is None:
-        best = _tried(make, low, holds)
-        if best is None:
-            return None
-    while high - low > _CLOSE * low:
-        middle = (low + high) / 2
-        tried = _tried(make, middle, holds)
-        if tried is None:
-            high = middle
-        else:
-            low, best = middle, tried
-    return best
-
-
-def _tried(make: Callable[[float], Design], m: float, holds: Callable[[Design], bool]) -> Design | None:
-    try:
-        design = make(m)
-    except InputError:
-        return None  # this m does not allow that delta
-    return design if holds(design) else None

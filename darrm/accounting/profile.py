@@ -28,8 +28,8 @@ from darrm.problem.limits import Problem, guarantee, losses
 # e^-400: a probability below it counts as 0. What that costs is on the safe side.
 INFINITE = Decimal(400)
 _NARROW = Decimal("1e-12")  # directions this close tell nothing new
-_ALIKE = Decimal("0.99999999999")  # two corners of such heights are as good as one, which composes faster
 _BEYOND = 14.0  # nats; one in a million
+_THIN = 1e-3  # of the tolerance of a region: lines that cut off less are left out
 _CLOSER = 1e-12  # attained probabilities are right to this, relatively; lower bounds are moved by as much
 
 
@@ -213,7 +213,7 @@ def region(gamma: ArrayLike, problem: Problem, tolerance: float = 1e-6, max_dire
     beyond = math.exp(-float(losses(problem.affected)) - _BEYOND)
     outer = tuple(
         replace(point, y=0.0, not_y=1.0) if point.y <= beyond * point.x else point
-        for point in _outer(directions, floor)
+        for point in _outer(directions, floor, tolerance * _THIN)
     )
     # What the move takes across the diagonal was too near to it to count.
     moved = dict.fromkeys(inside(direction.x, direction.y, direction.reached) for direction in directions)
@@ -247,16 +247,18 @@ def _corner(left: _Direction, right: _Direction, floor: Decimal) -> tuple[Decima
         return left.delta + left.a * y, y
 
 
-def _outer(directions: list[_Direction], floor: Decimal) -> tuple[Point, ...]:
-    """Corners of the polygon of all lines, from the one with a = 1 down to the floor."""
+def _outer(directions: list[_Direction], floor: Decimal, slack: float) -> tuple[Point, ...]:
+    """Corners of the polygon of all lines, from the one with a = 1 down to the floor.
+
+    Lines that cut off less than ``slack``, relative to x, are left out: every corner costs time at every query.
+    """
     kept = [directions[0]]
     heights: list[Decimal] = []  # of the corner of each kept line with the next
     for line in directions[1:]:
         while True:
             with decimals(Decimal(1)):
                 y = (kept[-1].delta - line.delta) / (line.a - kept[-1].a)
-                needed = not heights or y <= heights[-1] * _ALIKE
-            if needed:
+            if not heights or (y <= heights[-1] and _cut_off(kept[-2], kept[-1], line, floor) > slack):
                 break
             kept.pop()  # redundant, or all but: to leave a line out is always safe
             heights.pop()
@@ -277,6 +279,13 @@ def _outer(directions: list[_Direction], floor: Decimal) -> tuple[Point, ...]:
 def _apart(corner: Point) -> Point:
     """The corner, moved away from the diagonal by one float64 if rounding put it there: that is on the safe side."""
     return corner if corner.x > corner.y else replace(corner, x=math.nextafter(corner.y, 1.0))
+
+
+def _cut_off(before: _Direction, line: _Direction, after: _Direction, floor: Decimal) -> float:
+    """By how much the corner of two lines is beyond the line between them, relative to its x."""
+    with decimals(Decimal(1)):
+        x, y = _corner(before, after, floor)
+        return float((x - line.a * y - line.delta) / x) if x > 0 else 0.0
 
 
 def _point(x: Decimal, y: Decimal) -> Point:

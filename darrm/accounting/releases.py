@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import TypeAlias
 
 import numpy as np
@@ -38,11 +39,19 @@ class OneLabel:
         Its noise function, or its probabilities of answer 1.
     fewer : mapping from tuple of int to ndarray
         The tables for other present voters, if voters may be absent.
+    certified : bool
+        Whether one label is known to satisfy the guarantee of the problem.
     """
 
     problem: AnyProblem
     table: Array
     fewer: Mapping[tuple[int, ...], Array]
+    certified: bool = True
+
+    @property
+    def guarantee(self) -> tuple[Fraction, Fraction] | None:
+        """(epsilon, delta) of one label, exactly, if it is certified."""
+        return (self.problem.exact_epsilon, Fraction(self.problem.delta)) if self.certified else None
 
     @property
     def tables(self) -> tuple[tuple[AnyProblem, Array], ...]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from darrm.cli import common
+from darrm.cli import common, totals
 from darrm.errors import InputError
 from darrm.show import wording
 
@@ -17,24 +17,50 @@ if TYPE_CHECKING:
 
 
 @click.command("compare", short_help="Compare it with other mechanisms.")
-@common.problem_options
-@common.prior_options
-@common.number("--queries", "Say what so many labels of fresh voters cost too.")
+@common.majority_options(
+    required=False,
+    total_epsilon="With --queries: of all labels together, and every mechanism is calibrated to it. Without: in place "
+    "of --m, of one label.",
+)
+@totals.voter_options
+@click.option("--prior", help=f"{common.PRIORS} [uniform] At one total: of the truth, P0,P1.")
+@common.objective_option
+@common.number("--queries", "How many labels: what they cost, or what one total buys for them.")
 @common.number("--total-delta", "For all of them together.")
+@common.voters_option
 @common.number("--draws", "Sample the error too: mean and 95 % interval.")
 @common.plot_option("noise functions and errors")
 @common.json_option
 def command(
-    prior: str,
+    prior: str | None,
     objective: str | None,
     queries: int | None,
     total_delta: float | None,
+    voters: str | None,
     draws: int | None,
     plot: Path | None,
     as_json: bool,
     **values: Any,
 ) -> None:
-    """Put gamma_opt beside subsampling, double subsampling and randomized response, for one release."""
+    """Put gamma_opt beside subsampling, double subsampling and randomized response, for one release.
+
+    With --queries, --total-epsilon, --total-delta and --voters: every mechanism calibrated to one total budget of all
+    labels, as darrm plan does it.
+    """
+    if queries is not None and values["total_epsilon"] is not None:
+        given = {**values, "prior": prior, "objective": objective, "draws": draws}
+        _at_one_total(given, queries, total_delta, voters, plot, as_json)
+        return
+    strange = [name for name in ("group", "base_accuracy", "accuracy") if values.pop(name)]
+    if strange or voters is not None:
+        raise InputError(
+            f"--{strange[0].replace('_', '-') if strange else 'voters'} is for one total budget of many labels. Pass "
+            "--queries, --total-epsilon and --total-delta too, or leave it out."
+        )
+    missing = [f"--{name}" for name in ("K", "epsilon") if values[name] is None]
+    if missing:
+        raise click.UsageError(f"Missing option '{missing[0]}'.")
+    prior = "uniform" if prior is None else prior
     import numpy as np
 
     from darrm.measures.comparison import compare
@@ -120,3 +146,33 @@ def command(
 def _plus_minus(interval: Interval) -> str:
     half = (interval.high - interval.low) / 2
     return f"{interval.mean:.6f} +- {half:.1g}"
+
+
+def _at_one_total(
+    values: dict[str, Any],
+    queries: int,
+    total_delta: float | None,
+    voters: str | None,
+    plot: Path | None,
+    as_json: bool,
+) -> None:
+    from darrm.planning.planner import plan
+
+    for name, option in {"m": "--m", "delta": "--delta", "objective": "--objective", "draws": "--draws"}.items():
+        if values.pop(name) is not None:
+            raise InputError(f"{option} is for one release, not for a total of {queries} labels. Leave it out.")
+    if total_delta is None:
+        raise InputError("--total-delta must be said where --queries and --total-epsilon are. Pass e.g. 1e-6.")
+    taken = totals.take_setting(values)
+    comparison = plan(**taken, **values, queries=queries, total_delta=total_delta, voters=voters).comparison
+    if comparison is None:
+        raise InputError("A comparison at one total needs --base-accuracy or --accuracy: how often votes are right.")
+    if plot is not None:
+        from darrm.show.plots_plan import plot_comparison_at_one_total
+
+        common.draw(plot, lambda: plot_comparison_at_one_total(comparison))
+    if as_json:
+        common.print_json({"mechanisms": totals.comparison_values(comparison)})
+    else:
+        totals.show_comparison(comparison)
+    common.wrote(plot)

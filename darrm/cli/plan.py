@@ -2,49 +2,89 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from darrm.cli import common
-from darrm.show import wording
+from darrm.cli.long_run import progress
+from darrm.cli.totals import comparison_values, show_comparison, show_rows, take_setting
+from darrm.cli.totals import options as setting_options
+from darrm.show import plan_words
 
-_NEAR_COINS = 0.3  # disagreement
+if TYPE_CHECKING:
+    from darrm.planning.answers import Plan
+    from darrm.planning.planner import Progress
 
 
-@click.command("plan", short_help="Find the design that makes the most of a budget.")
-@common.K_option
-@common.privacy_options
-@common.max_affected_option
-@common.number("--queries", "How many labels.", required=True)
-@common.budget_options
-@common.prior_options
-@click.option("--shape", type=click.Choice(["free", "monotone"]), help="[the better of both]")
+@click.command("plan", short_help="Say what one total budget buys for many labels.")
+@setting_options
+@common.number("--at-most", "For epsilon auto: the largest epsilon of a vote, in nats.")
+@common.number("--collector-epsilon", "For epsilon auto: what whoever sees all votes may learn in all, in nats.")
+@click.option("--no-comparison", is_flag=True, help="Leave out what else the same budget buys.")
+@common.number("--time-limit", "Seconds; then the best design so far.", default=math.inf)
+@common.plot_option("wrong labels over the epsilon of the votes, or beside other mechanisms,")
 @common.design_option
 @common.json_option
-def command(prior: str, out: Path | None, as_json: bool, **values: Any) -> None:
-    """Find the design of least disagreement of which all labels stay within a total budget."""
-    from darrm.accounting.composition import compose
-    from darrm.accounting.planning import plan
-    from darrm.cli.solve import show
-    from darrm.design.design import as_dict
+def command(no_comparison: bool, plot: Path | None, out: Path | None, as_json: bool, **values: Any) -> None:
+    """What all labels guarantee together, how often one is right, what else the budget buys, and who learns what.
 
-    design = plan(prior=common.take_prior(prior), **values)
-    total = compose(design, values["queries"], delta=values["total_delta"], voters=values["voters"])
+    25 hospitals that each randomize their answer by epsilon 0.5, one patient in at most one hospital, 200 labels:
+
+    \b
+      darrm plan --K 25 --epsilon 0.5 --base-accuracy 0.85 --max-affected 1 \\
+        --queries 200 --total-epsilon 6 --total-delta 1e-6 --voters fresh
+    """
+    from darrm.planning.planner import plan
+
+    with progress(_said) as report:
+        answer = plan(**take_setting(values), **values, compare=not no_comparison, report=report)
     if out is not None:
-        design.save(out)
+        answer.design.save(out)
+    if plot is not None:
+        from darrm.show.plots_plan import plot_plan
+
+        common.draw(plot, lambda: plot_plan(answer))
     if as_json:
-        common.print_json({**as_dict(design), "total": asdict(total)})
+        common.print_json(plan_values(answer))
     else:
-        show(design)
-        console = common.console()
-        console.print(wording.cost(total))
-        console.print(f"Left of the budget: epsilon {values['total_epsilon'] - total.upper:.3g}.")
-        if design.disagreement > _NEAR_COINS:
-            console.print(
-                f"These labels are not far from coin flips, which disagree with half of the majorities: "
-                f"{design.disagreement:.2g} here. Ask fewer queries, or raise the budget."
-            )
-    common.wrote(out)
+        show(answer)
+    common.wrote(out, plot)
+
+
+def _said(now: Progress) -> tuple[int, int | None, str]:
+    left = "" if math.isnan(now.seconds_left) else f", some {now.seconds_left:.0f} s left"
+    return now.done, now.steps, f"{now.doing}{left}"
+
+
+def plan_values(answer: Plan) -> dict[str, object]:
+    """A plan as plain values."""
+    from darrm.design import decision, design
+
+    made = answer.design
+    values = {name: value for name, value in vars(answer).items() if name not in ("design", "curve", "comparison")}
+    values["design"] = design.as_dict(made) if isinstance(made, design.Design) else decision.as_dict(made)
+    values["curve"] = [asdict(step) for step in answer.curve]
+    values["comparison"] = [] if answer.comparison is None else comparison_values(answer.comparison)
+    return values
+
+
+def show(answer: Plan) -> None:
+    """The answer in the order in which people ask."""
+    console = common.console()
+    console.print(plan_words.together(answer))
+    for remark in plan_words.remarks(answer):
+        console.print(remark)
+    show_rows(plan_words.WRONG_HEADS, plan_words.wrong_rows(answer))
+    if answer.comparison is not None:
+        show_comparison(answer.comparison)
+    if answer.curve:
+        show_rows(plan_words.CURVE_HEADS, plan_words.curve_rows(answer), "Votes of other epsilons")
+    console.print(plan_words.collector(answer))
+    console.print(f"{plan_words.one_label(answer)} --out writes the design, for darrm release.")
+    console.print("Assumed:")
+    for assumption in answer.assumptions:
+        console.print(f"- {assumption}")

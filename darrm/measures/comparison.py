@@ -3,26 +3,31 @@
 from __future__ import annotations
 
 import math
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import overload
 
 import numpy as np
 
 from darrm import baselines
-from darrm._validation import check_count, check_total_delta
+from darrm._validation import check_count, check_total_delta, check_voters, real
 from darrm.accounting.fresh import exact_guarantee, of_region
 from darrm.accounting.profile import region
+from darrm.accounting.search import Budget, OutOfTime
 from darrm.certificate.certificate import Certificate, verify
 from darrm.certificate.scaling import repair
 from darrm.design.design import Design
 from darrm.design.solve import solve
-from darrm.errors import InputError
+from darrm.errors import BudgetError, InputError
 from darrm.measures.decision_comparison import DecisionEntry, compare_decision
 from darrm.measures.error import Interval, sampled_error
 from darrm.numerics.arrays import Array
 from darrm.objectives import Objective
+from darrm.planning.at_one_total import Comparison, at_one_total
+from darrm.planning.planner import setting_of
 from darrm.priors import Prior, combine
-from darrm.problem.decision import DecisionProblem
+from darrm.problem.decision import DecisionProblem, VoterGroup
 from darrm.problem.majority import MajorityProblem
 
 # A baseline that meets its limit exactly in theory misses it by rounding; this much is scaled away, and no more.
@@ -79,18 +84,35 @@ def compare(
 ) -> list[Entry]: ...
 
 
+@overload
+def compare(
+    problem: MajorityProblem | DecisionProblem,
+    *,
+    objective: Objective | None = None,
+    base_accuracy: float | Sequence[float] | None = None,
+    queries: int,
+    total_epsilon: float,
+    total_delta: float,
+    voters: str,
+    time_limit: float = math.inf,
+) -> Comparison: ...
+
+
 def compare(
     problem: MajorityProblem | DecisionProblem,
     prior: Prior | str | None = None,
     objective: str | Objective | None = None,
     *,
+    base_accuracy: float | Sequence[float] | None = None,
     queries: int | None = None,
+    total_epsilon: float | None = None,
     total_delta: float | None = None,
+    voters: str | None = None,
     draws: int | None = None,
     rng: np.random.Generator | None = None,
     time_limit: float = math.inf,
-) -> list[Entry] | list[DecisionEntry]:
-    """The optimum beside other mechanisms, for one problem and one release.
+) -> list[Entry] | list[DecisionEntry] | Comparison:
+    """The optimum beside other mechanisms: for one release, or for many labels at one total budget.
 
     For a `MajorityProblem`: gamma_opt (free); monotone; from m = 1 on double subsampling of (2 floor(m) - 1) votes and
     subsampling of (floor(m)) votes; constant randomized response, by Lemma A.1 and the largest constant that verifies;
@@ -102,6 +124,9 @@ def compare(
     votes, unless both cost the same; and without any noise the majority and the best rule, which are as private as
     votes and rule make them.
 
+    With ``total_epsilon``: every mechanism calibrated to the same proved total of ``queries`` labels, as `darrm.plan`
+    does it. Of the problem the voters count, its own epsilon and delta do not.
+
     Parameters
     ----------
     problem : MajorityProblem or DecisionProblem
@@ -110,6 +135,8 @@ def compare(
     queries, total_delta : int, float, optional
         Say also what so many labels of FRESH voters cost together, by exact adaptive composition. Fixed voters cost at
         most the same with every mechanism, whatever the number of labels: `darrm.accounting.compose`.
+    base_accuracy, total_epsilon, voters : optional
+        For one total budget; see `darrm.plan`. Say either ``base_accuracy`` or an ``objective`` of `darrm.objectives`.
     draws, rng
         Give each entry an ``interval`` too, from so many draws of the vote probabilities (`measures.sampled_error`).
     time_limit : float, seconds
@@ -117,22 +144,24 @@ def compare(
 
     Returns
     -------
-    list of Entry, or of DecisionEntry
-        Baselines are scaled down where rounding alone puts them over the limit; all else is told by the certificate.
-        Of decisions, all but the last two keep the guarantee.
+    list of Entry, or of DecisionEntry, or Comparison
+        The last for a total budget. Baselines are scaled down where rounding alone puts them over the limit; all else
+        is told by the certificate. Of decisions, all but the last two keep the guarantee.
 
     Raises
     ------
     InputError, SolverError
         As `darrm.solve`.
     """
+    if total_epsilon is not None:
+        _refuse("A comparison at one total", {"prior": prior, "draws": draws, "rng": rng})
+        return _at_one_total(problem, objective, base_accuracy, queries, total_epsilon, total_delta, voters, time_limit)
+    _refuse("A comparison without total_epsilon", {"base_accuracy": base_accuracy, "voters": voters})
     if isinstance(problem, DecisionProblem):
         if not isinstance(objective, Objective):
             raise InputError(f"A decision needs an objective of darrm.objectives. Got {objective!r}.")
         others = {"prior": prior, "queries": queries, "total_delta": total_delta, "draws": draws, "rng": rng}
-        given = [name for name, value in others.items() if value is not None]
-        if given:
-            raise InputError(f"Decisions are compared without {given[0]!r}. Leave it out.")
+        _refuse("A comparison of decisions", others)
         return compare_decision(problem, objective, time_limit=time_limit)
     if isinstance(objective, Objective):
         raise InputError(f"The objectives of darrm.objectives are for a darrm.DecisionProblem. Got {problem!r}.")
@@ -181,3 +210,52 @@ def compare(
         return entries
     intervals = sampled_error({each.name: each.gamma for each in entries}, prior, draws=draws, rng=rng)
     return [replace(each, interval=intervals[each.name]) for each in entries]
+
+
+def _refuse(what: str, others: Mapping[str, object]) -> None:
+    given = [name for name, value in others.items() if value is not None]
+    if given:
+        raise InputError(f"{what} takes no {given[0]!r}. Leave it out.")
+
+
+def _at_one_total(
+    problem: MajorityProblem | DecisionProblem,
+    objective: str | Objective | None,
+    base_accuracy: float | Sequence[float] | None,
+    queries: int | None,
+    total_epsilon: float,
+    total_delta: float | None,
+    voters: str | None,
+    time_limit: float,
+) -> Comparison:
+    if isinstance(objective, str):
+        raise InputError(f"A comparison at one total takes an objective of darrm.objectives. Got {objective!r}.")
+    kind = check_voters(voters)
+    if queries is None or total_delta is None:
+        raise InputError("total_epsilon goes with queries and total_delta. Pass all three.")
+    groups = (
+        problem.groups
+        if isinstance(problem, DecisionProblem)
+        else (VoterGroup(problem.K, problem.epsilon, problem.Delta),)
+    )
+    classes = problem.classes if isinstance(problem, DecisionProblem) else 2
+    setting = setting_of(
+        groups,
+        problem.max_affected,
+        base_accuracy,
+        None,
+        None,
+        None,
+        objective,
+        False,
+        classes,
+        problem.adjacency,
+        kind,
+    )
+    total_epsilon = real("total_epsilon", total_epsilon, 0, ends="()", hint="Pass nats, e.g. 1.0.")
+    until = time.monotonic() + real("time_limit", time_limit, 0, ends="(]", hint="Pass seconds.")
+    total_delta = check_total_delta(total_delta, "total_delta")
+    try:
+        return at_one_total(setting, Budget(check_count("queries", queries), total_epsilon, total_delta, kind, until))
+    except OutOfTime:
+        raise BudgetError("The time limit ended before all mechanisms were calibrated. Pass a longer one.") from None

@@ -9,8 +9,11 @@ import numpy as np
 
 from darrm.design.design import Design
 from darrm.errors import MissingExtraError
+from darrm.planning.answers import Plan
+from darrm.planning.at_one_total import Comparison
 from darrm.show.figures import data_address, new_figure
 from darrm.show.markup import Markup, details, element, grid, join, paragraph, text
+from darrm.show.plan_words import comparison_html, plan_html
 from darrm.show.wording import condition, guarantee
 
 if TYPE_CHECKING:
@@ -72,6 +75,13 @@ def described(designs: Mapping[str, Design]) -> str:
             f"for the closest vote, {half[-1]:.3g} for a unanimous one and {half.min():.3g} at least."
         )
     return " ".join(parts)
+
+
+def notebook_html(shown: Design | DecisionDesign | Plan | Comparison) -> str:
+    """A design with its guarantee, picture (if matplotlib is installed) and table, a plan, or a comparison."""
+    if isinstance(shown, Plan):
+        return plan_html(shown)
+    return comparison_html(shown) if isinstance(shown, Comparison) else design_html(shown)
 
 
 def design_html(design: Design | DecisionDesign) -> str:

@@ -1,0 +1,175 @@
+"""The largest parameter of a family of releases that a total budget pays for."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Generic, NamedTuple, TypeVar
+
+from darrm.accounting.fixed import fixed_within, of_fixed
+from darrm.accounting.fresh import labels_within, upper_of_region
+from darrm.accounting.releases import AnyRelease, one_label
+from darrm.design.design import AnyDesign
+from darrm.errors import InputError
+
+Release = TypeVar("Release", bound=AnyRelease)
+_LEAST_SPENT = 0.9985  # of the budget; what is nearer to it saves less than a thousandth of the wrong labels
+_AIM = 0.9993
+_TRIES = 14
+_CLOSE = 1e-4
+
+
+@dataclass
+class Budget:
+    """What all labels together may cost, and how long one may look for what it buys.
+
+    Attributes
+    ----------
+    queries : int
+    epsilon, delta : float
+    voters : {"fresh", "fixed"}
+    until : float
+        `time.monotonic` at which to stop looking; `OutOfTime` is raised then.
+    report : callable, optional
+        Called before every try.
+    """
+
+    queries: int
+    epsilon: float
+    delta: float
+    voters: str
+    until: float = math.inf
+    report: Callable[[], None] | None = None
+    tries: int = field(default=0)
+
+    def cost(self, release: AnyRelease) -> float:
+        """A proved total epsilon of all labels, infinite if there is none."""
+        label = one_label(release)
+        try:
+            if self.voters == "fixed":
+                return of_fixed(label, self.queries, self.delta).upper
+            return upper_of_region(label.region(), label.problem.affected, self.queries, self.delta, label.guarantee)
+        except InputError:
+            return math.inf  # delta is below what is unavoidable
+
+
+class OutOfTime(Exception):
+    """The time for a search is over."""
+
+
+class Spent(NamedTuple, Generic[Release]):
+    """A release and what all its labels cost."""
+
+    release: Release
+    epsilon: float
+
+
+def spend(
+    make: Callable[[float], Release],
+    budget: Budget,
+    guess: float,
+    *,
+    least: float = 0.0,
+    most: float = math.inf,
+    hopeless: Callable[[Release], bool] = lambda release: False,
+    found: Callable[[Spent[Release]], None] = lambda spent: None,
+) -> Spent[Release] | None:
+    """The release of the largest parameter that the budget pays for, to .15 percent of the budget.
+
+    Parameters
+    ----------
+    make : callable
+        From a parameter > 0 to a release; the larger, the less private and the better. `InputError`: too large.
+    guess : float
+        Where to begin.
+    least, most : float
+        Ends of the parameter.
+    hopeless : callable
+        Whether a release that costs too much is no better than what is there already: then nothing of this family is.
+    found : callable
+        Told of every release within the budget as it is found.
+
+    Returns
+    -------
+    Spent or None
+        None if nothing within the budget was found.
+    """
+    low: tuple[float, float] | None = None
+    high: tuple[float, float] | None = None
+    best: Spent[Release] | None = None
+    flat = False
+    x = min(max(guess, least), most)
+    for _ in range(_TRIES):
+        if time.monotonic() > budget.until:
+            raise OutOfTime
+        if budget.report is not None:
+            budget.report()
+        budget.tries += 1
+        try:
+            release = make(x)
+        except InputError:
+            cost = math.inf
+        else:
+            cost = budget.cost(release)
+            if cost > budget.epsilon and hopeless(release):
+                return best
+        if cost <= budget.epsilon:
+            low, best = (x, cost), Spent(release, cost)
+            found(best)
+            if cost >= _LEAST_SPENT * budget.epsilon or x >= most:
+                break
+        else:
+            # Where the cost hardly falls, as that of fixed voters does not before noise hides them, steps are long.
+            flat = high is not None and cost > 0.9 * high[1]
+            high = x, cost
+            if x <= least:
+                break
+        x = min(max(_next(low, high, _AIM * budget.epsilon, flat), least), most)
+        if low is not None and high is not None and high[0] <= low[0] * (1 + _CLOSE):
+            break
+    return best
+
+
+def _next(low: tuple[float, float] | None, high: tuple[float, float] | None, aim: float, flat: bool) -> float:
+    """Where the cost is near ``aim``, taken for a power of the parameter between what was tried."""
+    if low is not None and high is not None:
+        share = 0.5
+        if low[1] > 0 and math.isfinite(high[1]):
+            share = (math.log(aim) - math.log(low[1])) / (math.log(high[1]) - math.log(low[1]))
+        return float(low[0] * (high[0] / low[0]) ** min(max(share, 0.03), 0.97))
+    if low is not None:
+        return low[0] * (min(3.0, aim / low[1]) if low[1] > 0 else 3.0)
+    if high is not None:
+        return high[0] * (0.2 if flat else max(0.3, aim / high[1]))
+    return 0.0
+
+
+class Family(NamedTuple, Generic[Release]):
+    """Releases of one parameter: how they are made, where to begin, and its ends; see `spend`."""
+
+    make: Callable[[float], Release]
+    guess: float
+    least: float
+    most: float
+
+
+def least_of(families: list[Family[Release]], budget: Budget, cost: Callable[[Release], float]) -> Release | None:
+    """The release of least ``cost`` among the best of each family."""
+    best: Release | None = None
+
+    def hopeless(release: Release) -> bool:
+        return best is not None and cost(release) >= cost(best)
+
+    for make, guess, least, most in families:
+        spent = spend(make, budget, guess, least=least, most=most, hopeless=hopeless)
+        if spent is not None and not hopeless(spent.release):
+            best = spent.release
+    return best
+
+
+def pays(design: AnyDesign, budget: Budget) -> bool:
+    """Whether a ledger, whose grid is another, pays for all labels of the budget too."""
+    within = fixed_within if budget.voters == "fixed" else labels_within
+    return within(design, budget.epsilon, budget.delta, budget.queries) >= budget.queries

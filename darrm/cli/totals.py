@@ -1,0 +1,101 @@
+"""Options and tables that `darrm plan` and `darrm compare` at one total budget share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from darrm.cli import common
+from darrm.errors import InputError
+from darrm.show import plan_words, wording
+
+if TYPE_CHECKING:
+    from darrm.planning.at_one_total import Comparison
+
+voter_options = common.options(
+    click.option(
+        "--group",
+        multiple=True,
+        metavar="COUNT:EPSILON[:DELTA[:MAX_AFFECTED]]",
+        help="Voters that are equally private, in place of --K and --epsilon; once for each group. An epsilon may be "
+        "inf (not private) or, to plan, auto.",
+    ),
+    click.option("--base-accuracy", help="How often an answer is right before its voter randomizes it: B or B1,B2,..."),
+    click.option("--accuracy", help="How often a vote as it is cast is right: A or A1,A2,..., one for each group."),
+)
+options = common.options(
+    common.number("--K", "Number of voters."),
+    common.number("--epsilon", "Privacy of one vote, in nats, or auto."),
+    common.number("--voter-delta", "Failure probability of one voter [0].", "--Delta"),
+    voter_options,
+    common.number("--max-affected", "How many voters one record can reach, over all. Must be said."),
+    common.number("--queries", "How many labels.", required=True),
+    common.budget_options,
+    click.option("--prior", help=f"Of the truth: P0,P1. Or, with --K alone, of votes: {common.PRIORS}"),
+    click.option("--cost", help="C00,C01,C10,C11, where Cry is what answer r costs if y is true [0,1,1,0]."),
+    click.option("--ordered", is_flag=True, help="The answer that costs less is never the less likely."),
+    click.option("--adjacency", default="replace-one", show_default=True, help="What one change of the data is."),
+)
+
+
+def take_setting(values: dict[str, Any]) -> dict[str, Any]:
+    """What `darrm.plan` takes for the options of the voters, which are taken out of ``values``."""
+    from darrm.problem.decision import VoterGroup
+
+    taken: dict[str, Any] = {}
+    K, epsilon, Delta = values.pop("K"), values.pop("epsilon"), values.pop("Delta")
+    groups: list[Any] = []
+    for text in values.pop("group"):
+        parts = [wording.number_of(part) for part in text.split(":")]
+        if not 2 <= len(parts) <= 4:
+            raise InputError(f"--group must be COUNT:EPSILON[:DELTA[:MAX_AFFECTED]]. Got {text!r}. Pass e.g. 25:0.5.")
+        try:
+            groups.append((parts[0], "auto") if parts[1] == "auto" and len(parts) == 2 else VoterGroup(*parts))
+        except InputError as error:
+            raise InputError(f"--group {text}: {error}") from None
+    if groups and (K is not None or epsilon is not None or Delta is not None):
+        raise InputError("--group takes the place of --K, --epsilon and --voter-delta. Pass one or the other.")
+    if not groups and (K is None or epsilon is None):
+        raise InputError("Say who votes: --K and --epsilon, or --group COUNT:EPSILON.")
+    if not groups:
+        groups = [(K, "auto")] if epsilon == "auto" else [VoterGroup(K, epsilon, 0.0 if Delta is None else Delta)]
+    taken["groups"] = groups
+    base, accuracy = values.pop("base_accuracy"), values.pop("accuracy")
+    if base is not None:
+        each = common.numbers("--base-accuracy", base)
+        taken["base_accuracy"] = each[0] if len(each) == 1 else each
+    if accuracy is not None:
+        taken["accuracy"] = common.numbers("--accuracy", accuracy)
+    prior, cost = values.pop("prior"), values.pop("cost", None)
+    if prior is not None:
+        of_truth = base is not None or accuracy is not None
+        taken["prior"] = common.numbers("--prior", prior) if of_truth else common.take_prior(prior)
+    if cost is not None:
+        costs = common.numbers("--cost", cost)
+        if len(costs) != 4:
+            raise InputError(f"--cost must be four numbers, C00,C01,C10,C11. Got {cost!r}. Pass e.g. 0,5,1,0.")
+        taken["cost"] = [costs[:2], costs[2:]]
+    return taken
+
+
+def comparison_values(comparison: Comparison) -> list[dict[str, object]]:
+    """The mechanisms of a comparison as plain values."""
+    return [{**vars(row), "table": row.table.tolist()} for row in comparison]
+
+
+def show_comparison(comparison: Comparison) -> None:
+    """The mechanisms, and what their columns are."""
+    show_rows(
+        plan_words.MECHANISM_HEADS, plan_words.mechanism_rows(comparison), plan_words.mechanisms_title(comparison)
+    )
+    common.console().print(plan_words.columns_meant(comparison.total_delta))
+
+
+def show_rows(heads: Sequence[str], rows: Sequence[Sequence[str]], title: str | None = None) -> None:
+    """A table whose first column is a name or a number and whose others are figures; nothing of it is cut off."""
+    table = common.table(*heads[1:], name=heads[0], title=title, title_justify="left")
+    for row in rows:
+        table.add_row(*row)
+    common.console().print(table)

@@ -1,0 +1,89 @@
+"""What a plan answers: the design, what all labels guarantee, how often one is right, who learns what."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from darrm._lazy import view
+from darrm.design.design import AnyDesign
+from darrm.planning.at_one_total import Comparison
+
+
+@dataclass(frozen=True)
+class Step:
+    """A point of the curve over the epsilon of the votes: both budgets, and what they buy.
+
+    Attributes
+    ----------
+    epsilon : float
+        Of one vote.
+    wrong : float
+        The probability that a label is not the truth.
+    public : float
+        What all labels cost together: they are (public, total_delta)-DP, proved.
+    collector : float
+        What whoever sees all votes learns in all: epsilon at ``total_delta``.
+    """
+
+    epsilon: float
+    wrong: float
+    public: float
+    collector: float
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What one budget buys; made by `darrm.plan`.
+
+    Attributes
+    ----------
+    design : DecisionDesign or Design
+        To be saved, released from and charged to a ledger.
+    queries : int
+    total_epsilon, total_delta : float
+        The budget.
+    voters : {"fresh", "fixed"}
+    spent : float
+        All labels together are (spent, total_delta)-DP: proved, at most ``total_epsilon``.
+    wrong : float
+        The probability that a label is not the truth. NaN if it is not known how often voters are right.
+    disagreement : float
+        The probability that a label is not the majority of the votes it was made of; a tie agrees with both.
+    wrong_without_noise : float
+        The same as ``wrong`` for the plain majority of the same votes.
+    wrong_without_privacy : float
+        And for the majority of the answers before they were randomized; NaN if they are not known.
+    collector : float
+        What whoever sees all votes learns in all: epsilon at ``total_delta``; infinite if votes are not private.
+    vote_epsilon : float
+        The largest epsilon of a vote; found, if it was "auto".
+    curve : tuple of Step
+        For epsilon "auto": wrong labels and both totals, by the epsilon of the votes. The last one is the plan's.
+    comparison : Comparison or None
+        What else the same budget buys.
+    assumptions : tuple of str
+        What the figures rest on, in words.
+    complete : bool
+        False if the search was stopped, by time or by the user: then another design may be better. The guarantee is
+        proved all the same.
+    """
+
+    design: AnyDesign
+    queries: int
+    total_epsilon: float
+    total_delta: float
+    voters: str
+    spent: float
+    wrong: float
+    disagreement: float
+    wrong_without_noise: float
+    wrong_without_privacy: float
+    collector: float
+    vote_epsilon: float
+    curve: tuple[Step, ...]
+    comparison: Comparison | None
+    assumptions: tuple[str, ...]
+    complete: bool
+
+    def _repr_html_(self) -> str:
+        return str(view(self))

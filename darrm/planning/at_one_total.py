@@ -1,0 +1,199 @@
+"""Every mechanism calibrated to one total budget: how often each is wrong when all its labels cost the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from darrm._lazy import view
+from darrm.accounting.releases import OneLabel
+from darrm.accounting.search import Budget, spend
+from darrm.design.decision import DecisionDesign
+from darrm.errors import BudgetError
+from darrm.numerics.arrays import Array
+from darrm.planning.designs import design_within
+from darrm.planning.rivals import Family, families
+from darrm.planning.setting import Setting
+
+_LEAST = 1e-9  # of a parameter: below, a label is a coin
+
+
+@dataclass(frozen=True, eq=False)
+class Mechanism:
+    """One way to release labels.
+
+    Attributes
+    ----------
+    name : str
+    setting : str
+        The parameter that the budget was spent on, in words; empty if there is none.
+    total : float
+        All labels together are (total, total_delta)-DP: proved. Infinite if no epsilon is.
+    within : bool
+        Whether that is within the budget.
+    wrong : float
+        The probability that a label is not the truth.
+    disagreement : float
+        The probability that a label is not the majority of the votes it was made of; a tie agrees with both.
+    expected_cost : float
+        Under the objective of the comparison.
+    collector : float
+        What whoever sees all votes learns in all: epsilon at ``total_delta``; infinite if the votes are not private.
+    table : ndarray
+        The probability of answer 1 for the numbers of ones in each group.
+    """
+
+    name: str
+    setting: str
+    total: float
+    within: bool
+    wrong: float
+    disagreement: float
+    expected_cost: float
+    collector: float
+    table: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Mechanisms at one total budget; made by `darrm.plan` and `darrm.compare`.
+
+    Attributes
+    ----------
+    mechanisms : tuple of Mechanism
+        The planned one first; those that the budget does not pay for say so by ``within``.
+    queries : int
+    total_epsilon, total_delta : float
+    voters : {"fresh", "fixed"}
+    """
+
+    mechanisms: tuple[Mechanism, ...]
+    queries: int
+    total_epsilon: float
+    total_delta: float
+    voters: str
+
+    def __getitem__(self, name: str) -> Mechanism:
+        """The mechanism of this name."""
+        return {mechanism.name: mechanism for mechanism in self.mechanisms}[name]
+
+    def __iter__(self) -> Iterator[Mechanism]:
+        return iter(self.mechanisms)
+
+    def to_frame(self) -> Any:
+        """A pandas DataFrame with a row for each mechanism, without tables."""
+        import pandas  # type: ignore[import-untyped]
+
+        rows = [
+            {name: value for name, value in vars(mechanism).items() if name != "table"} for mechanism in self.mechanisms
+        ]
+        return pandas.DataFrame(rows).set_index("name")
+
+    def _repr_html_(self) -> str:
+        return str(view(self))
+
+
+def at_one_total(setting: Setting, budget: Budget, planned: DecisionDesign | None = None) -> Comparison:
+    """What each mechanism makes of the budget; ``planned`` is computed if it is not given.
+
+    Each has one parameter, which is raised until the exact total of all labels is spent: the same search for all
+    (`darrm.accounting.search.spend`).
+    """
+    if planned is None:
+        planned = design_within(setting, budget)
+    compared = _Compared(setting, budget)
+    rows = [compared.row("planned", "", planned.table, budget.cost(planned))]
+    if planned.reversals:
+        try:
+            ordered = design_within(replace(setting, ordered=True), budget)
+            rows.append(compared.row("planned, ordered", "", ordered.table, budget.cost(ordered)))
+        except BudgetError:
+            pass
+    for family in families(setting):
+        rows += compared.raised(family)
+    rows += compared.noise_in_votes()
+    rows.append(compared.row("plain majority", "no noise at the labels", setting.majority()))
+    if budget.voters == "fresh" and setting.base is None:
+        total = setting.votes_total(budget.queries, budget.delta, "fixed")
+        fixed = compared.row("plain majority, if the voters were fixed", "", setting.majority(), total)
+        rows.append(replace(fixed, collector=total))
+    return Comparison(tuple(rows), budget.queries, budget.epsilon, budget.delta, budget.voters)
+
+
+@dataclass(frozen=True)
+class _Compared:
+    setting: Setting
+    budget: Budget
+
+    def row(
+        self, name: str, said: str, table: Array, total: float | None = None, setting: Setting | None = None
+    ) -> Mechanism:
+        setting = self.setting if setting is None else setting
+        budget = self.budget
+        total = budget.cost(setting.label(table)) if total is None else total
+        return Mechanism(
+            name,
+            said,
+            total,
+            total <= budget.epsilon,
+            setting.wrong(table),
+            setting.disagreement(table),
+            setting.cost(table),
+            setting.votes_total(budget.queries, budget.delta, budget.voters),
+            table,
+        )
+
+    def raised(self, family: Family) -> list[Mechanism]:
+        """The mechanism of the largest parameter within the budget, as a list of one, or of none."""
+        parameters: dict[int, float] = {}
+        labels: list[OneLabel] = []
+
+        def label(parameter: float) -> OneLabel:
+            labels.append(self.setting.label(family.table(parameter)))
+            parameters[id(labels[-1])] = parameter
+            return labels[-1]
+
+        spent = spend(label, self.budget, family.guess, least=_LEAST, most=family.most)
+        if spent is None:
+            return []
+        said = family.said(parameters[id(spent.release)])
+        return [self.row(family.name, said, spent.release.table, spent.epsilon)]
+
+    def noise_in_votes(self) -> list[Mechanism]:
+        """Votes that are more private instead of noise at the labels; only where votes are randomized answers."""
+        setting, budget = self.setting, self.budget
+        if setting.base is None:
+            return []
+        own = max(group.epsilon for group in setting.groups)
+
+        def votes(epsilon: float) -> Setting:
+            groups = tuple(g for g, group in enumerate(setting.groups) if group.epsilon > epsilon)
+            return setting.with_epsilon(epsilon, groups)
+
+        low, high = 0.0, min(own, 700.0)
+        for _ in range(60):
+            middle = (low + high) / 2
+            total = votes(middle).votes_total(budget.queries, budget.delta, budget.voters)
+            low, high = (middle, high) if total <= budget.epsilon else (low, middle)
+        rows = []
+        if low > 0:
+            more = votes(low)
+            total = more.votes_total(budget.queries, budget.delta, budget.voters)
+            said = f"epsilon {low:.3g} a vote"
+            rows.append(self.row("all the noise in the votes", said, more.majority(), total, more))
+        found: dict[int, Setting] = {}
+        kept: list[OneLabel] = []
+
+        def label(epsilon: float) -> OneLabel:
+            made = votes(epsilon).label(setting.majority())
+            found[id(made)] = votes(epsilon)
+            kept.append(made)
+            return made
+
+        spent = spend(label, budget, max(2 * low, 1e-3), least=_LEAST, most=min(own, 700.0))
+        if spent is not None:
+            more = found[id(spent.release)]
+            said = f"epsilon {max(group.epsilon for group in more.groups):.3g} a vote"
+            rows.append(self.row("plain majority of noisier votes", said, more.majority(), spent.epsilon, more))
+        return rows

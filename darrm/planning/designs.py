@@ -1,0 +1,193 @@
+"""The decision that is right most often when all labels together must stay within a budget."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+
+from darrm.accounting.fixed import labels_allowance
+from darrm.accounting.gaussian import gdp, gdp_mu
+from darrm.accounting.releases import OneLabel
+from darrm.accounting.search import Budget, Spent, pays, spend
+from darrm.certificate.certificate import verify
+from darrm.design.decision import DecisionDesign
+from darrm.design.solve_decision import solve_decision
+from darrm.errors import BudgetError, CertificateError, InputError
+from darrm.numerics.arrays import Array
+from darrm.planning.rivals import Family, noisy_counts
+from darrm.planning.setting import Setting
+from darrm.problem.decision import DecisionProblem
+
+_MOST_MU, _LEAST_MU = 12.0, 1e-4
+_BINARY = math.sqrt(math.pi / 2)  # by how much more mu two answers allow than Gaussian noise that is seen itself
+# Capped curves are between the other two families: where those differ by more than this, they do not win.
+_NEAR = 1.25
+_CAPS = (1.0, 1.5)
+_RESERVES = (0.0, 2e-3, 1e-2)  # of the total epsilon, where one grid pays for less than another
+
+
+def design_within(
+    setting: Setting, budget: Budget, found: Callable[[DecisionDesign], None] = lambda design: None
+) -> DecisionDesign:
+    """The design of least expected cost that was found, of which all labels are within the budget: proved.
+
+    One label: the optimum of the budget itself, one solve. Several: first the optimum without noise, if the budget pays
+    for it. Otherwise each family below has one parameter, raised until the exact total of all labels is spent:
+
+    * Gaussian: the optimum under the profile of mu-Gaussian DP, best where labels are many;
+    * pure: the optimum under (epsilon, 0), best where they are few;
+    * capped: as Gaussian, with epsilon at most mu or 1.5 mu; tried where the first two are near;
+    * Gaussian noisy max and permute-and-flip, no optima, where they are better than all of these.
+
+    Where voters fail with a delta of their own, each label is given an equal share of half the total delta. For fixed
+    voters the labels are also designed as if the voters were not private, whose coins then hide the rest (Theorem 1 of
+    docs/theory.md).
+
+    Raises
+    ------
+    BudgetError
+        If no noise was found that is within the budget.
+    OutOfTime
+        If the budget's time is over; whatever ``found`` was told is within the budget.
+    """
+    if setting.private and (setting.problem().epsilon <= budget.epsilon or budget.queries > 1):
+        problem = setting.problem(delta=setting.problem(1.0, 0.5).least_delta)
+        plain = solve_decision(problem, setting.objective, ordered=setting.ordered)
+        if budget.cost(plain) <= budget.epsilon:
+            return tight(plain)
+    if budget.queries == 1:
+        problem = setting.problem(budget.epsilon, budget.delta)
+        return tight(solve_decision(problem, setting.objective, ordered=setting.ordered))
+    for reserve in _RESERVES:
+        search = _Search(setting, replace(budget, epsilon=budget.epsilon * (1 - reserve)), found)
+        for votes, total in _sides(setting, search.budget):
+            search.optima(votes, total)
+        search.noisy_counts()
+        if search.best is not None:
+            design = tight(search.best)
+            if pays(design, budget):
+                return design
+    raise BudgetError(
+        f"No noise was found that keeps {budget.queries} labels within ({budget.epsilon:g}, {budget.delta:g}). "
+        "Raise the budget, ask fewer queries, or make the voters more private."
+    )
+
+
+class _Search:
+    """The best design so far, and the families that may improve on it."""
+
+    def __init__(self, setting: Setting, budget: Budget, found: Callable[[DecisionDesign], None]) -> None:
+        self.setting, self.budget, self._found = setting, budget, found
+        self.best: DecisionDesign | None = None
+        self._failing = budget.delta / (2 * budget.queries) if setting.failing else 0.0
+
+    def optima(self, votes: Setting, total: tuple[float, float]) -> None:
+        """The optima for ``votes``, whose labels may cost ``total`` by themselves."""
+        each = total[0] / self.budget.queries
+        most = self.setting.problem().epsilon if self.setting.private else math.inf
+
+        def pure(epsilon: float) -> DecisionDesign:
+            return self._made(votes, min(epsilon, most), [])
+
+        def gaussian(mu: float, cap: float = math.inf) -> DecisionDesign:
+            points = gdp(mu)
+            end = min(cap * mu, points[-1][0])
+            profile = [(epsilon, delta + self._failing) for epsilon, delta in points if epsilon < end]
+            return self._made(votes, min(end, most), profile)
+
+        if total[1] == 0:
+            self._raise(pure, each * (1 - 1e-9), each / 2, most)
+            return
+        mu = min(_MOST_MU, gdp_mu(*total) / math.sqrt(self.budget.queries) * _BINARY)
+        many = self._raise(gaussian, mu, _LEAST_MU, _MOST_MU)
+        few = self._raise(pure, max(each, 0.8 * mu) * (1 - 1e-9), each / 2, most)
+        if max(few, many) <= _NEAR * min(few, many):
+            for cap in _CAPS:
+                self._raise(partial(gaussian, cap=cap), mu, _LEAST_MU, _MOST_MU)
+
+    def noisy_counts(self) -> None:
+        """Noise at the counts, each mechanism first at the parameter where it would be as good as the best so far."""
+        setting, budget = self.setting, self.budget
+        for family in noisy_counts(setting):
+
+            def label(parameter: float, family: Family = family) -> OneLabel:
+                return setting.label(family.table(parameter))
+
+            low, high = 1e-4, family.most
+            best = self._least()
+            if setting.cost(family.table(high)) >= best:
+                continue
+            while high > low * (1 + 1e-5):
+                middle = math.sqrt(low * high)
+                low, high = (middle, high) if setting.cost(family.table(middle)) > best else (low, middle)
+            if budget.cost(label(high)) > budget.epsilon:
+                continue
+            spent = spend(label, budget, high, least=high, most=family.most)
+            if spent is not None:
+                self._take_table(spent.release.table)
+
+    def _made(self, votes: Setting, epsilon: float, profile: Sequence[tuple[float, float]]) -> DecisionDesign:
+        """The optimum for ``votes`` as a design for the voters there are."""
+        setting = self.setting
+        problem = votes.problem(epsilon, self._failing)
+        design = solve_decision(problem, setting.objective, ordered=setting.ordered, profile=profile)
+        if votes is setting:
+            return design
+        problem = setting.problem(epsilon, self._failing)
+        return DecisionDesign(problem, design.table, setting.objective, setting.ordered, design.profile)
+
+    def _raise(self, make: Callable[[float], DecisionDesign], guess: float, least: float, most: float) -> float:
+        """The least cost in a family; if it cannot win, that of a design which the budget does not pay for."""
+        costs = [math.inf]
+
+        def hopeless(design: DecisionDesign) -> bool:
+            costs.append(design.expected_cost)
+            return design.expected_cost >= self._least()
+
+        spent = spend(make, self.budget, guess, least=least, most=most, hopeless=hopeless, found=self._take)
+        return costs[-1] if spent is None else spent.release.expected_cost
+
+    def _take(self, spent: Spent[DecisionDesign]) -> None:
+        if spent.release.expected_cost < self._least():
+            self.best = spent.release
+            self._found(spent.release)
+
+    def _take_table(self, table: Array) -> None:
+        """Take a table that is within the budget, if its own tight epsilon can be certified."""
+        setting = self.setting
+        with suppress(CertificateError, InputError):
+            epsilon = verify(table, setting.problem(1.0, self._failing)).tight_epsilon
+            problem = setting.problem(epsilon * (1 + 1e-9), self._failing)
+            self._take(Spent(DecisionDesign(problem, table, setting.objective), math.nan))
+
+    def _least(self) -> float:
+        return math.inf if self.best is None else self.best.expected_cost
+
+
+def _sides(setting: Setting, budget: Budget) -> list[tuple[Setting, tuple[float, float]]]:
+    """As whose voters the labels are designed, and what they may then cost by themselves."""
+    allowed = None
+    if budget.voters == "fixed":
+        allowed = labels_allowance(setting.problem(1.0, 0.5), budget.epsilon, budget.delta)
+    if allowed is None:
+        return [(setting, (budget.epsilon, budget.delta))]
+    return [(setting.silent(), (allowed.epsilon, allowed.delta)), (setting, (allowed.epsilon, allowed.delta))]
+
+
+def tight(design: DecisionDesign) -> DecisionDesign:
+    """The same table with the epsilon that one label really costs, if that is less than it was held to."""
+    problem = design.problem
+    epsilon = design.certificate.tight_epsilon * (1 + 1e-12)  # more than rounding, but for tiny ones
+    if not 0 < epsilon < problem.epsilon:
+        return design
+    tighter = DecisionProblem(
+        problem.groups, epsilon, problem.delta, problem.classes, problem.max_affected, problem.adjacency
+    )
+    with suppress(CertificateError):
+        return DecisionDesign(
+            tighter, design.table, design.objective, design.ordered, design.profile, design.gap, design.fewer
+        )
+    return design

@@ -1,0 +1,452 @@
+"""`darrm.plan`: one budget, many labels, these voters."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from numpy.typing import ArrayLike
+
+from darrm import objectives
+from darrm._validation import (
+    MAX_EPSILON,
+    check_count,
+    check_total_delta,
+    check_total_epsilon,
+    check_voters,
+    real,
+    refusal,
+    whole,
+)
+from darrm.accounting.planning import plan as plan_majority
+from darrm.accounting.search import Budget, OutOfTime
+from darrm.design.decision import DecisionDesign
+from darrm.errors import BudgetError, InputError
+from darrm.objectives import Objective
+from darrm.planning.answers import Plan, Step
+from darrm.planning.at_one_total import Comparison, at_one_total
+from darrm.planning.designs import design_within
+from darrm.planning.setting import Setting, randomized
+from darrm.priors import Prior
+from darrm.problem.decision import DecisionProblem, VoterGroup
+from darrm.problem.limits import adjacency_text
+
+AUTO = "auto"
+_MANTISSAS = (1.0, 2.0, 5.0)
+_MOST_STEPS = 6  # of the curve, the plan itself not counted
+_SURE = 40.0  # nats: beyond, randomized response changes no answer that matters
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a plan is; given to ``report``.
+
+    Attributes
+    ----------
+    doing : str
+    done, steps : int
+        Steps that are done, of how many.
+    seconds_left : float
+        An estimate from the steps that are done; NaN before the first is.
+    """
+
+    doing: str
+    done: int
+    steps: int
+    seconds_left: float
+
+
+def plan(
+    groups: Iterable[VoterGroup | tuple[int, float | str]] | None = None,
+    *,
+    K: int | None = None,
+    epsilon: float | str | None = None,
+    queries: int,
+    total_epsilon: float,
+    total_delta: float,
+    voters: str | None = None,
+    max_affected: int | None = None,
+    base_accuracy: float | Sequence[float] | None = None,
+    accuracy: Sequence[object] | None = None,
+    prior: ArrayLike | Prior | str | None = None,
+    cost: ArrayLike | None = None,
+    objective: Objective | None = None,
+    at_most: float | None = None,
+    collector_epsilon: float | None = None,
+    ordered: bool = False,
+    classes: int | Iterable[str] = 2,
+    adjacency: str = "replace-one",
+    compare: bool = True,
+    time_limit: float = math.inf,
+    report: Callable[[Progress], None] | None = None,
+) -> Plan:
+    """What one total budget buys for many labels of these voters: the noise, and how often a label is right.
+
+    Say how often voters are right by one of ``base_accuracy``, ``accuracy`` and ``objective``, or how votes fall by a
+    ``prior`` of `darrm.priors`.
+
+    Parameters
+    ----------
+    groups : sequence of VoterGroup or of (count, epsilon), optional
+        The voters; an epsilon may be "auto". Or ``K`` and ``epsilon`` for one group.
+    K, epsilon : int, float or "auto", optional
+    queries : int in [1, 1e7]
+        How many labels, each of votes of its own that are released once.
+    total_epsilon : float > 0, nats
+    total_delta : float in [0, 1)
+        For all labels together.
+    voters : {"fresh", "fixed"}
+        No default; see `darrm.accounting.compose`.
+    max_affected : int
+        How many voters one change of the data can reach, over all groups. No default here: with all of them, labels
+        of a tight budget are hardly better than coin flips, with one they may be good.
+    base_accuracy : float or one for each group, in [0, 1]
+        How often an answer is right before its voter randomizes it, by randomized response of the group's epsilon, anew
+        for every answer: fresh voters.
+    accuracy : sequence, optional
+        How often a vote as it is cast is right, or a 2 x 2 table, for each group: `darrm.objectives.truth`.
+    prior, cost : optional
+        Of the truth and of wrong answers: `darrm.objectives.truth`. Or a prior of votes (`darrm.priors`, or its text)
+        alone, for K voters of one epsilon: then nothing is known of the truth, the noise function agrees with the
+        majority of the votes as often as it can, and nothing is compared (`darrm.accounting.plan`).
+    objective : Objective, optional
+        Any other goal of `darrm.objectives`.
+    at_most : float, optional
+        For epsilon "auto": the largest epsilon of a vote to consider, in nats.
+    collector_epsilon : float, optional
+        For epsilon "auto": what whoever sees all votes may learn in all, at ``total_delta``.
+    ordered : bool
+        As in `darrm.solve`.
+    classes, adjacency
+        As in `darrm.DecisionProblem`.
+    compare : bool
+        Whether to say what else the budget buys.
+    time_limit : float, seconds
+        Then the best design so far is returned, certified as ever; ``complete`` is False.
+    report : callable, optional
+        Called with a `darrm.planning.planner.Progress`.
+
+    Returns
+    -------
+    Plan
+        ``darrm.accounting.compose`` of its design at ``total_delta`` is at most ``total_epsilon``.
+
+    Raises
+    ------
+    InputError
+    BudgetError
+        If no noise is within the budget.
+
+    Notes
+    -----
+    The families of noise that are searched are listed at `darrm.planning.designs.design_within`. With epsilon "auto"
+    the largest epsilon that is allowed is best: votes of less epsilon are noisier copies of those of more, so that
+    every release of the former is one of the latter (docs/decisions.md). The curve shows what a smaller one costs.
+    An interrupt (Ctrl-C) returns the best design so far, if there is one.
+
+    Examples
+    --------
+    >>> import darrm
+    >>> answer = darrm.plan(K=25, epsilon=0.5, base_accuracy=0.85, max_affected=1, queries=200, total_epsilon=6,
+    ...                     total_delta=1e-6, voters="fresh", compare=False)
+    >>> round(answer.wrong, 2), answer.spent <= 6
+    (0.26, True)
+    """
+    kind = check_voters(voters)
+    queries = check_count("queries", queries)
+    total_delta = check_total_delta(total_delta, "total_delta")
+    total_epsilon = check_total_epsilon(total_epsilon)
+    if total_epsilon == 0:
+        raise InputError("total_epsilon must be above 0 to plan for. Got 0. Pass nats, e.g. 1.0.")
+    time_limit = real("time_limit", time_limit, 0, ends="(]", hint="Pass seconds.")
+    given, free = _groups(groups, K, epsilon)
+    budget = Budget(queries, total_epsilon, total_delta, kind, time.monotonic() + time_limit)
+    if isinstance(prior, Prior | str):
+        others = (base_accuracy, accuracy, cost, objective, at_most, collector_epsilon)
+        if len(given) > 1 or free or any(other is not None for other in others):
+            raise InputError(
+                "A prior of votes is for K voters of one epsilon, and goes with no accuracy, cost, objective or end."
+            )
+        return _by_prior(given[0], max_affected, adjacency, prior, budget)
+    setting = setting_of(
+        given, max_affected, base_accuracy, accuracy, prior, cost, objective, ordered, classes, adjacency, kind
+    )
+    if free:
+        end = _end(setting, free, budget, at_most, collector_epsilon)
+        steps = [setting.with_epsilon(e, free) for e in _series(end)] + [setting.with_epsilon(end, free)]
+    elif at_most is not None or collector_epsilon is not None:
+        raise InputError(
+            'at_most and collector_epsilon are for epsilon "auto". Leave them out, or pass epsilon="auto".'
+        )
+    else:
+        steps = [setting]
+    return _Planner(budget, steps, compare, report).answer(bool(free), total_epsilon)
+
+
+def _by_prior(voters: VoterGroup, max_affected: object, adjacency: str, prior: Prior | str, budget: Budget) -> Plan:
+    """A plan whose votes come from a prior: the noise function that agrees most with their majority."""
+    reached = _reached(max_affected, voters.max_affected)
+    design = plan_majority(
+        K=voters.count,
+        epsilon=voters.epsilon,
+        Delta=voters.delta,
+        queries=budget.queries,
+        total_epsilon=budget.epsilon,
+        total_delta=budget.delta,
+        voters=budget.voters,
+        max_affected=reached,
+        adjacency=adjacency,
+        prior=prior,
+    )
+    some = Setting((voters,), reached, adjacency, 2, objectives.truth([0.5]))
+    return Plan(
+        design,
+        budget.queries,
+        budget.epsilon,
+        budget.delta,
+        budget.voters,
+        budget.cost(design),
+        math.nan,
+        design.disagreement,
+        math.nan,
+        math.nan,
+        some.votes_total(budget.queries, budget.delta, budget.voters),
+        voters.epsilon,
+        (),
+        None,
+        (*assumptions(some, budget)[:-1], f"Figures rest on the prior {design.prior}; the guarantee does not."),
+        True,
+    )
+
+
+def _reached(max_affected: object, most: int) -> int:
+    if max_affected is None:
+        raise InputError(
+            "max_affected must be said to plan: how many voters can one change of the data reach? Got none. "
+            f"Pass 1 if every record is with one voter at most, {most} if it can be with all."
+        )
+    return whole("max_affected", max_affected, 1, most, allowed=f"in [1, {most}], what the groups allow together")
+
+
+def setting_of(
+    groups: Sequence[VoterGroup],
+    max_affected: object,
+    base_accuracy: float | Sequence[float] | None,
+    accuracy: Sequence[object] | None,
+    prior: ArrayLike | None,
+    cost: ArrayLike | None,
+    objective: Objective | None,
+    ordered: bool,
+    classes: int | Iterable[str],
+    adjacency: str,
+    voters: str,
+) -> Setting:
+    """The checked setting of a plan."""
+    if base_accuracy is not None and voters == "fixed":
+        raise InputError(
+            "base_accuracy is for answers that are randomized anew, by fresh voters. Fixed voters were made private "
+            "once, with all their answers: pass accuracy, how often their votes are right, e.g. accuracy=[0.8]."
+        )
+    groups = tuple(groups)
+    reached = _reached(max_affected, sum(group.max_affected for group in groups))
+    named = DecisionProblem(groups, 1.0, 0.5, classes, reached, adjacency_text(adjacency))
+    if sum(way is not None for way in (base_accuracy, accuracy, objective)) != 1:
+        raise InputError(
+            "Say how often voters are right by one of base_accuracy, accuracy and objective. "
+            "Pass e.g. base_accuracy=0.85 for votes that pass through randomized response."
+        )
+    base = None
+    if base_accuracy is not None:
+        each = [base_accuracy] * len(groups) if isinstance(base_accuracy, float | int) else list(base_accuracy)
+        if len(each) != len(groups):
+            raise refusal("base_accuracy", f"one number, or one for each of {len(groups)} groups", base_accuracy)
+        base = tuple(real("base_accuracy", b, 0, 1) for b in each)
+        accuracy = list(randomized(base, tuple(group.epsilon for group in groups)))
+    if objective is None:
+        if accuracy is None or len(accuracy) != len(groups):
+            raise refusal("accuracy", f"one number, or one table, for each of {len(groups)} groups", accuracy)
+        objective = objectives.truth(accuracy, prior, cost)
+    elif prior is not None or cost is not None:
+        raise InputError("prior and cost are part of the objective. Leave them out.")
+    elif not isinstance(objective, Objective):
+        raise refusal("objective", "an object of darrm.objectives", objective)
+    objective.costs(named)  # refuses what does not fit
+    return Setting(groups, reached, adjacency, named.classes, objective, base, ordered)
+
+
+def _groups(
+    groups: Iterable[VoterGroup | tuple[int, float | str]] | None, K: int | None, epsilon: float | str | None
+) -> tuple[list[VoterGroup], tuple[int, ...]]:
+    """The voters, and which groups have an epsilon that is to be found."""
+    hint = 'Pass e.g. [darrm.VoterGroup(25, epsilon=0.5)], [(25, "auto")], or K=25, epsilon=0.5.'
+    if (groups is None) == (K is None):
+        raise InputError(f"Say who votes by groups, or by K and epsilon: one of the two. {hint}")
+    if groups is None:
+        groups = [(K, epsilon)]  # type: ignore[list-item]  # checked below
+    elif epsilon is not None:
+        raise InputError(f"epsilon goes with K; groups have their own. {hint}")
+    made, free = [], []
+    try:
+        listed = list(groups)
+    except TypeError:
+        raise refusal("groups", "a list", groups, hint) from None
+    for g, group in enumerate(listed):
+        if isinstance(group, VoterGroup):
+            made.append(group)
+            continue
+        if not isinstance(group, tuple | list) or len(group) != 2:
+            raise refusal("A group", "a darrm.VoterGroup or (count, epsilon)", group, hint)
+        count, each = group
+        if each == AUTO:
+            free.append(g)
+            each = 1.0
+        made.append(VoterGroup(count, each))  # type: ignore[arg-type]  # checked there
+    if not made:
+        raise refusal("groups", "a list of at least one group", listed, hint)
+    return made, tuple(free)
+
+
+def _end(
+    setting: Setting, free: tuple[int, ...], budget: Budget, at_most: float | None, collector: float | None
+) -> float:
+    """The largest epsilon of a vote that is allowed."""
+    if setting.base is None:
+        raise InputError(
+            'epsilon "auto" needs base_accuracy: how often answers are right before they are randomized, from which '
+            "follows how often votes of each epsilon are."
+        )
+    if at_most is None and collector is None:
+        raise InputError(
+            'epsilon "auto" needs an upper end: more is always better for the labels. Pass at_most=2.0 (nats of a '
+            "vote), or collector_epsilon=50 (what whoever sees all votes may learn in all)."
+        )
+    end = min(_SURE, MAX_EPSILON) if at_most is None else real("at_most", at_most, 0, _SURE, "(]", hint="Pass nats.")
+    if collector is None:
+        return end
+    limit = real("collector_epsilon", collector, 0, ends="(]", hint="Pass nats, e.g. 50.0.")
+
+    def learnt(epsilon: float) -> float:
+        return setting.with_epsilon(epsilon, free).votes_total(budget.queries, budget.delta, budget.voters)
+
+    low, high = 0.0, end
+    if learnt(end) <= limit:
+        return end
+    while high - low > 1e-6 * high:
+        middle = (low + high) / 2
+        low, high = (middle, high) if learnt(middle) <= limit else (low, middle)
+    if not low:
+        raise BudgetError(
+            f"No epsilon of a vote keeps what the collector learns within {limit:g}. Raise collector_epsilon, ask "
+            "fewer queries, or lower max_affected."
+        )
+    return low
+
+
+def _series(end: float) -> list[float]:
+    """1, 2 and 5 times powers of ten below the end, the largest ones, rising."""
+    top = math.floor(math.log10(end))
+    values = [m * 10.0**power for power in range(top - 3, top + 1) for m in _MANTISSAS]
+    return [float(f"{value:.6g}") for value in values if value < end * 0.99][-_MOST_STEPS:]
+
+
+class _Planner:
+    """Runs the search for one epsilon of the votes after the other; the last is the plan's."""
+
+    def __init__(
+        self, budget: Budget, steps: list[Setting], compare: bool, report: Callable[[Progress], None] | None
+    ) -> None:
+        self._budget, self._settings, self._compare, self._report = budget, steps, compare, report
+        self._best: DecisionDesign | None = None
+        self._done, self._start = 0, time.monotonic()
+        self._complete = True
+
+    def answer(self, curved: bool, total_epsilon: float) -> Plan:
+        budget, setting = self._budget, self._settings[-1]
+        design = self._design(setting)
+        curve: list[Step] = []
+        comparison: Comparison | None = None
+        try:
+            if self._compare and self._complete:
+                self._tell("comparing at the same total")
+                comparison = at_one_total(setting, budget, design)
+                self._done += 1
+            for smaller in self._settings[:-1] if self._complete else []:
+                self._tell(f"votes of epsilon {max(group.epsilon for group in smaller.groups):g}")
+                curve.append(self._step(smaller, design_within(smaller, budget)))
+                self._done += 1
+        except (OutOfTime, KeyboardInterrupt):
+            self._complete = False
+        if curved:
+            curve.append(self._step(setting, design))
+        return Plan(
+            design,
+            budget.queries,
+            total_epsilon,
+            budget.delta,
+            budget.voters,
+            budget.cost(design),
+            setting.wrong(design.table),
+            setting.disagreement(design.table),
+            setting.wrong(setting.majority()),
+            setting.without_privacy(),
+            setting.votes_total(budget.queries, budget.delta, budget.voters),
+            max(group.epsilon for group in setting.groups),
+            tuple(curve),
+            comparison,
+            assumptions(setting, budget),
+            self._complete,
+        )
+
+    def _design(self, setting: Setting) -> DecisionDesign:
+        self._tell("looking for the best noise")
+        try:
+            design = design_within(setting, self._budget, self._keep)
+        except (OutOfTime, KeyboardInterrupt) as stop:
+            if self._best is None:
+                if isinstance(stop, KeyboardInterrupt):
+                    raise
+                raise BudgetError("The time limit ended before any design was found. Pass a longer one.") from None
+            self._complete = False
+            design = self._best
+        self._done += 1
+        return design
+
+    def _keep(self, design: DecisionDesign) -> None:
+        self._best = design
+
+    def _step(self, setting: Setting, design: DecisionDesign) -> Step:
+        budget = self._budget
+        return Step(
+            max(group.epsilon for group in setting.groups),
+            setting.wrong(design.table),
+            budget.cost(design),
+            setting.votes_total(budget.queries, budget.delta, budget.voters),
+        )
+
+    def _tell(self, doing: str) -> None:
+        if self._report is None:
+            return
+        steps = len(self._settings) + self._compare
+        spent = time.monotonic() - self._start
+        left = spent / self._done * (steps - self._done) if self._done else math.nan
+        self._report(Progress(doing, self._done, steps, left))
+
+
+def assumptions(setting: Setting, budget: Budget) -> tuple[str, ...]:
+    """What a plan rests on, in words."""
+    t, K = setting.max_affected, sum(group.count for group in setting.groups)
+    reach = "every one" if t == K else f"{t} of the {K} voters at most" if t > 1 else f"one of the {K} voters at most"
+    if budget.voters == "fresh":
+        kind = "Voters are fresh: every answer is made private by new coins of its own."
+    else:
+        kind = "Voters are fixed: each was made private once, with all its answers together."
+    figures = "accuracy of the votes" if setting.base is None else "base accuracy, and votes are randomized responses"
+    return (
+        f"One change of the data ({setting.adjacency}) reaches {reach}.",
+        kind,
+        "Given the data, voters vote independently of each other.",
+        "The votes of each label are released once: a second release of the same votes costs again.",
+        f"Figures of wrong labels rest on the {figures}; the guarantee does not.",
+    )

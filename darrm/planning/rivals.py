@@ -1,0 +1,110 @@
+"""Mechanisms of one parameter, as tables over the numbers of ones; the larger the parameter, the less noise."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import ndtr
+
+from darrm.mechanisms.baselines import subsampling
+from darrm.numerics.arrays import Array
+from darrm.planning.setting import Setting
+from darrm.problem.noise_function import acceptance
+
+
+class Family(NamedTuple):
+    """A mechanism with a parameter.
+
+    Attributes
+    ----------
+    name : str
+    table : callable
+        The probability of answer 1 for the numbers of ones in each group, by the parameter > 0.
+    guess, most : float
+        Where to begin to look, and the largest parameter.
+    said : callable
+        The parameter in words.
+    """
+
+    name: str
+    table: Callable[[float], Array]
+    guess: float
+    most: float
+    said: Callable[[float], str]
+
+
+def families(setting: Setting) -> list[Family]:
+    """The mechanisms of the papers and of PATE, for the votes of a setting.
+
+    * Best rule, constant noise: the answer that the objective prefers, mixed with a fair coin.
+    * Subsampling: the majority of a random number of random votes; double subsampling is the same with as many votes.
+    * Gaussian noisy max: the class whose count is largest after noise of sigma; X = Phi(lead / (sqrt(2) sigma)).
+    * Permute-and-flip (McKenna, Sheldon, NeurIPS 2020): for two classes the one behind wins with e^(-rate lead) / 2.
+    """
+    problem = setting.problem(1.0, 0.5)
+    K, ones = problem.K, np.indices(problem.shape).sum(axis=0)
+    return [
+        Family("best rule, constant noise", partial(_mixed, setting.best_rule()), 0.2, 1.0, _chance),
+        Family("subsampling", lambda votes: _subsampled(K, votes)[ones], 1.0, float(K), partial(_votes, K)),
+        *noisy_counts(setting),
+    ]
+
+
+def noisy_counts(setting: Setting) -> list[Family]:
+    """Of these the mechanisms that add noise to the counts."""
+    problem = setting.problem(1.0, 0.5)
+    lead = 2.0 * np.indices(problem.shape).sum(axis=0) - problem.K
+    return [
+        Family("Gaussian noisy max", partial(_gaussian, lead), 0.1, 1e3, _sigma),
+        Family("permute-and-flip", partial(_flipped, lead), 0.1, 1e3, _rate),
+    ]
+
+
+def _mixed(rule: Array, share: float) -> Array:
+    return np.asarray(0.5 + share * (rule - 0.5))
+
+
+def _chance(share: float) -> str:
+    return f"the rule's answer with probability {(1 + share) / 2:.4g}"
+
+
+def _gaussian(lead: Array, inverse: float) -> Array:
+    return np.asarray(ndtr(lead * inverse / math.sqrt(2)))
+
+
+def _sigma(inverse: float) -> str:
+    return f"sigma {1 / inverse:.4g} at each count"
+
+
+def _flipped(lead: Array, rate: float) -> Array:
+    behind = np.exp(-rate * np.abs(lead)) / 2
+    return np.asarray(np.where(lead > 0, 1 - behind, behind))
+
+
+def _rate(rate: float) -> str:
+    return f"epsilon {2 * rate:.4g} for one changed vote"
+
+
+def _subsampled(K: int, votes: float) -> Array:
+    """The majority of a random number of random votes, ``votes`` at the mean; of less than one: a vote or a coin.
+
+    An even number of votes is as good as one less (Lemma 3.1 of Jiang, Zhang, Joshi, TMLR 2024), so odd ones are mixed,
+    and the plain majority of an even K at the end.
+    """
+    if votes <= 1:
+        return np.asarray(0.5 + votes * (acceptance(subsampling(K, 1)) - 0.5))
+    fewer = min(2 * math.floor((votes - 1) / 2) + 1, K)
+    more = min(fewer + 2, K)
+    share = (votes - fewer) / (more - fewer) if more > fewer else 0.0
+    return np.asarray((1 - share) * acceptance(subsampling(K, fewer)) + share * acceptance(subsampling(K, more)))
+
+
+def _votes(K: int, votes: float) -> str:
+    if votes <= 1:
+        return f"one vote with probability {votes:.4g}, else a coin"
+    fewer = min(2 * math.floor((votes - 1) / 2) + 1, K)
+    return f"{fewer} or {min(fewer + 2, K)} of {K} votes, {votes:.4g} at the mean"

@@ -1,0 +1,131 @@
+"""Who votes, how often they are right, and what all labels may cost: what every design for many labels starts from."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from darrm import objectives
+from darrm.accounting.releases import OneLabel
+from darrm.accounting.voters import among, epsilon_of, reached
+from darrm.design.decision import expected_cost
+from darrm.numerics.arrays import Array
+from darrm.numerics.exact import rounded_up
+from darrm.objectives import Objective, OfVoters
+from darrm.problem.decision import DecisionProblem, VoterGroup
+from darrm.problem.limits import losses
+
+
+@dataclass(frozen=True)
+class Setting:
+    """The voters of a plan.
+
+    Attributes
+    ----------
+    groups : tuple of VoterGroup
+    max_affected : int
+    adjacency : str
+    classes : 2 or two names
+    objective : Objective
+    base : tuple of float, or None
+        How often a voter of each group is right before it randomizes its answer, if that is how votes are made.
+    ordered : bool
+    """
+
+    groups: tuple[VoterGroup, ...]
+    max_affected: int
+    adjacency: str
+    classes: int | tuple[str, ...]
+    objective: Objective
+    base: tuple[float, ...] | None = None
+    ordered: bool = False
+
+    def problem(self, epsilon: float | None = None, delta: float = 0.0) -> DecisionProblem:
+        """The problem of one label; ``epsilon`` is what the votes cost if it is not given."""
+        some = DecisionProblem(self.groups, 1.0, 0.5, self.classes, self.max_affected, self.adjacency)
+        epsilon = rounded_up(losses(some.affected)) if epsilon is None else epsilon
+        return DecisionProblem(self.groups, epsilon, delta, self.classes, self.max_affected, self.adjacency)
+
+    @property
+    def private(self) -> bool:
+        """Whether every voter that one record can reach is private by itself."""
+        return all(math.isfinite(kind.epsilon) for kind in self.problem(1.0, 0.5).affected)
+
+    @property
+    def failing(self) -> bool:
+        """Whether voters have a failure probability of their own."""
+        return any(group.delta for group in self.groups)
+
+    def silent(self) -> Setting:
+        """The same voters without any privacy of their own."""
+        groups = tuple(VoterGroup(group.count, math.inf, 0.0, group.max_affected) for group in self.groups)
+        return replace(self, groups=groups)
+
+    def label(self, table: Array) -> OneLabel:
+        """A label that is 1 with the probabilities of a table, for the accountant."""
+        return OneLabel(self.problem(1.0, 0.5), table, {}, certified=False)
+
+    def best_rule(self) -> Array:
+        """The table of the cheaper answer at all counts, without noise; a coin where both cost the same."""
+        problem = self.problem(1.0, 0.5)
+        return np.asarray((1 + np.sign(objectives.gains(self.objective.costs(problem)))) / 2)
+
+    def majority(self) -> Array:
+        """The table of the majority of all votes without noise."""
+        problem = self.problem(1.0, 0.5)
+        return np.asarray((1 + np.sign(2 * np.indices(problem.shape).sum(axis=0) - problem.K)) / 2)
+
+    def wrong(self, table: Array) -> float:
+        """The probability that a label is not the truth; NaN if nothing is known of how often voters are right."""
+        return self._cost(table, "truth")
+
+    def disagreement(self, table: Array) -> float:
+        """The probability that a label is not the majority of the votes; a tie agrees with both."""
+        return self._cost(table, "majority")
+
+    def cost(self, table: Array) -> float:
+        """The expected cost under the objective."""
+        return expected_cost(self.objective.costs(self.problem(1.0, 0.5)), table)
+
+    def _cost(self, table: Array, of: str) -> float:
+        if not isinstance(self.objective, OfVoters):
+            return math.nan
+        confusion, prior = self.objective.confusion, self.objective.prior
+        goal = objectives.truth(confusion, prior) if of == "truth" else objectives.rule("majority", confusion, prior)
+        return expected_cost(goal.costs(self.problem(1.0, 0.5)), table)
+
+    def votes_total(self, queries: int, delta: float, voters: str) -> float:
+        """What whoever sees all votes learns in all: the least epsilon at ``delta``, from above; maybe infinite."""
+        problem = self.problem(1.0, 0.5)
+        return epsilon_of(among(problem.affected, queries) if voters == "fresh" else reached(problem), delta)
+
+    def with_epsilon(self, epsilon: float, of: tuple[int, ...]) -> Setting:
+        """The same with votes of another epsilon in some groups, randomized from the same base answers."""
+        groups = tuple(
+            VoterGroup(group.count, epsilon, group.delta, group.max_affected) if g in of else group
+            for g, group in enumerate(self.groups)
+        )
+        if self.base is None or not isinstance(self.objective, OfVoters):
+            return replace(self, groups=groups)
+        return replace(self, groups=groups, objective=self._seen_through(tuple(group.epsilon for group in groups)))
+
+    def _seen_through(self, epsilons: tuple[float, ...]) -> Objective:
+        accuracy = tuple(randomized(self.base or (), epsilons))
+        tables = tuple(((a, 1 - a), (1 - a, a)) for a in accuracy)
+        return replace(self.objective, confusion=tables)  # type: ignore[type-var]  # a dataclass, as all of voters are
+
+    def without_privacy(self) -> float:
+        """How often the majority of the base answers is wrong: no noise anywhere. NaN if they are not known."""
+        if self.base is None:
+            return math.nan
+        plain = replace(self, objective=self._seen_through((math.inf,) * len(self.groups)))
+        return plain.wrong(self.majority())
+
+
+def randomized(base: tuple[float, ...], epsilons: tuple[float, ...]) -> Iterator[float]:
+    """How often votes are right that passed through randomized response; base answers count for each group."""
+    for b, epsilon in zip(base, epsilons, strict=True):
+        yield objectives.randomized_response_accuracy(b, epsilon)

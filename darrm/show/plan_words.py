@@ -1,0 +1,122 @@
+"""A plan and a comparison at one total budget in words and rows, the same on the command line and in notebooks."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from darrm.show.markup import Markup, details, element, grid, join, paragraph
+from darrm.show.wording import at_least, guarantee
+
+if TYPE_CHECKING:
+    from darrm.planning.answers import Plan
+    from darrm.planning.at_one_total import Comparison
+
+_NEAR_COINS = 0.45
+WRONG_HEADS = ("one label", "wrong", "not the majority")
+MECHANISM_HEADS = ("mechanism", "wrong", "all labels", "votes")
+CURVE_HEADS = ("epsilon of a vote", "wrong", "all labels", "votes")
+
+
+def together(plan: Plan) -> str:
+    """What all labels guarantee."""
+    return (
+        f"All {plan.queries} labels together are ({at_least(plan.spent)}, {plan.total_delta:g})-DP: proved, within "
+        f"({plan.total_epsilon:g}, {plan.total_delta:g})."
+    )
+
+
+def remarks(plan: Plan) -> list[str]:
+    """What should not be overlooked."""
+    said = []
+    if not plan.complete:
+        said.append("The search was stopped: another design may be better. The guarantee is proved all the same.")
+    if max(plan.disagreement, plan.wrong) > _NEAR_COINS:
+        said.append(
+            "These labels are hardly better than coin flips. Ask fewer queries, raise the budget, or look at how many "
+            "voters one change of the data really reaches (max_affected)."
+        )
+    return said
+
+
+def wrong_rows(plan: Plan) -> list[tuple[str, str, str]]:
+    """How often a label is wrong, and how often it is not the majority of its votes, with and without noise."""
+    if math.isnan(plan.wrong):
+        return [("of this plan", "not known", f"{plan.disagreement:.4f}")]
+    rows = [
+        ("of this plan", f"{plan.wrong:.4f}", f"{plan.disagreement:.4f}"),
+        ("majority of the same votes, no noise", f"{plan.wrong_without_noise:.4f}", "0"),
+    ]
+    if not math.isnan(plan.wrong_without_privacy):
+        rows.append(("no privacy at all", f"{plan.wrong_without_privacy:.4f}", ""))
+    return rows
+
+
+def mechanism_rows(comparison: Comparison) -> list[tuple[str, ...]]:
+    """A row for each mechanism."""
+    return [
+        (
+            f"{row.name} ({row.setting})" if row.setting else row.name,
+            f"{row.wrong:.4f}",
+            at_least(row.total) if row.within else f"{at_least(row.total)} (over)",
+            at_least(row.collector),
+        )
+        for row in comparison
+    ]
+
+
+def mechanisms_title(comparison: Comparison) -> str:
+    """What the rows of `mechanism_rows` show."""
+    return (
+        f"What ({comparison.total_epsilon:g}, {comparison.total_delta:g}) buys for {comparison.queries} labels, "
+        f"voters {comparison.voters}"
+    )
+
+
+def columns_meant(delta: float) -> str:
+    """What the columns of totals are."""
+    return (
+        "wrong: how often a label is not the truth. all labels: epsilon of all labels together, proved. votes: epsilon "
+        f"for whoever sees all votes. Both at delta {delta:g}."
+    )
+
+
+def curve_rows(plan: Plan) -> list[tuple[str, ...]]:
+    """A row for each epsilon of the votes."""
+    return [
+        (f"{step.epsilon:.4g}", f"{step.wrong:.4f}", at_least(step.public), at_least(step.collector))
+        for step in plan.curve
+    ]
+
+
+def collector(plan: Plan) -> str:
+    """What whoever sees the votes learns."""
+    if math.isinf(plan.collector):
+        return "Whoever sees all votes must be trusted with all they tell: the votes are not private by themselves."
+    return (
+        f"Whoever sees all votes learns ({at_least(plan.collector)}, {plan.total_delta:g}) in all, from votes of "
+        f"epsilon {plan.vote_epsilon:.4g} each, and must be trusted with that."
+    )
+
+
+def one_label(plan: Plan) -> str:
+    """What one label costs by itself."""
+    return f"One label by itself is {guarantee(plan.design.problem)}."
+
+
+def comparison_html(comparison: Comparison) -> Markup:
+    """The table of a comparison."""
+    table = grid(MECHANISM_HEADS, mechanism_rows(comparison), caption=mechanisms_title(comparison))
+    return join([table, paragraph(columns_meant(comparison.total_delta))])
+
+
+def plan_html(plan: Plan) -> Markup:
+    """A plan in the order in which people ask."""
+    parts = [paragraph(together(plan)), *map(paragraph, remarks(plan)), grid(WRONG_HEADS, wrong_rows(plan))]
+    if plan.comparison is not None:
+        parts.append(comparison_html(plan.comparison))
+    if plan.curve:
+        parts.append(grid(CURVE_HEADS, curve_rows(plan), caption="Votes of other epsilons"))
+    parts += [paragraph(collector(plan)), paragraph(one_label(plan))]
+    parts.append(details("assumed", join([element("p", assumption) for assumption in plan.assumptions])))
+    return join(parts)

@@ -1,0 +1,109 @@
+"""Pictures of a plan: wrong labels over the epsilon of the votes with both budgets, and mechanisms at one total."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from darrm.show.figures import LOOKS, axes_of, curve, new_figure
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from darrm.planning.answers import Plan
+    from darrm.planning.at_one_total import Comparison
+
+
+def plot_plan(plan: Plan) -> Any:
+    """Draw what a plan answers.
+
+    With a curve (epsilon "auto"): wrong labels over the epsilon of a vote above, and below what all labels tell the
+    public and what all votes tell their collector. Without: the mechanisms of the comparison at one total.
+
+    Parameters
+    ----------
+    plan : Plan
+
+    Returns
+    -------
+    matplotlib Figure
+
+    Raises
+    ------
+    MissingExtraError
+        If matplotlib is not installed.
+    """
+    if len(plan.curve) > 1:
+        return _curve(plan)
+    if plan.comparison is None:
+        from darrm.errors import InputError
+
+        raise InputError('A plan is drawn by its curve (epsilon "auto") or its comparison. This one has neither.')
+    return plot_comparison_at_one_total(plan.comparison).figure
+
+
+def _curve(plan: Plan) -> Any:
+    figure = new_figure((5.7, 5.0))
+    above, below = figure.subplots(2, 1, sharex=True)
+    epsilons = [step.epsilon for step in plan.curve]
+    curve(above, epsilons, [step.wrong for step in plan.curve], LOOKS[0], "this plan")
+    above.axhline(plan.wrong_without_privacy, color="0.6", linewidth=1)
+    above.set(ylabel="wrong labels", ylim=(0, None))
+    above.set_title(
+        f"{plan.queries} labels within ({plan.total_epsilon:g}, {plan.total_delta:g}), voters {plan.voters}", fontsize=9
+    )
+    private = [step for step in plan.curve if math.isfinite(step.collector)]
+    curve(below, [s.epsilon for s in private], [s.collector for s in private], LOOKS[1], "collector")
+    curve(below, epsilons, [step.public for step in plan.curve], LOOKS[2], "public")
+    below.set(xscale="log", yscale="log", xlabel="epsilon of one vote (nats)", ylabel="epsilon of all labels (nats)")
+    for line, words in zip(below.lines, ("who sees the votes learns", "who sees the labels learns"), strict=False):
+        x, y = line.get_xdata()[-1], line.get_ydata()[-1]
+        below.annotate(
+            words, (x, y), (-4, 6), textcoords="offset points", ha="right", fontsize=8, color=line.get_color()
+        )
+    return figure
+
+
+def plot_comparison_at_one_total(comparison: Comparison, ax: Axes | None = None) -> Axes:
+    """Draw how often each mechanism is wrong at one total: a bar each, those over the budget paler.
+
+    Parameters
+    ----------
+    comparison : Comparison
+    ax : matplotlib axes, optional
+        Made if not given.
+
+    Returns
+    -------
+    matplotlib axes
+
+    Raises
+    ------
+    MissingExtraError
+        If matplotlib is not installed.
+    """
+    if ax is None:
+        ax = new_figure((5.7, 0.34 * len(comparison.mechanisms) + 1.0)).add_subplot()
+    ax = axes_of(ax)
+    rows = comparison.mechanisms[::-1]
+    bars = ax.barh([row.name for row in rows], [row.wrong for row in rows], color=LOOKS[0][0], height=0.62)
+    for bar, row in zip(bars, rows, strict=True):
+        over = "" if row.within else f"  over the budget: {row.total:.3g}"
+        if not row.within:
+            bar.set_alpha(0.35)
+        ax.annotate(
+            f"{row.wrong:.3f}{over}",
+            (row.wrong, bar.get_y() + bar.get_height() / 2),
+            (3, 0),
+            textcoords="offset points",
+            va="center",
+            fontsize=8,
+        )
+    ax.set(xlabel="wrong labels", xlim=(0, 1.25 * max(row.wrong for row in rows)))
+    ax.grid(visible=False, axis="y")
+    ax.set_title(
+        f"{comparison.queries} labels within ({comparison.total_epsilon:g}, {comparison.total_delta:g}), voters "
+        f"{comparison.voters}",
+        fontsize=9,
+    )
+    return ax
