@@ -96,7 +96,7 @@ def of_fixed(design: AnyRelease, queries: int, delta: float) -> Total:
     if together is not None:
         bounds["the voters and the coins of the labels"] = together
     label = labels.region()
-    lower = adaptive.most_epsilon(attained_sets(label, 1, grid_for(label, 1, delta, _FINENESS)), delta)
+    lower = adaptive.most_epsilon(attained_sets(label.inner, 1, grid_for(label, 1, delta, _FINENESS)), delta)
     if queries == 1:
         guaranteed = labels.guarantee
         if delta >= label.delta_infinity or (guaranteed is not None and guaranteed[1] <= Fraction(delta)):

@@ -13,10 +13,12 @@ import numpy as np
 from darrm._validation import MAX_COUNT
 from darrm.accounting import adaptive, voters
 from darrm.accounting.adaptive import Grid
+from darrm.accounting.hulls import by_reached_voters
 from darrm.accounting.profile import Point, Region
 from darrm.accounting.releases import AnyRelease, one_label
-from darrm.accounting.theorems import at_least_once, largest_count, optimal
+from darrm.accounting.theorems import at_least_once, largest_count, log_binomials, optimal
 from darrm.errors import InputError
+from darrm.numerics.arrays import Array
 from darrm.numerics.exact import rounded_up
 from darrm.problem.limits import Affected, Problem, weakest
 
@@ -25,6 +27,7 @@ _BLOCK = 2000  # beyond, a block of at most so many is composed with itself
 UNDERFLOW = 1e-290  # deltas this small are left to bounds that do not compute them
 FAR = 690.0  # nats; beyond e^epsilon is no float64, and no such budget is private
 _FINENESS = (6, 12, 24, 48)  # grid points to one standard deviation of the loss of a label
+_SAME = 1e-6  # relative: bounds so close are as good as equal
 _POINTS = (600, 40_000)  # at least and at most, on either side
 _SIMPLE = "simple composition"
 _WORK = 2_000_000  # queries times points, up to which a lower bound is computed beside the upper one
@@ -37,7 +40,8 @@ class Total:
     Attributes
     ----------
     lower : float
-        No smaller epsilon holds for all voters that are as private as stated (for fixed voters: of one label at least).
+        No smaller epsilon holds for all voters that are as private as stated (for fixed voters: of one label at least),
+        even if one change of the data reaches the same voters at every query.
     estimate : float
         Between the bounds; for fixed voters the upper one.
     upper : float
@@ -81,20 +85,24 @@ def of_region(
             f"delta = {delta:g} is below what {queries} labels of fresh voters spend at any epsilon: "
             f"1 - (1 - delta(infinity))^queries = {unavoidable:.6g}. Pass a delta above it, or ask fewer queries."
         )
-    lower = one_pair(release.inner, queries, delta)
+    sets = by_reached_voters(release.inner, sum(kind.voters for kind in affected))
+    lower, points = max(((one_pair(points, queries, delta), points) for points in sets), key=lambda found: found[0])
     name = "exact composition" if queries <= _EXACT else "exact composition of blocks"
+    upper = min(bounds.values(), default=math.inf)
+    settled = lower >= FAR or upper - lower <= _SAME * upper < math.inf  # no grid reaches so far, or is needed
     for fineness in _FINENESS:
-        found = _by_grid(release, queries, delta, fineness)
+        found = None if settled else _by_grid(release, queries, delta, fineness)
         if found is None:
             break
         exact, grid = found
-        bounds[name] = min(exact, bounds.get(name, math.inf))
+        coarser, bounds[name] = bounds.get(name, math.inf), min(exact, bounds.get(name, math.inf))
         work = queries * grid.size
         if work <= _WORK:
-            lower = max(lower, adaptive.most_epsilon(attained_sets(release, queries, grid), delta))
+            lower = max(lower, adaptive.most_epsilon(attained_sets(points, queries, grid), delta))
         upper = min(bounds.values())
-        if upper - lower <= tolerance * upper or work > 10 * _WORK:
-            break
+        # Any voters may be reached at every query by the upper bound: no grid need bring the lower one near to it.
+        settled = upper - lower <= tolerance * upper or work > 10 * _WORK
+        settled |= len(sets) > 1 and coarser - bounds[name] <= tolerance * upper
     if not bounds:
         raise InputError(f"No bound was found for {queries} queries at delta = {delta:g}. Pass a larger delta.")
     upper = min(bounds.values())
@@ -113,8 +121,9 @@ def upper_of_region(
     bounds = _without_grid(release, affected, queries, delta, guaranteed)
     if release.outer and delta >= at_least_once(release.delta_infinity, queries):
         found = _by_grid(release, queries, delta, _FINENESS[0])
-        if found is not None:
-            bounds["exact composition"] = found[0]
+        # Where the other bounds are as good, `of_region` computes no grid.
+        if found is not None and found[0] < min(bounds.values(), default=math.inf) * (1 - _SAME):
+            return found[0]
     return min(bounds.values(), default=math.inf) if release.outer else 0.0
 
 
@@ -145,15 +154,16 @@ def _by_grid(release: Region, queries: int, delta: float, fineness: int) -> tupl
     """The least epsilon of the exact composition on a grid of this fineness, from above; None if it is off any grid."""
     if delta <= UNDERFLOW:
         return None
-    reach = 1.0
+    reach, before = 1.0, 0.0
     while True:
         grid = grid_for(release, queries, delta, fineness, reach)
         exact = adaptive.least_epsilon(excess(release, queries, grid), grid, delta)
         if math.isfinite(exact):
             return exact, grid
-        if grid.step * grid.size >= FAR:
+        end = grid.step * grid.size
+        if end >= FAR or end <= before:  # no grid reaches further: delta is within rounding of what is unavoidable
             return None
-        reach *= 1.6
+        reach, before = 1.6 * reach, end
 
 
 def exact_guarantee(problem: Problem) -> tuple[Fraction, Fraction]:
@@ -178,12 +188,25 @@ def one_pair(points: Sequence[Point], queries: int, delta: float) -> float:
     count = np.arange(queries + 1) if queries < 10**5 else np.unique(np.linspace(0, queries, 10**5).astype(np.int64))
     best = 0.0
     for p in points:
-        for x, y in ((p.x, p.y), (p.not_y, p.not_x)):
+        for x, y, not_y in ((p.x, p.y, p.not_y), (p.not_y, p.not_x, p.x)):
             on, off = binom.sf(count - 1, queries, x) * (1 - 1e-9), binom.sf(count - 1, queries, y) * (1 + 1e-9)
             good = (on > delta) & (off > 1e-290)
             if good.any():
                 best = max(best, float(np.log((on[good] - delta) / off[good]).max()))
+            tiny = (on > delta) & (off <= 1e-290) & (count > 0)
+            if tiny.any() and 0 < y < 1:
+                beyond = _log_tail(count[tiny].astype(np.float64), queries, y, not_y)
+                best = max(best, float((np.log(on[tiny] - delta) - beyond).max()))
     return best * (1 - 1e-12)
+
+
+def _log_tail(count: Array, queries: int, chance: float, other: float) -> Array:
+    """ln Pr[at least ``count`` of ``queries``], from above: by the first term and a geometric series."""
+    first = log_binomials(queries, count) + count * math.log(chance) + (queries - count) * math.log(other)
+    ratio = (queries - count) * chance / ((count + 1) * other)  # of the second term to the first; it falls from there
+    size = queries * (math.log(queries + 2) - math.log(chance) - math.log(other))
+    tail = first - np.log1p(-np.minimum(ratio, 0.999)) + 1e-14 * (size + 10)  # more than rounding
+    return np.where(ratio < 0.999, tail, 0.0)
 
 
 def _of_single_labels(
@@ -277,5 +300,6 @@ def excess(release: Region, queries: int, grid: Grid) -> np.ndarray:
     return adaptive.excess(adaptive.repeated(adaptive.of_bounds(V, grid), 2**halvings))
 
 
-def attained_sets(release: Region, queries: int, grid: Grid) -> adaptive.Sets:
-    return next(islice(adaptive.lower_bounds(release.inner, grid), queries - 1, None))
+def attained_sets(points: tuple[Point, ...], queries: int, grid: Grid) -> adaptive.Sets:
+    """Sets of label sequences from attained ``points``, which the same voters must attain if there are more queries."""
+    return next(islice(adaptive.lower_bounds(points, grid), queries - 1, None))

@@ -106,6 +106,29 @@ def hull(regions: Sequence[Region]) -> Region:
     )
 
 
+def by_reached_voters(points: Sequence[Point], most: int) -> list[tuple[Point, ...]]:
+    """Sets of attained points, so that one choice of at most ``most`` reached voters attains all points of a set.
+
+    One change of the data reaches the same voters at every query. What is attained at several queries is therefore
+    attained by points of one set. All points if they are of one group; not every set is listed.
+    """
+    if sum(_together(point.reached for point in points)) <= most:
+        return [tuple(points)]
+    worst_first = sorted(points, key=lambda point: point.y - point.x)
+    sets: dict[tuple[int, ...], tuple[Point, ...]] = {}
+    for voters in dict.fromkeys(point.reached for point in worst_first):
+        for point in worst_first:
+            more = _together((voters, point.reached))
+            voters = more if sum(more) <= most else voters
+        sets[voters] = tuple(point for point in points if _together((voters, point.reached)) == voters)
+    return list(sets.values())
+
+
+def _together(reached: Iterable[tuple[int, ...]]) -> tuple[int, ...]:
+    """The fewest voters of each group that hold all of these."""
+    return tuple(max(numbers) for numbers in zip(*reached, strict=True))
+
+
 def _without_inner(points: tuple[Point, ...]) -> tuple[Point, ...]:
     """Without points that lie inside the hull of the others by more than their rounding.
 

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 
 from darrm._validation import array
 from darrm.certificate.engines import separation
+from darrm.certificate.groups import GroupCase
 from darrm.certificate.protocol import Facts, WorstCase, largest
 from darrm.errors import InputError
 from darrm.numerics.arrays import Array
@@ -98,12 +99,17 @@ def _attained(worst: WorstCase, epsilon: Decimal) -> float:
 
 @dataclass(frozen=True)
 class Point:
-    """Pr[release 1] on two neighbouring data sets, x >= y, and Pr[release 0]: each the float64 nearest to its value."""
+    """Pr[release 1] on two neighbouring data sets, x >= y, and Pr[release 0]: each the float64 nearest to its value.
+
+    ``reached`` says how many voters of each group have another distribution on the two, where a point is attained and
+    there are groups.
+    """
 
     x: float
     y: float
     not_x: float
     not_y: float
+    reached: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -119,7 +125,7 @@ class Region:
     outer : tuple of Point
         Corners of a polygon that contains them all.
     inner : tuple of Point
-        Attained, moved a little towards the diagonal.
+        Attained, moved a little towards the diagonal; not all by the same reached voters where there are groups.
     delta_infinity : float
         Upper bound on delta(infinity) of one release: x of the outer corner with y = 0, if there is one.
     largest_loss : float
@@ -141,6 +147,7 @@ class _Direction:
     delta: Decimal
     x: float
     y: float
+    reached: tuple[int, ...]
 
 
 def region(gamma: ArrayLike, problem: Problem, tolerance: float = 1e-6, max_directions: int = 400) -> Region:
@@ -181,8 +188,9 @@ def region(gamma: ArrayLike, problem: Problem, tolerance: float = 1e-6, max_dire
 
     def separate(epsilon: Decimal) -> _Direction:
         worst = largest(search.worst_cases(epsilon))
+        reached = worst.case.reached if isinstance(worst.case, GroupCase) else ()
         with decimals(Decimal(1)):
-            return _Direction(epsilon, epsilon.exp(), Decimal(worst.bound), worst.p_side, worst.q_side)
+            return _Direction(epsilon, epsilon.exp(), Decimal(worst.bound), worst.p_side, worst.q_side, reached)
 
     start, end = separate(Decimal(0)), separate(max(last, Decimal(0)))
     if pure:
@@ -208,7 +216,7 @@ def region(gamma: ArrayLike, problem: Problem, tolerance: float = 1e-6, max_dire
         for point in _outer(directions, floor, tolerance * _THIN)
     )
     # What the move takes across the diagonal was too near to it to count.
-    moved = dict.fromkeys(inside(direction.x, direction.y) for direction in directions)
+    moved = dict.fromkeys(inside(direction.x, direction.y, direction.reached) for direction in directions)
     inner = tuple(point for point in moved if point.x > point.y)
     return Region(
         outer,
@@ -252,7 +260,7 @@ def _outer(directions: list[_Direction], floor: Decimal, slack: float) -> tuple[
                 y = (kept[-1].delta - line.delta) / (line.a - kept[-1].a)
             if not heights or (y <= heights[-1] and _cut_off(kept[-2], kept[-1], line, floor) > slack):
                 break
-            kept.pop()  # redundant: to leave a line out is always safe
+            kept.pop()  # redundant, or all but: to leave a line out is always safe
             heights.pop()
         kept.append(line)
         heights.append(y)
@@ -294,9 +302,9 @@ def loss(point: Point) -> float:
         return math.nextafter(float(ratio.ln() + Decimal(4 * 2.0**-53)), math.inf)
 
 
-def inside(attained_x: float, attained_y: float) -> Point:
+def inside(attained_x: float, attained_y: float, reached: tuple[int, ...] = ()) -> Point:
     """The attained point, moved towards the diagonal by more than its rounding."""
     with decimals(Decimal(1)):
         x, y = Decimal(attained_x) * Decimal(1 - _CLOSER), Decimal(attained_y) * Decimal(1 + _CLOSER)
         not_x = (1 - Decimal(attained_x)) * Decimal(1 + _CLOSER)
-        return _point(min(x, 1 - not_x), y)
+        return replace(_point(min(x, 1 - not_x), y), reached=reached)

@@ -8,7 +8,7 @@ in docs/theory.md, "Exact composition").
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TypeAlias
 
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from darrm.accounting.hulls import counts_region, decision_counts_region, hull
-from darrm.accounting.profile import Region, privacy_profile, region
+from darrm.accounting.profile import Point, Region, privacy_profile, region
 from darrm.design.decision import DecisionDesign
 from darrm.design.design import AnyDesign, Design
 from darrm.errors import InputError
@@ -63,7 +63,8 @@ class OneLabel:
 
     def region(self) -> Region:
         """The region of one label; see `darrm.accounting.profile.region`."""
-        return hull([region(table, problem) for problem, table in self.tables])
+        whole, *parts = [region(table, problem) for problem, table in self.tables]
+        return hull([whole, *(_in_all_groups(part, who) for part, who in zip(parts, self.fewer, strict=True))])
 
     def counts_region(self) -> Region:
         """The same if the voters had no privacy; see `darrm.accounting.hulls.counts_region`."""
@@ -79,6 +80,16 @@ class OneLabel:
         """The largest of the tables' privacy profiles, point by point; see `darrm.accounting.privacy_profile`."""
         each = [privacy_profile(table, problem, epsilons) for problem, table in self.tables]
         return np.asarray(np.max(each, axis=0))
+
+
+def _in_all_groups(part: Region, present: tuple[int, ...]) -> Region:
+    """The region of the table for these present voters, the groups without any counted among its reached voters."""
+
+    def padded(point: Point) -> Point:
+        left = iter(point.reached)
+        return replace(point, reached=tuple(next(left) if count else 0 for count in present))
+
+    return replace(part, inner=tuple(map(padded, part.inner)))
 
 
 AnyRelease: TypeAlias = AnyDesign | OneLabel

@@ -50,6 +50,11 @@ class GroupCase(NamedTuple):
     answer: int
     counts: tuple[CornerCounts, ...]
 
+    @property
+    def reached(self) -> tuple[int, ...]:
+        """How many voters of each group are reached."""
+        return tuple(sum(counts[STILL:]) for counts in self.counts)
+
     def named(self) -> dict[str, int]:
         """The answer and, group by group, the corners that voters are at."""
         parts = {

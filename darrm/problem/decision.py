@@ -291,4 +291,6 @@ def _classes(classes: object) -> int | tuple[str, ...]:
     for name in names:
         if not isinstance(name, str) or not name.strip() or not name.isprintable():
             raise InputError(f"A class must have a name of one line. Got {shown(name)}. {hint}")
+        if name == "-1":  # numbers -1 would leave out who votes so, and absence must not depend on the vote
+            raise InputError("A class must not be called -1, which stands for an absent voter. Pass another name.")
     return tuple(map(str, names))

@@ -118,6 +118,8 @@ class Answers:
         known = isinstance(self.names, tuple) and all(isinstance(name, str) and name for name in self.names)
         if not known or len(set(self.names)) != 2 or len(self.names) != 2:
             raise refusal("names", "two different texts, for the answers 0 and 1", self.names)
+        if self.absent and "-1" in self.names:
+            raise refusal("names", "other texts than -1 where that stands for an absent voter", self.names)
 
     @classmethod
     def of(cls, names: object, absent: bool = False) -> Answers:

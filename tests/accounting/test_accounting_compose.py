@@ -2,6 +2,7 @@
 
 import math
 from decimal import Context, Decimal, localcontext
+from fractions import Fraction
 from functools import cache, lru_cache
 from itertools import islice, pairwise
 from typing import Any
@@ -13,7 +14,7 @@ from scipy.stats import norm
 
 import darrm
 from darrm.accounting import adaptive, compose, max_queries, optimal, plan
-from darrm.accounting.fresh import envelope, of_region, one_pair
+from darrm.accounting.fresh import envelope, exact_guarantee, of_region, one_pair
 from darrm.accounting.gaussian import gdp_mu
 from darrm.accounting.profile import Point, Region, region
 
@@ -75,6 +76,41 @@ def test_a_hundred_queries_of_the_paper(shape: str, at_most: float, around: floa
     assert outer == pytest.approx(outer_around, abs=0.02)
     assert 5.03 <= fixed_pair <= total.lower + 1e-9
     assert total.upper < outer < optimal(0.2676, 3e-4, 100, 0.0297).epsilon
+
+
+@pytest.mark.parametrize(("queries", "delta"), [(40, 1e-5), (1500, 1e-5), (1500, 0.3), (1500, 1e-60)])
+def test_one_pair_reaches_beyond_the_range_of_float64(queries: int, delta: float) -> None:
+    """Against the binomial sums in whole numbers; for 1500 labels the other side's chances are below 1e-290."""
+    x, y, whole = 24, 5, 32
+    point = Point(x / whole, y / whole, 1 - x / whole, 1 - y / whole)
+    spent, best = round(Fraction(delta) * whole**queries), -math.inf
+    for p, q in ((x, y), (whole - y, whole - x)):
+        on = off = 0
+        for n in range(queries, -1, -1):
+            ways = math.comb(queries, n)
+            on, off = on + ways * p**n * (whole - p) ** (queries - n), off + ways * q**n * (whole - q) ** (queries - n)
+            if on > spent:
+                best = max(best, math.log(on - spent) - math.log(off))
+            if off * 10**9 > on:
+                break
+    found = one_pair((point,), queries, delta)
+    assert best * (1 - 1e-5) <= found <= best
+
+
+def test_totals_beyond_the_grid_take_no_grid(monkeypatch: pytest.MonkeyPatch) -> None:
+    design = darrm.solve(K=5, m=2, epsilon=1.0)
+    one = region(design.gamma, design.problem)
+    monkeypatch.setattr("darrm.accounting.fresh.excess", None)
+    total = of_region(one, design.problem.affected, 2000, 1e-5, guaranteed=exact_guarantee(design.problem))
+    assert 690 < total.lower < total.upper < 4000
+
+
+def test_no_corner_comes_twice() -> None:
+    """Each costs time at every query. Lines through one attained point meet in corners that differ by rounding."""
+    for K, m in ((11, 3), (25, 4)):
+        design = darrm.solve(K=K, m=m, epsilon=0.3)
+        heights = sorted(point.y for point in region(design.gamma, design.problem).outer)
+        assert all(above > below * (1 + 1e-9) for below, above in pairwise(heights))
 
 
 def test_fixed_voters_pay_once_whatever_is_asked() -> None:

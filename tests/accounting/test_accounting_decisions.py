@@ -50,12 +50,14 @@ def group_pairs(group: darrm.VoterGroup, n: int, number: Any) -> list[tuple[list
     return found
 
 
-def points(table: Floats, problem: darrm.DecisionProblem, number: Any = Fraction) -> list[Pair]:
-    """(Pr[1 | D], Pr[1 | D']) of every multiset, in fractions or in floats."""
+def points(
+    table: Floats, problem: darrm.DecisionProblem, number: Any = Fraction, voters: tuple[int, ...] | None = None
+) -> list[Pair]:
+    """(Pr[1 | D], Pr[1 | D']) of every multiset, in fractions or in floats; ``voters``: how many of each group move."""
     X = {n: number(float(table[n])) for n in np.ndindex(*table.shape)}
     found: set[Pair] = set()
     for reach in product(*(range(group.max_affected + 1) for group in problem.groups)):
-        if sum(reach) > problem.max_affected:
+        if sum(reach) > problem.max_affected or any(n > most for n, most in zip(reach, voters or reach, strict=True)):
             continue
         for choice in product(*(group_pairs(group, n, number) for group, n in zip(problem.groups, reach, strict=True))):
             sides = []
@@ -146,6 +148,33 @@ def test_the_polygon_contains_all_and_composes_exactly(which: int) -> None:
                 assert brute(pairs, queries, math.exp(found.upper)) <= delta * (1 + 1e-9)
                 assert brute(pairs, queries, math.exp(found.lower * (1 - 1e-5))) >= delta * (1 - 1e-4)
                 assert found.upper - found.lower <= 5e-3 * found.upper
+
+
+def test_the_lower_bound_is_for_the_same_voters_at_every_query() -> None:
+    """One change reaches one of three voters: which one is worst differs from query to query, who is reached does not.
+
+    So what several labels cost is between what the lower and the upper bound say.
+    """
+    problem = darrm.DecisionProblem([group(1, 0.4), group(1, 0.03), group(1, 5.0)], 1.0, 0.5, max_affected=1)
+    table = np.array([[[0.0, 0.0515], [0.0344, 0.0462]], [[1e-5, 6e-6], [0.433, 0.366]]])
+    absent = darrm.DecisionProblem([group(1, 0.4), group(1, 0.03), group(2, 5.0)], 1.0, 0.5, max_affected=1)
+    fewer = {present: np.full(absent.with_present(present).shape, 0.5) for present in attendances(absent)}
+    fewer[1, 1, 1] = table
+    whole = OneLabel(absent, np.full(absent.shape, 0.5), fewer)
+    sets = [
+        [(float(x), float(y)) for x, y in points(table, problem, voters=voters)]
+        for voters in ((1, 0, 0), (0, 1, 0), (0, 0, 1))
+    ]
+    every, apart = sorted(set().union(*sets)), 0
+    for queries in (1, 2, 3):
+        for delta in (1e-5, 1e-4, 1e-3, 1e-2):
+            for label in (OneLabel(problem, table, {}), whole):
+                found = of_region(label.region(), problem.affected, queries, delta)
+                assert brute(every, queries, math.exp(found.upper)) <= delta * (1 + 1e-9)
+                low = math.exp(found.lower * (1 - 1e-9))
+                assert max(brute(one, queries, low) for one in sets) >= delta * (1 - 1e-9)
+            apart += max(brute(one, queries, math.exp(found.upper * (1 - 1e-3))) for one in sets) < delta
+    assert apart  # what the union of the three costs is not what one of them costs
 
 
 def one_floor(table: Floats) -> float:

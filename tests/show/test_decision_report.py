@@ -28,6 +28,7 @@ from darrm.show.report.worst_case import work_out_groups
 
 pytest.importorskip("matplotlib")
 HOSPITALS = [VoterGroup(2, epsilon=1.0), VoterGroup(3, epsilon=0.2)]
+TRUTH = objectives.truth([0.7, 0.6])
 
 
 def hospitals(**more: bool) -> DecisionDesign:
@@ -226,6 +227,35 @@ def test_fixed_voters_of_several_kinds_are_named(design: DecisionDesign) -> None
     assert f"the optimal composition of {copies}" in " ".join(page.text.split())
     fixed = fixed_voters(design.problem, report.default_delta(design))
     assert fixed <= float(page.rows("Total epsilon of many labels")[1][4]) <= fixed * 1.00001
+
+
+def test_voters_that_fail_most_often_need_not_be_the_least_private() -> None:
+    """The bound counts the largest epsilons and the largest failures, of other voters if need be; so does the text."""
+    groups = [VoterGroup(2, epsilon=1.0, delta=0.1), VoterGroup(2, epsilon=0.5, delta=0.102)]
+    problem = DecisionProblem(groups, epsilon=1.0, delta=0.3, max_affected=2)
+    text = " ".join(Page(report.html(DecisionDesign(problem, np.full((3, 3), 0.4), TRUTH), full=False)).text.split())
+    failure = 1 - (1 - 0.102) ** 2
+    assert fixed_voters(problem, failure - 1e-9) == math.inf
+    assert fixed_voters(problem, failure + 1e-9) == pytest.approx(2.0)
+    copies = f"the optimal composition of 2 {TIMES} (1, 0)-DP, and a failure with a probability of {failure:.4f}. This"
+    assert copies in text
+    alike = DecisionProblem(groups, epsilon=1.0, delta=0.3)
+    text = " ".join(Page(report.html(DecisionDesign(alike, np.full((3, 3), 0.4), TRUTH), full=False)).text.split())
+    assert f"the optimal composition of 2 {TIMES} (1, 0.1)-DP and 2 {TIMES} (0.5, 0.102)-DP. This" in text
+
+
+def test_failures_that_are_counted_together_are_told_apart() -> None:
+    """62 million cases with failures: the certificate is of voters without them, and so is the worst case shown."""
+    problem = DecisionProblem([VoterGroup(40, epsilon=0.5, delta=1e-3)], epsilon=0.05, delta=0.3)
+    design = DecisionDesign(problem, np.linspace(0.4, 0.6, 41), objectives.truth([0.6]))
+    worst = work_out_groups(design)
+    d = 1 - (1 - 1e-3) ** 40
+    assert worst.excess > 0
+    assert design.certificate.needed_delta == pytest.approx(d + (1 - d) * float(worst.excess), rel=1e-9)
+    text = " ".join(Page(report.html(design, full=False)).text.split())
+    assert "Here Δ = 0: cases with failures are too many to go through." in text
+    assert f"adds the probability that a reached voter fails, at most {d:.3g}" in text
+    assert "Lemma D4" not in Page(report.html(hospitals(), full=False)).text
 
 
 def test_the_page_is_whole(case: tuple[DecisionDesign, Page]) -> None:

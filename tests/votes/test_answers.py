@@ -77,6 +77,16 @@ def test_names_that_are_none(path: Path, names: object) -> None:
         votes.write_labels(path, ["x"], np.array([1]), names=names)  # type: ignore[arg-type]
 
 
+def test_a_vote_is_never_taken_for_an_absent_voter(path: Path) -> None:
+    """Votes of -1 and 1: in a column of numbers -1 would be an absent voter, in a text the first answer."""
+    path.write_text("a,b\n-1,1\n", encoding="utf-8")
+    assert votes.read(path, names=("-1", "1")).votes.tolist() == [[0, 1]]
+    with pytest.raises(darrm.InputError, match="names must be other texts than -1 where that stands for an absent"):
+        votes.read(path, names=("-1", "1"), absent=True)
+    with pytest.raises(darrm.InputError, match="A class must not be called -1, which stands for an absent voter"):
+        darrm.DecisionProblem([darrm.VoterGroup(2, 1.0)], 1.0, classes=("-1", "1"))
+
+
 def test_labels_are_written_by_their_names(path: Path) -> None:
     names, ids = ('say "no", always', "yes"), ["x", 'a,"b"']
     votes.write_labels(path, ids, np.array([0, 1], dtype=np.uint8), names=names)

@@ -14,7 +14,8 @@ from darrm.errors import InputError, SolverError
 from darrm.measures.decision_comparison import beside_others
 from darrm.numerics.exact import decimals
 from darrm.objectives import Costs, OfVoters, Truth
-from darrm.problem.group_corners import entries
+from darrm.problem.decision import DecisionProblem
+from darrm.problem.group_corners import entries, group_corners
 from darrm.problem.limits import guarantee
 from darrm.show.markup import Markup, element, join, paragraph, picture, shown, table, var
 from darrm.show.plots_decision import MOST_GROUPS, described, plot_decision
@@ -270,6 +271,18 @@ def _absent_table(design: DecisionDesign) -> Markup:
     return join([element("h3", "With absent voters"), folded("With absent voters", heads, rows)])
 
 
+def _failures(problem: DecisionProblem) -> Markup:
+    """What the worst case leaves out where there are too many cases of voters that fail."""
+    fails = group_corners(problem)[1]
+    if not fails:
+        return join([])
+    text = (
+        " = 0: cases with failures are too many to go through. The proved bound adds the probability that a reached "
+        f"voter fails, at most {shown(fails, 4, up=True)} (Lemma D4), and need not be attained."
+    )
+    return join(["Here ", var("Delta"), text])
+
+
 def _certificate(design: DecisionDesign) -> dict[str, object]:
     problem, worst = design.problem, work_out_groups(design)
     p, other = var("p"), var("p\N{PRIME}")
@@ -288,6 +301,7 @@ def _certificate(design: DecisionDesign) -> dict[str, object]:
         return {
             "multisets": f"{many:,}" if many < 10**9 else shown(many, 3),
             "no_other": "No other case comes closer to the limit" + " while all voters are present" * design.absent,
+            "failures": _failures(problem),
             "worst_label": _answer(design, worst.answer),
             "corner_table": table("The worst case by group", ("", "corner", "voters", p, other), corners, words=(0, 1)),
             "count_table": folded("The numbers of ones in the worst case", heads, counts),

@@ -18,7 +18,6 @@ from darrm.errors import InputError
 from darrm.numerics.arrays import Array
 from darrm.numerics.exact import rounded_up
 from darrm.problem.decision import DecisionProblem
-from darrm.problem.limits import Problem
 from darrm.problem.majority import MajorityProblem
 from darrm.show import plots, wording
 from darrm.show.figures import tables_of
@@ -42,6 +41,7 @@ QUERIES = (1, 10, 100, 1000, 10_000, 100_000)
 _ROWS = 61  # up to which a table stands in the text; a longer one is folded away, and so many rows of it are shown:
 _SAMPLE = 12
 _PACKAGE = "darrm.show.report"
+_ROUNDING = 1 + Fraction(1, 10**40)  # more than that of a least delta
 
 
 def page(title: str, body: str, values: Mapping[str, object]) -> Markup:
@@ -154,15 +154,21 @@ def fails(problem: MajorityProblem | DecisionProblem) -> float:
     return at_least_once(problem.Delta, problem.max_affected)
 
 
-def _fixed(problem: Problem) -> str:
+def _fixed(problem: MajorityProblem | DecisionProblem) -> str:
     """What bounds all labels of fixed voters together."""
     reached = [kind for kind in problem.affected if kind.voters]
     if any(math.isinf(kind.epsilon) for kind in reached):
         return "One change reaches voters that are not private, so no total holds for any number of labels."
-    copies = wording.listed(f"{kind.voters} {TIMES} {pair(kind.epsilon, kind.Delta)}" for kind in reached)
+    # The least private voters need not be those that fail most often: `darrm.accounting.voters.reached` counts both.
+    stay = math.prod((1 - Fraction(kind.Delta)) ** kind.voters for kind in reached)
+    failing = isinstance(problem, DecisionProblem) and Fraction(problem.exact_least_delta) > (1 - stay) * _ROUNDING
+    copies = wording.listed(
+        f"{kind.voters} {TIMES} {pair(kind.epsilon, 0.0 if failing else kind.Delta)}" for kind in reached
+    )
+    failure = f", and a failure with a probability of {shown(fails(problem), 4, up=True)}" * failing
     return (
         "Whatever they are asked, all labels together cost at most what the voters cost that one change reaches: the "
-        f"optimal composition of {copies}. This holds for any number of labels."
+        f"optimal composition of {copies}{failure}. This holds for any number of labels."
     )
 
 

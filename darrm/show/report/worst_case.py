@@ -10,6 +10,7 @@ from typing import NamedTuple
 from darrm.design.decision import DecisionDesign
 from darrm.design.design import Design
 from darrm.numerics.exact import decimals
+from darrm.problem.group_corners import group_corners
 from darrm.problem.limits import guarantee
 
 _ZERO, _ONE = Decimal(0), Decimal(1)
@@ -111,16 +112,21 @@ def work_out(design: Design) -> WorstMultiset:
 
 
 def work_out_groups(design: DecisionDesign) -> WorstGroups:
-    """The same for a decision by groups: a sum over all count vectors, one group after the other."""
+    """The same for a decision by groups: a sum over all count vectors, one group after the other.
+
+    Where its voters are certified as voters that do not fail, and their failures together, it is of such voters.
+    """
     problem, case = design.problem, dict(design.certificate.worst_case)
-    total = guarantee(problem).epsilon
+    total, apart = guarantee(problem).epsilon, bool(group_corners(problem)[1])
     with decimals(total):
         answer = case.pop("answer")
         corners = []
         for place, voters in case.items():
             _, g, _, name = place.split(maxsplit=3)
             group = problem.groups[int(g) - 1]
-            corners.append(GroupCorner(int(g), name, voters, *_votes(group.epsilon, group.delta)[name]))
+            corners.append(
+                GroupCorner(int(g), name, voters, *_votes(group.epsilon, 0.0 if apart else group.delta)[name])
+            )
         sides = [
             tuple(
                 _ones([(getattr(corner, side), corner.voters) for corner in corners if corner.group == g])
