@@ -93,7 +93,7 @@ def of_region(
     for fineness in _FINENESS:
         found = None if settled else _by_grid(release, queries, delta, fineness)
         if found is None:
-            break
+            continue
         exact, grid = found
         coarser, bounds[name] = bounds.get(name, math.inf), min(exact, bounds.get(name, math.inf))
         work = queries * grid.size
