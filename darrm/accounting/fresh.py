@@ -118,13 +118,15 @@ def upper_of_region(
     guaranteed: tuple[Fraction, Fraction] | None = None,
 ) -> float:
     """`of_region`'s upper bound alone, on the coarsest grid: proved, and never below `of_region`'s; maybe infinite."""
+    if not release.outer:
+        return 0.0
     bounds = _without_grid(release, affected, queries, delta, guaranteed)
-    if release.outer and delta >= at_least_once(release.delta_infinity, queries):
-        found = _by_grid(release, queries, delta, _FINENESS[0])
-        # Where the other bounds are as good, `of_region` computes no grid.
-        if found is not None and found[0] < min(bounds.values(), default=math.inf) * (1 - _SAME):
-            return found[0]
-    return min(bounds.values(), default=math.inf) if release.outer else 0.0
+    if delta < at_least_once(release.delta_infinity, queries):
+        return bounds.get(_SIMPLE, math.inf)  # else `of_region` refuses
+    found = _by_grid(release, queries, delta, _FINENESS[0])
+    plain = min(bounds.values(), default=math.inf)
+    # Where the other bounds are as good, `of_region` computes no grid.
+    return found[0] if found is not None and found[0] < plain * (1 - _SAME) else plain
 
 
 def _without_grid(
