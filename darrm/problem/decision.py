@@ -288,9 +288,13 @@ def _classes(classes: object) -> int | tuple[str, ...]:
         raise refusal("classes", "2, or two names", classes, hint) from None
     if isinstance(classes, str) or len(names) != 2 or len(set(names)) != 2:
         raise refusal("classes", "2, or two different names", classes, hint)
-    for name in names:
+    for place, name in enumerate(names):
         if not isinstance(name, str) or not name.strip() or not name.isprintable():
             raise InputError(f"A class must have a name of one line. Got {shown(name)}. {hint}")
         if name == "-1":  # numbers -1 would leave out who votes so, and absence must not depend on the vote
             raise InputError("A class must not be called -1, which stands for an absent voter. Pass another name.")
+        if name in ("0", "1") and name != str(place):  # columns of numbers hold places, columns of text names
+            raise InputError(
+                f"A class called {name} must be at place {name}, as in votes that are numbers. Got {names!r}."
+            )
     return tuple(map(str, names))

@@ -77,6 +77,14 @@ def test_names_that_are_none(path: Path, names: object) -> None:
         votes.write_labels(path, ["x"], np.array([1]), names=names)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("classes", [("1", "0"), ("1", "2"), ("yes", "0")])
+def test_a_number_is_the_name_of_its_own_place(classes: tuple[str, str]) -> None:
+    """Columns of numbers hold places, columns of text names: 1 must not mean two answers."""
+    with pytest.raises(darrm.InputError, match=r"A class called [01] must be at place"):
+        darrm.DecisionProblem([darrm.VoterGroup(1, 1.0)], 1.0, classes=classes)
+    darrm.DecisionProblem([darrm.VoterGroup(1, 1.0)], 1.0, classes=("0", "1"))
+
+
 def test_a_vote_is_never_taken_for_an_absent_voter(path: Path) -> None:
     """Votes of -1 and 1: in a column of numbers -1 would be an absent voter, in a text the first answer."""
     path.write_text("a,b\n-1,1\n", encoding="utf-8")
