@@ -161,7 +161,7 @@ class _Search:
         with suppress(CertificateError, InputError):
             epsilon = verify(table, setting.problem(1.0, self._failing)).tight_epsilon
             problem = setting.problem(epsilon * (1 + 1e-9), self._failing)
-            self._take(Spent(DecisionDesign(problem, table, setting.objective), math.nan))
+            self._take(Spent(DecisionDesign(problem, table, setting.objective, setting.ordered), math.nan))
 
     def _least(self) -> float:
         return math.inf if self.best is None else self.best.expected_cost
