@@ -43,7 +43,7 @@ docs: $(DONE)
 # Notebooks are plain text; they are turned into .ipynb and executed.
 notebooks: $(DONE)
 	$(BIN)/jupytext --quiet --to ipynb notebooks/*.md
-	$(BIN)/python -m pytest -q --nbmake --nbmake-timeout=300 notebooks
+	$(BIN)/python -m pytest -q -n 2 --nbmake --nbmake-timeout=300 notebooks
 
 # Make the shipped votes again and compare.
 votes: $(DONE)
