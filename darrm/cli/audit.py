@@ -124,7 +124,7 @@ def _tasks(
     if grid:
         tasks.append((grid, None if sizes is None else common.numbers("--bag-size", sizes, int)))
     for path in designs:
-        design = common.load_majority(path, "darrm audit")
+        design = common.load_majority(path, "An audit")
         name = "darrm" if len(designs) == 1 else f"darrm {path.name}"
         tasks.append(([(name, mechanisms.DaRRM(design))], None))  # in bags of its K
     return tasks

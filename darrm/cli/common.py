@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from darrm.cli.suggestions import line
 from darrm.errors import InputError
 from darrm.show.figures import new_figure, picture_format, save
 from darrm.show.wording import number_of
@@ -167,8 +168,8 @@ def load_majority(file: Path, what: str) -> Design:
     design = load(file)
     if not isinstance(design, Design):
         raise InputError(
-            f"{file} holds a decision by groups of voters. {what} is for majorities; darrm verify, darrm release and "
-            "darrm profile take decisions too."
+            f"{file} holds a decision by groups of voters. {what} is for majorities. "
+            f"Run: {line('darrm', 'verify', file)}"
         )
     return design
 

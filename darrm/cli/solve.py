@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import shlex
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,16 +13,30 @@ from darrm.cli import common
 from darrm.cli.decision import check_form, decision_options, show_worst_case, take_decision
 from darrm.cli.decision import show as show_decision
 from darrm.cli.long_run import beside, ending_at_once, progress
+from darrm.cli.suggestions import options_given, suggest, suggest_budget
 from darrm.errors import InputError
+from darrm.problem.majority import MajorityProblem
 from darrm.show import wording
 
 if TYPE_CHECKING:
-    from darrm.design.design import Design
+    from darrm.design.design import AnyDesign, Design
     from darrm_solvers import Progress
 
 
 _ROWS = 30  # of the chart, at most
 _LIMITS = ("time_limit", "on_time_limit")
+_OF_COMPARE = (
+    "K",
+    "m",
+    "total_epsilon",
+    "epsilon",
+    "Delta",
+    "delta",
+    "max_affected",
+    "adjacency",
+    "prior",
+    "objective",
+)
 
 
 @click.command("solve", short_help="Find the best noise function, certified.")
@@ -92,7 +105,7 @@ def _majority(prior: str | None, out: Path | None, plot: Path | None, as_json: b
         common.note(f"Solved and verified in {seconds:.3g} s.")
     common.wrote(out, plot)
     if not as_json:
-        common.note(_next(out))
+        _suggest(design, out)
 
 
 def _decision(prior: str | None, out: Path | None, plot: Path | None, as_json: bool, **values: Any) -> None:
@@ -120,9 +133,7 @@ def _decision(prior: str | None, out: Path | None, plot: Path | None, as_json: b
         common.note(f"Solved and verified in {seconds:.3g} s.")
     common.wrote(out, plot)
     if not as_json:
-        name = "decision.json" if out is None else shlex.quote(str(out))
-        keep = "--out decision.json keeps the design; " * (out is None)
-        common.note(f"Next: {keep}darrm release {name} --votes votes.csv --out labels.csv releases decisions.")
+        _suggest(design, out)
 
 
 def _profile(values: dict[str, Any]) -> list[tuple[float, float]] | None:
@@ -161,16 +172,20 @@ def _rows(design: Design) -> list[tuple[str, float]]:
     return [(name, float(design.gamma[run[0]])) for name, run in zip(names, runs, strict=True)]
 
 
-def _next(out: Path | None) -> str:
-    """What one does with a design, in two lines."""
+def _suggest(design: AnyDesign, out: Path | None) -> None:
+    """What one does with a design."""
     if out is None:
-        return "Next: --out gamma.json keeps the design; darrm compare puts it beside other mechanisms."
-    name = shlex.quote(str(out))
-    return (
-        f"Next: darrm report {name} explains it on a page; darrm release {name} --votes votes.csv --out labels.csv "
-        f"releases labels.\nMore than one label? Say who votes: darrm budget {name} --queries 100 --delta 1e-5 "
-        "--voters fresh (or fixed)."
+        name = "gamma.json" if isinstance(design.problem, MajorityProblem) else "decision.json"
+        suggest("Next, to keep the design", "solve", *options_given(), "--out", name)
+        if isinstance(design.problem, MajorityProblem):
+            suggest("To see it beside other mechanisms", "compare", *options_given(_OF_COMPARE))
+        return
+    suggest("Next, to explain it on a page", "report", out)
+    suggest(
+        f"To release labels for votes (a header, then a column of 0 and 1 for each of {design.problem.K} voters)",
+        *("release", out, "--votes", "votes.csv", "--out", "labels.csv"),
     )
+    suggest_budget(out, design)
 
 
 def show(design: Design) -> None:
@@ -206,4 +221,4 @@ def show(design: Design) -> None:
         gap = "not known to be the least possible"
     console.print(f"error {design.error:.8g} (tv), disagreement {design.disagreement:.8g}, under {design.prior}; {gap}")
     if design.profile:
-        console.print(f"and one release keeps {len(design.profile)} points of a profile (darrm profile)")
+        console.print(f"and one release keeps {len(design.profile)} points of a profile")
