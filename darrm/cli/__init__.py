@@ -26,7 +26,7 @@ def app() -> None:
 
 
 _NAMES = ("solve", "verify", "release", "compare", "table", "profile", "budget", "plan", "ledger", "report", "explore")
-for name in (*_NAMES, "audit", "demo"):
+for name in (*_NAMES, "export", "audit", "demo"):
     app.add_command(import_module(f"darrm.cli.{name}").command)
 
 

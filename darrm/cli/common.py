@@ -15,12 +15,13 @@ from darrm.cli.suggestions import line
 from darrm.errors import InputError
 from darrm.show.figures import new_figure, picture_format, save
 from darrm.show.wording import number_of
+from darrm.storage.frames import FORMATS, ending_of, pyarrow, table_format
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from darrm.design.design import Design
+    from darrm.design.design import AnyDesign, Design
     from darrm.priors import Prior
     from darrm.problem.majority import MajorityProblem
 
@@ -43,6 +44,33 @@ class Picture(click.Path):
         return super().convert(value, param, context)
 
 
+class Out(click.Path):
+    """Where to write; an ending that stands for a format that is not ``written`` is refused before the work."""
+
+    def __init__(self, what: str, *written: str) -> None:
+        super().__init__(path_type=Path, readable=False)
+        self.what, self.written = what, written
+
+    def convert(self, value: Any, param: click.Parameter | None, context: click.Context | None) -> Any:
+        ending = ending_of(value)
+        if ending in FORMATS and ending not in self.written:
+            raise InputError(f"{self.what} Got --out {value}.")
+        if ending == "parquet":
+            pyarrow()
+        return super().convert(value, param, context)
+
+
+class AnalysisTable(click.Path):
+    """Where to write a table for analysis."""
+
+    def convert(self, value: Any, param: click.Parameter | None, context: click.Context | None) -> Any:
+        table_format(value)
+        return super().convert(value, param, context)
+
+
+FOR_ANALYSIS = "a table for analysis. Nothing can be released from it: design files are JSON."
+TABLE = AnalysisTable(path_type=Path, readable=False)
+DESIGN = Out("A design file is JSON: name it .json, then darrm export makes a table of it.", "json")
 PATH = click.Path(path_type=Path, readable=False)  # what is wrong with a path is said where it is opened
 Option = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -139,7 +167,7 @@ profile_option = click.option(
     help="Further limits that one label keeps, all at once: rising epsilons (inf: the last), falling deltas; or a "
     ".csv file with columns epsilon and delta, or a .json file as darrm profile --json prints it.",
 )
-design_option = click.option("--out", type=PATH, help="Write the design file here.")
+design_option = click.option("--out", type=DESIGN, help="Write the design file (JSON) here.")
 file_argument = click.argument("file", type=PATH)
 
 
@@ -172,6 +200,32 @@ def load_majority(file: Path, what: str) -> Design:
             f"Run: {line('darrm', 'verify', file)}"
         )
     return design
+
+
+def is_design_file(out: Path) -> bool:
+    """Whether a design goes to a file of its own there, and not to a table for analysis."""
+    return ending_of(out) not in ("csv", "parquet")
+
+
+def keep(out: Path | None, design: AnyDesign) -> None:
+    """Write a design where it is wanted, as its file or as a table for analysis."""
+    if out is None:
+        return
+    if is_design_file(out):
+        design.save(out)
+    else:
+        from darrm.design.columns import columns_of
+        from darrm.storage.frames import write
+
+        write(out, columns_of(design))
+
+
+def kept(out: Path | None) -> None:
+    """Say what `keep` wrote."""
+    if out is None or is_design_file(out):
+        wrote(out)
+    else:
+        note(f"Wrote {out}, {FOR_ANALYSIS}")
 
 
 def print_json(values: Mapping[str, object]) -> None:

@@ -28,7 +28,10 @@ _MOST_QUERIES = 10_000  # of which the cost is found in seconds
     "voter that may be absent and is, has -1 or nothing.",
 )
 @click.option(
-    "--out", type=common.PATH, required=True, help="Write the labels here, as CSV (or .parquet) with id and label."
+    "--out",
+    type=common.PATH,
+    required=True,
+    help="Write the labels here, as CSV (or .parquet, .json) with id and label.",
 )
 @click.option("--ledger", "ledger_path", type=common.PATH, help="Charge this ledger (darrm ledger create) first.")
 @common.json_option

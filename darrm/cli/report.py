@@ -8,10 +8,12 @@ import click
 
 from darrm.cli import common
 
+_OUT = common.Out("A report is HTML: name it .html.")
+
 
 @click.command("report", short_help="Write a design as one page of HTML.")
 @common.file_argument
-@click.option("--out", type=common.PATH, help="The page [beside the design, ending in .html].")
+@click.option("--out", type=_OUT, help="The page [beside the design, ending in .html].")
 @common.number("--delta", "Failure probability of many labels together [1e-5, or what the voters' own asks for].")
 @click.option(
     "--full/--short",

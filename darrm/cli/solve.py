@@ -24,19 +24,9 @@ if TYPE_CHECKING:
 
 
 _ROWS = 30  # of the chart, at most
+_OUT = common.Out("", "json", "csv", "parquet")
 _LIMITS = ("time_limit", "on_time_limit")
-_OF_COMPARE = (
-    "K",
-    "m",
-    "total_epsilon",
-    "epsilon",
-    "Delta",
-    "delta",
-    "max_affected",
-    "adjacency",
-    "prior",
-    "objective",
-)
+_OF_COMPARE = ("K", "m", "total_epsilon", "epsilon", "Delta", "delta", "max_affected", "adjacency")
 
 
 @click.command("solve", short_help="Find the best noise function, certified.")
@@ -62,7 +52,11 @@ _OF_COMPARE = (
 @common.profile_option
 @common.number("--time-limit", "Seconds for the search [none].", default=float("inf"))
 @common.choice("--on-time-limit", "At the time limit: fail, or certify the best so far.", "error", "best")
-@common.design_option
+@click.option(
+    "--out",
+    type=_OUT,
+    help="Write the design file (JSON) here; ending in .csv or .parquet, a table for analysis.",
+)
 @common.plot_option("gamma, or the chances of a decision by one to three groups,")
 @common.json_option
 def command(prior: str | None, out: Path | None, plot: Path | None, as_json: bool, **values: Any) -> None:
@@ -91,8 +85,7 @@ def _majority(prior: str | None, out: Path | None, plot: Path | None, as_json: b
         if both_shapes:
             values["shape"] = "monotone" if design.shape == "free" else "free"
             designs.append(beside(lambda: solve(problem, prior=taken, report=report, **values)))
-    if out is not None:
-        design.save(out)
+    common.keep(out, design)
     common.draw(plot, lambda: plot_gamma(problem, {"gamma_opt": design.gamma}))
     if as_json:
         shapes = {d.shape: {"error": d.error, "disagreement": d.disagreement, "gap": d.gap} for d in designs}
@@ -103,7 +96,8 @@ def _majority(prior: str | None, out: Path | None, plot: Path | None, as_json: b
             errors = f"error {other.error:.8g} (tv), disagreement {other.disagreement:.8g}"
             common.console().print(f"shape {other.shape}: {errors}")
         common.note(f"Solved and verified in {seconds:.3g} s.")
-    common.wrote(out, plot)
+    common.kept(out)
+    common.wrote(plot)
     if not as_json:
         _suggest(design, out)
 
@@ -122,8 +116,7 @@ def _decision(prior: str | None, out: Path | None, plot: Path | None, as_json: b
     with progress(say) as report, ending_at_once("Nothing was written."):
         design = beside(lambda: solve(problem, objective=objective, report=report, **settings))
     seconds = time.perf_counter() - start
-    if out is not None:
-        design.save(out)
+    common.keep(out, design)
     common.draw(plot, lambda: plot_decision(design))
     if as_json:
         common.print_json({**as_dict(design), "seconds": seconds})
@@ -131,7 +124,8 @@ def _decision(prior: str | None, out: Path | None, plot: Path | None, as_json: b
         show_decision(design)
         show_worst_case(design)
         common.note(f"Solved and verified in {seconds:.3g} s.")
-    common.wrote(out, plot)
+    common.kept(out)
+    common.wrote(plot)
     if not as_json:
         _suggest(design, out)
 
@@ -174,11 +168,11 @@ def _rows(design: Design) -> list[tuple[str, float]]:
 
 def _suggest(design: AnyDesign, out: Path | None) -> None:
     """What one does with a design."""
-    if out is None:
+    if out is None or not common.is_design_file(out):
         name = "gamma.json" if isinstance(design.problem, MajorityProblem) else "decision.json"
         suggest("Next, to keep the design", "solve", *options_given(), "--out", name)
         if isinstance(design.problem, MajorityProblem):
-            suggest("To see it beside other mechanisms", "compare", *options_given(_OF_COMPARE))
+            suggest("To see it beside others", "compare", *options_given((*_OF_COMPARE, "prior", "objective")))
         return
     suggest("Next, to explain it on a page", "report", out)
     suggest(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,7 +26,7 @@ def line(*words: object) -> str:
     return shlex.join(map(str, words))
 
 
-def options_given(names: Iterable[str] | None = None) -> list[str]:
+def options_given(names: Collection[str] | None = None) -> list[str]:
     """The options of the running command as they were given, those with these names in Python alone."""
     context = click.get_current_context()
     words: list[str] = []

@@ -18,6 +18,7 @@ from darrm.certificate.certificate import Certificate, verify
 from darrm.certificate.engines import engine, worst_cases
 from darrm.certificate.protocol import largest
 from darrm.design.absent import attendances
+from darrm.design.columns import ForAnalysis, check_design_file
 from darrm.design.content import certificate_size, headed, problem_of, profile_of, same
 from darrm.errors import CertificateError, InputError
 from darrm.numerics.arrays import Array
@@ -28,7 +29,7 @@ from darrm.storage.sealed_json import finite, write
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class DecisionDesign:
+class DecisionDesign(ForAnalysis):
     """A decision that satisfies the guarantee of its problem; there is no way to hold one that does not.
 
     The certificate is computed here, from the table, whoever made it: `darrm.solve`, `darrm.load` or you.
@@ -173,9 +174,12 @@ class DecisionDesign:
 
         Raises
         ------
+        InputError
+            If the name ends in .csv or .parquet: a design file is JSON.
         OutputError
             If the path cannot be written.
         """
+        check_design_file(path)
         write(path, headed({**as_dict(self), **_tables(self)}))
 
     @property

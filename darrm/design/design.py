@@ -15,6 +15,7 @@ from darrm._validation import choice, real
 from darrm.certificate.certificate import Certificate, verify
 from darrm.certificate.engines import worst_cases
 from darrm.certificate.protocol import largest
+from darrm.design.columns import ForAnalysis, check_design_file
 from darrm.design.content import AGAIN, FORMAT, VERSION, certificate_size, headed, problem_of, profile_of, same
 from darrm.design.decision import DecisionDesign, from_content
 from darrm.errors import CertificateError, InputError
@@ -29,7 +30,7 @@ SHAPES = ("free", "monotone")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Design:
+class Design(ForAnalysis):
     """A noise function that satisfies the guarantee of its problem; there is no way to hold one that does not.
 
     The certificate is computed here, from the table, whoever made it: `darrm.solve`, `darrm.load` or you.
@@ -138,9 +139,12 @@ class Design:
 
         Raises
         ------
+        InputError
+            If the name ends in .csv or .parquet: a design file is JSON.
         OutputError
             If the path cannot be written.
         """
+        check_design_file(path)
         write(path, headed({**as_dict(self), "gamma_hex": [value.hex() for value in self.gamma.tolist()]}))
 
 

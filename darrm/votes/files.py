@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from darrm.errors import InputError, OutputError
 from darrm.storage.atomic import output_error, replacing
 from darrm.votes import csv as votes_csv
+from darrm.votes import json as votes_json
 from darrm.votes import parquet as votes_parquet
 from darrm.votes.rows import Answers, Texts, Votes, VotesBlock, numbers, other_than_bits
 
@@ -132,7 +133,7 @@ def read(
 
 def _format(path: Path) -> ModuleType:
     """The module that reads and writes such files."""
-    return votes_parquet if path.suffix.lower() == ".parquet" else votes_csv
+    return {".parquet": votes_parquet, ".json": votes_json}.get(path.suffix.lower(), votes_csv)
 
 
 class LabelsFile:
@@ -147,7 +148,7 @@ class LabelsFile:
     def __init__(self, path: Path, file: IO[bytes], names: Sequence[str] = BITS) -> None:
         self.n = 0
         self._path = path
-        self._writer: votes_csv.Labels | votes_parquet.Labels | None = _format(path).Labels(
+        self._writer: votes_csv.Labels | votes_json.Labels | votes_parquet.Labels | None = _format(path).Labels(
             file, Answers.of(names).names
         )
         self._broken = False
@@ -219,7 +220,7 @@ def writing_labels(
 ) -> Iterator[LabelsFile]:
     """A file for labels, written block by block: all of it gets its name when the block ends, or nothing.
 
-    CSV with columns id and label; Parquet if the name ends in .parquet.
+    CSV with columns id and label; Parquet if the name ends in .parquet; a list of objects if it ends in .json.
 
     Parameters
     ----------
