@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import IO, Any
 
 from darrm._validation import path as check_path
+from darrm._validation import shown
 from darrm.errors import InputError
 from darrm.storage.atomic import replacing
+from darrm.storage.frames import pyarrow
 from darrm.tables.decisions import DECISION_KEY
 from darrm.tables.problems import KEY
-from darrm.votes.arrow import pyarrow
 
 Row = dict[str, Any]
 ENDINGS = (".parquet", ".csv", ".jsonl")
@@ -144,7 +145,7 @@ def _write_csv(file: IO[bytes], rows: Sequence[Row]) -> None:
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(rows[0])
     for row in rows:
-        cells = {name: " ".join(map(repr, x)) if isinstance(x, list) else x for name, x in row.items()}
+        cells = {name: json.dumps(x) if isinstance(x, list) else x for name, x in row.items()}
         writer.writerow("" if value is None else value for value in cells.values())
     text.flush()
     text.detach()
@@ -162,12 +163,22 @@ def _read_csv(path: Path) -> Iterator[Row]:
                 if text == "":
                     row[name] = None
                 elif name in _RELEASES:
-                    row[name] = [float(value) for value in text.split()]
+                    row[name] = _listed(name, text)
                 elif name in _TEXT:
                     row[name] = text
                 else:
                     row[name] = int(text) if name in _WHOLE else float(text)
             yield row
+
+
+def _listed(name: str, text: str) -> Any:
+    """The numbers of a cell."""
+    if not text.lstrip().startswith("["):
+        raise ValueError(
+            f"a cell of {name} must be a JSON list such as [0.5, 1.0], got {shown(text[:20])}; earlier versions put "
+            "spaces between the numbers"
+        )
+    return _number(name, json.loads(text))
 
 
 def _write_jsonl(file: IO[bytes], rows: Sequence[Row]) -> None:
