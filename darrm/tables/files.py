@@ -16,6 +16,7 @@ from darrm._validation import shown
 from darrm.errors import InputError
 from darrm.storage.atomic import replacing
 from darrm.storage.frames import pyarrow
+from darrm.storage.kinds import check_kind
 from darrm.tables.decisions import DECISION_KEY
 from darrm.tables.problems import KEY
 
@@ -74,10 +75,12 @@ def rows(path: str | Path) -> list[Row]:
             if tuple(row) != tuple(table[0]):
                 raise InputError(f"{name} is not a table of designs: it holds designs of both kinds. Make two.")
     except InputError:
+        check_kind(name, "table")
         raise
     except OSError as error:
         raise InputError(f"{name} could not be read: {error.strerror or error}. Pass the path of a table.") from None
     except (ValueError, KeyError, TypeError, OverflowError, RecursionError, csv.Error) as error:
+        check_kind(name, "table")
         raise InputError(f"{name} is not a whole table of designs ({error}). Make it again.") from None
     if not table:
         raise InputError(f"{name} is not a table of designs: it holds no row. Make it again.")

@@ -21,6 +21,7 @@ from darrm.design.design import SHAPES
 from darrm.errors import InputError
 from darrm.priors import Prior
 from darrm.problem.majority import MajorityProblem
+from darrm.storage.kinds import check_kind
 from darrm.tables.decisions import DECISION_KEY, NEEDED, DecisionTask, decision_task
 
 Values: TypeAlias = "float | str | Iterable[float | str | None] | None"
@@ -185,6 +186,9 @@ def from_csv(path: str | Path) -> Grid:
                     tasks[decision_task(values) if decisions else _from_texts(values)] = None
                 except InputError as error:
                     raise InputError(f"{name}, line {rows.line_num}: {error}") from None
+    except InputError:
+        check_kind(name, "problems")
+        raise
     except OSError as error:
         raise InputError(f"{name} could not be read: {error.strerror}. Pass the path of a CSV file.") from None
     except (UnicodeDecodeError, csv.Error) as error:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from darrm.errors import InputError, OutputError
 from darrm.storage.atomic import output_error, replacing
+from darrm.storage.kinds import check_kind
 from darrm.votes import csv as votes_csv
 from darrm.votes import json as votes_json
 from darrm.votes import parquet as votes_parquet
@@ -87,6 +88,7 @@ def blocks(
         if row == 1:
             raise InputError(f"{name} holds no votes: {_format(name).EMPTY}.")
     except InputError:
+        check_kind(name, "votes")
         raise
     except OSError as error:
         raise InputError(f"{name} could not be read: {error.strerror}. Pass the path of a votes file.") from error
