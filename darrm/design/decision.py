@@ -32,7 +32,8 @@ from darrm.storage.sealed_json import finite, write
 class DecisionDesign(ForAnalysis):
     """A decision that satisfies the guarantee of its problem; there is no way to hold one that does not.
 
-    The certificate is computed here, from the table, whoever made it: `darrm.solve`, `darrm.load` or you.
+    The certificate is computed here, from the table, whoever made it: `darrm.solve`, `darrm.load` or you. Designs are
+    equal if all that they are made from is: parameters, tables to the last bit, objective and gap.
 
     Parameters
     ----------
@@ -129,6 +130,18 @@ class DecisionDesign(ForAnalysis):
         }
         for name, value in values.items():
             object.__setattr__(self, name, value)
+
+    def __eq__(self, other: object) -> bool:
+        return self._key == other._key if isinstance(other, DecisionDesign) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    @property
+    def _key(self) -> tuple[object, ...]:
+        """All that a design is made from."""
+        table, fewer = tuple(self.table.ravel().tolist()), tuple(sorted(self.fewer.items()))
+        return self.problem, table, self.objective, self.ordered, self.profile, self.gap, fewer
 
     def __reduce__(self) -> tuple[type[DecisionDesign], tuple[object, ...]]:
         # Copies and pickles are made, and so verified, like any other.

@@ -33,7 +33,8 @@ SHAPES = ("free", "monotone")
 class Design(ForAnalysis):
     """A noise function that satisfies the guarantee of its problem; there is no way to hold one that does not.
 
-    The certificate is computed here, from the table, whoever made it: `darrm.solve`, `darrm.load` or you.
+    The certificate is computed here, from the table, whoever made it: `darrm.solve`, `darrm.load` or you. Designs are
+    equal if all that they are made from is: parameters, gamma to the last bit, prior and gap.
 
     Parameters
     ----------
@@ -113,6 +114,18 @@ class Design(ForAnalysis):
         }
         for name, value in values.items():
             object.__setattr__(self, name, value)
+
+    def __eq__(self, other: object) -> bool:
+        return self._key == other._key if isinstance(other, Design) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    @property
+    def _key(self) -> tuple[object, ...]:
+        """All that a design is made from."""
+        gamma = tuple(self.gamma.tolist())
+        return self.problem, gamma, self.prior, self.shape, self.objective, self.gap, self.profile
 
     def __reduce__(self) -> tuple[type[Design], tuple[object, ...]]:
         # Copies and pickles are made, and so verified, like any other.
