@@ -16,6 +16,7 @@ from typing import IO
 import numpy as np
 from numpy.typing import NDArray
 
+from darrm._validation import shown
 from darrm.errors import InputError, OutputError
 from darrm.storage.atomic import output_error, replacing
 from darrm.storage.kinds import check_kind
@@ -209,7 +210,7 @@ def _binary(labels: NDArray[np.uint8]) -> NDArray[np.uint8]:
     values = numbers(array)
     wrong = other_than_bits(values)
     if wrong.size:
-        raise InputError(f"A label must be 0 or 1. Got {values[wrong[0]].item()!r} in row {wrong[0]}.")
+        raise InputError(f"A label must be 0 or 1. Got {shown(values[wrong[0]].item())} in row {wrong[0]}.")
     return values.astype(np.uint8, copy=False)
 
 
