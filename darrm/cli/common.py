@@ -5,23 +5,24 @@ from __future__ import annotations
 import csv
 import json
 import math
+import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from darrm.cli.outputs import DESIGN
 from darrm.cli.suggestions import line
-from darrm.errors import InputError
+from darrm.errors import ImpossiblePriorWarning, InputError
 from darrm.show.figures import new_figure, picture_format, save
 from darrm.show.wording import number_of
-from darrm.storage.frames import FORMATS, ending_of, pyarrow, table_format
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from darrm.design.design import AnyDesign, Design
+    from darrm.design.design import Design
     from darrm.priors import Prior
     from darrm.problem.majority import MajorityProblem
 
@@ -44,33 +45,6 @@ class Picture(click.Path):
         return super().convert(value, param, context)
 
 
-class Out(click.Path):
-    """Where to write; an ending that stands for a format that is not ``written`` is refused before the work."""
-
-    def __init__(self, what: str, *written: str) -> None:
-        super().__init__(path_type=Path, readable=False)
-        self.what, self.written = what, written
-
-    def convert(self, value: Any, param: click.Parameter | None, context: click.Context | None) -> Any:
-        ending = ending_of(value)
-        if ending in FORMATS and ending not in self.written:
-            raise InputError(f"{self.what} Got --out {value}.")
-        if ending == "parquet":
-            pyarrow()
-        return super().convert(value, param, context)
-
-
-class AnalysisTable(click.Path):
-    """Where to write a table for analysis."""
-
-    def convert(self, value: Any, param: click.Parameter | None, context: click.Context | None) -> Any:
-        table_format(value)
-        return super().convert(value, param, context)
-
-
-FOR_ANALYSIS = "a table for analysis. Nothing can be released from it: design files are JSON."
-TABLE = AnalysisTable(path_type=Path, readable=False)
-DESIGN = Out("A design file is JSON: name it .json, then darrm export makes a table of it.", "json")
 PATH = click.Path(path_type=Path, readable=False)  # what is wrong with a path is said where it is opened
 Option = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -147,8 +121,21 @@ problem_options = majority_options(required=True)
 objective_option = click.option(
     "--objective", type=click.Choice(["tv", "disagreement"]), help="What to minimise [by the prior]."
 )
-PRIORS = "uniform, independent:LOW,HIGH, common:A,B, fixed:P1,...,PK, votes:C0,...,CK, votes:FILE.csv (public)."
-prior_options = options(click.option("--prior", default="uniform", show_default=True, help=PRIORS), objective_option)
+PRIORS = (
+    "uniform, independent:LOW,HIGH, common:A,B, fixed:P1,...,PK, votes:C0,...,CK, votes:FILE.csv (public), "
+    "confusion:P0,P1:C00,C01,C10,C11 (truth and votes), randomized-response:EPSILON:BASE (BASE: accuracy or prior)."
+)
+_RANDOMIZED = "darrm.randomized_response"
+randomized_option = click.option(
+    "--randomized-response",
+    is_flag=True,
+    expose_value=False,
+    callback=lambda context, _, given: context.meta.update({_RANDOMIZED: given}),
+    help="Voters answer by randomized response of --epsilon: warn of a --prior that cannot be true of it.",
+)
+prior_options = options(
+    click.option("--prior", default="uniform", show_default=True, help=PRIORS), randomized_option, objective_option
+)
 voters_option = click.option(
     "--voters",
     help="fresh (the new coins of every answer make it private by themselves, whatever else the voter keeps) or fixed "
@@ -180,13 +167,27 @@ def take_problem(values: dict[str, Any]) -> MajorityProblem:
 
 
 def take_prior(text: str) -> Prior:
-    """A prior from its text, where votes: may also name a votes file."""
+    """A prior from its text, where votes: may also name a votes file; with --randomized-response it is checked."""
     from darrm import priors, votes
+    from darrm.priors.randomized import Randomized, why_impossible
 
-    kind, _, rest = text.partition(":")
-    if kind == "votes" and rest.endswith((".csv", ".parquet")):
-        return priors.votes(votes.read(rest).histogram)
-    return priors.parse(text)
+    def take(text: str) -> Prior:
+        kind, _, rest = text.partition(":")
+        if kind == "votes" and rest.lower().endswith((".csv", ".parquet")):
+            return priors.votes(votes.read(rest).histogram)
+        epsilon, _, base = rest.partition(":")
+        if kind == "randomized-response" and base.startswith("votes:"):
+            return priors.randomized_response(take(base), number_of(epsilon))
+        return priors.parse(text)
+
+    taken, context = take(text), click.get_current_context(silent=True)
+    if (
+        context is not None and context.meta.get(_RANDOMIZED) and not isinstance(taken, Randomized)
+    ):  # of those solve warns by itself
+        reason = why_impossible(taken, context.params["epsilon"], context.params["Delta"])
+        if reason is not None:
+            warnings.warn(reason, ImpossiblePriorWarning, stacklevel=2)
+    return taken
 
 
 def load_majority(file: Path, what: str) -> Design:
@@ -200,32 +201,6 @@ def load_majority(file: Path, what: str) -> Design:
             f"Run: {line('darrm', 'verify', file)}"
         )
     return design
-
-
-def is_design_file(out: Path) -> bool:
-    """Whether a design goes to a file of its own there, and not to a table for analysis."""
-    return ending_of(out) not in ("csv", "parquet")
-
-
-def keep(out: Path | None, design: AnyDesign) -> None:
-    """Write a design where it is wanted, as its file or as a table for analysis."""
-    if out is None:
-        return
-    if is_design_file(out):
-        design.save(out)
-    else:
-        from darrm.design.columns import columns_of
-        from darrm.storage.frames import write
-
-        write(out, columns_of(design))
-
-
-def kept(out: Path | None) -> None:
-    """Say what `keep` wrote."""
-    if out is None or is_design_file(out):
-        wrote(out)
-    else:
-        note(f"Wrote {out}, {FOR_ANALYSIS}")
 
 
 def print_json(values: Mapping[str, object]) -> None:

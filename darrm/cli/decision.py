@@ -48,7 +48,7 @@ decision_options = common.options(
     ),
 )
 # By their names in Python; the other options go with both.
-_OF_MAJORITIES = ("K", "m", "epsilon", "Delta", "shape", "both_shapes", "engine")
+_OF_MAJORITIES = ("K", "m", "epsilon", "Delta", "shape", "both_shapes", "engine", "randomized_response")
 _OF_DECISIONS = ("group", "accuracy", "cost", "classes", "ordered", "absent")
 
 

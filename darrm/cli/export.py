@@ -6,13 +6,13 @@ from pathlib import Path
 
 import click
 
-from darrm.cli import common
+from darrm.cli import common, outputs
 from darrm.errors import InputError
 
 
 @click.command("export", short_help="Write a design as a table for analysis.")
 @common.file_argument
-@click.option("--out", type=common.TABLE, required=True, help="The table: .csv, .parquet (needs pyarrow) or .json.")
+@click.option("--out", type=outputs.TABLE, required=True, help="The table: .csv, .parquet (needs pyarrow) or .json.")
 def command(file: Path, out: Path) -> None:
     """Write the design in FILE as a table for analysis: a row for each vector of counts, all digits.
 
@@ -27,4 +27,4 @@ def command(file: Path, out: Path) -> None:
     if resolved(out) == resolved(file):
         raise InputError(f"The table would replace the design file {file}. Pass another --out.")
     write(out, columns_of(load(file)))
-    common.note(f"Wrote {out}, {common.FOR_ANALYSIS}")
+    common.note(f"Wrote {out}, {outputs.FOR_ANALYSIS}")

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
-from darrm.cli import common
+from darrm.cli import common, outputs
 
-_OUT = common.Out("A report is HTML: name it .html.")
+_OUT = outputs.Out("A report is HTML: name it .html.")
 
 
 @click.command("report", short_help="Write a design as one page of HTML.")

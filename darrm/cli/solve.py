@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from darrm.cli import common
+from darrm.cli import common, outputs
 from darrm.cli.decision import check_form, decision_options, show_worst_case, take_decision
 from darrm.cli.decision import show as show_decision
 from darrm.cli.long_run import beside, ending_at_once, progress
@@ -24,8 +24,9 @@ if TYPE_CHECKING:
 
 
 _ROWS = 30  # of the chart, at most
-_OUT = common.Out("", "json", "csv", "parquet")
+_OUT = outputs.Out("", "json", "csv", "parquet")
 _LIMITS = ("time_limit", "on_time_limit")
+_OF_PRIORS = ("prior", "objective", "randomized_response")
 _OF_COMPARE = ("K", "m", "total_epsilon", "epsilon", "Delta", "delta", "max_affected", "adjacency")
 
 
@@ -37,6 +38,7 @@ _OF_COMPARE = ("K", "m", "total_epsilon", "epsilon", "Delta", "delta", "max_affe
 @click.option(
     "--prior", help=f"{common.PRIORS[:-1]} [uniform]. With --group: P0,P1, the chances of the truth 0 and 1 [even]."
 )
+@common.randomized_option
 @click.option(
     "--objective",
     help="What to minimise: tv or disagreement [by the prior]. With --group: truth, majority, at-least:K or "
@@ -85,7 +87,7 @@ def _majority(prior: str | None, out: Path | None, plot: Path | None, as_json: b
         if both_shapes:
             values["shape"] = "monotone" if design.shape == "free" else "free"
             designs.append(beside(lambda: solve(problem, prior=taken, report=report, **values)))
-    common.keep(out, design)
+    outputs.keep(out, design)
     common.draw(plot, lambda: plot_gamma(problem, {"gamma_opt": design.gamma}))
     if as_json:
         shapes = {d.shape: {"error": d.error, "disagreement": d.disagreement, "gap": d.gap} for d in designs}
@@ -96,7 +98,7 @@ def _majority(prior: str | None, out: Path | None, plot: Path | None, as_json: b
             errors = f"error {other.error:.8g} (tv), disagreement {other.disagreement:.8g}"
             common.console().print(f"shape {other.shape}: {errors}")
         common.note(f"Solved and verified in {seconds:.3g} s.")
-    common.kept(out)
+    outputs.kept(out)
     common.wrote(plot)
     if not as_json:
         _suggest(design, out)
@@ -116,7 +118,7 @@ def _decision(prior: str | None, out: Path | None, plot: Path | None, as_json: b
     with progress(say) as report, ending_at_once("Nothing was written."):
         design = beside(lambda: solve(problem, objective=objective, report=report, **settings))
     seconds = time.perf_counter() - start
-    common.keep(out, design)
+    outputs.keep(out, design)
     common.draw(plot, lambda: plot_decision(design))
     if as_json:
         common.print_json({**as_dict(design), "seconds": seconds})
@@ -124,7 +126,7 @@ def _decision(prior: str | None, out: Path | None, plot: Path | None, as_json: b
         show_decision(design)
         show_worst_case(design)
         common.note(f"Solved and verified in {seconds:.3g} s.")
-    common.kept(out)
+    outputs.kept(out)
     common.wrote(plot)
     if not as_json:
         _suggest(design, out)
@@ -168,11 +170,11 @@ def _rows(design: Design) -> list[tuple[str, float]]:
 
 def _suggest(design: AnyDesign, out: Path | None) -> None:
     """What one does with a design."""
-    if out is None or not common.is_design_file(out):
+    if out is None or not outputs.is_design_file(out):
         name = "gamma.json" if isinstance(design.problem, MajorityProblem) else "decision.json"
         suggest("Next, to keep the design", "solve", *options_given(), "--out", name)
         if isinstance(design.problem, MajorityProblem):
-            suggest("To see it beside others", "compare", *options_given((*_OF_COMPARE, "prior", "objective")))
+            suggest("To see it beside others", "compare", *options_given((*_OF_COMPARE, *_OF_PRIORS)))
         return
     suggest("Next, to explain it on a page", "report", out)
     suggest(

@@ -34,11 +34,11 @@ def options_given(names: Collection[str] | None = None) -> list[str]:
         given = context.get_parameter_source(option.name or "") is ParameterSource.COMMANDLINE
         if not given or option.name == "out" or (names is not None and option.name not in names):
             continue
-        value = context.params[option.name or ""]
         flag = option.opts[0]
         if isinstance(option, click.Option) and option.is_flag:
             words.append(flag)
             continue
+        value = context.params[option.name or ""]
         for one in value if getattr(option, "multiple", False) else [value]:
             words += [flag, str(one)]
     return words

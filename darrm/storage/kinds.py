@@ -16,12 +16,12 @@ _KINDS = {  # what it is, and what to do with it; {file} stands for its name in 
     "journal": ("the journal of a table", "Run the darrm table that it is of again, which goes on from it."),
     "table": ("a table of designs", "Run: darrm verify {file}"),
     "problems": ("a file of problems", "Run: darrm table --problems {file} --out table.csv"),
-    "export": ("a table for analysis", "Nothing can be released from it. Pass the design file that it was made from."),
+    "export": ("a table for analysis", "Nothing can be released from it."),
     "votes": ("a file of votes", "Pass it as --votes: darrm release gamma.json --votes {file} --out labels.csv"),
-    "labels": ("a file of released labels", "No command reads one. Pass the design file."),
-    "audit": ("a table of an audit", "No command reads one. Pass the design file."),
-    "page": ("a page of HTML", "Open it in a browser. Pass the design file that it was made from."),
-    "picture": ("a picture", "Pass the design file that it was made from."),
+    "labels": ("a file of released labels", "No command reads one."),
+    "audit": ("a table of an audit", "No command reads one."),
+    "page": ("a page of HTML", "Open it in a browser."),
+    "picture": ("a picture", ""),
 }
 _VOTES = {"0", "1", "-1", ""}
 
@@ -34,12 +34,12 @@ def check_kind(path: Path, expected: str) -> None:
     kind = kind_of(path)
     if kind is None or kind == expected:
         return
-    what, hint = _KINDS[kind]
+    (what, hint), (wanted, _) = _KINDS[kind], _KINDS[expected]
     if kind == "design" and path.suffix.lower() != ".json":
         hint = "Rename it: design files end in .json."
-    raise InputError(
-        f"{path} is {what}, not {_KINDS[expected][0]}. {hint.format(file=shlex.quote(str(path)))}"
-    ) from None
+    elif "darrm" not in hint:  # no command that reads it
+        hint = f"{hint} Pass {wanted}.".lstrip()
+    raise InputError(f"{path} is {what}, not {wanted}. {hint.format(file=shlex.quote(str(path)))}") from None
 
 
 def kind_of(path: Path) -> str | None:

@@ -232,10 +232,7 @@ def prior_text(prior: object) -> str:
     made = priors.parse(prior) if isinstance(prior, str) else prior
     if not isinstance(made, Prior):
         raise InputError(f"prior must come from darrm.priors, or be its text. Got {prior!r}.")
-    arguments = made.as_dict()
-    kind = arguments.pop("kind")
-    numbers = [x for value in arguments.values() for x in (value if isinstance(value, list) else [value])]
-    return f"{kind}:{','.join(map(repr, numbers))}"
+    return made.text()
 
 
 def _several(name: str, values: Any) -> Sequence[Any]:

@@ -384,7 +384,7 @@ def test_the_command_writes_beside_the_design(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["gamma.json", "--out", "gamma.json"], "would replace the design"),
+        (["gamma.json", "--out", "gamma.json"], "A report is HTML"),
         (["gamma.json", "--out", "link.html"], "would replace the design"),
         (["gamma.html"], "would replace the design"),
         (["gamma.json", "--out", "missing/x.html"], "could not be written"),
