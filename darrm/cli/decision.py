@@ -144,7 +144,7 @@ def show(design: DecisionDesign) -> None:
             "vectors; --ordered forbids that."
         )
     if design.profile:
-        console.print(f"and one decision keeps {len(design.profile)} points of a profile (darrm profile)")
+        console.print(f"and one decision keeps {len(design.profile)} points of a profile")
     if design.absent:
         console.print(
             f"Voters may be absent: {len(design.fewer)} further tables, each certified for those that are present. "

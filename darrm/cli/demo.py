@@ -108,9 +108,10 @@ def command(out: Path | None) -> None:
         f"{fixed['max_affected']}, so the plain majority, without noise, is ({fixed['epsilon']}, {fixed['Delta']})-DP "
         f"in total. It is right {100 * float(str(fixed['majority_accuracy'])):.1f} % of the time."
     )
-    voters = ("--K", K, "--epsilon", problem.epsilon, "--max-affected", problem.max_affected)
+    right = f"{_accuracy(table.votes, labels[:, None]):.2f}"
+    voters = ("--K", K, "--epsilon", problem.epsilon, "--accuracy", right, "--max-affected", problem.max_affected)
     budget = ("--total-epsilon", _BUDGET, "--total-delta", _TOTAL_DELTA, "--voters", "fresh")
-    suggest(f"To make the most of a budget for {_QUERIES} labels", "plan", *voters, "--queries", _QUERIES, *budget)
+    suggest(f"To see what a budget buys for {_QUERIES} labels", "plan", *voters, "--queries", _QUERIES, *budget)
 
 
 def _together(design: Design, queries: int) -> str:

@@ -13,7 +13,7 @@ from darrm.cli import common, outputs
 from darrm.cli.decision import check_form, decision_options, show_worst_case, take_decision
 from darrm.cli.decision import show as show_decision
 from darrm.cli.long_run import beside, ending_at_once, progress
-from darrm.cli.suggestions import options_given, suggest, suggest_budget
+from darrm.cli.suggestions import options_given, suggest, suggest_budget, suggest_release
 from darrm.errors import InputError
 from darrm.problem.majority import MajorityProblem
 from darrm.show import wording
@@ -177,10 +177,7 @@ def _suggest(design: AnyDesign, out: Path | None) -> None:
             suggest("To see it beside others", "compare", *options_given((*_OF_COMPARE, *_OF_PRIORS)))
         return
     suggest("Next, to explain it on a page", "report", out)
-    suggest(
-        f"To release labels for votes (a header, then a column of 0 and 1 for each of {design.problem.K} voters)",
-        *("release", out, "--votes", "votes.csv", "--out", "labels.csv"),
-    )
+    suggest_release(out, design)
     suggest_budget(out, design)
 
 

@@ -44,6 +44,14 @@ def options_given(names: Collection[str] | None = None) -> list[str]:
     return words
 
 
+def suggest_release(file: Path | None, design: AnyDesign) -> None:
+    """Suggest `darrm release` for votes of the user's."""
+    suggest(
+        f"To release labels for votes (a header, then a column of 0 and 1 for each of {design.problem.K} voters)",
+        *("release", file, "--votes", "votes.csv", "--out", "labels.csv"),
+    )
+
+
 def suggest_budget(file: Path, design: AnyDesign, queries: Sequence[int] = _QUERIES) -> None:
     """Suggest `darrm budget` for the first of these numbers of fresh labels that a delta of 1/2 is enough for."""
     from darrm.show.markup import shown

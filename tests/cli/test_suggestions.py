@@ -70,6 +70,13 @@ def test_of_a_decision(capsys: pytest.CaptureFixture[str]) -> None:
     assert run_all(capsys, *DECISION, "--out", "decision.json") == ["report", "release", "budget"]
 
 
+def test_of_a_plan(capsys: pytest.CaptureFixture[str]) -> None:
+    plan = ["plan", "--K", "5", "--epsilon", "0.5", "--accuracy", ".6", "--max-affected", "1", "--queries", "2"]
+    budget = ["--total-epsilon", "4", "--total-delta", "1e-5", "--voters", "fresh", "--no-comparison"]
+    assert run_all(capsys, *plan, *budget) == ["plan"]
+    assert run_all(capsys, *plan, *budget, "--out", "design.json") == ["release"]
+
+
 def test_of_several_labels(capsys: pytest.CaptureFixture[str]) -> None:
     darrm.solve(K=5, m=2, epsilon=0.5, Delta=1e-5).save("gamma.json")
     assert run_all(capsys, "release", "gamma.json", "--votes", "votes.csv", "--out", "labels.csv") == ["budget"]
