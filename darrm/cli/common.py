@@ -133,9 +133,6 @@ randomized_option = click.option(
     callback=lambda context, _, given: context.meta.update({_RANDOMIZED: given}),
     help="Voters answer by randomized response of --epsilon: warn of a --prior that cannot be true of it.",
 )
-prior_options = options(
-    click.option("--prior", default="uniform", show_default=True, help=PRIORS), randomized_option, objective_option
-)
 voters_option = click.option(
     "--voters",
     help="fresh (the new coins of every answer make it private by themselves, whatever else the voter keeps) or fixed "

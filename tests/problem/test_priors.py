@@ -303,7 +303,7 @@ def test_a_prior_goes_through_files_and_tables(tmp_path: Path) -> None:
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
-@pytest.mark.parametrize("command", ["solve", "compare", "plan"])
+@pytest.mark.parametrize("command", ["solve", "compare"])
 def test_the_command_line_warns_in_one_line(
     command: str,
     options: list[str],
@@ -314,9 +314,7 @@ def test_the_command_line_warns_in_one_line(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("public.csv").write_text("a,b,c\n0,1,1\n1,1,1\n")
-    budget = ["--queries", "1", "--total-epsilon", "1", "--total-delta", "0", "--voters", "fresh", "--shape", "free"]
-    own = budget if command == "plan" else ["--m", "2"]
-    assert main([command, "--K", "3", "--epsilon", "0.5", *own, *options, "--json"]) == 0
+    assert main([command, "--K", "3", "--m", "2", "--epsilon", "0.5", *options, "--json"]) == 0
     lines = [line for line in capsys.readouterr().err.splitlines() if "cannot be true" in line]
     assert all(line.startswith("darrm: The prior ") for line in lines)
     assert bool(lines) == warned
