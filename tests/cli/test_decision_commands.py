@@ -460,7 +460,7 @@ def test_truncated_files(folder: Path, capsys: pytest.CaptureFixture[str]) -> No
         ({"--accuracy": ".9:.1/.2:.8/.5:.5"}, "--accuracy must be numbers with commas between"),
         ({"--accuracy": ".9:.1/.2:x"}, "Pass e.g. .7,.6 or .9:.1/.2:.8,.6."),
         ({"--accuracy": ".9:.2/.2:.8"}, "A table of accuracy must be rows that sum to 1"),
-        ({"--accuracy": ".9:nan/.2:.8"}, "An accuracy must be in [0, 1]. Got nan"),
+        ({"--accuracy": ".9:nan/.2:.8"}, "An accuracy must be in [0, 1]. Got NaN"),
         ({"--objective": "at-least:4"}, "at most the number of voters, K = 3"),
         ({"--cost": "0,1,1"}, "--cost must be four numbers"),
         ({"--cost": "0,nan,1,0"}, "cost must be finite and at least 0. Got NaN"),
