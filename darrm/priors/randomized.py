@@ -15,7 +15,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from darrm._validation import MAX_EPSILON, plain, real, refusal
+from darrm._validation import MAX_EPSILON, array, plain, real, refusal
 from darrm.errors import ImpossiblePriorWarning
 from darrm.numerics.arrays import Array
 from darrm.priors.chances import fixed, independent
@@ -109,7 +109,7 @@ def randomized_response(base: Prior | ArrayLike, epsilon: float) -> Prior:
     if isinstance(base, Prior):
         made = base
     elif plain("base", base, "a prior, an accuracy, or one for each of K voters").ndim:
-        made = fixed(base)  # type: ignore[arg-type]  # checked there
+        made = fixed(array("base", base, ("K",), 0, 1, "[]"))
     else:
         accuracy = real("base", base, 0.5, 1, hint="Pass how often a voter is right before its answer is randomized.")
         made = independent(accuracy, accuracy)
