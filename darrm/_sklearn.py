@@ -53,8 +53,8 @@ def check_weights(sample_weight: ArrayLike | None, n: int) -> Array:
     return weights
 
 
-def two_classes(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
-    """The two classes of y in order, and for each label which it is."""
+def two_classes(y: NDArray[Any], hint: str = "") -> tuple[NDArray[Any], NDArray[np.intp]]:
+    """The two classes of y in order, and for each label which it is; ``hint`` says what to do with several."""
     from sklearn.utils.multiclass import type_of_target
 
     kind = type_of_target(y)
@@ -62,7 +62,8 @@ def two_classes(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
         raise InputError(f"Unknown label type: {kind}. y must hold labels of two classes.")
     classes, codes = np.unique(y, return_inverse=True)
     if classes.size > 2:
-        raise InputError(f"Only binary classification is supported. The type of the target is {kind}.")
+        said = f"Only binary classification is supported. The type of the target is {kind}."
+        raise InputError(f"{said}{hint and ' '}{hint}")
     if classes.size < 2:
         raise InputError(f"y must hold labels of two classes. Got one class, {classes[0]}.")
     return classes, codes

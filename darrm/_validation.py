@@ -35,6 +35,8 @@ _MOST_SHOWN = 200
 
 def shown(value: object) -> str:
     """``value`` in one short line, for errors."""
+    if isinstance(value, Real) and value != value:
+        return "NaN (not a number)"
     try:
         text = " ".join(repr(value).split())
     except ValueError:  # Python writes no whole number of thousands of digits
@@ -216,12 +218,42 @@ def check_count(name: str, k: object, most: int = MAX_COUNT) -> int:
 def check_voters(voters: object) -> str:
     """``voters``, refused unless it says which kind they are."""
     if not isinstance(voters, str) or voters not in VOTERS:
+        if isinstance(voters, str) and voters.strip().lower() in VOTERS:
+            right = voters.strip().lower()
+            raise InputError(f'voters must be "fresh" or "fixed". Got {shown(voters)}. Pass "{right}".')
         raise InputError(
             f'voters must be "fresh" (the new coins of every answer make it private by themselves, whatever else '
             'the voter keeps) or "fixed" (made private once with all its answers together, such as a DP-SGD model). '
             f"Got {shown(voters)}. Single labels compose for fresh voters only."
         )
     return voters
+
+
+SEVERAL_CLASSES = (
+    "darrm takes two answers. For several classes ask for one against the rest (each class is then a release of its "
+    "own, which costs), or take darrm.mechanisms.GaussianNoisyMax or LaplaceNoisyMax on the votes for each class."
+)
+
+
+def several_classes(vote: object) -> str:
+    """What to do about a vote for a third class; nothing for any other value."""
+    text = str(vote.item() if hasattr(vote, "item") else vote)
+    try:
+        number = float(text)
+    except ValueError:
+        return ""
+    return f" {SEVERAL_CLASSES}" if 2 <= number < MAX_CLASSES and number == int(number) else ""
+
+
+def check_one_epsilon(name: str, value: object) -> None:
+    """`InputError` if several epsilons came where all voters share one."""
+    several = isinstance(value, list | tuple) or (isinstance(value, str) and "," in value)
+    if several or getattr(value, "shape", ()) != ():
+        raise InputError(
+            f"{name} must be one number, the same for all voters. Got {shown(value)}. For voters of different {name} "
+            "pass a darrm.VoterGroup(count, epsilon) for each kind to darrm.DecisionProblem; on the command line, "
+            "--group COUNT:EPSILON for each."
+        )
 
 
 def check_total_epsilon(value: object) -> float:

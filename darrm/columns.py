@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from darrm.errors import InputError
 from darrm.mechanisms.decision import PrivateDecision
 from darrm.mechanisms.majority import DaRRM
-from darrm.votes.arrow import cells, put, put_texts, pyarrow
+from darrm.storage.frames import pyarrow
+from darrm.votes.arrow import cells, put, put_texts
 from darrm.votes.rows import Answers, Columns, Votes
 
 if TYPE_CHECKING:

@@ -36,5 +36,9 @@ class OutputError(DarrmError, OSError):
     """
 
 
+class ImpossiblePriorWarning(UserWarning):
+    """A prior cannot be true of voters that answer by randomized response. No guarantee depends on it."""
+
+
 class MissingExtraError(DarrmError, ImportError):
     """An optional library is not installed. The message holds the command that installs it."""

@@ -307,6 +307,9 @@ def table() -> dict[str, tuple[Use | None, Sequence[Arguments]]]:
         "priors.common": [{"a": 1.0, "b": 2.0}],
         "priors.votes": [{"histogram": [1, 0, 2]}],
         "priors.fixed": [{"p": [0.5, 1.0]}],
+        "priors.confusion": [{"matrices": [[0.75, 0.25], [0.5, 0.5]], "truth": [0.25, 0.75]}],
+        "priors.randomized_response": [{"base": [0.75, 0.5], "epsilon": 1.0}],
+        "priors.check_possible": [{"prior": darrm.priors.votes([1, 2]), "epsilon": 1.0, "Delta": 0.25}],
         "priors.weights": [{"prior": darrm.priors.independent(), "K": 3, "objective": "tv"}],
         "priors.combine": [{"mean": [0.25, 0.25, 0.5], "objective": "disagreement"}],
         "tables.grid": [PROBLEMS],
@@ -373,16 +376,8 @@ def table() -> dict[str, tuple[Use | None, Sequence[Arguments]]]:
     decided: Use = lambda **arguments: list(DECIDED.release_blocks(**arguments))  # noqa: E731
     made["mechanisms.PrivateDecision.release_blocks"] = (decided, [{"blocks": [[[1, 0, 1]]], "rows": 2, **rng}])
     made["mechanisms.DaRRM.release_blocks"] = (blocks, [{"blocks": [[[1, 0, 1]]], "rows": 2, **rng}])
-    for name, prior in {
-        "Prior": darrm.priors.independent(),
-        "Independent": darrm.priors.independent(),
-        "Common": darrm.priors.common(),
-        "Fixed": darrm.priors.fixed([0.5, 1.0, 1.0]),
-        "Votes": darrm.priors.votes([1, 0, 0, 2]),
-    }.items():
-        made[f"priors.{name}.ones"] = (of(prior, "ones"), [{"K": 3}])
-        if name not in ("Prior", "Votes"):
-            made[f"priors.{name}.sample"] = (of(prior, "sample"), [{"n": 2, "K": 3, **rng}])
+    made["priors.Prior.ones"] = (of(UNIFORM, "ones"), [{"K": 3}])
+    made["priors.Prior.sample"] = (of(UNIFORM, "sample"), [{"n": 2, "K": 3, **rng}])
     return made | estimators(labels)
 
 

@@ -43,7 +43,7 @@ def _as_csv(rows: Any) -> bytes:
     plain = [row for row in rows if isinstance(row, dict)]
     writer.writerow(plain[0] if plain else [])
     for row in plain:
-        cells = [" ".join(map(str, x)) if isinstance(x, list) else x for x in row.values()]
+        cells = [f"[{', '.join(map(str, x))}]" if isinstance(x, list) else x for x in row.values()]
         writer.writerow("" if x is None else x.text if isinstance(x, mutate.Raw) else x for x in cells)
     return text.getvalue().encode("utf-8", "surrogatepass")
 

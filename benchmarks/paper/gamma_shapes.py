@@ -25,6 +25,7 @@ import darrm
 from darrm import baselines, priors
 from darrm.accounting import general
 from darrm.measures import sampled_error
+from darrm.priors.chances import Independent
 from darrm.show.figures import LOOKS, new_figure
 
 Array = NDArray[np.float64]
@@ -33,9 +34,9 @@ FIGURES = (2, 6, 7, 8, 9)
 UNIFORM = priors.independent()
 # What the paper evaluates errors under; drawn from only, so p below 1/2 is no harm.
 ACTUAL: dict[str, priors.Prior] = {
-    "U[0, 1]": priors.Independent(0.0, 1.0),
-    "p = .5": priors.Independent(0.5, 0.5),
-    "U[0, .1]": priors.Independent(0.0, 0.1),
+    "U[0, 1]": Independent(0.0, 1.0),
+    "p = .5": Independent(0.5, 0.5),
+    "U[0, .1]": Independent(0.0, 0.1),
 }
 STYLES = {
     "gamma_opt": LOOKS[0],

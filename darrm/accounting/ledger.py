@@ -47,7 +47,7 @@ class Ledger:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = ledger_path(path)
         if not self.path.is_file():
-            raise InputError(f"{path} is no ledger file. Make one with Ledger.create, or darrm ledger create.")
+            raise InputError(f"{path} is no ledger file. Make one with Ledger.create. Run: darrm ledger create --help")
         self._state()
 
     @classmethod

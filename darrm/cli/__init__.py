@@ -10,13 +10,16 @@ import io
 import logging
 import os
 import sys
-from collections.abc import Sequence
+import warnings
+from collections.abc import Callable, Sequence
+from functools import partial
 from importlib import import_module
+from typing import Any
 
 import click
 
 from darrm import __version__
-from darrm.errors import BudgetError, CertificateError, DarrmError, SolverError
+from darrm.errors import BudgetError, CertificateError, DarrmError, ImpossiblePriorWarning, SolverError
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -26,7 +29,7 @@ def app() -> None:
 
 
 _NAMES = ("solve", "verify", "release", "compare", "table", "profile", "budget", "plan", "ledger", "report", "explore")
-for name in (*_NAMES, "audit", "demo"):
+for name in (*_NAMES, "export", "audit", "demo"):
     app.add_command(import_module(f"darrm.cli.{name}").command)
 
 
@@ -36,6 +39,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a narrow encoding must not end in an error
     logging.getLogger("matplotlib").setLevel(logging.ERROR)  # where its cache is, if there is no home, is no news
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", ImpossiblePriorWarning)
+        warnings.showwarning = partial(_show_warning, warnings.showwarning, set())
+        return _run(arguments)
+
+
+def _run(arguments: Sequence[str] | None) -> int:
     try:
         status = app.main(args=arguments, prog_name="darrm", standalone_mode=False)
         if sys.stdout is not None:
@@ -61,6 +71,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _say(f"The output could not be written: {error.strerror or error}.", 2)
     except MemoryError:
         return _say("Not enough memory for this problem. Lower K or max_affected.", 2)
+
+
+def _show_warning(
+    otherwise: Callable[..., None], said: set[str], message: Warning | str, category: type[Warning], *where: Any
+) -> None:
+    """A warning of ours as a line, once; others as Python shows them."""
+    if not issubclass(category, ImpossiblePriorWarning):
+        otherwise(message, category, *where)
+    elif str(message) not in said:
+        said.add(str(message))
+        _say(str(message), 0)
 
 
 def _say(message: str, status: int) -> int:

@@ -62,9 +62,10 @@ def command(
 
     from darrm.labels import audit_files
     from darrm.show.plots_audit import plot_audit
+    from darrm.storage.frames import table_format
 
     if out is not None:
-        audit_files.table_format(out)  # a wrong ending is said before the work, not after
+        table_format(out)  # a wrong ending is said before the work, not after
     if seed is not None and (not isinstance(seed, int) or seed < 0):
         raise InputError(f"--seed must be a whole number of at least 0. Got {seed!r}.")
     rng = None if seed is None else np.random.default_rng(seed)
@@ -124,7 +125,7 @@ def _tasks(
     if grid:
         tasks.append((grid, None if sizes is None else common.numbers("--bag-size", sizes, int)))
     for path in designs:
-        design = common.load_majority(path, "darrm audit")
+        design = common.load_majority(path, "An audit")
         name = "darrm" if len(designs) == 1 else f"darrm {path.name}"
         tasks.append(([(name, mechanisms.DaRRM(design))], None))  # in bags of its K
     return tasks

@@ -5,13 +5,16 @@ from __future__ import annotations
 import csv
 import json
 import math
+import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from darrm.errors import InputError
+from darrm.cli.outputs import DESIGN
+from darrm.cli.suggestions import line
+from darrm.errors import ImpossiblePriorWarning, InputError
 from darrm.show.figures import new_figure, picture_format, save
 from darrm.show.wording import number_of
 
@@ -118,8 +121,18 @@ problem_options = majority_options(required=True)
 objective_option = click.option(
     "--objective", type=click.Choice(["tv", "disagreement"]), help="What to minimise [by the prior]."
 )
-PRIORS = "uniform, independent:LOW,HIGH, common:A,B, fixed:P1,...,PK, votes:C0,...,CK, votes:FILE.csv (public)."
-prior_options = options(click.option("--prior", default="uniform", show_default=True, help=PRIORS), objective_option)
+PRIORS = (
+    "uniform, independent:LOW,HIGH, common:A,B, fixed:P1,...,PK, votes:C0,...,CK, votes:FILE.csv (public), "
+    "confusion:P0,P1:C00,C01,C10,C11 (truth and votes), randomized-response:EPSILON:BASE (BASE: accuracy or prior)."
+)
+_RANDOMIZED = "darrm.randomized_response"
+randomized_option = click.option(
+    "--randomized-response",
+    is_flag=True,
+    expose_value=False,
+    callback=lambda context, _, given: context.meta.update({_RANDOMIZED: given}),
+    help="Voters answer by randomized response of --epsilon: warn of a --prior that cannot be true of it.",
+)
 voters_option = click.option(
     "--voters",
     help="fresh (the new coins of every answer make it private by themselves, whatever else the voter keeps) or fixed "
@@ -138,7 +151,7 @@ profile_option = click.option(
     help="Further limits that one label keeps, all at once: rising epsilons (inf: the last), falling deltas; or a "
     ".csv file with columns epsilon and delta, or a .json file as darrm profile --json prints it.",
 )
-design_option = click.option("--out", type=PATH, help="Write the design file here.")
+design_option = click.option("--out", type=DESIGN, help="Write the design file (JSON) here.")
 file_argument = click.argument("file", type=PATH)
 
 
@@ -151,13 +164,27 @@ def take_problem(values: dict[str, Any]) -> MajorityProblem:
 
 
 def take_prior(text: str) -> Prior:
-    """A prior from its text, where votes: may also name a votes file."""
+    """A prior from its text, where votes: may also name a votes file; with --randomized-response it is checked."""
     from darrm import priors, votes
+    from darrm.priors.randomized import Randomized, why_impossible
 
-    kind, _, rest = text.partition(":")
-    if kind == "votes" and rest.endswith((".csv", ".parquet")):
-        return priors.votes(votes.read(rest).histogram)
-    return priors.parse(text)
+    def take(text: str) -> Prior:
+        kind, _, rest = text.partition(":")
+        if kind == "votes" and rest.lower().endswith((".csv", ".parquet")):
+            return priors.votes(votes.read(rest).histogram)
+        epsilon, _, base = rest.partition(":")
+        if kind == "randomized-response" and base.startswith("votes:"):
+            return priors.randomized_response(take(base), number_of(epsilon))
+        return priors.parse(text)
+
+    taken, context = take(text), click.get_current_context(silent=True)
+    if (
+        context is not None and context.meta.get(_RANDOMIZED) and not isinstance(taken, Randomized)
+    ):  # of those solve warns by itself
+        reason = why_impossible(taken, context.params["epsilon"], context.params["Delta"])
+        if reason is not None:
+            warnings.warn(reason, ImpossiblePriorWarning, stacklevel=2)
+    return taken
 
 
 def load_majority(file: Path, what: str) -> Design:
@@ -167,8 +194,8 @@ def load_majority(file: Path, what: str) -> Design:
     design = load(file)
     if not isinstance(design, Design):
         raise InputError(
-            f"{file} holds a decision by groups of voters. {what} is for majorities; darrm verify, darrm release and "
-            "darrm profile take decisions too."
+            f"{file} holds a decision by groups of voters. {what} is for majorities. "
+            f"Run: {line('darrm', 'verify', file)}"
         )
     return design
 

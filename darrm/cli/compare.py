@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 )
 @totals.voter_options
 @click.option("--prior", help=f"{common.PRIORS} [uniform] At one total: of the truth, P0,P1.")
+@common.randomized_option
 @common.objective_option
 @common.number("--queries", "How many labels: what they cost, or what one total buys for them.")
 @common.number("--total-delta", "For all of them together.")

@@ -48,7 +48,7 @@ decision_options = common.options(
     ),
 )
 # By their names in Python; the other options go with both.
-_OF_MAJORITIES = ("K", "m", "epsilon", "Delta", "shape", "both_shapes", "engine")
+_OF_MAJORITIES = ("K", "m", "epsilon", "Delta", "shape", "both_shapes", "engine", "randomized_response")
 _OF_DECISIONS = ("group", "accuracy", "cost", "classes", "ordered", "absent")
 
 
@@ -144,7 +144,7 @@ def show(design: DecisionDesign) -> None:
             "vectors; --ordered forbids that."
         )
     if design.profile:
-        console.print(f"and one decision keeps {len(design.profile)} points of a profile (darrm profile)")
+        console.print(f"and one decision keeps {len(design.profile)} points of a profile")
     if design.absent:
         console.print(
             f"Voters may be absent: {len(design.fewer)} further tables, each certified for those that are present. "

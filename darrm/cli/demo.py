@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from darrm.cli import common
+from darrm.cli.suggestions import suggest
 from darrm.show import wording
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 M = 3
 _TOTAL_DELTA = 1e-5
+_QUERIES, _BUDGET = 10, 10.0
 
 
 @click.command("demo", short_help="The whole job on votes that we ship.")
@@ -88,7 +90,7 @@ def command(out: Path | None) -> None:
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch) if out is None else out
         design.save(folder / "gamma.json")
-        released = DaRRM(common.load_majority(folder / "gamma.json", "darrm demo")).release(table.votes)
+        released = DaRRM(common.load_majority(folder / "gamma.json", "The demo")).release(table.votes)
         votes.write_labels(folder / "labels.csv", table.ids, released)
         where = "" if out is None else f", kept in {folder}/gamma.json and {folder}/labels.csv"
         console.print(
@@ -98,7 +100,7 @@ def command(out: Path | None) -> None:
     fixed = votes.examples()["fixed_t1"]
     console.print(
         "\nThese voters are fresh: what many labels cost is the composition of what each costs, here "
-        f"{_together(design, n)} for all {n}, far too much to protect anybody; darrm plan makes the most of a budget. "
+        f"{_together(design, n)} for all {n}, far too much to protect anybody. "
         "For fixed voters, "
         f"such as the {fixed['K']} trained teachers of fixed_t1, each ({fixed['epsilon']}, {fixed['Delta']})-DP, "
         "the costs of single labels must not be composed: any number of labels costs at most the t-fold composition of "
@@ -106,6 +108,10 @@ def command(out: Path | None) -> None:
         f"{fixed['max_affected']}, so the plain majority, without noise, is ({fixed['epsilon']}, {fixed['Delta']})-DP "
         f"in total. It is right {100 * float(str(fixed['majority_accuracy'])):.1f} % of the time."
     )
+    right = f"{_accuracy(table.votes, labels[:, None]):.2f}"
+    voters = ("--K", K, "--epsilon", problem.epsilon, "--accuracy", right, "--max-affected", problem.max_affected)
+    budget = ("--total-epsilon", _BUDGET, "--total-delta", _TOTAL_DELTA, "--voters", "fresh")
+    suggest(f"To see what a budget buys for {_QUERIES} labels", "plan", *voters, "--queries", _QUERIES, *budget)
 
 
 def _together(design: Design, queries: int) -> str:

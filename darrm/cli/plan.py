@@ -11,6 +11,7 @@ import click
 
 from darrm.cli import common
 from darrm.cli.long_run import progress
+from darrm.cli.suggestions import options_given, suggest, suggest_release
 from darrm.cli.totals import comparison_values, show_comparison, show_rows, take_setting
 from darrm.cli.totals import options as setting_options
 from darrm.show import plan_words
@@ -53,6 +54,10 @@ def command(no_comparison: bool, plot: Path | None, out: Path | None, as_json: b
     else:
         show(answer)
     common.wrote(out, plot)
+    if not as_json and out is None:
+        suggest("To keep the design", "plan", *options_given(), "--out", "design.json")
+    elif not as_json:
+        suggest_release(out, answer.design)
 
 
 def _said(now: Progress) -> tuple[int, int | None, str]:
@@ -84,7 +89,7 @@ def show(answer: Plan) -> None:
     if answer.curve:
         show_rows(plan_words.CURVE_HEADS, plan_words.curve_rows(answer), "Votes of other epsilons")
     console.print(plan_words.collector(answer))
-    console.print(f"{plan_words.one_label(answer)} --out writes the design, for darrm release.")
+    console.print(plan_words.one_label(answer))
     console.print("Assumed:")
     for assumption in answer.assumptions:
         console.print(f"- {assumption}")

@@ -8,9 +8,12 @@ from pathlib import Path
 import click
 
 from darrm.cli import common
+from darrm.cli.suggestions import suggest_budget
 from darrm.problem.decision import DecisionProblem
 from darrm.problem.majority import MajorityProblem
 from darrm.show import wording
+
+_MOST_QUERIES = 10_000  # of which the cost is found in seconds
 
 
 @click.command("release", short_help="Release private labels for votes.")
@@ -25,7 +28,10 @@ from darrm.show import wording
     "voter that may be absent and is, has -1 or nothing.",
 )
 @click.option(
-    "--out", type=common.PATH, required=True, help="Write the labels here, as CSV (or .parquet) with id and label."
+    "--out",
+    type=common.PATH,
+    required=True,
+    help="Write the labels here, as CSV (or .parquet, .json) with id and label.",
 )
 @click.option("--ledger", "ledger_path", type=common.PATH, help="Charge this ledger (darrm ledger create) first.")
 @common.json_option
@@ -81,6 +87,8 @@ def command(file: Path, votes_path: Path, out: Path, ledger_path: Path | None, a
         )
     elif n > 1:
         common.note(TOTAL)
+        if not as_json:
+            suggest_budget(file, design, (min(n, _MOST_QUERIES), 10, 1))
 
 
 def _order(problem: MajorityProblem | DecisionProblem) -> str:
@@ -98,6 +106,5 @@ def _order(problem: MajorityProblem | DecisionProblem) -> str:
 TOTAL = (
     "What all of them cost together depends on the voters. Fresh voters (new coins make every answer private by "
     "themselves): the releases compose. Fixed voters (models trained with differential privacy): do not add up these "
-    "guarantees; all labels together cost at most the composition of the voters that one record reaches. See darrm "
-    "budget."
+    "guarantees; all labels together cost at most the composition of the voters that one record reaches."
 )

@@ -6,12 +6,14 @@ from pathlib import Path
 
 import click
 
-from darrm.cli import common
+from darrm.cli import common, outputs
+
+_OUT = outputs.Out("A report is HTML: name it .html.")
 
 
 @click.command("report", short_help="Write a design as one page of HTML.")
 @common.file_argument
-@click.option("--out", type=common.PATH, help="The page [beside the design, ending in .html].")
+@click.option("--out", type=_OUT, help="The page [beside the design, ending in .html].")
 @common.number("--delta", "Failure probability of many labels together [1e-5, or what the voters' own asks for].")
 @click.option(
     "--full/--short",

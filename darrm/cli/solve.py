@@ -3,27 +3,31 @@
 from __future__ import annotations
 
 import math
-import shlex
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from darrm.cli import common
+from darrm.cli import common, outputs
 from darrm.cli.decision import check_form, decision_options, show_worst_case, take_decision
 from darrm.cli.decision import show as show_decision
 from darrm.cli.long_run import beside, ending_at_once, progress
+from darrm.cli.suggestions import options_given, suggest, suggest_budget, suggest_release
 from darrm.errors import InputError
+from darrm.problem.majority import MajorityProblem
 from darrm.show import wording
 
 if TYPE_CHECKING:
-    from darrm.design.design import Design
+    from darrm.design.design import AnyDesign, Design
     from darrm_solvers import Progress
 
 
 _ROWS = 30  # of the chart, at most
+_OUT = outputs.Out("", "json", "csv", "parquet")
 _LIMITS = ("time_limit", "on_time_limit")
+_OF_PRIORS = ("prior", "objective", "randomized_response")
+_OF_COMPARE = ("K", "m", "total_epsilon", "epsilon", "Delta", "delta", "max_affected", "adjacency")
 
 
 @click.command("solve", short_help="Find the best noise function, certified.")
@@ -34,6 +38,7 @@ _LIMITS = ("time_limit", "on_time_limit")
 @click.option(
     "--prior", help=f"{common.PRIORS[:-1]} [uniform]. With --group: P0,P1, the chances of the truth 0 and 1 [even]."
 )
+@common.randomized_option
 @click.option(
     "--objective",
     help="What to minimise: tv or disagreement [by the prior]. With --group: truth, majority, at-least:K or "
@@ -49,7 +54,11 @@ _LIMITS = ("time_limit", "on_time_limit")
 @common.profile_option
 @common.number("--time-limit", "Seconds for the search [none].", default=float("inf"))
 @common.choice("--on-time-limit", "At the time limit: fail, or certify the best so far.", "error", "best")
-@common.design_option
+@click.option(
+    "--out",
+    type=_OUT,
+    help="Write the design file (JSON) here; ending in .csv or .parquet, a table for analysis.",
+)
 @common.plot_option("gamma, or the chances of a decision by one to three groups,")
 @common.json_option
 def command(prior: str | None, out: Path | None, plot: Path | None, as_json: bool, **values: Any) -> None:
@@ -78,8 +87,7 @@ def _majority(prior: str | None, out: Path | None, plot: Path | None, as_json: b
         if both_shapes:
             values["shape"] = "monotone" if design.shape == "free" else "free"
             designs.append(beside(lambda: solve(problem, prior=taken, report=report, **values)))
-    if out is not None:
-        design.save(out)
+    outputs.keep(out, design)
     common.draw(plot, lambda: plot_gamma(problem, {"gamma_opt": design.gamma}))
     if as_json:
         shapes = {d.shape: {"error": d.error, "disagreement": d.disagreement, "gap": d.gap} for d in designs}
@@ -90,9 +98,10 @@ def _majority(prior: str | None, out: Path | None, plot: Path | None, as_json: b
             errors = f"error {other.error:.8g} (tv), disagreement {other.disagreement:.8g}"
             common.console().print(f"shape {other.shape}: {errors}")
         common.note(f"Solved and verified in {seconds:.3g} s.")
-    common.wrote(out, plot)
+    outputs.kept(out)
+    common.wrote(plot)
     if not as_json:
-        common.note(_next(out))
+        _suggest(design, out)
 
 
 def _decision(prior: str | None, out: Path | None, plot: Path | None, as_json: bool, **values: Any) -> None:
@@ -109,8 +118,7 @@ def _decision(prior: str | None, out: Path | None, plot: Path | None, as_json: b
     with progress(say) as report, ending_at_once("Nothing was written."):
         design = beside(lambda: solve(problem, objective=objective, report=report, **settings))
     seconds = time.perf_counter() - start
-    if out is not None:
-        design.save(out)
+    outputs.keep(out, design)
     common.draw(plot, lambda: plot_decision(design))
     if as_json:
         common.print_json({**as_dict(design), "seconds": seconds})
@@ -118,11 +126,10 @@ def _decision(prior: str | None, out: Path | None, plot: Path | None, as_json: b
         show_decision(design)
         show_worst_case(design)
         common.note(f"Solved and verified in {seconds:.3g} s.")
-    common.wrote(out, plot)
+    outputs.kept(out)
+    common.wrote(plot)
     if not as_json:
-        name = "decision.json" if out is None else shlex.quote(str(out))
-        keep = "--out decision.json keeps the design; " * (out is None)
-        common.note(f"Next: {keep}darrm release {name} --votes votes.csv --out labels.csv releases decisions.")
+        _suggest(design, out)
 
 
 def _profile(values: dict[str, Any]) -> list[tuple[float, float]] | None:
@@ -161,16 +168,17 @@ def _rows(design: Design) -> list[tuple[str, float]]:
     return [(name, float(design.gamma[run[0]])) for name, run in zip(names, runs, strict=True)]
 
 
-def _next(out: Path | None) -> str:
-    """What one does with a design, in two lines."""
-    if out is None:
-        return "Next: --out gamma.json keeps the design; darrm compare puts it beside other mechanisms."
-    name = shlex.quote(str(out))
-    return (
-        f"Next: darrm report {name} explains it on a page; darrm release {name} --votes votes.csv --out labels.csv "
-        f"releases labels.\nMore than one label? Say who votes: darrm budget {name} --queries 100 --delta 1e-5 "
-        "--voters fresh (or fixed)."
-    )
+def _suggest(design: AnyDesign, out: Path | None) -> None:
+    """What one does with a design."""
+    if out is None or not outputs.is_design_file(out):
+        name = "gamma.json" if isinstance(design.problem, MajorityProblem) else "decision.json"
+        suggest("Next, to keep the design", "solve", *options_given(), "--out", name)
+        if isinstance(design.problem, MajorityProblem):
+            suggest("To see it beside others", "compare", *options_given((*_OF_COMPARE, *_OF_PRIORS)))
+        return
+    suggest("Next, to explain it on a page", "report", out)
+    suggest_release(out, design)
+    suggest_budget(out, design)
 
 
 def show(design: Design) -> None:
@@ -206,4 +214,4 @@ def show(design: Design) -> None:
         gap = "not known to be the least possible"
     console.print(f"error {design.error:.8g} (tv), disagreement {design.disagreement:.8g}, under {design.prior}; {gap}")
     if design.profile:
-        console.print(f"and one release keeps {len(design.profile)} points of a profile (darrm profile)")
+        console.print(f"and one release keeps {len(design.profile)} points of a profile")

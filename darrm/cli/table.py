@@ -94,11 +94,12 @@ def command(
             }
         )
     else:
-        there = f", {table.found} of them found" if table.found else ""
+        earlier = "all" if table.found == len(table) else f"{table.found} of {len(table)} rows"
+        there = f"; {earlier} came from an earlier run" if table.found else ""
         holes = (
             f" {table.left_out} combinations with m or max_affected above K were left out." if table.left_out else ""
         )
-        click.echo(f"{len(table) - failures} designs in {out}{there}, each verified; {seconds:.3g} s.{holes}")
+        click.echo(f"{len(table) - failures} designs in {out}, each verified{there}; {seconds:.3g} s.{holes}")
         if failures:
             click.echo(f"{failures} failed; the first: {table.failures[0]['failure']}")
     common.wrote(out, plot)

@@ -18,6 +18,7 @@ from darrm.certificate.certificate import Certificate, verify
 from darrm.certificate.engines import engine, worst_cases
 from darrm.certificate.protocol import largest
 from darrm.design.absent import attendances
+from darrm.design.columns import ForAnalysis, check_design_file
 from darrm.design.content import certificate_size, headed, problem_of, profile_of, same
 from darrm.errors import CertificateError, InputError
 from darrm.numerics.arrays import Array
@@ -28,10 +29,11 @@ from darrm.storage.sealed_json import finite, write
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class DecisionDesign:
+class DecisionDesign(ForAnalysis):
     """A decision that satisfies the guarantee of its problem; there is no way to hold one that does not.
 
-    The certificate is computed here, from the table, whoever made it: `darrm.solve`, `darrm.load` or you.
+    The certificate is computed here, from the table, whoever made it: `darrm.solve`, `darrm.load` or you. Designs are
+    equal if all that they are made from is: parameters, tables to the last bit, objective and gap.
 
     Parameters
     ----------
@@ -129,6 +131,18 @@ class DecisionDesign:
         for name, value in values.items():
             object.__setattr__(self, name, value)
 
+    def __eq__(self, other: object) -> bool:
+        return self._key == other._key if isinstance(other, DecisionDesign) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    @property
+    def _key(self) -> tuple[object, ...]:
+        """All that a design is made from."""
+        table, fewer = tuple(self.table.ravel().tolist()), tuple(sorted(self.fewer.items()))
+        return self.problem, table, self.objective, self.ordered, self.profile, self.gap, fewer
+
     def __reduce__(self) -> tuple[type[DecisionDesign], tuple[object, ...]]:
         # Copies and pickles are made, and so verified, like any other.
         values = (self.problem, self.table, self.objective, self.ordered, self.profile, self.gap, dict(self.fewer))
@@ -173,9 +187,12 @@ class DecisionDesign:
 
         Raises
         ------
+        InputError
+            If the name ends in .csv or .parquet: a design file is JSON.
         OutputError
             If the path cannot be written.
         """
+        check_design_file(path)
         write(path, headed({**as_dict(self), **_tables(self)}))
 
     @property

@@ -15,6 +15,7 @@ from darrm._validation import choice, real
 from darrm.certificate.certificate import Certificate, verify
 from darrm.certificate.engines import worst_cases
 from darrm.certificate.protocol import largest
+from darrm.design.columns import ForAnalysis, check_design_file
 from darrm.design.content import AGAIN, FORMAT, VERSION, certificate_size, headed, problem_of, profile_of, same
 from darrm.design.decision import DecisionDesign, from_content
 from darrm.errors import CertificateError, InputError
@@ -29,10 +30,11 @@ SHAPES = ("free", "monotone")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Design:
+class Design(ForAnalysis):
     """A noise function that satisfies the guarantee of its problem; there is no way to hold one that does not.
 
-    The certificate is computed here, from the table, whoever made it: `darrm.solve`, `darrm.load` or you.
+    The certificate is computed here, from the table, whoever made it: `darrm.solve`, `darrm.load` or you. Designs are
+    equal if all that they are made from is: parameters, gamma to the last bit, prior and gap.
 
     Parameters
     ----------
@@ -113,6 +115,18 @@ class Design:
         for name, value in values.items():
             object.__setattr__(self, name, value)
 
+    def __eq__(self, other: object) -> bool:
+        return self._key == other._key if isinstance(other, Design) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    @property
+    def _key(self) -> tuple[object, ...]:
+        """All that a design is made from."""
+        gamma = tuple(self.gamma.tolist())
+        return self.problem, gamma, self.prior, self.shape, self.objective, self.gap, self.profile
+
     def __reduce__(self) -> tuple[type[Design], tuple[object, ...]]:
         # Copies and pickles are made, and so verified, like any other.
         return Design, (self.problem, self.gamma, self.prior, self.shape, self.objective, self.gap, self.profile)
@@ -138,9 +152,12 @@ class Design:
 
         Raises
         ------
+        InputError
+            If the name ends in .csv or .parquet: a design file is JSON.
         OutputError
             If the path cannot be written.
         """
+        check_design_file(path)
         write(path, headed({**as_dict(self), "gamma_hex": [value.hex() for value in self.gamma.tolist()]}))
 
 

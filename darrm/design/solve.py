@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, overload
@@ -20,10 +21,11 @@ from darrm.design.decision import DecisionDesign
 from darrm.design.design import SHAPES, Design
 from darrm.design.optimum import check_optimal, upper_bound
 from darrm.design.solve_decision import solve_decision
-from darrm.errors import InputError, SolverError
+from darrm.errors import ImpossiblePriorWarning, InputError, SolverError
 from darrm.numerics.arrays import Array
 from darrm.objectives import Objective
 from darrm.priors import Prior
+from darrm.priors.randomized import Randomized, why_impossible
 from darrm.problem.decision import DecisionProblem
 from darrm.problem.limits import Limit, Problem, guarantee, profile_limits, profile_points
 from darrm.problem.majority import MajorityProblem
@@ -182,6 +184,11 @@ def solve(
     SolverError
         If the solver ends without an optimum, or your constraints cannot be met.
 
+    Warns
+    -----
+    ImpossiblePriorWarning
+        If the prior is one of `darrm.priors.randomized_response` that is less private than the voters of the problem.
+
     Notes
     -----
     Section 5 of Jiang, Zhang, Joshi (TMLR 2024), whose list of constraints has C(K+7,7) rows, or C(K+3,3) if Delta = 0;
@@ -234,6 +241,10 @@ def solve(
         prior = priors.parse(prior)
     if not isinstance(prior, Prior):
         raise InputError(f"prior must come from darrm.priors, or be its text. Got {prior!r}.")
+    if isinstance(prior, Randomized):  # it says what the voters are
+        impossible = why_impossible(prior, problem.epsilon, problem.Delta)
+        if impossible is not None:
+            warnings.warn(impossible, ImpossiblePriorWarning, stacklevel=2)
     choice("shape", shape, SHAPES)
     choice("engine", engine, ENGINES)
     time_limit = real("time_limit", time_limit, 0, ends="(]", hint="Pass seconds.")

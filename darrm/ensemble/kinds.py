@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from darrm._sklearn import two_classes
-from darrm._validation import choice
+from darrm._validation import SEVERAL_CLASSES, VOTERS, check_one_epsilon, check_voters, choice
 from darrm.errors import InputError
+from darrm.problem.majority import MajorityProblem
 
 # The parameters that only some kinds of voters have.
 _SPECIAL = ("epsilon", "Delta", "m", "queries", "ledger", "gamma", "sigma")
@@ -30,11 +32,15 @@ def check_kind(model: Any) -> str:
     elif model.voters in ("fixed", "fresh"):
         kind = str(model.voters)
     else:
+        if isinstance(model.voters, str) and model.voters.strip().lower() in VOTERS:
+            check_voters(model.voters)
         raise InputError(
             'voters must be "fixed" (classifiers trained once with differential privacy) or "fresh" (each '
             f"answer passes through randomized response). Got {model.voters!r}. There is no default: it decides what "
             "labels cost."
         )
+    for name in ("epsilon", "Delta"):
+        check_one_epsilon(name, getattr(model, name))
     extra = [name for name in _SPECIAL if getattr(model, name) is not None and name not in _ALLOWED[kind]]
     if extra:
         raise InputError(f"{', '.join(extra)} must not be given for {kind} voters. Allowed: {_ALLOWED[kind]}.")
@@ -50,10 +56,24 @@ def check_kind(model: Any) -> str:
     return kind
 
 
+def warn_if_idle(problem: MajorityProblem) -> None:
+    """Say that m has no effect, if it is above the voters that one change reaches."""
+    reached = problem.max_affected
+    if problem.m > reached:
+        warnings.warn(
+            f"m = {problem.m:g} has no effect: one change reaches overlap = {reached} voter{'s' * (reached > 1)}, so "
+            f"the plain majority of the answers is released for every m from {reached} on. Leave m out, or pass one "
+            f"below {reached} for labels that are more private.",
+            stacklevel=4,
+        )
+
+
 def check_classes(labels: NDArray[Any], kind: str) -> NDArray[Any]:
     """The classes of y in order: two, or more for teachers that are not private."""
     if kind != "non-private":
-        return two_classes(labels)[0]
+        return two_classes(
+            labels, f'{SEVERAL_CLASSES} PrivateMajorityClassifier(teachers="non-private") takes several.'
+        )[0]
     from sklearn.utils.multiclass import check_classification_targets
 
     try:

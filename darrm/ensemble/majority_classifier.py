@@ -17,7 +17,7 @@ from darrm.accounting.theorems import Privacy
 from darrm.design.solve import solve
 from darrm.ensemble.dp_classifier import DPClassifier, generator, is_private_model
 from darrm.ensemble.dp_logistic_regression import DPLogisticRegression
-from darrm.ensemble.kinds import check_classes, check_kind
+from darrm.ensemble.kinds import check_classes, check_kind, warn_if_idle
 from darrm.ensemble.releases import FreshMajority, NoisyMax, PlainMajority, Release, fixed_privacy, fresh_budget
 from darrm.ensemble.sharding import check_overlap, check_shards, shards
 from darrm.ensemble.training import predictions, train_all
@@ -51,7 +51,8 @@ class PrivateMajorityClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
         Privacy of one voter. Fixed: of one fitted classifier; needed if it has no ``epsilon_`` and ``delta_``, and then
         believed. Fresh: epsilon of one answer, needed, with t epsilon at most 20; Delta is 0.
     m : float in (0, K], optional
-        Fresh: one label is (m epsilon, 0)-DP. t if not given, with which the plain majority is released.
+        Fresh: one label is (m epsilon, 0)-DP. t if not given, with which the plain majority is released; above t it
+        has no effect, which a warning says.
     queries : int, optional
         Fresh: plan the noise for so many labels within the budget, in place of ``m``.
     total_epsilon, total_delta : float
@@ -234,6 +235,7 @@ class PrivateMajorityClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
         if self.queries is None:
             m = float(overlap) if self.m is None else self.m
             problem = MajorityProblem(K, m, epsilon, max_affected=overlap, adjacency=self.adjacency)
+            warn_if_idle(problem)
             design = solve(problem)
         else:
             design = plan(
@@ -278,20 +280,22 @@ class PrivateMajorityClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
             raise InputError(
                 f"estimator must be private under adjacency {self.adjacency!r}. Got {models[0].adjacency_!r}."
             )
-        declared = self.epsilon is not None and self.Delta is not None
+        missing = [name for name in ("epsilon", "Delta") if getattr(self, name) is None]
         if all(is_private_model(model) for model in models):
             epsilon = max(float(model.epsilon_) for model in models)
             Delta = max(float(model.delta_) for model in models)
             for name, cost, most in (("epsilon", epsilon, self.epsilon), ("Delta", Delta, self.Delta)):
                 if most is not None and not cost <= most:
                     raise InputError(f"A voter costs ({epsilon:g}, {Delta:g}), above the declared {name} {most:g}.")
-        elif declared:
+        elif not missing:
             epsilon = real("epsilon", self.epsilon, 0, MAX_EPSILON, hint="Pass that of one voter.")
             Delta = real("Delta", self.Delta, 0, 1, "[)", hint="Pass that of one voter.")
         else:
             raise InputError(
-                f"Fixed voters must be private themselves. {type(models[0]).__name__} has no epsilon_ and delta_ after "
-                "fit. Take DPLogisticRegression, declare epsilon and Delta if you know them, or use fresh voters."
+                f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing. Fixed voters must be private "
+                f"themselves, and {type(models[0]).__name__} has no epsilon_ and delta_ after fit to say how private. "
+                "Declare epsilon and Delta (0.0 if it never fails) if you know them, take DPLogisticRegression, or use "
+                "fresh voters."
             )
         total_delta = None if self.total_delta is None else check_total_delta(self.total_delta, "total_delta")
         privacy = fixed_privacy(epsilon, Delta, overlap, self.adjacency, total_delta)

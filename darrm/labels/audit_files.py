@@ -19,11 +19,9 @@ from darrm.errors import InputError
 from darrm.labels.audit_row import AuditRow
 from darrm.numerics.arrays import Array
 from darrm.storage.atomic import replacing
+from darrm.storage.frames import pyarrow, table_format
 from darrm.storage.sealed_json import finite
 from darrm.storage.text import opened
-from darrm.votes.arrow import pyarrow
-
-_FORMATS = ("csv", "parquet", "json")
 
 
 def read_eta(path: str | os.PathLike[str]) -> Array:
@@ -81,22 +79,6 @@ def _is_number(cell: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def table_format(path: str | os.PathLike[str]) -> str:
-    """csv, parquet or json by the ending of ``path``.
-
-    Raises
-    ------
-    InputError, MissingExtraError
-        If the ending is another, or Parquet is asked for without pyarrow.
-    """
-    ending = Path(path).suffix.lstrip(".").lower()
-    if ending not in _FORMATS:
-        raise InputError(f"A table must end in {', '.join(_FORMATS)}. Got {str(path)!r}.")
-    if ending == "parquet":
-        pyarrow()
-    return ending
 
 
 def save_rows(path: str | os.PathLike[str], rows: Sequence[AuditRow]) -> None:

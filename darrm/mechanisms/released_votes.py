@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from darrm._validation import MAX_SIZE, plain, refusal, whole
+from darrm._validation import MAX_SIZE, plain, refusal, several_classes, shown, whole
 from darrm.errors import InputError
 from darrm.randomness.coins import Coins, WordSource
 from darrm.randomness.words import word_source
@@ -55,7 +55,7 @@ class ReleasedVotes:
 
         Parameters
         ----------
-        votes : array_like, shape (n, K), values 0 and 1 (integers, booleans or floats)
+        votes : array_like, shape (n, K) or (K,), values 0 and 1 (integers, booleans or floats)
             Columns in the order of the design's groups; -1 for an absent voter where voters may be absent.
         rng : numpy.random.Generator, optional
             For tests only: the labels can then be predicted, which a `NotPrivateWarning` says. Without it, all
@@ -63,14 +63,18 @@ class ReleasedVotes:
 
         Returns
         -------
-        ndarray of uint8, shape (n,)
+        ndarray of uint8, shape (n,); for one row of votes one uint8
 
         Raises
         ------
         InputError
             If the shape is wrong or a vote is not 0 or 1.
         """
-        return self._flip(self._cases(votes), word_source(rng, stacklevel=3))
+        rows = _array(votes, self._ones.size)
+        if rows.shape == (self._ones.size,):
+            label: Any = self._flip(self._cases(rows[np.newaxis]), word_source(rng, stacklevel=3))[0]
+            return label  # type: ignore[no-any-return]  # a label, as numpy's functions give for one row
+        return self._flip(self._cases(rows), word_source(rng, stacklevel=3))
 
     def release_blocks(
         self,
@@ -135,10 +139,9 @@ class ReleasedVotes:
         K = self._ones.size
         array = _array(votes, K)
         after = f" after row {row - 1}" if row else ""
-        hint = f" For one query pass [votes], of shape (1, {K})." if array.shape == (K,) else ""
         if array.ndim != 2 or array.shape[1] != K:
             raise InputError(
-                f"votes must have shape (n, K) = (n, {K}), one row a query. Got {array.shape}{after}.{hint}"
+                f"votes must have shape (n, K) = (n, {K}), one row a query, or ({K},). Got {array.shape}{after}."
             )
         if array.dtype.kind not in _KINDS:
             raise InputError(f"votes must be numbers 0 and 1. Got dtype {array.dtype}{after}.")
@@ -151,8 +154,10 @@ class ReleasedVotes:
             if not fine.all():
                 i, j = np.argwhere(~fine)[0]
                 allowed = "0 or 1" if self._present is None else "0, 1 or, for an absent voter, -1"
+                vote = chunk[i, j].item()
                 raise InputError(
-                    f"A vote must be {allowed}. Got {chunk[i, j].item()!r} in row {row + start + i}, column {j}."
+                    f"A vote must be {allowed}. Got {shown(vote)} in row {row + start + i}, column {j}."
+                    f"{several_classes(vote)}"
                 )
             cases[start : start + _CHUNK] = self._case_of(ones, known)
         return cases

@@ -83,7 +83,7 @@ class Comparison:
 
     def to_frame(self) -> Any:
         """A pandas DataFrame with a row for each mechanism, without tables."""
-        import pandas  # type: ignore[import-untyped]
+        import pandas
 
         rows = [
             {name: value for name, value in vars(mechanism).items() if name != "table"} for mechanism in self.mechanisms

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import overload
 
-from darrm._validation import MAX_EPSILON, real, refusal, shown, whole
+from darrm._validation import MAX_EPSILON, check_one_epsilon, real, refusal, shown, whole
 from darrm.errors import InputError
 from darrm.problem.limits import Affected, adjacency_text
 
@@ -136,6 +136,7 @@ class MajorityProblem:
     ) -> None:
         K = whole("K", K, high=math.inf, hint="Pass the number of voters, e.g. 11.")
         in_K = f"in [1, K] = [1, {shown(K)}]"
+        check_one_epsilon("epsilon", epsilon)
         epsilon = real("epsilon", epsilon, 0, MAX_EPSILON, "(]", hint="Pass the privacy of one voter, e.g. 0.1.")
         m = _allowance(K, m, epsilon, total_epsilon)
         hint = "Pass the failure probability of one voter, e.g. 1e-5."

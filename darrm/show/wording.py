@@ -109,10 +109,10 @@ def exactly(value: float) -> str:
 def at_least(value: float, digits: int = 6) -> str:
     """A certified upper bound to so many digits, rounded up where it is above them by more than rounding.
 
-    "none" stands for an infinite one.
+    "infinite": there is no finite one.
     """
     if math.isinf(value) or not value:
-        return "none" if value else "0"
+        return "infinite" if value else "0"
     with decimals(Decimal(1)):
         exact = Decimal(value) * (1 - Decimal("1e-12"))
         rounded = exact.quantize(Decimal(1).scaleb(exact.adjusted() - digits + 1), rounding=ROUND_CEILING).normalize()

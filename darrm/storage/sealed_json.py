@@ -11,6 +11,7 @@ from typing import Any
 
 from darrm.errors import InputError
 from darrm.storage.atomic import replacing
+from darrm.storage.kinds import check_kind
 
 _MAX_BYTES = 30_000_000
 
@@ -41,7 +42,18 @@ def write(path: str | os.PathLike[str], content: dict[str, object]) -> None:
 
 
 def read(name: Path, form: str, edition: int, kind: str, again: str) -> dict[str, Any]:
-    """The content of a file of `write`; `InputError` if it is missing, foreign, truncated or edited."""
+    """The content of a file of `write`; `InputError` if it is missing, foreign, truncated or edited.
+
+    ``kind`` is "design" or "ledger".
+    """
+    try:
+        return _read(name, form, edition, kind, again)
+    except InputError:
+        check_kind(name, kind)
+        raise
+
+
+def _read(name: Path, form: str, edition: int, kind: str, again: str) -> dict[str, Any]:
     try:
         if name.stat().st_size > _MAX_BYTES:
             raise InputError(f"{name} is too large for a {kind} file ({_MAX_BYTES:,} bytes at most). {again}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from typing import Any, NamedTuple
@@ -43,8 +44,8 @@ class DecisionTask(NamedTuple):
     def key(self) -> tuple[Any, ...]:
         """What tells it from all others, in the order of `DECISION_KEY`."""
         p = self.problem
-        groups = " ".join(f"{g.count}:{g.epsilon!r}:{g.delta!r}:{g.max_affected}" for g in p.groups)
-        return groups, p.epsilon, p.delta, p.max_affected, p.adjacency, *self[1:]
+        groups = [f"{g.count}:{g.epsilon!r}:{g.delta!r}:{g.max_affected}" for g in p.groups]
+        return json.dumps(groups), p.epsilon, p.delta, p.max_affected, p.adjacency, *self[1:]
 
     @property
     def goal(self) -> Objective:
@@ -54,7 +55,9 @@ class DecisionTask(NamedTuple):
         if kind == "truth":
             cost = _numbers("cost", self.cost)
             if len(cost) != 4:
-                raise InputError(f"cost must be four numbers, C00 C01 C10 C11. Got {self.cost!r}. Pass e.g. 0 5 1 0.")
+                raise InputError(
+                    f"cost must be four numbers, [C00, C01, C10, C11]. Got {self.cost!r}. Pass e.g. [0, 5, 1, 0]."
+                )
             return objectives.truth(accuracy, prior, [cost[:2], cost[2:]])
         if self.cost != "none":
             raise InputError(f"cost goes with the objective truth. Got {self.cost!r} with {self.objective}.")
@@ -64,7 +67,7 @@ class DecisionTask(NamedTuple):
             return objectives.rule(_numbers("weights", rest), accuracy, prior)
         if self.objective != "majority":
             raise InputError(
-                f"objective must be truth, majority, at-least:K or weights:W1 W2 ... Got {self.objective!r}."
+                f"objective must be truth, majority, at-least:K or weights:[W1, W2, ...]. Got {self.objective!r}."
             )
         return objectives.rule("majority", accuracy, prior)
 
@@ -74,7 +77,7 @@ def decision_task(values: dict[str, str]) -> DecisionTask:
     for name in NEEDED:
         if name not in values:
             raise InputError(f"{name} is missing.")
-    groups = [_group(text) for text in values["groups"].split()]
+    groups = [_group(text) for text in _parts(values["groups"])]
     problem = DecisionProblem(
         groups,
         _number("total_epsilon", values["total_epsilon"]),
@@ -88,12 +91,12 @@ def decision_task(values: dict[str, str]) -> DecisionTask:
     which = " ".join(values.get("objective", "truth").split())
     kind, colon, rest = which.partition(":")
     objective = f"weights:{_text('weights', rest)}" if kind == "weights" and colon else which
-    cost = values.get("cost", "0 1 1 0" if which == "truth" else "none")
+    cost = values.get("cost", "[0.0, 1.0, 1.0, 0.0]" if which == "truth" else "none")
     task = DecisionTask(
         problem,
         objective,
         _text("accuracy", values["accuracy"]),
-        _text("prior", values.get("prior", "0.5 0.5")),
+        _text("prior", values.get("prior", "[0.5, 0.5]")),
         cost if cost == "none" else _text("cost", cost),
         ordered,
     )
@@ -106,7 +109,7 @@ def decision_of(row: dict[str, Any]) -> DecisionDesign:
     texts = {name: str(row[name]) for name in DECISION_KEY}
     task = decision_task(texts)
     if task.key != tuple(row[name] for name in DECISION_KEY):
-        raise InputError("the problem is not written as darrm writes it")
+        raise InputError("the problem is not written as this version of darrm writes it; make the table again")
     size = math.prod(task.problem.shape)
     if len(row["table"]) != size:
         raise InputError(f"the table must have {size} numbers. Got {len(row['table'])}.")
@@ -123,12 +126,20 @@ def _group(text: str) -> VoterGroup:
     return VoterGroup(count, epsilon, delta, _whole("max_affected of groups", parts[3]) if len(parts) > 3 else None)
 
 
+def _parts(text: str) -> list[str]:
+    """The parts of a list: as in JSON, or with commas or spaces between."""
+    inner = text.strip()
+    if inner.startswith("[") and inner.endswith("]"):
+        inner = inner[1:-1].strip()
+    return [part[1:-1] if part[:1] == part[-1:] == '"' else part for part in re.split(r"[ ,]+", inner)]
+
+
 def _numbers(name: str, text: str) -> list[float]:
-    return [_number(name, part) for part in re.split(r"[ ,]+", text.strip())]
+    return [_number(name, part) for part in _parts(text)]
 
 
 def _text(name: str, text: str) -> str:
-    return " ".join(map(repr, _numbers(name, text)))
+    return f"[{', '.join(map(repr, _numbers(name, text)))}]"
 
 
 def _number(name: str, text: str) -> float:

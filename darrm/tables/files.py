@@ -12,11 +12,13 @@ from pathlib import Path
 from typing import IO, Any
 
 from darrm._validation import path as check_path
+from darrm._validation import shown
 from darrm.errors import InputError
 from darrm.storage.atomic import replacing
+from darrm.storage.frames import pyarrow
+from darrm.storage.kinds import check_kind
 from darrm.tables.decisions import DECISION_KEY
 from darrm.tables.problems import KEY
-from darrm.votes.arrow import pyarrow
 
 Row = dict[str, Any]
 ENDINGS = (".parquet", ".csv", ".jsonl")
@@ -73,10 +75,12 @@ def rows(path: str | Path) -> list[Row]:
             if tuple(row) != tuple(table[0]):
                 raise InputError(f"{name} is not a table of designs: it holds designs of both kinds. Make two.")
     except InputError:
+        check_kind(name, "table")
         raise
     except OSError as error:
         raise InputError(f"{name} could not be read: {error.strerror or error}. Pass the path of a table.") from None
     except (ValueError, KeyError, TypeError, OverflowError, RecursionError, csv.Error) as error:
+        check_kind(name, "table")
         raise InputError(f"{name} is not a whole table of designs ({error}). Make it again.") from None
     if not table:
         raise InputError(f"{name} is not a table of designs: it holds no row. Make it again.")
@@ -144,7 +148,7 @@ def _write_csv(file: IO[bytes], rows: Sequence[Row]) -> None:
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(rows[0])
     for row in rows:
-        cells = {name: " ".join(map(repr, x)) if isinstance(x, list) else x for name, x in row.items()}
+        cells = {name: json.dumps(x) if isinstance(x, list) else x for name, x in row.items()}
         writer.writerow("" if value is None else value for value in cells.values())
     text.flush()
     text.detach()
@@ -162,12 +166,22 @@ def _read_csv(path: Path) -> Iterator[Row]:
                 if text == "":
                     row[name] = None
                 elif name in _RELEASES:
-                    row[name] = [float(value) for value in text.split()]
+                    row[name] = _listed(name, text)
                 elif name in _TEXT:
                     row[name] = text
                 else:
                     row[name] = int(text) if name in _WHOLE else float(text)
             yield row
+
+
+def _listed(name: str, text: str) -> Any:
+    """The numbers of a cell."""
+    if not text.lstrip().startswith("["):
+        raise ValueError(
+            f"a cell of {name} must be a JSON list such as [0.5, 1.0], got {shown(text[:20])}; earlier versions put "
+            "spaces between the numbers"
+        )
+    return _number(name, json.loads(text))
 
 
 def _write_jsonl(file: IO[bytes], rows: Sequence[Row]) -> None:

@@ -21,6 +21,7 @@ from darrm.design.design import SHAPES
 from darrm.errors import InputError
 from darrm.priors import Prior
 from darrm.problem.majority import MajorityProblem
+from darrm.storage.kinds import check_kind
 from darrm.tables.decisions import DECISION_KEY, NEEDED, DecisionTask, decision_task
 
 Values: TypeAlias = "float | str | Iterable[float | str | None] | None"
@@ -153,10 +154,11 @@ def from_csv(path: str | Path) -> Grid:
     The header names K, m, epsilon and any of Delta, delta, max_affected, adjacency, prior, shape, objective; an empty
     cell stands for the default.
 
-    That of decisions by groups of voters names groups (``4:1.0 7:0.2``, each COUNT:EPSILON[:DELTA[:MAX_AFFECTED]]),
-    total_epsilon, accuracy (``0.8 0.7``) and any of delta, max_affected, adjacency, objective (truth, majority,
-    ``at-least:3``, ``weights:2 1``), prior, cost (``0 5 1 0``: what answer 0 costs if 0 is true, and if 1 is; then
-    answer 1) and ordered (yes, no).
+    That of decisions by groups of voters names groups (``["4:1.0", "7:0.2"]``, each
+    COUNT:EPSILON[:DELTA[:MAX_AFFECTED]]), total_epsilon, accuracy (``[0.8, 0.7]``) and any of delta, max_affected,
+    adjacency, objective (truth, majority, ``at-least:3``, ``weights:[2, 1]``), prior, cost (``[0, 5, 1, 0]``: what
+    answer 0 costs if 0 is true, and if 1 is; then answer 1) and ordered (yes, no). A list may also have spaces between
+    its parts and no brackets: ``4:1.0 7:0.2``.
 
     Raises
     ------
@@ -184,6 +186,9 @@ def from_csv(path: str | Path) -> Grid:
                     tasks[decision_task(values) if decisions else _from_texts(values)] = None
                 except InputError as error:
                     raise InputError(f"{name}, line {rows.line_num}: {error}") from None
+    except InputError:
+        check_kind(name, "problems")
+        raise
     except OSError as error:
         raise InputError(f"{name} could not be read: {error.strerror}. Pass the path of a CSV file.") from None
     except (UnicodeDecodeError, csv.Error) as error:
@@ -227,10 +232,7 @@ def prior_text(prior: object) -> str:
     made = priors.parse(prior) if isinstance(prior, str) else prior
     if not isinstance(made, Prior):
         raise InputError(f"prior must come from darrm.priors, or be its text. Got {prior!r}.")
-    arguments = made.as_dict()
-    kind = arguments.pop("kind")
-    numbers = [x for value in arguments.values() for x in (value if isinstance(value, list) else [value])]
-    return f"{kind}:{','.join(map(repr, numbers))}"
+    return made.text()
 
 
 def _several(name: str, values: Any) -> Sequence[Any]:

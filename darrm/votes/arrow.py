@@ -1,4 +1,4 @@
-"""pyarrow, if it is installed, and votes in its columns."""
+"""Votes in columns of Arrow."""
 
 from __future__ import annotations
 
@@ -8,20 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from darrm.errors import InputError, MissingExtraError
+from darrm.errors import InputError
+from darrm.storage.frames import pyarrow
 from darrm.votes.rows import ABSENT, Columns, other_than_bits
-
-
-def pyarrow(instead: str = "") -> Any:
-    """pyarrow with its parquet module; `MissingExtraError` without, which says what to do ``instead``."""
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ImportError:
-        raise MissingExtraError(
-            f"Parquet files and Arrow tables need pyarrow. Run: pip install 'darrm[tables]'{instead}."
-        ) from None
-    return pyarrow
 
 
 def cells(arrays: Sequence[Any], columns: Columns, where: str, row: int) -> NDArray[np.uint8]:

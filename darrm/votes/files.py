@@ -16,9 +16,12 @@ from typing import IO
 import numpy as np
 from numpy.typing import NDArray
 
+from darrm._validation import shown
 from darrm.errors import InputError, OutputError
 from darrm.storage.atomic import output_error, replacing
+from darrm.storage.kinds import check_kind
 from darrm.votes import csv as votes_csv
+from darrm.votes import json as votes_json
 from darrm.votes import parquet as votes_parquet
 from darrm.votes.rows import Answers, Texts, Votes, VotesBlock, numbers, other_than_bits
 
@@ -86,6 +89,7 @@ def blocks(
         if row == 1:
             raise InputError(f"{name} holds no votes: {_format(name).EMPTY}.")
     except InputError:
+        check_kind(name, "votes")
         raise
     except OSError as error:
         raise InputError(f"{name} could not be read: {error.strerror}. Pass the path of a votes file.") from error
@@ -132,7 +136,7 @@ def read(
 
 def _format(path: Path) -> ModuleType:
     """The module that reads and writes such files."""
-    return votes_parquet if path.suffix.lower() == ".parquet" else votes_csv
+    return {".parquet": votes_parquet, ".json": votes_json}.get(path.suffix.lower(), votes_csv)
 
 
 class LabelsFile:
@@ -147,7 +151,7 @@ class LabelsFile:
     def __init__(self, path: Path, file: IO[bytes], names: Sequence[str] = BITS) -> None:
         self.n = 0
         self._path = path
-        self._writer: votes_csv.Labels | votes_parquet.Labels | None = _format(path).Labels(
+        self._writer: votes_csv.Labels | votes_json.Labels | votes_parquet.Labels | None = _format(path).Labels(
             file, Answers.of(names).names
         )
         self._broken = False
@@ -206,7 +210,7 @@ def _binary(labels: NDArray[np.uint8]) -> NDArray[np.uint8]:
     values = numbers(array)
     wrong = other_than_bits(values)
     if wrong.size:
-        raise InputError(f"A label must be 0 or 1. Got {values[wrong[0]].item()!r} in row {wrong[0]}.")
+        raise InputError(f"A label must be 0 or 1. Got {shown(values[wrong[0]].item())} in row {wrong[0]}.")
     return values.astype(np.uint8, copy=False)
 
 
@@ -219,7 +223,7 @@ def writing_labels(
 ) -> Iterator[LabelsFile]:
     """A file for labels, written block by block: all of it gets its name when the block ends, or nothing.
 
-    CSV with columns id and label; Parquet if the name ends in .parquet.
+    CSV with columns id and label; Parquet if the name ends in .parquet; a list of objects if it ends in .json.
 
     Parameters
     ----------

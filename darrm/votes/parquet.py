@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from darrm.errors import InputError
-from darrm.votes.arrow import cells, pyarrow
+from darrm.storage.frames import pyarrow
+from darrm.votes.arrow import cells
 from darrm.votes.rows import Answers, Columns, Texts
 
 EMPTY = "there is no row in it"

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from darrm._validation import refusal
+from darrm._validation import refusal, several_classes, shown
 from darrm.errors import InputError
 
 Votes = NDArray[np.uint8] | NDArray[np.int8]
@@ -172,4 +172,5 @@ class Columns:
         """What is wrong with a value that is none of the answers."""
         what = "A label" if column >= self.last else "A vote"
         absent = ", or -1 or blank for an absent voter" if self.answers.absent and column < self.last else ""
-        return f"column {self.names[column]}: {what} must be {' or '.join(self.answers.names)}{absent}. Got {got!r}."
+        allowed = " or ".join(self.answers.names) + absent
+        return f"column {self.names[column]}: {what} must be {allowed}. Got {shown(got)}.{several_classes(got)}"

@@ -154,7 +154,7 @@ def test_results_and_pictures_are_written(tmp_path: Path, eta_file: Path, capsys
         (["--mechanism", "llp", "--bag-size", "4", "--eta", "beta:2,2", "--n", "0"], "--n must be"),
         (["--mechanism", "llp", "--bag-size", "4", "--eta", "model:m.pkl"], "eta_from_model"),
         (["--mechanism", "llp", "--bag-size", "4", "--eta", "none.csv"], "could not be read"),
-        (["--mechanism", "llp", "--bag-size", "4", "--out", "rows.txt"], "must end in csv, parquet, json"),
+        (["--mechanism", "llp", "--bag-size", "4", "--out", "rows.txt"], "must end in .csv, .parquet, .json"),
         (["--mechanism", "llp", "--bag-size", "4", "--plot", "audit.txt"], "must end in"),
         (["--mechanism", "llp", "--bag-size", "4", "--out", "none/rows.csv"], "could not be written"),
         (["--design", "none.json"], "none.json"),

@@ -154,7 +154,7 @@ def test_too_many_votes_to_verify(refused: Refused, command: str, K: str) -> Non
         (f"{HEADER},label\nx,1,0,1,2\n", "A label must be 0 or 1. Got '2'"),
         (f"{HEADER},d\nx,1,0,1,1\n", "K = 3"),
         ("id,a,b\nx,1,0\n", "K = 3"),
-        ("id,label\nx,1\n", "K = 3"),
+        ("id,label\nx,1\n", "a file of released labels, not a file of votes. No command reads one. Pass a file of"),
         (f"{HEADER}\nx,1,0,1\ny,1,0,1,1\n", "line 3: 5 columns where the header has 4"),
         (f"{HEADER}\nx,1,0,1\ny,1,0\n", "line 3: 3 columns"),
         (f"{HEADER}\n\nx,1,0,1\n", "line 2"),

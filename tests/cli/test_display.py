@@ -139,7 +139,7 @@ def test_it_says_what_to_do_next(capsys: pytest.CaptureFixture[str], tmp_path: P
     path = tmp_path / "a name.json"
     assert main(["solve", *PROBLEM, "--out", str(path)]) == 0
     told = capsys.readouterr().err
-    commands = re.findall(r"darrm (report|release|budget) '([^']*)'", told)
+    commands = re.findall(r"^  darrm (report|release|budget) '([^']*)'", told, re.MULTILINE)
     assert commands == [(name, str(path)) for name in ("report", "release", "budget")]
     assert main(["solve", *PROBLEM]) == 0
     assert "--out gamma.json" in capsys.readouterr().err

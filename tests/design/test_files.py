@@ -32,6 +32,8 @@ PRIORS = {
     "common": lambda K: priors.common(2.5, 1 / 3),
     "votes": lambda K: priors.votes([l * 0.1 for l in range(K + 1)]),
     "fixed": lambda K: priors.fixed([1 / (i + 2) for i in range(K)]),
+    "confusion": lambda K: priors.confusion([[[0.7, 0.3], [1 / (i + 3), 1 - 1 / (i + 3)]] for i in range(K)]),
+    "randomized-response": lambda K: priors.randomized_response(priors.common(2.5, 1 / 3), 1 / 11),
 }
 Forge = Callable[..., Path]
 

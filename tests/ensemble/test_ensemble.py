@@ -322,6 +322,19 @@ def test_parallel_training_is_serial_training() -> None:
 # ---- fresh voters
 
 
+@pytest.mark.parametrize(("overlap", "m", "said"), [(1, 3, "overlap = 1 voter,"), (3, 4.5, "overlap = 3 voters,")])
+def test_m_above_the_overlap_has_no_effect_which_is_said(overlap: int, m: float, said: str) -> None:
+    with pytest.warns(UserWarning, match=f"^m = {m:g} has no effect: one change reaches {said}"):
+        model = fresh(overlap=overlap, m=m).fit(X, Y)
+    for design in (model.design_, fresh(overlap=overlap).fit(X, Y).design_):
+        np.testing.assert_allclose(design.gamma, 1, rtol=1e-12)
+
+
+def test_m_of_the_overlap_or_below_has_an_effect_or_is_the_default() -> None:
+    assert fresh(m=1).fit(X, Y).design_.gamma.min() > 1 - 1e-12
+    assert fresh(m=0.5).fit(X, Y).design_.gamma.min() < 0.9
+
+
 @pytest.mark.parametrize(("overlap", "m"), [(1, None), (3, 1), (3, 2.5), (5, 2)])
 def test_fresh_voters_get_the_labels_that_the_exact_composition_allows(overlap: int, m: float | None) -> None:
     model = fresh(overlap=overlap, m=m).fit(X, Y)
@@ -450,6 +463,7 @@ class Elsewhere(DummyClassifier):  # type: ignore[misc]
 
 
 SORTED = np.sort(Y)
+THREE = np.arange(len(Y)) % 3
 FIFTHS = [np.arange(i, 1100, 5) for i in range(5)]
 IN_ORDER = np.array_split(np.arange(1100), 5)
 BAD: list[tuple[str, Callable[[], Any], str]] = [
@@ -504,7 +518,20 @@ BAD: list[tuple[str, Callable[[], Any], str]] = [
         lambda: fixed(estimator=teacher(1.0, adjacency="add-remove", n_records=100)).fit(X, Y),
         "under adjacency 'replace-one'. Got 'add-remove'",
     ),
+    ("Delta missing", lambda: fixed(estimator=LogisticRegression(), Delta=None).fit(X, Y), r"^Delta is missing\. "),
     ("not private", lambda: fixed(estimator=LogisticRegression(), Delta=None).fit(X, Y), "has no epsilon_ and delta_"),
+    ("epsilon missing", lambda: fixed(estimator=LogisticRegression(), epsilon=None).fit(X, Y), "^epsilon is missing"),
+    (
+        "both missing",
+        lambda: fixed(estimator=LogisticRegression(), epsilon=None, Delta=None).fit(X, Y),
+        "^epsilon and Delta are missing",
+    ),
+    ("fixed, epsilons", lambda: fixed(epsilon=[1, 2]).fit(X, Y), r"darrm\.VoterGroup.*DecisionProblem"),
+    ("fresh, epsilons", lambda: fresh(epsilon=np.array([1.0, 2.0])).fit(X, Y), "one number, the same for all voters"),
+    ("Deltas", lambda: fixed(Delta=(0.0, 0.1)).fit(X, Y), "Delta must be one number"),
+    ("fixed, three classes", lambda: fixed().fit(X, THREE), "two answers.*one against the rest"),
+    ("fresh, three classes", lambda: fresh().fit(X, THREE), "takes two answers"),
+    ("Fixed", lambda: fixed(voters="Fixed").fit(X, Y), "Got 'Fixed'. Pass \"fixed\"."),
     (
         "private model behind a step that may not be",
         lambda: fixed(estimator=make_pipeline(FunctionTransformer(), teacher(1.0)), epsilon=None, Delta=None).fit(X, Y),

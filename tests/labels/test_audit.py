@@ -208,7 +208,7 @@ def test_files_hold_the_rows(tmp_path: Path, ending: str) -> None:
 
 
 def test_bad_files_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(InputError, match="must end in csv, parquet, json"):
+    with pytest.raises(InputError, match=r"must end in \.csv, \.parquet, \.json"):
         table_format("rows.xlsx")
     with pytest.raises(OutputError, match="could not be written"):
         save_rows(tmp_path / "none" / "rows.csv", [])

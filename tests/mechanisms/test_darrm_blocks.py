@@ -113,7 +113,7 @@ def test_memory_does_not_grow_with_the_stream() -> None:
     ("bad", "said"),
     [
         ([[0, 1, 0, 1, 0], [0, 1, 2, 1, 0]], "Got 2 in row 13, column 2"),
-        ([[0, 1, np.nan, 1, 0]], "Got nan in row 12, column 2"),
+        ([[0, 1, np.nan, 1, 0]], r"Got NaN \(not a number\) in row 12, column 2"),
         (np.zeros((3, 4)), r"shape \(n, K\) = \(n, 5\).* Got \(3, 4\) after row 11"),
         (np.zeros(6), r"Got \(6,\) after row 11"),
         ([[1, 0, 1, 0, 1], [1]], "rows of one length"),

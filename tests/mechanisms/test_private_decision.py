@@ -5,6 +5,7 @@ import itertools
 import pickle
 from fractions import Fraction
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
@@ -112,10 +113,10 @@ def test_nobody_and_no_row() -> None:
     ("votes", "said"),
     [
         ([[0, 1, 0, 1]], r"\(n, 5\)"),
-        ([0, 1, 0, 1, 0], r"pass \[votes\]"),
+        ([0, 1, 0, 1], r"one row a query, or \(5,\)"),
         ([[0, 1, 0, 1, 2]], "Got 2 in row 0, column 4"),
         ([[0, 1, 0, 1, 0], [0, 1, -1, 1, 0]], "Got -1 in row 1, column 2"),
-        ([[0, 1, float("nan"), 1, 0]], "Got nan in row 0, column 2"),
+        ([[0, 1, float("nan"), 1, 0]], r"Got NaN \(not a number\) in row 0, column 2"),
         ([["no", "yes", "no", "no", "no"]], "dtype"),
         (np.full((1, 5), 255, dtype=np.uint8), "Got 255"),
     ],
@@ -171,3 +172,21 @@ def test_saved_and_loaded_for_absent_voters(tmp_path: object) -> None:
     loaded = darrm.load(f"{tmp_path}/decision.json")
     assert isinstance(loaded, darrm.DecisionDesign)
     assert [chance(loaded, row) for row in WITH_ABSENT] == [chance(made, row) for row in WITH_ABSENT]
+
+
+@pytest.mark.parametrize("kind", [list, tuple, np.array], ids=lambda kind: kind.__name__)
+def test_one_row_of_votes_gives_one_label(kind: Any) -> None:
+    problem = darrm.DecisionProblem([darrm.VoterGroup(3, epsilon=30.0)], 90.0)
+    goal = darrm.objectives.truth([0.9])
+    design = darrm.solve(darrm.MajorityProblem(3, 3, 30.0))
+    decision = darrm.solve(problem, objective=goal, absent=True)
+    for mechanism in (darrm.mechanisms.DaRRM(design), darrm.mechanisms.PrivateDecision(decision)):
+        labels = [mechanism.release(kind(votes)) for votes in ([0, 0, 0], [1, 1, 1])]
+        assert labels == [0, 1]
+        assert [np.shape(label) for label in labels] == [(), ()]
+        assert all(isinstance(label, np.uint8) for label in labels)
+        assert mechanism.release([kind([1, 1, 1])]).tolist() == [1]
+    assert darrm.mechanisms.PrivateDecision(decision).release(kind([1, -1, 1])) == 1
+    for wrong in ([0, 1], [0, 1, 1, 1], [0, 1, 2], []):
+        with pytest.raises(darrm.InputError):
+            darrm.mechanisms.DaRRM(design).release(kind(wrong))

@@ -1,5 +1,8 @@
 """Priors in closed form against integration and sampling; errors of a noise function."""
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 import scipy.integrate
@@ -8,6 +11,7 @@ import scipy.stats
 
 import darrm
 from darrm import priors
+from darrm.cli import main
 from darrm.numerics.poisson_binomial import pmf
 
 
@@ -63,20 +67,258 @@ def test_weights_of_both_objectives() -> None:
         priors.weights(priors.independent(0.5, 0.5), 5, "tv")
 
 
-@pytest.mark.parametrize("text", ["independent:0.5,1", "common:2,3", "fixed:0.5,0.25", "votes:1,2,3"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *["independent:0.5,1", "common:2,3", "fixed:0.5,0.25", "votes:1,2,3", "confusion:0.25,0.75:0.9,0.1,0.3,0.7"],
+        *["confusion:0.5,0.5:1,0,0,1:0.6,0.4,0.5,0.5", "randomized-response:0.5:independent:0.9,0.9"],
+        *["randomized-response:1:votes:1,2,3", "randomized-response:0.5:confusion:0.25,0.75:0.9,0.1,0.3,0.7"],
+        "randomized-response:0.5:randomized-response:1:common:1,2",
+    ],
+)
 def test_text_and_dict_round_trip(text: str) -> None:
     prior = priors.parse(text)
     assert str(prior) == text
-    assert priors.from_dict(prior.as_dict()) == prior
+    assert priors.parse(prior.text()) == prior
+    assert priors.from_dict(json.loads(json.dumps(prior.as_dict()))) == prior
+    assert hash(priors.parse(text)) == hash(prior)
+
+
+def test_short_texts() -> None:
+    assert priors.parse("uniform") == priors.parse("independent") == priors.independent()
+    assert priors.parse("common") == priors.common()
+    assert priors.parse("randomized-response:0.5:0.9") == priors.randomized_response(0.9, 0.5)
+    assert priors.parse("randomized-response:0.5:0.9,0.2") == priors.randomized_response([0.9, 0.2], 0.5)
+    assert priors.parse("randomized-response:0.5:uniform") == priors.randomized_response(priors.independent(), 0.5)
+
+
+@pytest.mark.parametrize("prior", [priors.fixed([1 / 3, 0.1 + 0.2]), priors.common(1 / 3, 0.1)], ids=str)
+def test_text_has_all_digits(prior: priors.Prior) -> None:
+    behind = priors.randomized_response(prior, 0.1 + 0.2)
+    assert priors.parse(behind.text()) == behind
+    assert priors.parse(str(behind)) != behind
 
 
 @pytest.mark.parametrize(
     "text",
-    ["", "unknown", "common:0,1", "common:1,2,3", "fixed", "fixed:2", "votes:-1,2", "votes:0,0", "independent:0.2"],
+    [
+        *["", "unknown", "common:0,1", "common:1,2,3", "fixed", "fixed:2", "votes:-1,2", "votes:0,0"],
+        *["independent:0.2", "uniform:", "common:", "confusion", "confusion:0.5,0.5", "confusion:0.5:1,0,0,1"],
+        *["confusion:0.5,0.5:1,0,0", "confusion:0.5,0.6:1,0,0,1", "confusion:0.5,0.5:0.9,0.2,0,1"],
+        *["confusion:0.5,0.5:0,0,0,1", "confusion:a,b:1,0,0,1", "randomized-response", "randomized-response:"],
+        *["randomized-response:1", "randomized-response:1:", "randomized-response:0:0.9"],
+        *["randomized-response:nan:0.9", "randomized-response:1,2:0.9", "randomized-response:1:0.4"],
+        *["randomized-response:1:unknown", "randomized-response:a:0.9"],
+    ],
 )
 def test_bad_priors(text: str) -> None:
     with pytest.raises(darrm.InputError):
         priors.parse(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("common:1", r"A prior common takes two numbers, common:A,B\. Got 'common:1'\."),
+        ("independent:0.9", r"A prior independent takes two numbers, independent:LOW,HIGH\."),
+        ("votes:public.csv", r"Read a file first: darrm\.priors\.votes\(darrm\.votes\.read\(FILE\)\)\."),
+        ("confusion:0.5,0.5:1,0", "two chances, then four for each matrix"),
+        ("randomized-response:x:0.9", "needs one epsilon"),
+    ],
+)
+def test_bad_texts_say_what_is_missing(text: str, said: str) -> None:
+    with pytest.raises(darrm.InputError, match=said):
+        priors.parse(text)
+
+
+# ---- histograms, as users have them
+
+
+def test_votes_are_counted(tmp_path: Path) -> None:
+    rows = np.array([[0, 1, 1], [0, 0, 0], [1, 1, 1], [0, 1, 1]], dtype=np.uint8)
+    (tmp_path / "public.csv").write_text("a,b,c\n" + "".join(f"{a},{b},{c}\n" for a, b, c in rows.tolist()))
+    for given in (rows, rows.tolist(), rows.astype(bool).astype(float), darrm.votes.read(tmp_path / "public.csv")):
+        assert priors.votes(given) == priors.votes([1, 0, 2, 1])
+    with pytest.raises(darrm.InputError, match="votes must be whole numbers in"):
+        priors.votes([[0, 2, 1]])
+
+
+# ---- confusion matrices
+
+
+@pytest.mark.parametrize("K", [1, 4])
+def test_confusion_by_sampling(K: int) -> None:
+    rng = np.random.default_rng(K)
+    tables = rng.dirichlet([1, 1], (K, 2))
+    prior = priors.confusion(tables, [0.3, 0.7])
+    n = 200_000
+    truth = (rng.random(n) < 0.7).astype(int)
+    votes = rng.random((n, K)) < tables[:, :, 1].T[truth]
+    seen = np.bincount(votes.sum(axis=1), minlength=K + 1) / n
+    assert np.all(np.abs(seen - prior.ones(K)) <= 6 / np.sqrt(4 * n))
+    drawn = pmf(prior.sample(4000, K, rng))
+    assert np.all(np.abs(drawn.mean(axis=0) - prior.ones(K)) <= 6 * drawn.std(axis=0) / np.sqrt(4000) + 1e-12)
+
+
+def test_confusion_of_one_matrix_is_that_of_every_voter() -> None:
+    table = [[0.9, 0.1], [0.3, 0.7]]
+    one = priors.confusion(table)
+    np.testing.assert_allclose(one.ones(3), priors.confusion([table] * 3).ones(3))
+    np.testing.assert_allclose(one.ones(3), (priors.fixed([0.1] * 3).ones(3) + priors.fixed([0.7] * 3).ones(3)) / 2)
+    assert priors.confusion([[90, 10], [3, 7]]) == priors.confusion([[0.9, 0.1], [0.3, 0.7]])
+    with pytest.raises(darrm.InputError, match="one, or one for each voter"):
+        priors.confusion([table] * 2).ones(3)
+    assert darrm.solve(K=3, m=2, epsilon=0.1, prior=one).objective == "disagreement"
+
+
+# ---- randomized response
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 0.5, 3.0, 50.0])
+@pytest.mark.parametrize("K", [1, 2, 7])
+def test_randomized_answers_of_known_voters(K: int, epsilon: float) -> None:
+    before = np.random.default_rng(K).random(K)
+    after = priors.randomized_response(before, epsilon)
+    shrink = np.tanh(epsilon / 2)
+    np.testing.assert_allclose(after.ones(K), pmf(0.5 + (before - 0.5) * shrink), rtol=1e-12)
+    alike = priors.randomized_response(priors.independent(0.6, 0.8), epsilon)
+    middle = 0.5 + 0.2 * shrink
+    np.testing.assert_allclose(alike.ones(K), priors.independent(middle, middle).ones(K), rtol=1e-12)
+    assert middle == pytest.approx(darrm.objectives.randomized_response_accuracy(0.7, epsilon), rel=1e-14)
+    same = priors.randomized_response(0.7, epsilon)
+    np.testing.assert_allclose(same.ones(K), alike.ones(K), rtol=1e-12)
+
+
+def test_randomized_answers_of_common_voters_by_integration() -> None:
+    epsilon, K = 0.7, 5
+    got = priors.randomized_response(priors.common(2.0, 3.0), epsilon).ones(K)
+    for l in range(K + 1):
+
+        def alpha(q: float, l: int = l) -> float:
+            p = 0.5 + (max(q, 1 - q) - 0.5) * np.tanh(epsilon / 2)
+            return float(scipy.stats.binom.pmf(l, K, p) * scipy.stats.beta.pdf(q, 2.0, 3.0))
+
+        value = sum(scipy.integrate.quad(alpha, *ends, epsabs=1e-12)[0] for ends in ((0, 0.5), (0.5, 1)))
+        assert got[l] == pytest.approx(value, abs=1e-9)
+
+
+def test_randomized_public_votes_are_flipped_one_by_one() -> None:
+    epsilon, keep = 0.4, np.exp(0.4) / (1 + np.exp(0.4))
+    after = priors.randomized_response(priors.votes([0, 0, 1]), epsilon)
+    np.testing.assert_allclose(after.ones(2), [(1 - keep) ** 2, 2 * keep * (1 - keep), keep**2], rtol=1e-14)
+    assert darrm.solve(K=2, m=1, epsilon=epsilon, prior=after).objective == "disagreement"
+    released = darrm.mechanisms.RandomizedResponse(epsilon).release(np.ones((200_000, 2), dtype=int)).sum(axis=1)
+    assert np.all(np.abs(np.bincount(released) / 200_000 - after.ones(2)) <= 6 / np.sqrt(4 * 200_000))
+
+
+def test_randomized_answers_of_many_voters_are_well_scaled() -> None:
+    K = 1001
+    after = priors.randomized_response(priors.common(), 0.5).ones(K)
+    assert after.min() >= 0
+    assert after.sum() == pytest.approx(1, abs=1e-12)
+    known = priors.randomized_response([0.9] * K, 0.5).ones(K)
+    np.testing.assert_allclose(known, priors.fixed([0.5 + 0.4 * np.tanh(0.25)] * K).ones(K), atol=1e-14)
+
+
+def test_samples_of_randomized_answers() -> None:
+    prior = priors.randomized_response(priors.independent(), 0.5)
+    p = prior.sample(1000, 3, np.random.default_rng(1))
+    assert p.shape == (1000, 3)
+    assert 0.5 <= p.min() < p.max() <= np.exp(0.5) / (1 + np.exp(0.5))
+
+
+# ---- which priors can be true of randomized response
+
+MOST = float(np.exp(0.5) / (1 + np.exp(0.5)))
+POSSIBLE = [
+    priors.randomized_response(priors.common(), 0.5),
+    priors.randomized_response(1.0, 0.25),
+    priors.randomized_response(priors.votes([1, 2]), 0.5),
+    priors.independent(0.5, MOST),
+    priors.fixed([MOST, 1 - MOST, 0.5]),
+    priors.votes([0, 0, 0, 1]),
+    priors.confusion([[MOST, 1 - MOST], [0.5, 0.5]]),
+    priors.confusion([[0.0, 1.0], [0.5, 0.5]], truth=[0.0, 1.0]),
+]
+IMPOSSIBLE = [
+    priors.independent(),
+    priors.common(5.0, 5.0),
+    priors.independent(0.5, MOST + 1e-9),
+    priors.fixed([0.5, MOST + 1e-9]),
+    priors.fixed([0.5, 1 - MOST - 1e-9]),
+    priors.confusion([[0.5, 0.5], [0.3, 0.7]]),
+    priors.randomized_response(0.5, 0.6),
+    priors.randomized_response(priors.votes([1, 2]), 0.6),
+]
+
+
+@pytest.mark.parametrize("prior", POSSIBLE, ids=str)
+def test_possible_priors(prior: priors.Prior) -> None:
+    assert priors.check_possible(prior, 0.5)
+    assert priors.check_possible(prior, 0.5, Delta=0.125)
+
+
+@pytest.mark.parametrize("prior", IMPOSSIBLE, ids=str)
+def test_impossible_priors(prior: priors.Prior) -> None:
+    with pytest.warns(priors.ImpossiblePriorWarning, match=r"cannot be true of randomized response of epsilon 0\.5"):
+        assert not priors.check_possible(prior, 0.5)
+    assert issubclass(priors.ImpossiblePriorWarning, UserWarning)
+
+
+def test_a_delta_makes_more_possible() -> None:
+    most = (np.exp(0.5) + 0.25) / (1 + np.exp(0.5))
+    assert priors.check_possible(priors.fixed([most]), 0.5, 0.25)
+    with pytest.warns(priors.ImpossiblePriorWarning, match=f"{most:.6g} at most"):
+        priors.check_possible(priors.fixed([most + 1e-9]), 0.5, 0.25)
+
+
+def test_solve_warns_only_of_what_the_prior_says_itself() -> None:
+    darrm.solve(K=3, m=2, epsilon=0.5, prior="uniform")
+    darrm.solve(K=3, m=2, epsilon=0.5, prior=priors.randomized_response(0.9, 0.5))
+    with pytest.warns(priors.ImpossiblePriorWarning, match="epsilon 0.5"):
+        darrm.solve(K=3, m=2, epsilon=0.5, prior=priors.randomized_response(0.9, 0.6))
+
+
+def test_a_prior_goes_through_files_and_tables(tmp_path: Path) -> None:
+    prior = priors.randomized_response(priors.confusion([[0.9, 0.1], [0.3, 0.7]]), 0.5)
+    design = darrm.solve(K=3, m=2, epsilon=0.5, prior=prior)
+    design.save(tmp_path / "gamma.json")
+    assert darrm.load(tmp_path / "gamma.json") == design
+    table = darrm.tables.solve_grid([3], [2], 0.5, prior=prior, out=tmp_path / "t.csv")
+    assert darrm.tables.verify_table(tmp_path / "t.csv").holds
+    assert table.lookup(3, 2, 0.5, prior=prior).prior == prior
+
+
+@pytest.mark.parametrize(
+    ("options", "warned"),
+    [
+        ([], False),
+        (["--randomized-response"], True),
+        (["--randomized-response", "--prior", "common"], True),
+        (["--randomized-response", "--prior", "independent:0.5,0.6"], False),
+        (["--randomized-response", "--prior", "randomized-response:0.5:0.9"], False),
+        (["--randomized-response", "--prior", "randomized-response:0.6:0.9"], True),
+        (["--prior", "randomized-response:0.6:0.9"], True),
+        (["--prior", "randomized-response:0.5:votes:public.csv"], False),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+@pytest.mark.parametrize("command", ["solve", "compare"])
+def test_the_command_line_warns_in_one_line(
+    command: str,
+    options: list[str],
+    warned: bool,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("public.csv").write_text("a,b,c\n0,1,1\n1,1,1\n")
+    assert main([command, "--K", "3", "--m", "2", "--epsilon", "0.5", *options, "--json"]) == 0
+    lines = [line for line in capsys.readouterr().err.splitlines() if "cannot be true" in line]
+    assert all(line.startswith("darrm: The prior ") for line in lines)
+    assert bool(lines) == warned
+    assert len(lines) <= 1
 
 
 @pytest.mark.parametrize("K", [4, 5])

@@ -189,9 +189,7 @@ PUBLIC = {
     "measures.individual_advantage_over_bags": "integrates over features",
     "compare": "integrates over the prior",
     "measures.comparison.compare": "integrates over the prior",
-    **{
-        f"priors.{name}.sample": "draws from the prior" for name in ("Prior", "Independent", "Common", "Votes", "Fixed")
-    },
+    "priors.Prior.sample": "draws from the prior",
 }
 INSIDE = (".measures.comparison", ".show.report")  # public, and not reached through the face of their room
 SEEDS = {"rng", "random_state", "seed", "random", "draw", "words", "source", "generator"}

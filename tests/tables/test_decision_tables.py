@@ -1,5 +1,6 @@
 """Tables of decisions by groups of voters."""
 
+import csv
 import json
 from pathlib import Path
 
@@ -17,7 +18,7 @@ PROBLEMS = """groups,total_epsilon,accuracy,objective,prior,cost,ordered,max_aff
 2:1.0 3:0.2,1.0,0.7 0.6,,0.9 0.1,0 5 1 0,yes,2
 3:0.5,0.8,0.6,at-least:2,,,,
 2:inf:0:1 1:0.5,1.0,0.9 0.6,weights:2 1,,,,
-1:0.5 1:0.2,0.4,"0.7,0.6",majority,,,,
+"[""1:0.5"", ""1:0.2""]",0.4,"[0.7,0.6]",majority,,,,
 """
 
 
@@ -115,3 +116,20 @@ def test_the_command_takes_decisions(problems: Path, tmp_path: Path, capsys: pyt
     assert main(["verify", str(out)]) == 0
     with pytest.raises(darrm.InputError, match="decisions by groups"):
         tables.lookup(out, 3, 1, 0.5)
+
+
+def test_lists_are_json_in_cells_and_stay_as_they_are_when_written_again(problems: Path, tmp_path: Path) -> None:
+    made = tables.solve_grid(tables.from_csv(problems), out=tmp_path / "table.csv")
+    with (tmp_path / "table.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    for row, design in zip(rows, map(as_design, made.rows), strict=True):
+        assert json.loads(row["table"]) == design.table.ravel().tolist()
+        assert len(json.loads(row["groups"])) == len(json.loads(row["accuracy"])) == len(design.problem.groups)
+        assert row["cost"] == "none" or len(json.loads(row["cost"])) == 4
+    assert [row["objective"] for row in rows][3] == "weights:[2.0, 1.0]"
+    columns = list(rows[0])[: list(rows[0]).index("table")]
+    with (tmp_path / "again.csv").open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(columns)
+        writer.writerows([row[name] for name in columns] for row in rows)
+    assert tables.from_csv(tmp_path / "again.csv").tasks == tables.from_csv(problems).tasks

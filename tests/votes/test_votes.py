@@ -188,7 +188,7 @@ def test_refused_rows_do_not_spoil_the_file(tmp_path: Path) -> None:
         (["a", "b"], [0, -1], "Got -1 in row 1"),
         (["a", "b"], [0, 256], "Got 256 in row 1"),
         (["a", "b"], [0.5, 1], "Got 0.5 in row 0"),
-        (["a", "b"], [0, float("nan")], "Got nan in row 1"),
+        (["a", "b"], [0, float("nan")], r"Got NaN \(not a number\) in row 1"),
         (["a", "b"], np.array([1, 2], dtype=np.uint8).view(bool), "Got 2 in row 1"),
         (["a", "b"], ["0", "1"], "^labels must be a plain array of numbers 0 and 1"),
         (["a", "b"], [[0, 1]], r"shape \(1, 2\)"),

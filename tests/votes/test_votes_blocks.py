@@ -272,7 +272,7 @@ def test_parquet_ids_of_a_slice(tmp_path: Path) -> None:
     ("columns", "message"),
     [
         ({"a": [1, 0, 2]}, "row 3, column a: A vote must be 0 or 1. Got 2"),
-        ({"a": [1.0, float("nan")]}, "row 2, column a: A vote must be 0 or 1. Got nan"),
+        ({"a": [1.0, float("nan")]}, "row 2, column a: A vote must be 0 or 1. Got NaN"),
         ({"a": [1, None]}, "row 2, column a: A vote must be 0 or 1. Got None"),
         ({"a": [1], "label": [3]}, "row 1, column label: A label must be 0 or 1. Got 3"),
         ({"a": ["1"]}, "column a must hold numbers 0 and 1. Got type string"),

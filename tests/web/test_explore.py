@@ -166,6 +166,7 @@ CHOICES = [
     {"K": "5", "m": "2", "epsilon": "0.5", "prior": "common:1.1,2", "shape": "monotone"},
     {"K": "3", "m": "1", "epsilon": "0.5", "prior": "fixed:0.1,0.123456789012345,0.9"},
     {"K": "3", "m": "1.25", "epsilon": "0.5", "prior": "votes:1,2,3,4"},
+    {"K": "3", "m": "1", "epsilon": "0.5", "prior": "randomized-response:0.5:confusion:0.25,0.75:0.9,0.1,0.3,0.7"},
 ]
 
 

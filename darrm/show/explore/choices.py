@@ -177,9 +177,7 @@ def _arguments(choice: Choice) -> dict[str, str]:
         values["max_affected"] = problem.max_affected
     texts = {name: repr(int(value) if float(value).is_integer() else value) for name, value in values.items()}
     if choice.prior != priors.independent():
-        numbers = (value for key, value in choice.prior.as_dict().items() if key != "kind")
-        lists = (value if isinstance(value, list) else [value] for value in numbers)
-        texts["prior"] = f"{choice.prior.kind}:{','.join(repr(number) for numbers in lists for number in numbers)}"
+        texts["prior"] = choice.prior.text()
     if choice.shape != SHAPES[0]:
         texts["shape"] = choice.shape
     return texts

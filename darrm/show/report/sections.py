@@ -173,7 +173,7 @@ def _fixed(problem: MajorityProblem | DecisionProblem) -> str:
 
 
 def _total(epsilon: float) -> str:
-    return "none" if math.isinf(epsilon) else shown(epsilon, 6, up=True)
+    return "infinite" if math.isinf(epsilon) else shown(epsilon, 6, up=True)
 
 
 def _fresh(design: Design | DecisionDesign, delta: float, exact: bool) -> Iterator[tuple[int, float, str]]:

@@ -1,0 +1,30 @@
+"""darrm export"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from darrm.cli import common, outputs
+from darrm.errors import InputError
+
+
+@click.command("export", short_help="Write a design as a table for analysis.")
+@common.file_argument
+@click.option("--out", type=outputs.TABLE, required=True, help="The table: .csv, .parquet (needs pyarrow) or .json.")
+def command(file: Path, out: Path) -> None:
+    """Write the design in FILE as a table for analysis: a row for each vector of counts, all digits.
+
+    Its columns are the counts of votes for 1, gamma of a majority, and the probability of each answer. Nothing can be
+    released from a table: keep the design file.
+    """
+    from darrm.design.columns import columns_of
+    from darrm.design.design import load
+    from darrm.storage.atomic import resolved
+    from darrm.storage.frames import write
+
+    if resolved(out) == resolved(file):
+        raise InputError(f"The table would replace the design file {file}. Pass another --out.")
+    write(out, columns_of(load(file)))
+    common.note(f"Wrote {out}, {outputs.FOR_ANALYSIS}")

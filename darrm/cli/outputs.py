@@ -1,0 +1,67 @@
+"""Where commands write designs and tables of them: an ending means its format, or is refused before the work."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from darrm.errors import InputError
+from darrm.storage.frames import FORMATS, ending_of, pyarrow, table_format
+
+if TYPE_CHECKING:
+    from darrm.design.design import AnyDesign
+
+
+class Out(click.Path):
+    """Where to write; an ending that stands for a format that is not ``written`` is refused before the work."""
+
+    def __init__(self, what: str, *written: str) -> None:
+        super().__init__(path_type=Path, readable=False)
+        self.what, self.written = what, written
+
+    def convert(self, value: Any, param: click.Parameter | None, context: click.Context | None) -> Any:
+        ending = ending_of(value)
+        if ending in FORMATS and ending not in self.written:
+            raise InputError(f"{self.what} Got --out {value}.")
+        if ending == "parquet":
+            pyarrow()
+        return super().convert(value, param, context)
+
+
+class AnalysisTable(click.Path):
+    """Where to write a table for analysis."""
+
+    def convert(self, value: Any, param: click.Parameter | None, context: click.Context | None) -> Any:
+        table_format(value)
+        return super().convert(value, param, context)
+
+
+FOR_ANALYSIS = "a table for analysis. Nothing can be released from it: design files are JSON."
+TABLE = AnalysisTable(path_type=Path, readable=False)
+DESIGN = Out("A design file is JSON: name it .json, then darrm export makes a table of it.", "json")
+
+
+def is_design_file(out: Path) -> bool:
+    """Whether a design goes to a file of its own there, and not to a table for analysis."""
+    return ending_of(out) not in ("csv", "parquet")
+
+
+def keep(out: Path | None, design: AnyDesign) -> None:
+    """Write a design where it is wanted, as its file or as a table for analysis."""
+    if out is None:
+        return
+    if is_design_file(out):
+        design.save(out)
+    else:
+        from darrm.design.columns import columns_of
+        from darrm.storage.frames import write
+
+        write(out, columns_of(design))
+
+
+def kept(out: Path | None) -> None:
+    """Say what `keep` wrote."""
+    if out is not None:
+        click.echo(f"Wrote {out}." if is_design_file(out) else f"Wrote {out}, {FOR_ANALYSIS}", err=True)

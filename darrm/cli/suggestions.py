@@ -1,0 +1,67 @@
+"""Commands that a command suggests next: each stands on a line of its own and runs as it stands."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from click.core import ParameterSource
+
+if TYPE_CHECKING:
+    from darrm.design.design import AnyDesign
+
+_QUERIES = (100, 10, 1)
+
+
+def suggest(what: str, *command: object) -> None:
+    """Say on standard error what a command is good for, and the command below it."""
+    click.echo(f"{what}:\n  {line('darrm', *command)}", err=True)
+
+
+def line(*words: object) -> str:
+    """A command as a shell takes it."""
+    return shlex.join(map(str, words))
+
+
+def options_given(names: Collection[str] | None = None) -> list[str]:
+    """The options of the running command as they were given, those with these names in Python alone."""
+    context = click.get_current_context()
+    words: list[str] = []
+    for option in context.command.params:
+        given = context.get_parameter_source(option.name or "") is ParameterSource.COMMANDLINE
+        if not given or option.name == "out" or (names is not None and option.name not in names):
+            continue
+        flag = option.opts[0]
+        if isinstance(option, click.Option) and option.is_flag:
+            words.append(flag)
+            continue
+        value = context.params[option.name or ""]
+        for one in value if getattr(option, "multiple", False) else [value]:
+            words += [flag, str(one)]
+    return words
+
+
+def suggest_release(file: Path | None, design: AnyDesign) -> None:
+    """Suggest `darrm release` for votes of the user's."""
+    suggest(
+        f"To release labels for votes (a header, then a column of 0 and 1 for each of {design.problem.K} voters)",
+        *("release", file, "--votes", "votes.csv", "--out", "labels.csv"),
+    )
+
+
+def suggest_budget(file: Path, design: AnyDesign, queries: Sequence[int] = _QUERIES) -> None:
+    """Suggest `darrm budget` for the first of these numbers of fresh labels that a delta of 1/2 is enough for."""
+    from darrm.show.markup import shown
+
+    for number in queries:
+        delta = max(1e-5, float(shown(2 * number * design.problem.delta, 1, up=True)))
+        if delta <= 0.5:
+            labels = f"{number} label{'s' * (number > 1)}"
+            suggest(
+                f"What {labels} cost together, if voters are fresh (for voters made private once say fixed)",
+                *("budget", file, "--queries", number, "--delta", f"{delta:g}", "--voters", "fresh"),
+            )
+            return

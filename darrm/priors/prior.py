@@ -1,0 +1,94 @@
+"""What every prior offers, and what the objective takes from it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from darrm._validation import array, choice, whole
+from darrm.errors import InputError
+from darrm.numerics.arrays import Array
+
+OBJECTIVES = ("tv", "disagreement")
+
+
+class Prior:
+    """A distribution of vote probabilities; made by `independent`, `common`, `votes`, `fixed` and their like."""
+
+    kind: ClassVar[str]
+    default_objective: ClassVar[str] = "tv"
+
+    def ones(self, K: int) -> Array:
+        """E[alpha_l] = E[Pr[L = l]] for l = 0, ..., K; shape (K + 1,), sums to 1."""
+        return self._ones(whole("K", K))
+
+    def sample(self, n: int, K: int, rng: np.random.Generator) -> Array:
+        """n draws of (p_1, ..., p_K), shape (n, K); for simulations."""
+        return self._sample(whole("n", n), whole("K", K), rng)
+
+    def _ones(self, K: int) -> Array:
+        raise TypeError("Prior is abstract: make one with independent, common, votes or fixed.")
+
+    def _sample(self, n: int, K: int, rng: np.random.Generator) -> Array:
+        raise InputError(f"A prior {self.kind!r} has no vote probabilities to draw. Use independent, common or fixed.")
+
+    def as_dict(self) -> dict[str, object]:
+        """The prior as plain values, for files: ``{"kind": ..., parameters}``."""
+        values = asdict(self)  # type: ignore[call-overload]  # every kind of prior is a dataclass
+        return {"kind": self.kind, **{name: list(v) if isinstance(v, tuple) else v for name, v in values.items()}}
+
+    def text(self, number: Callable[[float], str] = repr) -> str:
+        """The prior as `parse` reads it, with all digits."""
+        values = np.ravel(list(asdict(self).values())).tolist()  # type: ignore[call-overload]
+        return f"{self.kind}:{','.join(map(number, values))}"
+
+    def __str__(self) -> str:
+        return self.text("{:g}".format)
+
+    @property
+    def reach(self) -> float | None:
+        """The largest max(p_i, 1 - p_i) that it takes to be possible; None if it says nothing of single voters."""
+        return None
+
+
+def weights(prior: Prior, K: int, objective: str) -> Array:
+    """What the objective gains from gamma(l), for l = floor(K/2) + 1, ..., K (twice the coefficient).
+
+        "tv":            E[alpha_l - alpha_(K-l)]
+        "disagreement":  E[alpha_l + alpha_(K-l)]
+
+    so that the error is 1/2 sum of weights (1 - gamma(l)). Definition 2.4 and Appendix C.1 of the DaRRM paper for
+    "tv"; "disagreement" is the probability that the released bit is not the majority of the votes cast.
+
+    Raises
+    ------
+    InputError
+        If the objective is unknown; if "tv" is asked of votes or fixed p, where it can cancel or turn negative; if
+        all weights are 0.
+    """
+    choice("objective", objective, OBJECTIVES)
+    if objective == "tv" and prior.default_objective != "tv":
+        raise InputError(
+            f'objective "tv" is refused for the prior {prior.kind!r}: it compares probabilities of 1, so votes for 1 '
+            'and for 0 cancel and a weight can turn negative. Use "disagreement".'
+        )
+    mean = prior.ones(K)
+    result = combine(mean, objective)
+    if not result.max() > 0:
+        raise InputError(
+            f"All weights of the objective {objective!r} are 0 under {prior}: every gamma is optimal. "
+            'Use another prior or objective "disagreement".'
+        )
+    return result
+
+
+def combine(mean: ArrayLike, objective: str) -> Array:
+    """E[alpha_l -+ alpha_(K-l)] for l > K/2 from E[alpha]."""
+    mean = array("mean", mean, ("K + 1",))
+    K = mean.size - 1
+    upper, lower = mean[K // 2 + 1 :], mean[: K - K // 2][::-1]
+    return upper - lower if objective == "tv" else upper + lower

@@ -1,0 +1,99 @@
+"""Tables for analysis: columns as CSV, JSON or Parquet by the ending of the name, or as a data frame."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from darrm._validation import path as check_path
+from darrm.errors import InputError, MissingExtraError
+from darrm.storage.atomic import replacing
+from darrm.storage.sealed_json import finite
+
+FORMATS = ("csv", "parquet", "json")
+Columns = Mapping[str, Sequence[Any]]
+
+
+def pyarrow(instead: str = "") -> Any:
+    """pyarrow with its parquet module; `MissingExtraError` without, which says what to do ``instead``."""
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError:
+        raise MissingExtraError(
+            f"Parquet files and Arrow tables need pyarrow. Run: pip install 'darrm[tables]'{instead}."
+        ) from None
+    return pyarrow
+
+
+def ending_of(path: str | os.PathLike[str]) -> str:
+    """The ending of a name in small letters, without its point."""
+    return check_path("path", path).suffix.lstrip(".").lower()
+
+
+def table_format(path: str | os.PathLike[str]) -> str:
+    """csv, parquet or json by the ending of ``path``.
+
+    Raises
+    ------
+    InputError, MissingExtraError
+        If the ending is another, or Parquet is asked for without pyarrow.
+    """
+    ending = ending_of(path)
+    if ending not in FORMATS:
+        raise InputError(f"A table must end in {', '.join(f'.{name}' for name in FORMATS)}. Got {str(path)!r}.")
+    if ending == "parquet":
+        pyarrow(", or use .csv or .json")
+    return ending
+
+
+def write(path: str | os.PathLike[str], columns: Columns) -> None:
+    """Write columns of one length, with all digits, whole or not at all.
+
+    Parameters
+    ----------
+    path : path
+        The ending says the format: csv (infinity is ``inf``), parquet, or json (a list of objects, infinity is null).
+    columns : mapping of str to sequence of int, float or str
+
+    Raises
+    ------
+    InputError, MissingExtraError, OutputError
+    """
+    kind = table_format(path)
+    if kind == "csv":
+        write_csv(path, columns)
+        return
+    with replacing(Path(path)) as file:
+        if kind == "parquet":
+            arrow = pyarrow()
+            arrow.parquet.write_table(arrow.table(dict(columns)), file, compression="zstd")
+            return
+        rows = zip(*columns.values(), strict=True)
+        objects = [finite(dict(zip(columns, row, strict=True))) for row in rows]
+        lines = ",\n".join(json.dumps(one, allow_nan=False) for one in objects)
+        file.write(f"[\n{lines}\n]\n".encode())
+
+
+def write_csv(path: str | os.PathLike[str], columns: Columns) -> None:
+    """Write columns as CSV, whatever the name."""
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(zip(*columns.values(), strict=True))
+    with replacing(Path(path)) as file:
+        file.write(text.getvalue().encode())
+
+
+def frame(columns: Columns) -> Any:
+    """Columns as a pandas DataFrame; `MissingExtraError` without pandas."""
+    try:
+        import pandas
+    except ImportError:
+        raise MissingExtraError("A data frame needs pandas. Run: pip install pandas.") from None
+    return pandas.DataFrame(dict(columns))

@@ -1,0 +1,196 @@
+"""A file of another kind: the error says which kind it is and what reads it."""
+
+import re
+import shlex
+import shutil
+from pathlib import Path
+
+import pytest
+
+import darrm
+from darrm.cli import main
+from darrm.storage.kinds import kind_of
+
+KINDS = {
+    "gamma.json": "design",
+    "design.csv": "design",
+    "decision.json": "design",
+    "ledger.json": "ledger",
+    "table.csv": "table",
+    "table.jsonl": "table",
+    "table.parquet": "table",
+    "decisions.csv": "table",
+    "problems.csv": "problems",
+    "table.jsonl.journal": "journal",
+    "export.csv": "export",
+    "export.json": "export",
+    "export.parquet": "export",
+    "decision_export.csv": "export",
+    "votes.csv": "votes",
+    "votes.parquet": "votes",
+    "labels.csv": "labels",
+    "labels.json": "labels",
+    "labels.parquet": "labels",
+    "rows.csv": "audit",
+    "rows.json": "audit",
+    "page.html": "page",
+    "picture.svg": "picture",
+    "picture.png": "picture",
+}
+SAID = {
+    "design": "a design file",
+    "ledger": "a ledger",
+    "table": "a table of designs",
+    "problems": "a file of problems",
+    "journal": "the journal of a table",
+    "export": "a table for analysis",
+    "votes": "a file of votes",
+    "labels": "a file of released labels",
+    "audit": "a table of an audit",
+    "page": "a page of HTML",
+    "picture": "a picture",
+}
+OF_DESIGNS = {
+    "report": ["report", "{}"],
+    "budget": ["budget", "{}", "--queries", "2", "--delta", "1e-5", "--voters", "fresh"],
+    "release": ["release", "{}", "--votes", "votes.csv", "--out", "out.csv"],
+    "profile": ["profile", "{}"],
+    "export": ["export", "{}", "--out", "out.csv"],
+}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a file of every kind, as the commands write it."""
+    folder = tmp_path_factory.mktemp("kinds")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        Path("votes.csv").write_text("id,a,b,c\nx,1,0,1\ny,0,0,1\n", encoding="utf-8")
+        Path("problems.csv").write_text("K,m,epsilon\n3,1,1\n", encoding="utf-8")
+        Path("groups.csv").write_text("groups,total_epsilon,accuracy\n2:1.0,1.0,0.7\n", encoding="utf-8")
+        solve = ["solve", "--K", "3", "--m", "2", "--epsilon", "0.5"]
+        decision = ["solve", "--group", "3:1", "--total-epsilon", "1", "--accuracy", ".8"]
+        release = ["release", "gamma.json", "--votes", "votes.csv", "--out"]
+        budget = ["--total-epsilon", "5", "--total-delta", "1e-5", "--voters", "fresh"]
+        audit = ["audit", "--mechanism", "rr", "--epsilon", "1", "--eta", "beta:1,1", "--n", "9", "--out"]
+        commands = [
+            [*solve, "--out", "gamma.json", "--plot", "picture.svg"],
+            [*solve, "--plot", "picture.png"],
+            [*decision, "--out", "decision.json"],
+            ["report", "gamma.json", "--out", "page.html", "--short"],
+            ["ledger", "create", "ledger.json", "gamma.json", *budget],
+            *[
+                ["table", "--problems", "problems.csv", "--out", f"table.{kind}"]
+                for kind in ("csv", "jsonl", "parquet")
+            ],
+            ["table", "--problems", "groups.csv", "--out", "decisions.csv"],
+            *[["export", "gamma.json", "--out", f"export.{kind}"] for kind in ("csv", "json", "parquet")],
+            ["export", "decision.json", "--out", "decision_export.csv"],
+            *[[*release, f"labels.{kind}"] for kind in ("csv", "json", "parquet")],
+            *[[*audit, f"rows.{kind}"] for kind in ("csv", "json")],
+        ]
+        for command in commands:
+            assert main(command) == 0, command
+        shutil.copyfile("gamma.json", "design.csv")
+        Path("table.jsonl.journal").write_text('{"format": "darrm-journal", "version": 2}\n', encoding="utf-8")
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        pq.write_table(pa.table({"a": [0, 1], "b": [1, 1], "c": [0, 0]}), "votes.parquet")
+    return folder
+
+
+@pytest.fixture
+def folder(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy, to work in."""
+    shutil.copytree(made, tmp_path / "it")
+    monkeypatch.chdir(tmp_path / "it")
+    return tmp_path / "it"
+
+
+def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    capsys.readouterr()
+    assert main(arguments) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert len(captured.err.splitlines()) == 1
+    return captured.err
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_kinds_are_told_apart(folder: Path, name: str) -> None:
+    assert kind_of(folder / name) == KINDS[name]
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"\0\xff", b"hello", b'{"a": 1}', b"a,b\n1,2\n", b"PAR1", b"[", b"<a>", b'a,"b\n' + b"1" * 200_000]
+)
+def test_other_files_are_of_no_kind(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "file").write_bytes(content)
+    assert kind_of(tmp_path / "file") is None
+    assert kind_of(tmp_path / "nothing") is None
+    assert kind_of(tmp_path) is None
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("command", OF_DESIGNS)
+def test_in_place_of_a_design(capsys: pytest.CaptureFixture[str], command: str) -> None:
+    for name, kind in KINDS.items():
+        if kind != "design":
+            said = refused(capsys, *(word.format(name) for word in OF_DESIGNS[command]))
+            assert said.startswith(f"darrm: {name} is {SAID[kind]}, not a design file. "), said
+
+
+@pytest.mark.usefixtures("folder")
+def test_what_is_said_to_run_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    ran = 0
+    for name, kind in KINDS.items():
+        if kind == "design":
+            continue
+        found = re.search(r"(?:Run|Pass it as --votes): darrm (.*)$", refused(capsys, "report", name))
+        assert bool(found) == (kind in ("ledger", "table", "problems", "votes"))
+        if found:
+            ran += 1
+            Path("table.csv.journal").unlink(missing_ok=True)
+            assert main(shlex.split(found[1])) == 0, found[1]
+    assert ran == 8
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["verify", "votes.csv"], "votes.csv is a file of votes, not a table of designs"),
+        (["verify", "votes.parquet"], "votes.parquet is a file of votes, not a table of designs"),
+        (["verify", "export.csv"], "export.csv is a table for analysis, not a table of designs"),
+        (["verify", "design.csv"], "design.csv is a design file, not a table of designs. Rename it"),
+        (["verify", "ledger.json"], "ledger.json is a ledger, not a design file. Run: darrm ledger show ledger.json"),
+        (["verify", "page.html"], "page.html is a page of HTML, not a design file"),
+        (["ledger", "show", "gamma.json"], "gamma.json is a design file, not a ledger. Run: darrm verify "),
+        (["release", "gamma.json", "--votes", "labels.csv", "--out", "o.csv"], "released labels, not a file of votes"),
+        (["release", "gamma.json", "--votes", "decision.json", "--out", "o.csv"], "a design file, not a file of votes"),
+        (["release", "gamma.json", "--votes", "table.parquet", "--out", "o.csv"], "of designs, not a file of votes"),
+        (["table", "--problems", "table.csv", "--out", "o.csv"], "a table of designs, not a file of problems"),
+        (["solve", "--K", "3", "--m", "1", "--epsilon", "1", "--prior", "votes:table.csv"], "not a file of votes"),
+    ],
+)
+def test_in_place_of_others(capsys: pytest.CaptureFixture[str], arguments: list[str], said: str) -> None:
+    assert said in refused(capsys, *arguments)
+
+
+@pytest.mark.usefixtures("folder")
+def test_python_says_the_same() -> None:
+    with pytest.raises(darrm.InputError, match=r"votes\.csv is a file of votes, not a design file"):
+        darrm.load("votes.csv")
+    with pytest.raises(darrm.InputError, match=r"gamma\.json is a design file, not a ledger"):
+        darrm.accounting.Ledger("gamma.json")
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_file_of_the_right_kind_keeps_its_own_error(capsys: pytest.CaptureFixture[str]) -> None:
+    text = Path("gamma.json").read_text(encoding="utf-8")
+    Path("gamma.json").write_text(text[:-20], encoding="utf-8")
+    assert "is not a whole JSON file" in refused(capsys, "verify", "gamma.json")
+    Path("votes.csv").write_text("id,a,b,c\nx,1,0,1\ny,2,0,1\n", encoding="utf-8")
+    said = refused(capsys, "release", "decision.json", "--votes", "votes.csv", "--out", "o.csv")
+    assert "line 3, column a" in said

@@ -1,0 +1,79 @@
+"""What errors say to who begins: one wording wherever the same thing is wrong."""
+
+import math
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import darrm
+from darrm.cli import main
+
+DESIGN = darrm.solve(K=3, m=2, epsilon=0.5)
+MECHANISM = darrm.mechanisms.DaRRM(DESIGN)
+PROBLEM = {"K": 3, "m": 2.0, "epsilon": 0.5, "Delta": 0.0}
+NAN = [math.nan, np.float64("nan"), np.float32("nan")]
+
+
+@pytest.mark.parametrize("nan", NAN, ids=lambda nan: type(nan).__name__)
+@pytest.mark.parametrize(
+    "call",
+    [
+        *[lambda nan, name=name: darrm.MajorityProblem(**(PROBLEM | {name: nan})) for name in PROBLEM],
+        lambda nan: darrm.priors.common(nan),
+        lambda nan: darrm.priors.fixed([0.5, nan]),
+        lambda nan: MECHANISM.release([[0, nan, 1]]),
+        lambda nan: darrm.votes.write_labels("labels.csv", ["1"], np.array([nan])),
+        lambda nan: darrm.accounting.compose(DESIGN, nan, delta=0.1, voters="fresh"),
+    ],
+)
+def test_nan_is_called_not_a_number(
+    call: Callable[[float], Any], nan: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(darrm.InputError, match=r"Got NaN \(not a number\)"):
+        call(nan)
+
+
+@pytest.mark.parametrize("voters", ["Fresh", " FIXED", "fixed "])
+def test_voters_in_capitals_are_refused_in_a_short_line(
+    voters: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    DESIGN.save("gamma.json")
+    right = voters.strip().lower()
+    said = f'voters must be "fresh" or "fixed". Got {voters!r}. Pass "{right}".'
+    with pytest.raises(darrm.InputError, match=f"^{re.escape(said)}$"):
+        darrm.accounting.compose(DESIGN, 2, delta=0.1, voters=voters)
+    with pytest.raises(darrm.InputError, match=f"^{re.escape(said)}$"):
+        darrm.accounting.max_queries(DESIGN, 2.0, 0.1, voters=voters)
+    assert main(["budget", "gamma.json", "--queries", "2", "--delta", "0.1", "--voters", voters]) == 2
+    assert capsys.readouterr().err == f"darrm: {said}\n"
+
+
+def test_a_vote_for_a_third_class_is_told_where_to_go(tmp_path: Path) -> None:
+    said = "darrm takes two answers. .* one against the rest .*GaussianNoisyMax or LaplaceNoisyMax"
+    with pytest.raises(darrm.InputError, match=rf"Got 2 in row 0, column 1\. {said}"):
+        MECHANISM.release([[0, 2, 1]])
+    (tmp_path / "votes.csv").write_text("a,b,c\n0,1,2\n", encoding="utf-8")
+    with pytest.raises(darrm.InputError, match=rf"Got '2'\. {said}"):
+        darrm.votes.read(tmp_path / "votes.csv")
+    for other in (-1, 0.5, math.inf, 10**9):
+        with pytest.raises(darrm.InputError, match=r"column 1\.$"):
+            MECHANISM.release([[0, other, 1]])
+
+
+@pytest.mark.parametrize("epsilon", [[0.5, 1.0], (0.5,), np.array([0.5, 1.0]), "0.5,1"], ids=str)
+def test_several_epsilons_are_told_where_to_go(epsilon: Any) -> None:
+    with pytest.raises(darrm.InputError, match=r"one number, .*darrm\.VoterGroup.*darrm\.DecisionProblem.*--group"):
+        darrm.MajorityProblem(3, 1, epsilon)
+
+
+def test_no_finite_epsilon_is_called_infinite(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compare", "--K", "3", "--m", "1", "--epsilon", "0.5", "--Delta", "1e-3"]) == 0
+    [row] = [line for line in capsys.readouterr().out.splitlines() if line.strip().startswith("plain majority")]
+    assert "infinite" in row
+    assert "none" not in row
