@@ -225,7 +225,7 @@ def _reached(max_affected: object, most: int) -> int:
     if max_affected is None:
         raise InputError(
             "max_affected must be said to plan: how many voters can one change of the data reach? Got none. "
-            f"Pass 1 if every record is with one voter at most, {most} if it can be with all."
+            f"Pass 1 (--max-affected 1) if every record is with one voter at most, {most} if it can be with all."
         )
     return whole("max_affected", max_affected, 1, most, allowed=f"in [1, {most}], what the groups allow together")
 
@@ -254,8 +254,8 @@ def setting_of(
     named = DecisionProblem(groups, 1.0, 0.5, classes, reached, adjacency_text(adjacency))
     if sum(way is not None for way in (base_accuracy, accuracy, objective)) != 1:
         raise InputError(
-            "Say how often voters are right by one of base_accuracy, accuracy and objective. "
-            "Pass e.g. base_accuracy=0.85 for votes that pass through randomized response."
+            "Say how often voters are right by one of base_accuracy, accuracy and objective. Pass e.g. "
+            "base_accuracy=0.85 (--base-accuracy 0.85) for votes that pass through randomized response."
         )
     base = None
     if base_accuracy is not None:
@@ -319,8 +319,8 @@ def _end(
         )
     if at_most is None and collector is None:
         raise InputError(
-            'epsilon "auto" needs an upper end: more is always better for the labels. Pass at_most=2.0 (nats of a '
-            "vote), or collector_epsilon=50 (what whoever sees all votes may learn in all)."
+            'epsilon "auto" needs an upper end: more is always better for the labels. Pass at_most=2.0 (--at-most 2, '
+            "nats of a vote), or collector_epsilon=50 (--collector-epsilon 50, what whoever sees all votes may learn)."
         )
     end = min(_SURE, MAX_EPSILON) if at_most is None else real("at_most", at_most, 0, _SURE, "(]", hint="Pass nats.")
     if collector is None:
