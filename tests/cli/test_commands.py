@@ -222,7 +222,8 @@ def test_demo_leaves_nothing_behind(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert main(["demo"]) == 0
-    assert re.fullmatch(r"To plan for voters of your own, change these numbers:\n  darrm plan [^\n]*\n", capsys.readouterr().err)
+    said = r"To plan for voters of your own, change these numbers:\n  darrm plan [^\n]*\n"
+    assert re.fullmatch(said, capsys.readouterr().err)
     assert list(tmp_path.iterdir()) == []
 
 
