@@ -213,7 +213,9 @@ def test_demo_keeps_a_design_and_labels(tmp_path: Path, capsys: pytest.CaptureFi
     out = capsys.readouterr().out
     for text in ("fresh", "affects 1 of the 25 votes", "planned", "plain majority", "verified", "within (6, 1e-06)"):
         assert text in out
-    assert darrm.load(folder / "gamma.json").problem.K == 25
+    design = darrm.load(folder / "gamma.json")
+    assert (design.problem.K, design.problem.max_affected) == (25, 1)
+    assert darrm.accounting.compose(design, 100, delta=1e-6, voters="fresh").upper <= 6
     assert len((folder / "labels.csv").read_text(encoding="utf-8").splitlines()) == 101
 
 
