@@ -1,11 +1,12 @@
-"""Real votes for examples and tests: is a handwritten digit odd? Eleven voters, 600 held-out images.
+"""Real votes for examples and tests: is a handwritten digit odd? Is a tumour malignant?
 
     python benchmarks/make_votes.py [--out DIR] [--check]        (DIR is darrm/votes/examples unless given)
 
 Takes: ten seconds.
 
-A record is one training image with its label; neighbours differ by replacing one record (replace-one). The
-split is given (it is stratified, so it looks at labels); held-out images are public queries.
+A record is one training image, or one patient, with its label; neighbours differ by replacing one record
+(replace-one). The split is given (it is stratified, so it looks at labels); held-out records are public queries.
+Eleven voters answer 600 images of digits; 25 clinics answer 100 patients.
 
 FIXED voters are models made private once, by DP-SGD; their predictions are then deterministic. One step on a
 shard of n records, each of them in the batch B independently with probability q, is
@@ -31,6 +32,9 @@ FRESH voters are parties that know the same people (one image, one person), each
 pixels. A party trains without privacy and flips each answer with probability 1 / (1 + exp(epsilon)), anew at
 every query: one answer is (epsilon, 0)-DP, and Q answers compose.
 
+CLINICS are fresh voters too. Each trains on patients of its own, so that one patient reaches max_affected of
+them: one or two. Their answers before the flips are shipped as well, in *_base.csv; those are not private.
+
 The seeds make the files reproducible and so protect nobody: a real party draws from the operating system.
 """
 
@@ -51,8 +55,10 @@ from dp_accounting.pld.pld_privacy_accountant import PLDAccountant
 from dp_accounting.privacy_accountant import NeighboringRelation
 from numpy.random import SeedSequence, default_rng
 from numpy.typing import NDArray
-from sklearn.datasets import load_digits
+from sklearn.datasets import load_breast_cancer, load_digits
 from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -62,42 +68,61 @@ TOLERATED = 0.005  # a prediction on the decision boundary can flip with another
 FIXED_EPSILON, FIXED_DELTA = 1.1, 1e-5
 SAMPLING_RATE, STEPS, CLIP_NORM, LEARNING_RATE, INTERCEPT = 0.5, 20, 1.0, 1.2, 0.5
 FRESH_EPSILON, PIXELS_SEEN = 1.0, 24
+CLINICS, CLINIC_EPSILON, ASKED = 25, 1.0, 100
 DATA = Path(__file__).resolve().parent.parent / "darrm" / "votes" / "examples"
-HEADER = ",".join(["id", *(f"v{j}" for j in range(1, K + 1)), "label"])
 
 
-class Images(NamedTuple):
-    """Pixels in [0, 1], shape (1797, 64); labels, 1 = odd; the indices of training records and of queries."""
+class Records(NamedTuple):
+    """Features, one row a record; labels; the indices of training records and of queries."""
 
-    pixels: Floats
-    odd: Ints
+    features: Floats
+    labels: Ints
     train: Ints
     held_out: Ints
 
 
 class VoteFile(NamedTuple):
-    """One CSV file: its table, shape (600, K + 2) = id, votes, label, and what votes.json says of it."""
+    """One CSV file: its table of id, K votes and label, and what votes.json says of it."""
 
     table: Ints
     facts: dict[str, Any]
 
     def text(self) -> str:
-        return "\n".join([HEADER, *(",".join(map(str, row)) for row in self.table.tolist())]) + "\n"
+        return "\n".join([self.header, *(",".join(map(str, row)) for row in self.table.tolist())]) + "\n"
+
+    @property
+    def header(self) -> str:
+        return ",".join(["id", *(f"v{j}" for j in range(1, self.table.shape[1] - 1)), "label"])
 
 
-def load(seed: SeedSequence) -> Images:
-    """The digits, split by a seeded permutation; even and odd are held out in proportion."""
+def digits(seed: SeedSequence) -> Records:
+    """The digits, 1797 images of 64 pixels in [0, 1]; label 1 = odd."""
     pixels, digit = load_digits(return_X_y=True)
-    odd = (digit % 2).astype(np.int64)
-    order = default_rng(seed).permutation(len(odd))
-    n_odd = round(HELD_OUT * odd.mean())
-    held_out = np.concatenate([order[odd[order] == 0][: HELD_OUT - n_odd], order[odd[order] == 1][:n_odd]])
-    return Images(pixels / 16, odd, order[~np.isin(order, held_out)], np.sort(held_out))
+    return split(pixels / 16, (digit % 2).astype(np.int64), HELD_OUT, seed)
 
 
-def shard(records: Ints, voter: int, max_affected: int) -> Ints:
+def tumours(seed: SeedSequence) -> Records:
+    """The patients of scikit-learn's breast cancer data, 569 of 30 measurements; label 1 = malignant."""
+    measurements, benign = load_breast_cancer(return_X_y=True)
+    return split(measurements, (1 - benign).astype(np.int64), ASKED, seed)
+
+
+def split(features: Floats, labels: Ints, queries: int, seed: SeedSequence) -> Records:
+    """Split by a seeded permutation; zeros and ones are held out in proportion."""
+    order = default_rng(seed).permutation(len(labels))
+    ones = round(queries * labels.mean())
+    held_out = np.concatenate([order[labels[order] == 0][: queries - ones], order[labels[order] == 1][:ones]])
+    return Records(features, labels, order[~np.isin(order, held_out)], np.sort(held_out))
+
+
+def shard(records: Ints, voter: int, max_affected: int, K: int = K) -> Ints:
     """The records of one voter: position i is known to voters i, i + 1, ..., i + max_affected - 1 modulo K."""
     return records[(voter - np.arange(len(records))) % K < max_affected]
+
+
+def flipped(answers: Ints, epsilon: float, rng: np.random.Generator) -> Ints:
+    """Randomized response: each answer flipped with probability 1 / (1 + exp(epsilon))."""
+    return answers ^ (rng.random(len(answers)) < 1 / (1 + math.exp(epsilon)))
 
 
 def calibrate() -> tuple[float, float]:
@@ -136,44 +161,86 @@ def dp_sgd(features: Floats, labels: Ints, noise_multiplier: float, seed: SeedSe
     return total / STEPS
 
 
-def fixed_votes(images: Images, max_affected: int, noise_multiplier: float, seed: SeedSequence) -> Ints:
+def fixed_votes(images: Records, max_affected: int, noise_multiplier: float, seed: SeedSequence) -> Ints:
     """Deterministic answers of K private teachers to the held-out images, shape (600, K)."""
-    features = np.column_stack([images.pixels, np.full(len(images.pixels), INTERCEPT)])
+    features = np.column_stack([images.features, np.full(len(images.features), INTERCEPT)])
     votes = []
     for voter, voter_seed in enumerate(seed.spawn(K)):
         rows = shard(images.train, voter, max_affected)
-        weights = dp_sgd(features[rows], images.odd[rows], noise_multiplier, voter_seed)
+        weights = dp_sgd(features[rows], images.labels[rows], noise_multiplier, voter_seed)
         votes.append(features[images.held_out] @ weights > 0)
     return np.column_stack(votes).astype(np.int64)
 
 
-def fresh_votes(images: Images, max_affected: int, seed: SeedSequence) -> Ints:
+def fresh_votes(images: Records, max_affected: int, seed: SeedSequence) -> Ints:
     """Randomized answers of K parties to the held-out images, shape (600, K)."""
     votes = []
     for voter, voter_seed in enumerate(seed.spawn(K)):
         rng = default_rng(voter_seed)
-        seen = np.sort(rng.choice(images.pixels.shape[1], PIXELS_SEEN, replace=False))
+        seen = np.sort(rng.choice(images.features.shape[1], PIXELS_SEEN, replace=False))
         rows = shard(images.train, voter, max_affected)
-        model = LogisticRegression(max_iter=2000).fit(images.pixels[np.ix_(rows, seen)], images.odd[rows])
-        answers = model.predict(images.pixels[np.ix_(images.held_out, seen)])
-        votes.append(answers ^ (rng.random(len(answers)) < 1 / (1 + math.exp(FRESH_EPSILON))))
+        model = LogisticRegression(max_iter=2000).fit(images.features[np.ix_(rows, seen)], images.labels[rows])
+        answers = model.predict(images.features[np.ix_(images.held_out, seen)])
+        votes.append(flipped(answers, FRESH_EPSILON, rng))
     return np.column_stack(votes).astype(np.int64)
 
 
-def vote_file(images: Images, votes: Ints, kind: str, max_affected: int, **facts: Any) -> VoteFile:
-    """The table of some votes and their description."""
-    label = images.odd[images.held_out]
+def clinic_votes(patients: Records, max_affected: int, seed: SeedSequence) -> tuple[Ints, Ints]:
+    """Answers of the clinics to the held-out patients, as they are and randomized, shape (100, 25) each."""
+    base, votes = [], []
+    for clinic, clinic_seed in enumerate(seed.spawn(CLINICS)):
+        rows = shard(patients.train, clinic, max_affected, CLINICS)
+        model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=2000))
+        model.fit(patients.features[rows], patients.labels[rows])
+        base.append(model.predict(patients.features[patients.held_out]))
+        votes.append(flipped(base[-1], CLINIC_EPSILON, default_rng(clinic_seed)))
+    return np.column_stack(base).astype(np.int64), np.column_stack(votes).astype(np.int64)
+
+
+def vote_file(records: Records, votes: Ints, kind: str, max_affected: int, **facts: Any) -> VoteFile:
+    """The table of some votes and their description; ``name`` is ``kind`` and ``max_affected`` if not given."""
+    label, K = records.labels[records.held_out], votes.shape[1]
+    facts["file"] = facts.pop("name", f"{kind}_t{max_affected}") + ".csv"
     facts |= {"K": K, "adjacency": "replace-one", "max_affected": max_affected, "kind": kind, "rows": len(votes)}
-    facts |= {"file": f"{kind}_t{max_affected}.csv", "command": "python benchmarks/make_votes.py"}
-    facts["mean_voter_accuracy"] = round(float((votes == label[:, None]).mean()), 4)
+    facts["command"] = "python benchmarks/make_votes.py"
+    facts["mean_voter_accuracy"] = accuracy(votes, label)
     facts["majority_accuracy"] = round(float(((2 * votes.sum(axis=1) > K) == label).mean()), 4)
-    return VoteFile(np.column_stack([images.held_out, votes, label]), facts)
+    return VoteFile(np.column_stack([records.held_out, votes, label]), facts)
+
+
+def accuracy(votes: Ints, label: Ints) -> float:
+    return round(float((votes == label[:, None]).mean()), 4)
+
+
+def clinic_files(patients: Records, max_affected: int, seed: SeedSequence) -> list[VoteFile]:
+    """The randomized answers of the clinics, and the answers before."""
+    base, votes = clinic_votes(patients, max_affected, seed)
+    name = f"clinics_t{max_affected}"
+    about = (
+        f"{CLINICS} clinics (is this tumour malignant: 1) on held-out patients; every patient for training is with "
+        "exactly `max_affected` clinics."
+    )
+    randomized: dict[str, Any] = {
+        "epsilon": CLINIC_EPSILON,
+        "Delta": 0.0,
+        "name": name,
+        "base_file": f"{name}_base.csv",
+    }
+    randomized["base_accuracy"] = accuracy(base, patients.labels[patients.held_out])
+    randomized["description"] = f"Randomized responses of {about}"
+    plain: dict[str, Any] = {"epsilon": None, "Delta": None, "name": f"{name}_base"}
+    plain["description"] = f"Not private: answers, before they were randomized, of {about}"
+    return [
+        vote_file(patients, votes, "fresh", max_affected, **randomized),
+        vote_file(patients, base, "not private", max_affected, **plain),
+    ]
 
 
 def make() -> list[VoteFile]:
-    """All four files."""
-    split, *seeds = SeedSequence(SEED).spawn(5)
-    images, (noise_multiplier, spent) = load(split), calibrate()
+    """All eight files."""
+    of_digits, *seeds, of_patients, once, twice = SeedSequence(SEED).spawn(8)
+    images, (noise_multiplier, spent) = digits(of_digits), calibrate()
+    patients = tumours(of_patients)
     training: dict[str, Any] = {"epsilon": FIXED_EPSILON, "Delta": FIXED_DELTA, "accountant_epsilon": spent}
     training |= {"noise_multiplier": noise_multiplier, "sampling_rate": SAMPLING_RATE, "clip_norm": CLIP_NORM}
     training["accountant"] = "dp_accounting PLDAccountant, REPLACE_ONE, Poisson-sampled Gaussian"
@@ -192,6 +259,8 @@ def make() -> list[VoteFile]:
         vote_file(images, fixed_votes(images, 3, noise_multiplier, seeds[1]), "fixed", 3, **training),
         vote_file(images, fresh_votes(images, 11, seeds[2]), "fresh", 11, **answering),
         vote_file(images, fresh_votes(images, 3, seeds[3]), "fresh", 3, **answering),
+        *clinic_files(patients, 1, once),
+        *clinic_files(patients, 2, twice),
     ]
 
 
@@ -210,9 +279,9 @@ def difference(made: VoteFile, path: Path) -> tuple[str, bool]:
         shipped = np.array([line.split(",") for line in lines[:-1]], dtype=np.int64)
     except ValueError:
         return "is not a table of integers", False
-    if header != HEADER or shipped.shape != made.table.shape or (shipped != made.table)[:, [0, -1]].any():
-        return "is missing, or has other columns, rows, images or labels", False
-    flips, total = int((shipped != made.table).sum()), K * len(shipped)
+    if header != made.header or shipped.shape != made.table.shape or (shipped != made.table)[:, [0, -1]].any():
+        return "is missing, or has other columns, rows, queries or labels", False
+    flips, total = int((shipped != made.table).sum()), (shipped.shape[1] - 2) * len(shipped)
     return f"differs in {flips} of {total} votes", flips <= TOLERATED * total
 
 
@@ -233,10 +302,10 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=DATA, metavar="DIR", help="folder of the files")
     parser.add_argument("--check", action="store_true", help="compare with the files there; write nothing")
     arguments, files = parser.parse_args(), make()
-    print(f"{'file':<14}{'mean voter':>11}{'min':>8}{'max':>8}{'majority':>10}")
+    print(f"{'file':<20}{'mean voter':>11}{'min':>8}{'max':>8}{'majority':>10}")
     for table, facts in files:
         voters = (table[:, 1:-1] == table[:, -1:]).mean(axis=0)
-        row = f"{facts['file']:<14}{voters.mean():>11.4f}{voters.min():>8.4f}{voters.max():>8.4f}"
+        row = f"{facts['file']:<20}{voters.mean():>11.4f}{voters.min():>8.4f}{voters.max():>8.4f}"
         print(f"{row}{facts['majority_accuracy']:>10.4f}")
     if arguments.check:
         return 0 if check(files, arguments.out) else 1

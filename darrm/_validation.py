@@ -224,7 +224,7 @@ def check_voters(voters: object) -> str:
         raise InputError(
             f'voters must be "fresh" (the new coins of every answer make it private by themselves, whatever else '
             'the voter keeps) or "fixed" (made private once with all its answers together, such as a DP-SGD model). '
-            f"Got {shown(voters)}. Single labels compose for fresh voters only."
+            f'Got {shown(voters)}. Pass e.g. voters="fresh" (--voters fresh): single labels compose for those only.'
         )
     return voters
 

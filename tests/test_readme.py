@@ -13,42 +13,71 @@ README = Path(__file__).parent.parent / "README.md"
 TEXT = README.read_text(encoding="utf-8")
 
 
-def fenced(language: str) -> str:
-    found = re.search(rf"```{language}\n(.*?)```", TEXT, re.DOTALL)
-    assert found, language
-    return found.group(1)
+def fenced(language: str) -> list[tuple[str, str]]:
+    """Each block of a language, and the first block of text after it."""
+    found = re.finditer(rf"```{language}\n(.*?)```", TEXT, re.DOTALL)
+    return [(block.group(1), shown_after(TEXT[block.end() :])) for block in found]
 
 
+def shown_after(text: str) -> str:
+    shown = re.search(r"```text\n(.*?)```", text, re.DOTALL)
+    assert shown
+    return shown.group(1)
+
+
+def commands(block: str) -> list[list[str]]:
+    return [shlex.split(line) for line in re.findall(r"^\$ darrm (.*)$", block.replace("\\\n", " "), re.MULTILINE)]
+
+
+@pytest.mark.parametrize("block", [0, 1])
 def test_python_example_prints_what_it_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], block: int
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    program, shown = fenced("python")[block]
+    exec(compile(program, "README.md", "exec"), {})
+    assert capsys.readouterr().out == shown
+
+
+def test_the_story_prints_what_it_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Plan, compare, ledger, release: and a 101st label is refused."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    (tmp_path / "darrm").symlink_to(README.parent / "darrm")
+    story = commands(fenced("console")[0][0])
+    assert [command[0] for command in story] == ["plan", "compare", "ledger", "release"]
+    for command in story:
+        assert main(command) == 0
+        out = capsys.readouterr().out
+        if command[0] in ("plan", "compare"):
+            assert out.split() == shown_after(TEXT[TEXT.index(f"`darrm {command[0]}` prints") :]).split()
+    assert len(Path("labels.csv").read_text(encoding="utf-8").splitlines()) == 101
+    assert main([*story[-1][:-3], "more.csv", "--ledger", "ledger.json"]) == 1
+    assert not Path("more.csv").exists()
+
+
+def test_command_line_example_of_one_label_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    exec(compile(fenced("python"), "README.md", "exec"), {})
-    assert capsys.readouterr().out == fenced("text")
-
-
-def test_command_line_example_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "darrm").symlink_to(README.parent / "darrm")
-    commands = re.findall(r"^\$ darrm (.*)$", fenced("console"), re.MULTILINE)
-    assert len(commands) == 4
-    for command in commands:
-        assert main(shlex.split(command)) == 0
-
-
-def test_solve_prints_what_the_readme_shows(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    assert main(["solve", "--K", "11", "--m", "3", "--epsilon", "1"]) == 0
-    shown = re.search(r"The first prints\n\n```text\n(.*?)```", TEXT, re.DOTALL)
-    assert shown
+    (tmp_path / "darrm").symlink_to(README.parent / "darrm")
+    example = commands(fenced("console")[1][0])
+    assert len(example) == 4
+    printed = []
+    for command in example:
+        assert main(command) == 0
+        printed.append(capsys.readouterr().out)
 
     def settled(text: str) -> list[str]:
         """Without the last digits of the gap, and without where lines break."""
         return re.sub(r"most [\d.e-]+ above", "most ... above", " ".join(text.split())).split()
 
-    assert settled(capsys.readouterr().out) == settled(shown.group(1))
+    shown = shown_after(TEXT[TEXT.index("The first prints") :])
+    # What solve --out says beside this goes to standard error.
+    assert settled(printed[0]) == settled(shown)
 
 
 def test_demo_prints_what_the_readme_shows(
@@ -61,8 +90,8 @@ def test_demo_prints_what_the_readme_shows(
     assert shown
 
     def settled(text: str) -> list[str]:
-        """Without the accuracy of one release, which real coins decide, and where lines break."""
-        return re.sub(r"[\d.]+ % are right this time", "are right this time", " ".join(text.split())).split()
+        """Without how many labels are right, which real coins decide, and where lines break."""
+        return re.sub(r"\d+ of them are right", "of them are right", " ".join(text.split())).split()
 
     assert settled(capsys.readouterr().out) == settled(shown.group(1))
 

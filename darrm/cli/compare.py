@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from darrm.measures.error import Interval
 
 
-@click.command("compare", short_help="Compare it with other mechanisms.")
+@click.command("compare", short_help="Compare mechanisms, for one label or at one total budget.")
 @common.majority_options(
     required=False,
     total_epsilon="With --queries: of all labels together, and every mechanism is calibrated to it. Without: in place "

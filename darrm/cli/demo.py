@@ -10,124 +10,130 @@ import click
 
 from darrm.cli import common
 from darrm.cli.suggestions import suggest
-from darrm.show import wording
+from darrm.show import plan_words, wording
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from darrm.design.design import Design
+    from darrm.planning.answers import Plan
+    from darrm.planning.at_one_total import Comparison
+    from darrm.votes.files import VotesTable
     from darrm.votes.rows import Votes
 
-
-M = 3
-_TOTAL_DELTA = 1e-5
-_QUERIES, _BUDGET = 10, 10.0
+EXAMPLE = "clinics_t1"
+TOTAL_EPSILON, TOTAL_DELTA = 6.0, 1e-6
+BASE_ACCURACY = 0.9  # what somebody would guess beforehand; no guarantee rests on it
 
 
 @click.command("demo", short_help="The whole job on votes that we ship.")
 @click.option("--out", type=common.PATH, help="Keep gamma.json and labels.csv in this folder.")
 def command(out: Path | None) -> None:
-    """Solve, verify and release on real votes that come with darrm, beside every other mechanism."""
+    """Plan within a total budget, compare at it, and release labels of 25 clinics, whose votes come with darrm."""
     from darrm import votes
     from darrm.errors import OutputError
-    from darrm.measures.comparison import compare
-    from darrm.mechanisms.majority import DaRRM
-    from darrm.problem.majority import MajorityProblem
+    from darrm.planning.planner import plan
 
     if out is not None:
         try:
             out.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise OutputError(f"{out} could not be made: {error.strerror}. Choose another folder.") from error
-    about, table = votes.examples()["fresh_t11"], votes.example("fresh_t11")
-    labels = table.labels
-    if labels is None:
-        raise click.ClickException("The votes fresh_t11 come without labels.")
-    n, K = table.votes.shape
-    problem = MajorityProblem(
+    about, table = votes.examples()[EXAMPLE], votes.example(EXAMPLE)
+    truth = table.labels
+    if truth is None:
+        raise click.ClickException(f"The votes {EXAMPLE} come without labels.")
+    queries, K = table.votes.shape
+    epsilon, reached = float(str(about["epsilon"])), int(str(about["max_affected"]))
+    say = common.console().print
+    say(
+        f"The question: is this tumour malignant? {K} clinics answer it for {queries} new patients. Each clinic "
+        "learned from patients of its own. One patient's record is with one clinic at most, so it affects "
+        f"{reached} of the {K} votes. Clinics are fresh voters: each randomizes every answer with new coins, by "
+        f"epsilon = {epsilon:g}. Before that {_percent(float(str(about['base_accuracy'])))} of the answers are right, "
+        f"and {_percent(float(str(about['mean_voter_accuracy'])))} after it."
+    )
+    say(
+        f"The budget: all {queries} labels together may cost ({TOTAL_EPSILON:g}, {TOTAL_DELTA:g}). The plan assumes "
+        f"that a clinic is right with probability {BASE_ACCURACY:g} before it randomizes.\n"
+    )
+    answer = plan(
         K=K,
-        m=M,
-        epsilon=float(str(about["epsilon"])),
-        Delta=float(str(about["Delta"])),
-        max_affected=int(str(about["max_affected"])),
+        epsilon=epsilon,
+        queries=queries,
+        total_epsilon=TOTAL_EPSILON,
+        total_delta=TOTAL_DELTA,
+        voters="fresh",
+        max_affected=reached,
+        base_accuracy=BASE_ACCURACY,
         adjacency=str(about["adjacency"]),
     )
-    console = common.console()
-    console.print(
-        f"Votes: {n} held-out images of handwritten digits, odd (1) or even (0). {K} voters each see some of the "
-        f"pixels and answer every query anew by randomized response with epsilon = {problem.epsilon:g} (fresh voters). "
-        f"One vote is right {100 * _accuracy(table.votes, labels[:, None]):.1f} % of the time."
+    if answer.comparison is None:
+        raise click.ClickException("The plan holds no comparison.")
+    _show(answer.comparison, table.votes, truth)
+    released = _release(answer, table, out)
+    where = "" if out is None else f", kept in {out}/gamma.json and {out}/labels.csv"
+    say(
+        f"Released: {queries} labels with the planned noise, read back from its file and verified again{where}. "
+        f"{int((released == truth).sum())} of them are right this time.\n"
     )
-    console.print(
-        f"Guarantee: each released label is {wording.guarantee(problem)}, m = {M}, where one person "
-        f"({problem.adjacency}) affects {problem.max_affected} of the {K} votes.\n"
+    say(f"{plan_words.together(answer)} {_WHO}\n")
+    say(f"{plan_words.collector(answer)} {_ASKED}")
+    voters = ("--K", K, "--epsilon", epsilon, "--base-accuracy", BASE_ACCURACY, "--max-affected", reached)
+    total = ("--total-epsilon", TOTAL_EPSILON, "--total-delta", TOTAL_DELTA, "--voters", "fresh")
+    suggest("To plan for voters of your own, change these numbers", "plan", *voters, "--queries", queries, *total)
+
+
+_WHO = (
+    "Whoever sees only the labels learns at most that about any patient whom a clinic learned from. The proof uses the "
+    "table of the noise, and no figure of accuracy."
+)
+_ASKED = "The new patients, whom the labels are about, are not protected: their measurements go to every clinic."
+
+
+def _show(comparison: Comparison, votes: Votes, truth: NDArray[np.uint8]) -> None:
+    """All mechanisms at the budget; right on these votes only where a mechanism takes these votes."""
+    say = common.console().print
+    rows = common.table(
+        *("expected", "here", "all labels", "within"),
+        name="mechanism",
+        title="Right labels at one total budget",
+        title_justify="left",
     )
-    entries = compare(problem, prior="common")
-    rows = common.table()
-    rows.add_column("mechanism", no_wrap=True)
-    for name in ("labels right", "error", "tight epsilon", "guarantee"):
-        rows.add_column(name, justify="right")
-    for entry in entries:
-        holds = entry.certificate.holds
-        rows.add_row(
-            entry.name,
-            f"{100 * _expected_accuracy(entry.gamma, table.votes, labels):.2f} %",
-            f"{entry.error:.5f}",
-            wording.at_least(entry.certificate.tight_epsilon),
-            "verified" if holds else "no",
-            style=None if holds else "dim",
-        )
-    console.print(rows)
-    console.print(
-        "labels right: expected over the coins, on these votes. error: total variation, prior common p uniform on "
-        "[1/2, 1].\n"
+    own = comparison["planned"].collector
+    for each in comparison:
+        here = _percent(_right(each.table, votes, truth)) if each.collector == own else ""
+        cells = (_percent(1 - each.wrong), here, wording.at_least(each.total), "yes" if each.within else "no")
+        rows.add_row(each.name, *cells, style=None if each.within else "dim")
+    say(rows)
+    say(
+        "expected: right labels, if clinics err independently of each other. here: right labels on these votes, at the "
+        "mean over the coins of the labels; empty where the votes would be others, of less epsilon. all labels: "
+        f"epsilon of all labels together, at delta {comparison.total_delta:g}.\n"
     )
 
-    design = entries[0].design
-    if design is None:
-        raise click.ClickException("The comparison holds no design.")
+
+def _right(table: NDArray[np.float64], votes: Votes, truth: NDArray[np.uint8]) -> float:
+    """Mean of Pr[released label = true label], exact; ``table`` is Pr[label 1] by the number of ones."""
+    return float(1 - abs(truth - table[votes.sum(axis=1)]).mean())
+
+
+def _release(answer: Plan, table: VotesTable, out: Path | None) -> NDArray[np.uint8]:
+    """The labels, made with the design as it is read back from its file and verified again."""
+    from darrm import votes
+    from darrm.design.design import Design, load
+    from darrm.mechanisms.decision import PrivateDecision
+
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch) if out is None else out
-        design.save(folder / "gamma.json")
-        released = DaRRM(common.load_majority(folder / "gamma.json", "The demo")).release(table.votes)
+        answer.design.save(folder / "gamma.json")
+        design = load(folder / "gamma.json")
+        if isinstance(design, Design):
+            raise click.ClickException("The file holds a majority where a decision was written.")
+        released = PrivateDecision(design).release(table.votes)
         votes.write_labels(folder / "labels.csv", table.ids, released)
-        where = "" if out is None else f", kept in {folder}/gamma.json and {folder}/labels.csv"
-        console.print(
-            f"Released {n} labels with gamma_opt, read back from its file and verified again{where}: "
-            f"{100 * _accuracy(released, labels):.1f} % are right this time."
-        )
-    fixed = votes.examples()["fixed_t1"]
-    console.print(
-        "\nThese voters are fresh: what many labels cost is the composition of what each costs, here "
-        f"{_together(design, n)} for all {n}, far too much to protect anybody. "
-        "For fixed voters, "
-        f"such as the {fixed['K']} trained teachers of fixed_t1, each ({fixed['epsilon']}, {fixed['Delta']})-DP, "
-        "the costs of single labels must not be composed: any number of labels costs at most the t-fold composition of "
-        "(epsilon, Delta), t = teachers that one record reaches. There t = "
-        f"{fixed['max_affected']}, so the plain majority, without noise, is ({fixed['epsilon']}, {fixed['Delta']})-DP "
-        f"in total. It is right {100 * float(str(fixed['majority_accuracy'])):.1f} % of the time."
-    )
-    right = f"{_accuracy(table.votes, labels[:, None]):.2f}"
-    voters = ("--K", K, "--epsilon", problem.epsilon, "--accuracy", right, "--max-affected", problem.max_affected)
-    budget = ("--total-epsilon", _BUDGET, "--total-delta", _TOTAL_DELTA, "--voters", "fresh")
-    suggest(f"To see what a budget buys for {_QUERIES} labels", "plan", *voters, "--queries", _QUERIES, *budget)
+    return released
 
 
-def _together(design: Design, queries: int) -> str:
-    from darrm.accounting.composition import compose
-
-    total = compose(design, queries, delta=_TOTAL_DELTA, voters="fresh", tolerance=1e-2)
-    return f"({wording.at_least(total.upper)}, {_TOTAL_DELTA:g})-DP"
-
-
-def _accuracy(answers: Votes, labels: NDArray[np.uint8]) -> float:
-    return float((answers == labels).mean())
-
-
-def _expected_accuracy(gamma: NDArray[np.float64], votes: Votes, labels: NDArray[np.uint8]) -> float:
-    """Mean of Pr[released label = true label], exact."""
-    from darrm.problem.noise_function import acceptance
-
-    releases_one = acceptance(gamma)[votes.sum(axis=1)]
-    return float(abs(1 - labels - releases_one).mean())
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %"

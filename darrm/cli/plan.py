@@ -83,13 +83,17 @@ def show(answer: Plan) -> None:
     console.print(plan_words.together(answer))
     for remark in plan_words.remarks(answer):
         console.print(remark)
+    console.print()
     show_rows(plan_words.WRONG_HEADS, plan_words.wrong_rows(answer))
+    console.print()
     if answer.comparison is not None:
         show_comparison(answer.comparison)
+        console.print()
     if answer.curve:
         show_rows(plan_words.CURVE_HEADS, plan_words.curve_rows(answer), "Votes of other epsilons")
+        console.print()
     console.print(plan_words.collector(answer))
     console.print(plan_words.one_label(answer))
-    console.print("Assumed:")
+    console.print("\nAssumed:")
     for assumption in answer.assumptions:
         console.print(f"- {assumption}")

@@ -255,7 +255,8 @@ def setting_of(
     if sum(way is not None for way in (base_accuracy, accuracy, objective)) != 1:
         raise InputError(
             "Say how often voters are right by one of base_accuracy, accuracy and objective. Pass e.g. "
-            "base_accuracy=0.85 (--base-accuracy 0.85) for votes that pass through randomized response."
+            "base_accuracy=0.85 (--base-accuracy 0.85) for votes that pass through randomized response, or, if nothing "
+            'is known of the truth, prior="uniform" alone (--prior uniform).'
         )
     base = None
     if base_accuracy is not None:
@@ -442,11 +443,12 @@ def assumptions(setting: Setting, budget: Budget) -> tuple[str, ...]:
         kind = "Voters are fresh: every answer is made private by new coins of its own."
     else:
         kind = "Voters are fixed: each was made private once, with all its answers together."
-    figures = "accuracy of the votes" if setting.base is None else "base accuracy, and votes are randomized responses"
+    figures = "accuracy of the votes" if setting.base is None else "base accuracy, on votes by randomized response"
     return (
         f"One change of the data ({setting.adjacency}) reaches {reach}.",
         kind,
         "Given the data, voters vote independently of each other.",
         "The votes of each label are released once: a second release of the same votes costs again.",
-        f"Figures of wrong labels rest on the {figures}; the guarantee does not.",
+        f"Figures of wrong labels rest on the {figures}, and on voters that err independently of each other; the "
+        "guarantee does not.",
     )

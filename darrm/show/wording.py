@@ -54,7 +54,7 @@ def condition(problem: Problem, voters: str | None = None, *, absent: bool = Fal
         "else the voter keeps,",
         "fixed": f"the voters are independent given the data, each is {each} with all its answers together,",
     }[voters]
-    reached = "voters" if voters == "fresh" else "of them"
+    reached = "of them" if voters != "fresh" else "voters" if problem.max_affected > 1 else "voter"
     reaches = f"one change ({problem.adjacency}) reaches at most {problem.max_affected} {reached}{_of_groups(problem)}"
     if absent:
         return f"if {private} {reaches}, and who is absent depends neither on the data nor on votes or their noise."

@@ -211,10 +211,12 @@ def test_demo_keeps_a_design_and_labels(tmp_path: Path, capsys: pytest.CaptureFi
     folder = tmp_path / "new" / "demo"
     assert main(["demo", "--out", str(folder)]) == 0
     out = capsys.readouterr().out
-    for text in ("fresh", "gamma_opt", "plain majority", "verified", "fixed"):
+    for text in ("fresh", "affects 1 of the 25 votes", "planned", "plain majority", "verified", "within (6, 1e-06)"):
         assert text in out
-    assert darrm.load(folder / "gamma.json").problem.K == 11
-    assert len((folder / "labels.csv").read_text(encoding="utf-8").splitlines()) == 601
+    design = darrm.load(folder / "gamma.json")
+    assert (design.problem.K, design.problem.max_affected) == (25, 1)
+    assert darrm.accounting.compose(design, 100, delta=1e-6, voters="fresh").upper <= 6
+    assert len((folder / "labels.csv").read_text(encoding="utf-8").splitlines()) == 101
 
 
 def test_demo_leaves_nothing_behind(
@@ -222,7 +224,8 @@ def test_demo_leaves_nothing_behind(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert main(["demo"]) == 0
-    assert re.fullmatch(r"To see what a budget buys [^\n]*:\n  darrm plan [^\n]*\n", capsys.readouterr().err)
+    said = r"To plan for voters of your own, change these numbers:\n  darrm plan [^\n]*\n"
+    assert re.fullmatch(said, capsys.readouterr().err)
     assert list(tmp_path.iterdir()) == []
 
 

@@ -238,26 +238,48 @@ def test_a_wrong_number_of_mechanisms(path: Path) -> None:
         votes.read(path, K=5)
 
 
+EXAMPLES = [
+    *("clinics_t1", "clinics_t1_base", "clinics_t2", "clinics_t2_base"),
+    *("fixed_t1", "fixed_t3", "fresh_t11", "fresh_t3"),
+]
+
+
 def test_the_examples() -> None:
     known = votes.examples()
-    assert sorted(known) == ["fixed_t1", "fixed_t3", "fresh_t11", "fresh_t3"]
-    assert {about["kind"] for about in known.values()} == {"fixed", "fresh"}
+    assert sorted(known) == EXAMPLES
+    assert {about["kind"] for about in known.values()} == {"fixed", "fresh", "not private"}
 
 
-@pytest.mark.parametrize("name", sorted(votes.examples()))
+@pytest.mark.parametrize("name", EXAMPLES)
 def test_an_example_is_what_it_says(name: str) -> None:
     about, table = votes.examples()[name], votes.example(name)
-    assert table.votes.shape == (about["rows"], about["K"]) == (600, 11)
-    assert len(set(table.ids)) == 600
+    rows, K = (100, 25) if name.startswith("clinics") else (600, 11)
+    assert table.votes.shape == (about["rows"], about["K"]) == (rows, K)
+    assert len(set(table.ids)) == rows
     assert table.labels is not None
-    majority = table.votes.sum(axis=1) > 5
+    majority = table.votes.sum(axis=1) > K / 2
     assert (majority == table.labels).mean() == pytest.approx(about["majority_accuracy"], abs=5e-5)
     assert (table.votes == table.labels[:, None]).mean() == pytest.approx(about["mean_voter_accuracy"], abs=5e-5)
-    assert table.histogram.sum() == 600
+    assert table.histogram.sum() == rows
     # Both answers occur, so neither accuracy is that of a constant.
-    assert 200 < table.labels.sum() < 400
-    problem = {key: about[key] for key in ("K", "epsilon", "Delta", "max_affected", "adjacency")}
-    darrm.MajorityProblem(m=1, **problem)
+    assert rows / 3 < table.labels.sum() < rows * 2 / 3
+    if about["kind"] != "not private":
+        problem = {key: about[key] for key in ("K", "epsilon", "Delta", "max_affected", "adjacency")}
+        darrm.MajorityProblem(m=1, **problem)
+
+
+@pytest.mark.parametrize("name", ["clinics_t1", "clinics_t2"])
+def test_votes_of_clinics_are_randomized_answers(name: str) -> None:
+    """Of 2500 answers as many are flipped as epsilon says, within four standard deviations."""
+    about, cast, base = votes.examples()[name], votes.example(name), votes.example(f"{name}_base")
+    assert about["base_file"] == f"{name}_base.csv"
+    assert list(cast.ids) == list(base.ids)
+    assert base.labels is not None
+    assert np.array_equal(cast.labels, base.labels)
+    assert (base.votes == base.labels[:, None]).mean() == pytest.approx(about["base_accuracy"], abs=5e-5)
+    chance = 1 / (1 + np.exp(float(str(about["epsilon"]))))
+    n = base.votes.size
+    assert (cast.votes != base.votes).mean() == pytest.approx(chance, abs=4 * np.sqrt(chance * (1 - chance) / n))
 
 
 def test_an_unknown_example_names_the_known_ones() -> None:
