@@ -461,7 +461,7 @@ def test_every_changed_value_is_refused(used: Path, design: darrm.Design) -> Non
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"format": "darrm-design"}, 'its format is not "darrm-ledger"'),
+        ({"format": "darrm-design"}, "is a design file, not a ledger. Run: darrm verify"),
         ({"format": None}, 'its format is not "darrm-ledger"'),
         ({"version": 1}, "has format version 1"),
         ({"version": 2}, "has format version 2"),
@@ -484,7 +484,7 @@ def test_other_files_are_refused(used: Path, design: darrm.Design, text: str) ->
 
 def test_a_design_file_is_no_ledger(tmp_path: Path, design: darrm.Design) -> None:
     design.save(tmp_path / "design.json")
-    refused(tmp_path / "design.json", design, 'its format is not "darrm-ledger"')
+    refused(tmp_path / "design.json", design, "is a design file, not a ledger. Run: darrm verify")
 
 
 def test_a_missing_file_and_a_folder_are_refused(used: Path, design: darrm.Design, tmp_path: Path) -> None:

@@ -137,5 +137,6 @@ def test_parquet_of_other_numbers(tmp_path: Path, bad: float) -> None:
 
     path = tmp_path / "votes.parquet"
     pq.write_table(pa.table({"a": pa.array([0, bad])}), path)
-    with pytest.raises(darrm.InputError, match=f"row 2, column a: A vote must be 0 or 1, or -1.* Got {bad}"):
+    got = "NaN" if bad != bad else str(bad)
+    with pytest.raises(darrm.InputError, match=f"row 2, column a: A vote must be 0 or 1, or -1.* Got {got}"):
         votes.read(path, absent=True)

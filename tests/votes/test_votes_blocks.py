@@ -14,6 +14,7 @@ from oracles import votes_csv as oracle
 
 import darrm
 from darrm import votes
+from darrm._validation import SEVERAL_CLASSES
 from darrm.votes import csv as votes_csv
 from darrm.votes.rows import Answers, Texts
 
@@ -30,7 +31,7 @@ def outcome(path: Path) -> tuple[Any, ...]:
     try:
         table = votes.read(path)
     except darrm.InputError as error:
-        return ("refused", str(error))
+        return ("refused", str(error).removesuffix(f" {SEVERAL_CLASSES}"))
     labels = None if table.labels is None else table.labels.tolist()
     return ("read", list(table.ids), table.votes.tolist(), labels)
 
