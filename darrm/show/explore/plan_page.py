@@ -204,7 +204,7 @@ def others(compared: Comparison, picture: str, search: str) -> Markup:
     csv = element("a", "Mechanisms, CSV", class_="button", href=f"{url_for('plan.mechanisms')}?{search}", download=True)
     return join(
         [
-            paragraph(f"{plan_words.mechanisms_title(compared)}. All are calibrated to that total, which is proved."),
+            paragraph(f"{plan_words.mechanisms_title(compared)}. What is over that total is there for scale."),
             _picture(picture, words, "Picture of mechanisms at the same total"),
             table,
             paragraph(plan_words.columns_meant(compared.total_delta), class_="hint"),
