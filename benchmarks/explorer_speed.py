@@ -30,9 +30,11 @@ DOCS = Path(__file__).parent.parent / "docs"
 SIZES = (11, 51, 101, 201)
 SHOWN = {"K": 11, "m": 3, "epsilon": 0.1, "voters": "fresh", "queries": 100, "total_delta": 1e-5}
 KEPT = {"b.K": 21, "b.m": 3, "b.epsilon": 0.1}
+PLANNED = {"max_affected": 1, "voters": "fresh"}
 # Pictures by name: the page, and what is there once it has settled.
 PICTURES = {
-    "explorer.png": (f"?{urlencode(SHOWN | KEPT)}", "#budget table"),
+    "explorer.png": (f"?{urlencode(PLANNED)}", "#others table"),
+    "explorer_noise.png": (f"noise/?{urlencode(SHOWN | KEPT)}", "#budget table"),
     "explorer_decisions.png": ("decisions/", "#others table"),
 }
 MOST_BYTES = 200_000
@@ -75,12 +77,12 @@ def ask(server: Any, path: str, **values: object) -> tuple[float, float, int]:
 
 
 def measure(server: Any, repeat: int) -> str:
-    ask(server, "/", K=9, m=2, epsilon=0.3)  # loads the libraries
-    ask(server, "/budget", K=9, m=2, epsilon=0.3, voters="fresh")
-    weight = [ask(server, path)[2] / 1000 for path in ("/", "/static/explore.css", "/static/explore.js")]
+    ask(server, "/noise/", K=9, m=2, epsilon=0.3)  # loads the libraries
+    ask(server, "/noise/budget", K=9, m=2, epsilon=0.3, voters="fresh")
+    weight = [ask(server, path)[2] / 1000 for path in ("/noise/", "/static/explore.css", "/static/explore.js")]
     lines = [
-        f"The first page: {weight[0]:.0f} kB of HTML with its picture, {weight[1]:.0f} kB of CSS and {weight[2]:.0f} "
-        "kB of JavaScript.",
+        f"The page of noise functions: {weight[0]:.0f} kB of HTML with its picture, {weight[1]:.0f} kB of CSS and "
+        f"{weight[2]:.0f} kB of JavaScript.",
         "",
         "| K | Delta | new design, s | CPU, s | again, s | kB | 10 labels, CPU s | 100, CPU s | 1000, CPU s |",
         "| --: | --: | --: | --: | --: | --: | --: | --: | --: |",
@@ -89,10 +91,10 @@ def measure(server: Any, repeat: int) -> str:
         for Delta in (0.0, 1e-5):
             # Another m each time, so that nothing is kept from before.
             problems = [{"K": K, "m": 2 + 0.5 * i, "epsilon": 0.1, "Delta": Delta} for i in range(repeat)]
-            first = [ask(server, "/design", **one) for one in problems]
-            again = [ask(server, "/design", **one)[0] for one in problems]
+            first = [ask(server, "/noise/design", **one) for one in problems]
+            again = [ask(server, "/noise/design", **one)[0] for one in problems]
             budgets = [
-                ask(server, "/budget", **problems[-1], voters="fresh", queries=queries, total_delta=0.05)[1]
+                ask(server, "/noise/budget", **problems[-1], voters="fresh", queries=queries, total_delta=0.05)[1]
                 for queries in (10, 100, 1000)
             ]
             seconds, work, size = (statistics.median(values) for values in zip(*first, strict=True))

@@ -10,15 +10,15 @@ import click
 from darrm.cli import common
 
 
-@click.command("explore", short_help="A local web page to choose K, m and epsilon by looking.")
+@click.command("explore", short_help="Local web pages to plan labels and choose noise by looking.")
 @common.number("--port", "0 takes any that is free.", default=8000, show_default=True)
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen at.")
 @click.option("--allow-remote", is_flag=True, help="Let other machines in, if --host does. There is no password.")
 @click.option("--no-browser", is_flag=True, help="Do not open the page in a browser.")
 def command(port: Any, host: str, allow_remote: bool, no_browser: bool) -> None:
-    """Serve a web page on this machine that shows gamma, its error and what many labels cost, as you choose.
+    """Serve web pages on this machine that plan many labels within one total budget, as you choose.
 
-    A second page is for decisions by groups of voters.
+    Other pages show gamma, its error and what many labels cost, and decisions by groups of voters.
 
     Needs flask, waitress and matplotlib. Nothing is loaded from elsewhere. Ctrl-C ends it.
     """

@@ -93,9 +93,10 @@ def collector(plan: Plan) -> str:
     """What whoever sees the votes learns."""
     if math.isinf(plan.collector):
         return "Whoever sees all votes must be trusted with all they tell: the votes are not private by themselves."
+    differ = len({group.epsilon for group in getattr(plan.design.problem, "groups", ())}) > 1
     return (
         f"Whoever sees all votes learns ({at_least(plan.collector)}, {plan.total_delta:g}) in all, from votes of "
-        f"epsilon {plan.vote_epsilon:.4g} each, and must be trusted with that."
+        f"epsilon {plan.vote_epsilon:.4g} {'at most' if differ else 'each'}, and must be trusted with that."
     )
 
 

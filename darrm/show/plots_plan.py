@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from darrm.show.figures import LOOKS, axes_of, curve, new_figure
+from darrm.show.figures import GRID, LOOKS, axes_of, curve, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -47,20 +47,22 @@ def _curve(plan: Plan) -> Any:
     above, below = figure.subplots(2, 1, sharex=True)
     epsilons = [step.epsilon for step in plan.curve]
     curve(above, epsilons, [step.wrong for step in plan.curve], LOOKS[0], "this plan")
-    above.axhline(plan.wrong_without_privacy, color="0.6", linewidth=1)
-    above.set(ylabel="wrong labels", ylim=(0, None))
+    if math.isfinite(plan.wrong_without_privacy):
+        above.axhline(plan.wrong_without_privacy, color="0.4", linewidth=1, label="no privacy at all")
+    above.set(ylabel="wrong labels", ylim=(-0.02, None))
     above.set_title(
         f"{plan.queries} labels within ({plan.total_epsilon:g}, {plan.total_delta:g}), voters {plan.voters}", fontsize=9
     )
     private = [step for step in plan.curve if math.isfinite(step.collector)]
-    curve(below, [s.epsilon for s in private], [s.collector for s in private], LOOKS[1], "collector")
-    curve(below, epsilons, [step.public for step in plan.curve], LOOKS[2], "public")
-    below.set(xscale="log", yscale="log", xlabel="epsilon of one vote (nats)", ylabel="epsilon of all labels (nats)")
-    for line, words in zip(below.lines, ("who sees the votes learns", "who sees the labels learns"), strict=False):
-        x, y = line.get_xdata()[-1], line.get_ydata()[-1]
-        below.annotate(
-            words, (x, y), (-4, 6), textcoords="offset points", ha="right", fontsize=8, color=line.get_color()
-        )
+    learns = "who sees the {} learns"
+    curve(below, [s.epsilon for s in private], [s.collector for s in private], LOOKS[1], learns.format("votes"))
+    curve(below, epsilons, [step.public for step in plan.curve], LOOKS[2], learns.format("labels"))
+    # Nothing but zeros has no logarithm: tiny votes tell nothing beyond the total delta.
+    scale = "log" if any(max(step.public, step.collector) > 0 for step in plan.curve) else "linear"
+    below.set(xscale="log", yscale=scale, xlabel="epsilon of one vote (nats)", ylabel="epsilon of all labels (nats)")
+    for ax in (above, below):
+        ax.grid(alpha=GRID)
+        ax.legend(fontsize=8)
     return figure
 
 

@@ -35,6 +35,7 @@ from darrm.show.explore import answers, choices, create_app
 from darrm.show.explore.cache import Cache, Gone
 from darrm.show.explore.server import Server, is_loopback
 
+PAGES = ("/", "/noise/", "/decisions/")
 SMALL = {"K": "5", "m": "2", "epsilon": "0.5"}
 
 
@@ -57,8 +58,8 @@ def server() -> Iterator[Server]:
 # What is shown
 
 
-def test_the_first_page_shows_the_design_of_its_controls(client: Any) -> None:
-    answer = get(client, "/")
+def test_the_page_shows_the_design_of_its_controls(client: Any) -> None:
+    answer = get(client, "/noise/")
     assert answer.status_code == 200
     design = darrm.solve(K=11, m=3, epsilon=0.1)
     for l in range(6, 12):
@@ -68,10 +69,10 @@ def test_the_first_page_shows_the_design_of_its_controls(client: Any) -> None:
 
 
 def test_the_parts_are_those_of_the_page(client: Any) -> None:
-    part = get(client, "/design", **SMALL)
+    part = get(client, "/noise/design", **SMALL)
     assert part.status_code == 200
     before, after = part.text.split("<!-- many labels -->")
-    page = get(client, "/", **SMALL).text
+    page = get(client, "/noise/", **SMALL).text
     # What many labels cost stands between the noise function and the rest.
     places = [page.index(one) for one in (before, '<h2 id="budget-heading">', after)]
     assert places == sorted(places)
@@ -80,7 +81,7 @@ def test_the_parts_are_those_of_the_page(client: Any) -> None:
 def test_each_baseline_stands_there_with_its_error(client: Any) -> None:
     from darrm.measures.comparison import compare
 
-    text = get(client, "/design", **SMALL).text
+    text = get(client, "/noise/design", **SMALL).text
     entries = compare(darrm.MajorityProblem(5, 2, 0.5))
     assert len(entries) == 7
     for entry in entries:
@@ -88,31 +89,31 @@ def test_each_baseline_stands_there_with_its_error(client: Any) -> None:
 
 
 def test_a_bar_without_length_is_not_drawn(client: Any) -> None:
-    text = get(client, "/design", **SMALL).text
+    text = get(client, "/noise/design", **SMALL).text
     assert '<th scope="row">plain majority</th><td>0.000000</td><td>no</td>' in text
     assert text.count('<span class="bar') == 6
 
 
 def test_the_tight_epsilon_is_said_with_its_delta(client: Any) -> None:
-    assert "at delta = 0.001</small>" in get(client, "/design", **SMALL, delta="0.001").text
-    both = get(client, "/design", **SMALL, delta="0.001", **{"b.K": "9", "b.m": "3", "b.epsilon": "0.2"}).text
+    assert "at delta = 0.001</small>" in get(client, "/noise/design", **SMALL, delta="0.001").text
+    both = get(client, "/noise/design", **SMALL, delta="0.001", **{"b.K": "9", "b.m": "3", "b.epsilon": "0.2"}).text
     assert "<small>at 0.001</small>" in both
     assert "<small>at 0</small>" in both
 
 
 def test_nothing_is_said_of_many_labels_before_the_voters_are_named(client: Any) -> None:
-    for path in ("/", "/budget"):
+    for path in ("/noise/", "/noise/budget"):
         text = get(client, path, **SMALL, budget="now").text
         assert "Say first whether your voters are fresh or fixed" in text
         assert "proved by" not in text
-    assert "checked" not in get(client, "/").text
+    assert "checked" not in get(client, "/noise/").text
 
 
 def test_budgets_are_those_of_the_library(client: Any) -> None:
     design = darrm.solve(K=5, m=2, epsilon=0.5)
     for voters in ("fresh", "fixed"):
         total = darrm.accounting.compose(design, 20, delta=1e-4, voters=voters, tolerance=answers.TOLERANCE)
-        text = get(client, "/budget", **SMALL, queries="20", total_delta="1e-4", voters=voters).text
+        text = get(client, "/noise/budget", **SMALL, queries="20", total_delta="1e-4", voters=voters).text
         from darrm.show.wording import cost
 
         assert cost(total) in html.unescape(text)
@@ -121,7 +122,9 @@ def test_budgets_are_those_of_the_library(client: Any) -> None:
 
 
 def test_a_kept_design_stands_beside_the_present_one(client: Any) -> None:
-    text = get(client, "/design", **SMALL, **{"b.K": "9", "b.m": "3", "b.epsilon": "0.2", "b.shape": "monotone"}).text
+    text = get(
+        client, "/noise/design", **SMALL, **{"b.K": "9", "b.m": "3", "b.epsilon": "0.2", "b.shape": "monotone"}
+    ).text
     present, kept = darrm.solve(K=5, m=2, epsilon=0.5), darrm.solve(K=9, m=3, epsilon=0.2, shape="monotone")
     assert f"<td>{present.error:.6g}</td><td>{kept.error:.6g}</td>" in text
     assert text.count('class="gamma"') == 2
@@ -134,9 +137,9 @@ def test_keeping_and_letting_go_are_addresses(client: Any) -> None:
         assert found
         return dict(parse_qsl(urlsplit(html.unescape(found.group(1))).query))
 
-    kept = link(get(client, "/", **SMALL, prior="common:2,2").text, "Keep this one")
+    kept = link(get(client, "/noise/", **SMALL, prior="common:2,2").text, "Keep this one")
     assert {"b.K": "5", "b.prior": "common:2,2", "K": "5"}.items() <= kept.items()
-    page = get(client, "/", **kept).text
+    page = get(client, "/noise/", **kept).text
     assert page.count('<input type="hidden" name="b.') == sum(name.startswith("b.") for name in kept)
     gone = link(page, "Let the kept one go")
     assert not any(name.startswith("b.") for name in gone)
@@ -145,7 +148,7 @@ def test_keeping_and_letting_go_are_addresses(client: Any) -> None:
 
 @pytest.mark.parametrize("K", [1, 2, 3, 10])
 def test_small_and_even_sizes(client: Any, K: int) -> None:
-    assert get(client, "/design", K=str(K), m="1", epsilon="0.3").status_code == 200
+    assert get(client, "/noise/design", K=str(K), m="1", epsilon="0.3").status_code == 200
 
 
 def test_pictures_are_the_same_every_time(client: Any) -> None:
@@ -175,8 +178,8 @@ def test_command_and_python_make_the_same_design(
     client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, values: dict[str, str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    text = get(client, "/design", **values).text
-    (tmp_path / "page.json").write_bytes(get(client, "/gamma.json", **values).data)
+    text = get(client, "/noise/design", **values).text
+    (tmp_path / "page.json").write_bytes(get(client, "/noise/gamma.json", **values).data)
     page = darrm.load("page.json")
     program, *arguments = shlex.split(pre(text, "command"))
     assert program == "darrm"
@@ -192,7 +195,7 @@ def test_budget_command_and_python_say_the_same(
     client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    text = get(client, "/budget", **SMALL, queries="20", total_delta="1e-4", voters="fresh").text
+    text = get(client, "/noise/budget", **SMALL, queries="20", total_delta="1e-4", voters="fresh").text
     design = darrm.solve(K=5, m=2, epsilon=0.5)
     design.save("gamma.json")
     assert main([*shlex.split(pre(text, "budget-command"))[1:], "--json"]) == 0
@@ -206,7 +209,7 @@ def test_budget_command_and_python_say_the_same(
 
 def test_downloads(client: Any, tmp_path: Path) -> None:
     values = {"K": "7", "m": "3", "epsilon": "0.5", "shape": "monotone"}
-    file, table = get(client, "/gamma.json", **values), get(client, "/gamma.csv", **values)
+    file, table = get(client, "/noise/gamma.json", **values), get(client, "/noise/gamma.csv", **values)
     (tmp_path / "gamma.json").write_bytes(file.data)
     design = darrm.load(tmp_path / "gamma.json")
     assert design.gamma.tolist() == darrm.solve(K=7, m=3, epsilon=0.5, shape="monotone").gamma.tolist()
@@ -221,8 +224,8 @@ def test_a_report_is_offered_if_there_is_one(client: Any) -> None:
     from importlib.util import find_spec
 
     there = find_spec("darrm.show.report") is not None
-    assert ("report.html?" in get(client, "/design", **SMALL).text) == there
-    assert get(client, "/report.html", **SMALL).status_code == (200 if there else 404)
+    assert ("report.html?" in get(client, "/noise/design", **SMALL).text) == there
+    assert get(client, "/noise/report.html", **SMALL).status_code == (200 if there else 404)
 
 
 # What is wrong
@@ -251,10 +254,10 @@ def test_a_report_is_offered_if_there_is_one(client: Any) -> None:
     ],
 )
 def test_what_is_wrong_is_said_beside_its_control(client: Any, name: str, text: str, said: str) -> None:
-    found = errors(get(client, "/design", **{name: text}))
+    found = errors(get(client, "/noise/design", **{name: text}))
     assert list(found) == [name]
     assert said in found[name]
-    page = get(client, "/", **{name: text})
+    page = get(client, "/noise/", **{name: text})
     assert page.status_code == 400
     assert wrong(page.text, name) == found[name]
     assert "<script>alert" not in page.text
@@ -263,7 +266,7 @@ def test_what_is_wrong_is_said_beside_its_control(client: Any, name: str, text: 
 
 def test_all_that_is_wrong_is_said_at_once(client: Any) -> None:
     values = {"K": "0", "m": "nan", "epsilon": "-1", "Delta": "2", "delta": "3", "max_affected": "-4", "prior": "x"}
-    assert errors(get(client, "/design", **values)).keys() == values.keys()
+    assert errors(get(client, "/noise/design", **values)).keys() == values.keys()
 
 
 @pytest.mark.parametrize(
@@ -282,34 +285,34 @@ def test_all_that_is_wrong_is_said_at_once(client: Any) -> None:
     ],
 )
 def test_wrong_budgets(client: Any, values: dict[str, str], name: str, said: str) -> None:
-    found = errors(get(client, "/budget", **{**SMALL, "voters": "fresh", **values}))
+    found = errors(get(client, "/noise/budget", **{**SMALL, "voters": "fresh", **values}))
     assert said in found[name]
     if name != "m":  # the design is shown all the same
-        assert get(client, "/design", **{**SMALL, "voters": "fresh", **values}).status_code == 200
+        assert get(client, "/noise/design", **{**SMALL, "voters": "fresh", **values}).status_code == 200
 
 
 def test_a_name_that_stands_twice(client: Any) -> None:
-    found = client.get("/design?K=5&m=2&K=7&b.m=1&b.m=2", base_url=HOME)
+    found = client.get("/noise/design?K=5&m=2&K=7&b.m=1&b.m=2", base_url=HOME)
     assert "stands twice" in errors(found)["K"]
     assert "stands twice" in errors(found)["kept"]
 
 
 def test_a_kept_design_of_no_use(client: Any) -> None:
-    assert "m must be in" in errors(get(client, "/design", **{"b.K": "3", "b.m": "5", "b.epsilon": "1"}))["kept"]
+    assert "m must be in" in errors(get(client, "/noise/design", **{"b.K": "3", "b.m": "5", "b.epsilon": "1"}))["kept"]
 
 
 @pytest.mark.parametrize(
     "query", ["K=%ff%fe", "%ff=%fe", "K=11%00", "K[]=1", "&&&&", "K", "%", "=&=", "K=1;DROP", "K=%F0%9F%92%A9", "+"]
 )
 def test_hostile_query_strings(client: Any, query: str) -> None:
-    for path in ("/", "/design", "/budget", "/gamma.json", "/gamma.csv"):
+    for path in ("/noise/", "/noise/design", "/noise/budget", "/noise/gamma.json", "/noise/gamma.csv"):
         answer = client.get(f"{path}?{query}", base_url=HOME)
         assert answer.status_code in (200, 400)
         assert "Traceback" not in answer.text
 
 
 def test_downloads_of_nothing(client: Any) -> None:
-    for path in ("/gamma.json", "/gamma.csv"):
+    for path in ("/noise/gamma.json", "/noise/gamma.csv"):
         answer = get(client, path, K="<b>")
         assert answer.status_code == 400
         assert "Content-Disposition" not in answer.headers
@@ -318,7 +321,7 @@ def test_downloads_of_nothing(client: Any) -> None:
 
 def test_a_time_limit_names_the_command(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(answers, "TIME_LIMIT", 1e-9)
-    found = errors(get(create_app().test_client(), "/design", K="41", m="7", epsilon="0.1", Delta="1e-4"))
+    found = errors(get(create_app().test_client(), "/noise/design", K="41", m="7", epsilon="0.1", Delta="1e-4"))
     assert "darrm solve --K 41 --m 7 --epsilon 0.1 --voter-delta 0.0001" in found["solve"]
 
 
@@ -332,7 +335,9 @@ def test_compare_keeps_its_time_limit() -> None:
 # Who may ask
 
 
-@pytest.mark.parametrize("path", ["/", "/design", "/decisions/", "/voters", "/static/explore.js", "/nothing"])
+@pytest.mark.parametrize(
+    "path", ["/", "/noise/", "/noise/design", "/decisions/", "/voters", "/static/explore.js", "/nothing"]
+)
 def test_other_names_of_this_machine_are_refused(client: Any, path: str) -> None:
     for host in ("evil.example", "127.0.0.1.evil.example", "localhost.evil.example:8000"):
         answer = client.get(path, base_url=f"http://{host}")
@@ -352,11 +357,13 @@ def test_hosts_that_are_none(client: Any, host: str) -> None:
 
 def test_pages_elsewhere_may_link_here_and_no_more(client: Any) -> None:
     cross = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors"}
-    assert client.get("/design", base_url=HOME, headers=cross).status_code == 403
+    assert client.get("/noise/design", base_url=HOME, headers=cross).status_code == 403
     assert client.get("/voters", base_url=HOME, headers={**cross, "Sec-Fetch-Mode": "navigate"}).status_code == 200
 
 
-@pytest.mark.parametrize("path", ["/", "/design", "/design?K=x", "/nothing", "/static/explore.css", "/gamma.csv"])
+@pytest.mark.parametrize(
+    "path", ["/noise/", "/noise/design", "/noise/design?K=x", "/nothing", "/static/explore.css", "/noise/gamma.csv"]
+)
 def test_every_answer_is_guarded(client: Any, path: str) -> None:
     with client.get(path, base_url=HOME) as answer:
         headers = answer.headers
@@ -369,16 +376,16 @@ def test_every_answer_is_guarded(client: Any, path: str) -> None:
 
 def test_nothing_is_loaded_from_elsewhere(client: Any) -> None:
     texts = []
-    for path in ("/", "/decisions/", "/voters", "/static/explore.css", "/static/explore.js"):
+    for path in (*PAGES, "/voters", "/static/explore.css", "/static/explore.js"):
         with get(client, path) as answer:
             texts.append(answer.text)
     for text in texts:
         assert re.findall(r"""(?:src|href|url|fetch)\s*[=(]\s*["'`]?(?:https?:)?//""", text) == []
-    assert not any(re.search(r"<script(?![^>]*src=)", text) for text in texts[:3])
+    assert not any(re.search(r"<script(?![^>]*src=)", text) for text in texts[:4])
 
 
 def test_only_get(client: Any) -> None:
-    for path in ("/", "/design", "/decisions/", "/decisions/design", "/gamma.json"):
+    for path in (*PAGES, "/plan", "/noise/design", "/decisions/design", "/noise/gamma.json"):
         assert client.post(path, base_url=HOME).status_code == 405
 
 
@@ -443,11 +450,11 @@ def test_ten_clients_at_once(server: Server) -> None:
 
     def client(K: int) -> None:
         start.wait()
-        for path in ("/design", "/gamma.json", "/budget"):
+        for path in ("/noise/design", "/noise/gamma.json", "/noise/budget"):
             status, body = ask(server, f"{path}?K={K}&m=2&epsilon=0.4&queries=5&voters=fresh&b.K=4&b.m=1&b.epsilon=1")
-            if path == "/gamma.json":
+            if path == "/noise/gamma.json":
                 found.append((K, json.loads(body)["gamma"]))
-            elif path == "/design":
+            elif path == "/noise/design":
                 found.append(
                     (K, wanted[K] if status == 200 and f"<td>{wanted[K][K]:.6f}</td>" in body.decode() else body)
                 )
@@ -464,7 +471,7 @@ def test_ten_clients_at_once(server: Server) -> None:
 
 
 def test_a_hundred_kilobytes_of_address_are_refused(server: Server) -> None:
-    status, body = ask(server, "/design?K=" + "1" * 100_000)
+    status, body = ask(server, "/noise/design?K=" + "1" * 100_000)
     assert status in (400, 414, 431)
     assert b"Traceback" not in body
     assert ask(server, "/voters")[0] == 200
@@ -472,7 +479,7 @@ def test_a_hundred_kilobytes_of_address_are_refused(server: Server) -> None:
 
 def test_the_longest_prior_fits(server: Server) -> None:
     prior = "fixed:" + ",".join(f"{0.5 + i / 1000:.17f}" for i in range(201))
-    status, body = ask(server, f"/design?K=201&m=1&epsilon=0.1&max_affected=1&prior={quote(prior)}")
+    status, body = ask(server, f"/noise/design?K=201&m=1&epsilon=0.1&max_affected=1&prior={quote(prior)}")
     assert status == 200, body[:300]
 
 
@@ -496,7 +503,7 @@ def test_ctrl_c_ends_at_once(seconds: float | None) -> None:
         assert connection.getresponse().read()
         if seconds is not None:
             connection.request(
-                "GET", "/budget?K=51&m=25&epsilon=0.1&Delta=1e-5&queries=1000&total_delta=0.1&voters=fresh"
+                "GET", "/noise/budget?K=51&m=25&epsilon=0.1&Delta=1e-5&queries=1000&total_delta=0.1&voters=fresh"
             )
             time.sleep(seconds)
         connection.close()

@@ -55,7 +55,7 @@ def server() -> Iterator[Server]:
 def opened(browser: Any, server: Server) -> Iterator[Callable[..., Any]]:
     """A function that opens the explorer with some values; afterwards nobody may have complained or asked elsewhere."""
 
-    def go(path: str = "", **values: str) -> Any:
+    def go(path: str = "noise/", **values: str) -> Any:
         browser.get(f"{server.url}{path}?{urlencode(values)}")
         return browser
 
@@ -262,7 +262,7 @@ def test_a_server_that_is_gone_is_said(browser: Any) -> None:
     own = Server(port=0)
     running = threading.Thread(target=own.run)
     running.start()
-    browser.get(f"{own.url}?{urlencode(SMALL)}")
+    browser.get(f"{own.url}noise/?{urlencode(SMALL)}")
     wait(lambda: not text(browser, "#status"))  # its first answers are there
     own.close()
     running.join(PATIENCE)
@@ -273,12 +273,12 @@ def test_a_server_that_is_gone_is_said(browser: Any) -> None:
 def test_hostile_values_are_text(opened: Callable[..., Any]) -> None:
     evil = "\"'><img src=x onerror=document.title='hit'><script>document.title='hit'</script>"
     browser = opened(K=evil[:39], prior=evil, voters=evil[:30], **{"b.prior": evil, "b.K": "3"})
-    assert browser.title == "darrm explore"
+    assert browser.title == "Noise functions: darrm explore"
     assert named(browser, "prior").get_attribute("value") == evil
     assert "<script>document.title=" in text(browser, "#wrong-prior")
     enter(browser, "K", "5")
     time.sleep(0.5)
-    assert browser.title == "darrm explore"
+    assert browser.title == "Noise functions: darrm explore"
     assert browser.execute_script("return document.querySelectorAll('img[src=x]').length") == 0
 
 
@@ -331,6 +331,117 @@ def test_controls_have_names_and_pictures_words(opened: Callable[..., Any]) -> N
     assert len(browser.find_element("css selector", ".picture").get_attribute("alt")) > 40
     assert browser.execute_script("return document.documentElement.lang") == "en"
     assert text(browser, "[aria-live=polite]") == ""
+
+
+def fits(opened: Callable[..., Any], browser: Any, path: str, values: dict[str, str], width: int, scheme: str) -> None:
+    """A page is as wide as the screen, has no empty card and no control without a name, and can be read."""
+    dark = {"media": "", "features": [{"name": "prefers-color-scheme", "value": scheme}]}
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", dark)
+    size = {"width": width, "height": 740, "deviceScaleFactor": 1, "mobile": width < 500}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    opened(path, **values)
+    wait(lambda: not browser.execute_script("return Boolean(document.querySelector('.busy, .pending'))"))
+    assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+    spilt = "return [...document.querySelectorAll('.card, fieldset')].filter((e) => e.scrollWidth > e.clientWidth)"
+    assert browser.execute_script(f"{spilt}.length") == 0
+    low = [(ratio, what) for ratio, what in browser.execute_script(CONTRAST) if ratio < 4.5]
+    assert low == []
+    empty = "return [...document.querySelectorAll('.card')].filter((e) => !e.innerText.trim()).length"
+    assert browser.execute_script(empty) == 0
+    light = browser.execute_script("return getComputedStyle(document.body).backgroundColor") == "rgb(246, 247, 248)"
+    assert light == (scheme == "light")
+    nameless = browser.execute_script(
+        "return [...document.querySelectorAll('input:not([type=hidden]), select')]"
+        ".filter((e) => !e.labels.length && !e.ariaLabel).map((e) => e.outerHTML)"
+    )
+    assert nameless == []
+
+
+# The plan of many labels
+
+PLAN = {"count1": "5", "epsilon1": "1", "queries": "10", "total_epsilon": "3"}
+SAID = {**PLAN, "max_affected": "1", "voters": "fresh"}
+ARGUMENTS: dict[str, Any] = {"K": 5, "epsilon": 1.0, "base_accuracy": 0.85, "max_affected": 1, "voters": "fresh"}
+
+
+def planned(browser: Any) -> bool:
+    return bool(text(browser, "#others table")) and settled(browser)
+
+
+def test_nothing_is_planned_before_all_is_said(opened: Callable[..., Any]) -> None:
+    browser = opened("", **PLAN)
+    assert "Say how many voters" in text(browser, "#plan")
+    enter(browser, "max_affected", "1")
+    wait(lambda: "Say how many voters" not in text(browser, "#plan") and settled(browser))
+    assert "Say whether your voters are fresh or fixed" in text(browser, "#plan")
+    browser.find_element("css selector", "[value=fresh]").click()
+    wait(lambda: planned(browser))
+    found = darrm.plan(**ARGUMENTS, queries=10, total_epsilon=3, total_delta=1e-6, compare=False)
+    assert f"{found.wrong:.4f}" in text(browser, "#plan .this")
+    assert f"{found.wrong:.4f}" in text(browser, "#others .this")
+    assert state(browser).items() >= SAID.items()
+    browser.refresh()
+    wait(lambda: planned(browser))
+    assert f"{found.wrong:.4f}" in text(browser, "#plan .this")
+    assert browser.find_element("css selector", "[value=fresh]").is_selected()
+
+
+def test_a_plan_follows_its_controls(opened: Callable[..., Any]) -> None:
+    browser = opened("", **SAID)
+    wait(lambda: planned(browser))
+    assert not named(browser, "at_most").is_displayed()
+    enter(browser, "epsilon1", "auto")
+    wait(lambda: "--epsilon auto" in text(browser, "#command") and planned(browser))
+    assert "Votes of other epsilons" in text(browser, "#plan")
+    enter(browser, "queries", "5000")
+    wait(lambda: "queries must be at most 1,000" in text(browser, "#wrong-queries"))
+    assert "from before" in text(browser, "#status")
+    browser.execute_script("document.getElementById('at_most').value = ''")
+    enter(browser, "queries", "9")
+    wait(lambda: "needs an upper end" in text(browser, "#wrong-at_most"))
+    assert named(browser, "at_most").is_displayed()  # what hid it is opened
+    enter(browser, "at_most", "0.1")
+    wait(lambda: "--at-most 0.1 --queries 9 " in text(browser, "#command") and planned(browser))
+    assert text(browser, "#wrong-at_most") == ""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [360, 1280])
+@pytest.mark.parametrize(
+    "values",
+    [
+        {},
+        {**SAID, "epsilon1": "auto", "at_most": "0.1", "count2": "2", "epsilon2": "0.05", "max_affected": "2"},
+        {"count1": "x" * 40, "epsilon2": "y" * 39, "accuracy": "7", "max_affected": "z", "voters": "w", "meaning": "v"},
+    ],
+    ids=["first", "auto", "wrong"],
+)
+def test_plans_fit_the_screen(
+    opened: Callable[..., Any], browser: Any, values: dict[str, str], width: int, scheme: str
+) -> None:
+    fits(opened, browser, "", values, width, scheme)
+
+
+def test_plans_without_scripts_are_a_form(opened: Callable[..., Any], browser: Any) -> None:
+    browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
+    try:
+        opened("", **PLAN, max_affected="1")
+        browser.find_element("css selector", "[value=fresh]").click()
+        browser.find_element("css selector", "button[name=plan]").click()
+        wait(lambda: "--voters fresh " in browser.page_source)
+        assert "10 labels together are" in browser.find_element("id", "plan").text
+        assert "plain majority" in browser.find_element("id", "others").text
+        assert state(browser)["max_affected"] == "1"
+    finally:
+        browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
+
+
+def test_old_addresses_lead_to_the_noise_function(opened: Callable[..., Any]) -> None:
+    browser = opened("", **SMALL)
+    assert urlsplit(browser.current_url).path == "/noise/"
+    assert "--K 5 --m 2 " in text(browser, "#command")
+    browser.find_element("link text", "Plan of many labels").click()
+    wait(lambda: "Say how many voters" in text(browser, "#plan"))
 
 
 # Decisions by groups of voters
@@ -404,26 +515,7 @@ def test_what_is_wrong_with_a_group_is_said_and_goes_away(opened: Callable[..., 
 def test_decisions_fit_the_screen(
     opened: Callable[..., Any], browser: Any, values: dict[str, str], width: int, scheme: str
 ) -> None:
-    dark = {"media": "", "features": [{"name": "prefers-color-scheme", "value": scheme}]}
-    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", dark)
-    size = {"width": width, "height": 740, "deviceScaleFactor": 1, "mobile": width < 500}
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-    opened("decisions/", **values)
-    wait(lambda: not browser.execute_script("return Boolean(document.querySelector('.busy, .pending'))"))
-    assert browser.execute_script("return document.documentElement.scrollWidth") <= width
-    spilt = "return [...document.querySelectorAll('.card, fieldset')].filter((e) => e.scrollWidth > e.clientWidth)"
-    assert browser.execute_script(f"{spilt}.length") == 0
-    low = [(ratio, what) for ratio, what in browser.execute_script(CONTRAST) if ratio < 4.5]
-    assert low == []
-    empty = "return [...document.querySelectorAll('.card')].filter((e) => !e.innerText.trim()).length"
-    assert browser.execute_script(empty) == 0
-    light = browser.execute_script("return getComputedStyle(document.body).backgroundColor") == "rgb(246, 247, 248)"
-    assert light == (scheme == "light")
-    nameless = browser.execute_script(
-        "return [...document.querySelectorAll('input, select')]"
-        ".filter((e) => !e.labels.length && !e.ariaLabel).map((e) => e.outerHTML)"
-    )
-    assert nameless == []
+    fits(opened, browser, "decisions/", values, width, scheme)
 
 
 def test_decisions_without_scripts_are_a_form(opened: Callable[..., Any], browser: Any) -> None:

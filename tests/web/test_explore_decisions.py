@@ -42,11 +42,16 @@ def small(**more: Any) -> darrm.DecisionDesign:
 
 
 def test_the_pages_lead_to_each_other(client: Any) -> None:
-    for path, name in (("/", "Majority of equal voters"), ("/decisions/", "Decision by groups of voters")):
+    pages = {
+        "/": "Plan of many labels",
+        "/noise/": "Majority of equal voters",
+        "/decisions/": "Decision by groups of voters",
+    }
+    for path, name in pages.items():
         text = get(client, path).text
         assert re.findall(r'<a href="([^"]*)"[^>]*aria-current="page">([^<]*)</a>', text) == [(path, name)]
         assert text.count("<nav ") == 1
-        assert {'href="/"', 'href="/decisions/"'} <= set(re.findall(r'href="[^"?]*"', text))
+        assert {f'href="{path}"' for path in pages} <= set(re.findall(r'href="[^"?]*"', text))
     assert client.get("/decisions?count1=3", base_url=HOME).headers["Location"].endswith("/decisions/?count1=3")
 
 

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import partial
+from urllib.parse import urlencode
 
-from flask import Flask, Response, request
+from flask import Flask, Response, redirect, request, url_for
 from werkzeug.exceptions import HTTPException
+from werkzeug.wrappers import Response as AnyResponse
 
-from darrm.errors import DarrmError, InputError, SolverError
-from darrm.show.explore import choices as chosen
-from darrm.show.explore import controls, decision_app, page
-from darrm.show.explore.answers import TIME_LIMIT, Answer, Answers, named
-from darrm.show.explore.choices import Choices
-from darrm.show.explore.serving import design_file, download, gone, part
+from darrm.errors import DarrmError
+from darrm.show.explore import controls, decision_app, noise_app, page, plan_app
+from darrm.show.explore.choices import FIRST, KEPT
+from darrm.show.explore.plan_choices import FIRST as OF_PLAN
 
 _HEADERS = {
     "Content-Security-Policy": (
@@ -27,14 +26,18 @@ _HEADERS = {
     "Cache-Control": "no-store",
 }
 
+# The page of noise functions was the first page once: its addresses hold a name that the plan does not know, and its
+# other paths are no longer anything else's.
+_OF_NOISE = FIRST.keys() - OF_PLAN.keys() | {"budget"}
+_MOVED = ("design", "budget", "gamma.json", "gamma.csv", "report.html")
 _HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^:\[\]@/\\]+)(:\d+)?")
 
 
 def make(hosts: Sequence[str] | None) -> Flask:
     """See `darrm.show.explore.create_app`."""
     app = Flask("darrm.show.explore")
-    app.register_blueprint(decision_app.make())
-    answers = Answers()
+    for room in (plan_app, noise_app, decision_app):
+        app.register_blueprint(room.make())
 
     @app.before_request
     def refuse_others() -> Response | None:
@@ -49,56 +52,24 @@ def make(hosts: Sequence[str] | None) -> Flask:
             return Response("This page answers to itself only.\n", 403, mimetype="text/plain")
         return None
 
+    @app.before_request
+    def lead_on() -> AnyResponse | None:
+        path = request.path.removeprefix("/")
+        old = path == "" and any(name in _OF_NOISE or name.startswith(KEPT) for name in request.args)
+        if not old and path not in _MOVED:
+            return None
+        query = urlencode(list(request.args.items(multi=True)))
+        return redirect(f"{url_for('noise.page')}{path}{f'?{query}' * bool(query)}")
+
     @app.after_request
     def guard(response: Response) -> Response:
         for name, value in _HEADERS.items():
             response.headers.setdefault(name, value)
         return response
 
-    @app.get("/", endpoint="page")
-    def whole() -> tuple[str, int]:
-        state = _read()
-        design, budget = "", ""
-        try:
-            if not state.wrong:
-                design = _design(answers, state)
-                if "budget" in request.args and not state.errors:
-                    budget = _budget(answers, state)
-        except DarrmError as error:
-            _note(state, error)
-        return page.explorer(state, design, budget), 400 if state.errors else 200
-
-    @app.get("/design")
-    def design() -> tuple[str | Response, int]:
-        state = _read()
-        return part(partial(_design, answers), state, state.wrong, _note)
-
-    @app.get("/budget")
-    def budget() -> tuple[str | Response, int]:
-        state = _read()
-        return part(partial(_budget, answers), state, state.errors, _note)
-
     @app.get("/voters")
     def voters() -> str:
         return page.voters()
-
-    @app.get("/gamma.json")
-    def design_json() -> Response:
-        answer, name = _wanted(answers)
-        return download(design_file(answer.design), f"{name}.json", "application/json")
-
-    @app.get("/gamma.csv")
-    def table() -> Response:
-        answer, name = _wanted(answers)
-        lines = ["l,gamma", *(f"{l},{value!r}" for l, value in enumerate(answer.design.gamma.tolist()))]
-        return download("\n".join([*lines, ""]).encode(), f"{name}.csv", "text/csv")
-
-    @app.get("/report.html")
-    def report() -> Response:
-        from darrm.show.report import html
-
-        answer, name = _wanted(answers)
-        return download(html(answer.design).encode(), f"{name}.html", "text/html")
 
     @app.errorhandler(HTTPException)
     def refused(error: HTTPException) -> tuple[str, int]:
@@ -109,51 +80,3 @@ def make(hosts: Sequence[str] | None) -> Flask:
         return controls.refused("No design", error), 400
 
     return app
-
-
-def _read() -> Choices:
-    return chosen.read(request.args.items(multi=True))
-
-
-def _note(state: Choices, error: DarrmError) -> None:
-    """Put an error that came up on the way beside the control it belongs to."""
-    if isinstance(error, SolverError):
-        state.errors["solve"] = (
-            f"No optimum within {TIME_LIMIT:g} s. Lower K, or use the command line, which takes its time: "
-            f"{chosen.solve_command(state.choice) if state.choice else 'darrm solve'}"
-        )
-        return
-    word = str(error).split(" ", 1)[0]
-    known = isinstance(error, InputError) and word in chosen.FIRST
-    # All that composition refuses once the problem stands is a total delta that is too small.
-    slot = {"delta": "total_delta", "No": "total_delta"}.get(word, word if known else "solve")
-    state.errors[slot] = str(error)
-
-
-def _design(answers: Answers, state: Choices) -> str:
-    choices = tuple(choice for choice in (state.choice, state.kept) if choice is not None)
-    solved = [answers.designs.get(choice, gone()) for choice in choices]
-    designs = named([answer.design for answer in solved])
-    picture = answers.pictures.get(choices, gone())
-    return page.design(state, choices[0], designs, solved[0].entries, picture)
-
-
-def _budget(answers: Answers, state: Choices) -> str:
-    many, choices = state.many, {"present": state.choice, "kept": state.kept}
-    if many is None:
-        return page.budget(None, {})
-    totals = {
-        name: answers.budgets.get((choice, many), gone()) for name, choice in choices.items() if choice is not None
-    }
-    return page.budget(many, totals)
-
-
-def _wanted(answers: Answers) -> tuple[Answer, str]:
-    """The design that a download asks for, and a name for it."""
-    state = _read()
-    wrong = {name: message for name, message in state.errors.items() if name in chosen.DESIGN}
-    if state.choice is None or wrong:
-        raise InputError(" ".join(wrong.values()))
-    problem = state.choice.problem
-    name = f"gamma_K{problem.K}_m{problem.m:g}_epsilon{problem.epsilon:g}"
-    return answers.designs.get(state.choice, gone()), re.sub(r"[^\w.+-]", "_", name)

@@ -11,7 +11,11 @@ from darrm import __version__
 from darrm.show.markup import Markup, element, join, paragraph, row, template, text
 
 CUT = "<!-- many labels -->"  # in the template of a design: explore.js and the pages put another part there
-_TABS = {"page": "Majority of equal voters", "decisions.page": "Decision by groups of voters"}
+_TABS = {
+    "plan.page": "Plan of many labels",
+    "noise.page": "Majority of equal voters",
+    "decisions.page": "Decision by groups of voters",
+}
 
 
 @dataclass(frozen=True)
@@ -26,7 +30,7 @@ class Look:
 
 def filled(name: str, **values: object) -> Markup:
     """A template of the explorer with its values."""
-    return template("darrm.show.explore", f"templates/{name}.html", {"root": url_for("page"), **values})
+    return template("darrm.show.explore", f"templates/{name}.html", {"root": url_for("plan.page"), **values})
 
 
 def frame(heading: str, main: Markup, lead: object = "", title: str | None = None, tab: str = "") -> Markup:
@@ -41,7 +45,7 @@ def frame(heading: str, main: Markup, lead: object = "", title: str | None = Non
 
 def refused(name: str, why: object) -> Markup:
     """A page that says why there is no other."""
-    back = element("a", "To the explorer", href=url_for("page"))
+    back = element("a", "To the explorer", href=url_for("plan.page"))
     return frame(name, element("main", join([paragraph(why), paragraph(back)]), class_="prose"))
 
 
@@ -74,11 +78,45 @@ def entry(
         name=name,
         value=texts[name],
         data_first=first[name],
-        inputmode="decimal",
         spellcheck="false",
         aria_invalid="true" if name in errors else None,
-        **more,
+        **{"inputmode": "decimal", **more},
     )
+
+
+def group_rows(
+    groups: Iterable[int],
+    columns: Mapping[str, str],
+    blank: Mapping[str, str],
+    texts: Mapping[str, str],
+    first: Mapping[str, str],
+    errors: Mapping[str, str],
+) -> Markup:
+    """A row of boxes for each group, and what is wrong with them below.
+
+    Of every column its name and its head; ``blank`` is what boxes stand for that are left empty.
+    """
+    parts = [element("span", ""), *(element("span", head, class_="head") for head in columns.values())]
+    for g in groups:
+        parts.append(element("span", str(g), class_="head"))
+        for name, head in columns.items():
+            slot = f"{name}{g}"
+            look = {
+                "placeholder": blank.get(name),
+                "aria_label": f"{head} of group {g}",
+                "aria_describedby": f"hint-groups wrong-{slot}",
+                # A keyboard of digits alone has no letters for inf and auto.
+                **({"inputmode": "text"} if name == "epsilon" else {}),
+            }
+            parts.append(entry(slot, texts, first, errors, **look))
+        parts += [wrong(errors, f"{name}{g}") for name in columns]
+    return join(parts)
+
+
+def radio(name: str, value: str, chosen: str) -> Markup:
+    """One of several that exclude each other; ``chosen`` is pressed."""
+    button = element("input", type="radio", name=name, value=value, checked=value == chosen)
+    return element("label", join([button, f" {value}"]), class_="choice")
 
 
 def noted(value: object, note: str) -> Markup:

@@ -13,7 +13,7 @@ from darrm.errors import InputError
 from darrm.objectives import Objective
 from darrm.problem.decision import DecisionProblem, VoterGroup
 from darrm.problem.group_corners import entries
-from darrm.show.explore.query import Place, built, checked, gather, needed
+from darrm.show.explore.query import Place, built, checked, gather, groups_there, needed
 from darrm.show.wording import number_of
 
 GROUPS = (1, 2, 3)
@@ -92,10 +92,7 @@ def read(pairs: Iterable[tuple[str, str]]) -> Choices:
 
 def _choice(texts: Mapping[str, str], errors: dict[str, str]) -> Choice | None:
     before = len(errors)
-    there = [g for g in GROUPS if texts[f"count{g}"]] or [1]
-    for g in GROUPS[: there[-1]]:
-        if g not in there:
-            errors.setdefault(f"count{g}", f"count must be given for group {g}, since there is a group {there[-1]}.")
+    there = groups_there(texts, GROUPS, errors)
     groups = [_group(texts, g, errors) for g in there]
     fine = len(errors) == before
     members = [group for group in groups if group is not None] if fine else [VoterGroup(MAX_COUNT, 1.0)]

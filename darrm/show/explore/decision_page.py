@@ -19,15 +19,15 @@ from darrm.show.explore.controls import (
     bars,
     box,
     copied,
-    entry,
     filled,
     frame,
+    group_rows,
     noted,
     nothing,
     pending,
     wrong,
 )
-from darrm.show.explore.decision_choices import FIRST, GROUPS, OBJECTIVES, OF_GROUP, Choice, Choices
+from darrm.show.explore.decision_choices import FIRST, GROUPS, OBJECTIVES, Choice, Choices
 from darrm.show.inline import decision_table
 from darrm.show.markup import Markup, element, grid, join, paragraph, shown
 from darrm.show.plots_decision import described
@@ -52,6 +52,7 @@ _LOOKS = {
 }
 _FOR = {"k": "for-k", "miss": "for-truth", "false_alarm": "for-truth"}  # other objectives have no use for them
 _COLUMNS = {"count": "voters", "epsilon": "epsilon", "max_affected": "reached", "accuracy": "accuracy"}
+_BLANK = {"max_affected": "all", "accuracy": "base"}
 _FEW = 60  # entries of a table that is open at first
 _BUTTON = "Show beside other ways"
 
@@ -67,7 +68,7 @@ def explorer(state: Choices, design: str, others: str) -> Markup:
     main = filled(
         "decisions",
         **controls,
-        group_rows=_group_rows(state),
+        group_rows=group_rows(GROUPS, _COLUMNS, _BLANK, texts, FIRST, errors),
         objectives=join(
             element("option", name, value=value, selected=value == texts["objective"])
             for value, name in OBJECTIVES.items()
@@ -90,23 +91,6 @@ def explorer(state: Choices, design: str, others: str) -> Markup:
     )
     lead = "The best private decision from the votes of groups of voters, as you choose them and what it should be."
     return frame("darrm explore", main, paragraph(lead), "Decisions by groups: darrm explore", "decisions.page")
-
-
-def _group_rows(state: Choices) -> Markup:
-    """A row of boxes for each group, and what is wrong with them below."""
-    parts = [element("span", ""), *(element("span", head, class_="head") for head in _COLUMNS.values())]
-    for g in GROUPS:
-        parts.append(element("span", str(g), class_="head"))
-        for name in OF_GROUP:
-            slot = f"{name}{g}"
-            look = {
-                "placeholder": {"max_affected": "all", "accuracy": "base"}.get(name),
-                "aria_label": f"{_COLUMNS[name]} of group {g}",
-                "aria_describedby": f"hint-groups wrong-{slot}",
-            }
-            parts.append(entry(slot, state.texts, FIRST, state.errors, **look))
-        parts += [wrong(state.errors, f"{name}{g}") for name in OF_GROUP]
-    return join(parts)
 
 
 def design(state: Choices, choice: Choice, found: DecisionDesign, picture: str) -> Markup:

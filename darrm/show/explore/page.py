@@ -12,7 +12,20 @@ from darrm.measures.comparison import Entry
 from darrm.show import wording
 from darrm.show.explore import choices
 from darrm.show.explore.choices import DESIGN, FIRST, KEPT, Choice, Choices, Many
-from darrm.show.explore.controls import CUT, Look, bars, box, copied, filled, frame, noted, nothing, pending, wrong
+from darrm.show.explore.controls import (
+    CUT,
+    Look,
+    bars,
+    box,
+    copied,
+    filled,
+    frame,
+    noted,
+    nothing,
+    pending,
+    radio,
+    wrong,
+)
 from darrm.show.inline import described, gamma_table
 from darrm.show.markup import Markup, element, grid, join, paragraph
 
@@ -51,7 +64,7 @@ def explorer(state: Choices, design: str, budget: str) -> Markup:
         **{f"wrong_{name}": wrong(errors, name) for name in ("shape", "voters", "kept", "solve")},
         more_open=Markup(" open" * any(texts[name] != FIRST[name] or name in errors for name in _FOLDED)),
         shapes=join(element("option", shape, value=shape, selected=shape == texts["shape"]) for shape in SHAPES),
-        voters=join(_radio("voters", kind, texts["voters"]) for kind in ("fresh", "fixed")),
+        voters=join(radio("voters", kind, texts["voters"]) for kind in ("fresh", "fixed")),
         kept=join(
             element("input", type="hidden", name=f"{KEPT}{name}", value=value)
             for name, value in state.kept_texts.items()
@@ -63,17 +76,12 @@ def explorer(state: Choices, design: str, budget: str) -> Markup:
         button=_BUTTON,
     )
     lead = "The least noise with which the majority of K private votes may be released, as you choose K, m and epsilon."
-    return frame("darrm explore", main, paragraph(lead), "darrm explore", "page")
+    return frame("darrm explore", main, paragraph(lead), "Noise functions: darrm explore", "noise.page")
 
 
 def voters() -> Markup:
     """Why it matters who votes."""
     return frame("Fresh voters, fixed voters", filled("voters"))
-
-
-def _radio(name: str, value: str, chosen: str) -> Markup:
-    button = element("input", type="radio", name=name, value=value, checked=value == chosen)
-    return element("label", join([button, f" {value}"]), class_="choice")
 
 
 def design(
@@ -86,7 +94,7 @@ def design(
         links["Let the kept one go"] = state.query(keep=False)
     shape_note = paragraph("the shape monotone".join(wording.NOT_RISING), class_="hint")
     buttons = (
-        element("a", label, class_="button", data_state=True, href=f"{url_for('page')}?{search}")
+        element("a", label, class_="button", data_state=True, href=f"{url_for('noise.page')}?{search}")
         for label, search in links.items()
     )
     return filled(

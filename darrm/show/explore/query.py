@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from darrm.errors import InputError
@@ -73,6 +73,15 @@ def built(
             if name not in harmless or (name in values and values[name] == harmless[name]):
                 return None
             values[name] = harmless[name]
+
+
+def groups_there(texts: Mapping[str, str], groups: Sequence[int], errors: dict[str, str]) -> list[int]:
+    """The groups whose count is given, the first one always; a group that is passed over is among the ``errors``."""
+    there = [g for g in groups if texts[f"count{g}"]] or [groups[0]]
+    for g in groups[: there[-1]]:
+        if g not in there:
+            errors.setdefault(f"count{g}", f"count must be given for group {g}, since there is a group {there[-1]}.")
+    return there
 
 
 def needed(texts: Mapping[str, str], first: Mapping[str, str]) -> dict[str, str]:

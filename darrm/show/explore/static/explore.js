@@ -5,7 +5,7 @@
   const status = document.getElementById("status");
   const kept = document.getElementById("kept");
   const CUT = "<!-- many labels -->"; // where an answer of the server's goes around another part
-  const PAUSE = 120; // ms without a change before the server is asked
+  const PAUSE = Number(form.dataset.pause ?? 120); // ms without a change before the server is asked
   const SOON = 200; // ms after which waiting is said
   let latest = 0; // number of the newest request; an answer to an older one is thrown away
   let controller = null;

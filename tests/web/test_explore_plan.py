@@ -1,0 +1,359 @@
+"""The explorer's first page, a plan of many labels, asked without a browser."""
+
+import csv
+import html
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+import pytest
+from oracles.explorer import HOME, errors, get, pre, wrong
+
+import darrm
+from darrm.cli import main
+from darrm.errors import InputError
+from darrm.planning import Plan
+
+pytest.importorskip("flask")
+pytest.importorskip("matplotlib")
+
+from darrm.show import plan_words
+from darrm.show.explore import answers, create_app
+from darrm.show.explore import plan_choices as choices
+
+SMALL = {"count1": "5", "epsilon1": "1", "max_affected": "1", "voters": "fresh", "queries": "10", "total_epsilon": "3"}
+ARGUMENTS: dict[str, Any] = {
+    "K": 5,
+    "epsilon": 1.0,
+    "base_accuracy": 0.85,
+    "max_affected": 1,
+    "voters": "fresh",
+    "queries": 10,
+    "total_epsilon": 3,
+    "total_delta": 1e-6,
+}
+
+
+@pytest.fixture(scope="module")
+def client() -> Any:
+    return create_app().test_client()
+
+
+@pytest.fixture(scope="module")
+def small() -> Plan:
+    return darrm.plan(**ARGUMENTS)
+
+
+# What is shown
+
+
+def test_nothing_is_planned_before_all_is_said(client: Any) -> None:
+    for said, missing in (({}, 2), ({"max_affected": "1"}, 1), ({"voters": "fresh"}, 1)):
+        for path in ("/", "/plan"):
+            answer = get(client, path, plan="now", **said)
+            assert answer.status_code == 200
+            assert ("Say how many voters one change of the data can reach" in answer.text) == (
+                "max_affected" not in said
+            )
+            assert ("Say whether your voters are fresh or fixed" in answer.text) == ("voters" not in said)
+            assert answer.text.count("<p>Say ") == missing
+            assert "DP" not in re.sub(r'<p class="hint".*?</p>', "", answer.text)
+        assert "once there is a plan" in get(client, "/others", **said).text
+    assert "checked" not in get(client, "/").text
+
+
+def test_a_page_is_there_before_its_plan(client: Any) -> None:
+    text = get(client, "/", **SMALL).text
+    assert text.count("Not computed yet.") == 2
+    assert "Press “Plan”" in text
+    assert "together are" not in text
+
+
+def test_the_plan_is_that_of_the_library(client: Any, small: Plan) -> None:
+    text = html.unescape(get(client, "/", **SMALL, plan="now").text)
+    assert plan_words.together(small) in text
+    for wrong_ in (small.wrong, small.wrong_without_noise, small.wrong_without_privacy):
+        assert f"<td>{1 - wrong_:.4f}</td><td>{wrong_:.4f}</td>" in text
+    assert f"with probability {small.disagreement:.4f}" in text
+    assert all(assumption in text for assumption in small.assumptions)
+    assert plan_words.collector(small) in text
+    assert plan_words.one_label(small) in text
+    assert isinstance(small.design, darrm.DecisionDesign)
+    assert all(f"<td>{value:.6f}</td>" in text for value in small.design.table)
+    assert "Votes of other epsilons" not in text
+
+
+def test_the_comparison_is_that_of_the_library(client: Any, small: Plan) -> None:
+    text = html.unescape(get(client, "/others", **SMALL).text)
+    assert small.comparison is not None
+    assert '<img class="picture" src="data:image/svg+xml;base64,' in text
+    for row, (_, *cells) in zip(small.comparison, plan_words.mechanism_rows(small.comparison), strict=True):
+        name = f"{row.name} <small>{row.setting}</small>" if row.setting else row.name
+        assert f">{name}</th>{''.join(f'<td>{cell}</td>' for cell in cells)}" in text
+    assert text.count('class="this"') == 1
+
+
+def test_the_parts_are_those_of_the_page(client: Any) -> None:
+    before, after = get(client, "/plan", **SMALL).text.split("<!-- many labels -->")
+    page = get(client, "/", **SMALL, plan="now").text
+    beside = get(client, "/others", **SMALL).text
+    places = [page.index(one) for one in (before, beside, after)]
+    assert places == sorted(places)
+
+
+def test_epsilon_auto_shows_the_curve(client: Any) -> None:
+    values = {**SMALL, "epsilon1": "auto", "at_most": "0.5"}
+    text = html.unescape(get(client, "/plan", **values).text)
+    found = darrm.plan(**{**ARGUMENTS, "epsilon": "auto", "at_most": 0.5, "compare": False})
+    assert len(found.curve) > 3
+    for epsilon, *cells in plan_words.curve_rows(found):
+        assert f">{epsilon}</th>{''.join(f'<td>{cell}</td>' for cell in cells)}" in text
+    assert "the public" in text
+    assert text.count('<img class="picture"') == 1
+
+
+def test_a_collector_ends_epsilon(client: Any) -> None:
+    values = {**SMALL, "epsilon1": "auto", "at_most": "", "collector": "4"}
+    text = html.unescape(get(client, "/plan", **values).text)
+    total = re.search(r"Whoever sees all votes learns \(([\d.]+),", text)
+    assert total
+    assert 3.9 < float(total.group(1)) <= 4
+    assert "--collector-epsilon 4 " in pre(text, "command")
+    assert "--at-most" not in pre(text, "command")
+
+
+def test_ends_are_of_no_use_for_an_epsilon_that_is_given(client: Any) -> None:
+    text = get(client, "/plan", **SMALL, at_most="x", collector="-1").text
+    assert "--at-most" not in pre(text, "command")
+
+
+def test_a_search_that_was_stopped_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The plan is then the best one so far; a comparison that was stopped is none."""
+    import dataclasses
+
+    from darrm.accounting.search import OutOfTime
+    from darrm.show.explore import plan_app
+
+    def stopped(choice: choices.Choice) -> Plan:
+        return dataclasses.replace(darrm.plan(**ARGUMENTS, compare=False), complete=False)
+
+    def late(*arguments: object) -> None:
+        raise OutOfTime
+
+    monkeypatch.setattr(plan_app, "_planned", stopped)
+    monkeypatch.setattr(plan_app, "at_one_total", late)
+    new = create_app().test_client()
+    assert "The search was stopped" in get(new, "/plan", **SMALL).text
+    assert get(new, "/mechanisms.csv", **SMALL).status_code == 400
+    text = get(new, "/others", **SMALL).text
+    assert text.startswith("<p>Nothing was compared")
+    assert pre(text, "others-command").startswith("darrm plan --K 5")
+
+
+# The same elsewhere
+
+CHOICES = [
+    {},
+    {"count2": "2", "epsilon2": "0.30000000000000004", "accuracy2": "0.9", "max_affected": "2"},
+    {"voters": "fixed", "meaning": "votes", "accuracy": "0.7", "total_epsilon": "0.8"},
+    {"count2": "1", "epsilon2": "inf", "accuracy1": "0.6", "accuracy2": "0.8", "meaning": "votes", "accuracy": "x"},
+    {"epsilon1": "auto", "at_most": "0.1", "queries": "3"},
+]
+
+
+@pytest.mark.parametrize("values", CHOICES)
+def test_command_and_python_make_the_same_plan(
+    client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, values: dict[str, str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    values = {**SMALL, "count1": "3", **values}
+    text = get(client, "/plan", **values).text
+    Path("page.json").write_bytes(get(client, "/decision.json", **values).data)
+    page = darrm.load("page.json")
+    assert isinstance(page, darrm.DecisionDesign)
+    program, *arguments = shlex.split(pre(text, "command"))
+    assert program == "darrm"
+    assert main(arguments) == 0
+    command = darrm.load("decision.json")
+    Path("decision.json").unlink()
+    names: dict[str, Any] = {}
+    exec(pre(text, "python"), names)
+    for other in (command, darrm.load("decision.json"), names["plan"].design):
+        assert isinstance(other, darrm.DecisionDesign)
+        assert other.table.tolist() == page.table.tolist()
+        assert other.problem == page.problem
+    assert plan_words.together(names["plan"]) in html.unescape(text)
+
+
+def test_downloads(client: Any, small: Plan) -> None:
+    assert isinstance(small.design, darrm.DecisionDesign)
+    assert small.comparison is not None
+    table = get(client, "/decision.csv", **SMALL)
+    rows = list(csv.DictReader(table.text.splitlines()))
+    assert [float(row["probability"]) for row in rows] == small.design.table.tolist()
+    assert [int(row["ones_of_group_1"]) for row in rows] == list(range(6))
+    assert table.headers["Content-Disposition"] == 'attachment; filename="plan_5_labels10_epsilon3.csv"'
+    mechanisms = list(csv.DictReader(get(client, "/mechanisms.csv", **SMALL).text.splitlines()))
+    assert [row["name"] for row in mechanisms] == [row.name for row in small.comparison]
+    assert [float(row["wrong"]) for row in mechanisms] == [row.wrong for row in small.comparison]
+    report = get(client, "/decision.html", **SMALL)
+    assert report.status_code == 200
+    assert "Private decision by 5 voters" in report.text
+
+
+def test_downloads_of_nothing(client: Any) -> None:
+    for path in ("/decision.json", "/decision.csv", "/mechanisms.csv", "/decision.html"):
+        for values in ({}, {**SMALL, "count1": "<b>"}):
+            answer = get(client, path, **values)
+            assert answer.status_code == 400
+            assert "Content-Disposition" not in answer.headers
+        assert "Nothing is planned before it is said: max_affected, voters" in get(client, path).text
+        assert "&lt;b&gt;" in answer.text
+
+
+def test_the_address_holds_the_state(client: Any) -> None:
+    given = {**choices.FIRST, **SMALL, "epsilon1": "auto", "collector": "20", "accuracy1": "0.9", "at_most": ""}
+    state = choices.read(given.items())
+    assert choices.read(parse_qsl(state.query(), keep_blank_values=True)) == state
+    assert not state.errors
+    page = get(client, "/", **given).text
+    assert re.search(r'<input type="radio" name="voters" value="fresh" checked>', page)
+    assert re.search(r'id="at_most"[^>]* value="" data-first="2"', page)
+    assert re.search(r'<details id="auto" open>', page)
+    assert re.search(r'id="epsilon1"[^>]* inputmode="text"', page)  # a keyboard of digits has no letters
+
+
+# Where the first page was before
+
+
+@pytest.mark.parametrize("query", ["K=5&m=2&epsilon=0.5", "m=2", "b.K=4", "K=5&voters=fresh&queries=7&budget=now"])
+def test_addresses_of_the_noise_function_page_lead_there(client: Any, query: str) -> None:
+    answer = client.get(f"/?{query}", base_url=HOME)
+    assert answer.status_code == 302
+    to = urlsplit(answer.headers["Location"])
+    assert (to.netloc, to.path) == ("", "/noise/")
+    assert parse_qsl(to.query) == parse_qsl(query)
+
+
+@pytest.mark.parametrize("path", ["design", "budget", "gamma.json", "gamma.csv", "report.html"])
+def test_its_old_paths_lead_to_the_new_ones(client: Any, path: str) -> None:
+    answer = client.get(f"/{path}?K=3&m=1&epsilon=0.5&prior=common:2,2", base_url=HOME, follow_redirects=True)
+    assert answer.status_code == 200
+    assert answer.request.path == f"/noise/{path}"
+    assert client.get(f"/{path}", base_url="http://evil.example").status_code == 400
+
+
+def test_a_redirect_leads_nowhere_else(client: Any) -> None:
+    for query in ("K=//evil.example", "K=%0d%0aX-Evil:1", "K=1&https://evil.example", "K=%ff"):
+        answer = client.get(f"/?{query}", base_url=HOME)
+        assert answer.headers["Location"].startswith("/noise/?K=")
+        assert "X-Evil" not in answer.headers
+    for query in ("", "voters=fresh", "queries=7&max_affected=1", "nothing=1"):
+        assert client.get(f"/?{query}", base_url=HOME).status_code == 200
+
+
+# What is wrong
+
+
+@pytest.mark.parametrize(
+    ("values", "name", "said"),
+    [
+        ({"count1": "0"}, "count1", "count must be a whole number"),
+        ({"count1": "", "count2": "3", "epsilon2": "1"}, "count1", "count must be given for group 1"),
+        ({"epsilon1": "-1"}, "epsilon1", "epsilon must be in (0, 1e+06]"),
+        ({"epsilon1": "<script>alert(1)</script>"}, "epsilon1", "Got '<script>alert(1)</script>'"),
+        ({"count2": "2"}, "epsilon2", "epsilon must be a number"),
+        ({"accuracy": "1.5"}, "accuracy", "accuracy must be in [0, 1]. Got 1.5"),
+        ({"accuracy1": "nan"}, "accuracy1", "accuracy must be in [0, 1]"),
+        ({"accuracy": ""}, "accuracy", "accuracy must be a number in [0, 1]"),
+        ({"meaning": "both"}, "meaning", "meaning must be one of base, votes"),
+        ({"voters": "fixed"}, "meaning", "Choose the accuracy of votes as cast"),
+        ({"epsilon1": "auto", "meaning": "votes"}, "meaning", "needs the accuracy before the noise"),
+        ({"epsilon1": "auto", "at_most": ""}, "at_most", "needs an upper end"),
+        ({"epsilon1": "auto", "at_most": "41"}, "at_most", "at_most must be in (0, 40]"),
+        ({"epsilon1": "auto", "collector": "0"}, "collector", "collector_epsilon must be in (0, 1e+06]"),
+        ({"max_affected": "6"}, "max_affected", "max_affected must be a whole number in [1, 5]"),
+        ({"voters": "both"}, "voters", 'voters must be "fresh"'),
+        ({"queries": "0"}, "queries", "queries must be a whole number"),
+        ({"queries": "5000"}, "queries", "queries must be at most 1,000 on this page. Got 5,000"),
+        ({"queries": "5000"}, "queries", "darrm plan --K 5 --epsilon 1 "),
+        ({"total_epsilon": "0"}, "total_epsilon", "total_epsilon must be in (0, 1e+06]"),
+        ({"total_delta": "1"}, "total_delta", "total_delta must be in [0, 1)"),
+        ({"count1": "151"}, "groups", "Got 152. 1 group of at most 149 voters would fit"),
+        ({"count1": "9999999"}, "groups", "darrm plan --K 9999999 "),
+        ({"count1": "100", "max_affected": "100"}, "groups", "would fit"),
+        ({"count1": "1" * 50}, "count1", "at most 40 characters here. Got 50"),
+    ],
+)
+def test_what_is_wrong_is_said_beside_its_control(client: Any, values: dict[str, str], name: str, said: str) -> None:
+    found = errors(get(client, "/plan", **{**SMALL, **values}))
+    assert list(found) == [name]
+    assert said in found[name]
+    page = get(client, "/", **{**SMALL, **values}, plan="now")
+    assert page.status_code == 400
+    assert wrong(page.text, name) == found[name]
+    assert "<script>alert" not in page.text
+    assert page.text.count("Nothing is shown") == 2
+
+
+def test_all_that_is_wrong_is_said_at_once(client: Any) -> None:
+    values = {"count1": "x", "epsilon2": "x", "count2": "y", "accuracy": "x", "meaning": "x", "voters": "x"}
+    values |= {"queries": "x", "total_epsilon": "x", "total_delta": "x"}
+    assert errors(get(client, "/plan", **values)).keys() == values.keys()
+
+
+def test_what_is_wrong_is_said_before_all_is_said(client: Any) -> None:
+    assert errors(get(client, "/plan", count1="500")).keys() == {"groups"}
+
+
+def test_what_would_fit_fits() -> None:
+    """One voter more does not."""
+
+    def of(reached: int) -> choices.Choice:
+        return choices.Choice(((100, 1.0),), (0.8,), "base", reached, 10, 1.0, 1e-6, "fresh", None, None)
+
+    with pytest.raises(InputError, match="would fit") as refused:
+        choices.check_page_size(of(100))
+    fits = int(re.findall(r"max_affected = (\d+) would fit", str(refused.value))[0])
+    assert choices.check_page_size(of(fits))
+    with pytest.raises(InputError):
+        choices.check_page_size(of(fits + 1))
+
+
+def test_a_name_that_stands_twice(client: Any) -> None:
+    assert "stands twice" in errors(client.get("/plan?queries=5&queries=2", base_url=HOME))["queries"]
+
+
+@pytest.mark.parametrize("query", ["count1=%ff%fe", "%ff=%fe", "count1=11%00", "count1[]=1", "&&&&", "queries", "%"])
+def test_hostile_query_strings(client: Any, query: str) -> None:
+    for path in ("", "plan", "others", "decision.csv"):
+        answer = client.get(f"/{path}?{query}", base_url=HOME)
+        assert answer.status_code in (200, 400)
+        assert "Traceback" not in answer.text
+
+
+def test_a_budget_that_buys_nothing_is_said(client: Any) -> None:
+    found = errors(get(client, "/plan", **{**SMALL, "total_epsilon": "1e-12"}))
+    assert found["solve"].startswith("No noise was found that keeps 10 labels within (1e-12, 1e-06)")
+
+
+def test_votes_that_tell_next_to_nothing_are_drawn(client: Any) -> None:
+    """Their totals are 0 and have no logarithm."""
+    values = {**SMALL, "epsilon1": "auto", "at_most": "", "collector": "1e-300"}
+    assert '<img class="picture"' in get(client, "/plan", **values).text
+
+
+def test_a_time_limit_names_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(answers, "TIME_LIMIT", 1e-9)
+    values = {**SMALL, "max_affected": "5"}
+    found = errors(get(create_app().test_client(), "/plan", **values))
+    assert "darrm plan --K 5 --epsilon 1 --base-accuracy 0.85 --max-affected 5" in found["solve"]
+
+
+def test_every_answer_is_guarded(client: Any) -> None:
+    for path in ("/", "/plan", "/others", "/plan?count1=x", "/?K=3", "/decision.csv"):
+        answer = client.get(path, base_url=HOME)
+        assert "default-src 'self'" in answer.headers["Content-Security-Policy"]
+        assert client.get(path, base_url="http://evil.example").status_code == 400
