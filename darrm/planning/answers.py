@@ -16,7 +16,7 @@ class Step:
     Attributes
     ----------
     epsilon : float
-        Of one vote.
+        Of one vote in the groups whose epsilon was "auto".
     wrong : float
         The probability that a label is not the truth.
     public : float
@@ -56,7 +56,7 @@ class Plan:
     collector : float
         What whoever sees all votes learns in all: epsilon at ``total_delta``; infinite if votes are not private.
     vote_epsilon : float
-        The largest epsilon of a vote; found, if it was "auto".
+        The largest epsilon of a vote; the last step of the curve has the one that was found for "auto".
     curve : tuple of Step
         For epsilon "auto": wrong labels and both totals, by the epsilon of the votes. The last one is the plan's.
     comparison : Comparison or None
@@ -64,8 +64,8 @@ class Plan:
     assumptions : tuple of str
         What the figures rest on, in words.
     complete : bool
-        False if the search was stopped, by time or by the user: then another design may be better. The guarantee is
-        proved all the same.
+        False if it was stopped, by time or by the user: then another design may be better, or parts of comparison and
+        curve are missing. The guarantee is proved all the same.
     """
 
     design: AnyDesign

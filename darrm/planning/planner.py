@@ -37,6 +37,7 @@ from darrm.problem.limits import adjacency_text
 AUTO = "auto"
 _MANTISSAS = (1.0, 2.0, 5.0)
 _MOST_STEPS = 6  # of the curve, the plan itself not counted
+_NOTHING = 1e-9  # of the upper end: an epsilon so small tells nothing
 _SURE = 40.0  # nats: beyond, randomized response changes no answer that matters
 
 
@@ -176,13 +177,13 @@ def plan(
     )
     if free:
         end = _end(setting, free, budget, at_most, collector_epsilon)
-        steps = [setting.with_epsilon(e, free) for e in _series(end)] + [setting.with_epsilon(end, free)]
+        steps = [(each, setting.with_epsilon(each, free)) for each in (*_series(end), end)]
     elif at_most is not None or collector_epsilon is not None:
         raise InputError(
             'at_most and collector_epsilon are for epsilon "auto". Leave them out, or pass epsilon="auto".'
         )
     else:
-        steps = [setting]
+        steps = [(math.nan, setting)]
     return _Planner(budget, steps, compare, report).answer(bool(free), total_epsilon)
 
 
@@ -333,17 +334,17 @@ def _end(
     def learnt(epsilon: float) -> float:
         return setting.with_epsilon(epsilon, free).votes_total(budget.queries, budget.delta, budget.voters)
 
-    low, high = 0.0, end
+    low, high = end * _NOTHING, end
     if learnt(end) <= limit:
         return end
-    while high - low > 1e-6 * high:
-        middle = (low + high) / 2
-        low, high = (middle, high) if learnt(middle) <= limit else (low, middle)
-    if not low:
+    if learnt(low) > limit:
         raise BudgetError(
             f"No epsilon of a vote keeps what the collector learns within {limit:g}. Raise collector_epsilon, ask "
             "fewer queries, or lower max_affected."
         )
+    while high - low > 1e-6 * high:
+        middle = (low + high) / 2
+        low, high = (middle, high) if learnt(middle) <= limit else (low, middle)
     return low
 
 
@@ -358,15 +359,19 @@ class _Planner:
     """Runs the search for one epsilon of the votes after the other; the last is the plan's."""
 
     def __init__(
-        self, budget: Budget, steps: list[Setting], compare: bool, report: Callable[[Progress], None] | None
+        self,
+        budget: Budget,
+        steps: list[tuple[float, Setting]],
+        compare: bool,
+        report: Callable[[Progress], None] | None,
     ) -> None:
-        self._budget, self._settings, self._compare, self._report = budget, steps, compare, report
+        self._budget, self._steps, self._compare, self._report = budget, steps, compare, report
         self._best: DecisionDesign | None = None
         self._done, self._start = 0, time.monotonic()
         self._complete = True
 
     def answer(self, curved: bool, total_epsilon: float) -> Plan:
-        budget, setting = self._budget, self._settings[-1]
+        budget, (end, setting) = self._budget, self._steps[-1]
         design = self._design(setting)
         curve: list[Step] = []
         comparison: Comparison | None = None
@@ -375,14 +380,14 @@ class _Planner:
                 self._tell("comparing at the same total")
                 comparison = at_one_total(setting, budget, design)
                 self._done += 1
-            for smaller in self._settings[:-1] if self._complete else []:
-                self._tell(f"votes of epsilon {max(group.epsilon for group in smaller.groups):g}")
-                curve.append(self._step(smaller, design_within(smaller, budget)))
+            for epsilon, smaller in self._steps[:-1] if self._complete else []:
+                self._tell(f"votes of epsilon {epsilon:g}")
+                curve.append(self._step(epsilon, smaller, design_within(smaller, budget)))
                 self._done += 1
         except (OutOfTime, KeyboardInterrupt):
             self._complete = False
         if curved:
-            curve.append(self._step(setting, design))
+            curve.append(self._step(end, setting, design))
         return Plan(
             design,
             budget.queries,
@@ -419,10 +424,10 @@ class _Planner:
     def _keep(self, design: DecisionDesign) -> None:
         self._best = design
 
-    def _step(self, setting: Setting, design: DecisionDesign) -> Step:
+    def _step(self, epsilon: float, setting: Setting, design: DecisionDesign) -> Step:
         budget = self._budget
         return Step(
-            max(group.epsilon for group in setting.groups),
+            epsilon,
             setting.wrong(design.table),
             budget.cost(design),
             setting.votes_total(budget.queries, budget.delta, budget.voters),
@@ -431,7 +436,7 @@ class _Planner:
     def _tell(self, doing: str) -> None:
         if self._report is None:
             return
-        steps = len(self._settings) + self._compare
+        steps = len(self._steps) + self._compare
         spent = time.monotonic() - self._start
         left = spent / self._done * (steps - self._done) if self._done else math.nan
         self._report(Progress(doing, self._done, steps, left))

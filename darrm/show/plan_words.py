@@ -30,7 +30,10 @@ def remarks(plan: Plan) -> list[str]:
     """What should not be overlooked."""
     said = []
     if not plan.complete:
-        said.append("The search was stopped: another design may be better. The guarantee is proved all the same.")
+        said.append(
+            "Stopped before all was tried: another design may be better, or rows are missing. The guarantee is proved "
+            "all the same."
+        )
     if max(plan.disagreement, plan.wrong) > _NEAR_COINS:
         said.append(
             "These labels are hardly better than coin flips. Ask fewer queries, raise the budget, or look at how many "

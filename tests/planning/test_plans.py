@@ -337,3 +337,19 @@ def test_labels_are_as_often_wrong_as_planned() -> None:
     accuracy = darrm.objectives.randomized_response_accuracy(0.85, 1.0)
     share, deviation = script.simulated(plan, 5, accuracy, 50_000, 3)
     assert abs(share - plan.wrong) < 4 * deviation
+
+
+def test_a_curve_is_over_the_epsilon_that_is_looked_for() -> None:
+    """Not over that of groups which have one."""
+    plan = darrm.plan(
+        [(5, 2.0), (3, "auto")], base_accuracy=0.9, at_most=1.0, compare=False, **settings("fresh", (2.0, 1e-5), 10, 1)
+    )
+    assert [step.epsilon for step in plan.curve][-2:] == [0.5, 1.0]
+    assert plan.vote_epsilon == 2.0
+
+
+def test_votes_that_tell_too_much_by_themselves_leave_nothing_to_look_for() -> None:
+    with pytest.raises(darrm.BudgetError, match="No epsilon of a vote keeps what the collector learns within 1"):
+        darrm.plan(
+            [(5, 2.0), (3, "auto")], base_accuracy=0.9, collector_epsilon=1.0, **settings("fresh", (2.0, 1e-5), 10, 1)
+        )

@@ -145,7 +145,7 @@ def test_a_search_that_was_stopped_says_so(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(plan_app, "_planned", stopped)
     monkeypatch.setattr(plan_app, "at_one_total", late)
     new = create_app().test_client()
-    assert "The search was stopped" in get(new, "/plan", **SMALL).text
+    assert "Stopped before all was tried" in get(new, "/plan", **SMALL).text
     assert get(new, "/mechanisms.csv", **SMALL).status_code == 400
     text = get(new, "/others", **SMALL).text
     assert text.startswith("<p>Nothing was compared")
