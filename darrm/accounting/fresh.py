@@ -29,6 +29,7 @@ FAR = 690.0  # nats; beyond e^epsilon is no float64, and no such budget is priva
 _FINENESS = (6, 12, 24, 48)  # grid points to one standard deviation of the loss of a label
 _SAME = 1e-6  # relative: bounds so close are as good as equal
 _POINTS = (600, 40_000)  # at least and at most, on either side
+_COARSER = 4  # times, of a first grid that is often enough
 _SIMPLE = "simple composition"
 _WORK = 2_000_000  # queries times points, up to which a lower bound is computed beside the upper one
 
@@ -262,7 +263,8 @@ def within(
 ) -> int:
     """`labels_within`, from the region of one release; ``guaranteed`` as for `of_region`.
 
-    One run of the exact composition, stopped by the budget.
+    Runs of the exact composition, stopped by the budget: on a coarse grid, and on a finer one if that is not enough for
+    ``most``. Each grid proves its count, so the larger one holds.
     """
     if not release.outer:
         return most  # gamma = 0: every label is a fair coin
@@ -273,24 +275,36 @@ def within(
         by_loss = max(by_loss, int(simply))
     if by_loss == most or delta <= UNDERFLOW:
         return by_loss
-    # A grid with a point at epsilon, or a rounding error before it.
+    # Grids with a point at epsilon, or a rounding error before it.
     fine = grid_for(release, 1, 0.5, fineness).step
     index = math.floor(min(_POINTS[1] / 2, epsilon / fine))  # 0 asks for more than epsilon does
-    step = epsilon / index * (1 - 1e-15) if index else fine
-    size = max(_POINTS[0], index + math.ceil((0.5 * epsilon + 4 * release.largest_loss) / step))
-    if step * size > FAR:  # the exact composition does not reach that far
-
-        def single(n: int) -> bool:
-            cost = _of_single_labels(release, n, delta, guaranteed)
-            return cost is not None and cost <= epsilon
-
-        return max(by_loss, min(most, largest_count(single)))
-    queries = 0
-    for V in adaptive.upper_bounds(release, Grid(step, size)):
-        if V[size + index] > delta or queries == most:
+    for count in (index // _COARSER, index) if index >= _POINTS[0] else (index,):
+        step = epsilon / count * (1 - 1e-15) if count else fine
+        size = max(_POINTS[0], count + math.ceil((0.5 * epsilon + 4 * release.largest_loss) / step))
+        if step * size > FAR:  # the exact composition does not reach that far
+            by_loss = max(by_loss, _within_by_single_labels(release, guaranteed, epsilon, delta, most))
+            continue
+        queries = 0
+        for V in adaptive.upper_bounds(release, Grid(step, size)):
+            if V[size + count] > delta or queries == most:
+                break
+            queries += 1
+        by_loss = max(queries, by_loss)
+        if by_loss == most:
             break
-        queries += 1
-    return max(queries, by_loss)
+    return by_loss
+
+
+def _within_by_single_labels(
+    release: Region, guaranteed: tuple[Fraction, Fraction] | None, epsilon: float, delta: float, most: int
+) -> int:
+    """`within` by the optimal composition of labels that are as private as one is."""
+
+    def holds(n: int) -> bool:
+        cost = _of_single_labels(release, n, delta, guaranteed)
+        return cost is not None and cost <= epsilon
+
+    return min(most, largest_count(holds))
 
 
 def excess(release: Region, queries: int, grid: Grid) -> np.ndarray:
