@@ -158,7 +158,7 @@ def region(gamma: ArrayLike, problem: Problem, tolerance: float = 1e-6, max_dire
     gamma : array_like, shape (K + 1,), or ``problem.shape`` for a decision
     problem : MajorityProblem or DecisionProblem
     tolerance : float
-        Directions are added until the two polygons differ by less than this, relative to x.
+        Directions are added until the two polygons differ by less than this, relative to x (or to 1 - y, if smaller).
     max_directions : int
 
     Returns
@@ -199,7 +199,7 @@ def region(gamma: ArrayLike, problem: Problem, tolerance: float = 1e-6, max_dire
     queue = [_slack(start, end, floor)]
     while queue and len(directions) < max_directions:
         slack, epsilon, left, right = heapq.heappop(queue)
-        if -slack <= tolerance * max(left.x, 1e-300):
+        if -slack <= tolerance * max(min(left.x, 1 - left.y), 1e-300):
             break
         middle = separate(epsilon)
         directions.append(middle)
@@ -229,12 +229,16 @@ def region(gamma: ArrayLike, problem: Problem, tolerance: float = 1e-6, max_dire
 def _slack(left: _Direction, right: _Direction, floor: Decimal) -> tuple[float, Decimal, _Direction, _Direction]:
     """By how much the corner of two lines lies beyond what is attained on them, and the direction between."""
     x, y = _corner(left, right, floor)
-    if left.y > right.y and left.x > right.x:
-        a = (left.x - right.x) / (left.y - right.y)
+    if left.x + left.y > 1:  # where a = 1, its mirror image is attained too
+        left_x, left_y = 1 - left.y, 1 - left.x
+    else:
+        left_x, left_y = left.x, left.y
+    if left_y > right.y and left_x > right.x:
+        a = (left_x - right.x) / (left_y - right.y)
         epsilon = Decimal(max(0.0, math.log(a)))
         if not left.epsilon < epsilon < right.epsilon:
             epsilon = (left.epsilon + right.epsilon) / 2
-        beyond = float(x) - a * float(y) - (left.x - a * left.y)
+        beyond = float(x) - a * float(y) - (left_x - a * left_y)
     else:
         epsilon, beyond = (left.epsilon + right.epsilon) / 2, 0.0
     return -beyond, epsilon, left, right
