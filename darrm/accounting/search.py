@@ -19,6 +19,7 @@ _LEAST_SPENT = 0.9985  # of the budget; what is nearer to it saves less than a t
 _AIM = 0.9993
 _TRIES = 14
 _CLOSE = 1e-4
+_FLAT = 0.3  # of a power of the parameter: where the cost grows less, steps are long
 
 
 @dataclass
@@ -75,6 +76,8 @@ def spend(
     most: float = math.inf,
     hopeless: Callable[[Release], bool] = lambda release: False,
     found: Callable[[Spent[Release]], None] = lambda spent: None,
+    tries: int = _TRIES,
+    close: float = _CLOSE,
 ) -> Spent[Release] | None:
     """The release of the largest parameter that the budget pays for, to .15 percent of the budget.
 
@@ -90,6 +93,9 @@ def spend(
         Whether a release that costs too much is no better than what is there already: then nothing of this family is.
     found : callable
         Told of every release within the budget as it is found.
+    tries : int
+    close : float
+        How near, relatively, parameters are tried to one another where the cost jumps.
 
     Returns
     -------
@@ -101,7 +107,7 @@ def spend(
     best: Spent[Release] | None = None
     flat = False
     x = min(max(guess, least), most)
-    for _ in range(_TRIES):
+    for _ in range(tries):
         if time.monotonic() > budget.until:
             raise OutOfTime
         if budget.report is not None:
@@ -116,18 +122,20 @@ def spend(
             if cost > budget.epsilon and hopeless(release):
                 return best
         if cost <= budget.epsilon:
+            # Fixed voters pay for most of it themselves, and for all of it if their price is within the budget.
+            flat = low is not None and cost < low[1] * (x / low[0]) ** _FLAT
             low, best = (x, cost), Spent(release, cost)
             found(best)
             if cost >= _LEAST_SPENT * budget.epsilon or x >= most:
                 break
         else:
-            # Where the cost hardly falls, as that of fixed voters does not before noise hides them, steps are long.
+            # It hardly falls before noise hides them.
             flat = high is not None and cost > 0.9 * high[1]
             high = x, cost
             if x <= least:
                 break
         x = min(max(_next(low, high, _AIM * budget.epsilon, flat), least), most)
-        if low is not None and high is not None and high[0] <= low[0] * (1 + _CLOSE):
+        if low is not None and high is not None and high[0] <= low[0] * (1 + close):
             break
     return best
 
@@ -140,7 +148,7 @@ def _next(low: tuple[float, float] | None, high: tuple[float, float] | None, aim
             share = (math.log(aim) - math.log(low[1])) / (math.log(high[1]) - math.log(low[1]))
         return float(low[0] * (high[0] / low[0]) ** min(max(share, 0.03), 0.97))
     if low is not None:
-        return low[0] * (min(3.0, aim / low[1]) if low[1] > 0 else 3.0)
+        return low[0] * (min(3.0, aim / low[1]) if low[1] > 0 and not flat else 3.0)
     if high is not None:
         return high[0] * (0.2 if flat else max(0.3, aim / high[1]))
     return 0.0

@@ -3,20 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypedDict
 
 from darrm._lazy import view
 from darrm.accounting.releases import OneLabel
 from darrm.accounting.search import Budget, spend
+from darrm.certificate.certificate import verify
 from darrm.design.decision import DecisionDesign
-from darrm.errors import BudgetError
+from darrm.errors import BudgetError, CertificateError, InputError
 from darrm.numerics.arrays import Array
 from darrm.planning.designs import design_within
 from darrm.planning.rivals import Family, families
 from darrm.planning.setting import Setting
 
 _LEAST = 1e-9  # of a parameter: below, a label is a coin
+
+
+class Tries(TypedDict):
+    """How closely `spend` looks."""
+
+    tries: int
+    close: float
+
+
+_CLOSELY: Tries = {"tries": 40, "close": 1e-9}  # nothing is solved, so that each mechanism gets all it can have
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,7 +143,7 @@ class _Compared:
     ) -> Mechanism:
         setting = self.setting if setting is None else setting
         budget = self.budget
-        total = budget.cost(setting.label(table)) if total is None else total
+        total = budget.cost(self._label(setting, table)) if total is None else total
         return Mechanism(
             name,
             said,
@@ -144,17 +156,25 @@ class _Compared:
             table,
         )
 
+    def _label(self, setting: Setting, table: Array) -> OneLabel:
+        """A table for the accountant; certified where no delta is left for what rounding does to its region."""
+        if self.budget.delta == 0:
+            with suppress(CertificateError, InputError):
+                epsilon = verify(table, setting.problem(1.0, 0.0)).tight_epsilon * (1 + 1e-12)
+                return OneLabel(setting.problem(epsilon, 0.0), table, {})
+        return setting.label(table)
+
     def raised(self, family: Family) -> list[Mechanism]:
         """The mechanism of the largest parameter within the budget, as a list of one, or of none."""
         parameters: dict[int, float] = {}
         labels: list[OneLabel] = []
 
         def label(parameter: float) -> OneLabel:
-            labels.append(self.setting.label(family.table(parameter)))
+            labels.append(self._label(self.setting, family.table(parameter)))
             parameters[id(labels[-1])] = parameter
             return labels[-1]
 
-        spent = spend(label, self.budget, family.guess, least=_LEAST, most=family.most)
+        spent = spend(label, self.budget, family.guess, least=_LEAST, most=family.most, **_CLOSELY)
         if spent is None:
             return []
         said = family.said(parameters[id(spent.release)])
@@ -186,12 +206,12 @@ class _Compared:
         kept: list[OneLabel] = []
 
         def label(epsilon: float) -> OneLabel:
-            made = votes(epsilon).label(setting.majority())
+            made = self._label(votes(epsilon), setting.majority())
             found[id(made)] = votes(epsilon)
             kept.append(made)
             return made
 
-        spent = spend(label, budget, max(2 * low, 1e-3), least=_LEAST, most=min(own, 700.0))
+        spent = spend(label, budget, max(2 * low, 1e-3), least=_LEAST, most=min(own, 700.0), **_CLOSELY)
         if spent is not None:
             more = found[id(spent.release)]
             said = f"epsilon {max(group.epsilon for group in more.groups):.3g} a vote"

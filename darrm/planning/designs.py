@@ -17,7 +17,7 @@ from darrm.design.decision import DecisionDesign
 from darrm.design.solve_decision import solve_decision
 from darrm.errors import BudgetError, CertificateError, InputError
 from darrm.numerics.arrays import Array
-from darrm.planning.rivals import Family, noisy_counts
+from darrm.planning.rivals import Family, constant_noise, flipped_votes, noisy_counts
 from darrm.planning.setting import Setting
 from darrm.problem.decision import DecisionProblem
 
@@ -40,7 +40,8 @@ def design_within(
     * Gaussian: the optimum under the profile of mu-Gaussian DP, best where labels are many;
     * pure: the optimum under (epsilon, 0), best where they are few;
     * capped: as Gaussian, with epsilon at most mu or 1.5 mu; tried where the first two are near;
-    * Gaussian noisy max and permute-and-flip, no optima, where they are better than all of these.
+    * Gaussian noisy max, permute-and-flip and the majority of flipped votes and constant noise, no optima, where they
+      are better than all of these.
 
     Where voters fail with a delta of their own, each label is given an equal share of half the total delta. For fixed
     voters the labels are also designed as if the voters were not private, whose coins then hide the rest (Theorem 1 of
@@ -111,12 +112,12 @@ class _Search:
     def noisy_counts(self) -> None:
         """Noise at the counts, each mechanism first at the parameter where it would be as good as the best so far."""
         setting, budget = self.setting, self.budget
-        for family in noisy_counts(setting):
+        for family in (*noisy_counts(setting), flipped_votes(setting), constant_noise(setting)):
 
             def label(parameter: float, family: Family = family) -> OneLabel:
                 return setting.label(family.table(parameter))
 
-            low, high = 1e-4, family.most
+            low, high = min(1e-4, family.most / 2), family.most
             best = self._least()
             if setting.cost(family.table(high)) >= best:
                 continue

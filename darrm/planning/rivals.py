@@ -8,12 +8,15 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import ndtr
+from scipy.special import expit, ndtr
+from scipy.stats import binom
 
 from darrm.mechanisms.baselines import subsampling
 from darrm.numerics.arrays import Array
 from darrm.planning.setting import Setting
 from darrm.problem.noise_function import acceptance
+
+_SURE = 700.0  # nats: beyond, e^-epsilon is 0 in float64
 
 
 class Family(NamedTuple):
@@ -48,7 +51,7 @@ def families(setting: Setting) -> list[Family]:
     problem = setting.problem(1.0, 0.5)
     K, ones = problem.K, np.indices(problem.shape).sum(axis=0)
     return [
-        Family("best rule, constant noise", partial(_mixed, setting.best_rule()), 0.2, 1.0, _chance),
+        constant_noise(setting),
         Family("subsampling", lambda votes: _subsampled(K, votes)[ones], 1.0, float(K), partial(_votes, K)),
         *noisy_counts(setting),
     ]
@@ -62,6 +65,36 @@ def noisy_counts(setting: Setting) -> list[Family]:
         Family("Gaussian noisy max", partial(_gaussian, lead), 0.1, 1e3, _sigma),
         Family("permute-and-flip", partial(_flipped, lead), 0.1, 1e3, _rate),
     ]
+
+
+def constant_noise(setting: Setting) -> Family:
+    """The best rule, mixed with a coin."""
+    return Family("best rule, constant noise", partial(_mixed, setting.best_rule()), 0.2, 1.0, _chance)
+
+
+def flipped_votes(setting: Setting) -> Family:
+    """The majority after flips that make every vote private: all the noise in the votes, or what is left of it.
+
+    The parameter is the epsilon of a vote after the flips: X(n) is how often the majority is 1 if n votes were.
+    """
+    most = max(min(group.epsilon, _SURE) for group in setting.groups)
+    return Family("majority of flipped votes", partial(_flipped_votes, setting), 0.1, most, _each)
+
+
+def _flipped_votes(setting: Setting, epsilon: float) -> Array:
+    table = setting.majority()
+    for axis, group in enumerate(setting.groups):
+        has, gets = expit(group.epsilon), expit(min(epsilon, group.epsilon))
+        flip = (has - gets) / (2 * has - 1) if has > gets else 0.0
+        ones = np.arange(group.count + 1)
+        stay, turn = (np.asarray(binom.pmf(ones, ones[:, None], p)) for p in (1 - flip, flip))
+        chances = np.array([np.convolve(stay[n], turn[group.count - n])[: group.count + 1] for n in ones])
+        table = np.moveaxis(np.tensordot(chances, table, axes=(1, axis)), 0, axis)
+    return np.asarray(np.clip(table, 0.0, 1.0))
+
+
+def _each(epsilon: float) -> str:
+    return f"epsilon {epsilon:.3g} a vote"
 
 
 def _mixed(rule: Array, share: float) -> Array:
