@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from darrm.certificate.engines import separation, worst_cases
-from darrm.certificate.protocol import WorstCase
+from darrm.certificate.protocol import Separation, WorstCase
 from darrm.certificate.scaling import shrink
 from darrm.constraints.engines import Columns, constraint_rows
 from darrm.numerics.arrays import Array
-from darrm.problem.limits import Limit, Problem
+from darrm.problem.limits import Limit, Problem, guarantee
 from darrm_solvers.cutting_planes import Rows
 
 _AT_ONCE = 128  # usual rows that are added at once
@@ -37,10 +37,18 @@ class Candidates:
     def __init__(self, limits: Sequence[Limit[Problem]], columns: Columns) -> None:
         self._limits, self.columns = limits, columns
         self._last: tuple[Array, Array] | None = None
+        self._searched: tuple[Array, Problem, Separation] | None = None
 
     def table(self, x: Array) -> Array:
         """The release of the solver's answer ``x``."""
         return self.columns.table(x)
+
+    def search(self, x: Array, problem: Problem) -> Separation:
+        """The search over all cases of `table`; the last one is kept, for what one epsilon computes helps the next."""
+        kept = self._searched
+        if kept is None or kept[1] is not problem or not np.array_equal(kept[0], x):
+            kept = self._searched = x.copy(), problem, separation(self.table(x), guarantee(problem))
+        return kept[2]
 
     def released(self, x: Array) -> Array:
         """`table` scaled down until cases that are quickly found hold: what is verified, and then released."""
@@ -133,7 +141,7 @@ class CutFinder:
         return [self.usual, self.nearby, self.far, self.everywhere]
 
     def _broken(self, x: Array, effort: int, near: Sequence[Any] = ()) -> Sequence[WorstCase]:
-        search = separation(self._candidates.table(x), self._limit)
+        search = self._candidates.search(x, self._limit.problem)
         broken = search.broken(self._limit.epsilon, self.rows.threshold, effort, near)
         return [worst for worst in broken if worst.case not in self._seen]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -70,8 +71,7 @@ class Setting:
 
     def best_rule(self) -> Array:
         """The table of the cheaper answer at all counts, without noise; a coin where both cost the same."""
-        problem = self.problem(1.0, 0.5)
-        return np.asarray((1 + np.sign(objectives.gains(self.objective.costs(problem)))) / 2)
+        return np.asarray((1 + np.sign(objectives.gains(self._costs))) / 2)
 
     def majority(self) -> Array:
         """The table of the majority of all votes without noise."""
@@ -88,7 +88,11 @@ class Setting:
 
     def cost(self, table: Array) -> float:
         """The expected cost under the objective."""
-        return expected_cost(self.objective.costs(self.problem(1.0, 0.5)), table)
+        return expected_cost(self._costs, table)
+
+    @cached_property
+    def _costs(self) -> Array:
+        return self.objective.costs(self.problem(1.0, 0.5))
 
     def _cost(self, table: Array, of: str) -> float:
         if not isinstance(self.objective, OfVoters):
