@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from darrm._validation import check_count, real
 from darrm.cli import common
 from darrm.errors import InputError
 from darrm.show import plan_words, wording
@@ -60,7 +61,8 @@ def take_setting(values: dict[str, Any]) -> dict[str, Any]:
     if not groups and (K is None or epsilon is None):
         raise InputError("Say who votes: --K and --epsilon, or --group COUNT:EPSILON.")
     if not groups:
-        groups = [(K, "auto")] if epsilon == "auto" else [VoterGroup(K, epsilon, 0.0 if Delta is None else Delta)]
+        K, Delta = check_count("K", K), real("Delta", 0.0 if Delta is None else Delta, 0, 1, "[)")
+        groups = [(K, "auto")] if epsilon == "auto" else [VoterGroup(K, epsilon, Delta)]
     taken["groups"] = groups
     base, accuracy = values.pop("base_accuracy"), values.pop("accuracy")
     if base is not None:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from darrm import objectives
@@ -260,7 +261,8 @@ def setting_of(
         )
     base = None
     if base_accuracy is not None:
-        each = [base_accuracy] * len(groups) if isinstance(base_accuracy, float | int) else list(base_accuracy)
+        several = isinstance(base_accuracy, list | tuple | np.ndarray)
+        each = list(base_accuracy) if several else [base_accuracy] * len(groups)  # type: ignore[arg-type]
         if len(each) != len(groups):
             raise refusal("base_accuracy", f"one number, or one for each of {len(groups)} groups", base_accuracy)
         base = tuple(real("base_accuracy", b, 0, 1) for b in each)
@@ -285,7 +287,7 @@ def _groups(
     if (groups is None) == (K is None):
         raise InputError(f"Say who votes by groups, or by K and epsilon: one of the two. {hint}")
     if groups is None:
-        groups = [(K, epsilon)]  # type: ignore[list-item]  # checked below
+        groups = [(check_count("K", K), epsilon)]  # type: ignore[list-item]  # checked below
     elif epsilon is not None:
         raise InputError(f"epsilon goes with K; groups have their own. {hint}")
     made, free = [], []
@@ -300,7 +302,7 @@ def _groups(
         if not isinstance(group, tuple | list) or len(group) != 2:
             raise refusal("A group", "a darrm.VoterGroup or (count, epsilon)", group, hint)
         count, each = group
-        if each == AUTO:
+        if isinstance(each, str) and each == AUTO:
             free.append(g)
             each = 1.0
         made.append(VoterGroup(count, each))  # type: ignore[arg-type]  # checked there
