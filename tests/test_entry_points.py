@@ -132,6 +132,8 @@ X = np.array([[float(i), float(i * i % 7)] for i in range(12)])
 Y = np.array([0, 1, 0, 1, 1, 0, 1, 0, 1, 0, 1, 1])
 VOTERS = {"K": 3, "epsilon": 1.0, "Delta": 0.0, "max_affected": 3}
 PROBLEMS = VOTERS | {"m": 1.0, "delta": 0.0}
+PLANNED = {"queries": 2, "total_epsilon": 2.0, "total_delta": 0.25, "voters": "fresh"}
+CHEAP = {"compare": False}
 
 Arguments = Mapping[str, Any]
 Use = Callable[..., Any]
@@ -169,6 +171,21 @@ def table() -> dict[str, tuple[Use | None, Sequence[Arguments]]]:
         "compare": [
             {"problem": PROBLEM, "queries": 2, "total_delta": 0.25, "draws": 4, **rng},
             {"problem": DECISIONS, "objective": TRUTH, "time_limit": 64.0},
+            {"problem": DECISIONS, "base_accuracy": 0.75, "time_limit": 64.0} | PLANNED,
+        ],
+        "plan": [
+            {"groups": [(2, 1.0), (1, 2.0)], "max_affected": 2, "base_accuracy": 0.75, "time_limit": 64.0}
+            | PLANNED
+            | CHEAP,
+            {"K": 3, "epsilon": 1.0, "max_affected": 2, "base_accuracy": 0.75} | PLANNED | CHEAP,
+            {"groups": [(3, 1.0)], "max_affected": 2, "accuracy": [0.75], "prior": [0.5, 0.5], "classes": 2}
+            | {"cost": [[0.0, 4.0], [1.0, 0.0]]}
+            | PLANNED
+            | CHEAP,
+            {"groups": [(3, "auto")], "max_affected": 2, "base_accuracy": 0.75, "at_most": 1.0}
+            | {"collector_epsilon": 8.0}
+            | PLANNED
+            | CHEAP,
         ],
         "Design": [
             {"problem": PROBLEM, "gamma": DESIGN.gamma.tolist(), "prior": UNIFORM, "gap": 0.5, "profile": [(1.0, 0.0)]}
@@ -423,12 +440,15 @@ ELSEWHERE = re.compile(
     r"|priors\.(Prior|Votes)\.sample|objectives\.(\w+\.with_present|gains)"
 )
 # What may be a number among other things: names of answers, designs by numbers of present voters.
-OTHER_THINGS = {("DecisionProblem", "classes"), ("DecisionDesign", "fewer")}
+OTHER_THINGS = {("DecisionProblem", "classes"), ("plan", "classes"), ("DecisionDesign", "fewer")}
 # Infinities that mean something.
 INFINITE = {
     ("DecisionDesign", "gap"),
     ("VoterGroup", "epsilon"),
     ("compare", "time_limit"),
+    ("plan", "time_limit"),
+    ("plan", "collector_epsilon"),
+    ("plan", "epsilon"),
     ("objectives.randomized_response_accuracy", "epsilon"),
     ("Design", "gap"),
     ("solve", "time_limit"),
@@ -522,6 +542,8 @@ def test_bad_numbers_are_refused_in_one_line(name: str, number: str) -> None:
 
 def exotic(kind: str, value: Any) -> Any:
     """The same number, or numbers, as another type; the plain ones if that type does not hold them."""
+    if isinstance(value, str):
+        return value
     if isinstance(value, Mapping):
         return {key: exotic(kind, x) for key, x in value.items()}
     if isinstance(value, list | tuple):
@@ -537,7 +559,7 @@ def exotic(kind: str, value: Any) -> Any:
 
 def same(a: Any, b: Any) -> bool:
     if isinstance(a, np.ndarray) or np.isscalar(a):
-        return bool(np.array_equal(a, b))
+        return bool(np.array_equal(a, b)) or (np.isscalar(a) and a != a and b != b)
     if isinstance(a, Mapping):
         return a.keys() == b.keys() and all(same(a[key], b[key]) for key in a)
     if isinstance(a, list | tuple):

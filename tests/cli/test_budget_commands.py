@@ -110,16 +110,38 @@ def test_epsilons_that_are_none(design_file: Path, capsys: pytest.CaptureFixture
 
 def test_plan_stays_within_its_budget(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     options = ["--K", "5", "--epsilon", "0.1", "--queries", "10", "--total-epsilon", "1.5", "--total-delta", "1e-4"]
+    sure, out = [*options, "--max-affected", "5", "--accuracy", "0.8"], tmp_path / "plan.json"
+    got = run_json(capsys, "plan", *sure, "--voters", "fresh", "--out", str(out))
+    assert 1.485 < got["spent"] <= 1.5
+    assert darrm.load(out).table.tolist() == got["design"]["table"]
+    assert got["comparison"][0]["wrong"] == got["wrong"] < got["comparison"][1]["wrong"]
+    assert got["curve"] == []
+    assert main(["plan", *sure, "--voters", "fixed"]) == 0
+    assert "All 10 labels together are (0.49749, 0.0001)-DP" in " ".join(capsys.readouterr().out.split())
+    assert "voters must be" in refused(capsys, 2, "plan", *sure)
+    for missing, words in {"--max-affected": "max_affected must be said", "--accuracy": "one of base_accuracy"}.items():
+        at = sure.index(missing)
+        assert words in refused(capsys, 2, "plan", *sure[:at], *sure[at + 2 :], "--voters", "fresh")
+
+
+def test_plan_by_a_prior_of_votes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["--K", "5", "--epsilon", "0.1", "--queries", "10", "--total-epsilon", "1.5", "--total-delta", "1e-4"]
+    options += ["--max-affected", "5", "--prior", "uniform", "--voters", "fresh"]
     out = tmp_path / "plan.json"
-    got = run_json(capsys, "plan", *options, "--voters", "fresh", "--shape", "monotone", "--out", str(out))
-    assert 1.45 < got["total"]["upper"] <= 1.5
-    assert darrm.load(out).gamma.tolist() == got["gamma"]
-    assert main(["plan", *options, "--voters", "fixed"]) == 0
-    assert "or any number of them, cost" in " ".join(capsys.readouterr().out.split())
-    little = [*options[:-4], "--total-epsilon", "0.1", "--total-delta", "0", "--voters", "fixed"]
-    assert main(["plan", *little]) == 0
-    assert "any number of labels costs at most 0.5" in " ".join(capsys.readouterr().out.split())
-    assert "voters must be" in refused(capsys, 2, "plan", *options)
+    got = run_json(capsys, "plan", *options, "--out", str(out))
+    assert 1.45 < got["spent"] <= 1.5
+    assert darrm.load(out).gamma.tolist() == got["design"]["gamma"]
+    assert got["comparison"] == []
+    assert got["wrong"] is None or got["wrong"] != got["wrong"]
+
+
+def test_plan_for_votes_whose_epsilon_is_to_be_found(capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["--K", "3", "--epsilon", "auto", "--queries", "5", "--total-epsilon", "2", "--total-delta", "1e-4"]
+    options += ["--max-affected", "1", "--voters", "fresh", "--base-accuracy", "0.9"]
+    got = run_json(capsys, "plan", *options, "--collector-epsilon", "5", "--no-comparison")
+    assert got["curve"][-1]["epsilon"] == got["vote_epsilon"] > 0.5
+    assert all(step["public"] <= 2 and step["collector"] <= 5 for step in got["curve"])
+    assert "needs an upper end" in refused(capsys, 2, "plan", *options)
 
 
 def test_release_charges_its_ledger(
