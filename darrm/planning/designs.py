@@ -138,7 +138,11 @@ class _Search:
         if votes is setting:
             return design
         problem = setting.problem(epsilon, self._failing)
-        return DecisionDesign(problem, design.table, setting.objective, setting.ordered, design.profile)
+        for kept in (design.profile, ()):
+            # Of voters that fail the certificate can be an upper bound, above that of voters who are not private.
+            with suppress(CertificateError):
+                return DecisionDesign(problem, design.table, setting.objective, setting.ordered, kept)
+        raise InputError(f"No label of these voters is certified at epsilon = {epsilon:g}.")
 
     def _raise(self, make: Callable[[float], DecisionDesign], guess: float, least: float, most: float) -> float:
         """The least cost in a family; if it cannot win, that of a design which the budget does not pay for."""
