@@ -81,7 +81,11 @@ def seconds() -> Iterator[dict[str, Any]]:
 def profiles(budget: Budget) -> Iterator[Profile]:
     """What one label may be held to, by a parameter: its epsilon, its delta, and further points."""
     each = budget.delta / budget.queries
-    yield lambda x: (x, 0.0, [])  # pure
+
+    def pure(x: float) -> tuple[float, float, list[tuple[float, float]]]:
+        return x, 0.0, []
+
+    yield pure
     for share in SHARES if budget.delta else ():
         yield lambda x, share=share: (x, share * each, [])
     for cap in (math.inf, *CAPS) if budget.delta else ():
