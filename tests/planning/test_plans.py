@@ -1,0 +1,339 @@
+"""What `darrm.plan` promises: within the budget for everybody who counts it, and no mechanism beside it is better."""
+
+import json
+import math
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from scripts import load
+
+import darrm
+from darrm import BudgetError, InputError, VoterGroup
+from darrm.accounting import compose, max_queries
+from darrm.accounting.fresh import of_region
+from darrm.accounting.profile import region
+from darrm.accounting.theorems import at_least_once
+from darrm.cli import main
+from darrm.planning import Plan
+from darrm.planning.planner import Progress
+from darrm.show.inline import notebook_html
+
+TABLE: dict[str, Any] = {"K": 25, "base_accuracy": 0.85, "queries": 200, "total_epsilon": 6.0, "total_delta": 1e-6}
+TABLE |= {"voters": "fresh", "max_affected": 1}
+SMALL: dict[str, Any] = {
+    "K": 5,
+    "epsilon": 1.0,
+    "queries": 10,
+    "total_epsilon": 2.0,
+    "total_delta": 1e-5,
+    "voters": "fresh",
+}
+SMALL |= {"max_affected": 1, "base_accuracy": 0.85}
+
+
+def V(count: int, epsilon: float, delta: float = 0.0, most: int | None = None) -> VoterGroup:
+    return VoterGroup(count, epsilon, delta, most)
+
+
+def settings(voters: str, total: tuple[float, float], queries: int, reached: int) -> dict[str, Any]:
+    return {
+        "voters": voters,
+        "total_epsilon": total[0],
+        "total_delta": total[1],
+        "queries": queries,
+        "max_affected": reached,
+    }
+
+
+PROBLEMS: dict[str, dict[str, Any]] = {
+    "even K": {"groups": [V(6, 0.5)], "base_accuracy": 0.8} | settings("fresh", (2.0, 1e-6), 20, 1),
+    "groups": {"groups": [V(2, 3.0), V(2, 0.5)], "base_accuracy": [0.8, 0.7]} | settings("fresh", (3.0, 1e-6), 20, 2),
+    "no delta": {"groups": [V(5, 1.0)], "accuracy": [0.75]} | settings("fresh", (1.0, 0.0), 3, 1),
+    "failing voters": {"groups": [V(4, 1.0, 1e-8)], "accuracy": [0.75]} | settings("fresh", (2.0, 1e-5), 20, 1),
+    "not private": {"groups": [V(7, math.inf)], "accuracy": [0.8]} | settings("fresh", (2.0, 1e-6), 20, 1),
+    "all reached": {"groups": [V(5, 1.0)], "base_accuracy": 0.9} | settings("fresh", (3.0, 1e-6), 10, 5),
+    "one query": {"groups": [V(5, 1.0)], "accuracy": [0.75]} | settings("fresh", (0.6, 1e-6), 1, 2),
+    "one query, no delta": {"groups": [V(6, 0.5)], "accuracy": [0.64]} | settings("fixed", (1.0, 0.0), 1, 6),
+    "fixed below their price": {"groups": [V(5, 2.0)], "accuracy": [0.8]} | settings("fixed", (1.0, 0.0), 5, 1),
+    "fixed, many": {"groups": [V(5, 2.0)], "accuracy": [0.8]} | settings("fixed", (1.0, 1e-5), 30, 1),
+    "fixed above their price": {"groups": [V(4, 0.5)], "accuracy": [0.77]} | settings("fixed", (1.2, 1e-4), 50, 2),
+    "prior and cost": {"groups": [V(5, 1.0)], "accuracy": [0.8], "prior": [0.4, 0.6], "cost": [[0, 2], [1, 0]]}
+    | settings("fresh", (4.0, 1e-6), 20, 1),
+    "mostly one answer": {"groups": [V(5, 1.0, 1e-7)], "accuracy": [0.78], "prior": [0.3, 0.7]}
+    | settings("fresh", (0.3, 1e-6), 10, 2),
+    "one that always pays": {"groups": [V(3, 0.1)], "accuracy": [0.8]} | settings("fresh", (5.0, 1e-6), 10, 3),
+}
+
+
+@pytest.fixture(scope="module", params=PROBLEMS)
+def planned(request: pytest.FixtureRequest) -> tuple[dict[str, Any], Plan]:
+    return PROBLEMS[request.param], darrm.plan(**PROBLEMS[request.param])
+
+
+def test_everybody_who_counts_finds_it_within_the_budget(planned: tuple[dict[str, Any], Plan]) -> None:
+    asked, plan = planned
+    total = compose(plan.design, plan.queries, delta=plan.total_delta, voters=plan.voters)
+    assert total.upper <= plan.total_epsilon
+    assert total.upper <= plan.spent * (1 + 1e-12)
+    assert plan.spent <= plan.total_epsilon
+    assert max_queries(plan.design, plan.total_epsilon, plan.total_delta, voters=plan.voters) >= asked["queries"]
+
+
+def test_the_budget_is_spent_or_not_needed(planned: tuple[dict[str, Any], Plan]) -> None:
+    _, plan = planned
+    assert plan.comparison is not None
+    best = plan.comparison["planned"]
+    without = plan.comparison["plain majority"]
+    if without.within:
+        assert best.expected_cost <= without.expected_cost * (1 + 1e-9)
+    elif best.table.std() > 1e-6:  # else the answer does not depend on the votes
+        assert plan.spent >= 0.99 * plan.total_epsilon
+
+
+def test_what_a_comparison_says_of_totals_is_so(planned: tuple[dict[str, Any], Plan]) -> None:
+    _, plan = planned
+    assert plan.comparison is not None
+    problem = plan.design.problem
+    for row in plan.comparison:
+        assert row.within == (row.total <= plan.total_epsilon)
+        calibrated = "plain majority" not in row.name and "noise in the votes" not in row.name
+        assert row.within or not calibrated, row.name
+        if plan.voters == "fresh" and plan.total_delta and calibrated and "votes" not in row.name:
+            assert isinstance(problem, darrm.DecisionProblem)
+            one = region(row.table, problem)
+            if plan.total_delta < at_least_once(one.delta_infinity, plan.queries):
+                continue
+            found = of_region(one, problem.affected, plan.queries, plan.total_delta)
+            # That of the row is on a coarser grid: from above, and by less than two thousandths.
+            assert found.lower * (1 - 1e-9) <= row.total <= max(found.upper, 1e-9) * 1.005, row.name
+
+
+def test_no_mechanism_beside_it_is_better(planned: tuple[dict[str, Any], Plan]) -> None:
+    _, plan = planned
+    assert plan.comparison is not None
+    best, *others = plan.comparison
+    for row in others:
+        if row.within and row.name != "plain majority, if the voters were fixed":
+            assert best.expected_cost <= row.expected_cost * 1.002, row.name
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "wrong", "collector"), [(0.5, 0.261, 55), (1.0, 0.208, 147), (2.0, 0.189, 379), (5.0, 0.184, 1000)]
+)
+def test_the_table_of_both_budgets(epsilon: float, wrong: float, collector: float) -> None:
+    plan = darrm.plan(**TABLE, epsilon=epsilon, compare=False)
+    assert plan.wrong < wrong + 5e-4
+    assert plan.spent <= 6
+    assert plan.collector == pytest.approx(collector, rel=0.02)
+    assert plan.wrong_without_privacy < plan.wrong_without_noise < plan.wrong
+
+
+def test_calibrated_mechanisms_spend_what_there_is() -> None:
+    asked = {name: value for name, value in SMALL.items() if name != "voters"}
+    found = darrm.plan(**asked, voters="fresh").comparison
+    assert found is not None
+    calibrated = [
+        row for row in found if row.setting and row.name not in ("all the noise in the votes", "plain majority")
+    ]
+    assert len(calibrated) >= 5
+    assert all(0.99 * 2 <= row.total <= 2 for row in calibrated)
+    problem = darrm.DecisionProblem([VoterGroup(5, 1.0)], 1.0, max_affected=1)
+    same = darrm.compare(problem, base_accuracy=0.85, queries=10, total_epsilon=2.0, total_delta=1e-5, voters="fresh")
+    assert [(row.name, row.total, row.wrong) for row in same] == [(row.name, row.total, row.wrong) for row in found]
+
+
+def test_fixed_voters_that_the_budget_pays_for_need_no_noise() -> None:
+    """The cost hardly grows with the parameter, as the voters themselves bound it: it is raised all the same."""
+    plan = darrm.plan(**PROBLEMS["fixed above their price"])
+    assert plan.comparison is not None
+    assert plan.wrong == pytest.approx(plan.wrong_without_noise)
+    for name in ("best rule, constant noise", "Gaussian noisy max", "permute-and-flip"):
+        assert plan.comparison[name].wrong == pytest.approx(plan.wrong, rel=1e-6), name
+
+
+def test_totals_agree_with_dp_accounting() -> None:
+    """A privacy loss distribution of the whole profile of one label bounds what labels cost, loosely."""
+    pytest.importorskip("dp_accounting")
+    from dp_accounting.pld import common, privacy_loss_distribution  # type: ignore[import-untyped]
+
+    plan = darrm.plan(**SMALL)
+    assert plan.comparison is not None
+    problem = plan.design.problem
+    assert isinstance(problem, darrm.DecisionProblem)
+    for name in ("planned", "Gaussian noisy max", "best rule, constant noise"):
+        row = plan.comparison[name]
+        epsilons = np.linspace(0, 1.2, 25)
+        deltas = darrm.privacy_profile(row.table, problem, epsilons)
+        best = math.inf
+        for epsilon, delta in zip(epsilons, deltas, strict=True):
+            if 10 * delta < 1e-5:
+                parameters = common.DifferentialPrivacyParameters(float(epsilon), float(delta))
+                one = privacy_loss_distribution.from_privacy_parameters(parameters, value_discretization_interval=1e-3)
+                best = min(best, one.self_compose(10).get_epsilon_for_delta(1e-5))
+        assert row.total <= best * (1 + 1e-3)
+
+
+@pytest.mark.parametrize("voters", ["fresh", "fixed"])
+def test_more_budget_and_less_private_votes_are_never_worse(voters: str) -> None:
+    kind: dict[str, Any] = {"accuracy": [0.8], "voters": voters}
+    asked = {name: value for name, value in SMALL.items() if name != "base_accuracy"} | kind | {"compare": False}
+    wrong = [darrm.plan(**asked | {"total_epsilon": total}).wrong for total in (0.3, 1.2, 4.8)]
+    assert all(after <= before * 1.005 for before, after in pairwise(wrong))
+    assert wrong[-1] < 0.8 * wrong[0]
+    if voters == "fresh":
+        votes = [darrm.plan(**SMALL | {"epsilon": e, "compare": False}).wrong for e in (0.2, 1, math.inf)]
+        assert all(after <= before * 1.005 for before, after in pairwise(votes))
+
+
+def test_the_curve_ends_with_the_plan() -> None:
+    plan = darrm.plan(**SMALL | {"epsilon": "auto", "at_most": 1.0, "compare": False})
+    assert plan.vote_epsilon == plan.curve[-1].epsilon == 1.0
+    assert plan.curve[-1].wrong == plan.wrong
+    epsilons = [step.epsilon for step in plan.curve]
+    assert epsilons == sorted(set(epsilons))
+    assert all(step.public <= 2 for step in plan.curve)
+    least = darrm.plan(**SMALL | {"epsilon": "auto", "collector_epsilon": 4.0, "compare": False})
+    assert 3.99 < least.collector <= 4.0
+
+
+def test_ordered_plans_are_ordered() -> None:
+    groups = [V(2, 3.0), V(2, 0.5)]
+    asked: dict[str, Any] = settings("fresh", (8.0, 1e-4), 200, 2) | {
+        "groups": groups,
+        "base_accuracy": [0.9, 0.6],
+        "compare": False,
+    }
+    plan = darrm.plan(**asked, ordered=True)
+    assert isinstance(plan.design, darrm.DecisionDesign)
+    assert plan.design.ordered
+    assert not plan.design.reversals
+    assert plan.wrong >= darrm.plan(**asked).wrong * (1 - 1e-3)
+
+
+class TestStopped:
+    """A plan that is stopped is proved all the same, or there is none."""
+
+    def test_an_interrupt_returns_the_best_so_far(self) -> None:
+        def stop(progress: Progress) -> None:
+            if progress.done:
+                raise KeyboardInterrupt
+
+        plan = darrm.plan(**SMALL, report=stop)
+        assert not plan.complete
+        assert plan.comparison is None
+        assert compose(plan.design, 10, delta=1e-5, voters="fresh").upper <= 2
+
+    def test_an_interrupt_before_any_design_is_an_interrupt(self) -> None:
+        def stop(progress: Progress) -> None:
+            raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            darrm.plan(**SMALL, report=stop)
+
+    def test_no_time_at_all_is_an_error(self) -> None:
+        with pytest.raises(BudgetError, match="time limit ended before any design"):
+            darrm.plan(**SMALL, time_limit=1e-9)
+
+    def test_time_that_ends_after_the_first_design(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        import time
+
+        from darrm.planning import designs
+
+        made: list[float] = []
+        solve = designs.solve_decision  # type: ignore[attr-defined]  # to count
+
+        def counted(*arguments: Any, **options: Any) -> Any:
+            made.append(1.0)
+            return solve(*arguments, **options)
+
+        monkeypatch.setattr(designs, "solve_decision", counted)
+        monkeypatch.setattr(time, "monotonic", lambda: 0.0 if len(made) < 4 else 100.0)
+        plan = darrm.plan(**SMALL, time_limit=50.0)
+        assert not plan.complete
+        assert compose(plan.design, 10, delta=1e-5, voters="fresh").upper <= 2
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"voters": None}, "voters must be"),
+        ({"max_affected": None}, "max_affected must be said"),
+        ({"max_affected": 6}, "max_affected must be"),
+        ({"queries": 0}, "queries must be"),
+        ({"total_epsilon": math.nan}, "total_epsilon must be"),
+        ({"total_epsilon": 0.0}, "total_epsilon must be above 0"),
+        ({"total_delta": 1.0}, "total_delta must be"),
+        ({"K": 0}, "K must be"),
+        ({"epsilon": 0.0}, "epsilon must be"),
+        ({"epsilon": "much"}, "epsilon must be"),
+        ({"epsilon": "auto"}, "needs an upper end"),
+        ({"epsilon": "auto", "at_most": math.nan}, "at_most must be"),
+        ({"epsilon": "auto", "collector_epsilon": -1.0}, "collector_epsilon must be"),
+        ({"epsilon": "auto", "base_accuracy": None, "accuracy": [0.8], "at_most": 1.0}, "needs base_accuracy"),
+        ({"at_most": 1.0}, "are for epsilon"),
+        ({"base_accuracy": 1.5}, "base_accuracy must be"),
+        ({"base_accuracy": [0.8, 0.9]}, "base_accuracy must be"),
+        ({"base_accuracy": np.array([1.0, 2.0])}, "base_accuracy must be"),
+        ({"base_accuracy": None}, "Say how often voters are right"),
+        ({"accuracy": [0.8]}, "Say how often voters are right"),
+        ({"voters": "fixed"}, "base_accuracy is for answers that are randomized anew"),
+        ({"prior": "uniform"}, "A prior of votes"),
+        ({"prior": [0.5, 0.6]}, "prior"),
+        ({"cost": [[0, -1], [1, 0]]}, "cost"),
+        ({"time_limit": -1.0}, "time_limit must be"),
+        ({"groups": [(3, 1.0)]}, "one of the two"),
+        ({"K": None}, "one of the two"),
+        ({"K": None, "epsilon": None, "groups": []}, "groups must be"),
+        ({"K": None, "epsilon": None, "groups": [3]}, "A group must be"),
+    ],
+)
+def test_what_is_refused(change: dict[str, Any], words: str) -> None:
+    with pytest.raises(InputError) as refused:
+        darrm.plan(**SMALL | change)
+    assert words in str(refused.value)
+    assert len(str(refused.value).splitlines()) == 1
+
+
+def test_pages_escape_names() -> None:
+    asked = {name: value for name, value in SMALL.items() if name not in ("K", "epsilon")}
+    plan = darrm.plan([(5, 1.0)], **asked, adjacency="<script>alert(1)</script>", classes=["<b>no", "yes&"])
+    shown = notebook_html(plan)
+    assert "<script>" not in shown
+    assert "&lt;script&gt;" in shown
+    assert plan.comparison is not None
+    named = notebook_html(plan.comparison)
+    assert "<b>no" not in shown + named
+    assert "permute-and-flip" in named
+
+
+def test_json_of_the_command_is_strict(capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["--group", "4:inf", "--accuracy", "0.8", "--max-affected", "1", "--queries", "5", "--voters", "fresh"]
+    options += ["--total-epsilon", "1", "--total-delta", "1e-5", "--json"]
+    for command in ("plan",):
+        assert main([command, *options]) == 0
+        text = capsys.readouterr().out
+
+        def refuse(name: str) -> None:
+            raise AssertionError(name)
+
+        got = json.loads(text, parse_constant=refuse)
+        rows = got["comparison"] if command == "plan" else got["mechanisms"]
+        assert rows[0]["name"] == "planned"
+        assert rows[0]["total"] <= 1
+
+
+@pytest.mark.parametrize("case", [1, 4])
+def test_an_exhaustive_search_finds_little_more(case: int) -> None:
+    script = load("plan")
+    asked, setting, budget = list(script.small(5))[case]
+    assert darrm.plan(**asked).wrong <= 1.01 * script.exhaustive(setting, budget)
+
+
+def test_labels_are_as_often_wrong_as_planned() -> None:
+    script = load("plan")
+    plan = darrm.plan(**SMALL | {"compare": False})
+    accuracy = darrm.objectives.randomized_response_accuracy(0.85, 1.0)
+    share, deviation = script.simulated(plan, 5, accuracy, 50_000, 3)
+    assert abs(share - plan.wrong) < 4 * deviation
