@@ -56,7 +56,7 @@ def take_setting(values: dict[str, Any]) -> dict[str, Any]:
             groups.append((parts[0], "auto") if parts[1] == "auto" and len(parts) == 2 else VoterGroup(*parts))
         except InputError as error:
             raise InputError(f"--group {text}: {error}") from None
-    if groups and (K is not None or epsilon is not None or Delta is not None):
+    if groups and (K is not None or epsilon is not None or Delta):
         raise InputError("--group takes the place of --K, --epsilon and --voter-delta. Pass one or the other.")
     if not groups and (K is None or epsilon is None):
         raise InputError("Say who votes: --K and --epsilon, or --group COUNT:EPSILON.")
