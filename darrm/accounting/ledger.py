@@ -47,7 +47,8 @@ class Ledger:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = ledger_path(path)
         if not self.path.is_file():
-            raise InputError(f"{path} is no ledger file. Make one with Ledger.create. Run: darrm ledger create --help")
+            what = "is no ledger file" if self.path.exists() else "does not exist"
+            raise InputError(f"{path} {what}. Make one with Ledger.create. Run: darrm ledger create --help")
         self._state()
 
     @classmethod

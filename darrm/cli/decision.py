@@ -148,7 +148,7 @@ def show(design: DecisionDesign) -> None:
     if design.absent:
         console.print(
             f"Voters may be absent: {len(design.fewer)} further tables, each certified for those that are present. "
-            f"If nobody is, {yes} has probability {design.without_votes:g}."
+            f"If nobody is present, {yes} has probability {design.without_votes:g}."
         )
 
 

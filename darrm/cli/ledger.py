@@ -65,7 +65,11 @@ def _show(ledger: Ledger, as_json: bool) -> None:
         f"Budget {budget} for {status['voters']} voters, rule "
         f"{status['rule']}: {status['released']} labels released, {left}. Together "
         f"they cost at most ({wording.at_least(epsilon)}, {failure}) so far"
-        + (", if their number does not depend on them." if status["left"] != 0 else ".")
+        + (
+            f", unless the labels themselves decided how many there are: then count the whole budget, {budget}."
+            if status["left"] != 0 and status["released"]
+            else "."
+        )
     )
     for problem in ledger.problems():
         common.console().print(f"It rests on this: {wording.condition(problem, status['voters'])}")

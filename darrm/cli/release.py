@@ -9,6 +9,7 @@ import click
 
 from darrm.cli import common
 from darrm.cli.suggestions import suggest_budget
+from darrm.errors import InputError
 from darrm.problem.decision import DecisionProblem
 from darrm.problem.majority import MajorityProblem
 from darrm.show import wording
@@ -33,9 +34,10 @@ _MOST_QUERIES = 10_000  # of which the cost is found in seconds
     required=True,
     help="Write the labels here, as CSV (or .parquet, .json) with id and label.",
 )
+@click.option("--overwrite", is_flag=True, help="Replace the labels of an earlier release that --out holds.")
 @click.option("--ledger", "ledger_path", type=common.PATH, help="Charge this ledger (darrm ledger create) first.")
 @common.json_option
-def command(file: Path, votes_path: Path, out: Path, ledger_path: Path | None, as_json: bool) -> None:
+def command(file: Path, votes_path: Path, out: Path, overwrite: bool, ledger_path: Path | None, as_json: bool) -> None:
     """Release one private label for each row of a votes file, with the noise of a design file."""
     from darrm import votes
     from darrm.design.design import Design, load
@@ -45,6 +47,8 @@ def command(file: Path, votes_path: Path, out: Path, ledger_path: Path | None, a
 
     if resolved(out) in [resolved(path) for path in (votes_path, file, ledger_path) if path is not None]:
         raise click.UsageError(f"--out {out} is one of the input files.")
+    if out.is_file() and not overwrite:  # labels that were paid for must not be lost
+        raise InputError(f"{out} exists already. Pass another --out, or --overwrite to lose what it holds.")
     design = load(file)
     mechanism = DaRRM(design) if isinstance(design, Design) else PrivateDecision(design)
     names = ("0", "1") if isinstance(design, Design) else design.problem.names

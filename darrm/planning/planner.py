@@ -455,7 +455,7 @@ def assumptions(setting: Setting, budget: Budget) -> tuple[str, ...]:
         f"One change of the data ({setting.adjacency}) reaches {reach}.",
         kind,
         "Given the data, voters vote independently of each other.",
-        "The votes of each label are released once: a second release of the same votes costs again.",
+        "The votes of each label are released once: the total does not cover a second release of the same votes.",
         f"Figures of wrong labels rest on the {figures}, and on voters that err independently of each other; the "
         "guarantee does not.",
     )

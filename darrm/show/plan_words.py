@@ -20,8 +20,9 @@ CURVE_HEADS = ("epsilon of a vote", "wrong", "all labels", "votes")
 
 def together(plan: Plan) -> str:
     """What all labels guarantee."""
+    subject = "One label is" if plan.queries == 1 else f"All {plan.queries} labels together are"
     return (
-        f"All {plan.queries} labels together are ({at_least(plan.spent)}, {plan.total_delta:g})-DP: proved, within "
+        f"{subject} ({at_least(plan.spent)}, {plan.total_delta:g})-DP: proved, within "
         f"({plan.total_epsilon:g}, {plan.total_delta:g})."
     )
 
@@ -34,6 +35,9 @@ def remarks(plan: Plan) -> list[str]:
             "Stopped before all was tried: another design may be better, or rows are missing. The guarantee is proved "
             "all the same."
         )
+    cost = getattr(plan.design, "expected_cost", math.nan)
+    if math.isfinite(plan.wrong + cost) and not math.isclose(cost, plan.wrong, rel_tol=1e-9):
+        said.append(f"The plan makes little of the cost under its objective, which is {cost:.4f} for a label.")
     if max(plan.disagreement, plan.wrong) > _NEAR_COINS:
         said.append(
             "These labels are hardly better than coin flips. Ask fewer queries, raise the budget, or look at how many "
@@ -51,7 +55,7 @@ def wrong_rows(plan: Plan) -> list[tuple[str, str, str]]:
         ("majority of the same votes, no noise", f"{plan.wrong_without_noise:.4f}", "0"),
     ]
     if not math.isnan(plan.wrong_without_privacy):
-        rows.append(("no privacy at all", f"{plan.wrong_without_privacy:.4f}", ""))
+        rows.append(("majority before randomization, no noise", f"{plan.wrong_without_privacy:.4f}", ""))
     return rows
 
 

@@ -165,6 +165,8 @@ class Columns:
             raise InputError(
                 f"{source} must have {wanted} vote columns, between an optional id and an optional label. "
                 f"Got {max(n_votes, 0)}: {', '.join(names[first:last][:12])}{', ...' * (n_votes > 12)}."
+                + " A first column is an id only if it is called id."
+                * (K is not None and n_votes == K + 1)
             )
         return cls(tuple(names), first, last, answers)
 
