@@ -176,9 +176,19 @@ def test_workers_that_are_killed_again_and_again_are_one_error() -> None:
 
 WRITES = {
     "design": ["solve", *PROBLEM, "--out", "out.json"],
-    "labels": ["release", "gamma.json", "--votes", "votes.csv", "--out", "out.csv"],
-    "labels, Parquet": ["release", "gamma.json", "--votes", "votes.csv", "--out", "out.parquet"],
-    "labels, ledger": ["release", "gamma.json", "--votes", "votes.csv", "--out", "out.csv", "--ledger", "ledger.json"],
+    "labels": ["release", "gamma.json", "--votes", "votes.csv", "--out", "out.csv", "--overwrite"],
+    "labels, Parquet": ["release", "gamma.json", "--votes", "votes.csv", "--out", "out.parquet", "--overwrite"],
+    "labels, ledger": [
+        "release",
+        "gamma.json",
+        "--votes",
+        "votes.csv",
+        "--out",
+        "out.csv",
+        "--overwrite",
+        "--ledger",
+        "ledger.json",
+    ],
     "table, CSV": [*TABLE, "new.csv"],
     "table, JSON lines": [*TABLE, "new.jsonl"],
     "table, Parquet": [*TABLE, "new.parquet"],

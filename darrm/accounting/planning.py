@@ -134,11 +134,11 @@ def plan(
 
     plain = free(float(K), None, "monotone")
     if budget.cost(plain) <= total_epsilon:
-        return plain  # the budget pays for the plain majority
+        return _as_it_is(plain)  # the budget pays for the plain majority
     if queries == 1:
         return free(plainly, total_delta, "free" if shape is None else shape)
     if kind == "fixed" and labels_allowance(voting, total_epsilon, total_delta) is None:
-        return plain
+        return _as_it_is(plain)
 
     families = _for_fixed if kind == "fixed" else _for_fresh
     for reserve in _RESERVES:

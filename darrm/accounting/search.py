@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Generic, NamedTuple, TypeVar
 
 from darrm.accounting.fixed import fixed_within, of_fixed
@@ -19,7 +19,7 @@ _LEAST_SPENT = 0.9985  # of the budget; what is nearer to it saves less than a t
 _AIM = 0.9993
 _TRIES = 14
 _CLOSE = 1e-4
-_FLAT = 0.3  # of a power of the parameter: where the cost grows less, steps are long
+_FLAT = 0.3  # if the cost grows more slowly than this power of the parameter, take long steps
 
 
 @dataclass
@@ -33,8 +33,6 @@ class Budget:
     voters : {"fresh", "fixed"}
     until : float
         `time.monotonic` at which to stop looking; `OutOfTime` is raised then.
-    report : callable, optional
-        Called before every try.
     """
 
     queries: int
@@ -42,8 +40,6 @@ class Budget:
     delta: float
     voters: str
     until: float = math.inf
-    report: Callable[[], None] | None = None
-    tries: int = field(default=0)
 
     def cost(self, release: AnyRelease) -> float:
         """A proved total epsilon of all labels, infinite if there is none."""
@@ -110,9 +106,6 @@ def spend(
     for _ in range(tries):
         if time.monotonic() > budget.until:
             raise OutOfTime
-        if budget.report is not None:
-            budget.report()
-        budget.tries += 1
         try:
             release = make(x)
         except InputError:
@@ -129,7 +122,7 @@ def spend(
             if cost >= _LEAST_SPENT * budget.epsilon or x >= most:
                 break
         else:
-            # It hardly falls before noise hides them.
+            # The cost hardly falls until the coins hide the voters: take long steps.
             flat = high is not None and cost > 0.9 * high[1]
             high = x, cost
             if x <= least:

@@ -85,8 +85,9 @@ def command(out: Path | None) -> None:
 
 
 _WHO = (
-    "Whoever sees only the labels learns at most that about any patient whom a clinic learned from. The proof uses the "
-    "table of the noise, and no figure of accuracy."
+    "Whoever sees only the labels learns at most that about any patient whom a clinic learned from. It rests on the "
+    "table of the noise, on each clinic's own coins, on clinics that vote independently given their records, and on "
+    "one release of each row of votes; on no figure of accuracy."
 )
 _ASKED = "The new patients, whom the labels are about, are not protected: their measurements go to every clinic."
 

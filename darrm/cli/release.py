@@ -43,11 +43,11 @@ def command(file: Path, votes_path: Path, out: Path, overwrite: bool, ledger_pat
     from darrm.design.design import Design, load
     from darrm.mechanisms.decision import PrivateDecision
     from darrm.mechanisms.majority import DaRRM
-    from darrm.storage.atomic import resolved
+    from darrm.storage.atomic import is_device, resolved
 
     if resolved(out) in [resolved(path) for path in (votes_path, file, ledger_path) if path is not None]:
         raise click.UsageError(f"--out {out} is one of the input files.")
-    if out.is_file() and not overwrite:  # labels that were paid for must not be lost
+    if not overwrite and not is_device(out) and out.exists():  # labels that were paid for must not be lost
         raise InputError(f"{out} exists already. Pass another --out, or --overwrite to lose what it holds.")
     design = load(file)
     mechanism = DaRRM(design) if isinstance(design, Design) else PrivateDecision(design)

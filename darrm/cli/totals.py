@@ -90,7 +90,9 @@ def comparison_values(comparison: Comparison) -> list[dict[str, object]]:
 def show_comparison(comparison: Comparison) -> None:
     """The mechanisms, and what their columns are."""
     show_rows(
-        plan_words.MECHANISM_HEADS, plan_words.mechanism_rows(comparison), plan_words.mechanisms_title(comparison)
+        plan_words.mechanism_heads(comparison),
+        plan_words.mechanism_rows(comparison),
+        plan_words.mechanisms_title(comparison),
     )
     common.console().print(plan_words.columns_meant(comparison.total_delta))
 

@@ -22,7 +22,7 @@ from darrm._validation import (
     whole,
 )
 from darrm.accounting.planning import plan as plan_majority
-from darrm.accounting.search import Budget, OutOfTime
+from darrm.accounting.search import Budget, OutOfTime, pays
 from darrm.design.decision import DecisionDesign
 from darrm.errors import BudgetError, InputError
 from darrm.objectives import Objective
@@ -366,7 +366,7 @@ class _Planner:
         report: Callable[[Progress], None] | None,
     ) -> None:
         self._budget, self._steps, self._compare, self._report = budget, steps, compare, report
-        self._best: DecisionDesign | None = None
+        self._found: list[DecisionDesign] = []
         self._done, self._start = 0, time.monotonic()
         self._complete = True
 
@@ -410,19 +410,18 @@ class _Planner:
     def _design(self, setting: Setting) -> DecisionDesign:
         self._tell("looking for the best noise")
         try:
-            design = design_within(setting, self._budget, self._keep)
+            design = design_within(setting, self._budget, self._found.append)
         except (OutOfTime, KeyboardInterrupt) as stop:
-            if self._best is None:
+            # A ledger's grid is another than that of the search: it must pay for the labels too.
+            paid = next((design for design in reversed(self._found) if pays(design, self._budget)), None)
+            if paid is None:
                 if isinstance(stop, KeyboardInterrupt):
                     raise
                 raise BudgetError("The time limit ended before any design was found. Pass a longer one.") from None
             self._complete = False
-            design = self._best
+            design = paid
         self._done += 1
         return design
-
-    def _keep(self, design: DecisionDesign) -> None:
-        self._best = design
 
     def _step(self, epsilon: float, setting: Setting, design: DecisionDesign) -> Step:
         budget = self._budget
@@ -446,16 +445,30 @@ def assumptions(setting: Setting, budget: Budget) -> tuple[str, ...]:
     """What a plan rests on, in words."""
     t, K = setting.max_affected, sum(group.count for group in setting.groups)
     reach = "every one" if t == K else f"{t} of the {K} voters at most" if t > 1 else f"one of the {K} voters at most"
+    caps = [
+        f", {group.max_affected} of group {g} at most"
+        for g, group in enumerate(setting.groups, 1)
+        if group.max_affected < min(group.count, t)
+    ]
+    private = [
+        "private or not" if math.isinf(group.epsilon) else f"({group.epsilon:.6g}, {group.delta:.6g})-DP"
+        for group in setting.groups
+    ]
+    each = private[0]
+    if len(set(private)) > 1:
+        each = " and ".join(f"{kind} in group {g}" for g, kind in enumerate(private, 1))
     if budget.voters == "fresh":
-        kind = "Voters are fresh: every answer is made private by new coins of its own."
+        kind = f"Voters are fresh: the new coins of every answer make it {each} by themselves."
     else:
-        kind = "Voters are fixed: each was made private once, with all its answers together."
-    figures = "accuracy of the votes" if setting.base is None else "base accuracy, on votes by randomized response"
+        kind = f"Voters are fixed: each was made private once, {each} with all its answers together."
+    goal = "objective given"
+    if isinstance(setting.objective, objectives.OfVoters):
+        goal = "accuracy of the votes" if setting.base is None else "base accuracy, on votes by randomized response"
     return (
-        f"One change of the data ({setting.adjacency}) reaches {reach}.",
+        f"One change of the data ({setting.adjacency}) reaches {reach}{''.join(caps)}.",
         kind,
         "Given the data, voters vote independently of each other.",
         "The votes of each label are released once: the total does not cover a second release of the same votes.",
-        f"Figures of wrong labels rest on the {figures}, and on voters that err independently of each other; the "
+        f"Figures of wrong labels rest on the {goal}, and on voters that err independently of each other; the "
         "guarantee does not.",
     )

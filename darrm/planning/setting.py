@@ -10,6 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from darrm import objectives
+from darrm._validation import MAX_EPSILON
 from darrm.accounting.releases import OneLabel
 from darrm.accounting.voters import among, epsilon_of, reached
 from darrm.design.decision import expected_cost
@@ -47,7 +48,7 @@ class Setting:
     def problem(self, epsilon: float | None = None, delta: float = 0.0) -> DecisionProblem:
         """The problem of one label; ``epsilon`` is what the votes cost if it is not given."""
         some = DecisionProblem(self.groups, 1.0, 0.5, self.classes, self.max_affected, self.adjacency)
-        epsilon = rounded_up(losses(some.affected)) if epsilon is None else epsilon
+        epsilon = min(rounded_up(losses(some.affected)), MAX_EPSILON) if epsilon is None else epsilon
         return DecisionProblem(self.groups, epsilon, delta, self.classes, self.max_affected, self.adjacency)
 
     @property

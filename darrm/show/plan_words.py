@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
 _NEAR_COINS = 0.45
 WRONG_HEADS = ("one label", "wrong", "not the majority")
-MECHANISM_HEADS = ("mechanism", "wrong", "all labels", "votes")
 CURVE_HEADS = ("epsilon of a vote", "wrong", "all labels", "votes")
 
 
@@ -37,8 +36,8 @@ def remarks(plan: Plan) -> list[str]:
         )
     cost = getattr(plan.design, "expected_cost", math.nan)
     if math.isfinite(plan.wrong + cost) and not math.isclose(cost, plan.wrong, rel_tol=1e-9):
-        said.append(f"The plan makes little of the cost under its objective, which is {cost:.4f} for a label.")
-    if max(plan.disagreement, plan.wrong) > _NEAR_COINS:
+        said.append(f"The plan minimises the expected cost, not the share of wrong labels: {cost:.4f} for a label.")
+    if (plan.disagreement if math.isnan(plan.wrong) else plan.wrong) > _NEAR_COINS:
         said.append(
             "These labels are hardly better than coin flips. Ask fewer queries, raise the budget, or look at how many "
             "voters one change of the data really reaches (max_affected)."
@@ -49,7 +48,7 @@ def remarks(plan: Plan) -> list[str]:
 def wrong_rows(plan: Plan) -> list[tuple[str, str, str]]:
     """How often a label is wrong, and how often it is not the majority of its votes, with and without noise."""
     if math.isnan(plan.wrong):
-        return [("of this plan", "not known", f"{plan.disagreement:.4f}")]
+        return [("of this plan", "not known", _figure(plan.disagreement))]
     rows = [
         ("of this plan", f"{plan.wrong:.4f}", f"{plan.disagreement:.4f}"),
         ("majority of the same votes, no noise", f"{plan.wrong_without_noise:.4f}", "0"),
@@ -59,17 +58,32 @@ def wrong_rows(plan: Plan) -> list[tuple[str, str, str]]:
     return rows
 
 
+def mechanism_heads(comparison: Comparison) -> tuple[str, ...]:
+    """The columns of `mechanism_rows`: with costs if the objective counts another than the share of wrong labels."""
+    return ("mechanism", "wrong", *(["cost"] if _costs_differ(comparison) else []), "all labels", "votes")
+
+
 def mechanism_rows(comparison: Comparison) -> list[tuple[str, ...]]:
     """A row for each mechanism."""
+    costs = _costs_differ(comparison)
     return [
         (
             f"{row.name} ({row.setting})" if row.setting else row.name,
-            f"{row.wrong:.4f}",
+            _figure(row.wrong),
+            *([f"{row.expected_cost:.4f}"] if costs else []),
             at_least(row.total) if row.within else f"{at_least(row.total)} (over)",
             at_least(row.collector),
         )
         for row in comparison
     ]
+
+
+def _costs_differ(comparison: Comparison) -> bool:
+    return any(not math.isclose(row.wrong, row.expected_cost, rel_tol=1e-9) for row in comparison)
+
+
+def _figure(share: float) -> str:
+    return "not known" if math.isnan(share) else f"{share:.4f}"
 
 
 def mechanisms_title(comparison: Comparison) -> str:
@@ -98,12 +112,24 @@ def curve_rows(plan: Plan) -> list[tuple[str, ...]]:
 
 def collector(plan: Plan) -> str:
     """What whoever sees the votes learns."""
+    affected = plan.design.problem.affected
+    if any(math.isinf(kind.epsilon) for kind in affected):
+        return "Whoever sees all votes must be trusted with all they tell: votes are not private by themselves."
     if math.isinf(plan.collector):
-        return "Whoever sees all votes must be trusted with all they tell: the votes are not private by themselves."
-    differ = len({group.epsilon for group in getattr(plan.design.problem, "groups", ())}) > 1
+        return (
+            f"Whoever sees all votes must be trusted with all they tell: at delta {plan.total_delta:g} no epsilon is "
+            "proved for all of them together."
+        )
+    largest = "at most " if len({kind.epsilon for kind in affected if kind.voters}) > 1 else ""
+    if plan.voters == "fixed":
+        why = (
+            f"because each voter is private with all its answers together, by epsilon {largest}{plan.vote_epsilon:.4g}"
+        )
+    else:
+        why = f"from votes of epsilon {largest}{plan.vote_epsilon:.4g} each"
     return (
-        f"Whoever sees all votes learns ({at_least(plan.collector)}, {plan.total_delta:g}) in all, from votes of "
-        f"epsilon {plan.vote_epsilon:.4g} {'at most' if differ else 'each'}, and must be trusted with that."
+        f"Whoever sees all votes learns at most ({at_least(plan.collector)}, {plan.total_delta:g}) about any one "
+        f"record, {why}, and must be trusted with that."
     )
 
 
@@ -114,7 +140,7 @@ def one_label(plan: Plan) -> str:
 
 def comparison_html(comparison: Comparison) -> Markup:
     """The table of a comparison."""
-    table = grid(MECHANISM_HEADS, mechanism_rows(comparison), caption=mechanisms_title(comparison))
+    table = grid(mechanism_heads(comparison), mechanism_rows(comparison), caption=mechanisms_title(comparison))
     return join([table, paragraph(columns_meant(comparison.total_delta))])
 
 

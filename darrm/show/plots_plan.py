@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from darrm.show.figures import GRID, LOOKS, axes_of, curve, new_figure
+from darrm.show.wording import at_least
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -88,20 +89,22 @@ def plot_comparison_at_one_total(comparison: Comparison, ax: Axes | None = None)
         ax = new_figure((5.7, 0.34 * len(comparison.mechanisms) + 1.0)).add_subplot()
     ax = axes_of(ax)
     rows = comparison.mechanisms[::-1]
-    bars = ax.barh([row.name for row in rows], [row.wrong for row in rows], color=LOOKS[0][0], height=0.62)
-    for bar, row in zip(bars, rows, strict=True):
-        over = "" if row.within else f"  over the budget: {row.total:.3g}"
+    known = not any(math.isnan(row.wrong) for row in rows)
+    lengths = [row.wrong if known else row.expected_cost for row in rows]
+    bars = ax.barh([row.name for row in rows], lengths, color=LOOKS[0][0], height=0.62)
+    for bar, row, length in zip(bars, rows, lengths, strict=True):
+        over = "" if row.within else f"  over the budget: {at_least(row.total)}"
         if not row.within:
             bar.set_alpha(0.35)
         ax.annotate(
-            f"{row.wrong:.3f}{over}",
-            (row.wrong, bar.get_y() + bar.get_height() / 2),
+            f"{length:.3f}{over}",
+            (length, bar.get_y() + bar.get_height() / 2),
             (3, 0),
             textcoords="offset points",
             va="center",
             fontsize=8,
         )
-    ax.set(xlabel="wrong labels", xlim=(0, 1.25 * max(row.wrong for row in rows)))
+    ax.set(xlabel="wrong labels" if known else "expected cost of a label", xlim=(0, 1.25 * max(lengths)))
     ax.grid(visible=False, axis="y")
     ax.set_title(
         f"{comparison.queries} labels within ({comparison.total_epsilon:g}, {comparison.total_delta:g}), voters "

@@ -43,7 +43,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     """
     target = Path(path)
     with _blaming(target):
-        if not _is_device(path):
+        if not is_device(path):
             with part_of(path) as part:
                 yield part.file
                 part.finish()
@@ -69,7 +69,7 @@ def part_of(path: str | os.PathLike[str]) -> Iterator[Part]:
     """
     target = Path(path)
     with _blaming(target):
-        if _is_device(path):
+        if is_device(path):
             raise OutputError(f"{target} is not a file that can be replaced. Pass the path of one.")
         handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:40]}.", suffix=".part")
         try:
@@ -91,7 +91,7 @@ def _blaming(target: Path) -> Iterator[None]:
         raise output_error(target, error) from error
 
 
-def _is_device(path: str | os.PathLike[str]) -> bool:
+def is_device(path: str | os.PathLike[str]) -> bool:
     """Whether ``path`` is a device or a pipe, or leads to a name of the system; `OutputError` if it is a folder."""
     target = Path(path)
     if not os.fspath(path) or target.is_dir():

@@ -73,7 +73,7 @@ def drawn() -> np.ndarray:
 
 
 def release(design: str = "decision.json", votes: str = "votes.csv", out: str = "labels.csv") -> int:
-    return main(["release", design, "--votes", votes, "--out", out])
+    return main(["release", design, "--votes", votes, "--out", out, "--overwrite"])
 
 
 def answers(out: str = "labels.csv") -> list[str]:
@@ -392,7 +392,7 @@ def test_a_wrong_number_of_columns(folder: Path, capsys: pytest.CaptureFixture[s
 @pytest.mark.skipif(os.name != "posix", reason="needs SIGKILL: run on Linux or macOS")
 def test_a_kill_within_the_stream(folder: Path) -> None:
     Path("labels.csv").write_text("what stood here", encoding="utf-8")
-    arguments = ["release", "decision.json", "--votes", "votes.csv", "--out", "labels.csv"]
+    arguments = ["release", "decision.json", "--votes", "votes.csv", "--out", "labels.csv", "--overwrite"]
     program = [sys.executable, PROGRAMS / "command_in_blocks.py", "--kill", *arguments]
     assert subprocess.run(program, capture_output=True, timeout=60).returncode == -signal.SIGKILL
     assert Path("labels.csv").read_text(encoding="utf-8") == "what stood here"

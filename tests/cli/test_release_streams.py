@@ -41,7 +41,7 @@ def majorities() -> list[str]:
 
 
 def release(*more: str, votes_path: str = "votes.csv", out: str = "labels.csv") -> int:
-    return main(["release", "gamma.json", "--votes", votes_path, "--out", out, *more])
+    return main(["release", "gamma.json", "--votes", votes_path, "--out", out, "--overwrite", *more])
 
 
 def ledger(total: float) -> Ledger:
@@ -177,7 +177,7 @@ def test_ten_million_rows_at_a_million_a_second(tmp_path: Path) -> None:
     (tmp_path / "votes.csv").write_bytes(",".join(names).encode() + b"\n" + cells.tobytes())
     del drawn, cells
     for name in ("votes.csv", "votes.parquet"):
-        arguments = ["release", "gamma.json", "--votes", name, "--out", "labels.csv"]
+        arguments = ["release", "gamma.json", "--votes", name, "--out", "labels.csv", "--overwrite"]
         program = [sys.executable, PROGRAMS / "command_and_memory.py", *arguments]
         before = cpu()
         ended = subprocess.run(program, cwd=tmp_path, capture_output=True, text=True, check=True)

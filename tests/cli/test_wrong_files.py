@@ -152,6 +152,7 @@ def test_what_is_said_to_run_runs(capsys: pytest.CaptureFixture[str]) -> None:
         if found:
             ran += 1
             Path("table.csv.journal").unlink(missing_ok=True)
+            Path("labels.csv").unlink(missing_ok=True)
             assert main(shlex.split(found[1])) == 0, found[1]
     assert ran == 8
 

@@ -117,7 +117,7 @@ def test_epsilon_auto_shows_the_curve(client: Any) -> None:
 def test_a_collector_ends_epsilon(client: Any) -> None:
     values = {**SMALL, "epsilon1": "auto", "at_most": "", "collector": "4"}
     text = html.unescape(get(client, "/plan", **values).text)
-    total = re.search(r"Whoever sees all votes learns \(([\d.]+),", text)
+    total = re.search(r"Whoever sees all votes learns at most \(([\d.]+),", text)
     assert total
     assert 3.9 < float(total.group(1)) <= 4
     assert "--collector-epsilon 4 " in pre(text, "command")

@@ -200,7 +200,9 @@ def others(compared: Comparison, picture: str, search: str) -> Markup:
         row((noted(one.name, one.setting), *cells), class_=None if at else "this")
         for at, (one, (_, *cells)) in enumerate(zip(compared, plan_words.mechanism_rows(compared), strict=True))
     ]
-    table = _scrolls(grid(plan_words.MECHANISM_HEADS, rows, class_="mechanisms"), "Mechanisms at the same total")
+    table = _scrolls(
+        grid(plan_words.mechanism_heads(compared), rows, class_="mechanisms"), "Mechanisms at the same total"
+    )
     csv = element("a", "Mechanisms, CSV", class_="button", href=f"{url_for('plan.mechanisms')}?{search}", download=True)
     return join(
         [

@@ -1,0 +1,104 @@
+"""What a plan says in words is true of the voters it was made for."""
+
+import math
+
+import numpy as np
+import pytest
+
+import darrm
+from darrm import VoterGroup
+from darrm.accounting.search import pays
+from darrm.planning import planner
+from darrm.show import plan_words
+from darrm.show.inline import notebook_html
+from darrm.show.plots_plan import plot_comparison_at_one_total
+
+TOTAL = {"queries": 5, "total_epsilon": 2.0, "total_delta": 1e-4}
+
+
+def test_caps_of_groups_and_the_privacy_of_votes_are_assumed_in_words() -> None:
+    """The total of this plan does not hold if a record reaches two voters of the first group."""
+    groups = [VoterGroup(4, 1.0, max_affected=1), VoterGroup(7, 0.2)]
+    plan = darrm.plan(groups, base_accuracy=0.9, max_affected=3, voters="fresh", compare=False, **TOTAL)
+    assert "reaches 3 of the 11 voters at most, 1 of group 1 at most." in plan.assumptions[0]
+    assert "(1, 0)-DP in group 1 and (0.2, 0)-DP in group 2 by themselves" in plan.assumptions[1]
+
+
+def test_fixed_voters_are_private_with_all_their_answers() -> None:
+    plan = darrm.plan(K=5, epsilon=2.0, accuracy=[0.8], max_affected=1, voters="fixed", compare=False, **TOTAL)
+    assert "with all its answers together, by epsilon 2," in plan_words.collector(plan)
+
+
+@pytest.mark.parametrize(
+    ("group", "said"),
+    [
+        (VoterGroup(5, 1.0, 1e-3), "at delta 0.0001 no epsilon is proved for all of them together"),
+        (VoterGroup(5, math.inf), "votes are not private by themselves"),
+    ],
+)
+def test_why_the_collector_must_be_trusted(group: VoterGroup, said: str) -> None:
+    plan = darrm.plan([group], accuracy=[0.9], max_affected=1, voters="fresh", compare=False, **TOTAL)
+    assert math.isinf(plan.collector)
+    assert said in plan_words.collector(plan)
+
+
+def test_the_plain_majority_of_a_prior_says_what_one_label_costs() -> None:
+    total = {"queries": 5, "total_epsilon": 20.0, "total_delta": 1e-6}
+    plan = darrm.plan(K=25, epsilon=1.0, max_affected=1, prior="uniform", voters="fresh", **total)
+    assert plan.disagreement == pytest.approx(0, abs=1e-9)
+    assert plan.design.problem.total_epsilon == pytest.approx(1.0, rel=1e-6)
+
+
+def test_rare_labels_that_are_right_are_no_coin_flips() -> None:
+    plan = darrm.plan(
+        K=5, epsilon=0.1, base_accuracy=0.9, prior=[0.02, 0.98], max_affected=1, voters="fresh", compare=False, **TOTAL
+    )
+    assert plan.wrong < 0.03 < 0.4 < plan.disagreement
+    assert not any("coin flips" in remark for remark in plan_words.remarks(plan))
+
+
+def test_costs_are_compared_where_they_count() -> None:
+    objective = darrm.objectives.truth(accuracy=[0.7], cost=[[0, 5], [1, 0]])
+    plan = darrm.plan(K=5, epsilon=1.0, objective=objective, max_affected=1, voters="fresh", **TOTAL)
+    assert plan.comparison is not None
+    assert plan_words.mechanism_heads(plan.comparison)[2] == "cost"
+    assert plan_words.mechanism_rows(plan.comparison)[0][2] == f"{plan.comparison['planned'].expected_cost:.4f}"
+    assert any("minimises the expected cost" in remark for remark in plan_words.remarks(plan))
+
+
+def test_a_table_of_costs_says_nothing_of_wrong_labels() -> None:
+    costs = np.stack([np.linspace(0, 1, 6), np.linspace(1, 0, 6)], axis=-1) / 6
+    plan = darrm.plan(
+        K=5, epsilon=1.0, objective=darrm.objectives.costs(costs), max_affected=1, voters="fresh", **TOTAL
+    )
+    assert plan.comparison is not None
+    assert "nan" not in notebook_html(plan)
+    assert "not known" in plan_words.mechanism_rows(plan.comparison)[0]
+    assert plot_comparison_at_one_total(plan.comparison).get_xlabel() == "expected cost of a label"
+
+
+def test_a_ledger_pays_for_a_plan_that_was_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Designs are found on a grid of the search; only one that the ledger's grid pays for is kept."""
+    refused: list[darrm.DecisionDesign] = []
+
+    def grudging(design: darrm.DecisionDesign, budget: object) -> bool:
+        refused.append(design)
+        return len(refused) > 1 and pays(design, budget)  # type: ignore[arg-type]
+
+    def stopped(setting: object, budget: object, found: object) -> darrm.DecisionDesign:
+        made = darrm.plan(K=3, epsilon=1.0, base_accuracy=0.9, max_affected=1, voters="fresh", compare=False, **TOTAL)
+        found(made.design)  # type: ignore[operator]
+        found(made.design)  # type: ignore[operator]
+        raise planner.OutOfTime
+
+    real = planner.design_within
+    monkeypatch.setattr(planner, "pays", grudging)
+
+    def first_stopped(*arguments: object) -> darrm.DecisionDesign:
+        monkeypatch.setattr(planner, "design_within", real)
+        return stopped(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(planner, "design_within", first_stopped)
+    plan = darrm.plan(K=3, epsilon=1.0, base_accuracy=0.9, max_affected=1, voters="fresh", compare=False, **TOTAL)
+    assert len(refused) == 2
+    assert not plan.complete
