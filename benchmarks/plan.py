@@ -4,7 +4,7 @@
 
 Takes: some minutes, --quick half a minute. --docs writes docs/decisions.md.
 
-The exhaustive search tries many families of profiles, each raised until the exact total is spent, where the planner
+The wide search tries many families of profiles, each raised until the exact total is spent, where the planner
 tries a few. The simulation draws votes and releases labels from the planned design. Seconds are processor time of one
 core; the first plan of a process, which imports SciPy, is not counted.
 """
@@ -100,7 +100,7 @@ def profiles(budget: Budget) -> Iterator[Profile]:
             yield capped
 
 
-def exhaustive(setting: Setting, budget: Budget) -> float:
+def wide_search(setting: Setting, budget: Budget) -> float:
     """The least expected cost of all families; `spend` for each, but more closely and with nothing left out."""
     best = math.inf
     for profile in profiles(budget):
@@ -117,7 +117,7 @@ def exhaustive(setting: Setting, budget: Budget) -> float:
 
 
 def small(count: int) -> Iterator[tuple[dict[str, Any], Setting, Budget]]:
-    """Small problems: what `darrm.plan` takes, and the same for the exhaustive search."""
+    """Small problems: what `darrm.plan` takes, and the same for the wide search."""
     random = np.random.default_rng(1)
     for _ in range(count):
         K, reached = int(random.integers(3, 12)), int(random.integers(1, 3))
@@ -132,8 +132,8 @@ def small(count: int) -> Iterator[tuple[dict[str, Any], Setting, Budget]]:
 
 
 def beside(count: int) -> list[float]:
-    """How much more often the planner's labels are wrong than the exhaustive search's, relatively."""
-    return [darrm.plan(**asked).wrong / exhaustive(setting, budget) - 1 for asked, setting, budget in small(count)]
+    """How much more often the planner's labels are wrong than the wide search's, relatively."""
+    return [darrm.plan(**asked).wrong / wide_search(setting, budget) - 1 for asked, setting, budget in small(count)]
 
 
 def simulated(plan: Plan, K: int, accuracy: float, draws: int, seed: int) -> tuple[float, float]:
@@ -178,7 +178,7 @@ def draw(rows: Sequence[dict[str, Any]]) -> Any:
         )
     colour, _, line = LOOKS[2]
     right.plot(
-        at, [float(row["labels learn"]) for row in finite], color=colour, linestyle=line, label="who sees labels"
+        at, [float(row["all labels cost"]) for row in finite], color=colour, linestyle=line, label="who sees labels"
     )
     left.set(xscale="log", xlabel="epsilon of one vote (nats)", ylabel="wrong labels", ylim=(0, 0.5))
     right.set(xscale="log", yscale="log", xlabel="epsilon of one vote (nats)", ylabel="epsilon of all 200 labels")
@@ -191,7 +191,7 @@ def draw(rows: Sequence[dict[str, Any]]) -> Any:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--docs", action="store_true")
-    parser.add_argument("--quick", action="store_true", help="three problems beside the exhaustive search, no seconds")
+    parser.add_argument("--quick", action="store_true", help="three problems beside the wide search, no seconds")
     options = parser.parse_args()
     rows = list(curve())
     print(table(rows))
@@ -200,7 +200,7 @@ def main() -> None:
     accuracy = objectives.randomized_response_accuracy(0.85, 1.0)
     share, deviation = simulated(plan, 25, accuracy, 200_000, 1)
     lines = [
-        f"Beside an exhaustive search on {len(more)} small problems, labels are wrong more often by "
+        f"Beside a search of many more families on {len(more)} small problems, labels are wrong more often by "
         f"{100 * max(more):.2f} % at most, relatively ({100 * float(np.mean(more)):.2f} % at the mean).",
         f"Of 200,000 labels released from drawn votes of epsilon 1, {share:.4f} are wrong; the plan says "
         f"{plan.wrong:.4f} (standard deviation {deviation:.4f}).",

@@ -325,10 +325,10 @@ def test_json_of_the_command_is_strict(capsys: pytest.CaptureFixture[str]) -> No
 
 
 @pytest.mark.parametrize("case", [1, 4])
-def test_an_exhaustive_search_finds_little_more(case: int) -> None:
+def test_a_wide_search_finds_little_more(case: int) -> None:
     script = load("plan")
     asked, setting, budget = list(script.small(5))[case]
-    assert darrm.plan(**asked).wrong <= 1.01 * script.exhaustive(setting, budget)
+    assert darrm.plan(**asked).wrong <= 1.01 * script.wide_search(setting, budget)
 
 
 def test_labels_are_as_often_wrong_as_planned() -> None:
