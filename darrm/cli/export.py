@@ -19,12 +19,11 @@ def command(file: Path, out: Path) -> None:
     Its columns are the counts of votes for 1, gamma of a majority, and the probability of each answer. Nothing can be
     released from a table: keep the design file.
     """
-    from darrm.design.columns import columns_of
     from darrm.design.design import load
     from darrm.storage.atomic import resolved
     from darrm.storage.frames import write
 
     if resolved(out) == resolved(file):
         raise InputError(f"The table would replace the design file {file}. Pass another --out.")
-    write(out, columns_of(load(file)))
+    write(out, load(file).columns())
     common.note(f"Wrote {out}, {outputs.FOR_ANALYSIS}")

@@ -55,10 +55,9 @@ def keep(out: Path | None, design: AnyDesign) -> None:
     if is_design_file(out):
         design.save(out)
     else:
-        from darrm.design.columns import columns_of
         from darrm.storage.frames import write
 
-        write(out, columns_of(design))
+        write(out, design.columns())
 
 
 def kept(out: Path | None) -> None:

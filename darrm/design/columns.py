@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from darrm.errors import InputError
+from darrm.numerics.arrays import Array
+from darrm.problem.decision import DecisionProblem
 from darrm.problem.noise_function import acceptance
 from darrm.storage import frames
 
-if TYPE_CHECKING:
-    from darrm.design.decision import DecisionDesign
-    from darrm.design.design import Design
 
-
-class ForAnalysis:
+class ForAnalysis(ABC):
     """What designs of all kinds offer to tools for tables. Nothing can be released from such a table."""
+
+    @abstractmethod
+    def columns(self) -> dict[str, list[Any]]:
+        """The columns of `to_frame` by their names."""
 
     def to_frame(self) -> Any:
         """A pandas DataFrame for analysis, a row for each vector of counts; nothing can be released from it.
@@ -35,7 +38,7 @@ class ForAnalysis:
         MissingExtraError
             If pandas is not installed.
         """
-        return frames.frame(columns_of(self))
+        return frames.frame(self.columns())
 
     def to_csv(self, path: str | os.PathLike[str]) -> None:
         """Write the columns of `to_frame` as CSV, with all digits, for analysis; nothing can be released from it.
@@ -51,44 +54,38 @@ class ForAnalysis:
             raise InputError(
                 f"to_csv writes CSV. Got {str(path)!r}. Pass a name that ends in .csv, or use darrm export."
             )
-        frames.write_csv(path, columns_of(self))
+        frames.write_csv(path, self.columns())
 
 
-def columns_of(design: Any) -> dict[str, list[Any]]:
-    """The columns of `ForAnalysis.to_frame`, of a design of either kind."""
-    return _of_majority(design) if hasattr(design, "gamma") else _of_decision(design)
-
-
-def _of_majority(design: Design) -> dict[str, list[Any]]:
-    releases_one = acceptance(design.gamma)
+def majority_columns(gamma: Array) -> dict[str, list[Any]]:
+    """`ForAnalysis.columns` of a noise function."""
+    releases_one = acceptance(gamma)
     return {
-        "ones": list(range(design.problem.K + 1)),
-        "gamma": design.gamma.tolist(),
+        "ones": list(range(gamma.size)),
+        "gamma": gamma.tolist(),
         "probability_0": (1 - releases_one).tolist(),
         "probability_1": releases_one.tolist(),
     }
 
 
-def _of_decision(design: DecisionDesign) -> dict[str, list[Any]]:
-    groups = range(1, len(design.problem.groups) + 1)
+def decision_columns(
+    problem: DecisionProblem, tables: Iterable[tuple[tuple[int, ...], Array]], *, absent: bool
+) -> dict[str, list[Any]]:
+    """`ForAnalysis.columns` of a decision.
+
+    ``tables`` are the probabilities of answer 1 for each vector of present voters, without an axis for groups of which
+    nobody is; those present are columns only where voters may be ``absent``.
+    """
+    groups = range(1, len(problem.groups) + 1)
     names = [*(f"present_{g}" for g in groups), *(f"ones_{g}" for g in groups)]
-    names += [f"probability_{name}" for name in design.problem.names]
-    rows = ((*present, *ones, 1 - x, x) for present, ones, x in _rows(design))
-    columns = dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
-    return columns if design.absent else {name: columns[name] for name in names[len(groups) :]}
-
-
-def _rows(design: DecisionDesign) -> Iterator[tuple[tuple[int, ...], tuple[int, ...], float]]:
-    """Voters that are present, ones among them, and the probability of answer 1."""
-    every = tuple(group.count for group in design.problem.groups)
-    for present in product(*(range(count + 1) for count in every)) if design.absent else [every]:
-        if not any(present):
-            yield present, present, design.without_votes
-            continue
-        table = design.with_present(present).table
+    names += [f"probability_{name}" for name in problem.names]
+    rows = []
+    for present, table in tables:
         for ones in product(*(range(count + 1) for count in present)):
-            own = tuple(one for one, count in zip(ones, present, strict=True) if count)
-            yield present, ones, float(table[own])
+            x = float(table[tuple(one for one, count in zip(ones, present, strict=True) if count)])
+            rows.append((*present, *ones, 1 - x, x))
+    columns = dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
+    return columns if absent else {name: columns[name] for name in names[len(groups) :]}
 
 
 def check_design_file(path: str | os.PathLike[str]) -> None:

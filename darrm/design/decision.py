@@ -6,6 +6,7 @@ import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from itertools import product
 from types import MappingProxyType
 from typing import Any
 
@@ -18,7 +19,7 @@ from darrm.certificate.certificate import Certificate, verify
 from darrm.certificate.engines import engine, worst_cases
 from darrm.certificate.protocol import largest
 from darrm.design.absent import attendances
-from darrm.design.columns import ForAnalysis, check_design_file
+from darrm.design.columns import ForAnalysis, check_design_file, decision_columns
 from darrm.design.content import certificate_size, headed, problem_of, profile_of, same
 from darrm.errors import CertificateError, InputError
 from darrm.numerics.arrays import Array
@@ -178,6 +179,15 @@ class DecisionDesign(ForAnalysis):
             raise InputError(f"counts must be at most the group sizes {sizes.tolist()}. Got {ones.max(axis=0)}.")
         X = self.table[tuple(np.moveaxis(ones.astype(np.int64), -1, 0))]
         return np.stack([1 - X, X], axis=-1)
+
+    def columns(self) -> dict[str, list[Any]]:
+        every = tuple(group.count for group in self.problem.groups)
+        tables: list[tuple[tuple[int, ...], Array]] = [(every, self.table)]
+        if self.absent:
+            present = [counts for counts in product(*(range(count + 1) for count in every)) if any(counts)]
+            nobody = ((0,) * len(every), np.array(self.without_votes))
+            tables = [nobody, *((counts, self.with_present(counts).table) for counts in present)]
+        return decision_columns(self.problem, tables, absent=self.absent)
 
     def _repr_html_(self) -> str:
         return str(view(self))

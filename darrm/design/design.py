@@ -15,7 +15,7 @@ from darrm._validation import choice, real
 from darrm.certificate.certificate import Certificate, verify
 from darrm.certificate.engines import worst_cases
 from darrm.certificate.protocol import largest
-from darrm.design.columns import ForAnalysis, check_design_file
+from darrm.design.columns import ForAnalysis, check_design_file, majority_columns
 from darrm.design.content import AGAIN, FORMAT, VERSION, certificate_size, headed, problem_of, profile_of, same
 from darrm.design.decision import DecisionDesign, from_content
 from darrm.errors import CertificateError, InputError
@@ -143,6 +143,9 @@ class Design(ForAnalysis):
     def table(self) -> Array:
         """gamma, by the name that the releases of all problems share."""
         return self.gamma
+
+    def columns(self) -> dict[str, list[Any]]:
+        return majority_columns(self.gamma)
 
     def _repr_html_(self) -> str:
         return str(view(self))

@@ -24,8 +24,8 @@ from darrm.measures.decision_comparison import DecisionEntry, compare_decision
 from darrm.measures.error import Interval, sampled_error
 from darrm.numerics.arrays import Array
 from darrm.objectives import Objective
+from darrm.planning.asked import setting_of
 from darrm.planning.at_one_total import Comparison, at_one_total
-from darrm.planning.planner import setting_of
 from darrm.priors import Prior, combine
 from darrm.problem.decision import DecisionProblem, VoterGroup
 from darrm.problem.majority import MajorityProblem

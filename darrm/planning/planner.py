@@ -7,19 +7,15 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from darrm import objectives
 from darrm._validation import (
-    MAX_EPSILON,
     check_count,
     check_total_delta,
     check_total_epsilon,
     check_voters,
     real,
-    refusal,
-    whole,
 )
 from darrm.accounting.planning import plan as plan_majority
 from darrm.accounting.search import Budget, OutOfTime, pays
@@ -27,18 +23,13 @@ from darrm.design.decision import DecisionDesign
 from darrm.errors import BudgetError, InputError
 from darrm.objectives import Objective
 from darrm.planning.answers import Plan, Step
+from darrm.planning.asked import end_of, groups_of, reached_of, series, setting_of
+from darrm.planning.assumed import assumptions
 from darrm.planning.at_one_total import Comparison, at_one_total
 from darrm.planning.designs import design_within
-from darrm.planning.setting import Setting, randomized
+from darrm.planning.setting import Setting
 from darrm.priors import Prior
-from darrm.problem.decision import DecisionProblem, VoterGroup
-from darrm.problem.limits import adjacency_text
-
-AUTO = "auto"
-_MANTISSAS = (1.0, 2.0, 5.0)
-_MOST_STEPS = 6  # of the curve, the plan itself not counted
-_NOTHING = 1e-9  # of the upper end: an epsilon so small tells nothing
-_SURE = 40.0  # nats: beyond, randomized response changes no answer that matters
+from darrm.problem.decision import VoterGroup
 
 
 @dataclass(frozen=True)
@@ -163,7 +154,7 @@ def plan(
     if total_epsilon == 0:
         raise InputError("total_epsilon must be above 0 to plan for. Got 0. Pass nats, e.g. 1.0.")
     time_limit = real("time_limit", time_limit, 0, ends="(]", hint="Pass seconds.")
-    given, free = _groups(groups, K, epsilon)
+    given, free = groups_of(groups, K, epsilon)
     budget = Budget(queries, total_epsilon, total_delta, kind, time.monotonic() + time_limit)
     if isinstance(prior, Prior | str):
         others = (base_accuracy, accuracy, cost, objective, at_most, collector_epsilon)
@@ -176,8 +167,8 @@ def plan(
         given, max_affected, base_accuracy, accuracy, prior, cost, objective, ordered, classes, adjacency, kind
     )
     if free:
-        end = _end(setting, free, budget, at_most, collector_epsilon)
-        steps = [(each, setting.with_epsilon(each, free)) for each in (*_series(end), end)]
+        end = end_of(setting, free, budget, at_most, collector_epsilon)
+        steps = [(each, setting.with_epsilon(each, free)) for each in (*series(end), end)]
     elif at_most is not None or collector_epsilon is not None:
         raise InputError(
             'at_most and collector_epsilon are for epsilon "auto". Leave them out, or pass epsilon="auto".'
@@ -189,7 +180,7 @@ def plan(
 
 def _by_prior(voters: VoterGroup, max_affected: object, adjacency: str, prior: Prior | str, budget: Budget) -> Plan:
     """A plan whose votes come from a prior: the noise function that agrees most with their majority."""
-    reached = _reached(max_affected, voters.max_affected)
+    reached = reached_of(max_affected, voters.max_affected)
     design = plan_majority(
         K=voters.count,
         epsilon=voters.epsilon,
@@ -221,138 +212,6 @@ def _by_prior(voters: VoterGroup, max_affected: object, adjacency: str, prior: P
         (*assumptions(some, budget)[:-1], f"Figures rest on the prior {design.prior}; the guarantee does not."),
         True,
     )
-
-
-def _reached(max_affected: object, most: int) -> int:
-    if max_affected is None:
-        raise InputError(
-            "max_affected must be said to plan: how many voters can one change of the data reach? Got none. "
-            f"Pass 1 (--max-affected 1) if every record is with one voter at most, {most} if it can be with all."
-        )
-    return whole("max_affected", max_affected, 1, most, allowed=f"in [1, {most}], what the groups allow together")
-
-
-def setting_of(
-    groups: Sequence[VoterGroup],
-    max_affected: object,
-    base_accuracy: float | Sequence[float] | None,
-    accuracy: Sequence[object] | None,
-    prior: ArrayLike | None,
-    cost: ArrayLike | None,
-    objective: Objective | None,
-    ordered: bool,
-    classes: int | Iterable[str],
-    adjacency: str,
-    voters: str,
-) -> Setting:
-    """The checked setting of a plan."""
-    if base_accuracy is not None and voters == "fixed":
-        raise InputError(
-            "base_accuracy is for answers that are randomized anew, by fresh voters. Fixed voters were made private "
-            "once, with all their answers: pass accuracy, how often their votes are right, e.g. accuracy=[0.8]."
-        )
-    groups = tuple(groups)
-    reached = _reached(max_affected, sum(group.max_affected for group in groups))
-    named = DecisionProblem(groups, 1.0, 0.5, classes, reached, adjacency_text(adjacency))
-    if sum(way is not None for way in (base_accuracy, accuracy, objective)) != 1:
-        raise InputError(
-            "Say how often voters are right by one of base_accuracy, accuracy and objective. Pass e.g. "
-            "base_accuracy=0.85 (--base-accuracy 0.85) for votes that pass through randomized response, or, if nothing "
-            'is known of the truth, prior="uniform" alone (--prior uniform).'
-        )
-    base = None
-    if base_accuracy is not None:
-        several = isinstance(base_accuracy, list | tuple | np.ndarray)
-        each = list(base_accuracy) if several else [base_accuracy] * len(groups)  # type: ignore[arg-type]
-        if len(each) != len(groups):
-            raise refusal("base_accuracy", f"one number, or one for each of {len(groups)} groups", base_accuracy)
-        base = tuple(real("base_accuracy", b, 0, 1) for b in each)
-        accuracy = list(randomized(base, tuple(group.epsilon for group in groups)))
-    if objective is None:
-        if accuracy is None or len(accuracy) != len(groups):
-            raise refusal("accuracy", f"one number, or one table, for each of {len(groups)} groups", accuracy)
-        objective = objectives.truth(accuracy, prior, cost)
-    elif prior is not None or cost is not None:
-        raise InputError("prior and cost are part of the objective. Leave them out.")
-    elif not isinstance(objective, Objective):
-        raise refusal("objective", "an object of darrm.objectives", objective)
-    objective.costs(named)  # refuses what does not fit
-    return Setting(groups, reached, adjacency, named.classes, objective, base, ordered)
-
-
-def _groups(
-    groups: Iterable[VoterGroup | tuple[int, float | str]] | None, K: int | None, epsilon: float | str | None
-) -> tuple[list[VoterGroup], tuple[int, ...]]:
-    """The voters, and which groups have an epsilon that is to be found."""
-    hint = 'Pass e.g. [darrm.VoterGroup(25, epsilon=0.5)], [(25, "auto")], or K=25, epsilon=0.5.'
-    if (groups is None) == (K is None):
-        raise InputError(f"Say who votes by groups, or by K and epsilon: one of the two. {hint}")
-    if groups is None:
-        groups = [(check_count("K", K), epsilon)]  # type: ignore[list-item]  # checked below
-    elif epsilon is not None:
-        raise InputError(f"epsilon goes with K; groups have their own. {hint}")
-    made, free = [], []
-    try:
-        listed = list(groups)
-    except TypeError:
-        raise refusal("groups", "a list", groups, hint) from None
-    for g, group in enumerate(listed):
-        if isinstance(group, VoterGroup):
-            made.append(group)
-            continue
-        if not isinstance(group, tuple | list) or len(group) != 2:
-            raise refusal("A group", "a darrm.VoterGroup or (count, epsilon)", group, hint)
-        count, each = group
-        if isinstance(each, str) and each == AUTO:
-            free.append(g)
-            each = 1.0
-        made.append(VoterGroup(count, each))  # type: ignore[arg-type]  # checked there
-    if not made:
-        raise refusal("groups", "a list of at least one group", listed, hint)
-    return made, tuple(free)
-
-
-def _end(
-    setting: Setting, free: tuple[int, ...], budget: Budget, at_most: float | None, collector: float | None
-) -> float:
-    """The largest epsilon of a vote that is allowed."""
-    if setting.base is None:
-        raise InputError(
-            'epsilon "auto" needs base_accuracy: how often answers are right before they are randomized, from which '
-            "follows how often votes of each epsilon are."
-        )
-    if at_most is None and collector is None:
-        raise InputError(
-            'epsilon "auto" needs an upper end: more is always better for the labels. Pass at_most=2.0 (--at-most 2, '
-            "nats of a vote), or collector_epsilon=50 (--collector-epsilon 50, what whoever sees all votes may learn)."
-        )
-    end = min(_SURE, MAX_EPSILON) if at_most is None else real("at_most", at_most, 0, _SURE, "(]", hint="Pass nats.")
-    if collector is None:
-        return end
-    limit = real("collector_epsilon", collector, 0, ends="(]", hint="Pass nats, e.g. 50.0.")
-
-    def learnt(epsilon: float) -> float:
-        return setting.with_epsilon(epsilon, free).votes_total(budget.queries, budget.delta, budget.voters)
-
-    low, high = end * _NOTHING, end
-    if learnt(end) <= limit:
-        return end
-    if learnt(low) > limit:
-        raise BudgetError(
-            f"No epsilon of a vote keeps what the collector learns within {limit:g}. Raise collector_epsilon, ask "
-            "fewer queries, or lower max_affected."
-        )
-    while high - low > 1e-6 * high:
-        middle = (low + high) / 2
-        low, high = (middle, high) if learnt(middle) <= limit else (low, middle)
-    return low
-
-
-def _series(end: float) -> list[float]:
-    """1, 2 and 5 times powers of ten below the end, the largest ones, rising."""
-    top = math.floor(math.log10(end))
-    values = [m * 10.0**power for power in range(top - 3, top + 1) for m in _MANTISSAS]
-    return [float(f"{value:.6g}") for value in values if value < end * 0.99][-_MOST_STEPS:]
 
 
 class _Planner:
@@ -439,36 +298,3 @@ class _Planner:
         spent = time.monotonic() - self._start
         left = spent / self._done * (steps - self._done) if self._done else math.nan
         self._report(Progress(doing, self._done, steps, left))
-
-
-def assumptions(setting: Setting, budget: Budget) -> tuple[str, ...]:
-    """What a plan rests on, in words."""
-    t, K = setting.max_affected, sum(group.count for group in setting.groups)
-    reach = "every one" if t == K else f"{t} of the {K} voters at most" if t > 1 else f"one of the {K} voters at most"
-    caps = [
-        f", {group.max_affected} of group {g} at most"
-        for g, group in enumerate(setting.groups, 1)
-        if group.max_affected < min(group.count, t)
-    ]
-    private = [
-        "private or not" if math.isinf(group.epsilon) else f"({group.epsilon:.6g}, {group.delta:.6g})-DP"
-        for group in setting.groups
-    ]
-    each = private[0]
-    if len(set(private)) > 1:
-        each = " and ".join(f"{kind} in group {g}" for g, kind in enumerate(private, 1))
-    if budget.voters == "fresh":
-        kind = f"Voters are fresh: the new coins of every answer make it {each} by themselves."
-    else:
-        kind = f"Voters are fixed: each was made private once, {each} with all its answers together."
-    goal = "objective given"
-    if isinstance(setting.objective, objectives.OfVoters):
-        goal = "accuracy of the votes" if setting.base is None else "base accuracy, on votes by randomized response"
-    return (
-        f"One change of the data ({setting.adjacency}) reaches {reach}{''.join(caps)}.",
-        kind,
-        "Given the data, voters vote independently of each other.",
-        "The votes of each label are released once: the total does not cover a second release of the same votes.",
-        f"Figures of wrong labels rest on the {goal}, and on voters that err independently of each other; the "
-        "guarantee does not.",
-    )

@@ -9,7 +9,6 @@ import pytest
 
 import darrm
 from darrm.cli import main
-from darrm.design.columns import columns_of
 
 PROBLEM = ["--K", "3", "--m", "2", "--epsilon", "0.5"]
 GROUPS = ["--group", "2:1", "--group", "1:.5", "--total-epsilon", "1", "--accuracy", ".8,.7"]
@@ -37,7 +36,7 @@ def rows(path: str) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("options", [PROBLEM, GROUPS], ids=["majority", "decision"])
 def test_designs(capsys: pytest.CaptureFixture[str], options: list[str]) -> None:
     assert main(["solve", *options, "--out", "gamma.json"]) == 0
-    columns = columns_of(darrm.load("gamma.json"))
+    columns = darrm.load("gamma.json").columns()
     expected = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
     assert "analysis" not in capsys.readouterr().err
     for name in ("table.csv", "table.parquet"):

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import darrm
-from darrm.design.columns import columns_of
 from darrm.storage import frames
 
 MAJORITY = darrm.solve(K=4, m=2, epsilon=0.3, Delta=1e-3)
@@ -19,7 +18,7 @@ ABSENT = darrm.solve(PROBLEM, objective=darrm.objectives.truth([0.8, 0.7], [0.75
 
 
 def test_a_majority_has_a_row_for_each_number_of_ones() -> None:
-    columns = columns_of(MAJORITY)
+    columns = MAJORITY.columns()
     assert columns["ones"] == [0, 1, 2, 3, 4]
     assert columns["gamma"] == MAJORITY.gamma.tolist()
     np.testing.assert_allclose(columns["probability_1"], darrm.mechanisms.DaRRM(MAJORITY).kernel(4)[:, 1])
@@ -28,7 +27,7 @@ def test_a_majority_has_a_row_for_each_number_of_ones() -> None:
 
 
 def test_a_decision_has_a_row_for_each_vector_of_counts() -> None:
-    columns = columns_of(DECISION)
+    columns = DECISION.columns()
     assert list(columns) == ["ones_1", "ones_2", "probability_no", "probability_yes"]
     counts = np.stack([columns["ones_1"], columns["ones_2"]], axis=1)
     assert len({tuple(row) for row in counts.tolist()}) == DECISION.table.size == 6
@@ -37,7 +36,7 @@ def test_a_decision_has_a_row_for_each_vector_of_counts() -> None:
 
 
 def test_absent_voters_have_rows_of_their_own() -> None:
-    columns = columns_of(ABSENT)
+    columns = ABSENT.columns()
     rows = list(zip(*columns.values(), strict=True))
     assert list(columns)[:4] == ["present_1", "present_2", "ones_1", "ones_2"]
     assert len(rows) == 18  # (1 + 2 + 3) numbers of ones of group 1 times (1 + 2) of group 2
@@ -51,7 +50,7 @@ def test_absent_voters_have_rows_of_their_own() -> None:
 def test_files_and_frames_hold_all_digits(design: darrm.Design | darrm.DecisionDesign, tmp_path: Path) -> None:
     import pyarrow.parquet as pq
 
-    columns = columns_of(design)
+    columns = design.columns()
     for ending in frames.FORMATS:
         frames.write(tmp_path / f"t.{ending}", columns)
     with (tmp_path / "t.csv").open(encoding="utf-8", newline="") as file:
@@ -74,7 +73,7 @@ def test_a_name_means_its_format(design: darrm.Design | darrm.DecisionDesign, tm
         with pytest.raises(darrm.InputError, match="to_csv writes CSV"):
             design.to_csv(tmp_path / name)
     with pytest.raises(darrm.InputError, match=r"must end in \.csv, \.parquet, \.json"):
-        frames.write(tmp_path / "gamma.xlsx", columns_of(design))
+        frames.write(tmp_path / "gamma.xlsx", design.columns())
     assert list(tmp_path.iterdir()) == []
 
 

@@ -1,0 +1,157 @@
+"""What is asked of a plan, checked: who votes, how often they are right, and which epsilon of a vote is allowed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from darrm import objectives
+from darrm._validation import MAX_EPSILON, check_count, real, refusal, whole
+from darrm.accounting.search import Budget
+from darrm.errors import BudgetError, InputError
+from darrm.objectives import Objective
+from darrm.planning.setting import Setting, randomized
+from darrm.problem.decision import DecisionProblem, VoterGroup
+from darrm.problem.limits import adjacency_text
+
+AUTO = "auto"
+_MANTISSAS = (1.0, 2.0, 5.0)
+_MOST_STEPS = 6  # of the curve, the plan itself not counted
+_NOTHING = 1e-9  # of the upper end: an epsilon so small tells nothing
+_SURE = 40.0  # nats: beyond, randomized response changes no answer that matters
+
+
+def reached_of(max_affected: object, most: int) -> int:
+    """How many voters one change of the data reaches, which nobody may guess."""
+    if max_affected is None:
+        raise InputError(
+            "max_affected must be said to plan: how many voters can one change of the data reach? Got none. "
+            f"Pass 1 (--max-affected 1) if every record is with one voter at most, {most} if it can be with all."
+        )
+    return whole("max_affected", max_affected, 1, most, allowed=f"in [1, {most}], what the groups allow together")
+
+
+def setting_of(
+    groups: Sequence[VoterGroup],
+    max_affected: object,
+    base_accuracy: float | Sequence[float] | None,
+    accuracy: Sequence[object] | None,
+    prior: ArrayLike | None,
+    cost: ArrayLike | None,
+    objective: Objective | None,
+    ordered: bool,
+    classes: int | Iterable[str],
+    adjacency: str,
+    voters: str,
+) -> Setting:
+    """The checked setting of a plan."""
+    if base_accuracy is not None and voters == "fixed":
+        raise InputError(
+            "base_accuracy is for answers that are randomized anew, by fresh voters. Fixed voters were made private "
+            "once, with all their answers: pass accuracy, how often their votes are right, e.g. accuracy=[0.8]."
+        )
+    groups = tuple(groups)
+    reached = reached_of(max_affected, sum(group.max_affected for group in groups))
+    named = DecisionProblem(groups, 1.0, 0.5, classes, reached, adjacency_text(adjacency))
+    if sum(way is not None for way in (base_accuracy, accuracy, objective)) != 1:
+        raise InputError(
+            "Say how often voters are right by one of base_accuracy, accuracy and objective. Pass e.g. "
+            "base_accuracy=0.85 (--base-accuracy 0.85) for votes that pass through randomized response, or, if nothing "
+            'is known of the truth, prior="uniform" alone (--prior uniform).'
+        )
+    base = None
+    if base_accuracy is not None:
+        several = isinstance(base_accuracy, list | tuple | np.ndarray)
+        each = list(base_accuracy) if several else [base_accuracy] * len(groups)  # type: ignore[arg-type]
+        if len(each) != len(groups):
+            raise refusal("base_accuracy", f"one number, or one for each of {len(groups)} groups", base_accuracy)
+        base = tuple(real("base_accuracy", b, 0, 1) for b in each)
+        accuracy = list(randomized(base, tuple(group.epsilon for group in groups)))
+    if objective is None:
+        if accuracy is None or len(accuracy) != len(groups):
+            raise refusal("accuracy", f"one number, or one table, for each of {len(groups)} groups", accuracy)
+        objective = objectives.truth(accuracy, prior, cost)
+    elif prior is not None or cost is not None:
+        raise InputError("prior and cost are part of the objective. Leave them out.")
+    elif not isinstance(objective, Objective):
+        raise refusal("objective", "an object of darrm.objectives", objective)
+    objective.costs(named)  # refuses what does not fit
+    return Setting(groups, reached, adjacency, named.classes, objective, base, ordered)
+
+
+def groups_of(
+    groups: Iterable[VoterGroup | tuple[int, float | str]] | None, K: int | None, epsilon: float | str | None
+) -> tuple[list[VoterGroup], tuple[int, ...]]:
+    """The voters, and which groups have an epsilon that is to be found."""
+    hint = 'Pass e.g. [darrm.VoterGroup(25, epsilon=0.5)], [(25, "auto")], or K=25, epsilon=0.5.'
+    if (groups is None) == (K is None):
+        raise InputError(f"Say who votes by groups, or by K and epsilon: one of the two. {hint}")
+    if groups is None:
+        groups = [(check_count("K", K), epsilon)]  # type: ignore[list-item]  # checked below
+    elif epsilon is not None:
+        raise InputError(f"epsilon goes with K; groups have their own. {hint}")
+    made, free = [], []
+    try:
+        listed = list(groups)
+    except TypeError:
+        raise refusal("groups", "a list", groups, hint) from None
+    for g, group in enumerate(listed):
+        if isinstance(group, VoterGroup):
+            made.append(group)
+            continue
+        if not isinstance(group, tuple | list) or len(group) != 2:
+            raise refusal("A group", "a darrm.VoterGroup or (count, epsilon)", group, hint)
+        count, each = group
+        if isinstance(each, str) and each == AUTO:
+            free.append(g)
+            each = 1.0
+        made.append(VoterGroup(count, each))  # type: ignore[arg-type]  # checked there
+    if not made:
+        raise refusal("groups", "a list of at least one group", listed, hint)
+    return made, tuple(free)
+
+
+def end_of(
+    setting: Setting, free: tuple[int, ...], budget: Budget, at_most: float | None, collector: float | None
+) -> float:
+    """The largest epsilon of a vote that is allowed."""
+    if setting.base is None:
+        raise InputError(
+            'epsilon "auto" needs base_accuracy: how often answers are right before they are randomized, from which '
+            "follows how often votes of each epsilon are."
+        )
+    if at_most is None and collector is None:
+        raise InputError(
+            'epsilon "auto" needs an upper end: more is always better for the labels. Pass at_most=2.0 (--at-most 2, '
+            "nats of a vote), or collector_epsilon=50 (--collector-epsilon 50, what whoever sees all votes may learn)."
+        )
+    end = min(_SURE, MAX_EPSILON) if at_most is None else real("at_most", at_most, 0, _SURE, "(]", hint="Pass nats.")
+    if collector is None:
+        return end
+    limit = real("collector_epsilon", collector, 0, ends="(]", hint="Pass nats, e.g. 50.0.")
+
+    def learnt(epsilon: float) -> float:
+        return setting.with_epsilon(epsilon, free).votes_total(budget.queries, budget.delta, budget.voters)
+
+    low, high = end * _NOTHING, end
+    if learnt(end) <= limit:
+        return end
+    if learnt(low) > limit:
+        raise BudgetError(
+            f"No epsilon of a vote keeps what the collector learns within {limit:g}. Raise collector_epsilon, ask "
+            "fewer queries, or lower max_affected."
+        )
+    while high - low > 1e-6 * high:
+        middle = (low + high) / 2
+        low, high = (middle, high) if learnt(middle) <= limit else (low, middle)
+    return low
+
+
+def series(end: float) -> list[float]:
+    """1, 2 and 5 times powers of ten below the end, the largest ones, rising."""
+    top = math.floor(math.log10(end))
+    values = [m * 10.0**power for power in range(top - 3, top + 1) for m in _MANTISSAS]
+    return [float(f"{value:.6g}") for value in values if value < end * 0.99][-_MOST_STEPS:]

@@ -1,0 +1,42 @@
+"""What a plan rests on, in words."""
+
+from __future__ import annotations
+
+import math
+
+from darrm import objectives
+from darrm.accounting.search import Budget
+from darrm.planning.setting import Setting
+
+
+def assumptions(setting: Setting, budget: Budget) -> tuple[str, ...]:
+    """What must be true of the voters, their votes and their accuracy."""
+    t, K = setting.max_affected, sum(group.count for group in setting.groups)
+    reach = "every one" if t == K else f"{t} of the {K} voters at most" if t > 1 else f"one of the {K} voters at most"
+    caps = [
+        f", {group.max_affected} of group {g} at most"
+        for g, group in enumerate(setting.groups, 1)
+        if group.max_affected < min(group.count, t)
+    ]
+    private = [
+        "private or not" if math.isinf(group.epsilon) else f"({group.epsilon:.6g}, {group.delta:.6g})-DP"
+        for group in setting.groups
+    ]
+    each = private[0]
+    if len(set(private)) > 1:
+        each = " and ".join(f"{kind} in group {g}" for g, kind in enumerate(private, 1))
+    if budget.voters == "fresh":
+        kind = f"Voters are fresh: the new coins of every answer make it {each} by themselves."
+    else:
+        kind = f"Voters are fixed: each was made private once, {each} with all its answers together."
+    goal = "objective given"
+    if isinstance(setting.objective, objectives.OfVoters):
+        goal = "accuracy of the votes" if setting.base is None else "base accuracy, on votes by randomized response"
+    return (
+        f"One change of the data ({setting.adjacency}) reaches {reach}{''.join(caps)}.",
+        kind,
+        "Given the data, voters vote independently of each other.",
+        "The votes of each label are released once: the total does not cover a second release of the same votes.",
+        f"Figures of wrong labels rest on the {goal}, and on voters that err independently of each other; the "
+        "guarantee does not.",
+    )
