@@ -215,7 +215,7 @@ def test_downloads(client: Any, tmp_path: Path) -> None:
     assert design.gamma.tolist() == darrm.solve(K=7, m=3, epsilon=0.5, shape="monotone").gamma.tolist()
     rows = list(csv.DictReader(table.text.splitlines()))
     assert [float(row["gamma"]) for row in rows] == design.gamma.tolist()
-    assert [int(row["l"]) for row in rows] == list(range(8))
+    assert [int(row["ones"]) for row in rows] == list(range(8))
     for answer, ending in ((file, "json"), (table, "csv")):
         assert answer.headers["Content-Disposition"] == f'attachment; filename="gamma_K7_m3_epsilon0.5.{ending}"'
 

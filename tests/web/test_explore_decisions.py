@@ -155,10 +155,8 @@ def test_command_and_python_make_the_same_design(
 def test_downloads(client: Any) -> None:
     design, table = small(), get(client, "/decisions/decision.csv", **SMALL)
     rows = list(csv.DictReader(table.text.splitlines()))
-    assert [(int(row["ones_of_group_1"]), int(row["ones_of_group_2"])) for row in rows] == [
-        (i, j) for i in range(3) for j in range(4)
-    ]
-    assert [float(row["probability"]) for row in rows] == design.table.ravel().tolist()
+    assert [(int(row["ones_1"]), int(row["ones_2"])) for row in rows] == [(i, j) for i in range(3) for j in range(4)]
+    assert [float(row["probability_1"]) for row in rows] == design.table.ravel().tolist()
     assert table.headers["Content-Disposition"] == 'attachment; filename="decision_2x3_epsilon1.csv"'
     report = get(client, "/decisions/report.html", **SMALL)
     assert report.status_code == 200

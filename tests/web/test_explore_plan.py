@@ -192,8 +192,8 @@ def test_downloads(client: Any, small: Plan) -> None:
     assert small.comparison is not None
     table = get(client, "/decision.csv", **SMALL)
     rows = list(csv.DictReader(table.text.splitlines()))
-    assert [float(row["probability"]) for row in rows] == small.design.table.tolist()
-    assert [int(row["ones_of_group_1"]) for row in rows] == list(range(6))
+    assert [float(row["probability_1"]) for row in rows] == small.design.table.tolist()
+    assert [int(row["ones_1"]) for row in rows] == list(range(6))
     assert table.headers["Content-Disposition"] == 'attachment; filename="plan_5_labels10_epsilon3.csv"'
     mechanisms = list(csv.DictReader(get(client, "/mechanisms.csv", **SMALL).text.splitlines()))
     assert [row["name"] for row in mechanisms] == [row.name for row in small.comparison]

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import os
 
-import numpy as np
 from flask import Blueprint, Response, request
 
 from darrm.design.decision import DecisionDesign
@@ -17,7 +14,7 @@ from darrm.show.explore import answers, decision_page
 from darrm.show.explore import decision_choices as chosen
 from darrm.show.explore.cache import Cache
 from darrm.show.explore.decision_choices import Choice, Choices
-from darrm.show.explore.serving import design_file, download, gone, part
+from darrm.show.explore.serving import design_file, design_table, download, gone, part
 from darrm.show.figures import data_address
 from darrm.show.plots_decision import plot_decision
 
@@ -93,11 +90,7 @@ def make() -> Blueprint:
     @pages.get("/decision.csv")
     def table() -> Response:
         design, name = wanted()
-        lines = io.StringIO()
-        writer = csv.writer(lines, lineterminator="\n")
-        writer.writerow([*(f"ones_of_group_{g}" for g in range(1, design.table.ndim + 1)), "probability"])
-        writer.writerows([*n, repr(float(value))] for n, value in np.ndenumerate(design.table))
-        return download(lines.getvalue().encode(), f"{name}.csv", "text/csv")
+        return download(design_table(design), f"{name}.csv", "text/csv")
 
     @pages.get("/report.html")
     def report() -> Response:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from urllib.parse import urlencode
+from typing import TypeAlias
 
 from darrm import objectives
 from darrm._validation import MAX_COUNT, choice, real
@@ -13,7 +13,8 @@ from darrm.errors import InputError
 from darrm.objectives import Objective
 from darrm.problem.decision import DecisionProblem, VoterGroup
 from darrm.problem.group_corners import entries
-from darrm.show.explore.query import Place, built, checked, gather, groups_there, needed
+from darrm.show.explore import query
+from darrm.show.explore.query import built, checked, groups_there
 from darrm.show.wording import number_of
 
 GROUPS = (1, 2, 3)
@@ -54,40 +55,12 @@ class Choice:
     accuracies_python: tuple[str, ...] = field(compare=False)
 
 
-@dataclass
-class Choices:
-    """A query string, read.
-
-    Attributes
-    ----------
-    texts : dict of str to str
-        What stands in each control.
-    choice : Choice or None
-        None where something is wrong.
-    errors : dict of str to str
-        What is wrong, by the name of the control; "groups" for what is of all groups.
-    """
-
-    texts: dict[str, str]
-    choice: Choice | None = None
-    errors: dict[str, str] = field(default_factory=dict)
-
-    @property
-    def wrong(self) -> dict[str, str]:
-        """The errors that leave no design to show: all."""
-        return self.errors
-
-    def query(self) -> str:
-        """The query string that leads here."""
-        return urlencode(needed(self.texts, FIRST))
+Choices: TypeAlias = query.Choices[Choice]
 
 
 def read(pairs: Iterable[tuple[str, str]]) -> Choices:
     """Read a query string, given as pairs; what is wrong is in ``errors``, and nothing is raised."""
-    state = Choices(dict(FIRST))
-    gather(pairs, lambda key: Place(key, key, state.texts) if key in FIRST else None, state.errors)
-    state.choice = _choice(state.texts, state.errors)
-    return state
+    return query.read(pairs, FIRST, _choice)
 
 
 def _choice(texts: Mapping[str, str], errors: dict[str, str]) -> Choice | None:

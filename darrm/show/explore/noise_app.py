@@ -12,7 +12,7 @@ from darrm.show.explore import choices as chosen
 from darrm.show.explore import page
 from darrm.show.explore.answers import TIME_LIMIT, Answer, Answers, named
 from darrm.show.explore.choices import Choices
-from darrm.show.explore.serving import design_file, download, gone, part
+from darrm.show.explore.serving import design_file, design_table, download, gone, part
 
 
 def make() -> Blueprint:
@@ -51,8 +51,7 @@ def make() -> Blueprint:
     @pages.get("/gamma.csv")
     def table() -> Response:
         answer, name = _wanted(answers)
-        lines = ["l,gamma", *(f"{l},{value!r}" for l, value in enumerate(answer.design.gamma.tolist()))]
-        return download("\n".join([*lines, ""]).encode(), f"{name}.csv", "text/csv")
+        return download(design_table(answer.design), f"{name}.csv", "text/csv")
 
     @pages.get("/report.html")
     def report() -> Response:

@@ -10,20 +10,20 @@ import time
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-import numpy as np
 from flask import Blueprint, Response, request
 
 from darrm.accounting.search import Budget, OutOfTime
 from darrm.design.decision import DecisionDesign
 from darrm.errors import BudgetError, DarrmError, InputError, SolverError
 from darrm.planning.answers import Plan
+from darrm.planning.asked import setting_of
 from darrm.planning.at_one_total import Comparison, at_one_total
-from darrm.planning.planner import plan, setting_of
+from darrm.planning.planner import plan
 from darrm.show.explore import answers, plan_page
 from darrm.show.explore import plan_choices as chosen
 from darrm.show.explore.cache import Cache
 from darrm.show.explore.plan_choices import Choice, Choices
-from darrm.show.explore.serving import design_file, download, gone, part
+from darrm.show.explore.serving import design_file, design_table, download, gone, part
 from darrm.show.figures import data_address
 from darrm.show.plots_plan import plot_comparison_at_one_total, plot_plan
 
@@ -140,8 +140,7 @@ def make() -> Blueprint:
     @pages.get("/decision.csv")
     def table() -> Response:
         _, design, name = wanted()
-        heads = [*(f"ones_of_group_{g}" for g in range(1, design.table.ndim + 1)), "probability"]
-        return _csv(heads, ([*n, repr(float(value))] for n, value in np.ndenumerate(design.table)), name)
+        return download(design_table(design), f"{name}.csv", "text/csv")
 
     @pages.get("/mechanisms.csv")
     def mechanisms() -> Response:
@@ -182,7 +181,9 @@ def _valid(state: Choices) -> Choice:
     if state.errors:
         raise InputError(" ".join(state.errors.values()))
     if state.choice is None:
-        raise InputError(f"Nothing is planned before it is said: {', '.join(state.unsaid)}. Choose it on the page.")
+        raise InputError(
+            f"Nothing is planned before it is said: {', '.join(chosen.unsaid(state))}. Choose it on the page."
+        )
     return state.choice
 
 

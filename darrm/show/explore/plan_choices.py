@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Any
-from urllib.parse import urlencode
+from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 from darrm._validation import (
     MAX_COUNT,
@@ -21,7 +20,8 @@ from darrm._validation import (
 from darrm.errors import InputError
 from darrm.problem.decision import DecisionProblem, VoterGroup
 from darrm.problem.group_corners import entries
-from darrm.show.explore.query import Place, built, checked, gather, groups_there, needed
+from darrm.show.explore import query
+from darrm.show.explore.query import built, checked, groups_there
 from darrm.show.wording import number_of
 
 GROUPS = (1, 2, 3)
@@ -100,40 +100,17 @@ class Choice:
         }
 
 
-@dataclass
-class Choices:
-    """A query string, read.
-
-    Attributes
-    ----------
-    texts : dict of str to str
-        What stands in each control.
-    choice : Choice or None
-        None where something is wrong or unsaid.
-    errors : dict of str to str
-        What is wrong, by the name of the control; "groups" for what is of all groups.
-    """
-
-    texts: dict[str, str]
-    choice: Choice | None = None
-    errors: dict[str, str] = field(default_factory=dict)
-
-    @property
-    def unsaid(self) -> list[str]:
-        """What has no default and was not said."""
-        return [name for name in UNSAID if not self.texts[name]]
-
-    def query(self) -> str:
-        """The query string that leads here."""
-        return urlencode(needed(self.texts, FIRST))
+Choices: TypeAlias = query.Choices[Choice]
 
 
 def read(pairs: Iterable[tuple[str, str]]) -> Choices:
     """Read a query string, given as pairs; what is wrong is in ``errors``, and nothing is raised."""
-    state = Choices(dict(FIRST))
-    gather(pairs, lambda key: Place(key, key, state.texts) if key in FIRST else None, state.errors)
-    state.choice = _choice(state.texts, state.errors)
-    return state
+    return query.read(pairs, FIRST, _choice)
+
+
+def unsaid(state: Choices) -> list[str]:
+    """What has no default and was not said."""
+    return [name for name in UNSAID if not state.texts[name]]
 
 
 def _choice(texts: Mapping[str, str], errors: dict[str, str]) -> Choice | None:

@@ -61,9 +61,9 @@ def explorer(state: Choices, made: str, others: str) -> Markup:
     """The whole page; ``made`` and ``others`` are empty where there is none to show."""
     texts, errors = state.texts, state.errors
     if not made:
-        made = _card(nothing() if errors else _say(state) if state.unsaid else pending(_BUTTON))
+        made = _card(nothing() if errors else _say(state) if choices.unsaid(state) else pending(_BUTTON))
     if not others:
-        others = nothing() if errors else nothing_beside() if state.unsaid else pending(_BUTTON)
+        others = nothing() if errors else nothing_beside() if choices.unsaid(state) else pending(_BUTTON)
     before, _, after = made.partition(CUT)
     auto = any(texts[f"epsilon{g}"] == choices.AUTO for g in GROUPS)
     main = filled(
@@ -94,7 +94,7 @@ def _card(content: object) -> Markup:
 
 
 def _say(state: Choices) -> Markup:
-    return join(paragraph(_WHY[name]) for name in state.unsaid)
+    return join(paragraph(_WHY[name]) for name in choices.unsaid(state))
 
 
 def unsaid(state: Choices) -> Markup:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeVar
+from dataclasses import dataclass, field
+from typing import Any, Generic, NamedTuple, TypeVar
+from urllib.parse import urlencode
 
 from darrm.errors import InputError
 
 T = TypeVar("T")
+C = TypeVar("C")
 LONG = 40  # characters of one text, unless a page allows more
 _MOST_SAID = 500
 
@@ -18,6 +21,44 @@ class Place(NamedTuple):
     name: str
     slot: str
     texts: dict[str, str]
+
+
+@dataclass
+class Choices(Generic[C]):
+    """A query string, read.
+
+    Attributes
+    ----------
+    first : mapping of str to str
+        What stands in each control at first.
+    texts : dict of str to str
+        What stands there now.
+    choice : object or None
+        None where something is wrong or unsaid.
+    errors : dict of str to str
+        What is wrong, by the name of the control; "groups" for what is of all groups.
+    """
+
+    first: Mapping[str, str]
+    texts: dict[str, str] = field(default_factory=dict)
+    choice: C | None = None
+    errors: dict[str, str] = field(default_factory=dict)
+
+    def query(self) -> str:
+        """The query string that leads here."""
+        return urlencode(needed(self.texts, self.first))
+
+
+def read(
+    pairs: Iterable[tuple[str, str]],
+    first: Mapping[str, str],
+    choose: Callable[[Mapping[str, str], dict[str, str]], C | None],
+) -> Choices[C]:
+    """Read a query string, given as pairs; ``choose`` takes texts and errors. Nothing is raised."""
+    state: Choices[C] = Choices(first, dict(first))
+    gather(pairs, lambda key: Place(key, key, state.texts) if key in first else None, state.errors)
+    state.choice = choose(state.texts, state.errors)
+    return state
 
 
 def gather(

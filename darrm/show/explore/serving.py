@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from flask import Response, jsonify, request
@@ -50,10 +52,16 @@ def download(content: bytes, name: str, kind: str) -> Response:
 
 def design_file(design: Any) -> bytes:
     """What `save` of a design writes."""
-    import tempfile
-    from pathlib import Path
+    return _written(design.save)
 
+
+def design_table(design: Any) -> bytes:
+    """What `to_csv` of a design writes."""
+    return _written(design.to_csv)
+
+
+def _written(write: Callable[[Path], None]) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "design.json"
-        design.save(path)
+        path = Path(folder) / "design"
+        write(path)
         return path.read_bytes()
