@@ -9,7 +9,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from darrm._validation import MAX_EPSILON, array, real, refusal, shown, whole
+from darrm._validation import MAX_CLASSES, MAX_EPSILON, array, real, refusal, shown, whole
 from darrm.errors import InputError
 from darrm.numerics.exact import decimals, rounded_up
 from darrm.problem.limits import Affected, adjacency_text
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
+_NONE = "none"
 _ROUNDING = Decimal("1e-50")  # relative, of some thousand operations with 60 digits
 
 
@@ -75,13 +76,13 @@ class VoterGroup:
 class DecisionProblem:
     """Release a decision from the votes of groups of voters with (epsilon, delta)-differential privacy.
 
-    Every voter says 0 or 1, independently of the others given the data set D. The release looks at the numbers
-    n = (n_1, ..., n_G) of ones in each group and answers 1 with probability X(n), else 0. Voters of group g are
-    (epsilon_g, delta_g)-DP; one change of the data reaches at most ``max_affected`` voters, and in no group more than
-    its own ``max_affected``. The release is (epsilon, delta)-DP if and only if, for all distributions P, P' of n that
-    such voters can have on adjacent data sets,
+    Every voter names one of C classes, independently of the others given the data set D. The release looks at the
+    numbers n = (n_1, ..., n_G) of votes for each class in each group and gives answer o with probability X_o(n). Voters
+    of group g are (epsilon_g, delta_g)-DP; one change of the data reaches at most ``max_affected`` voters, and in no
+    group more than its own ``max_affected``. The release is (epsilon, delta)-DP if and only if, for all distributions
+    P, P' of n that such voters can have on adjacent data sets, and for all sets S of answers,
 
-        E_P[X] - e^epsilon E_P'[X]  <=  delta      and      E_P[1 - X] - e^epsilon E_P'[1 - X]  <=  delta.
+        sum over o in S of  E_P[X_o] - e^epsilon E_P'[X_o]  <=  delta.
 
     Parameters
     ----------
@@ -90,19 +91,23 @@ class DecisionProblem:
         Privacy of one decision, in nats. It may be less than what one vote costs.
     delta : float in [0, 1), optional
         Failure probability of one decision; 0 if not given. It has no default if a group has a delta of its own.
-    classes : 2, or two names
-        What voters and release answer. Names are kept as text.
+    classes : int, at least 2, or names
+        What voters and release answer: how many classes there are, or what they are called. Names are kept as text.
     max_affected : int, optional
         How many voters one change of the data can reach, over all groups; as many as the groups allow if not given.
     adjacency : str, default "replace-one"
         What "adjacent" means, for the voters and for the release alike; free text in one line.
+    none : bool
+        Whether the release has a further answer, "none" of the classes; its number is C.
 
     Attributes
     ----------
     K : int
         Number of voters.
-    names : tuple of str
-        What the answers 0 and 1 are called.
+    n_classes, n_answers : int
+        C, and C or C + 1.
+    names, answers : tuple of str
+        What the classes are called, and what the answers are.
 
     Raises
     ------
@@ -128,6 +133,7 @@ class DecisionProblem:
     classes: int | tuple[str, ...]
     max_affected: int
     adjacency: str
+    none: bool
 
     def __init__(
         self,
@@ -137,6 +143,7 @@ class DecisionProblem:
         classes: int | Iterable[str] = 2,
         max_affected: int | None = None,
         adjacency: str = "replace-one",
+        none: bool = False,
     ) -> None:
         hint = "Pass e.g. [VoterGroup(4, epsilon=1.0), VoterGroup(7, epsilon=0.2)]."
         try:
@@ -163,7 +170,10 @@ class DecisionProblem:
                 )
             delta = 0.0
         delta = real("delta", delta, 0, 1, "[)", hint="Pass the failure probability of one decision, e.g. 1e-5.")
-        values = (given, epsilon, delta + 0.0, _classes(classes), max_affected, adjacency_text(adjacency))
+        if not isinstance(none, bool):
+            raise refusal("none", "True or False", none)
+        named = _classes(classes, none=none)
+        values = (given, epsilon, delta + 0.0, named, max_affected, adjacency_text(adjacency), none)
         for name, value in zip(self.__dataclass_fields__, values, strict=True):
             object.__setattr__(self, name, value)
 
@@ -174,20 +184,44 @@ class DecisionProblem:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The shape of a table over the numbers of ones in each group: (K_1 + 1, ..., K_G + 1)."""
-        return tuple(group.count + 1 for group in self.groups)
+        """How many vectors of votes each group has: (K_1 + 1, ..., K_G + 1), the numbers of ones, for two classes.
+
+        For C classes they are C(K_g + C - 1, C - 1), in the order of `darrm.problem.counts.count_vectors`.
+        """
+        others = self.n_classes - 1
+        return tuple(math.comb(group.count + others, others) for group in self.groups)
+
+    @property
+    def n_classes(self) -> int:
+        """C: how many classes voters have to choose from."""
+        return self.classes if isinstance(self.classes, int) else len(self.classes)
+
+    @property
+    def n_answers(self) -> int:
+        """How many answers the release has."""
+        return self.n_classes + self.none
+
+    @property
+    def binary(self) -> bool:
+        """Whether there are two answers: then a table holds the probabilities of answer 1 alone."""
+        return self.n_answers == 2
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What the answers 0 and 1 are called."""
-        return ("0", "1") if isinstance(self.classes, int) else self.classes
+        """What the classes are called."""
+        return tuple(map(str, range(self.classes))) if isinstance(self.classes, int) else self.classes
+
+    @property
+    def answers(self) -> tuple[str, ...]:
+        """What the answers are called."""
+        return (*self.names, _NONE) if self.none else self.names
 
     def named(self, labels: ArrayLike) -> NDArray[np.str_]:
-        """What labels are called, or votes: the names of the answers in place of 0 and 1.
+        """What labels are called, or votes: the names of the answers in place of their numbers.
 
         Parameters
         ----------
-        labels : array_like of 0 and 1, any shape
+        labels : array_like of int in [0, n_answers), any shape
             Such as what `darrm.mechanisms.PrivateDecision` releases: arrays of labels hold numbers.
 
         Returns
@@ -197,7 +231,7 @@ class DecisionProblem:
         Raises
         ------
         InputError
-            If a label is neither 0 nor 1.
+            If a label is the number of no answer.
 
         Examples
         --------
@@ -206,8 +240,10 @@ class DecisionProblem:
         """
         import numpy as np
 
-        numbers = array("labels", labels, None, 0, 1, "[]", wholes=True, hint="Pass what release gives.")
-        return np.asarray(np.array(self.names)[numbers.astype(np.intp)])
+        numbers = array(
+            "labels", labels, None, 0, self.n_answers - 1, "[]", wholes=True, hint="Pass what release gives."
+        )
+        return np.asarray(np.array(self.answers)[numbers.astype(np.intp)])
 
     @property
     def total_epsilon(self) -> float:
@@ -251,7 +287,7 @@ class DecisionProblem:
         if not groups:
             raise refusal("present", "at least one voter", present)
         most = min(self.max_affected, sum(group.max_affected for group in groups))
-        return DecisionProblem(groups, self.epsilon, self.delta, self.classes, most, self.adjacency)
+        return DecisionProblem(groups, self.epsilon, self.delta, self.classes, most, self.adjacency, self.none)
 
 
 def checked_present(problem: DecisionProblem, present: Sequence[int]) -> tuple[int, ...]:
@@ -276,25 +312,28 @@ def _fails(groups: tuple[VoterGroup, ...], max_affected: int) -> Decimal:
         return min(Decimal(1), (1 - stay) * (1 + _ROUNDING))
 
 
-def _classes(classes: object) -> int | tuple[str, ...]:
-    hint = "Pass 2, or two names."
+def _classes(classes: object, *, none: bool) -> int | tuple[str, ...]:
+    hint = "Pass how many classes there are, or their names."
+    allowed = f"a whole number in [2, {MAX_CLASSES}], or as many different names"
     if isinstance(classes, int) and not isinstance(classes, bool):
-        if classes != 2:
-            raise refusal("classes", "2, or two names", classes, hint)
-        return 2
+        return whole("classes", classes, 2, MAX_CLASSES, allowed=f"in [2, {MAX_CLASSES}]", hint=hint)
     try:
         names: tuple[object, ...] = tuple(classes)  # type: ignore[arg-type]
     except TypeError:
-        raise refusal("classes", "2, or two names", classes, hint) from None
-    if isinstance(classes, str) or len(names) != 2 or len(set(names)) != 2:
-        raise refusal("classes", "2, or two different names", classes, hint)
+        raise refusal("classes", allowed, classes, hint) from None
+    if isinstance(classes, str) or not 2 <= len(names) <= MAX_CLASSES or len(set(names)) != len(names):
+        raise refusal("classes", allowed, classes, hint)
     for place, name in enumerate(names):
         if not isinstance(name, str) or not name.strip() or not name.isprintable():
             raise InputError(f"A class must have a name of one line. Got {shown(name)}. {hint}")
         if name == "-1":  # numbers -1 would leave out who votes so, and absence must not depend on the vote
             raise InputError("A class must not be called -1, which stands for an absent voter. Pass another name.")
-        if name in ("0", "1") and name != str(place):  # columns of numbers hold places, columns of text names
+        if name in map(str, range(len(names))) and name != str(
+            place
+        ):  # columns of numbers hold places, columns of text names
             raise InputError(
-                f"A class called {name} must be at place {name}, as in votes that are numbers. Got {names!r}."
+                f"A class called {name} must be at place {name}, as in votes that are numbers. Got {shown(names)}."
             )
+        if none and name == _NONE:
+            raise InputError(f"No class may be called {_NONE} where that is a further answer. Pass another name.")
     return tuple(map(str, names))

@@ -1,0 +1,74 @@
+"""Votes for each class: all vectors (n_0, ..., n_(C-1)) of a sum, in one order that tables and files rely on."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+Counts = NDArray[np.int64]
+
+
+@lru_cache(maxsize=256)
+def count_vectors(total: int, classes: int) -> Counts:
+    """Every way in which ``total`` votes fall on the classes, shape (n, classes), n = C(total + classes - 1, total).
+
+    Descending in n_0, then in n_1, and so on: for two classes the number of votes for class 1 rises from 0.
+    """
+    if classes == 1:
+        made = np.full((1, 1), total, dtype=np.int64)
+    else:
+        parts = [(first, count_vectors(total - first, classes - 1)) for first in range(total, -1, -1)]
+        made = np.concatenate([np.insert(rest, 0, first, axis=1) for first, rest in parts])
+    made.flags.writeable = False
+    return made
+
+
+@lru_cache(maxsize=4096)
+def sorted_counts(total: int, classes: int, most: int | None = None) -> Counts:
+    """Those of `count_vectors` with n_0 >= n_1 >= ..., in the same order; no count above ``most`` if that is given."""
+    high = total if most is None else min(most, total)
+    if classes == 1:
+        made = np.full((int(total <= high), 1), total, dtype=np.int64)
+    else:
+        parts = [
+            np.insert(sorted_counts(total - first, classes - 1, first), 0, first, axis=1)
+            for first in range(high, -1, -1)
+            if first * classes >= total
+        ]
+        made = np.concatenate(parts) if parts else np.zeros((0, classes), dtype=np.int64)
+    made.flags.writeable = False
+    return made
+
+
+@lru_cache(maxsize=64)
+def n_sorted_counts(total: int, classes: int) -> int:
+    """How many `sorted_counts` there are, without listing them."""
+    ways = [1] + [0] * total  # of sums by parts of at most 1, 2, ... classes
+    for part in range(1, classes + 1):
+        for value in range(part, total + 1):
+            ways[value] += ways[value - part]
+    return ways[total]
+
+
+class Ranking:
+    """Finds vectors of counts in a list of them.
+
+    Parameters
+    ----------
+    vectors : ndarray of int, shape (n, classes)
+        All different, with sums below ``base``.
+    base : int
+        ``base`` to the power of the classes must be below 2^62.
+    """
+
+    def __init__(self, vectors: Counts, base: int) -> None:
+        self._weights = np.array([base**i for i in range(vectors.shape[1])], dtype=np.int64)
+        keys = vectors @ self._weights
+        self._order = np.argsort(keys)
+        self._keys = keys[self._order]
+
+    def of(self, vectors: Counts) -> NDArray[np.intp]:
+        """The place of each vector, all of which must be in the list; shape (..., classes) to (...)."""
+        return np.asarray(self._order[np.searchsorted(self._keys, vectors @ self._weights)])
