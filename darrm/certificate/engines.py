@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from darrm.certificate import groups
+from darrm.certificate import classes, groups
 from darrm.certificate.protocol import Separation, WorstCase
 from darrm.certificate.separation import CornerSeparation, check_size
 from darrm.errors import InputError
@@ -28,7 +28,8 @@ class Engine(NamedTuple):
     """How releases of one type of problem are separated.
 
     A problem is a hashable object with the members of `darrm.problem.limits.Problem`. To serve a new type, put its
-    engine into `ENGINES` and its rows into `darrm.constraints.engines.ROWS`; tests/oracles/two_voters.py is an example.
+    engine, or a function from a problem to one, into `ENGINES` and its rows into `darrm.constraints.engines.ROWS`;
+    tests/oracles/two_voters.py is an example.
     Neighbours are symmetric: with (D, D') the pair (D', D) is allowed.
 
     Attributes
@@ -51,9 +52,17 @@ class Engine(NamedTuple):
     mixed: Callable[[Array, float], Array] = np.multiply
 
 
-ENGINES: dict[type, Engine] = {
+_TWO = Engine(groups.check_size, groups.GroupSeparation, groups.decision_table, groups.mixed)
+_SEVERAL = Engine(classes.check_size, classes.ClassSeparation, classes.class_table, classes.mixed)
+
+
+def _of_decisions(problem: DecisionProblem) -> Engine:
+    return _TWO if problem.binary else _SEVERAL
+
+
+ENGINES: dict[type, Engine | Callable[[Any], Engine]] = {
     MajorityProblem: Engine(check_size, CornerSeparation),
-    DecisionProblem: Engine(groups.check_size, groups.GroupSeparation, groups.decision_table, groups.mixed),
+    DecisionProblem: _of_decisions,
 }
 
 
@@ -61,7 +70,8 @@ def engine(problem: Problem) -> Engine:
     """The engine for the type of a problem; `InputError` if there is none."""
     for kind in type(problem).__mro__:
         if kind in ENGINES:
-            return ENGINES[kind]
+            found = ENGINES[kind]
+            return found if isinstance(found, Engine) else found(problem)
     raise InputError(f"problem must be one of {', '.join(kind.__name__ for kind in ENGINES)}. Got {problem!r}.")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol
 
+from darrm.constraints.classes import ClassRows
 from darrm.constraints.groups import GroupRows
 from darrm.constraints.rows import MajorityRows
 from darrm.errors import InputError
@@ -52,9 +53,13 @@ class ConstraintRows(Protocol):
         """The rows of cases that were found with effort 0."""
 
 
+def _of_decisions(limit: Limit[DecisionProblem], columns: Any) -> ConstraintRows:
+    return GroupRows(limit, columns) if limit.problem.binary else ClassRows(limit, columns)
+
+
 ROWS: dict[type, Callable[[Limit[Any], Any], ConstraintRows]] = {
     MajorityProblem: MajorityRows,
-    DecisionProblem: GroupRows,
+    DecisionProblem: _of_decisions,
 }
 
 

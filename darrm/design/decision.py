@@ -16,8 +16,10 @@ from numpy.typing import ArrayLike
 from darrm._lazy import view
 from darrm._validation import array, real
 from darrm.certificate.certificate import Certificate, verify
+from darrm.certificate.classes import is_symmetric
 from darrm.certificate.engines import engine, worst_cases
 from darrm.certificate.protocol import largest
+from darrm.constraints.classes import votes_up_to_names, ways
 from darrm.design.absent import attendances
 from darrm.design.columns import ForAnalysis, check_design_file, decision_columns
 from darrm.design.content import certificate_size, headed, problem_of, profile_of, same
@@ -91,7 +93,7 @@ class DecisionDesign(ForAnalysis):
         if not isinstance(self.objective, Objective):
             raise InputError(f"objective must come from darrm.objectives. Got {self.objective!r}.")
         table = engine(problem).table(self.table, problem)
-        table = np.frombuffer(table.tobytes()).reshape(problem.shape)  # nothing can make it writeable again
+        table = np.frombuffer(table.tobytes()).reshape(table.shape)  # nothing can make it writeable again
         certificate = verify(table, problem)
         if not certificate.holds:
             raise CertificateError(
@@ -106,7 +108,7 @@ class DecisionDesign(ForAnalysis):
                     f"This table is not proved ({float(limit.epsilon):g}, {limit.delta:g})-DP, a point of its profile: "
                     f"delta is up to {bound:.17g} there. Mix it with a fair coin, or loosen the profile."
                 )
-        costs = self.objective.costs(problem)
+        costs = costs_in(problem, self.objective, table)
         if self.ordered and _reversals(costs, table):
             raise InputError("An ordered table must never prefer the answer that costs more. Got one that does.")
         fewer = {checked_present(problem, present): design for present, design in dict(self.fewer).items()}
@@ -237,16 +239,35 @@ class DecisionDesign(ForAnalysis):
 
     @property
     def reversals(self) -> int:
-        """At how many count vectors the answer that the objective prefers is less likely than the other."""
-        return _reversals(self.objective.costs(self.problem), self.table)
+        """At how many count vectors the answer that the objective prefers is less likely than another."""
+        return _reversals(costs_in(self.problem, self.objective, self.table), self.table)
+
+
+def costs_in(problem: DecisionProblem, objective: Objective, table: Array) -> Array:
+    """What each answer costs at each row of a table: `Objective.costs`, for a symmetric table of all renamings."""
+    if problem.binary or not is_symmetric(table, problem):
+        return objective.costs(problem)
+    votes = votes_up_to_names(problem)
+    if not objective.symmetric(problem):
+        raise InputError(
+            "A symmetric table treats all classes alike. Got an objective that does not: pass a full table."
+        )
+    return np.asarray(objective.costs_at(problem, votes) * ways(votes)[:, None])
 
 
 def _reversals(costs: Array, table: Array) -> int:
-    return int(np.count_nonzero(np.sign(table - 0.5) * np.sign(gains(costs)) < 0))
+    if costs.ndim > table.ndim:
+        return int(np.count_nonzero(np.sign(table - 0.5) * np.sign(gains(costs)) < 0))
+    least = costs.min(axis=-1, keepdims=True)
+    cheap = costs <= least + 1e-12 * np.abs(costs)
+    of_cheap = np.where(cheap, table, 0.0).max(axis=-1)
+    return int(np.count_nonzero(np.where(cheap, 0.0, table).max(axis=-1) > of_cheap * (1 + 1e-9)))
 
 
 def expected_cost(costs: Array, table: Array) -> float:
-    """What a table of probabilities of answer 1 costs; ``costs`` as from `Objective.costs`."""
+    """What a table costs; ``costs`` as from `costs_in`."""
+    if costs.ndim == table.ndim:
+        return math.fsum((costs * table).ravel().tolist())
     return math.fsum((costs[..., 1] * table + costs[..., 0] * (1 - table)).ravel().tolist())
 
 

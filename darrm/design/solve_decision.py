@@ -9,19 +9,21 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 
 from darrm._validation import choice, real
+from darrm.certificate.classes import class_table
 from darrm.certificate.engines import engine as engine_of
 from darrm.certificate.scaling import repair_all
+from darrm.constraints.classes import ClassColumns, all_votes, check_variables, votes_up_to_names, ways
 from darrm.constraints.groups import TableColumns
 from darrm.design.absent import attendances, check_absent
 from darrm.design.cuts import Candidates, CutFinder, separators
-from darrm.design.decision import DecisionDesign, expected_cost
+from darrm.design.decision import DecisionDesign, costs_in, expected_cost
 from darrm.design.optimum import check_optimal, upper_bound
 from darrm.errors import InputError
 from darrm.numerics.arrays import Array
 from darrm.objectives import Objective, gains
 from darrm.problem.decision import DecisionProblem
 from darrm.problem.limits import Limit, guarantee, profile_limits, profile_points
-from darrm_solvers import Progress, solve_by_cuts
+from darrm_solvers import Progress, Rows, solve_by_cuts
 
 
 def solve_decision(
@@ -46,13 +48,13 @@ def solve_decision(
     held = (guarantee(problem), *profile_limits(problem, points))
     engine_of(problem).check_size(problem)
     if absent:
+        if not problem.binary:
+            raise InputError("absent=True is for two answers. Got more: make absence a class, or leave it out.")
         check_absent(problem)
-    costs = objective.costs(problem)
-    columns = TableColumns(gains(costs), ordered=ordered)
-    if columns.weights.max() > 0:
-        table, gap = _optimum(costs, columns, held, time_limit, on_time_limit, report)
-    else:  # every decision is as good
-        table, gap = np.full(problem.shape, 0.5), 0.0
+    if problem.binary:
+        table, gap = _of_two_answers(objective.costs(problem), ordered, held, time_limit, on_time_limit, report)
+    else:
+        table, gap = _of_several(problem, objective, ordered, held, time_limit, on_time_limit, report)
     fewer = {}
     for present in attendances(problem) if absent else ():
         left = max(1e-3, time_limit - (time.perf_counter() - start))
@@ -68,24 +70,18 @@ def solve_decision(
     return DecisionDesign(problem, table, objective, ordered, points, gap, fewer)
 
 
-def _optimum(
+def _of_two_answers(
     costs: Array,
-    columns: TableColumns,
+    ordered: bool,
     held: Sequence[Limit[DecisionProblem]],
     time_limit: float,
     on_time_limit: str,
     report: Callable[[Progress], None] | None,
 ) -> tuple[Array, float]:
-    """The certified table of least cost, and a bound on what it costs more than the least."""
-    weights, candidates = columns.weights, Candidates(held, columns)
-    finders = [CutFinder(limit, candidates) for limit in held]
-    answer = solve_by_cuts(
-        np.asarray(weights / weights.max()), separators(finders), time_limit=time_limit, report=report
-    )
-    check_optimal(answer.solution, "cutting-planes", on_time_limit)
-    table = repair_all(candidates.released(answer.solution.x), held)
-    rounding = max(finder.rows.rounding for finder in finders)
-    bound = upper_bound(rounding, weights, answer.program, answer.solution.multipliers)
+    columns = TableColumns(gains(costs), ordered=ordered)
+    if not columns.weights.max() > 0:  # every decision is as good
+        return np.full(costs.shape[:-1], 0.5), 0.0
+    table, bound = _optimum(columns, held, time_limit, on_time_limit, report)
     # All variables at 0 cost the most; what they can gain is bounded.
     most = expected_cost(costs, columns.table(np.zeros(columns.n)))
     # What costs were rounded by, here and in their gains.
@@ -93,3 +89,45 @@ def _optimum(
         np.abs(costs[..., 0] - costs[..., 1] - gains(costs)).sum() + 2.0**-49 * np.abs(costs).sum()
     )
     return table, max(0.0, expected_cost(costs, table) - most + bound) + rounding_of_costs
+
+
+def _of_several(
+    problem: DecisionProblem,
+    objective: Objective,
+    ordered: bool,
+    held: Sequence[Limit[DecisionProblem]],
+    time_limit: float,
+    on_time_limit: str,
+    report: Callable[[Progress], None] | None,
+) -> tuple[Array, float]:
+    alike = objective.symmetric(problem)
+    check_variables(problem, alike=alike)
+    votes = votes_up_to_names(problem) if alike else all_votes(problem)
+    costs = objective.costs_at(problem, votes) * (ways(votes)[:, None] if alike else 1.0)
+    columns = ClassColumns(problem, costs, alike=alike, ordered=ordered)
+    if not columns.weights.max(initial=0.0) > 0:
+        return class_table(np.full((*columns.shape, problem.n_answers), 1 / problem.n_answers), problem), 0.0
+    table, bound = _optimum(columns, held, time_limit, on_time_limit, report, columns.first)
+    rounding_of_costs = 1e-12 * float(np.abs(costs).sum())
+    cost = expected_cost(costs_in(problem, objective, table), table)
+    return table, max(0.0, cost - columns.most + bound) + rounding_of_costs
+
+
+def _optimum(
+    columns: TableColumns | ClassColumns,
+    held: Sequence[Limit[DecisionProblem]],
+    time_limit: float,
+    on_time_limit: str,
+    report: Callable[[Progress], None] | None,
+    first: Rows | None = None,
+) -> tuple[Array, float]:
+    """The certified table that gains most, and what no table can gain more than."""
+    weights, candidates = columns.weights, Candidates(held, columns)
+    finders = [CutFinder(limit, candidates) for limit in held]
+    answer = solve_by_cuts(
+        np.asarray(weights / weights.max()), separators(finders), first=first, time_limit=time_limit, report=report
+    )
+    check_optimal(answer.solution, "cutting-planes", on_time_limit)
+    table = repair_all(candidates.released(answer.solution.x), held)
+    rounding = max(finder.rows.rounding for finder in finders)
+    return table, upper_bound(rounding, weights, answer.program, answer.solution.multipliers)

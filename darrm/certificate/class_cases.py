@@ -1,0 +1,195 @@
+"""Where the voters of one group can be when there are several classes, gone through level by level.
+
+A reached voter is at a *kind*: a tuple of classes, one for each outcome of a private bit. Without a delta there are two
+outcomes, and at the kind (c, d) the voter says c with probability hi and d with lo on one data set, and the other way
+round on its neighbour. A voter that is not reached surely says some class. A *case* is a multiset of kinds together
+with how many voters surely say each class.
+
+Tables of expectations over a case grow from those of one reached voter less: at the kind (k_1, ..., k_r)
+
+    V(A + kind, z)  =  sum over j of  w_j V(A, z + e_(k_j)).
+
+If a release treats all classes alike, cases that differ by names of classes have the same expectations. Then only
+multisets that differ otherwise are kept: the classes that their kinds name are called 0, ..., b - 1, and the votes z
+for the others are sorted. Some multisets may be kept twice under other names, which costs time alone; none is left out
+(docs/decisions.md, Lemma D7).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from functools import lru_cache
+from itertools import product
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from darrm.problem.class_corners import kinds_of
+from darrm.problem.counts import Counts, Ranking, count_vectors, sorted_counts
+
+Indices = NDArray[np.intp]
+_CHUNK = 300_000  # multisets that are named anew at once
+_ROUNDS = 3  # of telling classes apart by what they meet
+
+
+class Step(NamedTuple):
+    """Multisets that grow by one kind.
+
+    Attributes
+    ----------
+    touched : int
+        How many classes the kinds of their parents name.
+    kind : tuple of int
+    parents : ndarray of int
+        The places of the parents among those of the level before that name so many classes.
+    """
+
+    touched: int
+    kind: tuple[int, ...]
+    parents: Indices
+
+
+class Block(NamedTuple):
+    """The multisets of one level that name the same number of classes; ``kinds`` has a row for each, in the order of
+    ``steps``, of places in `kinds_of`."""
+
+    kinds: NDArray[np.int16]
+    steps: tuple[Step, ...]
+
+
+@lru_cache(maxsize=256)
+def level(classes: int, outcomes: int, n: int, *, alike: bool) -> dict[int, Block]:
+    """The multisets of n kinds by the number of classes they name; all count as named unless classes are ``alike``."""
+    if n == 0:
+        return {0 if alike else classes: Block(np.zeros((1, 0), dtype=np.int16), ())}
+    before = level(classes, outcomes, n - 1, alike=alike)
+    return _up_to_names(before, classes, outcomes) if alike else _ordered(before, classes, outcomes)
+
+
+def _ordered(before: dict[int, Block], classes: int, outcomes: int) -> dict[int, Block]:
+    """Every multiset once: it grows only by kinds that are not before its last one."""
+    kinds = before[classes].kinds
+    last = kinds[:, -1] if kinds.shape[1] else np.zeros(len(kinds), dtype=np.int16)
+    parts, steps = [], []
+    for place, kind in enumerate(kinds_of(classes, outcomes)):
+        parents = np.flatnonzero(last <= place)
+        steps.append(Step(classes, kind, parents))
+        parts.append(np.insert(kinds[parents], kinds.shape[1], place, axis=1))
+    return {classes: Block(np.concatenate(parts), tuple(steps))}
+
+
+def _up_to_names(before: dict[int, Block], classes: int, outcomes: int) -> dict[int, Block]:
+    """Multisets that differ by more than names, as far as `_named_anew` tells."""
+    place = {kind: i for i, kind in enumerate(kinds_of(classes, outcomes))}
+    grown: dict[int, list[tuple[int, int, tuple[int, ...]]]] = defaultdict(list)  # (parent's block, place, kind)
+    for touched, kind in product(before, place):
+        named = touched
+        for name in kind:  # a new class has the next name
+            if name > named:
+                break
+            named += name == named
+        else:
+            grown[named].append((touched, place[kind], kind))
+    made = {}
+    for named, ways in grown.items():
+        parts = [
+            np.insert(before[touched].kinds, before[touched].kinds.shape[1], which, axis=1)
+            for touched, which, _ in ways
+        ]
+        every = np.concatenate(parts)
+        kept = _first_of_each(every, named, classes, outcomes)
+        ends = np.cumsum([len(part) for part in parts])
+        steps, rows = [], []
+        for (touched, _, kind), part, end in zip(ways, parts, ends, strict=True):
+            own = kept[(kept >= end - len(part)) & (kept < end)]
+            if own.size:
+                steps.append(Step(touched, kind, own - (end - len(part))))
+                rows.append(every[own])
+        made[named] = Block(np.concatenate(rows), tuple(steps))
+    return made
+
+
+def _first_of_each(kinds: NDArray[np.int16], named: int, classes: int, outcomes: int) -> Indices:
+    """The places of the first of each among multisets, those that `_named_anew` makes equal being one; rising."""
+    again = np.concatenate(
+        [_named_anew(kinds[i : i + _CHUNK], named, classes, outcomes) for i in range(0, len(kinds), _CHUNK)]
+    )
+    hashes = np.zeros(len(again), dtype=np.uint64)
+    for column in again.T:
+        hashes = _mixed(hashes ^ column.astype(np.uint64))
+    _, first, which = np.unique(hashes, return_index=True, return_inverse=True)
+    # Different multisets of one hash are all kept: none may be taken for another.
+    other = np.flatnonzero((again != again[first[which]]).any(axis=1))
+    return np.union1d(first, other)
+
+
+def _named_anew(kinds: NDArray[np.int16], named: int, classes: int, outcomes: int) -> NDArray[np.int16]:
+    """Each multiset with its classes renamed, by an order that depends little on the names they had; sorted rows."""
+    table = np.array(kinds_of(classes, outcomes), dtype=np.intp)
+    rows = np.arange(len(kinds))
+    colours = np.zeros((len(kinds), named), dtype=np.uint64)
+    for _ in range(_ROUNDS if named > 1 else 0):
+        met = _mixed(colours + np.uint64(1))
+        for column in kinds.T:
+            names = table[column]
+            own = np.zeros(len(kinds), dtype=np.uint64)
+            for j in range(outcomes):
+                own = _mixed(own ^ colours[rows, names[:, j]])
+            for j in range(outcomes):
+                met[rows, names[:, j]] += _mixed(own + np.uint64(j + 1))
+        colours = met
+    order = np.argsort(colours, axis=1, kind="stable")
+    name = np.empty_like(order)
+    np.put_along_axis(name, order, np.broadcast_to(np.arange(named), order.shape), axis=1)
+    places = np.full((classes,) * outcomes, -1, dtype=np.int16)
+    places[tuple(table.T)] = np.arange(len(table))
+    renamed = [name[rows[:, None], table[kinds][..., j]] for j in range(outcomes)]
+    return np.sort(places[tuple(renamed)], axis=1)
+
+
+def _mixed(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """A hash of 64 bits (the finaliser of splitmix64, Steele, Lea, Flood, OOPSLA 2014)."""
+    values = values + np.uint64(0x9E3779B97F4A7C15)
+    values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return values ^ (values >> np.uint64(31))
+
+
+@lru_cache(maxsize=1024)
+def sure_votes(total: int, classes: int, touched: int) -> Counts:
+    """Votes of ``total`` voters that surely say a class: any for the first ``touched``, sorted for the others."""
+    if touched == classes:
+        return count_vectors(total, classes)
+    if touched == 0:
+        return sorted_counts(total, classes)
+    parts = []
+    for first in range(total, -1, -1):
+        named, rest = count_vectors(first, touched), sorted_counts(total - first, classes - touched)
+        parts.append(np.hstack([np.repeat(named, len(rest), axis=0), np.tile(rest, (len(named), 1))]))
+    return np.concatenate(parts)
+
+
+@lru_cache(maxsize=256)
+def _ranking(total: int, classes: int, touched: int) -> Ranking:
+    return Ranking(sure_votes(total, classes, touched), total + 1)
+
+
+@lru_cache(maxsize=4096)
+def one_more(total: int, classes: int, touched: int, voted: int, parents: int, answers: int, *, alike: bool) -> Indices:
+    """Where to find z + e_voted, for z the `sure_votes` of ``total`` beside ``touched`` classes, in a parent's table.
+
+    The parent has total + 1 such voters and names ``parents`` classes. If classes are ``alike`` its votes for the
+    others are sorted, and the probability of an answer is found where its class went: places are those of (votes,
+    answer). Else they are places of votes.
+    """
+    votes = sure_votes(total, classes, touched).copy()
+    votes[:, voted] += 1
+    if not alike:
+        return _ranking(total + 1, classes, parents).of(votes)
+    order = np.broadcast_to(np.arange(classes), votes.shape).copy()
+    order[:, parents:] = parents + np.argsort(-votes[:, parents:], axis=1, kind="stable")
+    places = np.broadcast_to(np.arange(answers), (len(votes), answers)).copy()  # a further answer stays where it is
+    np.put_along_axis(places, order, np.broadcast_to(np.arange(classes), order.shape), axis=1)
+    found = _ranking(total + 1, classes, parents).of(np.take_along_axis(votes, order, axis=1))
+    return np.asarray((found[:, None] * answers + places).ravel())

@@ -1,0 +1,454 @@
+"""Separation for several classes: the worst case of one decision over every multiset of kinds of every group.
+
+A release gives answer o with probability X_o(n) for the votes n of each group. `darrm.certificate.class_cases` says
+where voters can be. The tables
+
+    V_o(A, z) = E X_o,  W_o(A, z) = E' X_o       A: who is reached, at which kinds, z: who surely says which class
+
+start at V = W = X. One more voter of a group at the kind k takes the group's axis through
+
+    V_o(A + k, z) = sum over j of p_j V_o(A, z + e_(k_j)),     W_o(A + k, z) = sum over j of q_j W_o(A, z + e_(k_j)),
+
+which are sums of products of nonnegative numbers. In one case the worst set of answers has all o with
+V_o > e^epsilon W_o, so no other sets are gone through. docs/decisions.md has lemmas and rounding.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from decimal import Decimal
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from darrm._validation import array
+from darrm.certificate.class_cases import Step, level, one_more, sure_votes
+from darrm.certificate.protocol import Facts, WorstCase, largest
+from darrm.certificate.separation import check_arithmetic
+from darrm.errors import InputError
+from darrm.numerics.arrays import Array
+from darrm.numerics.exact import decimals, rounded_up
+from darrm.problem.class_corners import MAX_ENTRIES, Bit, bits, entries, kinds_of, nearest_that_fits
+from darrm.problem.counts import n_sorted_counts, sorted_counts
+from darrm.problem.decision import DecisionProblem
+from darrm.problem.limits import Limit
+
+MAX_EXACT_ENTRIES = 1_000_000  # of tables that float64 cannot hold
+_KEPT = 4_000_000  # entries, up to which tables are kept for the next epsilon
+_AT_ONCE = 100  # cases to propose
+_SAFE = 1e-290  # products below could lose digits, or vanish
+_U = 2.0**-53
+_EXACT = Decimal("1e-50")  # relative, of some thousand operations with 60 digits
+_BEYOND = 1e300
+_GIVEN = 1e-9
+
+
+class GroupOfCase(NamedTuple):
+    """Where the voters of a group are: (kind, how many) for each kind, and who surely says each class."""
+
+    kinds: tuple[tuple[tuple[int, ...], int], ...]
+    sure: tuple[int, ...]
+
+
+class ClassCase(NamedTuple):
+    """Where a worst case of a decision is: the set of answers, and the voters of each group."""
+
+    answers: tuple[int, ...]
+    groups: tuple[GroupOfCase, ...]
+
+    @property
+    def reached(self) -> tuple[int, ...]:
+        """How many voters of each group are reached."""
+        return tuple(sum(count for _, count in group.kinds) for group in self.groups)
+
+    def named(self) -> dict[str, int]:
+        """The answers and, group by group, who is where: ``from c to d`` says c rather on D and d rather on D'."""
+        parts = {f"answer {answer}": 1 for answer in self.answers}
+        for g, group in enumerate(self.groups, 1):
+            for kind, count in group.kinds:
+                where = f"from {kind[0]} to {kind[1]}" if len(kind) == 2 else f"at {kind}"
+                parts[f"group {g} {where}"] = count
+            parts |= {f"group {g} surely {c}": count for c, count in enumerate(group.sure) if count}
+        return parts
+
+
+def is_symmetric(table: Array, problem: DecisionProblem) -> bool:
+    """Whether a table has a row for sorted votes only, and so treats all classes alike."""
+    return len(problem.groups) == 1 and table.shape != (*problem.shape, problem.n_answers)
+
+
+def class_table(release: ArrayLike, problem: DecisionProblem) -> Array:
+    """``release`` as float64, refused if it is no table of probabilities of all answers, full or symmetric.
+
+    A row that sums to 1 within rounding stays as it is; one that does within 1e-9 is divided by its sum. What is drawn
+    from it sums to 1 exactly and differs from it in its largest entry alone, relatively by `_drawn` at most.
+    """
+    if hasattr(release, "problem"):
+        raise InputError("release must be an array. Got a design: pass design.table, design.problem.")
+    table = array("release", release, None, 0, 1, "[]", hint="Pass the probabilities of all answers.") + 0.0
+    forms: list[tuple[int, ...]] = [(*problem.shape, problem.n_answers)]
+    if len(problem.groups) == 1:
+        forms.append((n_sorted_counts(problem.K, problem.n_classes), problem.n_answers))
+    if table.shape not in forms:
+        allowed = " or ".join(map(str, forms))
+        raise InputError(f"release must be an array of shape {allowed}. Got shape {table.shape}.")
+    sums = table.sum(axis=-1, keepdims=True)
+    if np.abs(sums - 1).max() > _GIVEN:
+        worst = float(sums.flat[int(np.abs(sums - 1).argmax())])
+        raise InputError(f"The probabilities of all answers must sum to 1 at all votes. Got a sum of {worst!r}.")
+    if is_symmetric(table, problem):
+        votes = sorted_counts(problem.K, problem.n_classes)
+        equal = votes[:, 1:] == votes[:, :-1]
+        for j in range(1, problem.n_classes):  # a class takes the probability of the one before with as many votes
+            tied = equal[:, j - 1]
+            if np.abs(table[tied, j] - table[tied, j - 1]).max(initial=0.0) > _GIVEN:
+                raise InputError("Classes with as many votes must have the same probability in a symmetric table.")
+            table[tied, j] = table[tied, j - 1]
+        sums = table.sum(axis=-1, keepdims=True)
+    return np.asarray(np.where(np.abs(sums - 1) <= (2 * problem.n_answers + 2) * _U, table, table / sums))
+
+
+def _drawn(answers: int) -> float:
+    """Of a stored entry, how far what is drawn may be from it, relatively.
+
+    With O answers the computed sum of a row is within (2 O + 2) u of 1, and that of exact numbers within (3 O + 2) u;
+    the largest entry, or mass of classes with as many votes, takes that difference, and is at least 1 / O.
+    """
+    return answers * (3 * answers + 2) * _U
+
+
+def mixed(table: Array, share: float) -> Array:
+    """``share`` of a release and 1 - ``share`` of an answer at random, all as likely."""
+    even = np.asarray(share * table + (1 - share) / table.shape[-1])
+    return np.asarray(even / even.sum(axis=-1, keepdims=True))
+
+
+def check_size(problem: DecisionProblem) -> None:
+    """Refuse a problem whose tables are too large, and arithmetic that proves nothing.
+
+    One group is counted as for symmetric tables, which are the smaller ones.
+    """
+    check_arithmetic()
+    alike = len(problem.groups) == 1
+    if entries(problem, alike=alike, pure=True) > MAX_ENTRIES:
+        raise InputError(_too_large(problem, alike=alike))
+
+
+def _too_large(problem: DecisionProblem, *, alike: bool) -> str:
+    groups = ", ".join(f"{group.count} voters" for group in problem.groups)
+    return (
+        f"Groups of {groups} with {problem.n_classes} classes and max_affected = {problem.max_affected} have "
+        f"{entries(problem, alike=alike, pure=True):,} probabilities to go through; at most {MAX_ENTRIES:,} can be "
+        f"certified. {nearest_that_fits(problem, alike=alike)}"
+    )
+
+
+class _Tables(NamedTuple):
+    """V, W and V - W; axes (states of earlier groups, multisets, votes, states of later groups and answers).
+
+    Where classes are alike, votes and answers are one axis.
+    """
+
+    p_side: NDArray[Any]
+    q_side: NDArray[Any]
+    difference: NDArray[Any]
+
+    def reshaped(self, *shape: int) -> _Tables:
+        return _Tables(*(side.reshape(shape) for side in self))
+
+
+class _Part(NamedTuple):
+    """A group in a block of states: how many of its voters are reached, and how many classes their kinds name."""
+
+    reached: int
+    touched: int
+
+
+class _Leaf(NamedTuple):
+    """States with so many voters of each group reached; tables of shape (states of each group, answers)."""
+
+    parts: tuple[_Part, ...]
+    tables: _Tables
+
+
+class ClassSeparation:
+    """Separation over every case of a decision with several answers: a `Separation`.
+
+    Parameters
+    ----------
+    release : array_like, full or symmetric
+        X_o(n); see `class_table`.
+    limit : Limit of a DecisionProblem
+
+    Notes
+    -----
+    With u = 2^-53, r outcomes of a private bit, O answers and N reached voters, an entry of V or W has relative error
+    at most (r + 2) N u + d, d = O (3 O + 2) u from what is drawn in place of a stored entry: each step has r products,
+    with weights that are the float64 nearest to exact ones, and r - 1 sums. V - W has its own recurrence,
+
+        V - W  <-  sum over j of  p_j (V - W)(z + e_(k_j)) + (p_j - q_j) W(z + e_(k_j)),
+
+    with absolute error at most ((4 r + 4)(N + 1) u + d) s, s = sum over reached voters and j of |p_j - q_j|. Of the
+    two bounds on an excess, V - e^epsilon W and (V - W) - (e^epsilon - 1) W, each with its errors, the smaller is
+    taken, for each answer. If a product could be below 1e-290 all of it is done in decimals of 60 digits instead.
+    """
+
+    def __init__(self, release: ArrayLike, limit: Limit[DecisionProblem]) -> None:
+        problem = self._problem = limit.problem
+        check_arithmetic()
+        self._table = class_table(release, problem)
+        self._alike = is_symmetric(self._table, problem)
+        if entries(problem, alike=self._alike, pure=True) > MAX_ENTRIES:
+            raise InputError(_too_large(problem, alike=self._alike))
+        self._bits, self._fails = bits(problem, alike=self._alike)
+        self._exact = self._leaves_float64()
+        count = entries(problem, alike=self._alike, pure=bool(self._fails))
+        if self._exact and count > MAX_EXACT_ENTRIES:
+            raise InputError(
+                f"This release has probabilities, or voters an epsilon, so far out that products leave the range of "
+                f"float64; at most {MAX_EXACT_ENTRIES:,} probabilities are certified then. Got {count:,}. Lower "
+                "max_affected, the number of voters or their epsilon."
+            )
+        self._keep = count <= (_KEPT if not self._exact else MAX_EXACT_ENTRIES)
+        self._kept: list[_Leaf] | None = None
+        self._last: tuple[Decimal, tuple[WorstCase, ...]] | None = None
+
+    def worst_cases(self, epsilon: Decimal) -> tuple[WorstCase, ...]:
+        """The worst case of each block of states, over all sets of answers."""
+        if self._last is None or self._last[0] != epsilon:
+            bounds = self._bounds(epsilon)
+            self._last = epsilon, tuple(self._worst(leaf, bounds) for leaf in self._leaves())
+        return self._last[1]
+
+    def glimpse(self, epsilon: Decimal) -> WorstCase:
+        """The worst of all cases: the whole search is quick enough."""
+        return largest(self.worst_cases(epsilon))
+
+    def broken(
+        self, epsilon: Decimal, threshold: float, effort: int, near: Sequence[ClassCase] = ()
+    ) -> Sequence[WorstCase]:
+        """Cases above ``threshold``, spread over all blocks of states; ``effort`` and ``near`` change nothing.
+
+        Where no delta is allowed every answer is a case of its own: each must hold, and no set asks for more.
+        """
+        if effort:
+            return []
+        bounds, found = self._bounds(epsilon), []
+        if self._fails:
+            with decimals(Decimal(1)):
+                threshold = float((Decimal(threshold) - self._fails) / (1 - self._fails))
+        each = max(1, _AT_ONCE // sum(len(part) for part in self._level_sizes))
+        for leaf in self._leaves():
+            excess = bounds.of(leaf.tables, self._gaps(leaf.parts), sum(part.reached for part in leaf.parts))
+            worst = excess.max(axis=-1) if threshold <= 0 else np.maximum(excess, 0).sum(axis=-1)
+            flat = worst.ravel()
+            length = -(-flat.size // each)
+            for start in range(0, flat.size, length):
+                at = start + int(np.argmax(flat[start : start + length]))
+                if flat[at] > threshold:
+                    own = excess.reshape(-1, excess.shape[-1])[at]
+                    above = np.flatnonzero(own > 0)
+                    sets = [(int(o),) for o in above] if threshold <= 0 else [tuple(above.tolist())]
+                    found += [self._case(leaf, at, answers, own) for answers in sets]
+        return found
+
+    def facts(self) -> Facts:
+        """How many answers there are, and the least probability of one."""
+        least = max(Fraction(0), Fraction(float(self._table.min())) - Fraction(_drawn(self._problem.n_answers)))
+        return Facts(answers=self._problem.n_answers, least=least)
+
+    def rows(self) -> Iterator[tuple[Array, Array]]:
+        """E X_o and E' X_o of every case without failures, shape (cases, answers) each, block by block.
+
+        Each within a relative `relative_error`; refused where float64 cannot hold them, or voters may fail.
+        """
+        if self._exact or self._fails:
+            raise InputError(
+                "The probabilities of all cases are listed where float64 holds them and no voter may fail. Raise the "
+                "least probability of the release, or leave out the deltas of the groups."
+            )
+        for leaf in self._leaves():
+            answers = self._problem.n_answers
+            yield leaf.tables.p_side.reshape(-1, answers), leaf.tables.q_side.reshape(-1, answers)
+
+    @property
+    def relative_error(self) -> float:
+        """Of every entry that `rows` gives."""
+        return _relative(self._outcomes, self._problem.max_affected, self._problem.n_answers)
+
+    @property
+    def _outcomes(self) -> int:
+        return max(len(bit.p) for bit in self._bits)
+
+    def _bounds(self, epsilon: Decimal) -> _Bounds:
+        return _Bounds(epsilon, self._outcomes, self._problem.n_answers, exact=self._exact)
+
+    def _worst(self, leaf: _Leaf, bounds: _Bounds) -> WorstCase:
+        excess = bounds.of(leaf.tables, self._gaps(leaf.parts), sum(part.reached for part in leaf.parts))
+        own = excess.reshape(-1, excess.shape[-1])
+        at = int(np.argmax(np.maximum(own, 0).sum(axis=-1)))
+        above = np.flatnonzero(own[at] > 0)
+        if above.size:
+            return self._case(leaf, at, tuple(above.tolist()), own[at])
+        at, answer = divmod(int(np.argmax(own)), own.shape[-1])
+        return self._case(leaf, at, (answer,), own[at])
+
+    def _case(self, leaf: _Leaf, at: int, answers: tuple[int, ...], excess: NDArray[Any]) -> WorstCase:
+        """The case at one state and set of answers; ``excess`` are bounds for single answers."""
+        sides = [side.reshape(-1, excess.size)[at][list(answers)].sum() for side in leaf.tables]
+        p_side, q_side, difference = map(float, sides)
+        reached = sum(part.reached for part in leaf.parts)
+        if p_side < self._gaps(
+            leaf.parts
+        ):  # then the sides have fewer rounding errors than what has its own recurrence
+            difference = float(sides[0] - sides[1])
+        bound = excess[list(answers)].sum()
+        if not self._exact and len(answers) > 1:
+            bound = bound * (1 + 2 * len(answers) * _U) if bound > 0 else bound
+        rounding = 0.0 if self._exact else 4 * _relative(self._outcomes, reached, excess.size) * p_side
+        case = ClassCase(answers, self._groups_of(leaf, at))
+        share = len(answers) / excess.size
+        return WorstCase(min(self._with_failures(bound), 1.0), rounding, case, p_side, q_side, difference, share)
+
+    def _groups_of(self, leaf: _Leaf, at: int) -> tuple[GroupOfCase, ...]:
+        problem, found = self._problem, []
+        where = np.unravel_index(at, leaf.tables.difference.shape[:-1])
+        if self._alike:
+            where = (where[0] * leaf.tables.difference.shape[1] + where[1],)
+        for group, bit, part, index in zip(problem.groups, self._bits, leaf.parts, where, strict=True):
+            sure = sure_votes(group.count - part.reached, problem.n_classes, part.touched)
+            which, votes = divmod(int(index), len(sure))
+            block = level(problem.n_classes, len(bit.p), part.reached, alike=self._alike)[part.touched]
+            kinds, counts = np.unique(block.kinds[which], return_counts=True)
+            every = kinds_of(problem.n_classes, len(bit.p))
+            at_kinds = tuple((every[kind], count) for kind, count in zip(kinds.tolist(), counts.tolist(), strict=True))
+            found.append(GroupOfCase(at_kinds, tuple(sure[votes].tolist())))
+        return tuple(found)
+
+    def _with_failures(self, bound: Any) -> float:
+        """The excess of the voters from that of their kinds, rounded up."""
+        if not self._fails:
+            return rounded_up(bound) if self._exact else float(bound)
+        with decimals(Decimal(1)):
+            return rounded_up(self._fails + (1 - self._fails) * Decimal(bound) + _EXACT)
+
+    def _gaps(self, parts: tuple[_Part, ...]) -> float:
+        """At least the sum of |p_j - q_j| over all reached voters."""
+        gaps = [sum(abs(float(gap)) for gap in bit.gaps) for bit in self._bits]
+        return sum(part.reached * gap for part, gap in zip(parts, gaps, strict=True)) * (1 + 1e-12)
+
+    def _leaves_float64(self) -> bool:
+        """Whether a product of a positive entry and weights of all reached voters could be below 1e-290."""
+        least = float(self._table[self._table > 0].min())
+        logs = []
+        for group, bit in zip(self._problem.groups, self._bits, strict=True):
+            with decimals(Decimal(1)):
+                farthest = float(min(w for w in (*bit.p, *bit.q) if w).ln())
+            logs += [farthest] * min(group.max_affected, self._problem.max_affected)
+        return math.log(least) + sum(sorted(logs)[: self._problem.max_affected]) < math.log(_SAFE)
+
+    @cached_property
+    def _level_sizes(self) -> list[dict[int, Any]]:
+        first = self._problem.groups[0]
+        most = min(first.max_affected, self._problem.max_affected)
+        outcomes = len(self._bits[0].p)
+        return [level(self._problem.n_classes, outcomes, n, alike=self._alike) for n in range(most + 1)]
+
+    def _leaves(self) -> Iterator[_Leaf]:
+        if not self._keep:
+            return self._fresh_leaves()
+        if self._kept is None:
+            with decimals(Decimal(1)):
+                self._kept = list(self._fresh_leaves())
+        return iter(self._kept)
+
+    def _fresh_leaves(self) -> Iterator[_Leaf]:
+        X: NDArray[Any] = self._table
+        if self._exact:
+            X = np.array([Decimal(value) for value in X.ravel().tolist()], dtype=object).reshape(X.shape)
+        return self._reached(_Tables(X, X, X - X), (), (), self._problem.max_affected)
+
+    def _reached(
+        self, tables: _Tables, parts: tuple[_Part, ...], states: tuple[int, ...], left: int
+    ) -> Iterator[_Leaf]:
+        """The blocks with so many voters reached in the first groups."""
+        problem, g = self._problem, len(parts)
+        if g == len(problem.groups):
+            yield _Leaf(parts, tables.reshaped(*states, problem.n_answers))
+            return
+        group, bit = problem.groups[g], self._bits[g]
+        later = math.prod(problem.shape[g + 1 :]) * problem.n_answers
+        start = tables.reshaped(math.prod(states), 1, -1, 1 if self._alike else later)
+        blocks = {0 if self._alike else problem.n_classes: start}
+        for n in range(min(group.max_affected, left) + 1):
+            if n:
+                blocks = self._one_more(blocks, bit, group.count - n, n)
+            for touched, block in blocks.items():
+                sets, votes = block.difference.shape[1:3]
+                own = (sets, votes // problem.n_answers) if self._alike else (sets * votes,)
+                yield from self._reached(block, (*parts, _Part(n, touched)), (*states, *own), left - n)
+
+    def _one_more(self, blocks: dict[int, _Tables], bit: Bit, sure: int, n: int) -> dict[int, _Tables]:
+        """The tables with one more reached voter, n in all, beside ``sure`` voters that are not."""
+        problem, made = self._problem, {}
+        weights = bit.as_decimals() if self._exact else bit.as_floats()
+        for touched, block in level(problem.n_classes, len(bit.p), n, alike=self._alike).items():
+            parts = []
+            for step in block.steps:
+                takes = [
+                    one_more(
+                        sure, problem.n_classes, touched, voted, step.touched, problem.n_answers, alike=self._alike
+                    )
+                    for voted in step.kind
+                ]
+                parts.append(_taken(blocks[step.touched], step, takes, weights))
+            made[touched] = _Tables(*(np.concatenate(sides, axis=1) for sides in zip(*parts, strict=True)))
+        return made
+
+
+def _taken(
+    tables: _Tables, step: Step, takes: Sequence[NDArray[np.intp]], weights: tuple[Sequence[Any], ...]
+) -> _Tables:
+    """The tables of all multisets of one step."""
+    parents, sums = step.parents[:, None], []
+    for take, p, q, gap in zip(takes, *weights, strict=True):
+        V, W, D = (side[:, parents, take[None, :]] for side in tables)
+        sums.append(_Tables(p * V, q * W, p * D + gap * W))
+    return _Tables(
+        *(np.add.reduce(sides) if len(sides) > 2 else sides[0] + sides[1] for sides in zip(*sums, strict=True))
+    )
+
+
+@lru_cache(maxsize=256)
+def _relative(outcomes: int, reached: int, answers: int) -> float:
+    return 1.01 * (_U * (outcomes + 2) * reached + _drawn(answers))
+
+
+class _Bounds:
+    """Upper bounds on excesses V_o - e^epsilon W_o, rounding included."""
+
+    def __init__(self, epsilon: Decimal, outcomes: int, answers: int, *, exact: bool) -> None:
+        with decimals(epsilon):
+            self._grow, self._kappa = epsilon.exp(), epsilon.exp() - 1
+        self._outcomes, self._answers, self._exact = outcomes, answers, exact
+
+    def of(self, tables: _Tables, gaps: float, reached: int) -> NDArray[Any]:
+        """For tables with so many reached voters, whose |p_j - q_j| sum to ``gaps`` at most; all answers."""
+        V, W, D = tables
+        if self._exact:
+            drawn = Decimal(_drawn(self._answers))
+            with decimals(Decimal(1)):
+                return np.asarray(V * (1 + drawn + _EXACT) - W * (self._grow * (1 - drawn - _EXACT)))
+        relative = _relative(self._outcomes, reached, self._answers) + 8 * _U
+        bounds = V * (1 + relative) - W * (min(float(self._grow), _BEYOND) * (1 - relative))
+        if self._kappa < 1000:
+            kappa = float(self._kappa) * (1 - relative)
+            r = self._outcomes
+            errors = (4 * r + 4) * (reached + 1) * _U + _drawn(self._answers)
+            absolute = 1.1 * gaps * errors + (1e-300 if reached else 0.0)
+            np.minimum(bounds, D - W * kappa + absolute, out=bounds)
+        return np.asarray(bounds)

@@ -1,0 +1,287 @@
+"""The privacy constraints of a decision with several answers as rows of a linear program in its table.
+
+At each vector of votes the answers are put into *parts*: where classes are treated alike, those with as many votes are
+one part, else every answer is one. A part has a mass, the probability of all its answers. The masses at one vector sum
+to 1, so one of them, of an answer that the objective prefers, follows from the others. Variables are
+x = 1 - mass of the others: all of them want to be 1.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from decimal import Decimal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from darrm.certificate.classes import ClassCase, GroupOfCase
+from darrm.errors import InputError
+from darrm.numerics.arrays import Array
+from darrm.numerics.exact import decimals, rounded_up
+from darrm.problem.class_corners import Bit, bits
+from darrm.problem.counts import Counts, Ranking, count_vectors, n_sorted_counts, sorted_counts
+from darrm.problem.decision import DecisionProblem
+from darrm.problem.limits import Limit
+from darrm_solvers import Rows
+
+# A row counts as broken from here on, in units of its right side: above the rounding of a row, below HiGHS' tolerance.
+_BROKEN = 1e-12
+_TIE = 1e-12
+MAX_VARIABLES = 20_000
+
+
+def all_votes(problem: DecisionProblem) -> Counts:
+    """The votes that each entry of a full table is for, shape (entries, groups, classes)."""
+    each = [count_vectors(group.count, problem.n_classes) for group in problem.groups]
+    places = np.indices(problem.shape).reshape(len(each), -1)
+    return np.stack([votes[place] for votes, place in zip(each, places, strict=True)], axis=1)
+
+
+def votes_up_to_names(problem: DecisionProblem) -> Counts:
+    """Those votes of which all others are renamings: the classes of most votes, in the first group first, come first.
+
+    Of one group they are those of a symmetric table.
+    """
+    if len(problem.groups) == 1:
+        return sorted_counts(problem.K, problem.n_classes)[:, None]
+    votes = all_votes(problem)
+    order = _by_votes(votes)
+    return np.asarray(votes[(order == np.arange(problem.n_classes)).all(axis=1)])
+
+
+def _by_votes(votes: Counts) -> NDArray[np.intp]:
+    """The classes by their votes, the most first, in the first group first; shape (rows, classes)."""
+    return np.lexsort([-votes[:, g] for g in reversed(range(votes.shape[1]))], axis=-1)
+
+
+def ways(votes: Counts) -> Array:
+    """How many vectors of votes are those of each row, of `votes_up_to_names`, under other names; shape (rows,)."""
+    runs, equal = np.ones(len(votes)), np.ones(len(votes))
+    for j in range(1, votes.shape[-1]):
+        equal = np.where((votes[..., j] == votes[..., j - 1]).all(axis=1), equal + 1, 1)
+        runs *= equal
+    return np.asarray(math.factorial(votes.shape[-1]) / runs)
+
+
+def check_variables(problem: DecisionProblem, *, alike: bool) -> None:
+    """Refuse a table of more entries than a linear program is made for."""
+    rows = n_sorted_counts(problem.K, problem.n_classes) if alike and len(problem.groups) == 1 else None
+    entries = (math.prod(problem.shape) if rows is None else rows) * problem.n_answers
+    if entries > MAX_VARIABLES:
+        raise InputError(
+            f"A table of {entries:,} probabilities is too large to optimise; at most {MAX_VARIABLES:,}. Take fewer "
+            "voters or classes"
+            + (", one group" if len(problem.groups) > 1 else "")
+            + (", or an objective that treats all classes alike." if not alike else ".")
+        )
+
+
+class ClassColumns:
+    """Variables x in [0, 1]^n of a linear program for the table of a decision with several answers.
+
+    Parameters
+    ----------
+    problem : DecisionProblem
+    costs : ndarray, shape (rows, answers)
+        What each answer costs at each row of ``votes``, all renamings together.
+    alike : bool
+        Whether all classes are treated alike: then ``votes`` are `votes_up_to_names`, else `all_votes`.
+    ordered : bool
+        Whether an answer that costs least must be at least as likely as any that costs more.
+
+    Attributes
+    ----------
+    votes : ndarray of int, shape (rows, groups, classes)
+    shape : tuple of int
+        Of a table, without the axis of answers.
+    n : int
+    weights : ndarray, shape (n,)
+        What the objective gains from each variable.
+    most : float
+        What the table would cost with all variables at 0.
+    """
+
+    def __init__(self, problem: DecisionProblem, costs: Array, *, alike: bool, ordered: bool = False) -> None:
+        self.problem, self.alike = problem, alike
+        self.votes = votes_up_to_names(problem) if alike else all_votes(problem)
+        self._ranking = Ranking(self.votes.reshape(len(self.votes), -1), max(g.count for g in problem.groups) + 1)
+        rows, answers = costs.shape
+        part = np.broadcast_to(np.arange(answers), costs.shape).copy()
+        if alike:
+            new = np.ones(costs.shape, dtype=np.int64)
+            new[:, 1 : problem.n_classes] = (self.votes[..., 1:] != self.votes[..., :-1]).any(axis=1)
+            part = new.cumsum(axis=1) - 1
+        self._parts = (
+            part + (np.arange(rows) * answers)[:, None]
+        )  # of every answer, before parts without one are left out
+        used, places, sizes = np.unique(self._parts, return_inverse=True, return_counts=True)
+        self._parts = places.reshape(costs.shape)
+        self._row, self._size = used // answers, sizes.astype(np.float64)
+        cost = np.zeros(used.size)
+        cost[self._parts] = costs
+        best = np.minimum.reduceat(cost, np.flatnonzero(np.diff(self._row, prepend=-1)))
+        gain = cost - best[self._row]
+        gain[gain <= _TIE * (np.abs(cost) + np.abs(best[self._row]))] = 0.0
+        # The first part that costs least follows from the others.
+        order = np.lexsort((np.arange(used.size), gain, self._row))
+        follows = order[np.flatnonzero(np.diff(self._row[order], prepend=-1))]
+        self._follows = follows[self._row]
+        self._free = np.flatnonzero(self._follows != np.arange(used.size))
+        self.n = self._free.size
+        self.weights = gain[self._free]
+        self.most = math.fsum([*best.tolist(), *self.weights.tolist()])
+        self._n_parts = used.size
+        self.shape = (rows,) if alike and len(problem.groups) == 1 else problem.shape
+        self.first = self._sums() if not ordered else self._stacked(self._sums(), self._order(gain))
+
+    def table(self, x: Array) -> Array:
+        """The probabilities of all answers; what a solver left below 0 is cut off."""
+        mass = np.zeros(self._n_parts)
+        mass[self._free] = 1 - np.clip(x, 0, 1)
+        rest = 1 - np.bincount(self._row, mass)
+        follows = np.unique(self._follows)
+        mass[follows] = np.maximum(rest[self._row[follows]], 0.0)
+        mass /= np.bincount(self._row, mass)[self._row]
+        each = mass / self._size
+        if not self.alike or len(self.problem.groups) == 1:
+            table = each[self._parts]
+        else:
+            table = each[self.parts_of(all_votes(self.problem), range(self.problem.n_answers))[0]]
+        return np.asarray(table.reshape(*self.shape, self.problem.n_answers))
+
+    def rows(self, coefficients: Array, limits: Array) -> Rows:
+        """Constraints ``coefficients @ mass <= limits`` as rows in x; ``coefficients`` of shape (m, parts)."""
+        beyond = coefficients[:, self._free] - coefficients[:, self._follows[self._free]]
+        constant = coefficients[:, np.unique(self._follows)].sum(axis=1) + beyond.sum(axis=1)
+        return Rows(-beyond, limits - constant)
+
+    @property
+    def n_parts(self) -> int:
+        """How many masses there are."""
+        return self._n_parts
+
+    def parts_of(self, votes: Counts, answers: Sequence[int]) -> tuple[NDArray[np.intp], Array]:
+        """Where the probabilities of ``answers`` are at any votes, shape (m, groups, classes), and their shares.
+
+        The probability of an answer is its share of the mass of its part; both of shape (m, answers).
+        """
+        found = np.broadcast_to(np.asarray(answers, dtype=np.intp), (len(votes), len(answers)))
+        if self.alike:
+            order = _by_votes(votes)
+            place = np.empty_like(order)
+            np.put_along_axis(place, order, np.broadcast_to(np.arange(order.shape[1]), order.shape), axis=1)
+            none = np.full((len(votes), 1), order.shape[1])
+            found = np.hstack([place, none])[:, list(answers)]
+            votes = np.take_along_axis(votes, order[:, None, :], axis=2)
+        parts = self._parts[self._ranking.of(votes.reshape(len(votes), -1))[:, None], found]
+        return parts, 1 / self._size[parts]
+
+    def _sums(self) -> Rows:
+        """At each vector of votes the masses that are variables sum to 1 at most."""
+        several = np.flatnonzero(np.bincount(self._row[self._free], minlength=self._row[-1] + 1) > 1)
+        sums = np.zeros((several.size, self._n_parts))
+        for i, row in enumerate(several):
+            own = self._free[self._row[self._free] == row]
+            sums[i, own] = 1.0
+        return self.rows(sums, np.ones(several.size))
+
+    def _order(self, gain: Array) -> Rows:
+        """No answer that costs more is likelier than the one that follows from the others."""
+        worse = self._free[gain[self._free] > 0]
+        order = np.zeros((worse.size, self._n_parts))
+        order[np.arange(worse.size), worse] = 1 / self._size[worse]
+        order[np.arange(worse.size), self._follows[worse]] = -1 / self._size[self._follows[worse]]
+        return self.rows(order, np.zeros(worse.size))
+
+    @staticmethod
+    def _stacked(*parts: Rows) -> Rows:
+        return Rows(np.concatenate([p.rows for p in parts]), np.concatenate([p.limits for p in parts]))
+
+
+class ClassRows:
+    """The rows of given cases of a decision for one limit: a `ConstraintRows`.
+
+        sum over n of (P(n) - e^epsilon P'(n)) sum over o in S of X_o(n) <= delta,    S the answers of the case,
+
+    divided by e^epsilon - 1 + 2 delta.
+
+    Attributes
+    ----------
+    threshold : float
+    rounding : float
+    """
+
+    def __init__(self, limit: Limit[DecisionProblem], columns: ClassColumns) -> None:
+        problem = self._problem = limit.problem
+        self._columns = columns
+        self._bits, fails = bits(problem, alike=columns.alike and len(problem.groups) == 1)
+        if Decimal(limit.delta) < fails:
+            raise InputError(
+                f"delta must be at least {rounded_up(fails)!r}, the probability that a reached voter fails, where so "
+                f"many voters can only be certified as pure ones that fail. Got {limit.delta!r}. Raise delta, or lower "
+                "max_affected or the deltas of the groups."
+            )
+        with decimals(limit.epsilon):
+            shrink, delta = (-limit.epsilon).exp(), (Decimal(limit.delta) - fails) / (1 - fails)
+            right = 1 - shrink + 2 * delta * shrink
+            self._shrink, self._grow = float(shrink / right), float((1 - shrink) / right)
+            self._limit = float(delta * shrink / right)
+            size = float(right / (2 * shrink)) if shrink > Decimal("1e-300") else math.inf
+        t, u = problem.max_affected, 2.0**-53
+        gap = max(float(sum(map(abs, bit.gaps))) for bit in self._bits)
+        each = 40 * (t + 1) * (t + 2) * gap * self._shrink + (6 * t + 60) * self._grow
+        self.rounding = 1.01 * u * problem.n_answers * each
+        self.threshold = limit.delta + _BROKEN * size * float(1 - fails)
+
+    def allowed(self, cases: Iterable[object]) -> list[ClassCase]:
+        """None: a decision does not begin with the cases of another."""
+        return []
+
+    def of(self, cases: Sequence[ClassCase]) -> Rows:
+        """The rows of any cases; each costs as much as the votes that can be at it are many."""
+        coefficients = np.zeros((len(cases), self._columns.n_parts))
+        for i, case in enumerate(cases):
+            votes, q_side, difference = self._distributions(case)
+            weight = self._shrink * difference - self._grow * q_side
+            parts, shares = self._columns.parts_of(votes, case.answers)
+            np.add.at(coefficients[i], parts.ravel(), (weight[:, None] * shares).ravel())
+        return self._columns.rows(coefficients, np.full(len(cases), self._limit))
+
+    of_usual = of
+
+    def _distributions(self, case: ClassCase) -> tuple[Counts, Array, Array]:
+        """The votes that can be at a case, their probabilities on D', and those on D less these."""
+        votes = np.zeros((1, 0, self._problem.n_classes), dtype=np.int64)
+        q_side, difference = np.ones(1), np.zeros(1)
+        for group, bit in zip(case.groups, self._bits, strict=True):
+            own, q_own, difference_own = _of_group(group, bit)
+            rows, columns = np.repeat(np.arange(len(votes)), len(own)), np.tile(np.arange(len(own)), len(votes))
+            votes = np.concatenate([votes[rows], own[columns][:, None]], axis=1)
+            # P P_g - Q Q_g = (P - Q) P_g + Q (P_g - Q_g)
+            p_own = q_own + difference_own
+            difference = np.outer(difference, p_own).ravel() + np.outer(q_side, difference_own).ravel()
+            q_side = np.outer(q_side, q_own).ravel()
+        return votes, q_side, difference
+
+
+def _of_group(group: GroupOfCase, bit: Bit) -> tuple[Counts, Array, Array]:
+    """The votes of a group at a case, their probabilities on D', and those on D less these."""
+    votes = np.array([group.sure], dtype=np.int64)
+    q_side: Array = np.ones(1)
+    difference: Array = np.zeros(1)
+    p, q, gaps = bit.as_floats()
+    most = sum(count for _, count in group.kinds) + sum(group.sure)
+    weights = np.array([(most + 1) ** i for i in range(len(group.sure))], dtype=np.int64)
+    for kind, count in group.kinds:
+        for _ in range(count):
+            # P_j and Q_j of the outcome, P - Q <- p (P - Q) + (p - q) Q
+            more = np.repeat(votes[None], len(kind), axis=0)
+            more[np.arange(len(kind)), :, list(kind)] += 1
+            new_q = np.concatenate([q_j * q_side for q_j in q])
+            new_d = np.concatenate([p_j * difference + gap * q_side for p_j, gap in zip(p, gaps, strict=True)])
+            flat = more.reshape(-1, votes.shape[1])
+            _, first, which = np.unique(flat @ weights, return_index=True, return_inverse=True)
+            votes = flat[first]
+            q_side, difference = np.bincount(which, new_q), np.bincount(which, new_d)
+    return votes, q_side, difference

@@ -1,0 +1,175 @@
+"""What a private vote for one of several classes can be, and how many cases of all voters there are to go through.
+
+An (epsilon, Delta)-DP vote is made from a private bit of two outcomes, or of four if Delta > 0 (Kairouz, Oh, Viswanath,
+ICML 2015): one that only D has, hi, lo, and one that only D' has. A *kind* is a tuple of classes, one for each outcome
+(docs/decisions.md, Lemma D6).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from decimal import Decimal
+from functools import lru_cache
+from itertools import product
+from typing import NamedTuple
+
+from darrm.errors import InputError
+from darrm.numerics.exact import decimals
+from darrm.problem.decision import DecisionProblem, VoterGroup
+
+MAX_ENTRIES = 30_000_000
+_MOST_CLASSES = 30
+_LARGEST_KEY = 2**62  # of votes as one number
+
+
+class Bit(NamedTuple):
+    """The probabilities of the outcomes of a private bit on D and on D', in exact numbers."""
+
+    p: tuple[Decimal, ...]
+    q: tuple[Decimal, ...]
+
+    @property
+    def gaps(self) -> tuple[Decimal, ...]:
+        """p - q, rounded by no context but ours."""
+        with decimals(Decimal(1)):
+            return tuple(p - q for p, q in zip(self.p, self.q, strict=True))
+
+    def as_decimals(self) -> tuple[Sequence[Decimal], ...]:
+        """p, q and p - q."""
+        return self.p, self.q, self.gaps
+
+    def as_floats(self) -> tuple[Sequence[float], ...]:
+        """The same, each the nearest float64."""
+        return tuple(tuple(map(float, side)) for side in self.as_decimals())
+
+
+@lru_cache(maxsize=64)
+def private_bit(epsilon: float, Delta: float) -> Bit:
+    """Two outcomes if Delta = 0 or epsilon is infinite, else four."""
+    exact_Delta = Decimal(Delta) if epsilon < math.inf else Decimal(0)
+    with decimals(Decimal(epsilon) if epsilon < math.inf else Decimal(1)):
+        s = (-Decimal(epsilon)).exp() if epsilon < math.inf else Decimal(0)
+        hi, lo = (1 - exact_Delta) / (1 + s), (1 - exact_Delta) * s / (1 + s)
+        if not exact_Delta:
+            return Bit((hi, lo), (lo, hi))
+        nothing = Decimal(0)
+        return Bit((exact_Delta, hi, lo, nothing), (nothing, lo, hi, exact_Delta))
+
+
+@lru_cache(maxsize=64)
+def bits(problem: DecisionProblem, *, alike: bool) -> tuple[tuple[Bit, ...], Decimal]:
+    """The bit of a voter of each group, and the probability that is left for voters that fail.
+
+    With bits of four outcomes nothing is left. Where their cases are too many, voters are taken to be pure, and all
+    that a reached voter's delta can do is left: d = 1 - prod of (1 - delta_i), largest over the reached voters; an
+    excess E of the pure ones stands for d + (1 - d) E (docs/decisions.md, Lemma D4).
+    """
+    if not any(group.delta for group in problem.groups) or entries(problem, alike=alike) <= MAX_ENTRIES:
+        return tuple(private_bit(group.epsilon, group.delta) for group in problem.groups), Decimal(0)
+    return tuple(private_bit(group.epsilon, 0.0) for group in problem.groups), problem.exact_least_delta
+
+
+def check_classes(problem: DecisionProblem) -> None:
+    """Refuse more classes than cases can be counted for."""
+    fits = problem.n_classes <= _MOST_CLASSES
+    if not fits or (problem.K + 2) ** problem.n_classes > _LARGEST_KEY:
+        most = next(C for C in range(_MOST_CLASSES, 0, -1) if (problem.K + 2) ** C <= _LARGEST_KEY)
+        raise InputError(
+            f"A decision by K = {problem.K} voters must be between at most {most} classes. Got {problem.n_classes}. "
+            "Put rare classes together, or ask fewer voters."
+        )
+
+
+def entries(problem: DecisionProblem, *, alike: bool, pure: bool = False) -> int:
+    """How many probabilities there are to go through: cases times answers; ``pure`` as if no voter had a delta.
+
+    ``alike`` for releases that treat all classes alike, of one group: cases are then counted up to names of classes.
+    """
+    check_classes(problem)
+    sizes = [1]
+    for group in problem.groups:
+        outcomes = 4 if group.delta and group.epsilon < math.inf and not pure else 2
+        most = min(group.max_affected, problem.max_affected)
+        own = n_cases(group.count, problem.n_classes, outcomes, most, alike=alike)
+        most = min(len(sizes) + len(own) - 1, problem.max_affected + 1)
+        sizes = [sum(sizes[i] * own[n - i] for i in range(len(sizes)) if 0 <= n - i < len(own)) for n in range(most)]
+    return sum(sizes) * problem.n_answers
+
+
+def nearest_that_fits(problem: DecisionProblem, *, alike: bool) -> str:
+    """What is not too large, nearest to a problem that is, in a sentence."""
+
+    def fits(groups: Sequence[VoterGroup], affected: int, classes: int) -> bool:
+        return entries(_smaller(groups, affected, classes), alike=alike, pure=True) <= MAX_ENTRIES
+
+    most, C = problem.max_affected, problem.n_classes
+    affected = _largest(most - 1, lambda t: fits(problem.groups, t, C))
+    if affected:
+        return f"max_affected = {affected} would fit, if one change of the data reaches no more voters."
+    classes = _largest(C - 1, lambda c: c < 2 or fits(problem.groups, most, c))
+    if classes > 1:
+        return f"{classes} classes would fit."
+    return "Fewer voters would fit."
+
+
+def _smaller(groups: Sequence[VoterGroup], affected: int, classes: int) -> DecisionProblem:
+    most = min(affected, sum(group.max_affected for group in groups))
+    return DecisionProblem(groups, 1.0, 0.0, classes, most)
+
+
+def _largest(most: int, holds: Callable[[int], bool]) -> int:
+    return next((n for n in range(most, 0, -1) if holds(n)), 0)
+
+
+@lru_cache(maxsize=64)
+def kinds_of(classes: int, outcomes: int) -> tuple[tuple[int, ...], ...]:
+    """All kinds that say something else on the two data sets, in lexicographic order; ``outcomes`` is 2 or 4."""
+    every = product(range(classes), repeat=outcomes)
+    return tuple(kind for kind in every if kind != kind[::-1])
+
+
+@lru_cache(maxsize=64)
+def n_cases(count: int, classes: int, outcomes: int, reached: int, *, alike: bool) -> tuple[int, ...]:
+    """How many cases there are with 0, ..., ``reached`` of ``count`` voters at a kind; up to names if ``alike``.
+
+    Counted by Burnside's lemma: the mean, over all ways to rename the classes, of how many cases stay the same.
+    """
+    if not alike:
+        kinds = classes**outcomes - classes ** (outcomes // 2)
+        return tuple(
+            math.comb(n + kinds - 1, n) * math.comb(count - n + classes - 1, classes - 1) for n in range(reached + 1)
+        )
+    total = [0] * (reached + 1)
+    for cycles in _partitions(classes, classes):
+        ways = math.factorial(classes)
+        for length in set(cycles):
+            ways //= length ** cycles.count(length) * math.factorial(cycles.count(length))
+        kept = [0] * (math.lcm(*cycles) + 1)  # how many classes keep their name if renamed i times
+        for i in range(1, len(kept)):
+            kept[i] = sum(length for length in cycles if i % length == 0)
+        sure = _fixed(kept, count, lambda f: f)
+        moving = _fixed(kept, reached, lambda f: f**outcomes - f ** (outcomes // 2))
+        for n in range(reached + 1):
+            total[n] += ways * moving[n] * sure[count - n]
+    return tuple(n // math.factorial(classes) for n in total)
+
+
+def _fixed(kept: list[int], most: int, among: Callable[[int], int]) -> list[int]:
+    """How many multisets of 0, ..., ``most`` things stay the same, where ``among(f)`` things do if f classes do."""
+    ways, cycles = [1] + [0] * most, [0] * len(kept)
+    for length in range(1, len(kept)):
+        if (len(kept) - 1) % length:
+            continue
+        sooner = sum(d * cycles[d] for d in range(1, length) if length % d == 0)
+        cycles[length] = (among(kept[length]) - sooner) // length
+        for _ in range(cycles[length]):
+            for n in range(length, most + 1):
+                ways[n] += ways[n - length]
+    return ways
+
+
+def _partitions(total: int, most: int) -> list[tuple[int, ...]]:
+    if total == 0:
+        return [()]
+    return [(part, *rest) for part in range(min(total, most), 0, -1) for rest in _partitions(total - part, part)]
