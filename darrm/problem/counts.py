@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 
 import numpy as np
@@ -18,11 +19,30 @@ def count_vectors(total: int, classes: int) -> Counts:
     """
     if classes == 1:
         made = np.full((1, 1), total, dtype=np.int64)
+    elif classes == 2:
+        ones = np.arange(total + 1, dtype=np.int64)
+        made = np.stack([total - ones, ones], axis=1)
     else:
         parts = [(first, count_vectors(total - first, classes - 1)) for first in range(total, -1, -1)]
         made = np.concatenate([np.insert(rest, 0, first, axis=1) for first, rest in parts])
     made.flags.writeable = False
     return made
+
+
+def places(vectors: Counts) -> NDArray[np.intp]:
+    """The place of each vector in `count_vectors` of its sum, of which there must be less than 2^63; (..., C) to (...).
+
+    Before it are those that have more votes at the first class that differs: for each class but the last
+    C(later votes - 1 + classes that are left, classes that are left) of them.
+    """
+    later = vectors[..., ::-1].cumsum(axis=-1)[..., ::-1]
+    most, classes = int(later.max(initial=0)), vectors.shape[-1]
+    found = np.zeros(vectors.shape[:-1], dtype=np.intp)
+    for c in range(1, classes):
+        left = classes - c
+        before = np.array([math.comb(votes - 1 + left, left) if votes else 0 for votes in range(most + 1)])
+        found += before[later[..., c]]
+    return found
 
 
 @lru_cache(maxsize=4096)

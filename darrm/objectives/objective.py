@@ -1,0 +1,92 @@
+"""What every objective is: the cost of each answer at each vector of counts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from darrm._validation import array
+from darrm.errors import InputError
+from darrm.numerics.arrays import Array
+from darrm.problem.counts import Counts, count_vectors
+from darrm.problem.decision import DecisionProblem
+
+MAX_ENTRIES = 5_000_000
+
+
+class Objective:
+    """What a decision should cost little of; made by `truth`, `rule` or `costs`."""
+
+    kind: ClassVar[str]
+
+    def costs(self, problem: DecisionProblem) -> Array:
+        """C(n, o): the cost of answer o at the counts n times their probability; shape (*problem.shape, n_answers).
+
+        Raises `InputError` if the objective does not fit the problem, or above 5 million entries for more than two
+        answers.
+        """
+        check_size(problem)
+        return self.costs_at(problem, every_count(problem)).reshape(*problem.shape, problem.n_answers)
+
+    def costs_at(self, problem: DecisionProblem, counts: ArrayLike) -> Array:
+        """The same at some counts alone, ints of shape (m, groups, n_classes); shape (m, n_answers)."""
+        raise TypeError("Objective is abstract: make one with truth, rule or costs.")
+
+    def of(self, problem: DecisionProblem) -> Objective:
+        """The same with all spelled out that depends on how many classes and answers the problem has."""
+        return self
+
+    def symmetric(self, problem: DecisionProblem) -> bool:
+        """Whether all classes are alike: permuting them in the counts and in the answers leaves the costs as they are.
+
+        To a relative 1e-12. Then averaging a decision over the permutations costs the same.
+        """
+        raise TypeError("Objective is abstract: make one with truth, rule or costs.")
+
+    def with_present(self, present: Sequence[int]) -> Objective:
+        """The same objective for so many voters of each group; groups without any are left out."""
+        raise InputError("A table of costs is for all voters. For absent voters use truth or rule.")
+
+    def costs_without_votes(self, problem: DecisionProblem) -> Array:
+        """The cost of each answer where nobody votes; shape (n_answers,)."""
+        return np.asarray(self.costs(problem).reshape(-1, problem.n_answers).sum(axis=0))
+
+    def as_dict(self) -> dict[str, object]:
+        """The objective as plain values, for files: ``{"kind": ..., parameters}``."""
+        raise TypeError("Objective is abstract: make one with truth, rule or costs.")
+
+
+def check_size(problem: DecisionProblem) -> None:
+    """Refuse to list more than 5 million entries; two answers may have more."""
+    entries = math.prod(problem.shape) * problem.n_answers
+    if not problem.binary and entries > MAX_ENTRIES:
+        raise InputError(
+            f"A table of costs must have at most {MAX_ENTRIES:,} entries: vectors of counts times answers. Got "
+            f"{entries:,}. Take fewer voters, groups or classes."
+        )
+
+
+def every_count(problem: DecisionProblem) -> Counts:
+    """All counts of the problem in the order of its tables, shape (prod of problem.shape, groups, n_classes)."""
+    each = [count_vectors(group.count, problem.n_classes) for group in problem.groups]
+    places = np.indices(problem.shape).reshape(len(each), -1)
+    return np.stack([vectors[at] for vectors, at in zip(each, places, strict=True)], axis=1)
+
+
+def checked_counts(problem: DecisionProblem, counts: ArrayLike) -> Counts:
+    """Counts as ints, refused unless every group has as many votes as voters."""
+    groups, classes = len(problem.groups), problem.n_classes
+    hint = "Pass the votes for each class in each group."
+    votes = array("counts", counts, ("m", groups, classes), 0, math.inf, "[)", wholes=True, hint=hint).astype(np.int64)
+    sizes = np.array([group.count for group in problem.groups])
+    wrong = np.argwhere(votes.sum(axis=2) != sizes)
+    if len(wrong):
+        row, g = wrong[0].tolist()
+        raise InputError(
+            f"counts of group {g + 1} must sum to its {sizes[g]} voters. Got {votes[row, g].tolist()}. {hint}"
+        )
+    return votes

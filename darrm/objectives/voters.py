@@ -1,0 +1,191 @@
+"""Voters that are right with known probabilities: how likely truth and counts are together."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from functools import reduce
+from typing import ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from darrm._validation import array, real, refusal
+from darrm.errors import InputError
+from darrm.numerics.arrays import Array
+from darrm.objectives.multinomials import multinomial
+from darrm.objectives.objective import Objective, check_size, checked_counts
+from darrm.problem.counts import Counts, count_vectors
+from darrm.problem.decision import DecisionProblem
+
+SAME = 1e-12  # relative, of numbers that rounding alone may have set apart
+_SUMS_TO_1 = 1e-9
+
+
+class OfVoters(Objective):
+    """An objective of voters that are right with known probabilities.
+
+    Accuracies alone, without a prior, a cost or a table, leave open how many classes there are; `of` says it. Two such
+    objectives are equal if they are for two classes, or for as many as they name.
+    """
+
+    confusion: tuple[object, ...]  # of each group an accuracy, or Pr[vote v | truth y] at [y][v]
+    prior: tuple[float, ...] | None  # even
+    none: float | None  # what the further answer "none" costs at all counts
+    kind: ClassVar[str]
+
+    @abstractmethod
+    def said(self) -> dict[str, list[int]]:
+        """For how many classes its parts are, by their names; nothing for what goes with any number."""
+
+    def __post_init__(self) -> None:
+        agreed(**self.said())
+
+    @property
+    def classes(self) -> int | None:
+        """How many classes the objective is for; None if for any number."""
+        return agreed(**self.said())
+
+    @abstractmethod
+    def spelled(self, classes: int) -> Self:
+        """The same for so many classes, with a table for each accuracy, and a prior."""
+
+    @abstractmethod
+    def check_answers(self, problem: DecisionProblem) -> None:
+        """`InputError` unless the costs are those of the problem's answers; ``self`` has been spelled out."""
+
+    def of(self, problem: DecisionProblem) -> Self:
+        if len(self.confusion) != len(problem.groups):
+            raise InputError(
+                f"accuracy must have one entry for each of the {len(problem.groups)} groups. Got {len(self.confusion)}."
+            )
+        if self.classes not in (None, problem.n_classes):
+            raise InputError(
+                f"This objective is for {self.classes} classes, by its accuracy, prior or cost. The problem has "
+                f"{problem.n_classes}. Pass accuracies, prior and cost for {problem.n_classes} classes."
+            )
+        own = self.spelled(problem.n_classes)
+        own.check_answers(problem)
+        return own
+
+    def chances(self, problem: DecisionProblem) -> Array:
+        """Pr[truth = y, n] for all counts n; shape (n_classes, *problem.shape), sums to 1."""
+        check_size(problem)
+        own = self.of(problem)
+        groups = [
+            multinomial(count_vectors(group.count, problem.n_classes), np.array(table, dtype=np.float64))
+            for group, table in zip(problem.groups, own.confusion, strict=True)
+        ]
+        start = own.prior or ()
+        return np.stack(
+            [
+                np.asarray(reduce(np.multiply.outer, (group[y] for group in groups), np.array(start[y])))
+                for y in range(problem.n_classes)
+            ]
+        )
+
+    def chances_at(self, problem: DecisionProblem, counts: ArrayLike) -> Array:
+        """Pr[truth = y, n] at some counts, ints of shape (m, groups, n_classes); shape (n_classes, m)."""
+        return self.of(problem).joint(checked_counts(problem, counts))
+
+    def joint(self, counts: Counts) -> Array:
+        """The same, of counts that have been checked; ``self`` has been spelled out."""
+        chance = np.tile(np.array(self.prior)[:, None], len(counts))
+        for g, table in enumerate(self.confusion):
+            if len(counts):
+                chance = chance * multinomial(counts[:, g], np.array(table, dtype=np.float64))
+        return chance
+
+    def alike(self) -> bool:
+        """Whether votes and prior are the same for all classes; ``self`` has been spelled out."""
+        tables = [np.array(table, dtype=np.float64) for table in self.confusion]
+        return near(np.array(self.prior)) and all(map(exchangeable, tables))
+
+    def with_present(self, present: Sequence[int]) -> OfVoters:
+        kept = tuple(table for table, count in zip(self.confusion, present, strict=True) if count)
+        return replace(self, confusion=kept)  # type: ignore[type-var]  # both kinds are dataclasses
+
+    def as_dict(self) -> dict[str, object]:
+        own = self.spelled(self.classes or 2)
+        values: dict[str, object] = asdict(own)  # type: ignore[call-overload]  # both kinds are dataclasses
+        if values["none"] is None:
+            del values["none"]
+        return {"kind": self.kind, **values}
+
+    def __eq__(self, other: object) -> bool:
+        return self.as_dict() == other.as_dict() if isinstance(other, type(self)) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(tuple(self.as_dict().items()))
+
+
+def near(values: Array) -> bool:
+    """Whether all are the same, to a relative 1e-12."""
+    return bool(np.ptp(values) <= SAME * np.abs(values).max())
+
+
+def exchangeable(table: Array) -> bool:
+    """Whether a C x C table is the same on its diagonal, and beside it."""
+    return near(np.diag(table)) and near(table[~np.eye(len(table), dtype=bool)])
+
+
+def table_of(entry: object, classes: int) -> object:
+    """Pr[vote v | truth y] at [y][v], of an accuracy or of such a table: each wrong class is as likely."""
+    if not isinstance(entry, float):
+        return entry
+    wrong = (1 - entry) / (classes - 1)
+    return tuple(tuple(entry if vote == truth else wrong for vote in range(classes)) for truth in range(classes))
+
+
+def checked_accuracy(accuracy: object) -> tuple[object, ...]:
+    """An accuracy, or a table Pr[vote v | truth y] at [y][v], for each group."""
+    hint = "Pass one accuracy, or one 2 x 2 table, for each group, e.g. [0.8, 0.7]; C x C for C classes."
+    if not isinstance(accuracy, list | tuple | np.ndarray) or not len(accuracy):
+        raise refusal("accuracy", "a list with one entry for each group", accuracy, hint)
+    entries: list[object] = []
+    for entry in accuracy:
+        if np.ndim(entry) == 0:
+            entries.append(real("An accuracy", entry, 0, 1, hint=hint))
+            continue
+        table = array("An accuracy", entry, ("C", "C"), 0, 1, "[]", hint=hint)
+        if len(table) != table.shape[1] or len(table) < 2:
+            raise InputError(f"A table of accuracy must have shape (C, C), C >= 2. Got shape {table.shape}. {hint}")
+        if np.abs(table.sum(axis=1) - 1).max() > _SUMS_TO_1:
+            raise refusal("A table of accuracy", "rows that sum to 1", entry, hint)
+        entries.append(tuple(map(tuple, table.tolist())))
+    return tuple(entries)
+
+
+def checked_prior(prior: ArrayLike | None) -> tuple[float, ...] | None:
+    """Pr[truth = y] for each class, or None."""
+    if prior is None:
+        return None
+    chances = array("prior", prior, ("classes",), 0, 1, "[]", hint="Pass Pr[truth = 0], Pr[truth = 1] and so on.")
+    if abs(chances.sum() - 1) > _SUMS_TO_1:
+        raise refusal("prior", "probabilities that sum to 1", prior)
+    if len(chances) < 2:
+        raise refusal("prior", "a probability for each of two or more classes", prior)
+    return tuple(chances.tolist())
+
+
+def checked_none(none: object) -> float | None:
+    """What the further answer costs, or None."""
+    hint = 'Pass what the answer "none" costs, e.g. 0.3.'
+    return None if none is None else real("none", none, 0, math.inf, "[)", hint=hint)
+
+
+def agreed(**sizes: Sequence[int]) -> int | None:
+    """How many classes several parts say, refused unless they agree; None if they say nothing."""
+    every = {size for several in sizes.values() for size in several}
+    if len(every) > 1:
+        listed = ", ".join(f"{name} for {size}" for name, several in sizes.items() for size in dict.fromkeys(several))
+        raise InputError(f"All parts of an objective must be for the same number of classes. Got {listed}.")
+    return every.pop() if every else None
+
+
+def voters_said(confusion: Sequence[object], prior: Sequence[float] | None) -> dict[str, list[int]]:
+    """For how many classes tables of accuracy, and a prior, are."""
+    tables = [len(entry) for entry in confusion if isinstance(entry, tuple)]
+    return {"accuracy": tables, "prior": [] if prior is None else [len(prior)]}
