@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from darrm._validation import array
+from darrm.certificate.classes import ClassCase
 from darrm.certificate.engines import separation
 from darrm.certificate.groups import GroupCase
 from darrm.certificate.protocol import Facts, WorstCase, largest
@@ -41,7 +42,7 @@ def privacy_profile(gamma: ArrayLike, problem: Problem, epsilons: ArrayLike) -> 
     Parameters
     ----------
     gamma : array_like, shape (K + 1,), or ``problem.shape`` for a decision
-        A noise function, or the probabilities X of answer 1 of a `DecisionDesign`, its ``table``.
+        A noise function, or the ``table`` of a `DecisionDesign`.
     problem : MajorityProblem or DecisionProblem
         Says what the votes are (K, epsilon, Delta, max_affected); its guarantee is not used.
     epsilons : array_like of float >= 0, any shape; nats
@@ -85,7 +86,13 @@ def profile_bounds(gamma: ArrayLike, problem: Problem, epsilons: ArrayLike) -> l
 
 def _says_nothing(facts: Facts, table: ArrayLike, problem: Problem) -> bool:
     """Whether every answer is as likely whatever the votes."""
-    return facts.least * facts.answers == 1 or (isinstance(problem, DecisionProblem) and not np.ptp(np.asarray(table)))
+    if not isinstance(problem, DecisionProblem):
+        return facts.least * facts.answers == 1
+    rows = np.asarray(table).reshape(-1, 1 if problem.binary else problem.n_answers)
+    if problem.binary:
+        return not np.ptp(rows)
+    alike = rows.shape[0] != np.prod(problem.shape)  # then what is said is said of classes by their votes
+    return not (np.ptp(rows, axis=0).any() or (alike and np.ptp(rows[:, : problem.n_classes])))
 
 
 def _attained(worst: WorstCase, epsilon: Decimal) -> float:
@@ -188,7 +195,7 @@ def region(gamma: ArrayLike, problem: Problem, tolerance: float = 1e-6, max_dire
 
     def separate(epsilon: Decimal) -> _Direction:
         worst = largest(search.worst_cases(epsilon))
-        reached = worst.case.reached if isinstance(worst.case, GroupCase) else ()
+        reached = worst.case.reached if isinstance(worst.case, GroupCase | ClassCase) else ()
         with decimals(Decimal(1)):
             return _Direction(epsilon, epsilon.exp(), Decimal(worst.bound), worst.p_side, worst.q_side, reached)
 

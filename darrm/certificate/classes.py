@@ -39,7 +39,7 @@ from darrm.problem.limits import Limit
 
 MAX_EXACT_ENTRIES = 1_000_000  # of tables that float64 cannot hold
 _KEPT = 4_000_000  # entries, up to which tables are kept for the next epsilon
-_AT_ONCE = 100  # cases to propose
+_AT_ONCE = 400  # cases to propose
 _SAFE = 1e-290  # products below could lose digits, or vanish
 _U = 2.0**-53
 _EXACT = Decimal("1e-50")  # relative, of some thousand operations with 60 digits

@@ -20,7 +20,8 @@ from darrm.errors import InputError
 from darrm.numerics.arrays import Array
 from darrm.numerics.exact import decimals, rounded_up
 from darrm.problem.class_corners import Bit, bits
-from darrm.problem.counts import Counts, Ranking, count_vectors, n_sorted_counts, sorted_counts
+from darrm.problem.class_votes import all_votes, by_votes, votes_up_to_names
+from darrm.problem.counts import Counts, Ranking, n_sorted_counts
 from darrm.problem.decision import DecisionProblem
 from darrm.problem.limits import Limit
 from darrm_solvers import Rows
@@ -29,39 +30,6 @@ from darrm_solvers import Rows
 _BROKEN = 1e-12
 _TIE = 1e-12
 MAX_VARIABLES = 20_000
-
-
-def all_votes(problem: DecisionProblem) -> Counts:
-    """The votes that each entry of a full table is for, shape (entries, groups, classes)."""
-    each = [count_vectors(group.count, problem.n_classes) for group in problem.groups]
-    places = np.indices(problem.shape).reshape(len(each), -1)
-    return np.stack([votes[place] for votes, place in zip(each, places, strict=True)], axis=1)
-
-
-def votes_up_to_names(problem: DecisionProblem) -> Counts:
-    """Those votes of which all others are renamings: the classes of most votes, in the first group first, come first.
-
-    Of one group they are those of a symmetric table.
-    """
-    if len(problem.groups) == 1:
-        return sorted_counts(problem.K, problem.n_classes)[:, None]
-    votes = all_votes(problem)
-    order = _by_votes(votes)
-    return np.asarray(votes[(order == np.arange(problem.n_classes)).all(axis=1)])
-
-
-def _by_votes(votes: Counts) -> NDArray[np.intp]:
-    """The classes by their votes, the most first, in the first group first; shape (rows, classes)."""
-    return np.lexsort([-votes[:, g] for g in reversed(range(votes.shape[1]))], axis=-1)
-
-
-def ways(votes: Counts) -> Array:
-    """How many vectors of votes are those of each row, of `votes_up_to_names`, under other names; shape (rows,)."""
-    runs, equal = np.ones(len(votes)), np.ones(len(votes))
-    for j in range(1, votes.shape[-1]):
-        equal = np.where((votes[..., j] == votes[..., j - 1]).all(axis=1), equal + 1, 1)
-        runs *= equal
-    return np.asarray(math.factorial(votes.shape[-1]) / runs)
 
 
 def check_variables(problem: DecisionProblem, *, alike: bool) -> None:
@@ -168,7 +136,7 @@ class ClassColumns:
         """
         found = np.broadcast_to(np.asarray(answers, dtype=np.intp), (len(votes), len(answers)))
         if self.alike:
-            order = _by_votes(votes)
+            order = by_votes(votes)
             place = np.empty_like(order)
             np.put_along_axis(place, order, np.broadcast_to(np.arange(order.shape[1]), order.shape), axis=1)
             none = np.full((len(votes), 1), order.shape[1])
@@ -283,5 +251,6 @@ def _of_group(group: GroupOfCase, bit: Bit) -> tuple[Counts, Array, Array]:
             flat = more.reshape(-1, votes.shape[1])
             _, first, which = np.unique(flat @ weights, return_index=True, return_inverse=True)
             votes = flat[first]
-            q_side, difference = np.bincount(which, new_q), np.bincount(which, new_d)
+            q_side = np.asarray(np.bincount(which, new_q), dtype=np.float64)
+            difference = np.asarray(np.bincount(which, new_d), dtype=np.float64)
     return votes, q_side, difference

@@ -10,6 +10,7 @@ from typing import Any
 
 from darrm.errors import InputError
 from darrm.numerics.arrays import Array
+from darrm.problem.class_votes import all_votes, votes_up_to_names
 from darrm.problem.decision import DecisionProblem
 from darrm.problem.noise_function import acceptance
 from darrm.storage import frames
@@ -31,7 +32,9 @@ class ForAnalysis(ABC):
             Of a `Design`: ``ones`` (l = 0, ..., K, the votes for 1), ``gamma``, ``probability_0`` and
             ``probability_1``. Of a `DecisionDesign`: ``ones_1``, ``ones_2``, ... (votes for answer 1 in each group) and
             ``probability_`` with the name of each answer; where voters may be absent, ``present_1``, ``present_2``, ...
-            (present voters of each group) come first.
+            (present voters of each group) come first. With several classes ``votes_`` and the name of each class stand
+            in place of ``ones_1``; a decision that treats all classes alike has the votes up to their names, the most
+            first.
 
         Raises
         ------
@@ -86,6 +89,23 @@ def decision_columns(
             rows.append((*present, *ones, 1 - x, x))
     columns = dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
     return columns if absent else {name: columns[name] for name in names[len(groups) :]}
+
+
+def class_columns(problem: DecisionProblem, table: Array) -> dict[str, list[Any]]:
+    """`ForAnalysis.columns` of a decision with several answers.
+
+    Votes for each class, ``votes_`` with its name (and the number of the group, where there are several); of a
+    symmetric table at votes up to names of classes, the most first, whatever the classes are called.
+    """
+    several = len(problem.groups) > 1
+    votes = all_votes(problem) if table.shape == (*problem.shape, problem.n_answers) else votes_up_to_names(problem)
+    columns: dict[str, list[Any]] = {}
+    for g in range(len(problem.groups)):
+        for c, name in enumerate(problem.names):
+            columns[f"votes_{name}" + f"_{g + 1}" * several] = votes[:, g, c].tolist()
+    for o, name in enumerate(problem.answers):
+        columns[f"probability_{name}"] = table.reshape(-1, problem.n_answers)[:, o].tolist()
+    return columns
 
 
 def check_design_file(path: str | os.PathLike[str]) -> None:

@@ -35,6 +35,8 @@ def profile_of(content: dict[str, Any]) -> tuple[tuple[float, float], ...]:
 def problem_of(content: dict[str, Any]) -> MajorityProblem | DecisionProblem:
     """The problem in the content of a file, where None is an infinite epsilon; refused unless all of it is there."""
     kind = DecisionProblem if "groups" in content else MajorityProblem
+    if kind is DecisionProblem:
+        content = {"none": False, **content}  # files of two classes only do not say it
     if sorted(content) != sorted(kind.__dataclass_fields__):
         raise InputError(f"problem must have exactly its own parameters. Got {', '.join(content)}")
     if kind is MajorityProblem:

@@ -19,13 +19,14 @@ from darrm.certificate.certificate import Certificate, verify
 from darrm.certificate.classes import is_symmetric
 from darrm.certificate.engines import engine, worst_cases
 from darrm.certificate.protocol import largest
-from darrm.constraints.classes import votes_up_to_names, ways
 from darrm.design.absent import attendances
-from darrm.design.columns import ForAnalysis, check_design_file, decision_columns
+from darrm.design.columns import ForAnalysis, check_design_file, class_columns, decision_columns
 from darrm.design.content import certificate_size, headed, problem_of, profile_of, same
 from darrm.errors import CertificateError, InputError
 from darrm.numerics.arrays import Array
 from darrm.objectives import Objective, from_dict, gains
+from darrm.problem.class_votes import class_probabilities, votes_up_to_names, ways
+from darrm.problem.counts import Counts
 from darrm.problem.decision import DecisionProblem, checked_present
 from darrm.problem.limits import profile_limits, profile_points
 from darrm.storage.sealed_json import finite, write
@@ -41,8 +42,12 @@ class DecisionDesign(ForAnalysis):
     Parameters
     ----------
     problem : DecisionProblem
-    table : array_like, shape ``problem.shape``, float in [0, 1]
-        X(n): the probability of answer 1 when n = (n_1, ..., n_G) voters of each group say 1; kept read-only.
+    table : array_like, float in [0, 1]; kept read-only
+        Two answers: X(n), the probability of answer 1 when n = (n_1, ..., n_G) voters of each group say 1; shape
+        ``problem.shape``. More: X_o(n), the probabilities of all answers at the votes n of each group, in the order of
+        `darrm.problem.counts.count_vectors`; shape ``(*problem.shape, n_answers)``. Or, for one group and a decision
+        that treats all classes alike, with a row for each of `darrm.problem.counts.sorted_counts`, its first entries
+        for the class of most votes, the next, and so on; shape ``(rows, n_answers)``.
     objective : Objective
         What the decision should cost little of; see `darrm.objectives`.
     ordered : bool
@@ -60,7 +65,7 @@ class DecisionDesign(ForAnalysis):
     Attributes
     ----------
     absent : bool
-        Whether voters may be absent.
+        Whether voters may be absent, of decisions with two answers.
     without_votes : float
         The probability of answer 1 if nobody is present: it costs no privacy.
     certificate : Certificate
@@ -161,29 +166,50 @@ class DecisionDesign(ForAnalysis):
         )
 
     def probabilities(self, counts: ArrayLike) -> Array:
-        """The probabilities of the answers 0 and 1 for given numbers of ones in each group.
+        """The probabilities of all answers for given votes.
 
         Parameters
         ----------
-        counts : array_like of int, shape (n, groups) or (groups,)
+        counts : array_like of int
+            Two classes: the numbers of ones in each group, shape (n, groups) or (groups,). More: the votes for each
+            class in each group, shape (n, groups, classes) or (groups, classes); of one group (n, classes) or
+            (classes,) too.
 
         Returns
         -------
-        ndarray, shape (n, 2) or (2,)
+        ndarray, shape (n, answers) or (answers,)
         """
-        ones = array("counts", counts, None, 0, ends="[)", wholes=True)
-        sizes = np.array([group.count for group in self.problem.groups])
-        if ones.ndim not in (1, 2) or ones.shape[-1] != len(sizes):
+        problem = self.problem
+        sizes = np.array([group.count for group in problem.groups])
+        votes = array("counts", counts, None, 0, ends="[)", wholes=True).astype(np.int64)
+        if problem.n_classes > 2 or not problem.binary:
+            return self._of_classes(votes, sizes)
+        if votes.ndim not in (1, 2) or votes.shape[-1] != len(sizes):
             raise InputError(
-                f"counts must have one column for each of the {len(sizes)} groups. Got shape {ones.shape}."
+                f"counts must have one column for each of the {len(sizes)} groups. Got shape {votes.shape}."
             )
-        if np.any(ones > sizes):
-            raise InputError(f"counts must be at most the group sizes {sizes.tolist()}. Got {ones.max(axis=0)}.")
-        X = self.table[tuple(np.moveaxis(ones.astype(np.int64), -1, 0))]
+        if np.any(votes > sizes):
+            raise InputError(f"counts must be at most the group sizes {sizes.tolist()}. Got {votes.max(axis=0)}.")
+        X = self.table[tuple(np.moveaxis(votes, -1, 0))]
         return np.stack([1 - X, X], axis=-1)
+
+    def _of_classes(self, votes: Counts, sizes: Counts) -> Array:
+        problem = self.problem
+        whole = (len(sizes), problem.n_classes)
+        if len(sizes) == 1 and votes.shape[-2:] != whole:
+            votes = votes[..., None, :]
+        if votes.ndim not in (2, 3) or votes.shape[-2:] != whole or np.any(votes.sum(axis=-1) != sizes):
+            raise InputError(
+                f"counts must be the votes for each of {whole[1]} classes in each of {whole[0]} groups of "
+                f"{sizes.tolist()} voters. Got shape {np.shape(votes)}, or votes of another sum."
+            )
+        found = class_probabilities(self.table, problem, votes.reshape(-1, *whole))
+        return found.reshape(*votes.shape[:-2], problem.n_answers)
 
     def columns(self) -> dict[str, list[Any]]:
         every = tuple(group.count for group in self.problem.groups)
+        if not self.problem.binary:
+            return class_columns(self.problem, self.table)
         tables: list[tuple[tuple[int, ...], Array]] = [(every, self.table)]
         if self.absent:
             present = [counts for counts in product(*(range(count + 1) for count in every)) if any(counts)]
@@ -299,6 +325,14 @@ def _tables(design: DecisionDesign) -> dict[str, object]:
     }
 
 
+def _in_form(values: Array, problem: DecisionProblem) -> Array:
+    """A table from its entries in order: how many there are says whether it is full or symmetric."""
+    if problem.binary:
+        return values.reshape(problem.shape)
+    full = values.size == math.prod(problem.shape) * problem.n_answers
+    return values.reshape(*(problem.shape if full else (-1,)), problem.n_answers)
+
+
 def from_content(content: dict[str, Any]) -> DecisionDesign:
     """The design of a file's content, verified anew; `InputError` or KeyError if the content is not what it gives."""
     problem = problem_of(content["problem"])
@@ -317,7 +351,7 @@ def from_content(content: dict[str, Any]) -> DecisionDesign:
         fewer = {tuple(other["present"]): made(other, tuple(other["present"])) for other in parts}
         design = DecisionDesign(
             own,
-            table.reshape(own.shape),
+            _in_form(table, own),
             objective if present is None else objective.with_present(present),
             ordered,
             profile,

@@ -12,7 +12,7 @@ from darrm._validation import choice, real
 from darrm.certificate.classes import class_table
 from darrm.certificate.engines import engine as engine_of
 from darrm.certificate.scaling import repair_all
-from darrm.constraints.classes import ClassColumns, all_votes, check_variables, votes_up_to_names, ways
+from darrm.constraints.classes import ClassColumns, check_variables
 from darrm.constraints.groups import TableColumns
 from darrm.design.absent import attendances, check_absent
 from darrm.design.cuts import Candidates, CutFinder, separators
@@ -21,6 +21,7 @@ from darrm.design.optimum import check_optimal, upper_bound
 from darrm.errors import InputError
 from darrm.numerics.arrays import Array
 from darrm.objectives import Objective, gains
+from darrm.problem.class_votes import all_votes, votes_up_to_names, ways
 from darrm.problem.decision import DecisionProblem
 from darrm.problem.limits import Limit, guarantee, profile_limits, profile_points
 from darrm_solvers import Progress, Rows, solve_by_cuts

@@ -9,7 +9,8 @@ import numpy as np
 
 from darrm.errors import InputError
 from darrm.numerics.arrays import Array
-from darrm.objectives.objective import check_size, every_count
+from darrm.objectives.objective import check_size
+from darrm.problem.class_votes import all_votes
 from darrm.problem.counts import count_vectors, places
 from darrm.problem.decision import DecisionProblem
 
@@ -19,7 +20,7 @@ def answers_of(which: Callable[..., object], problem: DecisionProblem) -> Array:
     check_size(problem)
     classes = problem.n_classes
     allowed = "0 or 1" if classes == 2 else f"a class, 0 to {classes - 1}"
-    every = every_count(problem)
+    every = all_votes(problem)
     right = np.zeros((len(every), classes))
     for row, n in enumerate(every[..., 1] if classes == 2 else every):
         answer = which(n.copy())

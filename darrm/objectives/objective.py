@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike
 from darrm._validation import array
 from darrm.errors import InputError
 from darrm.numerics.arrays import Array
-from darrm.problem.counts import Counts, count_vectors
+from darrm.problem.class_votes import all_votes
+from darrm.problem.counts import Counts
 from darrm.problem.decision import DecisionProblem
 
 MAX_ENTRIES = 5_000_000
@@ -30,7 +31,7 @@ class Objective:
         answers.
         """
         check_size(problem)
-        return self.costs_at(problem, every_count(problem)).reshape(*problem.shape, problem.n_answers)
+        return self.costs_at(problem, all_votes(problem)).reshape(*problem.shape, problem.n_answers)
 
     def costs_at(self, problem: DecisionProblem, counts: ArrayLike) -> Array:
         """The same at some counts alone, ints of shape (m, groups, n_classes); shape (m, n_answers)."""
@@ -68,13 +69,6 @@ def check_size(problem: DecisionProblem) -> None:
             f"A table of costs must have at most {MAX_ENTRIES:,} entries: vectors of counts times answers. Got "
             f"{entries:,}. Take fewer voters, groups or classes."
         )
-
-
-def every_count(problem: DecisionProblem) -> Counts:
-    """All counts of the problem in the order of its tables, shape (prod of problem.shape, groups, n_classes)."""
-    each = [count_vectors(group.count, problem.n_classes) for group in problem.groups]
-    places = np.indices(problem.shape).reshape(len(each), -1)
-    return np.stack([vectors[at] for vectors, at in zip(each, places, strict=True)], axis=1)
 
 
 def checked_counts(problem: DecisionProblem, counts: ArrayLike) -> Counts:

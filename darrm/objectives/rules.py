@@ -15,7 +15,7 @@ from darrm.errors import InputError
 from darrm.numerics.arrays import Array
 from darrm.objectives.asked import answers_of, with_absent
 from darrm.objectives.nested import nested
-from darrm.objectives.objective import Objective, checked_counts, every_count
+from darrm.objectives.objective import Objective, checked_counts
 from darrm.objectives.permutations import table_symmetric
 from darrm.objectives.voters import (
     OfVoters,
@@ -25,6 +25,7 @@ from darrm.objectives.voters import (
     table_of,
     voters_said,
 )
+from darrm.problem.class_votes import all_votes
 from darrm.problem.counts import Counts, places
 from darrm.problem.decision import DecisionProblem
 
@@ -83,7 +84,7 @@ class Rule(OfVoters):
 
     def costs(self, problem: DecisionProblem) -> Array:
         chance = self.chances(problem).sum(axis=0)
-        return np.asarray(chance[..., None] * self.of(problem).missed(problem, every_count(problem), problem.shape))
+        return np.asarray(chance[..., None] * self.of(problem).missed(problem, all_votes(problem), problem.shape))
 
     def costs_at(self, problem: DecisionProblem, counts: ArrayLike) -> Array:
         own, votes = self.of(problem), checked_counts(problem, counts)
@@ -120,7 +121,7 @@ class Rule(OfVoters):
 
     def is_right(self, problem: DecisionProblem) -> Array:
         """1 where a class is right at the counts n, else 0; shape (*problem.shape, n_classes)."""
-        right = self.of(problem)._right_at(problem, every_count(problem))
+        right = self.of(problem)._right_at(problem, all_votes(problem))
         return right.reshape(*problem.shape, problem.n_classes)
 
     def _right_at(self, problem: DecisionProblem, counts: Counts) -> Array:
