@@ -32,7 +32,16 @@ from darrm.certificate.separation import check_arithmetic
 from darrm.errors import InputError
 from darrm.numerics.arrays import Array
 from darrm.numerics.exact import decimals, rounded_up
-from darrm.problem.class_corners import MAX_ENTRIES, Bit, bits, entries, kinds_of, nearest_that_fits
+from darrm.problem.class_corners import (
+    MAX_ENTRIES,
+    Bit,
+    ClassCase,
+    GroupOfCase,
+    bits,
+    entries,
+    kinds_of,
+    nearest_that_fits,
+)
 from darrm.problem.counts import n_sorted_counts, sorted_counts
 from darrm.problem.decision import DecisionProblem
 from darrm.problem.limits import Limit
@@ -45,35 +54,6 @@ _U = 2.0**-53
 _EXACT = Decimal("1e-50")  # relative, of some thousand operations with 60 digits
 _BEYOND = 1e300
 _GIVEN = 1e-9
-
-
-class GroupOfCase(NamedTuple):
-    """Where the voters of a group are: (kind, how many) for each kind, and who surely says each class."""
-
-    kinds: tuple[tuple[tuple[int, ...], int], ...]
-    sure: tuple[int, ...]
-
-
-class ClassCase(NamedTuple):
-    """Where a worst case of a decision is: the set of answers, and the voters of each group."""
-
-    answers: tuple[int, ...]
-    groups: tuple[GroupOfCase, ...]
-
-    @property
-    def reached(self) -> tuple[int, ...]:
-        """How many voters of each group are reached."""
-        return tuple(sum(count for _, count in group.kinds) for group in self.groups)
-
-    def named(self) -> dict[str, int]:
-        """The answers and, group by group, who is where: ``from c to d`` says c rather on D and d rather on D'."""
-        parts = {f"answer {answer}": 1 for answer in self.answers}
-        for g, group in enumerate(self.groups, 1):
-            for kind, count in group.kinds:
-                where = f"from {kind[0]} to {kind[1]}" if len(kind) == 2 else f"at {kind}"
-                parts[f"group {g} {where}"] = count
-            parts |= {f"group {g} surely {c}": count for c, count in enumerate(group.sure) if count}
-        return parts
 
 
 def is_symmetric(table: Array, problem: DecisionProblem) -> bool:

@@ -15,11 +15,10 @@ from decimal import Decimal
 import numpy as np
 from numpy.typing import NDArray
 
-from darrm.certificate.classes import ClassCase, GroupOfCase
 from darrm.errors import InputError
 from darrm.numerics.arrays import Array
 from darrm.numerics.exact import decimals, rounded_up
-from darrm.problem.class_corners import Bit, bits
+from darrm.problem.class_corners import Bit, ClassCase, GroupOfCase, bits
 from darrm.problem.class_votes import all_votes, by_votes, votes_up_to_names
 from darrm.problem.counts import Counts, Ranking, n_sorted_counts
 from darrm.problem.decision import DecisionProblem

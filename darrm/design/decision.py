@@ -97,6 +97,7 @@ class DecisionDesign(ForAnalysis):
             raise InputError(f"problem must be a darrm.DecisionProblem. Got {problem!r}.")
         if not isinstance(self.objective, Objective):
             raise InputError(f"objective must come from darrm.objectives. Got {self.objective!r}.")
+        object.__setattr__(self, "objective", self.objective.of(problem))
         table = engine(problem).table(self.table, problem)
         table = np.frombuffer(table.tobytes()).reshape(table.shape)  # nothing can make it writeable again
         certificate = verify(table, problem)

@@ -23,6 +23,35 @@ _MOST_CLASSES = 30
 _LARGEST_KEY = 2**62  # of votes as one number
 
 
+class GroupOfCase(NamedTuple):
+    """Where the voters of a group are: (kind, how many) for each kind, and who surely says each class."""
+
+    kinds: tuple[tuple[tuple[int, ...], int], ...]
+    sure: tuple[int, ...]
+
+
+class ClassCase(NamedTuple):
+    """Where a worst case of a decision is: the set of answers, and the voters of each group."""
+
+    answers: tuple[int, ...]
+    groups: tuple[GroupOfCase, ...]
+
+    @property
+    def reached(self) -> tuple[int, ...]:
+        """How many voters of each group are reached."""
+        return tuple(sum(count for _, count in group.kinds) for group in self.groups)
+
+    def named(self) -> dict[str, int]:
+        """The answers and, group by group, who is where: ``from c to d`` says c rather on D and d rather on D'."""
+        parts = {f"answer {answer}": 1 for answer in self.answers}
+        for g, group in enumerate(self.groups, 1):
+            for kind, count in group.kinds:
+                where = f"from {kind[0]} to {kind[1]}" if len(kind) == 2 else f"at {kind}"
+                parts[f"group {g} {where}"] = count
+            parts |= {f"group {g} surely {c}": count for c, count in enumerate(group.sure) if count}
+        return parts
+
+
 class Bit(NamedTuple):
     """The probabilities of the outcomes of a private bit on D and on D', in exact numbers."""
 
