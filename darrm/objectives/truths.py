@@ -46,7 +46,7 @@ class Truth(OfVoters):
         cost = np.array(self.cost if self.cost is not None else [[0.0]])
         return self.none is None and bool(np.array_equal(cost, 1 - np.eye(len(cost))))
 
-    def spelled(self, classes: int) -> Truth:
+    def _spelled(self, classes: int) -> Truth:
         cost = self.cost or tuple(tuple(float(r != y) for y in range(classes)) for r in range(classes))
         if self.none is not None:
             cost = (*cost, (self.none,) * classes)
@@ -153,4 +153,4 @@ def truth(
         if not table.any():
             raise InputError("cost must have an entry above 0. Got zeros alone: then every answer is as good.")
         rows = tuple(map(tuple, table.tolist()))
-    return Truth(checked_accuracy(accuracy), checked_prior(prior), rows, checked_none(none))
+    return Truth(checked_accuracy(accuracy), checked_prior(prior), rows, checked_none(none)).agreeing()
