@@ -53,7 +53,7 @@ class Rule(OfVoters):
     def said(self) -> dict[str, list[int]]:
         said = voters_said(self.confusion, self.prior)
         if self.right is not None:
-            said["the function"] = [np.array(self.right).shape[-1]]
+            said["function"] = [np.array(self.right).shape[-1]]
         elif self.name == "at least":
             said["at_least(k)"] = [2]
         return said

@@ -64,9 +64,10 @@ class OfVoters(Objective):
                 f"accuracy must have one entry for each of the {len(problem.groups)} groups. Got {len(self.confusion)}."
             )
         if self.classes not in (None, problem.n_classes):
+            parts = " and ".join(name for name, sizes in self.said().items() if sizes)
             raise InputError(
-                f"This objective is for {self.classes} classes, by its accuracy, prior or cost. The problem has "
-                f"{problem.n_classes}. Pass accuracies, prior and cost for {problem.n_classes} classes."
+                f"This objective is for {self.classes} classes by its {parts}. The problem has {problem.n_classes}. "
+                f"Pass one for {problem.n_classes} classes."
             )
         own = self._spelled(problem.n_classes)
         own.check_answers(problem)
