@@ -13,6 +13,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -318,8 +319,10 @@ def table() -> dict[str, tuple[Use | None, Sequence[Arguments]]]:
         "objectives.at_least": [{"k": 2}],
         "objectives.costs": [{"table": [[[0.0, 1.0], [1.0, 0.0]]] * 3}],
         "objectives.randomized_response_accuracy": [{"base": 0.75, "epsilon": 1.0, "classes": 3}],
-        "objectives.rule": [{"which": "majority", "accuracy": [0.75, 0.5], "prior": [0.25, 0.75]}],
-        "objectives.truth": [{"accuracy": [0.75, 0.5], "prior": [0.25, 0.75], "cost": [[0.0, 4.0], [1.0, 0.0]]}],
+        "objectives.rule": [{"which": "majority", "accuracy": [0.75, 0.5], "prior": [0.25, 0.75], "none": 0.5}],
+        "objectives.truth": [
+            {"accuracy": [0.75, 0.5], "prior": [0.25, 0.75], "cost": [[0.0, 4.0], [1.0, 0.0]], "none": 0.5}
+        ],
         "priors.independent": [{"low": 0.5, "high": 1.0}],
         "priors.common": [{"a": 1.0, "b": 2.0}],
         "priors.votes": [{"histogram": [1, 0, 2]}],
@@ -393,6 +396,19 @@ def table() -> dict[str, tuple[Use | None, Sequence[Arguments]]]:
     decided: Use = lambda **arguments: list(DECIDED.release_blocks(**arguments))  # noqa: E731
     made["mechanisms.PrivateDecision.release_blocks"] = (decided, [{"blocks": [[[1, 0, 1]]], "rows": 2, **rng}])
     made["mechanisms.DaRRM.release_blocks"] = (blocks, [{"blocks": [[[1, 0, 1]]], "rows": 2, **rng}])
+    plurality, given = darrm.objectives.rule("plurality", [0.75, 0.5]), darrm.objectives.costs(np.ones((3, 2, 2)))
+    for name, objective in {
+        "Objective.costs_at": TRUTH,
+        "OfVoters.costs_at": TRUTH,
+        "OfVoters.chances_at": TRUTH,
+        "Truth.costs_at": TRUTH,
+        "Truth.chances_at": TRUTH,
+        "Rule.costs_at": plurality,
+        "Rule.chances_at": plurality,
+        "Costs.costs_at": given,
+    }.items():
+        use = partial(of(objective, name.split(".")[1]), problem=darrm.DecisionProblem(GROUPS, epsilon=1.0))
+        made[f"objectives.{name}"] = (use, [{"counts": [[[2, 0], [0, 1]]]}])
     made["priors.Prior.ones"] = (of(UNIFORM, "ones"), [{"K": 3}])
     made["priors.Prior.sample"] = (of(UNIFORM, "sample"), [{"n": 2, "K": 3, **rng}])
     return made | estimators(labels)

@@ -260,19 +260,22 @@ def numbers(option: str, text: str, kind: Callable[[str], Any] = float) -> list[
 
 
 def accuracies(text: str) -> list[Any]:
-    """Of each group a number, or a table of two rows: / between the rows of both truths, : between both votes."""
+    """Of each group a number, or a table: / between the rows of all truths, : between all votes."""
     try:
         return [_table_of(entry) if "/" in entry or ":" in entry else float(entry) for entry in text.split(",")]
     except ValueError:
         raise InputError(
             "--accuracy must be numbers with commas between, or for a group a table P00:P01/P10:P11, where Pyv is how "
-            f"often the vote is v if the truth is y. Got {text!r}. Pass e.g. .7,.6 or .9:.1/.2:.8,.6."
+            "often the vote is v if the truth is y, with as many rows as columns. Got "
+            f"{text!r}. Pass e.g. .7,.6 or .9:.1/.2:.8,.6."
         ) from None
 
 
 def _table_of(entry: str) -> list[list[float]]:
-    (right0, wrong0), (wrong1, right1) = (row.split(":") for row in entry.split("/"))
-    return [[float(right0), float(wrong0)], [float(wrong1), float(right1)]]
+    table = [[float(chance) for chance in row.split(":")] for row in entry.split("/")]
+    if len(table) < 2 or any(len(row) != len(table) for row in table):
+        raise ValueError("not square")
+    return table
 
 
 def profile(text: str) -> list[tuple[float, float]]:

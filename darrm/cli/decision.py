@@ -34,12 +34,18 @@ decision_options = common.options(
     click.option(
         "--accuracy",
         help="With --group: A1,A2,..., how often a vote of each group is the truth, e.g. .7,.6; or for a group "
-        "P00:P01/P10:P11, where Pyv is how often its vote is v if the truth is y, e.g. .9:.1/.2:.8,.6.",
+        "P00:P01/P10:P11, where Pyv is how often its vote is v if the truth is y, e.g. .9:.1/.2:.8,.6. For more "
+        "classes a longer row, and a row, for each.",
     ),
     click.option(
-        "--cost", help="With --group: C00,C01,C10,C11, where Cry is what answer r costs if y is true [0,1,1,0]."
+        "--cost",
+        help="With --group: C00,C01,C10,C11, where Cry is what answer r costs if y is true [0 if r is y, else 1]; row "
+        "by row for more classes. A further row is for the answer none.",
     ),
-    click.option("--classes", help="With --group: what the answers 0 and 1 are called, e.g. no,yes."),
+    click.option(
+        "--classes", help="With --group: how many classes voters choose from, e.g. 3, or their names, e.g. no,yes [2]."
+    ),
+    common.number("--none", "With --group: a further answer, none of the classes, and what it costs, e.g. .3."),
     click.option("--ordered", is_flag=True, help="With --group: the answer that costs less is never the less likely."),
     click.option(
         "--absent",
@@ -49,7 +55,7 @@ decision_options = common.options(
 )
 # By their names in Python; the other options go with both.
 _OF_MAJORITIES = ("K", "m", "epsilon", "Delta", "shape", "both_shapes", "engine", "randomized_response")
-_OF_DECISIONS = ("group", "accuracy", "cost", "classes", "ordered", "absent")
+_OF_DECISIONS = ("group", "accuracy", "cost", "classes", "none", "ordered", "absent")
 
 
 def check_form(context: click.Context) -> bool:
@@ -88,36 +94,61 @@ def take_decision(values: dict[str, Any], prior: str | None) -> tuple[DecisionPr
             groups.append(VoterGroup(*parts))
         except InputError as error:
             raise InputError(f"--group {text}: {error}") from None
-    classes = values.pop("classes")
-    names = [name.strip() for name in ("2" if classes is None else classes).split(",")]
+    which, cost, none = values.pop("objective") or "truth", values.pop("cost"), values.pop("none")
+    if cost is not None and which != "truth":
+        raise InputError(f"--cost goes with --objective truth. Got --objective {which}. Leave it out.")
+    costs = None if cost is None else common.numbers("--cost", cost)
+    classes = _classes(values.pop("classes"))
     problem = DecisionProblem(
         groups,
         values.pop("total_epsilon"),
         values.pop("delta"),
-        wording.number_of(names[0]) if len(names) == 1 else names,
+        classes,
         values.pop("max_affected"),
         values.pop("adjacency"),
+        none=none is not None or (costs is not None and _further_row(costs, classes)),
     )
-    which, cost = values.pop("objective"), values.pop("cost")
-    accuracy = common.accuracies(values.pop("accuracy"))
-    chances = None if prior is None else common.numbers("--prior", prior)
-    if which in (None, "truth"):
-        costs = None if cost is None else common.numbers("--cost", cost)
-        if costs is not None and len(costs) != 4:
-            raise InputError(f"--cost must be four numbers, C00,C01,C10,C11. Got {cost!r}. Pass e.g. 0,5,1,0.")
-        return problem, objectives.truth(accuracy, chances, None if costs is None else [costs[:2], costs[2:]])
-    if cost is not None:
-        raise InputError(f"--cost goes with --objective truth. Got --objective {which}. Leave it out.")
+    voters = common.accuracies(values.pop("accuracy")), None if prior is None else common.numbers("--prior", prior)
+    if which == "truth":
+        return problem, objectives.truth(*voters, None if costs is None else _rows(costs, problem.n_classes), none)
     kind, _, rest = which.partition(":")
+    rule: Any = which
     if kind == "at-least":
-        return problem, objectives.rule(objectives.at_least(wording.number_of(rest)), accuracy, chances)
-    if kind == "weights":
-        return problem, objectives.rule(common.numbers("--objective weights", rest), accuracy, chances)
-    if which not in ("majority", "plurality"):
+        rule = objectives.at_least(wording.number_of(rest))
+    elif kind == "weights":
+        rule = common.numbers("--objective weights", rest)
+    elif which not in ("majority", "plurality"):
         raise InputError(
-            f"--objective must be truth, majority, at-least:K or weights:W1,W2,... for groups of voters. Got {which!r}."
+            "--objective must be truth, plurality, majority, at-least:K or weights:W1,W2,... for groups of voters. Got "
+            f"{which!r}."
         )
-    return problem, objectives.rule(which, accuracy, chances)
+    return problem, objectives.rule(rule, *voters, none=none)
+
+
+def _classes(text: str | None) -> Any:
+    """How many classes, or their names: what the problem checks."""
+    names = [name.strip() for name in ("2" if text is None else text).split(",")]
+    return wording.number_of(names[0]) if len(names) == 1 else names
+
+
+def _further_row(costs: list[float], classes: object) -> bool:
+    count = len(classes) if isinstance(classes, list) else classes
+    return isinstance(count, int) and len(costs) == count * (count + 1)
+
+
+def _rows(costs: list[float], classes: int) -> list[list[float]]:
+    """The costs of each answer, of which there are as many as classes, or one more."""
+    if len(costs) not in (classes * classes, classes * (classes + 1)):
+        if classes == 2:
+            raise InputError(
+                f"--cost must be four numbers, C00,C01,C10,C11, or six with the answer none. Got {len(costs)}. Pass "
+                "e.g. 0,5,1,0."
+            )
+        raise InputError(
+            f"--cost must be {classes * classes} numbers, or {classes * (classes + 1)} with the answer none: for each "
+            f"answer what it costs if each of the {classes} classes is true. Got {len(costs)}."
+        )
+    return [costs[start : start + classes] for start in range(0, len(costs), classes)]
 
 
 def show(design: DecisionDesign) -> None:

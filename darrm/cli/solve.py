@@ -36,12 +36,12 @@ _OF_COMPARE = ("K", "m", "total_epsilon", "epsilon", "Delta", "delta", "max_affe
 )
 @decision_options
 @click.option(
-    "--prior", help=f"{common.PRIORS[:-1]} [uniform]. With --group: P0,P1, the chances of the truth 0 and 1 [even]."
+    "--prior", help=f"{common.PRIORS[:-1]} [uniform]. With --group: P0,P1,..., the chances of each truth [even]."
 )
 @common.randomized_option
 @click.option(
     "--objective",
-    help="What to minimise: tv or disagreement [by the prior]. With --group: truth, majority, at-least:K or "
+    help="What to minimise: tv or disagreement [by the prior]. With --group: truth, plurality, at-least:K or "
     "weights:W1,W2,... [truth].",
 )
 @common.choice("--shape", "free: least error. monotone: never less noise for a closer vote.", "free", "monotone")

@@ -53,12 +53,12 @@ class Rule(OfVoters):
     def said(self) -> dict[str, list[int]]:
         said = voters_said(self.confusion, self.prior)
         if self.right is not None:
-            said["the function"] = [np.array(self.right).shape[-1]]
+            said["function"] = [np.array(self.right).shape[-1]]
         elif self.name == "at least":
             said["at_least(k)"] = [2]
         return said
 
-    def spelled(self, classes: int) -> Rule:
+    def _spelled(self, classes: int) -> Rule:
         name = self.name
         if name == "majority" and classes > 2:
             raise InputError(
@@ -84,13 +84,13 @@ class Rule(OfVoters):
 
     def costs(self, problem: DecisionProblem) -> Array:
         chance = self.chances(problem).sum(axis=0)
-        return np.asarray(chance[..., None] * self.of(problem).missed(problem, all_votes(problem), problem.shape))
+        return np.asarray(chance[..., None] * self.of(problem)._missed(problem, all_votes(problem), problem.shape))
 
     def costs_at(self, problem: DecisionProblem, counts: ArrayLike) -> Array:
         own, votes = self.of(problem), checked_counts(problem, counts)
-        return np.asarray(own.joint(votes).sum(axis=0)[:, None] * own.missed(problem, votes, (len(votes),)))
+        return np.asarray(own.joint(votes).sum(axis=0)[:, None] * own._missed(problem, votes, (len(votes),)))
 
-    def missed(self, problem: DecisionProblem, counts: Counts, shape: tuple[int, ...]) -> Array:
+    def _missed(self, problem: DecisionProblem, counts: Counts, shape: tuple[int, ...]) -> Array:
         """What each answer costs at given counts, whose probability is left out; shape (*shape, n_answers)."""
         wrong = 1 - self._right_at(problem, counts)
         if self.none is not None:
@@ -214,19 +214,19 @@ def rule(
     voters = checked_accuracy(accuracy), checked_prior(prior)
     cost = checked_none(none)
     if isinstance(which, AtLeast):
-        return Rule(*voters, "at least", numbers=(float(which.k),), none=cost)
+        return Rule(*voters, "at least", numbers=(float(which.k),), none=cost).agreeing()
     if isinstance(which, str):
         if which not in _RULES:
             raise refusal("rule", "majority, plurality, at_least(k), weights or a function", which)
-        return Rule(*voters, which, none=cost)
+        return Rule(*voters, which, none=cost).agreeing()
     if callable(which):
         if problem is None:
             raise InputError("A rule that is a function needs the problem whose counts it is asked for: problem=...")
-        return Rule(*voters, "a function of the counts", right=nested(answers_of(which, problem)), none=cost)
+        return Rule(*voters, "a function of the counts", right=nested(answers_of(which, problem)), none=cost).agreeing()
     weights = array("weights", which, ("groups",), 0, math.inf, "[)", hint="Pass one weight for each group.")
     if not weights.any():
         raise InputError("weights must not all be 0.")
-    return Rule(*voters, "weights", numbers=tuple(weights.tolist()), none=cost)
+    return Rule(*voters, "weights", numbers=tuple(weights.tolist()), none=cost).agreeing()
 
 
 def at_least(k: int) -> AtLeast:

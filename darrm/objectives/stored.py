@@ -30,7 +30,7 @@ def from_dict(values: Mapping[str, object]) -> Objective:
             return costs(np.array(given["table"], dtype=np.float64))
         if kind == "rule":
             confusion, prior = checked_accuracy(given.pop("confusion")), checked_prior(given.pop("prior"))  # type: ignore[arg-type]
-            again = Rule(confusion, prior, none=checked_none(given.pop("none", None)), **given)  # type: ignore[arg-type]
+            again = Rule(confusion, prior, none=checked_none(given.pop("none", None)), **given).agreeing()  # type: ignore[arg-type]
             if again.name in _NAMES:
                 return again
     except (TypeError, KeyError):

@@ -40,7 +40,13 @@ class Truth(OfVoters):
     def said(self) -> dict[str, list[int]]:
         return {**voters_said(self.confusion, self.prior), "cost": [len(self.cost[0])] if self.cost else []}
 
-    def spelled(self, classes: int) -> Truth:
+    @property
+    def plain(self) -> bool:
+        """Whether the cost is how often the answer is wrong."""
+        cost = np.array(self.cost if self.cost is not None else [[0.0]])
+        return self.none is None and bool(np.array_equal(cost, 1 - np.eye(len(cost))))
+
+    def _spelled(self, classes: int) -> Truth:
         cost = self.cost or tuple(tuple(float(r != y) for y in range(classes)) for r in range(classes))
         if self.none is not None:
             cost = (*cost, (self.none,) * classes)
@@ -147,4 +153,4 @@ def truth(
         if not table.any():
             raise InputError("cost must have an entry above 0. Got zeros alone: then every answer is as good.")
         rows = tuple(map(tuple, table.tolist()))
-    return Truth(checked_accuracy(accuracy), checked_prior(prior), rows, checked_none(none))
+    return Truth(checked_accuracy(accuracy), checked_prior(prior), rows, checked_none(none)).agreeing()

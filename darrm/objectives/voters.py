@@ -40,16 +40,18 @@ class OfVoters(Objective):
     def said(self) -> dict[str, list[int]]:
         """For how many classes its parts are, by their names; nothing for what goes with any number."""
 
-    def __post_init__(self) -> None:
-        agreed(**self.said())
-
     @property
     def classes(self) -> int | None:
         """How many classes the objective is for; None if for any number."""
         return agreed(**self.said())
 
+    def agreeing(self) -> Self:
+        """The same, refused unless all parts are for the same number of classes."""
+        agreed(**self.said())
+        return self
+
     @abstractmethod
-    def spelled(self, classes: int) -> Self:
+    def _spelled(self, classes: int) -> Self:
         """The same for so many classes, with a table for each accuracy, and a prior."""
 
     @abstractmethod
@@ -62,11 +64,12 @@ class OfVoters(Objective):
                 f"accuracy must have one entry for each of the {len(problem.groups)} groups. Got {len(self.confusion)}."
             )
         if self.classes not in (None, problem.n_classes):
+            parts = " and ".join(name for name, sizes in self.said().items() if sizes)
             raise InputError(
-                f"This objective is for {self.classes} classes, by its accuracy, prior or cost. The problem has "
-                f"{problem.n_classes}. Pass accuracies, prior and cost for {problem.n_classes} classes."
+                f"This objective is for {self.classes} classes by its {parts}. The problem has {problem.n_classes}. "
+                f"Pass one for {problem.n_classes} classes."
             )
-        own = self.spelled(problem.n_classes)
+        own = self._spelled(problem.n_classes)
         own.check_answers(problem)
         return own
 
@@ -108,7 +111,7 @@ class OfVoters(Objective):
         return replace(self, confusion=kept)  # type: ignore[type-var]  # both kinds are dataclasses
 
     def as_dict(self) -> dict[str, object]:
-        own = self.spelled(self.classes or 2)
+        own = self._spelled(self.classes or 2)
         values: dict[str, object] = asdict(own)  # type: ignore[call-overload]  # both kinds are dataclasses
         if values["none"] is None:
             del values["none"]

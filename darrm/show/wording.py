@@ -155,7 +155,7 @@ def counted(objective: Objective) -> str:
         return f"how often the answer is not that of the rule {objective}"
     if not isinstance(objective, Truth):
         return f"by {objective}"
-    return "how often the answer is wrong" if objective.cost == ((0.0, 1.0), (1.0, 0.0)) else "with the costs given"
+    return "how often the answer is wrong" if objective.plain else "with the costs given"
 
 
 def number_of(text: object) -> Any:

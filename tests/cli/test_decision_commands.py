@@ -15,6 +15,8 @@ from scripts import COMMAND, PROGRAMS
 
 import darrm
 from darrm.cli import main
+from darrm.cli.decision import take_decision
+from darrm.cli.solve import command
 from darrm.votes import csv as votes_csv
 
 GROUPS = ["--group", "4:1.0", "--group", "7:0.2", "--total-epsilon", "1.4"]
@@ -123,6 +125,61 @@ def test_tables_and_numbers_of_accuracy_stand_side_by_side(capsys: pytest.Captur
     got = run_json(capsys, "solve", *groups, "--accuracy", ".7,1:0/0.25:0.75,.6")
     wanted = darrm.objectives.truth([0.7, [[1, 0], [0.25, 0.75]], 0.6])
     assert got["objective"] == json.loads(json.dumps(wanted.as_dict()))
+
+
+def taken(*options: str) -> tuple[darrm.DecisionProblem, darrm.objectives.Objective]:
+    """What ``darrm solve`` would solve."""
+    values = dict(command.make_context("solve", list(options)).params)
+    return take_decision(values, values.pop("prior"))
+
+
+@pytest.mark.parametrize(
+    ("options", "answers", "objective"),
+    [
+        (["--accuracy", ".7"], "a b c", darrm.objectives.truth([0.7])),
+        (["--accuracy", ".7", "--none", ".25"], "a b c none", darrm.objectives.truth([0.7], none=0.25)),
+        (
+            ["--accuracy", ".8:.1:.1/.25:.5:.25/0:0:1", "--prior", ".5,.25,.25"],
+            "a b c",
+            darrm.objectives.truth([[[0.8, 0.1, 0.1], [0.25, 0.5, 0.25], [0, 0, 1]]], [0.5, 0.25, 0.25]),
+        ),
+        (
+            ["--accuracy", ".7", "--cost", "0,1,2,3,0,4,5,6,0"],
+            "a b c",
+            darrm.objectives.truth([0.7], None, [[0, 1, 2], [3, 0, 4], [5, 6, 0]]),
+        ),
+        (
+            ["--accuracy", ".7", "--cost", "0,1,2,3,0,4,5,6,0,.1,.2,.3"],
+            "a b c none",
+            darrm.objectives.truth([0.7], None, [[0, 1, 2], [3, 0, 4], [5, 6, 0], [0.1, 0.2, 0.3]]),
+        ),
+        (
+            ["--accuracy", ".7", "--cost", "0,1,2,3,0,4,5,6,0", "--none", ".5"],
+            "a b c none",
+            darrm.objectives.truth([0.7], None, [[0, 1, 2], [3, 0, 4], [5, 6, 0], [0.5] * 3]),
+        ),
+        (["--accuracy", ".7", "--objective", "plurality"], "a b c", darrm.objectives.rule("plurality", [0.7])),
+        (
+            ["--accuracy", ".7", "--objective", "weights:2", "--none", "1"],
+            "a b c none",
+            darrm.objectives.rule([2.0], [0.7], none=1.0),
+        ),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_three_classes_reach_problem_and_objective(
+    options: list[str], answers: str, objective: darrm.objectives.Objective
+) -> None:
+    problem, got = taken("--group", "4:1", "--total-epsilon", "1", "--classes", "a,b,c", *options)
+    assert problem.answers == tuple(answers.split())
+    assert got.of(problem) == objective.of(problem)
+
+
+def test_a_number_of_classes_names_them_by_numbers() -> None:
+    problem, _ = taken("--group", "4:1", "--total-epsilon", "1", "--classes", "4", "--accuracy", ".7")
+    assert problem.answers == ("0", "1", "2", "3")
+    two, _ = taken("--group", "4:1", "--total-epsilon", "1", "--accuracy", ".7", "--cost", "0,1,1,0,.2,.2")
+    assert two.answers == ("0", "1", "none")
 
 
 PROFILES = {
@@ -235,6 +292,7 @@ def test_every_option_reaches_the_problem(capsys: pytest.CaptureFixture[str]) ->
         "classes": ["no", "yes"],
         "max_affected": 2,
         "adjacency": "add-remove",
+        "none": False,
     }
     assert got["ordered"] is True
     assert got["certificate"]["holds"] is True
@@ -462,20 +520,29 @@ def test_truncated_files(folder: Path, capsys: pytest.CaptureFixture[str]) -> No
         ({"--accuracy": ".9:.2/.2:.8"}, "A table of accuracy must be rows that sum to 1"),
         ({"--accuracy": ".9:nan/.2:.8"}, "An accuracy must be in [0, 1]. Got NaN"),
         ({"--objective": "at-least:4"}, "at most the number of voters, K = 3"),
-        ({"--cost": "0,1,1"}, "--cost must be four numbers"),
+        ({"--cost": "0,1,1"}, "--cost must be four numbers, C00,C01,C10,C11, or six"),
         ({"--cost": "0,nan,1,0"}, "cost must be finite and at least 0. Got NaN"),
         ({"--cost": "0,1,1,0", "--objective": "majority"}, "--cost goes with --objective truth"),
         ({"--max-affected": "4"}, "max_affected must be a whole number in [1, 3]"),
         ({"--delta": "1"}, "delta must be in [0, 1)"),
-        ({"--objective": "tv"}, "--objective must be truth, majority, at-least:K or weights"),
+        ({"--objective": "tv"}, "--objective must be truth, plurality, majority, at-least:K or weights"),
         ({"--objective": "at-least:x"}, "k must be a whole number"),
         ({"--objective": "weights:1,2"}, "one weight for each of 1 groups"),
         ({"--prior": ".5,.6"}, "prior must be probabilities that sum to 1"),
         ({"--prior": "uniform"}, "--prior must be numbers"),
         ({"--prior": ""}, "--prior must be numbers"),
-        ({"--classes": "3"}, "classes must be 2, or two names"),
-        ({"--classes": "no,no"}, "two different names"),
-        ({"--classes": ""}, "classes must be 2, or two different names"),
+        ({"--classes": "1"}, "classes must be a whole number in [2, 1000]. Got 1"),
+        ({"--classes": "no,no"}, "or as many different names. Got ['no', 'no']"),
+        ({"--classes": ""}, "classes must be a whole number in [2, 1000], or as many different names. Got ''"),
+        ({"--classes": "3", "--accuracy": ".9:.1/.2:.8"}, "is for 2 classes by its accuracy. The problem has 3"),
+        ({"--classes": "3", "--prior": ".5,.5"}, "is for 2 classes by its prior. The problem has 3"),
+        ({"--classes": "3", "--cost": "0,1,1,0"}, "--cost must be 9 numbers, or 12 with the answer none"),
+        ({"--classes": "3", "--objective": "at-least:2"}, "is for 2 classes by its at_least(k). The problem has 3"),
+        ({"--classes": "3", "--objective": "majority"}, 'Pass "plurality" for the class with most votes'),
+        ({"--classes": "no,none", "--none": ".3"}, "No class may be called none where that is a further answer"),
+        ({"--none": "-1"}, "none must be finite and at least 0. Got -1"),
+        ({"--none": "nan"}, "none must be finite and at least 0. Got NaN"),
+        ({"--none": ".3", "--cost": "0,1,1,0,0.2,0.2"}, 'cost has a row for the answer "none" already'),
         ({"--K": "3"}, "--group is for groups of voters, --K for voters that are all alike"),
         ({"--epsilon": "1"}, "--group is for groups of voters, --epsilon for"),
         ({"--engine": "full-list"}, "--engine for voters that are all alike"),

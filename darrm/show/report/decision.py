@@ -141,17 +141,17 @@ def _problem(design: DecisionDesign) -> dict[str, object]:
 
 def _assumed(design: DecisionDesign) -> Markup:
     """What the expected cost, and nothing else, assumes of the votes and of wrong labels."""
-    objective = design.objective
+    objective = design.objective.of(design.problem)
     if not isinstance(objective, OfVoters):
         return paragraph("What labels cost stands in the design file, for every count.", class_="note")
     tables: Any = objective.confusion
-    rows: list[tuple[object, ...]] = [("prior", *map(shown, objective.prior))]
+    rows: list[tuple[object, ...]] = [("prior", *map(shown, objective.prior or ()))]
     for g, votes in enumerate(tables, 1):
         rows.append((_cell(design, 1, f"group {g} says "), *(shown(vote[1]) for vote in votes)))
     if isinstance(objective, Truth):
         rows += [
             (_cell(design, answer, "cost of the label "), *map(shown, cost))
-            for answer, cost in enumerate(objective.cost)
+            for answer, cost in enumerate(objective.cost or ())
         ]
     heads = ("probability, or cost", _cell(design, 0, "if the truth is "), _cell(design, 1, "if it is "))
     note = "For the expected cost alone; the guarantee does not rest on it."
@@ -226,7 +226,7 @@ def _costs(design: DecisionDesign, full: bool) -> dict[str, object]:
 def _meaning(design: DecisionDesign) -> str:
     objective = design.objective
     if isinstance(objective, Truth):
-        if objective.cost == ((0.0, 1.0), (1.0, 0.0)):
+        if objective.plain:
             return "the probability of a wrong label"
         return "what a label costs on average, over the truth, the votes and the coins of the release"
     if isinstance(objective, Costs):
