@@ -122,7 +122,9 @@ def compare(
     the best table of one group alone; the optimum for the majority of all votes; the best rule, mixed with a fair coin;
     for one group the majority of as many random votes as stay within the guarantee; the cheaper answer without any
     votes, unless both cost the same; and without any noise the majority and the best rule, which are as private as
-    votes and rule make them.
+    votes and rule make them. With several classes the plurality stands for the majority; besides, for each as little
+    noise as the guarantee allows: Gaussian and Laplace noisy max, permute-and-flip, and decisions for each class
+    against the rest.
 
     With ``total_epsilon``: every mechanism calibrated to the same proved total of ``queries`` labels, as `darrm.plan`
     does it. Of the problem the voters count, its own epsilon and delta do not.

@@ -12,6 +12,7 @@ from darrm.certificate.certificate import Certificate, verify
 from darrm.certificate.scaling import repair
 from darrm.design.decision import DecisionDesign, expected_cost
 from darrm.design.solve_decision import solve_decision
+from darrm.measures.class_comparison import cost_of, ways_to_decide
 from darrm.numerics.arrays import Array
 from darrm.objectives import Objective, OfVoters, rule
 from darrm.problem.decision import DecisionProblem, VoterGroup
@@ -29,8 +30,8 @@ class DecisionEntry:
     Attributes
     ----------
     name : str
-    table : ndarray, shape of the problem
-        The probability of answer 1 for the numbers of ones in each group.
+    table : ndarray
+        As that of a `DecisionDesign`.
     certificate : Certificate
         ``holds`` says whether it satisfies the guarantee of the problem.
     expected_cost : float
@@ -54,9 +55,15 @@ def compare_decision(
 
     ``best`` is the optimum where it is there already: the design of this problem and objective, not ordered.
     """
-    costs = objective.costs(problem)
     if best is None:
         best = solve_decision(problem, objective, time_limit=time_limit)
+    if not problem.binary:
+        tables = {"optimum": best.table, **ways_to_decide(problem, objective, time_limit)}
+        return [
+            DecisionEntry(name, table, verify(table, problem), cost_of(table, problem, objective))
+            for name, table in tables.items()
+        ]
+    costs = objective.costs(problem)
     tables = {"optimum": best.table}
     if len(problem.groups) > 1:
         tables["all as the least private"] = _all_as_the_least_private(problem, costs, time_limit)
