@@ -10,18 +10,18 @@ from darrm import objectives
 from darrm.certificate.certificate import verify
 from darrm.certificate.scaling import repair
 from darrm.constraints.classes import check_variables
-from darrm.design.decision import costs_in, expected_cost
+from darrm.design.decision import expected_cost
+from darrm.design.rules import best_rule, most_voted
 from darrm.design.solve_decision import solve_decision
 from darrm.errors import CertificateError, InputError
-from darrm.mechanisms.class_rivals import ClassFamily, noisy_counts, of_all_votes, plurality, subsampled_plurality
+from darrm.mechanisms.class_rivals import ClassFamily, noisy_counts, of_all_votes, subsampled_plurality
 from darrm.numerics.arrays import Array
 from darrm.objectives import Objective, OfVoters, Rule, rule, truth
 from darrm.problem.class_votes import all_votes, class_probabilities, votes_up_to_names
-from darrm.problem.counts import count_vectors, places, sorted_counts
+from darrm.problem.counts import count_vectors, places
 from darrm.problem.decision import DecisionProblem, VoterGroup
 
 _ROUNDING = 1e-9  # what meets the guarantee exactly in theory misses it by rounding
-_TIE = 1e-12
 _CLOSE = 1e-6  # relative, of the parameters of mechanisms
 _TRIES = 12  # of the epsilon of one class against the rest
 
@@ -36,8 +36,8 @@ def ways_to_decide(problem: DecisionProblem, objective: Objective, time_limit: f
     if isinstance(objective, OfVoters) and not (isinstance(objective, Rule) and objective.name == "plurality"):
         by_votes = rule("plurality", objective.confusion, objective.prior, none=1.0 if problem.none else None)
         tables["plurality of all, optimal noise"] = solve_decision(problem, by_votes, time_limit=time_limit).table
-    best_rule = _best_rule(problem, objective)
-    tables["best rule, constant noise"] = repair(best_rule, problem)
+    best = best_rule(problem, objective)
+    tables["best rule, constant noise"] = repair(best, problem)
     tables |= _subsampled(problem)
     for family in noisy_counts(problem):
         found = least_noise(family, problem)
@@ -45,17 +45,9 @@ def ways_to_decide(problem: DecisionProblem, objective: Objective, time_limit: f
             tables[f"{family.name} ({family.said(found[0])})"] = found[1]
     if isinstance(objective, OfVoters):
         tables |= _one_against_the_rest(problem, objective, time_limit)
-    winners = plurality(sorted_counts(problem.K, problem.n_classes))
-    tables["plain plurality, no noise"] = of_all_votes(winners, problem)
-    tables["best rule, no noise"] = best_rule
+    tables["plain plurality, no noise"] = most_voted(problem)
+    tables["best rule, no noise"] = best
     return tables
-
-
-def cost_of(table: Array, problem: DecisionProblem, objective: Objective) -> float:
-    """The expected cost of a table, whatever its form."""
-    if not objective.symmetric(problem) and table.shape[:-1] != problem.shape:
-        table = class_probabilities(table, problem, all_votes(problem)).reshape(*problem.shape, problem.n_answers)
-    return expected_cost(costs_in(problem, objective, table), table)
 
 
 def least_noise(family: ClassFamily, problem: DecisionProblem) -> tuple[float, Array] | None:
@@ -69,15 +61,6 @@ def least_noise(family: ClassFamily, problem: DecisionProblem) -> tuple[float, A
         else:
             high = middle
     return best
-
-
-def _best_rule(problem: DecisionProblem, objective: Objective) -> Array:
-    """At all votes an answer that costs least, each as likely at a tie."""
-    alike = len(problem.groups) == 1 and objective.symmetric(problem)
-    costs = objective.costs_at(problem, votes_up_to_names(problem) if alike else all_votes(problem))
-    cheap = costs <= costs.min(axis=1, keepdims=True) + _TIE * np.abs(costs)
-    table = cheap / cheap.sum(axis=1, keepdims=True)
-    return table if alike else table.reshape(*problem.shape, problem.n_answers)
 
 
 def _all_as_the_least_private(problem: DecisionProblem, objective: Objective, time_limit: float) -> Array:

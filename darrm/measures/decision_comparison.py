@@ -11,8 +11,9 @@ from darrm import baselines, objectives
 from darrm.certificate.certificate import Certificate, verify
 from darrm.certificate.scaling import repair
 from darrm.design.decision import DecisionDesign, expected_cost
+from darrm.design.rules import best_rule, cost_of, most_voted
 from darrm.design.solve_decision import solve_decision
-from darrm.measures.class_comparison import cost_of, ways_to_decide
+from darrm.measures.class_comparison import ways_to_decide
 from darrm.numerics.arrays import Array
 from darrm.objectives import Objective, OfVoters, rule
 from darrm.problem.decision import DecisionProblem, VoterGroup
@@ -71,16 +72,14 @@ def compare_decision(
     if isinstance(objective, OfVoters):
         majority = rule("majority", objective.confusion, objective.prior)
         tables["majority of all, optimal noise"] = solve_decision(problem, majority, time_limit=time_limit).table
-    cheaper = np.sign(objectives.gains(costs))  # a coin at ties, whatever costs were rounded by
-    tables["best rule, constant noise"] = repair((1 + cheaper) / 2, problem)
+    tables["best rule, constant noise"] = repair(best_rule(problem, objective), problem)
     tables |= _subsampled(problem)
     guesses = costs.reshape(-1, 2).sum(axis=0)
     if not math.isclose(*guesses, rel_tol=1e-12):
         answer = int(np.argmin(guesses))
         tables[f"always {problem.names[answer]}, no votes"] = np.full(problem.shape, float(answer))
-    ones = np.indices(problem.shape).sum(axis=0)
-    tables["plain majority, no noise"] = (1 + np.sign(2 * ones - problem.K)) / 2
-    tables["best rule, no noise"] = (1 + cheaper) / 2
+    tables["plain majority, no noise"] = most_voted(problem)
+    tables["best rule, no noise"] = best_rule(problem, objective)
     return [
         DecisionEntry(name, table, verify(table, problem), expected_cost(costs, table))
         for name, table in tables.items()

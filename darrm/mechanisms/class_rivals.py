@@ -86,7 +86,12 @@ def plurality(votes: Counts) -> Array:
 
 
 def subsampled_plurality(K: int, classes: int, m: int) -> Array:
-    """The plurality of ``m`` of K votes, drawn without replacement, for sorted votes; shape (rows, classes)."""
+    """The plurality of ``m`` of K votes, drawn without replacement, for sorted votes; shape (rows, classes).
+
+    Of no votes every class is as likely.
+    """
+    if m == 0:
+        return np.full((len(sorted_counts(K, classes)), classes), 1 / classes)
     samples, total = count_vectors(m, classes), math.comb(K, m)
     winners = plurality(samples)
     choose = np.array([[math.comb(n, k) for k in range(m + 1)] for n in range(K + 1)], dtype=np.float64)

@@ -69,7 +69,7 @@ def setting_of(
         if len(each) != len(groups):
             raise refusal("base_accuracy", f"one number, or one for each of {len(groups)} groups", base_accuracy)
         base = tuple(real("base_accuracy", b, 0, 1) for b in each)
-        accuracy = list(randomized(base, tuple(group.epsilon for group in groups)))
+        accuracy = list(randomized(base, tuple(group.epsilon for group in groups), named.n_classes))
     if objective is None:
         if accuracy is None or len(accuracy) != len(groups):
             raise refusal("accuracy", f"one number, or one table, for each of {len(groups)} groups", accuracy)
@@ -78,7 +78,7 @@ def setting_of(
         raise InputError("prior and cost are part of the objective. Leave them out.")
     elif not isinstance(objective, Objective):
         raise refusal("objective", "an object of darrm.objectives", objective)
-    objective.costs(named)  # refuses what does not fit
+    objective.of(named).symmetric(named)  # refuses what does not fit
     return Setting(groups, reached, adjacency, named.classes, objective, base, ordered)
 
 

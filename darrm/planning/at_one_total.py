@@ -53,7 +53,7 @@ class Mechanism:
     collector : float
         What whoever sees all votes learns in all: epsilon at ``total_delta``; infinite if the votes are not private.
     table : ndarray
-        The probability of answer 1 for the numbers of ones in each group.
+        As that of a `DecisionDesign`.
     """
 
     name: str

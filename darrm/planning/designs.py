@@ -40,8 +40,8 @@ def design_within(
     * Gaussian: the optimum under the profile of mu-Gaussian DP, best where labels are many;
     * pure: the optimum under (epsilon, 0), best where they are few;
     * capped: as Gaussian, with epsilon at most mu or 1.5 mu; tried where the first two are near;
-    * Gaussian noisy max, permute-and-flip and the majority of flipped votes and constant noise, no optima, where they
-      are better than all of these.
+    * Gaussian noisy max, permute-and-flip, constant noise and the majority of flipped votes, no optima, where they are
+      better than all of these (for several classes also Laplace noisy max, and no flipped votes).
 
     Where voters fail with a delta of their own, each label is given an equal share of half the total delta. For fixed
     voters the labels are also designed as if the voters were not private, whose coins then hide the rest (Theorem 1 of
@@ -112,7 +112,10 @@ class _Search:
     def noisy_counts(self) -> None:
         """Noise at the counts, each mechanism first at the parameter where it would be as good as the best so far."""
         setting, budget = self.setting, self.budget
-        for family in (*noisy_counts(setting), flipped_votes(setting), constant_noise(setting)):
+        families = [*noisy_counts(setting), constant_noise(setting)]
+        if setting.problem(1.0, 0.5).binary:
+            families.append(flipped_votes(setting))
+        for family in families:
 
             def label(parameter: float, family: Family = family) -> OneLabel:
                 return setting.label(family.table(parameter))

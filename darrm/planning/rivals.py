@@ -1,19 +1,21 @@
-"""Mechanisms of one parameter, as tables over the numbers of ones; the larger the parameter, the less noise."""
+"""Mechanisms of one parameter, as tables of a decision; the larger the parameter, the less noise."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import partial
+from functools import lru_cache, partial
 from typing import NamedTuple
 
 import numpy as np
 from scipy.special import expit, ndtr
 from scipy.stats import binom
 
+from darrm.mechanisms import class_rivals
 from darrm.mechanisms.baselines import subsampling
 from darrm.numerics.arrays import Array
 from darrm.planning.setting import Setting
+from darrm.problem.decision import DecisionProblem
 from darrm.problem.noise_function import acceptance
 
 _SURE = 700.0  # nats: beyond, e^-epsilon is 0 in float64
@@ -26,7 +28,7 @@ class Family(NamedTuple):
     ----------
     name : str
     table : callable
-        The probability of answer 1 for the numbers of ones in each group, by the parameter > 0.
+        Its table, as of a `DecisionDesign`, by the parameter > 0.
     guess, most : float
         Where to begin to look, and the largest parameter.
     said : callable
@@ -47,19 +49,27 @@ def families(setting: Setting) -> list[Family]:
     * Subsampling: the majority of a random number of random votes; double subsampling is the same with as many votes.
     * Gaussian noisy max: the class whose count is largest after noise of sigma; X = Phi(lead / (sqrt(2) sigma)).
     * Permute-and-flip (McKenna, Sheldon, NeurIPS 2020): for two classes the one behind wins with e^(-rate lead) / 2.
+    * For more than two classes: Laplace noisy max too, and noise that is drawn, which is discrete.
     """
     problem = setting.problem(1.0, 0.5)
     K, ones = problem.K, np.indices(problem.shape).sum(axis=0)
-    return [
-        constant_noise(setting),
-        Family("subsampling", lambda votes: _subsampled(K, votes)[ones], 1.0, float(K), partial(_votes, K)),
-        *noisy_counts(setting),
-    ]
+    if problem.binary:
+        table: Callable[[float], Array] = lambda votes: _subsampled(K, votes)[ones]  # noqa: E731
+        said = partial(_votes, K)
+    else:
+        table, said = partial(_subsampled_of_several, problem), partial(_votes_of_several, K)
+    subsampled = Family("subsampling", table, 1.0, float(K), said)
+    return [constant_noise(setting), subsampled, *noisy_counts(setting)]
 
 
 def noisy_counts(setting: Setting) -> list[Family]:
     """Of these the mechanisms that add noise to the counts."""
     problem = setting.problem(1.0, 0.5)
+    if not problem.binary:
+        return [
+            Family(family.name, family.table, family.least * 100, family.most, family.said)
+            for family in class_rivals.noisy_counts(problem)
+        ]
     lead = 2.0 * np.indices(problem.shape).sum(axis=0) - problem.K
     return [
         Family("Gaussian noisy max", partial(_gaussian, lead), 0.1, 1e3, _sigma),
@@ -68,12 +78,15 @@ def noisy_counts(setting: Setting) -> list[Family]:
 
 
 def constant_noise(setting: Setting) -> Family:
-    """The best rule, mixed with a coin."""
-    return Family("best rule, constant noise", partial(_mixed, setting.best_rule()), 0.2, 1.0, _chance)
+    """The best rule, mixed with an answer at random."""
+    answers = setting.problem(1.0, 0.5).n_answers
+    return Family(
+        "best rule, constant noise", partial(_mixed, setting.best_rule(), answers), 0.2, 1.0, partial(_chance, answers)
+    )
 
 
 def flipped_votes(setting: Setting) -> Family:
-    """The majority after flips that make every vote private: all the noise in the votes, or what is left of it.
+    """For two answers the majority after flips that make every vote private: all the noise in the votes, or what is left of it.
 
     The parameter is the epsilon of a vote after the flips: X(n) is how often the majority is 1 if n votes were.
     """
@@ -97,12 +110,12 @@ def _each(epsilon: float) -> str:
     return f"epsilon {epsilon:.3g} a vote"
 
 
-def _mixed(rule: Array, share: float) -> Array:
-    return np.asarray(0.5 + share * (rule - 0.5))
+def _mixed(rule: Array, answers: int, share: float) -> Array:
+    return np.asarray(1 / answers + share * (rule - 1 / answers))
 
 
-def _chance(share: float) -> str:
-    return f"the rule's answer with probability {(1 + share) / 2:.4g}"
+def _chance(answers: int, share: float) -> str:
+    return f"the rule's answer with probability {share + (1 - share) / answers:.4g}"
 
 
 def _gaussian(lead: Array, inverse: float) -> Array:
@@ -134,6 +147,24 @@ def _subsampled(K: int, votes: float) -> Array:
     more = min(fewer + 2, K)
     share = (votes - fewer) / (more - fewer) if more > fewer else 0.0
     return np.asarray((1 - share) * acceptance(subsampling(K, fewer)) + share * acceptance(subsampling(K, more)))
+
+
+def _subsampled_of_several(problem: DecisionProblem, votes: float) -> Array:
+    """The plurality of a random number of random votes, ``votes`` at the mean; of no vote any class."""
+    K, C = problem.K, problem.n_classes
+    fewer, more = (_subsample(K, C, min(math.floor(votes) + i, K)) for i in (0, 1))
+    share = votes - math.floor(votes)
+    return class_rivals.of_all_votes((1 - share) * fewer + share * more, problem)
+
+
+@lru_cache(maxsize=64)
+def _subsample(K: int, classes: int, m: int) -> Array:
+    return class_rivals.subsampled_plurality(K, classes, m)
+
+
+def _votes_of_several(K: int, votes: float) -> str:
+    fewer = math.floor(votes)
+    return f"{fewer} or {min(fewer + 1, K)} of {K} votes, {votes:.4g} at the mean"
 
 
 def _votes(K: int, votes: float) -> str:

@@ -5,15 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
-
-import numpy as np
+from functools import partial
 
 from darrm import objectives
 from darrm._validation import MAX_EPSILON
 from darrm.accounting.releases import OneLabel
 from darrm.accounting.voters import among, epsilon_of, reached
-from darrm.design.decision import expected_cost
+from darrm.design.rules import best_rule, cost_of, most_voted
 from darrm.numerics.arrays import Array
 from darrm.numerics.exact import rounded_up
 from darrm.objectives import Objective, OfVoters
@@ -30,7 +28,7 @@ class Setting:
     groups : tuple of VoterGroup
     max_affected : int
     adjacency : str
-    classes : 2 or two names
+    classes : int, or names
     objective : Objective
     base : tuple of float, or None
         How often a voter of each group is right before it randomizes its answer, if that is how votes are made.
@@ -67,40 +65,36 @@ class Setting:
         return replace(self, groups=groups)
 
     def label(self, table: Array) -> OneLabel:
-        """A label that is 1 with the probabilities of a table, for the accountant."""
+        """A label with the probabilities of a table, for the accountant."""
         return OneLabel(self.problem(1.0, 0.5), table, {}, certified=False)
 
     def best_rule(self) -> Array:
-        """The table of the cheaper answer at all counts, without noise; a coin where both cost the same."""
-        return np.asarray((1 + np.sign(objectives.gains(self._costs))) / 2)
+        """The table of an answer that costs least at all counts, without noise; one at random where several do."""
+        return best_rule(self.problem(1.0, 0.5), self.objective)
 
     def majority(self) -> Array:
-        """The table of the majority of all votes without noise."""
-        problem = self.problem(1.0, 0.5)
-        return np.asarray((1 + np.sign(2 * np.indices(problem.shape).sum(axis=0) - problem.K)) / 2)
+        """The table of the class of most votes, without noise; one at random where several have as many."""
+        return most_voted(self.problem(1.0, 0.5))
 
     def wrong(self, table: Array) -> float:
         """The probability that a label is not the truth; NaN if nothing is known of how often voters are right."""
         return self._cost(table, "truth")
 
     def disagreement(self, table: Array) -> float:
-        """The probability that a label is not the majority of the votes; a tie agrees with both."""
-        return self._cost(table, "majority")
+        """The probability that a label is not a class of most votes."""
+        return self._cost(table, "plurality")
 
     def cost(self, table: Array) -> float:
         """The expected cost under the objective."""
-        return expected_cost(self._costs, table)
-
-    @cached_property
-    def _costs(self) -> Array:
-        return self.objective.costs(self.problem(1.0, 0.5))
+        return cost_of(table, self.problem(1.0, 0.5), self.objective)
 
     def _cost(self, table: Array, of: str) -> float:
         if not isinstance(self.objective, OfVoters):
             return math.nan
-        confusion, prior = self.objective.confusion, self.objective.prior
-        goal = objectives.truth(confusion, prior) if of == "truth" else objectives.rule("majority", confusion, prior)
-        return expected_cost(goal.costs(self.problem(1.0, 0.5)), table)
+        problem = self.problem(1.0, 0.5)
+        own = self.objective.of(problem)
+        goal = objectives.truth if of == "truth" else partial(objectives.rule, "plurality")
+        return cost_of(table, problem, goal(own.confusion, own.prior))
 
     def votes_total(self, queries: int, delta: float, voters: str) -> float:
         """What whoever sees all votes learns in all: the least epsilon at ``delta``, from above; maybe infinite."""
@@ -118,9 +112,12 @@ class Setting:
         return replace(self, groups=groups, objective=self._seen_through(tuple(group.epsilon for group in groups)))
 
     def _seen_through(self, epsilons: tuple[float, ...]) -> Objective:
-        accuracy = tuple(randomized(self.base or (), epsilons))
-        tables = tuple(((a, 1 - a), (1 - a, a)) for a in accuracy)
-        return replace(self.objective, confusion=tables)  # type: ignore[type-var]  # a dataclass, as all of voters are
+        classes = self.problem(1.0, 0.5).n_classes
+        tables = [
+            [[a if vote == true else (1 - a) / (classes - 1) for vote in range(classes)] for true in range(classes)]
+            for a in randomized(self.base or (), epsilons, classes)
+        ]
+        return replace(self.objective, confusion=tuple(tuple(map(tuple, table)) for table in tables))  # type: ignore[type-var]  # a dataclass, as all of voters are
 
     def without_privacy(self) -> float:
         """How often the majority of the base answers is wrong: no noise anywhere. NaN if they are not known."""
@@ -130,7 +127,7 @@ class Setting:
         return plain.wrong(self.majority())
 
 
-def randomized(base: tuple[float, ...], epsilons: tuple[float, ...]) -> Iterator[float]:
+def randomized(base: tuple[float, ...], epsilons: tuple[float, ...], classes: int) -> Iterator[float]:
     """How often votes are right that passed through randomized response; base answers count for each group."""
     for b, epsilon in zip(base, epsilons, strict=True):
-        yield objectives.randomized_response_accuracy(b, epsilon)
+        yield objectives.randomized_response_accuracy(b, epsilon, classes)
