@@ -19,6 +19,7 @@ from darrm.problem.counts import sorted_counts
 from darrm.problem.decision import DecisionProblem
 from darrm.randomness.choices import Choices, uniform
 from darrm.randomness.coins import WordSource
+from darrm.votes.rows import in_numbers
 
 Numbers = NDArray[np.int64]
 _CELLS = 1 << 20  # counts or votes at a time, for memory
@@ -40,7 +41,7 @@ class ClassVotes:
 
     def __init__(self, problem: DecisionProblem, table: Array) -> None:
         self.K, self._C = problem.K, problem.n_classes
-        self.said = f"numbers 0 to {self._C - 1}"
+        self.said = in_numbers(self._C)
         self._totals = [group.count for group in problem.groups]
         self._rows = table.reshape(-1, problem.n_answers)
         self._symmetric = is_symmetric(problem, table)
