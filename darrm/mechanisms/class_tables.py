@@ -17,32 +17,13 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from darrm.certificate.classes import is_symmetric
 from darrm.errors import InputError
 from darrm.numerics.arrays import Array
-from darrm.problem.counts import n_sorted_counts, sorted_counts
+from darrm.problem.counts import sorted_counts
 from darrm.problem.decision import DecisionProblem
 
 _FAR = Fraction(1, 10**9)  # no rounding of a table of float64, but a mistake
-
-
-def is_symmetric(problem: DecisionProblem, table: Array) -> bool:
-    """Whether a table of several answers is by sorted counts, told by its shape.
-
-    Raises
-    ------
-    InputError
-        If it has neither shape.
-    """
-    full = (*problem.shape, problem.n_answers)
-    if table.shape == full:
-        return False
-    allowed = f"a table of shape {full}"
-    if len(problem.groups) == 1:
-        short = (n_sorted_counts(problem.K, problem.n_classes), problem.n_answers)
-        if table.shape == short:
-            return True
-        allowed += f", or {short} if all classes are treated alike"
-    raise InputError(f"A release of {problem.n_answers} answers must have {allowed}. Got shape {table.shape}.")
 
 
 def block_sizes(problem: DecisionProblem) -> NDArray[np.intp]:
@@ -83,10 +64,10 @@ def exact_rows(problem: DecisionProblem, table: Array) -> list[list[Fraction]]:
     Raises
     ------
     InputError
-        If the table has the wrong shape, or a row no probabilities.
+        If a row is none of probabilities.
     """
     rows = table.reshape(-1, problem.n_answers).tolist()
-    if not is_symmetric(problem, table):
+    if not is_symmetric(table, problem):
         return [masses(row, [1] * problem.n_answers) for row in rows]
     made = []
     for row, sizes in zip(rows, block_sizes(problem).tolist(), strict=True):

@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from darrm._validation import several_classes, shown
+from darrm.certificate.classes import is_symmetric
 from darrm.errors import InputError
 from darrm.mechanisms.class_labels import Labels, as_labels, joined
-from darrm.mechanisms.class_tables import block_sizes, is_symmetric, masses
+from darrm.mechanisms.class_tables import block_sizes, masses
 from darrm.numerics.arrays import Array
 from darrm.problem.counts import sorted_counts
 from darrm.problem.decision import DecisionProblem
@@ -44,7 +45,7 @@ class ClassVotes:
         self.said = in_numbers(self._C)
         self._totals = [group.count for group in problem.groups]
         self._rows = table.reshape(-1, problem.n_answers)
-        self._symmetric = is_symmetric(problem, table)
+        self._symmetric = is_symmetric(table, problem)
         if self._symmetric:
             self._sizes = block_sizes(problem)
             self._places = _Places(sorted_counts(self.K, self._C))

@@ -99,7 +99,7 @@ def in_numbers(n: int) -> str:
 
 
 def in_words(names: Sequence[str]) -> str:
-    """What an answer may be: "0 or 1", "no, yes or x", "a whole number from 0 to 9", "one of 99 names: a, b and so on"."""
+    """What an answer may be: "no, x or yes", "a whole number from 0 to 9", "one of 99 names: a, b and so on"."""
     if len(names) > 3 and numbered(names):
         return f"a whole number from 0 to {len(names) - 1}"
     if len(names) > _MOST_SHOWN:
@@ -148,7 +148,7 @@ class Answers:
         most = _MOST_NAMES >> self.absent
         if len(self.names) > most:
             raise InputError(
-                f"Files and columns of votes and labels hold at most {most} answers{' of absent voters' * self.absent}. "
+                f"Files and columns hold at most {most} answers{' of voters that may be absent' * self.absent}. "
                 f"Got {len(self.names)}. Pass arrays of numbers to the mechanism's release."
             )
         if self.absent and "-1" in self.names:

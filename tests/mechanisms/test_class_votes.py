@@ -275,7 +275,6 @@ def test_counts_that_are_none(counts: Any, said: str) -> None:
 @pytest.mark.parametrize(
     ("table", "said"),
     [
-        (np.full((4, 3), 1 / 3), r"a table of shape \(10, 3\), or \(3, 3\) if all classes are treated alike"),
         ([[0.5, 0.75, 0], [1, 0, 0], [1 / 3] * 3], "equal where counts of classes are equal"),
         ([[1, 0, 0], [0.7] * 3, [1 / 3] * 3], "probabilities of sum 1"),
         ([[1, 0, 0], [0.5, 0.4, 0], [1 / 3] * 3], "probabilities of sum 1"),
