@@ -107,7 +107,7 @@ def test_each_block_is_charged_by_its_rows_and_before_a_draw(monkeypatch: pytest
     assert (next(labels).tolist(), charged) == ([2], [4, 1])
     with pytest.raises(darrm.BudgetError):
         next(labels)
-    for bad, said in ([[[0, 1, 3]]], "Got 3 in row 4, column 2"), ([[0.5] * 3], "Got 0.5 in row 4, column 0"):
+    for bad, said in ([[0, 1, 3]], "Got 3 in row 4, column 2"), ([[0.5] * 3], "Got 0.5 in row 4, column 0"):
         labels = mechanism.release_blocks([VOTES[:0], *VOTES, bad], ledger="ledger")  # type: ignore[arg-type]
         with pytest.raises(darrm.InputError, match=said):
             list(labels)
