@@ -3,6 +3,7 @@
 import copy
 import csv
 import json
+import os
 import pickle
 from itertools import pairwise
 from pathlib import Path
@@ -115,6 +116,20 @@ def test_each_block_is_charged_by_its_rows_and_before_a_draw(monkeypatch: pytest
     with pytest.raises(ZeroDivisionError):
         next(mechanism.release_blocks([VOTES[:3]], ledger="ledger"))  # type: ignore[arg-type]
     assert charged == [4, 1, 3]
+
+
+def test_words_come_from_the_operating_system(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One for each row, and one more where several classes are as good, but for the rare word too many."""
+    asked: list[int] = []
+    true = os.urandom
+
+    def urandom(n: int) -> bytes:
+        asked.append(n)
+        return true(n)
+
+    monkeypatch.setattr(os, "urandom", urandom)
+    PrivateDecision(most_votes(3)).release(np.tile([[0, 1, 2], [1, 1, 0]], (500, 1)))
+    assert asked[:2] == [8000, 4000]
 
 
 # Columns

@@ -11,6 +11,7 @@ import pytest
 import scipy.stats
 
 import darrm
+from darrm.certificate.classes import _drawn, class_table
 from darrm.mechanisms import PrivateDecision, class_votes, released_votes
 from darrm.mechanisms.class_tables import exact_rows
 from darrm.problem.counts import count_vectors, sorted_counts
@@ -136,6 +137,35 @@ def test_exact_rows_sum_to_one_and_are_those_of_the_definition(none: bool) -> No
         assert sum(row) == 1
         largest = stored.index(max(stored))
         assert all(row[j] == Fraction(stored[j]) for j in range(of.n_answers) if j != largest)
+
+
+@pytest.mark.parametrize("of", [problem(5, classes=4, none=True), problem(6, classes=5), problem(2, 2, classes=3)])
+@pytest.mark.parametrize("symmetric", [False, True])
+def test_what_is_drawn_is_as_near_to_the_table_as_its_certificate_counts(
+    of: darrm.DecisionProblem, symmetric: bool
+) -> None:
+    rng = np.random.default_rng(5)
+    for _ in range(20):
+        if symmetric and len(of.groups) == 1:
+            counts = sorted_counts(of.K, of.n_classes)
+            weights = np.exp(rng.uniform(0, 8) * counts)
+            weights = np.concatenate([weights, rng.random((len(weights), 1))], axis=1)[:, : of.n_answers]
+        else:
+            weights = rng.random((*of.shape, of.n_answers)) ** rng.integers(1, 40)
+        table = class_table(weights / weights.sum(axis=-1, keepdims=True), of)
+        for row, stored in zip(exact_rows(of, table), table.reshape(-1, of.n_answers).tolist(), strict=True):
+            assert sum(row) == 1
+            assert all(
+                abs(p - Fraction(q)) <= Fraction(_drawn(of.n_answers)) * Fraction(q)
+                for p, q in zip(row, stored, strict=True)
+            )
+
+
+@pytest.mark.parametrize("table", [[[0.0, 0.5, 0.5]], np.eye(3)[[1, 2, 0]]], ids=["symmetric", "full"])
+def test_one_voter(table: Any) -> None:
+    labels = mechanism(problem(1, classes=3), table).release(np.repeat([[0], [1], [2]], 200, axis=0)).reshape(3, 200)
+    wanted = [{1, 2}, {0, 2}, {0, 1}] if len(table) == 1 else [{1}, {2}, {0}]
+    assert [set(row) for row in labels.tolist()] == wanted
 
 
 def test_the_first_of_equal_masses_has_the_rest() -> None:

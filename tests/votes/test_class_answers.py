@@ -81,6 +81,13 @@ def test_cells_that_are_no_class(path: Path, monkeypatch: pytest.MonkeyPatch, ba
         votes.read(path, names=NUMBERS[3])
 
 
+@pytest.mark.parametrize("bad", [":", "?", "/", "10", "a"])
+def test_what_stands_beside_the_digits_is_none(path: Path, bad: str) -> None:
+    path.write_text(f"a,b\n0,9\n1,{bad}\n", encoding="utf-8")
+    with pytest.raises(darrm.InputError, match=r"line 3, column b: A vote must be a whole number from 0 to 9\. Got"):
+        votes.read(path, names=NUMBERS[10])
+
+
 def test_what_is_allowed_is_said_in_few_words(path: Path) -> None:
     path.write_text("a\n0\nx\n", encoding="utf-8")
     for names, said in (
