@@ -100,19 +100,26 @@ def _terms(places: _Places, grid: Grid) -> _Terms:
     return _Terms(start, near[:, None], far[:, None])
 
 
+class Tally(NamedTuple):
+    """At how many grid points each row was the worst, where the excess is at least ``floor``."""
+
+    won: NDArray[np.int64]
+    floor: float
+
+
 def as_rows(release: Region | OutcomeRows) -> OutcomeRows:
     """Rows of a release that none of its pairs exceeds."""
     return release if isinstance(release, OutcomeRows) else OutcomeRows.of_points(release.outer)
 
 
 def upper_bounds(
-    release: Region | OutcomeRows, grid: Grid, won: NDArray[np.int64] | None = None, start: Array | None = None
+    release: Region | OutcomeRows, grid: Grid, tally: Tally | None = None, start: Array | None = None
 ) -> Iterator[Array]:
     """V_1, V_2, ... on the grid, each entry an upper bound; ``start`` is V_0, if labels came before.
 
     Linear interpolation in a of a convex function is never below it, nor is the last value beyond the grid: V falls.
-    Each step is followed by a factor for its rounding. O(rows * answers * size) for each query. ``won``, one entry for
-    each row, counts the grid points at which a row is the worst.
+    Each step is followed by a factor for its rounding. O(rows * answers * size) for each query. ``tally`` counts
+    what was the worst where.
     """
     logs = grid.logs
     rows = as_rows(release)
@@ -137,12 +144,12 @@ def upper_bounds(
             sums = one.at(windows)
             for other in others:
                 sums += other.at(windows)
-            if won is not None:
+            if tally is not None:
                 which = sums.argmax(axis=0)
                 leader = np.where(sums[which, np.arange(size + 1)] > best, first + which, leader)
             np.maximum(best, sums.max(axis=0), out=best)
-        if won is not None:
-            np.add.at(won, leader[leader >= 0] % len(rows), 1)
+        if tally is not None:
+            np.add.at(tally.won, leader[(leader >= 0) & (best >= tally.floor)] % len(rows), 1)
         best = best * factor + (rows.cut + _TINY)
         np.minimum(best, 1.0, out=best)
         V = np.concatenate([a * best[:0:-1] - a_less_one, best])

@@ -5,8 +5,8 @@ more than row w in the recursion of `darrm.accounting.adaptive` (docs/many_answe
 that of w is linear between its kinks, the ratios P_o / Q_o; so to compare them there proves it.
 
 Everything is compared in ratios t = P / Q, rounded: P is t Q to a relative 2^-53. Sums of max(0, t - a) Q do not cancel.
-A row w that is kept stands for one that is wider, P (1 + slack) and Q (1 - slack), which pays for all rounding.
-h_r <= h_w + lost will do if `lost` is counted as a loss that is infinite.
+A row w that is kept stands for one that is wider, P (1 + slack) and Q (1 - slack), which pays for all rounding. To have
+h_r <= h_w + lost is enough if `lost` is counted as a loss that is infinite.
 """
 
 from __future__ import annotations
@@ -18,22 +18,24 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from darrm.accounting.adaptive import Grid, upper_bounds
+from darrm.accounting.adaptive import Grid, Tally, upper_bounds
 from darrm.accounting.rows import OutcomeRows
 from darrm.numerics.arrays import Array
 
 _SLACK = 1e-12  # by how much kept rows are widened
-_LOST = 1e-5  # of delta, counted as losses that are infinite, by all that is left out
+_LOST = 1e-4  # of delta, counted as losses that are infinite, by all that is left out
 _KEPT = 400  # rows that are looked for among the undominated ones, before the others are merged
-_MOST = 64  # rows of a cover, up to which nothing is merged
+_TRIED = 32
+_DIRECT = 500_000  # rows times answers times queries, up to which nothing is merged
 _STARTED = 32  # clusters to begin with
 _SIGNS = 12  # values of each profile by which rows are told apart
-_ROUNDS = 8
-_COARSE = 200  # grid points to find out which rows are the worst
+_ROUNDS = 10
+_COARSE = 2  # times, of a grid to find out which rows are the worst
 _STEPS = 40  # recursions over all rows to find that out; between them, over the worst of the last one
+_FLOOR = 0.03  # of delta: where the excess is smaller, it does not matter which row is the worst
 _WORST = 24  # rows to bound from below with
 _APART = 1e-4  # relative distance of the kinks of a merged row
-_WIDEST = 1e-8
+_WIDEST = 1e-9
 _ENTRIES = 2**22
 
 Indices = NDArray[np.intp]
@@ -73,70 +75,109 @@ def _kinks(w: _Sides) -> Array:
     return np.unique(w.t[0][(w.Q[0] > 0) & (w.t[0] > 0)])
 
 
-def dominated(w: _Sides, rows: _Sides, slack: float, lost: float = 0.0) -> NDArray[np.bool_]:
+def _below(w: _Sides, rows: _Sides, slack: float, lost: float) -> NDArray[np.bool_]:
     """Which rows have a profile that is proved to be nowhere above lost + that of the one row w, widened by ``slack``.
 
     Widened, w has its kinks at a (1 + 2 slack) and more, and there the profile (1 + slack) h_w(a): rows are looked at
-    further left and w further down than that, by more than all rounding.
+    further left and w further down than that, by more than all rounding. At a = 0 both are 1.
     """
-    at = _kinks(w)
-    if not at.size:
-        return np.asarray(rows.infinite <= w.infinite[0] + lost) & ~(rows.t > 0).any(axis=1)
+    at = np.unique(w.t[0][(w.Q[0] > 0) & (w.t[0] > 0)])
     limit = w.profile(at)[0] * (1 + slack / 4) + lost * (1 - slack)
-    return np.asarray((rows.profile(at * (1 + slack)) <= limit).all(axis=1))
+    within = np.asarray((rows.profile(at * (1 + slack)) <= limit).all(axis=1))
+    return within if at.size else within & (rows.infinite <= w.infinite[0]) & ~(rows.t > 0).any(axis=1)
+
+
+class _Both(NamedTuple):
+    """Rows in both orientations, (P, Q) and (Q, P)."""
+
+    forward: _Sides
+    back: _Sides
+
+    def only(self, which: Indices) -> _Both:
+        return _Both(self.forward.only(which), self.back.only(which))
+
+    def exchanged(self) -> _Both:
+        return _Both(self.back, self.forward)
+
+
+def _both(P: Array, Q: Array) -> _Both:
+    return _Both(_sides(P, Q), _sides(Q, P))
+
+
+def dominated(w: _Both, rows: _Both, slack: float = _SLACK, lost: float = 0.0) -> NDArray[np.bool_]:
+    """Which rows are proved to be no worse than the one row w, widened, but for ``lost``, in both orientations.
+
+    One would do without rounding.
+    """
+    found = _below(w.forward, rows.forward, slack, lost)
+    found[found] = _below(w.back, rows.back.only(np.flatnonzero(found)), slack, lost)
+    return found
 
 
 def undominated(rows: OutcomeRows, lost: float = 0.0, most: int = _KEPT) -> tuple[Indices, Indices]:
     """Rows that dominate others, up to ``most`` of them, and what is left then."""
-    forward, back = _sides(rows.P, rows.Q), _sides(rows.Q, rows.P)
+    both = _both(rows.P, rows.Q)
     # What dominates another row has at least as large a distance, whichever f-divergence measures it.
     distance = ((np.sqrt(rows.P) - np.sqrt(rows.Q)) ** 2).sum(axis=1)
     left = np.argsort(-distance, kind="stable")
-    reach = max(1e-12, min(30.0, rows.moments[1] ** 0.5))
-    points = np.exp(np.linspace(-3 * reach, 3 * reach, _SIGNS))
-    signs, signs_back = forward.profile(points), back.profile(points)
+    points = _points(rows)
+    signs, signs_back = both.forward.profile(points), both.back.profile(points)
     kept: list[int] = []
     while left.size and len(kept) < most:
+        if len(kept) == _TRIED and len(left) > len(rows) - 3 * _TRIED:
+            break  # hardly any row is dominated
         first, left = int(left[0]), left[1:]
         kept.append(first)
-        w = forward.only(np.array([first]))
+        w = both.only(np.array([first]))
         within = signs[first] * (1 + _SLACK) + lost
         gone = np.zeros(left.size, dtype=np.bool_)
-        for some, near in ((forward, signs), (back, signs_back)):
+        for some, near in ((both, signs), (both.exchanged(), signs_back)):
             maybe = np.flatnonzero(~gone & (near[left] <= within).all(axis=1))
             gone[maybe] = dominated(w, some.only(left[maybe]), _SLACK, lost)
         left = left[~gone]
     return np.array(kept, dtype=np.intp), left
 
 
-def merged(P: Array, Q: Array, lost: float = 0.0) -> tuple[Array, Array] | None:
-    """One row whose profile is proved to be above those of all rows of P and Q; None if rounding forbids it.
+def _points(rows: OutcomeRows) -> Array:
+    """Places at which profiles are told apart."""
+    reach = max(1e-12, min(30.0, rows.moments[1] ** 0.5))
+    return np.exp(np.linspace(-3 * reach, 3 * reach, _SIGNS))
+
+
+def merged(P: Array, Q: Array, lost: float = 0.0) -> tuple[Array, Array, float] | None:
+    """One row whose profile, widened by so much, is above those of all rows of P and Q; None if rounding forbids it.
 
     Its profile goes through the largest of theirs at some of their kinks, in straight lines between: the largest of
     convex functions is convex, so it lies below these.
     """
-    sides = _sides(P, Q)
+    rows = _both(P, Q)
+    sides = rows.forward
     # The kinks in order, from the right; where an answer ranks equally in all rows its kinks lie close together.
     ranked = -np.sort(-sides.t, axis=1)
     ends = np.concatenate([ranked.min(axis=0), ranked.max(axis=0)])
-    places = [float(ends.max(initial=0.0)) or 1.0]
-    for value in np.sort(ends[ends > 0])[::-1].tolist():
+    ends = np.sort(ends[ends > 0])[::-1]
+    if not ends.size:
+        return None
+    places = [float(ends[0])]
+    for value in ends[1:].tolist():
         if value < places[-1] * (1 - _APART):
             places.append(value)
+    if places[1:]:
+        places[-1] = float(ends[-1])
     knots = np.array([0.0, *reversed(places)])
     height = sides.profile(knots).max(axis=0)
     height[0] = 1.0
     beyond = np.maximum((height[:-1] - height[1:]) / np.diff(knots), 0.0)  # sums of Q over all ratios to the right
     chances = np.maximum(beyond - np.append(beyond[1:], 0.0), 0.0)
-    made_Q = np.concatenate([[max(0.0, 1 - beyond[0])], chances, [0.0]])
+    rest = 1 - chances.sum()
+    made_Q = np.concatenate([[rest if rest > _SLACK / 16 else 0.0], chances, [0.0]])
     made_P = np.concatenate([[0.0], knots[1:] * chances, [height[-1]]])
-    made_P[-1] += max(0.0, 1 - made_P.sum())
-    w, slack = _sides(made_P[None], made_Q[None]), _SLACK
-    while not dominated(w, sides, slack, lost).all():
+    w, slack = _both(made_P[None], made_Q[None]), _SLACK
+    while min(made_P.sum(), made_Q.sum()) * (1 + slack / 4) < 1 or not dominated(w, rows, slack, lost).all():
         slack *= 4
         if slack > _WIDEST:
             return None
-    return made_P * (1 + slack), made_Q * (1 - slack)
+    return made_P, made_Q, slack
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,22 +199,19 @@ class Cover:
     merged: int
 
 
-def _winners(rows: OutcomeRows, queries: int, grid: Grid) -> NDArray[np.int64]:
+def _winners(rows: OutcomeRows, queries: int, floor: float, grid: Grid) -> NDArray[np.int64]:
     """How often each row is the worst somewhere on a coarse grid, during ``queries`` labels."""
-    won = np.zeros(len(rows), dtype=np.int64)
-    V = None
-    every = max(1, queries // _STEPS)
-    done = 0
+    tally = Tally(np.zeros(len(rows), dtype=np.int64), floor)
+    V, done = None, 0
     while done < queries:
-        here = np.zeros(len(rows), dtype=np.int64)
-        V = next(upper_bounds(rows, grid, here, V))
-        won += here
-        chosen = np.flatnonzero(here)
-        steps = min(every, queries - done) - 1
+        before = tally.won.copy()
+        V = next(upper_bounds(rows, grid, tally, V))
+        chosen = np.flatnonzero(tally.won > before)
+        steps = min(max(1, queries // _STEPS), queries - done) - 1
         if steps and chosen.size:
             V = next(islice(upper_bounds(rows.only(chosen), grid, start=V), steps - 1, None))
         done += steps + 1
-    return won
+    return tally.won
 
 
 def cover(rows: OutcomeRows, queries: int, delta: float, grid: Grid) -> Cover:
@@ -183,26 +221,21 @@ def cover(rows: OutcomeRows, queries: int, delta: float, grid: Grid) -> Cover:
     like, which costs nothing as long as they stay below the worst.
     """
     lost = _LOST * delta / queries
-    kept, rest = undominated(rows, lost)
-    ids = np.concatenate([kept, rest])
-    coarse = Grid(grid.step * grid.size / _COARSE, _COARSE)
-    wide = OutcomeRows(rows.P, rows.Q, rows.rho + _SLACK, rows.cut + lost)
-    if ids.size <= _MOST:
-        used = wide.only(ids)
-        won = _winners(used, queries, coarse)
-        worst = np.argsort(-won, kind="stable")[: max(1, min(_WORST, np.count_nonzero(won)))]
-        return Cover(used, rows.only(ids[worst]), ids.size, 0)
+    ids = np.concatenate(undominated(rows, lost))
+    coarse = Grid(_COARSE * grid.step, -(-grid.size // _COARSE))
     groups = _Groups(rows, ids, lost)
-    clusters = groups.split([np.arange(ids.size)], _STARTED)
-    for _ in range(_ROUNDS):
+    if ids.size * rows.answers * queries <= _DIRECT or ids.size <= _STARTED:
+        clusters = [np.array([i]) for i in range(ids.size)]
+    else:
+        clusters = groups.split([np.arange(ids.size)], _STARTED)
+    for turn in range(_ROUNDS):
         clusters, used = groups.cover(clusters)
-        won = _winners(used, queries, coarse)
+        won = _winners(used, queries, _FLOOR * delta, coarse)
         mixed = [i for i in np.flatnonzero(won).tolist() if clusters[i].size > 1]
-        if not mixed:
+        if not mixed or turn == _ROUNDS - 1:
             break
         parts = groups.split([clusters[i] for i in mixed], 4 * len(mixed))
         clusters = [clusters[i] for i in sorted(set(range(len(clusters))) - set(mixed))] + parts
-    clusters, used = groups.cover(clusters)
     worst = np.argsort(-won, kind="stable")[: max(1, min(_WORST, np.count_nonzero(won)))]
     many = sum(cluster.size for cluster in clusters if cluster.size > 1)
     return Cover(used, rows.only(np.array([ids[clusters[i][0]] for i in worst])), ids.size, many)
@@ -217,26 +250,27 @@ class _Groups:
         mean = [np.where(np.isfinite(rows.losses), side * rows.losses, 0.0).sum(axis=1) for side in (rows.P, rows.Q)]
         back = (mean[0] + mean[1] < 0)[ids, None]
         self.P, self.Q = np.where(back, rows.Q[ids], rows.P[ids]), np.where(back, rows.P[ids], rows.Q[ids])
-        reach = max(1e-12, min(30.0, rows.moments[1] ** 0.5))
-        self.signs = _sides(self.P, self.Q).profile(np.exp(np.linspace(-3 * reach, 3 * reach, _SIGNS)))
-        self.made: dict[bytes, tuple[Array, Array] | None] = {}
+        self.signs = _sides(self.P, self.Q).profile(_points(rows))
+        self.made: dict[bytes, tuple[Array, Array, float] | None] = {}
 
     def cover(self, clusters: list[Indices]) -> tuple[list[Indices], OutcomeRows]:
         """One row for each cluster; a cluster that cannot be merged is taken apart."""
         found: list[tuple[Indices, Array, Array]] = []
+        slack = _SLACK
         for cluster in clusters:
             key = cluster.tobytes()
             if cluster.size > 1 and key not in self.made:
                 self.made[key] = merged(self.P[cluster], self.Q[cluster], self.lost)
             one = self.made.get(key)
             if one is not None:
-                found.append((cluster, *one))
+                found.append((cluster, one[0], one[1]))
+                slack = max(slack, one[2])
             else:
                 found += [(np.array([i]), self.P[i], self.Q[i]) for i in cluster]
         width = max(P.size for _, P, _ in found)
         P = np.array([np.pad(on, (0, width - on.size)) for _, on, _ in found])
         Q = np.array([np.pad(off, (0, width - off.size)) for _, _, off in found])
-        return [row[0] for row in found], OutcomeRows(P, Q, self.rows.rho + _SLACK, self.rows.cut)
+        return [row[0] for row in found], OutcomeRows(P, Q, self.rows.rho + slack, self.rows.cut + self.lost)
 
     def split(self, clusters: list[Indices], count: int) -> list[Indices]:
         """Clusters cut at their medians, the widest first, until there are ``count`` or each is one row."""

@@ -23,15 +23,16 @@ from darrm.numerics.arrays import Array
 from darrm.numerics.exact import rounded_up
 from darrm.problem.limits import Affected, Problem, weakest
 
-_EXACT = 10_000  # queries, up to which the recursion runs one by one
+BLOCKS = 10_000  # queries, up to which the recursion runs one by one
 _BLOCK = 2000  # beyond, a block of at most so many is composed with itself
 UNDERFLOW = 1e-290  # deltas this small are left to bounds that do not compute them
 FAR = 690.0  # nats; beyond e^epsilon is no float64, and no such budget is private
-_FINENESS = (6, 12, 24, 48)  # grid points to one standard deviation of the loss of a label
+FINENESS = (6, 12, 24, 48)  # grid points to one standard deviation of the loss of a label
 _SAME = 1e-6  # relative: bounds so close are as good as equal
 _POINTS = (600, 40_000)  # at least and at most, on either side
 _COARSER = 4  # times, of a first grid that is often enough
 _SIMPLE = "simple composition"
+EXACT = "exact composition"
 _WORK = 2_000_000  # queries times points, up to which a lower bound is computed beside the upper one
 
 
@@ -50,7 +51,7 @@ class Total:
         Certified: the least of ``bounds``. Nats.
     delta : float
     queries : int
-    voters : {"fresh", "fixed"}
+    voters : {"fresh", "fixed", "not private"}
     bounds : dict of str to float
         Every bound that is proved here, by name; each only as sharp as it took for the least of them.
     unavoidable : float
@@ -89,10 +90,10 @@ def of_region(
         )
     sets = by_reached_voters(release.inner, sum(kind.voters for kind in affected))
     lower, points = max(((one_pair(points, queries, delta), points) for points in sets), key=lambda found: found[0])
-    name = "exact composition" if queries <= _EXACT else "exact composition of blocks"
+    name = EXACT if queries <= BLOCKS else f"{EXACT} of blocks"
     upper = min(bounds.values(), default=math.inf)
     settled = lower >= FAR or upper - lower <= _SAME * upper < math.inf  # no grid reaches so far, or is needed
-    for fineness in _FINENESS:
+    for fineness in FINENESS:
         found = None if settled else by_grid(release, queries, delta, fineness)
         if found is None:
             continue
@@ -125,7 +126,7 @@ def upper_of_region(
     bounds = without_grid(release, affected, queries, delta, guaranteed)
     if delta < at_least_once(release.delta_infinity, queries):
         return bounds.get(_SIMPLE, math.inf)  # else `of_region` refuses
-    found = by_grid(release, queries, delta, _FINENESS[0])
+    found = by_grid(release, queries, delta, FINENESS[0])
     plain = min(bounds.values(), default=math.inf)
     # Where the other bounds are as good, `of_region` computes no grid.
     return found[0] if found is not None and found[0] < plain * (1 - _SAME) else plain
@@ -299,7 +300,7 @@ def _within_by_single_labels(
 
 
 def excess(release: Region | OutcomeRows, queries: int, grid: Grid) -> Array:
-    halvings = math.ceil(math.log2(queries / _BLOCK)) if queries > _EXACT else 0
+    halvings = math.ceil(math.log2(queries / _BLOCK)) if queries > BLOCKS else 0
     block = math.ceil(queries / 2**halvings)  # a few queries too many are on the safe side
     V = next(islice(adaptive.upper_bounds(release, grid), block - 1, None))
     if not halvings:
