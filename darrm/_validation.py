@@ -230,18 +230,21 @@ def check_voters(voters: object) -> str:
 
 
 SEVERAL_CLASSES = (
-    "darrm takes two answers. For several classes ask for one against the rest (each class is then a release of its "
-    "own, which costs), or take darrm.mechanisms.GaussianNoisyMax or LaplaceNoisyMax on the votes for each class."
+    "Here are two answers. For several classes pass classes=3, or their names, to darrm.DecisionProblem (--classes) "
+    "and release by darrm.mechanisms.PrivateDecision; or take darrm.mechanisms.GaussianNoisyMax or LaplaceNoisyMax on "
+    "the votes for each class."
 )
 
 
-def several_classes(vote: object) -> str:
-    """What to do about a vote for a third class; nothing for any other value."""
+def several_classes(vote: object, classes: int = 2) -> str:
+    """What to do about a vote for a third class, or for one more class than there are; nothing for any other value."""
     text = str(vote.item() if hasattr(vote, "item") else vote)
     try:
         number = float(text)
     except ValueError:
         return ""
+    if classes > 2:
+        return f" Classes are numbered from 0: pass 0 to {classes - 1}." if number == classes else ""
     return f" {SEVERAL_CLASSES}" if 2 <= number < MAX_CLASSES and number == int(number) else ""
 
 

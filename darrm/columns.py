@@ -13,7 +13,7 @@ from darrm.mechanisms.decision import PrivateDecision
 from darrm.mechanisms.majority import DaRRM
 from darrm.storage.frames import pyarrow
 from darrm.votes.arrow import cells, put, put_texts
-from darrm.votes.rows import Answers, Columns, Votes
+from darrm.votes.rows import Answers, Columns, Votes, numbered
 
 if TYPE_CHECKING:
     from darrm.accounting.ledger import Ledger
@@ -32,10 +32,10 @@ def release(
     ----------
     mechanism : DaRRM or PrivateDecision
     votes : pandas.DataFrame, pyarrow.Table, pyarrow.RecordBatch, or another table with ``__arrow_c_stream__``
-        K columns of zeros and ones, of any type of number or boolean, in the order of the design's groups; as in files,
-        a first column ``id`` and a last column ``label`` may be there and are left out. If the design has names for
-        answers, a column may hold these instead. An absent voter, where voters may be absent, has -1 or nothing; else
-        nothing may be missing.
+        K columns of the numbers of classes, of any type of number or boolean, in the order of the design's groups; as
+        in files, a first column ``id`` and a last column ``label`` may be there and are left out. If the design has
+        names for classes, a column may hold these instead. An absent voter, where voters may be absent, has -1 or
+        nothing; else nothing may be missing.
     ledger : Ledger, optional
         Is charged before the labels are given.
     rng : numpy.random.Generator, optional
@@ -44,10 +44,10 @@ def release(
     Returns
     -------
     pandas.Series or pyarrow.Array of uint8, length n
-        A Series called label with the index of the frame; or an array. Of the design's names for answers (a category, a
-        dictionary), if it has them. Each call draws new labels, so do not hand it to
-        an engine that may evaluate a column twice: two labels of the same votes are then out, which a ledger counts
-        but, for fresh voters, does not cover.
+        A Series called label with the index of the frame; or an array. Of the names of the answers (a category, a
+        dictionary), if the design has names for classes or the further answer "none". Each call draws new labels, so
+        do not hand it to an engine that may evaluate a column twice: two labels of the same votes are then out, which
+        a ledger counts but, for fresh voters, does not cover.
 
     Raises
     ------
@@ -60,8 +60,9 @@ def release(
     """
     if isinstance(mechanism, PrivateDecision):
         answers = Answers(mechanism.design.problem.names, mechanism.design.absent)
+        names = mechanism.design.problem.answers
     elif isinstance(mechanism, DaRRM):
-        answers = Answers()
+        answers, names = Answers(), Answers().names
     else:
         raise InputError(
             f"mechanism must be a DaRRM(design) or PrivateDecision(design). Got {type(mechanism).__name__}."
@@ -73,12 +74,12 @@ def release(
     if answers.absent:
         array = array.view(np.int8)
     labels: Any = next(mechanism.release_blocks([array], ledger=ledger, rng=rng))
-    named = answers.names != Answers().names
+    named = not numbered(names)
     if frame:
-        labels = pandas.Categorical.from_codes(labels, answers.names) if named else labels  # type: ignore[union-attr]
+        labels = pandas.Categorical.from_codes(labels, names) if named else labels  # type: ignore[union-attr]
         return pandas.Series(labels, index=votes.index, name="label")  # type: ignore[union-attr]
     labels = pyarrow().array(labels)
-    return pyarrow().DictionaryArray.from_arrays(labels, list(answers.names)) if named else labels
+    return pyarrow().DictionaryArray.from_arrays(labels, list(names)) if named else labels
 
 
 def _of_table(votes: Any, K: int, answers: Answers) -> NDArray[np.uint8]:
@@ -104,13 +105,13 @@ def _of_frame(frame: Any, K: int, answers: Answers) -> NDArray[np.uint8]:
         at = columns.first + j
         series = frame.iloc[:, at]
         missing = series.isna().to_numpy(dtype=bool)
-        if series.dtype.kind == "O" and answers.names != Answers().names:
+        if series.dtype.kind == "O" and not answers.numbered:
             texts = [None if gone else text for text, gone in zip(series.tolist(), missing.tolist(), strict=True)]
             put_texts(values[:, j], texts, at, columns, "The frame", 0)
             continue
         if series.dtype.kind not in "biuf":
             raise InputError(
-                f"The frame, column {columns.names[at]} must hold numbers 0 and 1. Got dtype {series.dtype}."
+                f"The frame, column {columns.names[at]} must hold {answers.kind}. Got dtype {series.dtype}."
             )
         cells_of = series.to_numpy(dtype=np.float64, na_value=np.nan) if missing.any() else series.to_numpy(np.float64)
         put(values[:, j], cells_of, at, columns, "The frame", 0, missing)

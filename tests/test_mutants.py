@@ -175,8 +175,8 @@ def beside(noise: str) -> Judge:
     return lambda tests, _: tests.test_continuous_gaussian_leakage_is_below_its_bounds(1.0)
 
 
-BLOCK = """                if budget is not None and cases.size:
-                    budget.charge(cases.size)
+BLOCK = """                if budget is not None and len(cases):
+                    budget.charge(len(cases))
                 yield self._flip(cases, draw)
 """
 
@@ -270,7 +270,7 @@ MISTAKES = [
     ),
     Mistake(
         "votes are counted off by one",
-        "mechanisms.released_votes",
+        "mechanisms.coin_votes",
         "np.count_nonzero(ones, axis=1)",
         "np.count_nonzero(ones[:, 1:], axis=1)",
         RELEASE,

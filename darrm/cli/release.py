@@ -24,9 +24,9 @@ _MOST_QUERIES = 10_000  # of which the cost is found in seconds
     "votes_path",
     type=common.PATH,
     required=True,
-    help="CSV with a header: one 0/1 column a voter, in the order of the design's groups; a first column id and a last "
-    "column label may be there. Or such columns as .parquet. The design's names of answers may stand for 0 and 1; a "
-    "voter that may be absent and is, has -1 or nothing.",
+    help="CSV with a header: one column a voter, in the order of the design's groups, of 0 and 1, or of the numbers of "
+    "the design's classes from 0 on or their names; a first column id and a last column label may be there. Or such "
+    "columns as .parquet. A voter that may be absent and is, has -1 or nothing.",
 )
 @click.option(
     "--out",
@@ -44,6 +44,7 @@ def command(file: Path, votes_path: Path, out: Path, overwrite: bool, ledger_pat
     from darrm.mechanisms.decision import PrivateDecision
     from darrm.mechanisms.majority import DaRRM
     from darrm.storage.atomic import is_device, resolved
+    from darrm.votes.files import BITS
 
     if resolved(out) in [resolved(path) for path in (votes_path, file, ledger_path) if path is not None]:
         raise click.UsageError(f"--out {out} is one of the input files.")
@@ -51,7 +52,7 @@ def command(file: Path, votes_path: Path, out: Path, overwrite: bool, ledger_pat
         raise InputError(f"{out} exists already. Pass another --out, or --overwrite to lose what it holds.")
     design = load(file)
     mechanism = DaRRM(design) if isinstance(design, Design) else PrivateDecision(design)
-    names = ("0", "1") if isinstance(design, Design) else design.problem.names
+    names, answers = (BITS, BITS) if isinstance(design, Design) else (design.problem.names, design.problem.answers)
     absent = not isinstance(design, Design) and design.absent
     charged_file = None
     if ledger_path is not None:
@@ -59,7 +60,7 @@ def command(file: Path, votes_path: Path, out: Path, overwrite: bool, ledger_pat
 
         ledger = Ledger(ledger_path)
         charged_file = ledger.releasing(design, lambda: labels.n, out)
-    with votes.writing_labels(out, charged_file, names=names) as labels:
+    with votes.writing_labels(out, charged_file, names=answers) as labels:
         for block in votes.blocks(votes_path, K=design.problem.K, names=names, absent=absent):
             labels.write(block.ids, mechanism.release(block.votes))
     n = labels.n

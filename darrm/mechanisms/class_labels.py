@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -22,7 +25,19 @@ def check_class_labels(labels: ArrayLike, classes: int) -> Labels:
     truth = array("labels", labels, None, 0, classes - 1, "[]", wholes=True)
     if truth.ndim not in (1, 2) or not truth.size:
         raise InputError(f"labels must have shape (k,) for one bag or (n, k) for n bags. Got shape {truth.shape}.")
-    return truth.astype(np.uint8) if classes <= 256 else truth.astype(np.uint16)
+    return as_labels(truth, classes)
+
+
+def as_labels(numbers: NDArray[Any], classes: int) -> Labels:
+    """Numbers in 0..classes - 1 in the least of uint8 and uint16 that holds them; a copy."""
+    return numbers.astype(np.uint8) if classes <= 256 else numbers.astype(np.uint16)
+
+
+def joined(parts: Sequence[Labels]) -> Labels:
+    """Labels one after the other."""
+    every: list[Any] = list(parts)  # all of one type
+    whole: Labels = every[0] if len(every) == 1 else np.concatenate(every)
+    return whole
 
 
 def check_class_probabilities(eta: ArrayLike, classes: int) -> tuple[Array, bool]:

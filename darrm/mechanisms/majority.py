@@ -5,11 +5,13 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from darrm._validation import array, whole
 from darrm.design.design import Design
 from darrm.errors import InputError
+from darrm.mechanisms.class_labels import Labels
+from darrm.mechanisms.coin_votes import CoinVotes
 from darrm.mechanisms.released_votes import ReleasedVotes
 from darrm.numerics.arrays import Array
 from darrm.randomness.words import word_source
@@ -44,12 +46,12 @@ class DaRRM(ReleasedVotes):
         biases = [
             half + half * ((2 * l > K) - (2 * l < K)) * Fraction(value) for l, value in enumerate(design.gamma.tolist())
         ]
-        super().__init__(design, biases, ones=[1] * K)
+        super().__init__(design, CoinVotes(biases, ones=[1] * K))
 
     def __repr__(self) -> str:
         return f"DaRRM({self.design!r})"
 
-    def release_counts(self, counts: ArrayLike, rng: np.random.Generator | None = None) -> NDArray[np.uint8]:
+    def release_counts(self, counts: ArrayLike, rng: np.random.Generator | None = None) -> Labels:
         """One private label for each number of ones.
 
         Parameters

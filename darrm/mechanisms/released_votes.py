@@ -1,17 +1,17 @@
-"""What mechanisms that answer 0 or 1 from rows of votes share: checked votes, streams, exact coins."""
+"""What mechanisms that answer from rows of votes share: checked votes, streams, charges before labels."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from darrm._validation import MAX_SIZE, plain, refusal, several_classes, shown, whole
+from darrm._validation import MAX_SIZE, plain, refusal, whole
 from darrm.errors import InputError
-from darrm.randomness.coins import Coins, WordSource
+from darrm.mechanisms.class_labels import Labels
+from darrm.randomness.coins import WordSource
 from darrm.randomness.words import word_source
 from darrm.votes.files import VotesTable
 from darrm.votes.rows import VotesBlock, numbers
@@ -25,38 +25,46 @@ _CHUNK = 1 << 16
 _KINDS = "biuf"
 
 
+class Sampler(Protocol):
+    """Turns rows of K votes into labels, in two steps: votes are checked before they are paid for.
+
+    Attributes
+    ----------
+    K : int
+    said : str
+        What votes must be, in words.
+    """
+
+    K: int
+    said: str
+
+    def cases(self, votes: NDArray[Any], row: int) -> NDArray[Any]:
+        """What labels are drawn from, for rows of numbers, shape (n, K) to (n, ...); errors count rows from ``row``."""
+
+    def labels(self, cases: NDArray[Any], draw: WordSource) -> Labels:
+        """One label for each case, shape (n,)."""
+
+
 class ReleasedVotes:
-    """A mechanism that reads a row of K votes as one of finitely many cases and flips the exact coin of that case.
+    """A mechanism that releases a label for each row of K votes.
 
     Parameters
     ----------
     design : Design or DecisionDesign
-    biases : list of Fraction
-        Pr[answer 1] of each case.
-    ones : sequence of int, length K
-        By how much a vote for 1 in each column raises the number of the case.
-    present : sequence of int, length K, optional
-        By how much a vote that is there raises it. If given, votes may be absent: -1.
+    sampler : Sampler
     """
 
-    def __init__(
-        self,
-        design: Design | DecisionDesign,
-        biases: list[Fraction],
-        ones: Sequence[int],
-        present: Sequence[int] | None = None,
-    ) -> None:
-        self._released_by, self._coins = design, Coins(biases)
-        self._ones = np.array(ones, dtype=np.int64)
-        self._present = None if present is None else np.array(present, dtype=np.int64)
+    def __init__(self, design: Design | DecisionDesign, sampler: Sampler) -> None:
+        self._released_by, self._sampler = design, sampler
 
-    def release(self, votes: ArrayLike, rng: np.random.Generator | None = None) -> NDArray[np.uint8]:
+    def release(self, votes: ArrayLike, rng: np.random.Generator | None = None) -> Labels:
         """One private label for each row of votes.
 
         Parameters
         ----------
         votes : array_like, shape (n, K) or (K,), values 0 and 1 (integers, booleans or floats)
-            Columns in the order of the design's groups; -1 for an absent voter where voters may be absent.
+            Columns in the order of the design's groups; -1 for an absent voter where voters may be absent. For C
+            classes the values are 0, ..., C - 1.
         rng : numpy.random.Generator, optional
             For tests only: the labels can then be predicted, which a `NotPrivateWarning` says. Without it, all
             randomness comes from the operating system.
@@ -64,14 +72,15 @@ class ReleasedVotes:
         Returns
         -------
         ndarray of uint8, shape (n,); for one row of votes one uint8
+            Of uint16 for more than 256 answers. The further answer "none" is C.
 
         Raises
         ------
         InputError
-            If the shape is wrong or a vote is not 0 or 1.
+            If the shape is wrong or a vote is none of these.
         """
-        rows = _array(votes, self._ones.size)
-        if rows.shape == (self._ones.size,):
+        rows = _array(votes, self._sampler.K)
+        if rows.shape == (self._sampler.K,):
             label: Any = self._flip(self._cases(rows[np.newaxis]), word_source(rng, stacklevel=3))[0]
             return label  # type: ignore[no-any-return]  # a label, as numpy's functions give for one row
         return self._flip(self._cases(rows), word_source(rng, stacklevel=3))
@@ -83,7 +92,7 @@ class ReleasedVotes:
         ledger: Ledger | None = None,
         rows: int = _CHUNK,
         rng: np.random.Generator | None = None,
-    ) -> Iterator[NDArray[np.uint8]]:
+    ) -> Iterator[Labels]:
         """Private labels for a stream of votes, in memory that does not grow with it.
 
         Parameters
@@ -101,13 +110,13 @@ class ReleasedVotes:
 
         Yields
         ------
-        ndarray of uint8, shape (n,)
+        ndarray of uint8 or uint16, shape (n,)
             The labels of each block, in order.
 
         Raises
         ------
         InputError
-            If a block has another shape or a vote is not 0 or 1; rows are counted from 0 over the whole stream.
+            If a block has another shape or a vote is none; rows are counted from 0 over the whole stream.
         BudgetError
             If the ledger does not pay for a block.
 
@@ -126,17 +135,17 @@ class ReleasedVotes:
         rows = whole("rows", rows, high=MAX_SIZE)
         draw = word_source(rng, stacklevel=3)
 
-        def released() -> Iterator[NDArray[np.uint8]]:
+        def released() -> Iterator[Labels]:
             for cases in self._gathered(blocks, rows):
-                if budget is not None and cases.size:
-                    budget.charge(cases.size)
+                if budget is not None and len(cases):
+                    budget.charge(len(cases))
                 yield self._flip(cases, draw)
 
         return released()
 
-    def _cases(self, votes: ArrayLike, row: int = 0) -> NDArray[np.intp]:
+    def _cases(self, votes: ArrayLike, row: int = 0) -> NDArray[Any]:
         """The case of each row; errors count rows from ``row``."""
-        K = self._ones.size
+        K = self._sampler.K
         array = _array(votes, K)
         after = f" after row {row - 1}" if row else ""
         if array.ndim != 2 or array.shape[1] != K:
@@ -144,33 +153,14 @@ class ReleasedVotes:
                 f"votes must have shape (n, K) = (n, {K}), one row a query, or ({K},). Got {array.shape}{after}."
             )
         if array.dtype.kind not in _KINDS:
-            raise InputError(f"votes must be numbers 0 and 1. Got dtype {array.dtype}{after}.")
-        cases = np.empty(len(array), dtype=np.intp)
-        for start in range(0, len(array), _CHUNK):
-            chunk = numbers(array[start : start + _CHUNK])
-            ones = chunk == 1
-            known = ones | (chunk == 0)
-            fine = known if self._present is None else known | (chunk == -1)
-            if not fine.all():
-                i, j = np.argwhere(~fine)[0]
-                allowed = "0 or 1" if self._present is None else "0, 1 or, for an absent voter, -1"
-                vote = chunk[i, j].item()
-                raise InputError(
-                    f"A vote must be {allowed}. Got {shown(vote)} in row {row + start + i}, column {j}."
-                    f"{several_classes(vote)}"
-                )
-            cases[start : start + _CHUNK] = self._case_of(ones, known)
-        return cases
+            raise InputError(f"votes must be {self._sampler.said}. Got dtype {array.dtype}{after}.")
+        return _by_chunks(
+            lambda start: self._sampler.cases(numbers(array[start : start + _CHUNK]), row + start), len(array)
+        )
 
-    def _case_of(self, ones: NDArray[np.bool_], present: NDArray[np.bool_]) -> NDArray[np.intp]:
-        if self._present is None and np.all(self._ones == 1):
-            return np.asarray(np.count_nonzero(ones, axis=1), dtype=np.intp)
-        cases = np.asarray(ones @ self._ones, dtype=np.intp)
-        return cases if self._present is None else cases + np.asarray(present @ self._present, dtype=np.intp)
-
-    def _gathered(self, blocks: Iterable[ArrayLike], rows: int) -> Iterator[NDArray[np.intp]]:
+    def _gathered(self, blocks: Iterable[ArrayLike], rows: int) -> Iterator[NDArray[Any]]:
         """The cases of the rows of each block, single rows gathered; a fault comes before what it follows."""
-        K = self._ones.size
+        K = self._sampler.K
         single: list[NDArray[Any]] = []
         start = 0
         for block in blocks:
@@ -193,11 +183,20 @@ class ReleasedVotes:
         if single:
             yield self._cases(np.stack(single), start)
 
-    def _flip(self, cases: NDArray[np.intp], draw: WordSource) -> NDArray[np.uint8]:
-        labels = np.empty(cases.size, dtype=np.uint8)
-        for start in range(0, cases.size, _CHUNK):
-            labels[start : start + _CHUNK] = self._coins.flip(cases[start : start + _CHUNK], draw)
-        return labels
+    def _flip(self, cases: NDArray[Any], draw: WordSource) -> Labels:
+        return _by_chunks(lambda start: self._sampler.labels(cases[start : start + _CHUNK], draw), len(cases))
+
+
+def _by_chunks(made: Callable[[int], NDArray[Any]], n: int) -> NDArray[Any]:
+    """What is made of n rows, so many at a time that they stay in the cache: from 0 on, and from later starts."""
+    first = made(0)
+    if n <= _CHUNK:
+        return first
+    whole = np.empty((n, *first.shape[1:]), dtype=first.dtype)
+    whole[:_CHUNK] = first
+    for start in range(_CHUNK, n, _CHUNK):
+        whole[start : start + _CHUNK] = made(start)
+    return whole
 
 
 def _array(votes: ArrayLike, K: int) -> NDArray[Any]:

@@ -45,13 +45,12 @@ def multinomial(counts: Counts, votes: Array) -> Array:
     factorials, orders = _running(range(1, total + 1), 0)
     below = np.prod(factorials[counts], axis=1)
     orders_below = orders[counts].sum(axis=1)
-    powers = {p: _powers(p, most) for p in set(votes.ravel().tolist())}
+    different, which = np.unique(votes, return_inverse=True)
+    values, exponents = (np.stack(part) for part in zip(*(_powers(p, most) for p in different.tolist()), strict=True))
     made = np.empty((len(votes), len(counts)))
-    columns = np.arange(classes)
-    for truth, row in enumerate(votes.tolist()):
-        values, exponents = (np.stack(part) for part in zip(*(powers[p] for p in row), strict=True))
-        above = factorials[total] * np.prod(values[columns, counts], axis=1)
-        order = orders[total] + exponents[columns, counts].sum(axis=1) - orders_below
+    for truth, row in enumerate(which.reshape(votes.shape)):
+        above = factorials[total] * np.prod(values[row, counts], axis=1)
+        order = orders[total] + exponents[row, counts].sum(axis=1) - orders_below
         made[truth] = np.ldexp(above / below, np.clip(order, -_LEAST, _LEAST).astype(np.intc))
     return made
 

@@ -44,7 +44,8 @@ class Objective:
     def symmetric(self, problem: DecisionProblem) -> bool:
         """Whether all classes are alike: permuting them in the counts and in the answers leaves the costs as they are.
 
-        To a relative 1e-12. Then averaging a decision over the permutations costs the same.
+        To a relative 1e-12. Then averaging a decision over the permutations costs the same. Parts are looked at one by
+        one: a cost that makes up for an uneven prior is not seen.
         """
         raise TypeError("Objective is abstract: make one with truth, rule or costs.")
 

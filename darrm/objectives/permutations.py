@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from darrm.numerics.arrays import Array
 from darrm.objectives.voters import SAME
@@ -19,13 +20,14 @@ def table_symmetric(table: Array, problem: DecisionProblem) -> bool:
     classes = np.arange(problem.n_classes)
     swapped = classes.copy()
     swapped[:2] = 1, 0
-    return all(_same_under(permuted, table, problem) for permuted in (swapped, np.roll(classes, 1)))
+    return all(_same_under(order, table, problem) for order in (swapped, np.roll(classes, 1)))
 
 
-def _same_under(permuted: np.ndarray[tuple[int], np.dtype[np.int_]], table: Array, problem: DecisionProblem) -> bool:
+def _same_under(order: NDArray[np.intp], table: Array, problem: DecisionProblem) -> bool:
+    """Whether votes n_order[0], n_order[1], ... for class 0, 1, ... cost with answer c what n costs with order[c]."""
     answers = np.arange(table.shape[-1])
-    answers[: problem.n_classes] = permuted
-    at = [places(count_vectors(group.count, problem.n_classes)[:, permuted]) for group in problem.groups]
-    other = table[np.ix_(*at, answers)]
-    size = np.maximum(np.abs(table).max(axis=-1), np.abs(other).max(axis=-1))
-    return bool(np.all(np.abs(table - other) <= SAME * size[..., None]))
+    answers[: problem.n_classes] = order
+    at = [places(count_vectors(group.count, problem.n_classes)[:, order]) for group in problem.groups]
+    moved, named = table[np.ix_(*at)], table[..., answers]
+    size = np.maximum(np.abs(moved).max(axis=-1), np.abs(named).max(axis=-1))
+    return bool(np.all(np.abs(moved - named) <= SAME * size[..., None]))

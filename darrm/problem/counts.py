@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
+from itertools import combinations_with_replacement
 
 import numpy as np
 from numpy.typing import NDArray
 
 Counts = NDArray[np.int64]
+
+_DEEP = 100  # classes that one call after the other may take off
 
 
 @lru_cache(maxsize=256)
@@ -22,6 +25,10 @@ def count_vectors(total: int, classes: int) -> Counts:
     elif classes == 2:
         ones = np.arange(total + 1, dtype=np.int64)
         made = np.stack([total - ones, ones], axis=1)
+    elif classes > _DEEP:
+        voted = np.array(list(combinations_with_replacement(range(classes), total)), dtype=np.intp)
+        made = np.zeros((len(voted), classes), dtype=np.int64)
+        np.add.at(made, (np.arange(len(voted))[:, None], voted), 1)
     else:
         parts = [(first, count_vectors(total - first, classes - 1)) for first in range(total, -1, -1)]
         made = np.concatenate([np.insert(rest, 0, first, axis=1) for first, rest in parts])
@@ -51,6 +58,9 @@ def sorted_counts(total: int, classes: int, most: int | None = None) -> Counts:
     high = total if most is None else min(most, total)
     if classes == 1:
         made = np.full((int(total <= high), 1), total, dtype=np.int64)
+    elif classes > max(total, 1):  # the rest have no votes
+        few = sorted_counts(total, max(total, 1), most)
+        made = np.pad(few, ((0, 0), (0, classes - few.shape[1])))
     else:
         parts = [
             np.insert(sorted_counts(total - first, classes - 1, first), 0, first, axis=1)

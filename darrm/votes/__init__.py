@@ -1,4 +1,4 @@
-"""Votes as arrays and files: CSV or Parquet, one row a query, one 0/1 column a voter."""
+"""Votes as arrays and files: CSV or Parquet, one row a query, one column a voter."""
 
 from darrm.votes.files import LabelsFile, VotesTable, blocks, example, examples, read, write_labels, writing_labels
 from darrm.votes.rows import VotesBlock

@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 
 from darrm.errors import InputError
 from darrm.storage.frames import pyarrow
-from darrm.votes.rows import ABSENT, Columns, other_than_bits
+from darrm.votes.rows import ABSENT, Columns, other_than
 
 
 def cells(arrays: Sequence[Any], columns: Columns, where: str, row: int) -> NDArray[np.uint8]:
     """Arrow arrays of votes, those from the column ``columns.first`` on, as shape (n, len(arrays)).
 
-    Numbers 0 and 1, or the names of the answers as texts; 255 stands for an absent voter.
+    Numbers of the answers, or their names as texts; 255 stands for an absent voter.
 
     Raises
     ------
@@ -29,11 +29,13 @@ def cells(arrays: Sequence[Any], columns: Columns, where: str, row: int) -> NDAr
     for j, array in enumerate(arrays):
         at = columns.first + j
         kind = array.type.value_type if types.is_dictionary(array.type) else array.type
-        if columns.answers.names != ("0", "1") and (types.is_string(kind) or types.is_large_string(kind)):
+        if not columns.answers.numbered and (types.is_string(kind) or types.is_large_string(kind)):
             put_texts(values[:, j], array.to_pylist(), at, columns, where, row)
             continue
         if not (types.is_boolean(array.type) or types.is_integer(array.type) or types.is_floating(array.type)):
-            raise InputError(f"{where}, column {columns.names[at]} must hold numbers 0 and 1. Got type {array.type}.")
+            raise InputError(
+                f"{where}, column {columns.names[at]} must hold {columns.answers.kind}. Got type {array.type}."
+            )
         missing = array.is_null().to_numpy(zero_copy_only=False) if array.null_count else None
         if missing is not None:
             array = array.fill_null(False if types.is_boolean(array.type) else 0)
@@ -50,7 +52,7 @@ def put(
     row: int,
     missing: NDArray[np.bool_] | None = None,
 ) -> None:
-    """Put ``values`` into ``place``: zeros and ones, but for those that are ``missing``; errors as in `cells`."""
+    """Put ``values`` into ``place``: numbers of answers, but for those that are ``missing``; errors as in `cells`."""
     if columns.answers.absent and column < columns.last:
         absent = values == -1 if missing is None else missing | (values == -1)
         values = np.where(absent, 0, values)
@@ -59,7 +61,7 @@ def put(
         if missing is not None and missing.any():
             raise InputError(f"{where}, row {row + int(missing.argmax())}, {columns.fault(column, None)}")
     if values.dtype != np.bool_:
-        wrong = other_than_bits(values)
+        wrong = other_than(values, len(columns.answers.names))
         if wrong.size:
             got = values[wrong[0]].item()
             raise InputError(f"{where}, row {row + int(wrong[0])}, {columns.fault(column, got)}")

@@ -1,8 +1,8 @@
 """Votes as CSV: whole lines at a time, by numpy where they are plain and by the csv module where they are not.
 
-Plain lines hold cells 0 and 1 and nothing that CSV quotes, so each ends in the same bytes but for the cells: they are
-read by comparing those ends with one pattern. Whatever differs goes through the csv module, up to the next line where
-a row begins, so files mean the same and errors say the same with both.
+Plain lines hold cells of one digit and nothing that CSV quotes, so each ends in the same bytes but for the cells: they
+are read by comparing those ends with one pattern. Whatever differs goes through the csv module, up to the next line
+where a row begins, so files mean the same and errors say the same with both.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from darrm.errors import InputError
-from darrm.votes.rows import Answers, Columns, Texts
+from darrm.votes.rows import Answers, Columns, Texts, numbered
 
 EMPTY = "there is no line below the header"
 _BLOCK = 1 << 20
@@ -40,7 +40,7 @@ def blocks(
     source = _whole_lines(name, file)
     columns, block, line = _header(name, source, K, answers)
     while block or (block := next(source, b"")):
-        plain = _plain(block, len(columns.names) - columns.first, columns.first) if answers.bits else None
+        plain = _plain(block, columns, len(answers.names)) if answers.digits else None
         if plain is None:
             cells, ids, lines = _by_csv_module(name, block, source, columns, line)
         else:
@@ -94,15 +94,16 @@ def _text_lines(lines: deque[str], source: Iterator[bytes]) -> Iterator[str]:
         lines.extend(io.StringIO(block.decode(), newline=""))
 
 
-def _plain(block: bytes, cells: int, named: int) -> tuple[Cells, Texts | None] | None:
-    """The last ``cells`` cells of each line, shape (n, cells), and what stands before them; None if not plain."""
+def _plain(block: bytes, columns: Columns, answers: int) -> tuple[Cells, Texts | None] | None:
+    """The votes and labels of each line, digits below ``answers``, and what stands before them; None if not plain."""
+    named, cells = columns.first, len(columns.names) - columns.first
     if b'"' in block:
         return None
     if not block.endswith(b"\n"):
         block += b"\n"
     end = b"\r\n" if block.endswith(b"\r\n") else b"\n"
     pattern = np.frombuffer((b",0" * cells)[1 - named :] + end, dtype=np.uint8)
-    largest = (pattern == ord("0")).astype(np.uint8)
+    largest = np.where(pattern == ord("0"), answers - 1, 0).astype(np.uint8)  # digits differ from 0 by their number
     width = pattern.size
     data = np.frombuffer(block, dtype=np.uint8)
     if not named:
@@ -173,7 +174,7 @@ class Labels:
 
 def label_lines(ids: Texts, labels: NDArray[np.uint8], names: Sequence[str] = ("0", "1")) -> bytes:
     """Lines of ids and labels by their names, quoted where they must be."""
-    if tuple(names) != ("0", "1") or any(mark in ids.data for mark in b',"\r\n'):
+    if len(names) > 10 or not numbered(names) or any(mark in ids.data for mark in b',"\r\n'):
         texts = [_quoted(name) for name in names]
         pairs = zip(ids, labels.tolist(), strict=True)
         return "".join(f"{_quoted(identifier)},{texts[label]}\n" for identifier, label in pairs).encode()

@@ -1,4 +1,4 @@
-"""Votes files: CSV or Parquet, one row a query, one 0/1 column a voter."""
+"""Votes files: CSV or Parquet, one row a query, one column a voter."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 from types import ModuleType
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,9 +23,9 @@ from darrm.storage.kinds import check_kind
 from darrm.votes import csv as votes_csv
 from darrm.votes import json as votes_json
 from darrm.votes import parquet as votes_parquet
-from darrm.votes.rows import Answers, Texts, Votes, VotesBlock, numbers, other_than_bits
+from darrm.votes.rows import Answers, Texts, Votes, VotesBlock, in_numbers, in_words, numbers, other_than
 
-BITS = ("0", "1")
+BITS: tuple[str, ...] = ("0", "1")
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +35,7 @@ class VotesTable:
     Attributes
     ----------
     votes : ndarray of uint8, shape (n, K)
-        int8 with -1 for an absent voter, where voters may be absent.
+        The numbers of the classes; int8 with -1 for an absent voter, where voters may be absent.
     ids : tuple of str, length n
         The ``id`` column, or the row numbers from 1.
     labels : ndarray of uint8, shape (n,), or None
@@ -51,6 +51,8 @@ class VotesTable:
         """How many queries have l = 0, ..., K ones; for `darrm.priors.votes`, if these votes are public."""
         if self.votes.size and self.votes.min() < 0:
             raise InputError("Votes of which some are absent have no histogram. Leave those rows out.")
+        if self.votes.size and self.votes.max() > 1:
+            raise InputError("Votes for more than two classes have no histogram: they are not numbers of ones.")
         return np.bincount(self.votes.sum(axis=1, dtype=np.int64), minlength=self.votes.shape[1] + 1)
 
 
@@ -75,7 +77,7 @@ def blocks(
 
     Notes
     -----
-    Plain CSV (cells 0 and 1, nothing quoted) is read by numpy, the rest by the csv module, several times slower.
+    Plain CSV (votes of one digit, nothing quoted) is read by numpy, the rest by the csv module, several times slower.
     """
     name, row, answers = Path(path), 1, Answers.of(names, absent)
     try:
@@ -108,12 +110,13 @@ def read(
     ----------
     path : path
         CSV with a header; an optional first column ``id``, an optional last column ``label``, every other column the
-        0/1 votes of one voter. UTF-8, any line ends. Or Parquet with such columns, if the name ends in .parquet:
+        votes of one voter. UTF-8, any line ends. Or Parquet with such columns, if the name ends in .parquet:
         votes and labels of any type of number or boolean, ids texts or whole numbers.
     K : int, optional
         How many vote columns there must be.
-    names : two str, default "0" and "1"
-        What the answers 0 and 1 are called in votes and labels. 0 and 1 are read too, unless one of these is a name.
+    names : 2 to 255 str, default "0" and "1"
+        What the classes 0, 1, ... are called in votes and labels: `DecisionProblem.names`. Their numbers are read too,
+        unless one of the numbers is a name.
     absent : bool
         Whether a vote may be -1 or blank (in Parquet null), for an absent voter. Votes are then int8, and -1 there.
 
@@ -150,30 +153,30 @@ class LabelsFile:
 
     def __init__(self, path: Path, file: IO[bytes], names: Sequence[str] = BITS) -> None:
         self.n = 0
-        self._path = path
+        self._path, self._names = path, Answers.of(names).names
         self._writer: votes_csv.Labels | votes_json.Labels | votes_parquet.Labels | None = _format(path).Labels(
-            file, Answers.of(names).names
+            file, self._names
         )
         self._broken = False
 
-    def write(self, ids: Iterable[str], labels: NDArray[np.uint8]) -> None:
+    def write(self, ids: Iterable[str], labels: NDArray[Any]) -> None:
         """Add rows.
 
         Parameters
         ----------
         ids : Texts or iterable of str, length n
-        labels : ndarray of uint8, shape (n,), values 0 and 1
+        labels : ndarray of int, shape (n,), numbers of answers
 
         Raises
         ------
         InputError
-            If an id is no text or a label is not 0 or 1; nothing of these rows is written then.
+            If an id is no text or a label is no answer; nothing of these rows is written then.
         OutputError
             If they cannot be written. The file may then hold a part of them, so it is refused from there on: later
             writes fail, and it does not get its name even if this error is caught.
         """
         texts = ids if isinstance(ids, Texts) else Texts.of(ids)
-        labels = _binary(labels)
+        labels = _numbers(labels, self._names)
         if len(texts) != len(labels):
             raise InputError(f"There must be one id for each label. Got {len(texts)} ids and {len(labels)} labels.")
         if self._writer is None:
@@ -200,17 +203,18 @@ class LabelsFile:
             )
 
 
-def _binary(labels: NDArray[np.uint8]) -> NDArray[np.uint8]:
+def _numbers(labels: NDArray[Any], names: Sequence[str]) -> NDArray[np.uint8]:
     array = np.asarray(labels)
     if array.ndim != 1 or array.dtype.kind not in "biuf" or isinstance(labels, np.ma.MaskedArray):
         raise InputError(
-            f"labels must be a plain array of numbers 0 and 1, shape (n,). Got a {type(labels).__name__} of "
+            f"labels must be a plain array of {in_numbers(len(names))}, shape (n,). Got a {type(labels).__name__} of "
             f"{array.dtype}, shape {array.shape}."
         )
     values = numbers(array)
-    wrong = other_than_bits(values)
+    wrong = other_than(values, len(names))
     if wrong.size:
-        raise InputError(f"A label must be 0 or 1. Got {shown(values[wrong[0]].item())} in row {wrong[0]}.")
+        allowed = in_words([str(number) for number in range(len(names))])
+        raise InputError(f"A label must be {allowed}. Got {shown(values[wrong[0]].item())} in row {wrong[0]}.")
     return values.astype(np.uint8, copy=False)
 
 
@@ -230,8 +234,8 @@ def writing_labels(
     path : path
     file : context manager of a binary file, optional
         The file to write, if ``path`` is not simply to be replaced: `Ledger.releasing` has one that is charged for.
-    names : two str, default "0" and "1"
-        What is written for the labels 0 and 1.
+    names : 2 to 255 str, default "0" and "1"
+        What is written for the labels 0, 1, ...: `DecisionProblem.answers`.
 
     Raises
     ------
@@ -262,7 +266,7 @@ def writing_labels(
 
 
 def write_labels(
-    path: str | os.PathLike[str], ids: Iterable[str], labels: NDArray[np.uint8], *, names: Sequence[str] = BITS
+    path: str | os.PathLike[str], ids: Iterable[str], labels: NDArray[Any], *, names: Sequence[str] = BITS
 ) -> None:
     """Write released labels with their ids; all of them or, if that fails, none. As `writing_labels`, in one piece."""
     with writing_labels(path, names=names) as file:

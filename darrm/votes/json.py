@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from darrm.errors import InputError
-from darrm.votes.rows import Answers, Columns, Texts
+from darrm.votes.rows import Answers, Columns, Texts, numbered
 
 EMPTY = "there is no row in it"
 
@@ -28,7 +28,7 @@ class Labels:
 
     def __init__(self, file: IO[bytes], names: Sequence[str]) -> None:
         self._file, self._first = file, True
-        self._labels = [json.dumps(name) if tuple(names) != ("0", "1") else name for name in names]
+        self._labels = list(names) if numbered(names) else [json.dumps(name) for name in names]
         file.write(b"[")
 
     def write(self, ids: Texts, labels: NDArray[np.uint8]) -> None:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from darrm.errors import InputError
 from darrm.storage.frames import pyarrow
 from darrm.votes.arrow import cells
-from darrm.votes.rows import Answers, Columns, Texts
+from darrm.votes.rows import Answers, Columns, Texts, numbered
 
 EMPTY = "there is no row in it"
 _ROWS = 1 << 16
@@ -75,7 +75,7 @@ class Labels:
 
     def __init__(self, file: IO[bytes], names: Sequence[str]) -> None:
         self._pa = pa = pyarrow(_INSTEAD)
-        self._names = None if tuple(names) == ("0", "1") else pa.array(list(names), pa.string())
+        self._names = None if numbered(names) else pa.array(list(names), pa.string())
         label = pa.uint8() if self._names is None else pa.string()
         self._schema = pa.schema([("id", pa.large_string()), ("label", label)])
         self._writer = self._pa.parquet.ParquetWriter(file, self._schema, compression="zstd")

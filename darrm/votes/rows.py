@@ -15,6 +15,9 @@ from darrm.errors import InputError
 
 Votes = NDArray[np.uint8] | NDArray[np.int8]
 ABSENT = 255  # the byte of -1
+_MOST_NAMES = 255  # so that no answer has the byte of an absent voter; 127, and none is negative beside -1
+_MOST_SHOWN = 12
+_NAMES = "two or more different texts, for the answers 0, 1, ..."
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,9 +78,33 @@ def numbers(array: NDArray[Any]) -> NDArray[Any]:
     return array.view(np.uint8) if array.dtype == np.bool_ else array
 
 
-def other_than_bits(values: NDArray[Any]) -> NDArray[np.intp]:
-    """Where numbers of shape (n,) are neither 0 nor 1."""
-    return np.flatnonzero((values != 0) & (values != 1))
+def other_than(values: NDArray[Any], n: int) -> NDArray[np.intp]:
+    """Where numbers are none of 0, ..., n - 1; shape (k,)."""
+    if n == 2:
+        return np.flatnonzero((values != 0) & (values != 1))
+    known = (values >= 0) & (values < n)
+    if values.dtype.kind == "f":
+        known &= values == np.floor(values)
+    return np.flatnonzero(~known)
+
+
+def numbered(names: Sequence[str]) -> bool:
+    """Whether the names of answers are their numbers."""
+    return tuple(names) == tuple(map(str, range(len(names))))
+
+
+def in_numbers(n: int) -> str:
+    """What n answers are in arrays: "numbers 0 and 1", "numbers 0 to 2"."""
+    return "numbers 0 and 1" if n == 2 else f"numbers 0 to {n - 1}"
+
+
+def in_words(names: Sequence[str]) -> str:
+    """What an answer may be: "no, x or yes", "a whole number from 0 to 9", "one of 99 names: a, b and so on"."""
+    if len(names) > 3 and numbered(names):
+        return f"a whole number from 0 to {len(names) - 1}"
+    if len(names) > _MOST_SHOWN:
+        return f"one of {len(names)} names: {', '.join(names[:_MOST_SHOWN])} and so on"
+    return f"{', '.join(names[:-1])} or {names[-1]}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +114,7 @@ class VotesBlock:
     Attributes
     ----------
     votes : ndarray of uint8, shape (n, K)
-        int8 with -1 for an absent voter, where voters may be absent.
+        The numbers of the classes; int8 with -1 for an absent voter, where voters may be absent.
     ids : Texts, length n
         The ``id`` column, or the row numbers of the file from 1.
     labels : ndarray of uint8, shape (n,), or None
@@ -105,8 +132,8 @@ class Answers:
 
     Attributes
     ----------
-    names : tuple of two str
-        What the answers 0 and 1 are called. 0 and 1 stand for them too, unless one of these is a name.
+    names : tuple of 2 to 255 str
+        What the answers 0, 1, ... are called. These numbers stand for them too, unless one of the numbers is a name.
     absent : bool
         Whether a voter may be absent: a vote of -1, or none.
     """
@@ -116,8 +143,14 @@ class Answers:
 
     def __post_init__(self) -> None:
         known = isinstance(self.names, tuple) and all(isinstance(name, str) and name for name in self.names)
-        if not known or len(set(self.names)) != 2 or len(self.names) != 2:
-            raise refusal("names", "two different texts, for the answers 0 and 1", self.names)
+        if not known or not 2 <= len(self.names) == len(set(self.names)):
+            raise refusal("names", _NAMES, self.names)
+        most = _MOST_NAMES >> self.absent
+        if len(self.names) > most:
+            raise InputError(
+                f"Files and columns hold at most {most} answers{' of voters that may be absent' * self.absent}. "
+                f"Got {len(self.names)}. Pass arrays of numbers to the mechanism's release."
+            )
         if self.absent and "-1" in self.names:
             raise refusal("names", "other texts than -1 where that stands for an absent voter", self.names)
 
@@ -125,14 +158,16 @@ class Answers:
     def of(cls, names: object, absent: bool = False) -> Answers:
         """With names from a list or tuple; `InputError` for anything else, such as one text."""
         if not isinstance(names, list | tuple):
-            raise refusal("names", "two different texts, for the answers 0 and 1", names)
+            raise refusal("names", _NAMES, names)
         return cls(tuple(names), absent)
 
     @cached_property
     def labels(self) -> dict[str, int]:
         """The number that each text stands for as a label."""
-        bits = {} if {"0", "1"} & set(self.names) else {"0": 0, "1": 1}
-        return bits | {name: number for number, name in enumerate(self.names)}
+        numbers = {str(number): number for number in range(len(self.names))}
+        return ({} if numbers.keys() & set(self.names) else numbers) | {
+            name: number for number, name in enumerate(self.names)
+        }
 
     @cached_property
     def votes(self) -> dict[str, int]:
@@ -140,9 +175,20 @@ class Answers:
         return ({"": ABSENT, "-1": ABSENT} if self.absent else {}) | self.labels
 
     @cached_property
-    def bits(self) -> bool:
-        """Whether the texts 0 and 1 stand for the numbers 0 and 1."""
-        return self.labels.get("0") == 0 and self.labels.get("1") == 1
+    def digits(self) -> bool:
+        """Whether the numbers of the answers have one digit and stand for these answers."""
+        n = len(self.names)
+        return n <= 10 and all(self.labels.get(str(number)) == number for number in range(n))
+
+    @property
+    def kind(self) -> str:
+        """What a column of numbers holds, in words."""
+        return in_numbers(len(self.names))
+
+    @cached_property
+    def numbered(self) -> bool:
+        """Whether the answers are called by their numbers."""
+        return numbered(self.names)
 
 
 @dataclass(frozen=True)
@@ -174,5 +220,6 @@ class Columns:
         """What is wrong with a value that is none of the answers."""
         what = "A label" if column >= self.last else "A vote"
         absent = ", or -1 or blank for an absent voter" if self.answers.absent and column < self.last else ""
-        allowed = " or ".join(self.answers.names) + absent
-        return f"column {self.names[column]}: {what} must be {allowed}. Got {shown(got)}.{several_classes(got)}"
+        hint = several_classes(got, len(self.answers.names))
+        allowed = in_words(self.answers.names) + absent
+        return f"column {self.names[column]}: {what} must be {allowed}. Got {shown(got)}.{hint}"

@@ -13,7 +13,7 @@ import scipy.stats
 
 import darrm
 from darrm.design.decision import attendances
-from darrm.mechanisms import PrivateDecision, released_votes
+from darrm.mechanisms import PrivateDecision, coin_votes, released_votes
 from darrm.randomness.coins import Coins
 from darrm.randomness.words import NotPrivateWarning
 
@@ -51,7 +51,7 @@ def chance(made: darrm.DecisionDesign, row: tuple[int, ...]) -> Fraction:
 
 @pytest.mark.parametrize("absent", [False, True])
 def test_the_chances_are_exact_over_all_words(monkeypatch: pytest.MonkeyPatch, absent: bool) -> None:
-    monkeypatch.setattr(released_votes, "Coins", partial(Coins, word_bits=1))
+    monkeypatch.setattr(coin_votes, "Coins", partial(Coins, word_bits=1))
     made = design(absent)
     mechanism, rows = PrivateDecision(made), WITH_ABSENT if absent else VOTES
     ones = np.zeros(len(rows), dtype=int)

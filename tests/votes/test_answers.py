@@ -68,12 +68,12 @@ def test_a_first_line_of_votes_is_no_header(path: Path, first: str) -> None:
         votes.read(path, names=YES_NO, absent=True)
 
 
-@pytest.mark.parametrize("names", [("no",), ("no", "no"), ("no", 1), ("no", ""), "ny", ("a", "b", "c")])
+@pytest.mark.parametrize("names", [("no",), ("no", "no"), ("no", 1), ("no", ""), "ny", ("a", "b", "a")])
 def test_names_that_are_none(path: Path, names: object) -> None:
     path.write_text("a,b\n0,1\n", encoding="utf-8")
-    with pytest.raises(darrm.InputError, match="names must be two different texts"):
+    with pytest.raises(darrm.InputError, match="names must be two or more different texts"):
         votes.read(path, names=names)  # type: ignore[arg-type]
-    with pytest.raises(darrm.InputError, match="names must be two different texts"):
+    with pytest.raises(darrm.InputError, match="names must be two or more different texts"):
         votes.write_labels(path, ["x"], np.array([1]), names=names)  # type: ignore[arg-type]
 
 

@@ -1,0 +1,49 @@
+"""Where a vector of counts stands in the list of all of its sum."""
+
+import math
+
+import numpy as np
+import pytest
+
+from darrm.problem.counts import count_vectors, places, sorted_counts
+
+
+@pytest.mark.parametrize("classes", range(1, 6))
+@pytest.mark.parametrize("total", range(6))
+def test_every_vector_is_found_where_it_is_listed(total: int, classes: int) -> None:
+    vectors = count_vectors(total, classes)
+    assert places(vectors).tolist() == list(range(len(vectors)))
+    mixed = np.random.default_rng(0).permutation(len(vectors))
+    assert places(vectors[mixed][:, None]).tolist() == mixed[:, None].tolist()
+
+
+def test_many_classes_and_many_votes_need_no_list() -> None:
+    last = np.zeros((1, 1000), dtype=np.int64)
+    last[0, -1] = 3
+    assert places(last).tolist() == [1000 * 1001 * 1002 // 6 - 1]
+    assert places(np.array([[0, 10**6]])).tolist() == [10**6]
+    assert places(np.zeros((0, 3), dtype=np.int64)).shape == (0,)
+
+
+def test_two_classes_count_the_ones() -> None:
+    assert count_vectors(3, 2).tolist() == [[3, 0], [2, 1], [1, 2], [0, 3]]
+
+
+@pytest.mark.parametrize(("total", "classes"), [(0, 1000), (1, 1000), (2, 150), (3, 101)])
+def test_many_classes_are_listed_in_the_same_order(total: int, classes: int) -> None:
+    vectors = count_vectors(total, classes)
+    assert len(vectors) == math.comb(total + classes - 1, total)
+    assert set(vectors.sum(axis=1)) == {total}
+    assert places(vectors).tolist() == list(range(len(vectors)))
+
+
+@pytest.mark.parametrize(("total", "classes"), [(0, 3), (2, 4), (4, 3), (3, 5), (3, 120)])
+def test_sorted_counts_are_those_that_fall(total: int, classes: int) -> None:
+    every = count_vectors(total, classes)
+    for most in (None, 0, 1, total):
+        few = every[(np.diff(every) <= 0).all(axis=1) & (every[:, 0] <= (total if most is None else most))]
+        assert np.array_equal(sorted_counts(total, classes, most), few)
+
+
+def test_a_thousand_classes_have_as_many_shares_as_few() -> None:
+    assert sorted_counts(3, 1000)[:, :4].tolist() == [[3, 0, 0, 0], [2, 1, 0, 0], [1, 1, 1, 0]]
