@@ -428,8 +428,8 @@ MISTAKES = [
     Mistake(
         "D and D' are not exchanged in composition",
         "accounting.adaptive",
-        "choices.append((_term(y, x, grid), _term(not_y, not_x, grid)))",
-        "pass",
+        "np.concatenate([rows.P, rows.Q]), np.concatenate([rows.Q, rows.P])",
+        "np.concatenate([rows.P, rows.P]), np.concatenate([rows.Q, rows.Q])",
         COMPOSE,
         lambda tests, _: tests.test_bounds_hold_what_brute_force_finds(2, 3, 0.0, "one"),
     ),

@@ -1,17 +1,19 @@
-"""Exact adaptive composition of binary releases, between certified bounds.
+"""Exact adaptive composition of releases with any number of answers, between certified bounds.
 
-One release is a point (x, y) of a region; who attacks chooses the next point after seeing all labels so far. The
-largest excess P(S) - a P'(S) over sets S of sequences of Q labels obeys, with V_0(a) = max(0, 1 - a),
+One release is a row (P, Q) of probabilities of its answers o on D and D'; who attacks chooses the next row after seeing
+all labels so far. The largest excess P(S) - a P'(S) over sets S of sequences of Q labels obeys, with
+V_0(a) = max(0, 1 - a),
 
-    V_Q(a) = max over (x, y) of  x V_{Q-1}(a y / x) + (1 - x) V_{Q-1}(a (1 - y) / (1 - x)),
+    V_Q(a) = max over rows of  sum over o of  P_o V_{Q-1}(a Q_o / P_o),
 
-and delta_Q(epsilon) = V_Q(e^epsilon). All of it is proved in docs/theory.md, "Exact composition".
+and delta_Q(epsilon) = V_Q(e^epsilon). Two answers: a point (x, y) of a region is the row (x, 1 - x), (y, 1 - y). All of
+it is proved in docs/theory.md, "Exact composition", and docs/many_answers.md.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -19,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from darrm.accounting.profile import Point, Region
+from darrm.accounting.rows import OutcomeRows
 from darrm.numerics.arrays import Array
 
 _U = 2.0**-53
@@ -38,33 +41,33 @@ class Grid(NamedTuple):
         return np.asarray(self.step * np.arange(-self.size, self.size + 1))
 
 
-class _Term(NamedTuple):
-    """One label with probability ``chance`` on D: V(a e^shift), between grid points k and k + 1 from here."""
+class _Places(NamedTuple):
+    """The terms of one answer: row r has V(a e^shift), between grid points k[r] and k[r] + 1 from where a is."""
 
-    chance: float
-    other: float  # its probability on D'
-    k: int
-    weight: float  # of the point k + 1; rounded so that interpolation stays above
+    chance: Array  # of the answer on D
+    other: Array  # on D'
+    k: NDArray[np.intp]
+    weight: Array  # of the point k + 1; rounded so that interpolation stays above
 
 
-def _term(chance: float, other: float, grid: Grid) -> _Term:
-    if chance == 0 or other == 0:
-        return _Term(chance, other, -2 * grid.size - 2, 0.0)  # at chance 0 it does not matter
-    shift = math.log(other) - math.log(chance)
+def _places(chance: Array, other: Array, rho: float, grid: Grid) -> _Places:
+    k = np.where(chance > 0, -2 * grid.size - 2, 2 * grid.size + 2)  # other = 0: V(0); chance = 0: V(infinity)
+    weight = np.zeros(chance.size)
+    both = (chance > 0) & (other > 0)
+    log_chance = np.log(chance[both])
+    shift = np.log(other[both]) - log_chance
     # V falls in a, so a place further left gives an upper bound: by more than all rounding of the shift.
-    shift -= 16 * _U * (abs(shift) + abs(math.log(chance)) + 1)
-    k = math.floor(shift / grid.step)
-    room = min(1.0, max(0.0, math.expm1(shift - k * grid.step) / math.expm1(grid.step)))
-    return _Term(chance, other, max(k, -2 * grid.size - 2), max(0.0, room - 16 * _U))
+    shift -= 16 * _U * (np.abs(shift) + np.abs(log_chance) + 1) + 2.01 * rho
+    place = np.clip(np.floor(shift / grid.step), -2 * grid.size - 2, 2 * grid.size + 2)
+    room = np.clip(np.expm1(np.clip(shift - place * grid.step, 0, grid.step)) / math.expm1(grid.step), 0.0, 1.0)
+    k[both], weight[both] = place.astype(np.intp), np.maximum(0.0, room - 16 * _U)
+    return _Places(chance, other, k, weight)
 
 
-def _choices(points: Iterable[Point], grid: Grid) -> list[tuple[_Term, _Term]]:
-    """What can be chosen for one query: each point, and the same with D and D' exchanged."""
-    choices = []
-    for x, y, not_x, not_y in ((p.x, p.y, p.not_x, p.not_y) for p in points):
-        choices.append((_term(x, y, grid), _term(not_x, not_y, grid)))
-        choices.append((_term(y, x, grid), _term(not_y, not_x, grid)))
-    return choices
+def _choices(rows: OutcomeRows, grid: Grid) -> list[_Places]:
+    """What can be chosen for one query, answer by answer: each row, and the same with D and D' exchanged."""
+    on, off = np.concatenate([rows.P, rows.Q]), np.concatenate([rows.Q, rows.P])
+    return [_places(on[:, o], off[:, o], rows.rho, grid) for o in range(on.shape[1])]
 
 
 class _Terms(NamedTuple):
@@ -87,50 +90,67 @@ class _Terms(NamedTuple):
         return found
 
 
-def _terms(terms: Sequence[_Term], grid: Grid) -> _Terms:
+def _terms(places: _Places, grid: Grid) -> _Terms:
     n = 2 * grid.size + 1
-    start, shares = [], []
-    for chance, _, k, weight in terms:
-        if k <= -n - 1:
-            start.append(0)  # other = 0: V(0) = 1; or a point so far left that 1 will do
-            shares.append((chance, 0.0))
-        elif k >= n:
-            start.append(2 * n - 1)
-            shares.append((chance, 0.0))
-        else:
-            start.append(n + grid.size + k)
-            shares.append((chance * (1 - weight), chance * weight))
-    near, far = np.array(shares).T[:, :, None]
-    return _Terms(np.array(start), near, far)
+    # other = 0: V(0) = 1; or a point so far left that 1 will do; or so far right that the last value does
+    beyond = (places.k <= -n - 1) | (places.k >= n)
+    start = np.where(places.k <= -n - 1, 0, np.where(places.k >= n, 2 * n - 1, n + grid.size + places.k))
+    near = np.where(beyond, places.chance, places.chance * (1 - places.weight))
+    far = np.where(beyond, 0.0, places.chance * places.weight)
+    return _Terms(start, near[:, None], far[:, None])
 
 
-def upper_bounds(region: Region, grid: Grid) -> Iterator[Array]:
-    """V_1, V_2, ... on the grid, each entry an upper bound.
+class Tally(NamedTuple):
+    """At how many grid points each row was the worst, where the excess is at least ``floor``."""
+
+    won: NDArray[np.int64]
+    floor: float
+
+
+def as_rows(release: Region | OutcomeRows) -> OutcomeRows:
+    """Rows of a release that none of its pairs exceeds."""
+    return release if isinstance(release, OutcomeRows) else OutcomeRows.of_points(release.outer)
+
+
+def upper_bounds(
+    release: Region | OutcomeRows, grid: Grid, tally: Tally | None = None, start: Array | None = None
+) -> Iterator[Array]:
+    """V_1, V_2, ... on the grid, each entry an upper bound; ``start`` is V_0, if labels came before.
 
     Linear interpolation in a of a convex function is never below it, nor is the last value beyond the grid: V falls.
-    Each step is followed by a factor for its rounding. O(corners * size) for each query.
+    Each step is followed by a factor for its rounding. O(rows * answers * size) for each query. ``tally`` counts
+    what was the worst where.
     """
     logs = grid.logs
-    choices = _choices(region.outer, grid)
+    rows = as_rows(release)
+    choices = [_terms(places, grid) for places in _choices(rows, grid)]
     n, size = 2 * grid.size + 1, grid.size
     some = max(1, _AT_ONCE // (size + 1))
     blocks = [
-        tuple(_terms(terms, grid) for terms in zip(*choices[i : i + some], strict=True))
-        for i in range(0, len(choices), some)
+        (i, [_Terms(t.start[i : i + some], t.near[i : i + some], t.far[i : i + some]) for t in choices])
+        for i in range(0, 2 * len(rows), some)
     ]
-    V = np.maximum(0.0, -np.expm1(logs)) * (1 + 8 * _U)
+    V = np.maximum(0.0, -np.expm1(logs)) * (1 + 8 * _U) if start is None else start
     a, a_less_one = np.exp(logs[:size]), np.expm1(logs[:size])
     wide = np.ones(3 * n)
     windows = np.lib.stride_tricks.sliding_window_view(wide, size + 1)
+    factor = (1 + (8 + 2 * rows.answers) * _U) * (1 + 1.01 * rows.rho)
     while True:
         wide[n : 2 * n], wide[2 * n :] = V, V[-1]
-        best = V[size:].copy()  # to choose x = y
+        best = V[size:].copy()  # to choose P = Q
+        leader = np.full(size + 1, -1)
         # Only a >= 1 is computed; the rest follows from V(1/a) = 1 - 1/a + V(a)/a.
-        for one, zero in blocks:
+        for first, (one, *others) in blocks:
             sums = one.at(windows)
-            sums += zero.at(windows)
+            for other in others:
+                sums += other.at(windows)
+            if tally is not None:
+                which = sums.argmax(axis=0)
+                leader = np.where(sums[which, np.arange(size + 1)] > best, first + which, leader)
             np.maximum(best, sums.max(axis=0), out=best)
-        best = best * (1 + 12 * _U) + _TINY
+        if tally is not None:
+            np.add.at(tally.won, leader[(leader >= 0) & (best >= tally.floor)] % len(rows), 1)
+        best = best * factor + (rows.cut + _TINY)
         np.minimum(best, 1.0, out=best)
         V = np.concatenate([a * best[:0:-1] - a_less_one, best])
         V[:size] *= 1 + 8 * _U
@@ -144,12 +164,13 @@ class Sets(NamedTuple):
     Q: Array
 
 
-def lower_bounds(points: tuple[Point, ...], grid: Grid) -> Iterator[Sets]:
-    """Sets S of sequences of 1, 2, ... labels and ways to choose points that nearly attain V_1, V_2, ... on the grid.
+def lower_bounds(attained: tuple[Point, ...] | OutcomeRows, grid: Grid) -> Iterator[Sets]:
+    """Sets S of sequences of 1, 2, ... labels and ways to choose rows that nearly attain V_1, V_2, ... on the grid.
 
     V(a) >= P(S) - a P'(S) for every a and S: these are lines below V, and no grid error enters.
     """
-    choices = _choices(points, grid)
+    rows = attained if isinstance(attained, OutcomeRows) else OutcomeRows.of_points(attained)
+    choices = _choices(rows, grid)
     n = 2 * grid.size + 1
     a = np.exp(grid.logs)
     P = Q = (grid.logs < 0).astype(np.float64)
@@ -159,10 +180,11 @@ def lower_bounds(points: tuple[Point, ...], grid: Grid) -> Iterator[Sets]:
         wide_P, wide_Q = (np.concatenate([np.ones(n), side, np.zeros(n)]) for side in (P, Q))
         best_P, best_Q = P, Q
         best = P - a * Q
-        for terms in choices:
+        for r in range(2 * len(rows)):
             new_P, new_Q = np.zeros(n), np.zeros(n)
-            for chance, other, k, _ in terms:
-                at = n + min(max(k, -n), n - 1)
+            for places in choices:
+                chance, other = places.chance[r], places.other[r] + rows.cut
+                at = n + min(max(int(places.k[r]), -n), n - 1)
                 here = chance * wide_P[at : at + n], other * wide_Q[at : at + n]
                 there = chance * wide_P[at + 1 : at + n + 1], other * wide_Q[at + 1 : at + n + 1]
                 further = there[0] - a * there[1] > here[0] - a * here[1]
@@ -172,8 +194,9 @@ def lower_bounds(points: tuple[Point, ...], grid: Grid) -> Iterator[Sets]:
             won = value > best
             best, best_P, best_Q = (np.where(won, x, y) for x, y in ((value, best), (new_P, best_P), (new_Q, best_Q)))
         P, Q = best_P, best_Q
-        rounding += 8 * _U  # all terms are nonnegative, so relative errors add up
-        yield Sets(P * (1 - rounding), Q * (1 + rounding))
+        # All terms are nonnegative, so relative errors add up: (1 + r)^n <= 1 / (1 - n r).
+        rounding += (6 + rows.answers) * _U + 1.01 * rows.rho
+        yield Sets(P * (1 - rounding), Q / max(1 - rounding, _SMALLEST))
 
 
 def least_epsilon(V: Array, grid: Grid, delta: float) -> float:

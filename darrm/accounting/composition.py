@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
-from darrm._validation import check_count, check_total_delta, check_voters, real
+from darrm._validation import MAX_CLASSES, check_count, check_total_delta, check_voters, real, whole
 from darrm.accounting.fixed import of_fixed
 from darrm.accounting.fresh import Total, of_region
+from darrm.accounting.noisy_max import CountMechanism, of_labels
 from darrm.accounting.releases import OneLabel, one_label
 from darrm.design.design import AnyDesign
+from darrm.errors import InputError
+from darrm.mechanisms.noisy_max import GaussianNoisyMax, LaplaceNoisyMax
+from darrm.mechanisms.permute_and_flip import PermuteAndFlip
 
 
 def compose(
-    design: AnyDesign, queries: int, *, delta: float, voters: str | None = None, tolerance: float = 1e-3
+    design: AnyDesign | CountMechanism,
+    queries: int,
+    *,
+    delta: float,
+    voters: str | None = None,
+    tolerance: float = 1e-3,
+    K: int | None = None,
+    classes: int | None = None,
 ) -> Total:
     """The least epsilon with which ``queries`` labels of one design are (epsilon, delta)-DP together, with proof.
 
     Parameters
     ----------
-    design : Design or DecisionDesign
+    design : Design, DecisionDesign, GaussianNoisyMax, LaplaceNoisyMax or PermuteAndFlip
         If voters may be absent, every label may be that of other present voters.
     queries : int in [1, 1e7]
         Chosen adaptively: each query may depend on all labels before it.
@@ -29,8 +40,14 @@ def compose(
         answers together, such as a model trained with differential privacy. Then any number of labels costs at most the
         optimal composition of ``max_affected`` voters, each with its own epsilon, and less if the coins of ``queries``
         releases hide more than that.
+        Noisy max and permute-and-flip are for voters that are not private, and their noise is new at every label. They
+        may answer by the same models or by others; the total is the same, and ``voters`` is not taken.
     tolerance : float
         Fresh: the grid is refined until upper and lower bound are this close, relatively, or time would go on.
+
+    K, classes : int
+        For noisy max and permute-and-flip: how many vote, and for how many classes. One change of the data reaches one
+        vote, and the others are any.
 
     Returns
     -------
@@ -43,16 +60,42 @@ def compose(
 
     Notes
     -----
-    docs/theory.md, "Many releases" (fixed voters: Lemma 8 and Theorem 1) and "Exact composition". Some 50 separations,
-    then O(corners * grid) for each query; above 10,000 queries blocks are composed as privacy loss distributions, which
-    costs some percent.
+    docs/theory.md, "Many releases" (fixed voters: Lemma 8 and Theorem 1) and "Exact composition"; docs/many_answers.md
+    for noisy max and permute-and-flip. Some 50 separations, then O(corners * grid) for each query; above 10,000 queries
+    blocks are composed as privacy loss distributions, which costs some percent.
     """
+    if isinstance(design, GaussianNoisyMax | LaplaceNoisyMax | PermuteAndFlip):
+        return _of_counts(design, queries, delta, voters, tolerance, K, classes)
     kind = check_voters(voters)
     label = one_label(design)
+    if K is not None or classes is not None:
+        raise InputError("K and classes are for noisy max and permute-and-flip: a design has its own. Leave them out.")
     queries = check_count("queries", queries)
     delta = check_total_delta(delta)
     tolerance = real("tolerance", tolerance, 0, ends="()")
     return of_label(label, queries, delta, kind, tolerance)
+
+
+def _of_counts(
+    mechanism: CountMechanism,
+    queries: int,
+    delta: float,
+    voters: str | None,
+    tolerance: float,
+    K: int | None,
+    classes: int | None,
+) -> Total:
+    if voters is not None:
+        raise InputError(
+            f"voters is not for {type(mechanism).__name__}, whose voters are not private: fresh or fixed, its labels "
+            "cost the same. Leave it out."
+        )
+    hint = "Noisy max and permute-and-flip need K, how many vote, and classes."
+    K = whole("K", K, hint=hint)
+    classes = whole("classes", classes, 2, MAX_CLASSES, hint=hint)
+    queries = check_count("queries", queries)
+    delta = check_total_delta(delta)
+    return of_labels(mechanism, K, classes, queries, delta, real("tolerance", tolerance, 0, ends="()"))
 
 
 def of_label(label: OneLabel, queries: int, delta: float, voters: str, tolerance: float) -> Total:

@@ -16,21 +16,23 @@ from darrm.accounting.adaptive import Grid
 from darrm.accounting.hulls import by_reached_voters
 from darrm.accounting.profile import Point, Region
 from darrm.accounting.releases import AnyRelease, one_label
+from darrm.accounting.rows import OutcomeRows
 from darrm.accounting.theorems import at_least_once, largest_count, log_binomials, optimal
 from darrm.errors import InputError
 from darrm.numerics.arrays import Array
 from darrm.numerics.exact import rounded_up
 from darrm.problem.limits import Affected, Problem, weakest
 
-_EXACT = 10_000  # queries, up to which the recursion runs one by one
+BLOCKS = 10_000  # queries, up to which the recursion runs one by one
 _BLOCK = 2000  # beyond, a block of at most so many is composed with itself
 UNDERFLOW = 1e-290  # deltas this small are left to bounds that do not compute them
 FAR = 690.0  # nats; beyond e^epsilon is no float64, and no such budget is private
-_FINENESS = (6, 12, 24, 48)  # grid points to one standard deviation of the loss of a label
+FINENESS = (6, 12, 24, 48)  # grid points to one standard deviation of the loss of a label
 _SAME = 1e-6  # relative: bounds so close are as good as equal
 _POINTS = (600, 40_000)  # at least and at most, on either side
 _COARSER = 4  # times, of a first grid that is often enough
 _SIMPLE = "simple composition"
+EXACT = "exact composition"
 _WORK = 2_000_000  # queries times points, up to which a lower bound is computed beside the upper one
 
 
@@ -49,7 +51,7 @@ class Total:
         Certified: the least of ``bounds``. Nats.
     delta : float
     queries : int
-    voters : {"fresh", "fixed"}
+    voters : {"fresh", "fixed", "not private"}
     bounds : dict of str to float
         Every bound that is proved here, by name; each only as sharp as it took for the least of them.
     unavoidable : float
@@ -80,7 +82,7 @@ def of_region(
     release if that is proved.
     """
     unavoidable = at_least_once(release.delta_infinity, queries)
-    bounds = _without_grid(release, affected, queries, delta, guaranteed)
+    bounds = without_grid(release, affected, queries, delta, guaranteed)
     if delta < unavoidable and bounds.get(_SIMPLE) is None:  # with rounding, delta(infinity) can be above the guarantee
         raise InputError(
             f"delta = {delta:g} is below what {queries} labels of fresh voters spend at any epsilon: "
@@ -88,11 +90,11 @@ def of_region(
         )
     sets = by_reached_voters(release.inner, sum(kind.voters for kind in affected))
     lower, points = max(((one_pair(points, queries, delta), points) for points in sets), key=lambda found: found[0])
-    name = "exact composition" if queries <= _EXACT else "exact composition of blocks"
+    name = EXACT if queries <= BLOCKS else f"{EXACT} of blocks"
     upper = min(bounds.values(), default=math.inf)
     settled = lower >= FAR or upper - lower <= _SAME * upper < math.inf  # no grid reaches so far, or is needed
-    for fineness in _FINENESS:
-        found = None if settled else _by_grid(release, queries, delta, fineness)
+    for fineness in FINENESS:
+        found = None if settled else by_grid(release, queries, delta, fineness)
         if found is None:
             continue
         exact, grid = found
@@ -121,17 +123,17 @@ def upper_of_region(
     """`of_region`'s upper bound alone, on the coarsest grid: proved, and never below `of_region`'s; maybe infinite."""
     if not release.outer:
         return 0.0
-    bounds = _without_grid(release, affected, queries, delta, guaranteed)
+    bounds = without_grid(release, affected, queries, delta, guaranteed)
     if delta < at_least_once(release.delta_infinity, queries):
         return bounds.get(_SIMPLE, math.inf)  # else `of_region` refuses
-    found = _by_grid(release, queries, delta, _FINENESS[0])
+    found = by_grid(release, queries, delta, FINENESS[0])
     plain = min(bounds.values(), default=math.inf)
     # Where the other bounds are as good, `of_region` computes no grid.
     return found[0] if found is not None and found[0] < plain * (1 - _SAME) else plain
 
 
-def _without_grid(
-    release: Region,
+def without_grid(
+    release: Region | OutcomeRows,
     affected: tuple[Affected, ...],
     queries: int,
     delta: float,
@@ -153,7 +155,7 @@ def _without_grid(
     return bounds
 
 
-def _by_grid(release: Region, queries: int, delta: float, fineness: int) -> tuple[float, Grid] | None:
+def by_grid(release: Region | OutcomeRows, queries: int, delta: float, fineness: int) -> tuple[float, Grid] | None:
     """The least epsilon of the exact composition on a grid of this fineness, from above; None if it is off any grid."""
     if delta <= UNDERFLOW:
         return None
@@ -213,7 +215,7 @@ def _log_tail(count: Array, queries: int, chance: float, other: float) -> Array:
 
 
 def _of_single_labels(
-    release: Region, queries: int, delta: float, guaranteed: tuple[Fraction, Fraction] | None
+    release: Region | OutcomeRows, queries: int, delta: float, guaranteed: tuple[Fraction, Fraction] | None
 ) -> float | None:
     """The optimal composition of labels that are as private as one is, and no more is known of them."""
     each, failure = (math.inf, 0.0) if guaranteed is None else (rounded_up(guaranteed[0]), rounded_up(guaranteed[1]))
@@ -225,19 +227,9 @@ def _of_single_labels(
         return None
 
 
-def grid_for(release: Region, queries: int, delta: float, fineness: int, reach: float = 1.0) -> Grid:
+def grid_for(release: Region | OutcomeRows, queries: int, delta: float, fineness: int, reach: float = 1.0) -> Grid:
     """A grid that reaches beyond where the excess is delta, by the mean and the spread of the worst losses."""
-    mean = spread = 0.0
-    for p in release.outer:
-        if not p.y:
-            mean = max(mean, -math.log(p.not_x or 1.0))  # of the label that does not give everything away
-        else:
-            up = math.log(p.x / p.y)
-            # Beyond some 36 nats the corner can be rounded to x = 1.
-            down = math.log(p.not_x / p.not_y) if p.not_x else -release.largest_loss
-            for chance, other in ((p.x, p.not_x), (p.y, p.not_y)):
-                mean = max(mean, chance * up + other * down, -chance * up - other * down)
-                spread = max(spread, chance * other * (up - down) ** 2)
+    mean, spread = adaptive.as_rows(release).moments
     left = max(delta - at_least_once(release.delta_infinity, queries), 1e-6 * delta, 1e-300)
     far = reach * (
         queries * mean + 1.3 * math.sqrt(2 * queries * spread * math.log(4 / left)) + 2 * release.largest_loss
@@ -307,8 +299,8 @@ def _within_by_single_labels(
     return min(most, largest_count(holds))
 
 
-def excess(release: Region, queries: int, grid: Grid) -> np.ndarray:
-    halvings = math.ceil(math.log2(queries / _BLOCK)) if queries > _EXACT else 0
+def excess(release: Region | OutcomeRows, queries: int, grid: Grid) -> Array:
+    halvings = math.ceil(math.log2(queries / _BLOCK)) if queries > BLOCKS else 0
     block = math.ceil(queries / 2**halvings)  # a few queries too many are on the safe side
     V = next(islice(adaptive.upper_bounds(release, grid), block - 1, None))
     if not halvings:

@@ -9,6 +9,7 @@ from darrm.mechanisms.label_proportions import (
 )
 from darrm.mechanisms.majority import DaRRM
 from darrm.mechanisms.noisy_max import GaussianNoisyMax, LaplaceNoisyMax
+from darrm.mechanisms.permute_and_flip import PermuteAndFlip
 from darrm.mechanisms.random_bags import Bags, bags
 from darrm.mechanisms.randomized_response import RandomizedResponse
 from darrm.mechanisms.weighted_aggregates import (
@@ -29,6 +30,7 @@ __all__ = [
     "LaplaceNoisyMax",
     "NoisyAggregate",
     "NoisyWeightedLabelProportions",
+    "PermuteAndFlip",
     "PrivateDecision",
     "RandomizedResponse",
     "WeightedBagAggregates",

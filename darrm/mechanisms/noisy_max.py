@@ -11,11 +11,31 @@ from numpy.typing import ArrayLike, NDArray
 from darrm._validation import MAX_CLASSES, array, check_orders, check_positive, whole
 from darrm.errors import InputError
 from darrm.mechanisms.integer_noise import integer_noise
+from darrm.mechanisms.label_chances import Chances, gaussian_noise, laplace_noise, of_noise
 from darrm.numerics.arrays import Array
+from darrm.randomness.coins import WordSource
 from darrm.randomness.discrete import DiscreteGaussian, DiscreteLaplace
 from darrm.randomness.words import word_source
 
 _MOST = 10**12  # votes for one class
+
+
+def checked_votes(counts: ArrayLike) -> NDArray[np.int64]:
+    """Votes for each class, one row a query."""
+    hint = "Pass the votes for each class, one row a query, such as [[5, 3]]; no labels: count them first."
+    votes = array("counts", counts, None, 0, _MOST, "[]", wholes=True, hint=hint)
+    if votes.ndim != 2 or not 2 <= votes.shape[1] <= MAX_CLASSES:
+        raise InputError(
+            f"counts must have shape (n, classes), with 2 to {MAX_CLASSES} classes. Got shape {votes.shape}. {hint}"
+        )
+    return votes.astype(np.int64)
+
+
+def any_of(best: NDArray[np.bool_], words: WordSource) -> NDArray[np.int64]:
+    """One of the classes that are marked in each row, all as likely."""
+    order = words(best.size).reshape(best.shape)
+    # Words of 63 bits: those that are not marked stand below all others.
+    return np.asarray(np.where(best, (order >> np.uint64(1)).astype(np.int64), -1).argmax(axis=1))
 
 
 class _NoisyMax:
@@ -23,6 +43,9 @@ class _NoisyMax:
 
     def __init__(self, noise: DiscreteLaplace | DiscreteGaussian) -> None:
         self._noise = noise
+
+    def _chances(self, votes: NDArray[np.int64]) -> Chances:
+        raise NotImplementedError
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._parameter}={getattr(self, self._parameter)!r})"
@@ -67,18 +90,34 @@ class _NoisyMax:
         -----
         The noise is discrete and drawn exactly (`darrm.randomness.discrete`).
         """
-        hint = "Pass the votes for each class, one row a query, such as [[5, 3]]; no labels: count them first."
-        votes = array("counts", counts, None, 0, _MOST, "[]", wholes=True, hint=hint)
-        if votes.ndim != 2 or not 2 <= votes.shape[1] <= MAX_CLASSES:
-            raise InputError(
-                f"counts must have shape (n, classes), with 2 to {MAX_CLASSES} classes. Got shape {votes.shape}. {hint}"
-            )
+        votes = checked_votes(counts)
         words = word_source(rng, stacklevel=3)
-        noisy = votes.astype(np.int64) + self._noise.draw(votes.size, words).reshape(votes.shape)
-        order = words(votes.size).reshape(votes.shape)
-        best = noisy == noisy.max(axis=1, keepdims=True)
-        # Words of 63 bits: those that are not the largest stand below all others.
-        return np.asarray(np.where(best, (order >> np.uint64(1)).astype(np.int64), -1).argmax(axis=1))
+        noisy = votes + self._noise.draw(votes.size, words).reshape(votes.shape)
+        return any_of(noisy == noisy.max(axis=1, keepdims=True), words)
+
+    def chances(self, counts: ArrayLike) -> Array:
+        """Pr[label | counts] for every class, with the discrete noise that `release` draws.
+
+        Parameters
+        ----------
+        counts : array_like of whole numbers >= 0, shape (n, classes)
+
+        Returns
+        -------
+        ndarray, shape (n, classes)
+            Each right to a relative 1e-9, but for at most 1e-20 of noise that is cut off. These chances are for whoever
+            may know the votes.
+
+        Raises
+        ------
+        InputError
+            Above sigma = 1e4 or below gamma = 1e-4, and where the sums have more than 1e10 terms.
+
+        Notes
+        -----
+        Sums over the largest noisy count, and a quadrature for ties that is exact. O(n classes^2 scale).
+        """
+        return self._chances(checked_votes(counts)).values
 
 
 class GaussianNoisyMax(_NoisyMax):
@@ -108,6 +147,9 @@ class GaussianNoisyMax(_NoisyMax):
     def __init__(self, sigma: float) -> None:
         self.sigma = check_positive("sigma", sigma)
         super().__init__(DiscreteGaussian(Fraction(self.sigma)))
+
+    def _chances(self, votes: NDArray[np.int64]) -> Chances:
+        return of_noise(gaussian_noise(self.sigma), votes)
 
     def rdp(self, orders: ArrayLike) -> Array:
         """lambda / sigma^2 for one label, whatever the votes; nats."""
@@ -142,6 +184,9 @@ class LaplaceNoisyMax(_NoisyMax):
     def __init__(self, gamma: float) -> None:
         self.gamma = check_positive("gamma", gamma)
         super().__init__(DiscreteLaplace(Fraction(self.gamma)))
+
+    def _chances(self, votes: NDArray[np.int64]) -> Chances:
+        return of_noise(laplace_noise(self.gamma), votes)
 
     @property
     def epsilon(self) -> float:

@@ -1,0 +1,107 @@
+"""What many labels cost together, from the rows of a release with any number of answers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from fractions import Fraction
+from itertools import islice
+
+from darrm.accounting import adaptive
+from darrm.accounting.cover import Cover, cover
+from darrm.accounting.fresh import (
+    BLOCKS,
+    EXACT,
+    FINENESS,
+    UNDERFLOW,
+    Total,
+    by_grid,
+    grid_for,
+    without_grid,
+)
+from darrm.accounting.rows import OutcomeRows
+from darrm.accounting.theorems import at_least_once
+from darrm.errors import InputError
+
+_WORK = 2**31  # grid points times rows times answers times queries, after which no finer grid is taken
+_LOWER = 10**7  # queries times grid points, up to which a lower bound is computed
+Guarantee = tuple[Fraction, Fraction]
+
+
+def of_rows(
+    rows: OutcomeRows,
+    queries: int,
+    delta: float,
+    tolerance: float = 1e-3,
+    guaranteed: Guarantee | None = None,
+    others: Mapping[str, float] | None = None,
+) -> Total:
+    """The least epsilon of ``queries`` labels whose coins are fresh, each of them of any of the rows.
+
+    Parameters
+    ----------
+    rows : OutcomeRows
+        All pairs that neighbouring data can have: what is not among them is not counted.
+    queries : int in [1, 1e7]
+    delta : float in [0, 1)
+    tolerance : float
+        The grid is refined until upper and lower bound are this close, relatively, or time would go on.
+    guaranteed : (Fraction, Fraction), optional
+        (epsilon, delta) of one label, if that is proved.
+    others : mapping of str to float, optional
+        Other proved bounds on the total, to stand beside these.
+
+    Returns
+    -------
+    Total
+        ``lower`` is attained by rows, if the same voters can attain any of them at every query.
+    """
+    unavoidable = at_least_once(rows.delta_infinity, queries)
+    bounds = without_grid(rows, (), queries, delta, guaranteed) | dict(others or {})
+    lower = 0.0
+    if delta > max(UNDERFLOW, queries * rows.cut * 1.1) and len(rows):
+        fewer = cover(rows, queries, delta, grid_for(rows, queries, delta, FINENESS[0]))
+        envelope = _envelope(rows, queries, delta) if len(rows) * rows.answers <= 10**5 else math.inf
+        bounds |= {"own profile, any accountant": envelope} if math.isfinite(envelope) else {}
+        name = EXACT if queries <= BLOCKS else f"{EXACT} of blocks"
+        for fineness in FINENESS:
+            found = by_grid(fewer.rows, queries, delta, fineness)
+            if found is None:
+                continue
+            bounds[name] = min(found[0], bounds.get(name, math.inf))
+            lower = max(lower, _attained(fewer, queries, delta, found[1]))
+            upper = min(bounds.values())
+            work = float(min(queries, BLOCKS)) * found[1].size * fewer.rows.P.size
+            if upper - lower <= tolerance * upper or work > _WORK:
+                break
+    if not bounds:
+        raise InputError(
+            f"No bound was found for {queries} queries at delta = {delta:g}: {unavoidable:.3g} of it is spent at any "
+            "epsilon. Pass a larger delta."
+        )
+    upper = min(bounds.values())
+    lower = min(lower, upper)
+    return Total(lower, (lower + upper) / 2, upper, delta, queries, "not private", bounds, min(unavoidable, delta))
+
+
+def upper_of_rows(rows: OutcomeRows, queries: int, delta: float, guaranteed: Guarantee | None = None) -> float:
+    """`of_rows`'s upper bound alone, on a coarse grid: proved, maybe infinite."""
+    bounds = list(without_grid(rows, (), queries, delta, guaranteed).values())
+    if delta > max(UNDERFLOW, queries * rows.cut * 1.1) and len(rows):
+        fewer = cover(rows, queries, delta, grid_for(rows, queries, delta, FINENESS[0]))
+        found = by_grid(fewer.rows, queries, delta, FINENESS[1])
+        bounds += [] if found is None else [found[0]]
+    return min(bounds, default=math.inf)
+
+
+def _attained(fewer: Cover, queries: int, delta: float, grid: adaptive.Grid) -> float:
+    if queries * grid.size > _LOWER or queries > BLOCKS:
+        return 0.0
+    return adaptive.most_epsilon(next(islice(adaptive.lower_bounds(fewer.worst, grid), queries - 1, None)), delta)
+
+
+def _envelope(rows: OutcomeRows, queries: int, delta: float) -> float:
+    """The largest profile of all rows, composed as that of one pair: looser, as each epsilon has another worst row."""
+    grid = grid_for(rows, queries, delta, FINENESS[-1])
+    one = adaptive.of_bounds(next(adaptive.upper_bounds(rows, grid)), grid)
+    return adaptive.least_epsilon(adaptive.excess(adaptive.repeated(one, queries)), grid, delta)

@@ -1,0 +1,151 @@
+"""What many labels of noisy max or permute-and-flip cost together, for voters that are not private themselves."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import TypeAlias
+
+import numpy as np
+
+from darrm._validation import MAX_CLASSES, check_count, check_total_epsilon, choice, real, whole
+from darrm.accounting.fresh import Total
+from darrm.accounting.many_answers import of_rows, upper_of_rows
+from darrm.accounting.pate import gnmax_sigma, rdp_epsilon
+from darrm.accounting.rows import OutcomeRows
+from darrm.errors import InputError
+from darrm.mechanisms.noisy_max import GaussianNoisyMax, LaplaceNoisyMax
+from darrm.mechanisms.permute_and_flip import PermuteAndFlip
+from darrm.problem.counts import n_sorted_counts, sorted_counts
+
+CountMechanism: TypeAlias = GaussianNoisyMax | LaplaceNoisyMax | PermuteAndFlip
+_MOST_ROWS = 200_000
+_TRIES = 24
+_LEAST_SPENT = 0.995  # of a budget
+_AIM = 0.998
+
+
+def rows_of(mechanism: CountMechanism, K: int, classes: int) -> OutcomeRows:
+    """The chances of all labels for all neighbouring votes of K voters, up to names of classes.
+
+    Known are K - 1 votes z, sorted; the last one is for class c on D and for class d on D'. Classes of as many known
+    votes are alike, so one of each kind is enough, or two of them.
+    """
+    many = n_sorted_counts(K - 1, classes)
+    if many * classes * (classes - 1) // 2 > _MOST_ROWS:
+        raise InputError(
+            f"{K} voters and {classes} classes have more than {_MOST_ROWS} pairs of neighbouring votes. Take fewer."
+        )
+    known = np.array(sorted_counts(K - 1, classes))
+    found = [mechanism._chances(known + np.eye(classes, dtype=np.int64)[c]) for c in range(classes)]
+    P, Q = [], []
+    for c in range(classes):
+        for d in range(c + 1, classes):
+            # Of classes with equal counts the first, and for d the one after c.
+            first_c = np.ones(len(known), dtype=np.bool_) if c == 0 else known[:, c] < known[:, c - 1]
+            first_d = (known[:, d] < known[:, d - 1]) | (d == c + 1)
+            here = first_c & first_d
+            P.append(found[c].values[here])
+            Q.append(found[d].values[here])
+    rho, cut = max(one.rho for one in found), max(one.cut for one in found)
+    return OutcomeRows(np.concatenate(P), np.concatenate(Q), rho, cut)
+
+
+def of_labels(
+    mechanism: CountMechanism, K: int, classes: int, queries: int, delta: float, tolerance: float = 1e-3
+) -> Total:
+    """`darrm.accounting.compose` for noisy max and permute-and-flip."""
+    rows = rows_of(mechanism, K, classes)
+    return of_rows(rows, queries, delta, tolerance, _guaranteed(mechanism), _others(mechanism, queries, delta))
+
+
+def _guaranteed(mechanism: CountMechanism) -> tuple[Fraction, Fraction] | None:
+    """(epsilon, 0) of one label, exactly, if it has such a guarantee."""
+    if isinstance(mechanism, GaussianNoisyMax):
+        return None
+    one = Fraction(mechanism.epsilon) if isinstance(mechanism, PermuteAndFlip) else 2 * Fraction(mechanism.gamma)
+    return one, Fraction(0)
+
+
+def _others(mechanism: CountMechanism, queries: int, delta: float) -> dict[str, float]:
+    """Renyi DP, for Gaussian noise: the best order in closed form, as in `gnmax_sigma`."""
+    if not isinstance(mechanism, GaussianNoisyMax) or delta == 0:
+        return {}
+    # queries lambda / sigma^2 + ln(1 / delta) / (lambda - 1) is least at
+    order = 1 + mechanism.sigma * math.sqrt(-math.log(delta) / queries)
+    return {"Renyi DP": rdp_epsilon([order], queries * mechanism.rdp([order]), delta)} if order > 1 else {}
+
+
+def noisy_max_parameter(
+    noise: str, queries: int, total_epsilon: float, total_delta: float, *, K: int, classes: int
+) -> float:
+    """The parameter with least noise such that ``queries`` labels are (total_epsilon, total_delta)-DP, with proof.
+
+    Parameters
+    ----------
+    noise : {"gaussian", "laplace", "permute-and-flip"}
+        Of `GaussianNoisyMax`, `LaplaceNoisyMax` or `PermuteAndFlip`.
+    queries : int in [1, 1e7]
+        Chosen adaptively.
+    total_epsilon : float > 0, nats
+    total_delta : float in (0, 1)
+    K, classes : int
+        How many vote, and for how many classes. Voters are not private, and one change of the data reaches one vote.
+
+    Returns
+    -------
+    float
+        sigma, gamma or epsilon of the mechanism. All labels together spend between 99.5 % of ``total_epsilon`` and all
+        of it, by the exact composition that `compose` proves; `gnmax_sigma` needs more noise.
+
+    Raises
+    ------
+    InputError
+
+    Notes
+    -----
+    docs/many_answers.md. Some ten totals.
+    """
+    kinds: dict[str, type[CountMechanism]] = {
+        "gaussian": GaussianNoisyMax,
+        "laplace": LaplaceNoisyMax,
+        "permute-and-flip": PermuteAndFlip,
+    }
+    kind = kinds[choice("noise", noise, tuple(kinds))]
+    queries = check_count("queries", queries)
+    budget = check_total_epsilon(total_epsilon)
+    delta = real("total_delta", total_delta, 0, 1, "()", hint="Pass for instance 1e-5.")
+    K = whole("K", K)
+    classes = whole("classes", classes, 2, MAX_CLASSES)
+
+    def made(strength: float) -> CountMechanism:
+        return GaussianNoisyMax(1 / strength) if kind is GaussianNoisyMax else kind(strength)
+
+    def cost(strength: float) -> float:
+        mechanism = made(strength)
+        plain = _others(mechanism, queries, delta).get("Renyi DP", math.inf)
+        return min(plain, upper_of_rows(rows_of(mechanism, K, classes), queries, delta, _guaranteed(mechanism)))
+
+    low, high = 0.0, math.inf
+    spent_low = spent_high = 0.0
+    # Where Renyi DP and simple composition would begin; the exact total allows more.
+    strength = 1 / (gnmax_sigma(budget, delta) * math.sqrt(queries))
+    strength *= 1.0 if kind is GaussianNoisyMax else 1.0 if kind is LaplaceNoisyMax else 2.0
+    for _ in range(_TRIES):
+        spent = cost(strength)
+        if spent <= budget:
+            low, spent_low = strength, spent
+            if spent >= _LEAST_SPENT * budget:
+                break
+        else:
+            high, spent_high = strength, spent
+        if not low:
+            strength = high * max(0.2, 0.95 * budget / spent_high)
+        elif high == math.inf:
+            strength = low * min(3.0, 1.02 * budget / spent_low if spent_low else 3.0)
+        else:
+            share = math.log(_AIM * budget / spent_low) / math.log(spent_high / spent_low) if spent_low else 0.5
+            strength = low * (high / low) ** min(max(share, 0.02), 0.98)
+    if not low:
+        raise InputError(f"No {noise} noise was found that {queries} labels of ({budget:g}, {delta:g}) pay for.")
+    return 1 / low if kind is GaussianNoisyMax else low

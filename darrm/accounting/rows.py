@@ -1,0 +1,119 @@
+"""What one release can say on two neighbouring data sets: rows of probabilities, one for each answer.
+
+A row is a pair (P, Q) of distributions over the answers that some votes attain. A release of two answers has the points
+of its region as rows, (x, 1 - x) and (y, 1 - y).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from darrm._validation import array, real
+from darrm.accounting.profile import Point
+from darrm.errors import InputError
+from darrm.numerics.arrays import Array
+
+_U = 2.0**-53
+_COARSEST = 1e-3
+
+
+@dataclass(frozen=True, eq=False)
+class OutcomeRows:
+    """Pairs (P, Q) of distributions over any number of answers; each stands for (Q, P) too.
+
+        (1 - rho) P[r, o] <= Pr[answer o | D] <= (1 + rho) P[r, o] + cut[r, o],   sum over o of cut[r, o] <= cut,
+
+    and the same for Q and D'.
+
+    Attributes
+    ----------
+    P, Q : ndarray, shape (rows, answers), float64 >= 0
+        Rows of fewer answers end in zeros.
+    rho : float in [0, .001]
+        Relative error of every entry.
+    cut : float in [0, 1)
+        Probability that no entry holds, such as that of noise beyond a table.
+
+    Raises
+    ------
+    InputError
+        By `of`, the constructor that checks.
+    """
+
+    P: Array
+    Q: Array
+    rho: float = 0.0
+    cut: float = 0.0
+
+    @classmethod
+    def of(cls, P: ArrayLike, Q: ArrayLike, rho: float = 0.0, cut: float = 0.0) -> OutcomeRows:
+        """Rows from arrays of any origin, checked: the way in for whoever computes them."""
+        rho = real("rho", rho, 0, _COARSEST, "[]", hint="Pass the proved relative error of all entries, e.g. 1e-12.")
+        cut = real("cut", cut, 0, 1, "[)", hint="Pass the probability that the entries leave out.")
+        on = array("P", P, ("rows", "answers"), 0, 1, "[]")
+        off = array("Q", Q, on.shape, 0, 1, "[]")
+        for name, side in (("P", on), ("Q", off)):
+            if side.size and np.abs(side.sum(axis=1) - 1).max() > 2 * rho + cut + 1e-9:
+                raise InputError(f"Every row of {name} must sum to 1. Got sums from {side.sum(axis=1).min():.9g} on.")
+        return cls(on, off, rho, cut)
+
+    @classmethod
+    def of_points(cls, points: Iterable[Point]) -> OutcomeRows:
+        """Those of a release of two answers, from points of its region."""
+        found = [(p.x, p.not_x, p.y, p.not_y) for p in points]
+        both = np.array(found, dtype=np.float64).reshape(len(found), 2, 2)
+        return cls(both[:, 0], both[:, 1], _U)
+
+    def __len__(self) -> int:
+        return len(self.P)
+
+    @property
+    def answers(self) -> int:
+        return int(self.P.shape[1])
+
+    def only(self, which: NDArray[Any]) -> OutcomeRows:
+        """Some of the rows."""
+        return OutcomeRows(self.P[which], self.Q[which], self.rho, self.cut)
+
+    @cached_property
+    def losses(self) -> Array:
+        """ln(P / Q), infinite where only one is 0, and 0 where both are; shape (rows, answers)."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            found = np.log(self.P) - np.log(self.Q)
+        return np.where((self.P == 0) & (self.Q == 0), 0.0, found)
+
+    @cached_property
+    def delta_infinity(self) -> float:
+        """Upper bound on the delta of one release that no epsilon avoids."""
+        if not len(self):
+            return self.cut
+        sides = ((self.P, self.Q), (self.Q, self.P))
+        most = max(float(np.where(off == 0, on, 0.0).sum(axis=1).max()) for on, off in sides)
+        return min(1.0, most * (1 + 2 * self.rho + 4 * self.answers * _U) + self.cut)
+
+    @cached_property
+    def largest_loss(self) -> float:
+        """Upper bound on the finite losses of all rows, nats."""
+        finite = np.abs(self.losses[np.isfinite(self.losses)])
+        most = float(finite.max(initial=0.0))
+        return math.nextafter(most * (1 + 16 * _U) + 2.01 * self.rho, math.inf) if most else 0.0
+
+    @cached_property
+    def moments(self) -> tuple[float, float]:
+        """About the largest mean and the largest variance of the losses of a row; infinite ones left out."""
+        if not len(self):
+            return 0.0, 0.0
+        mean = spread = 0.0
+        finite = np.where(np.isfinite(self.losses), self.losses, 0.0)
+        for side in (self.P, self.Q):
+            first = (side * finite).sum(axis=1)
+            mean = max(mean, float(np.abs(first).max()))
+            spread = max(spread, float((side * (finite - first[:, None]) ** 2).sum(axis=1).max()))
+        return mean, spread
