@@ -16,7 +16,7 @@ V_o > e^epsilon W_o, so no other sets are gone through. docs/decisions.md has le
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -254,6 +254,24 @@ class ClassSeparation:
         for leaf in self._leaves():
             answers = self._problem.n_answers
             yield leaf.tables.p_side.reshape(-1, answers), leaf.tables.q_side.reshape(-1, answers)
+
+    def largest(
+        self, score: Callable[[Array, Array], Array], above: float, most: int
+    ) -> list[tuple[tuple[GroupOfCase, ...], Array, Array]]:
+        """Cases whose ``score(P, Q)`` is above a number, up to ``most``, spread over all blocks: the worst of each.
+
+        With their probabilities P and Q of all answers. ``score`` takes and gives what `rows` lists.
+        """
+        found = []
+        leaves = list(self._leaves())
+        each = max(1, most // len(leaves))
+        for leaf in leaves:
+            answers = self._problem.n_answers
+            P, Q = leaf.tables.p_side.reshape(-1, answers), leaf.tables.q_side.reshape(-1, answers)
+            scores = score(P, Q)
+            worst = np.argsort(-scores)[:each]
+            found += [(self._groups_of(leaf, int(at)), P[at], Q[at]) for at in worst[scores[worst] > above]]
+        return found
 
     @property
     def relative_error(self) -> float:

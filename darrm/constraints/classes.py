@@ -209,7 +209,7 @@ class ClassRows:
         """The rows of any cases; each costs as much as the votes that can be at it are many."""
         coefficients = np.zeros((len(cases), self._columns.n_parts))
         for i, case in enumerate(cases):
-            votes, q_side, difference = self._distributions(case)
+            votes, q_side, difference = distributions(case.groups, self._bits)
             weight = self._shrink * difference - self._grow * q_side
             parts, shares = self._columns.parts_of(votes, case.answers)
             np.add.at(coefficients[i], parts.ravel(), (weight[:, None] * shares).ravel())
@@ -217,19 +217,41 @@ class ClassRows:
 
     of_usual = of
 
-    def _distributions(self, case: ClassCase) -> tuple[Counts, Array, Array]:
-        """The votes that can be at a case, their probabilities on D', and those on D less these."""
-        votes = np.zeros((1, 0, self._problem.n_classes), dtype=np.int64)
-        q_side, difference = np.ones(1), np.zeros(1)
-        for group, bit in zip(case.groups, self._bits, strict=True):
-            own, q_own, difference_own = _of_group(group, bit)
-            rows, columns = np.repeat(np.arange(len(votes)), len(own)), np.tile(np.arange(len(own)), len(votes))
-            votes = np.concatenate([votes[rows], own[columns][:, None]], axis=1)
-            # P P_g - Q Q_g = (P - Q) P_g + Q (P_g - Q_g)
-            p_own = q_own + difference_own
-            difference = np.outer(difference, p_own).ravel() + np.outer(q_side, difference_own).ravel()
-            q_side = np.outer(q_side, q_own).ravel()
-        return votes, q_side, difference
+
+def weighted_rows(
+    columns: ClassColumns, cases: Sequence[tuple[tuple[GroupOfCase, ...], Array, Array]], limit: float
+) -> Rows:
+    """The rows "sum over o of on_o Pr[o | D] + off_o Pr[o | D'] <= limit" of given cases with their ``on`` and ``off``.
+
+    Each is divided by its largest coefficient, if that is above 1.
+    """
+    problem = columns.problem
+    bit_of_groups, _ = bits(problem, alike=columns.alike and len(problem.groups) == 1)
+    coefficients, limits = np.zeros((len(cases), columns.n_parts)), np.full(len(cases), limit)
+    for i, (groups, on, off) in enumerate(cases):
+        votes, q_side, difference = distributions(groups, bit_of_groups)
+        parts, shares = columns.parts_of(votes, range(problem.n_answers))
+        weight = np.outer(difference + q_side, on) + np.outer(q_side, off)
+        np.add.at(coefficients[i], parts.ravel(), (weight * shares).ravel())
+        size = max(1.0, float(np.abs(coefficients[i]).max()))
+        coefficients[i] /= size
+        limits[i] /= size
+    return columns.rows(coefficients, limits)
+
+
+def distributions(groups: Sequence[GroupOfCase], bits_of: Sequence[Bit]) -> tuple[Counts, Array, Array]:
+    """The votes that can be at a case, their probabilities on D', and those on D less these."""
+    votes = np.zeros((1, 0, len(groups[0].sure)), dtype=np.int64)
+    q_side, difference = np.ones(1), np.zeros(1)
+    for group, bit in zip(groups, bits_of, strict=True):
+        own, q_own, difference_own = _of_group(group, bit)
+        rows, columns = np.repeat(np.arange(len(votes)), len(own)), np.tile(np.arange(len(own)), len(votes))
+        votes = np.concatenate([votes[rows], own[columns][:, None]], axis=1)
+        # P P_g - Q Q_g = (P - Q) P_g + Q (P_g - Q_g)
+        p_own = q_own + difference_own
+        difference = np.outer(difference, p_own).ravel() + np.outer(q_side, difference_own).ravel()
+        q_side = np.outer(q_side, q_own).ravel()
+    return votes, q_side, difference
 
 
 def _of_group(group: GroupOfCase, bit: Bit) -> tuple[Counts, Array, Array]:

@@ -25,7 +25,7 @@ from darrm.design.content import certificate_size, headed, problem_of, profile_o
 from darrm.errors import CertificateError, InputError
 from darrm.numerics.arrays import Array
 from darrm.objectives import Objective, from_dict, gains
-from darrm.problem.class_votes import class_probabilities, votes_up_to_names, ways
+from darrm.problem.class_votes import all_votes, class_probabilities, votes_up_to_names, ways
 from darrm.problem.counts import Counts
 from darrm.problem.decision import DecisionProblem, checked_present
 from darrm.problem.limits import profile_limits, profile_points
@@ -274,12 +274,15 @@ def costs_in(problem: DecisionProblem, objective: Objective, table: Array) -> Ar
     """What each answer costs at each row of a table: `Objective.costs`, for a symmetric table of all renamings."""
     if problem.binary or not is_symmetric(table, problem):
         return objective.costs(problem)
-    votes = votes_up_to_names(problem)
     if not objective.symmetric(problem):
-        raise InputError(
-            "A symmetric table treats all classes alike. Got an objective that does not: pass a full table."
-        )
-    return np.asarray(objective.costs_at(problem, votes) * ways(votes)[:, None])
+        raise InputError("A symmetric table needs an objective that treats all classes alike. Pass a full table.")
+    return costs_at_rows(problem, objective, alike=True)
+
+
+def costs_at_rows(problem: DecisionProblem, objective: Objective, *, alike: bool) -> Array:
+    """What each answer costs at all votes, or at `votes_up_to_names` with their renamings; shape (rows, answers)."""
+    votes = votes_up_to_names(problem) if alike else all_votes(problem)
+    return np.asarray(objective.costs_at(problem, votes) * (ways(votes)[:, None] if alike else 1.0))
 
 
 def _reversals(costs: Array, table: Array) -> int:

@@ -16,12 +16,11 @@ from darrm.constraints.classes import ClassColumns, check_variables
 from darrm.constraints.groups import TableColumns
 from darrm.design.absent import attendances, check_absent
 from darrm.design.cuts import Candidates, CutFinder, separators
-from darrm.design.decision import DecisionDesign, costs_in, expected_cost
+from darrm.design.decision import DecisionDesign, costs_at_rows, costs_in, expected_cost
 from darrm.design.optimum import check_optimal, upper_bound
 from darrm.errors import InputError
 from darrm.numerics.arrays import Array
 from darrm.objectives import Objective, gains
-from darrm.problem.class_votes import all_votes, votes_up_to_names, ways
 from darrm.problem.decision import DecisionProblem
 from darrm.problem.limits import Limit, guarantee, profile_limits, profile_points
 from darrm_solvers import Progress, Rows, solve_by_cuts
@@ -103,8 +102,7 @@ def _of_several(
 ) -> tuple[Array, float]:
     alike = objective.symmetric(problem)
     check_variables(problem, alike=alike)
-    votes = votes_up_to_names(problem) if alike else all_votes(problem)
-    costs = objective.costs_at(problem, votes) * (ways(votes)[:, None] if alike else 1.0)
+    costs = costs_at_rows(problem, objective, alike=alike)
     columns = ClassColumns(problem, costs, alike=alike, ordered=ordered)
     if not columns.weights.max(initial=0.0) > 0:
         return class_table(np.full((*columns.shape, problem.n_answers), 1 / problem.n_answers), problem), 0.0
