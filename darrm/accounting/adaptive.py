@@ -107,6 +107,11 @@ class Tally(NamedTuple):
     floor: float
 
 
+def is_silent(release: Region | OutcomeRows) -> bool:
+    """Whether labels say nothing of the votes."""
+    return not (len(release) if isinstance(release, OutcomeRows) else release.outer)
+
+
 def as_rows(release: Region | OutcomeRows) -> OutcomeRows:
     """Rows of a release that none of its pairs exceeds."""
     return release if isinstance(release, OutcomeRows) else OutcomeRows.of_points(release.outer)

@@ -5,8 +5,10 @@ from __future__ import annotations
 from darrm._validation import MAX_CLASSES, check_count, check_total_delta, check_voters, real, whole
 from darrm.accounting.fixed import of_fixed
 from darrm.accounting.fresh import Total, of_region
+from darrm.accounting.many_answers import of_rows
 from darrm.accounting.noisy_max import CountMechanism, of_labels
 from darrm.accounting.releases import OneLabel, one_label
+from darrm.accounting.rows import OutcomeRows
 from darrm.design.design import AnyDesign
 from darrm.errors import InputError
 from darrm.mechanisms.noisy_max import GaussianNoisyMax, LaplaceNoisyMax
@@ -102,5 +104,7 @@ def of_label(label: OneLabel, queries: int, delta: float, voters: str, tolerance
     """`compose`, from what one label comes from."""
     if voters == "fixed":
         return of_fixed(label, queries, delta)
-    problem = label.problem
-    return of_region(label.region(), problem.affected, queries, delta, tolerance, label.guarantee)
+    problem, release = label.problem, label.gives()
+    if isinstance(release, OutcomeRows):
+        return of_rows(release, queries, delta, tolerance, label.guarantee, affected=problem.affected)
+    return of_region(release, problem.affected, queries, delta, tolerance, label.guarantee)

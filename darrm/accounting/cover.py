@@ -4,7 +4,8 @@ The profile of a row is h(a) = sum over answers of max(0, P_o - a Q_o). If h_r <
 more than row w in the recursion of `darrm.accounting.adaptive` (docs/many_answers.md, Proposition 2). h is convex, and
 that of w is linear between its kinks, the ratios P_o / Q_o; so to compare them there proves it.
 
-Everything is compared in ratios t = P / Q, rounded: P is t Q to a relative 2^-53. Sums of max(0, t - a) Q do not cancel.
+Everything is compared in ratios t = P / Q, rounded: P is t Q to a relative 2^-53. Sums of max(0, t - a) Q do not
+cancel.
 A row w that is kept stands for one that is wider, P (1 + slack) and Q (1 - slack), which pays for all rounding. To have
 h_r <= h_w + lost is enough if `lost` is counted as a loss that is infinite.
 """
@@ -114,12 +115,20 @@ def dominated(w: _Both, rows: _Both, slack: float = _SLACK, lost: float = 0.0) -
     return found
 
 
+def farthest(rows: OutcomeRows, most: int) -> OutcomeRows:
+    """Up to so many of the rows, those of the largest Hellinger distance."""
+    return rows.only(np.argsort(-_distance(rows), kind="stable")[:most])
+
+
+def _distance(rows: OutcomeRows) -> Array:
+    return np.asarray(((np.sqrt(rows.P) - np.sqrt(rows.Q)) ** 2).sum(axis=1))
+
+
 def undominated(rows: OutcomeRows, lost: float = 0.0, most: int = _KEPT) -> tuple[Indices, Indices]:
     """Rows that dominate others, up to ``most`` of them, and what is left then."""
     both = _both(rows.P, rows.Q)
     # What dominates another row has at least as large a distance, whichever f-divergence measures it.
-    distance = ((np.sqrt(rows.P) - np.sqrt(rows.Q)) ** 2).sum(axis=1)
-    left = np.argsort(-distance, kind="stable")
+    left = np.argsort(-_distance(rows), kind="stable")
     points = _points(rows)
     signs, signs_back = both.forward.profile(points), both.back.profile(points)
     kept: list[int] = []

@@ -15,6 +15,7 @@ import math
 from fractions import Fraction
 
 from darrm.accounting import adaptive
+from darrm.accounting.cover import cover, farthest
 from darrm.accounting.fresh import (
     FAR,
     UNDERFLOW,
@@ -25,8 +26,10 @@ from darrm.accounting.fresh import (
     of_region,
     within,
 )
+from darrm.accounting.many_answers import upper_of_rows
 from darrm.accounting.profile import Region
 from darrm.accounting.releases import AnyRelease, one_label
+from darrm.accounting.rows import OutcomeRows
 from darrm.accounting.theorems import Privacy, at_least_once
 from darrm.accounting.voters import delta_of, epsilon_of, reached
 from darrm.errors import InputError
@@ -34,6 +37,7 @@ from darrm.problem.limits import Problem
 
 _U = 2.0**-53
 _FINENESS = 24  # grid points to one standard deviation of the loss of a label
+_ATTAINED = 24  # rows to bound one label from below with
 _CLOSE = 1e-6  # how close the least epsilon is found, relatively
 
 
@@ -86,7 +90,7 @@ def of_fixed(design: AnyRelease, queries: int, delta: float) -> Total:
     problem = labels.problem
     bounds: dict[str, float] = {}
     affected = reached(problem)
-    counts = labels.counts_region()
+    counts = labels.gives_of_counts()
     certain = 1.0 if any(math.isinf(epsilon) for epsilon, _ in affected.kinds) else affected.failure
     unavoidable = certain * at_least_once(counts.delta_infinity, queries)
     voters = fixed_voters(problem, delta)
@@ -95,12 +99,13 @@ def of_fixed(design: AnyRelease, queries: int, delta: float) -> Total:
     together = _together(problem, counts, queries, delta, voters)
     if together is not None:
         bounds["the voters and the coins of the labels"] = together
-    label = labels.region()
-    lower = adaptive.most_epsilon(attained_sets(label.inner, 1, grid_for(label, 1, delta, _FINENESS)), delta)
+    label = labels.gives()
+    attained = farthest(label, _ATTAINED) if isinstance(label, OutcomeRows) else label.inner
+    lower = adaptive.most_epsilon(attained_sets(attained, 1, grid_for(label, 1, delta, _FINENESS)), delta)
     if queries == 1:
         guaranteed = labels.guarantee
         if delta >= label.delta_infinity or (guaranteed is not None and guaranteed[1] <= Fraction(delta)):
-            bounds["one label"] = of_region(label, problem.affected, 1, delta, guaranteed=guaranteed).upper
+            bounds["one label"] = _one_label(label, problem, delta, guaranteed)
         unavoidable = min(unavoidable, label.delta_infinity)
     if not bounds:
         raise InputError(
@@ -112,6 +117,14 @@ def of_fixed(design: AnyRelease, queries: int, delta: float) -> Total:
     return Total(min(lower, upper), upper, upper, delta, queries, "fixed", bounds, min(unavoidable, delta))
 
 
+def _one_label(
+    label: Region | OutcomeRows, problem: Problem, delta: float, guaranteed: tuple[Fraction, Fraction] | None
+) -> float:
+    if isinstance(label, OutcomeRows):
+        return upper_of_rows(label, 1, delta, guaranteed, problem.affected)
+    return of_region(label, problem.affected, 1, delta, guaranteed=guaranteed).upper
+
+
 def fixed_within(design: AnyRelease, epsilon: float, delta: float, most: int, fineness: int = _FINENESS) -> int:
     """How many labels of fixed voters, up to ``most``, are (epsilon, delta)-DP together, with proof.
 
@@ -121,7 +134,7 @@ def fixed_within(design: AnyRelease, epsilon: float, delta: float, most: int, fi
     allowed = labels_allowance(label.problem, epsilon, delta)
     if allowed is None:
         return most
-    labels = within(label.counts_region(), None, *allowed, most, fineness)
+    labels = within(label.gives_of_counts(), None, *allowed, most, fineness)
     if labels:
         return labels
     try:  # one label is also one release of these voters
@@ -130,15 +143,17 @@ def fixed_within(design: AnyRelease, epsilon: float, delta: float, most: int, fi
         return 0
 
 
-def _together(problem: Problem, counts: Region, queries: int, delta: float, most: float) -> float | None:
+def _together(problem: Problem, counts: Region | OutcomeRows, queries: int, delta: float, most: float) -> float | None:
     """The least total epsilon below ``most`` that Theorem 1 proves, None if there is none."""
-    if not counts.outer:
-        return 0.0  # gamma = 0: every label is a fair coin
+    if adaptive.is_silent(counts):
+        return 0.0
     if at_least_once(counts.delta_infinity, queries) > 1 - 1e-9:
         return None  # the labels tell the votes
     # At this epsilon no outcome of the labels has a larger loss.
     largest = math.inf if counts.delta_infinity else queries * counts.largest_loss * (1 + 4 * _U)
     grid = grid_for(counts, queries, delta, _FINENESS)
+    if isinstance(counts, OutcomeRows) and delta > UNDERFLOW:
+        counts = cover(counts, queries, delta, grid).rows
     V = excess(counts, queries, grid) if delta > UNDERFLOW else None
 
     def holds(epsilon: float) -> bool:

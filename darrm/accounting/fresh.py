@@ -13,6 +13,7 @@ import numpy as np
 from darrm._validation import MAX_COUNT
 from darrm.accounting import adaptive, voters
 from darrm.accounting.adaptive import Grid
+from darrm.accounting.cover import cover
 from darrm.accounting.hulls import by_reached_voters
 from darrm.accounting.profile import Point, Region
 from darrm.accounting.releases import AnyRelease, one_label
@@ -242,24 +243,24 @@ def grid_for(release: Region | OutcomeRows, queries: int, delta: float, fineness
 def labels_within(design: AnyRelease, epsilon: float, delta: float, most: int, fineness: int = 24) -> int:
     """How many labels of fresh voters, up to ``most``, are (epsilon, delta)-DP together, with proof."""
     label = one_label(design)
-    return within(label.region(), label.guarantee, epsilon, delta, most, fineness)
+    return within(label.gives(), label.guarantee, epsilon, delta, most, fineness)
 
 
 def within(
-    release: Region,
+    release: Region | OutcomeRows,
     guaranteed: tuple[Fraction, Fraction] | None,
     epsilon: float,
     delta: float,
     most: int,
     fineness: int = 24,
 ) -> int:
-    """`labels_within`, from the region of one release; ``guaranteed`` as for `of_region`.
+    """`labels_within`, from what one release says; ``guaranteed`` as for `of_region`.
 
     Runs of the exact composition, stopped by the budget: on a coarse grid, and on a finer one if that is not enough for
     ``most``. Each grid proves its count, so the larger one holds.
     """
-    if not release.outer:
-        return most  # gamma = 0: every label is a fair coin
+    if adaptive.is_silent(release):
+        return most
     by_loss = 0 if release.delta_infinity else min(most, int(Fraction(epsilon) // Fraction(release.largest_loss)))
     if guaranteed is not None:
         each, failure = guaranteed
@@ -267,6 +268,8 @@ def within(
         by_loss = max(by_loss, int(simply))
     if by_loss == most or delta <= UNDERFLOW:
         return by_loss
+    if isinstance(release, OutcomeRows):
+        release = cover(release, *_guess(release, epsilon, delta, most)).rows
     # Grids with a point at epsilon, or a rounding error before it.
     fine = grid_for(release, 1, 0.5, fineness).step
     index = math.floor(min(_POINTS[1] / 2, epsilon / fine))  # 0 asks for more than epsilon does
@@ -287,8 +290,17 @@ def within(
     return by_loss
 
 
+def _guess(rows: OutcomeRows, epsilon: float, delta: float, most: int) -> tuple[int, float, Grid]:
+    """About how many labels a budget pays for, by the spread of their losses, with the delta and a grid for them."""
+    mean, spread = rows.moments
+    tail = math.sqrt(2 * spread * math.log(1 / delta))
+    root = (math.sqrt(tail**2 + 4 * mean * epsilon) - tail) / (2 * mean) if mean else 1.0
+    queries = min(most, BLOCKS, max(1, math.ceil(root**2)))
+    return queries, delta, grid_for(rows, queries, delta, FINENESS[0])
+
+
 def _within_by_single_labels(
-    release: Region, guaranteed: tuple[Fraction, Fraction] | None, epsilon: float, delta: float, most: int
+    release: Region | OutcomeRows, guaranteed: tuple[Fraction, Fraction] | None, epsilon: float, delta: float, most: int
 ) -> int:
     """`within` by the optimal composition of labels that are as private as one is."""
 
@@ -308,6 +320,6 @@ def excess(release: Region | OutcomeRows, queries: int, grid: Grid) -> Array:
     return adaptive.excess(adaptive.repeated(adaptive.of_bounds(V, grid), 2**halvings))
 
 
-def attained_sets(points: tuple[Point, ...], queries: int, grid: Grid) -> adaptive.Sets:
-    """Sets of label sequences from attained ``points``, which the same voters must attain if there are more queries."""
+def attained_sets(points: tuple[Point, ...] | OutcomeRows, queries: int, grid: Grid) -> adaptive.Sets:
+    """Sets of label sequences from attained points or rows, by the same voters if there are more queries."""
     return next(islice(adaptive.lower_bounds(points, grid), queries - 1, None))

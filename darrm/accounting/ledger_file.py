@@ -18,7 +18,7 @@ from darrm.accounting.fixed import fixed_voters
 from darrm.accounting.releases import AnyProblem, OneLabel, one_label
 from darrm.certificate.engines import engine
 from darrm.design.absent import attendances
-from darrm.design.content import problem_of
+from darrm.design.content import in_form, problem_of
 from darrm.design.design import AnyDesign
 from darrm.errors import InputError, OutputError
 from darrm.numerics.arrays import Array
@@ -100,8 +100,8 @@ def _hex(table: Array) -> list[str]:
 def _table(content: list[str], problem: AnyProblem) -> Array:
     """The table of a release, as a design of this problem would hold it."""
     table = np.array([float.fromhex(value) for value in content])
-    shape = problem.shape if isinstance(problem, DecisionProblem) else (problem.K + 1,)
-    return engine(problem).table(table.reshape(shape), problem)
+    shaped = in_form(table, problem) if isinstance(problem, DecisionProblem) else table
+    return engine(problem).table(shaped, problem)
 
 
 @dataclass

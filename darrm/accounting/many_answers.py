@@ -22,6 +22,7 @@ from darrm.accounting.fresh import (
 from darrm.accounting.rows import OutcomeRows
 from darrm.accounting.theorems import at_least_once
 from darrm.errors import InputError
+from darrm.problem.limits import Affected
 
 _WORK = 2**31  # grid points times rows times answers times queries, after which no finer grid is taken
 _LOWER = 10**7  # queries times grid points, up to which a lower bound is computed
@@ -35,6 +36,7 @@ def of_rows(
     tolerance: float = 1e-3,
     guaranteed: Guarantee | None = None,
     others: Mapping[str, float] | None = None,
+    affected: tuple[Affected, ...] = (),
 ) -> Total:
     """The least epsilon of ``queries`` labels whose coins are fresh, each of them of any of the rows.
 
@@ -50,6 +52,8 @@ def of_rows(
         (epsilon, delta) of one label, if that is proved.
     others : mapping of str to float, optional
         Other proved bounds on the total, to stand beside these.
+    affected : tuple of Affected
+        How private the votes are; empty that they are not.
 
     Returns
     -------
@@ -57,7 +61,7 @@ def of_rows(
         ``lower`` is attained by rows, if the same voters can attain any of them at every query.
     """
     unavoidable = at_least_once(rows.delta_infinity, queries)
-    bounds = without_grid(rows, (), queries, delta, guaranteed) | dict(others or {})
+    bounds = without_grid(rows, affected, queries, delta, guaranteed) | dict(others or {})
     lower = 0.0
     if delta > max(UNDERFLOW, queries * rows.cut * 1.1) and len(rows):
         fewer = cover(rows, queries, delta, grid_for(rows, queries, delta, FINENESS[0]))
@@ -81,12 +85,23 @@ def of_rows(
         )
     upper = min(bounds.values())
     lower = min(lower, upper)
-    return Total(lower, (lower + upper) / 2, upper, delta, queries, "not private", bounds, min(unavoidable, delta))
+    if sum(kind.voters > 0 for kind in affected) > 1:
+        lower = 0.0  # then not every row is attained by the same voters
+    kind = "fresh" if affected else "not private"
+    return Total(lower, (lower + upper) / 2, upper, delta, queries, kind, bounds, min(unavoidable, delta))
 
 
-def upper_of_rows(rows: OutcomeRows, queries: int, delta: float, guaranteed: Guarantee | None = None) -> float:
+def upper_of_rows(
+    rows: OutcomeRows,
+    queries: int,
+    delta: float,
+    guaranteed: Guarantee | None = None,
+    affected: tuple[Affected, ...] = (),
+) -> float:
     """`of_rows`'s upper bound alone, on a coarse grid: proved, maybe infinite."""
-    bounds = list(without_grid(rows, (), queries, delta, guaranteed).values())
+    if not len(rows):
+        return 0.0
+    bounds = list(without_grid(rows, affected, queries, delta, guaranteed).values())
     if delta > max(UNDERFLOW, queries * rows.cut * 1.1) and len(rows):
         fewer = cover(rows, queries, delta, grid_for(rows, queries, delta, FINENESS[0]))
         found = by_grid(fewer.rows, queries, delta, FINENESS[1])

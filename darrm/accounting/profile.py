@@ -72,7 +72,7 @@ def profile_bounds(gamma: ArrayLike, problem: Problem, epsilons: ArrayLike) -> l
     """Lower and upper bounds on the profile, one pair for each epsilon; see `privacy_profile`."""
     wanted = array("epsilons", epsilons, None, 0, ends="[]", hint="Pass nats, e.g. [0, 0.1, 1].").ravel()
     search = separation(gamma, guarantee(problem))
-    if _says_nothing(search.facts(), gamma, problem):
+    if says_nothing(search.facts(), gamma, problem):
         return [(0.0, 0.0)] * wanted.size
     answer = []
     for epsilon in wanted:
@@ -84,7 +84,7 @@ def profile_bounds(gamma: ArrayLike, problem: Problem, epsilons: ArrayLike) -> l
     return answer
 
 
-def _says_nothing(facts: Facts, table: ArrayLike, problem: Problem) -> bool:
+def says_nothing(facts: Facts, table: ArrayLike, problem: Problem) -> bool:
     """Whether every answer is as likely whatever the votes."""
     if not isinstance(problem, DecisionProblem):
         return facts.least * facts.answers == 1
@@ -182,7 +182,7 @@ def region(gamma: ArrayLike, problem: Problem, tolerance: float = 1e-6, max_dire
     facts = search.facts()
     if facts.answers != 2:
         raise InputError(f"Exact composition is for two answers. Got {facts.answers}.")
-    if _says_nothing(facts, gamma, problem):
+    if says_nothing(facts, gamma, problem):
         return Region((), (), 0.0, 0.0)
     with decimals(Decimal(1)):
         floor = Decimal(facts.least.numerator) / Decimal(facts.least.denominator)

@@ -7,6 +7,7 @@ in docs/theory.md, "Exact composition").
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -16,12 +17,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from darrm.accounting.hulls import counts_region, decision_counts_region, hull
-from darrm.accounting.profile import Point, Region, privacy_profile, region
+from darrm.accounting.profile import Point, Region, privacy_profile, region, says_nothing
+from darrm.accounting.rows import OutcomeRows
+from darrm.certificate.classes import ClassSeparation
 from darrm.design.decision import DecisionDesign
 from darrm.design.design import AnyDesign, Design
 from darrm.errors import InputError
 from darrm.numerics.arrays import Array
-from darrm.problem.decision import DecisionProblem
+from darrm.problem.decision import DecisionProblem, VoterGroup
+from darrm.problem.limits import guarantee
 from darrm.problem.majority import MajorityProblem
 
 AnyProblem: TypeAlias = MajorityProblem | DecisionProblem
@@ -36,7 +40,7 @@ class OneLabel:
     problem : MajorityProblem or DecisionProblem
         With all voters present.
     table : ndarray
-        Its noise function, or its probabilities of answer 1.
+        Its noise function, or the table of a decision.
     fewer : mapping from tuple of int to ndarray
         The tables for other present voters, if voters may be absent.
     certified : bool
@@ -61,8 +65,22 @@ class OneLabel:
             return (first,)
         return (first, *((self.problem.with_present(present), table) for present, table in self.fewer.items()))
 
+    def gives(self) -> Region | OutcomeRows:
+        """What one label can say on neighbouring data: the region of two answers, the rows of more."""
+        problem = self.problem
+        if isinstance(problem, DecisionProblem) and not problem.binary:
+            return class_rows(self.table, problem)
+        return self.region()
+
+    def gives_of_counts(self) -> Region | OutcomeRows:
+        """The same if the voters had no privacy; see `darrm.accounting.hulls.counts_region`."""
+        problem = self.problem
+        if isinstance(problem, DecisionProblem) and not problem.binary:
+            return class_rows(self.table, without_privacy(problem))
+        return self.counts_region()
+
     def region(self) -> Region:
-        """The region of one label; see `darrm.accounting.profile.region`."""
+        """The region of one label of two answers; see `darrm.accounting.profile.region`."""
         whole, *parts = [region(table, problem) for problem, table in self.tables]
         return hull([whole, *(_in_all_groups(part, who) for part, who in zip(parts, self.fewer, strict=True))])
 
@@ -90,6 +108,25 @@ def _in_all_groups(part: Region, present: tuple[int, ...]) -> Region:
         return replace(point, reached=tuple(next(left) if count else 0 for count in present))
 
     return replace(part, inner=tuple(map(padded, part.inner)))
+
+
+def class_rows(table: Array, problem: DecisionProblem) -> OutcomeRows:
+    """The rows of a label of several answers: every case of the certificate, up to names of classes.
+
+    None if the label says nothing of the votes.
+    """
+    search = ClassSeparation(table, guarantee(problem))
+    sides = [np.concatenate(side) for side in zip(*search.rows(), strict=True)]
+    apart = (sides[0] != sides[1]).any(axis=1)
+    if says_nothing(search.facts(), table, problem):
+        apart[:] = False
+    return OutcomeRows(sides[0][apart], sides[1][apart], search.relative_error)
+
+
+def without_privacy(problem: DecisionProblem) -> DecisionProblem:
+    """The problem if no voter was private by itself."""
+    groups = [VoterGroup(group.count, math.inf, 0.0, group.max_affected) for group in problem.groups]
+    return DecisionProblem(groups, 1.0, 0.5, problem.classes, problem.max_affected, problem.adjacency, problem.none)
 
 
 AnyRelease: TypeAlias = AnyDesign | OneLabel

@@ -10,7 +10,9 @@ from typing import Generic, NamedTuple, TypeVar
 
 from darrm.accounting.fixed import fixed_within, of_fixed
 from darrm.accounting.fresh import labels_within, upper_of_region
+from darrm.accounting.many_answers import upper_of_rows
 from darrm.accounting.releases import AnyRelease, one_label
+from darrm.accounting.rows import OutcomeRows
 from darrm.design.design import AnyDesign
 from darrm.errors import InputError
 
@@ -47,7 +49,10 @@ class Budget:
         try:
             if self.voters == "fixed":
                 return of_fixed(label, self.queries, self.delta).upper
-            return upper_of_region(label.region(), label.problem.affected, self.queries, self.delta, label.guarantee)
+            given, affected = label.gives(), label.problem.affected
+            if isinstance(given, OutcomeRows):
+                return upper_of_rows(given, self.queries, self.delta, label.guarantee, affected)
+            return upper_of_region(given, affected, self.queries, self.delta, label.guarantee)
         except InputError:
             return math.inf  # delta is below what is unavoidable
 

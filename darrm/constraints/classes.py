@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -219,24 +220,23 @@ class ClassRows:
 
 
 def weighted_rows(
-    columns: ClassColumns, cases: Sequence[tuple[tuple[GroupOfCase, ...], Array, Array]], limit: float
-) -> Rows:
-    """The rows "sum over o of on_o Pr[o | D] + off_o Pr[o | D'] <= limit" of given cases with their ``on`` and ``off``.
+    columns: ClassColumns, cases: Sequence[tuple[tuple[GroupOfCase, ...], Array, Array]]
+) -> tuple[Rows, Array]:
+    """Rows "sum over o of on_o Pr[o | D] + off_o Pr[o | D'] <= 0" of given cases with their ``on`` and ``off``.
 
-    Each is divided by its largest coefficient, if that is above 1.
+    Each is divided by its largest coefficient, if that is above 1; by what it was multiplied comes with them.
     """
     problem = columns.problem
     bit_of_groups, _ = bits(problem, alike=columns.alike and len(problem.groups) == 1)
-    coefficients, limits = np.zeros((len(cases), columns.n_parts)), np.full(len(cases), limit)
+    coefficients, scale = np.zeros((len(cases), columns.n_parts)), np.ones(len(cases))
     for i, (groups, on, off) in enumerate(cases):
         votes, q_side, difference = distributions(groups, bit_of_groups)
         parts, shares = columns.parts_of(votes, range(problem.n_answers))
         weight = np.outer(difference + q_side, on) + np.outer(q_side, off)
         np.add.at(coefficients[i], parts.ravel(), (weight * shares).ravel())
-        size = max(1.0, float(np.abs(coefficients[i]).max()))
-        coefficients[i] /= size
-        limits[i] /= size
-    return columns.rows(coefficients, limits)
+        scale[i] = 1 / max(1.0, float(np.abs(coefficients[i]).max()))
+        coefficients[i] *= scale[i]
+    return columns.rows(coefficients, np.zeros(len(cases))), scale
 
 
 def distributions(groups: Sequence[GroupOfCase], bits_of: Sequence[Bit]) -> tuple[Counts, Array, Array]:
@@ -254,6 +254,7 @@ def distributions(groups: Sequence[GroupOfCase], bits_of: Sequence[Bit]) -> tupl
     return votes, q_side, difference
 
 
+@lru_cache(maxsize=20_000)
 def _of_group(group: GroupOfCase, bit: Bit) -> tuple[Counts, Array, Array]:
     """The votes of a group at a case, their probabilities on D', and those on D less these."""
     votes = np.array([group.sure], dtype=np.int64)

@@ -8,6 +8,7 @@ from importlib.metadata import version
 from typing import Any
 
 from darrm.errors import InputError
+from darrm.numerics.arrays import Array
 from darrm.problem.decision import DecisionProblem, VoterGroup
 from darrm.problem.limits import Problem
 from darrm.problem.majority import MajorityProblem
@@ -48,6 +49,14 @@ def problem_of(content: dict[str, Any]) -> MajorityProblem | DecisionProblem:
         for group in content["groups"]
     ]
     return DecisionProblem(**{**content, "groups": groups})
+
+
+def in_form(values: Array, problem: DecisionProblem) -> Array:
+    """A table from its entries in order: how many there are says whether it is full or symmetric."""
+    if problem.binary:
+        return values.reshape(problem.shape)
+    full = values.size == math.prod(problem.shape) * problem.n_answers
+    return values.reshape(*(problem.shape if full else (-1,)), problem.n_answers)
 
 
 def certificate_size(problem: Problem) -> float:

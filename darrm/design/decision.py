@@ -21,7 +21,7 @@ from darrm.certificate.engines import engine, worst_cases
 from darrm.certificate.protocol import largest
 from darrm.design.absent import attendances
 from darrm.design.columns import ForAnalysis, check_design_file, class_columns, decision_columns
-from darrm.design.content import certificate_size, headed, problem_of, profile_of, same
+from darrm.design.content import certificate_size, headed, in_form, problem_of, profile_of, same
 from darrm.errors import CertificateError, InputError
 from darrm.numerics.arrays import Array
 from darrm.objectives import Objective, from_dict, gains
@@ -329,14 +329,6 @@ def _tables(design: DecisionDesign) -> dict[str, object]:
     }
 
 
-def _in_form(values: Array, problem: DecisionProblem) -> Array:
-    """A table from its entries in order: how many there are says whether it is full or symmetric."""
-    if problem.binary:
-        return values.reshape(problem.shape)
-    full = values.size == math.prod(problem.shape) * problem.n_answers
-    return values.reshape(*(problem.shape if full else (-1,)), problem.n_answers)
-
-
 def from_content(content: dict[str, Any]) -> DecisionDesign:
     """The design of a file's content, verified anew; `InputError` or KeyError if the content is not what it gives."""
     problem = problem_of(content["problem"])
@@ -355,7 +347,7 @@ def from_content(content: dict[str, Any]) -> DecisionDesign:
         fewer = {tuple(other["present"]): made(other, tuple(other["present"])) for other in parts}
         design = DecisionDesign(
             own,
-            _in_form(table, own),
+            in_form(table, own),
             objective if present is None else objective.with_present(present),
             ordered,
             profile,

@@ -32,38 +32,60 @@ _AT_ONCE = 200
 _EVEN = 1e-6  # of an answer at random, so that no answer is impossible
 
 
-def solve_renyi(
-    problem: DecisionProblem,
-    objective: Objective,
-    order: float,
-    divergence: float,
-    *,
-    ordered: bool = False,
-    time_limit: float = math.inf,
-) -> Array:
-    """The table that costs least under the divergence, nearly; ``order`` is above 1."""
-    alike = objective.symmetric(problem)
-    check_variables(problem, alike=alike)
-    columns = ClassColumns(problem, costs_at_rows(problem, objective, alike=alike), alike=alike, ordered=ordered)
-    allowed = math.exp((order - 1) * divergence)
-    separate = partial(_tangents, columns=columns, order=order, allowed=allowed)
-    weights = columns.weights / columns.weights.max()
-    answer = solve_by_cuts(weights, [separate], first=columns.first, time_limit=time_limit)
-    return mixed(class_table(columns.table(answer.solution.x), problem), 1 - _EVEN)
+class RenyiProgram:
+    """Finds tables that cost least under a divergence, nearly.
 
+    Tangents are the same for every divergence, so that each search begins with those of the ones before.
 
-def _tangents(x: Array, columns: ClassColumns, order: float, allowed: float) -> Rows:
-    """Rows at the cases where the table of x breaks the divergence most."""
-    problem = columns.problem
-    table = mixed(class_table(columns.table(x), problem), 1 - _EVEN)
-    search = ClassSeparation(table, guarantee(problem))
+    Parameters
+    ----------
+    problem : DecisionProblem
+        Says what the voters are; its guarantee is not used.
+    objective : Objective
+    order : float, above 1
+    ordered : bool
+        As in `darrm.solve`.
+    """
 
-    def moment(P: Array, Q: Array) -> Array:
-        return np.asarray((P * (P / Q) ** (order - 1)).sum(axis=1))
+    def __init__(self, problem: DecisionProblem, objective: Objective, order: float, *, ordered: bool = False) -> None:
+        alike = objective.symmetric(problem)
+        check_variables(problem, alike=alike)
+        costs = costs_at_rows(problem, objective, alike=alike)
+        self._columns = ClassColumns(problem, costs, alike=alike, ordered=ordered)
+        self._problem, self._order = problem, order
+        first = self._columns.first
+        self._rows, self._scales = [first], [np.zeros(first.limits.size)]
 
-    broken = search.largest(moment, 1 + (allowed - 1) * (1 + _CLOSE), _AT_ONCE)
-    rows = []
-    for groups, P, Q in broken:
-        r = np.minimum(P / Q, _STEEPEST ** (1 / order))
-        rows.append((groups, order * r ** (order - 1), (1 - order) * r**order))
-    return weighted_rows(columns, rows, allowed)
+    def table(self, divergence: float, *, time_limit: float = math.inf) -> Array:
+        """The table for this divergence, nats."""
+        allowed = math.exp((self._order - 1) * divergence)
+        first = Rows(
+            np.concatenate([rows.rows for rows in self._rows]),
+            np.concatenate(
+                [rows.limits + scale * allowed for rows, scale in zip(self._rows, self._scales, strict=True)]
+            ),
+        )
+        weights = self._columns.weights / self._columns.weights.max()
+        answer = solve_by_cuts(weights, [partial(self._tangents, allowed)], first=first, time_limit=time_limit)
+        return self._possible(answer.solution.x)
+
+    def _possible(self, x: Array) -> Array:
+        """The table of x, in which no answer is impossible."""
+        return mixed(class_table(self._columns.table(x), self._problem), 1 - _EVEN)
+
+    def _tangents(self, allowed: float, x: Array) -> Rows:
+        """Rows at the cases where the table of x breaks the divergence most."""
+        order = self._order
+
+        def moment(P: Array, Q: Array) -> Array:
+            return np.asarray((P * (P / Q) ** (order - 1)).sum(axis=1))
+
+        search = ClassSeparation(self._possible(x), guarantee(self._problem))
+        tangents = []
+        for groups, P, Q in search.largest(moment, 1 + (allowed - 1) * (1 + _CLOSE), _AT_ONCE):
+            r = np.minimum(P / Q, _STEEPEST ** (1 / order))
+            tangents.append((groups, order * r ** (order - 1), (1 - order) * r**order))
+        rows, scale = weighted_rows(self._columns, tangents)
+        self._rows.append(rows)
+        self._scales.append(scale)
+        return Rows(rows.rows, rows.limits + scale * allowed)

@@ -14,6 +14,7 @@ from darrm.accounting.releases import OneLabel
 from darrm.accounting.search import Budget, Spent, pays, spend
 from darrm.certificate.certificate import verify
 from darrm.design.decision import DecisionDesign
+from darrm.design.renyi import RenyiProgram
 from darrm.design.solve_decision import solve_decision
 from darrm.errors import BudgetError, CertificateError, InputError
 from darrm.numerics.arrays import Array
@@ -26,6 +27,8 @@ _BINARY = math.sqrt(math.pi / 2)  # by how much more mu two answers allow than G
 # Capped curves are between the other two families: where those differ by more than this, they do not win.
 _NEAR = 1.25
 _CAPS = (1.0, 1.5)
+_ORDER = 1.1  # times the order at which Renyi DP is least: of a few that were tried
+_MOST_DIVERGENCE = 10.0  # nats
 _RESERVES = (0.0, 2e-3, 1e-2)  # of the total epsilon, where one grid pays for less than another
 
 
@@ -37,9 +40,11 @@ def design_within(
     One label: the optimum of the budget itself, one solve. Several: first the optimum without noise, if the budget pays
     for it. Otherwise each family below has one parameter, raised until the exact total of all labels is spent:
 
-    * Gaussian: the optimum under the profile of mu-Gaussian DP, best where labels are many;
+    * Gaussian, for two answers: the optimum under the profile of mu-Gaussian DP, best where labels are many;
     * pure: the optimum under (epsilon, 0), best where they are few;
     * capped: as Gaussian, with epsilon at most mu or 1.5 mu; tried where the first two are near;
+    * Renyi, for more answers: the optimum under a Renyi divergence of the order that counts most at the total, better
+      than the last two where labels are many;
     * Gaussian noisy max, permute-and-flip, constant noise and the majority of flipped votes, no optima, where they are
       better than all of these (for several classes also Laplace noisy max, and no flipped votes).
 
@@ -103,11 +108,37 @@ class _Search:
             self._raise(pure, each * (1 - 1e-9), each / 2, most)
             return
         mu = min(_MOST_MU, gdp_mu(*total) / math.sqrt(self.budget.queries) * _BINARY)
+        if not votes.problem(1.0, 0.5).binary:
+            self._renyi(votes, total)
+            self._raise(pure, max(each, 0.8 * mu) * (1 - 1e-9), each / 2, most)
+            return
         many = self._raise(gaussian, mu, _LEAST_MU, _MOST_MU)
         few = self._raise(pure, max(each, 0.8 * mu) * (1 - 1e-9), each / 2, most)
         if max(few, many) <= _NEAR * min(few, many):
             for cap in _CAPS:
                 self._raise(partial(gaussian, cap=cap), mu, _LEAST_MU, _MOST_MU)
+
+    def _renyi(self, votes: Setting, total: tuple[float, float]) -> None:
+        """The optima for ``votes`` under a Renyi divergence, of the order at which Renyi DP would be least."""
+        mu = gdp_mu(*total)
+        order = 1 + _ORDER * math.sqrt(-2 * math.log(total[1])) / mu
+        setting = self.setting
+        program = RenyiProgram(votes.problem(1.0, 0.5), setting.objective, order, ordered=setting.ordered)
+
+        def label(divergence: float) -> OneLabel:
+            return setting.label(program.table(divergence))
+
+        guess = _BINARY**2 * order * mu**2 / (2 * self.budget.queries)
+        costs = self.setting.cost
+        spent = spend(
+            label,
+            self.budget,
+            min(guess, _MOST_DIVERGENCE),
+            most=_MOST_DIVERGENCE,
+            hopeless=lambda release: costs(release.table) >= self._least(),
+        )
+        if spent is not None and costs(spent.release.table) < self._least():
+            self._take_table(spent.release.table)
 
     def noisy_counts(self) -> None:
         """Noise at the counts, each mechanism first at the parameter where it would be as good as the best so far."""

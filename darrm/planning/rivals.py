@@ -88,7 +88,8 @@ def constant_noise(setting: Setting) -> Family:
 def flipped_votes(setting: Setting) -> Family:
     """The majority after flips that make every vote private: all the noise in the votes, or what is left of it.
 
-    For two answers. The parameter is the epsilon of a vote after the flips: X(n) is how often the majority is 1 if n votes were.
+    For two answers. The parameter is the epsilon of a vote after the flips: X(n) is how often the majority is 1 if n
+    votes were.
     """
     most = max(min(group.epsilon, _SURE) for group in setting.groups)
     return Family("majority of flipped votes", partial(_flipped_votes, setting), 0.1, most, _each)
