@@ -7,10 +7,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from darrm.accounting.adaptive import Grid, upper_bounds
 from darrm.accounting.budgets import Budget, MemoryBudget
-from darrm.accounting.cover import cover
-from darrm.accounting.fresh import FAR, FINENESS, grid_for
+from darrm.accounting.fresh import FAR, within
 from darrm.accounting.noisy_max import of_labels, rows_of
 from darrm.accounting.pate import rdp_epsilon
 from darrm.accounting.rows import OutcomeRows
@@ -23,7 +21,6 @@ Mechanism: TypeAlias = GaussianNoisyMax | LaplaceNoisyMax
 
 _MOST_EXACT = 5000  # labels by the bounds without a grid, up to which they are counted exactly
 _TOLERANCE = 1e-2  # how close the bounds of what is spent are driven, relatively
-_MORE = 2  # times as many labels as by Renyi DP: about what the exact composition allows
 
 
 class NoisyMax:
@@ -50,7 +47,7 @@ class NoisyMax:
         accounting = "Renyi DP" if gamma is None else "optimal composition"
         rows = self._rows() if total_delta > 0 and total_epsilon < FAR and queries <= _MOST_EXACT else None
         if rows is not None:
-            queries, accounting = max(queries, _within(rows, total_epsilon, total_delta, queries)), "exact"
+            queries, accounting = max(queries, within(rows, None, total_epsilon, total_delta, MOST_LABELS)), "exact"
         self.budget: Budget = MemoryBudget(queries)
         self.privacy = EnsemblePrivacy(
             total_epsilon, total_delta, adjacency, 1, "non-private", queries, accounting
@@ -91,24 +88,3 @@ class NoisyMax:
         n_votes = counts(votes, classes)
         self.budget.charge(len(votes))
         return np.asarray(self.mechanism().release(n_votes, rng)).astype(np.intp)
-
-
-def _within(rows: OutcomeRows, epsilon: float, delta: float, queries: int) -> int:
-    """How many labels are (epsilon, delta)-DP together, with proof, if it is about ``queries`` by looser bounds.
-
-    One run of the exact composition, on a grid with a point at epsilon, or a rounding error before it.
-    """
-    guess = _MORE * max(queries, 1)
-    fewer = cover(rows, guess, delta, grid_for(rows, guess, delta, FINENESS[0])).rows
-    usual = grid_for(fewer, guess, delta, FINENESS[1])
-    count = max(1, math.ceil(epsilon / usual.step))
-    step = epsilon / count * (1 - 1e-15)
-    size = max(usual.size, count + math.ceil((0.5 * epsilon + 4 * fewer.largest_loss) / step))
-    if step * size > FAR:
-        return 0
-    labels = 0
-    for V in upper_bounds(fewer, Grid(step, size)):
-        if V[size + count] > delta or labels == MOST_LABELS:
-            break
-        labels += 1
-    return labels
