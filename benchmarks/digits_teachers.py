@@ -7,9 +7,9 @@ Takes: ten minutes, --quick half a minute. --docs writes docs/howto/pate_costs.m
 scikit-learn's digits, ten draws of which are the private records, the public queries and the test. K logistic
 regressions are trained on disjoint shards. All ways release the same number of labels within the same total
 (epsilon, 1e-5), and a logistic regression, the student, learns from them. Gaussian noise is charged as PATE does (Renyi
-DP), as noisy counts of continuous noise would be (Gaussian DP), and exactly; all others exactly. Noise is planned before
-anything is trained, for teachers right with 0.75. Where 25 teachers tell ten classes the plan is the best of the others,
-and is left out.
+DP), as noisy counts of continuous noise would be (Gaussian DP), and exactly; all others exactly. Noise is planned
+before anything is trained, for teachers right with 0.75. Where 25 teachers tell ten classes the plan is the best of the
+others, and is left out.
 """
 
 from __future__ import annotations
