@@ -4,7 +4,7 @@
 
 Takes: five minutes. --docs writes docs/learning.md.
 
-Exit status 1 if a check fails that should hold, or one holds that is said not to. 
+Exit status 1 if a check fails that should hold, or one holds that is said not to.
 The tests run the same lists but that of planned noise.
 """
 
