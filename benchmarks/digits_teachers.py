@@ -50,8 +50,6 @@ RUNS = [
     (11, 20, 10.0),
     (25, 200, 10.0),
     (11, 200, 10.0),
-    (25, 200, 30.0),
-    (11, 200, 30.0),
 ]
 QUICK = RUNS[1:2]
 PLAIN, GAUSSIAN = "no noise", "Gaussian, exact"
