@@ -29,7 +29,7 @@ from darrm_solvers import Rows
 # A row counts as broken from here on, in units of its right side: above the rounding of a row, below HiGHS' tolerance.
 _BROKEN = 1e-12
 _TIE = 1e-12
-MAX_VARIABLES = 20_000
+MAX_VARIABLES = 10_000
 
 
 def check_variables(problem: DecisionProblem, *, alike: bool) -> None:
