@@ -49,7 +49,7 @@ def decision(design: DecisionDesign) -> dict[str, object]:
         for at, (votes, chances) in enumerate(zip(shown_rows.votes.tolist(), shown_rows.chances, strict=True))
     ]
     heads = [element("span", head, class_="any") for head in classes.answer_heads(design)]
-    drawn: Markup = paragraph("A picture shows one group alone; the table has all of them.", class_="note")
+    drawn: Markup = paragraph("A picture of several classes shows one group alone.", class_="note")
     if not not_drawn(design.problem):
         drawn = picture(plot_decision(design, title=False), described(design, ""), caption(design))
     some = classes.selected(shown_rows)
