@@ -207,12 +207,14 @@ def _answers(design: DecisionDesign, console: Console) -> None:
 
     from darrm.show import classes
 
-    shown, heads = classes.telling(design, _MOST), classes.answer_heads(design)
+    problem, shown, heads = design.problem, classes.telling(design, _MOST), classes.answer_heads(design)
     votes = [classes.votes_text(line) for line in shown.votes.tolist()]
     often = [] if shown.often is None else [f"{chance:.4f}" for chance in shown.often]
     room = console.width - max(map(len, ("votes", *votes))) - 2 - len("come up") * bool(often)
     digits = next((d for d in (6, 3) if (d + 4) * len(heads) <= room), 3)
-    columns = range(min(len(heads), max(2, room // (digits + 4))))
+    columns = [*range(len(heads))]
+    if len(heads) > max(2, room // (digits + 4)):  # the first ones, and none
+        columns = columns[: max(2, room // (digits + 4)) - problem.none] + columns[len(heads) - problem.none :]
     console.print(classes.meaning(design))
     table = Table(box=None, padding=(0, 2, 0, 0))
     table.add_column("votes", justify="right", overflow="fold")

@@ -151,7 +151,7 @@ def _leads(design: DecisionDesign, name: str) -> Any:
         dots = ax.scatter(
             lead, chance, c=top, cmap="cividis", vmin=0, vmax=problem.K, s=22, edgecolors="#55606e", linewidths=0.4
         )
-        ax.set(ylim=(-0.03, 1.03), xlabel="lead over the next class, votes")
+        ax.set(xlim=(-0.05 * problem.K, 1.05 * problem.K), ylim=(-0.03, 1.03), xlabel="lead over the next class, votes")
         ax.set_title(f"chance of {what}", fontsize=9)
         ax.xaxis.get_major_locator().set_params(integer=True)
         ax.grid(alpha=GRID)
