@@ -151,6 +151,8 @@ def counted(objective: Objective) -> str:
     """What an expected cost counts."""
     from darrm.objectives import Rule, Truth
 
+    if isinstance(objective, Rule) and objective.none is not None:
+        return f"how often the answer is another class than that of the rule {objective}, and the costs of none"
     if isinstance(objective, Rule):
         return f"how often the answer is not that of the rule {objective}"
     if not isinstance(objective, Truth):
