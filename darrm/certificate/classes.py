@@ -219,10 +219,11 @@ class ClassSeparation:
         """
         if effort:
             return []
-        bounds, found, alone = self._bounds(epsilon), [], threshold < _HARDLY
+        bounds, found = self._bounds(epsilon), []
         if self._fails:
             with decimals(Decimal(1)):
                 threshold = float((Decimal(threshold) - self._fails) / (1 - self._fails))
+        alone = threshold < _HARDLY
         each = max(1, _AT_ONCE // sum(len(part) for part in self._level_sizes))
         for leaf in self._leaves():
             excess = bounds.of(leaf.tables, self._gaps(leaf.parts), sum(part.reached for part in leaf.parts))
