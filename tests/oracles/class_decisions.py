@@ -6,7 +6,7 @@ Numbers are decimals of 150 digits. Nothing of darrm is used: problems are plain
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from decimal import Context, Decimal, localcontext
 from itertools import combinations, combinations_with_replacement, permutations, product
 from typing import Any, NamedTuple
@@ -86,11 +86,13 @@ def corners(classes: int, epsilon: float, delta: float) -> list[tuple[Chances, C
     found = dict[tuple[Chances, Chances], None]()
     with localcontext(_CONTEXT):
         for said in product(range(classes), repeat=len(p)):
-            sides = [[Decimal(0)] * classes, [Decimal(0)] * classes]
-            for c, *chances in zip(said, p, q, strict=True):
-                for side, chance in zip(sides, chances, strict=True):
-                    side[c] += chance
-            found[tuple(sides[0]), tuple(sides[1])] = None
+            # Sorted, so that what is the same on both sides is rounded the same.
+            own = [
+                [sorted(w for w, name in zip(side, said, strict=True) if name == c) for c in range(classes)]
+                for side in (p, q)
+            ]
+            here, there = (tuple(sum(part, Decimal(0)) for part in side) for side in own)
+            found[here, there] = None
     return list(found)
 
 
@@ -182,7 +184,7 @@ def full(
 ) -> Table:
     """A full table by votes."""
     rows = np.asarray(table, dtype=np.float64).reshape(-1, table.shape[-1])
-    return {votes: exact(row) for votes, row in zip(all_votes(groups, classes), rows.tolist(), strict=True)}
+    return {votes: drawn(row) for votes, row in zip(all_votes(groups, classes), rows.tolist(), strict=True)}
 
 
 def symmetric(table: np.ndarray[Any, Any], count: int, classes: int) -> Table:
