@@ -64,7 +64,7 @@ def test_every_case_is_there_up_to_names(C: int, outcomes: int, K: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("C", "K", "t", "cases"), [(3, 11, 11, 12660), (4, 11, 11, 324659), (10, 7, 7, 74389), (10, 11, 3, 14_346)]
+    ("C", "K", "t", "cases"), [(3, 11, 11, 12660), (4, 11, 11, 324659), (10, 7, 7, 74389), (10, 11, 3, 22_582)]
 )
 def test_counts_of_larger_problems(C: int, K: int, t: int, cases: int) -> None:
     """By another way than cycles of kinds: nearly as many multisets are kept, each level by itself."""
@@ -155,7 +155,6 @@ def test_equal_multisets_are_kept_once_where_names_are_told_apart() -> None:
 def test_designs_of_many_classes_say_what_they_should() -> None:
     problem = DecisionProblem([VoterGroup(2, math.inf)], 1.0, 0.0, 12, 1)
     design = darrm.solve(problem, objective=darrm.objectives.rule("plurality", [0.5]))
-    # Two votes for one class say that class; the other 11 are as likely. One vote that is moved makes two different ones.
     assert design.certificate.holds
     assert design.table.shape == (2, 12)
     assert design.certificate.tight_epsilon == pytest.approx(1.0, rel=1e-9)

@@ -179,9 +179,7 @@ def drawn_symmetric(counts: Counts, row: Sequence[float]) -> list[Decimal]:
         return exact
 
 
-def full(
-    table: np.ndarray[Any, Any], groups: Sequence[Group], classes: int, *, exact: Callable[..., Any] = drawn
-) -> Table:
+def full(table: np.ndarray[Any, Any], groups: Sequence[Group], classes: int) -> Table:
     """A full table by votes."""
     rows = np.asarray(table, dtype=np.float64).reshape(-1, table.shape[-1])
     return {votes: drawn(row) for votes, row in zip(all_votes(groups, classes), rows.tolist(), strict=True)}
