@@ -49,6 +49,7 @@ from darrm.problem.limits import Limit
 MAX_EXACT_ENTRIES = 1_000_000  # of tables that float64 cannot hold
 _KEPT = 4_000_000  # entries, up to which tables are kept for the next epsilon
 _AT_ONCE = 400  # cases to propose
+_HARDLY = 1e-9  # any delta
 _SAFE = 1e-290  # products below could lose digits, or vanish
 _U = 2.0**-53
 _EXACT = Decimal("1e-50")  # relative, of some thousand operations with 60 digits
@@ -201,7 +202,8 @@ class ClassSeparation:
         """The worst case of each block of states, over all sets of answers."""
         if self._last is None or self._last[0] != epsilon:
             bounds = self._bounds(epsilon)
-            self._last = epsilon, tuple(self._worst(leaf, bounds) for leaf in self._leaves())
+            with decimals(epsilon):  # sums over answers may be of decimals
+                self._last = epsilon, tuple(self._worst(leaf, bounds) for leaf in self._leaves())
         return self._last[1]
 
     def glimpse(self, epsilon: Decimal) -> WorstCase:
@@ -213,7 +215,7 @@ class ClassSeparation:
     ) -> Sequence[WorstCase]:
         """Cases above ``threshold``, spread over all blocks of states; ``effort`` and ``near`` change nothing.
 
-        Where no delta is allowed every answer is a case of its own: each must hold, and no set asks for more.
+        Where hardly any delta is allowed every answer is a case of its own: no set asks for more if delta is 0.
         """
         if effort:
             return []
@@ -221,10 +223,11 @@ class ClassSeparation:
         if self._fails:
             with decimals(Decimal(1)):
                 threshold = float((Decimal(threshold) - self._fails) / (1 - self._fails))
+        alone = threshold < _HARDLY
         each = max(1, _AT_ONCE // sum(len(part) for part in self._level_sizes))
         for leaf in self._leaves():
             excess = bounds.of(leaf.tables, self._gaps(leaf.parts), sum(part.reached for part in leaf.parts))
-            worst = excess.max(axis=-1) if threshold <= 0 else np.maximum(excess, 0).sum(axis=-1)
+            worst = excess.max(axis=-1) if alone else np.maximum(excess, 0).sum(axis=-1)
             flat = worst.ravel()
             length = -(-flat.size // each)
             for start in range(0, flat.size, length):
@@ -232,7 +235,7 @@ class ClassSeparation:
                 if flat[at] > threshold:
                     own = excess.reshape(-1, excess.shape[-1])[at]
                     above = np.flatnonzero(own > 0)
-                    sets = [(int(o),) for o in above] if threshold <= 0 else [tuple(above.tolist())]
+                    sets = [(int(o),) for o in above] if alone else [tuple(above.tolist())]
                     found += [self._case(leaf, at, answers, own) for answers in sets]
         return found
 
@@ -305,8 +308,8 @@ class ClassSeparation:
         ):  # then the sides have fewer rounding errors than what has its own recurrence
             difference = float(sides[0] - sides[1])
         bound = excess[list(answers)].sum()
-        if not self._exact and len(answers) > 1:
-            bound = bound * (1 + 2 * len(answers) * _U) if bound > 0 else bound
+        if not self._exact and bound > 0:  # the worst case is that of sums over answers, which were rounded
+            bound = bound * (1 + 4 * excess.size * _U)
         rounding = 0.0 if self._exact else 4 * _relative(self._outcomes, reached, excess.size) * p_side
         case = ClassCase(answers, self._groups_of(leaf, at))
         share = len(answers) / excess.size
