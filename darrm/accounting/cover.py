@@ -4,9 +4,9 @@ The profile of a row is h(a) = sum over answers of max(0, P_o - a Q_o). If h_r <
 more than row w in the recursion of `darrm.accounting.adaptive` (docs/many_answers.md, Proposition 2). h is convex, and
 that of w is linear between its kinks, the ratios P_o / Q_o; so to compare them there proves it.
 
-Everything is compared in ratios t = P / Q, rounded: P is t Q to a relative 2^-53. Sums of max(0, t - a) Q do not cancel.
-A row w that is kept stands for one that is wider, P (1 + slack) and Q (1 - slack), which pays for all rounding. To have
-h_r <= h_w + lost is enough if `lost` is counted as a loss that is infinite.
+Everything is compared in ratios t = P / Q, rounded: P is t Q to a relative 2^-53. Sums of max(0, t - a) Q do not
+cancel. A row w that is kept stands for one that is wider, P (1 + slack) and Q (1 - slack), which pays for all rounding.
+To have h_r <= h_w + lost is enough if `lost` is counted as a loss that is infinite.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ _TRIED = 32
 _DIRECT = 500_000  # rows times answers times queries, up to which nothing is merged
 _STARTED = 32  # clusters to begin with
 _SIGNS = 12  # values of each profile by which rows are told apart
-_ROUNDS = 10
+_ROUNDS = 16
 _COARSE = 2  # times, of a grid to find out which rows are the worst
-_STEPS = 40  # recursions over all rows to find that out; between them, over the worst of the last one
+_STEPS = 16  # recursions over all rows to find that out; between them, over the worst of the last one
 _FLOOR = 0.03  # of delta: where the excess is smaller, it does not matter which row is the worst
 _WORST = 24  # rows to bound from below with
 _APART = 1e-4  # relative distance of the kinks of a merged row
