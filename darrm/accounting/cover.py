@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from darrm.accounting.adaptive import Grid, Tally, upper_bounds
-from darrm.accounting.rows import OutcomeRows
+from darrm.accounting.rows import OutcomeRows, some
 from darrm.numerics.arrays import Array
 
 _SLACK = 1e-12  # by how much kept rows are widened
@@ -131,9 +131,9 @@ def undominated(rows: OutcomeRows, lost: float = 0.0, most: int = _KEPT) -> tupl
         w = both.only(np.array([first]))
         within = signs[first] * (1 + _SLACK) + lost
         gone = np.zeros(left.size, dtype=np.bool_)
-        for some, near in ((both, signs), (both.exchanged(), signs_back)):
+        for side, near in ((both, signs), (both.exchanged(), signs_back)):
             maybe = np.flatnonzero(~gone & (near[left] <= within).all(axis=1))
-            gone[maybe] = dominated(w, some.only(left[maybe]), _SLACK, lost)
+            gone[maybe] = dominated(w, side.only(left[maybe]), _SLACK, lost)
         left = left[~gone]
     return np.array(kept, dtype=np.intp), left
 
@@ -209,7 +209,7 @@ def _winners(rows: OutcomeRows, queries: int, floor: float, grid: Grid) -> NDArr
         chosen = np.flatnonzero(tally.won > before)
         steps = min(max(1, queries // _STEPS), queries - done) - 1
         if steps and chosen.size:
-            V = next(islice(upper_bounds(rows.only(chosen), grid, start=V), steps - 1, None))
+            V = next(islice(upper_bounds(some(rows, chosen), grid, start=V), steps - 1, None))
         done += steps + 1
     return tally.won
 
@@ -238,7 +238,7 @@ def cover(rows: OutcomeRows, queries: int, delta: float, grid: Grid) -> Cover:
         clusters = [clusters[i] for i in sorted(set(range(len(clusters))) - set(mixed))] + parts
     worst = np.argsort(-won, kind="stable")[: max(1, min(_WORST, np.count_nonzero(won)))]
     many = sum(cluster.size for cluster in clusters if cluster.size > 1)
-    return Cover(used, rows.only(np.array([ids[clusters[i][0]] for i in worst])), ids.size, many)
+    return Cover(used, some(rows, np.array([ids[clusters[i][0]] for i in worst])), ids.size, many)
 
 
 class _Groups:

@@ -21,7 +21,7 @@ from darrm.accounting.fresh import (
     grid_for,
     without_grid,
 )
-from darrm.accounting.rows import OutcomeRows
+from darrm.accounting.rows import OutcomeRows, some
 from darrm.accounting.theorems import at_least_once
 from darrm.errors import InputError
 
@@ -103,8 +103,8 @@ def _attained(fewer: Cover, queries: int, delta: float, grid: adaptive.Grid) -> 
     rows = int(_LOWER // (queries * grid.size * fewer.worst.answers))
     if not rows or queries > BLOCKS:
         return 0.0
-    some = fewer.worst.only(np.arange(min(rows, len(fewer.worst))))
-    return adaptive.most_epsilon(next(islice(adaptive.lower_bounds(some, grid), queries - 1, None)), delta)
+    worst = some(fewer.worst, np.arange(min(rows, len(fewer.worst))))
+    return adaptive.most_epsilon(next(islice(adaptive.lower_bounds(worst, grid), queries - 1, None)), delta)
 
 
 def _envelope(rows: OutcomeRows, queries: int, delta: float) -> float:

@@ -125,7 +125,7 @@ def continuous(sigma: float, K: int, classes: int) -> OutcomeRows:
         z = (t[:, None] - counts) / sigma
         G, g = ndtr(z), np.exp(-z * z / 2) / math.sqrt(2 * math.pi) / sigma
         each = [np.prod(np.delete(G, j, axis=1), axis=1) * g[:, j] for j in range(counts.size)]
-        return np.array(each) @ w * (high - low) / 2
+        return np.asarray(np.array(each) @ w * (high - low) / 2)
 
     pairs = []
     for known in count_vectors(K - 1, classes):
