@@ -204,7 +204,7 @@ def table() -> dict[str, tuple[Use | None, Sequence[Arguments]]]:
         "accounting.OutcomeRows.of": [{"P": [[0.5, 0.5]], "Q": [[0.25, 0.75]], "rho": 0.0, "cut": 0.0}],
         "accounting.OutcomeRows.of_points": [{"points": []}],
         "accounting.noisy_max_parameter": [
-            counted | {"noise": "permute-and-flip", "total_epsilon": 2.0, "total_delta": 0.25}
+            counted | {"kind": m.PermuteAndFlip, "total_epsilon": 2.0, "total_delta": 0.25}
         ],
         "accounting.gdp": [{"mu": 1.0, "points": 4}],
         "accounting.general": [{"epsilon": 1.0, "delta": 0.25, "k": 3, "delta_prime": 0.5}],

@@ -1,6 +1,7 @@
 """Chances of all labels against exact sums, and permute-and-flip against all orders and drawn labels."""
 
 import math
+from collections.abc import Callable
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from itertools import permutations, product
@@ -12,7 +13,8 @@ import pytest
 from darrm.errors import InputError
 from darrm.measures import noisy_max_probabilities
 from darrm.mechanisms import GaussianNoisyMax, LaplaceNoisyMax, PermuteAndFlip
-from darrm.mechanisms.label_chances import gaussian_noise, laplace_noise, unit_nodes
+from darrm.mechanisms.label_chances import DiscreteNoise, gaussian_noise, laplace_noise, unit_nodes
+from darrm.numerics.arrays import Array
 from darrm.randomness.words import NotPrivateWarning
 
 COUNTS = [[5, 3, 1], [4, 4, 4], [6, 0, 0], [0, 1, 0], [7, 7, 1]]
@@ -86,12 +88,13 @@ def test_many_rows_at_once_are_those_of_each(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_what_is_cut_off_is_as_rare_as_said() -> None:
-    z = np.arange(1, 2000)
-    for noise, mass in (
+    z = np.arange(1.0, 2000.0)
+    laws: list[tuple[DiscreteNoise, Callable[[Array], Array]]] = [
         (gaussian_noise(3.0), lambda z: np.exp(-(z**2) / 18) / (3 * math.sqrt(2 * math.pi))),
         (laplace_noise(0.2), lambda z: math.tanh(0.1) * np.exp(-0.2 * z)),
-    ):
-        beyond = float(mass(z + float(noise.reach)).sum())
+    ]
+    for noise, mass in laws:
+        beyond = float(mass(np.asarray(z + noise.reach, dtype=np.float64)).sum())
         assert 0 < beyond <= noise.tail
         assert noise.law.log_mass(np.array([noise.reach])) > -math.inf
 
