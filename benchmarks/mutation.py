@@ -53,6 +53,7 @@ PROTOCOL = ["tests/certificate/test_protocol.py", *ENGINE]
 LABELS = ["tests/mechanisms/test_label_mechanisms.py", "tests/labels/test_audit.py", "tests/benchmarks/test_attack.py"]
 COMPOSE = "tests/accounting/test_accounting_compose.py"
 COMPOSED = [COMPOSE, "tests/accounting/test_accounting_fixed.py"]
+MANY_ANSWERS = ["tests/accounting/test_many_answers.py", "tests/accounting/test_cover.py"]
 LEDGER = ["tests/accounting/test_accounting_ledger.py"]
 ENSEMBLE = ["tests/ensemble/test_ensemble.py"]
 LEAKAGE = ["tests/measures/test_leakage.py", "tests/measures/test_noisy_max_leakage.py"]
@@ -100,6 +101,12 @@ TESTS = {
     "darrm/mechanisms/label_proportions.py": LABELS,
     "darrm/accounting/theorems.py": ["tests/accounting/test_accounting_theorems.py", COMPOSE],
     "darrm/accounting/adaptive.py": COMPOSED,
+    "darrm/accounting/rows.py": MANY_ANSWERS,
+    "darrm/accounting/cover.py": MANY_ANSWERS,
+    "darrm/accounting/many_answers.py": MANY_ANSWERS,
+    "darrm/accounting/noisy_max.py": MANY_ANSWERS,
+    "darrm/mechanisms/label_chances.py": ["tests/mechanisms/test_label_chances.py"],
+    "darrm/mechanisms/permute_and_flip.py": ["tests/mechanisms/test_label_chances.py"],
     "darrm/accounting/fresh.py": [COMPOSE],
     "darrm/accounting/fixed.py": COMPOSED,
     "darrm/accounting/composition.py": ["tests/accounting/test_accounting_theorems.py", COMPOSE],

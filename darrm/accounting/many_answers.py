@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from fractions import Fraction
 from itertools import islice
 
+import numpy as np
+
 from darrm.accounting import adaptive
 from darrm.accounting.cover import Cover, cover
 from darrm.accounting.fresh import (
@@ -19,13 +21,13 @@ from darrm.accounting.fresh import (
     grid_for,
     without_grid,
 )
-from darrm.accounting.rows import OutcomeRows
+from darrm.accounting.rows import OutcomeRows, some
 from darrm.accounting.theorems import at_least_once
 from darrm.errors import InputError
 from darrm.problem.limits import Affected
 
 _WORK = 2**31  # grid points times rows times answers times queries, after which no finer grid is taken
-_LOWER = 10**7  # queries times grid points, up to which a lower bound is computed
+_LOWER = 3 * 10**8  # grid points times rows times answers times queries of a lower bound
 Guarantee = tuple[Fraction, Fraction]
 
 
@@ -72,11 +74,13 @@ def of_rows(
             found = by_grid(fewer.rows, queries, delta, fineness)
             if found is None:
                 continue
-            bounds[name] = min(found[0], bounds.get(name, math.inf))
+            coarser, bounds[name] = bounds.get(name, math.inf), min(found[0], bounds.get(name, math.inf))
             lower = max(lower, _attained(fewer, queries, delta, found[1]))
             upper = min(bounds.values())
             work = float(min(queries, BLOCKS)) * found[1].size * fewer.rows.P.size
-            if upper - lower <= tolerance * upper or work > _WORK:
+            # What is left between the bounds is then merged rows, which no grid brings nearer.
+            still = coarser - bounds[name] <= tolerance * upper / 4
+            if upper - lower <= tolerance * upper or still or work > _WORK:
                 break
     if not bounds:
         raise InputError(
@@ -110,9 +114,12 @@ def upper_of_rows(
 
 
 def _attained(fewer: Cover, queries: int, delta: float, grid: adaptive.Grid) -> float:
-    if queries * grid.size > _LOWER or queries > BLOCKS:
+    """A lower bound by as many of the worst rows as there is time for."""
+    rows = int(_LOWER // (queries * grid.size * fewer.worst.answers))
+    if not rows or queries > BLOCKS:
         return 0.0
-    return adaptive.most_epsilon(next(islice(adaptive.lower_bounds(fewer.worst, grid), queries - 1, None)), delta)
+    worst = some(fewer.worst, np.arange(min(rows, len(fewer.worst))))
+    return adaptive.most_epsilon(next(islice(adaptive.lower_bounds(worst, grid), queries - 1, None)), delta)
 
 
 def _envelope(rows: OutcomeRows, queries: int, delta: float) -> float:

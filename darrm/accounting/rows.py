@@ -78,10 +78,6 @@ class OutcomeRows:
     def answers(self) -> int:
         return int(self.P.shape[1])
 
-    def only(self, which: NDArray[Any]) -> OutcomeRows:
-        """Some of the rows."""
-        return OutcomeRows(self.P[which], self.Q[which], self.rho, self.cut)
-
     @cached_property
     def losses(self) -> Array:
         """ln(P / Q), infinite where only one is 0, and 0 where both are; shape (rows, answers)."""
@@ -117,3 +113,8 @@ class OutcomeRows:
             mean = max(mean, float(np.abs(first).max()))
             spread = max(spread, float((side * (finite - first[:, None]) ** 2).sum(axis=1).max()))
         return mean, spread
+
+
+def some(rows: OutcomeRows, which: NDArray[Any]) -> OutcomeRows:
+    """Those of these indices."""
+    return OutcomeRows(rows.P[which], rows.Q[which], rows.rho, rows.cut)

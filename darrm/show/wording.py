@@ -33,6 +33,8 @@ RULES = {
     "the voters themselves": "the optimal composition of the voters that one record reaches, for any number of labels",
     "the voters and the coins of the labels": "the privacy of the voters and the coins of the labels together",
     "the votes themselves": "the optimal composition of all votes behind the labels, as if they were published",
+    "own profile, any accountant": "the largest profile of all votes, composed as that of one pair",
+    "Renyi DP": "the Renyi divergence of the noisy counts",
     "optimal composition": "of labels as private as one is alone, of which no more is used",
 }
 
