@@ -116,7 +116,7 @@ def dominated(w: _Both, rows: _Both, slack: float = _SLACK, lost: float = 0.0) -
 
 def farthest(rows: OutcomeRows, most: int) -> OutcomeRows:
     """Up to so many of the rows, those of the largest Hellinger distance."""
-    return rows.only(np.argsort(-_distance(rows), kind="stable")[:most])
+    return some(rows, np.argsort(-_distance(rows), kind="stable")[:most])
 
 
 def _distance(rows: OutcomeRows) -> Array:
