@@ -98,7 +98,7 @@ def take_decision(values: dict[str, Any], prior: str | None) -> tuple[DecisionPr
     if cost is not None and which != "truth":
         raise InputError(f"--cost goes with --objective truth. Got --objective {which}. Leave it out.")
     costs = None if cost is None else common.numbers("--cost", cost)
-    classes = _classes(values.pop("classes"))
+    classes = classes_of(values.pop("classes"))
     problem = DecisionProblem(
         groups,
         values.pop("total_epsilon"),
@@ -110,7 +110,7 @@ def take_decision(values: dict[str, Any], prior: str | None) -> tuple[DecisionPr
     )
     voters = common.accuracies(values.pop("accuracy")), None if prior is None else common.numbers("--prior", prior)
     if which == "truth":
-        return problem, objectives.truth(*voters, None if costs is None else _rows(costs, problem.n_classes), none)
+        return problem, objectives.truth(*voters, None if costs is None else cost_rows(costs, problem.n_classes), none)
     kind, _, rest = which.partition(":")
     rule: Any = which
     if kind == "at-least":
@@ -125,7 +125,7 @@ def take_decision(values: dict[str, Any], prior: str | None) -> tuple[DecisionPr
     return problem, objectives.rule(rule, *voters, none=none)
 
 
-def _classes(text: str | None) -> Any:
+def classes_of(text: str | None) -> Any:
     """How many classes, or their names: what the problem checks."""
     names = [name.strip() for name in ("2" if text is None else text).split(",")]
     return wording.number_of(names[0]) if len(names) == 1 else names
@@ -136,7 +136,7 @@ def _further_row(costs: list[float], classes: object) -> bool:
     return isinstance(count, int) and len(costs) == count * (count + 1)
 
 
-def _rows(costs: list[float], classes: int) -> list[list[float]]:
+def cost_rows(costs: list[float], classes: int) -> list[list[float]]:
     """The costs of each answer, of which there are as many as classes, or one more."""
     if len(costs) not in (classes * classes, classes * (classes + 1)):
         if classes == 2:
