@@ -576,6 +576,12 @@ def test_rows_that_nearly_sum_to_1_are_divided_and_stay() -> None:
     assert np.array_equal(class_table(right, PROBLEM), right)
 
 
+def test_ties_within_rounding_are_made_equal() -> None:
+    table = class_table([[0.6, 0.2, 0.2 + 1e-10], [0.4, 0.4 + 1e-10, 0.2 - 2e-10]], PROBLEM)
+    assert table[0, 1] == table[0, 2]
+    assert table[1, 0] == table[1, 1]
+
+
 @pytest.mark.parametrize(
     ("group", "C", "none"),
     [
