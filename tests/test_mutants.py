@@ -124,7 +124,7 @@ AGGREGATES, SEEN = "mechanisms/test_weighted_aggregates.py", "measures/test_empi
 ENSEMBLE = "ensemble/test_ensemble.py"
 GROUPS, DECISIONS = "certificate/test_groups.py", "design/test_decisions.py"
 CLASSES, CLASS_CASES = "certificate/test_class_certificates.py", "certificate/test_class_cases.py"
-CLASS_ROWS, CLASS_DESIGNS = "constraints/test_class_rows.py", "design/test_class_designs.py"
+CLASS_ROWS = "constraints/test_class_rows.py"
 LEAKAGE, NOISY_MAX = "measures/test_leakage.py", "measures/test_noisy_max_leakage.py"
 ADVANTAGE, OVER_BAGS = "measures/test_advantage.py", "measures/test_over_bags.py"
 MISPRINTS, RANDOM_BAGS, AUDIT = "measures/test_misprints.py", "labels/test_bags_at_random.py", "labels/test_audit.py"
@@ -684,7 +684,7 @@ MISTAKES = [
         "for touched, block in blocks.items():\n                sets",
         "for touched, block in list(blocks.items())[-1:]:\n                sets",
         CLASSES,
-        lambda tests, _: tests.test_every_number_of_affected_voters(3, 3, False),
+        lambda tests, _: tests.test_a_symmetric_table_is_the_full_one(),
     ),
     Mistake(
         "one voter less of a group is reached than it says",
@@ -724,7 +724,7 @@ MISTAKES = [
         "absolute = 1.1 * gaps * errors",
         "absolute = 0.0 * gaps * errors",
         CLASSES,
-        lambda tests, _: tests.test_rounding_is_counted(False),
+        lambda tests, _: tests.test_rounding_of_differences_is_counted(),
     ),
     Mistake(
         "numbers beyond float64 are taken as they come",
@@ -795,8 +795,8 @@ MISTAKES = [
         "constraints.classes",
         "self.first = self._sums() if not ordered",
         "self.first = Rows(self._sums().rows, self._sums().limits + 1) if not ordered",
-        CLASS_DESIGNS,
-        lambda tests, _: tests.test_the_gap_of_a_design_that_is_not_the_best(),
+        CLASS_ROWS,
+        lambda tests, _: tests.test_masses_that_are_variables_sum_to_1_at_most(),
     ),
     # Decisions by groups
     Mistake(
