@@ -319,6 +319,16 @@ def test_rounding_is_counted(alike: bool) -> None:
         assert darrm.verify(table, above).holds
 
 
+def test_rounding_of_differences_is_counted() -> None:
+    """Tables that are nearly the same at all votes: what their differences are rounded by is most of them."""
+    rng = np.random.default_rng(14)
+    for _ in range(12):
+        problem = DecisionProblem([VoterGroup(2, 0.3)], 0.1, 0.1, 3)
+        table = 1 + 1e-12 * rng.random((*problem.shape, 3))
+        table /= table.sum(axis=-1, keepdims=True)
+        assert near(bound(table, problem, 0.0), truth_of(table, problem).excess(0.0))
+
+
 def test_what_is_drawn_counts_and_not_what_is_stored() -> None:
     """A row of stored numbers may exceed 1 in the last digits, and the largest of them pays for all."""
     rng, seen = np.random.default_rng(15), 0
@@ -574,6 +584,12 @@ def test_rows_that_nearly_sum_to_1_are_divided_and_stay() -> None:
     right = random_table(rng, PROBLEM, alike=False)
     assert class_table(right, PROBLEM) is not right
     assert np.array_equal(class_table(right, PROBLEM), right)
+
+
+def test_ties_within_rounding_are_made_equal() -> None:
+    table = class_table([[0.6, 0.2, 0.2 + 1e-10], [0.4, 0.4 + 1e-10, 0.2 - 2e-10]], PROBLEM)
+    assert table[0, 1] == table[0, 2]
+    assert table[1, 0] == table[1, 1]
 
 
 @pytest.mark.parametrize(

@@ -68,6 +68,14 @@ def test_what_a_table_costs_is_linear_in_the_variables() -> None:
         assert table.sum(axis=-1) == pytest.approx(np.ones(table.shape[:-1]), abs=1e-15)
 
 
+def test_masses_that_are_variables_sum_to_1_at_most() -> None:
+    problem = DecisionProblem([VoterGroup(3, 1.0)], 1.0, 0.0, 3)
+    rng = np.random.default_rng(2)
+    columns = ClassColumns(problem, rng.random((10, 3)), alike=False)
+    x = rng.random(20)  # two of three answers at each of ten vectors of votes
+    assert columns.first.rows @ x - columns.first.limits == pytest.approx((1 - x).reshape(10, 2).sum(axis=1) - 1)
+
+
 def test_variables_beyond_their_range_are_cut_off() -> None:
     problem = DecisionProblem([VoterGroup(2, 1.0)], 1.0, 0.0, 3)
     columns = ClassColumns(problem, np.random.default_rng(0).random((6, 3)), alike=False)
