@@ -2,11 +2,12 @@
 
 import itertools
 import math
+from decimal import Decimal
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from oracles import class_decisions as oracle
+from oracles import several_classes as oracle
 from scipy.optimize import linprog
 
 import darrm
@@ -49,7 +50,7 @@ def least_cost(problem: DecisionProblem, costs: NDArray[np.float64]) -> float:
     """By every row of the oracle at once, and every entry as a variable."""
     own = [oracle.Group(group.count, group.epsilon, group.delta, group.max_affected) for group in problem.groups]
     every = oracle.all_votes(own, problem.n_classes)
-    unit = {votes: [oracle.Decimal(int(i == j)) for j in range(len(every))] for i, votes in enumerate(every)}
+    unit = {votes: [Decimal(int(i == j)) for j in range(len(every))] for i, votes in enumerate(every)}
     cases = oracle.truth(unit, own, problem.n_classes, problem.max_affected)
     P, Q = cases.p_side.astype(np.float64), cases.q_side.astype(np.float64)
     O, first = problem.n_answers, math.exp(-problem.epsilon) * P - Q
