@@ -3,6 +3,7 @@
 import itertools
 import math
 from decimal import Decimal
+from typing import Any
 
 import numpy as np
 import pytest
@@ -60,9 +61,15 @@ def least_cost(problem: DecisionProblem, costs: NDArray[np.float64]) -> float:
     rows = np.concatenate([np.kron(first, [float(o in chosen) for o in range(O)]) for chosen in sets])
     right = np.full(len(rows), math.exp(-problem.epsilon) * problem.delta)
     sums = np.kron(np.eye(len(every)), np.ones(O))
-    options = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
-    answer = linprog(
-        costs.ravel(), rows, right, sums, np.ones(len(every)), bounds=(0, 1), method="highs", options=options
+    answer: Any = linprog(
+        costs.ravel(),
+        rows,
+        right,
+        sums,
+        np.ones(len(every)),
+        bounds=(0, 1),
+        method="highs",
+        options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
     )
     assert answer.status == 0
     return float(answer.fun)
