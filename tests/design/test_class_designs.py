@@ -10,9 +10,11 @@ import pytest
 from numpy.typing import NDArray
 from oracles import several_classes as oracle
 from scipy.optimize import linprog
+from scipy.stats import norm
 
 import darrm
 from darrm import DecisionProblem, InputError, VoterGroup, objectives
+from darrm.accounting import gdp
 from darrm.objectives import Objective, rule, truth
 from darrm.problem.class_votes import class_probabilities
 
@@ -171,6 +173,18 @@ def test_two_classes_and_none_are_as_good_as_two_answers(delta: float) -> None:
             objective = rule("majority", [0.7] * len(groups), none=0.9 if none else None)
             costs.append(darrm.solve(problem, objective=objective).expected_cost)
         assert costs[0] == pytest.approx(costs[1], abs=1e-9)
+
+
+def test_a_gaussian_profile_gives_gaussian_noise_with_none_too() -> None:
+    """Phi(mu (n - K/2)) for two classes, but for the polygon of the profile; the engine of two answers is the judge."""
+    K, mu, profile = 5, 0.5, gdp(0.5, 16)
+    tables = []
+    for none in (False, True):
+        problem = DecisionProblem([VoterGroup(K, TEACHERS)], *profile[1], max_affected=1, none=none)
+        objective = rule("majority", [0.7], none=0.9 if none else None)
+        tables.append(darrm.solve(problem, objective=objective, profile=profile).table)
+    assert tables[1][:, 0] == pytest.approx(tables[0][:2:-1], abs=1e-6)
+    assert tables[1][:, 0] == pytest.approx(norm.cdf(mu * (np.arange(K, 2, -1) - K / 2)), abs=1e-2)
 
 
 @pytest.mark.parametrize(("epsilon", "t"), [(0.3, 2), (0.3, 4), (1.0, 3)])
