@@ -428,6 +428,24 @@ def test_rows_are_within_what_they_say_of_the_truth() -> None:
         assert max(far) < 1e-14
 
 
+@pytest.mark.parametrize("alike", [False, True])
+def test_broken_cases_are_those_above_the_threshold_and_the_worst_is_among_them(alike: bool) -> None:
+    problem = DecisionProblem([VoterGroup(3, 2.0)], 0.2, 0.01, 3, none=True)
+    search = ClassSeparation(random_table(np.random.default_rng(29), problem, alike=alike), guarantee(problem))
+    epsilon = guarantee(problem).epsilon
+    worst = largest(search.worst_cases(epsilon))
+    assert worst.bound > 0.1
+    found = search.broken(epsilon, worst.bound / 2, 0)
+    assert min(one.bound for one in found) > worst.bound / 2
+    assert worst.case in [one.case for one in found]
+    assert search.broken(epsilon, 1.0, 0) == search.broken(epsilon, 0.01, 1) == []
+    singles = search.broken(epsilon, 1e-12, 0)
+    assert {len(one.case.answers) for one in singles if isinstance(one.case, ClassCase)} == {1}
+    assert min(one.bound for one in singles) > 0
+    assert max(one.bound for one in singles) <= worst.bound
+    assert len(singles) > 20
+
+
 # Where engines meet
 
 
