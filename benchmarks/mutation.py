@@ -145,7 +145,7 @@ TESTS = {
     "darrm/problem/class_corners.py": CLASSES,
     "darrm/problem/class_votes.py": [*CLASSES, "tests/design/test_class_designs.py"],
     "darrm/certificate/class_cases.py": CLASSES,
-    "darrm/certificate/classes.py": CLASSES,
+    "darrm/certificate/classes.py": [*CLASSES, "tests/design/test_class_designs.py"],
     "darrm/constraints/classes.py": ["tests/constraints/test_class_rows.py", "tests/design/test_class_designs.py"],
     "darrm/numerics/exact.py": [*ENGINE, "tests/accounting/test_accounting_theorems.py"],
 }

@@ -175,7 +175,8 @@ class ClassSeparation:
 
     with absolute error at most ((4 r + 4)(N + 1) u + d) s, s = sum over reached voters and j of |p_j - q_j|. Of the
     two bounds on an excess, V - e^epsilon W and (V - W) - (e^epsilon - 1) W, each with its errors, the smaller is
-    taken, for each answer. If a product could be below 1e-290 all of it is done in decimals of 60 digits instead.
+    taken, for each answer; sums over answers are raised by 4 O u. If a product could be below 1e-290 all of it is done
+    in decimals of 60 digits instead. Lemmas D6 to D9 of docs/decisions.md.
     """
 
     def __init__(self, release: ArrayLike, limit: Limit[DecisionProblem]) -> None:

@@ -4,6 +4,7 @@ import dataclasses
 import decimal
 import itertools
 import math
+from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -11,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from oracles import class_decisions as oracle
+from oracles import several_classes as oracle
 from scipy.optimize import linprog
 
 import darrm
@@ -23,6 +24,7 @@ from darrm.certificate.groups import GroupSeparation
 from darrm.certificate.protocol import largest
 from darrm.certificate.separation import CornerSeparation
 from darrm.problem import class_corners
+from darrm.problem.class_corners import ClassCase
 from darrm.problem.class_votes import class_probabilities
 from darrm.problem.counts import n_sorted_counts, sorted_counts
 from darrm.problem.limits import guarantee
@@ -63,7 +65,7 @@ def random_table(rng: np.random.Generator, problem: DecisionProblem, *, alike: b
 
 def hostile_table(rng: np.random.Generator, problem: DecisionProblem, *, alike: bool) -> Table:
     shape = symmetric_shape(problem) if alike else (*problem.shape, problem.n_answers)
-    kinds = [
+    kinds: list[Callable[[], Any]] = [
         lambda: rng.random(shape),
         lambda: rng.choice(ODD, shape),
         lambda: 1 + rng.choice([-1, 0, 1], shape) * 2.0 ** -rng.integers(20, 52),
@@ -158,6 +160,7 @@ def test_the_corners_span_all_private_votes(C: int, epsilon: float, delta: float
     for _ in range(40):
         direction = rng.normal(size=2 * C)
         best = linprog(-direction, rows, np.full(len(rows), delta), sums, [1, 1], bounds=(0, 1))
+        assert best.fun is not None
         assert -best.fun == pytest.approx((pairs @ direction).max(), abs=1e-9)
 
 
@@ -265,6 +268,7 @@ def test_the_worst_case_attains_what_is_needed(C: int, delta: float) -> None:
         problem = DecisionProblem([VoterGroup(3, 0.5, delta)], 0.2, 0.1, C, 2)
         table = random_table(rng, problem, alike=alike)
         worst = largest(ClassSeparation(table, guarantee(problem)).worst_cases(guarantee(problem).epsilon))
+        assert isinstance(worst.case, ClassCase)
         (group,), answers = worst.case.groups, worst.case.answers
         assert worst.case.reached[0] <= 2
         p, q = oracle.outcomes(0.5, delta)
@@ -424,6 +428,24 @@ def test_rows_are_within_what_they_say_of_the_truth() -> None:
         assert max(far) < 1e-14
 
 
+@pytest.mark.parametrize("alike", [False, True])
+def test_broken_cases_are_those_above_the_threshold_and_the_worst_is_among_them(alike: bool) -> None:
+    problem = DecisionProblem([VoterGroup(3, 2.0)], 0.2, 0.01, 3, none=True)
+    search = ClassSeparation(random_table(np.random.default_rng(29), problem, alike=alike), guarantee(problem))
+    epsilon = guarantee(problem).epsilon
+    worst = largest(search.worst_cases(epsilon))
+    assert worst.bound > 0.1
+    found = search.broken(epsilon, worst.bound / 2, 0)
+    assert min(one.bound for one in found) > worst.bound / 2
+    assert worst.case in [one.case for one in found]
+    assert search.broken(epsilon, 1.0, 0) == search.broken(epsilon, 0.01, 1) == []
+    singles = search.broken(epsilon, 1e-12, 0)
+    assert {len(one.case.answers) for one in singles if isinstance(one.case, ClassCase)} == {1}
+    assert min(one.bound for one in singles) > 0
+    assert max(one.bound for one in singles) <= worst.bound
+    assert len(singles) > 20
+
+
 # Where engines meet
 
 
@@ -440,8 +462,8 @@ def test_two_classes_are_those_of_the_other_engines() -> None:
             assert here == pytest.approx(there, abs=1e-14)
     problem = DecisionProblem([VoterGroup(2, 0.6), VoterGroup(3, 1.5)], 0.9, 0.2, 2, 4)
     ones = rng.random(problem.shape)
-    here = largest(ClassSeparation(np.stack([1 - ones, ones], axis=-1), guarantee(problem)).worst_cases(Decimal(1)))
-    assert here.bound == pytest.approx(
+    worst = largest(ClassSeparation(np.stack([1 - ones, ones], axis=-1), guarantee(problem)).worst_cases(Decimal(1)))
+    assert worst.bound == pytest.approx(
         largest(GroupSeparation(ones, guarantee(problem)).worst_cases(Decimal(1))).bound, abs=1e-14
     )
     gamma = rng.random(6)
@@ -578,7 +600,7 @@ def test_rows_that_nearly_sum_to_1_are_divided_and_stay() -> None:
         table = random_table(rng, PROBLEM, alike=alike) * (1 + 4e-10)
         once = class_table(table, PROBLEM)
         assert np.array_equal(once, class_table(once, PROBLEM))
-        exact = [sum(map(Fraction, row)) for row in once.reshape(-1, 3).tolist()]
+        exact = [sum(map(Fraction, row), Fraction(0)) for row in once.reshape(-1, 3).tolist()]
         assert max(abs(total - 1) for total in exact) <= Fraction(11, 2**53)
         assert once == pytest.approx(table, abs=1e-9)
     right = random_table(rng, PROBLEM, alike=False)

@@ -2,15 +2,19 @@
 
 import itertools
 import math
+from decimal import Decimal
+from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from oracles import class_decisions as oracle
+from oracles import several_classes as oracle
 from scipy.optimize import linprog
+from scipy.stats import norm
 
 import darrm
 from darrm import DecisionProblem, InputError, VoterGroup, objectives
+from darrm.accounting import gdp
 from darrm.objectives import Objective, rule, truth
 from darrm.problem.class_votes import class_probabilities
 
@@ -49,7 +53,7 @@ def least_cost(problem: DecisionProblem, costs: NDArray[np.float64]) -> float:
     """By every row of the oracle at once, and every entry as a variable."""
     own = [oracle.Group(group.count, group.epsilon, group.delta, group.max_affected) for group in problem.groups]
     every = oracle.all_votes(own, problem.n_classes)
-    unit = {votes: [oracle.Decimal(int(i == j)) for j in range(len(every))] for i, votes in enumerate(every)}
+    unit = {votes: [Decimal(int(i == j)) for j in range(len(every))] for i, votes in enumerate(every)}
     cases = oracle.truth(unit, own, problem.n_classes, problem.max_affected)
     P, Q = cases.p_side.astype(np.float64), cases.q_side.astype(np.float64)
     O, first = problem.n_answers, math.exp(-problem.epsilon) * P - Q
@@ -59,9 +63,15 @@ def least_cost(problem: DecisionProblem, costs: NDArray[np.float64]) -> float:
     rows = np.concatenate([np.kron(first, [float(o in chosen) for o in range(O)]) for chosen in sets])
     right = np.full(len(rows), math.exp(-problem.epsilon) * problem.delta)
     sums = np.kron(np.eye(len(every)), np.ones(O))
-    options = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
-    answer = linprog(
-        costs.ravel(), rows, right, sums, np.ones(len(every)), bounds=(0, 1), method="highs", options=options
+    answer: Any = linprog(
+        costs.ravel(),
+        rows,
+        right,
+        sums,
+        np.ones(len(every)),
+        bounds=(0, 1),
+        method="highs",
+        options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
     )
     assert answer.status == 0
     return float(answer.fun)
@@ -163,6 +173,18 @@ def test_two_classes_and_none_are_as_good_as_two_answers(delta: float) -> None:
             objective = rule("majority", [0.7] * len(groups), none=0.9 if none else None)
             costs.append(darrm.solve(problem, objective=objective).expected_cost)
         assert costs[0] == pytest.approx(costs[1], abs=1e-9)
+
+
+def test_a_gaussian_profile_gives_gaussian_noise_with_none_too() -> None:
+    """Phi(mu (n - K/2)) for two classes, but for the polygon of the profile; the engine of two answers is the judge."""
+    K, mu, profile = 5, 0.5, gdp(0.5, 16)
+    tables = []
+    for none in (False, True):
+        problem = DecisionProblem([VoterGroup(K, TEACHERS)], *profile[1], max_affected=1, none=none)
+        objective = rule("majority", [0.7], none=0.9 if none else None)
+        tables.append(darrm.solve(problem, objective=objective, profile=profile).table)
+    assert tables[1][:, 0] == pytest.approx(tables[0][:2:-1], abs=1e-6)
+    assert tables[1][:, 0] == pytest.approx(norm.cdf(mu * (np.arange(K, 2, -1) - K / 2)), abs=1e-2)
 
 
 @pytest.mark.parametrize(("epsilon", "t"), [(0.3, 2), (0.3, 4), (1.0, 3)])

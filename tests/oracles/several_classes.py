@@ -130,7 +130,7 @@ def truth(table: Table, groups: Sequence[Group], classes: int, reach: int) -> Tr
                 continue
             for side, answers in enumerate(sides):
                 total = np.zeros(X.shape[1], dtype=object) + Decimal(0)
-                for parts in product(*(own[1 + side].items() for own in chosen)):
+                for parts in product(*((own[2] if side else own[1]).items() for own in chosen)):
                     chance = Decimal(1)
                     for _, own in parts:
                         chance *= own
