@@ -65,7 +65,7 @@ def of_rows(
     unavoidable = at_least_once(rows.delta_infinity, queries)
     bounds = without_grid(rows, affected, queries, delta, guaranteed) | dict(others or {})
     lower = 0.0
-    if delta > max(UNDERFLOW, queries * rows.cut * 1.1) and len(rows):
+    if delta > max(UNDERFLOW, queries * rows.cut * 1.1) and not rows.alike:
         fewer = cover(rows, queries, delta, grid_for(rows, queries, delta, FINENESS[0]))
         envelope = _envelope(rows, queries, delta) if len(rows) * rows.answers <= 10**5 else math.inf
         bounds |= {"own profile, any accountant": envelope} if math.isfinite(envelope) else {}
@@ -106,7 +106,7 @@ def upper_of_rows(
     if not len(rows):
         return 0.0
     bounds = list(without_grid(rows, affected, queries, delta, guaranteed).values())
-    if delta > max(UNDERFLOW, queries * rows.cut * 1.1) and len(rows):
+    if delta > max(UNDERFLOW, queries * rows.cut * 1.1) and not rows.alike:
         fewer = cover(rows, queries, delta, grid_for(rows, queries, delta, FINENESS[0]))
         found = by_grid(fewer.rows, queries, delta, FINENESS[1])
         bounds += [] if found is None else [found[0]]

@@ -113,14 +113,17 @@ def _in_all_groups(part: Region, present: tuple[int, ...]) -> Region:
 def class_rows(table: Array, problem: DecisionProblem) -> OutcomeRows:
     """The rows of a label of several answers: every case of the certificate, up to names of classes.
 
-    None if the label says nothing of the votes.
+    None if the label says nothing of the votes. Of the rows whose two sides float64 cannot tell apart there is one:
+    they may differ within their relative error, and then all of them give the same bound.
     """
     search = ClassSeparation(table, guarantee(problem))
-    sides = [np.concatenate(side) for side in zip(*search.rows(), strict=True)]
-    apart = (sides[0] != sides[1]).any(axis=1)
+    on, off = (np.concatenate(side) for side in zip(*search.rows(), strict=True))
+    apart = (on != off).any(axis=1)
     if says_nothing(search.facts(), table, problem):
         apart[:] = False
-    return OutcomeRows(sides[0][apart], sides[1][apart], search.relative_error)
+    else:
+        apart[np.flatnonzero(~apart)[:1]] = True
+    return OutcomeRows(on[apart], off[apart], search.relative_error)
 
 
 def without_privacy(problem: DecisionProblem) -> DecisionProblem:
