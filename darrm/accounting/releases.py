@@ -65,6 +65,13 @@ class OneLabel:
             return (first,)
         return (first, *((self.problem.with_present(present), table) for present, table in self.fewer.items()))
 
+    @property
+    def can_reach_all_at_once(self) -> bool:
+        """Whether one change of the data can reach as many voters of every group as it can of each alone."""
+        problem = self.problem
+        groups = problem.groups if isinstance(problem, DecisionProblem) else ()
+        return len(groups) < 2 or sum(group.max_affected for group in groups) <= problem.max_affected
+
     def gives(self) -> Region | OutcomeRows:
         """What one label can say on neighbouring data: the region of two answers, the rows of more."""
         problem = self.problem
