@@ -104,5 +104,6 @@ def of_label(label: OneLabel, queries: int, delta: float, voters: str, tolerance
         return of_fixed(label, queries, delta)
     problem, release = label.problem, label.gives()
     if isinstance(release, OutcomeRows):
-        return of_rows(release, queries, delta, tolerance, label.guarantee, affected=problem.affected)
+        together = label.can_reach_all_at_once
+        return of_rows(release, queries, delta, tolerance, label.guarantee, None, problem.affected, together)
     return of_region(release, problem.affected, queries, delta, tolerance, label.guarantee)

@@ -255,7 +255,8 @@ class _Groups:
     def __init__(self, rows: OutcomeRows, ids: Indices, lost: float) -> None:
         self.rows, self.ids, self.lost = rows, ids, lost
         # Of a row and its exchange the one of larger loss on D.
-        mean = [np.where(np.isfinite(rows.losses), side * rows.losses, 0.0).sum(axis=1) for side in (rows.P, rows.Q)]
+        finite = np.where(np.isfinite(rows.losses), rows.losses, 0.0)
+        mean = [(side * finite).sum(axis=1) for side in (rows.P, rows.Q)]
         back = (mean[0] + mean[1] < 0)[ids, None]
         self.P, self.Q = np.where(back, rows.Q[ids], rows.P[ids]), np.where(back, rows.P[ids], rows.Q[ids])
         self.signs = _sides(self.P, self.Q).profile(_points(rows))

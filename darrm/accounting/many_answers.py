@@ -39,6 +39,7 @@ def of_rows(
     guaranteed: Guarantee | None = None,
     others: Mapping[str, float] | None = None,
     affected: tuple[Affected, ...] = (),
+    same_voters: bool = True,
 ) -> Total:
     """The least epsilon of ``queries`` labels whose coins are fresh, each of them of any of the rows.
 
@@ -56,16 +57,18 @@ def of_rows(
         Other proved bounds on the total, to stand beside these.
     affected : tuple of Affected
         How private the votes are; empty that they are not.
+    same_voters : bool
+        Whether the same voters can attain any of the rows, so that one change of the data reaches them at every query.
 
     Returns
     -------
     Total
-        ``lower`` is attained by rows, if the same voters can attain any of them at every query.
+        ``lower`` is attained by rows, or 0 if not the same voters attain them.
     """
     unavoidable = at_least_once(rows.delta_infinity, queries)
     bounds = without_grid(rows, affected, queries, delta, guaranteed) | dict(others or {})
     lower = 0.0
-    if delta > max(UNDERFLOW, queries * rows.cut * 1.1) and len(rows):
+    if delta > max(UNDERFLOW, queries * rows.cut * 1.1) and not rows.alike:
         fewer = cover(rows, queries, delta, grid_for(rows, queries, delta, FINENESS[0]))
         envelope = _envelope(rows, queries, delta) if len(rows) * rows.answers <= 10**5 else math.inf
         bounds |= {"own profile, any accountant": envelope} if math.isfinite(envelope) else {}
@@ -88,9 +91,7 @@ def of_rows(
             "epsilon. Pass a larger delta."
         )
     upper = min(bounds.values())
-    lower = min(lower, upper)
-    if sum(kind.voters > 0 for kind in affected) > 1:
-        lower = 0.0  # then not every row is attained by the same voters
+    lower = min(lower, upper) if same_voters else 0.0
     kind = "fresh" if affected else "not private"
     return Total(lower, (lower + upper) / 2, upper, delta, queries, kind, bounds, min(unavoidable, delta))
 
@@ -106,7 +107,7 @@ def upper_of_rows(
     if not len(rows):
         return 0.0
     bounds = list(without_grid(rows, affected, queries, delta, guaranteed).values())
-    if delta > max(UNDERFLOW, queries * rows.cut * 1.1) and len(rows):
+    if delta > max(UNDERFLOW, queries * rows.cut * 1.1) and not rows.alike:
         fewer = cover(rows, queries, delta, grid_for(rows, queries, delta, FINENESS[0]))
         found = by_grid(fewer.rows, queries, delta, FINENESS[1])
         bounds += [] if found is None else [found[0]]

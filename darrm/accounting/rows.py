@@ -99,7 +99,13 @@ class OutcomeRows:
         """Upper bound on the finite losses of all rows, nats."""
         finite = np.abs(self.losses[np.isfinite(self.losses)])
         most = float(finite.max(initial=0.0))
-        return math.nextafter(most * (1 + 16 * _U) + 2.01 * self.rho, math.inf) if most else 0.0
+        unknown = 2.01 * self.rho if len(self) else 0.0
+        return math.nextafter(most * (1 + 16 * _U) + unknown, math.inf) if most or unknown else 0.0
+
+    @cached_property
+    def alike(self) -> bool:
+        """Whether both sides of every row are the same but for their relative error: then no grid is fine enough."""
+        return not len(self) or (not self.cut and bool(np.array_equal(self.P, self.Q)))
 
     @cached_property
     def moments(self) -> tuple[float, float]:
