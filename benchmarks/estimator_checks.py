@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import sklearn
+from sklearn.linear_model import LogisticRegression
 from sklearn.utils.estimator_checks import check_estimator
 
 from darrm.ensemble import DPLogisticRegression, PrivateMajorityClassifier
@@ -35,6 +36,8 @@ ENSEMBLE = [
     PrivateMajorityClassifier(epsilon=20.0, K=1, **_FRESH),
     PrivateMajorityClassifier(epsilon=20.0, K=3, **_FRESH),
     PrivateMajorityClassifier(teachers="non-private", K=3, gamma=40.0, total_epsilon=1e6, total_delta=1e-5),
+    PrivateMajorityClassifier(LogisticRegression(), voters="fixed", K=1, epsilon=1.0, Delta=0.0),
+    PrivateMajorityClassifier(teachers="non-private", K=1, queries=2000, total_epsilon=1e5, total_delta=1e-5),
 ]
 LEARNING = [
     RandomizedResponseClassifier(1e6),  # no noise

@@ -184,7 +184,7 @@ BLOCK = """                if budget is not None and len(cases):
 """
 
 PAID = """        self.budget.charge(len(votes))
-        answers = RandomizedResponse(self.design.problem.epsilon).release(votes, rng)
+        answers = votes if self.epsilon is None else RandomizedResponse(self.epsilon, classes).release(votes, rng)
 """
 REFUSED = (AssertionError, pytest.fail.Exception, darrm.DarrmError)
 

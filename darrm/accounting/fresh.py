@@ -268,10 +268,13 @@ def within(
         by_loss = max(by_loss, int(simply))
     if by_loss == most or delta <= UNDERFLOW or (isinstance(release, OutcomeRows) and release.alike):
         return by_loss
-    if isinstance(release, OutcomeRows):
-        release = cover(release, *_guess(release, epsilon, delta, most)).rows
     # Grids with a point at epsilon, or a rounding error before it.
-    fine = grid_for(release, 1, 0.5, fineness).step
+    if isinstance(release, OutcomeRows) and epsilon < FAR:
+        guess = _guess(release, epsilon, delta, most)
+        release = cover(release, *guess).rows
+        fine = 2 * grid_for(release, guess[0], delta, fineness).step
+    else:
+        fine = grid_for(release, 1, 0.5, fineness).step
     index = math.floor(min(_POINTS[1] / 2, epsilon / fine))  # 0 asks for more than epsilon does
     for count in (index // _COARSER, index) if index >= _POINTS[0] else (index,):
         step = epsilon / count * (1 - 1e-15) if count else fine

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from darrm._sklearn import two_classes
-from darrm._validation import SEVERAL_CLASSES, VOTERS, check_one_epsilon, check_voters, choice
+from darrm._validation import VOTERS, check_one_epsilon, check_voters, choice
 from darrm.errors import InputError
 from darrm.problem.majority import MajorityProblem
 
@@ -18,7 +18,7 @@ _SPECIAL = ("epsilon", "Delta", "m", "queries", "ledger", "gamma", "sigma")
 _ALLOWED = {
     "fixed": ("epsilon", "Delta"),
     "fresh": ("epsilon", "m", "queries", "ledger"),
-    "non-private": ("gamma", "sigma"),
+    "non-private": ("gamma", "sigma", "queries", "ledger"),
 }
 
 
@@ -51,6 +51,10 @@ def check_kind(model: Any) -> str:
         )
     if kind != "fixed" and (model.total_epsilon is None or model.total_delta is None):
         raise InputError(f"{kind} voters need total_epsilon and total_delta: the budget of all labels.")
+    if kind == "non-private" and model.queries is None and model.ledger is not None:
+        raise InputError("A ledger keeps designs, which `queries` plans: pass queries in place of gamma or sigma.")
+    if kind == "non-private" and model.queries is not None and not (model.gamma is None and model.sigma is None):
+        raise InputError("Noise is given by gamma or sigma, or planned for a number of queries. Pass one of the three.")
     if kind == "fresh" and (model.epsilon is None or (model.m is not None and model.queries is not None)):
         raise InputError("Fresh voters need epsilon, that of one answer, and at most one of m and queries.")
     return kind
@@ -68,11 +72,13 @@ def warn_if_idle(problem: MajorityProblem) -> None:
         )
 
 
-def check_classes(labels: NDArray[Any], kind: str) -> NDArray[Any]:
-    """The classes of y in order: two, or more for teachers that are not private."""
-    if kind != "non-private":
+def check_classes(labels: NDArray[Any], two: bool) -> NDArray[Any]:
+    """The classes of y in order: two, or more unless the voters can tell ``two`` only."""
+    if two:
         return two_classes(
-            labels, f'{SEVERAL_CLASSES} PrivateMajorityClassifier(teachers="non-private") takes several.'
+            labels,
+            "DPLogisticRegression, the estimator of fixed voters unless another is given, tells two classes. Pass an "
+            "estimator for more, private itself, with its epsilon and Delta.",
         )[0]
     from sklearn.utils.multiclass import check_classification_targets
 

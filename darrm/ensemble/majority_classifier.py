@@ -12,28 +12,27 @@ from numpy.typing import ArrayLike, NDArray
 
 from darrm._sklearn import BaseEstimator, ClassifierMixin, check_is_fitted, check_records
 from darrm._validation import MAX_EPSILON, check_count, check_positive, check_total_delta, check_total_epsilon, real
-from darrm.accounting.planning import plan
 from darrm.accounting.theorems import Privacy
-from darrm.design.solve import solve
+from darrm.design.design import AnyDesign
+from darrm.ensemble.designs import checked_base, checked_loss, fresh_majority, fresh_plurality, teachers_decision
 from darrm.ensemble.dp_classifier import DPClassifier, generator, is_private_model
 from darrm.ensemble.dp_logistic_regression import DPLogisticRegression
-from darrm.ensemble.kinds import check_classes, check_kind, warn_if_idle
-from darrm.ensemble.releases import FreshMajority, NoisyMax, PlainMajority, Release, fixed_privacy, fresh_budget
+from darrm.ensemble.kinds import check_classes, check_kind
+from darrm.ensemble.noisy_max import NoisyMax
+from darrm.ensemble.releases import DesignedLabels, PlainMajority, Release, budget_of, fixed_privacy
 from darrm.ensemble.sharding import check_overlap, check_shards, shards
 from darrm.ensemble.training import predictions, train_all
 from darrm.errors import BudgetError, InputError
-from darrm.problem.majority import MajorityProblem
 from darrm.randomness.words import NotPrivateWarning
-
-MAX_LOSS = 20.0  # nats that one label of fresh voters can lose
 
 
 class PrivateMajorityClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Majority of K classifiers on shards of the data, with a proof of what its labels cost.
 
-    ``voters="fixed"``: each classifier is private itself; labels are their plain majority, as many as you like.
-    ``voters="fresh"``: any classifiers; each vote passes through randomized response at every query, DaRRM releases the
-    majority, and a budget ends it. ``teachers="non-private"``: any classifiers; noisy max (PATE), with a budget.
+    ``voters="fixed"``: each classifier is private itself; labels are their most frequent vote, as many as you like.
+    ``voters="fresh"``: any classifiers; each vote passes through randomized response at every query, a design releases
+    the majority (DaRRM) or, of several classes, a decision (`PrivateDecision`), and a budget ends it.
+    ``teachers="non-private"``: any classifiers; noisy max (PATE) or a planned decision, with a budget.
 
     Parameters
     ----------
@@ -51,19 +50,23 @@ class PrivateMajorityClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
         Privacy of one voter. Fixed: of one fitted classifier; needed if it has no ``epsilon_`` and ``delta_``, and then
         believed. Fresh: epsilon of one answer, needed, with t epsilon at most 20; Delta is 0.
     m : float in (0, K], optional
-        Fresh: one label is (m epsilon, 0)-DP. t if not given, with which the plain majority is released; above t it
-        has no effect, which a warning says.
+        Fresh: one label is (m epsilon, 0)-DP. t if not given, with which the class of most answers is released; above
+        t it has no effect, which a warning says.
     queries : int, optional
-        Fresh: plan the noise for so many labels within the budget, in place of ``m``.
+        Plan the noise for so many labels within the budget, in place of ``m`` (fresh), ``gamma`` or ``sigma``
+        (non-private).
     total_epsilon, total_delta : float
         Budget of all labels. Needed but for fixed voters, where total_epsilon is a limit that `fit` keeps or refuses,
         and total_delta is that of `privacy_` (t Delta if not given, with t epsilon).
     ledger : path, optional
-        Fresh: a `darrm.accounting.Ledger` that keeps the budget across fits, copies and processes; made if missing.
-        Without it each fit, and each copy of the fitted ensemble, counts for itself.
+        Fresh, and non-private with ``queries``: a `darrm.accounting.Ledger` that keeps the budget across fits, copies
+        and processes; made if missing. Without it each fit, and each copy of the fitted ensemble, counts for itself.
     teachers : {"private", "non-private"}
     gamma, sigma : float, optional
         Non-private: noise of one label, Laplace of rate gamma or Gaussian of standard deviation sigma.
+    base_accuracy : float in (1 / classes, 1]
+        How often one classifier is right, for which the noise is planned of fresh voters of more than two classes, and
+        of non-private teachers by ``queries``. Guarantees do not rest on it. Take it from public knowledge.
     adjacency : "replace-one"
         The only one: when a record is removed, those after it change their shards.
     n_jobs : int
@@ -82,16 +85,19 @@ class PrivateMajorityClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
     privacy_ : EnsemblePrivacy
         Fixed: the optimal composition of t voters, whatever the number of queries. Else the budget and how many labels
         it pays for.
-    design_ : Design
-        Fresh: the noise of the majority.
+    design_ : Design or DecisionDesign
+        The noise of a label: a `Design` for fresh voters of two classes, else a `DecisionDesign`. Not with ``gamma`` or
+        ``sigma``.
     n_features_in_ : int
 
     Notes
     -----
     Fixed: docs/theory.md, Lemma 8; equal votes give the first of ``classes_``. Fresh: Algorithm 1 of Jiang, Zhang,
-    Joshi (TMLR 2024) and exact adaptive composition (Lemma 9); DaRRM decides equal votes by a fair coin. Non-private:
-    Papernot et al. (ICLR 2018), disjoint shards. A fit that is refused tells something about the data that no
-    epsilon covers.
+    Joshi (TMLR 2024), or the decision of least wrong labels (docs/decisions.md), and exact adaptive composition
+    (Lemma 9); equal votes are decided by coins. Non-private: Papernot et al. (ICLR 2018), disjoint shards, charged by
+    exact adaptive composition (docs/many_answers.md); ``queries`` takes noisy max, permute-and-flip or the optimum,
+    whichever is planned to be right most often. A fit that is refused tells something about the data that no epsilon
+    covers.
     """
 
     def __init__(
@@ -112,6 +118,7 @@ class PrivateMajorityClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
         teachers: str = "private",
         gamma: float | None = None,
         sigma: float | None = None,
+        base_accuracy: float = 0.75,
         adjacency: str = "replace-one",
         n_jobs: int = 1,
         random_state: Any = None,
@@ -131,13 +138,14 @@ class PrivateMajorityClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
         self.teachers = teachers
         self.gamma = gamma
         self.sigma = sigma
+        self.base_accuracy = base_accuracy
         self.adjacency = adjacency
         self.n_jobs = n_jobs
         self.random_state = random_state
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = self.teachers == "non-private"
+        tags.classifier_tags.multi_class = not self._two()
         tags.non_deterministic = self.voters == "fresh" or self.teachers == "non-private"
         return tags
 
@@ -147,8 +155,8 @@ class PrivateMajorityClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
         Parameters
         ----------
         X : array_like, shape (n, d)
-        y : array_like of two classes of any dtype, shape (n,)
-            More classes for non-private teachers.
+        y : array_like of two classes or more, of any dtype, shape (n,)
+            Two for `DPLogisticRegression`, which tells no more.
 
         Returns
         -------
@@ -165,7 +173,7 @@ class PrivateMajorityClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
         kind, K = check_kind(self), check_count("K", self.K)
         overlap = check_overlap(self.overlap, K)
         records, labels = check_records(self, X, y)
-        classes = check_classes(labels, kind)
+        classes = check_classes(labels, self._two())
         if self.shards is None:
             parts = shards(len(records), K, overlap)
         else:
@@ -178,13 +186,13 @@ class PrivateMajorityClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
                 stacklevel=2,
             )
         # The budget is settled before anything is trained, where that can be.
-        release = None if kind == "fixed" else self._noisy(kind, K, overlap)
+        release = None if kind == "fixed" else self._noisy(kind, K, overlap, classes.size)
         model = self._model(kind, classes)
         models = train_all(model, records, labels, parts, n_jobs=self.n_jobs, rng=rng, shared_seed=kind != "fixed")
         self._release: Release = self._fixed(models, overlap) if release is None else release
         self.classes_, self.estimators_, self.shards_, self._rng = classes, models, parts, rng
         self.privacy_ = self._release.privacy
-        if isinstance(release, FreshMajority):
+        if isinstance(release, DesignedLabels):
             self.design_ = release.design
         return self
 
@@ -219,37 +227,26 @@ class PrivateMajorityClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
         check_is_fitted(self)
         return self._release.spent
 
-    def _noisy(self, kind: str, K: int, overlap: int) -> FreshMajority | NoisyMax:
-        total_epsilon, total_delta = (
-            check_total_epsilon(self.total_epsilon),
-            check_total_delta(self.total_delta, "total_delta"),
-        )
-        if kind == "non-private":
-            return NoisyMax(self.gamma, self.sigma, total_epsilon, total_delta, self.adjacency)
-        epsilon = check_positive("epsilon", self.epsilon)
-        if not overlap * epsilon <= MAX_LOSS:
-            raise InputError(
-                f"overlap * epsilon, what one label can lose, must be at most {MAX_LOSS:g} for fresh voters. "
-                f"Got {overlap * epsilon:g}. Lower epsilon."
-            )
-        if self.queries is None:
-            m = float(overlap) if self.m is None else self.m
-            problem = MajorityProblem(K, m, epsilon, max_affected=overlap, adjacency=self.adjacency)
-            warn_if_idle(problem)
-            design = solve(problem)
+    def _two(self) -> bool:
+        """Whether the voters are `DPLogisticRegression`, of two classes."""
+        default = self.estimator is None and self.teachers == "private" and self.voters != "fresh"
+        return default or isinstance(self.estimator, DPLogisticRegression)
+
+    def _noisy(self, kind: str, K: int, overlap: int, classes: int) -> DesignedLabels | NoisyMax:
+        totals = check_total_epsilon(self.total_epsilon), check_total_delta(self.total_delta, "total_delta")
+        base = checked_base(self.base_accuracy, classes)
+        queries = None if self.queries is None else check_count("queries", self.queries)
+        epsilon: float | None = None
+        design: AnyDesign
+        if kind == "fresh":
+            epsilon = checked_loss(self.epsilon, overlap)
+            asked = (K, epsilon, overlap, self.adjacency, self.m, queries, *totals)
+            design = fresh_majority(*asked) if classes == 2 else fresh_plurality(*asked, classes, base)
+        elif queries is None:
+            return NoisyMax(self.gamma, self.sigma, *totals, self.adjacency, K, classes)
         else:
-            design = plan(
-                K=K,
-                epsilon=epsilon,
-                queries=self.queries,
-                total_epsilon=total_epsilon,
-                total_delta=total_delta,
-                voters="fresh",
-                max_affected=overlap,
-                adjacency=self.adjacency,
-            )
-        budget = fresh_budget(design, total_epsilon, total_delta, self.ledger)
-        return FreshMajority(design, budget, total_delta, total_epsilon)
+            design = teachers_decision(K, self.adjacency, queries, *totals, classes, base)
+        return DesignedLabels(design, budget_of(design, *totals, self.ledger), *totals, epsilon)
 
     def _model(self, kind: str, classes: NDArray[Any]) -> Any:
         """The classifier of one voter, not yet fitted."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,13 +13,12 @@ from numpy.typing import NDArray
 from darrm.accounting.budgets import Budget, LedgerBudget, MemoryBudget
 from darrm.accounting.composition import compose
 from darrm.accounting.ledger import Ledger
-from darrm.accounting.pate import rdp_epsilon
 from darrm.accounting.planning import max_queries
-from darrm.accounting.theorems import Privacy, largest_count, optimal, simple
-from darrm.design.design import Design
+from darrm.accounting.theorems import Privacy, optimal, simple
+from darrm.design.design import AnyDesign, Design
 from darrm.errors import InputError
+from darrm.mechanisms.decision import PrivateDecision
 from darrm.mechanisms.majority import DaRRM
-from darrm.mechanisms.noisy_max import GaussianNoisyMax, LaplaceNoisyMax
 from darrm.mechanisms.randomized_response import RandomizedResponse
 
 Codes = NDArray[np.intp]
@@ -41,6 +39,10 @@ class EnsemblePrivacy:
     voters : {"fixed", "fresh", "non-private"}
     queries : int or None
         Labels that it covers; None for any number.
+    accounting : {"exact", "Renyi DP", "optimal composition"}
+        By what ``queries`` were counted. "exact": the composition of what is released (if fixed, of the voters). The
+        others are looser, and stand where there are too many votes or labels for it: Gaussian noise by its Renyi
+        divergences, Laplace noise by the optimal composition of labels that are as private as one is.
     """
 
     epsilon: float
@@ -49,6 +51,7 @@ class EnsemblePrivacy:
     max_affected: int
     voters: str
     queries: int | None
+    accounting: str = "exact"
 
 
 class Release(Protocol):
@@ -78,69 +81,37 @@ class PlainMajority:
         return np.asarray(counts(votes, classes).argmax(axis=1))
 
 
-class FreshMajority:
-    """Randomized response on each vote, anew for each label; then DaRRM on the majority."""
+class DesignedLabels:
+    """Labels by a design, charged to a budget: the majority by DaRRM, a decision from its table.
 
-    def __init__(self, design: Design, budget: Budget, total_delta: float, total_epsilon: float) -> None:
+    ``epsilon`` is that of the randomized response through which each vote passes before, anew for each label; None for
+    teachers whose votes are taken as they are.
+    """
+
+    def __init__(
+        self, design: AnyDesign, budget: Budget, total_epsilon: float, total_delta: float, epsilon: float | None
+    ) -> None:
         problem, count = design.problem, budget.count()
-        self.design, self.budget, self.total_delta = design, budget, total_delta
+        self.design, self.budget, self.epsilon = design, budget, epsilon
         queries = None if count.remaining is None else count.released + count.remaining
+        voters = "non-private" if epsilon is None else "fresh"
         self.privacy = EnsemblePrivacy(
-            total_epsilon, total_delta, problem.adjacency, problem.max_affected, "fresh", queries
+            total_epsilon, total_delta, problem.adjacency, problem.max_affected, voters, queries
         )
 
     @property
     def spent(self) -> Privacy:
-        released = self.budget.count().released
+        released, total = self.budget.count().released, self.privacy
         if not released:
             return Privacy(0.0, 0.0)
-        composed = compose(self.design, released, delta=self.total_delta, voters="fresh").upper
-        return Privacy(min(composed, self.privacy.epsilon), self.total_delta)  # the budget's proof covers them all
+        composed = compose(self.design, released, delta=total.delta, voters="fresh").upper
+        return Privacy(min(composed, total.epsilon), total.delta)  # the budget's proof covers them all
 
     def labels(self, votes: Codes, classes: int, rng: np.random.Generator | None) -> Codes:
         self.budget.charge(len(votes))
-        answers = RandomizedResponse(self.design.problem.epsilon).release(votes, rng)
-        return DaRRM(self.design).release(answers, rng).astype(np.intp)
-
-
-class NoisyMax:
-    """Noisy max over the votes of teachers that are not private, one of which a change reaches (PATE)."""
-
-    def __init__(
-        self, gamma: float | None, sigma: float | None, total_epsilon: float, total_delta: float, adjacency: str
-    ) -> None:
-        if (gamma is None) == (sigma is None):
-            raise InputError("Noisy max needs either gamma (Laplace noise of scale 1/gamma) or sigma (Gaussian noise).")
-        self.gamma, self.sigma, self.total_delta = gamma, sigma, total_delta
-        self.mechanism()  # checks them
-        if sigma is not None and total_delta == 0:
-            raise InputError("Gaussian noise needs a total_delta above 0. Got 0. Pass for instance 1e-5.")
-        queries = largest_count(lambda queries: self.cost(queries) <= total_epsilon)
-        self.budget: Budget = MemoryBudget(queries)
-        self.privacy = EnsemblePrivacy(total_epsilon, total_delta, adjacency, 1, "non-private", queries)
-
-    def mechanism(self) -> GaussianNoisyMax | LaplaceNoisyMax:
-        """Made anew, since its sampler cannot be pickled."""
-        return LaplaceNoisyMax(self.gamma) if self.gamma is not None else GaussianNoisyMax(self.sigma)  # type: ignore[arg-type]
-
-    def cost(self, queries: int) -> float:
-        """The epsilon of so many labels: by Renyi privacy (Gaussian) or the optimal composition (Laplace)."""
-        mechanism = self.mechanism()
-        if isinstance(mechanism, LaplaceNoisyMax):
-            return optimal(mechanism.epsilon, 0.0, queries, self.total_delta).epsilon
-        # lambda Q / sigma^2 + c / (lambda - 1) is least at lambda = 1 + sigma sqrt(c / Q).
-        order = 1 + mechanism.sigma * math.sqrt(-math.log(self.total_delta) / queries)
-        return rdp_epsilon([order], queries * mechanism.rdp([order]), self.total_delta)
-
-    @property
-    def spent(self) -> Privacy:
-        released = self.budget.count().released
-        return Privacy(self.cost(released), self.total_delta) if released else Privacy(0.0, 0.0)
-
-    def labels(self, votes: Codes, classes: int, rng: np.random.Generator | None) -> Codes:
-        n_votes = counts(votes, classes)
-        self.budget.charge(len(votes))
-        return np.asarray(self.mechanism().release(n_votes, rng)).astype(np.intp)
+        answers = votes if self.epsilon is None else RandomizedResponse(self.epsilon, classes).release(votes, rng)
+        made = DaRRM(self.design) if isinstance(self.design, Design) else PrivateDecision(self.design)
+        return made.release(answers, rng).astype(np.intp)
 
 
 def fixed_privacy(
@@ -159,8 +130,8 @@ def fixed_privacy(
     return EnsemblePrivacy(cost.epsilon, cost.delta, adjacency, max_affected, "fixed", None)
 
 
-def fresh_budget(
-    design: Design, total_epsilon: float, total_delta: float, path: str | os.PathLike[str] | None
+def budget_of(
+    design: AnyDesign, total_epsilon: float, total_delta: float, path: str | os.PathLike[str] | None
 ) -> Budget:
     """What the exact adaptive composition allows: in memory, or in the ledger at ``path``, made if there is none."""
     if path is None:

@@ -1,0 +1,116 @@
+"""The noise of an ensemble's labels: what its parameters ask for, solved or planned."""
+
+from __future__ import annotations
+
+import math
+
+from darrm import objectives
+from darrm._validation import check_positive, real
+from darrm.accounting.planning import plan
+from darrm.accounting.search import Budget
+from darrm.certificate.scaling import repair
+from darrm.design.decision import DecisionDesign
+from darrm.design.design import Design
+from darrm.design.solve import solve
+from darrm.design.solve_decision import solve_decision
+from darrm.ensemble.kinds import warn_if_idle
+from darrm.errors import InputError
+from darrm.numerics.exact import rounded_up
+from darrm.planning.designs import design_within
+from darrm.planning.setting import Setting
+from darrm.problem.decision import DecisionProblem, VoterGroup
+from darrm.problem.majority import MajorityProblem
+
+MAX_LOSS = 20.0  # nats that one label of fresh voters can lose
+
+
+def checked_base(base_accuracy: object, classes: int) -> float:
+    """How often one classifier is right; `InputError` unless that is more than a guess."""
+    hint = "Pass how often one classifier is right, e.g. 0.75: the noise is planned for it."
+    return real("base_accuracy", base_accuracy, 1 / classes, 1, "(]", hint=hint)
+
+
+def fresh_majority(
+    K: int,
+    epsilon: float,
+    overlap: int,
+    adjacency: str,
+    m: float | None,
+    queries: int | None,
+    total_epsilon: float,
+    total_delta: float,
+) -> Design:
+    """The noise function for answers of two classes, by m or planned for a number of labels."""
+    if queries is None:
+        problem = MajorityProblem(K, _m(m, overlap), epsilon, max_affected=overlap, adjacency=adjacency)
+        warn_if_idle(problem)
+        return solve(problem)
+    return plan(
+        K=K,
+        epsilon=epsilon,
+        queries=queries,
+        total_epsilon=total_epsilon,
+        total_delta=total_delta,
+        voters="fresh",
+        max_affected=overlap,
+        adjacency=adjacency,
+    )
+
+
+def fresh_plurality(
+    K: int,
+    epsilon: float,
+    overlap: int,
+    adjacency: str,
+    m: float | None,
+    queries: int | None,
+    total_epsilon: float,
+    total_delta: float,
+    classes: int,
+    base: float,
+) -> DecisionDesign:
+    """The same for answers of several classes: right as often as may be if a classifier is right with ``base``."""
+    setting = _setting(K, epsilon, overlap, adjacency, classes, base)
+    if queries is not None:
+        return design_within(setting, Budget(queries, total_epsilon, total_delta, "fresh"))
+    asked = MajorityProblem(K, _m(m, overlap), epsilon, max_affected=overlap, adjacency=adjacency)
+    warn_if_idle(asked)
+    if asked.m >= overlap:  # the votes themselves cost no more
+        problem = setting.problem()
+        return DecisionDesign(problem, repair(setting.majority(), problem), setting.objective)
+    return solve_decision(setting.problem(rounded_up(asked.exact_epsilon)), setting.objective)
+
+
+def teachers_decision(
+    K: int, adjacency: str, queries: int, total_epsilon: float, total_delta: float, classes: int, base: float
+) -> DecisionDesign:
+    """The decision for votes of teachers without privacy of their own, of which ``queries`` are within the budget.
+
+    Noisy max with Gaussian or Laplace noise, permute-and-flip or an optimum, whichever is planned to be right most
+    often if a teacher is right with ``base``.
+    """
+    setting = _setting(K, math.inf, 1, adjacency, classes, base)
+    return design_within(setting, Budget(queries, total_epsilon, total_delta, "fresh"))
+
+
+def checked_loss(epsilon: object, overlap: int) -> float:
+    """The epsilon of one answer of fresh voters; `InputError` if one label can lose too much."""
+    checked = check_positive("epsilon", epsilon)
+    if not overlap * checked <= MAX_LOSS:
+        raise InputError(
+            f"overlap * epsilon, what one label can lose, must be at most {MAX_LOSS:g} for fresh voters. "
+            f"Got {overlap * checked:g}. Lower epsilon."
+        )
+    return checked
+
+
+def _setting(K: int, epsilon: float, overlap: int, adjacency: str, classes: int, base: float) -> Setting:
+    accuracy = objectives.randomized_response_accuracy(base, epsilon, classes)
+    goal = objectives.truth([accuracy])
+    voters = VoterGroup(K, epsilon, max_affected=overlap)
+    some = DecisionProblem([voters], 1.0, 0.5, classes, overlap, adjacency)
+    return Setting((voters,), overlap, adjacency, some.classes, goal.of(some), (base,))
+
+
+def _m(m: float | None, overlap: int) -> float:
+    return float(overlap) if m is None else m

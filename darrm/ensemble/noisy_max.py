@@ -1,0 +1,90 @@
+"""Noisy max over the votes of teachers that are not private (PATE), and how many labels a budget pays for."""
+
+from __future__ import annotations
+
+import math
+from typing import TypeAlias
+
+import numpy as np
+
+from darrm.accounting.budgets import Budget, MemoryBudget
+from darrm.accounting.fresh import FAR, within
+from darrm.accounting.noisy_max import of_labels, rows_of
+from darrm.accounting.pate import rdp_epsilon
+from darrm.accounting.rows import OutcomeRows
+from darrm.accounting.theorems import MOST_LABELS, Privacy, largest_count, optimal
+from darrm.ensemble.releases import Codes, EnsemblePrivacy, counts
+from darrm.errors import InputError
+from darrm.mechanisms.noisy_max import GaussianNoisyMax, LaplaceNoisyMax
+
+Mechanism: TypeAlias = GaussianNoisyMax | LaplaceNoisyMax
+
+_MOST_EXACT = 5000  # labels by the bounds without a grid, up to which they are counted exactly
+_TOLERANCE = 1e-2  # how close the bounds of what is spent are driven, relatively
+
+
+class NoisyMax:
+    """Noisy max over the votes of K teachers that are not private, one of which a change reaches."""
+
+    def __init__(
+        self,
+        gamma: float | None,
+        sigma: float | None,
+        total_epsilon: float,
+        total_delta: float,
+        adjacency: str,
+        K: int,
+        classes: int,
+    ) -> None:
+        if (gamma is None) == (sigma is None):
+            raise InputError("Noisy max needs either gamma (Laplace noise of scale 1/gamma) or sigma (Gaussian noise).")
+        self.gamma, self.sigma, self.total_delta = gamma, sigma, total_delta
+        self._K, self._classes = K, classes
+        self.mechanism()  # checks them
+        if sigma is not None and total_delta == 0:
+            raise InputError("Gaussian noise needs a total_delta above 0. Got 0. Pass for instance 1e-5.")
+        queries = largest_count(lambda labels: self._without_grid(labels) <= total_epsilon)
+        accounting = "Renyi DP" if gamma is None else "optimal composition"
+        rows = self._rows() if total_delta > 0 and total_epsilon < FAR and queries <= _MOST_EXACT else None
+        if rows is not None:
+            queries, accounting = max(queries, within(rows, None, total_epsilon, total_delta, MOST_LABELS)), "exact"
+        self.budget: Budget = MemoryBudget(queries)
+        self.privacy = EnsemblePrivacy(
+            total_epsilon, total_delta, adjacency, 1, "non-private", queries, accounting
+        )  # fmt: skip
+
+    def mechanism(self) -> Mechanism:
+        """Made anew, since its sampler cannot be pickled."""
+        return LaplaceNoisyMax(self.gamma) if self.gamma is not None else GaussianNoisyMax(self.sigma)  # type: ignore[arg-type]
+
+    def _rows(self) -> OutcomeRows | None:
+        try:
+            return rows_of(self.mechanism(), self._K, self._classes)
+        except InputError:  # too many votes, or too wide a noise
+            return None
+
+    def _without_grid(self, queries: int) -> float:
+        """The epsilon of so many labels by Renyi DP (Gaussian) or by the optimal composition (Laplace)."""
+        mechanism = self.mechanism()
+        if isinstance(mechanism, LaplaceNoisyMax):
+            return optimal(mechanism.epsilon, 0.0, queries, self.total_delta).epsilon
+        # lambda Q / sigma^2 + c / (lambda - 1) is least at lambda = 1 + sigma sqrt(c / Q).
+        order = 1 + mechanism.sigma * math.sqrt(-math.log(self.total_delta) / queries)
+        return rdp_epsilon([order], queries * mechanism.rdp([order]), self.total_delta)
+
+    @property
+    def spent(self) -> Privacy:
+        released, total = self.budget.count().released, self.privacy
+        if not released:
+            return Privacy(0.0, 0.0)
+        cost = min(self._without_grid(released), total.epsilon)
+        if total.accounting == "exact":
+            cost = min(
+                cost, of_labels(self.mechanism(), self._K, self._classes, released, total.delta, _TOLERANCE).upper
+            )
+        return Privacy(cost, total.delta)
+
+    def labels(self, votes: Codes, classes: int, rng: np.random.Generator | None) -> Codes:
+        n_votes = counts(votes, classes)
+        self.budget.charge(len(votes))
+        return np.asarray(self.mechanism().release(n_votes, rng)).astype(np.intp)
