@@ -458,6 +458,7 @@ def estimators(labels: Any) -> dict[str, tuple[Use | None, Sequence[Arguments]]]
                 budget | {"voters": "fixed", "epsilon": 1.0, "Delta": 0.0625, "estimator": sgd(steps=2)},
                 budget | paid | {"gamma": 0.5, "shards": np.arange(12).reshape(3, 4).tolist()},
                 budget | paid | {"sigma": 2.0},
+                budget | paid | {"queries": 1, "base_accuracy": 0.75},
             ],
         ),
     }
