@@ -246,14 +246,16 @@ class ClassSeparation:
         return Facts(answers=self._problem.n_answers, least=least)
 
     def rows(self) -> Iterator[tuple[Array, Array]]:
-        """E X_o and E' X_o of every case without failures, shape (cases, answers) each, block by block.
+        """E X_o and E' X_o of every case, shape (cases, answers) each, block by block.
 
-        Each within a relative `relative_error`; refused where float64 cannot hold them, or voters may fail.
+        Each within a relative `relative_error`; refused where float64 cannot hold them, or voters with a delta are too
+        many to go through their failures.
         """
         if self._exact or self._fails:
             raise InputError(
-                "The probabilities of all cases are listed where float64 holds them and no voter may fail. Raise the "
-                "least probability of the release, or leave out the deltas of the groups."
+                "The probabilities of all cases are listed where float64 holds them, and where voters that fail are "
+                "few enough to go through their cases. Raise the least probability of the release, or take fewer "
+                "voters, classes or, if that is true of the data, a lower max_affected."
             )
         for leaf in self._leaves():
             answers = self._problem.n_answers
