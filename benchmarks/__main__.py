@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 HERE = Path(__file__).resolve().parent
-TAKES = re.compile(r"^Takes: (?P<time>.+?)\.(?: --docs writes (?P<page>docs/\w+\.md)\.)?$", re.MULTILINE)
+TAKES = re.compile(r"^Takes: (?P<time>.+?)\.(?: --docs writes (?P<page>docs/[\w/]+\.md)\.)?$", re.MULTILINE)
 
 
 class Script(NamedTuple):

@@ -470,6 +470,49 @@ def groups(runs: int, rng: Random, source: np.random.Generator) -> Iterator[Seen
         yield Seen(name, "worst votes", "1", problem.epsilon, problem.delta, *counts, broken=problem is alike)
 
 
+def class_votes(problem: Any, worst: dict[str, int], runs: int, source: np.random.Generator) -> list[Labels]:
+    """Votes for each class in each group on D and on D' where a worst case says voters are, none with a delta."""
+    sides = [np.zeros((runs, len(problem.groups), problem.n_classes), dtype=np.int64) for _ in (0, 1)]
+    for name, n in worst.items():
+        words = name.split()
+        if words[0] != "group":
+            continue
+        g = int(words[1]) - 1
+        if words[2] == "surely":
+            for side in sides:
+                side[:, g, int(words[3])] += n
+            continue
+        c, d = int(words[3]), int(words[5])
+        stay = 1 / (1 + math.exp(-problem.groups[g].epsilon))
+        for side, (first, second) in zip(sides, ((c, d), (d, c)), strict=True):
+            kept = source.binomial(n, stay, runs)
+            side[:, g, first] += kept
+            side[:, g, second] += n - kept
+    return sides
+
+
+def classes(runs: int, source: np.random.Generator) -> Iterator[Seen]:
+    """Labels are drawn from the probabilities of a design at those votes."""
+    for groups in ([6], [3, 2]):
+        true, weak = (
+            darrm.DecisionProblem([darrm.VoterGroup(n, epsilon) for n in groups], 1.0, classes=3)
+            for epsilon in (1.0, 0.2)
+        )
+        objective = darrm.objectives.rule("plurality", [0.6] * len(groups))
+        voters = " and ".join(map(str, groups))
+        for name, problem in (
+            (f"decision between 3 classes, {voters} voters of 1", true),
+            (f"the same, {voters}, made as if all were voters of 0.2", weak),
+        ):
+            design = darrm.solve(problem, objective=objective)
+            worst = darrm.verify(design.table, true).worst_case
+            counts = []
+            for votes in class_votes(true, worst, runs, source):
+                ends = np.cumsum(design.probabilities(votes), axis=-1)[:, :-1]
+                counts.append(tally((source.random((runs, 1)) > ends).sum(axis=1), 3))
+            yield Seen(name, "worst votes", "1", problem.epsilon, problem.delta, *counts, broken=problem is weak)
+
+
 # Private labels
 
 
@@ -541,6 +584,7 @@ def attacks(trainings: int, rng: Random, source: np.random.Generator) -> Iterato
     yield from per_query(releases, rng)
     yield from corners(releases, rng, source)
     yield from groups(releases, rng, source)
+    yield from classes(releases, source)
     yield from fresh_voters(50 * trainings, rng)
     yield from noisy_max(20 * trainings, rng)
     yield from private_labels(releases, rng)

@@ -53,11 +53,13 @@ PROTOCOL = ["tests/certificate/test_protocol.py", *ENGINE]
 LABELS = ["tests/mechanisms/test_label_mechanisms.py", "tests/labels/test_audit.py", "tests/benchmarks/test_attack.py"]
 COMPOSE = "tests/accounting/test_accounting_compose.py"
 COMPOSED = [COMPOSE, "tests/accounting/test_accounting_fixed.py"]
+MANY_ANSWERS = ["tests/accounting/test_many_answers.py", "tests/accounting/test_cover.py"]
 LEDGER = ["tests/accounting/test_accounting_ledger.py"]
 ENSEMBLE = ["tests/ensemble/test_ensemble.py"]
 LEAKAGE = ["tests/measures/test_leakage.py", "tests/measures/test_noisy_max_leakage.py"]
 ADVANTAGE = ["tests/measures/test_advantage.py", "tests/measures/test_over_bags.py", "tests/measures/test_misprints.py"]
 AGGREGATES = ["tests/mechanisms/test_weighted_aggregates.py"]
+CLASSES = ["tests/certificate/test_class_cases.py", "tests/certificate/test_class_certificates.py"]
 # Without tests/test_mutants.py: it reads the source, so a change would be refused for being one.
 TESTS = {
     "darrm/constraints/multisets.py": ["tests/constraints/test_corners.py", *ENGINE],
@@ -100,6 +102,12 @@ TESTS = {
     "darrm/mechanisms/label_proportions.py": LABELS,
     "darrm/accounting/theorems.py": ["tests/accounting/test_accounting_theorems.py", COMPOSE],
     "darrm/accounting/adaptive.py": COMPOSED,
+    "darrm/accounting/rows.py": MANY_ANSWERS,
+    "darrm/accounting/cover.py": MANY_ANSWERS,
+    "darrm/accounting/many_answers.py": MANY_ANSWERS,
+    "darrm/accounting/noisy_max.py": MANY_ANSWERS,
+    "darrm/mechanisms/label_chances.py": ["tests/mechanisms/test_label_chances.py"],
+    "darrm/mechanisms/permute_and_flip.py": ["tests/mechanisms/test_label_chances.py"],
     "darrm/accounting/fresh.py": [COMPOSE],
     "darrm/accounting/fixed.py": COMPOSED,
     "darrm/accounting/composition.py": ["tests/accounting/test_accounting_theorems.py", COMPOSE],
@@ -133,6 +141,12 @@ TESTS = {
     "darrm/problem/limits.py": [*PROTOCOL, "tests/accounting/test_accounting_profile.py"],
     "darrm/problem/corners.py": ["tests/constraints/test_corners.py", *ENGINE],
     "darrm/problem/noise_function.py": ENGINE,
+    "darrm/problem/counts.py": CLASSES,
+    "darrm/problem/class_corners.py": CLASSES,
+    "darrm/problem/class_votes.py": [*CLASSES, "tests/design/test_class_designs.py"],
+    "darrm/certificate/class_cases.py": CLASSES,
+    "darrm/certificate/classes.py": [*CLASSES, "tests/design/test_class_designs.py"],
+    "darrm/constraints/classes.py": ["tests/constraints/test_class_rows.py", "tests/design/test_class_designs.py"],
     "darrm/numerics/exact.py": [*ENGINE, "tests/accounting/test_accounting_theorems.py"],
 }
 # Loaded once, before a process is forked for each mutant. None of them loads darrm.

@@ -118,6 +118,7 @@ LLP = darrm.mechanisms.LabelProportions()
 LAPLACE = darrm.mechanisms.LaplaceLabelProportions(1.0)
 GEOMETRIC = darrm.mechanisms.GeometricLabelProportions(1.0)
 DARRM = darrm.mechanisms.DaRRM(DESIGN)
+FLIPS = darrm.mechanisms.PermuteAndFlip(2.0)
 GROUPS = [darrm.VoterGroup(2, epsilon=1.0), darrm.VoterGroup(1, epsilon=2.0)]
 DECISIONS = darrm.DecisionProblem(GROUPS, epsilon=1.0)
 TRUTH = darrm.objectives.truth([0.75, 0.5])
@@ -159,6 +160,7 @@ def table() -> dict[str, tuple[Use | None, Sequence[Arguments]]]:
     m, measures, labels = darrm.mechanisms, darrm.measures, darrm.labels
     on_eta = {"mechanism": LLP, "eta": ETA}
     rng = {"rng": SEEDED}
+    counted = {"queries": 2, "K": 3, "classes": 3}
     plain: dict[str, Sequence[Arguments]] = {
         "MajorityProblem": [
             PROBLEMS | {"adjacency": "replace-one"},
@@ -196,7 +198,15 @@ def table() -> dict[str, tuple[Use | None, Sequence[Arguments]]]:
         "repair": [{"release": GAMMA, "problem": PROBLEM}, {"release": [[0.0, 1.0]] * 3, "problem": DECISIONS}],
         "verify": [{"release": GAMMA, "problem": PROBLEM}, {"release": [[0.0, 1.0]] * 3, "problem": DECISIONS}],
         "solve": [{"problem": PROBLEM, "time_limit": 64.0, "profile": [(1.0, 0.0)]}],
-        "accounting.compose": [{"design": DESIGN, "queries": 2, "delta": 0.5, "voters": "fresh", "tolerance": 0.5}],
+        "accounting.compose": [
+            {"design": DESIGN, "queries": 2, "delta": 0.5, "voters": "fresh", "tolerance": 0.5},
+            counted | {"design": FLIPS, "delta": 0.25, "tolerance": 0.5},
+        ],
+        "accounting.OutcomeRows.of": [{"P": [[0.5, 0.5]], "Q": [[0.25, 0.75]], "rho": 0.0, "cut": 0.0}],
+        "accounting.OutcomeRows.of_points": [{"points": []}],
+        "accounting.noisy_max_parameter": [
+            counted | {"kind": m.PermuteAndFlip, "total_epsilon": 2.0, "total_delta": 0.25}
+        ],
         "accounting.gdp": [{"mu": 1.0, "points": 4}],
         "accounting.general": [{"epsilon": 1.0, "delta": 0.25, "k": 3, "delta_prime": 0.5}],
         "accounting.optimal": [{"epsilon": 1.0, "delta": 0.0, "k": 3, "delta_total": 0.5}],
@@ -311,6 +321,7 @@ def table() -> dict[str, tuple[Use | None, Sequence[Arguments]]]:
         "measures.bounds.extreme_bags": [{"p": 0.5, "k": 4, "n": 2, "threshold": 1.0}],
         "mechanisms.GaussianNoisyMax": [{"sigma": 2.0}],
         "mechanisms.LaplaceNoisyMax": [{"gamma": 2.0}],
+        "mechanisms.PermuteAndFlip": [{"epsilon": 2.0}],
         "mechanisms.GeometricLabelProportions": [{"epsilon": 1.0}],
         "mechanisms.LaplaceLabelProportions": [{"epsilon": 1.0}],
         "mechanisms.RandomizedResponse": [{"epsilon": 1.0, "classes": 3}],
@@ -345,6 +356,7 @@ def table() -> dict[str, tuple[Use | None, Sequence[Arguments]]]:
         "mechanisms.PrivateDecision": DECIDED,
         "mechanisms.GaussianNoisyMax": m.GaussianNoisyMax(2.0),
         "mechanisms.LaplaceNoisyMax": m.LaplaceNoisyMax(2.0),
+        "mechanisms.PermuteAndFlip": FLIPS,
         "mechanisms.GeometricLabelProportions": GEOMETRIC,
         "mechanisms.LabelProportions": LLP,
         "mechanisms.LaplaceLabelProportions": LAPLACE,
@@ -365,11 +377,16 @@ def table() -> dict[str, tuple[Use | None, Sequence[Arguments]]]:
         "mechanisms.DaRRM.release": {"votes": [[1, 0, 1]], **rng},
         "mechanisms.DaRRM.release_counts": {"counts": [2, 0], **rng},
         "mechanisms.DaRRM.kernel": {"k": 3},
+        "mechanisms.GaussianNoisyMax.chances": {"counts": [[3, 1]]},
         "mechanisms.GaussianNoisyMax.kernel": {"k": 3},
         "mechanisms.GaussianNoisyMax.rdp": {"orders": [2.0, 4.0]},
         "mechanisms.GaussianNoisyMax.release": {"counts": [[3, 1]], **rng},
+        "mechanisms.LaplaceNoisyMax.chances": {"counts": [[3, 1]]},
         "mechanisms.LaplaceNoisyMax.kernel": {"k": 3},
         "mechanisms.LaplaceNoisyMax.release": {"counts": [[3, 1]], **rng},
+        "mechanisms.PermuteAndFlip.chances": {"counts": [[3, 1]]},
+        "mechanisms.PermuteAndFlip.kernel": {"k": 3},
+        "mechanisms.PermuteAndFlip.release": {"counts": [[3, 1]], **rng},
         "mechanisms.GeometricLabelProportions.kernel": {"k": 3},
         "mechanisms.GeometricLabelProportions.posterior": bag,
         "mechanisms.GeometricLabelProportions.release": {"labels": [1, 0, 1], **rng},
@@ -441,6 +458,7 @@ def estimators(labels: Any) -> dict[str, tuple[Use | None, Sequence[Arguments]]]
                 budget | {"voters": "fixed", "epsilon": 1.0, "Delta": 0.0625, "estimator": sgd(steps=2)},
                 budget | paid | {"gamma": 0.5, "shards": np.arange(12).reshape(3, 4).tolist()},
                 budget | paid | {"sigma": 2.0},
+                budget | paid | {"queries": 1, "base_accuracy": 0.75},
             ],
         ),
     }

@@ -19,6 +19,7 @@ from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, NamedTuple
 
+import numpy as np
 import pytest
 
 import darrm
@@ -122,6 +123,8 @@ MAX, LABELS = "mechanisms/test_noisy_max.py", "mechanisms/test_label_mechanisms.
 AGGREGATES, SEEN = "mechanisms/test_weighted_aggregates.py", "measures/test_empirical.py"
 ENSEMBLE = "ensemble/test_ensemble.py"
 GROUPS, DECISIONS = "certificate/test_groups.py", "design/test_decisions.py"
+CLASSES, CLASS_CASES = "certificate/test_class_certificates.py", "certificate/test_class_cases.py"
+CLASS_ROWS = "constraints/test_class_rows.py"
 LEAKAGE, NOISY_MAX = "measures/test_leakage.py", "measures/test_noisy_max_leakage.py"
 ADVANTAGE, OVER_BAGS = "measures/test_advantage.py", "measures/test_over_bags.py"
 MISPRINTS, RANDOM_BAGS, AUDIT = "measures/test_misprints.py", "labels/test_bags_at_random.py", "labels/test_audit.py"
@@ -585,6 +588,215 @@ MISTAKES = [
         "return min(worst_cases",
         VERIFY,
         bound(3, 1e-3, "random"),
+    ),
+    # Decisions between several classes
+    Mistake(
+        "voters name classes on D' as they do on D",
+        "certificate.classes",
+        "sums.append(_Tables(p * V, q * W, p * D + gap * W))",
+        "sums.append(_Tables(p * V, p * W, p * D + gap * W))",
+        CLASSES,
+        lambda tests, _: tests.test_the_worst_case_attains_what_is_needed(3, 0.0),
+    ),
+    Mistake(
+        "differences shrink where they grow",
+        "certificate.classes",
+        "p * D + gap * W))",
+        "p * D - gap * W))",
+        CLASSES,
+        lambda tests, _: tests.test_every_number_of_affected_voters(3, 2, False),
+    ),
+    Mistake(
+        "a kind is forgotten",
+        "problem.class_corners",
+        "return tuple(kind for kind in every if kind != kind[::-1])",
+        "return tuple(kind for kind in every if kind != kind[::-1])[1:]",
+        CLASSES,
+        lambda tests, _: tests.test_relabelling_classes_changes_nothing(),
+    ),
+    Mistake(
+        "only kinds of two classes are looked at",
+        "problem.class_corners",
+        "return tuple(kind for kind in every if kind != kind[::-1])",
+        "return tuple(kind for kind in every if kind != kind[::-1] and len(set(kind)) == 2)",
+        CLASS_CASES,
+        lambda tests, _: tests.test_every_case_is_there_up_to_names(3, 4, 2),
+    ),
+    Mistake(
+        "kinds that name two new classes at once are left out",
+        "certificate.class_cases",
+        "            if name > named:\n                break",
+        "            if name > min(named, max(1, touched)):\n                break",
+        CLASS_CASES,
+        lambda tests, _: tests.test_every_case_is_there_up_to_names(4, 2, 3),
+    ),
+    Mistake(
+        "multisets of several kinds are forgotten",
+        "certificate.class_cases",
+        "parents = np.flatnonzero(last <= place)",
+        "parents = np.flatnonzero(last < place)",
+        CLASS_CASES,
+        lambda tests, _: tests.test_every_case_is_there_up_to_names(3, 2, 3),
+    ),
+    Mistake(
+        "different multisets of one hash are taken for one",
+        "certificate.class_cases",
+        "return np.union1d(first, other)",
+        "return np.sort(first)",
+        CLASS_CASES,
+        lambda tests, _: without_hashes(tests),
+    ),
+    Mistake(
+        "multisets are sorted by their names alone",
+        "certificate.class_cases",
+        "return np.sort(places[tuple(renamed)], axis=1)",
+        "return np.sort(places[tuple(renamed)], axis=1) // 2",
+        CLASS_CASES,
+        lambda tests, _: tests.test_every_case_is_there_up_to_names(3, 2, 3),
+    ),
+    Mistake(
+        "sure votes for classes that a kind names are sorted",
+        "certificate.class_cases",
+        "if touched == 0:\n        return sorted_counts(total, classes)",
+        "if touched < classes:\n        return sorted_counts(total, classes)",
+        CLASS_CASES,
+        lambda tests, _: tests.test_every_case_is_there_up_to_names(4, 2, 3),
+    ),
+    Mistake(
+        "an answer is looked up under its old name",
+        "certificate.class_cases",
+        "return np.asarray((found[:, None] * answers + places).ravel())",
+        "return np.asarray((found[:, None] * answers + np.arange(answers)).ravel())",
+        CLASS_CASES,
+        lambda tests, _: tests.test_one_more_sure_vote_is_found_under_its_new_name(2),
+    ),
+    Mistake(
+        "votes are looked up for the class before",
+        "certificate.class_cases",
+        "votes[:, voted] += 1\n    if not alike",
+        "votes[:, voted - 1] += 1\n    if not alike",
+        CLASSES,
+        lambda tests, _: tests.test_the_worst_case_attains_what_is_needed(3, 0.0),
+    ),
+    Mistake(
+        "multisets that name few classes are dropped",
+        "certificate.classes",
+        "for touched, block in blocks.items():\n                sets",
+        "for touched, block in list(blocks.items())[-1:]:\n                sets",
+        CLASSES,
+        lambda tests, _: tests.test_a_symmetric_table_is_the_full_one(),
+    ),
+    Mistake(
+        "one voter less of a group is reached than it says",
+        "certificate.classes",
+        "range(min(group.max_affected, left) + 1):\n            if n:",
+        "range(max(1, min(group.max_affected, left))):\n            if n:",
+        CLASSES,
+        lambda tests, _: tests.test_a_group_is_reached_as_far_as_it_says(),
+    ),
+    Mistake(
+        "voters of the second group are not reached beside those of the first",
+        "certificate.classes",
+        "(*states, *own), left - n)",
+        "(*states, *own), 0 if n else left)",
+        CLASSES,
+        lambda tests, _: tests.test_a_group_is_reached_as_far_as_it_says(),
+    ),
+    Mistake(
+        "single answers only are looked at",
+        "certificate.classes",
+        "above = np.flatnonzero(own[at] > 0)\n        if above.size:",
+        "above = np.flatnonzero(own[at] > 0)[:1]\n        if above.size:",
+        CLASSES,
+        lambda tests, _: tests.test_every_number_of_affected_voters(3, 2, False),
+    ),
+    Mistake(
+        "rounding of sums over outcomes is not counted",
+        "certificate.classes",
+        "relative = _relative(self._outcomes, reached, self._answers) + 8 * _U",
+        "relative = 0.0",
+        CLASSES,
+        lambda tests, _: tests.test_rounding_is_counted(False),
+    ),
+    Mistake(
+        "rounding of differences is not counted in the votes for classes",
+        "certificate.classes",
+        "absolute = 1.1 * gaps * errors",
+        "absolute = 0.0 * gaps * errors",
+        CLASSES,
+        lambda tests, _: tests.test_rounding_of_differences_is_counted(),
+    ),
+    Mistake(
+        "numbers beyond float64 are taken as they come",
+        "certificate.classes",
+        "* min(group.max_affected, self._problem.max_affected)\n",
+        "* 1\n",
+        CLASSES,
+        lambda tests, _: tests.test_products_of_many_weights_are_not_rounded_away(),
+    ),
+    Mistake(
+        "sums over answers are rounded as the caller's decimals are",
+        "certificate.classes",
+        "with decimals(epsilon):  # sums over answers may be of decimals",
+        "if True:",
+        CLASSES,
+        lambda tests, _: callers_decimals_beyond_float64(tests),
+    ),
+    Mistake(
+        "failures of voters are left out where they are taken together",
+        "certificate.classes",
+        "return rounded_up(self._fails + (1 - self._fails) * Decimal(bound) + _EXACT)",
+        "return rounded_up((1 - self._fails) * Decimal(bound) + _EXACT)",
+        CLASSES,
+        lambda tests, _: failures_together(tests),
+    ),
+    Mistake(
+        "a voter with a delta has the outcomes of one without",
+        "problem.class_corners",
+        "exact_Delta = Decimal(Delta) if epsilon < math.inf else Decimal(0)",
+        "exact_Delta = Decimal(0)",
+        CLASSES,
+        lambda tests, _: tests.test_voters_with_a_delta(3, 1, 1, False),
+    ),
+    Mistake(
+        "a row that does not sum to 1 is taken for a table",
+        "certificate.classes",
+        "if np.abs(sums - 1).max() > _GIVEN:",
+        "if np.abs(sums - 1).max() > 1:",
+        CLASSES,
+        lambda tests, _: tests.test_what_is_no_table_is_refused(np.full((2, 3), 0.3), "must sum to 1"),
+    ),
+    Mistake(
+        "classes with as many votes may have other probabilities",
+        "certificate.classes",
+        "table[tied, j] = table[tied, j - 1]",
+        "pass",
+        CLASSES,
+        lambda tests, _: tests.test_ties_within_rounding_are_made_equal(),
+    ),
+    Mistake(
+        "rows of classes say what holds on the other side",
+        "constraints.classes",
+        "weight = self._shrink * difference - self._grow * q_side",
+        "weight = self._shrink * difference + self._grow * q_side",
+        CLASS_ROWS,
+        lambda tests, _: tests.test_a_row_says_what_the_certificate_says(*tests.PROBLEMS[0]),
+    ),
+    Mistake(
+        "the mass of a part is counted for each of its classes",
+        "constraints.classes",
+        "return parts, 1 / self._size[parts]",
+        "return parts, 0 * parts + 1.0",
+        CLASS_ROWS,
+        lambda tests, _: tests.test_a_row_says_what_the_certificate_says(*tests.PROBLEMS[0]),
+    ),
+    Mistake(
+        "probabilities of all answers may sum to more than 1",
+        "constraints.classes",
+        "self.first = self._sums() if not ordered",
+        "self.first = Rows(self._sums().rows, self._sums().limits + 1) if not ordered",
+        CLASS_ROWS,
+        lambda tests, _: tests.test_masses_that_are_variables_sum_to_1_at_most(),
     ),
     # Decisions by groups
     Mistake(
@@ -1088,6 +1300,21 @@ MISTAKES = [
 def callers_decimals(tests: Any) -> None:
     with pytest.MonkeyPatch.context() as patch:
         tests.test_decimals_of_the_caller_change_nothing(patch, 0, 0.4)
+
+
+def callers_decimals_beyond_float64(tests: Any) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        tests.test_decimals_of_the_caller_change_nothing(patch, 10**6, 1e-300)
+
+
+def without_hashes(tests: Any) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        tests.test_different_multisets_of_one_hash_are_all_kept(patch)
+
+
+def failures_together(tests: Any) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        tests.test_failures_of_too_many_voters_are_taken_together(patch)
 
 
 def paid_for(tests: Any, Delta: float, lost: float) -> None:

@@ -11,8 +11,6 @@ from darrm.accounting.releases import OneLabel, one_label
 from darrm.accounting.rows import OutcomeRows
 from darrm.design.design import AnyDesign
 from darrm.errors import InputError
-from darrm.mechanisms.noisy_max import GaussianNoisyMax, LaplaceNoisyMax
-from darrm.mechanisms.permute_and_flip import PermuteAndFlip
 
 
 def compose(
@@ -66,7 +64,7 @@ def compose(
     for noisy max and permute-and-flip. Some 50 separations, then O(corners * grid) for each query; above 10,000 queries
     blocks are composed as privacy loss distributions, which costs some percent.
     """
-    if isinstance(design, GaussianNoisyMax | LaplaceNoisyMax | PermuteAndFlip):
+    if isinstance(design, CountMechanism):
         return _of_counts(design, queries, delta, voters, tolerance, K, classes)
     kind = check_voters(voters)
     label = one_label(design)
@@ -106,5 +104,6 @@ def of_label(label: OneLabel, queries: int, delta: float, voters: str, tolerance
         return of_fixed(label, queries, delta)
     problem, release = label.problem, label.gives()
     if isinstance(release, OutcomeRows):
-        return of_rows(release, queries, delta, tolerance, label.guarantee, affected=problem.affected)
+        together = label.can_reach_all_at_once
+        return of_rows(release, queries, delta, tolerance, label.guarantee, None, problem.affected, together)
     return of_region(release, problem.affected, queries, delta, tolerance, label.guarantee)

@@ -5,9 +5,8 @@ more than row w in the recursion of `darrm.accounting.adaptive` (docs/many_answe
 that of w is linear between its kinks, the ratios P_o / Q_o; so to compare them there proves it.
 
 Everything is compared in ratios t = P / Q, rounded: P is t Q to a relative 2^-53. Sums of max(0, t - a) Q do not
-cancel.
-A row w that is kept stands for one that is wider, P (1 + slack) and Q (1 - slack), which pays for all rounding. To have
-h_r <= h_w + lost is enough if `lost` is counted as a loss that is infinite.
+cancel. A row w that is kept stands for one that is wider, P (1 + slack) and Q (1 - slack), which pays for all rounding.
+To have h_r <= h_w + lost is enough if `lost` is counted as a loss that is infinite.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from darrm.accounting.adaptive import Grid, Tally, upper_bounds
-from darrm.accounting.rows import OutcomeRows
+from darrm.accounting.rows import OutcomeRows, some
 from darrm.numerics.arrays import Array
 
 _SLACK = 1e-12  # by how much kept rows are widened
@@ -30,9 +29,9 @@ _TRIED = 32
 _DIRECT = 500_000  # rows times answers times queries, up to which nothing is merged
 _STARTED = 32  # clusters to begin with
 _SIGNS = 12  # values of each profile by which rows are told apart
-_ROUNDS = 10
+_ROUNDS = 16
 _COARSE = 2  # times, of a grid to find out which rows are the worst
-_STEPS = 40  # recursions over all rows to find that out; between them, over the worst of the last one
+_STEPS = 16  # recursions over all rows to find that out; between them, over the worst of the last one
 _FLOOR = 0.03  # of delta: where the excess is smaller, it does not matter which row is the worst
 _WORST = 24  # rows to bound from below with
 _APART = 1e-4  # relative distance of the kinks of a merged row
@@ -117,7 +116,7 @@ def dominated(w: _Both, rows: _Both, slack: float = _SLACK, lost: float = 0.0) -
 
 def farthest(rows: OutcomeRows, most: int) -> OutcomeRows:
     """Up to so many of the rows, those of the largest Hellinger distance."""
-    return rows.only(np.argsort(-_distance(rows), kind="stable")[:most])
+    return some(rows, np.argsort(-_distance(rows), kind="stable")[:most])
 
 
 def _distance(rows: OutcomeRows) -> Array:
@@ -140,9 +139,9 @@ def undominated(rows: OutcomeRows, lost: float = 0.0, most: int = _KEPT) -> tupl
         w = both.only(np.array([first]))
         within = signs[first] * (1 + _SLACK) + lost
         gone = np.zeros(left.size, dtype=np.bool_)
-        for some, near in ((both, signs), (both.exchanged(), signs_back)):
+        for side, near in ((both, signs), (both.exchanged(), signs_back)):
             maybe = np.flatnonzero(~gone & (near[left] <= within).all(axis=1))
-            gone[maybe] = dominated(w, some.only(left[maybe]), _SLACK, lost)
+            gone[maybe] = dominated(w, side.only(left[maybe]), _SLACK, lost)
         left = left[~gone]
     return np.array(kept, dtype=np.intp), left
 
@@ -218,7 +217,7 @@ def _winners(rows: OutcomeRows, queries: int, floor: float, grid: Grid) -> NDArr
         chosen = np.flatnonzero(tally.won > before)
         steps = min(max(1, queries // _STEPS), queries - done) - 1
         if steps and chosen.size:
-            V = next(islice(upper_bounds(rows.only(chosen), grid, start=V), steps - 1, None))
+            V = next(islice(upper_bounds(some(rows, chosen), grid, start=V), steps - 1, None))
         done += steps + 1
     return tally.won
 
@@ -247,7 +246,7 @@ def cover(rows: OutcomeRows, queries: int, delta: float, grid: Grid) -> Cover:
         clusters = [clusters[i] for i in sorted(set(range(len(clusters))) - set(mixed))] + parts
     worst = np.argsort(-won, kind="stable")[: max(1, min(_WORST, np.count_nonzero(won)))]
     many = sum(cluster.size for cluster in clusters if cluster.size > 1)
-    return Cover(used, rows.only(np.array([ids[clusters[i][0]] for i in worst])), ids.size, many)
+    return Cover(used, some(rows, np.array([ids[clusters[i][0]] for i in worst])), ids.size, many)
 
 
 class _Groups:
@@ -256,7 +255,8 @@ class _Groups:
     def __init__(self, rows: OutcomeRows, ids: Indices, lost: float) -> None:
         self.rows, self.ids, self.lost = rows, ids, lost
         # Of a row and its exchange the one of larger loss on D.
-        mean = [np.where(np.isfinite(rows.losses), side * rows.losses, 0.0).sum(axis=1) for side in (rows.P, rows.Q)]
+        finite = np.where(np.isfinite(rows.losses), rows.losses, 0.0)
+        mean = [(side * finite).sum(axis=1) for side in (rows.P, rows.Q)]
         back = (mean[0] + mean[1] < 0)[ids, None]
         self.P, self.Q = np.where(back, rows.Q[ids], rows.P[ids]), np.where(back, rows.P[ids], rows.Q[ids])
         self.signs = _sides(self.P, self.Q).profile(_points(rows))

@@ -152,9 +152,10 @@ def _together(problem: Problem, counts: Region | OutcomeRows, queries: int, delt
     # At this epsilon no outcome of the labels has a larger loss.
     largest = math.inf if counts.delta_infinity else queries * counts.largest_loss * (1 + 4 * _U)
     grid = grid_for(counts, queries, delta, _FINENESS)
-    if isinstance(counts, OutcomeRows) and delta > UNDERFLOW:
+    by_grid = delta > UNDERFLOW and not (isinstance(counts, OutcomeRows) and counts.alike)
+    if isinstance(counts, OutcomeRows) and by_grid:
         counts = cover(counts, queries, delta, grid).rows
-    V = excess(counts, queries, grid) if delta > UNDERFLOW else None
+    V = excess(counts, queries, grid) if by_grid else None
 
     def holds(epsilon: float) -> bool:
         allowed = labels_allowance(problem, epsilon, delta)

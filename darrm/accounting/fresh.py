@@ -266,7 +266,7 @@ def within(
         each, failure = guaranteed
         simply = min(most, Fraction(epsilon) // each, Fraction(delta) // failure if failure else most)
         by_loss = max(by_loss, int(simply))
-    if by_loss == most or delta <= UNDERFLOW:
+    if by_loss == most or delta <= UNDERFLOW or (isinstance(release, OutcomeRows) and release.alike):
         return by_loss
     # Grids with a point at epsilon, or a rounding error before it.
     if isinstance(release, OutcomeRows) and epsilon < FAR:

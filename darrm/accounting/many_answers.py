@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from fractions import Fraction
 from itertools import islice
 
+import numpy as np
+
 from darrm.accounting import adaptive
 from darrm.accounting.cover import Cover, cover
 from darrm.accounting.fresh import (
@@ -19,13 +21,13 @@ from darrm.accounting.fresh import (
     grid_for,
     without_grid,
 )
-from darrm.accounting.rows import OutcomeRows
+from darrm.accounting.rows import OutcomeRows, some
 from darrm.accounting.theorems import at_least_once
 from darrm.errors import InputError
 from darrm.problem.limits import Affected
 
 _WORK = 2**31  # grid points times rows times answers times queries, after which no finer grid is taken
-_LOWER = 10**7  # queries times grid points, up to which a lower bound is computed
+_LOWER = 3 * 10**8  # grid points times rows times answers times queries of a lower bound
 Guarantee = tuple[Fraction, Fraction]
 
 
@@ -37,6 +39,7 @@ def of_rows(
     guaranteed: Guarantee | None = None,
     others: Mapping[str, float] | None = None,
     affected: tuple[Affected, ...] = (),
+    same_voters: bool = True,
 ) -> Total:
     """The least epsilon of ``queries`` labels whose coins are fresh, each of them of any of the rows.
 
@@ -54,16 +57,18 @@ def of_rows(
         Other proved bounds on the total, to stand beside these.
     affected : tuple of Affected
         How private the votes are; empty that they are not.
+    same_voters : bool
+        Whether the same voters can attain any of the rows, so that one change of the data reaches them at every query.
 
     Returns
     -------
     Total
-        ``lower`` is attained by rows, if the same voters can attain any of them at every query.
+        ``lower`` is attained by rows, or 0 if not the same voters attain them.
     """
     unavoidable = at_least_once(rows.delta_infinity, queries)
     bounds = without_grid(rows, affected, queries, delta, guaranteed) | dict(others or {})
     lower = 0.0
-    if delta > max(UNDERFLOW, queries * rows.cut * 1.1) and len(rows):
+    if delta > max(UNDERFLOW, queries * rows.cut * 1.1) and not rows.alike:
         fewer = cover(rows, queries, delta, grid_for(rows, queries, delta, FINENESS[0]))
         envelope = _envelope(rows, queries, delta) if len(rows) * rows.answers <= 10**5 else math.inf
         bounds |= {"own profile, any accountant": envelope} if math.isfinite(envelope) else {}
@@ -72,11 +77,13 @@ def of_rows(
             found = by_grid(fewer.rows, queries, delta, fineness)
             if found is None:
                 continue
-            bounds[name] = min(found[0], bounds.get(name, math.inf))
+            coarser, bounds[name] = bounds.get(name, math.inf), min(found[0], bounds.get(name, math.inf))
             lower = max(lower, _attained(fewer, queries, delta, found[1]))
             upper = min(bounds.values())
             work = float(min(queries, BLOCKS)) * found[1].size * fewer.rows.P.size
-            if upper - lower <= tolerance * upper or work > _WORK:
+            # What is left between the bounds is then merged rows, which no grid brings nearer.
+            still = coarser - bounds[name] <= tolerance * upper / 4
+            if upper - lower <= tolerance * upper or still or work > _WORK:
                 break
     if not bounds:
         raise InputError(
@@ -84,9 +91,7 @@ def of_rows(
             "epsilon. Pass a larger delta."
         )
     upper = min(bounds.values())
-    lower = min(lower, upper)
-    if sum(kind.voters > 0 for kind in affected) > 1:
-        lower = 0.0  # then not every row is attained by the same voters
+    lower = min(lower, upper) if same_voters else 0.0
     kind = "fresh" if affected else "not private"
     return Total(lower, (lower + upper) / 2, upper, delta, queries, kind, bounds, min(unavoidable, delta))
 
@@ -102,7 +107,7 @@ def upper_of_rows(
     if not len(rows):
         return 0.0
     bounds = list(without_grid(rows, affected, queries, delta, guaranteed).values())
-    if delta > max(UNDERFLOW, queries * rows.cut * 1.1) and len(rows):
+    if delta > max(UNDERFLOW, queries * rows.cut * 1.1) and not rows.alike:
         fewer = cover(rows, queries, delta, grid_for(rows, queries, delta, FINENESS[0]))
         found = by_grid(fewer.rows, queries, delta, FINENESS[1])
         bounds += [] if found is None else [found[0]]
@@ -110,9 +115,12 @@ def upper_of_rows(
 
 
 def _attained(fewer: Cover, queries: int, delta: float, grid: adaptive.Grid) -> float:
-    if queries * grid.size > _LOWER or queries > BLOCKS:
+    """A lower bound by as many of the worst rows as there is time for."""
+    rows = int(_LOWER // (queries * grid.size * fewer.worst.answers))
+    if not rows or queries > BLOCKS:
         return 0.0
-    return adaptive.most_epsilon(next(islice(adaptive.lower_bounds(fewer.worst, grid), queries - 1, None)), delta)
+    worst = some(fewer.worst, np.arange(min(rows, len(fewer.worst))))
+    return adaptive.most_epsilon(next(islice(adaptive.lower_bounds(worst, grid), queries - 1, None)), delta)
 
 
 def _envelope(rows: OutcomeRows, queries: int, delta: float) -> float:

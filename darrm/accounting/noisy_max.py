@@ -3,22 +3,46 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
-from typing import TypeAlias
+from typing import Protocol, runtime_checkable
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
-from darrm._validation import MAX_CLASSES, check_count, check_total_epsilon, choice, real, whole
+from darrm._validation import MAX_CLASSES, check_count, check_total_epsilon, real, whole
 from darrm.accounting.fresh import Total
 from darrm.accounting.many_answers import of_rows, upper_of_rows
 from darrm.accounting.pate import gnmax_sigma, rdp_epsilon
 from darrm.accounting.rows import OutcomeRows
 from darrm.errors import InputError
-from darrm.mechanisms.noisy_max import GaussianNoisyMax, LaplaceNoisyMax
-from darrm.mechanisms.permute_and_flip import PermuteAndFlip
+from darrm.numerics.arrays import Array
 from darrm.problem.counts import n_sorted_counts, sorted_counts
 
-CountMechanism: TypeAlias = GaussianNoisyMax | LaplaceNoisyMax | PermuteAndFlip
+
+class Chances(Protocol):
+    """Pr[label | counts] between (1 -+ rho) values, and ``cut`` more for all labels together."""
+
+    @property
+    def values(self) -> Array: ...
+    @property
+    def rho(self) -> float: ...
+    @property
+    def cut(self) -> float: ...
+
+
+@runtime_checkable
+class CountMechanism(Protocol):
+    """Noisy max or permute-and-flip: `GaussianNoisyMax`, `LaplaceNoisyMax` and `PermuteAndFlip`.
+
+    Beside its chances it has ``epsilon``, of one label, or else ``sigma`` and ``rdp``.
+    """
+
+    def _chances(self, votes: NDArray[np.int64]) -> Chances: ...
+
+    def chances(self, counts: ArrayLike) -> Array: ...
+
+
 _MOST_ROWS = 200_000
 _TRIES = 24
 _LEAST_SPENT = 0.995  # of a budget
@@ -61,30 +85,36 @@ def of_labels(
 
 def _guaranteed(mechanism: CountMechanism) -> tuple[Fraction, Fraction] | None:
     """(epsilon, 0) of one label, exactly, if it has such a guarantee."""
-    if isinstance(mechanism, GaussianNoisyMax):
-        return None
-    one = Fraction(mechanism.epsilon) if isinstance(mechanism, PermuteAndFlip) else 2 * Fraction(mechanism.gamma)
-    return one, Fraction(0)
+    epsilon: float | None = getattr(mechanism, "epsilon", None)
+    return None if epsilon is None else (Fraction(epsilon), Fraction(0))
 
 
 def _others(mechanism: CountMechanism, queries: int, delta: float) -> dict[str, float]:
     """Renyi DP, for Gaussian noise: the best order in closed form, as in `gnmax_sigma`."""
-    if not isinstance(mechanism, GaussianNoisyMax) or delta == 0:
+    sigma: float | None = getattr(mechanism, "sigma", None)
+    if sigma is None or delta == 0:
         return {}
-    # queries lambda / sigma^2 + ln(1 / delta) / (lambda - 1) is least at
-    order = 1 + mechanism.sigma * math.sqrt(-math.log(delta) / queries)
-    return {"Renyi DP": rdp_epsilon([order], queries * mechanism.rdp([order]), delta)} if order > 1 else {}
+    # queries lambda / sigma^2 + ln(1 / delta) / (lambda - 1), a bound at every lambda > 1, is least at
+    order = 1 + sigma * math.sqrt(-math.log(delta) / queries)
+    cost = queries * order / sigma**2 * (1 + 1e-12)
+    return {"Renyi DP": rdp_epsilon([order], [cost], delta)} if order > 1 and math.isfinite(cost) else {}
 
 
 def noisy_max_parameter(
-    noise: str, queries: int, total_epsilon: float, total_delta: float, *, K: int, classes: int
+    kind: Callable[[float], CountMechanism],
+    queries: int,
+    total_epsilon: float,
+    total_delta: float,
+    *,
+    K: int,
+    classes: int,
 ) -> float:
     """The parameter with least noise such that ``queries`` labels are (total_epsilon, total_delta)-DP, with proof.
 
     Parameters
     ----------
-    noise : {"gaussian", "laplace", "permute-and-flip"}
-        Of `GaussianNoisyMax`, `LaplaceNoisyMax` or `PermuteAndFlip`.
+    kind : class
+        `GaussianNoisyMax`, `LaplaceNoisyMax` or `PermuteAndFlip` of `darrm.mechanisms`.
     queries : int in [1, 1e7]
         Chosen adaptively.
     total_epsilon : float > 0, nats
@@ -106,20 +136,21 @@ def noisy_max_parameter(
     -----
     docs/many_answers.md. Some ten totals.
     """
-    kinds: dict[str, type[CountMechanism]] = {
-        "gaussian": GaussianNoisyMax,
-        "laplace": LaplaceNoisyMax,
-        "permute-and-flip": PermuteAndFlip,
-    }
-    kind = kinds[choice("noise", noise, tuple(kinds))]
+    known = isinstance(kind, type) and issubclass(kind, CountMechanism)
+    if not known:
+        raise InputError(
+            f"kind must be GaussianNoisyMax, LaplaceNoisyMax or PermuteAndFlip of darrm.mechanisms. Got {kind!r}."
+        )
     queries = check_count("queries", queries)
     budget = check_total_epsilon(total_epsilon)
     delta = real("total_delta", total_delta, 0, 1, "()", hint="Pass for instance 1e-5.")
     K = whole("K", K)
     classes = whole("classes", classes, 2, MAX_CLASSES)
 
+    by_scale = hasattr(kind(1.0), "sigma")  # more noise as it rises
+
     def made(strength: float) -> CountMechanism:
-        return GaussianNoisyMax(1 / strength) if kind is GaussianNoisyMax else kind(strength)
+        return kind(1 / strength if by_scale else strength)
 
     def cost(strength: float) -> float:
         mechanism = made(strength)
@@ -130,7 +161,6 @@ def noisy_max_parameter(
     spent_low = spent_high = 0.0
     # Where Renyi DP and simple composition would begin; the exact total allows more.
     strength = 1 / (gnmax_sigma(budget, delta) * math.sqrt(queries))
-    strength *= 1.0 if kind is GaussianNoisyMax else 1.0 if kind is LaplaceNoisyMax else 2.0
     for _ in range(_TRIES):
         spent = cost(strength)
         if spent <= budget:
@@ -147,5 +177,7 @@ def noisy_max_parameter(
             share = math.log(_AIM * budget / spent_low) / math.log(spent_high / spent_low) if spent_low else 0.5
             strength = low * (high / low) ** min(max(share, 0.02), 0.98)
     if not low:
-        raise InputError(f"No {noise} noise was found that {queries} labels of ({budget:g}, {delta:g}) pay for.")
-    return 1 / low if kind is GaussianNoisyMax else low
+        raise InputError(
+            f"No {type(kind(1.0)).__name__} was found of which {queries} labels are ({budget:g}, {delta:g})-DP."
+        )
+    return 1 / low if by_scale else low

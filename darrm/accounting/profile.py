@@ -10,6 +10,7 @@ import heapq
 import math
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from fractions import Fraction
 from itertools import pairwise
 
 import numpy as np
@@ -91,8 +92,13 @@ def says_nothing(facts: Facts, table: ArrayLike, problem: Problem) -> bool:
     rows = np.asarray(table).reshape(-1, 1 if problem.binary else problem.n_answers)
     if problem.binary:
         return not np.ptp(rows)
-    alike = rows.shape[0] != np.prod(problem.shape)  # then what is said is said of classes by their votes
-    return not (np.ptp(rows, axis=0).any() or (alike and np.ptp(rows[:, : problem.n_classes])))
+    if np.ptp(rows, axis=0).any():
+        return False
+    if rows.shape[0] == np.prod(problem.shape):
+        return True
+    # Of classes alike, one or several take the rest to 1 (darrm.mechanisms.class_tables): all the same if it is none.
+    first = rows[0].tolist()
+    return not np.ptp(rows[0, : problem.n_classes]) and sum(map(Fraction, first)) == 1
 
 
 def _attained(worst: WorstCase, epsilon: Decimal) -> float:

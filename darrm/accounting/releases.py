@@ -65,6 +65,13 @@ class OneLabel:
             return (first,)
         return (first, *((self.problem.with_present(present), table) for present, table in self.fewer.items()))
 
+    @property
+    def can_reach_all_at_once(self) -> bool:
+        """Whether one change of the data can reach as many voters of every group as it can of each alone."""
+        problem = self.problem
+        groups = problem.groups if isinstance(problem, DecisionProblem) else ()
+        return len(groups) < 2 or sum(group.max_affected for group in groups) <= problem.max_affected
+
     def gives(self) -> Region | OutcomeRows:
         """What one label can say on neighbouring data: the region of two answers, the rows of more."""
         problem = self.problem
@@ -113,14 +120,17 @@ def _in_all_groups(part: Region, present: tuple[int, ...]) -> Region:
 def class_rows(table: Array, problem: DecisionProblem) -> OutcomeRows:
     """The rows of a label of several answers: every case of the certificate, up to names of classes.
 
-    None if the label says nothing of the votes.
+    None if the label says nothing of the votes. Of the rows whose two sides float64 cannot tell apart there is one:
+    they may differ within their relative error, and then all of them give the same bound.
     """
     search = ClassSeparation(table, guarantee(problem))
-    sides = [np.concatenate(side) for side in zip(*search.rows(), strict=True)]
-    apart = (sides[0] != sides[1]).any(axis=1)
+    on, off = (np.concatenate(side) for side in zip(*search.rows(), strict=True))
+    apart = (on != off).any(axis=1)
     if says_nothing(search.facts(), table, problem):
         apart[:] = False
-    return OutcomeRows(sides[0][apart], sides[1][apart], search.relative_error)
+    else:
+        apart[np.flatnonzero(~apart)[:1]] = True
+    return OutcomeRows(on[apart], off[apart], search.relative_error)
 
 
 def without_privacy(problem: DecisionProblem) -> DecisionProblem:

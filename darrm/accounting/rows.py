@@ -78,10 +78,6 @@ class OutcomeRows:
     def answers(self) -> int:
         return int(self.P.shape[1])
 
-    def only(self, which: NDArray[Any]) -> OutcomeRows:
-        """Some of the rows."""
-        return OutcomeRows(self.P[which], self.Q[which], self.rho, self.cut)
-
     @cached_property
     def losses(self) -> Array:
         """ln(P / Q), infinite where only one is 0, and 0 where both are; shape (rows, answers)."""
@@ -103,7 +99,13 @@ class OutcomeRows:
         """Upper bound on the finite losses of all rows, nats."""
         finite = np.abs(self.losses[np.isfinite(self.losses)])
         most = float(finite.max(initial=0.0))
-        return math.nextafter(most * (1 + 16 * _U) + 2.01 * self.rho, math.inf) if most else 0.0
+        unknown = 2.01 * self.rho if len(self) else 0.0
+        return math.nextafter(most * (1 + 16 * _U) + unknown, math.inf) if most or unknown else 0.0
+
+    @cached_property
+    def alike(self) -> bool:
+        """Whether both sides of every row are the same but for their relative error: then no grid is fine enough."""
+        return not len(self) or (not self.cut and bool(np.array_equal(self.P, self.Q)))
 
     @cached_property
     def moments(self) -> tuple[float, float]:
@@ -117,3 +119,8 @@ class OutcomeRows:
             mean = max(mean, float(np.abs(first).max()))
             spread = max(spread, float((side * (finite - first[:, None]) ** 2).sum(axis=1).max()))
         return mean, spread
+
+
+def some(rows: OutcomeRows, which: NDArray[Any]) -> OutcomeRows:
+    """Those of these indices."""
+    return OutcomeRows(rows.P[which], rows.Q[which], rows.rho, rows.cut)

@@ -30,7 +30,8 @@ class Certificate:
         Upper bound on the least epsilon with which the release is (epsilon, delta)-DP at the problem's
         delta, in nats; infinite if there is none.
     worst_case : dict of str to int
-        The multiset of corners that attains ``needed_delta``; corners (p, p') in terms of hi, lo and D = Delta. Others
+        The multiset of corners that attains ``needed_delta``, which may be above what any attains where voters of a
+        decision fail and are too many (docs/decisions.md, Lemma D4); corners (p, p') in hi, lo and D = Delta. Others
         may need more delta by rounding alone, some 1e-14 at K = 11; for m eps above 709, where float64 ends, by any
         amount if none needs any.
     probabilities : tuple of two floats
@@ -60,14 +61,16 @@ def verify(release: ArrayLike, problem: Problem, *, identical: bool = False) -> 
 
         holds  <=>  max over allowed (p, p') of  X(p) - e^(m eps) X(p')  <=  delta,    X(p) = Pr[release 1 | p]
 
-    (output 0 is the mirror image), with every rounding error on the unsafe side.
+    (output 0 is the mirror image; of more answers X is that of any set), with every rounding error on the unsafe side.
+    It holds if the voters are what the problem says: independent given the data, each as private as its group, and no
+    more of them reached by one change of the data.
 
     Parameters
     ----------
     release : array_like, float in [0, 1]
         For a `MajorityProblem` the noise function gamma, shape (K + 1,), gamma[l] == gamma[K - l]; for even K the entry
-        at the tie K/2 has no effect: a tie is a fair coin. For a `DecisionProblem` the probabilities X of answer 1,
-        shape ``problem.shape``.
+        at the tie K/2 has no effect: a tie is a fair coin. For a `DecisionProblem` the table of a
+        `darrm.DecisionDesign`: the probabilities X of answer 1, shape ``problem.shape``, or for more answers of all.
     problem : MajorityProblem or DecisionProblem
     identical : bool
         Allow only identically distributed voters, p_1 = ... = p_K and p'_1 = ... = p'_K: the setting of Theorem 4.1 of

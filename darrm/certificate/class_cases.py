@@ -29,6 +29,7 @@ from darrm.problem.class_corners import kinds_of
 from darrm.problem.counts import Counts, Ranking, count_vectors, sorted_counts
 
 Indices = NDArray[np.intp]
+Kinds = NDArray[np.signedinteger]  # places in `kinds_of`, of which there may be more than 2^15
 _CHUNK = 300_000  # multisets that are named anew at once
 _ROUNDS = 3  # of telling classes apart by what they meet
 
@@ -54,7 +55,7 @@ class Block(NamedTuple):
     """The multisets of one level that name the same number of classes; ``kinds`` has a row for each, in the order of
     ``steps``, of places in `kinds_of`."""
 
-    kinds: NDArray[np.int16]
+    kinds: Kinds
     steps: tuple[Step, ...]
 
 
@@ -62,15 +63,20 @@ class Block(NamedTuple):
 def level(classes: int, outcomes: int, n: int, *, alike: bool) -> dict[int, Block]:
     """The multisets of n kinds by the number of classes they name; all count as named unless classes are ``alike``."""
     if n == 0:
-        return {0 if alike else classes: Block(np.zeros((1, 0), dtype=np.int16), ())}
+        return {0 if alike else classes: Block(np.zeros((1, 0), dtype=_type(classes, outcomes)), ())}
     before = level(classes, outcomes, n - 1, alike=alike)
     return _up_to_names(before, classes, outcomes) if alike else _ordered(before, classes, outcomes)
+
+
+def _type(classes: int, outcomes: int) -> type[np.signedinteger]:
+    """The smallest numbers that are enough for the places of all kinds."""
+    return np.int16 if len(kinds_of(classes, outcomes)) < 2**15 else np.int32
 
 
 def _ordered(before: dict[int, Block], classes: int, outcomes: int) -> dict[int, Block]:
     """Every multiset once: it grows only by kinds that are not before its last one."""
     kinds = before[classes].kinds
-    last = kinds[:, -1] if kinds.shape[1] else np.zeros(len(kinds), dtype=np.int16)
+    last = kinds[:, -1] if kinds.shape[1] else np.zeros(len(kinds), dtype=kinds.dtype)
     parts, steps = [], []
     for place, kind in enumerate(kinds_of(classes, outcomes)):
         parents = np.flatnonzero(last <= place)
@@ -110,7 +116,7 @@ def _up_to_names(before: dict[int, Block], classes: int, outcomes: int) -> dict[
     return made
 
 
-def _first_of_each(kinds: NDArray[np.int16], named: int, classes: int, outcomes: int) -> Indices:
+def _first_of_each(kinds: Kinds, named: int, classes: int, outcomes: int) -> Indices:
     """The places of the first of each among multisets, those that `_named_anew` makes equal being one; rising."""
     again = np.concatenate(
         [_named_anew(kinds[i : i + _CHUNK], named, classes, outcomes) for i in range(0, len(kinds), _CHUNK)]
@@ -124,7 +130,7 @@ def _first_of_each(kinds: NDArray[np.int16], named: int, classes: int, outcomes:
     return np.union1d(first, other)
 
 
-def _named_anew(kinds: NDArray[np.int16], named: int, classes: int, outcomes: int) -> NDArray[np.int16]:
+def _named_anew(kinds: Kinds, named: int, classes: int, outcomes: int) -> Kinds:
     """Each multiset with its classes renamed, by an order that depends little on the names they had; sorted rows."""
     table = np.array(kinds_of(classes, outcomes), dtype=np.intp)
     rows = np.arange(len(kinds))
@@ -142,7 +148,7 @@ def _named_anew(kinds: NDArray[np.int16], named: int, classes: int, outcomes: in
     order = np.argsort(colours, axis=1, kind="stable")
     name = np.empty_like(order)
     np.put_along_axis(name, order, np.broadcast_to(np.arange(named), order.shape), axis=1)
-    places = np.full((classes,) * outcomes, -1, dtype=np.int16)
+    places = np.full((classes,) * outcomes, -1, dtype=kinds.dtype)
     places[tuple(table.T)] = np.arange(len(table))
     renamed = [name[rows[:, None], table[kinds][..., j]] for j in range(outcomes)]
     return np.sort(places[tuple(renamed)], axis=1)

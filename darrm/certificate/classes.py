@@ -49,6 +49,7 @@ from darrm.problem.limits import Limit
 MAX_EXACT_ENTRIES = 1_000_000  # of tables that float64 cannot hold
 _KEPT = 4_000_000  # entries, up to which tables are kept for the next epsilon
 _AT_ONCE = 400  # cases to propose
+_HARDLY = 1e-9  # any delta
 _SAFE = 1e-290  # products below could lose digits, or vanish
 _U = 2.0**-53
 _EXACT = Decimal("1e-50")  # relative, of some thousand operations with 60 digits
@@ -174,7 +175,8 @@ class ClassSeparation:
 
     with absolute error at most ((4 r + 4)(N + 1) u + d) s, s = sum over reached voters and j of |p_j - q_j|. Of the
     two bounds on an excess, V - e^epsilon W and (V - W) - (e^epsilon - 1) W, each with its errors, the smaller is
-    taken, for each answer. If a product could be below 1e-290 all of it is done in decimals of 60 digits instead.
+    taken, for each answer; sums over answers are raised by 4 O u. If a product could be below 1e-290 all of it is done
+    in decimals of 60 digits instead. Lemmas D6 to D9 of docs/decisions.md.
     """
 
     def __init__(self, release: ArrayLike, limit: Limit[DecisionProblem]) -> None:
@@ -201,7 +203,8 @@ class ClassSeparation:
         """The worst case of each block of states, over all sets of answers."""
         if self._last is None or self._last[0] != epsilon:
             bounds = self._bounds(epsilon)
-            self._last = epsilon, tuple(self._worst(leaf, bounds) for leaf in self._leaves())
+            with decimals(epsilon):  # sums over answers may be of decimals
+                self._last = epsilon, tuple(self._worst(leaf, bounds) for leaf in self._leaves())
         return self._last[1]
 
     def glimpse(self, epsilon: Decimal) -> WorstCase:
@@ -213,7 +216,7 @@ class ClassSeparation:
     ) -> Sequence[WorstCase]:
         """Cases above ``threshold``, spread over all blocks of states; ``effort`` and ``near`` change nothing.
 
-        Where no delta is allowed every answer is a case of its own: each must hold, and no set asks for more.
+        Where hardly any delta is allowed every answer is a case of its own: no set asks for more if delta is 0.
         """
         if effort:
             return []
@@ -221,10 +224,11 @@ class ClassSeparation:
         if self._fails:
             with decimals(Decimal(1)):
                 threshold = float((Decimal(threshold) - self._fails) / (1 - self._fails))
+        alone = threshold < _HARDLY
         each = max(1, _AT_ONCE // sum(len(part) for part in self._level_sizes))
         for leaf in self._leaves():
             excess = bounds.of(leaf.tables, self._gaps(leaf.parts), sum(part.reached for part in leaf.parts))
-            worst = excess.max(axis=-1) if threshold <= 0 else np.maximum(excess, 0).sum(axis=-1)
+            worst = excess.max(axis=-1) if alone else np.maximum(excess, 0).sum(axis=-1)
             flat = worst.ravel()
             length = -(-flat.size // each)
             for start in range(0, flat.size, length):
@@ -232,7 +236,7 @@ class ClassSeparation:
                 if flat[at] > threshold:
                     own = excess.reshape(-1, excess.shape[-1])[at]
                     above = np.flatnonzero(own > 0)
-                    sets = [(int(o),) for o in above] if threshold <= 0 else [tuple(above.tolist())]
+                    sets = [(int(o),) for o in above] if alone else [tuple(above.tolist())]
                     found += [self._case(leaf, at, answers, own) for answers in sets]
         return found
 
@@ -242,14 +246,16 @@ class ClassSeparation:
         return Facts(answers=self._problem.n_answers, least=least)
 
     def rows(self) -> Iterator[tuple[Array, Array]]:
-        """E X_o and E' X_o of every case without failures, shape (cases, answers) each, block by block.
+        """E X_o and E' X_o of every case, shape (cases, answers) each, block by block.
 
-        Each within a relative `relative_error`; refused where float64 cannot hold them, or voters may fail.
+        Each within a relative `relative_error`; refused where float64 cannot hold them, or voters with a delta are too
+        many to go through their failures.
         """
         if self._exact or self._fails:
             raise InputError(
-                "The probabilities of all cases are listed where float64 holds them and no voter may fail. Raise the "
-                "least probability of the release, or leave out the deltas of the groups."
+                "The probabilities of all cases are listed where float64 holds them, and where voters that fail are "
+                "few enough to go through their cases. Raise the least probability of the release, or take fewer "
+                "voters, classes or, if that is true of the data, a lower max_affected."
             )
         for leaf in self._leaves():
             answers = self._problem.n_answers
@@ -305,8 +311,8 @@ class ClassSeparation:
         ):  # then the sides have fewer rounding errors than what has its own recurrence
             difference = float(sides[0] - sides[1])
         bound = excess[list(answers)].sum()
-        if not self._exact and len(answers) > 1:
-            bound = bound * (1 + 2 * len(answers) * _U) if bound > 0 else bound
+        if not self._exact and bound > 0:  # the worst case is that of sums over answers, which were rounded
+            bound = bound * (1 + 4 * excess.size * _U)
         rounding = 0.0 if self._exact else 4 * _relative(self._outcomes, reached, excess.size) * p_side
         case = ClassCase(answers, self._groups_of(leaf, at))
         share = len(answers) / excess.size

@@ -19,8 +19,9 @@ from darrm.problem.limits import Limit, Problem, guarantee
 def repair(release: ArrayLike, problem: Problem) -> Array:
     """A release, such as a noise function gamma, scaled down until the guarantee of the problem is certified.
 
-    Scaling by s releases a fair coin with probability 1 - s. The factor follows from the worst case; rounding the
-    scaled table is not homogeneous, so it is verified again, and scaled a little lower if need be.
+    Scaling by s releases a fair coin with probability 1 - s; of several answers any, all as likely. The factor follows
+    from the worst case; rounding the scaled table is not homogeneous, so it is verified again, and scaled a little
+    lower if need be.
 
     Returns
     -------

@@ -52,7 +52,7 @@ def command(
         given = {**values, "prior": prior, "objective": objective, "draws": draws}
         _at_one_total(given, queries, total_delta, voters, plot, as_json)
         return
-    strange = [name for name in ("group", "base_accuracy", "accuracy") if values.pop(name)]
+    strange = [name for name in ("group", "base_accuracy", "accuracy", "classes") if values.pop(name)]
     if strange or voters is not None:
         raise InputError(
             f"--{strange[0].replace('_', '-') if strange else 'voters'} is for one total budget of many labels. Pass "

@@ -98,7 +98,7 @@ def take_decision(values: dict[str, Any], prior: str | None) -> tuple[DecisionPr
     if cost is not None and which != "truth":
         raise InputError(f"--cost goes with --objective truth. Got --objective {which}. Leave it out.")
     costs = None if cost is None else common.numbers("--cost", cost)
-    classes = _classes(values.pop("classes"))
+    classes = classes_of(values.pop("classes"))
     problem = DecisionProblem(
         groups,
         values.pop("total_epsilon"),
@@ -110,7 +110,7 @@ def take_decision(values: dict[str, Any], prior: str | None) -> tuple[DecisionPr
     )
     voters = common.accuracies(values.pop("accuracy")), None if prior is None else common.numbers("--prior", prior)
     if which == "truth":
-        return problem, objectives.truth(*voters, None if costs is None else _rows(costs, problem.n_classes), none)
+        return problem, objectives.truth(*voters, None if costs is None else cost_rows(costs, problem.n_classes), none)
     kind, _, rest = which.partition(":")
     rule: Any = which
     if kind == "at-least":
@@ -125,7 +125,7 @@ def take_decision(values: dict[str, Any], prior: str | None) -> tuple[DecisionPr
     return problem, objectives.rule(rule, *voters, none=none)
 
 
-def _classes(text: str | None) -> Any:
+def classes_of(text: str | None) -> Any:
     """How many classes, or their names: what the problem checks."""
     names = [name.strip() for name in ("2" if text is None else text).split(",")]
     return wording.number_of(names[0]) if len(names) == 1 else names
@@ -136,7 +136,7 @@ def _further_row(costs: list[float], classes: object) -> bool:
     return isinstance(count, int) and len(costs) == count * (count + 1)
 
 
-def _rows(costs: list[float], classes: int) -> list[list[float]]:
+def cost_rows(costs: list[float], classes: int) -> list[list[float]]:
     """The costs of each answer, of which there are as many as classes, or one more."""
     if len(costs) not in (classes * classes, classes * (classes + 1)):
         if classes == 2:
@@ -152,10 +152,13 @@ def _rows(costs: list[float], classes: int) -> list[list[float]]:
 
 
 def show(design: DecisionDesign) -> None:
-    """The table of one or two groups, the guarantee in a sentence, and the figures."""
+    """The table of one or two groups or of several answers, the guarantee in a sentence, and the figures."""
+    from darrm.show import classes
+
     problem, certificate = design.problem, design.certificate
-    console, yes = common.console(), problem.names[1]
-    {1: _bars, 2: _grid}.get(len(problem.groups), _no_table)(design, console)
+    console = common.console()
+    of_groups = {1: _bars, 2: _grid}.get(len(problem.groups), _no_table)
+    (of_groups if problem.binary else _answers)(design, console)
     relation = "<=" if certificate.holds else ">"
     console.print(
         f"Verified: one decision from the votes of K = {problem.K} voters is {wording.guarantee(problem)}, "
@@ -170,26 +173,64 @@ def show(design: DecisionDesign) -> None:
         gap = "not known to be the least possible"
     console.print(f"expected cost {design.expected_cost:.8g} ({wording.counted(design.objective)}), {gap}")
     if design.reversals:
-        console.print(
-            f"The answer that costs less is the less likely one at {design.reversals} of {design.table.size} count "
-            "vectors; --ordered forbids that."
-        )
+        console.print(f"{classes.reversals(design)}; --ordered forbids that.")
     if design.profile:
         console.print(f"and one decision keeps {len(design.profile)} points of a profile")
     if design.absent:
         console.print(
             f"Voters may be absent: {len(design.fewer)} further tables, each certified for those that are present. "
-            f"If nobody is present, {yes} has probability {design.without_votes:g}."
+            f"If nobody is present, {problem.names[1]} has probability {design.without_votes:g}."
         )
 
 
 def show_worst_case(design: DecisionDesign) -> None:
     """Where the certificate's worst case is."""
-    case = dict(design.certificate.worst_case)
-    answer = design.problem.names[case.pop("answer", 1)]
-    worst = ", ".join(f"{count} of {corner}" for corner, count in case.items()) or "nowhere"
+    from darrm.show import classes
+
+    problem, case = design.problem, dict(design.certificate.worst_case)
+    if problem.binary:
+        answer = problem.names[case.pop("answer", 1)]
+        voters = [f"{count} of {corner}" for corner, count in case.items()]
+    else:
+        answers, places = classes.worst_places(case)
+        answer = classes.answers_of(problem.answers, answers)
+        voters = [f"{place.voters} of group {place.group} {classes.said(place, problem)}" for place in places]
     x, y = design.certificate.probabilities
-    common.console().print(f"worst case: {worst}; answers {answer} with probability {x:.12g} against {y:.12g}")
+    common.console().print(
+        f"worst case: {', '.join(voters) or 'nowhere'}; answers {answer} with probability {x:.12g} against {y:.12g}"
+    )
+
+
+def _answers(design: DecisionDesign, console: Console) -> None:
+    """Several answers: a line for each of the votes that come up most often, a column for each answer."""
+    from rich.table import Table
+
+    from darrm.show import classes
+
+    problem, shown, heads = design.problem, classes.telling(design, _MOST), classes.answer_heads(design)
+    votes = [classes.votes_text(line) for line in shown.votes.tolist()]
+    often = [] if shown.often is None else [f"{chance:.4f}" for chance in shown.often]
+    room = console.width - max(map(len, ("votes", *votes))) - 2 - len("come up") * bool(often)
+    digits = next((d for d in (6, 3) if (d + 4) * len(heads) <= room), 3)
+    columns = [*range(len(heads))]
+    if len(heads) > max(2, room // (digits + 4)):  # the first ones, and none
+        columns = columns[: max(2, room // (digits + 4)) - problem.none] + columns[len(heads) - problem.none :]
+    console.print(classes.meaning(design))
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    table.add_column("votes", justify="right", overflow="fold")
+    for column in columns:
+        table.add_column(heads[column], justify="right", overflow="fold", min_width=digits + 2, max_width=digits + 2)
+    if often:
+        table.add_column("come up", justify="right", no_wrap=True)
+    for at, text in enumerate(votes):
+        chances = (f"{shown.chances[at, column]:.{digits}f}" for column in columns)
+        table.add_row(text, *chances, *often[at : at + 1])
+    console.print(table)
+    some = classes.selected(shown)
+    if len(columns) < len(heads):
+        some = f"{some} {len(columns)} of {len(heads)} answers.".strip()
+    if some:
+        console.print(f"({some} --out or --json has all.)")
 
 
 def _bars(design: DecisionDesign, console: Console) -> None:

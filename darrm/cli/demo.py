@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from darrm.mechanisms.class_labels import Labels
     from darrm.planning.answers import Plan
     from darrm.planning.at_one_total import Comparison
     from darrm.votes.files import VotesTable
@@ -114,12 +115,12 @@ def _show(comparison: Comparison, votes: Votes, truth: NDArray[np.uint8]) -> Non
     )
 
 
-def _right(table: NDArray[np.float64], votes: Votes, truth: NDArray[np.uint8]) -> float:
+def _right(table: NDArray[np.float64], votes: Votes, truth: Labels) -> float:
     """Mean of Pr[released label = true label], exact; ``table`` is Pr[label 1] by the number of ones."""
     return float(1 - abs(truth - table[votes.sum(axis=1)]).mean())
 
 
-def _release(answer: Plan, table: VotesTable, out: Path | None) -> NDArray[np.uint8]:
+def _release(answer: Plan, table: VotesTable, out: Path | None) -> Labels:
     """The labels, made with the design as it is read back from its file and verified again."""
     from darrm import votes
     from darrm.design.design import Design, load

@@ -16,8 +16,8 @@ from darrm.errors import InputError
 def command(file: Path, out: Path) -> None:
     """Write the design in FILE as a table for analysis: a row for each vector of counts, all digits.
 
-    Its columns are the counts of votes for 1, gamma of a majority, and the probability of each answer. Nothing can be
-    released from a table: keep the design file.
+    Its columns are the counts of votes for 1, or for each of several classes, gamma of a majority, and the probability
+    of each answer. Nothing can be released from a table: keep the design file.
     """
     from darrm.design.design import load
     from darrm.storage.atomic import resolved

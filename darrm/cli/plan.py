@@ -84,7 +84,7 @@ def show(answer: Plan) -> None:
     for remark in plan_words.remarks(answer):
         console.print(remark)
     console.print()
-    show_rows(plan_words.WRONG_HEADS, plan_words.wrong_rows(answer))
+    show_rows(plan_words.wrong_heads(answer), plan_words.wrong_rows(answer))
     console.print()
     if answer.comparison is not None:
         show_comparison(answer.comparison)

@@ -107,11 +107,11 @@ def _majority(prior: str | None, out: Path | None, plot: Path | None, as_json: b
 def _decision(prior: str | None, out: Path | None, plot: Path | None, as_json: bool, **values: Any) -> None:
     from darrm.design.decision import as_dict
     from darrm.design.solve import solve
-    from darrm.show.plots_decision import MOST_GROUPS, plot_decision
+    from darrm.show.plots_decision import not_drawn, plot_decision
 
     problem, objective = take_decision(values, prior)
-    if plot is not None and len(problem.groups) > MOST_GROUPS:
-        raise InputError(f"--plot draws decisions of one to {MOST_GROUPS} groups. Got {len(problem.groups)}.")
+    if plot is not None and not_drawn(problem):
+        raise InputError(f"--plot: {not_drawn(problem)} Leave it out.")
     settings = {name: values[name] for name in ("ordered", "absent", *_LIMITS)} | {"profile": _profile(values)}
     say = _Attendances(math.prod(problem.shape) - 1) if values["absent"] else _searching
     start = time.perf_counter()

@@ -46,8 +46,10 @@ def options_given(names: Collection[str] | None = None) -> list[str]:
 
 def suggest_release(file: Path | None, design: AnyDesign) -> None:
     """Suggest `darrm release` for votes of the user's."""
+    last = getattr(design.problem, "n_classes", 2) - 1
+    votes = "0 and 1" if last == 1 else f"0 to {last}"
     suggest(
-        f"To release labels for votes (a header, then a column of 0 and 1 for each of {design.problem.K} voters)",
+        f"To release labels for votes (a header, then a column of {votes} for each of {design.problem.K} voters)",
         *("release", file, "--votes", "votes.csv", "--out", "labels.csv"),
     )
 

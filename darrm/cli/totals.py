@@ -9,6 +9,7 @@ import click
 
 from darrm._validation import check_count, real
 from darrm.cli import common
+from darrm.cli.decision import classes_of, cost_rows
 from darrm.errors import InputError
 from darrm.show import plan_words, wording
 
@@ -24,7 +25,14 @@ voter_options = common.options(
         "inf (not private) or, to plan, auto.",
     ),
     click.option("--base-accuracy", help="How often an answer is right before its voter randomizes it: B or B1,B2,..."),
-    click.option("--accuracy", help="How often a vote as it is cast is right: A or A1,A2,..., one for each group."),
+    click.option(
+        "--accuracy",
+        help="How often a vote as it is cast is right: A or A1,A2,..., one for each group, or tables, as darrm solve "
+        "takes them.",
+    ),
+    click.option(
+        "--classes", help="What voters and labels say: how many classes, or their names, e.g. 3 or cat,dog [2]."
+    ),
 )
 options = common.options(
     common.number("--K", "Number of voters."),
@@ -35,7 +43,9 @@ options = common.options(
     common.number("--queries", "How many labels.", required=True),
     common.budget_options,
     click.option("--prior", help=f"Of the truth: P0,P1. Or, with --K alone, of votes: {common.PRIORS}"),
-    click.option("--cost", help="C00,C01,C10,C11, where Cry is what answer r costs if y is true [0,1,1,0]."),
+    click.option(
+        "--cost", help="C00,C01,..., row by row, where Cry is what answer r costs if y is true [0 if right, else 1]."
+    ),
     click.option("--ordered", is_flag=True, help="The answer that costs less is never the less likely."),
     click.option("--adjacency", default="replace-one", show_default=True, help="What one change of the data is."),
 )
@@ -69,16 +79,15 @@ def take_setting(values: dict[str, Any]) -> dict[str, Any]:
         each = common.numbers("--base-accuracy", base)
         taken["base_accuracy"] = each[0] if len(each) == 1 else each
     if accuracy is not None:
-        taken["accuracy"] = common.numbers("--accuracy", accuracy)
+        taken["accuracy"] = common.accuracies(accuracy)
+    taken["classes"] = classes = classes_of(values.pop("classes"))
     prior, cost = values.pop("prior"), values.pop("cost", None)
     if prior is not None:
         of_truth = base is not None or accuracy is not None
         taken["prior"] = common.numbers("--prior", prior) if of_truth else common.take_prior(prior)
     if cost is not None:
-        costs = common.numbers("--cost", cost)
-        if len(costs) != 4:
-            raise InputError(f"--cost must be four numbers, C00,C01,C10,C11. Got {cost!r}. Pass e.g. 0,5,1,0.")
-        taken["cost"] = [costs[:2], costs[2:]]
+        count = len(classes) if isinstance(classes, list) else classes
+        taken["cost"] = cost_rows(common.numbers("--cost", cost), count if isinstance(count, int) else 2)
     return taken
 
 

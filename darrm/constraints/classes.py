@@ -29,7 +29,7 @@ from darrm_solvers import Rows
 # A row counts as broken from here on, in units of its right side: above the rounding of a row, below HiGHS' tolerance.
 _BROKEN = 1e-12
 _TIE = 1e-12
-MAX_VARIABLES = 20_000
+MAX_VARIABLES = 10_000
 
 
 def check_variables(problem: DecisionProblem, *, alike: bool) -> None:
@@ -120,8 +120,9 @@ class ClassColumns:
 
     def rows(self, coefficients: Array, limits: Array) -> Rows:
         """Constraints ``coefficients @ mass <= limits`` as rows in x; ``coefficients`` of shape (m, parts)."""
-        beyond = coefficients[:, self._free] - coefficients[:, self._follows[self._free]]
-        constant = coefficients[:, np.unique(self._follows)].sum(axis=1) + beyond.sum(axis=1)
+        beyond = coefficients.take(self._free, axis=1) - coefficients.take(self._follows[self._free], axis=1)
+        # In C order sums are pairwise.
+        constant = coefficients.take(np.unique(self._follows), axis=1).sum(axis=1) + beyond.sum(axis=1)
         return Rows(-beyond, limits - constant)
 
     @property
@@ -195,12 +196,17 @@ class ClassRows:
             right = 1 - shrink + 2 * delta * shrink
             self._shrink, self._grow = float(shrink / right), float((1 - shrink) / right)
             self._limit = float(delta * shrink / right)
-            size = float(right / (2 * shrink)) if shrink > Decimal("1e-300") else math.inf
+            half = float(right / (2 * shrink)) if shrink > Decimal("1e-300") else math.inf
         t, u = problem.max_affected, 2.0**-53
-        gap = max(float(sum(map(abs, bit.gaps))) for bit in self._bits)
-        each = 40 * (t + 1) * (t + 2) * gap * self._shrink + (6 * t + 60) * self._grow
-        self.rounding = 1.01 * u * problem.n_answers * each
-        self.threshold = limit.delta + _BROKEN * size * float(1 - fails)
+        gaps = t * max(float(sum(map(abs, bit.gaps))) for bit in self._bits)
+        # How many (votes, answer) of a case can be of one part: renamings of one vector.
+        most = max(len(bit.p) for bit in self._bits) ** t * problem.n_answers
+        together = min(math.factorial(problem.n_classes), most) if columns.alike else 1
+        size = gaps * self._shrink + self._grow
+        self.rounding = u * (
+            60 * (t + 2) * gaps * self._shrink + (6 * t + 80 * problem.n_answers + together + 60) * size
+        )
+        self.threshold = limit.delta + _BROKEN * half * float(1 - fails)
 
     def allowed(self, cases: Iterable[object]) -> list[ClassCase]:
         """None: a decision does not begin with the cases of another."""

@@ -5,12 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from darrm.design.decision import costs_in, expected_cost
-from darrm.mechanisms.class_rivals import of_all_votes, plurality
 from darrm.numerics.arrays import Array
 from darrm.objectives import Objective, gains
 from darrm.problem.class_votes import all_votes, class_probabilities, votes_up_to_names
-from darrm.problem.counts import sorted_counts
-from darrm.problem.decision import DecisionProblem
+from darrm.problem.counts import Counts, sorted_counts
+from darrm.problem.decision import DecisionProblem, VoterGroup
 
 _TIE = 1e-12
 
@@ -32,6 +31,23 @@ def most_voted(problem: DecisionProblem) -> Array:
         ones = np.indices(problem.shape).sum(axis=0)
         return np.asarray((1 + np.sign(2 * ones - problem.K)) / 2)
     return of_all_votes(plurality(sorted_counts(problem.K, problem.n_classes)), problem)
+
+
+def of_all_votes(chances: Array, problem: DecisionProblem) -> Array:
+    """A table of the votes of all groups together, from one for sorted votes, shape (rows, classes)."""
+    table = np.hstack([chances, np.zeros((len(chances), problem.n_answers - problem.n_classes))])
+    table /= table.sum(axis=1, keepdims=True)
+    if len(problem.groups) == 1:
+        return table
+    together = DecisionProblem([VoterGroup(problem.K, 1.0)], 1.0, 0.0, problem.classes, none=problem.none)
+    found = class_probabilities(table, together, all_votes(problem).sum(axis=1, keepdims=True))
+    return found.reshape(*problem.shape, problem.n_answers)
+
+
+def plurality(votes: Counts) -> Array:
+    """The most voted class, each as likely at a tie; shape (rows, classes)."""
+    most = votes == votes.max(axis=1, keepdims=True)
+    return np.asarray(most / most.sum(axis=1, keepdims=True))
 
 
 def cost_of(table: Array, problem: DecisionProblem, objective: Objective) -> float:

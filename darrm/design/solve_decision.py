@@ -107,7 +107,7 @@ def _of_several(
     if not columns.weights.max(initial=0.0) > 0:
         return class_table(np.full((*columns.shape, problem.n_answers), 1 / problem.n_answers), problem), 0.0
     table, bound = _optimum(columns, held, time_limit, on_time_limit, report, columns.first)
-    rounding_of_costs = 1e-12 * float(np.abs(costs).sum())
+    rounding_of_costs = 1.1e-12 * float(np.abs(costs).sum())  # ties of costs, and sums
     cost = expected_cost(costs_in(problem, objective, table), table)
     return table, max(0.0, cost - columns.most + bound) + rounding_of_costs
 

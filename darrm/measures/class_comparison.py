@@ -11,10 +11,10 @@ from darrm.certificate.certificate import verify
 from darrm.certificate.scaling import repair
 from darrm.constraints.classes import check_variables
 from darrm.design.decision import expected_cost
-from darrm.design.rules import best_rule, most_voted
+from darrm.design.rules import best_rule, most_voted, of_all_votes
 from darrm.design.solve_decision import solve_decision
 from darrm.errors import CertificateError, InputError
-from darrm.mechanisms.class_rivals import ClassFamily, noisy_counts, of_all_votes, subsampled_plurality
+from darrm.mechanisms.class_rivals import ClassFamily, noisy_counts, subsampled_plurality
 from darrm.numerics.arrays import Array
 from darrm.objectives import Objective, OfVoters, Rule, rule, truth
 from darrm.problem.class_votes import all_votes, class_probabilities, votes_up_to_names

@@ -9,12 +9,12 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from darrm.design.rules import of_all_votes, plurality
 from darrm.mechanisms.noisy_max import GaussianNoisyMax, LaplaceNoisyMax
 from darrm.mechanisms.permute_and_flip import PermuteAndFlip
 from darrm.numerics.arrays import Array
-from darrm.problem.class_votes import all_votes, class_probabilities
 from darrm.problem.counts import Counts, count_vectors, sorted_counts
-from darrm.problem.decision import DecisionProblem, VoterGroup
+from darrm.problem.decision import DecisionProblem
 
 
 class _Mechanism(Protocol):
@@ -66,23 +66,6 @@ def _scale(gamma: float) -> str:
 
 def _epsilon(epsilon: float) -> str:
     return f"epsilon {epsilon:.4g} for one changed vote"
-
-
-def of_all_votes(chances: Array, problem: DecisionProblem) -> Array:
-    """A table of the votes of all groups together, from one for sorted votes, shape (rows, classes)."""
-    table = np.hstack([chances, np.zeros((len(chances), problem.n_answers - problem.n_classes))])
-    table /= table.sum(axis=1, keepdims=True)
-    if len(problem.groups) == 1:
-        return table
-    together = DecisionProblem([VoterGroup(problem.K, 1.0)], 1.0, 0.0, problem.classes, none=problem.none)
-    found = class_probabilities(table, together, all_votes(problem).sum(axis=1, keepdims=True))
-    return found.reshape(*problem.shape, problem.n_answers)
-
-
-def plurality(votes: Counts) -> Array:
-    """The most voted class, each as likely at a tie; shape (rows, classes)."""
-    most = votes == votes.max(axis=1, keepdims=True)
-    return np.asarray(most / most.sum(axis=1, keepdims=True))
 
 
 def subsampled_plurality(K: int, classes: int, m: int) -> Array:

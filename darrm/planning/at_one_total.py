@@ -47,7 +47,7 @@ class Mechanism:
     wrong : float
         The probability that a label is not the truth.
     disagreement : float
-        The probability that a label is not the majority of the votes it was made of; a tie agrees with both.
+        The probability that a label is not a class of most votes among those it was made of.
     expected_cost : float
         Under the objective of the comparison.
     collector : float
@@ -125,10 +125,11 @@ def at_one_total(setting: Setting, budget: Budget, planned: DecisionDesign | Non
     for family in families(setting):
         rows += compared.raised(family)
     rows += compared.noise_in_votes()
-    rows.append(compared.row("plain majority", "no noise at the labels", setting.majority()))
+    plain = "plain majority" if setting.problem(1.0, 0.5).binary else "plain plurality"
+    rows.append(compared.row(plain, "no noise at the labels", setting.majority()))
     if budget.voters == "fresh" and setting.base is None:
         total = setting.votes_total(budget.queries, budget.delta, "fixed")
-        fixed = compared.row("plain majority, if the voters were fixed", "", setting.majority(), total)
+        fixed = compared.row(f"{plain}, if the voters were fixed", "", setting.majority(), total)
         rows.append(replace(fixed, collector=total))
     return Comparison(tuple(rows), budget.queries, budget.epsilon, budget.delta, budget.voters)
 
@@ -215,5 +216,6 @@ class _Compared:
         if spent is not None:
             more = found[id(spent.release)]
             said = f"epsilon {max(group.epsilon for group in more.groups):.3g} a vote"
-            rows.append(self.row("plain majority of noisier votes", said, more.majority(), spent.epsilon, more))
+            plain = "majority" if setting.problem(1.0, 0.5).binary else "plurality"
+            rows.append(self.row(f"plain {plain} of noisier votes", said, more.majority(), spent.epsilon, more))
         return rows

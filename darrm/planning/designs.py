@@ -126,7 +126,10 @@ class _Search:
         mu = gdp_mu(*total)
         order = 1 + _ORDER * math.sqrt(-2 * math.log(total[1])) / mu
         setting = self.setting
-        program = RenyiProgram(votes.problem(1.0, 0.5), setting.objective, order, ordered=setting.ordered)
+        try:
+            program = RenyiProgram(votes.problem(1.0, 0.5), setting.objective, order, ordered=setting.ordered)
+        except InputError:  # too large to optimise
+            return
 
         def label(divergence: float) -> OneLabel:
             return setting.label(program.table(divergence))

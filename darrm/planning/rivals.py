@@ -11,6 +11,7 @@ import numpy as np
 from scipy.special import expit, ndtr
 from scipy.stats import binom
 
+from darrm.design.rules import of_all_votes
 from darrm.mechanisms import class_rivals
 from darrm.mechanisms.baselines import subsampling
 from darrm.numerics.arrays import Array
@@ -155,7 +156,7 @@ def _subsampled_of_several(problem: DecisionProblem, votes: float) -> Array:
     K, C = problem.K, problem.n_classes
     fewer, more = (_subsample(K, C, min(math.floor(votes) + i, K)) for i in (0, 1))
     share = votes - math.floor(votes)
-    return class_rivals.of_all_votes((1 - share) * fewer + share * more, problem)
+    return of_all_votes((1 - share) * fewer + share * more, problem)
 
 
 @lru_cache(maxsize=64)

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from darrm.errors import InputError
 from darrm.numerics.exact import decimals
-from darrm.problem.decision import DecisionProblem, VoterGroup
+from darrm.problem.decision import DecisionProblem
 
 MAX_ENTRIES = 30_000_000
 _MOST_CLASSES = 30
@@ -129,22 +129,18 @@ def entries(problem: DecisionProblem, *, alike: bool, pure: bool = False) -> int
 def nearest_that_fits(problem: DecisionProblem, *, alike: bool) -> str:
     """What is not too large, nearest to a problem that is, in a sentence."""
 
-    def fits(groups: Sequence[VoterGroup], affected: int, classes: int) -> bool:
-        return entries(_smaller(groups, affected, classes), alike=alike, pure=True) <= MAX_ENTRIES
+    def fits(affected: int, classes: int) -> bool:
+        smaller = DecisionProblem(problem.groups, 1.0, 0.0, classes, affected, none=problem.none)
+        return entries(smaller, alike=alike, pure=True) <= MAX_ENTRIES
 
     most, C = problem.max_affected, problem.n_classes
-    affected = _largest(most - 1, lambda t: fits(problem.groups, t, C))
+    affected = _largest(most - 1, lambda t: fits(t, C))
     if affected:
         return f"max_affected = {affected} would fit, if one change of the data reaches no more voters."
-    classes = _largest(C - 1, lambda c: c < 2 or fits(problem.groups, most, c))
+    classes = _largest(C - 1, lambda c: c < 2 or fits(most, c))
     if classes > 1:
         return f"{classes} classes would fit."
     return "Fewer voters would fit."
-
-
-def _smaller(groups: Sequence[VoterGroup], affected: int, classes: int) -> DecisionProblem:
-    most = min(affected, sum(group.max_affected for group in groups))
-    return DecisionProblem(groups, 1.0, 0.0, classes, most)
 
 
 def _largest(most: int, holds: Callable[[int], bool]) -> int:
@@ -174,27 +170,30 @@ def n_cases(count: int, classes: int, outcomes: int, reached: int, *, alike: boo
         ways = math.factorial(classes)
         for length in set(cycles):
             ways //= length ** cycles.count(length) * math.factorial(cycles.count(length))
-        kept = [0] * (math.lcm(*cycles) + 1)  # how many classes keep their name if renamed i times
-        for i in range(1, len(kept)):
-            kept[i] = sum(length for length in cycles if i % length == 0)
-        sure = _fixed(kept, count, lambda f: f)
-        moving = _fixed(kept, reached, lambda f: f**outcomes - f ** (outcomes // 2))
+        sure = _fixed(cycles, count, lambda f: f)
+        moving = _fixed(cycles, reached, lambda f: f**outcomes - f ** (outcomes // 2))
         for n in range(reached + 1):
             total[n] += ways * moving[n] * sure[count - n]
     return tuple(n // math.factorial(classes) for n in total)
 
 
-def _fixed(kept: list[int], most: int, among: Callable[[int], int]) -> list[int]:
-    """How many multisets of 0, ..., ``most`` things stay the same, where ``among(f)`` things do if f classes do."""
-    ways, cycles = [1] + [0] * most, [0] * len(kept)
-    for length in range(1, len(kept)):
-        if (len(kept) - 1) % length:
+def _fixed(cycles: tuple[int, ...], most: int, among: Callable[[int], int]) -> list[int]:
+    """How many multisets of 0, ..., ``most`` things stay the same if classes are renamed in ``cycles``.
+
+    ``among(f)`` things stay the same if f classes do.
+    """
+    ways, found = [1] + [0] * most, dict[int, int]()  # cycles of things, by their length
+    for length in range(1, most + 1):
+        if math.lcm(*cycles) % length:
             continue
-        sooner = sum(d * cycles[d] for d in range(1, length) if length % d == 0)
-        cycles[length] = (among(kept[length]) - sooner) // length
-        for _ in range(cycles[length]):
-            for n in range(length, most + 1):
-                ways[n] += ways[n - length]
+        kept = sum(cycle for cycle in cycles if length % cycle == 0)
+        sooner = sum(shorter * number for shorter, number in found.items() if length % shorter == 0)
+        if number := (among(kept) - sooner) // length:
+            found[length] = number
+            ways = [
+                sum(math.comb(number + k - 1, k) * ways[n - k * length] for k in range(n // length + 1))
+                for n in range(most + 1)
+            ]
     return ways
 
 

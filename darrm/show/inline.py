@@ -11,6 +11,7 @@ from darrm.design.design import Design
 from darrm.errors import MissingExtraError
 from darrm.planning.answers import Plan
 from darrm.planning.at_one_total import Comparison
+from darrm.show import classes
 from darrm.show.figures import data_address, new_figure
 from darrm.show.markup import Markup, details, element, grid, join, paragraph, text
 from darrm.show.plan_words import comparison_html, plan_html
@@ -103,28 +104,33 @@ def _majority(design: Design) -> Markup:
 
 
 def _decision(design: DecisionDesign) -> Markup:
-    from darrm.show.plots_decision import MOST_GROUPS, plot_decision
+    from darrm.show.plots_decision import described, not_drawn, plot_decision
 
-    problem, one = design.problem, design.problem.names[1]
+    problem = design.problem
     parts = [
         paragraph(
             f"Verified: one release of a decision by {problem.K} voter{'s' * (problem.K > 1)} is {guarantee(problem)}, "
             f"{condition(problem, absent=design.absent)} Expected cost {design.expected_cost:.6g} ({design.objective})."
         )
     ]
-    if len(problem.groups) <= MOST_GROUPS:
-        alternative = f'Probability of "{one}" by how many voters of each group say so; numbers are in the table below.'
+    if not not_drawn(problem):
+        alternative = described(design, problem.names[1])
         try:
             address = data_address(plot_decision(design), fonttype="none")
             parts.append(element("img", alt=alternative, src=address, style="max-width:100%"))
         except MissingExtraError:
             pass
-    parts.append(details(f'probability of "{one}" by votes', decision_table(design)))
-    return join(parts)
+    of = f'probability of "{problem.names[1]}"' if problem.binary else "chance of each answer"
+    return join([*parts, details(f"{of} by votes", decision_table(design))])
 
 
 def decision_table(design: DecisionDesign) -> Markup:
-    """The probability of answer 1: a column for each count of the last group, or one column if there is one group."""
+    """The probability of answer 1: a column for each count of the last group, or one column if there is one group.
+
+    Of more than two answers a column for each, at the votes that come up most often.
+    """
+    if not design.problem.binary:
+        return _classes_table(design)
     groups, table = design.problem.groups, design.table
     named = [f"of {group.count} (group {g})" for g, group in enumerate(groups, 1)]
     if len(groups) == 1:
@@ -132,6 +138,19 @@ def decision_table(design: DecisionDesign) -> Markup:
     heads = (", ".join(named[:-1]), f"0 {named[-1]}", *range(1, table.shape[-1]))
     rows = [(", ".join(map(str, n)), *(f"{x:.3f}" for x in table[n])) for n in np.ndindex(*table.shape[:-1])]
     return grid(heads, rows)
+
+
+def _classes_table(design: DecisionDesign) -> Markup:
+    shown = classes.telling(design)
+    often = [()] * len(shown.votes) if shown.often is None else [(f"{chance:.4f}",) for chance in shown.often]
+    rows = [
+        (classes.votes_text(votes), *(f"{chance:.6f}" for chance in chances), *more)
+        for votes, chances, more in zip(shown.votes.tolist(), shown.chances, often, strict=True)
+    ]
+    heads = ("votes", *classes.answer_heads(design), *["come up"] * (shown.often is not None))
+    said = classes.meaning(design)
+    some = classes.selected(shown)
+    return join([paragraph(f"{said} {some} The design file has all.".strip() if some else said), grid(heads, rows)])
 
 
 def gamma_table(design: Design, caption: str = "", class_: str | None = None) -> Markup:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from darrm.problem.decision import DecisionProblem
 from darrm.show.markup import Markup, details, element, grid, join, paragraph
 from darrm.show.wording import at_least, guarantee
 
@@ -12,8 +13,7 @@ if TYPE_CHECKING:
     from darrm.planning.answers import Plan
     from darrm.planning.at_one_total import Comparison
 
-_NEAR_COINS = 0.45
-WRONG_HEADS = ("one label", "wrong", "not the majority")
+_NEAR_COINS = 0.9  # of the wrong labels of fair coins, or of classes at random
 CURVE_HEADS = ("epsilon of a vote", "wrong", "all labels", "votes")
 
 
@@ -37,12 +37,26 @@ def remarks(plan: Plan) -> list[str]:
     cost = getattr(plan.design, "expected_cost", math.nan)
     if math.isfinite(plan.wrong + cost) and not math.isclose(cost, plan.wrong, rel_tol=1e-9):
         said.append(f"The plan minimises the expected cost, not the share of wrong labels: {cost:.4f} for a label.")
-    if (plan.disagreement if math.isnan(plan.wrong) else plan.wrong) > _NEAR_COINS:
+    classes, chance = 2, "coin flips"
+    if isinstance(plan.design.problem, DecisionProblem) and plan.design.problem.n_classes > 2:
+        classes, chance = plan.design.problem.n_classes, "classes at random"
+    if (plan.disagreement if math.isnan(plan.wrong) else plan.wrong) > _NEAR_COINS * (1 - 1 / classes):
         said.append(
-            "These labels are hardly better than coin flips. Ask fewer queries, raise the budget, or look at how many "
+            f"These labels are hardly better than {chance}. Ask fewer queries, raise the budget, or look at how many "
             "voters one change of the data really reaches (max_affected)."
         )
     return said
+
+
+def _most_votes(plan: Plan) -> str:
+    """What the answer with most votes is called."""
+    problem = plan.design.problem
+    return "plurality" if isinstance(problem, DecisionProblem) and problem.n_classes > 2 else "majority"
+
+
+def wrong_heads(plan: Plan) -> tuple[str, str, str]:
+    """The columns of `wrong_rows`."""
+    return "one label", "wrong", f"not the {_most_votes(plan)}"
 
 
 def wrong_rows(plan: Plan) -> list[tuple[str, str, str]]:
@@ -51,10 +65,10 @@ def wrong_rows(plan: Plan) -> list[tuple[str, str, str]]:
         return [("of this plan", "not known", _figure(plan.disagreement))]
     rows = [
         ("of this plan", f"{plan.wrong:.4f}", f"{plan.disagreement:.4f}"),
-        ("majority of the same votes, no noise", f"{plan.wrong_without_noise:.4f}", "0"),
+        (f"{_most_votes(plan)} of the same votes, no noise", f"{plan.wrong_without_noise:.4f}", "0"),
     ]
     if not math.isnan(plan.wrong_without_privacy):
-        rows.append(("majority before randomization, no noise", f"{plan.wrong_without_privacy:.4f}", ""))
+        rows.append((f"{_most_votes(plan)} before randomization, no noise", f"{plan.wrong_without_privacy:.4f}", ""))
     return rows
 
 
@@ -146,7 +160,7 @@ def comparison_html(comparison: Comparison) -> Markup:
 
 def plan_html(plan: Plan) -> Markup:
     """A plan in the order in which people ask."""
-    parts = [paragraph(together(plan)), *map(paragraph, remarks(plan)), grid(WRONG_HEADS, wrong_rows(plan))]
+    parts = [paragraph(together(plan)), *map(paragraph, remarks(plan)), grid(wrong_heads(plan), wrong_rows(plan))]
     if plan.comparison is not None:
         parts.append(comparison_html(plan.comparison))
     if plan.curve:

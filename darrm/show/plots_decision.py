@@ -1,4 +1,4 @@
-"""Pictures of decisions by groups of voters: the probability of answer 1 over the numbers of ones."""
+"""Pictures of decisions by groups of voters: of two answers the probability of answer 1 over the numbers of ones."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from darrm.errors import InputError
+from darrm.show import plots_classes
 from darrm.show.figures import LOOKS, axes_of, curve, limits_of, new_figure
 
 if TYPE_CHECKING:
     from darrm.design.decision import DecisionDesign
+    from darrm.problem.decision import DecisionProblem
 
 MOST_GROUPS = 3
 _MOST_PANELS = 6
@@ -18,10 +20,24 @@ _SIDE_BY_SIDE = 3
 _MOST_SQUARES = 200  # entries that have room for their number
 
 
+def not_drawn(problem: DecisionProblem) -> str:
+    """Why there is no picture of decisions of this problem; nothing if there is."""
+    groups = len(problem.groups)
+    if problem.binary:
+        return (
+            "" if groups <= MOST_GROUPS else f"A picture shows decisions of one to {MOST_GROUPS} groups. Got {groups}."
+        )
+    several = f"{problem.n_answers} answers and {groups} groups"
+    return "" if groups == 1 else f"A picture of more than two answers shows decisions of one group. Got {several}."
+
+
 def plot_decision(design: DecisionDesign, *, title: bool = True) -> Any:
     """Draw the probability of answer 1: a line for one group, a heat map for two, several heat maps for three.
 
-    For three groups the maps are over the first two; of more than six counts of the third some are shown.
+    For three groups the maps are over the first two; of more than six counts of the third some are shown. Of more than
+    two answers by one group: for three classes a triangle of all votes for one class, for each class unless all are
+    alike, and for "none"; for two classes a line for each answer; for more the chance of the class with the most votes
+    over its lead.
 
     Parameters
     ----------
@@ -36,11 +52,16 @@ def plot_decision(design: DecisionDesign, *, title: bool = True) -> Any:
     Raises
     ------
     InputError
-        If there are more than three groups.
+        If there are more than three groups, or more than one with more than two answers.
     MissingExtraError
         If matplotlib is not installed.
     """
     groups = design.problem.groups
+    why = not_drawn(design.problem)
+    if why:
+        raise InputError(why)
+    if not design.problem.binary:
+        return plots_classes.plot_classes(design, title=title)
     name = f"{limits_of(design.problem)}; {design.objective}" if title else ""
     if len(groups) == 1:
         ax = axes_of(None)
@@ -56,8 +77,6 @@ def plot_decision(design: DecisionDesign, *, title: bool = True) -> Any:
         ax.set_title(name, fontsize=9)
         figure.colorbar(ax.images[0], ax=ax, label=_answer(design))
         return figure
-    if len(groups) > MOST_GROUPS:
-        raise InputError(f"A picture shows decisions of one to {MOST_GROUPS} groups. Got {len(groups)}.")
     last = np.unique(np.linspace(0, groups[2].count, _MOST_PANELS).round().astype(int))
     wide = min(len(last), _SIDE_BY_SIDE)
     high = -(-len(last) // wide)
@@ -79,7 +98,9 @@ def plot_decision(design: DecisionDesign, *, title: bool = True) -> Any:
 
 
 def described(design: DecisionDesign, one: str) -> str:
-    """What `plot_decision` shows, for those who cannot see it; ``one`` is what answer 1 is called."""
+    """What `plot_decision` shows, for those who cannot see it; ``one`` is what answer 1 of two is called."""
+    if not design.problem.binary:
+        return plots_classes.described(design)
     kinds = (
         "a line over the counts",
         "a heat map over the counts of two groups",

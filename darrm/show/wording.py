@@ -33,6 +33,8 @@ RULES = {
     "the voters themselves": "the optimal composition of the voters that one record reaches, for any number of labels",
     "the voters and the coins of the labels": "the privacy of the voters and the coins of the labels together",
     "the votes themselves": "the optimal composition of all votes behind the labels, as if they were published",
+    "own profile, any accountant": "the largest profile of all votes, composed as that of one pair",
+    "Renyi DP": "the Renyi divergence of the noisy counts",
     "optimal composition": "of labels as private as one is alone, of which no more is used",
 }
 
@@ -151,6 +153,8 @@ def counted(objective: Objective) -> str:
     """What an expected cost counts."""
     from darrm.objectives import Rule, Truth
 
+    if isinstance(objective, Rule) and objective.none is not None:
+        return f"how often the answer is another class than that of the rule {objective}, and the costs of none"
     if isinstance(objective, Rule):
         return f"how often the answer is not that of the rule {objective}"
     if not isinstance(objective, Truth):

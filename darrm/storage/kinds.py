@@ -85,7 +85,9 @@ def _of_columns(names: list[str], cells: list[str] | None) -> str | None:
         return "table"
     if {"K", "m", "epsilon"} <= found or {"groups", "total_epsilon", "accuracy"} <= found:
         return "problems"
-    if sum(name.startswith("probability_") for name in names) == 2 and names[0].startswith(("ones", "present")):
+    if sum(name.startswith("probability_") for name in names) > 1 and names[0].startswith(
+        ("ones", "present", "votes_")
+    ):
         return "export"
     if names == ["id", "label"]:
         return "labels"

@@ -173,6 +173,11 @@ def from_csv(path: str | Path) -> Grid:
             decisions = "groups" in header
             known, needed = (DECISION_KEY, NEEDED) if decisions else (KEY, KEY[:3])
             unknown, missing = set(header) - set(known), set(needed) - set(header)
+            if decisions and {"classes", "none"} & unknown:
+                raise InputError(
+                    f"{name}: a table holds decisions between two answers. Got the column "
+                    f"{min({'classes', 'none'} & unknown)}. Solve decisions between more one by one, with darrm solve."
+                )
             if unknown or missing or len(set(header)) < len(header):
                 others = ", ".join(column for column in known if column not in needed)
                 raise InputError(

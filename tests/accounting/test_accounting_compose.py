@@ -173,7 +173,7 @@ def test_blocks_are_above_the_exact_and_close(monkeypatch: pytest.MonkeyPatch, D
     design = darrm.solve(K=11, m=2, epsilon=0.02, Delta=Delta)
     one = region(design.gamma, design.problem)
     direct = of_region(one, design.problem.affected, 80, delta)
-    monkeypatch.setattr("darrm.accounting.fresh._EXACT", 79)
+    monkeypatch.setattr("darrm.accounting.fresh.BLOCKS", 79)
     monkeypatch.setattr("darrm.accounting.fresh._BLOCK", 20)
     blocks = of_region(one, design.problem.affected, 80, delta)
     assert "exact composition of blocks" in blocks.bounds

@@ -57,6 +57,14 @@ def test_decisions_of_groups_at_their_worst_votes(rng: np.random.Generator) -> N
     assert found["the same, made as if all were voters of 0.2", "1"] > 2
 
 
+def test_decisions_between_classes_at_their_worst_votes(rng: np.random.Generator) -> None:
+    found = judged(attack.classes(200_000, rng), rng)
+    assert found["decision between 3 classes, 6 voters of 1", "1"] > 0.9
+    assert found["decision between 3 classes, 3 and 2 voters of 1", "1"] > 0.9
+    assert found["the same, 6, made as if all were voters of 0.2", "1"] > 1.8
+    assert found["the same, 3 and 2, made as if all were voters of 0.2", "1"] > 1.8
+
+
 def test_fresh_voters(rng: np.random.Generator) -> None:
     found = judged(attack.fresh_voters(30_000, rng), rng)
     assert found["randomized response, DaRRM m = 1.5", "1"] > 1.1

@@ -136,7 +136,7 @@ def test_planned_labels_of_teachers_are_drawn_from_the_table() -> None:
 
 
 def test_a_plan_is_not_more_often_wrong_than_noisy_max_of_the_same_total() -> None:
-    sigma = darrm.accounting.noisy_max_parameter("gaussian", 6, 5.0, 1e-5, K=5, classes=3)
+    sigma = darrm.accounting.noisy_max_parameter(darrm.mechanisms.GaussianNoisyMax, 6, 5.0, 1e-5, K=5, classes=3)
     design = pate(queries=6).fit(X, Y).design_
     table = GaussianNoisyMax(sigma).chances(sorted_counts(5, 3))
     truth = darrm.objectives.truth([0.75])

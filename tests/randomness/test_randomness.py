@@ -153,6 +153,7 @@ RELEASES: dict[str, Callable[[Any], object]] = {
     ),
     "mechanisms.GaussianNoisyMax.release": lambda rng: mechanisms.GaussianNoisyMax(4.0).release([[1, 2]], rng=rng),
     "mechanisms.LaplaceNoisyMax.release": lambda rng: mechanisms.LaplaceNoisyMax(0.5).release([[1, 2]], rng=rng),
+    "mechanisms.PermuteAndFlip.release": lambda rng: mechanisms.PermuteAndFlip(0.5).release([[1, 2]], rng=rng),
     "mechanisms.RandomizedResponse.release": lambda rng: mechanisms.RandomizedResponse(1.0).release([0, 1], rng=rng),
     "mechanisms.GeometricLabelProportions.release": lambda rng: mechanisms.GeometricLabelProportions(1.0).release(
         [[0, 1]], rng=rng

@@ -121,6 +121,25 @@ def test_reversals_are_said_unless_ordered(client: Any) -> None:
     assert "vectors of counts" not in get(client, "/decisions/design", **SMALL, ordered="yes").text
 
 
+@pytest.mark.parametrize("none", ["", "0.3"])
+def test_several_classes_have_a_triangle_and_a_table(client: Any, none: str) -> None:
+    values = {"count1": "5", "count2": "", "epsilon1": "0.7", "epsilon": "1.2", "classes": "3", "none": none}
+    text = html.unescape(get(client, "/decisions/design", **values).text)
+    accuracy = [objectives.randomized_response_accuracy(0.9, 0.7, classes=3)]
+    problem = darrm.DecisionProblem([darrm.VoterGroup(5, 0.7)], 1.2, classes=3, none=bool(none))
+    design = darrm.solve(problem, objective=objectives.truth(accuracy, none=float(none) if none else None))
+    assert all(f"<td>{value:.6f}</td>" in text for value in design.table.ravel())
+    assert 'alt="A triangle of all votes for three classes' in text
+    assert ('coloured by the chance of "0" and "none"' in text) is bool(none)
+    assert "in a corner all name the class that stands there" in text
+    assert "The chance of the answer 1" not in text
+    worst = text.split("The worst case")[1].split("</section>")[0]
+    voters = [int(voters) for voters in re.findall(r"<th[^>]*>group 1</th><td>(\d+)</td>", worst)]
+    assert sum(voters) == 5
+    page = get(client, "/decisions/", **values).text
+    assert re.search(r'<option value="3" selected>3</option>', page)
+
+
 # The same elsewhere
 
 CHOICES = [
@@ -129,6 +148,11 @@ CHOICES = [
     {"epsilon1": "inf", "accuracy1": "0.95", "max_affected1": "1", "ordered": "yes", "delta": "1e-5"},
     {"objective": "majority", "count3": "1", "epsilon3": "0.30000000000000004", "base": "0.8"},
     {"objective": "at-least", "k": "2", "prior": "0.1", "miss": "nothing", "accuracy2": "0.55"},
+    {"count1": "4", "count2": "", "classes": "3"},
+    {"count1": "4", "count2": "", "classes": "3", "none": "0.3", "objective": "majority", "prior": "nothing"},
+    {"count1": "3", "count2": "", "classes": "5", "none": "0.25", "max_affected": "2", "accuracy1": "0.5"},
+    {"count1": "5", "count2": "", "none": "0.5", "miss": "3", "prior": "0.3", "ordered": "yes"},
+    {"count1": "5", "count2": "", "none": "0", "objective": "at-least", "k": "2", "delta": "0.001"},
 ]
 
 
@@ -202,6 +226,13 @@ def test_the_address_holds_the_state(client: Any) -> None:
         ({"miss": "inf"}, "miss", "miss must be finite and at least 0"),
         ({"miss": "0", "false_alarm": "0"}, "miss", "cost must have an entry above 0"),
         ({"ordered": "maybe"}, "ordered", "ordered must be one of yes, no"),
+        ({"classes": "3"}, "classes", "classes must be 2 for several groups on this page. Leave the voters"),
+        ({"none": "0.3"}, "none", "none must be blank for several groups on this page"),
+        ({"none": "-1", "count2": ""}, "none", "none must be finite and at least 0. Got -1"),
+        ({"classes": "6", "count2": ""}, "classes", "classes must be one of 2, 3, 4, 5. Got '6'"),
+        ({"classes": "3", "count2": "", "objective": "at-least"}, "objective", "at-least is for 2 classes"),
+        ({"classes": "3", "count1": "30", "count2": ""}, "groups", "must be of at most 15 voters on this page"),
+        ({"classes": "3", "count1": "9999999", "count2": ""}, "groups", "darrm solve --group 9999999:1 --classes 3"),
         ({"count1": "30", "count2": "30"}, "groups", "Got 961. 2 groups of at most 16 voters would fit"),
         ({"count1": "1" * 20}, "count1", "count must be a whole number"),
         ({"count1": "9999999"}, "groups", "darrm solve --group 9999999:1"),
@@ -228,6 +259,22 @@ def test_what_would_fit_fits() -> None:
     assert choices.check_page_size(darrm.DecisionProblem([group], 1.0, max_affected=47))
     with pytest.raises(InputError, match="max_affected = 47 would fit"):
         choices.check_page_size(darrm.DecisionProblem([group], 1.0, max_affected=48))
+
+
+@pytest.mark.parametrize(("C", "none"), [(2, True), (3, False), (3, True), (4, False), (5, True)])
+@pytest.mark.parametrize("reached", [1, 3, 60])
+def test_what_would_fit_of_several_classes_fits(C: int, none: bool, reached: int) -> None:
+    def problem(K: int) -> darrm.DecisionProblem:
+        return darrm.DecisionProblem(
+            [darrm.VoterGroup(K, 1.0, max_affected=min(K, reached))], 1.0, classes=C, none=none
+        )
+
+    with pytest.raises(InputError, match="must be of at most") as refused:
+        choices.check_page_size(problem(1000))
+    most = int(re.findall(r"at most (\d+) voters", str(refused.value))[0])
+    assert choices.check_page_size(problem(most))
+    with pytest.raises(InputError, match=f"at most {most} voters"):
+        choices.check_page_size(problem(most + 1))
 
 
 def test_all_that_is_wrong_is_said_at_once(client: Any) -> None:

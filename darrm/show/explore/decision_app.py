@@ -10,7 +10,7 @@ from darrm.design.decision import DecisionDesign
 from darrm.design.solve_decision import solve_decision
 from darrm.errors import DarrmError, InputError, SolverError
 from darrm.measures.decision_comparison import DecisionEntry, beside_others
-from darrm.show.explore import answers, decision_page
+from darrm.show.explore import answers, decision_commands, decision_page
 from darrm.show.explore import decision_choices as chosen
 from darrm.show.explore.cache import Cache
 from darrm.show.explore.decision_choices import Choice, Choices
@@ -49,8 +49,11 @@ def make() -> Blueprint:
         return decision_page.design(state, choice, design, found.pictures.get(choice, gone()))
 
     def others_part(state: Choices) -> str:
+        choice = _valid(state)
         try:
-            return decision_page.others(found.others.get(_valid(state), gone()))
+            return decision_page.others(found.others.get(choice, gone()))
+        except InputError as error:
+            return decision_page.no_others(error)
         except SolverError:
             return decision_page.no_others(f"They take more than {answers.TIME_LIMIT:g} s each; darrm report has them.")
 
@@ -115,7 +118,7 @@ def _valid(state: Choices) -> Choice:
 def _note(state: Choices, error: DarrmError) -> None:
     """Put an error that came up on the way beside the control it belongs to."""
     if isinstance(error, SolverError):
-        command = chosen.solve_command(state.choice) if state.choice else "darrm solve"
+        command = decision_commands.solve_command(state.choice) if state.choice else "darrm solve"
         state.errors["solve"] = (
             f"No optimum within {answers.TIME_LIMIT:g} s. Take fewer voters, or use the command line, which takes its "
             f"time: {command}"

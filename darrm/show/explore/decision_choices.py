@@ -11,23 +11,29 @@ from darrm import objectives
 from darrm._validation import MAX_COUNT, choice, real
 from darrm.errors import InputError
 from darrm.objectives import Objective
+from darrm.problem import class_corners
+from darrm.problem.counts import n_sorted_counts
 from darrm.problem.decision import DecisionProblem, VoterGroup
 from darrm.problem.group_corners import entries
 from darrm.show.explore import query
+from darrm.show.explore.decision_commands import problem_options
 from darrm.show.explore.query import built, checked, groups_there
 from darrm.show.wording import number_of
 
 GROUPS = (1, 2, 3)
 OF_GROUP = ("count", "epsilon", "max_affected", "accuracy")
-OBJECTIVES = {"truth": "the truth", "majority": "the majority of the votes", "at-least": "1 if at least k votes are 1"}
+OBJECTIVES = {"truth": "the truth", "majority": "the most votes", "at-least": "1 if at least k votes are 1"}
+CLASSES = ("2", "3", "4", "5")
 # Beyond, an answer takes more than a few seconds: the design, four others and the certificates of all.
 MAX_VECTORS = 300
 MAX_MULTISETS = 200_000
+MAX_OF_CLASSES = 330_000  # the same for more than two answers: probabilities to go through
 FIRST = {
     **{f"{name}{g}": "" for g in GROUPS for name in OF_GROUP},
     **{"count1": "4", "epsilon1": "1", "count2": "7", "epsilon2": "0.2"},
     **{"max_affected": "", "base": "0.9", "epsilon": "1.4", "delta": ""},
-    **{"objective": "truth", "k": "", "prior": "0.5", "miss": "1", "false_alarm": "1", "ordered": ""},
+    **{"classes": "2", "objective": "truth", "k": "", "prior": "0.5", "miss": "1", "false_alarm": "1"},
+    **{"none": "", "ordered": ""},
 }
 _HARMLESS_GROUP = {"count": MAX_VECTORS, "epsilon": 1.0, "max_affected": None}
 _HARMLESS = {"epsilon": 1.0, "delta": None, "max_affected": None}
@@ -69,12 +75,18 @@ def _choice(texts: Mapping[str, str], errors: dict[str, str]) -> Choice | None:
     groups = [_group(texts, g, errors) for g in there]
     fine = len(errors) == before
     members = [group for group in groups if group is not None] if fine else [VoterGroup(MAX_COUNT, 1.0)]
+    classes = int(checked("classes", errors, lambda: choice("classes", texts["classes"], CLASSES)) or 2)
+    none = checked("none", errors, lambda: _none(texts["none"]))
+    if len(there) > 1:
+        _for_one_group(texts, classes, errors)
     values = {name: number_of(texts[name]) for name in _HARMLESS if texts[name] or name == "epsilon"}
-    problem = built(lambda **given: DecisionProblem(members, **given), values, _HARMLESS, errors)
-    pairs = [_accuracy(texts, g, group, errors) for g, group in zip(there, groups, strict=True)]
+    problem = built(
+        lambda **given: DecisionProblem(members, classes=classes, none=bool(none), **given), values, _HARMLESS, errors
+    )
+    pairs = [_accuracy(texts, g, group, classes, errors) for g, group in zip(there, groups, strict=True)]
     given = [pair for pair in pairs if pair is not None]
     accuracies = tuple(value for value, _ in given)
-    objective = _objective(texts, list(accuracies) or [0.5], errors)
+    objective = _objective(texts, list(accuracies) or [0.5], classes, none[0] if none else None, errors)
     checked("ordered", errors, lambda: choice("ordered", texts["ordered"] or "no", ("yes", "no")))
     if problem is not None and fine:
         checked("groups", errors, lambda: check_page_size(problem))
@@ -82,7 +94,21 @@ def _choice(texts: Mapping[str, str], errors: dict[str, str]) -> Choice | None:
         return None
     if checked("k", errors, lambda: objective.costs(problem)) is None:
         return None
-    return Choice(problem, objective, texts["ordered"] == "yes", accuracies, tuple(python for _, python in given))
+    python = tuple(python for _, python in given)
+    return Choice(problem, objective.of(problem), texts["ordered"] == "yes", accuracies, python)
+
+
+def _none(text: str) -> tuple[float, ...]:
+    """What the further answer costs, or nothing."""
+    return (real("none", number_of(text), 0, math.inf, "[)"),) if text else ()
+
+
+def _for_one_group(texts: Mapping[str, str], classes: int, errors: dict[str, str]) -> None:
+    more = "for several groups on this page. Leave the voters of the other groups blank, or use the command line."
+    if classes > 2:
+        errors.setdefault("classes", f"classes must be 2 {more}")
+    if texts["none"]:
+        errors.setdefault("none", f"none must be blank {more}")
 
 
 def _group(texts: Mapping[str, str], g: int, errors: dict[str, str]) -> VoterGroup | None:
@@ -95,7 +121,7 @@ def _group(texts: Mapping[str, str], g: int, errors: dict[str, str]) -> VoterGro
 
 
 def _accuracy(
-    texts: Mapping[str, str], g: int, group: VoterGroup | None, errors: dict[str, str]
+    texts: Mapping[str, str], g: int, group: VoterGroup | None, classes: int, errors: dict[str, str]
 ) -> tuple[float, str] | None:
     """How often a vote of a group is the truth, and the Python that says so."""
     own = texts[f"accuracy{g}"]
@@ -104,26 +130,30 @@ def _accuracy(
         return None if value is None else (value, repr(value))
     epsilon = 1.0 if group is None else group.epsilon
     base = number_of(texts["base"])
-    value = checked("base", errors, lambda: objectives.randomized_response_accuracy(base, epsilon))
+    value = checked("base", errors, lambda: objectives.randomized_response_accuracy(base, epsilon, classes))
     if value is None:
         return None
     if math.isinf(epsilon):
         return value, repr(value)
-    return value, f"objectives.randomized_response_accuracy({base!r}, {epsilon!r})"
+    of = f", classes={classes}" if classes > 2 else ""
+    return value, f"objectives.randomized_response_accuracy({base!r}, {epsilon!r}{of})"
 
 
-def _objective(texts: Mapping[str, str], accuracies: list[float], errors: dict[str, str]) -> Objective | None:
+def _objective(
+    texts: Mapping[str, str], accuracies: list[float], classes: int, none: float | None, errors: dict[str, str]
+) -> Objective | None:
+    if classes > 2:
+        return _of_classes(texts["objective"], accuracies, none, errors)
     kind = checked("objective", errors, lambda: choice("objective", texts["objective"], tuple(OBJECTIVES)))
     one = checked("prior", errors, lambda: real("prior", number_of(texts["prior"]), 0, 1))
     if kind is None or one is None:
         return None
     prior = [1 - one, one]
     if kind == "majority":
-        return objectives.rule("majority", accuracies, prior)
+        return objectives.rule("majority", accuracies, prior, none=none)
     if kind == "at-least":
-        return checked(
-            "k", errors, lambda: objectives.rule(objectives.at_least(number_of(texts["k"])), accuracies, prior)
-        )
+        rule = checked("k", errors, lambda: objectives.at_least(number_of(texts["k"])))
+        return None if rule is None else objectives.rule(rule, accuracies, prior, none=none)
     costs = [
         checked(name, errors, lambda name=name: real(name, number_of(texts[name]), 0, math.inf, "[)"))  # type: ignore[misc]
         for name in ("miss", "false_alarm")
@@ -131,12 +161,26 @@ def _objective(texts: Mapping[str, str], accuracies: list[float], errors: dict[s
     miss, false_alarm = costs
     if miss is None or false_alarm is None:
         return None
-    return checked("miss", errors, lambda: objectives.truth(accuracies, prior, [[0.0, miss], [false_alarm, 0.0]]))
+    cost = [[0.0, miss], [false_alarm, 0.0]]
+    return checked("miss", errors, lambda: objectives.truth(accuracies, prior, cost, none))
+
+
+def _of_classes(kind: str, accuracies: list[float], none: float | None, errors: dict[str, str]) -> Objective | None:
+    """The objective of more than two classes: all as likely, and wrong classes cost the same."""
+    if checked("objective", errors, lambda: choice("objective", kind, tuple(OBJECTIVES))) == "at-least":
+        errors.setdefault("objective", "objective at-least is for 2 classes. Take the truth or the most votes.")
+    if "objective" in errors:
+        return None
+    if kind == "majority":
+        return objectives.rule("plurality", accuracies, none=none)
+    return objectives.truth(accuracies, none=none)
 
 
 def check_page_size(problem: DecisionProblem) -> bool:
     """Refuse what would take more than some seconds, with what would fit."""
-    line = f"For more use the command line: darrm solve {' '.join(_group_options(problem))} ..."
+    line = f"For more use the command line: darrm solve {' '.join(problem_options(problem))} ..."
+    if not problem.binary:
+        return _check_classes(problem, line)
     vectors = math.prod(problem.shape)
     many = len(problem.groups)
     if vectors > MAX_VECTORS:
@@ -157,75 +201,27 @@ def check_page_size(problem: DecisionProblem) -> bool:
     return True
 
 
+def _check_classes(problem: DecisionProblem, line: str) -> bool:
+    """Of one group and more than two answers."""
+    if not _fits(problem, problem.K):
+        fits = next(K for K in range(2, MAX_VECTORS + 2) if not _fits(problem, K)) - 1
+        answers = f"{problem.n_classes} classes" + " and none" * problem.none
+        raise InputError(
+            f"One group with {answers} must be of at most {fits} voters on this page, if one change of the data "
+            f"reaches {min(fits, problem.max_affected)} of them. Got {problem.K:,}. {line}"
+        )
+    return True
+
+
+def _fits(problem: DecisionProblem, K: int) -> bool:
+    """Whether so many voters in place of those of a problem are quick enough."""
+    C = problem.n_classes
+    if K > MAX_VECTORS or (n_sorted_counts(K, C) if C > 2 else K + 1) > MAX_VECTORS:
+        return False
+    group = VoterGroup(K, 1.0, max_affected=min(K, problem.max_affected))
+    other = DecisionProblem([group], problem.epsilon, classes=C, none=problem.none)
+    return class_corners.entries(other, alike=C > 2) <= MAX_OF_CLASSES
+
+
 def _reaching(problem: DecisionProblem, voters: int) -> DecisionProblem:
     return DecisionProblem(problem.groups, problem.epsilon, problem.delta, max_affected=voters)
-
-
-def _plain(value: float) -> str:
-    """A number as both Python and the command line read it."""
-    return repr(int(value) if float(value).is_integer() and abs(value) < 2**53 else float(value))
-
-
-def _group_options(problem: DecisionProblem) -> list[str]:
-    options = []
-    for group in problem.groups:
-        reached = f":0:{group.max_affected}" if group.max_affected < group.count else ""
-        options.append(f"--group {group.count}:{_plain_epsilon(group.epsilon)}{reached}")
-    return options
-
-
-def _plain_epsilon(epsilon: float) -> str:
-    return "inf" if math.isinf(epsilon) else _plain(epsilon)
-
-
-def _most(problem: DecisionProblem) -> int:
-    return sum(group.max_affected for group in problem.groups)
-
-
-def solve_command(choice: Choice) -> str:
-    """The command that makes the same design."""
-    problem, objective = choice.problem, choice.objective
-    parts = ["darrm solve", *_group_options(problem), f"--total-epsilon {_plain(problem.epsilon)}"]
-    if problem.delta:
-        parts.append(f"--delta {_plain(problem.delta)}")
-    if problem.max_affected != _most(problem):
-        parts.append(f"--max-affected {problem.max_affected}")
-    parts.append(f"--accuracy {','.join(map(repr, choice.accuracies))}")
-    if isinstance(objective, objectives.OfVoters) and objective.prior != (0.5, 0.5):
-        parts.append(f"--prior {','.join(map(repr, objective.prior))}")
-    if isinstance(objective, objectives.Rule):
-        name = f"at-least:{objective.numbers[0]:.0f}" if objective.name == "at least" else objective.name
-        parts.append(f"--objective {name}")
-    if isinstance(objective, objectives.Truth) and objective.cost != ((0.0, 1.0), (1.0, 0.0)):
-        parts.append(f"--cost {','.join(_plain(cost) for row in objective.cost for cost in row)}")
-    if choice.ordered:
-        parts.append("--ordered")
-    return " ".join(parts)
-
-
-def solve_python(choice: Choice) -> str:
-    """The Python that makes the same design."""
-    problem, objective = choice.problem, choice.objective
-    lines = ["import darrm", "from darrm import objectives", "", "groups = ["]
-    for group in problem.groups:
-        epsilon = 'float("inf")' if math.isinf(group.epsilon) else _plain(group.epsilon)
-        reached = f", max_affected={group.max_affected}" if group.max_affected < group.count else ""
-        lines.append(f"    darrm.VoterGroup({group.count}, epsilon={epsilon}{reached}),")
-    delta = f", delta={_plain(problem.delta)}" if problem.delta else ""
-    reached = f", max_affected={problem.max_affected}" if problem.max_affected != _most(problem) else ""
-    lines += ["]", f"problem = darrm.DecisionProblem(groups, epsilon={_plain(problem.epsilon)}{delta}{reached})"]
-    lines += ["accuracy = [", *(f"    {python}," for python in choice.accuracies_python), "]"]
-    arguments = ["accuracy"]
-    if isinstance(objective, objectives.OfVoters) and objective.prior != (0.5, 0.5):
-        arguments.append(f"prior={list(objective.prior)!r}")
-    if isinstance(objective, objectives.Rule):
-        at_least = objective.name == "at least"
-        which = f"objectives.at_least({objective.numbers[0]:.0f})" if at_least else repr(objective.name)
-        stated = f"objectives.rule({', '.join([which, *arguments])})"
-    else:
-        if isinstance(objective, objectives.Truth) and objective.cost != ((0.0, 1.0), (1.0, 0.0)):
-            rows = (f"[{', '.join(map(_plain, row))}]" for row in objective.cost)
-            arguments.append(f"cost=[{', '.join(rows)}]")
-        stated = f"objectives.truth({', '.join(arguments)})"
-    ordered = ", ordered=True" if choice.ordered else ""
-    return "\n".join([*lines, f"design = darrm.solve(problem, objective={stated}{ordered})"])

@@ -11,8 +11,8 @@ from flask import url_for
 from darrm.design.decision import DecisionDesign
 from darrm.measures.decision_comparison import DecisionEntry
 from darrm.numerics.exact import decimals
-from darrm.show import wording
-from darrm.show.explore import decision_choices as choices
+from darrm.show import classes, wording
+from darrm.show.explore import decision_commands
 from darrm.show.explore.controls import (
     CUT,
     Look,
@@ -27,11 +27,13 @@ from darrm.show.explore.controls import (
     pending,
     wrong,
 )
-from darrm.show.explore.decision_choices import FIRST, GROUPS, OBJECTIVES, Choice, Choices
+from darrm.show.explore.decision_choices import CLASSES, FIRST, GROUPS, OBJECTIVES, Choice, Choices
 from darrm.show.inline import decision_table
 from darrm.show.markup import Markup, element, grid, join, paragraph, shown
+from darrm.show.plots_classes import caption
 from darrm.show.plots_decision import described
-from darrm.show.report.worst_case import work_out_groups
+from darrm.show.report.worst_case import WorstCounts, work_out_groups
+from darrm.show.report.worst_classes import failures_apart, says, work_out_classes
 
 _LOOKS = {
     "max_affected": Look("How many voters one record can reach, over all groups.", placeholder="all"),
@@ -49,11 +51,14 @@ _LOOKS = {
     "k": Look("How many votes for 1 make the answer 1."),
     "miss": Look("Cost of the answer 0 where the truth is 1.", "miss"),
     "false_alarm": Look("Cost of the answer 1 where the truth is 0.", "false alarm"),
+    "none": Look("Cost of a further answer, none of the classes; for one group.", "none", placeholder="no such answer"),
 }
-_FOR = {"k": "for-k", "miss": "for-truth", "false_alarm": "for-truth"}  # other objectives have no use for them
+# Other objectives, or more than two classes, have no use for them.
+_FOR = {"k": "for-k", "prior": "for-two", "miss": "for-truth for-two", "false_alarm": "for-truth for-two"}
 _COLUMNS = {"count": "voters", "epsilon": "epsilon", "max_affected": "reached", "accuracy": "accuracy"}
 _BLANK = {"max_affected": "all", "accuracy": "base"}
 _FEW = 60  # entries of a table that is open at first
+_SEEN = "The chance of the answer 1, by how many voters of each group say 1."
 _BUTTON = "Show beside other ways"
 
 
@@ -73,6 +78,9 @@ def explorer(state: Choices, design: str, others: str) -> Markup:
             element("option", name, value=value, selected=value == texts["objective"])
             for value, name in OBJECTIVES.items()
         ),
+        classes=join(
+            element("option", number, value=number, selected=number == texts["classes"]) for number in CLASSES
+        ),
         ordered=element(
             "input",
             type="checkbox",
@@ -82,7 +90,7 @@ def explorer(state: Choices, design: str, others: str) -> Markup:
             checked=texts["ordered"] == "yes",
             aria_describedby="hint-ordered wrong-ordered",
         ),
-        **{f"wrong_{name}": wrong(errors, name) for name in ("groups", "objective", "ordered", "solve")},
+        **{f"wrong_{name}": wrong(errors, name) for name in ("groups", "classes", "objective", "ordered", "solve")},
         status="See what is said beside the controls." if errors else "",
         design=Markup(before) if design else element("section", nothing(), class_="card"),
         beside=Markup(after),
@@ -103,14 +111,15 @@ def design(state: Choices, choice: Choice, found: DecisionDesign, picture: str) 
         condition=wording.condition(problem),
         picture=picture,
         alternative=described(found, problem.names[1]),
+        seen=_SEEN if problem.binary else caption(found),
         figures=_figures(choice, found),
         reversals=_reversals(found),
         worst=_worst(found),
-        command=copied("command", f"{choices.solve_command(choice)} --out decision.json"),
-        python=copied("python", choices.solve_python(choice)),
+        command=copied("command", f"{decision_commands.solve_command(choice)} --out decision.json"),
+        python=copied("python", decision_commands.solve_python(choice)),
         base=url_for("decisions.page"),
         search=state.query(),
-        table_open=Markup(" open" * (found.table.size <= _FEW)),
+        table_open=Markup(" open" * (classes.n_rows(found) <= _FEW)),
         table=decision_table(found),
     )
 
@@ -132,33 +141,52 @@ def _figures(choice: Choice, found: DecisionDesign) -> Markup:
 def _reversals(found: DecisionDesign) -> Markup:
     if not found.reversals:
         return join([])
-    return paragraph(
-        f"At {found.reversals} of {found.table.size} vectors of counts the answer that costs less is the less likely "
-        "one; “ordered” forbids that.",
-        class_="hint",
-    )
+    at = f"At {found.reversals} of {found.table.size} vectors of counts"
+    said = f"{at} the answer that costs less is the less likely one"
+    if not found.problem.binary:
+        said = classes.reversals(found)
+    return paragraph(f"{said}; “ordered” forbids that.", class_="hint")
 
 
 def _worst(found: DecisionDesign) -> Markup:
     """Where the guarantee is closest to its limit."""
+    problem = found.problem
+    if not problem.binary:
+        return _worst_of_classes(found)
     worst = work_out_groups(found)
-    (on, off), delta = worst.probabilities, found.problem.delta
-    with decimals(on):
-        most = worst.factor * off + Decimal(delta)
-    more = f", and {wording.exactly(delta)} more" if delta else ""
-    said = paragraph(
-        f"One change of the data comes closest to the limit for the answer {found.problem.names[worst.answer]}, where "
-        f"its chance is {shown(on, 6)} with one of the data sets and {shown(off, 6)} with the other. The guarantee "
-        f"allows e^{wording.exactly(found.problem.epsilon)} times the other{more}: {shown(most, 6, up=True)}."
-    )
-    if not worst.corners:
-        return said
     rows = [
         (f"group {corner.group}", corner.voters, shown(corner.p.one, 4), shown(corner.q.one, 4))
         for corner in worst.corners
     ]
     heads = ("voters of", "how many", "say 1 with chance", "and with the other")
-    return join([said, grid(heads, rows, class_="figures")])
+    said = _closest(found, worst, problem.names[worst.answer])
+    return join([said, grid(heads, rows, class_="figures")]) if rows else said
+
+
+def _worst_of_classes(found: DecisionDesign) -> Markup:
+    problem, worst = found.problem, work_out_classes(found)
+    pure = failures_apart(found)
+    rows: list[tuple[object, ...]] = []
+    for place in worst.places:
+        group = problem.groups[place.group - 1]
+        sides = (says(place, group, side, pure=pure) for side in (0, 1))
+        said = [", ".join(f"{problem.names[c]}: {shown(x, 4)}" for c, x in side.items()) for side in sides]
+        rows.append((f"group {place.group}", place.voters, *said))
+    heads = ("voters of", "how many", "say, with chance", "and with the other")
+    closest = _closest(found, worst, classes.answers_of(problem.answers, worst.answers))
+    return join([closest, grid(heads, rows, class_="figures")])
+
+
+def _closest(found: DecisionDesign, worst: WorstCounts, answer: str) -> Markup:
+    (on, off), delta = worst.probabilities, found.problem.delta
+    with decimals(on):
+        most = worst.factor * off + Decimal(delta)
+    more = f", and {wording.exactly(delta)} more" if delta else ""
+    return paragraph(
+        f"One change of the data comes closest to the limit for the answer {answer}, where "
+        f"its chance is {shown(on, 6)} with one of the data sets and {shown(off, 6)} with the other. The guarantee "
+        f"allows e^{wording.exactly(found.problem.epsilon)} times the other{more}: {shown(most, 6, up=True)}."
+    )
 
 
 def others(entries: Sequence[DecisionEntry]) -> Markup:

@@ -18,6 +18,7 @@ from darrm.storage.atomic import replacing, resolved
 
 FULL = 101  # K up to which the default is a full report: some ten seconds
 FULL_STATES = 20_000  # the same for decisions: multisets of corners
+FULL_ENTRIES = 300_000  # the same for more than two answers: probabilities to go through
 
 
 def html(
@@ -39,8 +40,9 @@ def html(
         label or the fixed voters may spend, rounded up to one digit, whichever is more, and at most 1/2.
     full : bool, optional
         Whether to compute what takes long for many voters: the comparison with baselines, the privacy profile and the
-        exact composition. If not given, for K up to 101, or 20,000 multisets of a decision's corners. A short report
-        bounds the composition by a theorem instead, and so does that of a decision for absent voters.
+        exact composition. If not given, for K up to 101, or 20,000 multisets of a decision's corners, or 300,000
+        probabilities of a decision with more than two answers. A short report bounds the composition by a theorem
+        instead, and so does that of a decision for absent voters or with more than two answers.
 
     Returns
     -------
@@ -58,7 +60,6 @@ def html(
     Some seconds at K = 11 and at K = 1001 if short; a full report costs some 200 separations (`darrm.verify`).
     """
     from darrm._validation import check_total_delta
-    from darrm.problem.group_corners import entries
     from darrm.show.report import decision, page
 
     if not isinstance(design, Design | DecisionDesign):
@@ -67,8 +68,7 @@ def html(
     stored = None if file is None else _stored(Path(file), design)
     name = "gamma.json" if file is None else Path(file).name
     if isinstance(design, DecisionDesign):
-        few = entries(design.problem) <= FULL_STATES
-        return decision.render(design, name, stored, total, few if full is None else full)
+        return decision.render(design, name, stored, total, _quick(design) if full is None else full)
     return page.render(design, name, stored, total, design.problem.K <= FULL if full is None else full)
 
 
@@ -95,6 +95,17 @@ def write(
     with replacing(path) as out:
         out.write(content)
     return len(content)
+
+
+def _quick(design: DecisionDesign) -> bool:
+    """Whether a full report takes some ten seconds at most."""
+    from darrm.certificate.classes import is_symmetric
+    from darrm.problem import class_corners, group_corners
+
+    problem = design.problem
+    if problem.binary:
+        return group_corners.entries(problem) <= FULL_STATES
+    return class_corners.entries(problem, alike=is_symmetric(design.table, problem)) <= FULL_ENTRIES
 
 
 def default_delta(design: Design | DecisionDesign) -> float:

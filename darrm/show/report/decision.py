@@ -4,27 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from itertools import islice
 from typing import Any
-
-import numpy as np
 
 from darrm.design.decision import DecisionDesign
 from darrm.errors import InputError, SolverError
 from darrm.measures.decision_comparison import beside_others
 from darrm.numerics.exact import decimals
 from darrm.objectives import Costs, OfVoters, Truth
-from darrm.problem.decision import DecisionProblem
-from darrm.problem.group_corners import entries, group_corners
 from darrm.problem.limits import guarantee
-from darrm.show.markup import Markup, element, join, paragraph, picture, shown, table, var
-from darrm.show.plots_decision import MOST_GROUPS, described, plot_decision
-from darrm.show.report import sections
+from darrm.show.markup import Markup, element, join, paragraph, shown, table, var
+from darrm.show.report import sections, several_answers, two_answers
+from darrm.show.report.answers import answer, cell
 from darrm.show.report.sections import figure, folded, left_out, pair
-from darrm.show.report.worst_case import work_out_groups
-from darrm.show.wording import at_least, condition, listed
+from darrm.show.wording import at_least, condition
 
-_NAMED = 8  # counts
+_MOST_CLASSES = 8  # that have a column each for what is assumed
 _FEWER = ", then those of fewer voters in the order of the file"
 _ALL_TABLES = """[
     x for part in (design, *design.fewer.values()) for x in part.table.ravel().tolist()
@@ -36,37 +30,29 @@ def render(design: DecisionDesign, name: str, stored: Mapping[str, Any] | None, 
     problem = design.problem
     groups = len(problem.groups)
     title = f"Private decision by {problem.K} voter{'s' * (problem.K > 1)}" + f" in {groups} groups" * (groups > 1)
+    own = two_answers if problem.binary else several_answers
+    order = "the last group's count" if problem.binary else "the last answer"
     values = {
         "title": title,
         "cost": figure(design.expected_cost),
         **_guarantee(design),
         **_problem(design),
-        **_decision(design),
+        **own.words(design),
+        **own.decision(design),
         **_costs(design, full),
         **sections.one_label(design, full),
-        # Exact composition looks at one table; the guarantee holds for those of fewer voters too.
-        "many_labels": sections.many_labels(design, delta, full and not design.absent),
-        **_certificate(design),
+        "many_labels": sections.many_labels(design, delta, full and sections.composable(design)),
+        "certificate": own.certificate(design),
         "check": sections.check(
             design,
             name,
             stored,
             "the probabilities",
             _ALL_TABLES if design.absent else "design.table.ravel().tolist()",
-            f"the probabilities is over all of them, the last group's count fastest{_FEWER * design.absent},",
+            f"the probabilities is over all of them, {order} fastest{_FEWER * design.absent},",
         ),
     }
     return sections.page(f"{title}: one label is {pair(problem.epsilon, problem.delta)}", "decision.html", values)
-
-
-def _answer(design: DecisionDesign, answer: int) -> str:
-    name = design.problem.names[answer]
-    return name if isinstance(design.problem.classes, int) else f"“{name}”"
-
-
-def _cell(design: DecisionDesign, answer: int, before: str = "") -> Markup:
-    """The same for a table, where a long name may break anywhere."""
-    return element("span", before + _answer(design, answer), class_="any")
 
 
 def _guarantee(design: DecisionDesign) -> dict[str, object]:
@@ -86,9 +72,6 @@ def _guarantee(design: DecisionDesign) -> dict[str, object]:
         rows.append(("all", problem.K, "", problem.max_affected))
     return {
         "K": problem.K,
-        "zero": _answer(design, 0),
-        "one": _answer(design, 1),
-        "of_each": " of each group" * (len(problem.groups) > 1),
         "guarantee": pair(problem.epsilon, problem.delta),
         "holds": "yes" if design.certificate.holds else "no",
         "condition": condition(problem, absent=design.absent),
@@ -103,7 +86,7 @@ def _absent_note(design: DecisionDesign) -> Markup:
     if not design.absent:
         return paragraph("All voters must be present: for fewer this page proves nothing.", class_="note")
     chance = design.without_votes
-    nobody = "a fair coin decides" if chance == 0.5 else f"the label is {_answer(design, int(chance))}"
+    nobody = "a fair coin decides" if chance == 0.5 else f"the label is {answer(design, int(chance))}"
     parts = [
         element("h3", "Absent voters"),
         paragraph(
@@ -141,72 +124,27 @@ def _problem(design: DecisionDesign) -> dict[str, object]:
 
 def _assumed(design: DecisionDesign) -> Markup:
     """What the expected cost, and nothing else, assumes of the votes and of wrong labels."""
-    objective = design.objective.of(design.problem)
+    problem, objective = design.problem, design.objective.of(design.problem)
     if not isinstance(objective, OfVoters):
         return paragraph("What labels cost stands in the design file, for every count.", class_="note")
+    if problem.n_classes > _MOST_CLASSES:
+        return paragraph(
+            "What is assumed of the votes, and what labels cost, stands in the design file.", class_="note"
+        )
     tables: Any = objective.confusion
     rows: list[tuple[object, ...]] = [("prior", *map(shown, objective.prior or ()))]
+    said = range(1, 2) if problem.n_classes == 2 else range(problem.n_classes)
     for g, votes in enumerate(tables, 1):
-        rows.append((_cell(design, 1, f"group {g} says "), *(shown(vote[1]) for vote in votes)))
-    if isinstance(objective, Truth):
-        rows += [
-            (_cell(design, answer, "cost of the label "), *map(shown, cost))
-            for answer, cost in enumerate(objective.cost or ())
-        ]
-    heads = ("probability, or cost", _cell(design, 0, "if the truth is "), _cell(design, 1, "if it is "))
+        rows += [(cell(design, c, f"group {g} says "), *(shown(vote[c]) for vote in votes)) for c in said]
+    costs = objective.cost or () if isinstance(objective, Truth) else ()
+    rows += [(cell(design, o, "cost of the label "), *map(shown, cost)) for o, cost in enumerate(costs)]
+    if not costs and objective.none is not None:
+        none = shown(objective.none)
+        rows.append((cell(design, problem.n_classes, "cost of the label "), *[none] * problem.n_classes))
+    truths = ["if the truth is ", *["if it is "] * (problem.n_classes - 1)]
+    heads = ("probability, or cost", *(cell(design, c, before) for c, before in enumerate(truths)))
     note = "For the expected cost alone; the guarantee does not rest on it."
     return join([paragraph(note, class_="note"), table("What is assumed of the votes", heads, rows)])
-
-
-def _decision(design: DecisionDesign) -> dict[str, object]:
-    problem, table_ = design.problem, design.table
-    one, gain = _answer(design, 1), _gains(design)
-    heads = [f"group {g} (of {group.count})" for g, group in enumerate(problem.groups, 1)]
-    rows = [
-        (*n, repr(float(x)), "either" if gain[n] == 0 else _cell(design, int(gain[n] > 0)))
-        for n, x in np.ndenumerate(table_)
-    ]
-    drawn: Markup = paragraph("A picture shows three groups at most; the table has all of them.", class_="note")
-    if len(problem.groups) <= MOST_GROUPS:
-        drawn = picture(
-            plot_decision(design, title=False),
-            described(design, one),
-            f"The probability of {one} by how many voters of each group say {one}.",
-        )
-    return {
-        "decision_picture": drawn,
-        "decision_table": folded(
-            "The decision", (*heads, _cell(design, 1, "probability of "), "costs less"), rows, words=(0, len(heads) + 1)
-        ),
-        "reversals": _reversals(design),
-    }
-
-
-def _gains(design: DecisionDesign) -> Any:
-    """What the answer 1 costs less than the answer 0, for every count."""
-    costs = design.objective.costs(design.problem)
-    return costs[..., 0] - costs[..., 1]
-
-
-def _reversals(design: DecisionDesign) -> Markup:
-    """Where the label that costs more is the likelier one."""
-    if not design.reversals:
-        return paragraph("At no counts is the label that costs more the likelier one.", class_="note")
-    reversed_ = (design.table - 0.5) * _gains(design) < 0
-    at = np.argwhere(reversed_).tolist()
-    named = [str(tuple(n)) if len(n) > 1 else str(n[0]) for n in islice(at, _NAMED)]
-    where = listed(named) if len(at) <= _NAMED else f"{', '.join(named)} and {len(at) - _NAMED} more"
-    often = ""
-    if isinstance(design.objective, OfVoters):
-        chance = float(design.objective.chances(design.problem).sum(axis=0)[reversed_].sum())
-        often = f" They come up with a probability of {shown(chance, 2)}."
-    return paragraph(
-        f"At {len(at)} of {design.table.size} counts the label that costs more is the likelier one: at {where}.{often} "
-        "The optimum gives up there what it gains elsewhere. ",
-        element("code", "darrm.solve(..., ordered=True)"),
-        " forbids it.",
-        class_="note",
-    )
 
 
 def _costs(design: DecisionDesign, full: bool) -> dict[str, object]:
@@ -231,6 +169,10 @@ def _meaning(design: DecisionDesign) -> str:
         return "what a label costs on average, over the truth, the votes and the coins of the release"
     if isinstance(objective, Costs):
         return "the sum of the costs in its table, each times the probability of its label"
+    if isinstance(objective, OfVoters) and objective.none is not None:
+        return (
+            f"the probability that the label is a class other than that of the rule ({objective}), and what none costs"
+        )
     return f"the probability that the label differs from the rule ({objective})"
 
 
@@ -269,43 +211,3 @@ def _absent_table(design: DecisionDesign) -> Markup:
     ]
     heads = ("present in each group", "expected cost", "gap, at most", "tight epsilon", "guarantee")
     return join([element("h3", "With absent voters"), folded("With absent voters", heads, rows)])
-
-
-def _failures(problem: DecisionProblem) -> Markup:
-    """What the worst case leaves out where there are too many cases of voters that fail."""
-    fails = group_corners(problem)[1]
-    if not fails:
-        return join([])
-    text = (
-        " = 0: cases with failures are too many to go through. The proved bound adds the probability that a reached "
-        f"voter fails, at most {shown(fails, 4, up=True)} (Lemma D4), and need not be attained."
-    )
-    return join(["Here ", var("Delta"), text])
-
-
-def _certificate(design: DecisionDesign) -> dict[str, object]:
-    problem, worst = design.problem, work_out_groups(design)
-    p, other = var("p"), var("p\N{PRIME}")
-    corners = [
-        (f"group {corner.group}", corner.name, corner.voters, shown(corner.p.one), shown(corner.q.one))
-        for corner in worst.corners
-    ]
-    counts = [
-        (f"group {g}", l, shown(a), shown(b))
-        for g, (on, off) in enumerate(zip(worst.p_side, worst.q_side, strict=True), 1)
-        for l, (a, b) in enumerate(zip(on, off, strict=True))
-    ]
-    heads = ("", var("l"), *(join(["Pr[", var("l"), " ones], ", side]) for side in (p, other)))
-    many, terms = entries(problem), [join(["all products for ", side]) for side in (p, other)]
-    with decimals(guarantee(problem).epsilon):
-        return {
-            "multisets": f"{many:,}" if many < 10**9 else shown(many, 3),
-            "no_other": "No other case comes closer to the limit" + " while all voters are present" * design.absent,
-            "failures": _failures(problem),
-            "worst_label": _answer(design, worst.answer),
-            "corner_table": table("The worst case by group", ("", "corner", "voters", p, other), corners, words=(0, 1)),
-            "count_table": folded("The numbers of ones in the worst case", heads, counts),
-            "sum_table": sections.sums(
-                worst, join(["e", element("sup", var("epsilon"))]), (terms[0], terms[1]), design
-            ),
-        }

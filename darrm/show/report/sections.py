@@ -40,13 +40,13 @@ from darrm.show.report.worst_case import WorstCounts
 QUERIES = (1, 10, 100, 1000, 10_000, 100_000)
 _ROWS = 61  # up to which a table stands in the text; a longer one is folded away, and so many rows of it are shown:
 _SAMPLE = 12
-_PACKAGE = "darrm.show.report"
+PACKAGE = "darrm.show.report"
 _ROUNDING = 1 + Fraction(1, 10**40)  # more than that of a least delta
 
 
 def page(title: str, body: str, values: Mapping[str, object]) -> Markup:
     """The whole page around the template ``body``."""
-    return template(_PACKAGE, "page.html", {"title": title, "body": template(_PACKAGE, body, values)})
+    return template(PACKAGE, "page.html", {"title": title, "body": template(PACKAGE, body, values)})
 
 
 def pair(epsilon: float, delta: float) -> str:
@@ -106,7 +106,7 @@ def one_label(design: Design | DecisionDesign, full: bool) -> dict[str, object]:
 
 
 def many_labels(design: Design | DecisionDesign, delta: float, full: bool) -> Markup:
-    """The section on what many labels cost, of fresh voters and of fixed ones."""
+    """The section on what many labels cost, of fresh voters and of fixed ones; ``full`` composes exactly."""
     from darrm.accounting.fixed import fixed_voters
 
     problem = design.problem
@@ -129,7 +129,10 @@ def many_labels(design: Design | DecisionDesign, delta: float, full: bool) -> Ma
         unavoidable = f" Below a delta of {least} the fixed voters alone have no finite epsilon."
     rules = dict.fromkeys(rule for _, _, rule in totals if rule)
     how = "".join(f" {rule[0].upper()}{rule[1:]}: {wording.RULES[rule]}." for rule in rules)
-    how += " From totals of about 690 on there are only coarser bounds." if full else " --full composes exactly."
+    if full:
+        how += " From totals of about 690 on there are only coarser bounds."
+    elif composable(design):
+        how += " --full composes exactly."
     values = {
         "total_delta": shown(delta, 6),
         "fixed": _fixed(problem),
@@ -142,7 +145,12 @@ def many_labels(design: Design | DecisionDesign, delta: float, full: bool) -> Ma
             "What labels cost together. The bound for fixed voters does not depend on their number.",
         ),
     }
-    return template(_PACKAGE, "many_labels.html", values)
+    return template(PACKAGE, "many_labels.html", values)
+
+
+def composable(design: Design | DecisionDesign) -> bool:
+    """Whether there is an exact composition of its labels: of one table and two answers."""
+    return isinstance(design, Design) or (design.problem.binary and not design.absent)
 
 
 def fails(problem: MajorityProblem | DecisionProblem) -> float:
@@ -271,4 +279,4 @@ def check(
         "digest_table": table("Checksums", ("SHA-256 of", "value"), digests, words=(0, 1)),
         "version_table": table("Versions", ("version of", "design file", "this report"), rows),
     }
-    return template(_PACKAGE, "check.html", values)
+    return template(PACKAGE, "check.html", values)

@@ -135,12 +135,12 @@ def work_out_groups(design: DecisionDesign) -> WorstGroups:
             for side in ("p", "q")
         ]
         chances = [value if answer else 1 - value for value in map(Decimal, design.table.ravel().tolist())]
-        x, y = (_mean(chances, side) for side in sides)
+        x, y = (mean(chances, side) for side in sides)
         factor = total.exp()
         return WorstGroups((x, y), factor, x - factor * y, answer, tuple(corners), *sides)
 
 
-def _mean(chances: list[Decimal], counts: tuple[tuple[Decimal, ...], ...]) -> Decimal:
+def mean(chances: list[Decimal], counts: tuple[tuple[Decimal, ...], ...]) -> Decimal:
     """The mean of a table, last axis fastest, over independent counts."""
     for pmf in reversed(counts):
         lines = (chances[at : at + len(pmf)] for at in range(0, len(chances), len(pmf)))

@@ -1,0 +1,117 @@
+"""What the page of a decision says where it has two answers: the table, its reversals and the certificate."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from darrm.design.decision import DecisionDesign
+from darrm.numerics.exact import decimals
+from darrm.objectives import OfVoters
+from darrm.problem.group_corners import entries, group_corners
+from darrm.problem.limits import guarantee
+from darrm.show.markup import Markup, element, join, paragraph, picture, shown, table, template, var
+from darrm.show.plots_decision import described, not_drawn, plot_decision
+from darrm.show.report import sections
+from darrm.show.report.answers import FORBIDS, NAMED, NO_REVERSALS, answer, cell, failures
+from darrm.show.report.sections import folded
+from darrm.show.report.worst_case import work_out_groups
+from darrm.show.wording import listed
+
+
+def words(design: DecisionDesign) -> dict[str, object]:
+    """What voters say and what is released, in sentences."""
+    zero, one = answer(design, 0), answer(design, 1)
+    of_each = " of each group" * (len(design.problem.groups) > 1)
+    return {
+        "says": (
+            f"says {zero} or {one}. One label is released: {one} with a probability that depends on how many "
+            f"voters{of_each} say {one}, and {zero} otherwise."
+        ),
+        "any_label": "either label",
+        "by_votes": f"The probability of {one} for every number of voters{of_each} that say {one}.",
+    }
+
+
+def decision(design: DecisionDesign) -> dict[str, object]:
+    """Its picture, its table and its reversals."""
+    problem, table_ = design.problem, design.table
+    one, gain = answer(design, 1), _gains(design)
+    heads = [f"group {g} (of {group.count})" for g, group in enumerate(problem.groups, 1)]
+    rows = [
+        (*n, repr(float(x)), "either" if gain[n] == 0 else cell(design, int(gain[n] > 0)))
+        for n, x in np.ndenumerate(table_)
+    ]
+    drawn: Markup = paragraph("A picture shows three groups at most; the table has all of them.", class_="note")
+    if not not_drawn(problem):
+        drawn = picture(
+            plot_decision(design, title=False),
+            described(design, one),
+            f"The probability of {one} by how many voters of each group say {one}.",
+        )
+    return {
+        "decision_picture": drawn,
+        "decision_table": folded(
+            "The decision", (*heads, cell(design, 1, "probability of "), "costs less"), rows, words=(0, len(heads) + 1)
+        ),
+        "reversals": _reversals(design),
+    }
+
+
+def _gains(design: DecisionDesign) -> Any:
+    """What the answer 1 costs less than the answer 0, for every count."""
+    costs = design.objective.costs(design.problem)
+    return costs[..., 0] - costs[..., 1]
+
+
+def _reversals(design: DecisionDesign) -> Markup:
+    """Where the label that costs more is the likelier one."""
+    if not design.reversals:
+        return paragraph(NO_REVERSALS, class_="note")
+    reversed_ = (design.table - 0.5) * _gains(design) < 0
+    at = np.argwhere(reversed_).tolist()
+    named = [str(tuple(n)) if len(n) > 1 else str(n[0]) for n in islice(at, NAMED)]
+    where = listed(named) if len(at) <= NAMED else f"{', '.join(named)} and {len(at) - NAMED} more"
+    often = ""
+    if isinstance(design.objective, OfVoters):
+        chance = float(design.objective.chances(design.problem).sum(axis=0)[reversed_].sum())
+        often = f" They come up with a probability of {shown(chance, 2)}."
+    return paragraph(
+        f"At {len(at)} of {design.table.size} counts the label that costs more is the likelier one: at {where}.{often} "
+        "The optimum gives up there what it gains elsewhere. ",
+        *FORBIDS,
+        class_="note",
+    )
+
+
+def certificate(design: DecisionDesign) -> Markup:
+    """The section on the certificate."""
+    problem, worst = design.problem, work_out_groups(design)
+    p, other = var("p"), var("p\N{PRIME}")
+    corners = [
+        (f"group {corner.group}", corner.name, corner.voters, shown(corner.p.one), shown(corner.q.one))
+        for corner in worst.corners
+    ]
+    counts = [
+        (f"group {g}", l, shown(a), shown(b))
+        for g, (on, off) in enumerate(zip(worst.p_side, worst.q_side, strict=True), 1)
+        for l, (a, b) in enumerate(zip(on, off, strict=True))
+    ]
+    heads = ("", var("l"), *(join(["Pr[", var("l"), " ones], ", side]) for side in (p, other)))
+    many, terms = entries(problem), [join(["all products for ", side]) for side in (p, other)]
+    with decimals(guarantee(problem).epsilon):
+        values = {
+            "one": answer(design, 1),
+            "multisets": f"{many:,}" if many < 10**9 else shown(many, 3),
+            "no_other": "No other case comes closer to the limit" + " while all voters are present" * design.absent,
+            "failures": failures(group_corners(problem)[1]),
+            "worst_label": answer(design, worst.answer),
+            "corner_table": table("The worst case by group", ("", "corner", "voters", p, other), corners, words=(0, 1)),
+            "count_table": folded("The numbers of ones in the worst case", heads, counts),
+            "sum_table": sections.sums(
+                worst, join(["e", element("sup", var("epsilon"))]), (terms[0], terms[1]), design
+            ),
+        }
+        return template(sections.PACKAGE, "certificate_ones.html", values)

@@ -1,0 +1,260 @@
+"""Exact composition of releases with any number of answers: against full trees, and noisy max by it."""
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from itertools import islice, pairwise, permutations, product
+
+import numpy as np
+import pytest
+
+import darrm
+from darrm.accounting import OutcomeRows, adaptive, compose, noisy_max_parameter
+from darrm.accounting.adaptive import Grid
+from darrm.accounting.fresh import by_grid, of_region
+from darrm.accounting.hulls import counts_region
+from darrm.accounting.many_answers import of_rows
+from darrm.accounting.noisy_max import rows_of
+from darrm.errors import InputError
+from darrm.mechanisms import GaussianNoisyMax, LaplaceNoisyMax, PermuteAndFlip
+from darrm.numerics.arrays import Array
+from darrm.problem.counts import count_vectors
+
+Row = tuple[tuple[Fraction, ...], tuple[Fraction, ...]]
+
+
+def flips(counts: tuple[int, ...], bias: Fraction) -> tuple[Fraction, ...]:
+    """Permute-and-flip in exact fractions, with coins bias^(votes behind), by going through all orders."""
+    top = max(counts)
+    wins = [Fraction(0)] * len(counts)
+    orders = list(permutations(range(len(counts))))
+    for order in orders:
+        left = Fraction(1, len(orders))
+        for j in order:
+            wins[j] += left * bias ** (top - counts[j])
+            left *= 1 - bias ** (top - counts[j])
+    return tuple(wins)
+
+
+def all_rows(K: int, classes: int, chances: Callable[[tuple[int, ...]], tuple[Fraction, ...]]) -> list[Row]:
+    """Every pair of neighbouring votes, nothing sorted and nothing left out."""
+    rows = []
+    for known in count_vectors(K - 1, classes).tolist():
+        for c, d in product(range(classes), repeat=2):
+            here, there = (tuple(n + (i == one) for i, n in enumerate(known)) for one in (c, d))
+            rows.append((chances(here), chances(there)))
+    return rows
+
+
+def brute(rows: list[Row], queries: int, a: Fraction) -> Fraction:
+    """V by its full tree of choices."""
+    if not queries:
+        return max(Fraction(0), 1 - a)
+    best = Fraction(0)
+    for P, Q in rows:
+        best = max(
+            best, sum((p * brute(rows, queries - 1, a * q / p) for p, q in zip(P, Q, strict=True) if p), Fraction(0))
+        )
+    return best
+
+
+BIAS = Fraction(7, 10)
+EPSILON = -2 * math.log(0.7)
+
+
+@pytest.mark.parametrize("queries", [1, 2, 3])
+def test_bounds_hold_the_full_tree(queries: int) -> None:
+    """Three classes, three votes: all 54 ordered pairs against the rows that are kept."""
+    exact = list(dict.fromkeys(all_rows(3, 3, lambda counts: flips(counts, BIAS))))
+    exact = exact if queries < 3 else list({tuple(sorted(zip(P, Q, strict=True))): (P, Q) for P, Q in exact}.values())
+    rows = rows_of(PermuteAndFlip(EPSILON), 3, 3)
+    grid = Grid(0.002, 1500)
+    upper = next(islice(adaptive.upper_bounds(rows, grid), queries - 1, None))
+    sets = next(islice(adaptive.lower_bounds(rows, grid), queries - 1, None))
+    for i in (0, 100, 317) if queries < 3 else (100,):
+        a = Fraction(float(np.exp(grid.step * i)))
+        V = float(brute(exact, queries, a))
+        below = float((sets.P - float(a) * sets.Q).max())
+        assert below <= V * (1 + 1e-12)
+        assert upper[grid.size + i] * (1 + 1e-9) >= V  # a is the float64 nearest to the grid point
+        assert upper[grid.size + i] <= V + 2e-5
+        assert below >= V - 2e-4
+
+
+def test_no_pair_of_neighbours_is_left_out() -> None:
+    """Each of them, whatever its classes are called, is a row or the exchange of one."""
+    for K, classes in ((3, 3), (4, 3), (3, 4), (5, 2)):
+        made = rows_of(PermuteAndFlip(EPSILON), K, classes)
+        pairs = [sorted(zip(P, Q, strict=True)) for P, Q in zip(made.P.tolist(), made.Q.tolist(), strict=True)]
+        pairs += [sorted((q, p) for p, q in pair) for pair in pairs]
+        kept = np.array(pairs)
+        for P, Q in all_rows(K, classes, lambda counts: flips(counts, BIAS)):
+            if P != Q:
+                wanted = np.array(sorted((float(p), float(q)) for p, q in zip(P, Q, strict=True)))
+                by_first = np.abs(kept - wanted).max(axis=(1, 2)).min()
+                assert by_first < 1e-9
+
+
+@pytest.mark.parametrize("mechanism", [GaussianNoisyMax(3.0), LaplaceNoisyMax(0.3), PermuteAndFlip(0.4)], ids=repr)
+@pytest.mark.parametrize("K", [4, 11])
+def test_two_classes_cost_what_the_polygon_says(
+    mechanism: GaussianNoisyMax | LaplaceNoisyMax | PermuteAndFlip, K: int
+) -> None:
+    ones = mechanism.kernel(K)[:, 1]
+    lead = 2 * np.arange(K + 1) - K
+    gamma = np.where(lead == 0, 0.0, np.abs(2 * ones - 1))
+    gamma = (gamma + gamma[::-1]) / 2
+    polygon = of_region(counts_region(gamma, 1), (), 50, 1e-6, tolerance=1e-4)
+    rows = compose(mechanism, 50, delta=1e-6, K=K, classes=2, tolerance=1e-4)
+    # Each is within its bounds of the same number.
+    assert rows.lower <= polygon.upper * (1 + 1e-9)
+    assert polygon.lower <= rows.upper * (1 + 1e-9)
+    assert rows.upper <= rows.lower * 1.002
+    assert rows.upper == pytest.approx(polygon.upper, rel=5e-4)
+
+
+def continuous(sigma: float, K: int, classes: int) -> OutcomeRows:
+    """Rows of Gaussian noisy max with continuous noise, by a quadrature of its own."""
+    from scipy.special import ndtr
+
+    x, w = np.polynomial.legendre.leggauss(300)
+
+    def chances(counts: Array) -> Array:
+        low, high = counts.max() - 9 * sigma, counts.max() + 9 * sigma
+        t = (low + high) / 2 + x * (high - low) / 2
+        z = (t[:, None] - counts) / sigma
+        G, g = ndtr(z), np.exp(-z * z / 2) / math.sqrt(2 * math.pi) / sigma
+        each = [np.prod(np.delete(G, j, axis=1), axis=1) * g[:, j] for j in range(counts.size)]
+        return np.asarray(np.array(each) @ w * (high - low) / 2)
+
+    pairs = []
+    for known in count_vectors(K - 1, classes):
+        if np.all(np.diff(known) <= 0):
+            for c in range(classes):
+                pairs += [[chances(known + np.eye(classes)[one]) for one in (c, d)] for d in range(c)]
+    both = np.array(pairs)
+    return OutcomeRows.of(both[:, 0], both[:, 1], 1e-9)
+
+
+@pytest.mark.parametrize(
+    ("classes", "low", "high"),
+    [(2, 7.679, 7.683), (3, 7.64, 7.66)],
+)
+def test_the_totals_of_continuous_noise(classes: int, low: float, high: float) -> None:
+    """K = 25, mu = .2, 100 labels, delta 1e-5: 7.68 and 7.65 nats, where Gaussian DP has 10.00."""
+    total = of_rows(continuous(math.sqrt(2) / 0.2, 25, classes), 100, 1e-5, tolerance=2e-4)
+    assert low < total.lower <= total.upper < high
+    assert total.lower > 0.999 * total.upper
+
+
+@pytest.mark.parametrize(("classes", "low", "high"), [(2, 7.670, 7.676), (3, 7.638, 7.650)])
+def test_the_totals_of_the_noise_that_is_drawn(classes: int, low: float, high: float) -> None:
+    total = compose(GaussianNoisyMax(math.sqrt(2) / 0.2), 100, delta=1e-5, K=25, classes=classes)
+    assert low < total.lower <= total.upper < high
+    assert total.bounds["own profile, any accountant"] == pytest.approx({2: 9.95, 3: 9.80}[classes], abs=0.01)
+    assert total.bounds["Renyi DP"] == pytest.approx(100 / 50 + 2 * math.sqrt(100 / 50 * -math.log(1e-5)), rel=1e-9)
+    assert total.voters == "not private"
+
+
+def test_a_fixed_pair_is_below() -> None:
+    """The closest vote of two classes, the same at every label: binomial tails."""
+    from scipy.stats import binom
+
+    mechanism = PermuteAndFlip(0.4)
+    x, y = mechanism.chances([[3, 2], [2, 3]])[:, 0]
+    total = compose(mechanism, 60, delta=1e-5, K=5, classes=2)
+    count = np.arange(61)
+    for epsilon in (total.upper * 1.0001, total.lower * 0.9):
+        excess = np.maximum(0, binom.pmf(count, 60, x) - math.exp(epsilon) * binom.pmf(count, 60, y)).sum()
+        assert (excess <= 1e-5) == (epsilon > total.upper)
+
+
+def test_what_is_cut_off_counts_at_every_label() -> None:
+    rows = rows_of(PermuteAndFlip(0.5), 3, 3)
+    grid = Grid(0.01, 400)
+    more = OutcomeRows(rows.P, rows.Q, rows.rho, 1e-3)
+    for n, (without, cut) in enumerate(
+        islice(zip(adaptive.upper_bounds(rows, grid), adaptive.upper_bounds(more, grid), strict=True), 5), start=1
+    ):
+        right = slice(grid.size, grid.size + 100)
+        gained = cut[right] - without[right]
+        assert np.all(gained >= 0.9e-3)
+        assert np.all(gained <= n * 1e-3 * 1.001)
+    assert more.delta_infinity == pytest.approx(1e-3, rel=1e-6)
+
+
+def test_a_relative_error_widens_on_both_sides() -> None:
+    rows = rows_of(PermuteAndFlip(0.5), 3, 3)
+    loose = OutcomeRows(rows.P, rows.Q, 1e-4)
+    grid = Grid(0.002, 1500)
+    above, plain = (next(islice(adaptive.upper_bounds(one, grid), 9, None)) for one in (loose, rows))
+    here, there = (adaptive.least_epsilon(V, grid, 1e-3) for V in (plain, above))
+    # Exactly P (1 + rho) and Q (1 - rho), 10 times, shift a loss by 20 rho at most.
+    assert here + 5e-4 <= there <= here + 20.1e-4 + 1e-3
+    sets = [next(islice(adaptive.lower_bounds(one, grid), 9, None)) for one in (rows, loose)]
+    assert adaptive.most_epsilon(sets[1], 1e-3) <= adaptive.most_epsilon(sets[0], 1e-3) - 5e-4
+
+
+def test_more_labels_cost_more_also_beyond_one_by_one() -> None:
+    rows = rows_of(GaussianNoisyMax(200.0), 3, 3)
+    found = [by_grid(rows, n, 1e-5, 6) for n in (9900, 10_000, 10_001, 12_000)]
+    uppers = [one[0] for one in found if one is not None]
+    assert len(uppers) == 4
+    assert all(before < after for before, after in pairwise(uppers))
+    assert uppers[2] <= uppers[1] * 1.1
+
+
+@pytest.mark.parametrize("kind", [GaussianNoisyMax, LaplaceNoisyMax, PermuteAndFlip])
+def test_a_budget_is_spent_and_no_more(
+    kind: Callable[[float], GaussianNoisyMax | LaplaceNoisyMax | PermuteAndFlip],
+) -> None:
+    found = noisy_max_parameter(kind, 30, 3.0, 1e-6, K=5, classes=3)
+    total = compose(kind(found), 30, delta=1e-6, K=5, classes=3)
+    assert 0.99 * 3.0 < total.upper <= 3.0 * (1 + 1e-9)
+    if kind is GaussianNoisyMax:
+        orders = np.arange(2.0, 99.0)
+        plain = GaussianNoisyMax(found / 0.8)  # Renyi DP needs more than this
+        assert darrm.accounting.rdp_epsilon(orders, 30 * plain.rdp(orders), 1e-6) > 3.0
+
+
+def test_what_has_no_parameter_is_refused() -> None:
+    with pytest.raises(InputError, match="kind must be GaussianNoisyMax"):
+        noisy_max_parameter(float, 30, 3.0, 1e-6, K=5, classes=3)  # type: ignore[arg-type]
+
+
+def test_the_limit_of_two_classes_has_two_over_pi() -> None:
+    """Many labels of little each: mu of the labels is sqrt(2 / pi) of that of the counts; three classes: .733."""
+    from darrm.accounting.gaussian import gdp_mu
+
+    for classes, factor in ((2, math.sqrt(2 / math.pi)), (3, math.sqrt(27 / (16 * math.pi)))):
+        rows = rows_of(GaussianNoisyMax(math.sqrt(2) / 0.02), 3, classes)
+        found = by_grid(rows, 10_000, 1e-5, 12)
+        assert found is not None
+        assert gdp_mu(found[0], 1e-5) / 2 == pytest.approx(factor, rel=0.005)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"K": 3, "classes": 3, "voters": "fresh"}, "voters is not for GaussianNoisyMax"),
+        ({"K": 3}, "classes must be"),
+        ({"classes": 3}, "K must be"),
+        ({"K": 300, "classes": 20}, "more than 200000 pairs"),
+    ],
+)
+def test_what_is_refused(arguments: dict[str, object], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        compose(GaussianNoisyMax(3.0), 5, delta=1e-5, **arguments)  # type: ignore[arg-type]
+
+
+def test_a_design_takes_no_number_of_voters() -> None:
+    design = darrm.solve(darrm.MajorityProblem(K=3, m=1, epsilon=1.0))
+    with pytest.raises(InputError, match="K and classes are for noisy max"):
+        compose(design, 5, delta=1e-5, voters="fresh", K=3)
+
+
+def test_rows_of_any_origin_are_checked() -> None:
+    with pytest.raises(InputError, match="Every row of Q must sum to 1"):
+        OutcomeRows.of([[0.5, 0.5]], [[0.5, 0.4]])
+    with pytest.raises(InputError, match="rho must be"):
+        OutcomeRows.of([[0.5, 0.5]], [[0.5, 0.5]], rho=0.1)
