@@ -174,7 +174,7 @@ class DecisionDesign(ForAnalysis):
         counts : array_like of int
             Two classes: the numbers of ones in each group, shape (n, groups) or (groups,). More: the votes for each
             class in each group, shape (n, groups, classes) or (groups, classes); of one group (n, classes) or
-            (classes,) too.
+            (classes,), or (n, 1, classes).
 
         Returns
         -------
@@ -197,7 +197,7 @@ class DecisionDesign(ForAnalysis):
     def _of_classes(self, votes: Counts, sizes: Counts) -> Array:
         problem = self.problem
         whole = (len(sizes), problem.n_classes)
-        if len(sizes) == 1 and votes.shape[-2:] != whole:
+        if len(sizes) == 1 and votes.ndim in (1, 2):
             votes = votes[..., None, :]
         if votes.ndim not in (2, 3) or votes.shape[-2:] != whole or np.any(votes.sum(axis=-1) != sizes):
             raise InputError(
