@@ -10,7 +10,7 @@ from itertools import islice
 import numpy as np
 
 from darrm.accounting import adaptive
-from darrm.accounting.cover import Cover, cover
+from darrm.accounting.cover import Cover, cover, farthest
 from darrm.accounting.fresh import (
     BLOCKS,
     EXACT,
@@ -19,14 +19,18 @@ from darrm.accounting.fresh import (
     Total,
     by_grid,
     grid_for,
+    one_pair,
     without_grid,
 )
+from darrm.accounting.profile import Point
 from darrm.accounting.rows import OutcomeRows, some
 from darrm.accounting.theorems import at_least_once
 from darrm.errors import InputError
 from darrm.problem.limits import Affected
 
 _WORK = 2**31  # grid points times rows times answers times queries, after which no finer grid is taken
+_U = 2.0**-53
+_PAIRS = 8  # rows by which totals are bounded from below where no grid does
 _LOWER = 3 * 10**8  # grid points times rows times answers times queries of a lower bound
 Guarantee = tuple[Fraction, Fraction]
 
@@ -91,7 +95,7 @@ def of_rows(
             "epsilon. Pass a larger delta."
         )
     upper = min(bounds.values())
-    lower = min(lower, upper) if same_voters else 0.0
+    lower = min(lower or _by_one_set(rows, queries, delta), upper) if same_voters else 0.0
     kind = "fresh" if affected else "not private"
     return Total(lower, (lower + upper) / 2, upper, delta, queries, kind, bounds, min(unavoidable, delta))
 
@@ -121,6 +125,18 @@ def _attained(fewer: Cover, queries: int, delta: float, grid: adaptive.Grid) -> 
         return 0.0
     worst = some(fewer.worst, np.arange(min(rows, len(fewer.worst))))
     return adaptive.most_epsilon(next(islice(adaptive.lower_bounds(worst, grid), queries - 1, None)), delta)
+
+
+def _by_one_set(rows: OutcomeRows, queries: int, delta: float) -> float:
+    """A lower bound for any number of labels: how often the answer is in one set, by one row at every query."""
+    points = []
+    few = farthest(rows, _PAIRS)
+    room = 2.02 * rows.rho + 4 * rows.answers * _U
+    for P, Q, loss in zip(few.P, few.Q, few.losses, strict=True):
+        order = np.argsort(-loss)[:-1]
+        on, off = np.cumsum(P[order]) * (1 - room), np.cumsum(Q[order]) * (1 + room) + rows.cut
+        points += [Point(x, y, 1 - x, 1 - y) for x, y in zip(on.tolist(), off.tolist(), strict=True) if 1 >= x > y]
+    return one_pair(points, queries, delta)
 
 
 def _envelope(rows: OutcomeRows, queries: int, delta: float) -> float:

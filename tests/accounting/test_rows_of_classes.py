@@ -80,3 +80,15 @@ def test_a_lower_bound_is_attained_by_one_set_of_voters(reached: int) -> None:
         assert total.lower <= truth <= total.upper
     else:  # then both are reached at every query
         assert total.upper * (1 - 1e-3) <= total.lower <= total.upper
+
+
+@pytest.mark.parametrize(("labels", "delta"), [(20_000, 1e-5), (40, 0.0)])
+def test_more_labels_than_a_grid_is_run_for_are_bounded_from_below(labels: int, delta: float) -> None:
+    problem = darrm.DecisionProblem([darrm.VoterGroup(1, 0.5)], 0.5, classes=3)
+    design = _design(problem, np.array([[0.4, 0.3, 0.3]]))
+    total = compose(design, labels, delta=delta, voters="fresh")
+    # A vote (c, d) gives answer c more often on D, by .1 (hi - lo), than on D', and d less often.
+    gap = 0.1 * math.tanh(0.25)
+    chance, other = 0.35 + gap / 2, 0.35 - gap / 2
+    assert total.lower > 0.2 * total.upper
+    assert total.lower <= min(total.upper, labels * math.log(chance / other) * (1 + 1e-9))
