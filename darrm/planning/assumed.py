@@ -25,7 +25,9 @@ def assumptions(setting: Setting, budget: Budget) -> tuple[str, ...]:
     each = private[0]
     if len(set(private)) > 1:
         each = " and ".join(f"{kind} in group {g}" for g, kind in enumerate(private, 1))
-    if budget.voters == "fresh":
+    if all(math.isinf(group.epsilon) for group in setting.groups):
+        kind = "Voters are not private, fresh or fixed: only the noise of the labels is, which is new for every label."
+    elif budget.voters == "fresh":
         kind = f"Voters are fresh: the new coins of every answer make it {each} by themselves."
     else:
         kind = f"Voters are fixed: each was made private once, {each} with all its answers together."

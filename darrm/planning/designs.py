@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -132,7 +133,8 @@ class _Search:
             return
 
         def label(divergence: float) -> OneLabel:
-            return setting.label(program.table(divergence))
+            left = max(0.1, self.budget.until - time.monotonic())
+            return setting.label(program.table(divergence, time_limit=left))
 
         guess = _BINARY**2 * order * mu**2 / (2 * self.budget.queries)
         costs = self.setting.cost

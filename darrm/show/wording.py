@@ -56,6 +56,8 @@ def condition(problem: Problem, voters: str | None = None, *, absent: bool = Fal
         "else the voter keeps,",
         "fixed": f"the voters are independent given the data, each is {each} with all its answers together,",
     }[voters]
+    if voters is not None and all(math.isinf(kind.epsilon) for kind in problem.affected if kind.voters):
+        private = "the coins of every label are new, whether or not voters are,"
     reached = "of them" if voters != "fresh" else "voters" if problem.max_affected > 1 else "voter"
     reaches = f"one change ({problem.adjacency}) reaches at most {problem.max_affected} {reached}{_of_groups(problem)}"
     if absent:

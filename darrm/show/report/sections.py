@@ -12,11 +12,13 @@ from fractions import Fraction
 from importlib.metadata import version
 from typing import Any
 
+from darrm.certificate.classes import is_symmetric
 from darrm.design.decision import DecisionDesign
 from darrm.design.design import Design
 from darrm.errors import InputError
 from darrm.numerics.arrays import Array
 from darrm.numerics.exact import rounded_up
+from darrm.problem.class_corners import entries
 from darrm.problem.decision import DecisionProblem
 from darrm.problem.majority import MajorityProblem
 from darrm.show import plots, wording
@@ -40,6 +42,8 @@ from darrm.show.report.worst_case import WorstCounts
 QUERIES = (1, 10, 100, 1000, 10_000, 100_000)
 _ROWS = 61  # up to which a table stands in the text; a longer one is folded away, and so many rows of it are shown:
 _SAMPLE = 12
+_MOST_ENTRIES = 4000  # probabilities of cases, up to which labels of several answers are composed exactly
+_MOST_LABELS = 1000  # beyond, what is proved for them from the guarantee alone stands there
 PACKAGE = "darrm.show.report"
 _ROUNDING = 1 + Fraction(1, 10**40)  # more than that of a least delta
 
@@ -117,7 +121,8 @@ def many_labels(design: Design | DecisionDesign, delta: float, full: bool) -> Ma
     for queries, epsilon, rule in totals:
         paid = queries * Fraction(problem.delta) <= Fraction(delta)
         simple = rounded_up(queries * problem.exact_epsilon) if paid else math.inf
-        any_number = min(fixed, epsilon) if queries == 1 else fixed
+        # Voters without privacy cost the same whether they are fresh or fixed: only the coins of the labels hide them.
+        any_number = min(fixed, epsilon) if queries == 1 or _not_private(problem) else fixed
         rows.append((f"{queries:,}", _total(epsilon), rule, _total(simple), _total(any_number)))
     heads = ("labels", "fresh voters", "proved by", "fresh, simple composition", "fixed voters, at most")
     ax = plots.plot_budget(design, fresh, delta=delta)
@@ -149,8 +154,15 @@ def many_labels(design: Design | DecisionDesign, delta: float, full: bool) -> Ma
 
 
 def composable(design: Design | DecisionDesign) -> bool:
-    """Whether there is an exact composition of its labels: of one table and two answers."""
-    return isinstance(design, Design) or (design.problem.binary and not design.absent)
+    """Whether the exact composition of its labels is computed: of one table, of several answers if cases are few."""
+    if isinstance(design, Design) or design.problem.binary:
+        return isinstance(design, Design) or not design.absent
+    return entries(design.problem, alike=is_symmetric(design.table, design.problem)) <= _MOST_ENTRIES
+
+
+def _not_private(problem: MajorityProblem | DecisionProblem) -> bool:
+    """Whether all voters that one change can reach have no privacy of their own."""
+    return all(math.isinf(kind.epsilon) for kind in problem.affected if kind.voters)
 
 
 def fails(problem: MajorityProblem | DecisionProblem) -> float:
@@ -166,7 +178,10 @@ def _fixed(problem: MajorityProblem | DecisionProblem) -> str:
     """What bounds all labels of fixed voters together."""
     reached = [kind for kind in problem.affected if kind.voters]
     if any(math.isinf(kind.epsilon) for kind in reached):
-        return "One change reaches voters that are not private, so no total holds for any number of labels."
+        return (
+            "One change reaches voters that are not private: what they are asked bounds nothing, and only the coins of "
+            "the labels hide a record, fewer the more labels there are."
+        )
     # The least private voters need not be those that fail most often: `darrm.accounting.voters.reached` counts both.
     stay = math.prod((1 - Fraction(kind.Delta)) ** kind.voters for kind in reached)
     failing = isinstance(problem, DecisionProblem) and Fraction(problem.exact_least_delta) > (1 - stay) * _ROUNDING
@@ -191,16 +206,23 @@ def _fresh(design: Design | DecisionDesign, delta: float, exact: bool) -> Iterat
     all tables of absent voters.
     """
     from darrm.accounting.fresh import exact_guarantee, of_region
+    from darrm.accounting.many_answers import of_rows
     from darrm.accounting.profile import region
+    from darrm.accounting.releases import class_rows
     from darrm.accounting.theorems import optimal
 
     problem = design.problem
     epsilon = rounded_up(problem.exact_epsilon)
     # Once, where `compose` would need it for every number of labels.
-    label = region(design.table, problem) if exact else None
+    several = isinstance(problem, DecisionProblem) and not problem.binary
+    label = region(design.table, problem) if exact and not several else None
+    rows = class_rows(design.table, problem) if exact and isinstance(problem, DecisionProblem) and several else None
     for queries in QUERIES:
         try:
-            if label is None:
+            if rows is not None and queries <= _MOST_LABELS:
+                total = of_rows(rows, queries, delta, 1e-2, exact_guarantee(problem), affected=problem.affected)
+                yield queries, total.upper, min(total.bounds, key=total.bounds.__getitem__)
+            elif label is None:
                 yield queries, optimal(epsilon, problem.delta, queries, delta).epsilon, "optimal composition"
             else:
                 total = of_region(label, problem.affected, queries, delta, guaranteed=exact_guarantee(problem))
