@@ -104,7 +104,7 @@ class DecisionDesign(ForAnalysis):
         if not certificate.holds:
             raise CertificateError(
                 f"This table is not proved ({problem.epsilon:g}, {problem.delta:g})-DP: it needs delta up to "
-                f"{certificate.needed_delta:.17g}, at {certificate.worst_case}. Mix it with a fair coin by "
+                f"{certificate.needed_delta:.17g}, at {certificate.worst_case}. Mix it with random answers by "
                 "darrm.repair, or raise epsilon or delta."
             )
         for limit in profile_limits(problem, self.profile):
@@ -112,7 +112,7 @@ class DecisionDesign(ForAnalysis):
             if not bound <= limit.delta:
                 raise CertificateError(
                     f"This table is not proved ({float(limit.epsilon):g}, {limit.delta:g})-DP, a point of its profile: "
-                    f"delta is up to {bound:.17g} there. Mix it with a fair coin, or loosen the profile."
+                    f"delta is up to {bound:.17g} there. Mix it with random answers, or loosen the profile."
                 )
         costs = costs_in(problem, self.objective, table)
         if self.ordered and _reversals(costs, table):

@@ -220,7 +220,7 @@ def _fresh(design: Design | DecisionDesign, delta: float, exact: bool) -> Iterat
     for queries in QUERIES:
         try:
             if rows is not None and queries <= _MOST_LABELS:
-                total = of_rows(rows, queries, delta, 1e-2, exact_guarantee(problem), affected=problem.affected)
+                total = of_rows(rows, queries, delta, guaranteed=exact_guarantee(problem), affected=problem.affected)
                 yield queries, total.upper, min(total.bounds, key=total.bounds.__getitem__)
             elif label is None:
                 yield queries, optimal(epsilon, problem.delta, queries, delta).epsilon, "optimal composition"
