@@ -172,6 +172,12 @@ def show(design: DecisionDesign) -> None:
     if math.isinf(design.gap):
         gap = "not known to be the least possible"
     console.print(f"expected cost {design.expected_cost:.8g} ({wording.counted(design.objective)}), {gap}")
+    bare = sum(kind.voters for kind in problem.affected if math.isinf(kind.epsilon))
+    if bare > 1:
+        console.print(
+            f"One change of the data is taken to reach {bare} voters that are not private: little of their votes is "
+            "left. Pass --max-affected 1 if every record is with one voter at most."
+        )
     if design.reversals:
         console.print(f"{classes.reversals(design)}; --ordered forbids that.")
     if design.profile:

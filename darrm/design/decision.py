@@ -199,11 +199,15 @@ class DecisionDesign(ForAnalysis):
         whole = (len(sizes), problem.n_classes)
         if len(sizes) == 1 and votes.ndim in (1, 2):
             votes = votes[..., None, :]
-        if votes.ndim not in (2, 3) or votes.shape[-2:] != whole or np.any(votes.sum(axis=-1) != sizes):
+        if votes.ndim not in (2, 3) or votes.shape[-2:] != whole:
             raise InputError(
-                f"counts must be the votes for each of {whole[1]} classes in each of {whole[0]} groups of "
-                f"{sizes.tolist()} voters. Got shape {np.shape(votes)}, or votes of another sum."
+                f"counts must be the votes for each of {whole[1]} classes in each of {whole[0]} groups, shape "
+                f"(n, {whole[0]}, {whole[1]}). Got shape {np.shape(votes)}."
             )
+        sums = votes.sum(axis=-1)
+        if np.any(sums != sizes):
+            worst = sums.reshape(-1, len(sizes))[np.any(sums != sizes, axis=-1).ravel()][0]
+            raise InputError(f"counts must sum to the sizes of the groups, {sizes.tolist()}. Got {worst.tolist()}.")
         found = class_probabilities(self.table, problem, votes.reshape(-1, *whole))
         return found.reshape(*votes.shape[:-2], problem.n_answers)
 
