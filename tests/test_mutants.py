@@ -463,8 +463,8 @@ MISTAKES = [
     Mistake(
         "the coins of two labels are counted as those of one",
         "accounting.fixed",
-        "V = excess(counts, queries, grid) if delta > UNDERFLOW else None",
-        "V = excess(counts, 1, grid) if delta > UNDERFLOW else None",
+        "V = excess(counts, queries, grid) if by_grid else None",
+        "V = excess(counts, 1, grid) if by_grid else None",
         FIXED,
         lambda tests, _: tests.test_no_fixed_voters_lose_more_than_theorem_1_says(2, 1, 2, False),
     ),
