@@ -28,7 +28,8 @@ from darrm import objectives
 from darrm.accounting.gaussian import gdp, gdp_mu
 from darrm.accounting.releases import OneLabel
 from darrm.accounting.search import Budget, spend
-from darrm.certificate.classes import ClassSeparation, class_table, mixed
+from darrm.certificate.classes import ClassSeparation
+from darrm.certificate.stored import class_table, mixed
 from darrm.constraints.classes import ClassColumns, weighted_rows
 from darrm.design.decision import costs_at_rows
 from darrm.design.renyi import RenyiProgram

@@ -146,6 +146,11 @@ TESTS = {
     "darrm/problem/class_votes.py": [*CLASSES, "tests/design/test_class_designs.py"],
     "darrm/certificate/class_cases.py": CLASSES,
     "darrm/certificate/classes.py": [*CLASSES, "tests/design/test_class_designs.py"],
+    "darrm/certificate/stored.py": [
+        *CLASSES,
+        "tests/design/test_class_designs.py",
+        "tests/mechanisms/test_class_votes.py",
+    ],
     "darrm/constraints/classes.py": ["tests/constraints/test_class_rows.py", "tests/design/test_class_designs.py"],
     "darrm/numerics/exact.py": [*ENGINE, "tests/accounting/test_accounting_theorems.py"],
 }

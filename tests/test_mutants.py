@@ -760,7 +760,7 @@ MISTAKES = [
     ),
     Mistake(
         "a row that does not sum to 1 is taken for a table",
-        "certificate.classes",
+        "certificate.stored",
         "if np.abs(sums - 1).max() > _GIVEN:",
         "if np.abs(sums - 1).max() > 1:",
         CLASSES,
@@ -768,7 +768,7 @@ MISTAKES = [
     ),
     Mistake(
         "classes with as many votes may have other probabilities",
-        "certificate.classes",
+        "certificate.stored",
         "table[tied, j] = table[tied, j - 1]",
         "pass",
         CLASSES,

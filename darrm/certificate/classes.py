@@ -25,10 +25,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from darrm._validation import array
 from darrm.certificate.class_cases import Step, level, one_more, sure_votes
 from darrm.certificate.protocol import Facts, WorstCase, largest
 from darrm.certificate.separation import check_arithmetic
+from darrm.certificate.stored import class_table, drawn, is_symmetric
 from darrm.errors import InputError
 from darrm.numerics.arrays import Array
 from darrm.numerics.exact import decimals, rounded_up
@@ -42,7 +42,6 @@ from darrm.problem.class_corners import (
     kinds_of,
     nearest_that_fits,
 )
-from darrm.problem.counts import n_sorted_counts, sorted_counts
 from darrm.problem.decision import DecisionProblem
 from darrm.problem.limits import Limit
 
@@ -54,58 +53,6 @@ _SAFE = 1e-290  # products below could lose digits, or vanish
 _U = 2.0**-53
 _EXACT = Decimal("1e-50")  # relative, of some thousand operations with 60 digits
 _BEYOND = 1e300
-_GIVEN = 1e-9
-
-
-def is_symmetric(table: Array, problem: DecisionProblem) -> bool:
-    """Whether a table has a row for sorted votes only, and so treats all classes alike."""
-    return len(problem.groups) == 1 and table.shape != (*problem.shape, problem.n_answers)
-
-
-def class_table(release: ArrayLike, problem: DecisionProblem) -> Array:
-    """``release`` as float64, refused if it is no table of probabilities of all answers, full or symmetric.
-
-    A row that sums to 1 within rounding stays as it is; one that does within 1e-9 is divided by its sum. What is drawn
-    from it sums to 1 exactly and differs from it in its largest entry alone, relatively by `_drawn` at most.
-    """
-    if hasattr(release, "problem"):
-        raise InputError("release must be an array. Got a design: pass design.table, design.problem.")
-    table = array("release", release, None, 0, 1, "[]", hint="Pass the probabilities of all answers.") + 0.0
-    forms: list[tuple[int, ...]] = [(*problem.shape, problem.n_answers)]
-    if len(problem.groups) == 1:
-        forms.append((n_sorted_counts(problem.K, problem.n_classes), problem.n_answers))
-    if table.shape not in forms:
-        allowed = " or ".join(map(str, forms))
-        raise InputError(f"release must be an array of shape {allowed}. Got shape {table.shape}.")
-    sums = table.sum(axis=-1, keepdims=True)
-    if np.abs(sums - 1).max() > _GIVEN:
-        worst = float(sums.flat[int(np.abs(sums - 1).argmax())])
-        raise InputError(f"The probabilities of all answers must sum to 1 at all votes. Got a sum of {worst!r}.")
-    if is_symmetric(table, problem):
-        votes = sorted_counts(problem.K, problem.n_classes)
-        equal = votes[:, 1:] == votes[:, :-1]
-        for j in range(1, problem.n_classes):  # a class takes the probability of the one before with as many votes
-            tied = equal[:, j - 1]
-            if np.abs(table[tied, j] - table[tied, j - 1]).max(initial=0.0) > _GIVEN:
-                raise InputError("Classes with as many votes must have the same probability in a symmetric table.")
-            table[tied, j] = table[tied, j - 1]
-        sums = table.sum(axis=-1, keepdims=True)
-    return np.asarray(np.where(np.abs(sums - 1) <= (2 * problem.n_answers + 2) * _U, table, table / sums))
-
-
-def _drawn(answers: int) -> float:
-    """Of a stored entry, how far what is drawn may be from it, relatively.
-
-    With O answers the computed sum of a row is within (2 O + 2) u of 1, and that of exact numbers within (3 O + 2) u;
-    the largest entry, or mass of classes with as many votes, takes that difference, and is at least 1 / O.
-    """
-    return answers * (3 * answers + 2) * _U
-
-
-def mixed(table: Array, share: float) -> Array:
-    """``share`` of a release and 1 - ``share`` of an answer at random, all as likely."""
-    even = np.asarray(share * table + (1 - share) / table.shape[-1])
-    return np.asarray(even / even.sum(axis=-1, keepdims=True))
 
 
 def check_size(problem: DecisionProblem) -> None:
@@ -162,7 +109,7 @@ class ClassSeparation:
     Parameters
     ----------
     release : array_like, full or symmetric
-        X_o(n); see `class_table`.
+        X_o(n); see `darrm.certificate.stored.class_table`.
     limit : Limit of a DecisionProblem
 
     Notes
@@ -242,7 +189,7 @@ class ClassSeparation:
 
     def facts(self) -> Facts:
         """How many answers there are, and the least probability of one."""
-        least = max(Fraction(0), Fraction(float(self._table.min())) - Fraction(_drawn(self._problem.n_answers)))
+        least = max(Fraction(0), Fraction(float(self._table.min())) - Fraction(drawn(self._problem.n_answers)))
         return Facts(answers=self._problem.n_answers, least=least)
 
     def rows(self) -> Iterator[tuple[Array, Array]]:
@@ -429,7 +376,7 @@ def _taken(
 
 @lru_cache(maxsize=256)
 def _relative(outcomes: int, reached: int, answers: int) -> float:
-    return 1.01 * (_U * (outcomes + 2) * reached + _drawn(answers))
+    return 1.01 * (_U * (outcomes + 2) * reached + drawn(answers))
 
 
 class _Bounds:
@@ -444,15 +391,15 @@ class _Bounds:
         """For tables with so many reached voters, whose |p_j - q_j| sum to ``gaps`` at most; all answers."""
         V, W, D = tables
         if self._exact:
-            drawn = Decimal(_drawn(self._answers))
+            apart = Decimal(drawn(self._answers))
             with decimals(Decimal(1)):
-                return np.asarray(V * (1 + drawn + _EXACT) - W * (self._grow * (1 - drawn - _EXACT)))
+                return np.asarray(V * (1 + apart + _EXACT) - W * (self._grow * (1 - apart - _EXACT)))
         relative = _relative(self._outcomes, reached, self._answers) + 8 * _U
         bounds = V * (1 + relative) - W * (min(float(self._grow), _BEYOND) * (1 - relative))
         if self._kappa < 1000:
             kappa = float(self._kappa) * (1 - relative)
             r = self._outcomes
-            errors = (4 * r + 4) * (reached + 1) * _U + _drawn(self._answers)
+            errors = (4 * r + 4) * (reached + 1) * _U + drawn(self._answers)
             absolute = 1.1 * gaps * errors + (1e-300 if reached else 0.0)
             np.minimum(bounds, D - W * kappa + absolute, out=bounds)
         return np.asarray(bounds)

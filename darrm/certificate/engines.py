@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from darrm.certificate import classes, groups
+from darrm.certificate import classes, groups, stored
 from darrm.certificate.protocol import Separation, WorstCase
 from darrm.certificate.separation import CornerSeparation, check_size
 from darrm.errors import InputError
@@ -53,7 +53,7 @@ class Engine(NamedTuple):
 
 
 _TWO = Engine(groups.check_size, groups.GroupSeparation, groups.decision_table, groups.mixed)
-_SEVERAL = Engine(classes.check_size, classes.ClassSeparation, classes.class_table, classes.mixed)
+_SEVERAL = Engine(classes.check_size, classes.ClassSeparation, stored.class_table, stored.mixed)
 
 
 def _of_decisions(problem: DecisionProblem) -> Engine:

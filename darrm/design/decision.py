@@ -16,9 +16,9 @@ from numpy.typing import ArrayLike
 from darrm._lazy import view
 from darrm._validation import array, real
 from darrm.certificate.certificate import Certificate, verify
-from darrm.certificate.classes import is_symmetric
 from darrm.certificate.engines import engine, worst_cases
 from darrm.certificate.protocol import largest
+from darrm.certificate.stored import is_symmetric
 from darrm.design.absent import attendances
 from darrm.design.columns import ForAnalysis, check_design_file, class_columns, decision_columns
 from darrm.design.content import certificate_size, headed, in_form, problem_of, profile_of, same

@@ -17,7 +17,8 @@ from functools import partial
 
 import numpy as np
 
-from darrm.certificate.classes import ClassSeparation, class_table, mixed
+from darrm.certificate.classes import ClassSeparation
+from darrm.certificate.stored import class_table, mixed
 from darrm.constraints.classes import ClassColumns, check_variables, weighted_rows
 from darrm.design.decision import costs_at_rows
 from darrm.numerics.arrays import Array

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 
 from darrm._validation import choice, real
-from darrm.certificate.classes import class_table
 from darrm.certificate.engines import engine as engine_of
 from darrm.certificate.scaling import repair_all
+from darrm.certificate.stored import class_table
 from darrm.constraints.classes import ClassColumns, check_variables
 from darrm.constraints.groups import TableColumns
 from darrm.design.absent import attendances, check_absent

@@ -17,7 +17,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from darrm.certificate.classes import is_symmetric
+from darrm.certificate.stored import is_symmetric
 from darrm.errors import InputError
 from darrm.numerics.arrays import Array
 from darrm.problem.counts import sorted_counts

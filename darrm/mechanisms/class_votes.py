@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from darrm._validation import several_classes, shown
-from darrm.certificate.classes import is_symmetric
+from darrm.certificate.stored import is_symmetric
 from darrm.errors import InputError
 from darrm.mechanisms.class_labels import Labels, as_labels, joined
 from darrm.mechanisms.class_tables import block_sizes, masses

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from darrm.certificate.classes import is_symmetric
+from darrm.certificate.stored import is_symmetric
 from darrm.numerics.arrays import Array
 from darrm.objectives import OfVoters
 from darrm.problem.class_votes import all_votes, by_votes, votes_up_to_names, ways

@@ -18,11 +18,12 @@ from scipy.optimize import linprog
 import darrm
 from darrm import DecisionProblem, InputError, MajorityProblem, VoterGroup
 from darrm.certificate import classes
-from darrm.certificate.classes import ClassSeparation, class_table
+from darrm.certificate.classes import ClassSeparation
 from darrm.certificate.engines import forget
 from darrm.certificate.groups import GroupSeparation
 from darrm.certificate.protocol import largest
 from darrm.certificate.separation import CornerSeparation
+from darrm.certificate.stored import class_table, is_symmetric
 from darrm.problem import class_corners
 from darrm.problem.class_corners import ClassCase
 from darrm.problem.class_votes import class_probabilities
@@ -83,7 +84,7 @@ def truth_of(table: Any, problem: DecisionProblem) -> oracle.Truth:
     """Of what is drawn from a stored table."""
     table = class_table(table, problem)
     own = [oracle.Group(group.count, group.epsilon, group.delta, group.max_affected) for group in problem.groups]
-    if classes.is_symmetric(table, problem):
+    if is_symmetric(table, problem):
         exact = oracle.symmetric(table, problem.K, problem.n_classes)
     else:
         exact = oracle.full(table, own, problem.n_classes)

@@ -11,7 +11,7 @@ import pytest
 import scipy.stats
 
 import darrm
-from darrm.certificate.classes import _drawn, class_table
+from darrm.certificate.stored import class_table, drawn
 from darrm.mechanisms import PrivateDecision, class_votes, released_votes
 from darrm.mechanisms.class_tables import exact_rows
 from darrm.problem.counts import count_vectors, sorted_counts
@@ -156,7 +156,7 @@ def test_what_is_drawn_is_as_near_to_the_table_as_its_certificate_counts(
         for row, stored in zip(exact_rows(of, table), table.reshape(-1, of.n_answers).tolist(), strict=True):
             assert sum(row) == 1
             assert all(
-                abs(p - Fraction(q)) <= Fraction(_drawn(of.n_answers)) * Fraction(q)
+                abs(p - Fraction(q)) <= Fraction(drawn(of.n_answers)) * Fraction(q)
                 for p, q in zip(row, stored, strict=True)
             )
 

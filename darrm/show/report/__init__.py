@@ -99,7 +99,7 @@ def write(
 
 def _quick(design: DecisionDesign) -> bool:
     """Whether a full report takes some ten seconds at most."""
-    from darrm.certificate.classes import is_symmetric
+    from darrm.certificate.stored import is_symmetric
     from darrm.problem import class_corners, group_corners
 
     problem = design.problem

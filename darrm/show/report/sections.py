@@ -12,7 +12,7 @@ from fractions import Fraction
 from importlib.metadata import version
 from typing import Any
 
-from darrm.certificate.classes import is_symmetric
+from darrm.certificate.stored import is_symmetric
 from darrm.design.decision import DecisionDesign
 from darrm.design.design import Design
 from darrm.errors import InputError

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-from darrm.certificate.classes import is_symmetric
+from darrm.certificate.stored import is_symmetric
 from darrm.design.decision import DecisionDesign
 from darrm.numerics.exact import decimals
 from darrm.problem.class_corners import bits
