@@ -58,7 +58,7 @@ def test_a_solved_decision_has_its_probabilities(problem: darrm.DecisionProblem)
         row = rng.integers(0, 3, problem.K)
         ends = np.cumsum([0, *(group.count for group in problem.groups)])
         parts = [np.bincount(row[start:end], minlength=3) for start, end in pairwise(ends)]
-        chances = design.probabilities(np.array(parts))
+        chances = design.probabilities(np.array(parts)[None])[0]
         for labels in (
             mechanism.release(np.tile(row, (n, 1)), rng=rng),
             mechanism.release_counts(np.tile(parts, (n, 1, 1)), rng=rng),

@@ -70,7 +70,7 @@ def test_few_rows_are_those_that_come_up_most_often() -> None:
     assert few.often is not None
     assert sorted(few.often) == sorted(whole.often)[-4:]
     for votes, chances in zip(few.votes, few.chances, strict=True):
-        np.testing.assert_array_equal(chances, design.probabilities(votes))
+        np.testing.assert_array_equal(chances, design.probabilities(votes[None])[0])
     said = classes.selected(few)
     assert said.startswith("The 4 of 15 vectors of votes that come up most often: ")
     assert float(re.findall(r"([\d.]+)%", said)[0]) == pytest.approx(100 * few.often.sum(), rel=5e-3)
