@@ -55,8 +55,7 @@ QUICK = RUNS[1:2]
 PLAIN, GAUSSIAN = "no noise", "Gaussian, exact"
 RENYI, GDP = "Gaussian, Renyi DP", "Gaussian, Gaussian DP"
 FLIP, LAPLACE, PLANNED = "permute-and-flip", "Laplace", "planned"
-COUNTED = {GAUSSIAN: "gaussian", FLIP: "permute-and-flip", LAPLACE: "laplace"}
-KINDS = {"gaussian": GaussianNoisyMax, "permute-and-flip": PermuteAndFlip, "laplace": LaplaceNoisyMax}
+COUNTED = {GAUSSIAN: GaussianNoisyMax, FLIP: PermuteAndFlip, LAPLACE: LaplaceNoisyMax}
 STUDENTS = 5  # draws of the labels' noise, over which a student's accuracy is averaged
 
 
@@ -74,7 +73,7 @@ def ways(K: int, queries: int, total: float) -> Iterator[tuple[str, str, Any]]:
     yield GDP, f"sigma {sigma:.4g}", GaussianNoisyMax(sigma).chances
     for name, kind in COUNTED.items():
         parameter = noisy_max_parameter(kind, queries, total, DELTA, K=K, classes=C)
-        yield name, f"{'sigma' if kind == 'gaussian' else 'parameter'} {parameter:.4g}", KINDS[kind](parameter).chances
+        yield name, f"{'sigma' if kind is GaussianNoisyMax else 'parameter'} {parameter:.4g}", kind(parameter).chances
     if K > 11:  # no optimum is looked for, and the plan is the best of these
         return
     try:
