@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from fractions import Fraction
 from typing import ClassVar
 
@@ -38,14 +39,15 @@ def any_of(best: NDArray[np.bool_], words: WordSource) -> NDArray[np.int64]:
     return np.asarray(np.where(best, (order >> np.uint64(1)).astype(np.int64), -1).argmax(axis=1))
 
 
-class _NoisyMax:
+class _NoisyMax(ABC):
     _parameter: ClassVar[str]  # "gamma" or "sigma"
 
     def __init__(self, noise: DiscreteLaplace | DiscreteGaussian) -> None:
         self._noise = noise
 
+    @abstractmethod
     def _chances(self, votes: NDArray[np.int64]) -> Chances:
-        raise NotImplementedError
+        """Those of checked votes, with what is proved of their error."""
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._parameter}={getattr(self, self._parameter)!r})"

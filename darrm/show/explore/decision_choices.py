@@ -16,7 +16,7 @@ from darrm.problem.counts import n_sorted_counts
 from darrm.problem.decision import DecisionProblem, VoterGroup
 from darrm.problem.group_corners import entries
 from darrm.show.explore import query
-from darrm.show.explore.decision_commands import problem_options
+from darrm.show.explore.options import problem_options
 from darrm.show.explore.query import built, checked, groups_there
 from darrm.show.wording import number_of
 

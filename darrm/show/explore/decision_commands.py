@@ -3,36 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 from darrm import objectives
-
-if TYPE_CHECKING:
-    from darrm.problem.decision import DecisionProblem
-    from darrm.show.explore.decision_choices import Choice
-
-
-def _plain(value: float) -> str:
-    """A number as both Python and the command line read it."""
-    return repr(int(value) if float(value).is_integer() and abs(value) < 2**53 else float(value))
-
-
-def _group_options(problem: DecisionProblem) -> list[str]:
-    options = []
-    for group in problem.groups:
-        reached = f":0:{group.max_affected}" if group.max_affected < group.count else ""
-        options.append(f"--group {group.count}:{_plain_epsilon(group.epsilon)}{reached}")
-    return options
-
-
-def _plain_epsilon(epsilon: float) -> str:
-    return "inf" if math.isinf(epsilon) else _plain(epsilon)
-
-
-def problem_options(problem: DecisionProblem) -> list[str]:
-    """The options for groups and classes."""
-    classes = [] if problem.n_classes == 2 else [f"--classes {problem.n_classes}"]
-    return [*_group_options(problem), *classes]
+from darrm.problem.decision import DecisionProblem
+from darrm.show.explore.decision_choices import Choice
+from darrm.show.explore.options import plain, problem_options
 
 
 def _most(problem: DecisionProblem) -> int:
@@ -50,8 +25,8 @@ def _cost(choice: Choice) -> tuple[tuple[float, ...], ...]:
     """What the classes cost as answers, where it is not 1 if they are wrong."""
     objective, classes = choice.objective, choice.problem.n_classes
     rows = (objective.cost or ())[:classes] if isinstance(objective, objectives.Truth) else ()
-    plain = tuple(tuple(float(r != y) for y in range(classes)) for r in range(classes))
-    return () if rows == plain else rows
+    usual = tuple(tuple(float(r != y) for y in range(classes)) for r in range(classes))
+    return () if rows == usual else rows
 
 
 def _none_cost(choice: Choice) -> float | None:
@@ -65,9 +40,9 @@ def _none_cost(choice: Choice) -> float | None:
 def solve_command(choice: Choice) -> str:
     """The command that makes the same design."""
     problem, objective = choice.problem, choice.objective
-    parts = ["darrm solve", *problem_options(problem), f"--total-epsilon {_plain(problem.epsilon)}"]
+    parts = ["darrm solve", *problem_options(problem), f"--total-epsilon {plain(problem.epsilon)}"]
     if problem.delta:
-        parts.append(f"--delta {_plain(problem.delta)}")
+        parts.append(f"--delta {plain(problem.delta)}")
     if problem.max_affected != _most(problem):
         parts.append(f"--max-affected {problem.max_affected}")
     parts.append(f"--accuracy {','.join(map(repr, choice.accuracies))}")
@@ -78,9 +53,9 @@ def solve_command(choice: Choice) -> str:
         name = f"at-least:{objective.numbers[0]:.0f}" if objective.name == "at least" else objective.name
         parts.append(f"--objective {name}")
     if cost:
-        parts.append(f"--cost {','.join(_plain(value) for row in cost for value in row)}")
+        parts.append(f"--cost {','.join(plain(value) for row in cost for value in row)}")
     if none is not None:
-        parts.append(f"--none {_plain(none)}")
+        parts.append(f"--none {plain(none)}")
     if choice.ordered:
         parts.append("--ordered")
     return " ".join(parts)
@@ -91,12 +66,12 @@ def solve_python(choice: Choice) -> str:
     problem, objective = choice.problem, choice.objective
     lines = ["import darrm", "from darrm import objectives", "", "groups = ["]
     for group in problem.groups:
-        epsilon = 'float("inf")' if math.isinf(group.epsilon) else _plain(group.epsilon)
+        epsilon = 'float("inf")' if math.isinf(group.epsilon) else plain(group.epsilon)
         reached = f", max_affected={group.max_affected}" if group.max_affected < group.count else ""
         lines.append(f"    darrm.VoterGroup({group.count}, epsilon={epsilon}{reached}),")
-    given = [f"groups, epsilon={_plain(problem.epsilon)}"]
+    given = [f"groups, epsilon={plain(problem.epsilon)}"]
     if problem.delta:
-        given.append(f"delta={_plain(problem.delta)}")
+        given.append(f"delta={plain(problem.delta)}")
     if problem.n_classes > 2:
         given.append(f"classes={problem.n_classes}")
     if problem.max_affected != _most(problem):
@@ -109,10 +84,10 @@ def solve_python(choice: Choice) -> str:
     if prior:
         arguments.append(f"prior={list(prior)!r}")
     if cost:
-        rows = (f"[{', '.join(map(_plain, row))}]" for row in cost)
+        rows = (f"[{', '.join(map(plain, row))}]" for row in cost)
         arguments.append(f"cost=[{', '.join(rows)}]")
     if none is not None:
-        arguments.append(f"none={_plain(none)}")
+        arguments.append(f"none={plain(none)}")
     if isinstance(objective, objectives.Rule):
         at_least = objective.name == "at least"
         which = f"objectives.at_least({objective.numbers[0]:.0f})" if at_least else repr(objective.name)
