@@ -2,7 +2,7 @@
 
     python benchmarks/digits_teachers.py [--docs] [--quick]
 
-Takes: five minutes, --quick half a minute. --docs writes docs/howto/pate_costs.md.
+Takes: three minutes, --quick half a minute. --docs writes docs/howto/pate_costs.md.
 
 scikit-learn's digits, ten draws of which are the private records, the public queries and the test. K logistic
 regressions are trained on disjoint shards. All ways release the same number of labels within the same total
