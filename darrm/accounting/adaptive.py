@@ -27,6 +27,7 @@ from darrm.numerics.arrays import Array
 _U = 2.0**-53
 _TINY = 1e-300  # more than underflow can take from one step
 _AT_ONCE = 2**14  # sums over choices that are held in memory together
+_DIRECT = 4096  # points on either side, up to which sums are convolved one by one, without the error of an FFT
 _SMALLEST = 1e-280  # what underflow takes from probabilities above it is less than their rounding
 
 
@@ -272,33 +273,46 @@ def one_release(region: Region, grid: Grid) -> Losses:
     return Losses(P * (1 + 64 * _U), infinite * (1 + 64 * _U), grid)
 
 
-def of_bounds(V: Array, grid: Grid) -> Losses:
+def of_bounds(V: Array, grid: Grid, exchanged: Array | None = None) -> Losses:
     """The pair whose excess is V, linear in a between grid points: changes of slope are probabilities on D'.
 
-    Only a >= 1 is read; the other half of the pair is its mirror image, with D and D' exchanged.
+    Only a >= 1 is read. The other half of the pair is the excess of D' over D at a >= 1, ``exchanged``, of ``size + 1``
+    entries and the same first one; without it the mirror image of V.
     """
-    right, growth = V[grid.size :], math.exp(grid.step)
-    fall = (right[:-1] - right[1:]) / math.expm1(grid.step)
-    mass = growth * fall - np.append(fall[1:], 0.0)
-    # More than the rounding of each entry; a larger entry makes the excess larger.
-    mass = np.maximum(mass, 0.0) + 32 * _U * right[:-1] / math.expm1(grid.step)
-    mirrored = mass * np.exp(-grid.logs[grid.size + 1 :])
+    right = V[grid.size :]
+    mass = _masses(right, grid)
+    mirrored = mass if exchanged is None else _masses(exchanged, grid)
+    mirrored = mirrored * np.exp(-grid.logs[grid.size + 1 :])
     infinite = float(right[-1])
     middle = max(0.0, 1 - float(mass.sum()) - float(mirrored.sum()) - infinite) + 64 * _U
     return Losses(np.concatenate([mirrored[::-1], [middle], mass]) * (1 + 16 * _U), infinite, grid)
 
 
+def _masses(right: Array, grid: Grid) -> Array:
+    """Probabilities on D of the losses step, 2 step, ..., from an excess at a = 1, e^step, ..."""
+    fall = (right[:-1] - right[1:]) / math.expm1(grid.step)
+    mass = math.exp(grid.step) * fall - np.append(fall[1:], 0.0)
+    # More than the rounding of each entry; a larger entry makes the excess larger.
+    return np.asarray(np.maximum(mass, 0.0) + 32 * _U * right[:-1] / math.expm1(grid.step))
+
+
 def together(losses: Losses, others: Losses) -> Losses:
     """The losses of two in sequence; what leaves the grid goes to its lower end or to infinity."""
-    from scipy.signal import fftconvolve
-
     size = losses.grid.size
-    whole = np.maximum(fftconvolve(losses.P, others.P), 0.0)
+    if size <= _DIRECT:
+        whole = np.convolve(losses.P, others.P) * (1 + (2 * size + 3) * 2 * _U)
+        noise = _TINY * whole.size
+    else:
+        from scipy.signal import fftconvolve
+
+        whole = np.maximum(fftconvolve(losses.P, others.P), 0.0)
+        # Three FFTs of n points err by less than 24 log2(n) units of rounding in each entry, relative to both norms.
+        norms = float(np.linalg.norm(losses.P) * np.linalg.norm(others.P))
+        noise = 24 * _U * math.log2(4 * size + 2) * norms * whole.size
     P = whole[size : 3 * size + 1].copy()
     P[0] += whole[:size].sum()
-    # Three FFTs of n points err by less than 24 log2(n) units of rounding in each entry, relative to the norms of both.
-    noise = 24 * _U * math.log2(4 * size + 2) * float(np.linalg.norm(losses.P) * np.linalg.norm(others.P)) * whole.size
-    infinite = losses.infinite + others.infinite + float(whole[3 * size + 1 :].sum()) + noise
+    either = losses.infinite * (float(others.P.sum()) + others.infinite) + float(losses.P.sum()) * others.infinite
+    infinite = either * (1 + 4 * size * _U) + float(whole[3 * size + 1 :].sum()) + noise
     return Losses(P, infinite * (1 + 64 * _U), losses.grid)
 
 

@@ -1,0 +1,114 @@
+"""Labels of a design beside anything else that spends the same budget.
+
+Labels may be asked for in any order, between all else: docs/many_answers.md, "Several mechanisms, one budget".
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from darrm.accounting import adaptive
+from darrm.accounting.adaptive import Grid
+from darrm.accounting.cover import cover
+from darrm.accounting.curves import Curve, together
+from darrm.accounting.fresh import BLOCKS, FAR, excess, grid_for
+from darrm.accounting.profile import Region
+from darrm.accounting.releases import OneLabel
+from darrm.accounting.rows import OutcomeRows
+from darrm.accounting.voters import reached
+from darrm.numerics.arrays import Array
+from darrm.numerics.exact import rounded_up
+
+_U = 2.0**-53
+_FINENESS = 24  # grid points to one standard deviation of the loss of a label
+_POINTS = 40_000  # at most, on either side
+_BEYOND = 1e-3  # of delta: how far the curve of a part is followed
+
+
+def labels_curve(label: OneLabel, n: int, delta: float) -> Curve:
+    """The curve of ``n`` labels of fresh voters, exactly composed, sharp near ``delta``."""
+    return curve_of(label.gives(), n, delta, label.guarantee)
+
+
+def voters_curve(label: OneLabel) -> Curve:
+    """The curve of all that fixed voters answer, whatever the labels, however many."""
+    return Curve.of_voters(reached(label.problem))
+
+
+def curve_of(release: Region | OutcomeRows, n: int, delta: float, guaranteed: object = None) -> Curve:
+    """`labels_curve`, from what one label says; ``guaranteed`` is its exact (epsilon, delta) if that is proved."""
+    if not n or adaptive.is_silent(release):
+        return Curve.of_guarantee(0.0, 0.0)
+    aim = max(delta, 1e-12) * _BEYOND
+    if isinstance(release, OutcomeRows):
+        if release.alike:  # no grid is fine enough
+            return together([(Curve.of_guarantee(release.largest_loss, release.delta_infinity), n)], aim)
+        release = cover(release, n, max(delta, 1e-12), grid_for(release, n, aim, _FINENESS)).rows
+    grid = grid_for(release, n, aim, _FINENESS)
+    return Curve.of_excess(grid, excess(release, n, grid))
+
+
+def labels_beside(rest: Curve, label: OneLabel, epsilon: float, delta: float, most: int) -> int:
+    """How many labels of fresh voters, up to ``most``, are (epsilon, delta)-DP together with ``rest``, with proof.
+
+    At most 10,000. The excess of n labels and the rest at a is the sum over losses s of the rest of
+    P(s) V_n(a e^-s), so one run of the exact composition tells.
+    """
+    if float(rest.at(np.array([epsilon])).max()) > delta:
+        return 0
+    release = label.gives()
+    if adaptive.is_silent(release):
+        return most
+    most = min(most, BLOCKS)
+    best = _by_guarantee(rest, label, release, epsilon, delta, most)
+    if best == most or not delta or (isinstance(release, OutcomeRows) and release.alike):
+        return best
+    if isinstance(release, OutcomeRows):
+        release = cover(release, min(most, 1000), delta, grid_for(release, min(most, 1000), delta, _FINENESS)).rows
+    grid, at = _grid_beside(rest, release, epsilon, delta)
+    pairs = [(losses.P[::-1], losses.infinite) for losses in rest.on(grid)]
+    n = 0
+    for V in adaptive.upper_bounds(release, grid):
+        if n == most or _beside(pairs, V, grid, at) > delta:
+            break
+        n += 1
+    return max(best, n)
+
+
+def _by_guarantee(
+    rest: Curve, label: OneLabel, release: Region | OutcomeRows, epsilon: float, delta: float, most: int
+) -> int:
+    """By adding the largest loss of each label, or its guarantee, to what the rest leaves."""
+    spent = rest.epsilon(delta)
+    best = 0
+    if not release.delta_infinity:
+        best = int((epsilon - spent) * (1 - 4 * _U) // release.largest_loss)
+    if label.guarantee is not None:
+        each, failure = (rounded_up(part) for part in label.guarantee)
+        n = int((epsilon - spent) * (1 - 4 * _U) // each)
+        while n > 0 and rest.epsilon(max(0.0, delta - n * failure * (1 + 4 * _U))) + n * each > epsilon:
+            n //= 2
+        best = max(best, n)
+    return min(most, best)
+
+
+def _grid_beside(rest: Curve, release: Region | OutcomeRows, epsilon: float, delta: float) -> tuple[Grid, int]:
+    """A grid with a point at epsilon, or a rounding error before it, and that point."""
+    fine = grid_for(release, 1, 0.5, _FINENESS).step
+    mean, spread = rest.moments
+    far = min(mean + 1.3 * math.sqrt(2 * spread * math.log(4 / (_BEYOND * delta))), float(rest.epsilons[-1]))
+    reach = min(max(1.5 * epsilon, far) + 4 * release.largest_loss, FAR)
+    step = max(fine, reach / _POINTS)
+    count = math.floor(epsilon / step)
+    step = epsilon / count * (1 - 1e-15) if count else step
+    return Grid(step, max(1000, math.ceil(reach / step))), count
+
+
+def _beside(pairs: list[tuple[Array, float]], V: Array, grid: Grid, at: int) -> float:
+    """The excess at grid point ``at`` of labels with excess V and of a pair, the worse of both directions."""
+    size = grid.size
+    # The losses size, ..., -size of the pair meet V at the points at - size, ..., at + size.
+    here = np.concatenate([V[at:], np.full(at, V[-1])])
+    return max(float(P @ here) * (1 + (2 * size + 8) * _U) + infinite for P, infinite in pairs)
