@@ -36,7 +36,7 @@ ROOMS = (
     ("mechanisms",),
     ("planning",),
     ("measures",),
-    ("tables", "ensemble", "columns"),
+    ("tables", "ensemble", "columns", "interop"),
     ("labels",),
     ("show",),
     ("cli",),

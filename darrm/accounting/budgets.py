@@ -5,7 +5,8 @@ from __future__ import annotations
 from threading import Lock
 from typing import NamedTuple, Protocol
 
-from darrm.accounting.ledger import Ledger, check_left
+from darrm.accounting.ledger import Ledger
+from darrm.accounting.rules import check_left
 from darrm.design.design import AnyDesign
 from darrm.errors import BudgetError, InputError
 
@@ -55,8 +56,7 @@ class LedgerBudget:
         self._ledger, self._design = ledger, design
 
     def count(self) -> Count:
-        status = self._ledger.status()
-        return Count(status["released"], status["left"])
+        return Count(self._ledger.released(self._design), self._ledger.remaining(self._design))
 
     def charge(self, n: int) -> None:
         self._ledger.charge(self._design, n)

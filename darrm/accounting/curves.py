@@ -6,7 +6,7 @@ A mechanism has two curves: the excess V(a) of its answers on D over those on D'
 
 V is convex in a, so straight lines between its points are above it, and describe a pair of distributions that
 dominates the mechanism. Independent pairs convolve. Proof, also for labels that are released in turn:
-docs/many_answers.md, "Several mechanisms, one budget".
+docs/one_budget.md.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _SPLITS = 1500  # points of the curve of fixed voters
 
 
 class Masses(NamedTuple):
-    """The pair that a curve describes: losses, their probabilities on D, and the probability of an infinite one."""
+    """The pair that a curve describes: losses, their probabilities on D from above, and that of an infinite one."""
 
     losses: Array
     P: Array
@@ -158,12 +158,15 @@ class Curve:
         # Changes of slope in a are probabilities on D'; times a = e^epsilon, on D.
         left = fall / -np.expm1(-width)
         right = np.append(fall[:, 1:] / np.expm1(width[1:]), np.zeros((2, 1)), axis=1)
-        P = np.maximum(left - right, 0.0)
+        unknown = rows[:, :-1] / -np.expm1(-width) + np.append(
+            rows[:, 1:-1] / np.expm1(width[1:]), right[:, -1:], axis=1
+        )
+        P = np.maximum(left - right, 0.0) + 32 * _U * unknown  # more than the rounding of each
         found = []
         for row in range(len(self.deltas)):
             mirrored = P[1 - row] * np.exp(-self.epsilons[1:])
             infinite = float(rows[row, -1])
-            middle = max(0.0, 1 - float(P[row].sum()) - float(mirrored.sum()) - infinite)
+            middle = max(0.0, 1 - float(P[row].sum()) - float(mirrored.sum()) - infinite) + 64 * _U
             losses = np.concatenate([-self.epsilons[:0:-1], [0.0], self.epsilons[1:]])
             found.append(Masses(losses, np.concatenate([mirrored[::-1], [middle], P[row]]), infinite))
         return tuple(found)

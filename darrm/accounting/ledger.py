@@ -1,39 +1,46 @@
-"""A ledger counts releases against a total budget and refuses the one that would overspend.
+"""A ledger counts what was released against a total budget and refuses what would overspend.
 
 One set of voters needs one ledger. Budgets of two ledgers add up if the voters are fresh. If they are fixed, not even
 the sum is a guarantee: only what the voters themselves cost covers the labels of both. Other voters on the same records
 cost extra.
 
-The charge is on disk before labels leave. One ledger serves one design, whose exact adaptive composition it charges;
-or, by the rule "basic", any designs, whose epsilons and deltas it adds up. No charge ever depends on the votes.
+The charge is on disk before labels leave. How charges add up is the ledger's rule: `darrm.accounting.rules`. No charge
+ever depends on the votes.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from fractions import Fraction
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
 from darrm._validation import check_count, check_total_delta, check_total_epsilon, check_voters
-from darrm.accounting.composition import of_label
-from darrm.accounting.fixed import fixed_voters
-from darrm.accounting.fresh import exact_guarantee
-from darrm.accounting.ledger_file import RULES, Account, State, charge_waiting, give_name, held, ledger_path, write
+from darrm.accounting import filters, rules
+from darrm.accounting.accounts import Account, Labels, account_of, checked_note
+from darrm.accounting.ledger_file import (
+    FOR_FIXED,
+    RULES,
+    Note,
+    State,
+    charge_waiting,
+    give_name,
+    held,
+    ledger_path,
+    write,
+)
 from darrm.accounting.planning import max_queries
 from darrm.accounting.releases import AnyProblem
 from darrm.certificate.certificate import verify
 from darrm.design.design import AnyDesign
 from darrm.errors import BudgetError, CertificateError, InputError
-from darrm.numerics.exact import rounded_up
+from darrm.problem.limits import adjacency_text
 from darrm.storage.atomic import part_of, resolved
 from darrm.storage.locks import lock_of, locked
 
-_TOLERANCE = 1e-2  # how close the bounds of what is spent are driven, relatively
-_SPENT = "Count it as spent."
 _MOST_AT_ONCE = 2**53  # labels: what JSON can count
+_NEIGHBOURS = "replace-one"
 
 
 class Ledger:
@@ -55,12 +62,13 @@ class Ledger:
     def create(
         cls,
         path: str | os.PathLike[str],
-        design: AnyDesign,
+        design: AnyDesign | None = None,
         *,
         total_epsilon: float,
         total_delta: float,
         voters: str | None = None,
         rule: str = "exact",
+        adjacency: str | None = None,
     ) -> Ledger:
         """A new ledger file.
 
@@ -68,70 +76,105 @@ class Ledger:
         ----------
         path : path
             Must not exist. Keep it on a local disk: locks of network file systems cannot always be trusted.
-        design : Design or DecisionDesign
+        design : Design or DecisionDesign, optional
+            What labels will be released by; needed by the rule "exact".
         total_epsilon, total_delta : float
-            The budget of all releases together.
+            The budget of all that is charged.
         voters : {"fresh", "fixed"}
-            No default; see `darrm.accounting.compose`. If the budget pays for the fixed voters themselves, their labels
-            have no end. If it does not, it pays for as many as the coins of the release hide.
-        rule : {"exact", "basic"}
-            "exact": this design only, by its exact adaptive composition. "basic": any designs, by the sum of their
-            (m epsilon, delta), which is a valid privacy filter when designs are chosen along the way (Rogers, Roth,
-            Ullman, Vadhan, NeurIPS 2016); fresh voters only.
+            No default; see `darrm.accounting.compose`. Fixed voters are one set of voters, which is paid for once,
+            whatever they answer. If the budget does not pay for them, rule "exact" allows as many labels as the coins
+            of the release hide.
+        rule : {"exact", "composed", "renyi", "basic"}
+            How charges add up.
+
+            "exact": labels of this design only, by their exact adaptive composition.
+
+            "composed": anything, by the composition of everything, the sharpest. *What* is charged, and how often, must
+            be settled without a look at what was released; in which order, and what is asked, may depend on it.
+
+            "renyi": anything, also chosen by what was released before: a privacy filter by Renyi divergences of one
+            order. A tenth of ``total_delta`` is kept for what can fail, and nothing else may.
+
+            "basic": designs and pairs (epsilon, delta), also chosen along the way, by their sums (Rogers, Roth, Ullman,
+            Vadhan, NeurIPS 2016).
+
+            "renyi" and "basic" add up single labels, which is wrong for fixed voters.
+        adjacency : str, optional
+            What neighbouring means, for everything that is charged; that of the design if one is given, else
+            "replace-one".
 
         Raises
         ------
         InputError, OutputError
         BudgetError
-            If the budget does not allow a single label.
+            If the budget does not allow a single label of ``design``.
         """
         kind = check_voters(voters)
-        _check_design(design)
         if rule not in RULES:
             raise InputError(f"rule must be one of {', '.join(RULES)}. Got {rule!r}.")
-        if rule == "basic" and kind == "fixed":
-            raise InputError('rule "basic" adds up single labels, which is wrong for fixed voters. Use rule "exact".')
-        total_epsilon, total_delta = check_total_epsilon(total_epsilon), check_total_delta(total_delta, "total_delta")
-        if rule == "exact":
-            allowed = max_queries(design, total_epsilon, total_delta, voters=kind)
-            pays = allowed > 0
-        else:
-            allowed = None
-            epsilon, delta = exact_guarantee(design.problem)
-            pays = epsilon <= Fraction(total_epsilon) and delta <= Fraction(total_delta)
-        if not pays:
-            raise BudgetError(
-                f"A total of ({total_epsilon:g}, {total_delta:g}) does not pay for one label of this design. "
-                "Raise the budget, or plan a design for it."
+        if kind == "fixed" and rule not in FOR_FIXED:
+            raise InputError(
+                f'rule "{rule}" adds up single labels, which is wrong for fixed voters. Use rule "exact" or "composed".'
             )
-        name, account = ledger_path(path), Account.of(design)
+        if design is None and rule == "exact":
+            raise InputError('Rule "exact" is for one design. Pass it, or take rule "composed", "renyi" or "basic".')
+        total_epsilon, total_delta = check_total_epsilon(total_epsilon), check_total_delta(total_delta, "total_delta")
+        if design is not None:
+            _check_design(design)
+        known = _NEIGHBOURS if design is None else design.problem.adjacency
+        neighbours = known if adjacency is None else adjacency_text(adjacency)
+        state = State(total_epsilon + 0.0, total_delta + 0.0, kind, rule, neighbours, {}, {}, [], [])
+        if rule == "renyi" and filters.filter_for(total_epsilon, total_delta).divergence <= 0:
+            raise BudgetError(
+                f'Rule "renyi" allows nothing for a total of ({total_epsilon:g}, {total_delta:g}). Raise the budget, '
+                'or take rule "basic".'
+            )
+        if design is not None:
+            account = account_of(design, None, neighbours)
+            if not isinstance(account, Labels):
+                raise TypeError(type(account).__name__)
+            state.designs[account.name] = account
+            _check_pays(state, account, design)
+        name = ledger_path(path)
         with locked(name):
             if name.exists():
                 raise InputError(f"{name} exists already. Use it, or pass the path of a new ledger.")
-            write(name, State(total_epsilon, total_delta, kind, rule, allowed, {account.name: account}, []))
+            write(name, state)
         return cls(name)
 
     def __repr__(self) -> str:
         return f"Ledger({os.fspath(self.path)!r})"
 
-    def charge(self, design: AnyDesign, n: int) -> None:
-        """Take ``n`` labels, 1 to 2^53, from the budget; on disk when this returns, so release them after it.
+    def charge(self, what: object, n: int = 1, *, adjacency: str | None = None, note: str = "") -> None:
+        """Take ``n`` uses of anything from the budget; on disk when this returns, so release after it.
+
+        Parameters
+        ----------
+        what : Design, DecisionDesign, (epsilon, delta), or an event or privacy loss distribution of dp-accounting
+            A design stands for one label. An event is accounted for under the ledger's neighbours. A distribution must
+            be pessimistic; with an event, its numbers are believed.
+        n : int in [1, 2^53]
+            Of a design: labels.
+        adjacency : str
+            What neighbouring means for a pair or a distribution, which do not say it: needed for those.
+        note : str
+            One line to remember the charge by; see `status`.
 
         Raises
         ------
         BudgetError
             If that would overspend. Nothing is charged then.
         InputError
-            If the ledger is for another design, or was edited.
+            If the rule does not charge such a thing, it is for other neighbours, or the ledger was edited.
         """
-        n = check_count("n", n, _MOST_AT_ONCE)
+        n, note = check_count("n", n, _MOST_AT_ONCE), checked_note(note)
         with held(self.path) as state:
-            self._take(state, design, n)
+            self._take(state, what, n, adjacency, note)
             write(self.path, state)
 
     @contextmanager
     def releasing(
-        self, design: AnyDesign, n: int | Callable[[], int], out: str | os.PathLike[str]
+        self, design: AnyDesign, n: int | Callable[[], int], out: str | os.PathLike[str], *, note: str = ""
     ) -> Iterator[IO[bytes]]:
         """A file for ``n`` labels, which gets its name ``out`` when the block ends and the charge is on disk.
 
@@ -148,6 +191,8 @@ class Ledger:
         OutputError
             If a file cannot be written. If the charge was made, the labels wait for the next use of the ledger.
         """
+        _check_design(design)
+        checked_note(note)
         if callable(n):
             self._take(self._state(), design, 1)  # in memory only
         else:
@@ -160,28 +205,48 @@ class Ledger:
             part.finish()  # the labels are on disk, for their owner alone,
             labels = check_count("n", n() if callable(n) else n, _MOST_AT_ONCE)
             with held(self.path) as state:
-                self._take(state, design, labels)
+                self._take(state, design, labels, note=note)
                 waiting = charge_waiting(self.path, state, part, target)  # they are charged for,
                 give_name(self.path, state, waiting)  # and have their name
 
     def status(self) -> dict[str, Any]:
-        """What is spent.
+        """What is charged.
 
         Returns
         -------
         dict
-            ``total_epsilon``, ``total_delta``, ``voters``, ``rule``, ``released`` (labels in all), ``left`` (None if
-            there is no end, or if it depends on the designs), ``waiting`` (files of labels that are charged for and
-            could not yet be given their name).
+            ``total_epsilon``, ``total_delta``, ``voters``, ``rule``, ``adjacency``, ``released`` (labels in all),
+            ``left`` (labels, of the one design of rule "exact"; None if there is no end, or if that depends on the
+            design: see `remaining`), ``charges`` (a list of what was charged, with its note and how often),
+            ``waiting`` (files of labels that are charged for and could not yet be given their name).
         """
         state = self._state()
-        unlimited = state.allowed is None or state.endless
+        budget = ("total_epsilon", "total_delta", "voters", "rule", "adjacency")
+        left = rules.remaining(state, next(iter(state.designs.values()))) if state.rule == "exact" else None
+        accounts = state.accounts
         return {
-            **{name: getattr(state, name) for name in ("total_epsilon", "total_delta", "voters", "rule")},
+            **{name: getattr(state, name) for name in budget},
             "released": state.released,
-            "left": None if unlimited else state.limit - state.released,
+            "left": left,
+            "charges": [{"what": accounts[c.name].said, "n": c.charged, "note": c.note} for c in state.notes],
             "waiting": [waiting.part for waiting in state.leaving],
         }
+
+    def released(self, design: AnyDesign) -> int:
+        """How many labels of a design were charged."""
+        account = self._state().designs.get(self._account(design).name)
+        return 0 if account is None else account.charged
+
+    def remaining(self, design: AnyDesign) -> int | None:
+        """How many more labels of a design the budget pays for as it stands; None if there is no end to them.
+
+        By the rule "composed" that is one composition of all that was charged, a second or so, and 10,000 at most.
+        """
+        state = self._state()
+        account = self._account(design, state)
+        if state.rule == "exact" and account.name not in state.designs:
+            return 0
+        return rules.remaining(state, state.designs.get(account.name, account))
 
     def problems(self) -> tuple[AnyProblem, ...]:
         """What the total rests on: the problems of the designs, one for each kind of voters."""
@@ -190,112 +255,96 @@ class Ledger:
         return tuple(reversed(kinds.values()))
 
     def spent(self) -> tuple[float, float]:
-        """What the labels so far cost together: they are (epsilon, delta)-DP, for the labels of this ledger alone.
+        """What all charges so far cost together: they are (epsilon, delta)-DP, for what this ledger charged alone.
 
-        This holds if the number of labels does not depend on what the labels say. If somebody stopped asking because of
-        what the labels said, only the total budget is guaranteed.
+        This holds if what was charged, and how often, does not depend on what was released. If somebody stopped because
+        of that, only the total budget is guaranteed, and by the rule "composed" not even that (see `create`).
 
         Returns
         -------
         (float, float)
-            Rule "exact": the epsilon at ``total_delta`` of `compose`, at most the budget, and ``total_delta``; rule
-            "basic": the sums. (0, 0) before the first label.
+            An epsilon at ``total_delta``, at most the budget, and ``total_delta``; by the rule "basic" the sums. (0, 0)
+            before the first charge.
 
         Raises
         ------
         InputError
-            If the labels certainly cost more than the budget: then the file says that more labels are allowed than are.
+            If the charges certainly cost more than the budget: then the file allows more than is proved.
 
         Notes
         -----
-        Rule "exact" composes anew at each call, to a percent: a fraction of a second at K = 11, more for larger K and
-        thousands of labels.
+        Composes anew at each call: a fraction of a second at K = 11, more for larger K and thousands of labels.
         """
         state = self._state()
-        if not state.released:
-            return 0.0, 0.0
-        if state.rule == "basic":
-            epsilon, delta = _sums(state)
-            return rounded_up(epsilon), rounded_up(delta)
-        (account,) = state.designs.values()
-        label = account.label()
-        for problem, table in label.tables:
-            if not verify(table, problem).holds:
-                raise CertificateError(f"{self.path} holds a release that does not satisfy its guarantee. {_SPENT}")
-        cost, least_cost = float(state.total_epsilon), 0.0
-        if state.voters == "fixed":
-            cost = min(cost, fixed_voters(label.problem, state.total_delta))
-        # What was charged is within the budget, though `compose` has another grid than the proof of that, or none.
-        with suppress(InputError):
-            total = of_label(label, state.released, state.total_delta, state.voters, _TOLERANCE)
-            cost, least_cost = min(cost, total.upper), total.lower
-        if least_cost > float(state.total_epsilon):
-            raise InputError(
-                f"{self.path} allows too many labels: the {state.released} released ones cost at least "
-                f"{least_cost:.6g} at delta {state.total_delta:g}, above its budget {state.total_epsilon:g}. {_SPENT}"
-            )
-        return cost, state.total_delta
+        for account in state.designs.values():
+            for problem, table in account.label().tables if account.charged else ():
+                if not verify(table, problem).holds:
+                    raise CertificateError(
+                        f"{self.path} holds a release that does not satisfy its guarantee. Count it as spent."
+                    )
+        return rules.spent(state)
 
     def _state(self) -> State:
         """What the file says now."""
         with held(self.path) as state:
             return state
 
-    def _take(self, state: State, design: AnyDesign, n: int) -> None:
-        """Count ``n`` labels of a design in ``state``, or none of them by an error."""
+    def _account(self, design: AnyDesign, state: State | None = None) -> Labels:
+        """The account of a design, before its first label if the ledger has none."""
         _check_design(design)
-        account = Account.of(design)
+        neighbours = design.problem.adjacency if state is None else state.adjacency
+        account = account_of(design, None, neighbours)
+        if not isinstance(account, Labels):
+            raise TypeError(type(account).__name__)
+        return account
+
+    def _take(self, state: State, what: object, n: int, adjacency: str | None = None, note: str = "") -> None:
+        """Count ``n`` uses of a thing in ``state``, or none of them by an error."""
+        account: Account = account_of(what, adjacency, state.adjacency)
         name = account.name
-        if state.rule == "exact":
-            if name not in state.designs:
-                remedy = (
-                    "A second ledger has its own budget, and the two budgets add up. Or make one ledger by the rule "
-                    '"basic".'
-                    if state.voters == "fresh"
-                    else "Budgets of two ledgers must not be added up for fixed voters: only what the voters "
-                    "themselves cost covers the labels of both."
-                )
-                raise InputError(f"{self.path} is for another design. {remedy}")
-            check_left(n, state.released, state.limit)
-        else:
-            adjacencies = {other.problem.adjacency for other in state.designs.values()}
-            if design.problem.adjacency not in adjacencies:
-                raise InputError(
-                    f"{self.path} adds up guarantees for {adjacencies.pop()} neighbours. Got a design for "
-                    f"{design.problem.adjacency} ones: such guarantees do not add up. Make a ledger for it."
-                )
-            each = exact_guarantee(design.problem)
-            epsilon, delta = (so_far + n * more for so_far, more in zip(_sums(state), each, strict=True))
-            if epsilon > Fraction(state.total_epsilon) or delta > Fraction(state.total_delta):
-                raise BudgetError(
-                    f"{n} more label{'s' * (n != 1)} would overspend: together ({float(epsilon):.6g}, "
-                    f"{float(delta):.6g}) by basic composition, of ({state.total_epsilon:g}, {state.total_delta:g}). "
-                    "Nothing was released."
-                )
+        if state.rule == "exact" and name not in state.designs:
+            remedy = (
+                "A second ledger has its own budget, and the two budgets add up. Or make one ledger by the rule "
+                '"composed".'
+                if state.voters == "fresh"
+                else "Budgets of two ledgers must not be added up for fixed voters: only what the voters themselves "
+                "cost covers the labels of both."
+            )
+            kind = "another design" if isinstance(account, Labels) else "labels of one design only"
+            raise InputError(f"{self.path} is for {kind}. {remedy}")
+        account = state.accounts.get(name, account)
+        if isinstance(account, Labels):
             state.designs.setdefault(name, account)
-        state.designs[name].released += n
-
-
-def check_left(n: int, released: int, allowed: int) -> None:
-    """`BudgetError` if ``n`` labels more than ``released`` are more than ``allowed``."""
-    if released + n > allowed:
-        raise BudgetError(
-            f"{n} more label{'s' * (n != 1)} would overspend: {released} of {allowed} are released. "
-            f"{allowed - released} are left. Nothing was released."
-        )
-
-
-def _sums(state: State) -> tuple[Fraction, Fraction]:
-    """(epsilon, delta) of all labels by basic composition."""
-    epsilon = delta = Fraction(0)
-    for account in state.designs.values():
-        one_epsilon, one_delta = exact_guarantee(account.problem)
-        epsilon, delta = epsilon + account.released * one_epsilon, delta + account.released * one_delta
-    return epsilon, delta
+        else:
+            state.others.setdefault(name, account)
+        rules.take(state, account, n)
+        for known in state.notes:
+            if (known.name, known.note) == (name, note):
+                known.charged += n
+                return
+        state.notes.append(Note(name, note, n))
 
 
 def _check_design(design: object) -> None:
     if not isinstance(design, AnyDesign):
         raise InputError(
             f"A ledger takes a Design or DecisionDesign from darrm.solve or darrm.load. Got {type(design).__name__}."
+        )
+
+
+def _check_pays(state: State, account: Labels, design: AnyDesign) -> None:
+    """`BudgetError` if the budget does not pay for one label of the design. Rule "exact" finds how many it pays for."""
+    try:
+        if state.rule == "exact":
+            account.allowed = max_queries(design, state.total_epsilon, state.total_delta, voters=state.voters) or None
+            pays = account.allowed is not None
+        else:
+            rules.take(state, account, 1)
+            account.charged, pays = 0, True
+    except BudgetError:
+        pays = False
+    if not pays:
+        raise BudgetError(
+            f"A total of ({state.total_epsilon:g}, {state.total_delta:g}) does not pay for one label of this design. "
+            "Raise the budget, or plan a design for it."
         )

@@ -2,106 +2,30 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any
-
-import numpy as np
 
 from darrm._validation import check_total_delta, check_total_epsilon, check_voters
+from darrm.accounting.accounts import Account, Labels, Other, checked_note
 from darrm.accounting.fixed import fixed_voters
-from darrm.accounting.releases import AnyProblem, OneLabel, one_label
-from darrm.certificate.engines import engine
-from darrm.design.absent import attendances
-from darrm.design.content import in_form, problem_of
-from darrm.design.design import AnyDesign
 from darrm.errors import InputError, OutputError
-from darrm.numerics.arrays import Array
-from darrm.problem.decision import DecisionProblem
+from darrm.problem.limits import adjacency_text
 from darrm.storage import sealed_json
 from darrm.storage.atomic import Part, keep_names, move, resolved
 from darrm.storage.locks import locked
 from darrm.storage.sealed_json import finite
 
-FORMAT, VERSION = "darrm-ledger", 3
-RULES = ("exact", "basic")
+FORMAT, VERSION = "darrm-ledger", 4
+RULES = ("exact", "composed", "renyi", "basic")
+FOR_FIXED = ("exact", "composed")  # the others add up single labels
 MOST_COUNTED = 2**64  # labels in all, where the budget has no end
 _AGAIN = (
     "Restore it from a copy that is not older. If there is none, its budget counts as spent: no new ledger may have it "
     "for the same voters."
 )
-
-
-@dataclass
-class Fewer:
-    """The table for some present voters, of a decision whose voters may be absent."""
-
-    present: list[int]
-    table_hex: list[str]
-
-
-@dataclass
-class Account:
-    """What was released by one design."""
-
-    problem: AnyProblem
-    table_hex: list[str]  # its noise function, or probabilities of answer 1 in C order, to the last bit
-    fewer: list[Fewer]
-    released: int
-
-    @classmethod
-    def of(cls, design: AnyDesign) -> Account:
-        """The account of a design before its first label."""
-        label = one_label(design)
-        fewer = [Fewer(list(present), _hex(table)) for present, table in sorted(label.fewer.items())]
-        return cls(label.problem, _hex(label.table), fewer, 0)
-
-    @classmethod
-    def from_content(cls, content: dict[str, Any]) -> Account:
-        """The account in the content of a file; an error if it is none."""
-        given = dict(content)
-        problem, fewer = problem_of(given.pop("problem")), [Fewer(**part) for part in given.pop("fewer")]
-        account = cls(problem=problem, fewer=fewer, **given)
-        account.label()
-        return account
-
-    def label(self) -> OneLabel:
-        """What one label of the design comes from."""
-        whole = OneLabel(self.problem, _table(self.table_hex, self.problem), {})
-        if not isinstance(self.problem, DecisionProblem) or not self.fewer:
-            return whole
-        parts = {tuple(part.present): part.table_hex for part in self.fewer}
-        if len(parts) < len(self.fewer) or parts.keys() != set(attendances(self.problem)):
-            raise InputError("fewer must have a table for every vector of present voters but all and none")
-        tables = {present: _table(part, self.problem.with_present(present)) for present, part in parts.items()}
-        return replace(whole, fewer=tables)
-
-    @property
-    def name(self) -> str:
-        """The name by which a ledger knows the design."""
-        tables = [[float.fromhex(value).hex() for value in part] for part in (self.table_hex, *self._more)]
-        text = json.dumps(finite([asdict(self.problem), tables]), sort_keys=True)
-        return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-    @property
-    def _more(self) -> list[list[str]]:
-        return [part.table_hex for part in sorted(self.fewer, key=lambda part: part.present)]
-
-
-def _hex(table: Array) -> list[str]:
-    return [value.hex() for value in table.ravel().tolist()]
-
-
-def _table(content: list[str], problem: AnyProblem) -> Array:
-    """The table of a release, as a design of this problem would hold it."""
-    table = np.array([float.fromhex(value) for value in content])
-    shaped = in_form(table, problem) if isinstance(problem, DecisionProblem) else table
-    return engine(problem).table(shaped, problem)
 
 
 @dataclass
@@ -113,6 +37,15 @@ class Waiting:
 
 
 @dataclass
+class Note:
+    """How many charges of one account, by its name, were made with one note."""
+
+    name: str
+    note: str
+    charged: int
+
+
+@dataclass
 class State:
     """All that a ledger says."""
 
@@ -120,27 +53,33 @@ class State:
     total_delta: float
     voters: str
     rule: str
-    allowed: int | None
-    designs: dict[str, Account]
+    adjacency: str
+    designs: dict[str, Labels]
+    others: dict[str, Other]
+    notes: list[Note]
     leaving: list[Waiting]
+
+    @property
+    def accounts(self) -> dict[str, Account]:
+        """All that was charged, by name."""
+        return {**self.designs, **self.others}
 
     @property
     def released(self) -> int:
         """Labels of all designs."""
-        return sum(account.released for account in self.designs.values())
+        return sum(account.charged for account in self.designs.values())
 
     @property
     def endless(self) -> bool:
-        """Whether the budget pays for the fixed voters themselves, and so for any number of labels."""
-        if self.voters != "fixed":
+        """Whether the budget of one design pays for its fixed voters themselves, and so for any number of labels."""
+        if self.voters != "fixed" or self.rule != "exact":
             return False
         (account,) = self.designs.values()
         return fixed_voters(account.problem, self.total_delta) <= float(self.total_epsilon)
 
-    @property
-    def limit(self) -> int:
-        """How many labels of one design there can be in all, whatever the sums of rule "basic" say."""
-        return MOST_COUNTED if self.allowed is None or self.endless else self.allowed
+    def limit(self, account: Labels) -> int:
+        """How many labels of a design there can be in all, whatever sums say."""
+        return MOST_COUNTED if account.allowed is None or self.endless else account.allowed
 
 
 @contextmanager
@@ -220,9 +159,11 @@ def _read(path: Path) -> State:
     if unknown:  # it may stand for something that is spent
         raise InputError(f"{path} has an entry {unknown[0]!r} that this darrm does not know. Use a newer one.")
     try:
-        designs = {name: Account.from_content(account) for name, account in content["designs"].items()}
+        designs = {name: Labels.from_content(account) for name, account in content["designs"].items()}
+        others = {name: Other.from_content(account) for name, account in content["others"].items()}
+        notes = [Note(**note) for note in content["notes"]]
         leaving = [Waiting(**waiting) for waiting in content["leaving"]]
-        state = State(**{**content, "designs": designs, "leaving": leaving})
+        state = State(**{**content, "designs": designs, "others": others, "notes": notes, "leaving": leaving})
         _check(state)
     except (KeyError, TypeError, AttributeError, ValueError, OverflowError) as error:
         reason = str(error) if isinstance(error, InputError) else repr(error)
@@ -235,22 +176,43 @@ def _check(state: State) -> None:
     check_total_epsilon(state.total_epsilon)
     check_total_delta(state.total_delta, "total_delta")
     check_voters(state.voters)
-    if state.rule not in RULES or (state.voters, state.rule) == ("fixed", "basic"):
+    adjacency_text(state.adjacency)
+    if state.rule not in RULES or (state.voters == "fixed" and state.rule not in FOR_FIXED):
         raise InputError(f"rule {state.rule!r} for {state.voters} voters")
-    exact = type(state.allowed) is int and state.allowed >= 1 and len(state.designs) == 1
-    if not (exact if state.rule == "exact" else state.allowed is None):
-        raise InputError(f"allowed must go with the rule and the designs, got {state.allowed!r}")
-    for name, account in state.designs.items():
+    if state.rule == "exact" and (len(state.designs) != 1 or state.others):
+        raise InputError("rule 'exact' is for one design")
+    for name, account in state.accounts.items():
         if name != account.name:
-            raise InputError("a design is not the one that its name stands for")
-        if type(account.released) is not int or not 0 <= account.released <= state.limit:
-            raise InputError(f"released must be a whole number within what is allowed, got {account.released!r}")
+            raise InputError("something charged is not what its name stands for")
+        if type(account.charged) is not int or not 0 <= account.charged <= MOST_COUNTED:
+            raise InputError(f"charged must be a whole number within what is allowed, got {account.charged!r}")
+    for labels in state.designs.values():
+        _check_labels(state, labels)
+    for note in state.notes:
+        if note.name not in state.accounts or type(note.charged) is not int or note.charged < 1:
+            raise InputError("a note must be of something charged")
+        checked_note(note.note)
+    for name, account in state.accounts.items():
+        if sum(note.charged for note in state.notes if note.name == name) != account.charged:
+            raise InputError("what the notes count must be what is charged")
     for waiting in state.leaving:
         part, out = Path(waiting.part), Path(waiting.out)
         # A file that is moved must be one that a ledger made, whoever wrote this one.
         made = part.parent == out.parent and part.name.startswith(f".{out.name[:40]}.") and part.suffix == ".waiting"
         if not (made and out.is_absolute() and out.name and "\0" not in waiting.part + waiting.out):
             raise InputError(f"{waiting.part!r} is no file of labels that waits for the name {waiting.out!r}")
+
+
+def _check_labels(state: State, labels: Labels) -> None:
+    if labels.problem.adjacency != state.adjacency:
+        raise InputError(f"a design for {labels.problem.adjacency} neighbours")
+    counted = type(labels.allowed) is int and labels.allowed >= 1
+    if state.rule == "exact" and not counted:
+        raise InputError(f"allowed must be a number of labels, got {labels.allowed!r}")
+    if labels.allowed is not None and not (counted and state.rule in ("exact", "composed")):
+        raise InputError(f"allowed must go with the rule, got {labels.allowed!r}")
+    if labels.charged > state.limit(labels):
+        raise InputError(f"charged must be within what is allowed, got {labels.charged!r}")
 
 
 def _is_charged(path: Path, waiting: Waiting) -> bool:

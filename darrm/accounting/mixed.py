@@ -1,6 +1,6 @@
 """Labels of a design beside anything else that spends the same budget.
 
-Labels may be asked for in any order, between all else: docs/many_answers.md, "Several mechanisms, one budget".
+Labels may be asked for in any order, between all else: docs/one_budget.md.
 """
 
 from __future__ import annotations

@@ -1,0 +1,221 @@
+"""What a ledger keeps of each thing that it paid for: enough to account for it again without the thing itself."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass, replace
+from fractions import Fraction
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from darrm._validation import real
+from darrm.accounting.curves import Curve
+from darrm.accounting.fresh import FAR, exact_guarantee
+from darrm.accounting.releases import AnyProblem, OneLabel, one_label
+from darrm.certificate.engines import engine
+from darrm.design.absent import attendances
+from darrm.design.content import in_form, problem_of
+from darrm.design.design import AnyDesign
+from darrm.errors import InputError
+from darrm.numerics.arrays import Array
+from darrm.problem.decision import DecisionProblem
+from darrm.problem.limits import adjacency_text
+from darrm.storage.sealed_json import finite
+
+_LONGEST = 300  # letters of what stands for a thing, or of a note
+_FOREIGN = "dp_accounting"
+
+
+@dataclass
+class Fewer:
+    """The table for some present voters, of a decision whose voters may be absent."""
+
+    present: list[int]
+    table_hex: list[str]
+
+
+@dataclass
+class Labels:
+    """What was released by one design."""
+
+    problem: AnyProblem
+    table_hex: list[str]  # its noise function, or probabilities of answer 1 in C order, to the last bit
+    fewer: list[Fewer]
+    charged: int
+    allowed: int | None = None  # labels in all, as long as nothing else is charged
+
+    @classmethod
+    def of(cls, design: AnyDesign) -> Labels:
+        """The account of a design before its first label."""
+        label = one_label(design)
+        fewer = [Fewer(list(present), _hex(table)) for present, table in sorted(label.fewer.items())]
+        return cls(label.problem, _hex(label.table), fewer, 0)
+
+    @classmethod
+    def from_content(cls, content: dict[str, Any]) -> Labels:
+        """The account in the content of a file; an error if it is none."""
+        given = dict(content)
+        problem, fewer = problem_of(given.pop("problem")), [Fewer(**part) for part in given.pop("fewer")]
+        account = cls(problem=problem, fewer=fewer, **given)
+        account.label()
+        return account
+
+    def label(self) -> OneLabel:
+        """What one label of the design comes from."""
+        whole = OneLabel(self.problem, _table(self.table_hex, self.problem), {})
+        if not isinstance(self.problem, DecisionProblem) or not self.fewer:
+            return whole
+        parts = {tuple(part.present): part.table_hex for part in self.fewer}
+        if len(parts) < len(self.fewer) or parts.keys() != set(attendances(self.problem)):
+            raise InputError("fewer must have a table for every vector of present voters but all and none")
+        tables = {present: _table(part, self.problem.with_present(present)) for present, part in parts.items()}
+        return replace(whole, fewer=tables)
+
+    @property
+    def guarantee(self) -> tuple[Fraction, Fraction]:
+        """(epsilon, delta) of one label, exactly."""
+        return exact_guarantee(self.problem)
+
+    @property
+    def said(self) -> str:
+        """What it is, in a few words."""
+        return f"labels of design {self.name}"
+
+    @property
+    def name(self) -> str:
+        """The name by which a ledger knows the design."""
+        more = [part.table_hex for part in sorted(self.fewer, key=lambda part: part.present)]
+        tables = [[float.fromhex(value).hex() for value in part] for part in (self.table_hex, *more)]
+        return _digest([asdict(self.problem), tables])
+
+
+@dataclass
+class Other:
+    """Anything else that was charged: its privacy curve, and its guarantee if that is all that is known."""
+
+    said: str
+    epsilons_hex: list[str]
+    deltas_hex: list[list[str]]
+    guarantee_hex: list[str] | None
+    charged: int
+
+    @classmethod
+    def of_guarantee(cls, epsilon: float, delta: float) -> Other:
+        """The account of a mechanism of which only its (epsilon, delta) is known."""
+        curve = Curve.of_guarantee(epsilon, delta)
+        return replace(cls.of_curve(curve, f"({epsilon:g}, {delta:g})-DP"), guarantee_hex=[epsilon.hex(), delta.hex()])
+
+    @classmethod
+    def of_curve(cls, curve: Curve, said: str) -> Other:
+        """The account of a mechanism with this privacy curve, before its first use."""
+        deltas = [_hex(row) for row in curve.deltas]
+        return cls(said[:_LONGEST], _hex(curve.epsilons), deltas, None, 0)
+
+    @classmethod
+    def from_content(cls, content: dict[str, Any]) -> Other:
+        """The account in the content of a file; an error if it is none."""
+        account = cls(**content)
+        if not isinstance(account.said, str) or not account.said.isprintable():
+            raise InputError("said must be a text of one line")
+        curve, guarantee = account.curve, account.guarantee
+        known = None if guarantee is None else Curve.of_guarantee(*map(float, guarantee))
+        if known is not None and not np.array_equal(curve.deltas, known.deltas):
+            raise InputError("a guarantee is not that of its privacy curve")
+        return account
+
+    @property
+    def curve(self) -> Curve:
+        epsilons = np.array([float.fromhex(value) for value in self.epsilons_hex])
+        return Curve.of(epsilons, np.array([[float.fromhex(value) for value in row] for row in self.deltas_hex]))
+
+    @property
+    def guarantee(self) -> tuple[Fraction, Fraction] | None:
+        """(epsilon, delta) of one use, if that is how it was charged."""
+        if self.guarantee_hex is None:
+            return None
+        epsilon, delta = (float.fromhex(value) for value in self.guarantee_hex)
+        return Fraction(epsilon), Fraction(delta)
+
+    @property
+    def name(self) -> str:
+        """The name by which a ledger knows it."""
+        curve = self.curve
+        return _digest([self.said, _hex(curve.epsilons), [_hex(row) for row in curve.deltas], self.guarantee_hex])
+
+
+Account: TypeAlias = Labels | Other
+
+
+def account_of(what: object, adjacency: str | None, ledger_adjacency: str) -> Account:
+    """The account of anything with a privacy loss, before it is charged.
+
+    ``adjacency`` is what the caller says of ``what``; a design and an event know it themselves.
+
+    Raises
+    ------
+    InputError
+        If ``what`` is nothing that a ledger can charge, or is private for other neighbours than the ledger counts.
+    """
+    said = None if adjacency is None else adjacency_text(adjacency)
+    if isinstance(what, AnyDesign):
+        _agree(said or what.problem.adjacency, what.problem.adjacency, "The design")
+        _agree(what.problem.adjacency, ledger_adjacency, "The ledger")
+        return Labels.of(what)
+    foreign = any(kind.__module__.split(".")[0] == _FOREIGN for kind in type(what).__mro__)
+    if foreign:
+        from darrm.accounting.loss_distributions import account_of_foreign
+
+        return account_of_foreign(what, said, ledger_adjacency)
+    if isinstance(what, tuple) and len(what) == 2:
+        epsilon = real("epsilon", what[0], 0, FAR, "[]", hint="Charge what the mechanism guarantees.")
+        delta = real("delta", what[1], 0, 1, "[)", hint="Charge what the mechanism guarantees.")
+        stated(said, ledger_adjacency, "A pair (epsilon, delta)")
+        return Other.of_guarantee(epsilon + 0.0, delta + 0.0)
+    raise InputError(
+        "A ledger charges a Design or DecisionDesign, a pair (epsilon, delta), or an event or privacy loss "
+        f"distribution of dp-accounting. Got {type(what).__name__}."
+    )
+
+
+def stated(said: str | None, ledger_adjacency: str, what: str) -> None:
+    """`InputError` unless the caller said for which neighbours ``what`` holds, and they are the ledger's."""
+    if said is None:
+        raise InputError(
+            f"{what} does not say for which neighbours it holds. Pass adjacency={ledger_adjacency!r} if it holds for "
+            "those: this ledger counts no others. A guarantee for adding or removing one record does not hold for "
+            "replacing one."
+        )
+    _agree(said, ledger_adjacency, "The ledger")
+
+
+def checked_note(note: object) -> str:
+    """A note of one line."""
+    if not isinstance(note, str) or not (note.isprintable() and len(note) <= _LONGEST):
+        raise InputError(f"note must be a text of one line, of {_LONGEST} letters at most. Got {note!r}.")
+    return note
+
+
+def _agree(said: str, known: str, who: str) -> None:
+    if said != known:
+        raise InputError(
+            f"{who} is for {known} neighbours. Got {said}: guarantees for different neighbours do not add up. "
+            f"Account for it under {known}, or keep a ledger for {said}."
+        )
+
+
+def _digest(content: object) -> str:
+    text = json.dumps(finite(content), sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _hex(table: Array) -> list[str]:
+    return [value.hex() for value in table.ravel().tolist()]
+
+
+def _table(content: list[str], problem: AnyProblem) -> Array:
+    """The table of a release, as a design of this problem would hold it."""
+    table = np.array([float.fromhex(value) for value in content])
+    shaped = in_form(table, problem) if isinstance(problem, DecisionProblem) else table
+    return engine(problem).table(shaped, problem)

@@ -1,0 +1,95 @@
+"""A filter by Renyi divergences: mechanisms may be chosen along the way, by what earlier ones released.
+
+At one order, fixed beforehand, the Renyi divergences of all mechanisms add up, whoever chose them and why, if their sum
+is held below a number that was fixed beforehand too (Feldman, Zrnic, NeurIPS 2021). Proof, with the part that fails:
+docs/one_budget.md, "Chosen along the way".
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from darrm.accounting import adaptive
+from darrm.accounting.curves import Curve
+from darrm.accounting.profile import Region
+from darrm.accounting.rows import OutcomeRows
+from darrm.numerics.arrays import Array
+
+_U = 2.0**-53
+FAILURES = 0.1  # of the total delta, kept for what has no finite divergence
+_ORDERS = 1 + np.logspace(-2, 5, 701)
+
+
+class Filter(NamedTuple):
+    """What all mechanisms may spend together: a Renyi divergence of one order, and a probability to fail."""
+
+    order: float
+    divergence: float
+    failure: float
+
+
+class Spent(NamedTuple):
+    """The Renyi divergence of one use, and the probability that it fails; both from above."""
+
+    divergence: float
+    failure: float
+
+
+def filter_for(epsilon: float, delta: float) -> Filter:
+    """The filter that guarantees (epsilon, delta)-DP, at the order that allows most Gaussian noise.
+
+        divergence = epsilon + (ln(delta' / c)) / (order - 1),   c = (1 - 1/order)^(order - 1) / order,
+        delta' = .9 delta
+
+    Raises nothing: where delta is 0 or nothing is allowed, ``divergence`` is negative.
+    """
+    if not delta:
+        return Filter(math.inf, -1.0, 0.0)
+    allowed = np.array([_divergence(order, epsilon, delta) for order in _ORDERS])
+    best = float(_ORDERS[int(np.argmax(allowed / _ORDERS))])
+    return Filter(best, _divergence(best, epsilon, delta), FAILURES * delta)
+
+
+def _divergence(order: float, epsilon: float, delta: float) -> float:
+    """What the order allows, rounded down."""
+    log_c = (order - 1) * math.log1p(-1 / order) - math.log(order)
+    room = (math.log(delta) + math.log1p(-FAILURES) - log_c) / (order - 1)
+    return epsilon + room - 1e-13 * (epsilon + abs(room) + 1)
+
+
+def of_release(release: Region | OutcomeRows, order: float) -> Spent:
+    """What one label spends: the worst of its rows, which bounds all between them by convexity."""
+    if adaptive.is_silent(release):
+        return Spent(0.0, 0.0)
+    rows = adaptive.as_rows(release)
+    most = 0.0
+    for P, Q in ((rows.P, rows.Q), (rows.Q, rows.P)):
+        both = (P > 0) & (Q > 0)
+        with np.errstate(divide="ignore"):
+            logs = np.where(both, order * np.log(P) + (1 - order) * np.log(Q), -np.inf)
+        most = max(most, float(_log_sums(logs).max()))
+    unknown = (2 * order - 1) * (1.01 * rows.rho + 4 * _U)
+    divergence = (max(most, 0.0) + unknown) / (order - 1)
+    return Spent(divergence * (1 + 64 * _U * order), release.delta_infinity)
+
+
+def of_curve(curve: Curve, order: float) -> Spent:
+    """What one use of anything with this privacy curve spends."""
+    if curve.silent:
+        return Spent(0.0, 0.0)
+    most, failure = 0.0, 0.0
+    for losses, P, infinite in curve.masses:
+        with np.errstate(divide="ignore"):
+            logs = np.where(P > 0, np.log(P) + (order - 1) * losses, -np.inf)
+        most = max(most, float(_log_sums(logs[None]).max()))
+        failure = max(failure, infinite)
+    margin = 16 * _U * (order * float(curve.epsilons[-1]) + 50)  # more than the rounding of these sums
+    return Spent((max(most, 0.0) + margin) / (order - 1) * (1 + 4 * _U), failure)
+
+
+def _log_sums(logs: Array) -> Array:
+    top = logs.max(axis=1, keepdims=True)
+    return np.asarray(top[:, 0] + np.log(np.exp(logs - top).sum(axis=1)))

@@ -1,0 +1,270 @@
+"""How a ledger adds up: four rules, each with its own proof.
+
+exact       labels of one design, by their exact adaptive composition (docs/theory.md, "Exact composition")
+composed    anything, by the product of the pairs that dominate it (docs/one_budget.md, Theorem 1)
+renyi       anything, by its Renyi divergence of one order (Theorem 2)
+basic       anything of which (epsilon, delta) is known, by their sums
+"""
+
+from __future__ import annotations
+
+import math
+from contextlib import suppress
+from dataclasses import replace
+from fractions import Fraction
+
+from darrm.accounting import filters
+from darrm.accounting.accounts import Account, Labels, Other
+from darrm.accounting.composition import of_label
+from darrm.accounting.curves import Curve, together
+from darrm.accounting.fixed import fixed_voters
+from darrm.accounting.fresh import labels_within
+from darrm.accounting.ledger_file import State
+from darrm.accounting.mixed import labels_beside, labels_curve, voters_curve
+from darrm.accounting.theorems import MOST_LABELS
+from darrm.accounting.voters import reached
+from darrm.errors import BudgetError, InputError
+from darrm.numerics.exact import rounded_up
+
+_TOLERANCE = 1e-2  # how close the bounds of what one design cost are driven, relatively
+_SAME_PROOF = 1.02  # another grid than that of the charge gives a bound as near as this
+_NOTHING = (Fraction(0), Fraction(0))
+
+
+def take(state: State, account: Account, n: int) -> None:
+    """Count ``n`` uses of an account of ``state``, or none of them by an error."""
+    before = account.charged
+    account.charged = before + n
+    try:
+        _TAKE[state.rule](state, account, n)
+    except BaseException:
+        account.charged = before
+        raise
+
+
+def _take_exact(state: State, account: Account, n: int) -> None:
+    if isinstance(account, Labels):
+        check_left(n, account.charged - n, state.limit(account))
+
+
+def _take_composed(state: State, account: Account, n: int) -> None:
+    if isinstance(account, Labels) and state.voters == "fresh":
+        if account.allowed is None:
+            account.allowed = _allowed_beside(state, account)
+        if account.charged > account.allowed:
+            _refuse(state, account, n, account.allowed - (account.charged - n))
+    else:
+        _check_same_voters(state)
+        if not _holds(state):
+            _refuse(state, account, n)
+    for other in state.designs.values():
+        if other is not account:
+            other.allowed = None  # it was proved beside fewer
+
+
+def _take_sums(state: State, account: Account, n: int) -> None:
+    epsilon, delta = sums(state)
+    if epsilon > Fraction(state.total_epsilon) or delta > Fraction(state.total_delta):
+        raise BudgetError(
+            f"{_more(account, n)} would overspend: together ({float(epsilon):.6g}, {float(delta):.6g}) by basic "
+            f"composition, of ({state.total_epsilon:g}, {state.total_delta:g}). Nothing was charged."
+        )
+
+
+def _take_renyi(state: State, account: Account, n: int) -> None:
+    allowed = filters.filter_for(state.total_epsilon, state.total_delta)
+    spent = divergences(state, allowed.order)
+    if spent.divergence > allowed.divergence or spent.failure > allowed.failure:
+        raise BudgetError(
+            f"{_more(account, n)} would overspend: together a Renyi divergence of {spent.divergence:.6g} at order "
+            f"{allowed.order:.6g} and a failure of {spent.failure:.3g}, of {max(allowed.divergence, 0):.6g} and "
+            f"{allowed.failure:.3g}. Nothing was charged."
+        )
+
+
+_TAKE = {"exact": _take_exact, "composed": _take_composed, "renyi": _take_renyi, "basic": _take_sums}
+
+
+def remaining(state: State, account: Labels) -> int | None:
+    """How many more labels of a design the budget pays for as it stands; None if there is no end to them."""
+    if state.voters == "fixed" and (state.rule == "composed" or state.endless):
+        return None
+    if state.rule == "exact":
+        return state.limit(account) - account.charged
+    if state.rule == "composed":
+        most = account.allowed if account.allowed is not None else _allowed_beside(state, account)
+        return max(0, most - account.charged)
+    if state.rule == "basic":
+        return _allowed_by_sums(state, account)
+    allowed = filters.filter_for(state.total_epsilon, state.total_delta)
+    used = divergences(state, allowed.order)
+    one = filters.of_release(account.label().gives(), allowed.order)
+    left = [(a - s) * (1 - 1e-12) / o for a, s, o in zip(allowed[1:], used, one, strict=True) if o]
+    return int(max(0, min(left, default=MOST_LABELS)))
+
+
+def spent(state: State) -> tuple[float, float]:
+    """(epsilon, delta) of all that was charged, from above; at most the budget."""
+    if not any(account.charged for account in state.accounts.values()):
+        return 0.0, 0.0
+    if state.rule == "basic":
+        epsilon, delta = sums(state)
+        return rounded_up(epsilon), rounded_up(delta)
+    if state.rule == "renyi":
+        return _spent_by_divergence(state), state.total_delta
+    if state.rule == "composed":
+        cost = _composed(state)
+        if cost > state.total_epsilon * _SAME_PROOF:
+            raise InputError(
+                f"The ledger says that it paid for more than its budget ({state.total_epsilon:g}, "
+                f"{state.total_delta:g}): its charges cost {cost:.6g}. Count it as spent."
+            )
+        return min(cost, state.total_epsilon), state.total_delta
+    return _exact(state), state.total_delta
+
+
+def _exact(state: State) -> float:
+    """The total of the labels of one design, at most the budget."""
+    (account,) = state.designs.values()
+    label = account.label()
+    cost, least_cost = state.total_epsilon, 0.0
+    if state.voters == "fixed":
+        cost = min(cost, fixed_voters(label.problem, state.total_delta))
+    # What was charged is within the budget, though `compose` has another grid than the proof of that, or none.
+    with suppress(InputError):
+        total = of_label(label, account.charged, state.total_delta, state.voters, _TOLERANCE)
+        cost, least_cost = min(cost, total.upper), total.lower
+    if least_cost > state.total_epsilon:
+        raise InputError(
+            f"The ledger allows too many labels: the {account.charged} released ones cost at least {least_cost:.6g} at "
+            f"delta {state.total_delta:g}, above its budget {state.total_epsilon:g}. Count it as spent."
+        )
+    return cost
+
+
+def sums(state: State) -> tuple[Fraction, Fraction]:
+    """(epsilon, delta) of all charges by basic composition."""
+    epsilon, delta = _NOTHING
+    for account in state.accounts.values():
+        if account.charged:
+            each = _guarantee(account)
+            epsilon, delta = epsilon + account.charged * each[0], delta + account.charged * each[1]
+    return epsilon, delta
+
+
+def _guarantee(account: Account) -> tuple[Fraction, Fraction]:
+    each = account.guarantee
+    if each is None:
+        raise InputError(
+            f'Rule "basic" adds up guarantees, and {account.said} has a privacy curve instead. '
+            "Charge its (epsilon, delta), or keep a ledger by another rule."
+        )
+    return each
+
+
+def divergences(state: State, order: float) -> filters.Spent:
+    """The sums of the Renyi divergences and of the failures of all charges, from above."""
+    divergence = failure = 0.0
+    for account in state.accounts.values():
+        if account.charged:
+            curve = account.label().gives() if isinstance(account, Labels) else account.curve
+            one = filters.of_curve(curve, order) if isinstance(curve, Curve) else filters.of_release(curve, order)
+            divergence, failure = divergence + account.charged * one.divergence, failure + account.charged * one.failure
+    more = 1 + 2.0**-50 * (len(state.accounts) + 1)
+    return filters.Spent(divergence * more, failure * more)
+
+
+def _spent_by_divergence(state: State) -> float:
+    """The epsilon of what the divergences allow: the filter's own, moved down by what is left of its divergence."""
+    allowed = filters.filter_for(state.total_epsilon, state.total_delta)
+    used = divergences(state, allowed.order).divergence
+    return max(0.0, min(state.total_epsilon, state.total_epsilon - (allowed.divergence - used) * (1 - 1e-12)))
+
+
+def curve_beside(state: State, account: Account | None = None) -> Curve:
+    """The curve of all that was charged, without one account."""
+    delta = state.total_delta
+    parts: list[tuple[Curve, int]] = []
+    for other in state.accounts.values():
+        if other is account or not other.charged:
+            continue
+        if isinstance(other, Other):
+            parts.append((other.curve, other.charged))
+        elif state.voters == "fresh":
+            parts.append((labels_curve(other.label(), other.charged, delta), 1))
+    if state.voters == "fixed" and state.released:
+        first = next(labels for labels in state.designs.values() if labels.charged)
+        parts.append((voters_curve(first.label()), 1))  # once, whatever they answer
+    return together(parts, delta)
+
+
+def _composed(state: State) -> float:
+    """The least epsilon of all charges at the total delta, from above."""
+    return min(_by_sums(state), curve_beside(state).epsilon(state.total_delta))
+
+
+def _by_sums(state: State) -> float:
+    if state.voters == "fixed" and state.released:
+        return math.inf
+    if any(account.charged and account.guarantee is None for account in state.accounts.values()):
+        return math.inf
+    epsilon, delta = sums(state)
+    return rounded_up(epsilon) if delta <= Fraction(state.total_delta) else math.inf
+
+
+def _holds(state: State) -> bool:
+    return (
+        _by_sums(state) <= state.total_epsilon or curve_beside(state).epsilon(state.total_delta) <= state.total_epsilon
+    )
+
+
+def _allowed_beside(state: State, account: Labels) -> int:
+    """How many labels of a design the budget pays for beside all else that was charged."""
+    by_sums = 0
+    others = replace(state, designs={k: v for k, v in state.designs.items() if v is not account})
+    if _by_sums(others) < math.inf:
+        by_sums = _allowed_by_sums(others, account)
+    rest, budget = curve_beside(state, account), (state.total_epsilon, state.total_delta)
+    if rest.silent:
+        return max(by_sums, labels_within(account.label(), *budget, MOST_LABELS))
+    return max(by_sums, labels_beside(rest, account.label(), *budget, MOST_LABELS))
+
+
+def _allowed_by_sums(state: State, account: Labels) -> int:
+    """How many more labels of a design basic composition allows."""
+    most = (Fraction(state.total_epsilon), Fraction(state.total_delta))
+    left = [(m - s) // e for m, s, e in zip(most, sums(state), account.guarantee, strict=True) if e]
+    return int(max(0, min(left)))
+
+
+def _check_same_voters(state: State) -> None:
+    """One ledger of fixed voters is for one set of them, which is paid for once."""
+    charged = [labels for labels in state.designs.values() if labels.charged]
+    if state.voters == "fixed" and len({reached(labels.problem) for labels in charged}) > 1:
+        raise InputError(
+            "This ledger is for other fixed voters: their epsilon, Delta or max_affected differ. Charge what the "
+            "others cost by darrm.interop.privacy_loss_distribution, or make a ledger for them."
+        )
+
+
+def _refuse(state: State, account: Account, n: int, left: int | None = None) -> None:
+    said = "" if left is None else f" {max(left, 0)} are left."
+    raise BudgetError(
+        f"{_more(account, n)} would overspend: with all that was charged, more than ({state.total_epsilon:g}, "
+        f"{state.total_delta:g}).{said} Nothing was charged."
+    )
+
+
+def _more(account: Account, n: int) -> str:
+    if isinstance(account, Labels):
+        return f"{n} more label{'s' * (n != 1)}"
+    return f"{n} times {account.said}" if n > 1 else account.said[:1].upper() + account.said[1:]
+
+
+def check_left(n: int, released: int, allowed: int) -> None:
+    """`BudgetError` if ``n`` labels more than ``released`` are more than ``allowed``."""
+    if released + n > allowed:
+        raise BudgetError(
+            f"{n} more label{'s' * (n != 1)} would overspend: {released} of {allowed} are released. "
+            f"{allowed - released} are left. Nothing was released."
+        )

@@ -1,0 +1,18 @@
+"""darrm inside other libraries of differential privacy. Each needs an extra, and loads when it is first used."""
+
+from typing import TYPE_CHECKING
+
+from darrm._lazy import face
+
+if TYPE_CHECKING:
+    from darrm.accounting.loss_distributions import NeighboringPLD as NeighboringPLD
+    from darrm.accounting.loss_distributions import PLDAccountant as PLDAccountant
+    from darrm.accounting.loss_distributions import dp_event as dp_event
+    from darrm.accounting.loss_distributions import privacy_loss_distribution as privacy_loss_distribution
+
+__getattr__, __dir__, __all__ = face(
+    __name__,
+    {
+        "darrm.accounting.loss_distributions": "NeighboringPLD PLDAccountant dp_event privacy_loss_distribution",
+    },
+)
