@@ -54,9 +54,8 @@ __version__ = "0.1.0"
 __getattr__, __dir__, __all__ = face(
     __name__,
     {
-        "darrm": (
-            "accounting columns ensemble interop labels measures mechanisms objectives planning priors show tables votes"
-        ),
+        "darrm": "accounting columns ensemble interop labels measures mechanisms objectives planning priors show "
+        "tables votes",
         "darrm.accounting.profile": "privacy_profile",
         "darrm.certificate.certificate": "Certificate verify",
         "darrm.certificate.scaling": "repair",

@@ -10,9 +10,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from darrm._validation import real
 from darrm.accounting.curves import Curve
-from darrm.accounting.fresh import FAR, exact_guarantee
+from darrm.accounting.fresh import exact_guarantee
 from darrm.accounting.releases import AnyProblem, OneLabel, one_label
 from darrm.certificate.engines import engine
 from darrm.design.absent import attendances
@@ -21,11 +20,9 @@ from darrm.design.design import AnyDesign
 from darrm.errors import InputError
 from darrm.numerics.arrays import Array
 from darrm.problem.decision import DecisionProblem
-from darrm.problem.limits import adjacency_text
 from darrm.storage.sealed_json import finite
 
 _LONGEST = 300  # letters of what stands for a thing, or of a note
-_FOREIGN = "dp_accounting"
 
 
 @dataclass
@@ -148,37 +145,6 @@ class Other:
 Account: TypeAlias = Labels | Other
 
 
-def account_of(what: object, adjacency: str | None, ledger_adjacency: str) -> Account:
-    """The account of anything with a privacy loss, before it is charged.
-
-    ``adjacency`` is what the caller says of ``what``; a design and an event know it themselves.
-
-    Raises
-    ------
-    InputError
-        If ``what`` is nothing that a ledger can charge, or is private for other neighbours than the ledger counts.
-    """
-    said = None if adjacency is None else adjacency_text(adjacency)
-    if isinstance(what, AnyDesign):
-        _agree(said or what.problem.adjacency, what.problem.adjacency, "The design")
-        _agree(what.problem.adjacency, ledger_adjacency, "The ledger")
-        return Labels.of(what)
-    foreign = any(kind.__module__.split(".")[0] == _FOREIGN for kind in type(what).__mro__)
-    if foreign:
-        from darrm.accounting.loss_distributions import account_of_foreign
-
-        return account_of_foreign(what, said, ledger_adjacency)
-    if isinstance(what, tuple) and len(what) == 2:
-        epsilon = real("epsilon", what[0], 0, FAR, "[]", hint="Charge what the mechanism guarantees.")
-        delta = real("delta", what[1], 0, 1, "[)", hint="Charge what the mechanism guarantees.")
-        stated(said, ledger_adjacency, "A pair (epsilon, delta)")
-        return Other.of_guarantee(epsilon + 0.0, delta + 0.0)
-    raise InputError(
-        "A ledger charges a Design or DecisionDesign, a pair (epsilon, delta), or an event or privacy loss "
-        f"distribution of dp-accounting. Got {type(what).__name__}."
-    )
-
-
 def stated(said: str | None, ledger_adjacency: str, what: str) -> None:
     """`InputError` unless the caller said for which neighbours ``what`` holds, and they are the ledger's."""
     if said is None:
@@ -187,7 +153,7 @@ def stated(said: str | None, ledger_adjacency: str, what: str) -> None:
             "those: this ledger counts no others. A guarantee for adding or removing one record does not hold for "
             "replacing one."
         )
-    _agree(said, ledger_adjacency, "The ledger")
+    agree(said, ledger_adjacency, "The ledger")
 
 
 def checked_note(note: object) -> str:
@@ -197,7 +163,7 @@ def checked_note(note: object) -> str:
     return note
 
 
-def _agree(said: str, known: str, who: str) -> None:
+def agree(said: str, known: str, who: str) -> None:
     if said != known:
         raise InputError(
             f"{who} is for {known} neighbours. Got {said}: guarantees for different neighbours do not add up. "

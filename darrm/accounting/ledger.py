@@ -18,7 +18,8 @@ from typing import IO, Any
 
 from darrm._validation import check_count, check_total_delta, check_total_epsilon, check_voters
 from darrm.accounting import filters, rules
-from darrm.accounting.accounts import Account, Labels, account_of, checked_note
+from darrm.accounting.accounts import Account, Labels, checked_note
+from darrm.accounting.charges import account_of
 from darrm.accounting.ledger_file import (
     FOR_FIXED,
     RULES,
@@ -117,7 +118,7 @@ class Ledger:
                 f'rule "{rule}" adds up single labels, which is wrong for fixed voters. Use rule "exact" or "composed".'
             )
         if design is None and rule == "exact":
-            raise InputError('Rule "exact" is for one design. Pass it, or take rule "composed", "renyi" or "basic".')
+            raise InputError('Rule "exact" is for one Design or DecisionDesign. Pass it, or take another rule.')
         total_epsilon, total_delta = check_total_epsilon(total_epsilon), check_total_delta(total_delta, "total_delta")
         if design is not None:
             _check_design(design)

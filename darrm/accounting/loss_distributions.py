@@ -209,7 +209,7 @@ def curve_of_distribution(pld: Any) -> Curve:
 
 
 def _where_losses_are(weight: Array) -> Array:
-    """Points that are denser where there are more losses, as the cube root: so lines between them add least variance."""
+    """Points as dense as the cube root of the losses there: so lines between them add least variance."""
     dense = np.cumsum(np.cbrt(weight + 1e-30))
     return np.searchsorted(dense, np.linspace(0, dense[-1], _POINTS)).clip(0, weight.size - 1).astype(np.float64)
 

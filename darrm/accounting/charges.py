@@ -1,0 +1,43 @@
+"""What a ledger can be asked to pay for, as the account that it keeps of it."""
+
+from __future__ import annotations
+
+from darrm._validation import real
+from darrm.accounting.accounts import Account, Labels, Other, agree, stated
+from darrm.accounting.fresh import FAR
+from darrm.design.design import AnyDesign
+from darrm.errors import InputError
+from darrm.problem.limits import adjacency_text
+
+_FOREIGN = "dp_accounting"
+
+
+def account_of(what: object, adjacency: str | None, ledger_adjacency: str) -> Account:
+    """The account of anything with a privacy loss, before it is charged.
+
+    ``adjacency`` is what the caller says of ``what``; a design and an event know it themselves.
+
+    Raises
+    ------
+    InputError
+        If ``what`` is nothing that a ledger can charge, or is private for other neighbours than the ledger counts.
+    """
+    said = None if adjacency is None else adjacency_text(adjacency)
+    if isinstance(what, AnyDesign):
+        agree(said or what.problem.adjacency, what.problem.adjacency, "The design")
+        agree(what.problem.adjacency, ledger_adjacency, "The ledger")
+        return Labels.of(what)
+    foreign = any(kind.__module__.split(".")[0] == _FOREIGN for kind in type(what).__mro__)
+    if foreign:
+        from darrm.accounting.loss_distributions import account_of_foreign
+
+        return account_of_foreign(what, said, ledger_adjacency)
+    if isinstance(what, tuple) and len(what) == 2:
+        epsilon = real("epsilon", what[0], 0, FAR, "[]", hint="Charge what the mechanism guarantees.")
+        delta = real("delta", what[1], 0, 1, "[)", hint="Charge what the mechanism guarantees.")
+        stated(said, ledger_adjacency, "A pair (epsilon, delta)")
+        return Other.of_guarantee(epsilon + 0.0, delta + 0.0)
+    raise InputError(
+        "A ledger charges a Design or DecisionDesign, a pair (epsilon, delta), or an event or privacy loss "
+        f"distribution of dp-accounting. Got {type(what).__name__}."
+    )
