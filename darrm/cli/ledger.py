@@ -25,24 +25,66 @@ def command() -> None:
 
 @command.command("create", short_help="Start a ledger with a total budget.")
 @click.argument("ledger", type=common.PATH)
-@common.file_argument
+@click.argument("file", type=common.PATH, required=False)
 @common.budget_options
-@common.choice("--rule", "exact: this design only. basic: add up any designs.", "exact", "basic")
+@common.choice(
+    "--rule",
+    "exact: labels of the design in FILE only. composed: anything, the sharpest; what is charged must be settled before "
+    "anything is released. renyi, basic: anything, also chosen by what was released before.",
+    "exact",
+    "composed",
+    "renyi",
+    "basic",
+)
+@click.option("--adjacency", help="What neighbours are, for all that is charged [that of FILE, else replace-one].")
 @common.json_option
-def create(ledger: Path, file: Path, as_json: bool, **values: Any) -> None:
-    """Start LEDGER for the design in FILE."""
+def create(ledger: Path, file: Path | None, as_json: bool, **values: Any) -> None:
+    """Start LEDGER, for the design in FILE or, by a rule other than exact, for anything."""
     from darrm.accounting.ledger import Ledger
     from darrm.design.design import load
 
-    _show(Ledger.create(ledger, load(file), **values), as_json)
+    _show(Ledger.create(ledger, None if file is None else load(file), **values), as_json)
     common.wrote(ledger)
+
+
+@command.command("charge", short_help="Charge something that was not released by darrm release.")
+@click.argument("ledger", type=common.PATH)
+@click.argument("file", type=common.PATH, required=False)
+@common.number("--times", "How often: labels of FILE, or uses of the mechanism.", default=1, show_default=True)
+@common.number("--epsilon", "Without FILE: what one use of a mechanism guarantees, in nats.")
+@common.number("--delta", "Without FILE: its failure probability [0].")
+@click.option("--adjacency", help="Without FILE: for which neighbours it guarantees that. Must be said.")
+@click.option("--note", default="", help="A line to remember the charge by.")
+@common.json_option
+def charge(
+    ledger: Path,
+    file: Path | None,
+    times: Any,
+    epsilon: Any,
+    delta: Any,
+    adjacency: str | None,
+    note: str,
+    as_json: bool,
+) -> None:
+    """Charge labels of the design in FILE to LEDGER, or any mechanism by its (epsilon, delta). Release after it."""
+    from darrm.accounting.ledger import Ledger
+    from darrm.design.design import load
+
+    if (file is None) == (epsilon is None):
+        raise click.UsageError("Charge either a design, FILE, or a mechanism by its --epsilon.")
+    if file is not None and delta is not None:
+        raise click.UsageError("--delta goes with --epsilon. A design has its own.")
+    book = Ledger(ledger)
+    what = (epsilon, 0.0 if delta is None else delta) if file is None else load(file)
+    book.charge(what, times, adjacency=adjacency, note=note)
+    _show(book, as_json)
 
 
 @command.command("show", short_help="Say what is spent and what is left.")
 @click.argument("ledger", type=common.PATH)
 @common.json_option
 def show(ledger: Path, as_json: bool) -> None:
-    """Say what is spent and what is left of LEDGER: the released labels are composed anew, which can take seconds."""
+    """Say what is spent and what is left of LEDGER: all of it is composed anew, which can take seconds."""
     from darrm.accounting.ledger import Ledger
 
     _show(Ledger(ledger), as_json)
@@ -54,22 +96,41 @@ def _show(ledger: Ledger, as_json: bool) -> None:
     if as_json:
         common.print_json({**status, "spent_epsilon": epsilon, "spent_delta": delta})
         return
-    left = "no end to them" if status["left"] is None else f"{status['left']} left"
-    if status["rule"] == "basic":
-        left = "what is left depends on the designs"
-    if status["voters"] == "fixed" and status["left"] is None:
-        left = "any number to come: the budget pays for these voters themselves"
-    failure = wording.exactly(delta) if delta == status["total_delta"] else wording.at_least(delta)
     budget = wording.pair(status["total_epsilon"], status["total_delta"])
-    common.console().print(
-        f"Budget {budget} for {status['voters']} voters, rule "
-        f"{status['rule']}: {status['released']} labels released, {left}. Together "
-        f"they cost at most ({wording.at_least(epsilon)}, {failure}) so far"
-        + (
-            f", unless the labels themselves decided how many there are: then count the whole budget, {budget}."
-            if status["left"] != 0 and status["released"]
-            else "."
-        )
-    )
+    failure = wording.exactly(delta) if delta == status["total_delta"] else wording.at_least(delta)
+    spent = f"({wording.at_least(epsilon)}, {failure})"
+    if status["rule"] == "exact":
+        text = _of_one_design(status, budget, spent)
+    else:
+        text = f"Budget {budget} for {status['adjacency']} neighbours, rule {status['rule']}. Charged: "
+        text += wording.listed([_charge(charge) for charge in status["charges"]]) if status["charges"] else "nothing"
+        text += f". Together they cost at most {spent} so far{_unless(status, budget)}."
+    common.console().print(text)
     for problem in ledger.problems():
         common.console().print(f"It rests on this: {wording.condition(problem, status['voters'])}")
+
+
+def _of_one_design(status: dict[str, Any], budget: str, spent: str) -> str:
+    left = "no end to them" if status["left"] is None else f"{status['left']} left"
+    if status["voters"] == "fixed" and status["left"] is None:
+        left = "any number to come: the budget pays for these voters themselves"
+    asked = ""
+    if status["left"] != 0 and status["released"]:
+        asked = f", unless the labels themselves decided how many there are: then count the whole budget, {budget}"
+    return (
+        f"Budget {budget} for {status['voters']} voters, rule exact: {status['released']} labels released, {left}. "
+        f"Together they cost at most {spent} so far{asked}."
+    )
+
+
+def _charge(charge: dict[str, Any]) -> str:
+    note = f" ({charge['note']})" if charge["note"] else ""
+    return f"{charge['n']} x {charge['what']}{note}"
+
+
+def _unless(status: dict[str, Any], budget: str) -> str:
+    if not status["charges"]:
+        return ""
+    if status["rule"] == "composed":
+        return ", if what is charged was settled before anything was released"
+    return f", unless what was released decided what to charge: then count the whole budget, {budget}"
