@@ -542,7 +542,7 @@ MISTAKES = [
     ),
     Mistake(
         "a ledger gives one label too many",
-        "accounting.ledger",
+        "accounting.rules",
         "released + n > allowed:",
         "released + n > allowed + 1:",
         LEDGER,
@@ -551,8 +551,8 @@ MISTAKES = [
     Mistake(
         "a charge is not written",
         "accounting.ledger",
-        "            self._take(state, design, n)\n            write(self.path, state)\n",
-        "            self._take(state, design, n)\n",
+        "            self._take(state, what, n, adjacency, note)\n            write(self.path, state)\n",
+        "            self._take(state, what, n, adjacency, note)\n",
         LEDGER,
         lambda tests, folder: tests.test_what_is_spent_by_the_sum(folder),
     ),

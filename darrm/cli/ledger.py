@@ -29,8 +29,8 @@ def command() -> None:
 @common.budget_options
 @common.choice(
     "--rule",
-    "exact: labels of the design in FILE only. composed: anything, the sharpest; what is charged must be settled before "
-    "anything is released. renyi, basic: anything, also chosen by what was released before.",
+    "exact: labels of the design in FILE only. composed: anything, the sharpest; what is charged must be settled "
+    "before anything is released. renyi, basic: anything, also chosen by what was released before.",
     "exact",
     "composed",
     "renyi",

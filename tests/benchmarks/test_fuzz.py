@@ -89,7 +89,7 @@ def test_a_checksum_that_is_not_compared_is_found(worker: Any, tmp_path: Path, m
 
     import material
 
-    content = material.good()["fresh.json"].replace(b'"released": 2', b'"released": 1')
+    content = material.good()["fresh.json"].replace(b'"charged": 2', b'"charged": 1')
     case = {"name": "fresh.json", "content": content, "signed": False, "beside": {}, "n": 1}
     runs = worker.Runs("ledger", tmp_path)
     runs.run(case)
@@ -173,7 +173,7 @@ def book(**changes: Any) -> dict[str, Any]:
     del content["sha256"]
     (name,) = content["designs"]
     for key, value in changes.items():
-        if key in ("problem", "table_hex", "released"):
+        if key in ("problem", "table_hex", "charged", "allowed"):
             content["designs"][name][key] = value
         else:
             content[key] = value
@@ -190,9 +190,9 @@ def book(**changes: Any) -> dict[str, Any]:
         {"table_hex": ["0x1p99999"] * 4},
         {"table_hex": ["0x1.0p+0"] * 4},
         {"table_hex": []},
-        {"released": 10**30},
-        {"released": -1},
-        {"released": True},
+        {"charged": 10**30},
+        {"charged": -1},
+        {"charged": True},
         {"allowed": "9"},
         {"allowed": None},
         {"allowed": 1},
@@ -204,6 +204,11 @@ def book(**changes: Any) -> dict[str, Any]:
         {"rule": "basic"},
         {"designs": {}},
         {"designs": []},
+        {"adjacency": "add-or-remove-one"},
+        {"adjacency": ""},
+        {"others": {"x": {}}},
+        {"notes": []},
+        {"notes": [{"name": "x", "note": "", "charged": 2}]},
         {"leaving": 1},
         {"leaving": [{}]},
         {"leaving": [{"part": 1, "out": 2}]},

@@ -32,7 +32,7 @@ def book(tmp_path: Path) -> Ledger:
 
 def charged(book: Ledger) -> int:
     """As the file says, without opening the ledger."""
-    return sum(one["released"] for one in json.loads(book.path.read_bytes())["designs"].values())
+    return sum(one["charged"] for one in json.loads(book.path.read_bytes())["designs"].values())
 
 
 @pytest.mark.parametrize("sizes", [[1000], [1, 0, 999], [300, 300, 400], [100] * 10])
