@@ -99,8 +99,8 @@ def _path_value(draw: Draw, param: click.Parameter, command: str) -> str:
     likely = {
         "file": ["gamma.json", "failing.json", "even.json", "one.json"],
         "designs": ["gamma.json", "failing.json"],
-        "ledger": ["fresh.json", "fixed.json", "basic.json", "new.json"],
-        "ledger_path": ["fresh.json", "fixed.json", "basic.json"],
+        "ledger": ["fresh.json", "fixed.json", "basic.json", "mixed.json", "new.json"],
+        "ledger_path": ["fresh.json", "fixed.json", "basic.json", "mixed.json"],
         "votes_path": ["votes3.csv", "votes3.parquet", "votes4.csv", "votes5.csv"],
         "out": ["new.csv", "new.json", "new.parquet", "new.jsonl", "new.html"],
         "problems": ["problems.csv"],

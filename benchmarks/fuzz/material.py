@@ -67,6 +67,9 @@ def good() -> dict[str, bytes]:
         basic = Ledger.create("basic.json", design, total_epsilon=20.0, total_delta=0.5, voters="fresh", rule="basic")
         basic.charge(design, 2)
         basic.charge(failing, 1)
+        mixed = Ledger.create("mixed.json", total_epsilon=20.0, total_delta=1e-6, voters="fresh", rule="composed")
+        mixed.charge(design, 2)
+        mixed.charge((0.5, 1e-9), 3, adjacency="replace-one", note="a count")
         rows = solve_grid(small_grid(), out=JOURNAL).rows
         for other in ("table.csv", "table.parquet"):
             files.write(other, rows)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from darrm.errors import DarrmError
 
 @st.composite
 def ledgers(draw: Draw) -> Case:
-    name = draw(st.sampled_from(["fresh.json", "fixed.json", "basic.json"]))
+    name = draw(st.sampled_from(["fresh.json", "fixed.json", "basic.json", "mixed.json"]))
     content, beside, kind = good()[name], {}, draw(st.sampled_from(["bytes", "values", "signed", "signed", "signed"]))
     if kind == "bytes":
         content = broken(draw, content)
@@ -46,14 +46,16 @@ def ledgers(draw: Draw) -> Case:
 
 def _renamed(tree: Any) -> None:
     """Give designs the names that go with them, so that more than that is looked at."""
-    designs = tree.get("designs") if isinstance(tree, dict) else None
-    if isinstance(designs, dict) and all(isinstance(one, dict) for one in designs.values()):
-        texts = {
-            name: json.dumps([one.get("problem"), one.get("gamma_hex")], sort_keys=True)
-            for name, one in designs.items()
-        }
-        named = {hashlib.sha256(text.encode()).hexdigest()[:16]: designs[name] for name, text in texts.items()}
-        tree["designs"] = named
+    from darrm.accounting.accounts import Labels, Other
+
+    for key, kind in (("designs", Labels), ("others", Other)):
+        accounts = tree.get(key) if isinstance(tree, dict) else None
+        if isinstance(accounts, dict):
+            with suppress(Exception):  # what no name can be given keeps its own
+                names = {name: kind.from_content(one).name for name, one in accounts.items()}
+                tree[key] = {names[name]: one for name, one in accounts.items()}
+                for note in tree["notes"]:
+                    note["name"] = names.get(note["name"], note["name"])
 
 
 def run_ledger(case: Case) -> str:

@@ -28,6 +28,7 @@ from darrm.numerics.exact import rounded_up
 
 _TOLERANCE = 1e-2  # how close the bounds of what one design cost are driven, relatively
 _SAME_PROOF = 1.02  # another grid than that of the charge gives a bound as near as this
+_NOTHING_CHARGED = "Nothing was released or charged."
 _NOTHING = (Fraction(0), Fraction(0))
 
 
@@ -67,7 +68,7 @@ def _take_sums(state: State, account: Account, n: int) -> None:
     if epsilon > Fraction(state.total_epsilon) or delta > Fraction(state.total_delta):
         raise BudgetError(
             f"{_more(account, n)} would overspend: together ({float(epsilon):.6g}, {float(delta):.6g}) by basic "
-            f"composition, of ({state.total_epsilon:g}, {state.total_delta:g}). Nothing was charged."
+            f"composition, of ({state.total_epsilon:g}, {state.total_delta:g}). {_NOTHING_CHARGED}"
         )
 
 
@@ -78,7 +79,7 @@ def _take_renyi(state: State, account: Account, n: int) -> None:
         raise BudgetError(
             f"{_more(account, n)} would overspend: together a Renyi divergence of {spent.divergence:.6g} at order "
             f"{allowed.order:.6g} and a failure of {spent.failure:.3g}, of {max(allowed.divergence, 0):.6g} and "
-            f"{allowed.failure:.3g}. Nothing was charged."
+            f"{allowed.failure:.3g}. {_NOTHING_CHARGED}"
         )
 
 
@@ -251,7 +252,7 @@ def _refuse(state: State, account: Account, n: int, left: int | None = None) -> 
     said = "" if left is None else f" {max(left, 0)} are left."
     raise BudgetError(
         f"{_more(account, n)} would overspend: with all that was charged, more than ({state.total_epsilon:g}, "
-        f"{state.total_delta:g}).{said} Nothing was charged."
+        f"{state.total_delta:g}).{said} {_NOTHING_CHARGED}"
     )
 
 
@@ -266,5 +267,5 @@ def check_left(n: int, released: int, allowed: int) -> None:
     if released + n > allowed:
         raise BudgetError(
             f"{n} more label{'s' * (n != 1)} would overspend: {released} of {allowed} are released. "
-            f"{allowed - released} are left. Nothing was released."
+            f"{allowed - released} are left. {_NOTHING_CHARGED}"
         )
