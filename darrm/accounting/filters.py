@@ -38,23 +38,29 @@ class Spent(NamedTuple):
     failure: float
 
 
-def filter_for(epsilon: float, delta: float) -> Filter:
-    """The filter that guarantees (epsilon, delta)-DP, at the order that allows most Gaussian noise.
-
-        divergence = epsilon + (ln(delta' / c)) / (order - 1),   c = (1 - 1/order)^(order - 1) / order,
-        delta' = .9 delta
-
-    Raises nothing: where delta is 0 or nothing is allowed, ``divergence`` is negative.
-    """
+def best_order(epsilon: float, delta: float) -> float:
+    """The order at which most Gaussian noise is within (epsilon, delta): a function of the budget alone."""
     if not delta:
-        return Filter(math.inf, -1.0, 0.0)
-    allowed = np.array([_divergence(order, epsilon, delta) for order in _ORDERS])
-    best = float(_ORDERS[int(np.argmax(allowed / _ORDERS))])
-    return Filter(best, _divergence(best, epsilon, delta), FAILURES * delta)
+        return 2.0  # at which nothing is allowed, as at any other
+    allowed = np.array([filter_at(order, epsilon, delta).divergence for order in _ORDERS])
+    return float(_ORDERS[int(np.argmax(allowed / _ORDERS))])
+
+
+def filter_at(order: float, epsilon: float, delta: float) -> Filter:
+    """The filter of this order that guarantees (epsilon, delta)-DP.
+
+        divergence = epsilon + ln(delta' / c) / (order - 1),   c = (1 - 1 / order)^(order - 1) / order
+
+    with delta' = .9 delta.
+
+    ``divergence`` is rounded down, and negative where nothing is allowed.
+    """
+    return Filter(order, _divergence(order, epsilon, delta), FAILURES * delta)
 
 
 def _divergence(order: float, epsilon: float, delta: float) -> float:
-    """What the order allows, rounded down."""
+    if not delta:
+        return -math.inf
     log_c = (order - 1) * math.log1p(-1 / order) - math.log(order)
     room = (math.log(delta) + math.log1p(-FAILURES) - log_c) / (order - 1)
     return epsilon + room - 1e-13 * (epsilon + abs(room) + 1)
@@ -71,7 +77,7 @@ def of_release(release: Region | OutcomeRows, order: float) -> Spent:
         with np.errstate(divide="ignore"):
             logs = np.where(both, order * np.log(P) + (1 - order) * np.log(Q), -np.inf)
         most = max(most, float(_log_sums(logs).max()))
-    unknown = (2 * order - 1) * (1.01 * rows.rho + 4 * _U)
+    unknown = (2 * order - 1) * (1.01 * rows.rho + 16 * _U)
     divergence = (max(most, 0.0) + unknown) / (order - 1)
     return Spent(divergence * (1 + 64 * _U * order), release.delta_infinity)
 

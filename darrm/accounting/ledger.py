@@ -124,8 +124,9 @@ class Ledger:
             _check_design(design)
         known = _NEIGHBOURS if design is None else design.problem.adjacency
         neighbours = known if adjacency is None else adjacency_text(adjacency)
-        state = State(total_epsilon + 0.0, total_delta + 0.0, kind, rule, neighbours, {}, {}, [], [])
-        if rule == "renyi" and filters.filter_for(total_epsilon, total_delta).divergence <= 0:
+        order = filters.best_order(total_epsilon, total_delta) if rule == "renyi" else None
+        state = State(total_epsilon + 0.0, total_delta + 0.0, kind, rule, neighbours, order, {}, {}, [], [])
+        if order is not None and filters.filter_at(order, total_epsilon, total_delta).divergence <= 0:
             raise BudgetError(
                 f'Rule "renyi" allows nothing for a total of ({total_epsilon:g}, {total_delta:g}). Raise the budget, '
                 'or take rule "basic".'

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
-from darrm._validation import check_total_delta, check_total_epsilon, check_voters
+from darrm._validation import check_total_delta, check_total_epsilon, check_voters, real
 from darrm.accounting.accounts import Account, Labels, Other, checked_note
 from darrm.accounting.fixed import fixed_voters
 from darrm.errors import InputError, OutputError
@@ -54,6 +55,7 @@ class State:
     voters: str
     rule: str
     adjacency: str
+    order: float | None  # of the Renyi divergences that rule "renyi" adds up
     designs: dict[str, Labels]
     others: dict[str, Other]
     notes: list[Note]
@@ -177,6 +179,10 @@ def _check(state: State) -> None:
     check_total_delta(state.total_delta, "total_delta")
     check_voters(state.voters)
     adjacency_text(state.adjacency)
+    if (state.order is None) == (state.rule == "renyi"):
+        raise InputError(f"order {state.order!r} for rule {state.rule!r}")
+    if state.order is not None:
+        real("order", state.order, 1, math.inf, "()")
     if state.rule not in RULES or (state.voters == "fixed" and state.rule not in FOR_FIXED):
         raise InputError(f"rule {state.rule!r} for {state.voters} voters")
     if state.rule == "exact" and (len(state.designs) != 1 or state.others):

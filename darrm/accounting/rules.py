@@ -73,7 +73,7 @@ def _take_sums(state: State, account: Account, n: int) -> None:
 
 
 def _take_renyi(state: State, account: Account, n: int) -> None:
-    allowed = filters.filter_for(state.total_epsilon, state.total_delta)
+    allowed = _filter(state)
     spent = divergences(state, allowed.order)
     if spent.divergence > allowed.divergence or spent.failure > allowed.failure:
         raise BudgetError(
@@ -97,7 +97,7 @@ def remaining(state: State, account: Labels) -> int | None:
         return max(0, most - account.charged)
     if state.rule == "basic":
         return _allowed_by_sums(state, account)
-    allowed = filters.filter_for(state.total_epsilon, state.total_delta)
+    allowed = _filter(state)
     used = divergences(state, allowed.order)
     one = filters.of_release(account.label().gives(), allowed.order)
     left = [(a - s) * (1 - 1e-12) / o for a, s, o in zip(allowed[1:], used, one, strict=True) if o]
@@ -175,9 +175,14 @@ def divergences(state: State, order: float) -> filters.Spent:
     return filters.Spent(divergence * more, failure * more)
 
 
+def _filter(state: State) -> filters.Filter:
+    """What the rule "renyi" allows, at the order that was fixed with the budget."""
+    return filters.filter_at(state.order or math.inf, state.total_epsilon, state.total_delta)
+
+
 def _spent_by_divergence(state: State) -> float:
     """The epsilon of what the divergences allow: the filter's own, moved down by what is left of its divergence."""
-    allowed = filters.filter_for(state.total_epsilon, state.total_delta)
+    allowed = _filter(state)
     used = divergences(state, allowed.order).divergence
     return max(0.0, min(state.total_epsilon, state.total_epsilon - (allowed.divergence - used) * (1 - 1e-12)))
 
