@@ -319,6 +319,16 @@ def test_every_voter_brings_its_own_answers() -> None:
     assert not domain.member([[1, 0, 1]] * 3)
 
 
+def test_voters_stand_in_the_order_of_the_groups() -> None:
+    """The one voter of the first group decides; another label comes once in 2^38 runs."""
+    problem = darrm.DecisionProblem([darrm.VoterGroup(1, math.inf), darrm.VoterGroup(2, math.inf)], 80.0)
+    never = 2.0**-40
+    design = darrm.DecisionDesign(problem, [[never] * 3, [1 - never] * 3], ACCURATE)
+    assert opendp_measurement(design, n_labels=2, votes=None)([[1, 0], [0, 0], [1, 1]]) == [1, 0]
+    made = measurement(design, n_labels=2, votes=lambda data: [[1, 0, 1], [0, 0, 1]])
+    assert made([0, 0, 0]) == [1, 0]
+
+
 def test_a_stable_transformation_makes_the_votes() -> None:
     """Disjoint shards by position: each teacher says whether its part has more ones, at three thresholds."""
     made = opendp_measurement(TEACHERS, n_labels=3, votes=None)
