@@ -45,9 +45,8 @@ def opendp_measurement(
         function: data -> votes(data), shape (n_labels, K) -> one label for each row
         map:      0 -> 0;  one change of the data -> what all labels cost together;  more -> infinity
 
-    The cost is ``compose(design, n_labels, delta=delta, voters=voters).upper``: verified, rounded up, and at most the
-    sum over labels. OpenDP adds it to that of other measurements on the same data, and chains transformations
-    before it.
+    The cost is ``compose(design, n_labels, delta=delta, voters=voters).upper``, nats: verified, and rounded up. OpenDP
+    adds it to that of other measurements on the same data, and chains transformations before it.
 
     Parameters
     ----------
@@ -68,14 +67,15 @@ def opendp_measurement(
         ``change_one_distance()``, or ``hamming_distance()`` for a record that is replaced in its place.
         "add-remove": ``symmetric_distance()`` or ``insert_delete_distance()``. For any text:
         ``user_distance(design.problem.adjacency)``. Change-one and symmetric distance do not see the order of records:
-        then the voters' privacy and ``max_affected`` must hold whatever the order, which shards by position do not.
+        then the voters' privacy and ``max_affected`` must hold whatever the order; for shards by position they do not.
     delta : float in [0, 1), optional
         For all labels together. May be left out, for 0, where the design has a delta of 0.
 
     Returns
     -------
     opendp.mod.Measurement
-        Its release is a list of int, ``n_labels`` labels; ``design.problem.named`` gives their names. Its measure is
+        Its release is a list of int, ``n_labels`` labels; those of a `darrm.DecisionProblem` have
+        names by its ``named``. Its measure is
         ``max_divergence()``, distances epsilon, if delta is 0; otherwise ``fixed_smoothed_max_divergence()``, pairs
         (epsilon, delta).
 
@@ -95,7 +95,7 @@ def opendp_measurement(
     * all randomness of ``votes`` is drawn anew, for each voter on its own. Given the data, voters are independent.
     * each voter is as private as the design says, for neighbours at distance 1. Fresh: each answer, by its own coins.
       Fixed: all answers together; so a call makes new voters, and ``n_labels`` are all labels that they ever give.
-      Two calls that share fixed voters cost more than the sum that OpenDP forms.
+      Two calls that share fixed voters may cost more than the sum that OpenDP forms.
     * one change of the data reaches at most ``max_affected`` voters, and who is absent does not depend on the data.
     * whether ``votes`` fails does not depend on the data. An exception shows itself to the caller, with its text.
 
