@@ -155,6 +155,15 @@ def of(made: Any, name: str) -> Use:
     return lambda **arguments: getattr(made, name)(**arguments)
 
 
+def opendp_map(**arguments: Any) -> Any:
+    """What a measurement says that one change costs."""
+    import opendp.prelude as dp
+
+    dp.enable_features("contrib", "honest-but-curious")
+    space = {"input_domain": dp.vector_domain(dp.atom_domain(T=int)), "input_metric": dp.hamming_distance()}
+    return darrm.interop.opendp_measurement(DESIGN, votes=list, voters="fresh", **space, **arguments).map(1)
+
+
 def table() -> dict[str, tuple[Use | None, Sequence[Arguments]]]:
     """For each entry point how it is called, if not by its name, and valid arguments: each number in one of them."""
     m, measures, labels = darrm.mechanisms, darrm.measures, darrm.labels
@@ -408,6 +417,7 @@ def table() -> dict[str, tuple[Use | None, Sequence[Arguments]]]:
     moved = measures.multiplicative_advantage(LLP, ETA)
     made["measures.Distribution.cdf"] = (of(moved, "cdf"), [{"x": 1.0}])
     made["measures.Distribution.quantile"] = (of(moved, "quantile"), [{"q": 0.5}])
+    made["interop.opendp_measurement"] = (opendp_map, [{"n_labels": 2, "delta": 0.25}])
     blocks: Use = lambda **arguments: list(DARRM.release_blocks(**arguments))  # noqa: E731
     made["tables.Table.lookup"] = (of(darrm.tables.solve_grid(**PROBLEMS), "lookup"), [PROBLEMS])
     decided: Use = lambda **arguments: list(DECIDED.release_blocks(**arguments))  # noqa: E731

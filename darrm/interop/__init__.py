@@ -9,10 +9,12 @@ if TYPE_CHECKING:
     from darrm.accounting.loss_distributions import PLDAccountant as PLDAccountant
     from darrm.accounting.loss_distributions import dp_event as dp_event
     from darrm.accounting.loss_distributions import privacy_loss_distribution as privacy_loss_distribution
+    from darrm.interop.opendp import opendp_measurement as opendp_measurement
 
 __getattr__, __dir__, __all__ = face(
     __name__,
     {
         "darrm.accounting.loss_distributions": "NeighboringPLD PLDAccountant dp_event privacy_loss_distribution",
+        "darrm.interop.opendp": "opendp_measurement",
     },
 )

@@ -1,0 +1,258 @@
+"""Labels of a design as an OpenDP measurement: a function of the data, and a map that says what all labels cost."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from darrm._validation import check_count, check_total_delta, plain, refusal, shown, whole
+from darrm.accounting.composition import compose
+from darrm.design.decision import DecisionDesign
+from darrm.design.design import AnyDesign, Design
+from darrm.errors import InputError, MissingExtraError
+from darrm.mechanisms.decision import PrivateDecision
+from darrm.mechanisms.majority import DaRRM
+from darrm.problem.decision import DecisionProblem
+
+if TYPE_CHECKING:
+    from opendp.mod import Domain, Measurement, Metric
+
+_FEATURES = ("contrib", "honest-but-curious")
+# Which distance of two data sets is 1 if they are neighbours.
+_METRICS = {
+    "replace-one": ("change_one_distance", "hamming_distance"),
+    "add-remove": ("symmetric_distance", "insert_delete_distance"),
+}
+
+
+def opendp_measurement(
+    design: AnyDesign,
+    *,
+    n_labels: int,
+    votes: Callable[[Any], ArrayLike] | None,
+    voters: str | None = None,
+    input_domain: Domain | None = None,
+    input_metric: Metric | None = None,
+    delta: float | None = None,
+) -> Measurement:
+    """An OpenDP measurement that releases ``n_labels`` labels of one design, all at once.
+
+        function: data -> votes(data), shape (n_labels, K) -> one label for each row
+        map:      0 -> 0;  one change of the data -> what all labels cost together;  more -> infinity
+
+    The cost is ``compose(design, n_labels, delta=delta, voters=voters).upper``, nats: verified, and rounded up. OpenDP
+    adds it to that of other measurements on the same data, and chains transformations before it.
+
+    Parameters
+    ----------
+    design : Design or DecisionDesign
+        Of two or more answers.
+    n_labels : int in [1, 1e7]
+        How many labels one call of the measurement releases.
+    votes : callable or None
+        From a member of ``input_domain`` to the votes, array_like of shape (n_labels, K): one row a label, columns in
+        the order of the design's groups, values as for `darrm.mechanisms.DaRRM.release`. See Notes for what it has to
+        keep. None: the input of the measurement is the votes themselves, see below.
+    voters : {"fresh", "fixed"}
+        As in `darrm.accounting.compose`; there is no default. Leave it out where ``votes`` is None.
+    input_domain : opendp Domain
+        Of the private data. OpenDP does not check that data are members of it.
+    input_metric : opendp Metric
+        In which neighbours, as the design's ``adjacency`` means them, have distance 1. "replace-one":
+        ``change_one_distance()``, or ``hamming_distance()`` for a record that is replaced in its place.
+        "add-remove": ``symmetric_distance()`` or ``insert_delete_distance()``. For any text:
+        ``user_distance(design.problem.adjacency)``. Change-one and symmetric distance do not see the order of records:
+        then the voters' privacy and ``max_affected`` must hold whatever the order; for shards by position they do not.
+    delta : float in [0, 1), optional
+        For all labels together. May be left out, for 0, where the design has a delta of 0.
+
+    Returns
+    -------
+    opendp.mod.Measurement
+        Its release is a list of int, ``n_labels`` labels; those of a `darrm.DecisionProblem` have
+        names by its ``named``. Its measure is
+        ``max_divergence()``, distances epsilon, if delta is 0; otherwise ``fixed_smoothed_max_divergence()``, pairs
+        (epsilon, delta).
+
+    Raises
+    ------
+    InputError
+        If a value is unusable, the metric does not fit the design, or OpenDP's features are not enabled.
+    MissingExtraError
+        If OpenDP is not installed.
+
+    Notes
+    -----
+    OpenDP believes the map. It is true if, at each call,
+
+    * everything that ``votes`` learns of private records comes from its argument. Voters that were trained on records
+      before and kept beside it are not covered: a call is then no function of the data that OpenDP protects.
+    * all randomness of ``votes`` is drawn anew, for each voter on its own. Given the data, voters are independent.
+    * each voter is as private as the design says, for neighbours at distance 1. Fresh: each answer, by its own coins.
+      Fixed: all answers together; so a call makes new voters, and ``n_labels`` are all labels that they ever give.
+      Two calls that share fixed voters may cost more than the sum that OpenDP forms.
+    * one change of the data reaches at most ``max_affected`` voters, and who is absent does not depend on the data.
+    * whether ``votes`` fails does not depend on the data. An exception shows itself to the caller, with its text.
+
+    Without ``votes`` the input is a list of K voters, each a sequence of its ``n_labels`` answers, and the distance is
+    ``hamming_distance()``: how many voters change. That is sound for voters that are not private (epsilon = infinity)
+    only, and finite up to ``max_affected``. The privacy of private voters lies in how their answers were made; the
+    answers, once they are there, may change from any to any other. A stable transformation from the records to the
+    votes can stand before it.
+
+    The measurement calls Python: it is slower than OpenDP's own, and cannot be serialised. It knows no ledger.
+    Cost: that of `darrm.accounting.compose`, once, when it is made. OpenDP's features "contrib" and
+    "honest-but-curious" must be enabled: the second says that you vouch for the above.
+    Gaboardi, Hay, Vadhan, "A programming framework for OpenDP" (2020); docs/theory.md, "Many releases".
+
+    Examples
+    --------
+    >>> import darrm, numpy as np, opendp.prelude as dp
+    >>> dp.enable_features("contrib", "honest-but-curious")
+    >>> design = darrm.solve(K=3, m=1, epsilon=0.5)
+    >>> flips = darrm.mechanisms.RandomizedResponse(0.5)
+    >>> labels = darrm.interop.opendp_measurement(
+    ...     design, n_labels=4, voters="fresh", votes=lambda data: flips.release(np.tile(data, (4, 1))),
+    ...     input_domain=dp.vector_domain(dp.atom_domain(T=int), size=3), input_metric=dp.hamming_distance(),
+    ... )
+    >>> len(labels([1, 1, 0])), labels.map(0), labels.map(2)
+    (4, 0.0, inf)
+    >>> labels.map(1) == darrm.accounting.compose(design, 4, delta=0, voters="fresh").upper
+    True
+    """
+    dp = _prelude()
+    if not isinstance(design, Design | DecisionDesign):
+        raise InputError(
+            f"design must be a Design or DecisionDesign from darrm.solve or darrm.load. Got {type(design).__name__}."
+        )
+    n_labels = check_count("n_labels", n_labels)
+    delta = _delta(design, delta)
+    furthest = 1
+    if votes is None:
+        problem = _without_privacy(design, voters=voters, input_domain=input_domain, input_metric=input_metric)
+        votes, voters = _by_rows, "fresh"  # only the coins of the labels pay, and they are new at every label
+        input_domain, input_metric, furthest = _space_of_votes(dp, problem, n_labels)
+    elif callable(votes):
+        _check_space(dp, design, input_domain, input_metric)
+    else:
+        raise refusal("votes", "a function from the data to the votes, or None", votes)
+    epsilon = compose(design, n_labels, delta=delta, voters=voters).upper
+    measure, free, paid, unbounded = (
+        (dp.fixed_smoothed_max_divergence(), (0.0, 0.0), (epsilon, delta), (math.inf, 1.0))
+        if delta
+        else (dp.max_divergence(), 0.0, epsilon, math.inf)
+    )
+
+    def privacy_map(d_in: Any) -> Any:
+        distance = whole("d_in", d_in, 0, math.inf, hint="Pass how many changes of the data lie between neighbours.")
+        return free if distance == 0 else paid if distance <= furthest else unbounded
+
+    released = _released(design, votes, (n_labels, design.problem.K))
+    measurement: Measurement = dp.m.make_user_measurement(
+        input_domain, input_metric, measure, released, privacy_map, TO="Vec<i32>"
+    )
+    return measurement
+
+
+def _released(
+    design: AnyDesign, votes: Callable[[Any], ArrayLike], shape: tuple[int, int]
+) -> Callable[[Any], list[int]]:
+    """From the data to labels."""
+    mechanism = DaRRM(design) if isinstance(design, Design) else PrivateDecision(design)
+
+    def labels(data: Any) -> list[int]:
+        rows = plain("votes", votes(data), f"an array of shape {shape}")
+        if rows.shape != shape:
+            raise InputError(f"votes must have shape (n_labels, K) = {shape}, one row a label. Got {rows.shape}.")
+        released: list[int] = mechanism.release(rows).tolist()
+        return released
+
+    return labels
+
+
+def _prelude() -> Any:
+    """OpenDP, refused unless it is installed and its features are enabled."""
+    try:
+        dp, mod = import_module("opendp.prelude"), import_module("opendp.mod")
+    except ImportError:
+        raise MissingExtraError("opendp_measurement needs OpenDP. Run: pip install darrm[opendp]") from None
+    try:
+        mod.assert_features(*_FEATURES)
+    except mod.OpenDPException:
+        enabled = ", ".join(f'"{feature}"' for feature in _FEATURES)
+        raise InputError(
+            f"OpenDP's features {' and '.join(_FEATURES)} must be enabled: OpenDP cannot check what votes does. "
+            f"Run opendp.prelude.enable_features({enabled}) once you vouch for it."
+        ) from None
+    return dp
+
+
+def _delta(design: AnyDesign, delta: float | None) -> float:
+    if delta is not None:
+        return check_total_delta(delta)
+    if design.problem.delta:
+        raise InputError(
+            f"delta must be given: one label of this design has a delta of {design.problem.delta!r}. Got none. "
+            "Pass the total for all labels, e.g. 1e-5."
+        )
+    return 0.0
+
+
+def _check_space(dp: Any, design: AnyDesign, domain: object, metric: object) -> None:
+    """`InputError` unless there is a domain, and a metric in which neighbours of the design are at distance 1."""
+    if not isinstance(domain, dp.Domain):
+        hint = "Pass that of the private data, e.g. opendp.prelude.vector_domain(opendp.prelude.atom_domain(T=int))."
+        raise refusal("input_domain", "a Domain of OpenDP", domain, hint)
+    adjacency = design.problem.adjacency
+    named = _METRICS.get(adjacency, ())
+    fit = [*(getattr(dp, name)() for name in named), dp.user_distance(adjacency)]
+    if isinstance(metric, dp.Metric) and metric in fit:
+        return
+    hint = f"The design's neighbours ({adjacency}) are at distance 1 there."
+    if adjacency == "replace-one" and metric == dp.symmetric_distance():
+        hint += " Data of known size get there by opendp.prelude.t.then_metric_bounded()."
+    allowed = " or ".join([*(f"{name}()" for name in named), f"user_distance({adjacency!r})"])
+    raise refusal("input_metric", f"{allowed} of OpenDP", metric, hint)
+
+
+def _without_privacy(design: AnyDesign, **left_out: object) -> DecisionProblem:
+    """The problem of a design for voters that are not private, refused for any other."""
+    if isinstance(design, Design) or any(math.isfinite(group.epsilon) for group in design.problem.groups):
+        raise InputError(
+            "votes must be a function where voters are private. Got None. Their privacy lies in how their answers are "
+            "made, and no map can claim it of answers that are there. Pass the function that makes them from the data, "
+            "or a design for voters of epsilon = math.inf."
+        )
+    if design.absent:
+        raise InputError(
+            "votes must be a function where voters may be absent. Got None. Who is absent must not change with the "
+            "votes. Pass a function, or a design without absent."
+        )
+    for name, value in left_out.items():
+        if value is not None:
+            raise InputError(f"{name} follows from the design where votes is None. Got {shown(value)}. Leave it out.")
+    return design.problem
+
+
+def _space_of_votes(dp: Any, problem: DecisionProblem, n_labels: int) -> tuple[Domain, Metric, int]:
+    """Domain and metric of K voters' answers, and how many voters may change whatever their group."""
+    n = problem.n_classes
+
+    def member(answers: Any) -> bool:
+        values = np.asarray(answers)
+        return values.shape == (n_labels,) and bool(np.isin(values, np.arange(n)).all())
+
+    one = dp.user_domain(f"{n_labels} answers of one voter, numbers 0 to {n - 1}", member)
+    caps = [group.max_affected for group in problem.groups if group.max_affected < group.count]
+    furthest = min([problem.max_affected, *caps])
+    return dp.vector_domain(one, size=problem.K), dp.hamming_distance(), furthest
+
+
+def _by_rows(answers: Any) -> NDArray[Any]:
+    """One row a label, from the answers of each voter."""
+    return plain("votes", answers, "the answers of each voter, all of one length").T
