@@ -94,10 +94,10 @@ def audit(
     >>> import darrm
     >>> sums, noisy = darrm.mechanisms.LabelProportions(), darrm.mechanisms.GeometricLabelProportions(1.0)
     >>> for row in darrm.labels.audit({"sums": sums, "noisy": noisy}, [0.5] * 64, bag_size=[4, 8]):
-    ...     print(row.bag_size, row.mechanism, round(row.additive_advantage, 3), row.guaranteed_epsilon)
-    4 sums 0.188 inf
-    4 noisy 0.133 1.0
-    8 sums 0.137 inf
+    ...     print(row.bag_size, row.mechanism, round(row.additive_advantage, 4), row.guaranteed_epsilon)
+    4 sums 0.1875 inf
+    4 noisy 0.1331 1.0
+    8 sums 0.1367 inf
     8 noisy 0.108 1.0
     """
     pairs = mechanisms.items() if isinstance(mechanisms, Mapping) else mechanisms
