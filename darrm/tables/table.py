@@ -156,8 +156,8 @@ def read(path: str | Path) -> Table:
     --------
     >>> import darrm
     >>> table = darrm.tables.solve_grid(K=[3, 5], m=1, epsilon=0.5, out="gamma.csv")
-    >>> [(row["K"], round(row["error"], 4)) for row in darrm.tables.read("gamma.csv").rows]
-    [(3, 0.0938), (5, 0.1465)]
+    >>> [(row["K"], round(row["error"], 3)) for row in darrm.tables.read("gamma.csv").rows]
+    [(3, 0.094), (5, 0.146)]
     """
     table = Table(tuple(files.rows(path)))
     if len(table._at) < len(table):
