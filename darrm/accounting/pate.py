@@ -155,7 +155,7 @@ def gnmax_rdp(counts: ArrayLike, sigma: float, orders: ArrayLike) -> Array:
 
     Examples
     --------
-    Ninety-five of a hundred voters agree: next to nothing. They do not: 4 / 10^2, as without a look at them.
+    Next to nothing if 95 of a hundred voters agree; 4 / 10^2, as without a look at them, if they do not:
 
     >>> import darrm
     >>> agreed = darrm.accounting.gnmax_rdp([95, 5], sigma=10.0, orders=[4.0])

@@ -67,7 +67,7 @@ def privacy_profile(gamma: ArrayLike, problem: Problem, epsilons: ArrayLike) -> 
 
     Examples
     --------
-    Delta of the majority of three random votes at smaller epsilons than the guaranteed 1.5:
+    Delta of the majority of three random votes, at epsilons up to the guaranteed 1.5:
 
     >>> import darrm
     >>> problem = darrm.MajorityProblem(K=5, m=3, epsilon=0.5)
