@@ -204,7 +204,7 @@ def solve(
     Notes
     -----
     Section 5 of Jiang, Zhang, Joshi (TMLR 2024), whose list of constraints has C(K+7,7) rows, or C(K+3,3) if Delta = 0;
-    listing them ends at K of about 21, or 115. By cuts some hundred rows do (docs/theory.md): K = 101 takes less than a
+    listing them ends at K of about 21, or 115. By cuts some hundred rows do (docs/theory.md): K = 101 takes about a
     tenth of a second, K = 1001 about ten (docs/benchmarks.md).
 
     Examples
