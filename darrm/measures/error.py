@@ -91,8 +91,8 @@ def least_error(problem: MajorityProblem, p: float) -> float:
     -----
     After Lemma 3.2 of Jiang, Zhang, Joshi (TMLR 2024), for any m and delta. That lemma says abs(Pr[majority 1] - p)
     for m = 1 and any p, which is more than holds: K = 11, epsilon = .1, p = .5125 has the bound .021303, and the
-    optimum for voters of that p has the error .021225. The two agree at p = e^(-j eps) / 2 and p = e^(-j eps) lo. Proof in
-    docs/theory.md.
+    optimum for voters of that p has the error .021225. The two agree at p = e^(-j eps) / 2 and p = e^(-j eps) lo.
+    Proof in docs/theory.md.
 
     Examples
     --------
