@@ -63,6 +63,21 @@ def compose(
     docs/theory.md, "Many releases" (fixed voters: Lemma 8 and Theorem 1) and "Exact composition"; docs/many_answers.md
     for noisy max and permute-and-flip. Some 50 separations, then O(corners * grid) for each query; above 10,000 queries
     blocks are composed as privacy loss distributions, which costs some percent.
+
+    Examples
+    --------
+    A hundred labels, by all that is known of one, and by its epsilon alone:
+
+    >>> import darrm
+    >>> design = darrm.solve(K=11, m=3, epsilon=0.1, shape="monotone")
+    >>> total = darrm.accounting.compose(design, 100, delta=1e-5, voters="fresh")
+    >>> round(total.upper, 2), round(darrm.accounting.optimal(0.3, 0.0, 100, 1e-5).epsilon, 2)
+    (11.16, 16.1)
+
+    If the voters were made private once, and only answer, all their labels cost no more than the voters:
+
+    >>> round(darrm.accounting.compose(design, 100, delta=1e-5, voters="fixed").upper, 2)
+    1.09
     """
     if isinstance(design, CountMechanism):
         return _of_counts(design, queries, delta, voters, tolerance, K, classes)

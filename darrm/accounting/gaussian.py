@@ -40,6 +40,17 @@ def gdp(mu: float, points: int = 24) -> list[tuple[float, float]]:
     -----
     Dong, Roth, Su, "Gaussian differential privacy", J. R. Stat. Soc. B 2022, for the curve; the tangents touch it at
     epsilons from 0 to mu^2 / 2 + 6 mu. docs/theory.md, "A whole profile".
+
+    Examples
+    --------
+    A label whose whole profile is below that of Gaussian differential privacy with mu = 1/2:
+
+    >>> import darrm
+    >>> points = darrm.accounting.gdp(0.5, points=4)
+    >>> [(round(epsilon, 2), round(delta, 4)) for epsilon, delta in points[:3]]
+    [(0.0, 0.1974), (0.37, 0.0192), (1.22, 0.0)]
+    >>> darrm.solve(K=7, m=7, epsilon=0.5, profile=points).certificate.holds
+    True
     """
     from scipy.special import log_ndtr
 

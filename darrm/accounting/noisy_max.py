@@ -135,6 +135,15 @@ def noisy_max_parameter(
     Notes
     -----
     docs/many_answers.md. Some ten totals.
+
+    Examples
+    --------
+    Fifty labels of 20 voters; by simple composition each could cost .04:
+
+    >>> import darrm
+    >>> kind = darrm.mechanisms.PermuteAndFlip
+    >>> round(darrm.accounting.noisy_max_parameter(kind, 50, 2.0, 1e-5, K=20, classes=2), 3)
+    0.075
     """
     known = isinstance(kind, type) and issubclass(kind, CountMechanism)
     if not known:

@@ -47,6 +47,15 @@ def max_queries(design: AnyDesign, total_epsilon: float, total_delta: float, *, 
     Notes
     -----
     One run of the exact composition, stopped by the budget.
+
+    Examples
+    --------
+    What a total of (2, 1e-5) pays for; by simple composition it would be 20 labels:
+
+    >>> import darrm
+    >>> design = darrm.solve(K=11, m=1, epsilon=0.1)
+    >>> darrm.accounting.max_queries(design, 2.0, 1e-5, voters="fresh")
+    28
     """
     kind = check_voters(voters)
     total_epsilon, total_delta = check_total_epsilon(total_epsilon), check_total_delta(total_delta, "total_delta")
@@ -109,6 +118,18 @@ def plan(
     Fixed voters and several labels: the noise is designed for voters without privacy, under one pure epsilon and under
     the profile of mu-Gaussian DP; what the voters' own privacy adds is counted by Theorem 1 of docs/theory.md. Each try
     is a solve and a composition.
+
+    Examples
+    --------
+    Five labels of three voters; one label in five is not the majority of its votes:
+
+    >>> import darrm
+    >>> budget = {"queries": 5, "total_epsilon": 2.0, "total_delta": 1e-5, "voters": "fresh"}
+    >>> design = darrm.accounting.plan(K=3, epsilon=0.5, **budget)
+    >>> round(design.disagreement, 2)
+    0.21
+    >>> darrm.accounting.compose(design, 5, delta=1e-5, voters="fresh").upper <= 2.0
+    True
     """
     kind = check_voters(voters)
     queries = check_count("queries", queries)
@@ -230,6 +251,17 @@ def under_profile(model: Design, objective: str | None = None, points: int = 24)
 
     Many labels cost what the whole profile costs, not one point of it: under the profile of the monotone optimum the
     free one has nearly its own error at a lower total (benchmarks/paper/composition.py).
+
+    Examples
+    --------
+    Many labels cost no more than those of the monotone optimum, and are nearer the majority:
+
+    >>> import darrm
+    >>> from darrm.accounting.planning import under_profile
+    >>> monotone = darrm.solve(K=11, m=3, epsilon=0.3, shape="monotone")
+    >>> free = under_profile(monotone)
+    >>> free.error <= monotone.error
+    True
     """
     problem = model.problem
     epsilons = [*np.linspace(0, 1.2 * problem.total_epsilon, points), math.inf]

@@ -64,13 +64,33 @@ def privacy_profile(gamma: ArrayLike, problem: Problem, epsilons: ArrayLike) -> 
     docs/theory.md, "The profile". One separation (`darrm.verify`) for each epsilon. For one release; what several cost
     depends on whether the voters are fresh or fixed: `darrm.accounting.compose`. For a decision the maximum is over
     both answers.
+
+    Examples
+    --------
+    Delta of the majority of three random votes, at epsilons up to the guaranteed 1.5:
+
+    >>> import darrm
+    >>> problem = darrm.MajorityProblem(K=5, m=3, epsilon=0.5)
+    >>> darrm.privacy_profile(darrm.baselines.subsampling(5, 3), problem, [0.0, 0.5, 1.0, 1.5]).round(4).tolist()
+    [0.36, 0.1525, 0.0, 0.0]
     """
     upper = np.array([bounds[1] for bounds in profile_bounds(gamma, problem, epsilons)])
     return upper.reshape(np.shape(epsilons))
 
 
 def profile_bounds(gamma: ArrayLike, problem: Problem, epsilons: ArrayLike) -> list[tuple[float, float]]:
-    """Lower and upper bounds on the profile, one pair for each epsilon; see `privacy_profile`."""
+    """Lower and upper bounds on the profile, one pair for each epsilon; see `privacy_profile`.
+
+    Examples
+    --------
+    The majority of three random votes, at the epsilon of one:
+
+    >>> import darrm
+    >>> problem = darrm.MajorityProblem(K=5, m=3, epsilon=0.5)
+    >>> [(lower, upper)] = darrm.accounting.profile_bounds(darrm.baselines.subsampling(5, 3), problem, [0.5])
+    >>> lower <= upper, round(upper, 4)
+    (True, 0.1525)
+    """
     wanted = array("epsilons", epsilons, None, 0, ends="[]", hint="Pass nats, e.g. [0, 0.1, 1].").ravel()
     search = separation(gamma, guarantee(problem))
     if says_nothing(search.facts(), gamma, problem):

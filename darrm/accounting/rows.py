@@ -45,6 +45,18 @@ class OutcomeRows:
     ------
     InputError
         By `of`, the constructor that checks.
+
+    Examples
+    --------
+    Two answers whose probabilities one change of the data exchanges, and what a hundred such releases cost:
+
+    >>> import darrm
+    >>> from darrm.accounting.many_answers import of_rows
+    >>> rows = darrm.accounting.OutcomeRows.of([[0.6, 0.4]], [[0.4, 0.6]])
+    >>> rows.P.shape
+    (1, 2)
+    >>> round(of_rows(rows, 100, delta=1e-5).upper, 2)
+    23.65
     """
 
     P: Array

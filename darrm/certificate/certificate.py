@@ -91,6 +91,16 @@ def verify(release: ArrayLike, problem: Problem, *, identical: bool = False) -> 
     Lemmas 3.4 and 5.1 of Jiang, Zhang, Joshi (TMLR 2024); separation and rounding bound in docs/theory.md.
     O(K^3) if Delta = 0, and for Delta > 0 the same times the number of voters that may move with a probability that
     matters; O(K^2) more for each entry that no bound settles. Twice that, or a little more, for the tight epsilon.
+
+    Examples
+    --------
+    The majority of three random votes is as private as three votes, not as one:
+
+    >>> import darrm
+    >>> gamma = darrm.baselines.subsampling(5, 3)
+    >>> found = darrm.verify(gamma, darrm.MajorityProblem(K=5, m=1, epsilon=0.5))
+    >>> found.holds, round(found.tight_epsilon, 4), round(found.needed_delta, 4)
+    (False, 1.0, 0.1525)
     """
     engine(problem).check_size(problem)
     if identical:

@@ -34,6 +34,16 @@ def repair(release: ArrayLike, problem: Problem) -> Array:
         As `verify`.
     CertificateError
         If no factor was found.
+
+    Examples
+    --------
+    >>> import darrm
+    >>> problem = darrm.MajorityProblem(K=5, m=1, epsilon=0.5)
+    >>> gamma = darrm.repair(darrm.baselines.subsampling(5, 3), problem)
+    >>> gamma.round(4).tolist()
+    [0.6803, 0.6803, 0.2721, 0.2721, 0.6803, 0.6803]
+    >>> darrm.verify(gamma, problem).holds
+    True
     """
     return repaired(release, guarantee(problem))
 

@@ -37,6 +37,18 @@ def pair_levels(corners: CornerPoints, max_affected: int) -> Iterator[PairLevel]
 
     Cost: O(n) array operations' worth of work for each multiset of n corners, not O(n^2), because each grows
     from one that is already there.
+
+    Examples
+    --------
+    One voter of epsilon 1 at either corner that moves: the distribution of its vote under p', and how it changes.
+
+    >>> from darrm.constraints.distributions import pair_levels
+    >>> from darrm.constraints.multisets import corner_points
+    >>> none, one = pair_levels(corner_points(1.0), max_affected=1)
+    >>> one.q_side.round(3).tolist()
+    [[0.731, 0.269], [0.269, 0.731]]
+    >>> one.difference.round(3).tolist()
+    [[-0.462, 0.462], [0.462, -0.462]]
     """
     p, q, gap = corners.p[STILL:], corners.q[STILL:], corners.difference[STILL:]
     q_side = np.ones((1, 1))

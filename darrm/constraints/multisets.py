@@ -60,6 +60,15 @@ def corner_points(epsilon: float, Delta: float = 0.0) -> CornerPoints:
     Notes
     -----
     Lemma 5.1 of Jiang, Zhang, Joshi (TMLR 2024). O(1).
+
+    Examples
+    --------
+    (p, 1 - p) of a voter of epsilon 1 at the four corners:
+
+    >>> from darrm.constraints.multisets import corner_points
+    >>> corners = corner_points(1.0)
+    >>> dict(zip(corners.names, corners.p.round(3).tolist()))
+    {'(0,0)': [0.0, 0.0], '(1,1)': [1.0, 1.0], '(hi,lo)': [0.731, 0.269], '(lo,hi)': [0.269, 0.731]}
     """
     if not (0 < epsilon < math.inf and 0 <= Delta < 1):
         raise InputError(f"Corners need epsilon > 0 and Delta in [0, 1). Got epsilon {epsilon}, Delta {Delta}.")
@@ -87,6 +96,14 @@ def count_multisets(K: int, n_corners: int, max_affected: int | None = None) -> 
     n_corners : int, 8 or 4
     max_affected : int in [1, K], optional
         K if not given.
+
+    Examples
+    --------
+    Eleven voters: without a Delta, with one, and if one change of the data reaches one of them.
+
+    >>> from darrm.constraints.multisets import count_multisets
+    >>> count_multisets(11, 4), count_multisets(11, 8), count_multisets(11, 4, max_affected=1)
+    (364, 31824, 34)
     """
     moving = n_corners - STILL
     if max_affected is None or max_affected == K:
@@ -118,6 +135,14 @@ def levels(n_corners: int, max_affected: int) -> Iterator[Level]:
     Every multiset occurs once: a multiset grows only by corners not before its last one. Together with
     z copies of (1,1) and K - n - z of (0,0), z = 0, ..., K - n, the levels are the list of Lemma 5.1.
     Memory is that of two levels, C(n + n_corners - 3, n) rows each.
+
+    Examples
+    --------
+    None, one and two voters at the two corners that move:
+
+    >>> from darrm.constraints.multisets import levels
+    >>> [level.counts.tolist() for level in levels(4, 2)]
+    [[[0, 0]], [[1, 0], [0, 1]], [[2, 0], [1, 1], [0, 2]]]
     """
     moving = n_corners - STILL
     counts = np.zeros((1, moving), dtype=np.int16)
@@ -146,6 +171,16 @@ def multisets(K: int, n_corners: int, max_affected: int | None = None) -> Iterat
     ndarray of int16, shape (rows, n_corners)
         Counts in the order of `NAMES`; every row sums to K. One block for each number of moving corners
         and each number of (1,1).
+
+    Examples
+    --------
+    Two voters at four corners:
+
+    >>> import numpy as np
+    >>> from darrm.constraints.multisets import multisets
+    >>> every = np.concatenate(list(multisets(2, 4)))
+    >>> every.shape, every[:4].tolist()
+    ((10, 4), [[2, 0, 0, 0], [1, 1, 0, 0], [0, 2, 0, 0], [1, 0, 1, 0]])
     """
     for n, level in enumerate(levels(n_corners, K if max_affected is None else max_affected)):
         for ones in range(K - n + 1):

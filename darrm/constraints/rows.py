@@ -48,7 +48,19 @@ class Block(NamedTuple):
 
 
 def n_constraints(problem: MajorityProblem) -> int:
-    """Number of constraints in the full list: C(K+7,7), or C(K+3,3) if Delta = 0, fewer if max_affected < K."""
+    """Number of constraints in the full list: C(K+7,7), or C(K+3,3) if Delta = 0, fewer if max_affected < K.
+
+    Examples
+    --------
+    Without and with a Delta of the voters:
+
+    >>> import darrm
+    >>> from darrm.constraints.rows import n_constraints
+    >>> n_constraints(darrm.MajorityProblem(K=11, m=3, epsilon=0.1))
+    364
+    >>> n_constraints(darrm.MajorityProblem(K=11, m=3, epsilon=0.1, Delta=1e-5))
+    31824
+    """
     return count_multisets(problem.K, len(NAMES) if problem.Delta > 0 else 4, problem.max_affected)
 
 
@@ -67,6 +79,16 @@ def blocks(problem: MajorityProblem) -> Iterator[Block]:
     -----
     Lemmas 3.4 and 5.1 of Jiang, Zhang, Joshi (TMLR 2024). One block for each number of moving corners and
     of (1,1); O(K) work for each row.
+
+    Examples
+    --------
+    The 20 constraints on gamma(2) and gamma(3) of three voters:
+
+    >>> import darrm
+    >>> from darrm.constraints.rows import blocks
+    >>> problem = darrm.MajorityProblem(K=3, m=1, epsilon=0.5)
+    >>> sum(len(block.rows) for block in blocks(problem))
+    20
     """
     K, middle = problem.K, problem.K // 2
     shrink, grow, right = right_side(guarantee(problem))
@@ -88,6 +110,18 @@ def all_rows(problem: MajorityProblem) -> Array:
     ------
     InputError
         If the list has more than ``MAX_COEFFICIENTS`` coefficients.
+
+    Examples
+    --------
+    They say of a noise function what the certificate says:
+
+    >>> import darrm
+    >>> from darrm.constraints.rows import all_rows
+    >>> problem = darrm.MajorityProblem(K=5, m=1, epsilon=0.5)
+    >>> rows = all_rows(problem)
+    >>> gamma = darrm.baselines.subsampling(5, 3)
+    >>> rows.shape, bool((rows @ gamma[3:] <= 1).all()), darrm.verify(gamma, problem).holds
+    ((56, 3), False, False)
     """
     check_size(problem)
     _check_steepness(guarantee(problem), float(np.abs(corner_points(problem.epsilon, problem.Delta).difference).max()))
@@ -150,6 +184,19 @@ class MajorityRows:
     The distributions carry relative error 3 K u; the differences, by the recurrence of `pair_levels`, an absolute
     one of 12 K (K + 1) u times the largest ``|p - p'|`` (both in sum over l); twice that for rows that are put
     together from parts. See docs/theory.md, section "Rounding".
+
+    Examples
+    --------
+    A row that the majority of three random votes of five breaks: it is above its right side.
+
+    >>> import darrm
+    >>> from darrm.constraints.rows import MajorityRows
+    >>> from darrm.problem.corners import CornerCounts
+    >>> from darrm.problem.limits import guarantee
+    >>> problem = darrm.MajorityProblem(K=5, m=1, epsilon=0.5)
+    >>> rows = MajorityRows(guarantee(problem)).of([CornerCounts(zeros=2, ones=0, hi_lo=3, lo_hi=0)])
+    >>> (rows.rows @ darrm.baselines.subsampling(5, 3)[3:]).round(3).tolist(), rows.limits.tolist()
+    ([1.329], [1.0])
     """
 
     def __init__(self, limit: Limit[MajorityProblem], columns: HalfColumns | None = None) -> None:

@@ -79,6 +79,20 @@ class DecisionDesign(ForAnalysis):
         If the table does not satisfy the guarantee.
     InputError
         If an argument is not what it should be.
+
+    Examples
+    --------
+    >>> import darrm
+    >>> groups = [darrm.VoterGroup(2, epsilon=1.0), darrm.VoterGroup(3, epsilon=0.2)]
+    >>> problem = darrm.DecisionProblem(groups, epsilon=1.2)
+    >>> design = darrm.solve(problem, objective=darrm.objectives.truth([0.7, 0.55]))
+    >>> design.certificate.holds, round(design.expected_cost, 4)
+    (True, 0.2889)
+
+    Two voters of much epsilon that agree are followed; where they do not, the other three are asked, with noise:
+
+    >>> design.probabilities([[2, 0], [1, 0], [1, 3]]).round(3).tolist()
+    [[0.0, 1.0], [0.677, 0.323], [0.323, 0.677]]
     """
 
     problem: DecisionProblem

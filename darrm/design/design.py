@@ -67,6 +67,21 @@ class Design(ForAnalysis):
         If the noise function does not satisfy the guarantee.
     InputError
         If an argument is not what it should be.
+
+    Examples
+    --------
+    Of a noise function of your own; without noise it is refused:
+
+    >>> import darrm
+    >>> problem, prior = darrm.MajorityProblem(K=5, m=2, epsilon=0.5), darrm.priors.independent()
+    >>> design = darrm.Design(problem, [1.0, 0.5, 0.2, 0.2, 0.5, 1.0], prior)
+    >>> design.certificate.holds, round(design.error, 4)
+    (True, 0.1655)
+    >>> try:
+    ...     darrm.Design(problem, darrm.baselines.plain_majority(5), prior)
+    ... except darrm.CertificateError as error:
+    ...     print(str(error).split(":")[0])
+    This gamma is not proved (1, 0)-DP
     """
 
     problem: MajorityProblem
@@ -201,6 +216,14 @@ def load(path: str | os.PathLike[str]) -> AnyDesign:
         If the file is missing, foreign, truncated or edited.
     CertificateError
         If its release does not satisfy the guarantee of its problem.
+
+    Examples
+    --------
+    >>> import darrm
+    >>> darrm.solve(K=5, m=1, epsilon=0.5).save("gamma.json")
+    >>> design = darrm.load("gamma.json")
+    >>> design.problem.K, design.certificate.holds
+    (5, True)
     """
     name = Path(path)
     content = read(name, FORMAT, VERSION, "design", AGAIN)

@@ -43,6 +43,14 @@ def read_eta(path: str | os.PathLike[str]) -> Array:
     InputError
         If the file cannot be read, is empty, or a line does not hold numbers in [0, 1], as many as the first and of
         sum 1 if they are more than one; the message names it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from darrm.labels.audit_files import read_eta
+    >>> np.savetxt("eta.csv", [0.25, 0.5, 0.75], header="probability", comments="")
+    >>> read_eta("eta.csv").tolist()
+    [0.25, 0.5, 0.75]
     """
     name = Path(path)
     found, columns = array("d"), 0
@@ -94,6 +102,16 @@ def save_rows(path: str | os.PathLike[str], rows: Sequence[AuditRow]) -> None:
     Raises
     ------
     InputError, MissingExtraError, OutputError
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> import darrm
+    >>> from darrm.labels.audit_files import save_rows
+    >>> rows = darrm.labels.audit({"sums": darrm.mechanisms.LabelProportions()}, [0.5] * 8, bag_size=[2, 4])
+    >>> save_rows("audit.csv", rows)
+    >>> [line.split(",")[:3] for line in Path("audit.csv").read_text().splitlines()]
+    [['mechanism', 'bag_size', 'bags'], ['sums', '2', '4'], ['sums', '4', '2']]
     """
     kind = table_format(path)
     columns = [field.name for field in fields(AuditRow)]

@@ -55,6 +55,16 @@ class AuditRow:
     Notes
     -----
     Every measure is exact but for rounding (Laplace noise: for continuous noise); see the functions of the same names.
+
+    Examples
+    --------
+    A row of an audit, as plain values:
+
+    >>> import darrm
+    >>> [row] = darrm.labels.audit({"llp": darrm.mechanisms.LabelProportions()}, [0.5] * 8, bag_size=4)
+    >>> values = row.record()
+    >>> values["mechanism"], values["bags"], round(values["additive_advantage"], 4)
+    ('llp', 2, 0.1875)
     """
 
     mechanism: str

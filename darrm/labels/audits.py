@@ -86,6 +86,19 @@ def audit(
     O(n bag_size) a row, times the outcomes for mechanisms with other kernels than exact counts. Memory does not grow
     with n, but for some arrays of n numbers: bags are taken in parts, and the percentile is merged exactly
     (`darrm.labels.percentiles`). Measures: Busa-Fekete et al. (NeurIPS 2024), Sections 3 and 4.
+
+    Examples
+    --------
+    Labels that are as often 1 as 0, in bags of four and of eight:
+
+    >>> import darrm
+    >>> sums, noisy = darrm.mechanisms.LabelProportions(), darrm.mechanisms.GeometricLabelProportions(1.0)
+    >>> for row in darrm.labels.audit({"sums": sums, "noisy": noisy}, [0.5] * 64, bag_size=[4, 8]):
+    ...     print(row.bag_size, row.mechanism, round(row.additive_advantage, 4), row.guaranteed_epsilon)
+    4 sums 0.1875 inf
+    4 noisy 0.1331 1.0
+    8 sums 0.1367 inf
+    8 noisy 0.108 1.0
     """
     pairs = mechanisms.items() if isinstance(mechanisms, Mapping) else mechanisms
     given = list(pairs) if isinstance(pairs, Iterable) else []
@@ -139,6 +152,18 @@ def eta_from_model(model: object, X: object) -> Array:
     -----
     Section 4 of Busa-Fekete et al. (2024): a model trained without any privacy stands in for the attacker's knowledge.
     Pass other examples than it was trained on, or it knows their labels already.
+
+    Examples
+    --------
+    Twenty examples in order of one feature; a model of every second says how likely the others are 1:
+
+    >>> import darrm
+    >>> import numpy as np
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> X, y = np.arange(20.0)[:, None], np.arange(20) >= 10
+    >>> model = LogisticRegression().fit(X[::2], y[::2])
+    >>> (darrm.labels.eta_from_model(model, X[1::2]) > 0.5).tolist()
+    [False, False, False, False, False, True, True, True, True, True]
     """
     if not isinstance(model, _Classifier):
         raise InputError(f"model must be a fitted classifier with predict_proba. Got {type(model).__name__}.")

@@ -78,9 +78,10 @@ def bag_floor(k: int, failure: float, *, X: ArrayLike, loss_floor: float, residu
 
     Examples
     --------
+    >>> import darrm
     >>> import numpy as np
     >>> X = np.column_stack([np.ones(1000), np.arange(1000) % 10])
-    >>> floor = bag_floor(300, 1e-6, X=X, loss_floor=0.2, residual_bound=1.0)
+    >>> floor = darrm.labels.bag_floor(300, 1e-6, X=X, loss_floor=0.2, residual_bound=1.0)
     >>> round(floor.residual_sum, 1), round(floor.leverage, 3)
     (13.8, 0.048)
     """
@@ -145,9 +146,10 @@ def random_bag_delta(
 
     Examples
     --------
+    >>> import darrm
     >>> import numpy as np
     >>> X = np.column_stack([np.ones(10_000), np.arange(10_000) % 10])
-    >>> random_bag_delta(1.0, 2000, (0.0, 1.0), X=X, loss_floor=0.2).upper < 1e-6
+    >>> darrm.labels.random_bag_delta(1.0, 2000, (0.0, 1.0), X=X, loss_floor=0.2).upper < 1e-6
     True
     """
     epsilon = check_loss(epsilon)

@@ -52,6 +52,15 @@ def individual_advantage(mechanism: Mechanism, eta: ArrayLike) -> Array:
     `individual_advantage_over_bags` is its mean over the other features of the bag. Computed as the gain of the less
     likely label over all outputs that speak for it, so that nothing cancels. O(k^2) a bag for exact and Laplace label
     proportions; O(k^2 outcomes) for other kernels; O(n C outcomes) for C classes.
+
+    Examples
+    --------
+    The sum of three labels, of which one is known and two are not:
+
+    >>> import darrm
+    >>> llp = darrm.mechanisms.LabelProportions()
+    >>> darrm.measures.individual_advantage(llp, [0.5, 0.1, 1.0]).round(4).tolist()
+    [0.45, 0.05, 0.0]
     """
 
     kernel = classes.kernel_of_classes(mechanism)
@@ -89,6 +98,17 @@ def additive_advantage(mechanism: Mechanism, eta: ArrayLike) -> float:
     Notes
     -----
     Definition 3.1 and Theorem 3.3 of Busa-Fekete et al. (2023), for the features at hand.
+
+    Examples
+    --------
+    The sum of four labels tells as much of one as randomized response of an epsilon between 1/2 and 1:
+
+    >>> import darrm
+    >>> llp, rr = darrm.mechanisms.LabelProportions(), darrm.mechanisms.RandomizedResponse
+    >>> round(darrm.measures.additive_advantage(llp, [0.5] * 4), 4)
+    0.1875
+    >>> [round(darrm.measures.additive_advantage(rr(epsilon), [0.5] * 4), 4) for epsilon in (0.5, 1.0)]
+    [0.1225, 0.2311]
     """
     return float(individual_advantage(mechanism, eta).mean())
 
@@ -107,6 +127,17 @@ def total_variation(mechanism: Mechanism, eta: ArrayLike) -> Array:
     Raises
     ------
     InputError
+
+    Examples
+    --------
+    The sum of three labels; those that are uncertain hide the third best:
+
+    >>> import darrm
+    >>> llp = darrm.mechanisms.LabelProportions()
+    >>> darrm.measures.total_variation(llp, [0.5, 0.5, 0.9]).round(4).tolist()
+    [0.5, 0.5, 0.5]
+    >>> darrm.measures.total_variation(llp, [0.9, 0.9, 0.9]).round(4).tolist()
+    [0.81, 0.81, 0.81]
     """
     kernel = classes.kernel_of_classes(mechanism)
     if kernel is not None:
@@ -155,6 +186,17 @@ def label_leakage(mechanism: Mechanism, eta: ArrayLike) -> Array:
     Notes
     -----
     The other labels vary as eta says; entrywise leakage of Saeidian et al. (IEEE TIFS 2021) knows them all.
+
+    Examples
+    --------
+    The exact sum of three labels, beside a noisy answer for each:
+
+    >>> import darrm
+    >>> eta = [0.5, 0.4, 0.1]
+    >>> darrm.measures.label_leakage(darrm.mechanisms.LabelProportions(), eta).round(4).tolist()
+    [0.4318, 0.4055, 0.4055]
+    >>> darrm.measures.label_leakage(darrm.mechanisms.RandomizedResponse(1.0), eta).round(4).tolist()
+    [0.3799, 0.3799, 0.3799]
     """
     kernel = classes.kernel_of_classes(mechanism)
     if kernel is not None:

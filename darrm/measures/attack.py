@@ -26,6 +26,15 @@ def attack_utility(mechanism: Mechanism, eta: ArrayLike) -> float:
     Notes
     -----
     Expected attack utility of the attacker of Lemma 3.2 of Busa-Fekete et al. (2023).
+
+    Examples
+    --------
+    Without a release 70 labels of 100 are guessed right, with the sum of each bag of four 82:
+
+    >>> import darrm
+    >>> llp = darrm.mechanisms.LabelProportions()
+    >>> round(darrm.measures.attack_utility(llp, [0.9, 0.5, 0.6, 0.2]), 4)
+    0.821
     """
     if kernel_of_classes(mechanism) is not None:
         advantage = additive_advantage(mechanism, eta)
@@ -50,6 +59,15 @@ def attacker_decisions(mechanism: Mechanism, eta: ArrayLike, output: ArrayLike) 
     Notes
     -----
     Lemma 3.2 of Busa-Fekete et al. (2023), and A* of their Theorem 6.3 for Laplace label proportions.
+
+    Examples
+    --------
+    The sum of four labels is 3; the attacker takes the one that seemed the least likely for the 0:
+
+    >>> import darrm
+    >>> llp = darrm.mechanisms.LabelProportions()
+    >>> darrm.measures.attacker_decisions(llp, [0.9, 0.5, 0.6, 0.2], 3).tolist()
+    [1, 1, 1, 0]
     """
     after = posterior(mechanism, eta, output)
     if kernel_of_classes(mechanism) is not None:
@@ -113,6 +131,14 @@ def posterior_pairs(mechanism: Mechanism, eta: ArrayLike, output: ArrayLike) -> 
     Returns
     -------
     ndarray, shape (labels, 2)
+
+    Examples
+    --------
+    The sum of two labels is 1: their chances before and after.
+
+    >>> import darrm
+    >>> darrm.measures.posterior_pairs(darrm.mechanisms.LabelProportions(), [0.8, 0.4], 1).round(4).tolist()
+    [[0.8, 0.8571], [0.4, 0.1429]]
     """
     after = posterior(mechanism, eta, output)
     return np.stack([as_bags(eta)[0].ravel(), after.ravel()], axis=1)
@@ -144,6 +170,14 @@ def log_odds_change(before: ArrayLike, after: ArrayLike, a: int = 1, b: int = 0)
     -----
     Definition 3.6 of Busa-Fekete et al. (NeurIPS 2024). `darrm.measures.multiplicative_advantage` is the distribution
     of abs(I_(1,0)) over all outputs.
+
+    Examples
+    --------
+    An output after which a one is as likely as a zero was before:
+
+    >>> import darrm
+    >>> round(float(darrm.measures.log_odds_change(before=[0.7, 0.3], after=[0.3, 0.7])), 4)
+    1.6946
     """
     prior, then = probabilities("before", before), probabilities("after", after)
     if prior.shape != then.shape:

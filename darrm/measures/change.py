@@ -54,6 +54,20 @@ def multiplicative_advantage(mechanism: Mechanism, eta: ArrayLike, *, signed: bo
     abs(I_(a,b)) over all pairs of classes that are possible (docs/label_privacy.md). A label with eta_i 0 or 1 was
     known before: its change counts as 0. Outputs with a chance below 1e-290 given either value are left out. At most
     epsilon under epsilon-label-DP.
+
+    Examples
+    --------
+    Randomized response of epsilon 1 always moves log odds by 1:
+
+    >>> import darrm
+    >>> law = darrm.measures.multiplicative_advantage(darrm.mechanisms.RandomizedResponse(1.0), [0.5, 0.2])
+    >>> round(law.quantile(0.5), 6), round(law.maximum, 6), law.infinite_mass
+    (1.0, 1.0, 0.0)
+
+    The sum of two labels gives them away if they are equal:
+
+    >>> darrm.measures.multiplicative_advantage(darrm.mechanisms.LabelProportions(), [0.5, 0.5]).infinite_mass
+    0.5
     """
     most = guarantee(mechanism)
     kernel = classes.kernel_of_classes(mechanism)
@@ -154,6 +168,17 @@ def largest_log_odds_change(mechanism: Mechanism, eta: ArrayLike) -> float:
         epsilon of label privacy, for the attacker who knows ``eta`` and no label. No guarantee. Labels with eta_i 0 or
         1 count as 0, and outputs with a chance below 1e-290 given either value are left out. More than two classes:
         the largest over all pairs of possible classes.
+
+    Examples
+    --------
+    Noisy sums of epsilon 1 move log odds by 1 at most; exact sums can give a label away:
+
+    >>> import darrm
+    >>> eta = [0.5, 0.3, 0.6]
+    >>> round(darrm.measures.largest_log_odds_change(darrm.mechanisms.GeometricLabelProportions(1.0), eta), 4)
+    1.0
+    >>> darrm.measures.largest_log_odds_change(darrm.mechanisms.LabelProportions(), eta)
+    inf
     """
     kernel = classes.kernel_of_classes(mechanism)
     if kernel is not None:

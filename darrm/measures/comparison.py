@@ -154,6 +154,19 @@ def compare(
     ------
     InputError, SolverError
         As `darrm.solve`.
+
+    Examples
+    --------
+    >>> import darrm
+    >>> for entry in darrm.compare(darrm.MajorityProblem(K=11, m=3, epsilon=0.1)):
+    ...     print(f"{entry.error:.3f}  {entry.name}{'' if entry.certificate.holds else ': not private'}")
+    0.041  gamma_opt
+    0.041  monotone
+    0.069  double subsampling (5)
+    0.122  subsampling (3)
+    0.060  randomized response (largest)
+    0.327  randomized response (A.1)
+    0.000  plain majority: not private
     """
     if total_epsilon is not None:
         _refuse("A comparison at one total", {"prior": prior, "draws": draws, "rng": rng})

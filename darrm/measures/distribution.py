@@ -23,6 +23,18 @@ class Distribution(Protocol):
         Probability of infinity, of either sign: some label is then known for certain.
     maximum : float
         Largest value, infinity included.
+
+    Examples
+    --------
+    The exact sum of four labels: how far log odds move, and how often all the way.
+
+    >>> import darrm
+    >>> llp = darrm.mechanisms.LabelProportions()
+    >>> law = darrm.measures.multiplicative_advantage(llp, [0.5, 0.5, 0.5, 0.5])
+    >>> law.cdf(0.5), round(law.quantile(0.8), 4)
+    (0.375, 1.0986)
+    >>> law.infinite_mass, law.maximum
+    (0.125, inf)
     """
 
     @property

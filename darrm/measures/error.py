@@ -41,6 +41,17 @@ def expected_error(gamma: ArrayLike, p: ArrayLike) -> Array | float:
     Notes
     -----
     Definition 2.4 of Jiang, Zhang, Joshi (TMLR 2024). O(n K^2).
+
+    Examples
+    --------
+    Eleven voters that each say 1 with probability .7, and how far the released label is from their majority:
+
+    >>> import darrm
+    >>> design = darrm.solve(K=11, m=3, epsilon=0.1)
+    >>> round(darrm.expected_error(design.gamma, [0.7] * 11), 3)
+    0.05
+    >>> round(darrm.expected_error(darrm.baselines.subsampling(11, 3), [0.7] * 11), 3)
+    0.138
     """
     p = probabilities("p", p)
     if p.ndim > 2:
@@ -80,8 +91,19 @@ def least_error(problem: MajorityProblem, p: float) -> float:
     -----
     After Lemma 3.2 of Jiang, Zhang, Joshi (TMLR 2024), for any m and delta. That lemma says abs(Pr[majority 1] - p)
     for m = 1 and any p, which is more than holds: K = 11, epsilon = .1, p = .5125 has the bound .021303, and the
-    optimum there has the error .021225. The two agree at p = e^(-j eps) / 2 and p = e^(-j eps) lo. Proof in
-    docs/theory.md.
+    optimum for voters of that p has the error .021225. The two agree at p = e^(-j eps) / 2 and p = e^(-j eps) lo.
+    Proof in docs/theory.md.
+
+    Examples
+    --------
+    Eleven such voters: what no algorithm of epsilon .1 can go below, and the best noise function of them.
+
+    >>> import darrm
+    >>> problem = darrm.MajorityProblem(K=11, m=1, epsilon=0.1)
+    >>> round(darrm.measures.least_error(problem, 0.55), 4)
+    0.0629
+    >>> round(darrm.expected_error(darrm.solve(problem).gamma, [0.55] * 11), 4)
+    0.0831
     """
     if problem.max_affected != problem.K:
         raise InputError(
@@ -150,6 +172,20 @@ def sampled_error(
     -----
     Definition 2.4 of Jiang, Zhang, Joshi (TMLR 2024). On p >= 1/2 nothing cancels and the mean is ``Design.error``,
     which is exact. O(draws K^2).
+
+    Examples
+    --------
+    By simulation, beside the exact value:
+
+    >>> import darrm
+    >>> import numpy as np
+    >>> design = darrm.solve(K=11, m=3, epsilon=0.1)
+    >>> gammas = {"optimum": design.gamma, "subsampling": darrm.baselines.subsampling(11, 3)}
+    >>> found = darrm.measures.sampled_error(gammas, draws=2000, rng=np.random.default_rng(0))
+    >>> found["optimum"].low <= design.error <= found["optimum"].high
+    True
+    >>> found["optimum"].mean < found["subsampling"].mean
+    True
     """
     from scipy.special import ndtri
 

@@ -41,6 +41,16 @@ def extreme_bags(p: float, k: int, n: int = 1, threshold: float = math.inf) -> f
     -----
     O(k^2). Theorem 3.7 and Section 3.2 of Busa-Fekete et al. (2024) bound it with constants that they do not give;
     `moderate_bag_size` and `moderate_change` have some.
+
+    Examples
+    --------
+    How often a bag of ten labels is all ones or all zeros, and one of a hundred such bags:
+
+    >>> import darrm
+    >>> darrm.measures.bounds.extreme_bags(0.5, 10)
+    0.001953125
+    >>> round(darrm.measures.bounds.extreme_bags(0.5, 10, n=100), 4)
+    0.1776
     """
     p, k, n = real("p", p, 0, 1), whole("k", k), whole("n", n, high=MAX_SIZE)
     threshold = real("threshold", threshold, 0)

@@ -65,6 +65,23 @@ class CountKernel:
     Raises
     ------
     InputError
+
+    Examples
+    --------
+    Half of the time, a bag of three labels says whether there is a 1 in it:
+
+    >>> import darrm
+    >>> some = darrm.measures.CountKernel([[1.0, 0.0], [0.5, 0.5], [0.5, 0.5], [0.5, 0.5]])
+    >>> some.posterior([0.1, 0.2, 0.4], 1).round(3).tolist()
+    [0.176, 0.352, 0.704]
+    >>> round(darrm.measures.additive_advantage(some, [0.1, 0.2, 0.4]), 3)
+    0.039
+
+    The released majority of five votes:
+
+    >>> majority = darrm.measures.CountKernel.from_noise_function(darrm.baselines.subsampling(5, 1))
+    >>> majority.kernel(5)[:, 1].round(2).tolist()
+    [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
     """
 
     def __init__(self, probabilities: ArrayLike) -> None:
@@ -193,6 +210,14 @@ def posterior(mechanism: object, eta: ArrayLike, output: ArrayLike, X: ArrayLike
     Raises
     ------
     InputError
+
+    Examples
+    --------
+    The sum of two labels is 1: most likely the first is.
+
+    >>> import darrm
+    >>> darrm.measures.posterior(darrm.mechanisms.LabelProportions(), [0.8, 0.4], 1).round(4).tolist()
+    [0.8571, 0.1429]
     """
     if isinstance(mechanism, type) or not isinstance(mechanism, _HasPosterior | OfCounts):
         raise InputError(

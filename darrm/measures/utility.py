@@ -150,7 +150,7 @@ def at_equal_utility(
     def useful(made: Made) -> float:
         mechanism, k = _with_size(made, bags)
         if named is not None:
-            return named(mechanism, k, p)
+            return float(named(mechanism, k, p))
         return real("The utility", utility(mechanism, k), ends="()")  # type: ignore[operator]  # callable, or named
 
     rows = []

@@ -33,6 +33,16 @@ def subsampling(K: int, m: int) -> Array:
     Notes
     -----
     Lemma 3.1 of Jiang, Zhang, Joshi (TMLR 2024), for m odd and even; binomials in exact integers.
+
+    Examples
+    --------
+    One random vote of five, and the majority of three:
+
+    >>> import darrm
+    >>> darrm.baselines.subsampling(5, 1).round(3).tolist()
+    [1.0, 0.6, 0.2, 0.2, 0.6, 1.0]
+    >>> darrm.baselines.subsampling(5, 3).round(3).tolist()
+    [1.0, 1.0, 0.4, 0.4, 1.0, 1.0]
     """
     K, m = _check_sizes(K, m)
     total = math.comb(K, m)
@@ -59,6 +69,16 @@ def double_subsampling(K: int, m: int) -> Array:
     Returns
     -------
     ndarray, shape (K + 1,)
+
+    Examples
+    --------
+    The same guarantee, if all voters are identically distributed, from five votes where subsampling takes three:
+
+    >>> import darrm
+    >>> darrm.baselines.double_subsampling(11, 3)[6:].round(3).tolist()
+    [0.216, 0.606, 0.879, 1.0, 1.0, 1.0]
+    >>> darrm.baselines.subsampling(11, 3)[6:].round(3).tolist()
+    [0.152, 0.442, 0.697, 0.891, 1.0, 1.0]
     """
     K, m = _check_sizes(K, m)
     return subsampling(K, min(2 * m - 1, K))
@@ -92,6 +112,17 @@ def from_accuracy(pr_correct: ArrayLike) -> Array:
     Notes
     -----
     Lemma 3.3 of Jiang, Zhang, Joshi (TMLR 2024).
+
+    Examples
+    --------
+    An algorithm that gives the majority of three votes in six cases of ten, and in nine where all agree:
+
+    >>> import darrm
+    >>> gamma = darrm.baselines.from_accuracy([0.9, 0.6, 0.6, 0.9])
+    >>> gamma.round(4).tolist()
+    [0.8, 0.2, 0.2, 0.8]
+    >>> round(darrm.verify(gamma, darrm.MajorityProblem(K=3, m=2, epsilon=1.0)).tight_epsilon, 3)
+    0.734
     """
     chance = array("pr_correct", pr_correct, ("K + 1",), 0.5, 1, "[]")
     K = chance.size - 1
@@ -133,6 +164,15 @@ def constant(
     -----
     Lemma A.1 of Jiang, Zhang, Joshi (TMLR 2024); general composition as in their Appendix D.1.1. `largest_constant` is
     at least as large.
+
+    Examples
+    --------
+    The plain majority of eleven voters, taken to be as private as all of them together:
+
+    >>> import darrm
+    >>> problem = darrm.MajorityProblem(K=11, m=3, epsilon=0.1)
+    >>> darrm.baselines.constant(problem)[6:].round(4).tolist()
+    [0.2975, 0.2975, 0.2975, 0.2975, 0.2975, 0.2975]
     """
     if delta_prime is not None:
         if tau is not None or lam is not None:
@@ -170,6 +210,17 @@ def largest_constant(problem: MajorityProblem) -> Array:
     ------
     InputError, CertificateError
         As `darrm.repair`.
+
+    Examples
+    --------
+    What verifies is far above what composition allows:
+
+    >>> import darrm
+    >>> problem = darrm.MajorityProblem(K=11, m=3, epsilon=0.1)
+    >>> darrm.baselines.largest_constant(problem)[10:].round(4).tolist()
+    [0.872, 0.872]
+    >>> darrm.baselines.constant(problem)[10:].round(4).tolist()
+    [0.2975, 0.2975]
     """
     from darrm.certificate.scaling import repair
 
@@ -177,7 +228,14 @@ def largest_constant(problem: MajorityProblem) -> Array:
 
 
 def plain_majority(K: int) -> Array:
-    """Noise function of the majority without noise: 1, but 0 at a tie, which is a fair coin."""
+    """Noise function of the majority without noise: 1, but 0 at a tie, which is a fair coin.
+
+    Examples
+    --------
+    >>> import darrm
+    >>> darrm.baselines.plain_majority(4).tolist()
+    [1.0, 1.0, 0.0, 1.0, 1.0]
+    """
     K = whole("K", K)
     gamma = np.ones(K + 1)
     if K % 2 == 0:

@@ -52,6 +52,21 @@ class PrivateDecision(ReleasedVotes):
     every probability is the table's but that of one answer, or block of alike answers, of each row, which has the rest
     (`darrm.mechanisms.class_tables`, `darrm.randomness.choices`). A symmetric table treats all classes alike: votes for
     other classes in the same numbers have the same probabilities, relabelled, exactly.
+
+    Examples
+    --------
+    Two groups of two voters, a row of votes each query; and two queries by their numbers of ones:
+
+    >>> import darrm
+    >>> groups = [darrm.VoterGroup(2, epsilon=1.0), darrm.VoterGroup(2, epsilon=0.2)]
+    >>> problem = darrm.DecisionProblem(groups, epsilon=1.0)
+    >>> design = darrm.solve(problem, objective=darrm.objectives.truth([0.7, 0.55]))
+    >>> mechanism = darrm.mechanisms.PrivateDecision(design)
+    >>> labels = mechanism.release([[1, 0, 1, 1], [0, 0, 1, 0]])
+    >>> labels.shape, set(labels.tolist()) <= {0, 1}
+    ((2,), True)
+    >>> mechanism.release_counts([[1, 2], [0, 1]]).shape
+    (2,)
     """
 
     def __init__(self, design: DecisionDesign) -> None:

@@ -40,6 +40,17 @@ class LabelProportions:
     Notes
     -----
     Section 2 of Busa-Fekete et al. (NeurIPS 2024).
+
+    Examples
+    --------
+    Two bags of four labels; the sum of the second gives all of its labels away.
+
+    >>> import darrm
+    >>> mechanism = darrm.mechanisms.LabelProportions()
+    >>> mechanism.release([[1, 0, 0, 1], [0, 0, 0, 0]]).tolist()
+    [2, 0]
+    >>> mechanism.posterior([0.2, 0.3, 0.5, 0.6], 2).round(3).tolist()
+    [0.222, 0.357, 0.659, 0.762]
     """
 
     epsilon = math.inf
@@ -119,6 +130,17 @@ class LaplaceLabelProportions(ByEpsilon):
     M_Lap-LLP in Section 6 of Busa-Fekete et al., "A unified analysis of label inference attacks" (2023). Continuous
     noise computed in float64 is not private (Mironov, CCS 2012), so `release` draws discrete Laplace noise exactly, on
     a grid of 2^-10: epsilon-label-DP with nothing rounded. `posterior` and the measures are those of continuous noise.
+
+    Examples
+    --------
+    An attacker who thinks each of four labels a 1 with chance 1/2 hears a noisy sum of 4:
+
+    >>> import darrm
+    >>> mechanism = darrm.mechanisms.LaplaceLabelProportions(1.0)
+    >>> mechanism.posterior([0.5, 0.5, 0.5, 0.5], 4.0).round(3).tolist()
+    [0.731, 0.731, 0.731, 0.731]
+    >>> mechanism.release([[1, 0, 0, 1], [0, 0, 0, 0]]).shape
+    (2,)
     """
 
     def __init__(self, epsilon: float) -> None:
@@ -200,6 +222,20 @@ class GeometricLabelProportions(ByEpsilon):
     Notes
     -----
     LLP+Geom in Section 4 of Busa-Fekete et al. (NeurIPS 2024).
+
+    Examples
+    --------
+    Three labels with one 1: the chances of sums 0 to 3, and the mean of what `unbiased` makes of them.
+
+    >>> import darrm
+    >>> mechanism = darrm.mechanisms.GeometricLabelProportions(1.0)
+    >>> chances = mechanism.kernel(3)[1]
+    >>> chances.round(3).tolist()
+    [0.269, 0.462, 0.17, 0.099]
+    >>> round(float(chances @ mechanism.unbiased([0, 1, 2, 3], 3)), 6)
+    1.0
+    >>> mechanism.release([[1, 0, 0], [0, 1, 1]]).shape
+    (2,)
     """
 
     def __init__(self, epsilon: float) -> None:

@@ -35,6 +35,23 @@ class DaRRM(ReleasedVotes):
     -----
     Algorithm 1 of Jiang, Zhang, Joshi (TMLR 2024), with one exact coin in place of two: the bias of each coin is the
     rational number above, to the last bit (`darrm.randomness.coins`).
+
+    Examples
+    --------
+    Two queries to five voters, one private label each:
+
+    >>> import darrm
+    >>> import numpy as np
+    >>> mechanism = darrm.mechanisms.DaRRM(darrm.solve(K=5, m=1, epsilon=0.5))
+    >>> votes = np.array([[1, 1, 1, 0, 1], [0, 0, 1, 0, 0]])
+    >>> labels = mechanism.release(votes)
+    >>> labels.shape, labels.dtype, set(labels.tolist()) <= {0, 1}
+    ((2,), dtype('uint8'), True)
+
+    The chances of labels 0 and 1, for 0 to 5 ones:
+
+    >>> mechanism.kernel(5).round(2).tolist()
+    [[1.0, 0.0], [0.8, 0.2], [0.6, 0.4], [0.4, 0.6], [0.2, 0.8], [0.0, 1.0]]
     """
 
     def __init__(self, design: Design) -> None:

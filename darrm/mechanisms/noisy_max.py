@@ -142,6 +142,22 @@ class GaussianNoisyMax(_NoisyMax):
     2 / (2 sigma^2) an order. `darrm.accounting.gnmax_sigma` finds sigma. The chances of the labels are
     `darrm.measures.noisy_max_probabilities`, what one label leaks about one vote is at most
     `darrm.measures.leakage_bound`; both take sigma.
+
+    Examples
+    --------
+    Two queries to ten voters: the chances of their labels, and labels.
+
+    >>> import darrm
+    >>> mechanism = darrm.mechanisms.GaussianNoisyMax(sigma=4.0)
+    >>> mechanism.chances([[6, 3, 1], [10, 0, 0]]).round(3).tolist()
+    [[0.622, 0.254, 0.124], [0.931, 0.035, 0.035]]
+    >>> mechanism.release([[6, 3, 1], [10, 0, 0]]).shape
+    (2,)
+
+    What one label costs in Renyi differential privacy:
+
+    >>> mechanism.rdp([2.0, 4.0]).tolist()
+    [0.125, 0.25]
     """
 
     _parameter = "sigma"
@@ -179,6 +195,17 @@ class LaplaceNoisyMax(_NoisyMax):
 
     The chances of the labels are `darrm.measures.noisy_max_probabilities`, and what one label leaks about one vote is
     at most `darrm.measures.leakage_bound`; both take gamma.
+
+    Examples
+    --------
+    Two queries to ten voters, one label of epsilon 1 each: their chances, and labels.
+
+    >>> import darrm
+    >>> mechanism = darrm.mechanisms.LaplaceNoisyMax(gamma=0.5)
+    >>> mechanism.chances([[6, 3, 1], [10, 0, 0]]).round(3).tolist()
+    [[0.766, 0.175, 0.059], [0.98, 0.01, 0.01]]
+    >>> mechanism.release([[6, 3, 1], [10, 0, 0]]).shape
+    (2,)
     """
 
     _parameter = "gamma"

@@ -76,8 +76,8 @@ def noisy_max_probabilities(
 
     Examples
     --------
-    >>> from darrm.measures import noisy_max_probabilities
-    >>> noisy_max_probabilities([5, 3], gamma=1.0).round(4).tolist()
+    >>> import darrm
+    >>> darrm.measures.noisy_max_probabilities([5, 3], gamma=1.0).round(4).tolist()
     [0.8698, 0.1302]
     """
     votes = check_counts(counts)

@@ -56,6 +56,17 @@ def bags(n: int, size: int, rng: np.random.Generator | None = None) -> Bags:
     which is a mean over uniformly random bags. A generator whose seed is public, or was chosen after a look at the
     bags, voids it. All other measures take the bags as known, and label differential privacy holds for any bags that do
     not depend on the labels, so there is no warning.
+
+    Examples
+    --------
+    Two bags of four of ten examples, and two that are left:
+
+    >>> import darrm
+    >>> bags = darrm.mechanisms.bags(10, 4)
+    >>> bags.indices.shape, bags.remainder.size
+    ((2, 4), 2)
+    >>> sorted([*bags.indices.flat, *bags.remainder]) == list(range(10))
+    True
     """
     n = whole("n", n, high=MAX_SIZE)
     size = whole("size", size, 1, n, allowed=f"in [1, n] = [1, {n}], n the number of examples")

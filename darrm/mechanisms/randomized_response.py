@@ -47,9 +47,16 @@ class RandomizedResponse(ByEpsilon):
 
     Examples
     --------
-    >>> from darrm.mechanisms import RandomizedResponse
-    >>> RandomizedResponse(1.0, classes=3).posterior([0.2, 0.3, 0.5], 0).round(4).tolist()
+    A label of three classes: how often it stays, and what an attacker believes after answer 0.
+
+    >>> import darrm
+    >>> mechanism = darrm.mechanisms.RandomizedResponse(1.0, classes=3)
+    >>> mechanism.label_kernel()[0].round(4).tolist()
+    [0.5761, 0.2119, 0.2119]
+    >>> mechanism.posterior([0.2, 0.3, 0.5], 0).round(4).tolist()
     [0.4046, 0.2233, 0.3721]
+    >>> mechanism.release([0, 1, 2, 2]).shape
+    (4,)
     """
 
     def __init__(self, epsilon: float, classes: int = 2) -> None:

@@ -63,6 +63,16 @@ class WeightedBagAggregates:
     -----
     Weighted learning from bag aggregates of the abstract (see the module). Least squares on many aggregates estimates
     the same coefficients as on the records, since the expected squared error of an aggregate is the sum of theirs.
+
+    Examples
+    --------
+    One bag of three records with two features, the first of them 1:
+
+    >>> import darrm
+    >>> X, y = [[1, 30], [1, 45], [1, 60]], [0, 1, 1]
+    >>> aggregate = darrm.mechanisms.WeightedBagAggregates().release(X, y)
+    >>> aggregate.features.shape, type(aggregate.label)
+    ((2,), <class 'float'>)
     """
 
     def __repr__(self) -> str:
@@ -174,6 +184,16 @@ class NoisyWeightedLabelProportions:
     -----
     Noisy weighted learning from label proportions of the abstract (see the module), which does not say whether weights
     are shown. Without noise there is no label privacy (docs/aggregates.md).
+
+    Examples
+    --------
+    One bag of four labels, of which a random half gets noise:
+
+    >>> import darrm
+    >>> mechanism = darrm.mechanisms.NoisyWeightedLabelProportions(fraction=0.5, sigma=2.0)
+    >>> aggregate = mechanism.release([0.0, 1.0, 1.0, 0.0])
+    >>> int(aggregate.noised.sum()), aggregate.weights.shape
+    (2, (4,))
     """
 
     def __init__(self, fraction: float, sigma: float, weights: Literal["released", "secret"] = "released") -> None:

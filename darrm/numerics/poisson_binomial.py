@@ -45,6 +45,14 @@ def pmf(p: ArrayLike, scale: float = 1.0) -> Array:
     -----
     O(K^2) for each vector of p, with array operations over the others. Relative error of every entry above
     1e-300 at most 3 K u.
+
+    Examples
+    --------
+    The chances of 0 to 3 ones of three votes:
+
+    >>> from darrm.numerics.poisson_binomial import pmf
+    >>> pmf([0.9, 0.8, 0.6]).round(3).tolist()
+    [0.008, 0.116, 0.444, 0.432]
     """
     p = probabilities("p", p)
     out = np.full((*p.shape[:-1], 1), scale)

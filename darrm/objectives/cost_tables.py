@@ -21,7 +21,15 @@ from darrm.problem.decision import DecisionProblem
 
 @dataclass(frozen=True)
 class Costs(Objective):
-    """A table of costs; see `costs`."""
+    """A table of costs; see `costs`.
+
+    Examples
+    --------
+    >>> import darrm
+    >>> goal = darrm.objectives.costs([[0.0, 0.75], [0.25, 0.0]])
+    >>> goal.as_dict()
+    {'kind': 'costs', 'table': ((0.0, 0.75), (0.25, 0.0))}
+    """
 
     table: tuple[object, ...]
     kind: ClassVar[str] = "costs"
@@ -64,7 +72,11 @@ def costs(table: ArrayLike) -> Objective:
     --------
     One voter that says 1 in three cases of ten, and a decision that should say the same:
 
-    >>> same = costs([[0.0, 0.7], [0.3, 0.0]])
+    >>> import darrm
+    >>> same = darrm.objectives.costs([[0.0, 0.7], [0.3, 0.0]])
+    >>> problem = darrm.DecisionProblem([darrm.VoterGroup(1, epsilon=2.0)], epsilon=1.0)
+    >>> round(darrm.solve(problem, objective=same).expected_cost, 4)
+    0.1966
     """
     values = array("table", table, None, 0, math.inf, "[)")
     if values.ndim < 2 or values.shape[-1] < 2:

@@ -20,7 +20,18 @@ MAX_ENTRIES = 5_000_000
 
 
 class Objective:
-    """What a decision should cost little of; made by `truth`, `rule` or `costs`."""
+    """What a decision should cost little of; made by `truth`, `rule` or `costs`.
+
+    Examples
+    --------
+    >>> import darrm
+    >>> problem = darrm.DecisionProblem([darrm.VoterGroup(1, epsilon=1.0)], epsilon=1.0)
+    >>> goal = darrm.objectives.costs([[0.0, 0.75], [0.25, 0.0]])
+    >>> isinstance(goal, darrm.objectives.Objective)
+    True
+    >>> goal.costs(problem).tolist()
+    [[0.0, 0.75], [0.25, 0.0]]
+    """
 
     kind: ClassVar[str]
 

@@ -13,6 +13,16 @@ def gains(costs: Array) -> Array:
 
     Costs that differ by less than a relative 1e-12 are a tie. If swapping the answers and all votes changes nothing but
     that, then it changes nothing at all.
+
+    Examples
+    --------
+    One voter: where it says 0 answer 1 costs .25 more, where it says 1 it saves as much.
+
+    >>> import darrm
+    >>> problem = darrm.DecisionProblem([darrm.VoterGroup(1, epsilon=1.0)], epsilon=1.0)
+    >>> costs = darrm.objectives.truth([0.75]).costs(problem)
+    >>> darrm.objectives.gains(costs).tolist()
+    [-0.25, 0.25]
     """
     saved = costs[..., 0] - costs[..., 1]
     size = np.abs(costs).sum(axis=-1)

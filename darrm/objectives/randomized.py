@@ -35,7 +35,8 @@ def randomized_response_accuracy(base: float, epsilon: float, classes: int = 2) 
 
     Examples
     --------
-    >>> round(randomized_response_accuracy(0.9, 1.0), 4)
+    >>> import darrm
+    >>> round(darrm.objectives.randomized_response_accuracy(0.9, 1.0), 4)
     0.6848
     """
     base = real("base", base, 0, 1)

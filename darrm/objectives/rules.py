@@ -40,7 +40,19 @@ class AtLeast(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Rule(OfVoters):
-    """A rule of the votes; see `rule`."""
+    """A rule of the votes; see `rule`.
+
+    Examples
+    --------
+    >>> import darrm
+    >>> problem = darrm.DecisionProblem([darrm.VoterGroup(2, epsilon=1.0)], epsilon=1.0)
+    >>> goal = darrm.objectives.rule("plurality", accuracy=[0.75])
+
+    Which class is right where none, one and both of two voters say 1; both are at a tie:
+
+    >>> goal.is_right(problem).astype(int).tolist()
+    [[1, 0], [1, 1], [0, 1]]
+    """
 
     confusion: tuple[object, ...]
     prior: tuple[float, ...] | None
@@ -208,8 +220,17 @@ def rule(
 
     Examples
     --------
-    >>> alarm = rule(at_least(3), accuracy=[0.6])
-    >>> most_votes = rule("plurality", accuracy=[0.6])
+    An alarm if three voters of five see something, and how often a decision of epsilon 1 differs from it:
+
+    >>> import darrm
+    >>> alarm = darrm.objectives.rule(darrm.objectives.at_least(3), accuracy=[0.6])
+    >>> problem = darrm.DecisionProblem([darrm.VoterGroup(5, epsilon=0.5)], epsilon=1.0)
+    >>> round(darrm.solve(problem, objective=alarm).expected_cost, 4)
+    0.0215
+
+    Most votes, for any number of classes:
+
+    >>> most_votes = darrm.objectives.rule("plurality", accuracy=[0.6])
     """
     voters = checked_accuracy(accuracy), checked_prior(prior)
     cost = checked_none(none)
@@ -244,7 +265,12 @@ def at_least(k: int) -> AtLeast:
 
     Examples
     --------
-    >>> at_least(3)
-    AtLeast(k=3)
+    Where answer 1 is right, for 0 to 5 votes for it:
+
+    >>> import darrm
+    >>> alarm = darrm.objectives.rule(darrm.objectives.at_least(3), accuracy=[0.6])
+    >>> problem = darrm.DecisionProblem([darrm.VoterGroup(5, epsilon=0.5)], epsilon=1.0)
+    >>> alarm.is_right(problem)[:, 1].astype(int).tolist()
+    [0, 0, 0, 1, 1, 1]
     """
     return AtLeast(whole("k", k, 0, hint="Pass a number of voters, e.g. 3."))

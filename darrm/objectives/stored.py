@@ -18,7 +18,15 @@ _NAMES = ("majority", "plurality", "at least", "weights", "a function of the cou
 
 
 def from_dict(values: Mapping[str, object]) -> Objective:
-    """The objective that ``as_dict`` described."""
+    """The objective that ``as_dict`` described.
+
+    Examples
+    --------
+    >>> import darrm
+    >>> goal = darrm.objectives.truth([0.8], prior=[0.9, 0.1])
+    >>> darrm.objectives.from_dict(goal.as_dict()) == goal
+    True
+    """
     given = {name: tuples(value) for name, value in values.items()}
     kind = given.pop("kind", None)
     try:

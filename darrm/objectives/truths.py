@@ -29,7 +29,17 @@ from darrm.problem.decision import DecisionProblem
 
 @dataclass(frozen=True, eq=False)
 class Truth(OfVoters):
-    """The truth; see `truth`."""
+    """The truth; see `truth`.
+
+    Examples
+    --------
+    The cost of both answers where the one voter says 0, and where it says 1, times how often it does:
+
+    >>> import darrm
+    >>> problem = darrm.DecisionProblem([darrm.VoterGroup(1, epsilon=1.0)], epsilon=1.0)
+    >>> darrm.objectives.truth([0.75]).costs(problem).round(4).tolist()
+    [[0.125, 0.375], [0.375, 0.125]]
+    """
 
     confusion: tuple[object, ...]
     prior: tuple[float, ...] | None = None
@@ -133,11 +143,18 @@ def truth(
 
     Examples
     --------
-    >>> hospitals = truth(accuracy=[0.8, 0.7], prior=[0.9, 0.1], cost=[[0, 5], [1, 0]])
+    Two hospitals; to say 0 where 1 is true costs five times as much as the other way round:
+
+    >>> import darrm
+    >>> hospitals = darrm.objectives.truth(accuracy=[0.8, 0.7], prior=[0.9, 0.1], cost=[[0, 5], [1, 0]])
+    >>> groups = [darrm.VoterGroup(3, epsilon=0.5), darrm.VoterGroup(2, epsilon=0.5)]
+    >>> design = darrm.solve(darrm.DecisionProblem(groups, epsilon=1.5), objective=hospitals)
+    >>> round(design.expected_cost, 4)
+    0.1205
 
     Rather no answer than one that is wrong in more than three cases of ten:
 
-    >>> careful = truth(accuracy=[0.8, 0.7], none=0.3)
+    >>> careful = darrm.objectives.truth(accuracy=[0.8, 0.7], none=0.3)
     """
     rows: tuple[tuple[float, ...], ...] | None = None
     if cost is not None:

@@ -29,6 +29,18 @@ class OfVoters(Objective):
 
     Accuracies alone, without a prior, a cost or a table, leave open how many classes there are; `of` says it. Two such
     objectives are equal if they are for two classes, or for as many as they name.
+
+    Examples
+    --------
+    Both classes are as likely, and the one voter is right in three cases of four: the chances of truth and vote.
+
+    >>> import darrm
+    >>> problem = darrm.DecisionProblem([darrm.VoterGroup(1, epsilon=1.0)], epsilon=1.0)
+    >>> goal = darrm.objectives.truth([0.75])
+    >>> isinstance(goal, darrm.objectives.OfVoters)
+    True
+    >>> goal.chances(problem).round(4).tolist()
+    [[0.375, 0.125], [0.125, 0.375]]
     """
 
     confusion: tuple[object, ...]  # of each group an accuracy, or Pr[vote v | truth y] at [y][v]

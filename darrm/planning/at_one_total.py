@@ -78,6 +78,22 @@ class Comparison:
     queries : int
     total_epsilon, total_delta : float
     voters : {"fresh", "fixed"}
+
+    Examples
+    --------
+    Ten labels of five voters: how often a label is wrong at one total budget.
+
+    >>> import darrm
+    >>> answer = darrm.plan(K=5, epsilon=1.0, base_accuracy=0.9, max_affected=1, queries=10, total_epsilon=2,
+    ...                     total_delta=1e-5, voters="fresh")
+    >>> for mechanism in answer.comparison.mechanisms[:4]:
+    ...     print(f"{mechanism.wrong:.2f}  {mechanism.name}")
+    0.35  planned
+    0.43  best rule, constant noise
+    0.38  subsampling
+    0.36  Gaussian noisy max
+    >>> answer.comparison.to_frame().shape
+    (8, 7)
     """
 
     mechanisms: tuple[Mechanism, ...]

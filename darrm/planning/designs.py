@@ -62,6 +62,21 @@ def design_within(
         If no noise was found that is within the budget.
     OutOfTime
         If the budget's time is over; whatever ``found`` was told is within the budget.
+
+    Examples
+    --------
+    Five labels of three voters:
+
+    >>> import darrm
+    >>> from darrm.accounting.search import Budget
+    >>> from darrm.planning.designs import design_within
+    >>> from darrm.planning.setting import Setting
+    >>> setting = Setting((darrm.VoterGroup(3, epsilon=0.5),), 1, "replace-one", 2, darrm.objectives.truth([0.7]))
+    >>> design = design_within(setting, Budget(5, 1.0, 1e-5, "fresh"))
+    >>> round(design.expected_cost, 2)
+    0.33
+    >>> darrm.accounting.compose(design, 5, delta=1e-5, voters="fresh").upper <= 1.0
+    True
     """
     if setting.private and (setting.problem().epsilon <= budget.epsilon or budget.queries > 1):
         problem = setting.problem(delta=setting.problem(1.0, 0.5).least_delta)

@@ -51,6 +51,15 @@ def families(setting: Setting) -> list[Family]:
     * Gaussian noisy max: the class whose count is largest after noise of sigma; X = Phi(lead / (sqrt(2) sigma)).
     * Permute-and-flip (McKenna, Sheldon, NeurIPS 2020): for two classes the one behind wins with e^(-rate lead) / 2.
     * For more than two classes: Laplace noisy max too, and noise that is drawn, which is discrete.
+
+    Examples
+    --------
+    >>> import darrm
+    >>> from darrm.planning.rivals import families
+    >>> from darrm.planning.setting import Setting
+    >>> setting = Setting((darrm.VoterGroup(3, epsilon=0.5),), 1, "replace-one", 2, darrm.objectives.truth([0.7]))
+    >>> [family.name for family in families(setting)]
+    ['best rule, constant noise', 'subsampling', 'Gaussian noisy max', 'permute-and-flip']
     """
     problem = setting.problem(1.0, 0.5)
     K, ones = problem.K, np.indices(problem.shape).sum(axis=0)

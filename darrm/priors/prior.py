@@ -17,7 +17,17 @@ OBJECTIVES = ("tv", "disagreement")
 
 
 class Prior:
-    """A distribution of vote probabilities; made by `independent`, `common`, `votes`, `fixed` and their like."""
+    """A distribution of vote probabilities; made by `independent`, `common`, `votes`, `fixed` and their like.
+
+    Examples
+    --------
+    The chances of 0, 1, 2 and 3 ones of three votes, and the prior as text:
+
+    >>> import darrm
+    >>> prior = darrm.priors.independent()
+    >>> prior.ones(3).round(4).tolist(), prior.text()
+    ([0.0156, 0.1406, 0.4219, 0.4219], 'independent:0.5,1.0')
+    """
 
     kind: ClassVar[str]
     default_objective: ClassVar[str] = "tv"
@@ -69,6 +79,14 @@ def weights(prior: Prior, K: int, objective: str) -> Array:
     InputError
         If the objective is unknown; if "tv" is asked of votes or fixed p, where it can cancel or turn negative; if
         all weights are 0.
+
+    Examples
+    --------
+    Six to eleven ones of eleven, with the paper's prior: the closest votes weigh little, and unanimous ones.
+
+    >>> import darrm
+    >>> darrm.priors.weights(darrm.priors.independent(), 11, "tv").round(3).tolist()
+    [0.054, 0.166, 0.257, 0.258, 0.155, 0.042]
     """
     choice("objective", objective, OBJECTIVES)
     if objective == "tv" and prior.default_objective != "tv":
@@ -87,7 +105,18 @@ def weights(prior: Prior, K: int, objective: str) -> Array:
 
 
 def combine(mean: ArrayLike, objective: str) -> Array:
-    """E[alpha_l -+ alpha_(K-l)] for l > K/2 from E[alpha]."""
+    """E[alpha_l -+ alpha_(K-l)] for l > K/2 from E[alpha].
+
+    Examples
+    --------
+    What two and three ones of three gain, from the chances of 0, 1, 2 and 3 ones:
+
+    >>> import darrm
+    >>> darrm.priors.combine([0.125, 0.125, 0.25, 0.5], "tv").tolist()
+    [0.125, 0.375]
+    >>> darrm.priors.combine([0.125, 0.125, 0.25, 0.5], "disagreement").tolist()
+    [0.375, 0.625]
+    """
     mean = array("mean", mean, ("K + 1",))
     K = mean.size - 1
     upper, lower = mean[K // 2 + 1 :], mean[: K - K // 2][::-1]

@@ -98,6 +98,8 @@ def randomized_response(base: Prior | ArrayLike, epsilon: float) -> Prior:
 
     Examples
     --------
+    Voters that are right in nine cases of ten say so in six, at epsilon 1/2:
+
     >>> import darrm
     >>> prior = darrm.priors.randomized_response(0.9, epsilon=0.5)
     >>> round(prior.reach, 4)

@@ -25,7 +25,15 @@ _KINDS: dict[str, Callable[..., Prior]] = {
 
 
 def from_dict(values: Mapping[str, Any]) -> Prior:
-    """The prior that ``as_dict`` described."""
+    """The prior that ``as_dict`` described.
+
+    Examples
+    --------
+    >>> import darrm
+    >>> prior = darrm.priors.common(2.0, 2.0)
+    >>> darrm.priors.from_dict(prior.as_dict()) == prior
+    True
+    """
     arguments = dict(values) if isinstance(values, Mapping) else {}
     make = _KINDS.get(str(arguments.pop("kind", None)))
     try:
@@ -48,6 +56,14 @@ def parse(text: str) -> Prior:
     ``uniform``, ``independent:0.6,0.9``, ``common:2,2``, ``fixed:p1,...,pK``, ``votes:c0,...,cK``;
     ``confusion:P0,P1:C00,C01,C10,C11``, the chances of the truth and one confusion matrix, or more behind further
     colons; ``randomized-response:EPSILON:BASE``, where BASE is an accuracy, one for each voter, or another text.
+
+    Examples
+    --------
+    >>> import darrm
+    >>> darrm.priors.parse("common:2,2") == darrm.priors.common(2, 2)
+    True
+    >>> darrm.priors.parse("fixed:0.9,0.8,0.6").ones(3).round(3).tolist()
+    [0.008, 0.116, 0.444, 0.432]
     """
     kind, colon, rest = text.partition(":")
     if kind == "uniform" and not colon:

@@ -74,6 +74,17 @@ def confusion(matrices: ArrayLike, truth: ArrayLike = (0.5, 0.5)) -> Prior:
     ------
     InputError
         If the rows are neither probabilities nor counts.
+
+    Examples
+    --------
+    Voters that see nine ones of ten, and take two zeros of ten for ones; a one is true in three cases of ten:
+
+    >>> import darrm
+    >>> prior = darrm.priors.confusion([[0.8, 0.2], [0.1, 0.9]], truth=[0.7, 0.3])
+    >>> prior.ones(3).round(3).tolist()
+    [0.359, 0.277, 0.14, 0.224]
+    >>> darrm.solve(K=11, m=3, epsilon=0.3, prior=prior).objective
+    'disagreement'
     """
     hint = "Pass Pr[vote v | truth y] at [y][v], e.g. [[0.9, 0.1], [0.3, 0.7]], or counts."
     tables = array("matrices", matrices, None, 0, math.inf, "[)", hint=hint)

@@ -46,8 +46,12 @@ class VoterGroup:
 
     Examples
     --------
-    >>> VoterGroup(4, epsilon=1.0)
-    VoterGroup(count=4, epsilon=1.0, delta=0.0, max_affected=4)
+    Four voters, and seven of whom one change of the data reaches one at most:
+
+    >>> import darrm
+    >>> groups = [darrm.VoterGroup(4, epsilon=1.0), darrm.VoterGroup(7, epsilon=0.2, max_affected=1)]
+    >>> darrm.DecisionProblem(groups, epsilon=1.2).max_affected
+    5
     """
 
     count: int
@@ -122,7 +126,9 @@ class DecisionProblem:
 
     Examples
     --------
-    >>> problem = DecisionProblem([VoterGroup(4, epsilon=1.0), VoterGroup(7, epsilon=0.2)], epsilon=1.4)
+    >>> import darrm
+    >>> groups = [darrm.VoterGroup(4, epsilon=1.0), darrm.VoterGroup(7, epsilon=0.2)]
+    >>> problem = darrm.DecisionProblem(groups, epsilon=1.4)
     >>> problem.K, problem.max_affected, problem.shape
     (11, 11, (5, 8))
     """
@@ -235,7 +241,9 @@ class DecisionProblem:
 
         Examples
         --------
-        >>> DecisionProblem([VoterGroup(3, 1.0)], 1.0, classes=["no", "yes"]).named([0, 1, 1]).tolist()
+        >>> import darrm
+        >>> problem = darrm.DecisionProblem([darrm.VoterGroup(3, epsilon=1.0)], epsilon=1.0, classes=["no", "yes"])
+        >>> problem.named([0, 1, 1]).tolist()
         ['no', 'yes', 'yes']
         """
         import numpy as np

@@ -83,9 +83,10 @@ class MajorityProblem:
 
     Examples
     --------
-    >>> MajorityProblem(11, m=3, epsilon=0.1).total_epsilon
+    >>> import darrm
+    >>> darrm.MajorityProblem(11, m=3, epsilon=0.1).total_epsilon
     0.30000000000000004
-    >>> MajorityProblem(11, epsilon=0.5, total_epsilon=0.2).m
+    >>> darrm.MajorityProblem(11, epsilon=0.5, total_epsilon=0.2).m
     0.4
     """
 

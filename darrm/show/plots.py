@@ -139,6 +139,15 @@ def plot_budget(
     ------
     InputError, MissingExtraError
         If delta is out of range, or matplotlib is not installed.
+
+    Examples
+    --------
+    What 1, 10 and 100 labels of fresh voters cost, beside fixed voters:
+
+    >>> import darrm
+    >>> design = darrm.solve(K=5, m=1, epsilon=0.5)
+    >>> totals = {n: darrm.accounting.compose(design, n, delta=1e-5, voters="fresh").upper for n in (1, 10, 100)}
+    >>> darrm.show.plots.plot_budget(design, totals, delta=1e-5).figure.savefig("budget.png")
     """
     from darrm._validation import check_total_delta
     from darrm.accounting.fixed import fixed_voters

@@ -39,6 +39,15 @@ def plot_spindle(
     epsilons : sequence of float
         Draw the bounds on which the log odds have changed by so much: an epsilon-label-DP mechanism stays between them.
     legend : bool
+
+    Examples
+    --------
+    The sum 3 of a bag of four, and the bounds of epsilon 1:
+
+    >>> import darrm
+    >>> pairs = darrm.measures.posterior_pairs(darrm.mechanisms.LabelProportions(), [0.9, 0.5, 0.6, 0.2], 3)
+    >>> axes = darrm.show.plots_audit.plot_spindle({"sum": pairs}, epsilons=[1.0])
+    >>> axes.figure.savefig("spindle.png")
     """
     ax, styles = axes_of(ax), looks(pairs)
     ax.grid(visible=False)
@@ -78,6 +87,16 @@ def plot_advantage_cdf(
     top : float, optional
         Right end of the axis; by default just beyond the largest finite 99th percentile.
     legend : bool
+
+    Examples
+    --------
+    >>> import darrm
+    >>> sums, noisy = darrm.mechanisms.LabelProportions(), darrm.mechanisms.GeometricLabelProportions(1.0)
+    >>> laws = {
+    ...     "sums": darrm.measures.multiplicative_advantage(sums, [0.5] * 8),
+    ...     "noisy": darrm.measures.multiplicative_advantage(noisy, [0.5] * 8),
+    ... }
+    >>> darrm.show.plots_audit.plot_advantage_cdf(laws).figure.savefig("cdf.png")
     """
     ax, styles = axes_of(ax), looks(distributions)
     functions = {name: _function(given) for name, given in distributions.items()}
@@ -115,6 +134,17 @@ def plot_tradeoff(
     log : bool
         Whether the axis of advantages is logarithmic.
     legend : bool
+
+    Examples
+    --------
+    Randomized response: how often a guess is right, over what the attacker gains, for three epsilons.
+
+    >>> import darrm
+    >>> eta, rr = [0.3, 0.6], [darrm.mechanisms.RandomizedResponse(epsilon) for epsilon in (0.5, 1.0, 2.0)]
+    >>> gains = [darrm.measures.additive_advantage(mechanism, eta) for mechanism in rr]
+    >>> right = [darrm.measures.attack_utility(mechanism, eta) for mechanism in rr]
+    >>> axes = darrm.show.plots_audit.plot_tradeoff({"rr": (gains, right)}, ylabel="labels guessed right")
+    >>> axes.figure.savefig("tradeoff.png")
     """
     ax, styles = axes_of(ax), looks(curves)
     points = {name: (np.asarray(x, float), np.asarray(y, float)) for name, (x, y) in curves.items()}
@@ -153,6 +183,19 @@ def plot_utility_grid(
     curves : mapping of str to array_like, shape (s,)
         For instance by ``f"epsilon = {epsilon:g}"``.
     ylabel : str
+
+    Examples
+    --------
+    How often the best attacker guesses a label right, over the size of the bag:
+
+    >>> import darrm
+    >>> llp, sizes = darrm.mechanisms.GeometricLabelProportions, [2, 4, 8]
+    >>> curves = {
+    ...     f"epsilon = {epsilon:g}": [darrm.measures.attack_utility(llp(epsilon), [0.5] * k) for k in sizes]
+    ...     for epsilon in (0.5, 2.0)
+    ... }
+    >>> axes = darrm.show.plots_audit.plot_utility_grid(sizes, curves, ylabel="labels guessed right")
+    >>> axes.figure.savefig("grid.png")
     """
     ax, styles = axes_of(ax), looks(curves)
     for name, y in curves.items():
@@ -169,6 +212,17 @@ def plot_equal_utility(rows: Sequence[EqualUtility]) -> list[Axes]:
 
     Four new axes, a measure each: additive advantage, 98th percentile of the multiplicative, largest log-odds
     change, mean maximal leakage. A hollow mark is not at the utility; a mark beyond the dotted line is infinite.
+
+    Examples
+    --------
+    What two mechanisms tell when six labels of ten are guessed right:
+
+    >>> import darrm
+    >>> rr, geometric = darrm.mechanisms.RandomizedResponse, darrm.mechanisms.GeometricLabelProportions
+    >>> families = {"rr": (rr, 0.01, 20), "geometric": (geometric, 0.01, 20)}
+    >>> rows = darrm.measures.at_equal_utility(families, [0.3, 0.5, 0.7, 0.6], "accuracy", 0.6, tolerance=0.001)
+    >>> panels = darrm.show.plots_audit.plot_equal_utility(rows)
+    >>> panels[0].figure.savefig("equal.png")
     """
     figure = new_figure((11, 1.4 + 0.35 * len(rows)))
     axes: list[Axes] = figure.subplots(1, 4, sharey=True).tolist()
@@ -205,6 +259,15 @@ def plot_audit(rows: Sequence[AuditRow]) -> list[Axes]:
 
     One curve for a kind of mechanism and a bag size, over all its epsilons, whatever the rows are called; what
     guarantees no epsilon is a level of its own. Two new axes side by side.
+
+    Examples
+    --------
+    >>> import darrm
+    >>> llp = darrm.mechanisms.GeometricLabelProportions
+    >>> mechanisms = {f"geometric {epsilon:g}": llp(epsilon) for epsilon in (0.5, 2.0)}
+    >>> rows = darrm.labels.audit(mechanisms, [0.5] * 64, bag_size=8)
+    >>> panels = darrm.show.plots_audit.plot_audit(rows)
+    >>> panels[0].figure.savefig("audit.png")
     """
     figure = new_figure((8.4, 4.2))
     axes: list[Axes] = figure.subplots(1, 2).tolist()

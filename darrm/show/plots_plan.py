@@ -33,6 +33,13 @@ def plot_plan(plan: Plan) -> Any:
     ------
     MissingExtraError
         If matplotlib is not installed.
+
+    Examples
+    --------
+    >>> import darrm
+    >>> answer = darrm.plan(K=5, epsilon=1.0, base_accuracy=0.9, max_affected=1, queries=10, total_epsilon=2,
+    ...                     total_delta=1e-5, voters="fresh")
+    >>> darrm.show.plots_plan.plot_plan(answer).savefig("plan.png")
     """
     if len(plan.curve) > 1:
         return _curve(plan)
@@ -84,6 +91,14 @@ def plot_comparison_at_one_total(comparison: Comparison, ax: Axes | None = None)
     ------
     MissingExtraError
         If matplotlib is not installed.
+
+    Examples
+    --------
+    >>> import darrm
+    >>> answer = darrm.plan(K=5, epsilon=1.0, base_accuracy=0.9, max_affected=1, queries=10, total_epsilon=2,
+    ...                     total_delta=1e-5, voters="fresh")
+    >>> axes = darrm.show.plots_plan.plot_comparison_at_one_total(answer.comparison)
+    >>> axes.figure.savefig("comparison.png")
     """
     if ax is None:
         ax = new_figure((5.7, 0.34 * len(comparison.mechanisms) + 1.0)).add_subplot()

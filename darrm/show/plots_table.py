@@ -42,6 +42,13 @@ def plot_table(table: Table, axes: Sequence[Axes] | None = None) -> list[Axes]:
         If the table holds no design.
     MissingExtraError
         If matplotlib is not installed.
+
+    Examples
+    --------
+    >>> import darrm
+    >>> table = darrm.tables.solve_grid(K=[3, 5, 7], m=[1, 2, 3], epsilon=0.1)
+    >>> panels = darrm.show.plots_table.plot_table(table)
+    >>> panels[0].figure.savefig("table.png")
     """
     rows = [row for row in table if row["failure"] is None]
     if not rows:

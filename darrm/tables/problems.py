@@ -66,6 +66,15 @@ class Grid:
         Each once, in the order in which they were asked for.
     left_out : int
         Combinations with m or ``max_affected`` above K, which mean nothing and were left out.
+
+    Examples
+    --------
+    Four combinations, of which m = 4 for three voters means nothing, in two units of work:
+
+    >>> import darrm
+    >>> problems = darrm.tables.grid(K=[3, 5], m=[1, 4], epsilon=0.1)
+    >>> len(problems.tasks), problems.left_out, len(problems.chains())
+    (3, 1, 2)
     """
 
     tasks: tuple[Task, ...] | tuple[DecisionTask, ...]
@@ -127,6 +136,15 @@ def grid(
     ------
     InputError
         If a value is out of range, or nothing is left.
+
+    Examples
+    --------
+    Three voters have no allowance of four:
+
+    >>> import darrm
+    >>> problems = darrm.tables.grid(K=[3, 5, 7], m=[1, 2, 4], epsilon=0.1)
+    >>> len(problems.tasks), problems.left_out
+    (8, 1)
     """
     named = {"K": K, "m": m, "epsilon": epsilon, "Delta": Delta, "delta": delta, "max_affected": max_affected}
     values = {name: _several(name, value) for name, value in named.items()}
@@ -164,6 +182,15 @@ def from_csv(path: str | Path) -> Grid:
     ------
     InputError
         With the number of the line, if one cannot be used.
+
+    Examples
+    --------
+    >>> import darrm
+    >>> import numpy as np
+    >>> problems = [[5, 1, 0.1], [7, 2, 0.1]]
+    >>> np.savetxt("problems.csv", problems, "%g", ",", header="K,m,epsilon", comments="")
+    >>> len(darrm.tables.from_csv("problems.csv").tasks)
+    2
     """
     name = check_path("path", path)
     try:

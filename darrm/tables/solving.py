@@ -73,6 +73,17 @@ def solve_grid(
     -----
     Designs are solved in chains of up to 32 neighbours, from small m on, each beginning with the constraints that bound
     the last (`darrm.design.solve.Binding`); a chain is the unit that is lost if a run is killed.
+
+    Examples
+    --------
+    Three designs; asked again, they are found in the file and nothing is solved:
+
+    >>> import darrm
+    >>> table = darrm.tables.solve_grid(K=[5, 7, 9], m=2, epsilon=0.1, out="gamma.csv")
+    >>> [round(row["error"], 4) for row in table.rows]
+    [0.0422, 0.0672, 0.0853]
+    >>> darrm.tables.solve_grid(K=[5, 7, 9], m=2, epsilon=0.1, out="gamma.csv").found
+    3
     """
     if isinstance(K, Grid):
         if m is not None or epsilon is not None or Delta != 0.0 or more:

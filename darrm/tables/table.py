@@ -62,6 +62,15 @@ class Table:
         How many of them were there before this run.
     left_out : int
         Combinations of the grid that mean nothing (m or ``max_affected`` above K).
+
+    Examples
+    --------
+    >>> import darrm
+    >>> table = darrm.tables.solve_grid(K=[3, 5], m=1, epsilon=0.5)
+    >>> [(row["K"], row["failure"]) for row in table.rows]
+    [(3, None), (5, None)]
+    >>> table.lookup(K=5, m=1, epsilon=0.5).gamma.round(4).tolist()
+    [1.0, 0.6, 0.2, 0.2, 0.6, 1.0]
     """
 
     rows: tuple[Row, ...]
@@ -142,6 +151,13 @@ def read(path: str | Path) -> Table:
     ------
     InputError
         If the file is missing, foreign or truncated, or holds a problem twice.
+
+    Examples
+    --------
+    >>> import darrm
+    >>> table = darrm.tables.solve_grid(K=[3, 5], m=1, epsilon=0.5, out="gamma.csv")
+    >>> [(row["K"], round(row["error"], 3)) for row in darrm.tables.read("gamma.csv").rows]
+    [(3, 0.094), (5, 0.146)]
     """
     table = Table(tuple(files.rows(path)))
     if len(table._at) < len(table):
@@ -150,7 +166,18 @@ def read(path: str | Path) -> Table:
 
 
 def lookup(table: Table | str | Path, *problem: Any, **named: Any) -> Design:
-    """`Table.lookup`, of a table or of its file."""
+    """`Table.lookup`, of a table or of its file.
+
+    Examples
+    --------
+    From a file, verified anew:
+
+    >>> import darrm
+    >>> table = darrm.tables.solve_grid(K=[3, 5], m=1, epsilon=0.5, out="gamma.csv")
+    >>> design = darrm.tables.lookup("gamma.csv", K=5, m=1, epsilon=0.5)
+    >>> design.certificate.holds, round(design.error, 4)
+    (True, 0.1465)
+    """
     return (table if isinstance(table, Table) else read(table)).lookup(*problem, **named)
 
 
@@ -219,6 +246,13 @@ def verify_table(
     ------
     InputError
         If the file cannot be used.
+
+    Examples
+    --------
+    >>> import darrm
+    >>> table = darrm.tables.solve_grid(K=[3, 5], m=1, epsilon=0.5)
+    >>> darrm.tables.verify_table(table)
+    Check(rows=2, failures=0, wrong=())
     """
     designs = table if isinstance(table, Table) else read(table)
     jobs = check_jobs(jobs)

@@ -78,6 +78,16 @@ def blocks(
     Notes
     -----
     Plain CSV (votes of one digit, nothing quoted) is read by numpy, the rest by the csv module, several times slower.
+
+    Examples
+    --------
+    Three rows of votes, in one block:
+
+    >>> import darrm
+    >>> import numpy as np
+    >>> np.savetxt("votes.csv", [[1, 0, 1], [0, 0, 1], [1, 1, 1]], "%d", ",", header="v1,v2,v3", comments="")
+    >>> [block.votes.shape for block in darrm.votes.blocks("votes.csv", K=3)]
+    [(3, 3)]
     """
     name, row, answers = Path(path), 1, Answers.of(names, absent)
     try:
@@ -127,6 +137,15 @@ def read(
         answer. The message names the line (in Parquet the row, from 1) and the column.
     MissingExtraError
         If it is Parquet and pyarrow is not installed.
+
+    Examples
+    --------
+    >>> import darrm
+    >>> import numpy as np
+    >>> np.savetxt("votes.csv", [[1, 0, 1], [0, 0, 1], [1, 1, 1]], "%d", ",", header="v1,v2,v3", comments="")
+    >>> table = darrm.votes.read("votes.csv", K=3)
+    >>> table.votes.tolist(), table.ids
+    ([[1, 0, 1], [0, 0, 1], [1, 1, 1]], ('1', '2', '3'))
     """
     parts = list(blocks(path, K, names=names, absent=absent))
     labels = [block.labels for block in parts if block.labels is not None]
@@ -149,6 +168,16 @@ class LabelsFile:
     ----------
     n : int
         Labels written so far.
+
+    Examples
+    --------
+    >>> import darrm
+    >>> import numpy as np
+    >>> with darrm.votes.writing_labels("labels.csv") as file:
+    ...     file.write(["a", "b"], np.array([1, 0]))
+    ...     file.write(["c"], np.array([1]))
+    >>> file.n
+    3
     """
 
     def __init__(self, path: Path, file: IO[bytes], names: Sequence[str] = BITS) -> None:
@@ -244,6 +273,19 @@ def writing_labels(
         out as it is.
     MissingExtraError
         If it is Parquet and pyarrow is not installed.
+
+    Examples
+    --------
+    Labels in two blocks; the file is there when all of them are:
+
+    >>> import darrm
+    >>> import numpy as np
+    >>> from pathlib import Path
+    >>> with darrm.votes.writing_labels("labels.csv") as file:
+    ...     file.write(["a", "b"], np.array([1, 0]))
+    ...     file.write(["c"], np.array([1]))
+    >>> Path("labels.csv").read_text().split()
+    ['id,label', 'a,1', 'b,0', 'c,1']
     """
     target = Path(path)
     foreign: OSError | None = None
@@ -268,13 +310,31 @@ def writing_labels(
 def write_labels(
     path: str | os.PathLike[str], ids: Iterable[str], labels: NDArray[Any], *, names: Sequence[str] = BITS
 ) -> None:
-    """Write released labels with their ids; all of them or, if that fails, none. As `writing_labels`, in one piece."""
+    """Write released labels with their ids; all of them or, if that fails, none. As `writing_labels`, in one piece.
+
+    Examples
+    --------
+    >>> import darrm
+    >>> import numpy as np
+    >>> from pathlib import Path
+    >>> darrm.votes.write_labels("labels.csv", ["a", "b"], np.array([1, 0]), names=["no", "yes"])
+    >>> Path("labels.csv").read_text().split()
+    ['id,label', 'a,yes', 'b,no']
+    """
     with writing_labels(path, names=names) as file:
         file.write(ids, labels)
 
 
 def examples() -> dict[str, dict[str, object]]:
-    """The votes that come with darrm, by name: what they are, K, ``max_affected``, epsilon, Delta and accuracies."""
+    """The votes that come with darrm, by name: what they are, K, ``max_affected``, epsilon, Delta and accuracies.
+
+    Examples
+    --------
+    >>> import darrm
+    >>> votes = darrm.votes.examples()["fresh_t11"]
+    >>> votes["K"], votes["epsilon"]
+    (11, 1.0)
+    """
     text = files("darrm.votes").joinpath("examples", "votes.json").read_text(encoding="utf-8")
     return {str(entry["file"]).removesuffix(".csv"): entry for entry in json.loads(text)["files"]}
 
@@ -286,6 +346,17 @@ def example(name: str) -> VotesTable:
     ------
     InputError
         If there is none of that name.
+
+    Examples
+    --------
+    Six hundred queries to eleven voters; how often their majority is the true answer:
+
+    >>> import darrm
+    >>> table = darrm.votes.example("fresh_t11")
+    >>> table.votes.shape
+    (600, 11)
+    >>> round(float(((table.votes.sum(axis=1) > 5) == table.labels).mean()), 2)
+    0.83
     """
     known = examples()
     if name not in known:

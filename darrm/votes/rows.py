@@ -30,6 +30,12 @@ class Texts:
         UTF-8.
     ends : ndarray of int64, shape (n,)
         Where each text ends in ``data``.
+
+    Examples
+    --------
+    >>> from darrm.votes.rows import Texts
+    >>> list(Texts.of(["a", "b"])), list(Texts.numbers(1, 3))
+    (['a', 'b'], ['1', '2', '3'])
     """
 
     data: bytes

@@ -1,7 +1,5 @@
 """Individual advantage over random bags is that of the definition, and the bounds for random bags hold."""
 
-import doctest
-import importlib
 import math
 from itertools import permutations, product
 
@@ -262,10 +260,3 @@ def test_the_mean_over_given_bags() -> None:
     others = own.sum(axis=1, keepdims=True) - own
     # the form that Section 3.1 of 2024 announces, with a constant
     assert bounds.proportions_mean(eta) <= float((0.94 * own / np.sqrt(others)).mean())
-
-
-@pytest.mark.parametrize("module", ["change", "attack", "bounds", "bounds_over_bags", "over_bags"])
-def test_examples_print_what_they_say(module: str) -> None:
-    result = doctest.testmod(importlib.import_module(f"darrm.measures.{module}"))
-    assert result.attempted > 0
-    assert result.failed == 0

@@ -47,6 +47,20 @@ class AggregateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     the loss on the records is within 1 + o(1) of the least. For LBA of bags with like moments the ratio has mean
     1 + d / (bags - d - 1) and tails that fall exponentially in the number of bags (docs/aggregates.md, Propositions 13
     and 14). The releases cost their (epsilon, delta); learning from them costs nothing more. O(bags d^2).
+
+    Examples
+    --------
+    Labels 1 + 2 x and an error, from weighted sums of 200 bags of ten:
+
+    >>> import darrm
+    >>> import numpy as np
+    >>> rng, mechanism = np.random.default_rng(0), darrm.mechanisms.WeightedBagAggregates()
+    >>> X = np.column_stack([np.ones(2000), rng.uniform(size=2000)])
+    >>> y = X @ [1.0, 2.0] + rng.normal(0.0, 0.5, 2000)
+    >>> aggregates = [mechanism.release(X[bag], y[bag]) for bag in darrm.mechanisms.bags(2000, 10).indices]
+    >>> model = darrm.labels.learners.AggregateRegressor(intercept_column=0).fit(aggregates)
+    >>> model.coef_.shape, bool(1 < model.coef_[1] < 3)
+    ((2,), True)
     """
 
     def __init__(self, intercept_column: int | None = None) -> None:

@@ -89,6 +89,19 @@ class BagClassifier(LinearClassifier):
     and Theorem 6.1 of Busa-Fekete et al., "A unified analysis of label inference attacks" (2023); debiasing of clipped
     noise: Section 4 of their paper at NeurIPS 2024. Beyond bags of one the objective is not convex: L-BFGS starts at 0
     and finds a stationary point. O(n d) an iteration.
+
+    Examples
+    --------
+    Labels that are 1 where the feature is positive, from their sums in bags of four:
+
+    >>> import darrm
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).normal(size=(400, 1))
+    >>> bags, mechanism = darrm.mechanisms.bags(400, 4), darrm.mechanisms.LabelProportions()
+    >>> sums = mechanism.release((X[bags.indices, 0] > 0).astype(int))
+    >>> model = darrm.labels.learners.BagClassifier(mechanism).fit(X, sums, bags)
+    >>> model.predict([[-1.0], [1.0]]).tolist()
+    [0, 1]
     """
 
     def __init__(

@@ -59,6 +59,20 @@ class RandomizedResponseClassifier(LinearClassifier):
     The releases cost their epsilon; learning from them costs nothing more. The features are not protected. Section 4
     of Busa-Fekete et al. (NeurIPS 2024) and Section 5 of their "A unified analysis of label inference attacks" (2023)
     debias in the same way. O(n d) an iteration of L-BFGS; the minimum is unique.
+
+    Examples
+    --------
+    Labels that are mostly 1 where the feature is positive, released with epsilon 2:
+
+    >>> import darrm
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(1000, 1))
+    >>> labels = (X[:, 0] + 0.5 * rng.logistic(size=1000) > 0).astype(int)
+    >>> released = darrm.mechanisms.RandomizedResponse(2.0).release(labels)
+    >>> model = darrm.labels.learners.RandomizedResponseClassifier(epsilon=2.0).fit(X, released)
+    >>> model.predict([[-2.0], [2.0]]).tolist()
+    [0, 1]
     """
 
     def __init__(

@@ -35,6 +35,15 @@ def create_app(hosts: Sequence[str] | None = ("localhost", "127.0.0.1", "[::1]")
     ------
     MissingExtraError
         If flask or matplotlib is not installed.
+
+    Examples
+    --------
+    The first page, as a browser asks for it:
+
+    >>> import darrm
+    >>> app = darrm.show.explore.create_app()
+    >>> app.test_client().get("/").status
+    '200 OK'
     """
     try:
         import flask  # noqa: F401

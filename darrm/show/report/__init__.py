@@ -58,6 +58,13 @@ def html(
     Notes
     -----
     Some seconds at K = 11 and at K = 1001 if short; a full report costs some 200 separations (`darrm.verify`).
+
+    Examples
+    --------
+    >>> import darrm
+    >>> page = darrm.show.report.html(darrm.solve(K=5, m=2, epsilon=0.5), full=False)
+    >>> "<script" in page, page.count("<img") + page.count("<svg") > 0
+    (False, True)
     """
     from darrm._validation import check_total_delta
     from darrm.show.report import decision, page
@@ -88,6 +95,13 @@ def write(
         As `html`, and if ``path`` is the design file.
     MissingExtraError, OutputError
         If matplotlib is missing or the path cannot be written.
+
+    Examples
+    --------
+    >>> import darrm
+    >>> size = darrm.show.report.write("report.html", darrm.solve(K=5, m=2, epsilon=0.5), full=False)
+    >>> 10_000 < size < 1_000_000
+    True
     """
     if file is not None and _same(Path(path), Path(file)):
         raise InputError(f"The report would replace the design file {file}. Pass another path, such as one in .html.")

@@ -1,0 +1,114 @@
+"""Every public function and class shows by an example how it is used, and every example prints what it says."""
+
+import doctest
+import importlib
+import inspect
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from test_entry_points import POINTS, is_record, members, methods
+
+import darrm
+
+ROOT = Path(darrm.__path__[0])
+PAGES = [path for path in (ROOT.parent / "docs").rglob("*.md") if "_build" not in path.parts]
+# Where examples are still to come.
+LEFT_OUT = ("darrm.ensemble", "darrm.columns", "darrm.accounting.ledger", "darrm.interop")
+# Extras of modules, or of their examples.
+NEEDS = {
+    "darrm.labels.audits": "sklearn",
+    "darrm.labels.learners": "sklearn",
+    "darrm.planning.at_one_total": "pandas",
+    "darrm.show": "matplotlib",
+    "darrm.show.explore": "flask",
+}
+
+
+def within(name: str, package: str) -> bool:
+    return f"{name}.".startswith(f"{package}.")
+
+
+def resolved(point: str) -> tuple[str, Any]:
+    """The full name and the value of a name below darrm; of a method those of its class."""
+    name, value = "darrm", darrm
+    for part in point.split("."):
+        name, value = f"{name}.{part}", getattr(value, part)
+        if isinstance(value, type):
+            break
+    return name, value
+
+
+def documented() -> Iterator[str]:
+    """Names that the documentation lists, without ``darrm.``."""
+    text = "\n".join(path.read_text(encoding="utf-8") for path in PAGES)
+    for kind, name, options in re.findall(r"^\.\. auto(\w+):: darrm\.([\w.]+)((?:\n   :.*)*)", text, re.MULTILINE):
+        if kind != "module":
+            yield name
+        elif listed := re.search(r":members:(.*)", options):
+            every = listed[1].replace(",", " ").split() or [member for member, _ in members(resolved(name)[1])]
+            yield from (f"{name}.{member}" for member in every)
+
+
+def public() -> dict[str, Any]:
+    """Functions and classes that users meet, by name: not what only holds results, which is shown where it is made."""
+    found: dict[str, Any] = {}
+    for point in [*POINTS, *documented()]:
+        name, value = resolved(point)
+        if any(value is other for other in found.values()):
+            continue
+        if not isinstance(value, type) or not is_record(value) or any(methods(value)):
+            found[name] = value
+    return found
+
+
+def with_examples() -> dict[str, Path]:
+    """Modules of darrm that hold examples, by name."""
+    found = {}
+    for path in sorted(ROOT.rglob("*.py")):
+        if ">>> " in path.read_text(encoding="utf-8"):
+            parts = path.relative_to(ROOT.parent).with_suffix("").parts
+            found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return found
+
+
+MODULES = with_examples()
+
+
+def test_everything_public_has_an_example() -> None:
+    without = []
+    for name, value in public().items():
+        if any(within(place, left) for place in (name, value.__module__) for left in LEFT_OUT):
+            continue
+        _, _, shown = (inspect.getdoc(value) or "").partition("\nExamples\n--------\n")
+        if not doctest.DocTestParser().get_examples(shown):
+            without.append(name)
+    assert without == []
+
+
+def test_what_is_public_is_found() -> None:
+    """A function, a class, a record with methods, one without; by a face and by the documentation alone."""
+    found = public()
+    assert {"darrm.solve", "darrm.Design", "darrm.tables.Table", "darrm.labels.audit_files.read_eta"} <= set(found)
+    assert "darrm.accounting.Privacy" not in found
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_examples_print_what_they_say(module: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each from nothing but its own imports, in an empty folder."""
+    for package, extra in NEEDS.items():
+        if within(module, package):
+            pytest.importorskip(extra)
+    tests = doctest.DocTestFinder(exclude_empty=True).find(importlib.import_module(module), module, globs={})
+    lines = re.findall(r"^ *>>> ", MODULES[module].read_text(encoding="utf-8"), re.MULTILINE)
+    assert sum(len(test.examples) for test in tests) == len(lines)
+    said: list[str] = []
+    for number, test in enumerate(tests):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        monkeypatch.chdir(folder)
+        doctest.DocTestRunner().run(test, out=said.append)
+    if said:
+        pytest.fail("".join(said), pytrace=False)
