@@ -42,7 +42,7 @@ _POINTS = 1000  # of a curve that is kept: so many evenly, and so many where the
 _MOST_LOSSES = 4_000_000
 _RELATIONS = {
     "replace-one": NeighboringRelation.REPLACE_ONE,
-    "add-or-remove-one": NeighboringRelation.ADD_OR_REMOVE_ONE,
+    "add-remove": NeighboringRelation.ADD_OR_REMOVE_ONE,
     "replace-special": NeighboringRelation.REPLACE_SPECIAL,
 }
 _TEXTS = {relation: text for text, relation in _RELATIONS.items()}
@@ -120,7 +120,7 @@ def privacy_loss_distribution(
     Parameters
     ----------
     design : Design or DecisionDesign
-        Its adjacency must be "replace-one", "add-or-remove-one" or "replace-special".
+        Its adjacency must be "replace-one", "add-remove" or "replace-special".
     voters : {"fresh", "fixed"}
         There is no default; see `darrm.accounting.compose`. Fixed: of the voters themselves, once, whatever the labels
         and however many.

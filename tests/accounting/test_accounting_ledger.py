@@ -447,7 +447,7 @@ def test_every_changed_value_is_refused(used: Path, design: darrm.Design) -> Non
         ("total_delta", 1e-3),
         ("voters", "fixed"),
         ("rule", "basic"),
-        ("adjacency", "add-or-remove-one"),
+        ("adjacency", "add-remove"),
         ("notes", []),
         ("others", {"0" * 16: {}}),
         ("designs", {}),

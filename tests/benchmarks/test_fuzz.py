@@ -204,7 +204,7 @@ def book(**changes: Any) -> dict[str, Any]:
         {"rule": "basic"},
         {"designs": {}},
         {"designs": []},
-        {"adjacency": "add-or-remove-one"},
+        {"adjacency": "add-remove"},
         {"adjacency": ""},
         {"others": {"x": {}}},
         {"notes": []},
