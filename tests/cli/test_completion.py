@@ -118,15 +118,18 @@ def test_the_script_is_the_one_that_click_makes(
     assert capsys.readouterr().out.strip() == script.strip()
 
 
-def test_the_script_is_the_same_from_the_module() -> None:
-    """``python -m darrm`` has spaces, which no name of a shell's function can have."""
-    of_module, of_script = (
-        subprocess.run(
-            [sys.executable, *start, "completion", "zsh"], capture_output=True, text=True, timeout=60, check=True
-        ).stdout
-        for start in (["-m", "darrm"], [COMMAND])
-    )
-    assert of_module == of_script
+def test_the_module_completes_too() -> None:
+    """For who calls it darrm by a function of the shell; a script for ``python -m darrm`` no shell would take."""
+    words = {VARIABLE: "bash_complete", "COMP_WORDS": "darrm solve --shape m", "COMP_CWORD": "3"}
+    for start, more, said in (
+        (["-m", "darrm"], words, "plain,monotone\n"),
+        ([COMMAND], words, "plain,monotone\n"),
+        (["-m", "darrm", "completion", "zsh"], {}, "#compdef darrm\n"),
+    ):
+        ended = subprocess.run(
+            [sys.executable, *start], env=os.environ | more, capture_output=True, text=True, timeout=60, check=True
+        )
+        assert ended.stdout.startswith(said)
 
 
 def test_another_shell_is_refused_in_a_line(capsys: pytest.CaptureFixture[str]) -> None:
