@@ -1,9 +1,14 @@
 """Sphinx configuration; ``make docs`` builds into docs/_build."""
 
 import shutil
+import sys
 from pathlib import Path
 
 import darrm
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE))
+import links  # noqa: E402
 
 project = "darrm"
 author = "The darrm developers"
@@ -15,7 +20,9 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
     "sphinx-mathjax-offline",
+    "sphinx.ext.intersphinx",
     "sphinx.ext.viewcode",
+    "links",
     "sphinx_design",
 ]
 myst_enable_extensions = ["dollarmath", "colon_fence"]
@@ -30,9 +37,9 @@ html_title = f"darrm {release}"
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
 napoleon_use_rtype = False
+intersphinx_mapping = links.inventories(HERE / "_build" / "inventories")
 
 # Notebooks live beside docs/, where Jupyter users look for them; here they become pages.
-HERE = Path(__file__).parent
 (HERE / "notebooks").mkdir(exist_ok=True)
 for notebook in (HERE.parent / "notebooks").glob("*.md"):
     copied = HERE / "notebooks" / notebook.name

@@ -417,6 +417,16 @@ def table() -> dict[str, tuple[Use | None, Sequence[Arguments]]]:
     moved = measures.multiplicative_advantage(LLP, ETA)
     made["measures.Distribution.cdf"] = (of(moved, "cdf"), [{"x": 1.0}])
     made["measures.Distribution.quantile"] = (of(moved, "quantile"), [{"q": 0.5}])
+    fresh = {"design": DESIGN, "voters": "fresh"}
+    made["interop.dp_event"] = (None, [fresh | {"queries": 2}])
+    made["interop.PLDAccountant"] = (
+        lambda **arguments: darrm.interop.PLDAccountant(**arguments).get_epsilon(0.25),
+        [{"value_discretization_interval": 0.25}],
+    )
+    made["interop.privacy_loss_distribution"] = (
+        lambda **arguments: darrm.interop.privacy_loss_distribution(**arguments).get_epsilon_for_delta(0.25),
+        [fresh | {"queries": 2, "interval": 0.25}],
+    )
     made["interop.opendp_measurement"] = (opendp_map, [{"n_labels": 2, "delta": 0.25}])
     blocks: Use = lambda **arguments: list(DARRM.release_blocks(**arguments))  # noqa: E731
     made["tables.Table.lookup"] = (of(darrm.tables.solve_grid(**PROBLEMS), "lookup"), [PROBLEMS])

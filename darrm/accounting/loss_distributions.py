@@ -45,6 +45,7 @@ _RELATIONS = {
     "add-remove": NeighboringRelation.ADD_OR_REMOVE_ONE,
     "replace-special": NeighboringRelation.REPLACE_SPECIAL,
 }
+_ADD_REMOVE = NeighboringRelation.ADD_OR_REMOVE_ONE  # dp-accounting's own default
 _TEXTS = {relation: text for text, relation in _RELATIONS.items()}
 
 
@@ -56,6 +57,16 @@ def relation_of(adjacency: str) -> Any:
             f"{', '.join(_RELATIONS)}."
         )
     return _RELATIONS[adjacency]
+
+
+def _checked_relation(relation: Any) -> Any:
+    if not isinstance(relation, NeighboringRelation):
+        raise InputError(f"neighboring_relation must be a NeighboringRelation of dp-accounting. Got {relation!r}.")
+    return relation
+
+
+def _checked_interval(interval: object, name: str = "value_discretization_interval") -> float:
+    return real(name, interval, _LEAST, _MOST, "[]", hint="Pass nats; dp-accounting's own is 1e-4.")
 
 
 class NeighboringPLD(PrivacyLossDistribution):  # type: ignore[misc]
@@ -84,14 +95,12 @@ class NeighboringPLD(PrivacyLossDistribution):  # type: ignore[misc]
         """
         if not isinstance(pld, PrivacyLossDistribution):
             raise InputError(f"pld must be a PrivacyLossDistribution of dp-accounting. Got {type(pld).__name__}.")
-        if not isinstance(neighboring_relation, NeighboringRelation):
-            raise InputError(f"neighboring_relation must be one of dp-accounting's. Got {neighboring_relation!r}.")
         made = cls(pld._pmf_remove, None if pld._symmetric else pld._pmf_add)
-        made.neighboring_relation = neighboring_relation
+        made.neighboring_relation = _checked_relation(neighboring_relation)
         return made
 
-    def compose(self, privacy_loss_distribution: Any, tail_mass_truncation: float = 1e-15) -> NeighboringPLD:
-        """Both together. `InputError` for other neighbours; a warning if they are not known."""
+    def compose(self, privacy_loss_distribution: Any, *options: Any, **more: Any) -> NeighboringPLD:
+        """Both together, as dp-accounting does it. `InputError` for other neighbours; a warning if they are not known."""
         theirs = getattr(privacy_loss_distribution, "neighboring_relation", None)
         if theirs is None:
             warnings.warn(
@@ -105,11 +114,11 @@ class NeighboringPLD(PrivacyLossDistribution):  # type: ignore[misc]
                 f"One distribution holds for {self.neighboring_relation.name}, the other for {theirs.name}: they do "
                 "not compose. Make both for the same neighbours."
             )
-        return self.of(super().compose(privacy_loss_distribution, tail_mass_truncation), self.neighboring_relation)
+        return self.of(super().compose(privacy_loss_distribution, *options, **more), self.neighboring_relation)
 
-    def self_compose(self, num_times: int, tail_mass_truncation: float = 1e-15) -> NeighboringPLD:
-        """So many times."""
-        return self.of(super().self_compose(num_times, tail_mass_truncation), self.neighboring_relation)
+    def self_compose(self, *options: Any, **more: Any) -> NeighboringPLD:
+        """So many times, as dp-accounting does it."""
+        return self.of(super().self_compose(*options, **more), self.neighboring_relation)
 
 
 def privacy_loss_distribution(
@@ -159,7 +168,7 @@ def privacy_loss_distribution(
     kind, label = check_voters(voters), one_label(design)
     relation = relation_of(label.problem.adjacency)
     queries = check_count("queries", queries)
-    interval = real("interval", interval, _LEAST, _MOST, "[]", hint="Pass nats; dp-accounting's own is 1e-4.")
+    interval = _checked_interval(interval, "interval")
     return NeighboringPLD.of(_distribution(_curve(label, kind, queries), interval), relation)
 
 
@@ -294,6 +303,11 @@ class PLDAccountant(_PLDAccountant):  # type: ignore[misc]
     """
 
     _pld: Any
+
+    def __init__(
+        self, neighboring_relation: Any = _ADD_REMOVE, value_discretization_interval: float = INTERVAL
+    ) -> None:
+        super().__init__(_checked_relation(neighboring_relation), _checked_interval(value_discretization_interval))
 
     def _maybe_compose(self, event: Any, count: int, do_compose: bool) -> Any:
         if isinstance(event, LabelsDpEvent):

@@ -72,8 +72,8 @@ class Scale:
     def _ceiling(self, sides: Sides) -> float:
         """An upper bound on all of them from one form, cheaply: both forms rise with their scores."""
         if self.kappa < 2:
-            return float(self._by_difference(self._difference_score(sides).max()))
-        return float(self._by_ratio(self._ratio_score(sides).max()))
+            return float(self._by_difference(np.asarray(self._difference_score(sides).max())))
+        return float(self._by_ratio(np.asarray(self._ratio_score(sides).max())))
 
     def _difference_score(self, sides: Sides) -> Array:
         score = self.kappa * sides.q_side

@@ -19,6 +19,7 @@ from typing import Any
 import click
 
 from darrm import __version__
+from darrm.cli.completion import VARIABLE
 from darrm.errors import BudgetError, CertificateError, DarrmError, ImpossiblePriorWarning, SolverError
 
 
@@ -29,12 +30,12 @@ def app() -> None:
 
 
 _NAMES = ("solve", "verify", "release", "compare", "table", "profile", "budget", "plan", "ledger", "report", "explore")
-for name in (*_NAMES, "export", "audit", "demo"):
+for name in (*_NAMES, "export", "audit", "demo", "completion"):
     app.add_command(import_module(f"darrm.cli.{name}").command)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line and return its exit status."""
+def main(arguments: Sequence[str] | None = None, program: str = "darrm") -> int:
+    """Run the command line and return its exit status; ``program`` is what the user called."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a narrow encoding must not end in an error
@@ -42,12 +43,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with warnings.catch_warnings():
         warnings.simplefilter("always", ImpossiblePriorWarning)
         warnings.showwarning = partial(_show_warning, warnings.showwarning, set())
-        return _run(arguments)
+        return _run(arguments, program)
 
 
-def _run(arguments: Sequence[str] | None) -> int:
+def _run(arguments: Sequence[str] | None, program: str) -> int:
     try:
-        status = app.main(args=arguments, prog_name="darrm", standalone_mode=False)
+        status = app.main(arguments, program, complete_var=VARIABLE, standalone_mode=False)
         if sys.stdout is not None:
             sys.stdout.flush()
         return status if isinstance(status, int) else 0
@@ -58,7 +59,7 @@ def _run(arguments: Sequence[str] | None) -> int:
         return _say("Interrupted. What was saved before is whole.", 130)
     except click.ClickException as error:
         context = getattr(error, "ctx", None)
-        return _say(f"{error.format_message()} Try '{context.command_path if context else 'darrm'} --help'.", 2)
+        return _say(f"{error.format_message()} Try '{context.command_path if context else program} --help'.", 2)
     except (SolverError, CertificateError, BudgetError) as error:
         return _say(str(error), 1)
     except DarrmError as error:

@@ -26,12 +26,21 @@ _NAMES = ("rr", "llp", "llp-laplace", "llp-geometric")
 
 @click.command("audit", short_help="Measure what label releases tell about single labels.")
 @click.option(
-    "--mechanism", "names", multiple=True, help=f"{', '.join(_NAMES)}; may be repeated. A+B: both, seen together."
+    "--mechanism",
+    "names",
+    multiple=True,
+    shell_complete=common.known(*_NAMES),
+    help=f"{', '.join(_NAMES)}; may be repeated. A+B: both, seen together.",
 )
 @click.option("--design", "designs", type=common.PATH, multiple=True, help="Audit this design too, in bags of its K.")
 @click.option("--epsilon", "epsilons", help="Label privacy in nats: E1,E2,... (llp has none).")
 @click.option("--bag-size", "sizes", help="Labels of a bag: K1,K2,... (rr and designs need none).")
-@click.option("--eta", required=True, help="CSV file of Pr[label = 1], or of all C > 2 classes (rr); or beta:A,B.")
+@click.option(
+    "--eta",
+    required=True,
+    shell_complete=common.files,
+    help="CSV file of Pr[label = 1], or of all C > 2 classes (rr); or beta:A,B.",
+)
 @common.number("--n", "How many labels to draw for beta:A,B.")
 @common.number("--seed", "Draw bags (and beta) again as before [anew].")
 @common.number("--jobs", "Threads; -1 for all processors.", default=1, show_default=True)

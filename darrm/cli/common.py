@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from darrm.cli.outputs import DESIGN
-from darrm.cli.suggestions import line
+from darrm.cli.suggestions import darrm_line
 from darrm.errors import ImpossiblePriorWarning, InputError
 from darrm.show.figures import new_figure, picture_format, save
 from darrm.show.wording import number_of
@@ -40,13 +41,24 @@ class Picture(click.Path):
     """Where to draw; a wrong ending or a missing matplotlib is said before the work, not after."""
 
     def convert(self, value: Any, param: click.Parameter | None, context: click.Context | None) -> Any:
-        picture_format(value)
-        new_figure()
+        if context is None or not context.resilient_parsing:  # so a line is read that is being completed
+            picture_format(value)
+            new_figure()
         return super().convert(value, param, context)
 
 
 PATH = click.Path(path_type=Path, readable=False)  # what is wrong with a path is said where it is opened
 Option = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+
+def known(*values: str) -> Callable[[click.Context, click.Parameter, str], list[str]]:
+    """``shell_complete`` of an option that takes any text, of which these are known."""
+    return lambda context, option, begun: [value for value in values if value.startswith(begun)]
+
+
+def files(context: click.Context, option: click.Parameter, begun: str) -> list[CompletionItem[str]]:
+    """``shell_complete`` of an option that takes a text or the path of a file."""
+    return [CompletionItem(begun, type="file")]
 
 
 def number(name: str, help: str, *others: str, **settings: Any) -> Option:
@@ -135,6 +147,7 @@ randomized_option = click.option(
 )
 voters_option = click.option(
     "--voters",
+    shell_complete=known("fresh", "fixed"),
     help="fresh (the new coins of every answer make it private by themselves, whatever else the voter keeps) or fixed "
     "(made private once with all its answers together, such as a DP-SGD model). Must be said.",
 )
@@ -148,6 +161,7 @@ profile_option = click.option(
     "--profile",
     "profile_text",
     metavar="EPS:DELTA,...",
+    shell_complete=files,
     help="Further limits that one label keeps, all at once: rising epsilons (inf: the last), falling deltas; or a "
     ".csv file with columns epsilon and delta, or a .json file as darrm profile --json prints it.",
 )
@@ -194,8 +208,7 @@ def load_majority(file: Path, what: str) -> Design:
     design = load(file)
     if not isinstance(design, Design):
         raise InputError(
-            f"{file} holds a decision by groups of voters. {what} is for majorities. "
-            f"Run: {line('darrm', 'verify', file)}"
+            f"{file} holds a decision by groups of voters. {what} is for majorities. Run: {darrm_line('verify', file)}"
         )
     return design
 

@@ -22,6 +22,8 @@ class Out(click.Path):
         self.what, self.written = what, written
 
     def convert(self, value: Any, param: click.Parameter | None, context: click.Context | None) -> Any:
+        if context is not None and context.resilient_parsing:  # a line that is being completed
+            return super().convert(value, param, context)
         ending = ending_of(value)
         if ending in FORMATS and ending not in self.written:
             raise InputError(f"{self.what} Got --out {value}.")
@@ -34,7 +36,8 @@ class AnalysisTable(click.Path):
     """Where to write a table for analysis."""
 
     def convert(self, value: Any, param: click.Parameter | None, context: click.Context | None) -> Any:
-        table_format(value)
+        if context is None or not context.resilient_parsing:
+            table_format(value)
         return super().convert(value, param, context)
 
 

@@ -41,6 +41,7 @@ _OF_COMPARE = ("K", "m", "total_epsilon", "epsilon", "Delta", "delta", "max_affe
 @common.randomized_option
 @click.option(
     "--objective",
+    shell_complete=common.known("tv", "disagreement", "truth", "plurality", "majority"),
     help="What to minimise: tv or disagreement [by the prior]. With --group: truth, plurality, at-least:K or "
     "weights:W1,W2,... [truth].",
 )

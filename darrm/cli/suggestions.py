@@ -18,12 +18,19 @@ _QUERIES = (100, 10, 1)
 
 def suggest(what: str, *command: object) -> None:
     """Say on standard error what a command is good for, and the command below it."""
-    click.echo(f"{what}:\n  {line('darrm', *command)}", err=True)
+    click.echo(f"{what}:\n  {darrm_line(*command)}", err=True)
 
 
 def line(*words: object) -> str:
     """A command as a shell takes it."""
     return shlex.join(map(str, words))
+
+
+def darrm_line(*words: object) -> str:
+    """A command of darrm, called as the running one was: ``darrm`` or ``python -m darrm``."""
+    context = click.get_current_context(silent=True)
+    called = context.find_root().info_name if context else None
+    return line(*(called or "darrm").split(), *words)
 
 
 def options_given(names: Collection[str] | None = None) -> list[str]:

@@ -116,7 +116,9 @@ class CutFinder:
         broken = self._broken(x, 0)
         # Neighbouring levels have much the same rows: of each group the one that is broken most will do.
         groups = np.array_split(np.arange(len(broken)), max(1, min(len(broken), _AT_ONCE)))
-        chosen = [max((broken[i] for i in group), key=lambda worst: worst.bound) for group in groups if group.size]
+        chosen = [
+            max((broken[i] for i in group.tolist()), key=lambda worst: worst.bound) for group in groups if group.size
+        ]
         return self.rows.of_usual(self._propose(chosen))
 
     def nearby(self, x: Array) -> Rows:

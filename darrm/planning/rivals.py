@@ -80,7 +80,7 @@ def noisy_counts(setting: Setting) -> list[Family]:
             Family(family.name, family.table, family.least * 100, family.most, family.said)
             for family in class_rivals.noisy_counts(problem)
         ]
-    lead = 2.0 * np.indices(problem.shape).sum(axis=0) - problem.K
+    lead = np.asarray(2.0 * np.indices(problem.shape).sum(axis=0) - problem.K, dtype=np.float64)
     return [
         Family("Gaussian noisy max", partial(_gaussian, lead), 0.1, 1e3, _sigma),
         Family("permute-and-flip", partial(_flipped, lead), 0.1, 1e3, _rate),
