@@ -100,7 +100,7 @@ class NeighboringPLD(PrivacyLossDistribution):  # type: ignore[misc]
         return made
 
     def compose(self, privacy_loss_distribution: Any, *options: Any, **more: Any) -> NeighboringPLD:
-        """Both together, as dp-accounting does it. `InputError` for other neighbours; a warning if they are not known."""
+        """Both together, by dp-accounting. `InputError` for other neighbours; a warning if they are not known."""
         theirs = getattr(privacy_loss_distribution, "neighboring_relation", None)
         if theirs is None:
             warnings.warn(
