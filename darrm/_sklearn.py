@@ -47,18 +47,20 @@ __all__ = [
     "two_classes",
 ]
 
-_LABELS_ALONE = "no_validation"  # scikit-learn's word
+_NOTHING = "no_validation"  # scikit-learn's word for an X or y that is not there
 
 
-def check_records(estimator: Any, X: ArrayLike, y: Any = "no_validation", **options: Any) -> Any:
+def check_records(estimator: Any, X: ArrayLike, y: Any = _NOTHING, **options: Any) -> Any:
     """X, or X and y, as scikit-learn checks them; what it refuses is an `InputError` too."""
     try:
         return validate_data(estimator, X, y, dtype=np.float64, **options)
-    except ValueError as error:
+    except (TypeError, ValueError) as error:
+        if isinstance(error, TypeError) and not hasattr(X, "toarray"):  # not of a sparse matrix
+            raise
         raise InputError(" ".join(str(error).split())) from None
 
 
-def check_table(estimator: Any, X: Any, y: Any = "no_validation", *, reset: bool = True) -> Any:
+def check_table(estimator: Any, X: Any, y: Any = _NOTHING, *, reset: bool = True) -> Any:
     """X, or X and y, for an estimator that hands X on: a pandas or polars frame stays what it is, of any types.
 
     Of a frame only names and number of columns are checked; the rest is for the classifiers that it goes to. Anything
@@ -68,17 +70,17 @@ def check_table(estimator: Any, X: Any, y: Any = "no_validation", *, reset: bool
         tags = get_tags(estimator).input_tags
         sparse, finite = "csr" if tags.sparse else False, "allow-nan" if tags.allow_nan else True
         return check_records(estimator, X, y, accept_sparse=sparse, ensure_all_finite=finite, reset=reset)
+    if 0 in X.shape:
+        raise InputError(f"X must have rows and columns. Got a frame of shape {X.shape}.")
+    both = not (isinstance(y, str) and y == _NOTHING)
     try:
+        labels = validate_data(estimator, _NOTHING, y) if both else None  # first: it forgets the names of columns
         validate_data(estimator, X, reset=reset, skip_check_array=True)
-        if 0 in X.shape:
-            raise InputError(f"X must have rows and columns. Got a frame of shape {X.shape}.")
-        if isinstance(y, str) and y == _LABELS_ALONE:
-            return X
-        labels = validate_data(estimator, _LABELS_ALONE, y)
-        check_consistent_length(X, labels)
+        if both:
+            check_consistent_length(X, labels)
     except ValueError as error:
         raise InputError(" ".join(str(error).split())) from None
-    return X, labels
+    return (X, labels) if both else X
 
 
 def rows(X: Any, indices: NDArray[np.intp]) -> Any:
