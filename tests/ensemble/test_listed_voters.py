@@ -332,7 +332,11 @@ BAD: list[tuple[str, Callable[[], Any], str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("call", "message"), [case[1:] for case in BAD], ids=[case[0] for case in BAD])
+def case(name: str) -> tuple[Callable[[], Any], str]:
+    return next(each[1:] for each in BAD if each[0] == name)
+
+
+@pytest.mark.parametrize(("call", "message"), [each[1:] for each in BAD], ids=[each[0] for each in BAD])
 def test_bad_lists_are_refused(call: Callable[[], Any], message: str) -> None:
     with pytest.raises(darrm.InputError, match=message):
         call()
