@@ -606,6 +606,8 @@ def test_the_page_runs(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.M
         exec(block, names)
     assert names["fixed"].privacy_.epsilon <= 1.0
     assert names["fixed"].score(names["X"], names["y"]) > 0.8
+    assert names["several"].privacy_.epsilon <= 3.0
+    assert names["prefitted"].privacy_.epsilon <= 2.0
     assert names["fresh"].spent_.epsilon <= 5.0
     assert names["teachers"].spent_.epsilon <= 5.0
     assert capsys.readouterr().out.count("Nothing was released") == 1
