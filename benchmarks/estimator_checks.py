@@ -18,7 +18,9 @@ from pathlib import Path
 from typing import Any
 
 import sklearn
-from sklearn.linear_model import LogisticRegression
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import check_estimator
 
 from darrm.ensemble import DPLogisticRegression, PrivateMajorityClassifier
@@ -38,6 +40,21 @@ ENSEMBLE = [
     PrivateMajorityClassifier(epsilon=20.0, K=3, **_FRESH),
     PrivateMajorityClassifier(teachers="non-private", K=3, gamma=40.0, total_epsilon=1e6, total_delta=1e-5),
     PrivateMajorityClassifier(LogisticRegression(), voters="fixed", K=1, epsilon=1.0, Delta=0.0),
+    PrivateMajorityClassifier(
+        estimators=[("more", DPLogisticRegression(2.0, 1e-5)), ("less", DPLogisticRegression(4.0, 1e-5))],
+        voters="fixed",
+    ),
+    PrivateMajorityClassifier(
+        estimators=[LogisticRegression(), DecisionTreeClassifier(), LogisticRegression(C=0.1)], epsilon=20.0, **_FRESH
+    ),
+    PrivateMajorityClassifier(
+        estimators=[
+            FrozenEstimator(RidgeClassifier(alpha).fit([[0, 0], [1, 0], [1, 1]], [0, 1, 1])) for alpha in (1.0, 2.0)
+        ],
+        voters="fixed",
+        epsilon=1.0,
+        Delta=0.0,
+    ),
 ]
 # Noise is planned at every fit, which takes the tests too long.
 PLANNED = [PrivateMajorityClassifier(teachers="non-private", K=1, queries=2000, total_epsilon=1e5, total_delta=0.0)]
@@ -53,6 +70,7 @@ LEARNING = [
 ]
 
 ONE_CLASS = "in its data sets of a few rows a shard holds one class, which teachers without known classes cannot learn"
+PREFITTED = "its voters know two columns and the classes 0 and 1, and the data of the check have others"
 NO_SUMS = "its y are labels other than 0 and 1, or real numbers; with a mechanism y holds sums, any number for Laplace"
 NO_RELEASE = "its labels were not released by randomized response of epsilon 1: their debiased mean is above 1"
 
@@ -61,6 +79,35 @@ _SHARDS = ["check_fit_score_takes_y", "check_supervised_y_2d", "check_fit2d_1fea
 _REASONS = {
     repr(ENSEMBLE[3]): (ONE_CLASS, _SHARDS),
     repr(ENSEMBLE[4]): (ONE_CLASS, _SHARDS),
+    repr(ENSEMBLE[7]): (ONE_CLASS, _SHARDS),
+    repr(ENSEMBLE[8]): (
+        PREFITTED,
+        [
+            "check_fit_score_takes_y",
+            "check_dont_overwrite_parameters",
+            "check_n_features_in_after_fitting",
+            "check_positive_only_tag_during_fit",
+            "check_estimators_dtypes",
+            "check_dtype_object",
+            "check_pipeline_consistency",
+            "check_estimators_nan_inf",
+            "check_estimator_sparse_tag",
+            "check_estimator_sparse_array",
+            "check_estimator_sparse_matrix",
+            "check_estimators_pickle",
+            "check_f_contiguous_array_estimator",
+            "check_classifier_data_not_an_array",
+            "check_classifiers_one_label_sample_weights",
+            "check_classifiers_classes",
+            "check_classifiers_train",
+            "check_supervised_y_2d",
+            "check_methods_sample_order_invariance",
+            "check_methods_subset_invariance",
+            "check_fit2d_1feature",
+            "check_dict_unchanged",
+            "check_fit2d_predict1d",
+        ],
+    ),
     repr(LEARNING[1]): (
         NO_RELEASE,
         [

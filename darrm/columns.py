@@ -1,4 +1,4 @@
-"""Releases as a column: from a pandas DataFrame or an Arrow table of votes to a Series or an array of labels."""
+"""Releases as a column: from a frame of pandas or polars or an Arrow table of votes to a Series or array of labels."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ def release(
     Parameters
     ----------
     mechanism : DaRRM or PrivateDecision
-    votes : pandas.DataFrame, pyarrow.Table, pyarrow.RecordBatch, or another table with ``__arrow_c_stream__``
+    votes : pandas.DataFrame, polars.DataFrame, pyarrow.Table, pyarrow.RecordBatch, or another table with
+        ``__arrow_c_stream__``
         K columns of the numbers of classes, of any type of number or boolean, in the order of the design's groups; as
         in files, a first column ``id`` and a last column ``label`` may be there and are left out. If the design has
         names for classes, a column may hold these instead. An absent voter, where voters may be absent, has -1 or
@@ -43,9 +44,10 @@ def release(
 
     Returns
     -------
-    pandas.Series or pyarrow.Array of uint8, length n
-        A Series called label with the index of the frame; or an array. Of the names of the answers (a category, a
-        dictionary), if the design has names for classes or the further answer "none". Each call draws new labels, so
+    pandas.Series, polars.Series or pyarrow.Array of uint8, length n
+        For a frame a Series of its library called label, in pandas with its index; else an array. Of the names of the
+        answers (a category, an enum, a dictionary), if the design has names for classes or the further answer "none".
+        Each call draws new labels, so
         do not hand it to an engine that may evaluate a column twice: two labels of the same votes are then out, which
         a ledger counts but, for fresh voters, does not cover.
 
@@ -56,7 +58,7 @@ def release(
     BudgetError
         If the ledger does not pay for all of it; nothing is charged then.
     MissingExtraError
-        If an Arrow table of another library comes and pyarrow is not installed.
+        If a polars frame or an Arrow table of another library comes and pyarrow is not installed.
     """
     if isinstance(mechanism, PrivateDecision):
         answers = Answers(mechanism.design.problem.names, mechanism.design.absent)
@@ -68,18 +70,27 @@ def release(
             f"mechanism must be a DaRRM(design) or PrivateDecision(design). Got {type(mechanism).__name__}."
         )
     K = mechanism.design.problem.K
-    pandas = sys.modules.get("pandas")  # whoever holds a frame has loaded it
-    frame = pandas is not None and isinstance(votes, pandas.DataFrame)
-    array: Votes = _of_frame(votes, K, answers) if frame else _of_table(votes, K, answers)
+    pandas, polars = _library_of(votes, "pandas"), _library_of(votes, "polars")
+    array: Votes = _of_table(votes, K, answers) if pandas is None else _of_frame(votes, K, answers)
     if answers.absent:
         array = array.view(np.int8)
     labels: Any = next(mechanism.release_blocks([array], ledger=ledger, rng=rng))
     named = not numbered(names)
-    if frame:
-        labels = pandas.Categorical.from_codes(labels, names) if named else labels  # type: ignore[union-attr]
-        return pandas.Series(labels, index=votes.index, name="label")  # type: ignore[union-attr]
+    if pandas is not None:
+        labels = pandas.Categorical.from_codes(labels, names) if named else labels
+        return pandas.Series(labels, index=votes.index, name="label")
+    if polars is not None:
+        if named:
+            return polars.Series("label", list(names), polars.Enum(list(names))).gather(labels)
+        return polars.Series("label", labels)
     labels = pyarrow().array(labels)
     return pyarrow().DictionaryArray.from_arrays(labels, list(names)) if named else labels
+
+
+def _library_of(votes: Any, name: str) -> Any:
+    """The library of this name, None unless ``votes`` is one of its frames; whoever holds one has loaded it."""
+    library = sys.modules.get(name)
+    return library if library is not None and isinstance(votes, library.DataFrame) else None
 
 
 def _of_table(votes: Any, K: int, answers: Answers) -> NDArray[np.uint8]:
@@ -93,8 +104,8 @@ def _of_table(votes: Any, K: int, answers: Answers) -> NDArray[np.uint8]:
             columns = Columns.of("The table", table.column_names, K, answers)
             return cells(table.columns[columns.first : columns.last], columns, "The table", 0)
     raise InputError(
-        f"votes must be a pandas DataFrame or an Arrow table. Got {type(votes).__name__}. "
-        "Pass arrays to the mechanism's release."
+        f"votes must be a DataFrame of pandas or polars, or an Arrow table. Got {type(votes).__name__}. "
+        "Pass arrays to the mechanism's release, and collect a LazyFrame before."
     )
 
 

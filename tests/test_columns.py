@@ -87,7 +87,7 @@ def test_bad_frames() -> None:
         (frame().astype("category"), "column a must hold numbers"),
         (frame().astype(complex), "column a must hold numbers"),
         (frame()[["a", "b"]], "K = 3 vote columns.* Got 2: a, b"),
-        (frame()["a"], "must be a pandas DataFrame or an Arrow table. Got Series"),
+        (frame()["a"], "must be a DataFrame of pandas or polars, or an Arrow table. Got Series"),
         (VOTES, "Got ndarray"),
         (None, "Got NoneType"),
     ]:
@@ -107,7 +107,7 @@ def test_bad_arrow_tables() -> None:
         with pytest.raises(darrm.InputError, match=said):
             darrm.columns.release(MECHANISM, table().set_column(1, "b", max_affected))
     for given in (table()["a"], pa.array([1, 0])):
-        with pytest.raises(darrm.InputError, match=r"must be a pandas DataFrame or an Arrow table\. Got"):
+        with pytest.raises(darrm.InputError, match=r"must be a DataFrame of pandas or polars, or an Arrow table\. Got"):
             darrm.columns.release(MECHANISM, given)
 
 
@@ -121,9 +121,9 @@ def test_a_ledger_pays_for_the_column_or_for_none_of_it(tmp_path: Path) -> None:
     assert book.status()["released"] == 3
 
 
-def test_arrow_needs_no_pandas() -> None:
+def test_arrow_needs_no_library_of_frames() -> None:
     pytest.importorskip("pyarrow")
-    program = [PROGRAMS / "without.py", "pandas", PROGRAMS / "arrow_column.py"]
+    program = [PROGRAMS / "without.py", "pandas,polars", PROGRAMS / "arrow_column.py"]
     ended = subprocess.run([sys.executable, *program], capture_output=True, text=True, check=True)
     assert ended.stdout == "[1, 0]\n"
 
@@ -174,3 +174,48 @@ def test_decisions_of_an_arrow_table_have_their_names() -> None:
 def test_other_mechanisms_have_no_columns() -> None:
     with pytest.raises(darrm.InputError, match=r"must be a DaRRM\(design\) or PrivateDecision\(design\). Got"):
         darrm.columns.release(darrm.mechanisms.RandomizedResponse(1.0), None)  # type: ignore[arg-type]
+
+
+# polars
+
+
+@pytest.mark.parametrize("kind", ["Int64", "UInt8", "Boolean", "Float32"])
+def test_polars_frames_give_polars_back(kind: str) -> None:
+    pl = pytest.importorskip("polars")
+    given = pl.DataFrame(VOTES, schema=NAMES, orient="row").cast(getattr(pl, kind))
+    labels = darrm.columns.release(MECHANISM, given)
+    assert isinstance(labels, pl.Series)
+    assert (labels.name, labels.dtype, labels.to_list()) == ("label", pl.UInt8, MAJORITY)
+    labelled = given.with_columns(labels).insert_column(0, pl.Series("id", ["x"] * len(given)))
+    assert darrm.columns.release(MECHANISM, labelled).to_list() == MAJORITY
+    assert darrm.columns.release(MECHANISM, given[:0]).to_list() == []
+    twice = pl.concat([given[:70], given[70:]], rechunk=False)
+    assert darrm.columns.release(MECHANISM, twice).to_list() == MAJORITY
+
+
+@pytest.mark.parametrize("kind", ["String", "Categorical", "Enum"])
+def test_decisions_of_a_polars_frame_have_their_names(kind: str) -> None:
+    pl = pytest.importorskip("polars")
+    kind = pl.Enum(["no", "yes"]) if kind == "Enum" else getattr(pl, kind)
+    given = pl.DataFrame({"a": pl.Series(["no", "yes", None], dtype=kind), "b": [1, -1, None]})
+    labels = darrm.columns.release(last_voter_decides(absent=True), given)
+    assert labels.dtype == pl.Enum(["no", "yes"])
+    assert labels.to_list() == ["yes", "no", "no"]
+    with pytest.raises(darrm.InputError, match=r"row 2, column a: A vote must be no or yes\. Got None"):
+        darrm.columns.release(last_voter_decides(absent=False), given.with_columns(b=0))
+
+
+def test_bad_polars_frames() -> None:
+    pl = pytest.importorskip("polars")
+    given = pl.DataFrame(VOTES, schema=NAMES, orient="row")
+    two = given.with_columns(b=pl.Series([0] * 7 + [2] + [0] * 192))
+    for bad, said in [
+        (two, "row 7, column b: A vote must be 0 or 1. Got 2"),
+        (given.with_columns(b=pl.lit(None, pl.Int8)), "row 0, column b: A vote must be 0 or 1. Got None"),
+        (given.cast(pl.String), "column a must hold numbers 0 and 1. Got type string"),
+        (given.select("a", "b"), "K = 3 vote columns.* Got 2: a, b"),
+        (given.lazy(), "Got LazyFrame.* collect a LazyFrame"),
+        (given["a"], "Got Series"),
+    ]:
+        with pytest.raises(darrm.InputError, match=said):
+            darrm.columns.release(MECHANISM, bad)

@@ -121,7 +121,7 @@ COMPOSE, THEOREMS = "accounting/test_accounting_compose.py", "accounting/test_ac
 LEDGER, PROFILE = "accounting/test_accounting_ledger.py", "accounting/test_accounting_profile.py"
 MAX, LABELS = "mechanisms/test_noisy_max.py", "mechanisms/test_label_mechanisms.py"
 AGGREGATES, SEEN = "mechanisms/test_weighted_aggregates.py", "measures/test_empirical.py"
-ENSEMBLE = "ensemble/test_ensemble.py"
+ENSEMBLE, LISTED = "ensemble/test_ensemble.py", "ensemble/test_listed_voters.py"
 GROUPS, DECISIONS = "certificate/test_groups.py", "design/test_decisions.py"
 CLASSES, CLASS_CASES = "certificate/test_class_certificates.py", "certificate/test_class_cases.py"
 CLASS_ROWS = "constraints/test_class_rows.py"
@@ -510,11 +510,43 @@ MISTAKES = [
     ),
     Mistake(
         "teachers that a record reaches count as one",
-        "ensemble.releases",
-        "cost = optimal(epsilon, Delta, max_affected, total_delta)",
-        "cost = optimal(epsilon, Delta, 1, total_delta)",
+        "ensemble.fixed_voters",
+        "cost = optimal(epsilons[0], deltas[0], max_affected, total_delta)",
+        "cost = optimal(epsilons[0], deltas[0], 1, total_delta)",
         ENSEMBLE,
         lambda tests, _: tests.test_fixed_voters_cost_the_composition_of_those_a_record_reaches(3, 1e-4),
+    ),
+    Mistake(
+        "the least private of fixed voters are left out",
+        "ensemble.fixed_voters",
+        "epsilons = sorted((voter.epsilon for voter in voters), reverse=True)",
+        "epsilons = sorted((voter.epsilon for voter in voters), reverse=False)",
+        LISTED,
+        lambda tests, _: tests.test_they_cost_the_composition_of_the_worst(2, 0.05),
+    ),
+    Mistake(
+        "one of several fixed voters can fail",
+        "ensemble.fixed_voters",
+        "worst._replace(failure=failure)",
+        "worst._replace(failure=deltas[0])",
+        LISTED,
+        lambda tests, _: tests.test_they_cost_the_composition_of_the_worst(3, 2e-3),
+    ),
+    Mistake(
+        "a prefitted teacher votes twice",
+        "ensemble.voters",
+        "if id(inner) in seen:",
+        "if id(inner) in ():",
+        LISTED,
+        lambda tests, _: tests.test_bad_lists_are_refused(*tests.case("the same twice, wrapped")),
+    ),
+    Mistake(
+        "shares of votes under noise are given",
+        "ensemble.majority_classifier",
+        "if fixed and (release is None or isinstance(release, PlainMajority)):",
+        "if fixed:",
+        "ensemble/test_ensemble_in_sklearn.py",
+        lambda tests, _: tests.test_votes_under_noise_have_no_shares(tests.fresh(), "predict_proba"),
     ),
     Mistake(
         "records reach one teacher more",

@@ -59,7 +59,7 @@ def dp_model(epsilon: float, delta: float) -> DPLogisticRegression:
 def votes(model: Any, data: Data, K: int, max_affected: int, rng: np.random.Generator) -> Codes:
     """Predictions of K copies of ``model``, each record shown to ``max_affected`` of them; shape (queries, K)."""
     parts = shards(len(data.y), K, max_affected)
-    models = train_all(model, data.X, data.y, parts, n_jobs=1, rng=rng, shared_seed=True)
+    models = train_all([model] * K, data.X, data.y, parts, n_jobs=1, rng=rng, shared_seed=True)
     return predictions(models, data.asked, np.array([0, 1]))
 
 

@@ -93,9 +93,3 @@ def generator(random_state: Any) -> np.random.Generator | None:
         return np.random.default_rng(check_random_state(random_state).randint(2**31 - 1, size=4))
     except ValueError as error:
         raise InputError(f"random_state must be None or a seed. Got {random_state!r}. ({error})") from None
-
-
-def is_private_model(model: Any) -> bool:
-    """Whether a fitted model says what it costs, by ``epsilon_`` and ``delta_``."""
-    costs = getattr(model, "epsilon_", None), getattr(model, "delta_", None)
-    return all(isinstance(cost, int | float) and math.isfinite(cost) and cost >= 0 for cost in costs)

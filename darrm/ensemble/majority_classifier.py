@@ -10,23 +10,33 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from darrm._sklearn import BaseEstimator, ClassifierMixin, check_is_fitted, check_records
-from darrm._validation import MAX_EPSILON, check_count, check_positive, check_total_delta, check_total_epsilon, real
+from darrm._sklearn import ClassifierMixin, available_if, check_is_fitted, check_table
 from darrm.accounting.theorems import Privacy
-from darrm.design.design import AnyDesign
-from darrm.ensemble.designs import checked_base, checked_loss, fresh_majority, fresh_plurality, teachers_decision
-from darrm.ensemble.dp_classifier import DPClassifier, generator, is_private_model
-from darrm.ensemble.dp_logistic_regression import DPLogisticRegression
+from darrm.ensemble.budgeted import fixed_labels, noisy_labels
+from darrm.ensemble.composition import Composition
+from darrm.ensemble.dp_classifier import generator
 from darrm.ensemble.kinds import check_classes, check_kind
-from darrm.ensemble.noisy_max import NoisyMax
-from darrm.ensemble.releases import DesignedLabels, PlainMajority, Release, budget_of, fixed_privacy
-from darrm.ensemble.sharding import check_overlap, check_shards, shards
+from darrm.ensemble.releases import Codes, DesignedLabels, PlainMajority, Release, counts
+from darrm.ensemble.sharding import check_overlap, parts_of
 from darrm.ensemble.training import predictions, train_all
-from darrm.errors import BudgetError, InputError
+from darrm.ensemble.voters import check_known, template
+from darrm.numerics.arrays import Array
 from darrm.randomness.words import NotPrivateWarning
 
 
-class PrivateMajorityClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+def _shares_are_private(ensemble: Any) -> bool:
+    release = getattr(ensemble, "_release", None)
+    fixed = ensemble.voters == "fixed" and ensemble.teachers == "private"
+    if fixed and (release is None or isinstance(release, PlainMajority)):
+        return True
+    raise AttributeError(
+        "Shares of the votes are there for fixed voters only. The noise of labels of fresh voters and non-private "
+        "teachers hides these shares, and no budget pays for them. Call predict, or use voters that are private "
+        'themselves, with voters="fixed".'
+    )
+
+
+class PrivateMajorityClassifier(ClassifierMixin, Composition):  # type: ignore[misc]
     """Majority of K classifiers on shards of the data, with a proof of what its labels cost.
 
     ``voters="fixed"``: each classifier is private itself; labels are their most frequent vote, as many as you like.
@@ -37,18 +47,28 @@ class PrivateMajorityClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
     Parameters
     ----------
     estimator : scikit-learn classifier, optional
-        `DPLogisticRegression` if not given, for fixed voters; else scikit-learn's ``LogisticRegression``.
+        All voters are copies of it. `DPLogisticRegression` if not given, for fixed voters; else scikit-learn's
+        ``LogisticRegression``.
+    estimators : list of classifiers, or of pairs (name, classifier), optional
+        The K voters, in place of ``estimator``: each is a copy, trained on its shard. A
+        ``sklearn.frozen.FrozenEstimator(classifier)`` is a prefitted voter, taken as it is. Its classes must be among
+        those of y.
     voters : {"fixed", "fresh"}
         There is no default, except that non-private teachers are not asked.
-    K : int, at least 1
+    K : int, at least 1, optional
+        The number of ``estimators``; 11 copies of ``estimator`` if not given.
     overlap : int in [1, K]
         t, the shards that each record is in, and so the voters that a change reaches. Without ``shards`` they go by
-        position: record i is in shards i, i + 1, ..., i + t - 1 modulo K.
+        position: record i is in shards i, i + 1, ..., i + t - 1 modulo K. Of prefitted voters it is believed that no
+        record reaches more than t voters.
     shards : list of K arrays of int, optional
-        Rows of each shard; every row in exactly t of them. They must not depend on what the records hold.
+        Rows of each shard; every row in exactly t of them. They must not depend on what the records hold. Needed if
+        some voters are prefitted and others not: the shard of a prefitted voter is the rows that it was trained on,
+        maybe none.
     epsilon, Delta : float, optional
-        Privacy of one voter. Fixed: of one fitted classifier; needed if it has no ``epsilon_`` and ``delta_``, and then
-        believed. Fresh: epsilon of one answer, needed, with t epsilon at most 20; Delta is 0.
+        Privacy of one voter. Fixed: at most that of each fitted classifier by its ``epsilon_`` and ``delta_``, which
+        may differ; needed for those that have none, and then believed. Fresh: epsilon of one answer, needed, with t
+        epsilon at most 20; Delta is 0.
     m : float in (0, K], optional
         Fresh: one label is (m epsilon, 0)-DP. t if not given, with which the class of most answers is released; above
         t it has no effect, which a warning says.
@@ -57,7 +77,7 @@ class PrivateMajorityClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
         (non-private).
     total_epsilon, total_delta : float
         Budget of all labels. Needed but for fixed voters, where total_epsilon is a limit that `fit` keeps or refuses,
-        and total_delta is that of `privacy_` (t Delta if not given, with t epsilon).
+        and total_delta is that of `privacy_` (the t largest Deltas added up if not given, as the epsilons are then).
     ledger : path, optional
         Fresh, and non-private with ``queries``: a `darrm.accounting.Ledger` that keeps the budget across fits, copies
         and processes; made if missing. Without it each fit, and each copy of the fitted ensemble, counts for itself.
@@ -69,7 +89,7 @@ class PrivateMajorityClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
         of non-private teachers by ``queries``. Guarantees do not rest on it. Take it from public knowledge.
     adjacency : "replace-one"
         The only one: when a record is removed, those after it change their shards.
-    n_jobs : int
+    n_jobs : int, optional
         Of joblib, for training; threads unless ``joblib.parallel_config`` says otherwise.
     random_state : optional
         For tests only: labels can then be predicted, which a `NotPrivateWarning` says. Without it all randomness comes
@@ -82,16 +102,23 @@ class PrivateMajorityClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
     estimators_ : list of K fitted classifiers
         Only fixed ones are private. Those of fresh voters belong to their parties, and the fitted object with them.
     shards_ : list of K ndarrays of int
+        Empty if all voters are prefitted.
     privacy_ : EnsemblePrivacy
-        Fixed: the optimal composition of t voters, whatever the number of queries. Else the budget and how many labels
-        it pays for.
+        Fixed: the optimal composition of the t least private voters, whatever the number of queries. Else the budget
+        and how many labels it pays for.
     design_ : Design or DecisionDesign
         The noise of a label: a `Design` for fresh voters of two classes, else a `DecisionDesign`. Not with ``gamma`` or
         ``sigma``.
     n_features_in_ : int
+    feature_names_in_ : ndarray
+        Of a frame whose columns all have names.
 
     Notes
     -----
+    Each fit on the same records is a mechanism of its own: ``cross_val_score`` and ``GridSearchCV`` cost as many
+    budgets as they make fits that see a record, composed. Their scores are computed from the labels of held-out
+    records, which nothing here makes private or counts. Choose parameters on public records.
+
     Fixed: docs/theory.md, Lemma 8; equal votes give the first of ``classes_``. Fresh: Algorithm 1 of Jiang, Zhang,
     Joshi (TMLR 2024), or the decision of least wrong labels (docs/decisions.md), and exact adaptive composition
     (Lemma 9); equal votes are decided by coins. Non-private: Papernot et al. (ICLR 2018), disjoint shards, charged by
@@ -104,8 +131,9 @@ class PrivateMajorityClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
         self,
         estimator: Any = None,
         *,
+        estimators: Sequence[Any] | None = None,
         voters: str | None = None,
-        K: int = 11,
+        K: int | None = None,
         overlap: int = 1,
         shards: Sequence[ArrayLike] | None = None,
         epsilon: float | None = None,
@@ -120,10 +148,11 @@ class PrivateMajorityClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
         sigma: float | None = None,
         base_accuracy: float = 0.75,
         adjacency: str = "replace-one",
-        n_jobs: int = 1,
+        n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:
         self.estimator = estimator
+        self.estimators = estimators
         self.voters = voters
         self.K = K
         self.overlap = overlap
@@ -149,14 +178,21 @@ class PrivateMajorityClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
         tags.non_deterministic = self.voters == "fresh" or self.teachers == "non-private"
         return tags
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> PrivateMajorityClassifier:
-        """Train K classifiers, each on its shard.
+    def fit(self, X: Any, y: ArrayLike, **fit_params: Any) -> PrivateMajorityClassifier:
+        """Train K classifiers, each on its shard; prefitted ones are taken as they are.
 
         Parameters
         ----------
-        X : array_like, shape (n, d)
+        X : array_like, frame or sparse matrix, shape (n, d)
+            Records. A pandas or polars frame goes to the classifiers as it is, with columns of any type; a sparse
+            matrix only if all of them take it. If all voters are prefitted, X and y say the columns and the classes,
+            and nothing else: public rows will do.
         y : array_like of two classes or more, of any dtype, shape (n,)
             Two for `DPLogisticRegression`, which tells no more.
+        **fit_params
+            Fresh voters and non-private teachers: ``sample_weight``, array_like of floats >= 0, shape (n,), if ``fit``
+            of every classifier to be trained takes it; or, with scikit-learn's metadata routing, what they request.
+            Entries of a record go where the record goes. The weight of a record must not depend on other records.
 
         Returns
         -------
@@ -170,14 +206,14 @@ class PrivateMajorityClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
             If the budget does not pay for the fixed voters, or for one label.
         MissingExtraError
         """
-        kind, K = check_kind(self), check_count("K", self.K)
+        kind, asked = check_kind(self), self._asked()
+        K = len(asked.models)
         overlap = check_overlap(self.overlap, K)
-        records, labels = check_records(self, X, y)
+        records, labels = check_table(self, X, y)
         classes = check_classes(labels, self._two())
-        if self.shards is None:
-            parts = shards(len(records), K, overlap)
-        else:
-            parts = check_shards(self.shards, len(records), K, overlap)
+        check_known(asked, classes, records.shape[1])
+        parts = parts_of(self.shards, asked.prefitted, len(labels), overlap)
+        metadata = self._metadata(kind, asked, len(labels), fit_params)
         rng = generator(self.random_state)
         if rng is not None:
             warnings.warn(
@@ -186,23 +222,32 @@ class PrivateMajorityClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
                 stacklevel=2,
             )
         # The budget is settled before anything is trained, where that can be.
-        release = None if kind == "fixed" else self._noisy(kind, K, overlap, classes.size)
-        model = self._model(kind, classes)
-        models = train_all(model, records, labels, parts, n_jobs=self.n_jobs, rng=rng, shared_seed=kind != "fixed")
-        self._release: Release = self._fixed(models, overlap) if release is None else release
+        release = None if kind == "fixed" else noisy_labels(self, kind, K, overlap, classes.size)
+        voters = [template(model, kind, classes, self.epsilon, self.Delta) for model in asked.models]
+        models = train_all(
+            voters,
+            records,
+            labels,
+            parts,
+            n_jobs=self.n_jobs,
+            rng=rng,
+            shared_seed=kind != "fixed",
+            metadata=metadata,
+        )
+        self._release: Release = fixed_labels(self, models, overlap) if release is None else release
         self.classes_, self.estimators_, self.shards_, self._rng = classes, models, parts, rng
         self.privacy_ = self._release.privacy
         if isinstance(release, DesignedLabels):
             self.design_ = release.design
         return self
 
-    def predict(self, X: ArrayLike) -> NDArray[Any]:
+    def predict(self, X: Any) -> NDArray[Any]:
         """Private labels: for fresh voters and non-private teachers drawn anew, and charged for, at every call.
 
         Parameters
         ----------
-        X : array_like, shape (n, d)
-            Public, or at least no secret of those whom the ensemble protects.
+        X : array_like, frame or sparse matrix, shape (n, d)
+            As in `fit`. Public, or at least no secret of those whom the ensemble protects.
 
         Returns
         -------
@@ -215,8 +260,56 @@ class PrivateMajorityClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
             If n labels would overspend. Then none is released and nothing is charged.
         """
         check_is_fitted(self)
-        votes = predictions(self.estimators_, check_records(self, X, reset=False), self.classes_)
-        return np.asarray(self.classes_[self._release.labels(votes, self.classes_.size, self._rng)])
+        return np.asarray(self.classes_[self._release.labels(self._votes(X), self.classes_.size, self._rng)])
+
+    @available_if(_shares_are_private)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> Array:
+        """The share of the voters that vote for each class; fixed voters only, of whom it costs nothing more.
+
+        Parameters
+        ----------
+        X : array_like, frame or sparse matrix, shape (n, d)
+            As in `predict`.
+
+        Returns
+        -------
+        ndarray, shape (n, classes), in the order of ``classes_``
+            Multiples of 1 / K. The first largest share is the class that `predict` gives, equal votes included.
+
+        Raises
+        ------
+        InputError
+        AttributeError
+            Of fresh voters and non-private teachers, whose shares the noise of the labels hides.
+        """
+        check_is_fitted(self)
+        return np.asarray(counts(self._votes(X), self.classes_.size) / len(self.estimators_))
+
+    @available_if(_shares_are_private)  # type: ignore[untyped-decorator]
+    def decision_function(self, X: Any) -> Array:
+        """Scores, from the same shares: of two classes the share of the second minus that of the first.
+
+        Parameters
+        ----------
+        X : array_like, frame or sparse matrix, shape (n, d)
+            As in `predict`.
+
+        Returns
+        -------
+        ndarray
+            Two classes: shape (n,), in [-1, 1]; `predict` gives the second class where it is above 0. More: shape
+            (n, classes), the shares.
+
+        Raises
+        ------
+        InputError
+        AttributeError
+            As in `predict_proba`.
+        """
+        check_is_fitted(self)
+        n_votes = counts(self._votes(X), self.classes_.size)
+        scores = n_votes[:, 1] - n_votes[:, 0] if self.classes_.size == 2 else n_votes
+        return np.asarray(scores / len(self.estimators_))
 
     @property
     def spent_(self) -> Privacy:
@@ -227,78 +320,5 @@ class PrivateMajorityClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
         check_is_fitted(self)
         return self._release.spent
 
-    def _two(self) -> bool:
-        """Whether the voters are `DPLogisticRegression`, of two classes."""
-        default = self.estimator is None and self.teachers == "private" and self.voters != "fresh"
-        return default or isinstance(self.estimator, DPLogisticRegression)
-
-    def _noisy(self, kind: str, K: int, overlap: int, classes: int) -> DesignedLabels | NoisyMax:
-        totals = check_total_epsilon(self.total_epsilon), check_total_delta(self.total_delta, "total_delta")
-        base = checked_base(self.base_accuracy, classes)
-        queries = None if self.queries is None else check_count("queries", self.queries)
-        epsilon: float | None = None
-        design: AnyDesign
-        if kind == "fresh":
-            epsilon = checked_loss(self.epsilon, overlap)
-            asked = (K, epsilon, overlap, self.adjacency, self.m, queries, *totals)
-            design = fresh_majority(*asked) if classes == 2 else fresh_plurality(*asked, classes, base)
-        elif queries is None:
-            return NoisyMax(self.gamma, self.sigma, *totals, self.adjacency, K, classes)
-        else:
-            design = teachers_decision(K, self.adjacency, queries, *totals, classes, base)
-        return DesignedLabels(design, budget_of(design, *totals, self.ledger), *totals, epsilon)
-
-    def _model(self, kind: str, classes: NDArray[Any]) -> Any:
-        """The classifier of one voter, not yet fitted."""
-        from sklearn.base import clone
-        from sklearn.linear_model import LogisticRegression
-
-        if self.estimator is None:
-            model = DPLogisticRegression() if kind == "fixed" else LogisticRegression()
-        else:
-            try:
-                model = clone(self.estimator)
-            except TypeError as error:
-                raise InputError(f"estimator must be a scikit-learn classifier. Got {self.estimator!r}.") from error
-        if not (hasattr(model, "fit") and hasattr(model, "predict")):
-            raise InputError(f"estimator must be a classifier, with fit and predict. Got {self.estimator!r}.")
-        if isinstance(model, DPClassifier):
-            known: dict[str, Any] = {"classes": tuple(classes.tolist())}
-            if kind == "fixed":
-                epsilon = None if self.epsilon is None else check_positive("epsilon", self.epsilon)
-                Delta = None if self.Delta is None else real("Delta", self.Delta, 0, 1, "[)")
-                known |= {"epsilon": epsilon, "delta": Delta}
-            model.set_params(**{name: value for name, value in known.items() if getattr(model, name) is None})
-        return model
-
-    def _fixed(self, models: list[Any], overlap: int) -> PlainMajority:
-        """The plain majority of fitted voters, and what they cost."""
-        if any(getattr(model, "adjacency_", self.adjacency) != self.adjacency for model in models):
-            raise InputError(
-                f"estimator must be private under adjacency {self.adjacency!r}. Got {models[0].adjacency_!r}."
-            )
-        missing = [name for name in ("epsilon", "Delta") if getattr(self, name) is None]
-        if all(is_private_model(model) for model in models):
-            epsilon = max(float(model.epsilon_) for model in models)
-            Delta = max(float(model.delta_) for model in models)
-            for name, cost, most in (("epsilon", epsilon, self.epsilon), ("Delta", Delta, self.Delta)):
-                if most is not None and not cost <= most:
-                    raise InputError(f"A voter costs ({epsilon:g}, {Delta:g}), above the declared {name} {most:g}.")
-        elif not missing:
-            epsilon = real("epsilon", self.epsilon, 0, MAX_EPSILON, hint="Pass that of one voter.")
-            Delta = real("Delta", self.Delta, 0, 1, "[)", hint="Pass that of one voter.")
-        else:
-            raise InputError(
-                f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing. Fixed voters must be private "
-                f"themselves, and {type(models[0]).__name__} has no epsilon_ and delta_ after fit to say how private. "
-                "Declare epsilon and Delta (0.0 if it never fails) if you know them, take DPLogisticRegression, or use "
-                "fresh voters."
-            )
-        total_delta = None if self.total_delta is None else check_total_delta(self.total_delta, "total_delta")
-        privacy = fixed_privacy(epsilon, Delta, overlap, self.adjacency, total_delta)
-        if self.total_epsilon is not None and not privacy.epsilon <= check_total_epsilon(self.total_epsilon):
-            raise BudgetError(
-                f"Fixed voters cost ({privacy.epsilon:g}, {privacy.delta:g}) in all, above total_epsilon = "
-                f"{self.total_epsilon:g}. Raise it, make the voters more private, or lower overlap."
-            )
-        return PlainMajority(privacy)
+    def _votes(self, X: Any) -> Codes:
+        return predictions(self.estimators_, check_table(self, X, reset=False), self.classes_)

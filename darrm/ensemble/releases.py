@@ -14,7 +14,7 @@ from darrm.accounting.budgets import Budget, LedgerBudget, MemoryBudget
 from darrm.accounting.composition import compose
 from darrm.accounting.ledger import Ledger
 from darrm.accounting.planning import max_queries
-from darrm.accounting.theorems import Privacy, optimal, simple
+from darrm.accounting.theorems import Privacy
 from darrm.design.design import AnyDesign, Design
 from darrm.errors import InputError
 from darrm.mechanisms.decision import PrivateDecision
@@ -112,22 +112,6 @@ class DesignedLabels:
         answers = votes if self.epsilon is None else RandomizedResponse(self.epsilon, classes).release(votes, rng)
         made = DaRRM(self.design) if isinstance(self.design, Design) else PrivateDecision(self.design)
         return made.release(answers, rng).astype(np.intp)
-
-
-def fixed_privacy(
-    epsilon: float, Delta: float, max_affected: int, adjacency: str, total_delta: float | None
-) -> EnsemblePrivacy:
-    """What fixed voters cost: the optimal composition of ``max_affected`` copies, for any number of labels (Lemma 8).
-
-    Without ``total_delta`` the epsilons and the deltas are added up.
-    """
-    if total_delta is None:
-        cost = simple(epsilon, Delta, max_affected)
-    elif max_affected == 1 and total_delta == Delta:
-        cost = Privacy(epsilon, Delta)
-    else:
-        cost = optimal(epsilon, Delta, max_affected, total_delta)
-    return EnsemblePrivacy(cost.epsilon, cost.delta, adjacency, max_affected, "fixed", None)
 
 
 def budget_of(

@@ -47,8 +47,32 @@ def check_overlap(overlap: object, K: int) -> int:
     return whole("overlap", overlap, 1, K, allowed=f"in [1, K] = [1, {K}]")
 
 
-def check_shards(given: Sequence[ArrayLike], n: int, K: int, overlap: int) -> list[Indices]:
-    """Shards that a user gave, refused unless every record 0..n-1 is in exactly ``overlap`` of K, once in each."""
+def parts_of(given: Sequence[ArrayLike] | None, prefitted: Sequence[bool], n: int, overlap: int) -> list[Indices]:
+    """The shard of each voter: those given, or by position; empty if all voters are prefitted."""
+    K = len(prefitted)
+    if all(prefitted):
+        if given is not None:
+            raise InputError(
+                "shards must not be given if all voters are prefitted: none is trained. Say by overlap in how many of "
+                "their training sets one record can be."
+            )
+        return [np.zeros(0, dtype=np.intp)] * K
+    if given is not None:
+        return check_shards(given, n, prefitted, overlap)
+    if any(prefitted):
+        raise InputError(
+            "shards must be given if some voters are prefitted and others are not: for each prefitted voter the rows "
+            "of X that it was trained on, none if it saw no row; for each other voter the rows to train it on."
+        )
+    return shards(n, K, overlap)
+
+
+def check_shards(given: Sequence[ArrayLike], n: int, prefitted: Sequence[bool], overlap: int) -> list[Indices]:
+    """Shards that a user gave, refused unless every record 0..n-1 is in exactly ``overlap``, once in each.
+
+    Only those of ``prefitted`` voters may be empty.
+    """
+    K = len(prefitted)
     try:
         arrays: list[NDArray[Any]] = [np.asarray(shard) for shard in given]
     except (TypeError, ValueError):
@@ -57,6 +81,8 @@ def check_shards(given: Sequence[ArrayLike], n: int, K: int, overlap: int) -> li
         raise InputError(f"shards must hold one array for each of K = {K} voters. Got {len(arrays)}.")
     reached = np.zeros(n, dtype=np.int64)
     for voter, shard in enumerate(arrays):
+        if prefitted[voter] and shard.shape == (0,):
+            continue
         if shard.ndim != 1 or not shard.size or shard.dtype.kind not in "iu":
             raise InputError(f"Shard {voter} must be whole numbers of shape (k,), not empty. Got shape {shard.shape}.")
         if not (shard.min() >= 0 and shard.max() < n):

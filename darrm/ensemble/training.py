@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from darrm._sklearn import FrozenEstimator, check_method_params, rows
 from darrm._validation import check_jobs
 from darrm.ensemble.dp_classifier import DPClassifier
 from darrm.errors import DarrmError, InputError
-from darrm.numerics.arrays import Array
 
 Codes = NDArray[np.intp]
 
@@ -18,63 +19,81 @@ _SEEDS = ("random_state", "seed", "random_seed", "rng", "generator")
 
 
 def train_all(
-    model: Any,
-    records: Array,
+    voters: Sequence[Any],
+    records: Any,
     labels: NDArray[Any],
-    parts: list[NDArray[np.intp]],
+    parts: Sequence[NDArray[np.intp]],
     *,
-    n_jobs: int,
+    n_jobs: int | None,
     rng: np.random.Generator | None,
     shared_seed: bool,
+    metadata: Sequence[dict[str, Any]] | None = None,
 ) -> list[Any]:
-    """Copies of ``model``, fitted to each part, in their order whatever the number of jobs.
+    """Copies of ``voters``, each fitted to its part, in their order whatever the number of jobs.
 
-    With ``rng`` each draws from a seed of its own. Without, a seed that the model has is refused unless
-    ``shared_seed``: the noise of private voters must be independent.
+    Prefitted voters are taken as they are. ``metadata`` is what ``fit`` of each voter gets besides, for all records.
+    With ``rng`` each draws from a seed of its own. Without, a seed that a voter has is refused unless ``shared_seed``:
+    the noise of private voters must be independent.
     """
     from joblib import Parallel, delayed
     from sklearn.base import clone
 
-    n_jobs = check_jobs(n_jobs, "n_jobs")
-    seeded = [name for name in model.get_params() if name.rpartition("__")[2] == "random_state"]
-    seeds = [name for name in model.get_params() if name.rpartition("__")[2] in _SEEDS]
-    if not shared_seed and any(model.get_params()[name] is not None for name in seeds):
-        raise InputError(
-            "estimator must have no random_state or other seed: its copies would draw the same noise in all voters."
-        )
+    n_jobs = None if n_jobs is None else check_jobs(n_jobs, "n_jobs")
     models = []
-    for _ in parts:
+    for model in voters:
+        if rng is None and not shared_seed and _has_seed(model):
+            raise InputError(
+                "estimator must have no random_state or other seed: its copies would draw the same noise in all "
+                "voters, and whoever knows it can take it away."
+            )
         voter = clone(model)
-        if rng is not None:
+        if rng is not None and not isinstance(model, FrozenEstimator):
+            seeded = [name for name in voter.get_params() if name.rpartition("__")[2] == "random_state"]
             voter.set_params(**{name: int(rng.integers(2**31)) for name in seeded})
         models.append(voter)
     run = Parallel(n_jobs=n_jobs, prefer="threads")
-    return list(
+    given = metadata or [{} for _ in models]
+    trained = iter(
         run(
-            delayed(_fit)(voter, records[part], labels[part], i)
-            for i, (voter, part) in enumerate(zip(models, parts, strict=True))
+            delayed(_fit)(model, rows(records, part), labels[part], i, check_method_params(records, own, indices=part))
+            for i, (model, part, own) in enumerate(zip(models, parts, given, strict=True))
+            if not isinstance(model, FrozenEstimator)
         )
     )
+    return [model if isinstance(model, FrozenEstimator) else next(trained) for model in models]
 
 
-def _fit(model: Any, records: Array, labels: NDArray[Any], voter: int) -> Any:
+def _has_seed(model: Any) -> bool:
+    while isinstance(model, FrozenEstimator):
+        model = model.estimator
+    params: dict[str, Any] = model.get_params() if hasattr(model, "get_params") else {}
+    return any(name.rpartition("__")[2] in _SEEDS and value is not None for name, value in params.items())
+
+
+def _fit(model: Any, records: Any, labels: NDArray[Any], voter: int, metadata: dict[str, Any]) -> Any:
     # Classifiers trained by DP-SGD know the classes beforehand.
     if not isinstance(model, DPClassifier) and np.unique(labels).size < 2:
         raise InputError(f"Shard {voter} holds one class, {labels[0]}. Shuffle the records, or lower K.")
     try:
-        return model.fit(records, labels)
+        return model.fit(records, labels, **metadata)
     except DarrmError:
         raise
     except Exception as error:
         raise InputError(f"Voter {voter} could not be fitted: {type(error).__name__}: {error}") from error
 
 
-def predictions(models: list[Any], records: Array, classes: NDArray[Any]) -> Codes:
+def predictions(models: Sequence[Any], records: Any, classes: NDArray[Any]) -> Codes:
     """The vote of each model on each record as an index into ``classes``, shape (n, K)."""
-    votes = np.empty((len(records), len(models)), dtype=np.intp)
+    n = records.shape[0]
+    votes = np.empty((n, len(models)), dtype=np.intp)
     for voter, model in enumerate(models):
-        answers = np.asarray(model.predict(records))
-        if answers.shape != (len(records),) or not np.isin(answers, classes).all():
+        try:
+            answers = np.asarray(model.predict(records))
+        except DarrmError:
+            raise
+        except Exception as error:
+            raise InputError(f"Voter {voter} could not predict: {type(error).__name__}: {error}") from error
+        if answers.shape != (n,) or not np.isin(answers, classes).all():
             raise InputError(f"Voter {voter} must predict one of {classes.tolist()} for each record.")
         votes[:, voter] = np.searchsorted(classes, answers)
     return votes

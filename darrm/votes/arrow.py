@@ -25,11 +25,12 @@ def cells(arrays: Sequence[Any], columns: Columns, where: str, row: int) -> NDAr
         after ``where``, counting rows from ``row``.
     """
     types = pyarrow().types
+    texts = (types.is_string, types.is_large_string, types.is_string_view)
     values = np.empty((len(arrays[0]), len(arrays)), dtype=np.uint8)
     for j, array in enumerate(arrays):
         at = columns.first + j
         kind = array.type.value_type if types.is_dictionary(array.type) else array.type
-        if not columns.answers.numbered and (types.is_string(kind) or types.is_large_string(kind)):
+        if not columns.answers.numbered and any(is_text(kind) for is_text in texts):
             put_texts(values[:, j], array.to_pylist(), at, columns, where, row)
             continue
         if not (types.is_boolean(array.type) or types.is_integer(array.type) or types.is_floating(array.type)):

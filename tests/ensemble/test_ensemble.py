@@ -606,6 +606,8 @@ def test_the_page_runs(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.M
         exec(block, names)
     assert names["fixed"].privacy_.epsilon <= 1.0
     assert names["fixed"].score(names["X"], names["y"]) > 0.8
+    assert names["several"].privacy_.epsilon <= 3.0
+    assert names["prefitted"].privacy_.epsilon <= 2.0
     assert names["fresh"].spent_.epsilon <= 5.0
     assert names["teachers"].spent_.epsilon <= 5.0
     assert capsys.readouterr().out.count("Nothing was released") == 1
@@ -651,6 +653,7 @@ def test_no_noise_is_asked_for_so_the_least_is_taken(
 ) -> None:
     assert dp_sgd.LEAST_NOISE == 0.25
     monkeypatch.setattr(dp_sgd, "LEAST_NOISE", least)  # below 1 the accountant takes seconds
+    monkeypatch.setattr(dp_sgd, "_calibrate", dp_sgd._calibrate.__wrapped__)  # nothing is kept from another least
     noise, spent = calibrated_noise(epsilon, delta, rate, steps, "replace-one")
     assert noise == pytest.approx(least)
     assert spent <= epsilon

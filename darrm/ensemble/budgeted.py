@@ -1,0 +1,44 @@
+"""The way to release labels that the parameters of an ensemble ask for, within their budget."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from darrm._validation import check_count, check_total_delta, check_total_epsilon
+from darrm.design.design import AnyDesign
+from darrm.ensemble.designs import checked_base, checked_loss, fresh_majority, fresh_plurality, teachers_decision
+from darrm.ensemble.fixed_voters import fixed_privacy, privacy_of
+from darrm.ensemble.noisy_max import NoisyMax
+from darrm.ensemble.releases import DesignedLabels, PlainMajority, budget_of
+from darrm.errors import BudgetError
+
+
+def noisy_labels(ensemble: Any, kind: str, K: int, overlap: int, classes: int) -> DesignedLabels | NoisyMax:
+    """Labels of fresh voters or of non-private teachers; `BudgetError` if not one is within the budget."""
+    totals = check_total_epsilon(ensemble.total_epsilon), check_total_delta(ensemble.total_delta, "total_delta")
+    base = checked_base(ensemble.base_accuracy, classes)
+    queries = None if ensemble.queries is None else check_count("queries", ensemble.queries)
+    epsilon: float | None = None
+    design: AnyDesign
+    if kind == "fresh":
+        epsilon = checked_loss(ensemble.epsilon, overlap)
+        asked = (K, epsilon, overlap, ensemble.adjacency, ensemble.m, queries, *totals)
+        design = fresh_majority(*asked) if classes == 2 else fresh_plurality(*asked, classes, base)
+    elif queries is None:
+        return NoisyMax(ensemble.gamma, ensemble.sigma, *totals, ensemble.adjacency, K, classes)
+    else:
+        design = teachers_decision(K, ensemble.adjacency, queries, *totals, classes, base)
+    return DesignedLabels(design, budget_of(design, *totals, ensemble.ledger), *totals, epsilon)
+
+
+def fixed_labels(ensemble: Any, models: list[Any], overlap: int) -> PlainMajority:
+    """The plain majority of fitted voters that are private themselves; `BudgetError` if they cost too much."""
+    voters = privacy_of(models, ensemble.adjacency, ensemble.epsilon, ensemble.Delta)
+    total_delta = None if ensemble.total_delta is None else check_total_delta(ensemble.total_delta, "total_delta")
+    privacy = fixed_privacy(voters, overlap, ensemble.adjacency, total_delta)
+    if ensemble.total_epsilon is not None and not privacy.epsilon <= check_total_epsilon(ensemble.total_epsilon):
+        raise BudgetError(
+            f"Fixed voters cost ({privacy.epsilon:g}, {privacy.delta:g}) in all, above total_epsilon = "
+            f"{ensemble.total_epsilon:g}. Raise it, make the voters more private, or lower overlap."
+        )
+    return PlainMajority(privacy)
