@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from darrm._sklearn import BaseEstimator, ClassifierMixin
 from darrm._validation import check_count, check_positive, choice, real
-from darrm.ensemble.dp_sgd import MAX_EPSILON, RELATIONS, calibrated_noise
+from darrm.ensemble.dp_sgd import MAX_EPSILON, RELATIONS, calibrated_noise, training_event
 from darrm.errors import InputError
 from darrm.randomness.words import word_source
 
@@ -70,7 +70,8 @@ class DPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         words = word_source(generator(self.random_state), stacklevel=4)  # whoever called fit
         options = {"noise_multiplier": noise, "rate": rate, "steps": steps, "clip": clip, "learning_rate": speed}
         costs = {"epsilon_": spent, "delta_": delta, "adjacency_": self.adjacency}
-        return options | {"n": n, "words": words}, costs | {"noise_multiplier_": noise, "n_iter_": steps}
+        costs |= {"event_": training_event(noise, rate, steps), "noise_multiplier_": noise, "n_iter_": steps}
+        return options | {"n": n, "words": words}, costs
 
     def _codes(self, labels: NDArray[Any], most: int) -> tuple[NDArray[Any], NDArray[np.intp]]:
         """The classes that were passed, sorted and at most so many, and for each label which it is."""

@@ -56,6 +56,9 @@ class DPLogisticRegression(DPClassifier):
         Steps.
     epsilon_, delta_, adjacency_
         What the model costs: ``epsilon_`` is the accountant's upper bound, at most ``epsilon``.
+    event_ : dp_accounting.DpEvent
+        The training, for a ledger of everything: ``ledger.charge(model.event_, adjacency=model.adjacency_)``. It costs
+        less there than (``epsilon_``, ``delta_``).
     noise_multiplier_ : float
         sigma.
     n_features_in_ : int

@@ -82,17 +82,22 @@ def calibrated_noise(epsilon: float, delta: float, rate: float, steps: int, adja
         return _calibrate(epsilon, delta, rate, steps, adjacency)
 
 
-def accountant_epsilon(noise_multiplier: float, delta: float, rate: float, steps: int, adjacency: str) -> float:
-    """The epsilon of DP-SGD at a noise multiplier: an upper bound; nats."""
+def training_event(noise_multiplier: float, rate: float, steps: int) -> Any:
+    """DP-SGD as an event of dp-accounting, for a ledger or an accountant."""
     try:
         events: Any = import_module("dp_accounting.dp_event")
-        pld: Any = import_module("dp_accounting.pld.pld_privacy_accountant")
-        relations: Any = import_module("dp_accounting.privacy_accountant").NeighboringRelation
     except ImportError:
         raise MissingExtraError("DP-SGD needs dp-accounting. Run: pip install darrm[experiments]") from None
     step = events.PoissonSampledDpEvent(rate, events.GaussianDpEvent(noise_multiplier))
-    accountant = pld.PLDAccountant(relations[RELATIONS[adjacency]])
-    return float(accountant.compose(events.SelfComposedDpEvent(step, steps)).get_epsilon(delta))
+    return events.SelfComposedDpEvent(step, steps)
+
+
+def accountant_epsilon(noise_multiplier: float, delta: float, rate: float, steps: int, adjacency: str) -> float:
+    """The epsilon of DP-SGD at a noise multiplier: an upper bound; nats."""
+    event = training_event(noise_multiplier, rate, steps)
+    pld: Any = import_module("dp_accounting.pld.pld_privacy_accountant")
+    relations: Any = import_module("dp_accounting.privacy_accountant").NeighboringRelation
+    return float(pld.PLDAccountant(relations[RELATIONS[adjacency]]).compose(event).get_epsilon(delta))
 
 
 @lru_cache(maxsize=256)

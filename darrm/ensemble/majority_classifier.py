@@ -80,7 +80,8 @@ class PrivateMajorityClassifier(ClassifierMixin, Composition):  # type: ignore[m
         and total_delta is that of `privacy_` (the t largest Deltas added up if not given, as the epsilons are then).
     ledger : path, optional
         Fresh, and non-private with ``queries``: a `darrm.accounting.Ledger` that keeps the budget across fits, copies
-        and processes; made if missing. Without it each fit, and each copy of the fitted ensemble, counts for itself.
+        and processes; made if missing. One that is there may be for other things too, by the rule "composed", "renyi"
+        or "basic". Without it each fit, and each copy of the fitted ensemble, counts for itself.
     teachers : {"private", "non-private"}
     gamma, sigma : float, optional
         Non-private: noise of one label, Laplace of rate gamma or Gaussian of standard deviation sigma.

@@ -117,18 +117,23 @@ class DesignedLabels:
 def budget_of(
     design: AnyDesign, total_epsilon: float, total_delta: float, path: str | os.PathLike[str] | None
 ) -> Budget:
-    """What the exact adaptive composition allows: in memory, or in the ledger at ``path``, made if there is none."""
+    """What the exact adaptive composition allows: in memory, or in the ledger at ``path``, made if there is none.
+
+    A ledger that is there may be for labels of this design alone, or for anything by another rule.
+    """
     if path is None:
         return MemoryBudget(max_queries(design, total_epsilon, total_delta, voters="fresh"))
     if Path(path).exists():
         ledger = Ledger(path)
     else:
         ledger = Ledger.create(path, design, total_epsilon=total_epsilon, total_delta=total_delta, voters="fresh")
-    budget = {"total_epsilon": total_epsilon, "total_delta": total_delta, "voters": "fresh", "rule": "exact"}
+    adjacency = design.problem.adjacency
+    budget = {"total_epsilon": total_epsilon, "total_delta": total_delta, "voters": "fresh", "adjacency": adjacency}
     status = ledger.status()
     if any(status[key] != value for key, value in budget.items()):
         raise InputError(
-            f"{path} must be a ledger of {budget}. Got one of another budget, {status}. Pass its totals, or a new path."
+            f"{path} must be a ledger of {budget}. Got one of another budget, "
+            f"{ {key: status[key] for key in budget} }. Pass its totals, or a new path."
         )
     return LedgerBudget(ledger, design)
 
