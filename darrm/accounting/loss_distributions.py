@@ -38,6 +38,7 @@ INTERVAL = 1e-4  # of losses, as in dp-accounting
 _SHARP = 1e-9  # the delta near which curves of labels are made sharp
 _NEGLIGIBLE = 1e-18  # of a curve: beyond, its losses count as infinite
 _LEAST, _MOST = 1e-6, 1.0
+_TOLD = 1e-5  # delta at which a distribution is named
 _POINTS = 1000  # of a curve that is kept: so many evenly, and so many where the losses are
 _MOST_LOSSES = 4_000_000
 _RELATIONS = {
@@ -353,7 +354,8 @@ def account_of_foreign(what: object, said: str | None, ledger_adjacency: str) ->
             accountant.compose(what)
         except UnsupportedEventError as error:
             raise InputError(
-                f"The event cannot be accounted for: {' '.join(str(error).split())} Charge its (epsilon, delta)."
+                f"The event cannot be accounted for: {' '.join(str(error).split())} Charge its "
+                "privacy loss distribution, by NeighboringPLD.of, or its (epsilon, delta)."
             ) from None
         if math.isinf(accountant.get_epsilon(0.5)):
             raise InputError("The event is not private. A ledger cannot charge it.")
@@ -365,7 +367,8 @@ def account_of_foreign(what: object, said: str | None, ledger_adjacency: str) ->
             stated(known, ledger_adjacency, "The distribution")
         if known is None or said is not None:
             stated(said, ledger_adjacency, "A privacy loss distribution")
-        return Other.of_curve(curve_of_distribution(what), "a privacy loss distribution")
+        curve = curve_of_distribution(what)
+        return Other.of_curve(curve, f"a privacy loss distribution ({curve.epsilon(_TOLD):.3g} at delta {_TOLD:g})")
     raise InputError(
         f"A ledger charges events and privacy loss distributions of dp-accounting. Got {type(what).__name__}."
     )

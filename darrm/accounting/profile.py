@@ -52,7 +52,7 @@ def privacy_profile(gamma: ArrayLike, problem: Problem, epsilons: ArrayLike) -> 
     Returns
     -------
     ndarray, the shape of ``epsilons``
-        In [0, 1], nonincreasing in epsilon.
+        In [0, 1], nonincreasing in epsilon but for what rounding is counted at each.
 
     Raises
     ------
