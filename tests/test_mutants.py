@@ -542,7 +542,7 @@ MISTAKES = [
     ),
     Mistake(
         "shares of votes under noise are given",
-        "ensemble.majority_classifier",
+        "ensemble.shares",
         "if fixed and (release is None or isinstance(release, PlainMajority)):",
         "if fixed:",
         "ensemble/test_ensemble_in_sklearn.py",

@@ -10,33 +10,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from darrm._sklearn import ClassifierMixin, available_if, check_is_fitted, check_table
+from darrm._sklearn import ClassifierMixin, check_is_fitted, check_table
 from darrm.accounting.theorems import Privacy
 from darrm.ensemble.budgeted import fixed_labels, noisy_labels
 from darrm.ensemble.composition import Composition
 from darrm.ensemble.dp_classifier import generator
 from darrm.ensemble.kinds import check_classes, check_kind
-from darrm.ensemble.releases import Codes, DesignedLabels, PlainMajority, Release, counts
+from darrm.ensemble.releases import Codes, DesignedLabels, Release
 from darrm.ensemble.sharding import check_overlap, parts_of
+from darrm.ensemble.shares import VoteShares
 from darrm.ensemble.training import predictions, train_all
 from darrm.ensemble.voters import check_known, template
-from darrm.numerics.arrays import Array
 from darrm.randomness.words import NotPrivateWarning
 
 
-def _shares_are_private(ensemble: Any) -> bool:
-    release = getattr(ensemble, "_release", None)
-    fixed = ensemble.voters == "fixed" and ensemble.teachers == "private"
-    if fixed and (release is None or isinstance(release, PlainMajority)):
-        return True
-    raise AttributeError(
-        "Shares of the votes are there for fixed voters only. The noise of labels of fresh voters and non-private "
-        "teachers hides these shares, and no budget pays for them. Call predict, or use voters that are private "
-        'themselves, with voters="fixed".'
-    )
-
-
-class PrivateMajorityClassifier(ClassifierMixin, Composition):  # type: ignore[misc]
+class PrivateMajorityClassifier(ClassifierMixin, VoteShares, Composition):  # type: ignore[misc]
     """Majority of K classifiers on shards of the data, with a proof of what its labels cost.
 
     ``voters="fixed"``: each classifier is private itself; labels are their most frequent vote, as many as you like.
@@ -66,9 +54,9 @@ class PrivateMajorityClassifier(ClassifierMixin, Composition):  # type: ignore[m
         some voters are prefitted and others not: the shard of a prefitted voter is the rows that it was trained on,
         maybe none.
     epsilon, Delta : float, optional
-        Privacy of one voter. Fixed: at most that of each fitted classifier by its ``epsilon_`` and ``delta_``, which
-        may differ; needed for those that have none, and then believed. Fresh: epsilon of one answer, needed, with t
-        epsilon at most 20; Delta is 0.
+        Privacy of one voter. Fixed: a limit for what each fitted classifier says by its ``epsilon_`` and ``delta_``,
+        which may differ; needed for those that say nothing, and then believed. Fresh: epsilon of one answer, needed,
+        with t epsilon at most 20; Delta is 0.
     m : float in (0, K], optional
         Fresh: one label is (m epsilon, 0)-DP. t if not given, with which the class of most answers is released; above
         t it has no effect, which a warning says.
@@ -262,55 +250,6 @@ class PrivateMajorityClassifier(ClassifierMixin, Composition):  # type: ignore[m
         """
         check_is_fitted(self)
         return np.asarray(self.classes_[self._release.labels(self._votes(X), self.classes_.size, self._rng)])
-
-    @available_if(_shares_are_private)  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any) -> Array:
-        """The share of the voters that vote for each class; fixed voters only, of whom it costs nothing more.
-
-        Parameters
-        ----------
-        X : array_like, frame or sparse matrix, shape (n, d)
-            As in `predict`.
-
-        Returns
-        -------
-        ndarray, shape (n, classes), in the order of ``classes_``
-            Multiples of 1 / K. The first largest share is the class that `predict` gives, equal votes included.
-
-        Raises
-        ------
-        InputError
-        AttributeError
-            Of fresh voters and non-private teachers, whose shares the noise of the labels hides.
-        """
-        check_is_fitted(self)
-        return np.asarray(counts(self._votes(X), self.classes_.size) / len(self.estimators_))
-
-    @available_if(_shares_are_private)  # type: ignore[untyped-decorator]
-    def decision_function(self, X: Any) -> Array:
-        """Scores, from the same shares: of two classes the share of the second minus that of the first.
-
-        Parameters
-        ----------
-        X : array_like, frame or sparse matrix, shape (n, d)
-            As in `predict`.
-
-        Returns
-        -------
-        ndarray
-            Two classes: shape (n,), in [-1, 1]; `predict` gives the second class where it is above 0. More: shape
-            (n, classes), the shares.
-
-        Raises
-        ------
-        InputError
-        AttributeError
-            As in `predict_proba`.
-        """
-        check_is_fitted(self)
-        n_votes = counts(self._votes(X), self.classes_.size)
-        scores = n_votes[:, 1] - n_votes[:, 0] if self.classes_.size == 2 else n_votes
-        return np.asarray(scores / len(self.estimators_))
 
     @property
     def spent_(self) -> Privacy:

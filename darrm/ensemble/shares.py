@@ -1,0 +1,84 @@
+"""Shares of the votes of an ensemble, which are private only if the voters are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from darrm._sklearn import available_if, check_is_fitted
+from darrm.ensemble.releases import Codes, PlainMajority, counts
+from darrm.numerics.arrays import Array
+
+
+def _shares_are_private(ensemble: Any) -> bool:
+    release = getattr(ensemble, "_release", None)
+    fixed = ensemble.voters == "fixed" and ensemble.teachers == "private"
+    if fixed and (release is None or isinstance(release, PlainMajority)):
+        return True
+    raise AttributeError(
+        "Shares of the votes are there for fixed voters only. The noise of labels of fresh voters and non-private "
+        "teachers hides these shares, and no budget pays for them. Call predict, or use voters that are private "
+        'themselves, with voters="fixed".'
+    )
+
+
+class VoteShares:
+    """The base of an ensemble that gives shares of its votes if its voters are fixed."""
+
+    classes_: NDArray[Any]
+    estimators_: list[Any]
+
+    def _votes(self, X: Any) -> Codes:
+        """The vote of each voter as an index into ``classes_``, shape (n, K)."""
+        raise NotImplementedError
+
+    @available_if(_shares_are_private)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> Array:
+        """The share of the voters that vote for each class; fixed voters only, of whom it costs nothing more.
+
+        Parameters
+        ----------
+        X : array_like, frame or sparse matrix, shape (n, d)
+            As in `predict`.
+
+        Returns
+        -------
+        ndarray, shape (n, classes), in the order of ``classes_``
+            Multiples of 1 / K. The first largest share is the class that `predict` gives, equal votes included.
+
+        Raises
+        ------
+        InputError
+        AttributeError
+            Of fresh voters and non-private teachers, whose shares the noise of the labels hides.
+        """
+        check_is_fitted(self)
+        return np.asarray(counts(self._votes(X), self.classes_.size) / len(self.estimators_))
+
+    @available_if(_shares_are_private)  # type: ignore[untyped-decorator]
+    def decision_function(self, X: Any) -> Array:
+        """Scores, from the same shares: of two classes the share of the second minus that of the first.
+
+        Parameters
+        ----------
+        X : array_like, frame or sparse matrix, shape (n, d)
+            As in `predict`.
+
+        Returns
+        -------
+        ndarray
+            Two classes: shape (n,), in [-1, 1]; `predict` gives the second class where it is above 0. More: shape
+            (n, classes), the shares.
+
+        Raises
+        ------
+        InputError
+        AttributeError
+            As in `predict_proba`.
+        """
+        check_is_fitted(self)
+        n_votes = counts(self._votes(X), self.classes_.size)
+        scores = n_votes[:, 1] - n_votes[:, 0] if self.classes_.size == 2 else n_votes
+        return np.asarray(scores / len(self.estimators_))
