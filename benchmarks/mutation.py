@@ -131,6 +131,7 @@ TESTS = {
     "darrm/labels/bags_at_random.py": ["tests/labels/test_bags_at_random.py"],
     "darrm/ensemble/dp_sgd.py": [*ENSEMBLE, "tests/benchmarks/test_attack.py"],
     "darrm/ensemble/releases.py": ENSEMBLE,
+    "darrm/ensemble/fixed_voters.py": [*ENSEMBLE, "tests/ensemble/test_listed_voters.py"],
     "darrm/ensemble/sharding.py": ENSEMBLE,
     "darrm/measures/leakage.py": LEAKAGE,
     "darrm/measures/noisy_max_leakage.py": LEAKAGE,

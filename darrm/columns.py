@@ -59,6 +59,16 @@ def release(
         If the ledger does not pay for all of it; nothing is charged then.
     MissingExtraError
         If a polars frame or an Arrow table of another library comes and pyarrow is not installed.
+
+    Examples
+    --------
+    >>> import darrm
+    >>> import pandas as pd
+    >>> mechanism = darrm.mechanisms.DaRRM(darrm.solve(K=3, m=1, epsilon=1.0))
+    >>> votes = pd.DataFrame({"anna": [1, 0], "ben": [1, 0], "eve": [1, 1]}, index=["first", "second"])
+    >>> labels = darrm.columns.release(mechanism, votes)
+    >>> labels.name, list(labels.index), bool(labels.isin([0, 1]).all())
+    ('label', ['first', 'second'], True)
     """
     if isinstance(mechanism, PrivateDecision):
         answers = Answers(mechanism.design.problem.names, mechanism.design.absent)

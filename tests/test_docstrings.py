@@ -16,9 +16,12 @@ import darrm
 ROOT = Path(darrm.__path__[0])
 PAGES = [path for path in (ROOT.parent / "docs").rglob("*.md") if "_build" not in path.parts]
 # Where examples are still to come.
-LEFT_OUT = ("darrm.ensemble", "darrm.columns", "darrm.accounting.ledger", "darrm.interop")
+LEFT_OUT: tuple[str, ...] = ()
 # Extras of modules, or of their examples.
 NEEDS = {
+    "darrm.accounting.loss_distributions": "dp_accounting",
+    "darrm.ensemble": "sklearn",
+    "darrm.interop.opendp": "opendp",
     "darrm.labels.audits": "sklearn",
     "darrm.labels.learners": "sklearn",
     "darrm.planning.at_one_total": "pandas",

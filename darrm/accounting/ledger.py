@@ -50,6 +50,21 @@ class Ledger:
     Attributes
     ----------
     path : Path
+
+    Examples
+    --------
+    >>> import darrm
+    >>> design = darrm.solve(K=11, m=3, epsilon=0.1)
+    >>> ledger = darrm.accounting.Ledger.create(
+    ...     "ledger.json", total_epsilon=4, total_delta=1e-6, voters="fresh", rule="composed"
+    ... )
+    >>> ledger.charge(design, 12, note="labels of Monday")
+    >>> ledger.charge((0.5, 0.0), adjacency="replace-one", note="a count")
+    >>> epsilon, delta = ledger.spent()
+    >>> print(f"({epsilon:.3f}, {delta:g})")
+    (3.600, 1e-06)
+    >>> ledger.remaining(design)
+    2
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:

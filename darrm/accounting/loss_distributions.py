@@ -76,6 +76,19 @@ class NeighboringPLD(PrivacyLossDistribution):  # type: ignore[misc]
     Attributes
     ----------
     neighboring_relation : dp_accounting.NeighboringRelation
+
+    Examples
+    --------
+    >>> import darrm
+    >>> from dp_accounting import NeighboringRelation
+    >>> from dp_accounting.pld.privacy_loss_distribution import from_gaussian_mechanism
+    >>> added = from_gaussian_mechanism(4.0)  # for adding or removing a record
+    >>> noise = darrm.interop.NeighboringPLD.of(added, NeighboringRelation.ADD_OR_REMOVE_ONE)
+    >>> design = darrm.solve(K=11, m=3, epsilon=0.1)
+    >>> darrm.interop.privacy_loss_distribution(design, voters="fresh").compose(noise)
+    Traceback (most recent call last):
+        ...
+    darrm.errors.InputError: One is for REPLACE_ONE, the other for ADD_OR_REMOVE_ONE. Make both for the same neighbours.
     """
 
     neighboring_relation: Any
@@ -112,8 +125,8 @@ class NeighboringPLD(PrivacyLossDistribution):  # type: ignore[misc]
             )
         elif theirs is not self.neighboring_relation:
             raise InputError(
-                f"One distribution holds for {self.neighboring_relation.name}, the other for {theirs.name}: they do "
-                "not compose. Make both for the same neighbours."
+                f"One is for {self.neighboring_relation.name}, the other for {theirs.name}. Make both for the same "
+                "neighbours."
             )
         return self.of(super().compose(privacy_loss_distribution, *options, **more), self.neighboring_relation)
 
@@ -160,7 +173,6 @@ def privacy_loss_distribution(
     Examples
     --------
     >>> import darrm
-    >>> from dp_accounting.pld.privacy_loss_distribution import from_laplace_mechanism
     >>> design = darrm.solve(K=11, m=3, epsilon=0.1)
     >>> labels = darrm.interop.privacy_loss_distribution(design, voters="fresh", queries=100)
     >>> round(labels.get_epsilon_for_delta(1e-5), 2)
@@ -297,6 +309,16 @@ class PLDAccountant(_PLDAccountant):  # type: ignore[misc]
         adjacency: pass ``REPLACE_ONE``. Events for other neighbours are refused.
     value_discretization_interval : float
         Of losses, nats.
+
+    Examples
+    --------
+    >>> import darrm
+    >>> import dp_accounting as dp
+    >>> design = darrm.solve(K=11, m=3, epsilon=0.1)
+    >>> accountant = darrm.interop.PLDAccountant(dp.NeighboringRelation.REPLACE_ONE)
+    >>> label = darrm.interop.dp_event(design, voters="fresh")
+    >>> round(accountant.compose(label, 100).get_epsilon(1e-5), 2)
+    11.17
 
     Notes
     -----

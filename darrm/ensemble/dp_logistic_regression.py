@@ -71,6 +71,18 @@ class DPLogisticRegression(DPClassifier):
     way. All records weigh alike: `fit` takes no weights. A fit that is refused tells something about the data that no
     epsilon covers. The noise is made of float64 numbers, not exactly normal. O(steps n d), after a calibration of about
     a second that is kept.
+
+    Examples
+    --------
+    >>> import darrm
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).uniform(-0.5, 0.5, (2000, 2))
+    >>> y = X[:, 0] > 0
+    >>> model = darrm.ensemble.DPLogisticRegression(epsilon=2.0, delta=1e-6).fit(X, y)
+    >>> bool(0.99 < model.epsilon_ / 2.0 <= 1)
+    True
+    >>> bool(model.score(X, y) > 0.8)
+    True
     """
 
     def __init__(

@@ -114,6 +114,20 @@ class PrivateMajorityClassifier(ClassifierMixin, VoteShares, Composition):  # ty
     exact adaptive composition (docs/many_answers.md); ``queries`` takes noisy max, permute-and-flip or the optimum,
     whichever is planned to be right most often. A fit that is refused tells something about the data that no epsilon
     covers.
+
+    Examples
+    --------
+    >>> import darrm
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).uniform(-1, 1, (600, 2))
+    >>> y = np.where(X[:, 0] > 0, "yes", "no")
+    >>> parties = darrm.ensemble.PrivateMajorityClassifier(
+    ...     voters="fresh", K=25, epsilon=2.0, queries=50, total_epsilon=8, total_delta=1e-6
+    ... ).fit(X, y)
+    >>> bool(np.mean(parties.predict(X[:40]) == y[:40]) > 0.6)
+    True
+    >>> parties.privacy_.queries
+    50
     """
 
     def __init__(

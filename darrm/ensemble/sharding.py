@@ -33,6 +33,12 @@ def shards(n: int, K: int, overlap: int = 1) -> list[Indices]:
     Raises
     ------
     InputError
+
+    Examples
+    --------
+    >>> import darrm
+    >>> [rows.tolist() for rows in darrm.ensemble.shards(6, 3, overlap=2)]
+    [[0, 2, 3, 5], [0, 1, 3, 4], [1, 2, 4, 5]]
     """
     n, K = check_count("n", n), check_count("K", K)
     overlap = check_overlap(overlap, K)
