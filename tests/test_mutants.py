@@ -583,8 +583,8 @@ MISTAKES = [
     Mistake(
         "a charge is not written",
         "accounting.ledger",
-        "            self._take(state, what, n, adjacency, note)\n            write(self.path, state)\n",
-        "            self._take(state, what, n, adjacency, note)\n",
+        "            self._take(state, account, n, note)\n            write(self.path, state)\n",
+        "            self._take(state, account, n, note)\n",
         LEDGER,
         lambda tests, folder: tests.test_what_is_spent_by_the_sum(folder),
     ),

@@ -22,6 +22,8 @@ from darrm.numerics.arrays import Array
 from darrm.problem.decision import DecisionProblem
 from darrm.storage.sealed_json import finite
 
+# Neighbours of which one has a record that the other has not: what is charged goes the same way in all charges.
+DIRECTED = ("add-remove", "replace-special")
 _LONGEST = 300  # letters of what stands for a thing, or of a note
 
 
@@ -126,6 +128,13 @@ class Other:
     def curve(self) -> Curve:
         epsilons = np.array([float.fromhex(value) for value in self.epsilons_hex])
         return Curve.of(epsilons, np.array([[float.fromhex(value) for value in row] for row in self.deltas_hex]))
+
+    def part(self) -> tuple[Curve, int]:
+        """A curve, and how often it is to be composed, for all that was charged."""
+        if self.guarantee is None:
+            return self.curve, self.charged
+        epsilon, delta = map(float, self.guarantee)
+        return Curve.of_guarantees(epsilon, delta, self.charged), 1
 
     @property
     def guarantee(self) -> tuple[Fraction, Fraction] | None:

@@ -21,6 +21,7 @@ import numpy as np
 
 from darrm.accounting import adaptive, voters
 from darrm.accounting.adaptive import Grid, Losses
+from darrm.accounting.theorems import at_least_once
 from darrm.errors import InputError
 from darrm.numerics.arrays import Array
 
@@ -29,6 +30,7 @@ _FAR = 690.0  # nats; beyond, e^epsilon is no float64
 _FINENESS = 60  # grid points to one standard deviation of all losses together, for one curve
 _POINTS = (1000, 40_000)  # at least and at most, on either side
 _SPLITS = 1500  # points of the curve of fixed voters
+_WIDE = 40.0  # standard deviations: beyond, no delta of a budget lies
 
 
 class Masses(NamedTuple):
@@ -83,11 +85,11 @@ class Curve:
     def of_voters(cls, who: voters.Voters) -> Curve:
         """All answers of fixed voters, by what the voters themselves are."""
         most = sum(n * epsilon for epsilon, n in who.kinds) * (1 + 2.0**-48 * (len(who.kinds) + 1))
-        if not most <= _FAR:
-            raise InputError(
-                f"The fixed voters that one record reaches lose {most:g} nats together, above {_FAR:g}: they have no "
-                "privacy to account for. Fixed voters must be private themselves."
-            )
+        if not math.isfinite(most):
+            raise InputError("Fixed voters must be private themselves. One record reaches voters of infinite epsilon.")
+        mean = sum(n * epsilon * math.tanh(epsilon / 2) for epsilon, n in who.kinds)
+        spread = sum(n * epsilon**2 for epsilon, n in who.kinds)
+        most = min(most, mean + _WIDE * math.sqrt(spread), _FAR)  # beyond, the last delta stays
         corners = np.zeros(1)
         for epsilon, n in who.kinds[:3] if who.voters <= 64 else ():
             corners = np.unique(np.add.outer(corners, epsilon * (2.0 * np.arange(n + 1) - n)))
@@ -100,6 +102,18 @@ class Curve:
     def of_excess(cls, grid: Grid, *V: Array) -> Curve:
         """From upper bounds on a grid, in one direction or both."""
         return cls.of(grid.logs[grid.size :], np.stack([np.minimum(one[grid.size :], 1.0) for one in V]))
+
+    @classmethod
+    def of_guarantees(cls, epsilon: float, delta: float, n: int) -> Curve:
+        """What ``n`` mechanisms that are (epsilon, delta)-DP are dominated by together: their optimal composition."""
+        if n == 1 or not epsilon:
+            return cls.of_guarantee(epsilon, at_least_once(delta, n) if n > 1 else delta)
+        return cls.of_voters(voters.Voters(((epsilon, n),), delta, at_least_once(delta, n)))
+
+    @property
+    def undirected(self) -> Curve:
+        """The larger of both curves in both directions, for neighbours of which neither has a role of its own."""
+        return self if len(self.deltas) == 1 else Curve.of(self.epsilons, self.deltas.max(axis=0)[None])
 
     @property
     def silent(self) -> bool:

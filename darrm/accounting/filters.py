@@ -42,27 +42,27 @@ def best_order(epsilon: float, delta: float) -> float:
     """The order at which most Gaussian noise is within (epsilon, delta): a function of the budget alone."""
     if not delta:
         return 2.0  # at which nothing is allowed, as at any other
-    allowed = np.array([filter_at(order, epsilon, delta).divergence for order in _ORDERS])
+    allowed = np.array([filter_at(order, FAILURES * delta, epsilon, delta).divergence for order in _ORDERS])
     return float(_ORDERS[int(np.argmax(allowed / _ORDERS))])
 
 
-def filter_at(order: float, epsilon: float, delta: float) -> Filter:
-    """The filter of this order that guarantees (epsilon, delta)-DP.
+def filter_at(order: float, failure: float, epsilon: float, delta: float) -> Filter:
+    """The filter of this order that guarantees (epsilon, delta)-DP, and keeps ``failure`` for what can fail.
 
         divergence = epsilon + ln(delta' / c) / (order - 1),   c = (1 - 1 / order)^(order - 1) / order
 
-    with delta' = .9 delta.
+    with delta' = delta - failure.
 
     ``divergence`` is rounded down, and negative where nothing is allowed.
     """
-    return Filter(order, _divergence(order, epsilon, delta), FAILURES * delta)
+    return Filter(order, _divergence(order, epsilon, (delta - failure) * (1 - 4 * _U)), failure)
 
 
 def _divergence(order: float, epsilon: float, delta: float) -> float:
-    if not delta:
+    if delta <= 0:
         return -math.inf
     log_c = (order - 1) * math.log1p(-1 / order) - math.log(order)
-    room = (math.log(delta) + math.log1p(-FAILURES) - log_c) / (order - 1)
+    room = (math.log(delta) - log_c) / (order - 1)
     return epsilon + room - 1e-13 * (epsilon + abs(room) + 1)
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
 
@@ -98,18 +99,22 @@ class Ledger:
             The budget of all that is charged.
         voters : {"fresh", "fixed"}
             No default; see `darrm.accounting.compose`. Fixed voters are one set of voters, which is paid for once,
-            whatever they answer. If the budget does not pay for them, rule "exact" allows as many labels as the coins
+            whatever they answer; that labels are of the same voters is for you to know, a ledger sees only how many
+            they are and how private. If the budget does not pay for them, rule "exact" allows as many labels as the coins
             of the release hide.
         rule : {"exact", "composed", "renyi", "basic"}
             How charges add up.
 
             "exact": labels of this design only, by their exact adaptive composition.
 
-            "composed": anything, by the composition of everything, the sharpest. *What* is charged, and how often, must
-            be settled without a look at what was released; in which order, and what is asked, may depend on it.
+            "composed": anything, by the composition of everything, the sharpest. What is charged, and how often, must
+            be *settled* without a look at what was released, and all of it must be within the budget. In which order it
+            is released, and what is asked, may depend on answers, and you may stop early. To charge something else in
+            place of what was refused breaks this, if answers said what came first.
 
             "renyi": anything, also chosen by what was released before: a privacy filter by Renyi divergences of one
-            order. A tenth of ``total_delta`` is kept for what can fail, and nothing else may.
+            order. A tenth of ``total_delta`` is kept for what can fail, and nothing else may. One use answers once: the
+            checkpoints of a training run are charged one by one.
 
             "basic": designs and pairs (epsilon, delta), also chosen along the way, by their sums (Rogers, Roth, Ullman,
             Vadhan, NeurIPS 2016).
@@ -139,9 +144,11 @@ class Ledger:
             _check_design(design)
         known = _NEIGHBOURS if design is None else design.problem.adjacency
         neighbours = known if adjacency is None else adjacency_text(adjacency)
-        order = filters.best_order(total_epsilon, total_delta) if rule == "renyi" else None
-        state = State(total_epsilon + 0.0, total_delta + 0.0, kind, rule, neighbours, order, {}, {}, [], [])
-        if order is not None and filters.filter_at(order, total_epsilon, total_delta).divergence <= 0:
+        budget = (total_epsilon + 0.0, total_delta + 0.0)
+        order = filters.best_order(*budget) if rule == "renyi" else None
+        failure = None if order is None else filters.FAILURES * total_delta
+        state = State(*budget, kind, rule, neighbours, order, failure, {}, {}, [], [])
+        if order is not None and filters.filter_at(order, failure or 0.0, *budget).divergence <= 0:
             raise BudgetError(
                 f'Rule "renyi" allows nothing for a total of ({total_epsilon:g}, {total_delta:g}). Raise the budget, '
                 'or take rule "basic".'
@@ -185,8 +192,9 @@ class Ledger:
             If the rule does not charge such a thing, it is for other neighbours, or the ledger was edited.
         """
         n, note = check_count("n", n, _MOST_AT_ONCE), checked_note(note)
+        account = account_of(what, adjacency, self._state().adjacency)  # may take long, so without the lock
         with held(self.path) as state:
-            self._take(state, what, n, adjacency, note)
+            self._take(state, account, n, note)
             write(self.path, state)
 
     @contextmanager
@@ -208,10 +216,11 @@ class Ledger:
         OutputError
             If a file cannot be written. If the charge was made, the labels wait for the next use of the ledger.
         """
-        _check_design(design)
         checked_note(note)
+        before = self._state()
+        account = self._account(design, before)
         if callable(n):
-            self._take(self._state(), design, 1)  # in memory only
+            self._take(before, account, 1)  # in memory only
         else:
             check_count("n", n, _MOST_AT_ONCE)
         target = Path(os.path.abspath(out))
@@ -222,7 +231,7 @@ class Ledger:
             part.finish()  # the labels are on disk, for their owner alone,
             labels = check_count("n", n() if callable(n) else n, _MOST_AT_ONCE)
             with held(self.path) as state:
-                self._take(state, design, labels, note=note)
+                self._take(state, account, labels, note)
                 waiting = charge_waiting(self.path, state, part, target)  # they are charged for,
                 give_name(self.path, state, waiting)  # and have their name
 
@@ -275,7 +284,8 @@ class Ledger:
         """What all charges so far cost together: they are (epsilon, delta)-DP, for what this ledger charged alone.
 
         This holds if what was charged, and how often, does not depend on what was released. If somebody stopped because
-        of that, only the total budget is guaranteed, and by the rule "composed" not even that (see `create`).
+        of that, the budget is guaranteed; by the rule "composed" only for a settled list that was within it as a whole
+        (see `create`).
 
         Returns
         -------
@@ -315,9 +325,8 @@ class Ledger:
             raise TypeError(type(account).__name__)
         return account
 
-    def _take(self, state: State, what: object, n: int, adjacency: str | None = None, note: str = "") -> None:
+    def _take(self, state: State, account: Account, n: int, note: str = "") -> None:
         """Count ``n`` uses of a thing in ``state``, or none of them by an error."""
-        account: Account = account_of(what, adjacency, state.adjacency)
         name = account.name
         if state.rule == "exact" and name not in state.designs:
             remedy = (
@@ -329,7 +338,7 @@ class Ledger:
             )
             kind = "another design" if isinstance(account, Labels) else "labels of one design only"
             raise InputError(f"{self.path} is for {kind}. {remedy}")
-        account = state.accounts.get(name, account)
+        account = state.accounts.get(name) or replace(account)
         if isinstance(account, Labels):
             state.designs.setdefault(name, account)
         else:

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
 from darrm._validation import check_total_delta, check_total_epsilon, check_voters, real
-from darrm.accounting.accounts import Account, Labels, Other, checked_note
+from darrm.accounting.accounts import DIRECTED, Account, Labels, Other, checked_note
 from darrm.accounting.fixed import fixed_voters
 from darrm.errors import InputError, OutputError
 from darrm.problem.limits import adjacency_text
@@ -55,7 +55,8 @@ class State:
     voters: str
     rule: str
     adjacency: str
-    order: float | None  # of the Renyi divergences that rule "renyi" adds up
+    order: float | None  # of the Renyi divergences that rule "renyi" adds up,
+    failure: float | None  # and of the total delta what it keeps for mechanisms that can fail
     designs: dict[str, Labels]
     others: dict[str, Other]
     notes: list[Note]
@@ -179,10 +180,13 @@ def _check(state: State) -> None:
     check_total_delta(state.total_delta, "total_delta")
     check_voters(state.voters)
     adjacency_text(state.adjacency)
-    if (state.order is None) == (state.rule == "renyi"):
-        raise InputError(f"order {state.order!r} for rule {state.rule!r}")
-    if state.order is not None:
-        real("order", state.order, 1, math.inf, "()")
+    for name, value, most in (("order", state.order, math.inf), ("failure", state.failure, state.total_delta)):
+        if (value is None) == (state.rule == "renyi"):
+            raise InputError(f"{name} {value!r} for rule {state.rule!r}")
+        if value is not None:
+            real(name, value, float(name == "order"), most, "()")
+    if state.adjacency not in DIRECTED and any(len(other.deltas_hex) > 1 for other in state.others.values()):
+        raise InputError(f"a privacy curve has directions, and {state.adjacency} neighbours have none")
     if state.rule not in RULES or (state.voters == "fixed" and state.rule not in FOR_FIXED):
         raise InputError(f"rule {state.rule!r} for {state.voters} voters")
     if state.rule == "exact" and (len(state.designs) != 1 or state.others):

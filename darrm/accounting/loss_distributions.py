@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 
 from darrm._validation import check_count, check_voters, real
-from darrm.accounting.accounts import Other, stated
+from darrm.accounting.accounts import DIRECTED, Other, stated
 from darrm.accounting.adaptive import Grid
 from darrm.accounting.curves import Curve
+from darrm.accounting.fresh import FAR
 from darrm.accounting.mixed import labels_curve, voters_curve
 from darrm.accounting.releases import OneLabel, one_label
 from darrm.design.design import AnyDesign
@@ -73,6 +74,9 @@ def _checked_interval(interval: object, name: str = "value_discretization_interv
 class NeighboringPLD(PrivacyLossDistribution):  # type: ignore[misc]
     """A privacy loss distribution of dp-accounting that knows for which neighbours it holds.
 
+    It warns of others, or refuses them, where *it* composes: write ``labels.compose(other)``. In
+    ``other.compose(labels)`` dp-accounting does not ask.
+
     Attributes
     ----------
     neighboring_relation : dp_accounting.NeighboringRelation
@@ -101,7 +105,8 @@ class NeighboringPLD(PrivacyLossDistribution):  # type: ignore[misc]
         ----------
         pld : dp_accounting.pld.privacy_loss_distribution.PrivacyLossDistribution
         neighboring_relation : dp_accounting.NeighboringRelation
-            What ``pld`` was made for; nothing checks that.
+            What ``pld`` was made for; nothing checks that. Where a record is replaced, neither data set has a role of
+            its own: a distribution with two directions becomes the larger of both.
 
         Raises
         ------
@@ -109,30 +114,42 @@ class NeighboringPLD(PrivacyLossDistribution):  # type: ignore[misc]
         """
         if not isinstance(pld, PrivacyLossDistribution):
             raise InputError(f"pld must be a PrivacyLossDistribution of dp-accounting. Got {type(pld).__name__}.")
+        relation = _checked_relation(neighboring_relation)
+        if relation is NeighboringRelation.REPLACE_ONE and not pld._symmetric:
+            curve = curve_of_distribution(pld).undirected
+            pld = _distribution(curve, float(pld._pmf_remove._discretization))
         made = cls(pld._pmf_remove, None if pld._symmetric else pld._pmf_add)
-        made.neighboring_relation = _checked_relation(neighboring_relation)
+        made.neighboring_relation = relation
         return made
 
     def compose(self, privacy_loss_distribution: Any, *options: Any, **more: Any) -> NeighboringPLD:
         """Both together, by dp-accounting. `InputError` for other neighbours; a warning if they are not known."""
-        theirs = getattr(privacy_loss_distribution, "neighboring_relation", None)
+        self._check(privacy_loss_distribution)
+        return self.of(super().compose(privacy_loss_distribution, *options, **more), self.neighboring_relation)
+
+    def self_compose(self, *options: Any, **more: Any) -> NeighboringPLD:
+        """So many times, as dp-accounting does it."""
+        return self.of(super().self_compose(*options, **more), self.neighboring_relation)
+
+    def compute_mixture(self, other: Any, *options: Any, **more: Any) -> NeighboringPLD:
+        """One of both by chance, as dp-accounting does it; other neighbours as in `compose`."""
+        self._check(other)
+        return self.of(super().compute_mixture(other, *options, **more), self.neighboring_relation)
+
+    def _check(self, other: Any) -> None:
+        theirs = getattr(other, "neighboring_relation", None)
         if theirs is None:
             warnings.warn(
                 f"This distribution holds for {self.neighboring_relation.name}, and the other does not say for which "
                 "neighbours it holds: made for others, the total is too small. Say it by NeighboringPLD.of, or compose "
                 "events in darrm.interop.PLDAccountant, which knows.",
-                stacklevel=2,
+                stacklevel=3,
             )
         elif theirs is not self.neighboring_relation:
             raise InputError(
                 f"One is for {self.neighboring_relation.name}, the other for {theirs.name}. Make both for the same "
                 "neighbours."
             )
-        return self.of(super().compose(privacy_loss_distribution, *options, **more), self.neighboring_relation)
-
-    def self_compose(self, *options: Any, **more: Any) -> NeighboringPLD:
-        """So many times, as dp-accounting does it."""
-        return self.of(super().self_compose(*options, **more), self.neighboring_relation)
 
 
 def privacy_loss_distribution(
@@ -217,7 +234,7 @@ def curve_of_distribution(pld: Any) -> Curve:
         )
     dense = [pmf.to_dense_pmf() for pmf in pmfs]
     step = float(dense[0]._discretization)
-    top = max(1, max(pmf._lower_loss + pmf.size - 1 for pmf in dense))
+    top = max(1, min(max(pmf._lower_loss + pmf.size - 1 for pmf in dense), int(FAR / step)))  # beyond: infinite
     weight = np.zeros(top + 1)  # of the losses of both directions
     for pmf in dense:
         where = np.abs(np.arange(pmf.size) + pmf._lower_loss)
@@ -374,7 +391,7 @@ def account_of_foreign(what: object, said: str | None, ledger_adjacency: str) ->
         accountant = PLDAccountant(relation)
         try:
             accountant.compose(what)
-        except UnsupportedEventError as error:
+        except (UnsupportedEventError, ValueError, TypeError, ArithmeticError) as error:
             raise InputError(
                 f"The event cannot be accounted for: {' '.join(str(error).split())} Charge its "
                 "privacy loss distribution, by NeighboringPLD.of, or its (epsilon, delta)."
@@ -382,7 +399,7 @@ def account_of_foreign(what: object, said: str | None, ledger_adjacency: str) ->
         if math.isinf(accountant.get_epsilon(0.5)):
             raise InputError("The event is not private. A ledger cannot charge it.")
         text = repr(what)
-        return Other.of_curve(curve_of_distribution(accountant._pld), " ".join(text.split()))
+        return _account(curve_of_distribution(accountant._pld), " ".join(text.split()), ledger_adjacency)
     if isinstance(what, PrivacyLossDistribution):
         known = _TEXTS.get(getattr(what, "neighboring_relation", None))
         if known is not None:
@@ -390,7 +407,13 @@ def account_of_foreign(what: object, said: str | None, ledger_adjacency: str) ->
         if known is None or said is not None:
             stated(said, ledger_adjacency, "A privacy loss distribution")
         curve = curve_of_distribution(what)
-        return Other.of_curve(curve, f"a privacy loss distribution ({curve.epsilon(_TOLD):.3g} at delta {_TOLD:g})")
+        return _account(
+            curve, f"a privacy loss distribution ({curve.epsilon(_TOLD):.3g} at delta {_TOLD:g})", ledger_adjacency
+        )
     raise InputError(
         f"A ledger charges events and privacy loss distributions of dp-accounting. Got {type(what).__name__}."
     )
+
+
+def _account(curve: Curve, said: str, adjacency: str) -> Other:
+    return Other.of_curve(curve if adjacency in DIRECTED else curve.undirected, said)

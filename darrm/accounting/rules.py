@@ -21,10 +21,11 @@ from darrm.accounting.fixed import fixed_voters
 from darrm.accounting.fresh import labels_within
 from darrm.accounting.ledger_file import State
 from darrm.accounting.mixed import labels_beside, labels_curve, voters_curve
+from darrm.accounting.releases import AnyProblem
 from darrm.accounting.theorems import MOST_LABELS
-from darrm.accounting.voters import reached
 from darrm.errors import BudgetError, InputError
 from darrm.numerics.exact import rounded_up
+from darrm.problem.decision import DecisionProblem
 
 _TOLERANCE = 1e-2  # how close the bounds of what one design cost are driven, relatively
 _SAME_PROOF = 1.02  # another grid than that of the charge gives a bound as near as this
@@ -55,7 +56,11 @@ def _take_composed(state: State, account: Account, n: int) -> None:
         if account.charged > account.allowed:
             _refuse(state, account, n, account.allowed - (account.charged - n))
     else:
-        _check_same_voters(state)
+        if not _same_voters(state):
+            raise InputError(
+                "This ledger is for other fixed voters: their numbers, epsilon, Delta or max_affected differ. Charge "
+                "what the others cost by darrm.interop.privacy_loss_distribution, or make a ledger for them."
+            )
         if not _holds(state):
             _refuse(state, account, n)
     for other in state.designs.values():
@@ -88,7 +93,11 @@ _TAKE = {"exact": _take_exact, "composed": _take_composed, "renyi": _take_renyi,
 
 def remaining(state: State, account: Labels) -> int | None:
     """How many more labels of a design the budget pays for as it stands; None if there is no end to them."""
-    if state.voters == "fixed" and (state.rule == "composed" or state.endless):
+    if state.voters == "fixed" and state.rule == "composed":
+        with_it = replace(account, charged=account.charged + 1)
+        after = replace(state, designs={**state.designs, with_it.name: with_it})
+        return None if _same_voters(after) and _holds(after) else 0
+    if state.endless:
         return None
     if state.rule == "exact":
         return state.limit(account) - account.charged
@@ -177,7 +186,8 @@ def divergences(state: State, order: float) -> filters.Spent:
 
 def _filter(state: State) -> filters.Filter:
     """What the rule "renyi" allows, at the order that was fixed with the budget."""
-    return filters.filter_at(state.order or math.inf, state.total_epsilon, state.total_delta)
+    order, failure = state.order or math.inf, state.failure or 0.0
+    return filters.filter_at(order, failure, state.total_epsilon, state.total_delta)
 
 
 def _spent_by_divergence(state: State) -> float:
@@ -195,7 +205,7 @@ def curve_beside(state: State, account: Account | None = None) -> Curve:
         if other is account or not other.charged:
             continue
         if isinstance(other, Other):
-            parts.append((other.curve, other.charged))
+            parts.append(other.part())
         elif state.voters == "fresh":
             parts.append((labels_curve(other.label(), other.charged, delta), 1))
     if state.voters == "fixed" and state.released:
@@ -243,14 +253,18 @@ def _allowed_by_sums(state: State, account: Labels) -> int:
     return int(max(0, min(left)))
 
 
-def _check_same_voters(state: State) -> None:
-    """One ledger of fixed voters is for one set of them, which is paid for once."""
-    charged = [labels for labels in state.designs.values() if labels.charged]
-    if state.voters == "fixed" and len({reached(labels.problem) for labels in charged}) > 1:
-        raise InputError(
-            "This ledger is for other fixed voters: their epsilon, Delta or max_affected differ. Charge what the "
-            "others cost by darrm.interop.privacy_loss_distribution, or make a ledger for them."
-        )
+def _same_voters(state: State) -> bool:
+    """Whether all labels of fixed voters may be of one set of them, which is paid for once."""
+    charged = [labels.problem for labels in state.designs.values() if labels.charged]
+    return state.voters != "fixed" or len({_voters(problem) for problem in charged}) <= 1
+
+
+def _voters(problem: AnyProblem) -> tuple[object, ...]:
+    """All that a problem says of its voters."""
+    if isinstance(problem, DecisionProblem):
+        groups = [(group.count, group.epsilon, group.delta, group.max_affected) for group in problem.groups]
+        return (*groups, problem.max_affected)
+    return ((problem.K, problem.epsilon, problem.Delta, problem.max_affected), problem.max_affected)
 
 
 def _refuse(state: State, account: Account, n: int, left: int | None = None) -> None:
