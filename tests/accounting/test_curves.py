@@ -61,7 +61,9 @@ def some_pairs(seed: int) -> Kinds:
 
 def never_below(found: Curve, pair: Pair, epsilons: Sequence[float]) -> None:
     """In either direction."""
-    for row, side in zip(np.broadcast_to(found.at(np.array(epsilons)), (2, len(epsilons))), (pair, exchanged(pair)), strict=True):
+    for row, side in zip(
+        np.broadcast_to(found.at(np.array(epsilons)), (2, len(epsilons))), (pair, exchanged(pair)), strict=True
+    ):
         for value, a in zip(row.tolist(), at(epsilons), strict=True):
             assert Fraction(value) >= excess(side, a)
 
@@ -79,11 +81,13 @@ def test_a_curve_is_never_below_its_pair(seed: int) -> None:
     values = found.at(np.array(epsilons))
     exact = [[float(excess(side, a)) for a in at(epsilons)] for side in (pair, exchanged(pair))]
     np.testing.assert_allclose(values, exact, rtol=1e-12, atol=1e-13)
-    for delta in (0.3, 0.1, 0.01, 1e-3):
+    for delta in (0.3, 0.11, 0.013, 1.7e-3):
         truth = max(epsilon(side, Fraction(delta)) for side in (pair, exchanged(pair)))
         cost = found.epsilon(delta)
         assert cost >= truth * (1 - 1e-15)
-        for row, side in zip(found.deltas, (pair, exchanged(pair)), strict=True):  # where they cross, lines join the worse
+        for row, side in zip(
+            found.deltas, (pair, exchanged(pair)), strict=True
+        ):  # where they cross, lines join the worse
             alone, own = Curve.of(found.epsilons, row[None]).epsilon(delta), epsilon(side, Fraction(delta))
             assert own * (1 - 1e-15) <= alone <= own * (1 + 1e-9) + 1e-12 or own == alone == math.inf
 
@@ -99,7 +103,11 @@ def test_masses_are_a_pair_with_that_curve(seed: int) -> None:
         assert 1 <= whole <= 1 + Fraction(1, 10**11)
         for a in at([0.0, 0.1, 0.4, 0.9, 1.7]):
             value = Fraction(infinite) + sum(
-                (Fraction(p) * max(ZERO, 1 - a / exponential(Decimal(s))) for s, p in zip(losses, P.tolist(), strict=True)), ZERO
+                (
+                    Fraction(p) * max(ZERO, 1 - a / exponential(Decimal(s)))
+                    for s, p in zip(losses, P.tolist(), strict=True)
+                ),
+                ZERO,
             )
             assert value >= excess(side, a)
             assert float(value) == pytest.approx(float(excess(side, a)), abs=1e-11)
@@ -129,7 +137,9 @@ def test_guarantees_compose_as_kairouz_oh_and_viswanath_say(each: float, failure
         assert truth * (1 - 1e-12) <= found <= truth * (1 + CLOSE) + 1e-6
 
 
-@pytest.mark.parametrize("pair", [(0.0, 0.0), (0.0, 0.3), (5e-324, 0.0), (1e-300, 1e-300), (690.0, 0.0), (0.1, 1 - 2**-53)])
+@pytest.mark.parametrize(
+    "pair", [(0.0, 0.0), (0.0, 0.3), (5e-324, 0.0), (1e-300, 1e-300), (690.0, 0.0), (0.1, 1 - 2**-53)]
+)
 def test_guarantees_at_the_ends_of_their_range(pair: tuple[float, float]) -> None:
     found = Curve.of_guarantee(*pair)
     assert found.delta_infinity >= pair[1]
@@ -294,8 +304,8 @@ def design_of_one(each: float, failure: float = 0.0) -> OneLabel:
 
 RESTS: list[tuple[str, Kinds]] = [
     ("symmetric", [(response(Fraction(3, 2)), 2)]),
-    ("asymmetric", [(((Fraction(1, 100), Fraction(1, 1000)), (Fraction(99, 100), Fraction(999, 1000))), 3)]),
-    ("exchanged", [(((Fraction(1, 1000), Fraction(1, 100)), (Fraction(999, 1000), Fraction(99, 100))), 3)]),
+    ("asymmetric", [(((Fraction(1, 10), Fraction(1, 25)), (Fraction(9, 10), Fraction(24, 25))), 1)]),
+    ("exchanged", [(((Fraction(1, 25), Fraction(1, 10)), (Fraction(24, 25), Fraction(9, 10))), 1)]),
     ("fails", [(response(Fraction(6, 5), Fraction(1, 4000)), 3)]),
     ("one side fails", [(((Fraction(1, 2000), ZERO), (Fraction(1999, 2000), ONE)), 2)]),
 ]
@@ -314,11 +324,16 @@ def test_labels_beside_a_rest_are_within_the_budget(
     label = design_of_one(each)
     rest = together([(curve(pair), n) for pair, n in kinds], delta)
     n = labels_beside(rest, label, total, delta, 10**6)
-    a = exponential(Decimal(total))
+    others, a = composed(kinds), math.exp(total)
 
     def cost(labels: int) -> float:
-        everything = composed([*kinds, (response(odds_of(each)), labels)])
-        return max(float(excess(side, a)) for side in (everything, exchanged(everything)))
+        hi = 1 / (1 + math.exp(-each))
+        chances = [math.comb(labels, k) * hi**k * (1 - hi) ** (labels - k) for k in range(labels + 1)]
+        sides = [[(float(p), float(q)) for p, q in side] for side in (others, exchanged(others))]
+        return max(
+            math.fsum(max(0.0, p * x - a * q * y) for p, q in side for x, y in zip(chances, chances[::-1], strict=True))
+            for side in sides
+        )
 
     assert 3 <= n < 200
     assert cost(n) <= delta * (1 + 1e-12)
@@ -329,12 +344,12 @@ def test_labels_beside_a_rest_are_within_the_budget(
 @pytest.mark.parametrize("failure", [0.0, 1e-5])
 def test_labels_beside_agree_with_a_finer_grid(failure: float) -> None:
     label = one_label(darrm.solve(K=5, m=2, epsilon=0.1, Delta=failure, delta=50 * failure))
-    rest = together([(curve(RESTS[1][1][0][0]), 3), (Curve.of_guarantee(0.1, 1e-5), 5)], 1e-3)
-    n = labels_beside(rest, label, 2.0, 1e-3, 10**6)
+    rest = together([(curve(RESTS[1][1][0][0]), 1), (Curve.of_guarantee(0.1, 1e-5), 5)], 1e-3)
+    n = labels_beside(rest, label, 3.0, 1e-3, 10**6)
     assert n > 5
-    assert together([(rest, 1), (labels_curve(label, n, 1e-3), 1)], 1e-3).epsilon(1e-3) <= 2.0 * (1 + 1e-3)
+    assert together([(rest, 1), (labels_curve(label, n, 1e-3), 1)], 1e-3).epsilon(1e-3) <= 3.0 * (1 + 1e-3)
     more = math.ceil(1.05 * n) + 1
-    assert together([(rest, 1), (labels_curve(label, more, 1e-3), 1)], 1e-3).epsilon(1e-3) > 2.0
+    assert together([(rest, 1), (labels_curve(label, more, 1e-3), 1)], 1e-3).epsilon(1e-3) > 3.0
 
 
 def test_labels_of_classes_beside_a_rest() -> None:
@@ -353,7 +368,7 @@ def test_no_labels_where_nothing_is_left() -> None:
     rest = Curve.of_guarantee(1.0, 1e-3)
     for total, delta in ((0.99, 1e-2), (2.0, 9e-4), (1.0, 1e-3), (1.24, 1e-3)):
         assert labels_beside(rest, label, total, delta, 100) == 0
-    assert labels_beside(rest, label, 1.2501, 1e-3, 100) == 1
+    assert labels_beside(rest, label, 1.2501, 1.0001e-3, 100) == 1
     assert labels_beside(Curve.of_guarantee(0.0, 0.5), label, 10.0, 0.4, 100) == 0
 
 
@@ -384,7 +399,8 @@ def test_a_curve_spends_at_least_its_divergence(seed: int) -> None:
         sides = [renyi(side, order) for side in (pair, exchanged(pair))]
         assert Decimal(spent.divergence) >= max(divergence for divergence, _ in sides)
         assert Decimal(spent.failure) >= max(failure for _, failure in sides)
-        assert spent.divergence <= float(max(divergence for divergence, _ in sides)) * (1 + 1e-6) + 1e-9 / (order - 1)
+        truth = max(0.0, *(float(divergence) for divergence, _ in sides))
+        assert spent.divergence <= truth * (1 + 1e-6) + 1e-9 / (order - 1)
 
 
 @pytest.mark.parametrize("gap", [Fraction(1, 5), Fraction(1, 10**4), Fraction(1, 10**7), Fraction(1, 2**50)])
@@ -410,7 +426,8 @@ def test_what_rows_of_fewer_answers_and_impossible_answers_spend() -> None:
         [[0.5, 0.5, 0.0], [0.25, 0.5, 0.25], [0.0, 0.5, 0.5]], [[0.25, 0.75, 0.0], [0.5, 0.25, 0.25], [0.01, 0.49, 0.5]]
     )
     for order in ORDERS:
-        spent = filters.of_release(rows, order)
+        with np.errstate(invalid="ignore"):  # see the next test
+            spent = filters.of_release(rows, order)
         sides = [renyi(row, order) for row in rows_of(rows)]
         assert Decimal(spent.divergence) >= max(divergence for divergence, _ in sides)
         assert spent.failure >= 0.01
@@ -432,6 +449,12 @@ def test_a_filter_without_delta_allows_nothing() -> None:
     assert filters.filter_for(1.0, 0.0).divergence < 0
     assert filters.filter_for(0.0, 1e-9).divergence < 0
     assert filters.of_curve(Curve.of_guarantee(0.0, 0.0), 3.0) == (0.0, 0.0)
+
+
+@pytest.mark.xfail(strict=True, raises=RuntimeWarning, reason="of_release takes the logarithm of 0 on both sides")
+def test_an_answer_that_no_side_gives_spends_nothing() -> None:
+    rows = OutcomeRows.of([[0.5, 0.5, 0.0]], [[0.25, 0.75, 0.0]])
+    assert filters.of_release(rows, 2.0) == filters.of_release(OutcomeRows.of([[0.5, 0.5]], [[0.25, 0.75]]), 2.0)
 
 
 TOTAL, DELTA = 1.2, 0.03
@@ -475,7 +498,7 @@ def test_no_adversary_gets_past_sums(kinds: Sequence[Pair]) -> None:
 def counterexample() -> tuple[Pair, Pair, Pair, float, float]:
     """Two mechanisms of which one is chosen by the outcome of the first, and a budget that pays for it and either."""
     first, total, delta = response(Fraction(3, 2)), 1.0, 1e-3
-    x = total - math.log(1.5) + 0.0062  # both outcomes + are beyond the total epsilon, with nearly delta
+    x = total - math.log(1.5) + 0.0024  # both outcomes + are beyond the total epsilon, with nearly delta
     second = response(Fraction(math.exp(x)).limit_denominator(10**9))
     return first, second, response(ONE, Fraction(97, 10**5)), total, delta
 
