@@ -436,7 +436,7 @@ def test_what_rows_of_fewer_answers_and_impossible_answers_spend() -> None:
 @pytest.mark.parametrize(("total", "delta"), [(1.0, 1e-2), (3.0, 1e-6), (0.1, 1e-9), (20.0, 1e-12), (600.0, 1e-5)])
 def test_a_filter_allows_no_more_than_its_order_proves(total: float, delta: float) -> None:
     """Canonne, Kamath, Steinke (NeurIPS 2020): the least delta of a Renyi divergence at an epsilon."""
-    order, divergence, failure = (Decimal(x) for x in filters.filter_for(total, delta))
+    order, divergence, failure = (Decimal(x) for x in filters.filter_at(filters.best_order(total, delta), total, delta))
     chance = ((order - 1) * (divergence - Decimal(total))).exp() * (1 - 1 / order) ** (order - 1) / order
     assert chance + failure <= Decimal(delta)
     assert chance + failure >= Decimal(delta) * (1 - Decimal("1e-6"))
@@ -444,8 +444,8 @@ def test_a_filter_allows_no_more_than_its_order_proves(total: float, delta: floa
 
 
 def test_a_filter_without_delta_allows_nothing() -> None:
-    assert filters.filter_for(1.0, 0.0).divergence < 0
-    assert filters.filter_for(0.0, 1e-9).divergence < 0
+    for total, delta in ((1.0, 0.0), (0.0, 1e-9)):
+        assert filters.filter_at(filters.best_order(total, delta), total, delta).divergence < 0
     assert filters.of_curve(Curve.of_guarantee(0.0, 0.0), 3.0) == (0.0, 0.0)
 
 
@@ -477,7 +477,7 @@ SKEW = ((Fraction(1, 10), Fraction(1, 25)), (Fraction(9, 10), Fraction(24, 25)))
 
 
 def by_divergences(kinds: Sequence[Pair]) -> tuple[filters.Filter, list[filters.Spent]]:
-    allowed = filters.filter_for(TOTAL, DELTA)
+    allowed = filters.filter_at(filters.best_order(TOTAL, DELTA), TOTAL, DELTA)
     return allowed, [filters.of_curve(curve(kind), allowed.order) for kind in kinds]
 
 

@@ -266,42 +266,40 @@ def skewed(pessimistic: bool = True) -> Any:
 
 
 def test_distributions_say_for_which_neighbours_they_hold(tmp_path: Path) -> None:
-    ledger = book(tmp_path / "l.json", budget=(6.0, 1e-4), adjacency="add-or-remove-one")
+    ledger = book(tmp_path / "l.json", budget=(6.0, 1e-4), adjacency="add-remove")
     plain, told = skewed(), NeighboringPLD.of(skewed(), ADD)
     assert not plain._symmetric
     unchanged(ledger, darrm.InputError, "does not say for which neighbours it holds", plain)
     unchanged(ledger, darrm.InputError, "guarantees for different", plain, adjacency="replace-one")
     unchanged(ledger, darrm.InputError, "guarantees for different", told, adjacency="replace-one")
     unchanged(ledger, darrm.InputError, "guarantees for different", NeighboringPLD.of(skewed(), REPLACE))
-    unchanged(
-        ledger, darrm.InputError, "guarantees for", NeighboringPLD.of(skewed(), REPLACE), adjacency="add-or-remove-one"
-    )
-    ledger.charge(plain, adjacency="add-or-remove-one", note="told")
+    unchanged(ledger, darrm.InputError, "guarantees for", NeighboringPLD.of(skewed(), REPLACE), adjacency="add-remove")
+    ledger.charge(plain, adjacency="add-remove", note="told")
     ledger.charge(told)
-    ledger.charge(told, 2, adjacency="add-or-remove-one")
-    ledger.charge(laplace(), adjacency="add-or-remove-one")
+    ledger.charge(told, 2, adjacency="add-remove")
+    ledger.charge(laplace(), adjacency="add-remove")
     truth = skewed().self_compose(4).compose(laplace()).get_epsilon_for_delta(1e-4)
     assert truth - 5 * GRID <= ledger.spent()[0] <= truth * (1 + 1e-2)
 
 
 @pytest.mark.parametrize("optimistic", [laplace(pessimistic_estimate=False), skewed(False)])
 def test_optimistic_distributions_are_refused(tmp_path: Path, optimistic: Any) -> None:
-    ledger = book(tmp_path / "l.json", adjacency="add-or-remove-one")
-    unchanged(ledger, darrm.InputError, "is optimistic", optimistic, adjacency="add-or-remove-one")
+    ledger = book(tmp_path / "l.json", adjacency="add-remove")
+    unchanged(ledger, darrm.InputError, "is optimistic", optimistic, adjacency="add-remove")
     unchanged(ledger, darrm.InputError, "is optimistic", NeighboringPLD.of(optimistic, ADD))
     both = laplace().compose(laplace()) if optimistic._symmetric else skewed()
     object.__setattr__(both, "_pmf_remove", optimistic._pmf_remove)  # one side is enough
-    unchanged(ledger, darrm.InputError, "is optimistic", both, adjacency="add-or-remove-one")
+    unchanged(ledger, darrm.InputError, "is optimistic", both, adjacency="add-remove")
 
 
 def test_pairs_say_for_which_neighbours_they_hold(tmp_path: Path, designs: dict[str, Any]) -> None:
     ledger = book(tmp_path / "l.json")
     unchanged(ledger, darrm.InputError, "does not say for which neighbours", (0.1, 0.0))
-    unchanged(ledger, darrm.InputError, "guarantees for different", (0.1, 0.0), adjacency="add-or-remove-one")
-    unchanged(ledger, darrm.InputError, "guarantees for different", gaussian(3.0), adjacency="add-or-remove-one")
-    unchanged(ledger, darrm.InputError, "", designs["majority"], adjacency="add-or-remove-one")
+    unchanged(ledger, darrm.InputError, "guarantees for different", (0.1, 0.0), adjacency="add-remove")
+    unchanged(ledger, darrm.InputError, "guarantees for different", gaussian(3.0), adjacency="add-remove")
+    unchanged(ledger, darrm.InputError, "", designs["majority"], adjacency="add-remove")
     unchanged(ledger, darrm.InputError, "adjacency", (0.1, 0.0), adjacency="two\nlines")
-    elsewhere = book(tmp_path / "m.json", adjacency="add-or-remove-one")
+    elsewhere = book(tmp_path / "m.json", adjacency="add-remove")
     unchanged(elsewhere, darrm.InputError, "guarantees for different", designs["majority"])
     event = dp_event(designs["majority"], voters="fresh")
     unchanged(elsewhere, darrm.InputError, "the design is for replace-one neighbours", dp.ComposedDpEvent([event]))
@@ -365,12 +363,12 @@ def test_exactly_what_remains_goes_in(tmp_path: Path, designs: dict[str, Any], r
     left = ledger.remaining(design)
     assert left is not None
     assert left >= 2
-    unchanged(ledger, darrm.BudgetError, "Nothing was charged", design, left + 1)
+    unchanged(ledger, darrm.BudgetError, "Nothing was released or charged", design, left + 1)
     ledger.charge(design, left - 1)
     assert ledger.remaining(design) == 1
     ledger.charge(design)
     assert ledger.remaining(design) == 0
-    unchanged(ledger, darrm.BudgetError, "Nothing was charged", design)
+    unchanged(ledger, darrm.BudgetError, "Nothing was released or charged", design)
     assert ledger.spent()[0] <= 2.0
 
 
@@ -393,14 +391,14 @@ def test_what_remains_is_proved_again_after_another_charge(tmp_path: Path, desig
 
 def test_a_budget_without_delta(tmp_path: Path) -> None:
     """Laplace noise has a curve that ends at delta 0, but no guarantee that could be added up exactly."""
-    ledger = book(tmp_path / "l.json", budget=(3.0, 0.0), adjacency="add-or-remove-one")
+    ledger = book(tmp_path / "l.json", budget=(3.0, 0.0), adjacency="add-remove")
     unchanged(ledger, darrm.BudgetError, "", gaussian(20.0))
-    ledger.charge((0.5, 0.0), 2, adjacency="add-or-remove-one")
-    design = darrm.solve(K=5, m=2, epsilon=0.125, adjacency="add-or-remove-one")
+    ledger.charge((0.5, 0.0), 2, adjacency="add-remove")
+    design = darrm.solve(K=5, m=2, epsilon=0.125, adjacency="add-remove")
     assert ledger.remaining(design) == 8
     ledger.charge(design, 8)
     assert ledger.spent() == (3.0, 0.0)
-    unchanged(ledger, darrm.BudgetError, "", (1e-9, 0.0), adjacency="add-or-remove-one")
+    unchanged(ledger, darrm.BudgetError, "", (1e-9, 0.0), adjacency="add-remove")
 
 
 # The file alone
@@ -539,11 +537,16 @@ FORGERIES: dict[str, Callable[[dict[str, Any]], object]] = {
     "said otherwise": added(said="nothing"),
     "said in two lines": added(said="a\nb"),
     "more": added(more=1),
-    "adjacency": lambda found: found.update(adjacency="add-or-remove-one"),
+    "adjacency": lambda found: found.update(adjacency="add-remove"),
     "rule exact": lambda found: found.update(rule="exact"),
     "rule unknown": lambda found: found.update(rule="none"),
-    "fixed and renyi": lambda found: found.update(rule="renyi", voters="fixed"),
-    "allowed by renyi": lambda found: (found.update(rule="renyi"), first(found, "designs").update(allowed=10**6)),
+    "rule renyi": lambda found: found.update(rule="renyi"),
+    "order of another rule": lambda found: found.update(order=2.0),
+    "fixed and renyi": lambda found: found.update(rule="renyi", order=9.0, voters="fixed"),
+    "allowed by renyi": lambda found: (
+        found.update(rule="renyi", order=9.0),
+        first(found, "designs").update(allowed=10**6),
+    ),
     "negative budget": lambda found: found.update(total_epsilon=-1.0),
     "no delta": lambda found: found.update(total_delta=1.0),
     "charges of another ledger": lambda found: found.update(others=[]),
@@ -764,6 +767,5 @@ def test_two_processes_race_for_the_last_of_a_budget(
         raised = forged(ledger, lambda found: found.update(total_epsilon=50.0))  # no budget to cut the total off
         assert raised.spent()[0] <= 2.0 * (1 + 1e-2)
     else:
-        allowed = filters.filter_for(2.0, 1e-4)
-        state = ledger._state()
+        state, allowed = ledger._state(), filters.filter_at(filters.best_order(2.0, 1e-4), 2.0, 1e-4)
         assert rules.divergences(state, allowed.order).divergence <= allowed.divergence
