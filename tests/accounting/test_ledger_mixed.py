@@ -176,7 +176,7 @@ def test_labels_alone_cost_what_compose_says(tmp_path: Path, designs: dict[str, 
 
 def test_spent_by_divergences_is_above_the_composition(tmp_path: Path) -> None:
     sharp, ledger = book(tmp_path / "c.json"), book(tmp_path / "r.json", "renyi")
-    for n in (1, 2, 5, 9):
+    for n in (1, 5):
         for one in (sharp, ledger):
             one.charge(gaussian(12.0), n)
             one.charge((0.02, 0.0), n, adjacency="replace-one")
@@ -514,6 +514,11 @@ def design_changed(found: dict[str, Any]) -> None:
     first(found, "designs")["table_hex"][0] = (0.0).hex()
 
 
+def allowed_by_renyi(found: dict[str, Any]) -> None:
+    found.update(rule="renyi", order=9.0)
+    first(found, "designs").update(allowed=10**6)
+
+
 FORGERIES: dict[str, Callable[[dict[str, Any]], object]] = {
     "curve lowered": curve_lowered,
     "names swapped": names_swapped,
@@ -543,10 +548,7 @@ FORGERIES: dict[str, Callable[[dict[str, Any]], object]] = {
     "rule renyi": lambda found: found.update(rule="renyi"),
     "order of another rule": lambda found: found.update(order=2.0),
     "fixed and renyi": lambda found: found.update(rule="renyi", order=9.0, voters="fixed"),
-    "allowed by renyi": lambda found: (
-        found.update(rule="renyi", order=9.0),
-        first(found, "designs").update(allowed=10**6),
-    ),
+    "allowed by renyi": allowed_by_renyi,
     "negative budget": lambda found: found.update(total_epsilon=-1.0),
     "no delta": lambda found: found.update(total_delta=1.0),
     "charges of another ledger": lambda found: found.update(others=[]),
@@ -591,7 +593,7 @@ def test_more_charges_than_the_budget_pays_for_are_told(used: Ledger) -> None:
 
 
 def test_more_labels_than_the_budget_pays_for_are_told(used: Ledger) -> None:
-    forged(used, lambda found: (counted(found, "designs", 5000), first(found, "designs").update(allowed=5000)))
+    forged(used, lambda found: (counted(found, "designs", 800), first(found, "designs").update(allowed=800)))
     with pytest.raises(darrm.InputError, match="paid for more than its budget"):
         used.spent()
 
@@ -695,11 +697,14 @@ class Program:
         assert self.process.stdout is not None
         return self.process.stdout.readline().strip()
 
-    def start(self) -> int:
-        """The number of a worker that is at work."""
+    def start(self) -> None:
+        """A worker."""
         assert self.process.stdin is not None
         self.process.stdin.write("go\n")
         self.process.stdin.flush()
+
+    def worker(self) -> int:
+        """Its number."""
         return int(self.line().removeprefix("worker "))
 
     def told(self) -> list[str]:
@@ -735,7 +740,8 @@ def test_kills_among_mixed_charges(tmp_path: Path, crew: Callable[[Ledger], Prog
     ledger = book(tmp_path / "l.json", "renyi", (500.0, 1e-3))
     program, acknowledged = crew(ledger), 0
     for _ in range(20):
-        worker = program.start()
+        program.start()
+        worker = program.worker()
         time.sleep(rng.uniform(0.0, 0.2))
         os.kill(worker, signal.SIGKILL)
         *words, end = program.told()
@@ -758,9 +764,10 @@ def test_two_processes_race_for_the_last_of_a_budget(
     programs = [crew(ledger), crew(ledger)]
     for program in programs:
         program.start()
+    assert all(program.worker() for program in programs)
     told = [program.told() for program in programs]
     assert [words[-2:] for words in told] == [["refused", "ended 0"]] * 2
-    assert all(len(words) > 3 for words in told)
+    assert all(len(words) > 2 for words in told)  # each was charged for something
     assert charged(ledger) == sum(int(word) for words in told for word in words[:-2])
     if rule == "composed":
         assert 1.0 < ledger.spent()[0] <= 2.0
