@@ -1,0 +1,778 @@
+"""One ledger for designs, guarantees, and events of dp-accounting, beside its own totals; and against who edits it."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import darrm
+from darrm.accounting import Ledger, compose, filters, optimal, rules
+from darrm.accounting.accounts import Other
+from darrm.accounting.ledger_file import FORMAT, MOST_COUNTED, VERSION
+from darrm.storage.sealed_json import read, write
+
+dp = pytest.importorskip("dp_accounting")
+NeighboringPLD, PLDAccountant = darrm.interop.NeighboringPLD, darrm.interop.PLDAccountant
+dp_event, privacy_loss_distribution = darrm.interop.dp_event, darrm.interop.privacy_loss_distribution
+REPLACE, ADD = dp.NeighboringRelation.REPLACE_ONE, dp.NeighboringRelation.ADD_OR_REMOVE_ONE
+GRID = 1e-4  # of dp-accounting: each composed distribution may be so much above the truth, in epsilon
+FAST = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+PROGRAMS = Path(__file__).with_name("programs")
+posix = pytest.mark.skipif(os.name != "posix", reason="needs SIGKILL")
+PLURALITY = darrm.objectives.rule("plurality", accuracy=[0.6])
+
+
+@pytest.fixture(scope="module")
+def designs() -> dict[str, Any]:
+    """One for each kind."""
+    group = darrm.VoterGroup
+    truth = darrm.objectives.truth(accuracy=[0.7, 0.6])
+    two = darrm.DecisionProblem([group(2, 0.3), group(1, 0.1)], 0.4, 1e-6)
+    return {
+        "majority": darrm.solve(K=5, m=2, epsilon=0.05),
+        "Delta": darrm.solve(K=5, m=2, epsilon=0.05, Delta=1e-7, delta=2e-6),
+        "reached": darrm.solve(K=7, m=1.5, epsilon=0.1, max_affected=2),
+        "groups": darrm.solve(two, objective=truth),
+        "absent": darrm.solve(two, objective=truth, absent=True),
+        "classes": darrm.solve(darrm.DecisionProblem([group(3, 0.2)], 0.2, 1e-6, classes=3), objective=PLURALITY),
+    }
+
+
+def gaussian(sigma: float) -> Any:
+    return dp.GaussianDpEvent(sigma)
+
+
+def times(event: Any, count: int) -> Any:
+    return dp.SelfComposedDpEvent(event, count)
+
+
+SAMPLED = dp.PoissonSampledDpEvent(0.01, gaussian(1.1))
+NESTED = dp.ComposedDpEvent([gaussian(8.0), times(dp.ComposedDpEvent([SAMPLED, times(gaussian(20.0), 3)]), 2)])
+
+
+def book(
+    path: Path, rule: str = "composed", budget: tuple[float, float] = (4.0, 1e-4), voters: str = "fresh", **more: Any
+) -> Ledger:
+    return Ledger.create(path, total_epsilon=budget[0], total_delta=budget[1], voters=voters, rule=rule, **more)
+
+
+def content(ledger: Ledger) -> dict[str, Any]:
+    found = read(ledger.path, FORMAT, VERSION, "ledger", "")
+    del found["sha256"]
+    return found
+
+
+def forged(ledger: Ledger, change: Callable[[dict[str, Any]], object]) -> Ledger:
+    """The ledger after an edit, with a checksum that matches."""
+    found = content(ledger)
+    change(found)
+    write(ledger.path, found)
+    return ledger
+
+
+def charged(ledger: Ledger) -> int:
+    return sum(charge["n"] for charge in ledger.status()["charges"])
+
+
+def unchanged(ledger: Ledger, error: type[Exception], message: str, what: object, *args: Any, **more: Any) -> None:
+    before = ledger.path.read_bytes()
+    with pytest.raises(error, match=message or None):
+        ledger.charge(what, *args, **more)
+    assert ledger.path.read_bytes() == before
+
+
+# Every rule and every kind of charge
+
+
+@pytest.mark.parametrize("rule", ["composed", "renyi", "basic"])
+@pytest.mark.filterwarnings("ignore:invalid value encountered in add")  # see tests/accounting/test_curves.py
+def test_every_kind_of_charge(tmp_path: Path, designs: dict[str, Any], rule: str) -> None:
+    ledger = book(tmp_path / "l.json", rule, (20.0, 1e-3))
+    ledger.charge((0.1, 1e-7), 3, adjacency="replace-one")
+    first = ledger.spent()[0]
+    others = [
+        gaussian(4.0),
+        NESTED,
+        dp.ComposedDpEvent([times(dp_event(designs["groups"], voters="fresh", queries=2), 2), gaussian(9.0)]),
+        dp_event(designs["reached"], voters="fixed"),
+        privacy_loss_distribution(designs["majority"], voters="fresh", queries=3),
+        dp.RandomizedResponseDpEvent(0.8, 4),
+    ]
+    for other in others:
+        if rule == "basic":
+            unchanged(ledger, darrm.InputError, "has a privacy curve instead", other)
+        else:
+            ledger.charge(other)
+    names = list(designs) if rule == "basic" else ["Delta", "absent", "classes"]
+    for name in names:
+        ledger.charge(designs[name], 2, note=name)
+        assert ledger.released(designs[name]) == 2
+    assert charged(ledger) == (15 if rule == "basic" else 9 + len(others))
+    assert [c["note"] for c in ledger.status()["charges"]][-len(names) :] == names
+    assert 0 < first < ledger.spent()[0] <= 20.0
+
+
+def test_rule_exact_takes_its_design_alone(tmp_path: Path, designs: dict[str, Any]) -> None:
+    ledger = book(tmp_path / "l.json", "exact", design=designs["majority"])
+    ledger.charge(designs["majority"], 2)
+    unchanged(ledger, darrm.InputError, "is for another design", designs["reached"])
+    for what in (gaussian(4.0), privacy_loss_distribution(designs["majority"], voters="fresh")):
+        unchanged(ledger, darrm.InputError, "is for labels of one design only", what)
+    unchanged(ledger, darrm.InputError, "labels of one design only", (0.1, 0.0), adjacency="replace-one")
+
+
+@pytest.mark.parametrize("sigmas", [(4.0,), (3.0, 10.0, 10.0, 10.0)])
+def test_a_total_of_gaussians_is_theirs(tmp_path: Path, sigmas: tuple[float, ...]) -> None:
+    """Of Gaussians of sensitivity 2, exactly (Balle, Wang, ICML 2018); and above what dp-accounting composes."""
+    from scipy.stats import norm
+
+    ledger, delta = book(tmp_path / "l.json", budget=(9.0, 1e-5)), 1e-5
+    accountant = dp.pld.PLDAccountant(REPLACE)
+    for sigma in sigmas:
+        ledger.charge(gaussian(sigma))
+        accountant.compose(gaussian(sigma))
+    cost, theirs = ledger.spent()[0], accountant.get_epsilon(delta)
+    mu = 2 * math.sqrt(sum(sigma**-2 for sigma in sigmas))
+
+    def exact(epsilon: float) -> float:
+        return float(norm.cdf(mu / 2 - epsilon / mu) - math.exp(epsilon) * norm.cdf(-mu / 2 - epsilon / mu))
+
+    assert exact(cost) <= delta <= exact(cost * (1 - 5e-3))
+    assert theirs - len(sigmas) * GRID <= cost <= theirs * (1 + 5e-3)
+
+
+def test_mixed_totals_are_those_of_dp_accounting(tmp_path: Path, designs: dict[str, Any]) -> None:
+    ledger, accountant = book(tmp_path / "l.json", budget=(9.0, 1e-5)), PLDAccountant(REPLACE)
+    for event, n in ((gaussian(5.0), 1), (SAMPLED, 20), (dp.RandomizedResponseDpEvent(0.7, 3), 2)):
+        ledger.charge(event, n)
+        accountant.compose(event, n)
+    ledger.charge(designs["groups"], 4)
+    accountant.compose(dp_event(designs["groups"], voters="fresh", queries=4))
+    cost, theirs = ledger.spent()[0], accountant.get_epsilon(1e-5)
+    assert theirs - 30 * GRID <= cost <= theirs * (1 + 1e-2)
+
+
+def test_labels_alone_cost_what_compose_says(tmp_path: Path, designs: dict[str, Any]) -> None:
+    for name in ("majority", "groups", "absent", "classes"):
+        ledger = book(tmp_path / f"{name}.json", budget=(9.0, 1e-4))
+        ledger.charge(designs[name], 9)
+        total = compose(designs[name], 9, delta=1e-4, voters="fresh")
+        assert total.lower * (1 - 1e-12) <= ledger.spent()[0] <= total.upper * (1 + 1e-2)
+
+
+def test_spent_by_divergences_is_above_the_composition(tmp_path: Path) -> None:
+    sharp, ledger = book(tmp_path / "c.json"), book(tmp_path / "r.json", "renyi")
+    for n in (1, 5):
+        for one in (sharp, ledger):
+            one.charge(gaussian(12.0), n)
+            one.charge((0.02, 0.0), n, adjacency="replace-one")
+        assert sharp.spent()[0] <= ledger.spent()[0] <= 4.0
+
+
+def test_sums_are_exact(tmp_path: Path) -> None:
+    """In float64 ten times .1 is 1, but that number is more than a tenth."""
+    ledger = book(tmp_path / "l.json", "basic", (1.0, 3e-6))
+    assert 10 * 0.1 <= 1 < 10 * Fraction(0.1)
+    unchanged(ledger, darrm.BudgetError, "by basic composition", (0.1, 0.0), 10, adjacency="replace-one")
+    ledger.charge((0.1, 1e-7), 9, adjacency="replace-one")
+    unchanged(ledger, darrm.BudgetError, "by basic composition", (0.1, 0.0), adjacency="replace-one")
+    unchanged(ledger, darrm.BudgetError, "by basic composition", (0.0, 2.2e-6), adjacency="replace-one")
+    ledger.charge((0.0999, 0.0), adjacency="replace-one")
+
+
+# What is refused
+
+
+WRONG_EVENTS = [
+    gaussian(-4.0),
+    gaussian(math.nan),
+    dp.PoissonSampledDpEvent(-0.1, gaussian(4.0)),
+    dp.PoissonSampledDpEvent(math.nan, gaussian(4.0)),
+    dp.PoissonSampledDpEvent(1.5, gaussian(4.0)),
+    times(gaussian(4.0), 0),
+    times(gaussian(4.0), -1),
+    times(gaussian(4.0), 2.5),  # type: ignore[arg-type]
+    times(times(gaussian(4.0), -1), -1),
+    dp.RandomizedResponseDpEvent(math.nan, 2),
+    dp.RandomizedResponseDpEvent(-0.5, 2),
+    dp.RandomizedResponseDpEvent(1.5, 2),
+]
+NOT_PRIVATE = [
+    dp.NonPrivateDpEvent(),
+    dp.ComposedDpEvent([gaussian(4.0), dp.NonPrivateDpEvent()]),
+    gaussian(0.0),
+    dp.RandomizedResponseDpEvent(0.0, 2),
+    dp.UnsupportedDpEvent(),
+    dp.ZCDpEvent(0.1),
+    dp.LaplaceDpEvent(2.0),  # for replacing, dp-accounting does not know its sensitivity
+    dp.SampledWithoutReplacementDpEvent(100, 10, gaussian(1.0)),
+]
+
+
+@pytest.mark.parametrize("event", NOT_PRIVATE, ids=repr)
+@pytest.mark.parametrize("rule", ["composed", "renyi"])
+def test_events_that_cannot_be_paid_for(tmp_path: Path, event: Any, rule: str) -> None:
+    ledger = book(tmp_path / "l.json", rule)
+    unchanged(ledger, darrm.InputError, "cannot be accounted for|is not private", event)
+    unchanged(ledger, darrm.InputError, "cannot be accounted for|is not private", dp.ComposedDpEvent([event]))
+
+
+@pytest.mark.parametrize("event", WRONG_EVENTS, ids=repr)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_events_without_sense_cost_no_less_than_an_error(tmp_path: Path, event: Any) -> None:
+    unchanged(book(tmp_path / "l.json"), Exception, "", event)
+
+
+@pytest.mark.parametrize("event", WRONG_EVENTS, ids=repr)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.xfail(strict=True, reason="errors of dp-accounting leave charge as ValueError, TypeError or IndexError")
+def test_events_without_sense_are_an_input_error(tmp_path: Path, event: Any) -> None:
+    unchanged(book(tmp_path / "l.json"), darrm.InputError, "", event)
+
+
+@pytest.mark.parametrize("buckets", [0, -2, math.nan])
+@pytest.mark.xfail(strict=True, reason="randomized response of fewer than one bucket is charged as nothing")
+def test_randomized_response_of_no_buckets(tmp_path: Path, buckets: Any) -> None:
+    unchanged(book(tmp_path / "l.json"), Exception, "", dp.RandomizedResponseDpEvent(0.5, buckets))
+
+
+def test_labels_of_sampled_records_are_refused(tmp_path: Path, designs: dict[str, Any]) -> None:
+    event = dp_event(designs["majority"], voters="fresh", queries=5)
+    unchanged(book(tmp_path / "l.json"), darrm.InputError, "cannot be", dp.PoissonSampledDpEvent(0.1, event))
+
+
+def laplace(parameter: float = 2.0, **more: Any) -> Any:
+    return dp.pld.privacy_loss_distribution.from_laplace_mechanism(parameter, **more)
+
+
+def skewed(pessimistic: bool = True) -> Any:
+    return dp.pld.privacy_loss_distribution.from_gaussian_mechanism(
+        1.0, sampling_prob=0.05, pessimistic_estimate=pessimistic
+    )
+
+
+def test_distributions_say_for_which_neighbours_they_hold(tmp_path: Path) -> None:
+    ledger = book(tmp_path / "l.json", budget=(6.0, 1e-4), adjacency="add-remove")
+    plain, told = skewed(), NeighboringPLD.of(skewed(), ADD)
+    assert not plain._symmetric
+    unchanged(ledger, darrm.InputError, "does not say for which neighbours it holds", plain)
+    unchanged(ledger, darrm.InputError, "guarantees for different", plain, adjacency="replace-one")
+    unchanged(ledger, darrm.InputError, "guarantees for different", told, adjacency="replace-one")
+    unchanged(ledger, darrm.InputError, "guarantees for different", NeighboringPLD.of(skewed(), REPLACE))
+    unchanged(ledger, darrm.InputError, "guarantees for", NeighboringPLD.of(skewed(), REPLACE), adjacency="add-remove")
+    ledger.charge(plain, adjacency="add-remove", note="told")
+    ledger.charge(told)
+    ledger.charge(told, 2, adjacency="add-remove")
+    ledger.charge(laplace(), adjacency="add-remove")
+    truth = skewed().self_compose(4).compose(laplace()).get_epsilon_for_delta(1e-4)
+    assert truth - 5 * GRID <= ledger.spent()[0] <= truth * (1 + 1e-2)
+
+
+@pytest.mark.parametrize("optimistic", [laplace(pessimistic_estimate=False), skewed(False)])
+def test_optimistic_distributions_are_refused(tmp_path: Path, optimistic: Any) -> None:
+    ledger = book(tmp_path / "l.json", adjacency="add-remove")
+    unchanged(ledger, darrm.InputError, "is optimistic", optimistic, adjacency="add-remove")
+    unchanged(ledger, darrm.InputError, "is optimistic", NeighboringPLD.of(optimistic, ADD))
+    both = laplace().compose(laplace()) if optimistic._symmetric else skewed()
+    object.__setattr__(both, "_pmf_remove", optimistic._pmf_remove)  # one side is enough
+    unchanged(ledger, darrm.InputError, "is optimistic", both, adjacency="add-remove")
+
+
+def test_pairs_say_for_which_neighbours_they_hold(tmp_path: Path, designs: dict[str, Any]) -> None:
+    ledger = book(tmp_path / "l.json")
+    unchanged(ledger, darrm.InputError, "does not say for which neighbours", (0.1, 0.0))
+    unchanged(ledger, darrm.InputError, "guarantees for different", (0.1, 0.0), adjacency="add-remove")
+    unchanged(ledger, darrm.InputError, "guarantees for different", gaussian(3.0), adjacency="add-remove")
+    unchanged(ledger, darrm.InputError, "", designs["majority"], adjacency="add-remove")
+    unchanged(ledger, darrm.InputError, "adjacency", (0.1, 0.0), adjacency="two\nlines")
+    elsewhere = book(tmp_path / "m.json", adjacency="add-remove")
+    unchanged(elsewhere, darrm.InputError, "guarantees for different", designs["majority"])
+    event = dp_event(designs["majority"], voters="fresh")
+    unchanged(elsewhere, darrm.InputError, "the design is for replace-one neighbours", dp.ComposedDpEvent([event]))
+
+
+@pytest.mark.parametrize(
+    "pair",
+    [
+        *((-0.1, 0.0), (0.1, -1e-9), (math.nan, 0.0), (0.1, math.nan), (math.inf, 0.0), (0.1, 1.0), (True, 0.0)),
+        *(("1", 0.0), (0.1,), (0.1, 0.0, 0.0), [0.1, 0.0], 0.1, None, "gaussian", dp.GaussianDpEvent),
+    ],
+    ids=repr,
+)
+def test_what_is_no_guarantee(tmp_path: Path, pair: Any) -> None:
+    unchanged(book(tmp_path / "l.json"), darrm.InputError, "", pair, adjacency="replace-one")
+
+
+@pytest.mark.parametrize("n", [0, -1, 2.5, True, math.nan, math.inf, "2", None, 2**53 + 2, 10**30])
+def test_counts(tmp_path: Path, n: Any) -> None:
+    ledger = book(tmp_path / "l.json")
+    unchanged(ledger, darrm.InputError, "n must be a whole number", gaussian(9.0), n)
+    unchanged(ledger, darrm.InputError, "n must be a whole number", (0.001, 0.0), n, adjacency="replace-one")
+
+
+@pytest.mark.parametrize("rule", ["renyi", "basic"])
+def test_the_largest_count_overspends(tmp_path: Path, rule: str) -> None:
+    unchanged(book(tmp_path / "l.json", rule), darrm.BudgetError, "", (0.001, 0.0), 2**53, adjacency="replace-one")
+
+
+@pytest.mark.parametrize("n", [2**53, 10**6])
+@pytest.mark.xfail(strict=True, reason='rule "composed" says that a privacy curve ends beyond 690, not BudgetError')
+def test_the_largest_count_overspends_by_composition(tmp_path: Path, n: int) -> None:
+    unchanged(book(tmp_path / "l.json"), darrm.BudgetError, "", (0.5, 0.0), n, adjacency="replace-one")
+
+
+@pytest.mark.parametrize("note", ["a\nb", "\0", "\x1b[2J", "\u200b", "\u2028", "x" * 301, None, 3, b"x", "\ud800"])
+def test_notes_are_one_line(tmp_path: Path, note: Any, designs: dict[str, Any]) -> None:
+    ledger = book(tmp_path / "l.json")
+    unchanged(ledger, darrm.InputError, "note must be a text of one line", gaussian(9.0), note=note)
+    out = tmp_path / "labels.csv"
+    with (
+        pytest.raises(darrm.InputError, match="note must be"),
+        ledger.releasing(designs["majority"], 1, out, note=note),
+    ):
+        pass
+    assert not out.exists()
+    ledger.charge(gaussian(9.0), note="x" * 300)
+
+
+# What remains
+
+
+@pytest.mark.parametrize("rule", ["composed", "renyi", "basic"])
+@pytest.mark.parametrize("name", ["majority", "Delta", "classes", "absent"])
+def test_exactly_what_remains_goes_in(tmp_path: Path, designs: dict[str, Any], rule: str, name: str) -> None:
+    design, ledger = designs[name], book(tmp_path / "l.json", rule, (2.0, 1e-4))
+    ledger.charge((0.3, 1e-6), adjacency="replace-one")
+    if rule != "basic":
+        ledger.charge(gaussian(9.0))
+    ledger.charge(designs["reached"])
+    left = ledger.remaining(design)
+    assert left is not None
+    assert left >= 2
+    unchanged(ledger, darrm.BudgetError, "Nothing was released or charged", design, left + 1)
+    ledger.charge(design, left - 1)
+    assert ledger.remaining(design) == 1
+    ledger.charge(design)
+    assert ledger.remaining(design) == 0
+    unchanged(ledger, darrm.BudgetError, "Nothing was released or charged", design)
+    assert ledger.spent()[0] <= 2.0
+
+
+def test_what_remains_is_proved_again_after_another_charge(tmp_path: Path, designs: dict[str, Any]) -> None:
+    ledger, one, two = book(tmp_path / "l.json", budget=(2.0, 1e-4)), designs["majority"], designs["reached"]
+    ledger.charge(one)
+    first = ledger.remaining(one)
+    for what, more in ((gaussian(9.0), {}), (two, {}), ((0.2, 0.0), {"adjacency": "replace-one"})):
+        ledger.charge(what, 2, **more)
+        left = ledger.remaining(one)
+        assert first is not None
+        assert left is not None
+        assert left < first
+        first = left
+    ledger.charge(one, first)
+    unchanged(ledger, darrm.BudgetError, "", one)
+    # Nothing of what was proved for one design is believed for another.
+    assert ledger.remaining(two) in (0, 1, 2)
+
+
+def test_a_budget_without_delta(tmp_path: Path) -> None:
+    """Laplace noise has a curve that ends at delta 0, but no guarantee that could be added up exactly."""
+    ledger = book(tmp_path / "l.json", budget=(3.0, 0.0), adjacency="add-remove")
+    unchanged(ledger, darrm.BudgetError, "", gaussian(20.0))
+    ledger.charge((0.5, 0.0), 2, adjacency="add-remove")
+    design = darrm.solve(K=5, m=2, epsilon=0.125, adjacency="add-remove")
+    assert ledger.remaining(design) == 8
+    ledger.charge(design, 8)
+    assert ledger.spent() == (3.0, 0.0)
+    unchanged(ledger, darrm.BudgetError, "", (1e-9, 0.0), adjacency="add-remove")
+
+
+# The file alone
+
+
+def test_the_file_is_enough(tmp_path: Path, designs: dict[str, Any]) -> None:
+    """The total is the same where dp-accounting cannot be imported."""
+    ledger = book(tmp_path / "l.json")
+    for what in (SAMPLED, designs["majority"], designs["classes"], designs["absent"]):
+        ledger.charge(what, 2)
+    ledger.charge((0.1, 1e-7), adjacency="replace-one")
+    program = (
+        "import sys; sys.modules['dp_accounting'] = None\n"
+        "import darrm; from darrm.accounting import Ledger\n"
+        "ledger = Ledger(sys.argv[1])\n"
+        "ledger.charge((0.1, 1e-7), adjacency='replace-one')\n"
+        "print(repr(ledger.spent())); print([c['n'] for c in ledger.status()['charges']])\n"
+        "try: darrm.interop.PLDAccountant\n"
+        "except darrm.MissingExtraError as error: print('darrm[interop]' in str(error))\n"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", program, ledger.path], env=FAST, capture_output=True, text=True, timeout=120, check=True
+    )
+    assert run.stdout.splitlines() == [repr(ledger.spent()), "[2, 2, 2, 2, 2]", "True"]
+
+
+# Fixed voters
+
+
+def test_fixed_voters_are_paid_for_once(tmp_path: Path, designs: dict[str, Any]) -> None:
+    design, ledger = designs["majority"], book(tmp_path / "l.json", budget=(1.0, 1e-5), voters="fixed")
+    ledger.charge(gaussian(20.0))
+    ledger.charge(design)
+    first = ledger.spent()
+    ledger.charge(design, 10**6)
+    ledger.charge(darrm.solve(K=5, m=3, epsilon=0.05), 10**6)  # asked otherwise, the same voters
+    assert ledger.spent() == first
+    assert ledger.remaining(design) is None
+    alone = optimal(0.05, 0.0, 5, 1e-5).epsilon
+    accountant = PLDAccountant(REPLACE).compose(gaussian(20.0)).compose(dp_event(design, voters="fixed"))
+    assert max(alone, accountant.get_epsilon(1e-5) - 3 * GRID) <= first[0] <= accountant.get_epsilon(1e-5) * 1.01
+    for other in (darrm.solve(K=5, m=2, epsilon=0.06), darrm.solve(K=7, m=2, epsilon=0.05), designs["Delta"]):
+        unchanged(ledger, darrm.InputError, "is for other fixed voters", other)
+    unchanged(ledger, darrm.BudgetError, "", gaussian(3.0))
+    for rule in ("renyi", "basic"):
+        with pytest.raises(darrm.InputError, match="wrong for fixed voters"):
+            book(tmp_path / "m.json", rule, voters="fixed")
+
+
+@pytest.mark.xfail(strict=True, reason='rule "composed" says that there is no end to labels that it refuses')
+@pytest.mark.parametrize("epsilon", [0.05, 0.5])
+def test_no_labels_remain_of_fixed_voters_that_cannot_be_paid_for(tmp_path: Path, epsilon: float) -> None:
+    ledger = book(tmp_path / "l.json", budget=(1.0, 1e-5), voters="fixed")
+    ledger.charge((0.9, 0.0), adjacency="replace-one")
+    design = darrm.solve(K=5, m=2, epsilon=epsilon)
+    unchanged(ledger, darrm.BudgetError, "", design)
+    assert ledger.remaining(design) == 0
+
+
+# The rule "composed" is no filter
+
+
+def test_charges_that_depend_on_outcomes_spend_more_than_the_total(tmp_path: Path) -> None:
+    """Randomized response of odds 3/2; after + one mechanism, after - another: each path is within the budget.
+
+    Both together spend delta (1 + 1 / (1 + 3/2)): the warning of `Ledger.create` is needed. The same choice by the rule
+    "renyi" is refused, or safe: tests/accounting/test_curves.py.
+    """
+    total, delta, first = 1.0, 1e-3, math.log(1.5)
+    second, failure = total - first + 0.0024, 0.97e-3
+    chance = 0.6 / (1 + math.exp(-second))
+    excess = chance * -math.expm1(total - first - second)  # of both outcomes +
+    for then in ((second, 0.0), (0.0, failure)):
+        ledger = book(tmp_path / f"{then[1]}.json", budget=(total, delta))
+        ledger.charge((first, 0.0), adjacency="replace-one")
+        ledger.charge(then, adjacency="replace-one")
+        assert ledger.spent()[0] <= total
+    assert excess < delta
+    assert excess + 0.4 * failure > 1.3 * delta
+
+
+# Forged files: the checksum shows accidents, it is no signature
+
+
+@pytest.fixture
+def used(tmp_path: Path, designs: dict[str, Any]) -> Ledger:
+    ledger = book(tmp_path / "l.json", budget=(2.0, 1e-4))
+    ledger.charge((0.5, 1e-6), 2, adjacency="replace-one")
+    ledger.charge(gaussian(9.0), note="model")
+    ledger.charge(designs["majority"], 3)
+    return ledger
+
+
+def first(found: dict[str, Any], kind: str = "others") -> dict[str, Any]:
+    return next(iter(found[kind].values()))  # type: ignore[no-any-return]
+
+
+def curve_lowered(found: dict[str, Any]) -> None:
+    row = list(found["others"].values())[1]["deltas_hex"][0]
+    row[0] = (float.fromhex(row[0]) * 0.99).hex()
+
+
+def names_swapped(found: dict[str, Any]) -> None:
+    (one, x), (two, y) = found["others"].items()
+    found["others"] = {one: y, two: x}
+
+
+def added(**more: Any) -> Callable[[dict[str, Any]], None]:
+    return lambda found: first(found).update(more)
+
+
+def design_changed(found: dict[str, Any]) -> None:
+    first(found, "designs")["table_hex"][0] = (0.0).hex()
+
+
+def allowed_by_renyi(found: dict[str, Any]) -> None:
+    found.update(rule="renyi", order=9.0)
+    first(found, "designs").update(allowed=10**6)
+
+
+FORGERIES: dict[str, Callable[[dict[str, Any]], object]] = {
+    "curve lowered": curve_lowered,
+    "names swapped": names_swapped,
+    "another noise function": design_changed,
+    "charged less than noted": lambda found: first(found).update(charged=1),
+    "labels charged less than noted": lambda found: first(found, "designs").update(charged=1),
+    "noted less than charged": lambda found: found["notes"][0].update(charged=1),
+    "note for nothing": lambda found: found["notes"][0].update(name="0" * 16),
+    "no notes": lambda found: found.update(notes=[]),
+    "note of none": lambda found: found["notes"].append({**found["notes"][0], "charged": 0}),
+    "negative note": lambda found: found["notes"].append({**found["notes"][0], "charged": -1}),
+    "note of two lines": lambda found: found["notes"][0].update(note="a\nb"),
+    "negative": added(charged=-2),
+    "fraction": added(charged=1.5),
+    "true": added(charged=True),
+    "guarantee of another curve": added(guarantee_hex=[(0.1).hex(), (1e-6).hex()]),
+    "guarantee of another delta": added(guarantee_hex=[(0.5).hex(), (0.0).hex()]),
+    "guarantee is no number": added(guarantee_hex=["nan", "0x0p+0"]),
+    "three numbers": added(guarantee_hex=["0x0p+0"] * 3),
+    "no guarantee": added(guarantee_hex=None),
+    "said otherwise": added(said="nothing"),
+    "said in two lines": added(said="a\nb"),
+    "more": added(more=1),
+    "adjacency": lambda found: found.update(adjacency="add-remove"),
+    "rule exact": lambda found: found.update(rule="exact"),
+    "rule unknown": lambda found: found.update(rule="none"),
+    "rule renyi": lambda found: found.update(rule="renyi"),
+    "order of another rule": lambda found: found.update(order=2.0),
+    "fixed and renyi": lambda found: found.update(rule="renyi", order=9.0, voters="fixed"),
+    "allowed by renyi": allowed_by_renyi,
+    "negative budget": lambda found: found.update(total_epsilon=-1.0),
+    "no delta": lambda found: found.update(total_delta=1.0),
+    "charges of another ledger": lambda found: found.update(others=[]),
+}
+
+
+@pytest.mark.parametrize("name", FORGERIES)
+def test_forged_files_that_are_refused(used: Ledger, name: str) -> None:
+    """Even with a checksum that matches."""
+    forged(used, FORGERIES[name])
+    before = used.path.read_bytes()
+    for use in (lambda: Ledger(used.path), used.status, used.spent, lambda: used.charge(gaussian(50.0))):
+        with pytest.raises(darrm.InputError):
+            use()
+    assert used.path.read_bytes() == before
+
+
+def test_what_a_forged_file_can_say(used: Ledger) -> None:
+    """Whoever can write the file and its checksum can raise the budget or take out charges: nothing shows it."""
+    before = used.spent()[0]
+    forged(used, lambda found: found.update(total_epsilon=50.0))
+    assert used.spent()[0] == pytest.approx(before, rel=1e-2)
+
+    def without(found: dict[str, Any]) -> None:
+        gone = list(found["others"])[1]
+        del found["others"][gone]
+        found["notes"] = [note for note in found["notes"] if note["name"] != gone]
+
+    assert forged(used, without).spent()[0] < before
+
+
+def counted(found: dict[str, Any], kind: str, n: int) -> None:
+    name, account = next(iter(found[kind].items()))
+    account["charged"] = n
+    next(note for note in found["notes"] if note["name"] == name)["charged"] = n
+
+
+def test_more_charges_than_the_budget_pays_for_are_told(used: Ledger) -> None:
+    forged(used, lambda found: counted(found, "others", 40))
+    with pytest.raises(darrm.InputError, match="paid for more than its budget"):
+        used.spent()
+
+
+def test_more_labels_than_the_budget_pays_for_are_told(used: Ledger) -> None:
+    forged(used, lambda found: (counted(found, "designs", 800), first(found, "designs").update(allowed=800)))
+    with pytest.raises(darrm.InputError, match="paid for more than its budget"):
+        used.spent()
+
+
+@pytest.mark.parametrize("charge", [gaussian(9.0), (0.1, 0.0), (0.0, 1e-7)], ids=repr)
+@pytest.mark.xfail(strict=True, reason='rule "renyi" gives the budget as the total of any number of charges')
+def test_more_charges_than_the_divergences_pay_for_are_told(tmp_path: Path, charge: Any) -> None:
+    ledger = book(tmp_path / "l.json", "renyi")
+    ledger.charge(charge, adjacency="replace-one")
+    forged(ledger, lambda found: counted(found, "others", 10**6))
+    with pytest.raises(darrm.InputError, match="paid for more than its budget"):
+        ledger.spent()
+
+
+def test_sums_beyond_the_budget_are_told(tmp_path: Path) -> None:
+    ledger = book(tmp_path / "l.json", "basic")
+    ledger.charge((0.25, 0.0), adjacency="replace-one")
+    forged(ledger, lambda found: counted(found, "others", 1000))
+    assert ledger.spent() == (250.0, 0.0)
+
+
+@pytest.mark.xfail(strict=True, reason="a guarantee is compared with the deltas of its curve, not with the epsilons")
+def test_a_guarantee_with_a_narrower_curve(tmp_path: Path) -> None:
+    ledger = book(tmp_path / "l.json")
+    ledger.charge((1.0, 0.0), adjacency="replace-one")
+
+    def narrower(found: dict[str, Any]) -> None:
+        account = first(found)
+        account["epsilons_hex"][1] = (1e-6).hex()
+        name = Other(**account).name
+        found["others"] = {name: account}
+        found["notes"][0]["name"] = name
+
+    with pytest.raises(darrm.InputError):
+        forged(ledger, narrower).spent()
+
+
+# Files from another machine, and other files that must stay readable
+
+
+@pytest.mark.parametrize("way", [-math.inf, math.inf])
+@pytest.mark.parametrize("function", ["math.tanh", "math.expm1", "numpy.expm1"])
+@pytest.mark.xfail(
+    strict=True, reason="names and guarantees are computed anew, to the last bit, by functions that differ"
+)
+def test_a_ledger_is_read_by_another_library_of_functions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, function: str, way: float
+) -> None:
+    """tanh and expm1 differ by a unit in the last place between machines."""
+    ledger = book(tmp_path / "l.json")
+    for n, what in enumerate((gaussian(9.0), SAMPLED, dp.RandomizedResponseDpEvent(0.8, 3))):
+        ledger.charge(what, n + 1)
+    for epsilon in (0.1, 0.2, 0.3):
+        ledger.charge((epsilon, 1e-8), adjacency="replace-one")
+    spent = ledger.spent()[0]
+    module = math if function.startswith("math") else np
+    name = function.rpartition(".")[2]
+    real = getattr(module, name)
+    monkeypatch.setattr(
+        module, name, lambda x: np.nextafter(real(x), way) if module is np else math.nextafter(real(x), way)
+    )
+    assert Ledger(ledger.path).spent()[0] == pytest.approx(spent, rel=1e-9)
+
+
+@pytest.mark.xfail(strict=True, reason="the text of an event is not checked before it is written")
+def test_the_text_of_an_event_does_not_close_the_ledger(tmp_path: Path) -> None:
+    class Odd(dp.GaussianDpEvent):  # type: ignore[misc,name-defined]
+        def __repr__(self) -> str:
+            return "bell \x07"
+
+    ledger = book(tmp_path / "l.json")
+    ledger.charge(Odd(9.0))
+    assert charged(ledger) == 1
+
+
+@pytest.mark.parametrize("what", [dp.NoOpDpEvent(), (0.0, 0.0)], ids=repr)
+@pytest.mark.xfail(strict=True, reason="a count beyond the largest is written, and refused when it is read")
+def test_a_count_without_end_does_not_close_the_ledger(tmp_path: Path, what: Any) -> None:
+    ledger = book(tmp_path / "l.json")
+    ledger.charge(what, adjacency="replace-one")
+    forged(ledger, lambda found: counted(found, "others", MOST_COUNTED - 1))
+    for _ in range(2):
+        with suppress(darrm.BudgetError):
+            ledger.charge(what, adjacency="replace-one")
+    assert charged(ledger) >= MOST_COUNTED - 1
+
+
+# Processes
+
+
+class Program:
+    """A process that forks workers, who charge a ledger and say what they were told."""
+
+    def __init__(self, path: Path, seed: int) -> None:
+        command = [sys.executable, PROGRAMS / "mixed_charges.py", path, str(seed)]
+        pipe = subprocess.PIPE
+        self.process = subprocess.Popen(command, stdin=pipe, stdout=pipe, env=FAST, text=True, bufsize=1)
+        assert self.line() == "ready"
+
+    def line(self) -> str:
+        assert self.process.stdout is not None
+        return self.process.stdout.readline().strip()
+
+    def start(self) -> None:
+        """A worker."""
+        assert self.process.stdin is not None
+        self.process.stdin.write("go\n")
+        self.process.stdin.flush()
+
+    def worker(self) -> int:
+        """Its number."""
+        return int(self.line().removeprefix("worker "))
+
+    def told(self) -> list[str]:
+        """What a worker was told until its end, and how it ended."""
+        words = [self.line()]
+        while not words[-1].startswith("ended"):
+            words.append(self.line())
+        return words
+
+    def close(self) -> None:
+        self.process.kill()
+        self.process.communicate()
+
+
+@pytest.fixture
+def crew(tmp_path: Path, designs: dict[str, Any]) -> Iterator[Callable[[Ledger], Program]]:
+    designs["majority"].save(tmp_path / "design.json")
+    programs: list[Program] = []
+
+    def start(ledger: Ledger) -> Program:
+        programs.append(Program(ledger.path, len(programs)))
+        return programs[-1]
+
+    yield start
+    for program in programs:
+        program.close()
+
+
+@posix
+def test_kills_among_mixed_charges(tmp_path: Path, crew: Callable[[Ledger], Program]) -> None:
+    """The file can always be read, and counts at least what was acknowledged."""
+    rng = random.Random(3)
+    ledger = book(tmp_path / "l.json", "renyi", (500.0, 1e-3))
+    program, acknowledged = crew(ledger), 0
+    for _ in range(20):
+        program.start()
+        worker = program.worker()
+        time.sleep(rng.uniform(0.0, 0.2))
+        os.kill(worker, signal.SIGKILL)
+        *words, end = program.told()
+        assert end == f"ended {-signal.SIGKILL}"
+        told = sum(map(int, words))
+        json.loads(ledger.path.read_bytes())
+        count = charged(Ledger(ledger.path))
+        assert acknowledged + told <= count <= acknowledged + told + 3  # one charge that nobody was told of
+        acknowledged = count
+    assert acknowledged > 20
+    assert 0 < ledger.spent()[0] <= 500.0
+
+
+@posix
+@pytest.mark.parametrize("rule", ["composed", "renyi"])
+def test_two_processes_race_for_the_last_of_a_budget(
+    tmp_path: Path, crew: Callable[[Ledger], Program], rule: str
+) -> None:
+    ledger = book(tmp_path / "l.json", rule, (2.0, 1e-4))
+    programs = [crew(ledger), crew(ledger)]
+    for program in programs:
+        program.start()
+    assert all(program.worker() for program in programs)
+    told = [program.told() for program in programs]
+    assert [words[-2:] for words in told] == [["refused", "ended 0"]] * 2
+    assert all(len(words) > 2 for words in told)  # each was charged for something
+    assert charged(ledger) == sum(int(word) for words in told for word in words[:-2])
+    if rule == "composed":
+        assert 1.0 < ledger.spent()[0] <= 2.0
+        raised = forged(ledger, lambda found: found.update(total_epsilon=50.0))  # no budget to cut the total off
+        assert raised.spent()[0] <= 2.0 * (1 + 1e-2)
+    else:
+        state, allowed = ledger._state(), filters.filter_at(filters.best_order(2.0, 1e-4), 2.0, 1e-4)
+        assert rules.divergences(state, allowed.order).divergence <= allowed.divergence
