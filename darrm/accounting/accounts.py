@@ -24,6 +24,7 @@ from darrm.storage.sealed_json import finite
 
 # Neighbours of which one has a record that the other has not: what is charged goes the same way in all charges.
 DIRECTED = ("add-remove", "replace-special")
+_LIBRARIES = 1e-12  # relative: two libraries of functions differ by less
 _LONGEST = 300  # letters of what stands for a thing, or of a note
 
 
@@ -80,7 +81,9 @@ class Labels:
     @property
     def said(self) -> str:
         """What it is, in a few words."""
-        return f"labels of design {self.name}"
+        voters = f"{self.problem.K} voters" if self.problem.K > 1 else "one voter"
+        epsilon, delta = map(float, self.guarantee)
+        return f"labels of {voters}, each ({epsilon:.6g}, {delta:.6g})-DP (design {self.name[:8]})"
 
     @property
     def name(self) -> str:
@@ -110,6 +113,7 @@ class Other:
     def of_curve(cls, curve: Curve, said: str) -> Other:
         """The account of a mechanism with this privacy curve, before its first use."""
         deltas = [_hex(row) for row in curve.deltas]
+        said = "".join(letter if letter.isprintable() else " " for letter in said)
         return cls(said[:_LONGEST], _hex(curve.epsilons), deltas, None, 0)
 
     @classmethod
@@ -119,9 +123,11 @@ class Other:
         if not isinstance(account.said, str) or not account.said.isprintable():
             raise InputError("said must be a text of one line")
         curve, guarantee = account.curve, account.guarantee
-        known = None if guarantee is None else Curve.of_guarantee(*map(float, guarantee))
-        if known is not None and not np.array_equal(curve.deltas, known.deltas):
-            raise InputError("a guarantee is not that of its privacy curve")
+        if guarantee is not None:
+            known = Curve.of_guarantee(*map(float, guarantee))
+            same = curve.deltas.shape == known.deltas.shape and np.array_equal(curve.epsilons, known.epsilons)
+            if not (same and np.allclose(curve.deltas, known.deltas, rtol=_LIBRARIES, atol=0)):
+                raise InputError("a guarantee is not that of its privacy curve")
         return account
 
     @property
@@ -147,8 +153,7 @@ class Other:
     @property
     def name(self) -> str:
         """The name by which a ledger knows it."""
-        curve = self.curve
-        return _digest([self.said, _hex(curve.epsilons), [_hex(row) for row in curve.deltas], self.guarantee_hex])
+        return _digest([self.said, self.epsilons_hex, self.deltas_hex, self.guarantee_hex])
 
 
 Account: TypeAlias = Labels | Other

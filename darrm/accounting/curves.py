@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from darrm._validation import MAX_COUNT
 from darrm.accounting import adaptive, voters
 from darrm.accounting.adaptive import Grid, Losses
 from darrm.accounting.theorems import at_least_once
@@ -30,6 +31,8 @@ _FAR = 690.0  # nats; beyond, e^epsilon is no float64
 _FINENESS = 60  # grid points to one standard deviation of all losses together, for one curve
 _POINTS = (1000, 40_000)  # at least and at most, on either side
 _SPLITS = 1500  # points of the curve of fixed voters
+_FEW = 2000  # voters or mechanisms
+_BINOMIAL = 20_000  # equal mechanisms, up to which their losses are counted one by one
 _WIDE = 40.0  # standard deviations: beyond, no delta of a budget lies
 
 
@@ -63,10 +66,11 @@ class Curve:
         n = epsilons.size
         good = n and epsilons.shape == (n,) and deltas.shape in ((1, n), (2, n))
         good = bool(good and np.isfinite(epsilons).all() and not epsilons[0] and (np.diff(epsilons) > 0).all())
-        good = good and epsilons[-1] <= _FAR and bool(((deltas >= 0) & (deltas <= 1)).all())
+        good = good and epsilons[-1] <= _FAR * (1 + 1e-9) and bool(((deltas >= 0) & (deltas <= 1)).all())
         if not good:
             raise InputError(
-                f"A privacy curve needs increasing epsilons from 0 to {_FAR:g} at most, and deltas from 0 to 1."
+                f"A privacy curve needs increasing epsilons from 0 to {_FAR:g} at most, and deltas from 0 to 1. Charge "
+                "the (epsilon, delta) of a mechanism whose losses are beyond."
             )
         deltas = np.minimum.accumulate(deltas, axis=1)
         deltas[:, 0] = deltas[:, 0].max()
@@ -90,10 +94,11 @@ class Curve:
         mean = sum(n * epsilon * math.tanh(epsilon / 2) for epsilon, n in who.kinds)
         spread = sum(n * epsilon**2 for epsilon, n in who.kinds)
         most = min(most, mean + _WIDE * math.sqrt(spread), _FAR)  # beyond, the last delta stays
+        splits = _SPLITS if who.voters <= _FEW else _SPLITS // 4
         corners = np.zeros(1)
         for epsilon, n in who.kinds[:3] if who.voters <= 64 else ():
             corners = np.unique(np.add.outer(corners, epsilon * (2.0 * np.arange(n + 1) - n)))
-        points = np.unique(np.concatenate([np.linspace(0.0, most, _SPLITS), corners[(corners > 0) & (corners < most)]]))
+        points = np.unique(np.concatenate([np.linspace(0.0, most, splits), corners[(corners > 0) & (corners < most)]]))
         points = points[np.concatenate([[True], np.diff(points) > 1e-9 * max(most, 1e-300)])]
         points[-1] = most
         return cls.of(points, np.array([[voters.delta_of(who, float(point)) for point in points]]))
@@ -108,6 +113,10 @@ class Curve:
         """What ``n`` mechanisms that are (epsilon, delta)-DP are dominated by together: their optimal composition."""
         if n == 1 or not epsilon:
             return cls.of_guarantee(epsilon, at_least_once(delta, n) if n > 1 else delta)
+        if n > MAX_COUNT:  # nothing is computed, so nothing is promised
+            return cls.of_guarantee(0.0, 1.0)
+        if n > _BINOMIAL:
+            return together([(cls.of_guarantee(epsilon, delta), n)], 0.0)
         return cls.of_voters(voters.Voters(((epsilon, n),), delta, at_least_once(delta, n)))
 
     @property
@@ -134,8 +143,8 @@ class Curve:
         way = np.expm1(np.clip(epsilons - start, 0, width)) / np.expm1(width)
         way = np.where(way < 1, np.maximum(0.0, way * (1 - 32 * _U) - 16 * _U * (1 + epsilons)), 1.0)
         way = np.where(epsilons >= self.epsilons[-1], 1.0, way)
-        V = self.deltas[:, left] * (1 - way) + self.deltas[:, left + 1] * way
-        return np.asarray(np.minimum(1.0, V * (1 + 8 * _U)))
+        V = (self.deltas[:, left] * (1 - way) + self.deltas[:, left + 1] * way) * (1 + 8 * _U)
+        return np.asarray(np.where(way == 1, self.deltas[:, left + 1], np.minimum(1.0, V)))
 
     def epsilon(self, delta: float) -> float:
         """The least epsilon at this delta, from above; infinite if there is none."""

@@ -74,8 +74,8 @@ def of_release(release: Region | OutcomeRows, order: float) -> Spent:
     most = 0.0
     for P, Q in ((rows.P, rows.Q), (rows.Q, rows.P)):
         both = (P > 0) & (Q > 0)
-        with np.errstate(divide="ignore"):
-            logs = np.where(both, order * np.log(P) + (1 - order) * np.log(Q), -np.inf)
+        on, off = np.log(np.where(both, P, 1.0)), np.log(np.where(both, Q, 1.0))
+        logs = np.where(both, order * on + (1 - order) * off, -np.inf)
         most = max(most, float(_log_sums(logs).max()))
     unknown = (2 * order - 1) * (1.01 * rows.rho + 16 * _U)
     divergence = (max(most, 0.0) + unknown) / (order - 1)
@@ -97,5 +97,6 @@ def of_curve(curve: Curve, order: float) -> Spent:
 
 
 def _log_sums(logs: Array) -> Array:
-    top = logs.max(axis=1, keepdims=True)
-    return np.asarray(top[:, 0] + np.log(np.exp(logs - top).sum(axis=1)))
+    top = np.maximum(logs.max(axis=1, keepdims=True), -1e300)  # a row without common answers has a sum of 0
+    with np.errstate(divide="ignore"):
+        return np.asarray(top[:, 0] + np.log(np.exp(logs - top).sum(axis=1)))

@@ -37,7 +37,7 @@ from darrm.accounting.releases import AnyProblem
 from darrm.certificate.certificate import verify
 from darrm.design.design import AnyDesign
 from darrm.errors import BudgetError, CertificateError, InputError
-from darrm.problem.limits import adjacency_text
+from darrm.problem.limits import ADJACENCIES, adjacency_text
 from darrm.storage.atomic import part_of, resolved
 from darrm.storage.locks import lock_of, locked
 
@@ -100,8 +100,8 @@ class Ledger:
         voters : {"fresh", "fixed"}
             No default; see `darrm.accounting.compose`. Fixed voters are one set of voters, which is paid for once,
             whatever they answer; that labels are of the same voters is for you to know, a ledger sees only how many
-            they are and how private. If the budget does not pay for them, rule "exact" allows as many labels as the coins
-            of the release hide.
+            they are and how private. If the budget does not pay for them, rule "exact" allows as many labels as the
+            coins of the release hide.
         rule : {"exact", "composed", "renyi", "basic"}
             How charges add up.
 
@@ -143,7 +143,7 @@ class Ledger:
         if design is not None:
             _check_design(design)
         known = _NEIGHBOURS if design is None else design.problem.adjacency
-        neighbours = known if adjacency is None else adjacency_text(adjacency)
+        neighbours = known if adjacency is None else _neighbours(adjacency)
         budget = (total_epsilon + 0.0, total_delta + 0.0)
         order = filters.best_order(*budget) if rule == "renyi" else None
         failure = None if order is None else filters.FAILURES * total_delta
@@ -241,10 +241,11 @@ class Ledger:
         Returns
         -------
         dict
-            ``total_epsilon``, ``total_delta``, ``voters``, ``rule``, ``adjacency``, ``released`` (labels in all),
-            ``left`` (labels, of the one design of rule "exact"; None if there is no end, or if that depends on the
-            design: see `remaining`), ``charges`` (a list of what was charged, with its note and how often),
-            ``waiting`` (files of labels that are charged for and could not yet be given their name).
+            ``total_epsilon``, ``total_delta``, ``voters``, ``rule``, ``adjacency``, ``condition`` (under what the total
+            holds), ``released`` (labels in all), ``left`` (labels, of the one design of rule "exact"; None if there is
+            no end, or if that depends on the design: see `remaining`), ``charges`` (a list of what was charged, with
+            its note and how often), ``waiting`` (files of labels that are charged for and could not yet be given their
+            name).
         """
         state = self._state()
         budget = ("total_epsilon", "total_delta", "voters", "rule", "adjacency")
@@ -252,6 +253,7 @@ class Ledger:
         accounts = state.accounts
         return {
             **{name: getattr(state, name) for name in budget},
+            "condition": rules.CONDITIONS[state.rule],
             "released": state.released,
             "left": left,
             "charges": [{"what": accounts[c.name].said, "n": c.charged, "note": c.note} for c in state.notes],
@@ -300,7 +302,8 @@ class Ledger:
 
         Notes
         -----
-        Composes anew at each call: a fraction of a second at K = 11, more for larger K and thousands of labels.
+        Composes anew at each call: a fraction of a second at K = 11, more for larger K and thousands of labels. Every
+        call proves a bound on a grid of its own, so after a small charge it can be lower by a hundredth of a percent.
         """
         state = self._state()
         for account in state.designs.values():
@@ -349,6 +352,16 @@ class Ledger:
                 known.charged += n
                 return
         state.notes.append(Note(name, note, n))
+
+
+def _neighbours(adjacency: object) -> str:
+    """An adjacency, refused if it is another spelling of a usual one."""
+    text = adjacency_text(adjacency)
+    plain = "-".join(text.lower().replace("_", " ").replace("-", " ").split()).replace("add-or-remove", "add-remove")
+    usual = {plain, plain.removesuffix("-one"), f"{plain}-one"} & set(ADJACENCIES)
+    if usual and text not in usual:
+        raise InputError(f"adjacency {text!r} is no name of darrm's. Pass {usual.pop()!r}.")
+    return text
 
 
 def _check_design(design: object) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from darrm._validation import check_count, check_voters, real
+from darrm._validation import check_count, check_voters, real, whole
 from darrm.accounting.accounts import DIRECTED, Other, stated
 from darrm.accounting.adaptive import Grid
 from darrm.accounting.curves import Curve
@@ -38,6 +38,7 @@ except ImportError:
 INTERVAL = 1e-4  # of losses, as in dp-accounting
 _SHARP = 1e-9  # the delta near which curves of labels are made sharp
 _NEGLIGIBLE = 1e-18  # of a curve: beyond, its losses count as infinite
+_NOISE = 1e-6  # of deltas near 1, by dp-accounting's Fourier transforms; a delta is never above 1
 _LEAST, _MOST = 1e-6, 1.0
 _TOLD = 1e-5  # delta at which a distribution is named
 _POINTS = 1000  # of a curve that is kept: so many evenly, and so many where the losses are
@@ -130,6 +131,11 @@ class NeighboringPLD(PrivacyLossDistribution):  # type: ignore[misc]
     def self_compose(self, *options: Any, **more: Any) -> NeighboringPLD:
         """So many times, as dp-accounting does it."""
         return self.of(super().self_compose(*options, **more), self.neighboring_relation)
+
+    def get_delta_for_epsilon_for_composed_pld(self, privacy_loss_distribution: Any, epsilon: Any) -> float:
+        """The delta of both together, by dp-accounting; other neighbours as in `compose`."""
+        self._check(privacy_loss_distribution)
+        return float(super().get_delta_for_epsilon_for_composed_pld(privacy_loss_distribution, epsilon))
 
     def compute_mixture(self, other: Any, *options: Any, **more: Any) -> NeighboringPLD:
         """One of both by chance, as dp-accounting does it; other neighbours as in `compose`."""
@@ -242,8 +248,11 @@ def curve_of_distribution(pld: Any) -> Curve:
     points = np.union1d(np.linspace(0, top, _POINTS).round(), _where_losses_are(weight))
     epsilons = np.asarray(points * step, dtype=np.float64)
     deltas = np.array([pmf.get_delta_for_epsilon(epsilons) for pmf in dense])
-    if not (np.isfinite(deltas).all() and deltas.max() <= 1 + 1e-9):
-        raise InputError("The privacy loss distribution has deltas that are no probabilities.")
+    if not (np.isfinite(deltas).all() and deltas.min() >= -_NOISE and deltas.max() <= 1 + _NOISE):
+        raise InputError(
+            "The privacy loss distribution has deltas that are no probabilities: dp-accounting's sums did not hold. "
+            "Charge the (epsilon, delta) of the mechanism."
+        )
     return Curve.of(epsilons, np.clip(deltas, 0.0, 1.0))
 
 
@@ -357,7 +366,8 @@ class PLDAccountant(_PLDAccountant):  # type: ignore[misc]
                     invalid_event=event,
                     error_message=(
                         f"the design is for {event.adjacency} neighbours, the accountant for "
-                        f"{self.neighboring_relation.name}. Make a PLDAccountant({relation})"
+                        f"{self.neighboring_relation.name}. Make a PLDAccountant({relation}), or a design with another "
+                        "adjacency"
                     ),
                 )
             if do_compose:
@@ -367,7 +377,7 @@ class PLDAccountant(_PLDAccountant):  # type: ignore[misc]
                 self._pld = self._pld.compose(pld if fresh or count == 1 else pld.self_compose(count))
             return None
         if do_compose and isinstance(event, events.RandomizedResponseDpEvent) and event.noise_parameter:
-            if event.num_buckets > 1:
+            if whole("num_buckets", event.num_buckets) > 1:
                 pld = from_randomized_response(
                     noise_parameter=event.noise_parameter,
                     num_buckets=event.num_buckets,
@@ -377,6 +387,18 @@ class PLDAccountant(_PLDAccountant):  # type: ignore[misc]
                 self._pld = self._pld.compose(pld.self_compose(count))
             return None
         return super()._maybe_compose(event, count, do_compose)
+
+
+def training(noise_multiplier: float, sampling_rate: float, steps: int) -> Any:
+    """DP-SGD as an event: so many Gaussian answers, each on a Poisson sample."""
+    noise = real(
+        "noise_multiplier", noise_multiplier, 0, 1e6, "(]", hint="Pass the noise over the clip norm, e.g. 1.1."
+    )
+    rate = real("sampling_rate", sampling_rate, 0, 1, "(]", hint="Pass the share of records in a batch.")
+    step = events.GaussianDpEvent(noise)
+    return events.SelfComposedDpEvent(
+        step if rate == 1 else events.PoissonSampledDpEvent(rate, step), check_count("steps", steps)
+    )
 
 
 def account_of_foreign(what: object, said: str | None, ledger_adjacency: str) -> Other:
@@ -391,10 +413,11 @@ def account_of_foreign(what: object, said: str | None, ledger_adjacency: str) ->
         accountant = PLDAccountant(relation)
         try:
             accountant.compose(what)
-        except (UnsupportedEventError, ValueError, TypeError, ArithmeticError) as error:
+        except (UnsupportedEventError, ValueError, TypeError, LookupError, ArithmeticError) as error:
             raise InputError(
-                f"The event cannot be accounted for: {' '.join(str(error).split())} Charge its "
-                "privacy loss distribution, by NeighboringPLD.of, or its (epsilon, delta)."
+                f"dp-accounting cannot account for this event under {relation.name}: {_short(what)}. Charge its "
+                "(epsilon, delta), or its privacy loss distribution by NeighboringPLD.of. A count with Laplace noise of "
+                f"scale b is (1 / b, 0)-DP, a histogram (2 / b, 0)-DP if a record is replaced. ({error!s:.160})"
             ) from None
         if math.isinf(accountant.get_epsilon(0.5)):
             raise InputError("The event is not private. A ledger cannot charge it.")
@@ -417,3 +440,7 @@ def account_of_foreign(what: object, said: str | None, ledger_adjacency: str) ->
 
 def _account(curve: Curve, said: str, adjacency: str) -> Other:
     return Other.of_curve(curve if adjacency in DIRECTED else curve.undirected, said)
+
+
+def _short(event: object) -> str:
+    return f"{' '.join(repr(event).split()):.160}"

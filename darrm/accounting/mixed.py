@@ -24,6 +24,7 @@ from darrm.numerics.exact import rounded_up
 _U = 2.0**-53
 _FINENESS = 24  # grid points to one standard deviation of the loss of a label
 _POINTS = 40_000  # at most, on either side
+_KINKS, _EVENLY = 2000, 500  # points of the curve of one label
 _BEYOND = 1e-3  # of delta: how far the curve of a part is followed
 
 
@@ -46,8 +47,24 @@ def curve_of(release: Region | OutcomeRows, n: int, delta: float, guaranteed: ob
         if release.alike:  # no grid is fine enough
             return together([(Curve.of_guarantee(release.largest_loss, release.delta_infinity), n)], aim)
         release = cover(release, n, max(delta, 1e-12), grid_for(release, n, aim, _FINENESS)).rows
+    if n == 1:
+        return _of_one(adaptive.as_rows(release))
     grid = grid_for(release, n, aim, _FINENESS)
     return Curve.of_excess(grid, excess(release, n, grid))
+
+
+def _of_one(rows: OutcomeRows) -> Curve:
+    """The curve of one label, at its kinks: the largest over rows of the sum over answers of max(0, P - a Q)."""
+    losses = np.abs(rows.losses[np.isfinite(rows.losses)])
+    most = min(float(losses.max(initial=0.0)) * (1 + 16 * _U) + 4 * rows.rho, FAR)
+    kinks = np.quantile(losses, np.linspace(0, 1, _KINKS), method="nearest") if losses.size > _KINKS else losses
+    points = np.unique(np.concatenate([kinks[(kinks > 0) & (kinks < most)], np.linspace(0.0, most, _EVENLY)]))
+    room = (1 + 4 * _U * rows.answers) * (1 + 1.01 * rows.rho)
+    V = np.zeros(points.size)
+    for P, Q in ((rows.P, rows.Q), (rows.Q, rows.P)):
+        for on, off in zip(P, Q * (1 - 1.01 * rows.rho - 4 * _U), strict=True):
+            V = np.maximum(V, np.maximum(on * room - np.multiply.outer(np.exp(points), off), 0.0).sum(axis=1))
+    return Curve.of(points, np.minimum(1.0, V * room + rows.cut)[None])
 
 
 def labels_beside(rest: Curve, label: OneLabel, epsilon: float, delta: float, most: int) -> int:

@@ -19,7 +19,7 @@ from darrm.accounting.composition import of_label
 from darrm.accounting.curves import Curve, together
 from darrm.accounting.fixed import fixed_voters
 from darrm.accounting.fresh import labels_within
-from darrm.accounting.ledger_file import State
+from darrm.accounting.ledger_file import MOST_COUNTED, State
 from darrm.accounting.mixed import labels_beside, labels_curve, voters_curve
 from darrm.accounting.releases import AnyProblem
 from darrm.accounting.theorems import MOST_LABELS
@@ -28,7 +28,14 @@ from darrm.numerics.exact import rounded_up
 from darrm.problem.decision import DecisionProblem
 
 _TOLERANCE = 1e-2  # how close the bounds of what one design cost are driven, relatively
+CONDITIONS = {
+    "exact": "labels are of fresh or fixed voters, as it says",
+    "composed": "what is charged is settled without a look at what was released, and is within the budget as a whole",
+    "renyi": "one use answers once; what was released may decide what is charged next, and then the budget counts",
+    "basic": "one use answers once; what was released may decide what is charged next, and then the budget counts",
+}
 _SAME_PROOF = 1.02  # another grid than that of the charge gives a bound as near as this
+_ABOVE = "The ledger says that it paid for more than its budget. Count it as spent."
 _NOTHING_CHARGED = "Nothing was released or charged."
 _NOTHING = (Fraction(0), Fraction(0))
 
@@ -36,6 +43,8 @@ _NOTHING = (Fraction(0), Fraction(0))
 def take(state: State, account: Account, n: int) -> None:
     """Count ``n`` uses of an account of ``state``, or none of them by an error."""
     before = account.charged
+    if before + n > MOST_COUNTED:
+        raise BudgetError(f"A ledger counts to 2^64 of {account.said}, and {before} are charged. {_NOTHING_CHARGED}")
     account.charged = before + n
     try:
         _TAKE[state.rule](state, account, n)
@@ -73,7 +82,8 @@ def _take_sums(state: State, account: Account, n: int) -> None:
     if epsilon > Fraction(state.total_epsilon) or delta > Fraction(state.total_delta):
         raise BudgetError(
             f"{_more(account, n)} would overspend: together ({float(epsilon):.6g}, {float(delta):.6g}) by basic "
-            f"composition, of ({state.total_epsilon:g}, {state.total_delta:g}). {_NOTHING_CHARGED}"
+            f"composition, of ({state.total_epsilon:g}, {state.total_delta:g}).{_left(state, account, n)} "
+            f"{_NOTHING_CHARGED}"
         )
 
 
@@ -84,7 +94,7 @@ def _take_renyi(state: State, account: Account, n: int) -> None:
         raise BudgetError(
             f"{_more(account, n)} would overspend: together a Renyi divergence of {spent.divergence:.6g} at order "
             f"{allowed.order:.6g} and a failure of {spent.failure:.3g}, of {max(allowed.divergence, 0):.6g} and "
-            f"{allowed.failure:.3g}. {_NOTHING_CHARGED}"
+            f"{allowed.failure:.3g}.{_left(state, account, n)} {_NOTHING_CHARGED}"
         )
 
 
@@ -125,10 +135,7 @@ def spent(state: State) -> tuple[float, float]:
     if state.rule == "composed":
         cost = _composed(state)
         if cost > state.total_epsilon * _SAME_PROOF:
-            raise InputError(
-                f"The ledger says that it paid for more than its budget ({state.total_epsilon:g}, "
-                f"{state.total_delta:g}): its charges cost {cost:.6g}. Count it as spent."
-            )
+            raise InputError(_ABOVE)
         return min(cost, state.total_epsilon), state.total_delta
     return _exact(state), state.total_delta
 
@@ -193,7 +200,9 @@ def _filter(state: State) -> filters.Filter:
 def _spent_by_divergence(state: State) -> float:
     """The epsilon of what the divergences allow: the filter's own, moved down by what is left of its divergence."""
     allowed = _filter(state)
-    used = divergences(state, allowed.order).divergence
+    used, failed = divergences(state, allowed.order)
+    if used > allowed.divergence or failed > allowed.failure:
+        raise InputError(_ABOVE)
     return max(0.0, min(state.total_epsilon, state.total_epsilon - (allowed.divergence - used) * (1 - 1e-12)))
 
 
@@ -273,6 +282,14 @@ def _refuse(state: State, account: Account, n: int, left: int | None = None) -> 
         f"{_more(account, n)} would overspend: with all that was charged, more than ({state.total_epsilon:g}, "
         f"{state.total_delta:g}).{said} {_NOTHING_CHARGED}"
     )
+
+
+def _left(state: State, account: Account, n: int) -> str:
+    """How many labels are left, in print, when ``n`` more were counted already."""
+    if not isinstance(account, Labels):
+        return ""
+    before = replace(account, charged=account.charged - n)
+    return f" {remaining(replace(state, designs={**state.designs, before.name: before}), before)} are left."
 
 
 def _more(account: Account, n: int) -> str:

@@ -12,6 +12,7 @@ from darrm.show import wording
 
 if TYPE_CHECKING:
     from darrm.accounting.ledger import Ledger
+    from darrm.design.design import AnyDesign
 
 
 @click.group("ledger", short_help="Keep count of what was released.")
@@ -53,7 +54,12 @@ def create(ledger: Path, file: Path | None, as_json: bool, **values: Any) -> Non
 @common.number("--times", "How often: labels of FILE, or uses of the mechanism.", default=1, show_default=True)
 @common.number("--epsilon", "Without FILE: what one use of a mechanism guarantees, in nats.")
 @common.number("--delta", "Without FILE: its failure probability [0].")
-@click.option("--adjacency", help="Without FILE: for which neighbours it guarantees that. Must be said.")
+@click.option("--adjacency", help="With --epsilon: for which neighbours it guarantees that. Must be said.")
+@common.number("--noise-multiplier", "Without FILE: charge DP-SGD, or one Gaussian answer, with this noise.")
+@common.number(
+    "--sampling-rate", "With --noise-multiplier: the share of records in a batch, drawn by Poisson sampling [1]."
+)
+@common.number("--steps", "With --noise-multiplier: how many steps [1].")
 @click.option("--note", default="", help="A line to remember the charge by.")
 @common.json_option
 def charge(
@@ -63,35 +69,57 @@ def charge(
     epsilon: Any,
     delta: Any,
     adjacency: str | None,
+    noise_multiplier: Any,
+    sampling_rate: Any,
+    steps: Any,
     note: str,
     as_json: bool,
 ) -> None:
-    """Charge labels of the design in FILE to LEDGER, or any mechanism by its (epsilon, delta). Release after it."""
+    """Charge to LEDGER labels of the design in FILE, a mechanism by its (epsilon, delta), or a run of DP-SGD.
+
+    Release after it.
+    """
     from darrm.accounting.ledger import Ledger
     from darrm.design.design import load
 
-    if (file is None) == (epsilon is None):
-        raise click.UsageError("Charge either a design, FILE, or a mechanism by its --epsilon.")
-    if file is not None and delta is not None:
-        raise click.UsageError("--delta goes with --epsilon. A design has its own.")
+    if [file, epsilon, noise_multiplier].count(None) != 2:
+        raise click.UsageError("Charge a design, FILE, or a mechanism by --epsilon or --noise-multiplier.")
+    if epsilon is None and delta is not None:
+        raise click.UsageError("--delta goes with --epsilon.")
+    if noise_multiplier is None and not (sampling_rate is None and steps is None):
+        raise click.UsageError("--sampling-rate and --steps go with --noise-multiplier.")
     book = Ledger(ledger)
-    what = (epsilon, 0.0 if delta is None else delta) if file is None else load(file)
+    if file is not None:
+        what: object = load(file)
+    elif epsilon is not None:
+        what = (epsilon, 0.0 if delta is None else delta)
+    else:
+        from darrm.accounting.loss_distributions import training
+
+        what = training(noise_multiplier, 1 if sampling_rate is None else sampling_rate, 1 if steps is None else steps)
     book.charge(what, times, adjacency=adjacency, note=note)
     _show(book, as_json)
 
 
 @command.command("show", short_help="Say what is spent and what is left.")
 @click.argument("ledger", type=common.PATH)
+@click.argument("file", type=common.PATH, required=False)
 @common.json_option
-def show(ledger: Path, as_json: bool) -> None:
-    """Say what is spent and what is left of LEDGER: all of it is composed anew, which can take seconds."""
+def show(ledger: Path, file: Path | None, as_json: bool) -> None:
+    """Say what is spent of LEDGER, and what is left for labels of the design in FILE.
+
+    All of it is composed anew, which can take seconds.
+    """
     from darrm.accounting.ledger import Ledger
+    from darrm.design.design import load
 
-    _show(Ledger(ledger), as_json)
+    _show(Ledger(ledger), as_json, None if file is None else load(file))
 
 
-def _show(ledger: Ledger, as_json: bool) -> None:
+def _show(ledger: Ledger, as_json: bool, design: AnyDesign | None = None) -> None:
     status = ledger.status()
+    if design is not None:
+        status["left"] = ledger.remaining(design)
     epsilon, delta = ledger.spent()
     if as_json:
         common.print_json({**status, "spent_epsilon": epsilon, "spent_delta": delta})
@@ -104,7 +132,10 @@ def _show(ledger: Ledger, as_json: bool) -> None:
     else:
         text = f"Budget {budget} for {status['adjacency']} neighbours, rule {status['rule']}. Charged: "
         text += wording.listed([_charge(charge) for charge in status["charges"]]) if status["charges"] else "nothing"
-        text += f". Together they cost at most {spent} so far{_unless(status, budget)}."
+        text += f". Together they cost at most {spent} so far. That holds if {status['condition']}."
+        if design is not None:
+            left = "no end" if status["left"] is None else f"{status['left']}"
+            text += f" Labels of this design that are left: {left}."
     common.console().print(text)
     for problem in ledger.problems():
         common.console().print(f"It rests on this: {wording.condition(problem, status['voters'])}")
@@ -126,11 +157,3 @@ def _of_one_design(status: dict[str, Any], budget: str, spent: str) -> str:
 def _charge(charge: dict[str, Any]) -> str:
     note = f" ({charge['note']})" if charge["note"] else ""
     return f"{charge['n']} x {charge['what']}{note}"
-
-
-def _unless(status: dict[str, Any], budget: str) -> str:
-    if not status["charges"]:
-        return ""
-    if status["rule"] == "composed":
-        return ", if what is charged was settled before anything was released"
-    return f", unless what was released decided what to charge: then count the whole budget, {budget}"

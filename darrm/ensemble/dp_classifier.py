@@ -46,7 +46,10 @@ class DPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _target(self) -> Target:
         choice("adjacency", self.adjacency, tuple(RELATIONS))
         if self.epsilon is None or self.delta is None:
-            raise InputError(f"{type(self).__name__} needs epsilon and delta: the privacy of the fitted model.")
+            raise InputError(
+                f"{type(self).__name__} needs epsilon and delta: the privacy of the fitted "
+                "model. (An ensemble of it takes epsilon and Delta.)"
+            )
         beyond = "Beyond, rounding could undo the clipping."
         return Target(
             epsilon=check_positive("epsilon", self.epsilon, MAX_EPSILON),

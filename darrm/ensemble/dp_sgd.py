@@ -85,11 +85,10 @@ def calibrated_noise(epsilon: float, delta: float, rate: float, steps: int, adja
 def training_event(noise_multiplier: float, rate: float, steps: int) -> Any:
     """DP-SGD as an event of dp-accounting, for a ledger or an accountant."""
     try:
-        events: Any = import_module("dp_accounting.dp_event")
-    except ImportError:
+        from darrm.accounting.loss_distributions import training
+    except MissingExtraError:
         raise MissingExtraError("DP-SGD needs dp-accounting. Run: pip install darrm[experiments]") from None
-    step = events.PoissonSampledDpEvent(rate, events.GaussianDpEvent(noise_multiplier))
-    return events.SelfComposedDpEvent(step, steps)
+    return training(noise_multiplier, rate, steps)
 
 
 def accountant_epsilon(noise_multiplier: float, delta: float, rate: float, steps: int, adjacency: str) -> float:

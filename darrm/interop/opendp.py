@@ -215,7 +215,10 @@ def _check_space(dp: Any, design: AnyDesign, domain: object, metric: object) -> 
         return
     hint = f"The design's neighbours ({adjacency}) are at distance 1 there."
     if adjacency == "replace-one" and metric == dp.symmetric_distance():
-        hint += " Data of known size get there by opendp.prelude.t.then_metric_bounded()."
+        hint += (
+            " Data of known size get there by opendp.prelude.t.then_metric_bounded(), and by then_ordered_random() "
+            "after it if voters go by position."
+        )
     allowed = " or ".join([*(f"{name}()" for name in named), f"user_distance({adjacency!r})"])
     raise refusal("input_metric", f"{allowed} of OpenDP", metric, hint)
 

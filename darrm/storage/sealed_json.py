@@ -67,7 +67,10 @@ def _read(name: Path, form: str, edition: int, kind: str, again: str) -> dict[st
     if not isinstance(content, dict) or content.get("format") != form:
         raise InputError(f'{name} is not a {kind} file: its format is not "{form}". {again}')
     if type(content.get("version")) is not int or content["version"] != edition:
-        raise InputError(f"{name} has format version {content.get('version')!r}; this darrm reads {edition}. {again}")
+        raise InputError(
+            f"{name} has format version {content.get('version')!r}; this darrm reads {edition}. Use the one that "
+            "wrote it."
+        )
     if content.get("sha256") != digest:
         raise InputError(f"{name} was changed after it was written: its checksum does not match. {again}")
     return content
