@@ -29,7 +29,6 @@ try:
     from dp_accounting import dp_event as events
     from dp_accounting.pld import PLDAccountant as _PLDAccountant
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution, from_randomized_response
-    from dp_accounting.privacy_accountant import UnsupportedEventError
 except ImportError:
     raise MissingExtraError(
         "Privacy loss distributions need dp-accounting of at least 0.6. Run: pip install darrm[interop]"
@@ -412,13 +411,20 @@ def account_of_foreign(what: object, said: str | None, ledger_adjacency: str) ->
             stated(said, ledger_adjacency, "The event")
         accountant = PLDAccountant(relation)
         try:
-            accountant.compose(what)
-        except (UnsupportedEventError, ValueError, TypeError, LookupError, ArithmeticError) as error:
+            refused = accountant._maybe_compose(what, 1, False)
+            reason = None if refused is None else str(refused.error_message)
+            if refused is None:
+                accountant.compose(what)
+        except (ValueError, TypeError, LookupError, ArithmeticError) as error:
+            reason = str(error)
+        if reason is not None:
+            laplace = isinstance(what, events.LaplaceDpEvent)
+            hint = " A count with Laplace noise of scale b is (1 / b, 0)-DP." if laplace else ""
             raise InputError(
-                f"dp-accounting cannot account for this event under {relation.name}: {_short(what)}. Charge its "
-                "(epsilon, delta), or its privacy loss distribution by NeighboringPLD.of. A count with Laplace noise of "
-                f"scale b is (1 / b, 0)-DP, a histogram (2 / b, 0)-DP if a record is replaced. ({error!s:.160})"
-            ) from None
+                f"dp-accounting cannot account for {_short(what)} under {relation.name}: "
+                f"{' '.join(reason.split()).rstrip('.')}. Charge its (epsilon, delta), or its loss distribution by "
+                f"NeighboringPLD.of.{hint}"
+            )
         if math.isinf(accountant.get_epsilon(0.5)):
             raise InputError("The event is not private. A ledger cannot charge it.")
         text = repr(what)

@@ -29,7 +29,7 @@ from darrm.problem.decision import DecisionProblem
 
 _TOLERANCE = 1e-2  # how close the bounds of what one design cost are driven, relatively
 CONDITIONS = {
-    "exact": "labels are of fresh or fixed voters, as it says",
+    "exact": "any use",
     "composed": "what is charged is settled without a look at what was released, and is within the budget as a whole",
     "renyi": "one use answers once; what was released may decide what is charged next, and then the budget counts",
     "basic": "one use answers once; what was released may decide what is charged next, and then the budget counts",

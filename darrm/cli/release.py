@@ -79,7 +79,9 @@ def command(file: Path, votes_path: Path, out: Path, overwrite: bool, ledger_pat
     )
     if ledger_path is not None:
         status = ledger.status()
-        left = "" if status["left"] is None else f", {status['left']} left"
+        remaining = ledger.remaining(design)
+        left = "" if remaining is None else f", {remaining} left"
+        settled = f", if {status['condition']}" if status["rule"] == "composed" else ""
         budget = wording.pair(status["total_epsilon"], status["total_delta"])
         rests = " and ".join(
             wording.condition(problem, status["voters"], absent=absent and problem == design.problem)
@@ -87,7 +89,7 @@ def command(file: Path, votes_path: Path, out: Path, overwrite: bool, ledger_pat
         )
         common.note(
             f"Charged to {ledger_path}: {status['released']} labels of {status['voters']} voters in all{left}; "
-            f"together within {budget}, rule {status['rule']}, {rests}"
+            f"together within {budget}, rule {status['rule']}{settled}, {rests}"
             + (" These votes must not be released again." if status["voters"] == "fresh" else "")
         )
     elif n > 1:

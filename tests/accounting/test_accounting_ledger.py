@@ -125,9 +125,10 @@ def test_a_release_is_charged_and_complete(book: Ledger, design: darrm.Design, t
         "voters": "fresh",
         "rule": "exact",
         "adjacency": "replace-one",
+        "condition": "any use",
         "released": 2,
         "left": max_queries(design, EPSILON, DELTA, voters="fresh") - 2,
-        "charges": [{"what": f"labels of design {account_of(design, None, 'replace-one').name}", "n": 2, "note": ""}],
+        "charges": [{"what": account_of(design, None, "replace-one").said, "n": 2, "note": ""}],
         "waiting": [],
     }
 

@@ -227,8 +227,8 @@ NOT_PRIVATE = [
 @pytest.mark.parametrize("rule", ["composed", "renyi"])
 def test_events_that_cannot_be_paid_for(tmp_path: Path, event: Any, rule: str) -> None:
     ledger = book(tmp_path / "l.json", rule)
-    unchanged(ledger, darrm.InputError, "cannot be accounted for|is not private", event)
-    unchanged(ledger, darrm.InputError, "cannot be accounted for|is not private", dp.ComposedDpEvent([event]))
+    unchanged(ledger, darrm.InputError, "cannot account for|is not private", event)
+    unchanged(ledger, darrm.InputError, "cannot account for|is not private", dp.ComposedDpEvent([event]))
 
 
 @pytest.mark.parametrize("event", WRONG_EVENTS, ids=repr)
@@ -250,7 +250,7 @@ def test_randomized_response_of_no_buckets(tmp_path: Path, buckets: Any) -> None
 
 def test_labels_of_sampled_records_are_refused(tmp_path: Path, designs: dict[str, Any]) -> None:
     event = dp_event(designs["majority"], voters="fresh", queries=5)
-    unchanged(book(tmp_path / "l.json"), darrm.InputError, "cannot be", dp.PoissonSampledDpEvent(0.1, event))
+    unchanged(book(tmp_path / "l.json"), darrm.InputError, "cannot account", dp.PoissonSampledDpEvent(0.1, event))
 
 
 def laplace(parameter: float = 2.0, **more: Any) -> Any:
@@ -765,3 +765,65 @@ def test_two_processes_race_for_the_last_of_a_budget(
     else:
         state, allowed = ledger._state(), rules._filter(ledger._state())
         assert rules.divergences(state, allowed.order).divergence <= allowed.divergence
+
+
+# Directions, panels and spellings
+
+
+def one_way(infinite: float) -> tuple[Any, Any]:
+    """A distribution that fails in its first direction only, and the same exchanged."""
+    make = dp.pld.privacy_loss_distribution.PrivacyLossDistribution.create_from_rounded_probability
+    there = make({0: 1 - infinite}, infinite, GRID, True, {0: 1.0}, 0.0, symmetric=False)
+    back = make({0: 1.0}, 0.0, GRID, True, {0: 1 - infinite}, infinite, symmetric=False)
+    return there, back
+
+
+def test_a_replaced_record_may_go_either_way_in_every_mechanism(tmp_path: Path) -> None:
+    """A record of two attributes, (0, 1) to (1, 0): each distribution fails for one of them, so both fail."""
+    there, back = one_way(1e-5)
+    for adjacency, pays in (("replace-one", False), ("anything", False), ("add-remove", True)):
+        if adjacency == "anything":
+            with pytest.raises(darrm.InputError, match="knows no 'anything' neighbours"):
+                book(tmp_path / adjacency, budget=(0.1, 1.5e-5), adjacency=adjacency).charge(there, adjacency=adjacency)
+            continue
+        ledger = book(tmp_path / adjacency, budget=(0.1, 1.5e-5), adjacency=adjacency)
+        ledger.charge(there, adjacency=adjacency)
+        if pays:
+            ledger.charge(back, adjacency=adjacency)
+        else:
+            unchanged(ledger, darrm.BudgetError, "would overspend", back, adjacency=adjacency)
+    undirected = NeighboringPLD.of(there, REPLACE).compose(NeighboringPLD.of(back, REPLACE))
+    assert undirected.get_delta_for_epsilon(0.0) >= 2e-5 * (1 - 1e-5)
+    directed = NeighboringPLD.of(there, ADD).compose(NeighboringPLD.of(back, ADD))
+    assert directed.get_delta_for_epsilon(0.0) == pytest.approx(1e-5)
+
+
+def test_a_file_with_directions_that_its_neighbours_lack_is_refused(tmp_path: Path) -> None:
+    ledger = book(tmp_path / "l.json", budget=(0.1, 1.5e-5), adjacency="add-remove")
+    ledger.charge(one_way(1e-5)[0], adjacency="add-remove")
+    with pytest.raises(darrm.InputError, match="replace-one neighbours have none"):
+        forged(ledger, lambda found: found.update(adjacency="replace-one")).status()
+
+
+def test_another_panel_of_fixed_voters_is_refused(tmp_path: Path) -> None:
+    eleven, more = (darrm.solve(K=K, m=1, epsilon=0.1, max_affected=1) for K in (11, 21))
+    ledger = book(tmp_path / "l.json", budget=(0.2, 1e-9), voters="fixed")
+    ledger.charge(eleven, 100)
+    unchanged(ledger, darrm.InputError, "other fixed voters", more, 100)
+    assert ledger.remaining(more) == 0
+    assert ledger.remaining(eleven) is None
+
+
+@pytest.mark.parametrize("text", ["replace_one", "Replace-one", " replace-one", "ADD_OR_REMOVE_ONE", "add-remove-one"])
+def test_other_spellings_of_neighbours_are_refused(tmp_path: Path, text: str) -> None:
+    with pytest.raises(darrm.InputError, match=r"Pass '(replace-one|add-remove)'"):
+        book(tmp_path / "l.json", adjacency=text)
+    assert not (tmp_path / "l.json").exists()
+
+
+@pytest.mark.parametrize(("epsilon", "n", "delta"), [(0.05, 200, 1e-9), (0.01, 10_000, 1e-5), (0.001, 6000, 1e-5)])
+def test_many_equal_pairs_cost_their_optimal_composition(tmp_path: Path, epsilon: float, n: int, delta: float) -> None:
+    ledger = book(tmp_path / "l.json", budget=(200.0, delta))
+    ledger.charge((epsilon, 0.0), n, adjacency="replace-one")
+    truth = optimal(epsilon, 0.0, n, delta).epsilon
+    assert truth * (1 - 1e-9) <= ledger.spent()[0] <= truth * 1.005

@@ -193,3 +193,61 @@ def test_fixed_voters_are_charged_once(
         assert main(["release", str(design_file), *arguments]) == 0
     assert run_json(capsys, "ledger", "show", str(book))["released"] == 90
     assert math.isclose(made["total_epsilon"], 1)
+
+
+def test_a_ledger_of_everything(
+    design_file: Path, votes_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    book = str(tmp_path / "ledger.json")
+    budget = ["--total-epsilon", "8", "--total-delta", "0.1", "--voters", "fresh", "--rule", "composed"]
+    assert main(["ledger", "create", book, *budget]) == 0
+    assert "is settled without a look at what was released" in " ".join(capsys.readouterr().out.split())
+    pair = ["--epsilon", "0.5", "--delta", "1e-6"]
+    assert "does not say for which neighbours" in refused(capsys, 2, "ledger", "charge", book, *pair)
+    pair += ["--adjacency", "replace-one", "--note", "a count", "--times", "2"]
+    counted = run_json(capsys, "ledger", "charge", book, *pair)
+    assert counted["charges"] == [{"what": "(0.5, 1e-06)-DP", "n": 2, "note": "a count"}]
+    training = ["--noise-multiplier", "1.1", "--sampling-rate", "0.01", "--steps", "100"]
+    trained = run_json(capsys, "ledger", "charge", book, *training)
+    assert trained["spent_epsilon"] > counted["spent_epsilon"] > 0
+    release = ["release", str(design_file), "--votes", str(votes_file), "--ledger", book]
+    assert main([*release, "--out", str(tmp_path / "labels.csv")]) == 0
+    told = " ".join(capsys.readouterr().err.split())
+    left = run_json(capsys, "ledger", "show", book, str(design_file))
+    assert left["released"] == 30
+    assert f"{left['left']} left" in told
+    assert "is settled without a look at what was released" in told
+    assert main(["ledger", "show", book, str(design_file)]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert f"Labels of this design that are left: {left['left']}." in said
+    assert "2 x (0.5, 1e-06)-DP (a count)" in said
+    too_many = ["ledger", "charge", book, str(design_file), "--times", str(left["left"] + 1)]
+    assert f"{left['left']} are left" in refused(capsys, 1, *too_many)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "Charge a design, FILE, or a mechanism"),
+        (["gamma.json", "--epsilon", "1"], "Charge a design, FILE, or a mechanism"),
+        (["--epsilon", "1", "--noise-multiplier", "1"], "Charge a design, FILE, or a mechanism"),
+        (["--noise-multiplier", "1", "--delta", "1e-6"], "--delta goes with --epsilon"),
+        (["--epsilon", "1", "--steps", "3"], "go with --noise-multiplier"),
+        (["--noise-multiplier", "0"], "noise_multiplier must be"),
+        (["--noise-multiplier", "1", "--sampling-rate", "2"], "sampling_rate must be"),
+        (["--noise-multiplier", "1", "--steps", "2.5"], "steps must be"),
+        (["--epsilon", "1", "--adjacency", "replace-one", "--times", "0"], "n must be"),
+        (["--epsilon", "1", "--adjacency", "replace-one", "--note", "two\nlines"], "note must be"),
+        (["missing.json"], "missing.json could not be read"),
+    ],
+)
+def test_charges_that_cannot_be(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
+) -> None:
+    book = tmp_path / "ledger.json"
+    budget = ["--total-epsilon", "8", "--total-delta", "0.1", "--voters", "fresh", "--rule", "composed"]
+    assert main(["ledger", "create", str(book), *budget]) == 0
+    before = book.read_bytes()
+    capsys.readouterr()
+    assert message in refused(capsys, 2, "ledger", "charge", str(book), *arguments)
+    assert book.read_bytes() == before
