@@ -122,6 +122,7 @@ TESTS = {
     "darrm/accounting/mixed.py": ["tests/accounting/test_curves.py"],
     "darrm/accounting/filters.py": ["tests/accounting/test_curves.py"],
     "darrm/accounting/loss_distributions.py": ["tests/interop/test_loss_distributions.py"],
+    "darrm/accounting/events.py": ["tests/interop/test_loss_distributions.py"],
     "darrm/accounting/budgets.py": ["tests/accounting/test_accounting_budgets.py", *ENSEMBLE],
     "darrm/accounting/profile.py": ["tests/accounting/test_accounting_profile.py", COMPOSE],
     "darrm/accounting/gaussian.py": ["tests/accounting/test_accounting_profile.py"],

@@ -19,6 +19,7 @@ PAGES = [path for path in (ROOT.parent / "docs").rglob("*.md") if "_build" not i
 LEFT_OUT: tuple[str, ...] = ()
 # Extras of modules, or of their examples.
 NEEDS = {
+    "darrm.accounting.events": "dp_accounting",
     "darrm.accounting.loss_distributions": "dp_accounting",
     "darrm.ensemble": "sklearn",
     "darrm.interop.opendp": "opendp",

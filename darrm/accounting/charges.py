@@ -29,7 +29,7 @@ def account_of(what: object, adjacency: str | None, ledger_adjacency: str) -> Ac
         return Labels.of(what)
     foreign = any(kind.__module__.split(".")[0] == _FOREIGN for kind in type(what).__mro__)
     if foreign:
-        from darrm.accounting.loss_distributions import account_of_foreign
+        from darrm.accounting.events import account_of_foreign
 
         return account_of_foreign(what, said, ledger_adjacency)
     if isinstance(what, tuple) and len(what) == 2:

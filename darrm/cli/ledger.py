@@ -94,7 +94,7 @@ def charge(
     elif epsilon is not None:
         what = (epsilon, 0.0 if delta is None else delta)
     else:
-        from darrm.accounting.loss_distributions import training
+        from darrm.accounting.events import training
 
         what = training(noise_multiplier, 1 if sampling_rate is None else sampling_rate, 1 if steps is None else steps)
     book.charge(what, times, adjacency=adjacency, note=note)

@@ -85,7 +85,7 @@ def calibrated_noise(epsilon: float, delta: float, rate: float, steps: int, adja
 def training_event(noise_multiplier: float, rate: float, steps: int) -> Any:
     """DP-SGD as an event of dp-accounting, for a ledger or an accountant."""
     try:
-        from darrm.accounting.loss_distributions import training
+        from darrm.accounting.events import training
     except MissingExtraError:
         raise MissingExtraError("DP-SGD needs dp-accounting. Run: pip install darrm[experiments]") from None
     return training(noise_multiplier, rate, steps)

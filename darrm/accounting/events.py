@@ -1,0 +1,225 @@
+"""Events of dp-accounting: labels as one of theirs, an accountant that knows them, and theirs in a ledger."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from darrm._dp_accounting import (
+    NeighboringRelation,
+    PrivacyLossDistribution,
+    attr,
+    events,
+    from_randomized_response,
+)
+from darrm._dp_accounting import PLDAccountant as _PLDAccountant
+from darrm._validation import check_count, check_voters, real, whole
+from darrm.accounting.accounts import DIRECTED, Other, stated
+from darrm.accounting.curves import Curve
+from darrm.accounting.loss_distributions import (
+    INTERVAL,
+    TEXTS,
+    checked_interval,
+    checked_relation,
+    curve_of_distribution,
+    distribution_of,
+    labels_or_voters,
+    relation_of,
+)
+from darrm.accounting.releases import OneLabel, one_label
+from darrm.design.design import AnyDesign
+from darrm.errors import InputError
+
+_ADD_REMOVE = NeighboringRelation.ADD_OR_REMOVE_ONE  # dp-accounting's own default
+_TOLD = 1e-5  # delta at which a distribution is named
+
+
+@attr.s(frozen=True, auto_attribs=True)
+class LabelsDpEvent(events.DpEvent):  # type: ignore[misc]
+    """Labels of a design, as an event of dp-accounting; make it with `dp_event`.
+
+    Attributes
+    ----------
+    label : OneLabel
+        What one label comes from.
+    voters : {"fresh", "fixed"}
+    queries : int
+    """
+
+    label: OneLabel = attr.field(repr=lambda label: repr(label.problem))
+    voters: str
+    queries: int
+
+    @property
+    def adjacency(self) -> str:
+        """What neighbouring means."""
+        return self.label.problem.adjacency
+
+
+def dp_event(design: AnyDesign, *, voters: str | None = None, queries: int = 1) -> LabelsDpEvent:
+    """Labels of a design as an event, for `PLDAccountant`: alone, in ``ComposedDpEvent`` or ``SelfComposedDpEvent``.
+
+    Parameters
+    ----------
+    design : Design or DecisionDesign
+    voters : {"fresh", "fixed"}
+        There is no default. Fixed: the event is that the voters are trained and answer, once; composed several times it
+        is several sets of voters.
+    queries : int in [1, 1e7]
+        Labels; of fixed voters as many as you like.
+
+    Returns
+    -------
+    LabelsDpEvent
+
+    Raises
+    ------
+    InputError
+    MissingExtraError
+
+    Notes
+    -----
+    Accountants of dp-accounting itself refuse it as unsupported. There is no event for labels of sampled records:
+    sampling would have to happen before the voters answer.
+
+    Examples
+    --------
+    >>> import darrm
+    >>> import dp_accounting as dp
+    >>> design = darrm.solve(K=11, m=3, epsilon=0.1)
+    >>> labels = darrm.interop.dp_event(design, voters="fresh", queries=100)
+    >>> accountant = darrm.interop.PLDAccountant(dp.NeighboringRelation.REPLACE_ONE)
+    >>> round(accountant.compose(labels).compose(dp.GaussianDpEvent(4.0)).get_epsilon(1e-5), 2)
+    11.55
+    """
+    kind, label = check_voters(voters), one_label(design)
+    relation_of(label.problem.adjacency)
+    return LabelsDpEvent(label, kind, check_count("queries", queries))
+
+
+class PLDAccountant(_PLDAccountant):  # type: ignore[misc]
+    """dp-accounting's `PLDAccountant` that knows `dp_event` too, and composes randomized response as often as told.
+
+    Parameters
+    ----------
+    neighboring_relation : dp_accounting.NeighboringRelation
+        As there; ``ADD_OR_REMOVE_ONE`` if not given. Designs are for "replace-one" neighbours unless they say another
+        adjacency: pass ``REPLACE_ONE``. Events for other neighbours are refused.
+    value_discretization_interval : float
+        Of losses, nats.
+
+    Examples
+    --------
+    >>> import darrm
+    >>> import dp_accounting as dp
+    >>> design = darrm.solve(K=11, m=3, epsilon=0.1)
+    >>> accountant = darrm.interop.PLDAccountant(dp.NeighboringRelation.REPLACE_ONE)
+    >>> label = darrm.interop.dp_event(design, voters="fresh")
+    >>> round(accountant.compose(label, 100).get_epsilon(1e-5), 2)
+    11.17
+
+    Notes
+    -----
+    dp-accounting 0.6 counts a ``RandomizedResponseDpEvent`` once, whatever its count.
+    """
+
+    _pld: Any
+
+    def __init__(
+        self, neighboring_relation: Any = _ADD_REMOVE, value_discretization_interval: float = INTERVAL
+    ) -> None:
+        super().__init__(checked_relation(neighboring_relation), checked_interval(value_discretization_interval))
+
+    def _maybe_compose(self, event: Any, count: int, do_compose: bool) -> Any:
+        if isinstance(event, LabelsDpEvent):
+            relation = relation_of(event.adjacency)
+            if relation is not self.neighboring_relation:
+                return self.CompositionErrorDetails(
+                    invalid_event=event,
+                    error_message=(
+                        f"the design is for {event.adjacency} neighbours, the accountant for "
+                        f"{self.neighboring_relation.name}. Make a PLDAccountant({relation}), or a design with another "
+                        "adjacency"
+                    ),
+                )
+            if do_compose:
+                fresh = event.voters == "fresh"
+                curve = labels_or_voters(event.label, event.voters, event.queries * (count if fresh else 1))
+                pld = distribution_of(curve, self._value_discretization_interval)
+                self._pld = self._pld.compose(pld if fresh or count == 1 else pld.self_compose(count))
+            return None
+        if do_compose and isinstance(event, events.RandomizedResponseDpEvent) and event.noise_parameter:
+            if whole("num_buckets", event.num_buckets) > 1:
+                pld = from_randomized_response(
+                    noise_parameter=event.noise_parameter,
+                    num_buckets=event.num_buckets,
+                    value_discretization_interval=self._value_discretization_interval,
+                    neighboring_relation=self.neighboring_relation,
+                )
+                self._pld = self._pld.compose(pld.self_compose(count))
+            return None
+        return super()._maybe_compose(event, count, do_compose)
+
+
+def training(noise_multiplier: float, sampling_rate: float, steps: int) -> Any:
+    """DP-SGD as an event: so many Gaussian answers, each on a Poisson sample."""
+    noise = real(
+        "noise_multiplier", noise_multiplier, 0, 1e6, "(]", hint="Pass the noise over the clip norm, e.g. 1.1."
+    )
+    rate = real("sampling_rate", sampling_rate, 0, 1, "(]", hint="Pass the share of records in a batch.")
+    step = events.GaussianDpEvent(noise)
+    return events.SelfComposedDpEvent(
+        step if rate == 1 else events.PoissonSampledDpEvent(rate, step), check_count("steps", steps)
+    )
+
+
+def account_of_foreign(what: object, said: str | None, ledger_adjacency: str) -> Other:
+    """The account of an event or a distribution of dp-accounting, before it is charged to a ledger.
+
+    ``said`` is for which neighbours the caller says that it holds.
+    """
+    relation = relation_of(ledger_adjacency)
+    if isinstance(what, events.DpEvent):
+        if said is not None:
+            stated(said, ledger_adjacency, "The event")
+        accountant = PLDAccountant(relation)
+        try:
+            refused = accountant._maybe_compose(what, 1, False)
+            reason = None if refused is None else str(refused.error_message)
+            if refused is None:
+                accountant.compose(what)
+        except (ValueError, TypeError, LookupError, ArithmeticError) as error:
+            reason = str(error)
+        if reason is not None:
+            laplace = isinstance(what, events.LaplaceDpEvent)
+            hint = " A count with Laplace noise of scale b is (1 / b, 0)-DP." if laplace else ""
+            raise InputError(
+                f"dp-accounting cannot account for {_short(what)} under {relation.name}: "
+                f"{' '.join(reason.split()).rstrip('.')}. Charge its (epsilon, delta), or its loss distribution by "
+                f"NeighboringPLD.of.{hint}"
+            )
+        if math.isinf(accountant.get_epsilon(0.5)):
+            raise InputError("The event is not private. A ledger cannot charge it.")
+        text = repr(what)
+        return _account(curve_of_distribution(accountant._pld), " ".join(text.split()), ledger_adjacency)
+    if isinstance(what, PrivacyLossDistribution):
+        known = TEXTS.get(getattr(what, "neighboring_relation", None))
+        if known is not None:
+            stated(known, ledger_adjacency, "The distribution")
+        if known is None or said is not None:
+            stated(said, ledger_adjacency, "A privacy loss distribution")
+        curve = curve_of_distribution(what)
+        return _account(
+            curve, f"a privacy loss distribution ({curve.epsilon(_TOLD):.3g} at delta {_TOLD:g})", ledger_adjacency
+        )
+    raise InputError(
+        f"A ledger charges events and privacy loss distributions of dp-accounting. Got {type(what).__name__}."
+    )
+
+
+def _account(curve: Curve, said: str, adjacency: str) -> Other:
+    return Other.of_curve(curve if adjacency in DIRECTED else curve.undirected, said)
+
+
+def _short(event: object) -> str:
+    return f"{' '.join(repr(event).split()):.160}"
