@@ -119,6 +119,7 @@ BLOCKS, IDENTICAL = "mechanisms/test_darrm_blocks.py", "certificate/test_identic
 FIXED = "accounting/test_accounting_fixed.py"
 COMPOSE, THEOREMS = "accounting/test_accounting_compose.py", "accounting/test_accounting_theorems.py"
 LEDGER, PROFILE = "accounting/test_accounting_ledger.py", "accounting/test_accounting_profile.py"
+CURVES, MIXED = "accounting/test_curves.py", "accounting/test_ledger_mixed.py"
 MAX, LABELS = "mechanisms/test_noisy_max.py", "mechanisms/test_label_mechanisms.py"
 AGGREGATES, SEEN = "mechanisms/test_weighted_aggregates.py", "measures/test_empirical.py"
 ENSEMBLE, LISTED = "ensemble/test_ensemble.py", "ensemble/test_listed_voters.py"
@@ -587,6 +588,63 @@ MISTAKES = [
         "            self._take(state, account, n, note)\n",
         LEDGER,
         lambda tests, folder: tests.test_what_is_spent_by_the_sum(folder),
+    ),
+    # One budget for everything
+    Mistake(
+        "a replaced record goes one way in all mechanisms",
+        "accounting.events",
+        "curve if adjacency in DIRECTED else curve.undirected",
+        "curve",
+        MIXED,
+        lambda tests, folder: tests.test_a_replaced_record_may_go_either_way_in_every_mechanism(folder),
+    ),
+    Mistake(
+        "another panel of fixed voters is paid for by the first",
+        "accounting.rules",
+        'state.voters != "fixed" or len({_voters(problem) for problem in charged}) <= 1',
+        "True",
+        MIXED,
+        lambda tests, folder: tests.test_another_panel_of_fixed_voters_is_refused(folder),
+    ),
+    Mistake(
+        "one use too many is paid for by sums",
+        "accounting.rules",
+        "if epsilon > Fraction(state.total_epsilon) or delta > Fraction(state.total_delta):",
+        "if epsilon > Fraction(state.total_epsilon):",
+        MIXED,
+        lambda tests, folder: tests.test_sums_are_exact(folder),
+    ),
+    Mistake(
+        "distributions of unknown neighbours are charged",
+        "accounting.events",
+        "if known is None or said is not None:",
+        "if said is not None:",
+        MIXED,
+        lambda tests, folder: tests.test_distributions_say_for_which_neighbours_they_hold(folder),
+    ),
+    Mistake(
+        "what never fails and what always fails are one in a filter",
+        "accounting.filters",
+        "release.delta_infinity)",
+        "0.0)",
+        CURVES,
+        lambda tests, _: tests.test_what_rows_of_fewer_answers_and_impossible_answers_spend(),
+    ),
+    Mistake(
+        "both directions on a grid are the same",
+        "accounting.curves",
+        "both[row]]), grid, both[1 - row])",
+        "both[row]]), grid, both[row])",
+        CURVES,
+        lambda tests, _: tests.test_directions_are_not_mixed_up(),
+    ),
+    Mistake(
+        "labels beside a rest do without what it cannot hide",
+        "accounting.mixed",
+        "+ infinite for P, infinite in pairs)",
+        "for P, infinite in pairs)",
+        CURVES,
+        lambda tests, _: tests.test_labels_beside_a_rest_are_within_the_budget(*tests.RESTS[3], 0.25, 2.0, 2e-3),
     ),
     # Measures
     Mistake(
