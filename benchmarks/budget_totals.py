@@ -104,7 +104,7 @@ def renyi(charges: Sequence[Charge]) -> float:
             parts.append((account.curve, n))
 
     def pays(budget: float) -> bool:
-        allowed = filters.filter_at(filters.best_order(budget, DELTA), budget, DELTA)
+        allowed = filters.filter_at(filters.best_order(budget, DELTA), filters.FAILURES * DELTA, budget, DELTA)
         spent = [(n, spent_by(one, allowed.order)) for one, n in parts]
         divergence = sum(n * one.divergence for n, one in spent)
         failure = sum(n * one.failure for n, one in spent)

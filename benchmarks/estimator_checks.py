@@ -106,6 +106,7 @@ _REASONS = {
             "check_fit2d_1feature",
             "check_dict_unchanged",
             "check_fit2d_predict1d",
+            "check_array_api_input",
         ],
     ),
     repr(LEARNING[1]): (

@@ -33,7 +33,7 @@ def completed(line: str) -> list[str]:
     ("line", "words"),
     [
         ("ver", ["verify"]),
-        ("ledger ", ["create", "show"]),
+        ("ledger ", ["charge", "create", "show"]),
         ("completion ", list(SHELLS)),
         ("solve --sh", ["--shape"]),
         ("solve --shape ", ["free", "monotone"]),
