@@ -267,9 +267,10 @@ class PrivateMajorityClassifier(ClassifierMixin, VoteShares, Composition):  # ty
 
     @property
     def spent_(self) -> Privacy:
-        """(epsilon, delta) of so many labels, if their number does not depend on them.
+        """(epsilon, delta) of the labels so far, if their number does not depend on them.
 
-        Of fixed voters, of all there can be.
+        With a ledger, of all its labels of this design, and of nothing else that it paid for. Of fixed voters, of all
+        labels there can be.
         """
         check_is_fitted(self)
         return self._release.spent
