@@ -69,7 +69,8 @@ def entry_points() -> dict[str, Callable[..., Any]]:
 def methods(kind: type) -> Iterator[tuple[str, Callable[..., Any]]]:
     for name in dir(kind):
         method = getattr(kind, name)
-        if not name.startswith("_") and str(getattr(method, "__module__", "")).startswith("darrm."):
+        mine = str(getattr(method, "__module__", "")).startswith("darrm.")
+        if mine and not name.startswith("_") and callable(method):  # a cached property has a module from Python 3.13 on
             yield name, method
 
 
