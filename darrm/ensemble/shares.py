@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
@@ -24,15 +25,15 @@ def _shares_are_private(ensemble: Any) -> bool:
     )
 
 
-class VoteShares:
+class VoteShares(ABC):
     """The base of an ensemble that gives shares of its votes if its voters are fixed."""
 
     classes_: NDArray[Any]
     estimators_: list[Any]
 
+    @abstractmethod
     def _votes(self, X: Any) -> Codes:
         """The vote of each voter as an index into ``classes_``, shape (n, K)."""
-        raise NotImplementedError
 
     @available_if(_shares_are_private)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Array:
