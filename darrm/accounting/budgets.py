@@ -56,7 +56,7 @@ class LedgerBudget:
         self._ledger, self._design = ledger, design
 
     def count(self) -> Count:
-        return Count(self._ledger.released(self._design), self._ledger.remaining(self._design))
+        return Count(*self._ledger.counts(self._design))
 
     def charge(self, n: int) -> None:
         self._ledger.charge(self._design, n)

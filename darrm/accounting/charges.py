@@ -12,6 +12,22 @@ from darrm.problem.limits import adjacency_text
 _FOREIGN = "dp_accounting"
 
 
+def checked_design(design: object) -> AnyDesign:
+    """A design, or an `InputError`."""
+    if not isinstance(design, AnyDesign):
+        raise InputError(
+            f"A ledger takes a Design or DecisionDesign from darrm.solve or darrm.load. Got {type(design).__name__}."
+        )
+    return design
+
+
+def labels_of(design: object, ledger_adjacency: str) -> Labels:
+    """The account of a design, before its first label."""
+    design = checked_design(design)
+    agree(design.problem.adjacency, ledger_adjacency, "The ledger")
+    return Labels.of(design)
+
+
 def account_of(what: object, adjacency: str | None, ledger_adjacency: str) -> Account:
     """The account of anything with a privacy loss, before it is charged.
 
@@ -25,8 +41,7 @@ def account_of(what: object, adjacency: str | None, ledger_adjacency: str) -> Ac
     said = None if adjacency is None else adjacency_text(adjacency)
     if isinstance(what, AnyDesign):
         agree(said or what.problem.adjacency, what.problem.adjacency, "The design")
-        agree(what.problem.adjacency, ledger_adjacency, "The ledger")
-        return Labels.of(what)
+        return labels_of(what, ledger_adjacency)
     foreign = any(kind.__module__.split(".")[0] == _FOREIGN for kind in type(what).__mro__)
     if foreign:
         from darrm.accounting.events import account_of_foreign

@@ -20,7 +20,7 @@ from typing import IO, Any
 from darrm._validation import check_count, check_total_delta, check_total_epsilon, check_voters
 from darrm.accounting import filters, rules
 from darrm.accounting.accounts import Account, Labels, checked_note
-from darrm.accounting.charges import account_of
+from darrm.accounting.charges import account_of, checked_design, labels_of
 from darrm.accounting.ledger_file import (
     FOR_FIXED,
     RULES,
@@ -140,9 +140,7 @@ class Ledger:
         if design is None and rule == "exact":
             raise InputError('Rule "exact" is for one Design or DecisionDesign. Pass it, or take another rule.')
         total_epsilon, total_delta = check_total_epsilon(total_epsilon), check_total_delta(total_delta, "total_delta")
-        if design is not None:
-            _check_design(design)
-        known = _NEIGHBOURS if design is None else design.problem.adjacency
+        known = _NEIGHBOURS if design is None else checked_design(design).problem.adjacency
         neighbours = known if adjacency is None else _neighbours(adjacency)
         budget = (total_epsilon + 0.0, total_delta + 0.0)
         order = filters.best_order(*budget) if rule == "renyi" else None
@@ -154,9 +152,7 @@ class Ledger:
                 'or take rule "basic".'
             )
         if design is not None:
-            account = account_of(design, None, neighbours)
-            if not isinstance(account, Labels):
-                raise TypeError(type(account).__name__)
+            account = labels_of(design, neighbours)
             state.designs[account.name] = account
             _check_pays(state, account, design)
         name = ledger_path(path)
@@ -218,7 +214,7 @@ class Ledger:
         """
         checked_note(note)
         before = self._state()
-        account = self._account(design, before)
+        account = labels_of(design, before.adjacency)
         if callable(n):
             self._take(before, account, 1)  # in memory only
         else:
@@ -262,19 +258,22 @@ class Ledger:
 
     def released(self, design: AnyDesign) -> int:
         """How many labels of a design were charged."""
-        account = self._state().designs.get(self._account(design).name)
-        return 0 if account is None else account.charged
+        state = self._state()
+        return _known(state, design).charged
 
     def remaining(self, design: AnyDesign) -> int | None:
         """How many more labels of a design the budget pays for as it stands; None if there is no end to them.
 
         By the rule "composed" that is one composition of all that was charged, a second or so, and 10,000 at most.
         """
+        return self.counts(design)[1]
+
+    def counts(self, design: AnyDesign) -> tuple[int, int | None]:
+        """`released` and `remaining`, at one moment."""
         state = self._state()
-        account = self._account(design, state)
-        if state.rule == "exact" and account.name not in state.designs:
-            return 0
-        return rules.remaining(state, state.designs.get(account.name, account))
+        account = _known(state, design)
+        other = state.rule == "exact" and account.name not in state.designs
+        return account.charged, 0 if other else rules.remaining(state, account)
 
     def problems(self) -> tuple[AnyProblem, ...]:
         """What the total rests on: the problems of the designs, one for each kind of voters."""
@@ -319,15 +318,6 @@ class Ledger:
         with held(self.path) as state:
             return state
 
-    def _account(self, design: AnyDesign, state: State | None = None) -> Labels:
-        """The account of a design, before its first label if the ledger has none."""
-        _check_design(design)
-        neighbours = design.problem.adjacency if state is None else state.adjacency
-        account = account_of(design, None, neighbours)
-        if not isinstance(account, Labels):
-            raise TypeError(type(account).__name__)
-        return account
-
     def _take(self, state: State, account: Account, n: int, note: str = "") -> None:
         """Count ``n`` uses of a thing in ``state``, or none of them by an error."""
         name = account.name
@@ -364,11 +354,10 @@ def _neighbours(adjacency: object) -> str:
     return text
 
 
-def _check_design(design: object) -> None:
-    if not isinstance(design, AnyDesign):
-        raise InputError(
-            f"A ledger takes a Design or DecisionDesign from darrm.solve or darrm.load. Got {type(design).__name__}."
-        )
+def _known(state: State, design: AnyDesign) -> Labels:
+    """The account of a design, a new one if nothing of it was charged."""
+    account = labels_of(design, state.adjacency)
+    return state.designs.get(account.name, account)
 
 
 def _check_pays(state: State, account: Labels, design: AnyDesign) -> None:
