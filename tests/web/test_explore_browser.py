@@ -41,6 +41,10 @@ return found;
 """
 
 
+# The driver may answer from the page before; the page's script has run when all of the page is there.
+READY = "return !window.left && document.readyState === 'complete'"
+
+
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
     found = Server(port=0)
@@ -56,7 +60,9 @@ def opened(browser: Any, server: Server) -> Iterator[Callable[..., Any]]:
     """A function that opens the explorer with some values; afterwards nobody may have complained or asked elsewhere."""
 
     def go(path: str = "noise/", **values: str) -> Any:
+        browser.execute_script("window.left = true")
         browser.get(f"{server.url}{path}?{urlencode(values)}")
+        wait(lambda: browser.execute_script(READY))
         return browser
 
     yield go
@@ -135,7 +141,7 @@ def test_the_slider_of_epsilon_is_logarithmic(opened: Callable[..., Any]) -> Non
         "const s = document.querySelector('[data-for=epsilon]'); s.value = -1.3;"
         "s.dispatchEvent(new Event('input', {bubbles: true}))"
     )
-    assert named(browser, "epsilon").get_attribute("value") == "0.05"
+    wait(lambda: named(browser, "epsilon").get_attribute("value") == "0.05")
     wait(lambda: "--epsilon 0.05 " in text(browser, "#command"))
 
 
