@@ -9,9 +9,10 @@ x = 1 - mass of the others: all of them want to be 1.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from decimal import Decimal
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -211,6 +212,9 @@ class ClassRows:
     def allowed(self, cases: Iterable[object]) -> list[ClassCase]:
         """None: a decision does not begin with the cases of another."""
         return []
+
+    def usual(self, x: Array, seen: Container[Any]) -> None:
+        """None: no rows are kept ready."""
 
     def of(self, cases: Sequence[ClassCase]) -> Rows:
         """The rows of any cases; each costs as much as the votes that can be at it are many."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from typing import Any, Protocol
 
 from darrm.constraints.classes import ClassRows
@@ -45,6 +45,9 @@ class ConstraintRows(Protocol):
 
     def allowed(self, cases: Iterable[Any]) -> list[Any]:
         """Those of ``cases``, tuples of numbers, that this problem has, each once."""
+
+    def usual(self, x: Array, seen: Container[Any]) -> tuple[list[Any], Rows] | None:
+        """Usual cases, not ``seen``, whose constraints ``x`` breaks, and their rows; None if it keeps none ready."""
 
     def of(self, cases: Sequence[Any]) -> Rows:
         """The rows of any cases."""

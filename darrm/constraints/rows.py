@@ -6,7 +6,7 @@ This is the seam between "which rows" and "solve": everything after it sees rows
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from decimal import Decimal
 from functools import cached_property, lru_cache
 from typing import NamedTuple
@@ -16,11 +16,12 @@ from numpy.typing import NDArray
 
 from darrm.constraints.distributions import add_vote, pair_levels
 from darrm.constraints.multisets import corner_points, count_multisets
+from darrm.constraints.usual import MOST_K, usual_rows, voters_at_hi_lo
 from darrm.errors import InputError
 from darrm.numerics.arrays import Array
 from darrm.numerics.binomials import binomials
 from darrm.numerics.exact import decimals
-from darrm.problem.corners import NAMES, STILL, CornerCounts, weights
+from darrm.problem.corners import NAMES, STILL, CornerCounts
 from darrm.problem.limits import Limit, guarantee
 from darrm.problem.majority import MajorityProblem
 from darrm_solvers import Rows
@@ -234,6 +235,20 @@ class MajorityRows:
                 q_side[at], difference[at] = more[0][:, :-1], more[1][:, :-1]  # K votes give at most K ones
         return _at_most_one(self._scaled(q_side, difference))
 
+    def usual(self, x: Array, seen: Container[CornerCounts]) -> tuple[list[CornerCounts], Rows] | None:
+        """Of each number of voters at (hi,lo) the usual case that ``x`` breaks most, if it is not ``seen``, and rows.
+
+        None for a problem whose usual rows are too many to be kept.
+        """
+        if self._ready is None:
+            return None
+        rows, case = self._ready
+        values = rows @ x
+        worst = np.argmax(values, axis=1)
+        broken = np.flatnonzero(values[np.arange(worst.size), worst] > 1 + _BROKEN).tolist()
+        found = {counts: rows[n, worst[n]] for n in broken if (counts := case(n, int(worst[n]))) not in seen}
+        return list(found), _at_most_one(np.array(list(found.values())).reshape(-1, x.size))
+
     def of_usual(self, cases: Sequence[CornerCounts]) -> Rows:
         """The same for multisets with voters at (0,0), (1,1), (hi,lo), (D,0) and (1,1-D) only; O(K) each."""
         K = self._limit.problem.K
@@ -265,18 +280,19 @@ class MajorityRows:
     def _tables(self) -> tuple[Array, ...]:
         """alpha' and alpha - alpha' of n = 0, ..., ``max_affected`` voters at (hi,lo), one row each; who else moves."""
         problem = self._limit.problem
-        hi, lo, gap = weights(problem.epsilon, problem.Delta)
-        size = problem.max_affected + 1
-        q_side, difference = np.zeros((size, size)), np.zeros((size, size))
-        q_side[0, 0] = 1.0
-        for n in range(size - 1):
-            q_side[n + 1] = hi * q_side[n]
-            q_side[n + 1, 1:] += lo * q_side[n, :-1]
-            difference[n + 1] = lo * difference[n] - gap * q_side[n]
-            difference[n + 1, 1:] += hi * difference[n, :-1] + gap * q_side[n, :-1]
         most = problem.max_affected if problem.Delta else 0
         pmf, moved, _ = binomials(most, problem.Delta, _TAIL * self._right_side[2])
-        return q_side, difference, pmf, moved
+        return *voters_at_hi_lo(problem.epsilon, problem.Delta, problem.max_affected), pmf, moved
+
+    @cached_property
+    def _ready(self) -> tuple[Array, Callable[[int, int], CornerCounts]] | None:
+        """The rows of all usual cases, and the case of each."""
+        problem = self._limit.problem
+        if problem.K > MOST_K:
+            return None
+        usual = usual_rows(problem.K, problem.epsilon, problem.Delta, problem.max_affected)
+        shrink, grow, right = self._right_side
+        return (shrink * usual.difference - grow * usual.q_side) / right, usual.case
 
 
 def _check_steepness(limit: Limit[MajorityProblem], gap: float) -> None:

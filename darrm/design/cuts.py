@@ -113,6 +113,11 @@ class CutFinder:
 
     def usual(self, x: Array) -> Rows:
         """Rows of the usual cases that ``x`` breaks."""
+        ready = self.rows.usual(x, self._seen)
+        if ready is not None:
+            cases, rows = ready
+            self._seen.update(dict.fromkeys(cases))
+            return rows
         broken = self._broken(x, 0)
         # Neighbouring levels have much the same rows: of each group the one that is broken most will do.
         groups = np.array_split(np.arange(len(broken)), max(1, min(len(broken), _AT_ONCE)))

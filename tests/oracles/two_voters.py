@@ -124,6 +124,9 @@ class ExactRows:
 
     of_usual = of
 
+    def usual(self, x: Any, seen: Any) -> None:
+        """None are kept ready."""
+
 
 ENGINES[TwoVoters] = Engine(lambda problem: None, Enumeration)
 ROWS[TwoVoters] = lambda limit, columns: ExactRows(limit)

@@ -1,0 +1,131 @@
+"""The rows of the usual cases, ready for every limit: those that bind nearly always, and where most are broken."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from darrm.numerics.arrays import Array
+from darrm.numerics.binomials import binomials
+from darrm.problem.corners import CornerCounts, weights
+
+MOST_K = 64  # beyond it the rows fill too much memory
+_DIPS_UP_TO = 35  # K, up to which cases are kept that bind only where gamma dips
+
+
+@lru_cache(maxsize=4)
+def voters_at_hi_lo(epsilon: float, Delta: float, most: int) -> tuple[Array, Array]:
+    """alpha' and alpha - alpha' of n = 0, ..., ``most`` voters at (hi,lo), one row each."""
+    hi, lo, gap = weights(epsilon, Delta)
+    q_side, difference = np.zeros((most + 1, most + 1)), np.zeros((most + 1, most + 1))
+    q_side[0, 0] = 1.0
+    for n in range(most):
+        q_side[n + 1] = hi * q_side[n]
+        q_side[n + 1, 1:] += lo * q_side[n, :-1]
+        difference[n + 1] = lo * difference[n] - gap * q_side[n]
+        difference[n + 1, 1:] += hi * difference[n, :-1] + gap * q_side[n, :-1]
+    return q_side, difference
+
+
+class UsualRows:
+    """alpha' and alpha - alpha' of usual cases, folded onto gamma above K/2.
+
+    For each number n of voters at (hi,lo) and each z near 1, as many of the others as may be reached are at (D,0) and
+    (1,1-D); for small K also none near 1, or those at (1-D,1): the worst cases of tables that dip.
+
+    Parameters
+    ----------
+    K, max_affected : int
+    epsilon, Delta : float
+
+    Attributes
+    ----------
+    q_side, difference : ndarray, shape (max_affected + 1, cases, K - floor(K/2))
+        One block for each n; zero where there is no such case.
+
+    Notes
+    -----
+    O(K^2 max_affected) numbers. No right side is in them: one limit needs a sum of the two, `MajorityRows`.
+    """
+
+    def __init__(self, K: int, epsilon: float, Delta: float, max_affected: int) -> None:
+        t = max_affected
+        n, z = np.arange(t + 1)[:, None], np.arange(K + 1)
+        there = (n + z <= K) & ((n > 0) | (Delta > 0))
+        up = np.where(there, np.minimum(K - n - z, t - n), 0) if Delta else np.zeros(there.shape, dtype=np.int64)
+        down = np.where(there, np.minimum(z, t - n - up), 0) if Delta else up
+        none = np.zeros_like(up)
+        # Row c of a block: n voters at (hi,lo) beside c ones.
+        q_beside, gap_beside = (_folded(table, K) for table in voters_at_hi_lo(epsilon, Delta, t))
+        smallest = max(weights(epsilon, Delta).gap, Delta) * 1e-29  # 1e-17 of the least right side that is not refused
+        pmf, moved, _ = binomials(t if Delta else 0, Delta, smallest)
+        ups = _moves(pmf, moved, up, 1)
+        downs = _moves(pmf, moved, down, -1)
+        gap, up_change = ups.chance @ gap_beside, ups.change @ q_beside
+        q_sides = [downs.chance @ q_beside]
+        differences = [gap + up_change - downs.change @ q_beside]
+        self._counts, present = [(up, none, down)], [there]
+        if Delta and K <= _DIPS_UP_TO:
+            q_sides += [q_beside] * 2
+            both = _further_down(ups, pmf, moved, down)
+            differences += [gap + up_change, both.chance @ gap_beside + both.change @ q_beside]
+            self._counts += [(up, none, none), (up, down, none)]
+            present += [there & (down > 0)] * 2
+        absent = ~np.concatenate(present, axis=1)
+        self.q_side, self.difference = np.concatenate(q_sides, axis=1), np.concatenate(differences, axis=1)
+        self.q_side[absent] = self.difference[absent] = 0.0
+        self._K = K
+
+    def case(self, n: int, at: int) -> CornerCounts:
+        """The multiset behind a row."""
+        which, z = divmod(at, self._K + 1)
+        i, j, l = (int(counts[n, z]) for counts in self._counts[which])
+        return CornerCounts(self._K - n - z - i, z - j - l, n, 0, D_0=i, near_one=j, one_near=l)
+
+
+def _folded(table: Array, K: int) -> Array:
+    """The row of each n beside c = 0, ..., K ones, less its mirror image: shape (n, c, K - floor(K/2))."""
+    size, middle = len(table), K // 2
+    beside = np.zeros((size, K + 1, K + 1 + size))
+    for c in range(K + 1):
+        beside[:, c, c : c + size] = table
+    return np.ascontiguousarray(beside[..., middle + 1 : K + 1] - beside[..., : K - middle][..., ::-1])
+
+
+class _Moves(NamedTuple):
+    """From z near 1 to c ones: how likely, and how much more likely than without a move; shape (n, z, c)."""
+
+    chance: Array
+    change: Array
+
+
+def _moves(pmf: Array, moved: Array, movers: NDArray[np.int64], side: int) -> _Moves:
+    """``movers`` of shape (n, z) move up (``side`` 1) or down (-1)."""
+    columns = movers.shape[1]
+    found = _Moves(*np.zeros((2, *movers.shape, columns)))
+    for s in range(min(pmf.shape[1], columns)):
+        z = np.arange(columns - s) + (s if side < 0 else 0)
+        found.chance[:, z, z + side * s] = pmf[movers[:, z], s]
+        found.change[:, z, z + side * s] = moved[movers[:, z], s]
+    return found
+
+
+def _further_down(ups: _Moves, pmf: Array, moved: Array, down: NDArray[np.int64]) -> _Moves:
+    """The same after ``down`` more move down, counted from z."""
+    found = _Moves(*(np.zeros_like(side) for side in ups))
+    z = np.arange(down.shape[1])
+    for r in range(min(pmf.shape[1], z.size)):
+        chance = pmf[down, r][..., None]
+        for side, whole in zip(ups, found, strict=True):
+            whole[..., : z.size - r] += chance * side[..., r:]
+        found.change[:, z[r:], z[: z.size - r]] += moved[down[:, r:], r]
+    return found
+
+
+@lru_cache(maxsize=2)
+def usual_rows(K: int, epsilon: float, Delta: float, max_affected: int) -> UsualRows:
+    """`UsualRows`; those of the last two problems are kept, as designs of a table follow each other."""
+    return UsualRows(K, epsilon, Delta, max_affected)
