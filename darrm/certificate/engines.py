@@ -24,6 +24,9 @@ def _gamma(release: ArrayLike, problem: Problem) -> Array:
     return noise_function(release, problem.K)
 
 
+_KEPT_UP_TO = 256  # numbers in a table: the search of a larger one holds much memory
+
+
 class Engine(NamedTuple):
     """How releases of one type of problem are separated.
 
@@ -76,8 +79,11 @@ def engine(problem: Problem) -> Engine:
 
 
 def separation(release: ArrayLike, limit: Limit[Problem]) -> Separation:
-    """The search over all cases of a release that is held to ``limit``."""
-    return engine(limit.problem).separation(release, limit)
+    """The search over all cases of a release that is held to ``limit``; the last one of few numbers is kept."""
+    table = engine(limit.problem).table(release, limit.problem)
+    if table.size > _KEPT_UP_TO:
+        return engine(limit.problem).separation(table, limit)
+    return _separation(table.tobytes(), table.shape, limit)
 
 
 def worst_cases(table: Array, limit: Limit[Problem]) -> tuple[WorstCase, ...]:
@@ -85,10 +91,17 @@ def worst_cases(table: Array, limit: Limit[Problem]) -> tuple[WorstCase, ...]:
     return _worst_cases(table.tobytes(), table.shape, limit)
 
 
+@lru_cache(maxsize=1)
+def _separation(content: bytes, shape: tuple[int, ...], limit: Limit[Problem]) -> Separation:
+    return engine(limit.problem).separation(np.frombuffer(content).reshape(shape), limit)
+
+
 @lru_cache(maxsize=64)
 def _worst_cases(content: bytes, shape: tuple[int, ...], limit: Limit[Problem]) -> tuple[WorstCase, ...]:
-    table = np.frombuffer(content).reshape(shape)
-    return tuple(separation(table, limit).worst_cases(limit.epsilon))
+    return tuple(separation(np.frombuffer(content).reshape(shape), limit).worst_cases(limit.epsilon))
 
 
-forget = _worst_cases.cache_clear  # for timing
+def forget() -> None:
+    """Keep nothing, for timing."""
+    _separation.cache_clear()
+    _worst_cases.cache_clear()

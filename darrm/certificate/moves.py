@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from darrm.certificate.smoothing import Sides
@@ -24,7 +23,6 @@ Bound: TypeAlias = "Callable[[Sides, Reach, Mask, float], Sides]"
 BAND_TERMS = 24  # with up to so many moves sums are taken entry by entry, with more as matrix products
 AVERAGED_TERMS = 24  # with more moves than this tables are averaged too
 ENTRIES_AT_ONCE = 1 << 14
-WINDOWS_AT_ONCE = 1 << 18
 
 
 class Reach(NamedTuple):
@@ -94,7 +92,7 @@ class Moves:
 
     def _above(self, table: Array, movers: Integers) -> Array:
         """Sum over s >= 1 of Pr[Bin(movers) = s] table(z + s), table 0 outside."""
-        rows, columns = table.shape
+        columns = table.shape[1]
         steps = min(self.terms, columns) - 1
         if not steps:
             return np.zeros_like(table)
@@ -102,14 +100,9 @@ class Moves:
             s = np.arange(columns) - np.arange(columns)[:, None]
             band = np.where((s >= 1) & (s <= steps), self.pmf[movers[:, None], np.clip(s, 0, steps)], 0.0)
             return np.asarray(table @ band.T)
-        windows = sliding_window_view(np.hstack([table[:, 1:], np.zeros((rows, steps))]), steps, axis=1)
-        if movers.ndim == 1:
-            return np.asarray(np.einsum("bzs,zs->bz", windows, self.pmf[movers, 1 : steps + 1]))
-        sums = np.empty_like(table)
-        at_once = max(1, WINDOWS_AT_ONCE // (columns * steps))
-        for start in range(0, rows, at_once):
-            part = slice(start, start + at_once)
-            sums[part] = np.einsum("bzs,bzs->bz", windows[part], self.pmf[movers[part], 1 : steps + 1])
+        sums = np.zeros_like(table)
+        for moves in range(1, steps + 1):
+            sums[:, : columns - moves] += self.pmf[movers[..., : columns - moves], moves] * table[:, moves:]
         return sums
 
     def loose(self, sides: Sides, reach: Reach, wanted: Mask, relative: float) -> Sides:

@@ -142,20 +142,22 @@ class CornerSeparation:
     def broken(self, epsilon: Decimal, threshold: float, effort: int, near: Sequence[Any] = ()) -> list[WorstCase]:
         """Multisets whose excess is above ``threshold``, quickly found; there may be others.
 
-        Effort 0 looks at the O(K^2) multisets without (lo,hi); 1 also at levels and numbers at (lo,hi) up to those of
-        ``near``; 2, from K = 100 on, also at all levels, with up to twice as many at (lo,hi).
+        Effort 0 looks at the O(K^2) multisets without (lo,hi); 1 at levels and numbers at (lo,hi) up to those of
+        ``near``; 2, from K = 100 on, at all levels, with up to twice as many at (lo,hi).
         """
-        forms = self._scale(epsilon)
-        excess = forms.excess(self._edge.sides)
-        z = np.argmax(excess, axis=1)
-        worst = excess[np.arange(z.size), z]
-        cases = [self._on_edge(forms, int(n), int(z[n]), worst[n]) for n in np.flatnonzero(worst > threshold)]
         most_b = max((counts.lo_hi for counts in near), default=0)
-        if effort == 1 and near:
+        cases: list[WorstCase] = []
+        if effort == 0:
+            forms = self._scale(epsilon)
+            excess = forms.excess(self._edge.sides)
+            z = np.argmax(excess, axis=1)
+            worst = excess[np.arange(z.size), z]
+            cases = [self._on_edge(forms, int(n), int(z[n]), worst[n]) for n in np.flatnonzero(worst > threshold)]
+        elif effort == 1 and near:
             most_n = max(counts.hi_lo + counts.lo_hi for counts in near)
-            cases += self._scan(forms, threshold, most_n, most_b, every=True)
+            cases += self._scan(self._scale(epsilon), threshold, most_n, most_b, every=True)
         elif effort == 2 and self._problem.K >= _LARGE:
-            cases += self._scan(forms, threshold, most_b=max(_FIRST_LO_HI, 2 * most_b), every=True)
+            cases += self._scan(self._scale(epsilon), threshold, most_b=max(_FIRST_LO_HI, 2 * most_b), every=True)
         return [case for case in cases if case.case and case.bound - case.rounding > threshold]
 
     def facts(self) -> Facts:
@@ -171,14 +173,17 @@ class CornerSeparation:
     def _edge(self) -> _Edge:
         K, t, w = self._problem.K, self._problem.max_affected, self._weights
         edge = Sides(*(np.full((t + 1, K + 1), nothing) for nothing in _NOTHING))
-        V = V_ = acceptance(self._gamma)
+        # X(p) and X(p') beside each other: one more voter at (hi,lo) does to one what (lo,hi) does to the other.
+        both = np.array([acceptance(self._gamma)] * 2)
         W = np.zeros(K + 1)
+        here, above = np.array([[w.lo], [w.hi]]), np.array([[w.hi], [w.lo]])
         for n in range(t + 1):
             if n:
-                W = w.lo * W[:-1] + w.hi * W[1:] + w.gap * (V_[1:] - V_[:-1])
-                V, V_ = w.lo * V[:-1] + w.hi * V[1:], w.hi * V_[:-1] + w.lo * V_[1:]
-            there = n, slice(K - n + 1)
-            edge.p_side[there], edge.q_side[there], edge.difference[there] = V, V_, W
+                W = w.lo * W[:-1] + w.hi * W[1:] + w.gap * (both[1, 1:] - both[1, :-1])
+                both = here * both[:, :-1] + above * both[:, 1:]
+            end = K - n + 1
+            edge.p_side[n, :end], edge.q_side[n, :end] = both
+            edge.difference[n, :end] = W
         if not self._problem.Delta:
             for side, nothing in zip(edge, _NOTHING, strict=True):
                 side[0] = nothing  # p = p' is looked at on its own

@@ -27,6 +27,10 @@ def tight_epsilon(search: Separation, limit: Limit[Problem], *, holds: bool) -> 
     with decimals(limit.epsilon):
         delta, epsilon = limit.delta, search.facts().epsilon_floor
         ceiling = limit.epsilon if holds else Decimal(_beyond(limit.problem))
+        if holds:  # what was designed for a limit usually needs all of it
+            known = search.glimpse(limit.epsilon * (1 - _NEARLY))
+            if known.bound - 2 * known.rounding > delta:
+                return rounded_up(limit.epsilon)
         complete = False  # until Newton's steps on glimpses end, then the whole search
 
         def certified(epsilon: Decimal) -> bool:
