@@ -65,6 +65,7 @@ TESTS = {
     "darrm/constraints/multisets.py": ["tests/constraints/test_corners.py", *ENGINE],
     "darrm/certificate/smoothing.py": ["tests/constraints/test_corners.py", *ENGINE],
     "darrm/certificate/separation.py": [*ENGINE, "tests/accounting/test_accounting_profile.py"],
+    "darrm/certificate/corner_pass.py": ENGINE,
     "darrm/certificate/moves.py": ENGINE,
     "darrm/certificate/rounding.py": ENGINE,
     "darrm/certificate/scaling.py": ENGINE,

@@ -225,7 +225,7 @@ MISTAKES = [
     ),
     Mistake(
         "one voter fewer is changed",
-        "certificate.separation",
+        "certificate.corner_pass",
         "problem.max_affected if most_n is None else most_n",
         "problem.max_affected - 1 if most_n is None else most_n",
         VERIFY,

@@ -15,9 +15,10 @@ Read it in this order. Lemmas are those of docs/theory.md.
                     `Moves.grid`: the two expectations of Lemma 4
     rounding        `Scale`: Lemma 6 (relative form) and Lemma 7 (difference form)
     separation      `CornerSeparation.worst_cases` covers Lemma 3's multisets. `_edge`: those without (lo,hi), for
-                    Delta > 0 one for each n and z. `_scan`: the levels n = a + b. `_with_moves`: one level with
-                    Delta > 0, its bounds, then a search where they do not settle it. `_search`: Lemma 4.
-                    `_search_rising`: Lemma 5 (ii) where the budget binds. `broken` and `_one_side_each` propose cuts
+                    Delta > 0 one for each n and z. `broken` proposes cuts
+    corner_pass     `CornerPass.scan`: the levels n = a + b. `_with_moves`: one level with Delta > 0, its bounds, then a
+                    search where they do not settle it. `_search`: Lemma 4. `_search_rising`: Lemma 5 (ii) where the
+                    budget binds. `_one_side_each` proposes cuts
 
     What is made of it:
 
