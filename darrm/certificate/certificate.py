@@ -7,7 +7,7 @@ from typing import TypedDict
 
 from numpy.typing import ArrayLike
 
-from darrm.certificate.engines import engine, separation, worst_cases
+from darrm.certificate.engines import engine, search, worst_cases
 from darrm.certificate.identical import IdenticalVoters
 from darrm.certificate.protocol import Separation, WorstCase, largest
 from darrm.certificate.tight_epsilon import tight_epsilon
@@ -110,9 +110,8 @@ def verify(release: ArrayLike, problem: Problem, *, identical: bool = False) -> 
         voters = IdenticalVoters(release, alike)
         return IdenticalCertificate(**_findings(voters, alike, largest(voters.worst_cases(alike.epsilon))))
     limit = guarantee(problem)
-    search = separation(release, limit)
     table = engine(problem).table(release, problem)
-    return Certificate(**_findings(search, limit, largest(worst_cases(table, limit))))
+    return Certificate(**_findings(search(table, limit), limit, largest(worst_cases(table, limit))))
 
 
 class _Findings(TypedDict):
@@ -124,13 +123,13 @@ class _Findings(TypedDict):
     rounding: float
 
 
-def _findings(search: Separation, limit: Limit[Problem], worst: WorstCase) -> _Findings:
+def _findings(cases: Separation, limit: Limit[Problem], worst: WorstCase) -> _Findings:
     """What a certificate says, given the worst case at the epsilon of the limit."""
     holds = worst.bound <= limit.delta
     return {
         "holds": holds,
         "needed_delta": max(0.0, worst.bound),
-        "tight_epsilon": tight_epsilon(search, limit, holds=holds),
+        "tight_epsilon": tight_epsilon(cases, limit, holds=holds),
         "worst_case": worst.case.named() if worst.case else {},
         "probabilities": (worst.p_side, worst.q_side),
         "rounding": worst.rounding,

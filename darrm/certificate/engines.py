@@ -79,11 +79,15 @@ def engine(problem: Problem) -> Engine:
 
 
 def separation(release: ArrayLike, limit: Limit[Problem]) -> Separation:
-    """The search over all cases of a release that is held to ``limit``; the last one of few numbers is kept."""
-    table = engine(limit.problem).table(release, limit.problem)
+    """The search over all cases of a release that is held to ``limit``."""
+    return search(engine(limit.problem).table(release, limit.problem), limit)
+
+
+def search(table: Array, limit: Limit[Problem]) -> Separation:
+    """`separation` of the table of a release; the last one of few numbers is kept."""
     if table.size > _KEPT_UP_TO:
         return engine(limit.problem).separation(table, limit)
-    return _separation(table.tobytes(), table.shape, limit)
+    return _search(table.tobytes(), table.shape, limit)
 
 
 def worst_cases(table: Array, limit: Limit[Problem]) -> tuple[WorstCase, ...]:
@@ -92,16 +96,16 @@ def worst_cases(table: Array, limit: Limit[Problem]) -> tuple[WorstCase, ...]:
 
 
 @lru_cache(maxsize=1)
-def _separation(content: bytes, shape: tuple[int, ...], limit: Limit[Problem]) -> Separation:
+def _search(content: bytes, shape: tuple[int, ...], limit: Limit[Problem]) -> Separation:
     return engine(limit.problem).separation(np.frombuffer(content).reshape(shape), limit)
 
 
 @lru_cache(maxsize=64)
 def _worst_cases(content: bytes, shape: tuple[int, ...], limit: Limit[Problem]) -> tuple[WorstCase, ...]:
-    return tuple(separation(np.frombuffer(content).reshape(shape), limit).worst_cases(limit.epsilon))
+    return tuple(search(np.frombuffer(content).reshape(shape), limit).worst_cases(limit.epsilon))
 
 
 def forget() -> None:
     """Keep nothing, for timing."""
-    _separation.cache_clear()
+    _search.cache_clear()
     _worst_cases.cache_clear()

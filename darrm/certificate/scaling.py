@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal
+from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from darrm.certificate.engines import engine, separation, worst_cases
+from darrm.certificate.engines import engine, search, worst_cases
 from darrm.certificate.protocol import WorstCase
 from darrm.errors import CertificateError
 from darrm.numerics.arrays import Array
@@ -45,30 +46,23 @@ def repair(release: ArrayLike, problem: Problem) -> Array:
     >>> darrm.verify(gamma, problem).holds
     True
     """
-    return repaired(release, guarantee(problem))
+    return repair_all(engine(problem).table(release, problem), [guarantee(problem)])
 
 
-def repaired(release: ArrayLike, limit: Limit[Problem]) -> Array:
-    """`repair` for any limit."""
-    engine(limit.problem).check_size(limit.problem)
-    return _scaled(shrink(release, limit), limit, lambda scaled: worst_cases(scaled, limit))
-
-
-def repair_all(release: ArrayLike, limits: Sequence[Limit[Problem]]) -> Array:
-    """`repaired` until all of several limits hold at once; scaling down for one breaks another by rounding at most."""
-    table = engine(limits[0].problem).table(release, limits[0].problem)
+def repair_all(table: Array, limits: Sequence[Limit[Problem]]) -> Array:
+    """`repair` of a table for several limits at once; scaling down for one breaks another by rounding at most."""
+    engine(limits[0].problem).check_size(limits[0].problem)
     while True:
         before = table
         for limit in limits:
-            table = repaired(table, limit)
-        if np.array_equal(before, table):
+            table = _scaled(shrink(table, limit), limit, partial(worst_cases, limit=limit))
+        if len(limits) == 1 or np.array_equal(before, table):
             return table
 
 
-def shrink(release: ArrayLike, limit: Limit[Problem]) -> Array:
-    """The release mixed with a fair coin until cases that are quickly found hold: nearly `repaired`, proves nothing."""
-    table = engine(limit.problem).table(release, limit.problem)
-    return _scaled(table, limit, lambda scaled: [separation(scaled, limit).glimpse(limit.epsilon)])
+def shrink(table: Array, limit: Limit[Problem]) -> Array:
+    """The table mixed with a fair coin until cases that are quickly found hold: nearly `repair`, proves nothing."""
+    return _scaled(table, limit, lambda scaled: [search(scaled, limit).glimpse(limit.epsilon)])
 
 
 def _scaled(original: Array, limit: Limit[Problem], worst_cases: Callable[[Array], Iterable[WorstCase]]) -> Array:

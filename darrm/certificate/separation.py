@@ -112,6 +112,8 @@ class CornerSeparation:
         self._weights = weights(self._problem.epsilon, self._problem.Delta)
         # Moves left out must not count beside the limit (e^epsilon - 1 + 2 delta) / 2, at any epsilon.
         self._moves = Moves(self._problem, 1e-17 * self._delta / 4)
+        self._scales: dict[Decimal, Scale] = {}
+        self._glimpsed: dict[Decimal, WorstCase] = {}
         self._pass = CornerPass(self._problem, self._gamma, self._weights, self._moves)
 
     def worst_cases(self, epsilon: Decimal) -> list[WorstCase]:
@@ -132,7 +134,11 @@ class CornerSeparation:
 
     def glimpse(self, epsilon: Decimal) -> WorstCase:
         """The worst of some multisets with none at (lo,hi): allowed ones, found in O(K^2), but no bound for all."""
-        forms = self._scale(epsilon)
+        if epsilon not in self._glimpsed:
+            self._glimpsed[epsilon] = self._glimpse(self._scale(epsilon))
+        return self._glimpsed[epsilon]
+
+    def _glimpse(self, forms: Scale) -> WorstCase:
         if self._fair:
             return self._identical(forms)
         excess = forms.excess(self._edge.sides)
@@ -202,7 +208,9 @@ class CornerSeparation:
         return worst_case(forms, counts, bound, self._edge.sides.at((n, z)))
 
     def _scale(self, epsilon: Decimal) -> Scale:
-        return scale(epsilon, self._problem, self._gamma, self._weights, self._moves)
+        if epsilon not in self._scales:
+            self._scales[epsilon] = scale(epsilon, self._problem, self._gamma, self._weights, self._moves)
+        return self._scales[epsilon]
 
     def _settled(self, forms: Scale, attained: float) -> float:
         """Up to where bounds are not looked into: a little above what is attained, but never across delta."""

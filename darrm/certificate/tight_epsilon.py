@@ -52,10 +52,13 @@ def tight_epsilon(search: Separation, limit: Limit[Problem], *, holds: bool) -> 
         if holds and epsilon >= limit.epsilon * (1 - _NEARLY):
             return rounded_up(limit.epsilon)
         below, move = epsilon, max(epsilon, *(Decimal(min(kind.epsilon, 1.0)) for kind in kinds)) * _CLOSE
-        while (worst := largest(search.worst_cases(epsilon))).bound > delta:
+        while worst.bound > delta:
             if epsilon >= ceiling:
                 return math.inf
-            below, epsilon, move = epsilon, min(max(epsilon + move, _root(worst, delta)), ceiling), 2 * move
+            # Where this case is below delta by more than rounding; if that is not enough, twice as far each time.
+            enough = _root(worst, delta - 1.5 * worst.rounding)
+            below, epsilon, move = epsilon, min(max(epsilon + move, enough), ceiling), 2 * move
+            worst = largest(search.worst_cases(epsilon))
         return rounded_up(epsilon) if epsilon - below <= epsilon * _NEARLY else _bisected(certified, below, epsilon)
 
 

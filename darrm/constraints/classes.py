@@ -9,10 +9,9 @@ x = 1 - mass of the others: all of them want to be 1.
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -182,6 +181,8 @@ class ClassRows:
     rounding : float
     """
 
+    ready = None
+
     def __init__(self, limit: Limit[DecisionProblem], columns: ClassColumns) -> None:
         problem = self._problem = limit.problem
         self._columns = columns
@@ -212,9 +213,6 @@ class ClassRows:
     def allowed(self, cases: Iterable[object]) -> list[ClassCase]:
         """None: a decision does not begin with the cases of another."""
         return []
-
-    def usual(self, x: Array, seen: Container[Any]) -> None:
-        """None: no rows are kept ready."""
 
     def of(self, cases: Sequence[ClassCase]) -> Rows:
         """The rows of any cases; each costs as much as the votes that can be at it are many."""

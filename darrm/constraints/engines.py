@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol
 
 from darrm.constraints.classes import ClassRows
 from darrm.constraints.groups import GroupRows
 from darrm.constraints.rows import MajorityRows
+from darrm.constraints.usual import ReadyRows
 from darrm.errors import InputError
 from darrm.numerics.arrays import Array
 from darrm.problem.decision import DecisionProblem
@@ -38,16 +39,18 @@ class ConstraintRows(Protocol):
         An excess above which a case is broken by more than rounding.
     rounding : float
         How far rounding can move ``row @ x``.
+    ready : ReadyRows or None
+        The rows of usual cases, where all of them can be kept.
     """
 
     threshold: float
     rounding: float
 
+    @property
+    def ready(self) -> ReadyRows | None: ...
+
     def allowed(self, cases: Iterable[Any]) -> list[Any]:
         """Those of ``cases``, tuples of numbers, that this problem has, each once."""
-
-    def usual(self, x: Array, seen: Container[Any]) -> tuple[list[Any], Rows] | None:
-        """Usual cases, not ``seen``, whose constraints ``x`` breaks, and their rows; None if it keeps none ready."""
 
     def of(self, cases: Sequence[Any]) -> Rows:
         """The rows of any cases."""

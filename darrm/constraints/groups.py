@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from functools import lru_cache
 from typing import Any
@@ -93,6 +93,8 @@ class GroupRows:
     rounding : float
     """
 
+    ready = None
+
     def __init__(self, limit: Limit[DecisionProblem], columns: TableColumns) -> None:
         self._problem, self._columns = limit.problem, columns
         self._corners, fails = group_corners(limit.problem)
@@ -117,9 +119,6 @@ class GroupRows:
     def allowed(self, cases: Iterable[Any]) -> list[Any]:
         """None: a decision does not begin with the cases of another."""
         return []
-
-    def usual(self, x: Array, seen: Container[Any]) -> None:
-        """None: no rows are kept ready."""
 
     def of(self, cases: Sequence[tuple[int, tuple[CornerCounts, ...]]]) -> Rows:
         """The rows of any cases; O(entries of the table) for each."""

@@ -6,7 +6,7 @@ This is the seam between "which rows" and "solve": everything after it sees rows
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
 from functools import cached_property, lru_cache
 from typing import NamedTuple
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from darrm.constraints.distributions import add_vote, pair_levels
 from darrm.constraints.multisets import corner_points, count_multisets
-from darrm.constraints.usual import MOST_K, usual_rows, voters_at_hi_lo
+from darrm.constraints.usual import MOST_K, ReadyRows, usual_rows, voters_at_hi_lo
 from darrm.errors import InputError
 from darrm.numerics.arrays import Array
 from darrm.numerics.binomials import binomials
@@ -208,6 +208,8 @@ class MajorityRows:
         self._right_side = shrink, grow, right = right_side(limit)
         _check_steepness(limit, gap)
         self.rounding = 1.01 * u * (shrink * (24 * K * (K + 1) + 40 * K) * gap + (6 * K + 60) * grow) / right
+        # About what a certificate counts, in units of the right side: Lemma 7 with some moves.
+        self._certified = 1.01 * u * (shrink * (12 * K * (K + 1) + 80 * K) * gap + (14 * K + 160) * grow) / right
         self.threshold = limit.delta + _BROKEN * right / (2 * shrink) if shrink else math.inf
 
     def allowed(self, cases: Iterable[Sequence[int]]) -> list[CornerCounts]:
@@ -234,20 +236,6 @@ class MajorityRows:
                 )
                 q_side[at], difference[at] = more[0][:, :-1], more[1][:, :-1]  # K votes give at most K ones
         return _at_most_one(self._scaled(q_side, difference))
-
-    def usual(self, x: Array, seen: Container[CornerCounts]) -> tuple[list[CornerCounts], Rows] | None:
-        """Of each number of voters at (hi,lo) the usual case that ``x`` breaks most, if it is not ``seen``, and rows.
-
-        None for a problem whose usual rows are too many to be kept.
-        """
-        if self._ready is None:
-            return None
-        rows, case = self._ready
-        values = rows @ x
-        worst = np.argmax(values, axis=1)
-        broken = np.flatnonzero(values[np.arange(worst.size), worst] > 1 + _BROKEN).tolist()
-        found = {counts: rows[n, worst[n]] for n in broken if (counts := case(n, int(worst[n]))) not in seen}
-        return list(found), _at_most_one(np.array(list(found.values())).reshape(-1, x.size))
 
     def of_usual(self, cases: Sequence[CornerCounts]) -> Rows:
         """The same for multisets with voters at (0,0), (1,1), (hi,lo), (D,0) and (1,1-D) only; O(K) each."""
@@ -285,14 +273,16 @@ class MajorityRows:
         return *voters_at_hi_lo(problem.epsilon, problem.Delta, problem.max_affected), pmf, moved
 
     @cached_property
-    def _ready(self) -> tuple[Array, Callable[[int, int], CornerCounts]] | None:
-        """The rows of all usual cases, and the case of each."""
+    def ready(self) -> ReadyRows | None:
+        """The usual rows; None if they are too many to be kept."""
         problem = self._limit.problem
         if problem.K > MOST_K:
             return None
         usual = usual_rows(problem.K, problem.epsilon, problem.Delta, problem.max_affected)
         shrink, grow, right = self._right_side
-        return (shrink * usual.difference - grow * usual.q_side) / right, usual.case
+        return ReadyRows(
+            (shrink * usual.difference - grow * usual.q_side) / right, usual.case, 1 + _BROKEN, 1 - self._certified
+        )
 
 
 def _check_steepness(limit: Limit[MajorityProblem], gap: float) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Container
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from darrm.numerics.arrays import Array
 from darrm.numerics.binomials import binomials
 from darrm.problem.corners import CornerCounts, weights
+from darrm_solvers import Rows
 
 MOST_K = 64  # beyond it the rows fill too much memory
 _DIPS_UP_TO = 35  # K, up to which cases are kept that bind only where gamma dips
@@ -123,6 +125,37 @@ def _further_down(ups: _Moves, pmf: Array, moved: Array, down: NDArray[np.int64]
             whole[..., : z.size - r] += chance * side[..., r:]
         found.change[:, z[r:], z[: z.size - r]] += moved[down[:, r:], r]
     return found
+
+
+class ReadyRows:
+    """The usual rows of one limit, ``rows @ x <= 1``.
+
+    Parameters
+    ----------
+    rows : ndarray, shape (blocks, cases, n)
+    case : callable
+        From the place of a row, block and case, to what it stands for.
+    broken : float
+        A value above which a row is broken by more than rounding.
+    kept : float
+        A value up to which a certificate will likely say that a row is kept, with what it counts for rounding.
+    """
+
+    def __init__(self, rows: Array, case: Callable[[int, int], Any], broken: float, kept: float) -> None:
+        self._rows, self._case, self._broken, self._kept = rows, case, broken, kept
+
+    def most_broken(self, x: Array, seen: Container[Any]) -> tuple[list[Any], Rows]:
+        """Of each block the case that ``x`` breaks most, if it breaks any and that is not ``seen``, and their rows."""
+        values = self._rows @ x
+        worst = np.argmax(values, axis=1)
+        broken = np.flatnonzero(values[np.arange(worst.size), worst] > self._broken).tolist()
+        places = {case: (n, worst[n]) for n in broken if (case := self._case(n, int(worst[n]))) not in seen}
+        found = np.array([self._rows[place] for place in places.values()]).reshape(-1, x.size)
+        return list(places), Rows(found, np.ones(len(found)))
+
+    def share(self, x: Array) -> float:
+        """The largest share of x of which all are kept."""
+        return min(1.0, self._kept / max(float((self._rows @ x).max()), 1e-300))
 
 
 @lru_cache(maxsize=2)

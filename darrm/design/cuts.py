@@ -32,10 +32,16 @@ class Candidates:
         All that the release is held to.
     columns : Columns
         What the solver's variables stand for.
+
+    Attributes
+    ----------
+    shares : list of callables
+        Each takes ``x`` and gives a share s of it, about as large as one limit allows: s x is tried first.
     """
 
     def __init__(self, limits: Sequence[Limit[Problem]], columns: Columns) -> None:
         self._limits, self.columns = limits, columns
+        self.shares: list[Callable[[Array], float]] = []
         self._last: tuple[Array, Array] | None = None
         self._searched: tuple[Array, Problem, Separation] | None = None
 
@@ -53,7 +59,7 @@ class Candidates:
     def released(self, x: Array) -> Array:
         """`table` scaled down until cases that are quickly found hold: what is verified, and then released."""
         if self._last is None or not np.array_equal(self._last[0], x):
-            table = self.table(x)
+            table = self.table(x * min((share(x) for share in self.shares), default=1.0))
             for limit in self._limits:
                 table = shrink(table, limit)
             self._last = x.copy(), table
@@ -96,6 +102,9 @@ class CutFinder:
         self._seen: dict[Any, None] = {}  # in the order in which they were proposed
         self._hard: list[Any] = []  # cases that were not found at once
         self._near: list[Any] = []  # the last of those
+        self._nothing = Rows(np.zeros((0, candidates.columns.n)), np.zeros(0))
+        if self.rows.ready:
+            candidates.shares.append(self.rows.ready.share)
 
     @property
     def proposed(self) -> list[Any]:
@@ -113,9 +122,8 @@ class CutFinder:
 
     def usual(self, x: Array) -> Rows:
         """Rows of the usual cases that ``x`` breaks."""
-        ready = self.rows.usual(x, self._seen)
-        if ready is not None:
-            cases, rows = ready
+        if self.rows.ready:
+            cases, rows = self.rows.ready.most_broken(x, self._seen)
             self._seen.update(dict.fromkeys(cases))
             return rows
         broken = self._broken(x, 0)
@@ -128,11 +136,11 @@ class CutFinder:
 
     def nearby(self, x: Array) -> Rows:
         """Rows near those that `far`, `everywhere` or this found last."""
-        return self._propose_hard(self._broken(x, 1, self._near) if self._near else [])
+        return self._propose_hard(self._broken(x, 1, self._near)) if self._near else self._nothing
 
     def far(self, x: Array) -> Rows:
-        """Rows far around all that `nearby`, `everywhere` or this ever found."""
-        return self._propose_hard(self._broken(x, 2, self._hard))
+        """Rows far around all that `nearby`, `everywhere` or this ever found; where rows are ready, all are near."""
+        return self._nothing if self.rows.ready else self._propose_hard(self._broken(x, 2, self._hard))
 
     def everywhere(self, x: Array) -> Rows:
         """Rows of the complete set that are broken by the table as it would be released.
@@ -159,7 +167,8 @@ class CutFinder:
 
     def _propose_hard(self, broken: Sequence[WorstCase]) -> Rows:
         cases = self._propose(broken)
-        if cases:
-            self._near = cases
-            self._hard += cases
+        if not cases:
+            return self._nothing
+        self._near = cases
+        self._hard += cases
         return self.rows.of(cases)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict
+from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
@@ -34,7 +35,7 @@ class Prior:
 
     def ones(self, K: int) -> Array:
         """E[alpha_l] = E[Pr[L = l]] for l = 0, ..., K; shape (K + 1,), sums to 1."""
-        return self._ones(whole("K", K))
+        return _ones(self, whole("K", K)).copy()
 
     def sample(self, n: int, K: int, rng: np.random.Generator) -> Array:
         """n draws of (p_1, ..., p_K), shape (n, K); for simulations."""
@@ -63,6 +64,11 @@ class Prior:
     def reach(self) -> float | None:
         """The largest max(p_i, 1 - p_i) that it takes to be possible; None if it says nothing of single voters."""
         return None
+
+
+@lru_cache(maxsize=16)
+def _ones(prior: Prior, K: int) -> Array:
+    return prior._ones(K)
 
 
 def weights(prior: Prior, K: int, objective: str) -> Array:

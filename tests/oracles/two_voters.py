@@ -103,6 +103,7 @@ class ExactRows:
     """The one coefficient of gamma(2), from the same enumeration."""
 
     rounding = 1e-15
+    ready = None
 
     def __init__(self, limit: Limit[TwoVoters]) -> None:
         self._limit = limit
@@ -123,9 +124,6 @@ class ExactRows:
         return Rows(np.array(rows).reshape(-1, 1), np.ones(len(rows)))
 
     of_usual = of
-
-    def usual(self, x: Any, seen: Any) -> None:
-        """None are kept ready."""
 
 
 ENGINES[TwoVoters] = Engine(lambda problem: None, Enumeration)
