@@ -28,8 +28,9 @@ def tight_epsilon(search: Separation, limit: Limit[Problem], *, holds: bool) -> 
         delta, epsilon = limit.delta, search.facts().epsilon_floor
         ceiling = limit.epsilon if holds else Decimal(_beyond(limit.problem))
         if holds:  # what was designed for a limit usually needs all of it
-            known = search.glimpse(limit.epsilon * (1 - _NEARLY))
-            if known.bound - 2 * known.rounding > delta:
+            known = search.glimpse(limit.epsilon)
+            excess = known.difference - delta - 2 * known.rounding
+            if excess > 0 < known.q_side and math.log1p(excess / known.q_side) >= limit.epsilon * (1 - _NEARLY):
                 return rounded_up(limit.epsilon)
         complete = False  # until Newton's steps on glimpses end, then the whole search
 
