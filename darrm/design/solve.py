@@ -48,7 +48,8 @@ if TYPE_CHECKING:
 
 ENGINES = ("cutting-planes", "full-list", "full-list-cvxpy")
 # Weights below this share of the largest are raised to it, so that no gamma(l) is left to chance and ties fall to
-# the largest gamma. What it costs is part of the gap, which is computed with the true weights.
+# the largest gamma; where many are, to so much less that it costs half of this in all. The cost is part of the gap,
+# which is computed with the true weights.
 WEIGHT_FLOOR = 1e-9
 # By how much the certified table may break a constraint of the user's: solvers stop at about 1e-9, and repair scales.
 CUSTOM_TOLERANCE = 1e-6
@@ -331,7 +332,9 @@ def _rising(n: int) -> Array:
 
 
 def _raised(weights: Array) -> Array:
-    return np.asarray(np.maximum(weights / weights.max(), WEIGHT_FLOOR))
+    share = weights / weights.max()
+    low = np.count_nonzero(share < WEIGHT_FLOOR)
+    return np.asarray(np.maximum(share, WEIGHT_FLOOR / max(1.0, low * weights.max())))
 
 
 def _custom(
