@@ -1,0 +1,106 @@
+"""The vertex of a basis and its prices by linear algebra: to the last digits, where solvers stop at a tolerance."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from darrm_solvers.linear_program import Array, LinearProgram
+
+ROUNDING = 2.0**-50  # of a row times a vertex, for each unit of the sizes that are summed
+_NO_PROFIT = 1e-13  # reduced costs and multipliers of the wrong sign, up to which a basis counts as optimal
+_TIGHT = 1e-11  # a distance of bound and objective that nobody sees
+
+
+class Basis(NamedTuple):
+    """Which columns are between their bounds and which rows hold them there: as many of one as of the other."""
+
+    columns: NDArray[np.intp]
+    rows: NDArray[np.intp]
+
+
+class Vertex(NamedTuple):
+    """Where the rows of a basis bind.
+
+    Attributes
+    ----------
+    x : ndarray, shape (n,)
+        Not clipped.
+    multipliers : ndarray, shape (m,)
+        What the rows cost; one that is negative says that the basis is not optimal, or hardly solvable.
+    optimal : bool
+        Whether x is feasible, and optimal by these multipliers, up to rounding.
+    """
+
+    x: Array
+    multipliers: Array
+    optimal: bool
+
+
+def vertex(program: LinearProgram, basis: Basis, near: Array) -> Vertex | None:
+    """The vertex of a basis, with all columns that are not in it at the bound that ``near`` is nearest to.
+
+        rows x = limits  in the basis' rows,     y rows = objective  in its columns
+
+    Both are solved by one inverse and refined with residuals, which leaves what rounds in these.
+
+    Returns
+    -------
+    Vertex or None
+        None if the basis is singular.
+    """
+    columns, rows = basis
+    x, y = np.round(near), np.zeros(rows.size)
+    x[columns] = near[columns]
+    held = program.rows[rows]
+    try:
+        inverse = np.linalg.inv(held[:, columns])
+    except np.linalg.LinAlgError:
+        return None
+    for _ in range(3):
+        x[columns] += inverse @ (program.limits[rows] - held @ x)
+        y += (program.objective - y @ held)[columns] @ inverse
+    if not (np.isfinite(x).all() and np.isfinite(y).all()):
+        return None
+    profit = np.where(x > 0.5, -1.0, 1.0) * (program.objective - y @ held)
+    profit[columns] = 0.0
+    optimal = feasible(program, x) and max(profit.max(), (-y).max(initial=0.0)) <= _NO_PROFIT
+    multipliers = np.zeros(program.limits.size)
+    multipliers[rows] = y
+    return Vertex(x, multipliers, bool(optimal))
+
+
+def feasible(program: LinearProgram, x: Array) -> bool:
+    """Whether x breaks rows and bounds by no more than rounding."""
+    if max((-x).max(), (x - 1).max()) > ROUNDING:
+        return False
+    sizes = np.abs(program.rows) @ np.abs(x) + np.abs(program.limits)
+    return bool((program.rows @ x - program.limits <= ROUNDING * sizes).all())
+
+
+def least(program: LinearProgram, x: Array, known: Iterable[Array]) -> Array:
+    """Multipliers that bound the optimum best: of those that are known, or made for x if these are loose.
+
+    Where more rows bind than a vertex needs, some of its bases have multipliers that no sign allows. Some nonnegative
+    ones exist at every optimum; they are a problem of nonnegative least squares,
+
+        y rows + s = objective,    y >= 0 in the rows that bind,    s >= 0 where x = 1,  s <= 0 where x = 0.
+    """
+    best = min((np.maximum(one, 0.0) for one in known), key=program.dual_bound)
+    if program.dual_bound(best) - float(program.objective @ x) <= _TIGHT:
+        return best
+    from scipy.optimize import nnls
+
+    near = 1e-12 + 2 * program.violation(x)
+    binding = np.flatnonzero(program.limits - program.rows @ x <= near)
+    units = np.eye(x.size)
+    sides = np.concatenate([program.rows[binding], units[x >= 1 - near], -units[x <= near]])
+    made = np.zeros(program.limits.size)
+    try:
+        made[binding] = nnls(sides.T, program.objective)[0][: binding.size]
+    except RuntimeError:  # too many steps
+        return best
+    return min(best, made, key=program.dual_bound)
