@@ -22,13 +22,20 @@ def check_optimal(solution: Solution, engine: str, on_time_limit: str) -> None:
         raise SolverError(f"{engine} returned an optimum outside [0, 1]. No gamma is returned; try another engine.")
 
 
-def upper_bound(rounding: float, weights: Array, program: LinearProgram, multipliers: Array) -> float:
-    """Upper bound on weights @ half over all that satisfy the guarantee, by weak duality with the true weights."""
+def upper_bound(
+    rounding: float, weights: Array, program: LinearProgram, multipliers: Array, *, exact: int = 0
+) -> float:
+    """Upper bound on weights @ half over all that satisfy the guarantee, by weak duality with the true weights.
+
+    ``rounding`` is how far a row of the program can be from the constraint that it stands for; the first ``exact`` rows
+    are what they stand for.
+    """
     n = weights.size
     bound = LinearProgram(weights / weights.max(), program.rows, program.limits).dual_bound(multipliers)
     # The rows stand for exact ones, and the bound is a sum: every multiplier pays for the rounding in its row.
     paid = multipliers[multipliers > 0]
     sums = 2.0**-52 * (paid.size + n)
     widest = float(np.abs(program.rows[multipliers > 0]).sum(axis=1).max(initial=0.0))
-    bound += float(paid.sum()) * (rounding + 1e-16 + sums * widest)
+    rounded = multipliers[exact:]
+    bound += float(rounded[rounded > 0].sum()) * rounding + float(paid.sum()) * (1e-16 + sums * widest)
     return (bound + sums * (1 + bound)) * float(weights.max())

@@ -314,14 +314,14 @@ def solve(
             binding.counts = [counts for counts, binds in zip(finders[0].proposed, bound_by, strict=True) if binds]
     else:
         listed = constraints.all_rows(problem)
-        limits = np.append(np.ones(len(listed)), np.zeros(len(rising)))
-        program = LinearProgram(_raised(weights), np.vstack([listed, rising]), limits)
+        limits = np.append(np.zeros(len(rising)), np.ones(len(listed)))
+        program = LinearProgram(_raised(weights), np.vstack([rising, listed]), limits)
         solution = (solve_highs if engine == "full-list" else solve_cvxpy)(program, time_limit=time_limit)
     check_optimal(solution, engine, on_time_limit)
     # One common factor, as in repair, keeps a monotone table monotone.
     gamma = repair_all(candidates.released(solution.x), held)
     rounding = max([finder.rows.rounding for finder in finders])
-    bound = upper_bound(rounding, weights, program, solution.multipliers)
+    bound = upper_bound(rounding, weights, program, solution.multipliers, exact=len(rising))
     attained = float(weights @ gamma[problem.K // 2 + 1 :])
     return Design(problem, gamma, prior, shape, objective, gap=max(0.0, bound - attained) / 2, profile=points)
 
