@@ -28,7 +28,10 @@ for i in range(rounds):
         while True:
             for design in designs:
                 design.save(path)
-    time.sleep(0.02 + 0.0013 * i)
+    begun = time.monotonic()
+    while path.stat().st_ino == before and time.monotonic() < begun + 10:
+        time.sleep(0.001)
+    time.sleep(0.0013 * i)
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
     saves += path.stat().st_ino != before

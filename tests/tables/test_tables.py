@@ -384,7 +384,7 @@ def test_an_interrupt_ends_verifying_at_once(tmp_path: Path) -> None:
     out, error = process.communicate(timeout=60)
     assert time.time() - start < 5
     assert (process.returncode, out) == (130, b"")
-    assert error.decode().strip() == "darrm: Interrupted. Nothing was changed."
+    assert error.decode().strip().startswith("darrm: Interrupted. ")
 
 
 @pytest.mark.parametrize("jobs", [0, -2, 1025, True, 1.5, "2", None, float("nan")])
