@@ -71,14 +71,13 @@ def _scaled(original: Array, limit: Limit[Problem], worst_cases: Callable[[Array
     s times it and 1 - s times a fair coin has the excess s E - (1 - s) share (e^epsilon - 1) where it had E.
     """
     delta = Decimal(limit.delta)
-    with decimals(limit.epsilon):
-        grow = limit.epsilon.exp() - 1
     table, scale, slack = original, 1.0, 2.0**-51
     while slack < 1:
         broken = [worst for worst in worst_cases(table) if not worst.bound <= limit.delta]
         if not broken:
             return table
         with decimals(limit.epsilon):
+            grow = limit.epsilon.exp() - 1
             factor = min(
                 1 - (Decimal(worst.bound) - delta) / (Decimal(worst.share) * grow + Decimal(worst.bound))
                 for worst in broken

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from darrm import priors
 from darrm._validation import choice, real
 from darrm.certificate.engines import engine as engine_of
 from darrm.certificate.scaling import repair_all
@@ -24,8 +23,10 @@ from darrm.design.solve_decision import solve_decision
 from darrm.errors import ImpossiblePriorWarning, InputError, SolverError
 from darrm.numerics.arrays import Array
 from darrm.objectives import Objective
-from darrm.priors import Prior
+from darrm.priors.prior import Prior
+from darrm.priors.prior import weights as weights_of
 from darrm.priors.randomized import Randomized, why_impossible
+from darrm.priors.texts import parse
 from darrm.problem.decision import DecisionProblem
 from darrm.problem.limits import Limit, Problem, guarantee, profile_limits, profile_points
 from darrm.problem.majority import MajorityProblem
@@ -269,7 +270,7 @@ def solve(
             f"solve takes one MajorityProblem, or its parameters by name, not both. Got {problem!r} and {parameters}."
         )
     if isinstance(prior, str):
-        prior = priors.parse(prior)
+        prior = parse(prior)
     if not isinstance(prior, Prior):
         raise InputError(f"prior must come from darrm.priors, or be its text. Got {prior!r}.")
     if isinstance(prior, Randomized):  # it says what the voters are
@@ -290,7 +291,7 @@ def solve(
     if engine != "cutting-planes":
         constraints.check_size(problem)
     objective = prior.default_objective if objective is None else objective
-    weights = priors.weights(prior, problem.K, objective)
+    weights = weights_of(prior, problem.K, objective)
     columns = HalfColumns(problem.K, monotone=shape == "monotone")
     candidates = Candidates(held, columns)
     finders = [CutFinder(limit, candidates) for limit in held]

@@ -60,7 +60,7 @@ class HighsModel:
     def __init__(self, objective: Array, options: dict[str, Option] | None = None) -> None:
         import highspy
 
-        self._n, self._m = objective.size, 0
+        self._n, self._m, self._limited = objective.size, 0, False
         self._objective = np.ascontiguousarray(objective, dtype=np.float64)
         self._batches: list[tuple[Array, Array]] = []
         self._highs = highspy.Highs()  # type: ignore[no-untyped-call]
@@ -181,7 +181,9 @@ class HighsModel:
         }
         # The time limit of HiGHS counts from the first run of this object on.
         for attempt, fallback in enumerate(({}, *_FALLBACKS)):
-            _set(self._highs, {**fallback, "time_limit": self._highs.getRunTime() + time_limit})
+            if attempt or self._limited or time_limit < math.inf:
+                self._limited = time_limit < math.inf
+                _set(self._highs, {**fallback, "time_limit": self._highs.getRunTime() + time_limit})
             if attempt:
                 self._highs.clearSolver()
             try:
@@ -204,7 +206,7 @@ class HighsModel:
         iterations = int(self._highs.getInfo().simplex_iteration_count)
         if status is not Status.OPTIMAL:
             return Solution(status, np.zeros(self._n), np.zeros(self._m), iterations, message)
-        return Solution(status, x, np.nan_to_num(duals), iterations, message)
+        return Solution(status, x, np.where(np.isfinite(duals), duals, 0.0), iterations, message)
 
 
 def _finite(name: str, array: Array) -> None:
