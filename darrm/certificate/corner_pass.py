@@ -6,18 +6,20 @@ What is proved about each step is in docs/theory.md, "The certificate".
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
 
 from darrm.certificate.moves import Integers, Moves, Reach
-from darrm.certificate.protocol import WorstCase
+from darrm.certificate.protocol import WorstCase, largest
 from darrm.certificate.rounding import Scale
 from darrm.certificate.smoothing import Sides, SmoothLevel, levels
 from darrm.numerics.arrays import Array
 from darrm.problem.corners import CornerCounts, Weights
 from darrm.problem.majority import MajorityProblem
+
+_TOGETHER = 64  # K, up to which the tables of all levels fit beside each other
 
 
 class CornerPass:
@@ -49,6 +51,9 @@ class CornerPass:
         found.
         """
         problem = self._problem
+        if problem.K <= _TOGETHER and not self._moves.many:
+            yield from self._together(forms, settled, most_n, most_b)
+            return
         for level in levels(self._gamma, self._weights, problem.max_affected if most_n is None else most_n, most_b):
             if problem.Delta:
                 yield from self._with_moves(level, forms, settled, every)
@@ -63,6 +68,58 @@ class CornerPass:
                     yield worst_case(forms, counts, excess[row, z], sides.at((row, z)))
             if level.rises.all() and (not problem.Delta or problem.max_affected == problem.K):
                 break  # what is left is dominated by the edge
+
+    def _together(self, forms: Scale, settled: float, most_n: int | None, most_b: int | None) -> Iterator[WorstCase]:
+        """`scan` of few voters: the tables of all levels at once, each bound on all that those before leave open."""
+        K, t, moves = self._problem.K, self._problem.max_affected, self._moves
+        found, tables = [], []
+        for level in levels(self._gamma, self._weights, t if most_n is None else most_n, most_b):
+            found.append(level)
+            # Columns that a level does not have repeat its last: they move no maximum, and are not looked at.
+            tables.append(np.array(level.sides)[..., np.minimum(np.arange(K + 1), K - level.n)])
+            if level.rises.all() and (not self._problem.Delta or t == K):
+                break
+        sides = Sides(*np.concatenate(tables, axis=1))
+        b, rises = np.concatenate([level.b for level in found]), np.concatenate([level.rises for level in found])
+        first = np.cumsum([0, *(level.b.size for level in found)])  # row of each level
+        n = np.repeat([level.n for level in found], np.diff(first))[:, None]
+        z = np.arange(K + 1)
+        together = np.minimum(K, t) - n
+        reach = Reach(np.clip(K - n - z, 0, t - n), np.minimum(z, t - n), together)
+        bounds = np.full(sides.p_side.shape, -np.inf)
+
+        def bound(rows: Integers, made: Callable[[Sides, Reach], Sides]) -> None:
+            if rows.size:
+                parts = Reach(reach.up[rows], reach.down[rows], together[rows])
+                bounds[rows] = forms.excess(made(sides.at(rows), parts), settled)
+
+        if not self._problem.Delta:
+            bound(np.flatnonzero(b), lambda tables, reach: tables)
+        else:
+            # Rows that rise: see `_with_moves`.
+            bound(
+                np.flatnonzero(rises & ((b > 0) | (t < K))),
+                lambda tables, reach: moves.all_move(tables, reach.up, reach.down),
+            )
+            bound(np.flatnonzero(~rises), lambda tables, reach: moves.loose(tables, reach, None, forms.relative))
+        bounds[z > K - n] = -np.inf
+        rows, columns = np.nonzero((bounds > settled) & ~rises[:, None])
+        if rows.size and self._problem.Delta:
+            closer = forms.excess(moves.closer_at(sides, rows, columns, reach, forms.relative), settled)
+            bounds[rows, columns] = np.minimum(bounds[rows, columns], closer)
+        for level, start, stop in zip(found, first[:-1].tolist(), first[1:].tolist(), strict=True):
+            part = bounds[start:stop]
+            searched = []
+            for row, column in np.argwhere(part > settled).tolist():
+                if self._problem.Delta:
+                    searched.append(self._search(level, row, column, forms, t - level.n))
+                    part[row, column] = searched[-1].bound
+                else:
+                    counts = counts_at(self._problem, level.n, int(level.b[row]), column)
+                    searched.append(worst_case(forms, counts, part[row, column], level.sides.at((row, column))))
+            if searched:
+                yield largest(searched)
+        yield _unsearched(float(bounds.max()), forms)
 
     def _with_moves(self, level: SmoothLevel, forms: Scale, settled: float, every: bool) -> Iterator[WorstCase]:
         """One level with Delta > 0: bounds for all entries, closer ones where those are not enough, then a search."""
@@ -105,7 +162,7 @@ class CornerPass:
         self, level: SmoothLevel, rows: Integers, forms: Scale, settled: float, reach: Reach
     ) -> Iterator[tuple[WorstCase, int]]:
         """Multisets above ``settled`` that move V up and V' down alone, and their rows: found without a search."""
-        sides, i, l = self._moves.one_side_each(level.sides.at(rows), reach.together)
+        sides, i, l = self._moves.one_side_each(level.sides.at(rows), int(reach.together))
         excess = forms.excess(sides)
         for at, z in np.argwhere((excess > settled) & _peaks(excess)):
             counts = counts_at(self._problem, level.n, int(level.b[rows[at]]), int(z), i=int(i[at, z]), l=int(l[at, z]))

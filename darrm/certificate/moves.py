@@ -30,15 +30,15 @@ class Reach(NamedTuple):
 
     Attributes
     ----------
-    up, down : ndarray of int, shape (columns,)
+    up, down : ndarray of int, shape (columns,) or (rows, columns)
         At most so many near 0, at (Delta,0) and (0,Delta), and near 1, for each column z.
-    together : int
+    together : int, or ndarray of shape (rows, 1)
         At most so many in all.
     """
 
     up: Integers
     down: Integers
-    together: int
+    together: int | Integers
 
 
 class Moves:
@@ -105,11 +105,11 @@ class Moves:
             sums[:, : columns - moves] += self.pmf[movers[..., : columns - moves], moves] * table[:, moves:]
         return sums
 
-    def loose(self, sides: Sides, reach: Reach, wanted: Mask, relative: float) -> Sides:
+    def loose(self, sides: Sides, reach: Reach, wanted: Mask | None, relative: float) -> Sides:
         """Bound 1: with the chance that any voter moves, the tables reach their best entries."""
         V, V_, difference = sides
-        any_move = min(1.0, -float(self.moved[reach.together, 0]) * (1 + 1e-9) + 1e-300)
-        followed = max(0.0, any_move - self.beyond)
+        any_move = np.minimum(1.0, -self.moved[reach.together, 0] * (1 + 1e-9) + 1e-300)
+        followed = np.maximum(0.0, any_move - self.beyond)
         high, low = _extreme(V, self.terms - 1, np.maximum), _extreme(V_, self.terms - 1, np.minimum)
         return Sides(
             (1 - any_move) * V + any_move * high,
@@ -137,18 +137,20 @@ class Moves:
         rows, columns = np.nonzero(wanted)
         for start in range(0, rows.size, ENTRIES_AT_ONCE):
             part = rows[start : start + ENTRIES_AT_ONCE], columns[start : start + ENTRIES_AT_ONCE]
-            for whole, values in zip(bounds, self._closer(sides, *part, reach, relative), strict=True):
+            for whole, values in zip(bounds, self.closer_at(sides, *part, reach, relative), strict=True):
                 whole[part] = values
         return bounds
 
-    def _closer(self, sides: Sides, rows: Integers, at: Integers, reach: Reach, relative: float) -> Sides:
+    def closer_at(self, sides: Sides, rows: Integers, at: Integers, reach: Reach, relative: float) -> Sides:
+        """Bound 3 at some entries."""
         V, V_, difference = sides
         steps = np.arange(self.terms)
         ahead = np.minimum(at[:, None] + steps, V.shape[1] - 1)
         back = np.maximum(at[:, None] - steps, 0)
         here, there, row = V[rows, at], V_[rows, at], rows[:, None]
         most, least, far = here.copy(), there * (1 - 2 * self.beyond), difference[rows, at]
-        for window, movers in ((ahead, reach.up[at]), (back, reach.down[at])):
+        up, down = (np.broadcast_to(part, V.shape)[rows, at] for part in (reach.up, reach.down))
+        for window, movers in ((ahead, up), (back, down)):
             chance = self.pmf[movers]
             high = np.maximum.accumulate(V[row, window], axis=1)
             low = np.minimum.accumulate(V_[row, window], axis=1)
@@ -170,8 +172,8 @@ class Moves:
         and likewise from below for V'.
         """
         V, V_, difference = sides
-        high = self._reached(V, reach.together, np.maximum)
-        low = self._reached(V_[:, ::-1], reach.together, np.minimum)[:, ::-1]
+        high = self._reached(V, int(reach.together), np.maximum)
+        low = self._reached(V_[:, ::-1], int(reach.together), np.minimum)[:, ::-1]
         slack = 4 * relative * (high + V_)
         return Sides(high, low, difference + (high - V) + (V_ - low) + slack)
 

@@ -42,7 +42,7 @@ def check_arithmetic() -> None:
     ------
     CertificateError
     """
-    if not np.all(_SUBNORMAL * 1.0 > 0):
+    if not (_SUBNORMAL * 1.0).item() > 0:
         raise CertificateError(
             "This process flushes subnormal numbers to zero, so rounding cannot be bounded and nothing can be "
             "certified. Find the library that sets this mode (often one built with -ffast-math) and load it elsewhere."
