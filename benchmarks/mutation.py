@@ -77,6 +77,8 @@ TESTS = {
         "tests/certificate/test_identical_voters.py",
         "tests/certificate/test_independent_check.py",
     ],
+    "darrm/design/optimum.py": ["tests/design/test_gaps.py", "tests/design/test_solve.py"],
+    "solvers/darrm_solvers/vertices.py": ["tests/design/test_gaps.py", "tests/design/test_solve.py"],
     "darrm/constraints/rows.py": ["tests/constraints/test_corners.py", "tests/design/test_solve.py"],
     "darrm/numerics/poisson_binomial.py": [
         "tests/constraints/test_corners.py",
@@ -623,13 +625,13 @@ def written(found: list[dict[str, Any]], argued: dict[str, list[str]]) -> None:
     """The page for the documentation."""
     sys.path[:0] = [str(ROOT), str(ROOT / "tests"), str(Path(__file__).parent / "paper")]
     from pages import put
-    from test_mutants import MISTAKES
+    from test_mutants import MISTAKES, whole_name
 
     counts, reasons = tables(found, argued)
     minutes = sum(one["seconds"] for one in found) / 60
     machine = f"{platform.machine()}, Python {platform.python_version()}, numpy {np.__version__}"
     made = ["| mistake | in | refused by |", "|---|---|---|"]
-    made += [f"| {one.what} | darrm.{one.module} | tests/{one.file} |" for one in MISTAKES]
+    made += [f"| {one.what} | {whole_name(one.module)} | tests/{one.file} |" for one in MISTAKES]
     parts = [
         f"{len(found)} mutants drawn at random, judged in {minutes:.0f} minutes by one process ({machine}).",
         counts,

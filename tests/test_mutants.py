@@ -63,10 +63,15 @@ def forget() -> None:
         one.cache_clear()
 
 
+def whole_name(module: str) -> str:
+    """Modules are named without the package darrm, those of darrm_solvers with it."""
+    return module if module.startswith("darrm_solvers.") else f"darrm.{module}"
+
+
 @contextlib.contextmanager
 def mistaken(module: str, old: str, new: str) -> Iterator[None]:
     """Wherever darrm is used, ``new`` in place of ``old`` in one function; whoever imported it before sees it too."""
-    loaded = importlib.import_module(f"darrm.{module}")
+    loaded = importlib.import_module(whole_name(module))
     path = inspect.getsourcefile(loaded)
     assert path is not None
     text = Path(path).read_text(encoding="utf-8")
@@ -103,7 +108,7 @@ def suite(file: str) -> Any:
 
 
 class Mistake(NamedTuple):
-    """``old`` becomes ``new`` in a module of darrm, and a test in ``file`` has to refuse it."""
+    """``old`` becomes ``new`` in a module of darrm or darrm_solvers, and a test in ``file`` has to refuse it."""
 
     what: str
     module: str
@@ -125,7 +130,7 @@ AGGREGATES, SEEN = "mechanisms/test_weighted_aggregates.py", "measures/test_empi
 ENSEMBLE, LISTED = "ensemble/test_ensemble.py", "ensemble/test_listed_voters.py"
 GROUPS, DECISIONS = "certificate/test_groups.py", "design/test_decisions.py"
 CLASSES, CLASS_CASES = "certificate/test_class_certificates.py", "certificate/test_class_cases.py"
-CLASS_ROWS = "constraints/test_class_rows.py"
+CLASS_ROWS, GAPS = "constraints/test_class_rows.py", "design/test_gaps.py"
 LEAKAGE, NOISY_MAX = "measures/test_leakage.py", "measures/test_noisy_max_leakage.py"
 ADVANTAGE, OVER_BAGS = "measures/test_advantage.py", "measures/test_over_bags.py"
 MISPRINTS, RANDOM_BAGS, AUDIT = "measures/test_misprints.py", "labels/test_bags_at_random.py", "labels/test_audit.py"
@@ -329,6 +334,39 @@ MISTAKES = [
         lambda tests, _: tests.test_where_x_falls_pairs_above_the_diagonal_are_worst(
             [0.5, 0, 0, 0.5, 1, 1, 0.5, 0], "0"
         ),
+    ),
+    # Gaps
+    Mistake(
+        "multipliers of a degenerate basis are taken as they are",
+        "darrm_solvers.vertices",
+        "return min(best, made, key=program.dual_bound)",
+        "return best",
+        GAPS,
+        lambda tests, _: tests.test_multipliers_are_made_where_the_basis_has_none(),
+    ),
+    Mistake(
+        "the first multipliers are kept",
+        "darrm_solvers.vertices",
+        "best = min((np.maximum(one, 0.0) for one in known), key=program.dual_bound)",
+        "best = np.maximum(next(iter(known)), 0.0)",
+        GAPS,
+        lambda tests, _: tests.test_multipliers_are_made_where_the_basis_has_none(),
+    ),
+    Mistake(
+        "the vertex of the basis is not solved for",
+        "darrm_solvers.vertices",
+        "x[columns] += inverse @",
+        "x[columns] += 0 * inverse @",
+        GAPS,
+        lambda tests, _: tests.test_the_vertex_of_a_basis_is_exact_to_rounding(),
+    ),
+    Mistake(
+        "rows that are rounded do not pay for it",
+        "design.optimum",
+        "rounded = multipliers[exact:]",
+        "rounded = multipliers[:exact]",
+        GAPS,
+        lambda tests, _: tests.test_rows_that_are_exact_pay_for_no_rounding(),
     ),
     # Coins
     Mistake(

@@ -1,0 +1,94 @@
+"""Gaps are tight: to 1e-9 where bases are degenerate and ill-conditioned, with weights that vanish, rising tables."""
+
+import numpy as np
+import pytest
+
+import darrm
+from darrm.design.optimum import upper_bound
+from darrm_solvers import HighsModel, LinearProgram
+from darrm_solvers.vertices import Basis, feasible, least, vertex
+
+TIGHT = 1e-9
+# K, epsilon, Delta, delta, prior, each with m = 1, whose gaps were from 1e-6 to 16.
+LOOSE = [
+    (41, 0.0038994679179924427, 0.001, 0.001, "common"),
+    (51, 0.0014758326449581883, 1e-5, None, "common"),
+    (31, 0.15934432130897863, 0.001, 0.003001, "uniform"),
+    (59, 0.00470347, 0.001, 0.001, "uniform"),
+    (43, 0.0518464, 0.001, 0.001, "uniform"),
+    (33, 0.20702, 0.001, 0.003001, "uniform"),
+    (49, 0.00304392, 1e-5, 3.001e-5, "common"),
+]
+
+
+@pytest.mark.parametrize(("K", "epsilon", "Delta", "delta", "prior"), LOOSE)
+def test_where_bases_are_degenerate(K: int, epsilon: float, Delta: float, delta: float | None, prior: str) -> None:
+    allowed = {} if delta is None else {"delta": delta}
+    assert darrm.solve(K=K, m=1, epsilon=epsilon, Delta=Delta, prior=prior, **allowed).gap <= TIGHT
+
+
+@pytest.mark.parametrize("p", [0.99, 1.0])
+@pytest.mark.parametrize("K", [50, 90])
+def test_where_most_weights_vanish(K: int, p: float) -> None:
+    assert darrm.solve(K=K, m=10, epsilon=0.1, prior=darrm.priors.fixed([p] * K)).gap <= TIGHT
+
+
+@pytest.mark.parametrize("m", [0.0012, 0.1])
+@pytest.mark.parametrize("engine", ["cutting-planes", "full-list"])
+def test_where_a_rising_table_is_far_more_private_than_a_vote(engine: str, m: float) -> None:
+    K = 70 if engine == "cutting-planes" else 30
+    assert darrm.solve(K=K, m=m, epsilon=0.037, delta=1e-5, shape="monotone", engine=engine).gap <= TIGHT
+
+
+def test_rows_that_are_exact_pay_for_no_rounding() -> None:
+    program = LinearProgram(np.array([1.0, 0.5]), np.array([[1.0, -1.0], [1.0, 2.0]]), np.array([0.0, 1.0]))
+    multipliers = np.array([0.5, 0.25])
+    true = program.dual_bound(multipliers)
+    for exact, paid in ((0, 0.75), (1, 0.25), (2, 0.0)):
+        bound = upper_bound(0.01, 3 * program.objective, program, multipliers, exact=exact)
+        assert bound >= 3 * (true + 0.01 * paid)
+        assert bound == pytest.approx(3 * (true + 0.01 * paid), rel=1e-12)
+
+
+# Three lines through (1/2, 1/2), nearly parallel; the objective is twice the second less the third.
+DEGENERATE = LinearProgram(
+    np.ones(2), np.array([[1.0, 1.0], [1.0 + 1e-7, 1.0 - 1e-7], [1.0 + 2e-7, 1.0 - 2e-7]]), np.ones(3)
+)
+
+
+def test_multipliers_are_made_where_the_basis_has_none() -> None:
+    at = vertex(DEGENERATE, Basis(np.array([0, 1]), np.array([1, 2])), np.array([0.3, 0.6]))
+    assert at is not None
+    assert at.x == pytest.approx([0.5, 0.5], abs=1e-8)
+    assert at.multipliers == pytest.approx([0.0, 2.0, -1.0], abs=1e-6)
+    assert not at.optimal
+    best = 1.0
+    poor = [np.zeros(3), np.array([np.nan, -5.0, 0.0])]
+    made = least(DEGENERATE, np.array([0.5, 0.5]), poor)
+    assert (made >= 0).all()
+    assert DEGENERATE.dual_bound(made) == pytest.approx(best, abs=1e-12)
+    known = np.array([1.0, 0.0, 0.0])
+    assert least(DEGENERATE, np.array([0.5, 0.5]), [*poor, known]).tolist() == known.tolist()
+
+
+def test_the_vertex_of_a_basis_is_exact_to_rounding() -> None:
+    rng = np.random.default_rng(2)
+    for _ in range(20):
+        program = LinearProgram(rng.random(9), rng.random((40, 9)), np.ones(40))
+        model = HighsModel(program.objective)
+        model.add_rows(program.rows, program.limits)
+        coarse = model.solve()
+        basis = model._basis()
+        assert basis is not None
+        at = vertex(program, basis, np.round(coarse.x, 4))
+        assert at is not None
+        assert at.optimal
+        assert feasible(program, at.x)
+        assert not feasible(program, at.x + 1e-14)
+        assert np.abs(at.x - coarse.x).max() <= 1e-9
+        assert program.dual_bound(at.multipliers) - program.objective @ at.x <= 1e-14
+
+
+def test_a_singular_basis_has_no_vertex() -> None:
+    program = LinearProgram(np.ones(2), np.ones((2, 2)), np.ones(2))
+    assert vertex(program, Basis(np.array([0, 1]), np.array([0, 1])), np.ones(2)) is None
