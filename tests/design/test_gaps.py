@@ -1,5 +1,7 @@
 """Gaps are tight: to 1e-9 where bases are degenerate and ill-conditioned, with weights that vanish, rising tables."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -23,7 +25,7 @@ LOOSE = [
 
 @pytest.mark.parametrize(("K", "epsilon", "Delta", "delta", "prior"), LOOSE)
 def test_where_bases_are_degenerate(K: int, epsilon: float, Delta: float, delta: float | None, prior: str) -> None:
-    allowed = {} if delta is None else {"delta": delta}
+    allowed: dict[str, Any] = {} if delta is None else {"delta": delta}
     assert darrm.solve(K=K, m=1, epsilon=epsilon, Delta=Delta, prior=prior, **allowed).gap <= TIGHT
 
 
