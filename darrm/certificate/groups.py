@@ -25,11 +25,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from darrm._validation import array
+from darrm.certificate.group_search import Found, GroupSearch, prefixes, searchable
 from darrm.certificate.protocol import Facts, WorstCase, largest
 from darrm.certificate.separation import check_arithmetic
 from darrm.errors import InputError
 from darrm.numerics.arrays import Array
-from darrm.numerics.exact import decimals, rounded_up
+from darrm.numerics.exact import decimals, exponentials, rounded_up
 from darrm.problem.corners import NAMES, STILL, CornerCounts, MovingCorner
 from darrm.problem.decision import DecisionProblem, VoterGroup
 from darrm.problem.group_corners import MAX_ENTRIES, entries, group_corners
@@ -38,6 +39,7 @@ from darrm.problem.limits import Limit
 MAX_EXACT_ENTRIES = 1_000_000  # of tables that float64 cannot hold
 _KEPT = 2_000_000  # entries, up to which tables are kept for the next epsilon
 _AT_ONCE = 100  # cases to propose
+_LIKELY = 4  # states that are looked at closely
 _SAFE = 1e-290  # products below could lose digits, or vanish
 _U = 2.0**-53
 _EXACT = Decimal("1e-50")  # relative, of some thousand operations with 60 digits
@@ -165,38 +167,68 @@ class GroupSeparation:
         return self._last[1]
 
     def glimpse(self, epsilon: Decimal) -> WorstCase:
-        """The worst of all cases: the whole search is quick enough."""
-        return largest(self.worst_cases(epsilon))
+        """The worst of the cases that `GroupSearch` finds; of all where it does not apply."""
+        if not self._searches:
+            return largest(self.worst_cases(epsilon))
+        bounds, kappa = _Bounds(epsilon, self._exact), _kappa(epsilon)
+        found = [(worst, answer) for answer, search in self._searches.items() for worst in search.worst(kappa)]
+        few = sorted(found, key=lambda one: -one[0].excess)[:_LIKELY]
+        return largest(self._attained(worst, answer, bounds) for worst, answer in few)
 
     def broken(
         self, epsilon: Decimal, threshold: float, effort: int, near: Sequence[GroupCase] = ()
     ) -> Sequence[WorstCase]:
-        """Cases above ``threshold``, spread over all blocks of states; ``effort`` and ``near`` change nothing."""
+        """Cases above ``threshold``, spread over all blocks of states; ``effort`` and ``near`` change nothing.
+
+        Of those that `GroupSearch` finds, only the excess and the case are known.
+        """
         if effort:
             return []
-        bounds, found = _Bounds(epsilon, self._exact), []
-        if self._fails:
-            with decimals(Decimal(1)):
-                threshold = float((Decimal(threshold) - self._fails) / (1 - self._fails))
-        # Where swapping the answers and all votes changes nothing, a case has a mirror image.
-        answers = (1,) if np.allclose(self._table, 1 - np.flip(self._table), rtol=0, atol=1e-12) else (0, 1)
-        blocks = list(self._blocks()) if self._keep else self._blocks()
-        each = -(-_AT_ONCE // len(blocks)) if isinstance(blocks, list) else 1
-        for block in blocks:
-            excess = bounds.of(block.tables, self._gaps(block.reached), sum(block.reached))
-            for answer in answers:
-                flat = excess[answer].ravel()
-                length = -(-flat.size // each)
-                for start in range(0, flat.size, length):
-                    at = start + int(np.argmax(flat[start : start + length]))
-                    if flat[at] > threshold:
-                        found.append(self._case(block, answer, at, float(flat[at])))
-        return found
+        if not self._searches:
+            return [worst for worst in self.worst_cases(epsilon) if worst.bound - worst.rounding > threshold]
+        kappa = _kappa(epsilon)
+        return [
+            WorstCase(worst.excess, 0.0, self._place(answer, worst), math.nan, math.nan, math.nan)
+            for answer, search in self._searches.items()
+            for worst in search.worst(kappa, _AT_ONCE)
+            if worst.excess > threshold
+        ]
 
     def facts(self) -> Facts:
         """Two answers, and the least probability of one."""
         low, high = Fraction(float(self._table.min())), Fraction(float(self._table.max()))
         return Facts(answers=2, least=min(low, 1 - high))
+
+    @cached_property
+    def _searches(self) -> dict[int, GroupSearch]:
+        """For each answer; none where float64 or the time it takes does not allow it."""
+        if self._exact or self._fails or not searchable(self._problem, self._corners):
+            return {}
+        # Where swapping the answers and all votes changes nothing, a case has a mirror image.
+        mirrored = np.allclose(self._table, 1 - np.flip(self._table), rtol=0, atol=1e-12)
+        tables = {1: self._table} if mirrored else {0: 1 - self._table, 1: self._table}
+        return {answer: GroupSearch(X, self._problem, self._corners) for answer, X in tables.items()}
+
+    def _place(self, answer: int, found: Found) -> GroupCase:
+        own = zip(self._problem.groups, self._corners, found.reached, found.at[::2], found.at[1::2], strict=True)
+        return GroupCase(answer, tuple(_counts(*one) for one in own))
+
+    def _attained(self, found: Found, answer: int, bounds: _Bounds) -> WorstCase:
+        V, W, difference = self._searches[answer].sides(found)
+        both = np.full((2, 1), V), np.full((2, 1), W), np.full(1, difference if answer else -difference)
+        gaps, reached = self._gaps(found.reached), sum(found.reached)
+        bound = float(bounds.of(_Tables(*both), gaps, reached)[answer, 0])
+        return WorstCase(
+            min(bound, 1.0),
+            self._rounding(found.reached, V),
+            self._place(answer, found),
+            V,
+            W,
+            V - W if gaps > V else difference,
+        )
+
+    def _rounding(self, reached: tuple[int, ...], p_side: float) -> float:
+        return 0.0 if self._exact else 8 * _U * (3 * sum(reached) + 10) * p_side
 
     def _worst(self, block: _Block, bounds: _Bounds) -> WorstCase:
         excess = bounds.of(block.tables, self._gaps(block.reached), sum(block.reached))
@@ -210,18 +242,17 @@ class GroupSeparation:
         gaps = self._gaps(block.reached)
         if p_side < gaps:  # then the sides have fewer rounding errors than what has its own recurrence
             difference = float(p_side - q_side)
-        where = np.unravel_index(at, tables.difference.shape)
-        counts = tuple(
-            _counts(group, corners, reached, int(index))
-            for group, corners, reached, index in zip(
-                self._problem.groups, self._corners, block.reached, where, strict=True
-            )
-        )
-        rounding = 0.0 if self._exact else 8 * _U * (3 * sum(block.reached) + 10) * float(p_side)
+        at_groups: list[int] = []
+        for index, group, reached in zip(
+            np.unravel_index(at, tables.difference.shape), self._problem.groups, block.reached, strict=True
+        ):
+            which, ones = divmod(int(index), group.count - reached + 1)
+            at_groups += [ones, which]
+        case = self._place(answer, Found(0.0, block.reached, tuple(at_groups)))
         return WorstCase(
             min(self._with_failures(bound), 1.0),
-            rounding,
-            GroupCase(answer, counts),
+            self._rounding(block.reached, float(p_side)),
+            case,
             float(p_side),
             float(q_side),
             difference,
@@ -283,7 +314,7 @@ class GroupSeparation:
         steps = [_Step(corner, exact=self._exact) for corner in self._corners[g]]
         for n in range(min(group.max_affected, left) + 1):
             if n:
-                level = _one_more(level, steps, _prefixes(len(steps), n))
+                level = _one_more(level, steps, prefixes(len(steps), n))
             sets, sure = level.difference.shape[1:3]
             yield from self._reached(level, (*reached, n), (*states, sets * sure), left - n)
 
@@ -319,11 +350,6 @@ def _one_more(level: _Tables, steps: Sequence[_Step], prefixes: Sequence[int]) -
     )
 
 
-def _prefixes(kinds: int, n: int) -> list[int]:
-    """How many multisets of n - 1 out of ``kinds`` corners go no further than each corner."""
-    return [math.comb(n - 1 + kind, kind) for kind in range(kinds)]
-
-
 @lru_cache(maxsize=256)
 def _multisets(kinds: int, n: int) -> tuple[tuple[int, ...], ...]:
     """The multisets of n corners in the order of `_one_more`."""
@@ -332,17 +358,20 @@ def _multisets(kinds: int, n: int) -> tuple[tuple[int, ...], ...]:
     smaller = _multisets(kinds, n - 1)
     return tuple(
         (*counts[:kind], counts[kind] + 1, *counts[kind + 1 :])
-        for kind, m in enumerate(_prefixes(kinds, n))
+        for kind, m in enumerate(prefixes(kinds, n))
         for counts in smaller[:m]
     )
 
 
-def _counts(group: VoterGroup, corners: Sequence[MovingCorner], reached: int, index: int) -> CornerCounts:
-    """The corners behind one state of a group."""
-    which, ones = divmod(index, group.count - reached + 1)
+def _counts(group: VoterGroup, corners: Sequence[MovingCorner], reached: int, ones: int, which: int) -> CornerCounts:
+    """How many voters of a group are at which corner: of the multisets that one, and so many surely say 1."""
     moving = _multisets(len(corners), reached)[which]
     still = (group.count - reached - ones, ones)
     return CornerCounts(*still, *moving, *[0] * (len(NAMES) - STILL - len(moving)))
+
+
+def _kappa(epsilon: Decimal) -> float:
+    return min(exponentials(epsilon)[1], _BEYOND)
 
 
 class _Bounds:
