@@ -9,12 +9,16 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from darrm_solvers.highs import HighsModel, Option
 from darrm_solvers.linear_program import Array, LinearProgram, Solution, Status
 
 if TYPE_CHECKING:
     import cvxpy
+
+_CROWDED = 2  # times as many rows as columns, from which on slack rows are left out
+_SLACK, _BROKEN = 1e-6, 1e-10
 
 
 class Rows(NamedTuple):
@@ -100,12 +104,10 @@ def solve_by_cuts(
         raise ValueError(f"time_limit must be above 0 seconds. Got {time_limit}.")
     start = time.perf_counter()
     n = objective.size
-    model = HighsModel(objective, options)
-    kept = [Rows(np.zeros((0, n)), np.zeros(0))]
+    model = _Model(objective, options)
     last = answer = Solution(Status.OPTIMAL, np.ones(n), np.zeros(0), 0, "start")
     if first is not None and first.limits.size:
-        model.add_rows(first.rows, first.limits)
-        kept.append(first)
+        model.add(first)
         answer = model.solve(time_limit)
     status, rounds = Status.ITERATION_LIMIT, 0
     while rounds < max_rounds:
@@ -125,18 +127,80 @@ def solve_by_cuts(
         if left <= 0:
             status = Status.TIME_LIMIT
             break
-        model.add_rows(new.rows, new.limits)
-        kept.append(new)
+        model.add(new)
         answer = model.solve(left)
         if report is not None:
-            rows = sum(batch.limits.size for batch in kept)
-            report(Progress(rounds, rows, float(objective @ answer.x), time.perf_counter() - start))
-    limits = np.concatenate([batch.limits for batch in kept])
-    multipliers = np.zeros(limits.size)
+            report(Progress(rounds, model.limits.size, float(objective @ answer.x), time.perf_counter() - start))
+    multipliers = np.zeros(model.limits.size)
     multipliers[: last.multipliers.size] = last.multipliers
-    program = LinearProgram(objective, np.concatenate([batch.rows for batch in kept]), limits)
+    program = LinearProgram(objective, model.rows, model.limits)
     final = replace(last, status=status, multipliers=multipliers, iterations=answer.iterations, message=answer.message)
     return CutSolution(final, program, rounds)
+
+
+class _Model:
+    """A `HighsModel` of the rows that matter out of all that were added: slack ones leave it, once each."""
+
+    def __init__(self, objective: Array, options: dict[str, Option] | None) -> None:
+        self._model, self._n = HighsModel(objective, options), objective.size
+        self._batches = [Rows(np.zeros((0, self._n)), np.zeros(0))]
+        self._inside = np.zeros(0, dtype=np.intp)  # the places of the model's rows among all
+        self._left: NDArray[np.bool_] = np.zeros(0, dtype=np.bool_)  # which of all left the model at some time
+        self._out: NDArray[np.intp] = np.zeros(0, dtype=np.intp)
+
+    @property
+    def rows(self) -> Array:
+        return self._all.rows
+
+    @property
+    def limits(self) -> Array:
+        return self._all.limits
+
+    @property
+    def _all(self) -> Rows:
+        if len(self._batches) > 1:
+            self._batches = [Rows(*(np.concatenate(parts) for parts in zip(*self._batches, strict=True)))]
+        return self._batches[0]
+
+    def add(self, new: Rows) -> None:
+        places = np.arange(self._left.size, self._left.size + new.limits.size)
+        self._left = np.append(self._left, np.zeros(places.size, dtype=np.bool_))
+        self._inside = np.append(self._inside, places)
+        self._batches.append(new)
+        self._model.add_rows(new.rows, new.limits)
+
+    def solve(self, time_limit: float) -> Solution:
+        """The optimum over all rows; multipliers in their order."""
+        while True:
+            answer = self._model.solve(time_limit)
+            if answer.status is not Status.OPTIMAL:
+                return answer
+            again = self._out[self.rows[self._out] @ answer.x > self.limits[self._out] + _BROKEN]
+            if not again.size:
+                break
+            self._out = np.setdiff1d(self._out, again)
+            self._inside = np.append(self._inside, again)
+            self._model.add_rows(self.rows[again], self.limits[again])
+        found = self._of_all(answer)
+        if self._inside.size > _CROWDED * self._n:
+            inside = self._inside
+            slack = self.limits[inside] - self.rows[inside] @ answer.x
+            places = np.flatnonzero((slack > _SLACK) & (answer.multipliers == 0) & ~self._left[inside])
+            if places.size > self._n:
+                self._left[inside[places]] = True
+                self._out = np.append(self._out, inside[places])
+                self._inside = np.delete(inside, places)
+                self._model.drop_rows(places)
+        return found
+
+    def refine(self, solution: Solution) -> Solution:
+        own = replace(solution, multipliers=solution.multipliers[self._inside])
+        return self._of_all(self._model.refine(own))
+
+    def _of_all(self, answer: Solution) -> Solution:
+        multipliers = np.zeros(self._left.size)
+        multipliers[self._inside] = answer.multipliers
+        return replace(answer, multipliers=multipliers)
 
 
 def _first_broken(separators: Sequence[Separator], x: Array) -> Rows:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from darrm_solvers.linear_program import Array, LinearProgram, Solution, Status
 from darrm_solvers.vertices import Basis, feasible, least, vertex
@@ -92,6 +93,13 @@ class HighsModel:
             raise ValueError("HiGHS rejected rows. Check their shape and size.")
         self._m += m
         self._batches.append((rows, limits))
+
+    def drop_rows(self, dropped: NDArray[np.intp]) -> None:
+        """Take rows out again, by their places; best those that do not bind, for then the basis stays."""
+        rows, limits = (np.concatenate(parts) for parts in zip(*self._batches, strict=True))
+        self._batches = [(np.delete(rows, dropped, axis=0), np.delete(limits, dropped))]
+        self._highs.deleteRows(dropped.size, dropped.astype(np.int32))
+        self._m -= dropped.size
 
     def refine(self, solution: Solution) -> Solution:
         """The optimum again, to some digits more than the tolerances of HiGHS.
