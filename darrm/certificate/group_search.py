@@ -117,7 +117,7 @@ class GroupSearch:
         *earlier, last = self._problem.shape
         q_side = self._X.reshape(1, *self._problem.shape)
         difference: Array | None = None  # 0
-        blocks = [((), slice(0, 1))]
+        blocks: list[tuple[tuple[int, ...], slice]] = [((), slice(0, 1))]
         for g, size in enumerate(earlier):
             blocks, q_side, difference = self._through(g, size, blocks, q_side, difference)
         for n, own in enumerate(self._levels[-1]):

@@ -147,6 +147,7 @@ class _Model:
         self._inside = np.zeros(0, dtype=np.intp)  # the places of the model's rows among all
         self._left: NDArray[np.bool_] = np.zeros(0, dtype=np.bool_)  # which of all left the model at some time
         self._out: NDArray[np.intp] = np.zeros(0, dtype=np.intp)
+        self._reordered = False  # whether the model's rows stand in another order than all
 
     @property
     def rows(self) -> Array:
@@ -175,6 +176,8 @@ class _Model:
             answer = self._model.solve(time_limit)
             if answer.status is not Status.OPTIMAL:
                 return answer
+            if not self._out.size:
+                break
             again = self._out[self.rows[self._out] @ answer.x > self.limits[self._out] + _BROKEN]
             if not again.size:
                 break
@@ -187,6 +190,7 @@ class _Model:
             slack = self.limits[inside] - self.rows[inside] @ answer.x
             places = np.flatnonzero((slack > _SLACK) & (answer.multipliers == 0) & ~self._left[inside])
             if places.size > self._n:
+                self._reordered = True
                 self._left[inside[places]] = True
                 self._out = np.append(self._out, inside[places])
                 self._inside = np.delete(inside, places)
@@ -194,10 +198,14 @@ class _Model:
         return found
 
     def refine(self, solution: Solution) -> Solution:
+        if not self._reordered:
+            return self._model.refine(solution)
         own = replace(solution, multipliers=solution.multipliers[self._inside])
         return self._of_all(self._model.refine(own))
 
     def _of_all(self, answer: Solution) -> Solution:
+        if not self._reordered:
+            return answer
         multipliers = np.zeros(self._left.size)
         multipliers[self._inside] = answer.multipliers
         return replace(answer, multipliers=multipliers)
