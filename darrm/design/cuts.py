@@ -114,9 +114,12 @@ class CutFinder:
     def begin_with(self, cases: Sequence[Any]) -> Rows:
         """Rows of given cases, which are not proposed again: those that bound a neighbouring problem, say.
 
-        Cases that this problem does not have are left out: a row that does not bind it would cost error unseen.
+        Cases that this problem does not have are left out: a row that does not bind it would cost error unseen. None
+        where rows are ready: they are found sooner than made.
         """
         allowed = self.rows.allowed(cases)
+        if self.rows.ready:
+            return self._nothing
         self._seen.update(dict.fromkeys(allowed))
         return self.rows.of(allowed)
 

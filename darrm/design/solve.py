@@ -184,8 +184,8 @@ def solve(
         Called with a `darrm_solvers.Progress` after each round of engine "cutting-planes".
     binding : Binding, optional
         Begin with the constraints that bound the last solve it was passed to, as far as this problem has them: best for
-        the same K, Delta and ``max_affected`` and a near m. Afterwards it holds those of this one. For one limit (no
-        profile) and engine "cutting-planes".
+        the same K, Delta and ``max_affected`` and a near m; for K up to 64 it saves no time, and changes nothing.
+        Afterwards it holds those of this one. For one limit (no profile) and engine "cutting-planes".
 
     Returns
     -------
