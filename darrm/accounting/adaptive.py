@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import accumulate, chain, pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -26,7 +26,10 @@ from darrm.numerics.arrays import Array
 
 _U = 2.0**-53
 _TINY = 1e-300  # more than underflow can take from one step
-_AT_ONCE = 2**14  # sums over choices that are held in memory together
+_AT_ONCE = 2**13  # sums over choices that are held in memory together: what a processor has at hand
+_MARGIN = 1e-12  # relative, more than the rounding of corners
+_FEW = 16  # rows, up to which each choice is summed up by itself
+_COLUMNS = 256  # of them for one choice, at least
 _DIRECT = 4096  # points on either side, up to which sums are convolved one by one, without the error of an FFT
 _SMALLEST = 1e-280  # what underflow takes from probabilities above it is less than their rounding
 
@@ -72,33 +75,71 @@ def _choices(rows: OutcomeRows, grid: Grid) -> list[_Places]:
 
 
 class _Terms(NamedTuple):
-    """The same term of several choices: chance V(a e^shift) = near wide[start + j] + far wide[start + j + 1].
-
-    ``wide`` is V on 3 (2 size + 1) grid points, from above: 1 to the left, its last value to the right. a >= 1 for
-    j = 0, ..., size.
-    """
+    """The same term of several choices: chance V(a e^shift) is near V[start + j] + far V[start + j + 1], j >= 0."""
 
     start: NDArray[np.intp]
     near: Array
     far: Array
 
-    def at(self, windows: Array) -> Array:
-        found = windows[self.start]
-        found *= self.near
-        further = windows[self.start + 1]
-        further *= self.far
-        found += further
+    def at(self, windows: Array, j: int) -> Array:
+        """For j and the points after it, as many as a window is long, but for one."""
+        both = windows[self.start + j]
+        found = both[:, :-1] * self.near
+        both[:, 1:] *= self.far
+        found += both[:, 1:]
         return found
 
+    def one_by_one(self) -> list[list[tuple[int, float]]]:
+        """For each choice what is added up, as (first place, factor)."""
+        parts = zip(self.start.tolist(), self.near.ravel().tolist(), self.far.ravel().tolist(), strict=True)
+        return [[(at, near)] * (near > 0) + [(at + 1, far)] * (far > 0) for at, near, far in parts]
 
-def _terms(places: _Places, grid: Grid) -> _Terms:
+
+class _Wide:
+    """V at the points of a grid with a >= 1, as far on either side as terms of some choices ask for it.
+
+    1 to the left of the grid, and the last value to its right. ``windows(length)[at + j]`` begins with V at point j.
+    """
+
+    def __init__(self, choices: list[_Places], grid: Grid) -> None:
+        size = grid.size
+        self.at = max(0, -min(int(places.k.min()) for places in choices))
+        self._mirrored = min(self.at, size)
+        self._V = np.ones(self.at + 3 * size + 6)
+        logs = grid.step * np.arange(-self._mirrored, 0)
+        self._a, self._less_one = np.exp(logs), np.expm1(logs)
+
+    def windows(self, length: int) -> Array:
+        return np.lib.stride_tricks.sliding_window_view(self._V, length)
+
+    def raise_to(self, best: Array, choices: list[list[tuple[int, float]]], j: int, room: Array) -> None:
+        """Take the largest of all choices into ``best``, from point j on; ``room`` for two sums of its length."""
+        total, term = room[:, : best.size]
+        for parts in choices:
+            into = total
+            for at, factor in parts:
+                np.multiply(self._V[at + j : at + j + best.size], factor, out=into)
+                if into is term:
+                    np.add(total, term, out=total)
+                into = term
+            np.maximum(best, total, out=best)
+
+    def hold(self, V: Array) -> None:
+        """Take V at a = 1, e^step, ..., and its last value from there on. V(1/a) = 1 - 1/a + V(a)/a is the rest."""
+        at, far = self.at, self.at + self._mirrored
+        self._V[at : at + V.size], self._V[at + V.size :] = V, V[-1]
+        left = self._a * self._V[far:at:-1] - self._less_one
+        left *= 1 + 8 * _U
+        self._V[at - self._mirrored : at] = left
+
+
+def _terms(places: _Places, grid: Grid, at: int) -> _Terms:
     n = 2 * grid.size + 1
     # other = 0: V(0) = 1; or a point so far left that 1 will do; or so far right that the last value does
     beyond = (places.k <= -n - 1) | (places.k >= n)
-    start = np.where(places.k <= -n - 1, 0, np.where(places.k >= n, 2 * n - 1, n + grid.size + places.k))
     near = np.where(beyond, places.chance, places.chance * (1 - places.weight))
     far = np.where(beyond, 0.0, places.chance * places.weight)
-    return _Terms(start, near[:, None], far[:, None])
+    return _Terms(at + np.minimum(places.k, grid.size + 1), near[:, None], far[:, None])
 
 
 class Tally(NamedTuple):
@@ -115,52 +156,86 @@ def is_silent(release: Region | OutcomeRows) -> bool:
 
 def as_rows(release: Region | OutcomeRows) -> OutcomeRows:
     """Rows of a release that none of its pairs exceeds."""
-    return release if isinstance(release, OutcomeRows) else OutcomeRows.of_points(release.outer)
+    if isinstance(release, OutcomeRows):
+        return release
+    # To answer 0 whatever the votes is (0, 0): a corner that lies between it, another and the diagonal adds nothing.
+    kept: list[Point] = []
+    for point in release.outer:
+        last = kept[-1] if kept else None
+        between = last is not None and point.x <= last.x and point.y > _SMALLEST
+        if last is None or not between or point.y / point.x < last.y / last.x * (1 + _MARGIN):
+            kept.append(point)
+    return OutcomeRows.of_points(kept)
 
 
 def upper_bounds(
-    release: Region | OutcomeRows, grid: Grid, tally: Tally | None = None, start: Array | None = None
+    release: Region | OutcomeRows,
+    grid: Grid,
+    tally: Tally | None = None,
+    start: Array | None = None,
+    least: float = 0.0,
 ) -> Iterator[Array]:
-    """V_1, V_2, ... on the grid, each entry an upper bound; ``start`` is V_0, if labels came before.
+    """V_1, V_2, ... at a = 1, e^step, ..., each entry an upper bound; ``start`` is V_0, if labels came before.
 
     Linear interpolation in a of a convex function is never below it, nor is the last value beyond the grid: V falls.
-    Each step is followed by a factor for its rounding. O(rows * answers * size) for each query. ``tally`` counts
-    what was the worst where.
+    Nor is the value of any point before it: where V is within ``least`` of what no epsilon avoids, it is held. Each
+    step is followed by a factor for its rounding. O(rows * answers * size) for each query. ``tally`` counts what was
+    the worst where. An array is good until the next is asked for.
     """
-    logs = grid.logs
     rows = as_rows(release)
-    choices = [_terms(places, grid) for places in _choices(rows, grid)]
-    n, size = 2 * grid.size + 1, grid.size
-    some = max(1, _AT_ONCE // (size + 1))
+    places = _choices(rows, grid)
+    wide, size = _Wide(places, grid), grid.size
+    choices = [_terms(each, grid, wide.at) for each in places]
+    few = tally is None and len(rows) <= _FEW
+    width = min(size + 1, _AT_ONCE if few else max(_COLUMNS, _AT_ONCE // (2 * len(rows))))
+    some, long = max(1, _AT_ONCE // width), wide.windows(width + 1)
+    alone = [list(chain(*parts)) for parts in zip(*(t.one_by_one() for t in choices), strict=True)] if few else []
+    room = np.empty((2, width))
     blocks = [
         (i, [_Terms(t.start[i : i + some], t.near[i : i + some], t.far[i : i + some]) for t in choices])
         for i in range(0, 2 * len(rows), some)
     ]
-    V = np.maximum(0.0, -np.expm1(logs)) * (1 + 8 * _U) if start is None else start
-    a, a_less_one = np.exp(logs[:size]), np.expm1(logs[:size])
-    wide = np.ones(3 * n)
-    windows = np.lib.stride_tricks.sliding_window_view(wide, size + 1)
+    V = np.zeros(size + 1) if start is None else start
+    wide.hold(V)
+    here = wide.windows(size + 1)[wide.at]
     factor = (1 + (8 + 2 * rows.answers) * _U) * (1 + 1.01 * rows.rho)
+    # The first point from which on V is held, and by how many points one label moves what is before it.
+    held = _first(V, 0, least)
+    reach = max(1 - int(each.k[(each.chance > 0) & (each.other > 0)].min(initial=0)) for each in places)
+    spent = 0.0
     while True:
-        wide[n : 2 * n], wide[2 * n :] = V, V[-1]
-        best = V[size:].copy()  # to choose P = Q
-        leader = np.full(size + 1, -1)
-        # Only a >= 1 is computed; the rest follows from V(1/a) = 1 - 1/a + V(a)/a.
-        for first, (one, *others) in blocks:
-            sums = one.at(windows)
-            for other in others:
-                sums += other.at(windows)
+        until = min(size, held + reach)
+        V = here[: until + 1].copy()  # to choose P = Q
+        for j in range(0, until + 1, width):
+            best = V[j : j + width]
+            if few:
+                wide.raise_to(best, alone, j, room)
+                continue
+            windows = long[:, : best.size + 1]
+            leader = np.full(best.size if tally is not None else 0, -1)
+            for first, (one, *others) in blocks:
+                sums = one.at(windows, j)
+                for other in others:
+                    sums += other.at(windows, j)
+                if tally is not None:
+                    which = sums.argmax(axis=0)
+                    leader = np.where(sums[which, np.arange(best.size)] > best, first + which, leader)
+                np.maximum(best, sums.max(axis=0), out=best)
             if tally is not None:
-                which = sums.argmax(axis=0)
-                leader = np.where(sums[which, np.arange(size + 1)] > best, first + which, leader)
-            np.maximum(best, sums.max(axis=0), out=best)
-        if tally is not None:
-            np.add.at(tally.won, leader[(leader >= 0) & (best >= tally.floor)] % len(rows), 1)
-        best = best * factor + (rows.cut + _TINY)
-        np.minimum(best, 1.0, out=best)
-        V = np.concatenate([a * best[:0:-1] - a_less_one, best])
-        V[:size] *= 1 + 8 * _U
-        yield V
+                np.add.at(tally.won, leader[(leader >= 0) & (best >= tally.floor)] % len(rows), 1)
+        V *= factor
+        V += rows.cut + _TINY
+        np.minimum(V, 1.0, out=V)
+        wide.hold(V)
+        spent += (1 - spent) * rows.delta_infinity
+        held = _first(V, min(held, until), least + spent)
+        yield here
+
+
+def _first(V: Array, begin: int, most: float) -> int:
+    """The first point from ``begin`` on where V is at most so large, or the last one."""
+    low = V[begin:] <= most
+    return begin + (int(low.argmax()) if low.any() else low.size - 1)
 
 
 class Sets(NamedTuple):
@@ -207,14 +282,13 @@ def lower_bounds(attained: tuple[Point, ...] | OutcomeRows, grid: Grid) -> Itera
 
 def least_epsilon(V: Array, grid: Grid, delta: float) -> float:
     """The least epsilon >= 0 with V(e^epsilon) <= delta by interpolation, from above; infinite if off the grid."""
-    right = V[grid.size :]
-    held = np.flatnonzero(right <= delta)
+    held = np.flatnonzero(delta >= V)
     if not held.size:
         return math.inf
     j = int(held[0])
     if j == 0:
         return 0.0
-    before, after = float(right[j - 1]), float(right[j])
+    before, after = float(V[j - 1]), float(V[j])
     share = (before - delta) / (before - after)  # of the way from a_(j-1) to a_j
     epsilon = grid.step * (j - 1) + math.log1p(share * math.expm1(grid.step))
     return min(epsilon + 1e-13 * (1 + epsilon), grid.step * j * (1 + 4 * _U))
@@ -274,16 +348,15 @@ def one_release(region: Region, grid: Grid) -> Losses:
 
 
 def of_bounds(V: Array, grid: Grid, exchanged: Array | None = None) -> Losses:
-    """The pair whose excess is V, linear in a between grid points: changes of slope are probabilities on D'.
+    """The pair whose excess at a >= 1 is V, linear in a between grid points: slopes change by probabilities on D'.
 
-    Only a >= 1 is read. The other half of the pair is the excess of D' over D at a >= 1, ``exchanged``, of ``size + 1``
-    entries and the same first one; without it the mirror image of V.
+    The other half of the pair is the excess of D' over D, ``exchanged``, of the same first entry; without it the mirror
+    image of V.
     """
-    right = V[grid.size :]
-    mass = _masses(right, grid)
+    mass = _masses(V, grid)
     mirrored = mass if exchanged is None else _masses(exchanged, grid)
     mirrored = mirrored * np.exp(-grid.logs[grid.size + 1 :])
-    infinite = float(right[-1])
+    infinite = float(V[-1])
     middle = max(0.0, 1 - float(mass.sum()) - float(mirrored.sum()) - infinite) + 64 * _U
     return Losses(np.concatenate([mirrored[::-1], [middle], mass]) * (1 + 16 * _U), infinite, grid)
 
@@ -329,12 +402,11 @@ def repeated(losses: Losses, times: int) -> Losses:
 
 
 def excess(losses: Losses) -> Array:
-    """V on the grid: sum over losses s of P(s) max(0, 1 - a e^-s), and what is infinite."""
-    P, step = losses.P, losses.grid.step
+    """V at a = 1, e^step, ...: sum over losses s of P(s) max(0, 1 - a e^-s), and what is infinite."""
     # sum over s > s_i of P(s) and of P(s) e^(s_i - s), from the right
-    total = np.append(np.cumsum(P[:0:-1])[::-1], 0.0)
-    weighted = np.zeros(P.size)
-    shrink = math.exp(-step)
-    for i in range(P.size - 2, -1, -1):
-        weighted[i] = shrink * (weighted[i + 1] + P[i + 1])
-    return np.asarray(np.minimum(1.0, (total - weighted) + 8 * _U * P.size * total + losses.infinite))
+    falling = losses.P[: losses.grid.size : -1]
+    total = np.append(np.cumsum(falling)[::-1], 0.0)
+    shrink = math.exp(-losses.grid.step)
+    sums = accumulate(falling.tolist(), lambda weighted, chance: shrink * (weighted + chance), initial=0.0)
+    weighted = np.array(list(sums))[::-1]
+    return np.asarray(np.minimum(1.0, (total - weighted) + 8 * _U * losses.P.size * total + losses.infinite))

@@ -106,7 +106,7 @@ class Curve:
     @classmethod
     def of_excess(cls, grid: Grid, *V: Array) -> Curve:
         """From upper bounds on a grid, in one direction or both."""
-        return cls.of(grid.logs[grid.size :], np.stack([np.minimum(one[grid.size :], 1.0) for one in V]))
+        return cls.of(grid.logs[grid.size :], np.stack([np.minimum(one, 1.0) for one in V]))
 
     @classmethod
     def of_guarantees(cls, epsilon: float, delta: float, n: int) -> Curve:
@@ -164,10 +164,7 @@ class Curve:
         """The dominating pair on a grid, for each direction: what is beyond the grid counts as infinite."""
         right = self.at(grid.logs[grid.size :])
         both = right if len(right) == 2 else np.repeat(right, 2, axis=0)
-        return tuple(
-            adaptive.of_bounds(np.concatenate([np.zeros(grid.size), both[row]]), grid, both[1 - row])
-            for row in range(len(right))
-        )
+        return tuple(adaptive.of_bounds(both[row], grid, both[1 - row]) for row in range(len(right)))
 
     @cached_property
     def masses(self) -> tuple[Masses, ...]:

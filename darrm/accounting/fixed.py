@@ -155,7 +155,7 @@ def _together(problem: Problem, counts: Region | OutcomeRows, queries: int, delt
     by_grid = delta > UNDERFLOW and not (isinstance(counts, OutcomeRows) and counts.alike)
     if isinstance(counts, OutcomeRows) and by_grid:
         counts = cover(counts, queries, delta, grid).rows
-    V = excess(counts, queries, grid) if by_grid else None
+    V = excess(counts, queries, grid, delta) if by_grid else None
 
     def holds(epsilon: float) -> bool:
         allowed = labels_allowance(problem, epsilon, delta)

@@ -30,6 +30,7 @@ UNDERFLOW = 1e-290  # deltas this small are left to bounds that do not compute t
 FAR = 690.0  # nats; beyond e^epsilon is no float64, and no such budget is private
 FINENESS = (6, 12, 24, 48)  # grid points to one standard deviation of the loss of a label
 _SAME = 1e-6  # relative: bounds so close are as good as equal
+_LEAST = 1e-9  # of the delta, for all queries: what V may be too large by far from where it is delta
 _POINTS = (600, 40_000)  # at least and at most, on either side
 _COARSER = 4  # times, of a first grid that is often enough
 _SIMPLE = "simple composition"
@@ -163,7 +164,7 @@ def by_grid(release: Region | OutcomeRows, queries: int, delta: float, fineness:
     reach, before = 1.0, 0.0
     while True:
         grid = grid_for(release, queries, delta, fineness, reach)
-        exact = adaptive.least_epsilon(excess(release, queries, grid), grid, delta)
+        exact = adaptive.least_epsilon(excess(release, queries, grid, delta), grid, delta)
         if math.isfinite(exact):
             return exact, grid
         end = grid.step * grid.size
@@ -189,13 +190,15 @@ def envelope(release: Region, queries: int, delta: float) -> float:
 
 def one_pair(points: Sequence[Point], queries: int, delta: float) -> float:
     """A lower bound: one attained pair of probabilities, the same at every query."""
-    from scipy.stats import binom
+    from scipy.special import betainc
 
     count = np.arange(queries + 1) if queries < 10**5 else np.unique(np.linspace(0, queries, 10**5).astype(np.int64))
     best = 0.0
     for p in points:
         for x, y, not_y in ((p.x, p.y, p.not_y), (p.not_y, p.not_x, p.x)):
-            on, off = binom.sf(count - 1, queries, x) * (1 - 1e-9), binom.sf(count - 1, queries, y) * (1 + 1e-9)
+            # Pr[at least count of queries], which is 1 for none.
+            on, off = (np.where(count > 0, betainc(np.maximum(count, 1), queries - count + 1, p), 1) for p in (x, y))
+            on, off = on * (1 - 1e-9), off * (1 + 1e-9)
             good = (on > delta) & (off > 1e-290)
             if good.any():
                 best = max(best, float(np.log((on[good] - delta) / off[good]).max()))
@@ -283,8 +286,8 @@ def within(
             by_loss = max(by_loss, _within_by_single_labels(release, guaranteed, epsilon, delta, most))
             continue
         queries = 0
-        for V in adaptive.upper_bounds(release, Grid(step, size)):
-            if V[size + count] > delta or queries == most:
+        for V in adaptive.upper_bounds(release, Grid(step, size), least=_LEAST * delta / most):
+            if V[count] > delta or queries == most:
                 break
             queries += 1
         by_loss = max(queries, by_loss)
@@ -314,10 +317,12 @@ def _within_by_single_labels(
     return min(most, largest_count(holds))
 
 
-def excess(release: Region | OutcomeRows, queries: int, grid: Grid) -> Array:
+def excess(release: Region | OutcomeRows, queries: int, grid: Grid, delta: float) -> Array:
+    """V of ``queries`` labels at a = 1, e^step, ..., from above, sharp near ``delta``."""
     halvings = math.ceil(math.log2(queries / _BLOCK)) if queries > BLOCKS else 0
     block = math.ceil(queries / 2**halvings)  # a few queries too many are on the safe side
-    V = next(islice(adaptive.upper_bounds(release, grid), block - 1, None))
+    bounds = adaptive.upper_bounds(release, grid, least=_LEAST * delta / queries)
+    V = next(islice(bounds, block - 1, None))
     if not halvings:
         return V
     return adaptive.excess(adaptive.repeated(adaptive.of_bounds(V, grid), 2**halvings))

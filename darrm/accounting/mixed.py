@@ -50,7 +50,7 @@ def curve_of(release: Region | OutcomeRows, n: int, delta: float, guaranteed: ob
     if n == 1:
         return _of_one(adaptive.as_rows(release))
     grid = grid_for(release, n, aim, _FINENESS)
-    return Curve.of_excess(grid, excess(release, n, grid))
+    return Curve.of_excess(grid, excess(release, n, grid, aim))
 
 
 def _of_one(rows: OutcomeRows) -> Curve:
@@ -126,6 +126,8 @@ def _grid_beside(rest: Curve, release: Region | OutcomeRows, epsilon: float, del
 def _beside(pairs: list[tuple[Array, float]], V: Array, grid: Grid, at: int) -> float:
     """The excess at grid point ``at`` of labels with excess V and of a pair, the worse of both directions."""
     size = grid.size
-    # The losses size, ..., -size of the pair meet V at the points at - size, ..., at + size.
-    here = np.concatenate([V[at:], np.full(at, V[-1])])
+    # The losses size, ..., -size of the pair meet V at the points at - size, ..., at + size; V(1/a) = 1 - 1/a + V(a)/a.
+    left = grid.logs[at:size]
+    mirrored = (np.exp(left) * V[size - at : 0 : -1] - np.expm1(left)) * (1 + 8 * _U)
+    here = np.concatenate([mirrored, V, np.full(at, V[-1])])
     return max(float(P @ here) * (1 + (2 * size + 8) * _U) + infinite for P, infinite in pairs)
