@@ -11,7 +11,7 @@ import logging
 import os
 import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from importlib import import_module
 from typing import Any
@@ -22,16 +22,35 @@ from darrm import __version__
 from darrm.cli.completion import VARIABLE
 from darrm.errors import BudgetError, CertificateError, DarrmError, ImpossiblePriorWarning, SolverError
 
+_NAMES = (
+    *("solve", "verify", "release", "compare", "table", "profile", "budget", "plan", "ledger", "report", "explore"),
+    *("export", "audit", "demo", "completion"),
+)
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+
+class _Commands(Mapping[str, click.Command]):
+    """The commands by name; each loads when it is looked up, so that none waits for the others."""
+
+    def __getitem__(self, name: str) -> click.Command:
+        if name not in _NAMES:
+            raise KeyError(name)
+        command: click.Command = import_module(f"darrm.cli.{name}").command
+        return command
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_NAMES)
+
+    def __len__(self) -> int:
+        return len(_NAMES)
+
+
+@click.group(
+    commands=_Commands(),
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
 @click.version_option(__version__, prog_name="darrm")
 def app() -> None:
     """Design the noise of private votes: optimal, certified noise functions for private majority voting."""
-
-
-_NAMES = ("solve", "verify", "release", "compare", "table", "profile", "budget", "plan", "ledger", "report", "explore")
-for name in (*_NAMES, "export", "audit", "demo", "completion"):
-    app.add_command(import_module(f"darrm.cli.{name}").command)
 
 
 def main(arguments: Sequence[str] | None = None, program: str = "darrm") -> int:
