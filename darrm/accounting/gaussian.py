@@ -83,12 +83,10 @@ def gdp_delta(epsilon: float, mu: float) -> float:
 
 def gdp_mu(epsilon: float, delta: float) -> float:
     """The largest mu in [1e-5, 1e3] whose Gaussian DP is (epsilon, delta)-DP, to a relative 1e-9; delta in (0, 1)."""
-    from scipy.optimize import brentq
-
-    def excess(mu: float) -> float:
-        return gdp_delta(epsilon, mu) - delta
-
     low, high = 1e-5, 1e3
-    if excess(low) >= 0 or excess(high) <= 0:
-        return low if excess(low) >= 0 else high
-    return float(brentq(excess, low, high, rtol=1e-9))
+    if gdp_delta(epsilon, low) >= delta:
+        return low
+    while high > low * (1 + 1e-9):
+        middle = math.sqrt(low * high)
+        low, high = (middle, high) if gdp_delta(epsilon, middle) <= delta else (low, middle)
+    return low

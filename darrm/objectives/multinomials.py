@@ -33,14 +33,10 @@ def multinomial(counts: Counts, votes: Array) -> Array:
     Notes
     -----
     Powers and factorials are running products of 128 bits with an exponent of their own, each rounded once to 53 bits:
-    the relative error is about C ulp, whatever K. Numbers below the range of float64 are 0 or subnormal. For two
-    classes the binomial of scipy. O(K) for each different probability and O(T m C).
+    the relative error is about C ulp, whatever K. Numbers below the range of float64 are 0 or subnormal. O(K) for each
+    different probability and O(T m C).
     """
-    total, classes = int(counts[0].sum()), counts.shape[1]
-    if classes == 2:
-        from scipy.stats import binom
-
-        return np.stack([np.asarray(binom.pmf(counts[:, 1], total, p)) for p in votes[:, 1].tolist()])
+    total = int(counts[0].sum())
     most = int(counts.max())
     factorials, orders = _running(range(1, total + 1), 0)
     below = np.prod(factorials[counts], axis=1)

@@ -9,12 +9,12 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.special import expit, ndtr
-from scipy.stats import binom
 
 from darrm.design.rules import of_all_votes
 from darrm.mechanisms import class_rivals
 from darrm.mechanisms.baselines import subsampling
 from darrm.numerics.arrays import Array
+from darrm.numerics.binomials import binomials
 from darrm.planning.setting import Setting
 from darrm.problem.decision import DecisionProblem
 from darrm.problem.noise_function import acceptance
@@ -111,7 +111,7 @@ def _flipped_votes(setting: Setting, epsilon: float) -> Array:
         has, gets = expit(group.epsilon), expit(min(epsilon, group.epsilon))
         flip = (has - gets) / (2 * has - 1) if has > gets else 0.0
         ones = np.arange(group.count + 1)
-        stay, turn = (np.asarray(binom.pmf(ones, ones[:, None], p)) for p in (1 - flip, flip))
+        stay, turn = (binomials(group.count, p, 0.0)[0] for p in (1 - flip, flip))
         chances = np.array([np.convolve(stay[n], turn[group.count - n])[: group.count + 1] for n in ones])
         table = np.moveaxis(np.tensordot(chances, table, axes=(1, axis)), 0, axis)
     return np.asarray(np.clip(table, 0.0, 1.0))
