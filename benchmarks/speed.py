@@ -258,7 +258,7 @@ def n_rows(K: int, Delta: float) -> int:
 def processor() -> str:
     """What the operating system calls this processor."""
     try:
-        return re.findall(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())[0]
+        return str(re.findall(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())[0])
     except (OSError, IndexError):
         return platform.processor() or platform.machine()
 
