@@ -119,6 +119,7 @@ class Mistake(NamedTuple):
 
 
 SEPARATION, VERIFY = "certificate/test_separation.py", "certificate/test_verify.py"
+CORNER_PASS = "certificate/test_corner_pass.py"
 CORNERS, RELEASE = "constraints/test_corners.py", "mechanisms/test_darrm.py"
 BLOCKS, IDENTICAL = "mechanisms/test_darrm_blocks.py", "certificate/test_identical_voters.py"
 FIXED = "accounting/test_accounting_fixed.py"
@@ -215,8 +216,8 @@ MISTAKES = [
     Mistake(
         "voters at (lo,hi) are forgotten",
         "certificate.smoothing",
-        "down = np.flatnonzero(~rises if most_b is None else",
-        "down = np.flatnonzero(rises & ~rises if most_b is None else",
+        "growing = rises_from > 0 and n <= last",
+        "growing = rises_from > 0 and n < 0 * last",
         VERIFY,
         dips,
     ),
@@ -239,10 +240,50 @@ MISTAKES = [
     Mistake(
         "what counts as rising is guessed",
         "certificate.smoothing",
-        "np.all(steps >= margin * sizes, axis=1)",
-        "np.any(steps >= margin * sizes, axis=1)",
+        "(steps >= margin * sizes).all(axis=1)",
+        "(steps >= margin * sizes).any(axis=1)",
         VERIFY,
         bound(3, 1e-3, "random"),
+    ),
+    Mistake(
+        "tables in a gap are taken for as low as their neighbours",
+        "certificate.smoothing",
+        "high += above",
+        "high += 0 * above",
+        CORNER_PASS,
+        lambda tests, _: tests.test_what_stands_for_tables_bounds_them(8, "dips", 3.0),
+    ),
+    Mistake(
+        "the bend of a table is looked for in too few columns",
+        "certificate.smoothing",
+        "1, 2 * spacing - 2",
+        "1, spacing // 2",
+        CORNER_PASS,
+        lambda tests, _: tests.test_what_stands_for_tables_bounds_them(8, "spike", 3.0),
+    ),
+    Mistake(
+        "a multiple is dropped with its own gap",
+        "certificate.smoothing",
+        "np.minimum.accumulate(a)[:-1] + spacing - 1",
+        "np.minimum.accumulate(a)[:-1] - spacing",
+        CORNER_PASS,
+        lambda tests, _: tests.test_what_stands_for_tables_bounds_them(8, "random", 0.1),
+    ),
+    Mistake(
+        "gaps that bounds do not settle are forgotten",
+        "certificate.corner_pass",
+        "unsettled[b : b + SPACING + 1] = level.n",
+        "unsettled[b : b + SPACING + 1] = -1",
+        CORNER_PASS,
+        lambda tests, _: left_open(tests),
+    ),
+    Mistake(
+        "columns that are not settled are left out",
+        "certificate.corner_pass",
+        "first, last = max(0, start - reach), min(",
+        "first, last = max(0, start - reach), 0 * min(",
+        CORNER_PASS,
+        lambda tests, _: spaced(tests, 12, 12, 1e-4),
     ),
     # The majority
     Mistake(
@@ -1443,6 +1484,20 @@ def without_hashes(tests: Any) -> None:
 def failures_together(tests: Any) -> None:
     with pytest.MonkeyPatch.context() as patch:
         tests.test_failures_of_too_many_voters_are_taken_together(patch)
+
+
+def left_open(tests: Any) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        tests.space(patch)
+        tests.test_gaps_that_bounds_leave_are_looked_into(None, 0.0, "random")
+
+
+def spaced(tests: Any, K: int, max_affected: int, Delta: float) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        tests.space(patch)
+        for m in (1, 9):
+            for kind in tests.KINDS:
+                tests.test_the_spaced_pass_is_the_maximum(None, K, max_affected, Delta, kind, m)
 
 
 def paid_for(tests: Any, Delta: float, lost: float) -> None:

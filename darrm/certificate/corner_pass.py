@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from darrm.certificate.moves import Integers, Moves, Reach
+from darrm.certificate.moves import Integers, Mask, Moves, Reach, extreme
 from darrm.certificate.protocol import WorstCase, largest
 from darrm.certificate.rounding import Scale
 from darrm.certificate.smoothing import Sides, SmoothLevel, levels
@@ -19,7 +20,33 @@ from darrm.numerics.arrays import Array
 from darrm.problem.corners import CornerCounts, Weights
 from darrm.problem.majority import MajorityProblem
 
+SPACING = 8  # b, of which one is followed where bounds can stand for the others
+SPACED_FROM = 300  # affected voters, from which on that is tried
 _TOGETHER = 64  # K, up to which the tables of all levels fit beside each other
+_SMALL = 1 << 13  # table entries, from which on columns are left out
+
+
+class _Part(NamedTuple):
+    """The columns of a level that are looked at, and a bound on the others.
+
+    Attributes
+    ----------
+    z : ndarray of int, shape (columns,)
+        With those that moves reach from them.
+    inside : slice
+        Those that are asked for.
+    rows : ndarray of int
+        The rows of the level; below them `sides` has what stands for those in and beside gaps.
+    sides : Sides, each of shape (rows + gaps, columns)
+    outside : float
+        A bound on the excess in all other columns.
+    """
+
+    z: Integers
+    inside: slice
+    rows: Integers
+    sides: Sides
+    outside: float
 
 
 class CornerPass:
@@ -48,36 +75,32 @@ class CornerPass:
         """The worst multiset of each level beyond the edge, bounds up to ``settled`` not looked into.
 
         With ``every`` these are proposals and no bounds: the worst of each table above ``settled``, where it is quickly
-        found.
+        found. Else, for large K, most b are stood for by bounds at first; those that bounds do not settle are followed.
         """
-        problem = self._problem
-        if problem.K <= _TOGETHER and not self._moves.many:
+        most_n = self._problem.max_affected if most_n is None else most_n
+        if self._problem.K <= _TOGETHER and not self._moves.many:
             yield from self._together(forms, settled, most_n, most_b)
             return
-        for level in levels(self._gamma, self._weights, problem.max_affected if most_n is None else most_n, most_b):
-            if problem.Delta:
-                yield from self._with_moves(level, forms, settled, every)
-            elif level.n and level.b.size > 1:
-                sides = level.sides.at(np.s_[1:])
-                excess = forms.excess(sides, settled)
-                row, z = np.unravel_index(int(np.argmax(excess)), excess.shape)
-                if excess[row, z] <= settled:
-                    yield _unsearched(float(excess[row, z]), forms)
-                else:
-                    counts = counts_at(problem, level.n, int(level.b[row + 1]), int(z))
-                    yield worst_case(forms, counts, excess[row, z], sides.at((row, z)))
-            if level.rises.all() and (not problem.Delta or problem.max_affected == problem.K):
+        spacing = SPACING if most_n >= SPACED_FROM and not (every or self._moves.many) else 1
+        unsettled = np.full(most_n + 1, -1)  # up to which level, for each b
+        for level in levels(self._gamma, self._weights, most_n, most_b, spacing=spacing):
+            yield from self._level(level, forms, settled, every, unsettled)
+            if level.settles and self._edge_is_all:
                 break  # what is left is dominated by the edge
+        last = int(unsettled.max())
+        if last >= 0:
+            for level in levels(self._gamma, self._weights, last, wanted=unsettled[: last + 1] >= 0):
+                yield from self._level(level, forms, settled, every, unsettled)
 
-    def _together(self, forms: Scale, settled: float, most_n: int | None, most_b: int | None) -> Iterator[WorstCase]:
+    def _together(self, forms: Scale, settled: float, most_n: int, most_b: int | None) -> Iterator[WorstCase]:
         """`scan` of few voters: the tables of all levels at once, each bound on all that those before leave open."""
         K, t, moves = self._problem.K, self._problem.max_affected, self._moves
         found, tables = [], []
-        for level in levels(self._gamma, self._weights, t if most_n is None else most_n, most_b):
-            found.append(level)
+        for level in levels(self._gamma, self._weights, most_n, most_b):
             # Columns that a level does not have repeat its last: they move no maximum, and are not looked at.
             tables.append(np.array(level.sides)[..., np.minimum(np.arange(K + 1), K - level.n)])
-            if level.rises.all() and (not self._problem.Delta or t == K):
+            found.append(level._replace(sides=Sides(*tables[-1])))
+            if level.settles and self._edge_is_all:
                 break
         sides = Sides(*np.concatenate(tables, axis=1))
         b, rises = np.concatenate([level.b for level in found]), np.concatenate([level.rises for level in found])
@@ -121,24 +144,86 @@ class CornerPass:
                 yield largest(searched)
         yield _unsearched(float(bounds.max()), forms)
 
-    def _with_moves(self, level: SmoothLevel, forms: Scale, settled: float, every: bool) -> Iterator[WorstCase]:
+    @property
+    def _edge_is_all(self) -> bool:
+        """Whether the multisets of the edge are the worst of those without (lo,hi), where tables rise."""
+        return not self._problem.Delta or self._problem.max_affected == self._problem.K
+
+    def _level(
+        self, level: SmoothLevel, forms: Scale, settled: float, every: bool, unsettled: Integers
+    ) -> Iterator[WorstCase]:
+        """The worst of one level. Leaves out gaps that bounds do not settle, and notes them."""
+        if not self._problem.Delta and level.b.size == 1:
+            return  # the edge
+        part = self._doubtful(level, forms, settled)
+        if not part.z.size:
+            yield _unsearched(part.outside, forms)
+        elif self._problem.Delta:
+            yield from self._with_moves(level, part, forms, settled, every, unsettled)
+        else:
+            bounds = forms.excess(part.sides, settled)
+            bounds[0] = -np.inf  # the edge
+            if level.gaps.size:
+                open_entries = bounds > settled
+                self._note(level, part, open_entries, unsettled)
+                bounds[part.rows.size :][open_entries[part.rows.size :]] = -np.inf
+            row, at = np.unravel_index(int(np.argmax(bounds)), bounds.shape)
+            highest = max(part.outside, float(bounds[row, at]))
+            if -math.inf < highest <= settled:
+                yield _unsearched(highest, forms)
+            elif highest > settled:
+                counts = counts_at(self._problem, level.n, int(level.b[part.rows[row]]), int(part.z[at]))
+                yield worst_case(forms, counts, bounds[row, at], part.sides.at((row, at)))
+
+    def _doubtful(self, level: SmoothLevel, forms: Scale, settled: float) -> _Part:
+        """The columns that the extreme entries of all rows do not settle."""
+        size = self._problem.K - level.n + 1
+        if not level.gaps.size and (level.b.size * size < _SMALL or self._moves.many):
+            return _Part(np.arange(size), slice(0, size), np.arange(level.b.size), level.sides, -math.inf)
+        reach = self._moves.terms - 1
+        high, low = level.extremes()
+        high, low = extreme(high[None], reach, np.maximum), extreme(low[None], reach, np.minimum)
+        low *= 1 - 2 * forms.beyond
+        bounds = forms.excess(Sides(high, low, (high - low) + 4 * forms.relative * (high + low)))[0]
+        doubtful = np.flatnonzero(bounds > settled)
+        start, stop = (int(doubtful[0]), int(doubtful[-1]) + 1) if doubtful.size else (0, 0)
+        outside = float(max(bounds[:start].max(initial=-np.inf), bounds[stop:].max(initial=-np.inf)))
+        first, last = max(0, start - reach), min(size, stop + reach) if stop else 0
+        rows = np.arange(level.b.size)[level.alone]
+        sides = level.sides.at((level.alone, slice(first, last)))
+        if level.gaps.size:
+            bounds_of_gaps = level.stand_ins(slice(first, last), forms.relative)
+            sides = Sides(*map(np.concatenate, zip(sides, bounds_of_gaps, strict=True)))
+        return _Part(np.arange(first, last), slice(start - first, stop - first), rows, sides, outside)
+
+    @staticmethod
+    def _note(level: SmoothLevel, part: _Part, open_entries: Mask, unsettled: Integers) -> None:
+        for gap in np.flatnonzero(open_entries[part.rows.size :].any(axis=1)).tolist():
+            b = int(level.b[level.gaps[gap]])
+            unsettled[b : b + SPACING + 1] = level.n
+
+    def _with_moves(
+        self, level: SmoothLevel, part: _Part, forms: Scale, settled: float, every: bool, gaps: Integers
+    ) -> Iterator[WorstCase]:
         """One level with Delta > 0: bounds for all entries, closer ones where those are not enough, then a search."""
         still, budget = self._problem.K - level.n, self._problem.max_affected - level.n
-        z = np.arange(still + 1)
-        reach = Reach(np.minimum(z[::-1], budget), np.minimum(z, budget), min(still, budget))
-        bounds = np.full_like(level.sides.p_side, -np.inf)
+        reach = Reach(np.minimum(still - part.z, budget), np.minimum(part.z, budget), min(still, budget))
+        rises = np.zeros(len(part.sides.p_side), dtype=bool)
+        rises[: part.rows.size] = level.rises[part.rows]
+        bounds = np.full(part.sides.p_side.shape, -np.inf)
         # Where tables rise the worst is to move all voters (Lemma 5 (ii)); if the budget forbids it, that is a bound.
         on_edge = bool(level.rises[0]) and budget >= still
-        rising = np.flatnonzero(level.rises)[int(on_edge) :]
+        rising = np.flatnonzero(rises)[int(on_edge) :]
         if rising.size:
-            moved = self._moves.all_move(level.sides.at(rising), reach.up, reach.down)
-            bounds[rising] = forms.excess(moved, settled)
-        unsettled = np.broadcast_to(~level.rises[:, None], bounds.shape).copy()
+            moved = self._moves.all_move(part.sides.at(rising), reach.up, reach.down)
+            bounds[rising, part.inside] = forms.excess(moved, settled)[:, part.inside]
+        unsettled = np.zeros(bounds.shape, dtype=bool)
+        unsettled[:, part.inside] = ~rises[:, None]
         bounds[unsettled] = np.inf
-        rows = np.flatnonzero(~level.rises)
+        rows = np.flatnonzero(~rises)
         for bound in self._moves.bounds:
             if rows.size:
-                sides = bound(level.sides.at(rows), reach, unsettled[rows], forms.relative)
+                sides = bound(part.sides.at(rows), reach, unsettled[rows], forms.relative)
                 bounds[rows] = np.minimum(bounds[rows], forms.excess(sides, settled))
                 unsettled &= bounds > settled
                 rows = np.flatnonzero(unsettled.any(axis=1))
@@ -146,17 +231,21 @@ class CornerPass:
             for worst, row in self._one_side_each(level, rows, forms, settled, reach):
                 yield worst
                 unsettled[row] = False
-        unsettled |= (bounds > settled) & level.rises[:, None]
+        self._note(level, part, unsettled, gaps)
+        bounds[part.rows.size :][unsettled[part.rows.size :]] = -np.inf
+        unsettled[part.rows.size :] = False
+        unsettled |= (bounds > settled) & rises[:, None]
         best: WorstCase | None = None
-        for row, column in np.argwhere(unsettled):
-            worst = self._search(level, int(row), int(column), forms, budget)
-            bounds[row, column] = worst.bound
+        for row, at in np.argwhere(unsettled):
+            worst = self._search(level, int(part.rows[row]), int(part.z[at]), forms, budget)
+            bounds[row, at] = worst.bound
             if best is None or worst.bound > best.bound:
                 best = worst
-        highest = float(bounds.max())
+        highest = max(part.outside, float(bounds.max()))
         if best is None or (highest > best.bound and not every):
             best = _unsearched(highest, forms)
-        yield best
+        if best.bound > -math.inf:
+            yield best
 
     def _one_side_each(
         self, level: SmoothLevel, rows: Integers, forms: Scale, settled: float, reach: Reach

@@ -110,7 +110,7 @@ class Moves:
         V, V_, difference = sides
         any_move = np.minimum(1.0, -self.moved[reach.together, 0] * (1 + 1e-9) + 1e-300)
         followed = np.maximum(0.0, any_move - self.beyond)
-        high, low = _extreme(V, self.terms - 1, np.maximum), _extreme(V_, self.terms - 1, np.minimum)
+        high, low = extreme(V, self.terms - 1, np.maximum), extreme(V_, self.terms - 1, np.minimum)
         return Sides(
             (1 - any_move) * V + any_move * high,
             (1 - any_move) * V_ + followed * low,
@@ -218,12 +218,13 @@ class Moves:
         return value, change
 
 
-def _extreme(table: Array, reach: int, pick: np.ufunc) -> Array:
+def extreme(table: Array, reach: int, pick: np.ufunc) -> Array:
     """The largest (or least) table(z + s) over abs(s) <= reach, for each z."""
-    ahead, back, width = table, table, 1
-    while width <= reach:
-        step = min(width, reach + 1 - width)
-        ahead = np.hstack([pick(ahead[:, :-step], ahead[:, step:]), ahead[:, -step:]])
-        back = np.hstack([back[:, :step], pick(back[:, step:], back[:, :-step])])
+    ends = table[:, :1], table[:, -1:]
+    windows = np.concatenate([*(ends[:1] * reach), table, *(ends[1:] * reach)], axis=1)
+    width = 1
+    while width <= 2 * reach:
+        step = min(width, 2 * reach + 1 - width)
+        windows = pick(windows[:, :-step], windows[:, step:])
         width += step
-    return np.asarray(pick(ahead, back))
+    return np.asarray(windows)

@@ -61,19 +61,23 @@ class Scale:
         enough : float
             Bounds up to this need not be the best of both forms.
         """
-        highest = self._ceiling(sides)
-        if highest <= enough:
-            return np.full_like(sides.q_side, highest)
+        if enough > -math.inf and sides.q_side.ndim > 1:
+            ceiling = self._ceiling(sides)
+            over = ~(ceiling <= enough)
+            bounds = np.repeat(ceiling[:, None], sides.q_side.shape[1], axis=1)
+            if over.any():
+                bounds[over] = self.excess(sides.at(over))
+            return bounds
         bound = self._by_ratio(self._ratio_score(sides))
         if self.kappa < 2:
             bound = np.minimum(bound, self._by_difference(self._difference_score(sides)))
         return np.where(np.isnan(bound), np.inf, bound)  # nothing makes one; if something did, it must not pass
 
-    def _ceiling(self, sides: Sides) -> float:
-        """An upper bound on all of them from one form, cheaply: both forms rise with their scores."""
+    def _ceiling(self, sides: Sides) -> Array:
+        """For each row an upper bound on all of them from one form, cheaply: both forms rise with their scores."""
         if self.kappa < 2:
-            return float(self._by_difference(np.asarray(self._difference_score(sides).max())))
-        return float(self._by_ratio(np.asarray(self._ratio_score(sides).max())))
+            return self._by_difference(self._difference_score(sides).max(axis=1))
+        return self._by_ratio(self._ratio_score(sides).max(axis=1))
 
     def _difference_score(self, sides: Sides) -> Array:
         score = self.kappa * sides.q_side

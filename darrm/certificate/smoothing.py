@@ -17,6 +17,8 @@ from darrm.problem.corners import Weights
 from darrm.problem.noise_function import acceptance
 
 Index: TypeAlias = Any  # whatever numpy takes between brackets
+_NEVER = 1 << 60
+_AT_ONCE = 1 << 14  # table entries that stay in the cache
 
 
 class Sides(NamedTuple):
@@ -31,28 +33,85 @@ class Sides(NamedTuple):
         return Sides(self.p_side[index], self.q_side[index], self.difference[index])
 
 
+class _Bends(NamedTuple):
+    """How far tables in the gap after each b can be from those beside it: V_ab above, V_ba below."""
+
+    b: NDArray[np.int64]
+    each: Array  # shape (2, b.size, columns)
+    most: Array  # shape (2, columns)
+
+
 class SmoothLevel(NamedTuple):
-    """Tables for n = a + b voters at (hi,lo) and (lo,hi): one row for each b that matters, column c = 0..K-n.
+    """Tables for n = a + b voters at (hi,lo) and (lo,hi): one row for each b that is followed, column c = 0..K-n.
+
+    The next level overwrites them.
 
     Attributes
     ----------
     n : int
     b : ndarray of int, shape (rows,)
-        The numbers of voters at (lo,hi); a = n - b. Those left out are dominated (see `levels`).
+        The numbers of voters at (lo,hi), rising; a = n - b. Those left out are dominated, or in a gap, or were not
+        asked for (see `levels`).
     sides : Sides, each of shape (rows, K - n + 1)
         V_ab(c) = E X(c + Bin(a,hi) + Bin(b,lo)), V_ba(c), and their difference, carried by its own recurrence.
     rises : ndarray of bool, shape (rows,)
         V_ab is proved nondecreasing in c.
+    gaps : ndarray of int, shape (gaps,)
+        The rows after which tables are left out for which `stand_ins` stand.
+    settles : bool
+        All b > 0 of all further levels are dominated.
     """
 
     n: int
     b: NDArray[np.int64]
     sides: Sides
     rises: NDArray[np.bool_]
+    gaps: NDArray[np.int64]
+    settles: bool
+    bends: _Bends | None
+
+    @property
+    def alone(self) -> Index:
+        """The rows that are beside no gap."""
+        if not self.gaps.size:
+            return slice(None)
+        return np.delete(np.arange(self.b.size), np.union1d(self.gaps, self.gaps + 1))
+
+    def stand_ins(self, columns: slice, relative: float) -> Sides:
+        """For each gap a table that is at least all V_ab in and beside it, one at most all V_ba, and their difference.
+
+        ``relative`` is at least twice the relative error of table entries.
+        """
+        V, V_, W = (side[:, columns] for side in self.sides)
+        if self.bends is None or not self.gaps.size:
+            return Sides(V[:0], V_[:0], W[:0])
+        here, there = _run(self.gaps), _run(self.gaps + 1)
+        above, below = self.bends.each[:, _run(np.searchsorted(self.bends.b, self.b[self.gaps])), columns]
+        high, low = np.maximum(V[here], V[there]), np.minimum(V_[here], V_[there])
+        difference = W[here] + (high - V[here]) + (V_[here] - low) + (above + below)
+        high += above
+        difference += 4 * relative * (high + V_[here])
+        return Sides(high, np.maximum(low - below, 0.0), difference)
+
+    def extremes(self) -> tuple[Array, Array]:
+        """For each c at least all V_ab and at most all V_ba, those in gaps too; shape (K - n + 1,) each."""
+        high, low = self.sides.p_side.max(axis=0), self.sides.q_side.min(axis=0)
+        if self.bends is not None and self.gaps.size:
+            above, below = self.bends.most[:, : high.size]
+            high, low = high + above, np.maximum(low - below, 0.0)
+        return high, low
 
 
-def levels(gamma: Array, w: Weights, max_affected: int, most_b: int | None = None) -> Iterator[SmoothLevel]:
-    """The tables for n = 0, 1, ..., ``max_affected``, b up to ``most_b``; O(K^2) memory, O(rows (K - n)) work each.
+def levels(
+    gamma: Array,
+    w: Weights,
+    max_affected: int,
+    most_b: int | None = None,
+    *,
+    spacing: int = 1,
+    wanted: NDArray[np.bool_] | None = None,
+) -> Iterator[SmoothLevel]:
+    """The tables for n = 0, 1, ..., ``max_affected``, b up to ``most_b``; O(rows K) memory, O(rows (K - n)) work each.
 
     With V = V_ab, V' = V_ba and W = V - V', one more voter at (hi,lo) gives
 
@@ -60,35 +119,145 @@ def levels(gamma: Array, w: Weights, max_affected: int, most_b: int | None = Non
         W(c) <- lo W(c) + hi W(c+1) + (hi - lo) (V'(c+1) - V'(c)),
 
     one more at (lo,hi) the same with hi and lo exchanged. W keeps the digits that V - V' would lose when epsilon
-    is small.
+    is small. Each b has its own chain of tables, which begins with b voters at (lo,hi).
 
     If V_ab is nondecreasing, every multiset with (a, b+1) costs at most as much as one with (a+1, b), and so it is for
-    all further voters: row (a, b+1) is left out (docs/theory.md, Lemma 5 (iii)). Whether V_ab rises is decided by its
+    all further voters: b+1 is left out (docs/theory.md, Lemma 5 (iii)). Whether V_ab rises is decided by its
     differences, averaged on their own next to their absolute values: a rise counts only if it is more than rounding can
     make.
+
+    Parameters
+    ----------
+    spacing : int
+        If above 1, only the multiples of it are followed, and b < spacing, and those after the last multiple up to n.
+        Bounds stand for the tables in the gaps (docs/theory.md, Lemma 5a).
+    wanted : ndarray of bool, shape (max_affected + 1,), optional
+        The b to follow besides 0.
     """
-    K = gamma.size - 1
-    side = np.sign(2 * np.arange(K + 1) - K)
-    V = acceptance(gamma)[None]
-    V_, W = V, np.zeros_like(V)
-    steps = np.diff(side * gamma)[None]
-    sizes = np.abs(steps)
+    until = _followed(max_affected, most_b, spacing, wanted)
+    last = int(np.flatnonzero(until >= 0)[-1])
+    chains = _Chains(gamma, w)
     margin = 1.01 * 2.0**-53 * (3 * max_affected + 20)
-    b, rises = np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.bool_)
+    b, dies = np.zeros(1, dtype=np.int64), np.full(1, _NEVER)
+    rises = np.zeros(1, dtype=bool)
+    rises_from = _NEVER  # the least a at which some V_ab is known to rise
+    bends: list[_Bends] = []
+    no_gaps = np.zeros(0, dtype=np.int64)
     for n in range(max_affected + 1):
         if n:
-            down = np.flatnonzero(~rises if most_b is None else ~rises & (b < most_b))
-            gain = w.gap * (V_[:, 1:] - V_[:, :-1])
-            V, V_, W = (_one_more(V, w.lo, w.hi, down), _one_more(V_, w.hi, w.lo, down), _one_more(W, w.lo, w.hi, down))
-            W[:1] += gain[:1]
-            W[1:] -= gain[down]
-            steps, sizes = _one_more(steps, w.lo, w.hi, down), _one_more(sizes, w.lo, w.hi, down)
-            b = np.concatenate([b[:1], b[down] + 1])
-        rises = np.all(steps >= margin * sizes, axis=1)
-        yield SmoothLevel(n, b, Sides(V, V_, W), rises)
+            growing = rises_from > 0 and n <= last
+            chains.one_more(b.size, growing)
+            stay = (dies > n) & (until[b] >= n)
+            if not stay.all():
+                chains.keep(np.flatnonzero(stay))
+                b, dies, rises = b[stay], dies[stay], rises[stay]
+            if growing and until[n] >= n:
+                chains.begin(b.size)
+                b, dies = np.append(b, n), np.append(dies, n + rises_from + spacing - 1)
+                rises = np.append(rises, False)
+        if n % spacing == 0:
+            rises = chains.rise(b.size, margin)
+        if rises.any():
+            a = np.where(rises, n - b, _NEVER)
+            rises_from = min(rises_from, int(a.min()))
+            dies[1:] = np.minimum(dies[1:], b[1:] + np.minimum.accumulate(a)[:-1] + spacing - 1)
+        settles = bool(rises.all()) and (n >= last or not rises_from) and (spacing == 1 or b.size == 1)
+        gaps = no_gaps
+        if spacing > 1:
+            gaps = np.flatnonzero((np.diff(b) == spacing) & (b[:-1] >= spacing))
+            if n % spacing == 0:
+                first = int(np.searchsorted(b, spacing))
+                each = chains.bends(slice(first, b.size), spacing, margin)
+                bends = [*bends[-1:], _Bends(b[first:], each, each.max(axis=1, initial=0.0))]
+        sides = Sides(*chains.tables[:3, : b.size])
+        yield SmoothLevel(n, b, sides, rises, gaps, settles, bends[0] if bends else None)
 
 
-def _one_more(table: Array, here: float, above: float, down: NDArray[np.int64]) -> Array:
-    """One more voter: at (hi,lo) for the first row, which keeps its place, at (lo,hi) for the rows ``down``."""
-    low, high = table[:, :-1], table[:, 1:]
-    return np.concatenate([here * low[:1] + above * high[:1], above * low[down] + here * high[down]])
+def _followed(
+    max_affected: int, most_b: int | None, spacing: int, wanted: NDArray[np.bool_] | None
+) -> NDArray[np.int64]:
+    """Up to which level each b is followed; -1 if it is not."""
+    until = np.full(max_affected + 1, _NEVER)
+    if spacing > 1:
+        b = np.arange(spacing, max_affected + 1)
+        until[spacing:] = np.where(b % spacing > 0, b - b % spacing + spacing - 1, _NEVER)
+    if most_b is not None:
+        until[most_b + 1 :] = -1
+    if wanted is not None:
+        until[~wanted] = -1
+    until[0] = _NEVER
+    return until
+
+
+class _Chains:
+    """The tables of all rows, in place: V, V', W, and the differences of V with their absolute values.
+
+    The first row has all voters at (lo,hi); rows that are followed come below it.
+    """
+
+    def __init__(self, gamma: Array, w: Weights) -> None:
+        K = gamma.size - 1
+        self._columns, self._at_once = K + 1, max(1, _AT_ONCE // (K + 1))
+        self._tables = np.zeros((5, 16, K + 1))
+        self._tables[:2, :2] = acceptance(gamma)
+        self._tables[3, :2, :-1] = np.diff(np.sign(2 * np.arange(K + 1) - K) * gamma)
+        self._tables[4, :2] = np.abs(self._tables[3, 0])
+        # Of the entries c and c + 1.
+        high, low = (w.hi, w.lo, w.hi, w.hi, w.hi), (w.lo, w.hi, w.lo, w.lo, w.lo)
+        self._weights = np.array([low, high])[:, :, None, None].repeat(1 + max(16, self._at_once), axis=2)
+        self._weights[:, :, 0, 0] = high, low
+        self._gap = np.full((self._weights.shape[2], 1), w.gap)
+        self._gap[0] = -w.gap
+
+    @property
+    def tables(self) -> Array:
+        """Those of the rows that are followed, shape (5, rows, columns); more rows than are in use."""
+        return self._tables[:, 1:, : self._columns]
+
+    def one_more(self, rows: int, newest: bool) -> None:
+        """One more voter at (hi,lo) for each row that is followed, and one at (lo,hi) for the first, if asked."""
+        for start in range(1 - newest, rows + 1, self._at_once):
+            stop = min(start + self._at_once, rows + 1)
+            low, high = self._tables[:, start:stop, : self._columns - 1], self._tables[:, start:stop, 1 : self._columns]
+            alike = slice(min(start, 1), min(start, 1) + stop - start)  # but for the first, all rows have equal weights
+            gain = self._gap[alike] * (high[1] - low[1])
+            raised = self._weights[1, :, alike] * high
+            low *= self._weights[0, :, alike]
+            low += raised
+            low[2] += gain
+        self._columns -= 1
+
+    def keep(self, rows: NDArray[np.int64]) -> None:
+        """Only these rows, in their order."""
+        first = int(np.flatnonzero(np.append(rows, -1) != np.arange(rows.size + 1))[0])
+        for table in self.tables:
+            table[first : rows.size] = table[rows[first:]]
+
+    def begin(self, row: int) -> None:
+        """Follow the first row from here on, as one more."""
+        if row + 1 == self._tables.shape[1]:
+            self._tables = np.concatenate([self._tables, np.zeros_like(self._tables)], axis=1)
+        self._tables[:, row + 1, : self._columns] = self._tables[:, 0, : self._columns]
+
+    def rise(self, rows: int, margin: float) -> NDArray[np.bool_]:
+        """Which rows are proved to be nondecreasing."""
+        steps, sizes = self.tables[3:, :rows, :-1]
+        return np.asarray((steps >= margin * sizes).all(axis=1))
+
+    def bends(self, rows: slice, spacing: int, margin: float) -> Array:
+        """How far tables in the gap after each row can be from those beside it, two notings of these later."""
+        V = self.tables[:2, rows]
+        ends, middle = V[..., :-2] + V[..., 2:], 2 * V[..., 1:-1]
+        bends = np.abs(ends - middle) + margin * (ends + middle)
+        bends *= (spacing * self._gap[1, 0]) ** 2 / 8 * (1 + 1e-9)
+        width, reach = 1, 2 * spacing - 2
+        while width < reach:
+            step = min(width, reach - width)
+            np.maximum(bends[..., :-step], bends[..., step:], out=bends[..., :-step])
+            width += step
+        return np.asarray(bends)
+
+
+def _run(index: NDArray[np.int64]) -> Index:
+    """The same places, as a slice if they follow each other: no copy."""
+    return slice(index[0], index[-1] + 1) if index[-1] - index[0] == index.size - 1 else index
