@@ -23,6 +23,7 @@ Bound: TypeAlias = "Callable[[Sides, Reach, Mask, float], Sides]"
 BAND_TERMS = 24  # with up to so many moves sums are taken entry by entry, with more as matrix products
 AVERAGED_TERMS = 24  # with more moves than this tables are averaged too
 ENTRIES_AT_ONCE = 1 << 14
+ROWS_AT_ONCE = 64
 
 
 class Reach(NamedTuple):
@@ -61,6 +62,7 @@ class Moves:
         most = problem.max_affected if problem.Delta else 0
         self.pmf, self.moved, tail = binomials(most, problem.Delta, negligible)
         self.terms, self.beyond = self.pmf.shape[1], 2 * tail
+        self._chances = np.ascontiguousarray(self.pmf.T)
         self.many = self.terms > AVERAGED_TERMS
 
     @property
@@ -84,11 +86,11 @@ class Moves:
         """
         V, V_, difference = sides
         above, below = self._above(V, up), self._above(V_[:, ::-1], down[..., ::-1])[:, ::-1]
-        return Sides(
-            self.pmf[up, 0] * V + above,
-            self.pmf[down, 0] * V_ + below,
-            difference + (self.moved[up, 0] * V + above) - (self.moved[down, 0] * V_ + below),
-        )
+        stay, stayed = self._chances[0], self.moved[:, 0]
+        changed = difference + (stayed.take(up) * V + above) - (stayed.take(down) * V_ + below)
+        above += stay.take(up) * V
+        below += stay.take(down) * V_
+        return Sides(above, below, changed)
 
     def _above(self, table: Array, movers: Integers) -> Array:
         """Sum over s >= 1 of Pr[Bin(movers) = s] table(z + s), table 0 outside."""
@@ -101,8 +103,12 @@ class Moves:
             band = np.where((s >= 1) & (s <= steps), self.pmf[movers[:, None], np.clip(s, 0, steps)], 0.0)
             return np.asarray(table @ band.T)
         sums = np.zeros_like(table)
-        for moves in range(1, steps + 1):
-            sums[:, : columns - moves] += self.pmf[movers[..., : columns - moves], moves] * table[:, moves:]
+        for start in range(0, len(table), ROWS_AT_ONCE):
+            part = slice(start, start + ROWS_AT_ONCE)
+            own = movers[part] if movers.ndim == 2 else movers
+            for moves in range(1, steps + 1):
+                chance = self._chances[moves].take(own[..., : columns - moves]) * table[part, moves:]
+                sums[part, : columns - moves] += chance
         return sums
 
     def loose(self, sides: Sides, reach: Reach, wanted: Mask | None, relative: float) -> Sides:

@@ -7,7 +7,7 @@ cases for cuts from the same tables, and bounds nothing.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
@@ -32,6 +32,7 @@ MAX_K = 3001
 _SUBNORMAL = np.array([5e-324])
 _NOTHING = Sides(*np.array([0.0, 1.0, -1.0]))  # costs less than any multiset
 _FIRST_LO_HI = 4  # voters at (lo,hi) to look at as long as no cut is known to need more
+_ONE_IN = 8  # n of the edge that is looked at first
 _LARGE = 100  # K, from which on multisets with few at (lo,hi) are looked at before all
 
 
@@ -66,15 +67,17 @@ def check_size(problem: MajorityProblem) -> None:
 
 
 class _Edge(NamedTuple):
-    """For each n and z one multiset with b = 0: as many as may at (D,0), then as many as may at (1,1-D).
+    """For some n and each z one multiset with b = 0: as many as may at (D,0), then as many as may at (1,1-D).
 
     Attributes
     ----------
-    sides : Sides, shape (max_affected + 1, K + 1)
+    n : ndarray of int, shape (rows, 1)
+    sides : Sides, shape (rows, K + 1)
         Entries with z > K - n stand for nothing; they cost less than any that counts.
     up, down : ndarray of int, same shape
     """
 
+    n: Integers
     sides: Sides
     up: Integers
     down: Integers
@@ -143,7 +146,7 @@ class CornerSeparation:
             return self._identical(forms)
         excess = forms.excess(self._edge.sides)
         n, z = np.unravel_index(int(np.argmax(excess)), excess.shape)
-        return largest((self._identical(forms), self._on_edge(forms, int(n), int(z), float(excess[n, z]))))
+        return largest((self._identical(forms), self._on_edge(self._edge, forms, int(n), int(z), float(excess[n, z]))))
 
     def broken(self, epsilon: Decimal, threshold: float, effort: int, near: Sequence[Any] = ()) -> list[WorstCase]:
         """Multisets whose excess is above ``threshold``, quickly found; there may be others.
@@ -154,11 +157,10 @@ class CornerSeparation:
         most_b = max((counts.lo_hi for counts in near), default=0)
         cases: list[WorstCase] = []
         if effort == 0:
-            forms = self._scale(epsilon)
-            excess = forms.excess(self._edge.sides)
-            z = np.argmax(excess, axis=1)
-            worst = excess[np.arange(z.size), z]
-            cases = [self._on_edge(forms, int(n), int(z[n]), worst[n]) for n in np.flatnonzero(worst > threshold)]
+            for edge in self._edges:
+                cases = self._broken_on(edge, self._scale(epsilon), threshold)
+                if cases:
+                    break
         elif effort == 1 and near:
             most_n = max(counts.hi_lo + counts.lo_hi for counts in near)
             cases += self._pass.scan(self._scale(epsilon), threshold, most_n, most_b, every=True)
@@ -175,10 +177,22 @@ class CornerSeparation:
         """Whether every label is a fair coin: then p = p' stands for all pairs, and nothing is rounded."""
         return not self._gamma[self._problem.K // 2 + 1 :].any()
 
+    @property
+    def _edges(self) -> Iterator[_Edge]:
+        """The edge, for large K first some of it: neighbouring n have much the same rows."""
+        if self._problem.K >= _LARGE:
+            yield self._edge_at(_ONE_IN)
+        yield self._edge
+
     @cached_property
     def _edge(self) -> _Edge:
+        return self._edge_at(1)
+
+    def _edge_at(self, spacing: int) -> _Edge:
+        """The edge for the multiples n of ``spacing``."""
         K, t, w = self._problem.K, self._problem.max_affected, self._weights
-        edge = Sides(*(np.full((t + 1, K + 1), nothing) for nothing in _NOTHING))
+        taken, z = np.arange(0, t + 1, spacing)[:, None], np.arange(K + 1)
+        edge = Sides(*(np.full((taken.size, K + 1), nothing) for nothing in _NOTHING))
         # X(p) and X(p') beside each other: one more voter at (hi,lo) does to one what (lo,hi) does to the other.
         both = np.array([acceptance(self._gamma)] * 2)
         W = np.zeros(K + 1)
@@ -187,25 +201,35 @@ class CornerSeparation:
             if n:
                 W = w.lo * W[:-1] + w.hi * W[1:] + w.gap * (both[1, 1:] - both[1, :-1])
                 both = here * both[:, :-1] + above * both[:, 1:]
-            end = K - n + 1
-            edge.p_side[n, :end], edge.q_side[n, :end] = both
-            edge.difference[n, :end] = W
+            if n % spacing == 0:
+                there = n // spacing, slice(K - n + 1)
+                edge.p_side[there], edge.q_side[there] = both
+                edge.difference[there] = W
         if not self._problem.Delta:
             for side, nothing in zip(edge, _NOTHING, strict=True):
                 side[0] = nothing  # p = p' is looked at on its own
             none = np.broadcast_to(np.zeros((1, 1), dtype=np.int64), edge.p_side.shape)
-            return _Edge(edge, none, none)
-        taken, z = np.arange(t + 1)[:, None], np.arange(K + 1)
+            return _Edge(taken, edge, none, none)
         up = np.minimum(np.maximum(K - taken - z, 0), t - taken)
         down = np.minimum(z, t - taken - up)
         moved = self._moves.all_move(edge, up, down)
         for side, nothing in zip(moved, _NOTHING, strict=True):
             side[taken + z > K] = nothing
-        return _Edge(moved, up, down)
+        return _Edge(taken, moved, up, down)
 
-    def _on_edge(self, forms: Scale, n: int, z: int, bound: float) -> WorstCase:
-        counts = counts_at(self._problem, n, 0, z, i=int(self._edge.up[n, z]), l=int(self._edge.down[n, z]))
-        return worst_case(forms, counts, bound, self._edge.sides.at((n, z)))
+    def _broken_on(self, edge: _Edge, forms: Scale, threshold: float) -> list[WorstCase]:
+        """The worst case of each n that is above ``threshold``."""
+        excess = forms.excess(edge.sides)
+        z = np.argmax(excess, axis=1)
+        worst = excess[np.arange(z.size), z]
+        return [
+            self._on_edge(edge, forms, at, int(z[at]), float(worst[at]))
+            for at in np.flatnonzero(worst > threshold).tolist()
+        ]
+
+    def _on_edge(self, edge: _Edge, forms: Scale, at: int, z: int, bound: float) -> WorstCase:
+        counts = counts_at(self._problem, int(edge.n[at, 0]), 0, z, i=int(edge.up[at, z]), l=int(edge.down[at, z]))
+        return worst_case(forms, counts, bound, edge.sides.at((at, z)))
 
     def _scale(self, epsilon: Decimal) -> Scale:
         if epsilon not in self._scales:

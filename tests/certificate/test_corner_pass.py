@@ -40,6 +40,7 @@ def spaced(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def space(monkeypatch: pytest.MonkeyPatch) -> None:
     """Gaps of two tables, from the first on, and no table too small to leave columns out."""
+    monkeypatch.setattr(corner_pass, "_TOGETHER", 0)
     monkeypatch.setattr(corner_pass, "SPACED_FROM", 0)
     monkeypatch.setattr(corner_pass, "SPACING", 3)
     monkeypatch.setattr(corner_pass, "_SMALL", 0)
