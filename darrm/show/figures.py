@@ -112,12 +112,15 @@ def data_address(figure: Any, fonttype: str = "path") -> str:
     """A figure as an SVG inside an address that needs no file and no network, the same bytes for the same picture.
 
     May be called from many threads. ``fonttype`` is matplotlib's ``svg.fonttype``: letters as outlines ("path"), or as
-    text ("none"), which is shorter and looks as the reader's fonts do.
+    text ("none"), which is shorter and looks as the reader's fonts do. The figure loses its background.
     """
     from matplotlib import rc_context
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
 
     drawn = io.BytesIO()
     nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
+    for part in (figure, *figure.axes):
+        part.patch.set(facecolor="none", edgecolor="none")
     with _DRAWING, rc_context({"svg.hashsalt": "darrm", "svg.fonttype": fonttype}):
-        figure.savefig(drawn, format="svg", metadata=nothing, transparent=True)
+        FigureCanvasSVG(figure).print_svg(drawn, metadata=nothing)  # savefig draws everything twice
     return f"data:image/svg+xml;base64,{base64.b64encode(drawn.getvalue()).decode()}"
