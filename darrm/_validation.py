@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import operator
 import os
+import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from numbers import Integral, Real
@@ -112,6 +113,12 @@ def path(name: str, value: object) -> Path:
     return Path(value)
 
 
+def is_masked(value: object) -> bool:
+    """Whether it is a masked array; there is none if nobody has imported that part of numpy, which takes a while."""
+    masked = sys.modules.get("numpy.ma")
+    return masked is not None and isinstance(value, masked.MaskedArray)
+
+
 def plain(name: str, values: object, allowed: str, hint: str = "") -> NDArray[Any]:
     """``values`` as an array of any kind, refused if rows differ in length, or a mask would be lost."""
     import numpy as np
@@ -121,7 +128,7 @@ def plain(name: str, values: object, allowed: str, hint: str = "") -> NDArray[An
     except ValueError:  # rows of several lengths
         raise refusal(name, allowed, values, hint) from None
     parts = values if isinstance(values, list | tuple) else [values]
-    if any(isinstance(part, np.ma.MaskedArray) for part in parts):
+    if any(is_masked(part) for part in parts):
         raise InputError(f"{name} must be a plain array. Got a masked one: leave its rows out, or fill its gaps.")
     return given
 

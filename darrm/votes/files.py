@@ -16,7 +16,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from darrm._validation import shown
+from darrm._validation import is_masked, shown
 from darrm.errors import InputError, OutputError
 from darrm.storage.atomic import output_error, replacing
 from darrm.storage.kinds import check_kind
@@ -234,7 +234,7 @@ class LabelsFile:
 
 def _numbers(labels: NDArray[Any], names: Sequence[str]) -> NDArray[np.uint8]:
     array = np.asarray(labels)
-    if array.ndim != 1 or array.dtype.kind not in "biuf" or isinstance(labels, np.ma.MaskedArray):
+    if array.ndim != 1 or array.dtype.kind not in "biuf" or is_masked(labels):
         raise InputError(
             f"labels must be a plain array of {in_numbers(len(names))}, shape (n,). Got a {type(labels).__name__} of "
             f"{array.dtype}, shape {array.shape}."
