@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import platform
-from importlib.metadata import version
 from typing import Any
 
 from darrm.errors import InputError
@@ -21,6 +20,8 @@ _SAME = 1e-9
 
 def headed(values: dict[str, object]) -> dict[str, object]:
     """``values`` as the content of a file: the format before, what made it after."""
+    from importlib.metadata import version  # with email and more: only who writes a file waits for it
+
     made_with = {
         "python": platform.python_version(),
         **{name: version(name) for name in ("darrm", "highspy", "numpy", "scipy")},
