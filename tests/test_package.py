@@ -24,7 +24,7 @@ HEAVY = {"scipy", "cvxpy", "highspy", "sklearn", "matplotlib", "joblib", "rich",
 
 
 def loaded_by(code: str) -> set[str]:
-    """The top-level modules that a fresh interpreter holds after ``code``."""
+    """The modules that a fresh interpreter holds after ``code``."""
     ended = subprocess.run(
         [sys.executable, PROGRAMS / "loaded_modules.py", code], capture_output=True, text=True, timeout=60, check=True
     )
@@ -61,6 +61,27 @@ def test_help_loads_no_numbers(arguments: list[str]) -> None:
     loaded = loaded_by(f"from darrm.cli import main; main({arguments})")
     assert "click" in loaded
     assert not loaded & (HEAVY - {"click"} | {"numpy"})
+
+
+def test_commands_load_what_they_use(tmp_path: Path) -> None:
+    design, votes, labels = (str(tmp_path / name) for name in ("design.json", "votes.csv", "labels.csv"))
+    Path(votes).write_text("a,b,c\n0,1,1\n")
+    never = {"scipy", "cvxpy", "pandas", "matplotlib", "sklearn", "joblib", "numpy.ma", "darrm.cli.explore"}
+    for arguments, other in (
+        (["solve", "--K", "3", "--m", "1", "--epsilon", "1", "--out", design], set()),
+        (["verify", design], {"highspy", "importlib.metadata"}),
+        (["release", design, "--votes", votes, "--out", labels], {"highspy", "importlib.metadata"}),
+    ):
+        loaded = loaded_by(f"from darrm.cli import main; assert main({arguments}) == 0")
+        assert f"darrm.cli.{arguments[0]}" in loaded
+        assert not loaded & (never | other), arguments
+
+
+def test_a_plan_loads_no_statistics() -> None:
+    asked = "K=3, epsilon=1, base_accuracy=0.8, max_affected=1, queries=3, total_epsilon=1, total_delta=1e-5"
+    loaded = loaded_by(f"import darrm; darrm.plan({asked}, voters='fresh')")
+    assert "darrm.planning.rivals" in loaded
+    assert not loaded & {"scipy.stats", "scipy.optimize", "matplotlib", "pandas", "cvxpy"}
 
 
 def test_releasing_needs_no_solver() -> None:
