@@ -17,20 +17,23 @@ for the others are sorted. Some multisets may be kept twice under other names, w
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from functools import lru_cache
-from itertools import product
+from itertools import permutations, product
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from darrm.numerics.arrays import Array
 from darrm.problem.class_corners import kinds_of
 from darrm.problem.counts import Counts, Ranking, count_vectors, sorted_counts
 
 Indices = NDArray[np.intp]
 Kinds = NDArray[np.signedinteger]  # places in `kinds_of`, of which there may be more than 2^15
 _CHUNK = 300_000  # multisets that are named anew at once
+_NAMED = 4  # classes, up to which every way to name them is tried
 _ROUNDS = 3  # of telling classes apart by what they meet
 
 
@@ -117,7 +120,11 @@ def _up_to_names(before: dict[int, Block], classes: int, outcomes: int) -> dict[
 
 
 def _first_of_each(kinds: Kinds, named: int, classes: int, outcomes: int) -> Indices:
-    """The places of the first of each among multisets, those that `_named_anew` makes equal being one; rising."""
+    """The places of the first of each among multisets, renamed ones being one if that is quick to tell; rising."""
+    weights = _weights_of_keys(named, classes, outcomes, kinds.shape[1])
+    if weights is not None:
+        keys = [_least_key(kinds[i : i + _CHUNK], weights) for i in range(0, len(kinds), _CHUNK)]
+        return np.sort(np.unique(np.concatenate(keys), return_index=True)[1])
     again = np.concatenate(
         [_named_anew(kinds[i : i + _CHUNK], named, classes, outcomes) for i in range(0, len(kinds), _CHUNK)]
     )
@@ -128,6 +135,31 @@ def _first_of_each(kinds: Kinds, named: int, classes: int, outcomes: int) -> Ind
     # Different multisets of one hash are all kept: none may be taken for another.
     other = np.flatnonzero((again != again[first[which]]).any(axis=1))
     return np.union1d(first, other)
+
+
+def _weights_of_keys(named: int, classes: int, outcomes: int, n: int) -> Array | None:
+    """What each kind adds to the key of a multiset of n, for each way to name the first classes; shape (kinds, ways).
+
+    A key has the numbers of voters at each kind as digits, so multisets of one key are the same. None if there are many
+    ways, or keys that float64 does not hold exactly.
+    """
+    kinds = kinds_of(classes, outcomes)
+    own = {kind: i for i, kind in enumerate(kind for kind in kinds if max(kind) < named)}
+    if named > _NAMED or (n + 1) ** len(own) > 2**53:
+        return None
+    weights = np.zeros((len(kinds), math.factorial(named)))
+    for way, name in enumerate(permutations(range(named))):
+        for kind in own:
+            weights[kinds.index(kind), way] = (n + 1) ** own[tuple(name[c] for c in kind)]
+    return weights
+
+
+def _least_key(kinds: Kinds, weights: Array) -> Array:
+    """The least key of each multiset over all ways to name its classes."""
+    rows = np.arange(len(kinds))[:, None] * len(weights)
+    counts = np.bincount((rows + kinds).ravel(), minlength=len(kinds) * len(weights))
+    keys = counts.reshape(len(kinds), -1).astype(np.float64) @ weights
+    return np.asarray(keys.min(axis=1))
 
 
 def _named_anew(kinds: Kinds, named: int, classes: int, outcomes: int) -> Kinds:

@@ -16,11 +16,12 @@ V_o > e^epsilon W_o, so no other sets are gone through. docs/decisions.md has le
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -31,7 +32,7 @@ from darrm.certificate.separation import check_arithmetic
 from darrm.certificate.stored import class_table, drawn, is_symmetric
 from darrm.errors import InputError
 from darrm.numerics.arrays import Array
-from darrm.numerics.exact import decimals, rounded_up
+from darrm.numerics.exact import decimals, exponentials, rounded_up
 from darrm.problem.class_corners import (
     MAX_ENTRIES,
     Bit,
@@ -47,7 +48,7 @@ from darrm.problem.limits import Limit
 
 MAX_EXACT_ENTRIES = 1_000_000  # of tables that float64 cannot hold
 _KEPT = 4_000_000  # entries, up to which tables are kept for the next epsilon
-_AT_ONCE = 400  # cases to propose
+_AT_ONCE = 128  # cases to propose
 _HARDLY = 1e-9  # any delta
 _SAFE = 1e-290  # products below could lose digits, or vanish
 _U = 2.0**-53
@@ -85,8 +86,15 @@ class _Tables(NamedTuple):
     q_side: NDArray[Any]
     difference: NDArray[Any]
 
-    def reshaped(self, *shape: int) -> _Tables:
-        return _Tables(*(side.reshape(shape) for side in self))
+
+class _Pair(NamedTuple):
+    """W and V - W alone, which is enough for an excess without its rounding."""
+
+    q_side: NDArray[Any]
+    difference: NDArray[Any]
+
+
+_Sides = TypeVar("_Sides", _Tables, _Pair)
 
 
 class _Part(NamedTuple):
@@ -96,11 +104,12 @@ class _Part(NamedTuple):
     touched: int
 
 
-class _Leaf(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class _Leaf(Generic[_Sides]):
     """States with so many voters of each group reached; tables of shape (states of each group, answers)."""
 
     parts: tuple[_Part, ...]
-    tables: _Tables
+    tables: _Sides
 
 
 class ClassSeparation:
@@ -143,7 +152,6 @@ class ClassSeparation:
                 "max_affected, the number of voters or their epsilon."
             )
         self._keep = count <= (_KEPT if not self._exact else MAX_EXACT_ENTRIES)
-        self._kept: list[_Leaf] | None = None
         self._last: tuple[Decimal, tuple[WorstCase, ...]] | None = None
 
     def worst_cases(self, epsilon: Decimal) -> tuple[WorstCase, ...]:
@@ -155,36 +163,43 @@ class ClassSeparation:
         return self._last[1]
 
     def glimpse(self, epsilon: Decimal) -> WorstCase:
-        """The worst of all cases: the whole search is quick enough."""
-        return largest(self.worst_cases(epsilon))
+        """The worst of all cases, but for the rounding of others."""
+        if self._exact:
+            return largest(self.worst_cases(epsilon))
+        kappa = self._kappa(epsilon)
+        leaf = max(self._pairs(), key=lambda leaf: float(_above(leaf.tables, kappa).max()))
+        W, D = leaf.tables
+        return self._worst(_Leaf(leaf.parts, _Tables(W + D, W, D)), self._bounds(epsilon))
 
     def broken(
         self, epsilon: Decimal, threshold: float, effort: int, near: Sequence[ClassCase] = ()
     ) -> Sequence[WorstCase]:
         """Cases above ``threshold``, spread over all blocks of states; ``effort`` and ``near`` change nothing.
 
-        Where hardly any delta is allowed every answer is a case of its own: no set asks for more if delta is 0.
+        Where hardly any delta is allowed every answer is a case of its own: no set asks for more if delta is 0. Only
+        the excess and the case are known of what is found, but for tables that float64 cannot hold.
         """
         if effort:
             return []
-        bounds, found = self._bounds(epsilon), []
+        if self._exact:
+            return [worst for worst in self.worst_cases(epsilon) if worst.bound - worst.rounding > threshold]
+        kappa, found = self._kappa(epsilon), []
         if self._fails:
             with decimals(Decimal(1)):
                 threshold = float((Decimal(threshold) - self._fails) / (1 - self._fails))
         alone = threshold < _HARDLY
         each = max(1, _AT_ONCE // sum(len(part) for part in self._level_sizes))
-        for leaf in self._leaves():
-            excess = bounds.of(leaf.tables, self._gaps(leaf.parts), sum(part.reached for part in leaf.parts))
-            worst = excess.max(axis=-1) if alone else np.maximum(excess, 0).sum(axis=-1)
-            flat = worst.ravel()
+        for leaf in self._pairs():
+            excess = (leaf.tables.difference - kappa * leaf.tables.q_side).reshape(-1, self._problem.n_answers)
+            flat = excess.max(axis=-1) if alone else np.maximum(excess, 0).sum(axis=-1)
             length = -(-flat.size // each)
             for start in range(0, flat.size, length):
-                at = start + int(np.argmax(flat[start : start + length]))
+                at = start + int(flat[start : start + length].argmax())
                 if flat[at] > threshold:
-                    own = excess.reshape(-1, excess.shape[-1])[at]
-                    above = np.flatnonzero(own > 0)
-                    sets = [(int(o),) for o in above] if alone else [tuple(above.tolist())]
-                    found += [self._case(leaf, at, answers, own) for answers in sets]
+                    above, groups = np.flatnonzero(excess[at] > 0).tolist(), self._groups_of(leaf, at)
+                    for answers in [(o,) for o in above] if alone else [tuple(above)]:
+                        bound = self._with_failures(excess[at, list(answers)].sum())
+                        found.append(WorstCase(bound, 0.0, ClassCase(answers, groups), math.nan, math.nan, math.nan))
         return found
 
     def facts(self) -> Facts:
@@ -235,10 +250,14 @@ class ClassSeparation:
     def _outcomes(self) -> int:
         return max(len(bit.p) for bit in self._bits)
 
+    @staticmethod
+    def _kappa(epsilon: Decimal) -> float:
+        return min(exponentials(epsilon)[1], _BEYOND)
+
     def _bounds(self, epsilon: Decimal) -> _Bounds:
         return _Bounds(epsilon, self._outcomes, self._problem.n_answers, exact=self._exact)
 
-    def _worst(self, leaf: _Leaf, bounds: _Bounds) -> WorstCase:
+    def _worst(self, leaf: _Leaf[_Tables], bounds: _Bounds) -> WorstCase:
         excess = bounds.of(leaf.tables, self._gaps(leaf.parts), sum(part.reached for part in leaf.parts))
         own = excess.reshape(-1, excess.shape[-1])
         at = int(np.argmax(np.maximum(own, 0).sum(axis=-1)))
@@ -248,7 +267,7 @@ class ClassSeparation:
         at, answer = divmod(int(np.argmax(own)), own.shape[-1])
         return self._case(leaf, at, (answer,), own[at])
 
-    def _case(self, leaf: _Leaf, at: int, answers: tuple[int, ...], excess: NDArray[Any]) -> WorstCase:
+    def _case(self, leaf: _Leaf[_Tables], at: int, answers: tuple[int, ...], excess: NDArray[Any]) -> WorstCase:
         """The case at one state and set of answers; ``excess`` are bounds for single answers."""
         sides = [side.reshape(-1, excess.size)[at][list(answers)].sum() for side in leaf.tables]
         p_side, q_side, difference = map(float, sides)
@@ -265,7 +284,7 @@ class ClassSeparation:
         share = len(answers) / excess.size
         return WorstCase(min(self._with_failures(bound), 1.0), rounding, case, p_side, q_side, difference, share)
 
-    def _groups_of(self, leaf: _Leaf, at: int) -> tuple[GroupOfCase, ...]:
+    def _groups_of(self, leaf: _Leaf[Any], at: int) -> tuple[GroupOfCase, ...]:
         problem, found = self._problem, []
         where = np.unravel_index(at, leaf.tables.difference.shape[:-1])
         if self._alike:
@@ -309,43 +328,54 @@ class ClassSeparation:
         outcomes = len(self._bits[0].p)
         return [level(self._problem.n_classes, outcomes, n, alike=self._alike) for n in range(most + 1)]
 
-    def _leaves(self) -> Iterator[_Leaf]:
-        if not self._keep:
-            return self._fresh_leaves()
-        if self._kept is None:
-            with decimals(Decimal(1)):
-                self._kept = list(self._fresh_leaves())
-        return iter(self._kept)
+    def _leaves(self) -> Iterable[_Leaf[_Tables]]:
+        return self._kept_leaves if self._keep else self._fresh_leaves()
 
-    def _fresh_leaves(self) -> Iterator[_Leaf]:
+    @cached_property
+    def _kept_leaves(self) -> list[_Leaf[_Tables]]:
+        with decimals(Decimal(1)):
+            return list(self._fresh_leaves())
+
+    def _fresh_leaves(self) -> Iterator[_Leaf[_Tables]]:
         X: NDArray[Any] = self._table
         if self._exact:
             X = np.array([Decimal(value) for value in X.ravel().tolist()], dtype=object).reshape(X.shape)
         return self._reached(_Tables(X, X, X - X), (), (), self._problem.max_affected)
 
+    def _pairs(self) -> Iterable[_Leaf[_Pair]]:
+        return self._kept_pairs if self._keep else self._fresh_pairs()
+
+    @cached_property
+    def _kept_pairs(self) -> list[_Leaf[_Pair]]:
+        return list(self._fresh_pairs())
+
+    def _fresh_pairs(self) -> Iterator[_Leaf[_Pair]]:
+        return self._reached(_Pair(self._table, 0 * self._table), (), (), self._problem.max_affected)
+
     def _reached(
-        self, tables: _Tables, parts: tuple[_Part, ...], states: tuple[int, ...], left: int
-    ) -> Iterator[_Leaf]:
+        self, tables: _Sides, parts: tuple[_Part, ...], states: tuple[int, ...], left: int
+    ) -> Iterator[_Leaf[_Sides]]:
         """The blocks with so many voters reached in the first groups."""
         problem, g = self._problem, len(parts)
         if g == len(problem.groups):
-            yield _Leaf(parts, tables.reshaped(*states, problem.n_answers))
+            yield _Leaf(parts, _reshaped(tables, *states, problem.n_answers))
             return
         group, bit = problem.groups[g], self._bits[g]
         later = math.prod(problem.shape[g + 1 :]) * problem.n_answers
-        start = tables.reshaped(math.prod(states), 1, -1, 1 if self._alike else later)
-        blocks = {0 if self._alike else problem.n_classes: start}
+        start = _reshaped(tables, math.prod(states), 1, -1, 1 if self._alike else later)
+        blocks: dict[int, _Sides] = {0 if self._alike else problem.n_classes: start}
         for n in range(min(group.max_affected, left) + 1):
             if n:
                 blocks = self._one_more(blocks, bit, group.count - n, n)
             for touched, block in blocks.items():
                 sets, votes = block.difference.shape[1:3]
-                own = (sets, votes // problem.n_answers) if self._alike else (sets * votes,)
-                yield from self._reached(block, (*parts, _Part(n, touched)), (*states, *own), left - n)
+                sizes: tuple[int, ...] = (sets, votes // problem.n_answers) if self._alike else (sets * votes,)
+                yield from self._reached(block, (*parts, _Part(n, touched)), (*states, *sizes), left - n)
 
-    def _one_more(self, blocks: dict[int, _Tables], bit: Bit, sure: int, n: int) -> dict[int, _Tables]:
+    def _one_more(self, blocks: dict[int, _Sides], bit: Bit, sure: int, n: int) -> dict[int, _Sides]:
         """The tables with one more reached voter, n in all, beside ``sure`` voters that are not."""
-        problem, made = self._problem, {}
+        problem = self._problem
+        made: dict[int, _Sides] = {}
         weights = bit.as_decimals() if self._exact else bit.as_floats()
         for touched, block in level(problem.n_classes, len(bit.p), n, alike=self._alike).items():
             parts = []
@@ -357,21 +387,38 @@ class ClassSeparation:
                     for voted in step.kind
                 ]
                 parts.append(_taken(blocks[step.touched], step, takes, weights))
-            made[touched] = _Tables(*(np.concatenate(sides, axis=1) for sides in zip(*parts, strict=True)))
+            kind = type(parts[0])
+            made[touched] = kind(*(np.concatenate(sides, axis=1) for sides in zip(*parts, strict=True)))
         return made
 
 
-def _taken(
-    tables: _Tables, step: Step, takes: Sequence[NDArray[np.intp]], weights: tuple[Sequence[Any], ...]
-) -> _Tables:
+def _reshaped(tables: _Sides, *shape: int) -> _Sides:
+    return type(tables)(*(side.reshape(shape) for side in tables))
+
+
+def _above(tables: _Pair, kappa: float) -> Array:
+    """The largest excess of each case over all sets of answers."""
+    excess = tables.difference - kappa * tables.q_side
+    return np.asarray(np.maximum(excess, 0, out=excess).sum(axis=-1))
+
+
+def _taken(tables: _Sides, step: Step, takes: Sequence[NDArray[np.intp]], weights: tuple[Sequence[Any], ...]) -> _Sides:
     """The tables of all multisets of one step."""
-    parents, sums = step.parents[:, None], []
+    parents, total = [side.take(step.parents, axis=1) for side in tables], None
     for take, p, q, gap in zip(takes, *weights, strict=True):
-        V, W, D = (side[:, parents, take[None, :]] for side in tables)
-        sums.append(_Tables(p * V, q * W, p * D + gap * W))
-    return _Tables(
-        *(np.add.reduce(sides) if len(sides) > 2 else sides[0] + sides[1] for sides in zip(*sums, strict=True))
-    )
+        sides = [side.take(take, axis=2) for side in parents]
+        W, D = sides[-2:]
+        D *= p
+        D += gap * W
+        W *= q
+        if len(sides) > 2:
+            sides[0] *= p
+        if total is None:
+            total = sides
+        else:
+            for side, more in zip(total, sides, strict=True):
+                side += more
+    return type(tables)(*(total or parents))
 
 
 @lru_cache(maxsize=256)

@@ -22,6 +22,7 @@ from darrm.numerics.arrays import Array
 from darrm.problem.corners import MovingCorner
 from darrm.problem.decision import DecisionProblem
 
+_Rows = list[tuple[tuple[int, ...], slice]]  # where the states with so many reached voters are
 _MOST = 4_000_000  # probabilities in all distributions, up to which they are kept
 
 
@@ -117,7 +118,7 @@ class GroupSearch:
         *earlier, last = self._problem.shape
         q_side = self._X.reshape(1, *self._problem.shape)
         difference: Array | None = None  # 0
-        blocks: list[tuple[tuple[int, ...], slice]] = [((), slice(0, 1))]
+        blocks: _Rows = [((), slice(0, 1))]
         for g, size in enumerate(earlier):
             blocks, q_side, difference = self._through(g, size, blocks, q_side, difference)
         for n, own in enumerate(self._levels[-1]):
@@ -136,10 +137,10 @@ class GroupSearch:
         self,
         g: int,
         size: int,
-        blocks: list[tuple[tuple[int, ...], slice]],
+        blocks: _Rows,
         q_side: Array,
         difference: Array | None,
-    ) -> tuple[list[tuple[tuple[int, ...], slice]], Array, Array]:
+    ) -> tuple[_Rows, Array, Array]:
         """The tables after group g: rows for all states of the groups so far, axes for those that are left."""
         made, sides, start = [], [], 0
         W = q_side.reshape(len(q_side), size, -1)

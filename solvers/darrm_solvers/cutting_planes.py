@@ -77,8 +77,8 @@ def solve_by_cuts(
 
     Starting from x = 1, the rows that the last optimum breaks are added and the dual simplex goes on from its basis,
     until no separator finds any. The next one is asked only when those before it find none, and of a refined optimum
-    (`HighsModel.refine`). They decide what counts as broken; they must not return a row twice for ever. Slack rows are
-    kept: the linear programs are a small part of the time.
+    (`HighsModel.refine`). They decide what counts as broken; they must not return a row twice for ever. Where rows are
+    many more than variables slack ones leave the program, each once, and come back where they are broken.
 
     Parameters
     ----------

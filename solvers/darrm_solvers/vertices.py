@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -12,6 +12,7 @@ from darrm_solvers.linear_program import Array, LinearProgram
 
 ROUNDING = 2.0**-50  # of a row times a vertex, for each unit of the sizes that are summed
 _NO_PROFIT = 1e-13  # reduced costs and multipliers of the wrong sign, up to which a basis counts as optimal
+_LARGE, _SPARSE = 200, 0.05  # from which size on, and up to which share of entries, factors are sparse
 _TIGHT = 1e-11  # a distance of bound and objective that nobody sees
 
 
@@ -45,7 +46,7 @@ def vertex(program: LinearProgram, basis: Basis, near: Array) -> Vertex | None:
 
         rows x = limits  in the basis' rows,     y rows = objective  in its columns
 
-    Both are solved by one inverse and refined with residuals, which leaves what rounds in these.
+    Both are solved by one inverse, or factors, and refined with residuals, which leaves what rounds in these.
 
     Returns
     -------
@@ -57,12 +58,12 @@ def vertex(program: LinearProgram, basis: Basis, near: Array) -> Vertex | None:
     x[columns] = near[columns]
     held = program.rows[rows]
     try:
-        inverse = np.linalg.inv(held[:, columns])
-    except np.linalg.LinAlgError:
+        solved, transposed = _solvers(held[:, columns])
+    except (np.linalg.LinAlgError, RuntimeError):
         return None
     for _ in range(3):
-        x[columns] += inverse @ (program.limits[rows] - held @ x)
-        y += (program.objective - y @ held)[columns] @ inverse
+        x[columns] += solved(program.limits[rows] - held @ x)
+        y += transposed((program.objective - y @ held)[columns])
     if not (np.isfinite(x).all() and np.isfinite(y).all()):
         return None
     profit = np.where(x > 0.5, -1.0, 1.0) * (program.objective - y @ held)
@@ -71,6 +72,21 @@ def vertex(program: LinearProgram, basis: Basis, near: Array) -> Vertex | None:
     multipliers = np.zeros(program.limits.size)
     multipliers[rows] = y
     return Vertex(x, multipliers, bool(optimal))
+
+
+def _solvers(square: Array) -> tuple[Callable[[Array], Array], Callable[[Array], Array]]:
+    """What solves with a matrix and with its transpose; a large one with few entries by its sparse factors.
+
+    `LinAlgError` or `RuntimeError` if it is singular.
+    """
+    if len(square) > _LARGE and np.count_nonzero(square) < _SPARSE * square.size:
+        from scipy.sparse import csc_array
+        from scipy.sparse.linalg import splu
+
+        factors = splu(csc_array(square))
+        return lambda right: np.asarray(factors.solve(right)), lambda right: np.asarray(factors.solve(right, trans="T"))  # type: ignore[call-overload]
+    inverse = np.linalg.inv(square)
+    return lambda right: np.asarray(inverse @ right), lambda right: np.asarray(right @ inverse)
 
 
 def feasible(program: LinearProgram, x: Array) -> bool:

@@ -103,11 +103,19 @@ def test_different_multisets_of_one_hash_are_all_kept(monkeypatch: pytest.Monkey
     level.cache_clear()
     monkeypatch.setattr(class_cases, "_mixed", lambda values: values * np.uint64(0))
     try:
-        for n in range(4):
-            up_to_names = {canonical(case) for case in plain(3, 2, 3, n)}
-            assert {canonical(case) for case in listed(3, 2, 3, n, alike=True)} == up_to_names
+        for n in range(3):
+            up_to_names = {canonical(case) for case in plain(3, 4, 2, n)}
+            assert {canonical(case) for case in listed(3, 4, 2, n, alike=True)} == up_to_names
     finally:
         level.cache_clear()
+
+
+def test_of_few_classes_each_multiset_is_kept_once() -> None:
+    for n in range(5):
+        for touched, block in level(3, 2, n, alike=True).items():
+            own = [tuple(kinds_of(3, 2)[place] for place in places) for places in block.kinds.tolist()]
+            names = {canonical((multiset, (touched, 0, 0))) for multiset in own}
+            assert len(names) == len(own)
 
 
 @pytest.mark.parametrize("touched", [0, 2, 4])
