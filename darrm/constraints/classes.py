@@ -29,6 +29,7 @@ from darrm_solvers import Rows
 # A row counts as broken from here on, in units of its right side: above the rounding of a row, below HiGHS' tolerance.
 _BROKEN = 1e-12
 _TIE = 1e-12
+_TOGETHER = 64  # cases whose rows are made at once
 MAX_VARIABLES = 10_000
 
 
@@ -216,12 +217,22 @@ class ClassRows:
 
     def of(self, cases: Sequence[ClassCase]) -> Rows:
         """The rows of any cases; each costs as much as the votes that can be at it are many."""
-        coefficients = np.zeros((len(cases), self._columns.n_parts))
-        for i, case in enumerate(cases):
-            votes, q_side, difference = distributions(case.groups, self._bits)
-            weight = self._shrink * difference - self._grow * q_side
-            parts, shares = self._columns.parts_of(votes, case.answers)
-            np.add.at(coefficients[i], parts.ravel(), (weight[:, None] * shares).ravel())
+        n_parts, answers = self._columns.n_parts, self._problem.n_answers
+        coefficients = np.zeros((len(cases), n_parts))
+        for i in range(0, len(cases), _TOGETHER):
+            some = cases[i : i + _TOGETHER]
+            votes, q_side, difference = zip(*(distributions(case.groups, self._bits) for case in some), strict=True)
+            case_of = np.repeat(np.arange(len(some)), list(map(len, votes)))
+            counts = np.zeros((len(some), answers))
+            for on, case in zip(counts, some, strict=True):
+                on[list(case.answers)] = 1.0
+            weight = self._shrink * np.concatenate(difference) - self._grow * np.concatenate(q_side)
+            parts, shares = self._columns.parts_of(np.concatenate(votes), range(answers))
+            places = case_of[:, None] * n_parts + parts
+            sums = np.bincount(
+                places.ravel(), (weight[:, None] * shares * counts[case_of]).ravel(), len(some) * n_parts
+            )
+            coefficients[i : i + _TOGETHER] = sums.reshape(len(some), n_parts)
         return self._columns.rows(coefficients, np.full(len(cases), self._limit))
 
     of_usual = of
@@ -249,6 +260,9 @@ def weighted_rows(
 
 def distributions(groups: Sequence[GroupOfCase], bits_of: Sequence[Bit]) -> tuple[Counts, Array, Array]:
     """The votes that can be at a case, their probabilities on D', and those on D less these."""
+    if len(groups) == 1:
+        own, q_side, difference = _of_group(groups[0], bits_of[0])
+        return own[:, None], q_side, difference
     votes = np.zeros((1, 0, len(groups[0].sure)), dtype=np.int64)
     q_side, difference = np.ones(1), np.zeros(1)
     for group, bit in zip(groups, bits_of, strict=True):
@@ -279,6 +293,9 @@ def _of_group(group: GroupOfCase, bit: Bit) -> tuple[Counts, Array, Array]:
             new_q = np.concatenate([q_j * q_side for q_j in q])
             new_d = np.concatenate([p_j * difference + gap * q_side for p_j, gap in zip(p, gaps, strict=True)])
             flat = more.reshape(-1, votes.shape[1])
+            if len(votes) == 1 and len(set(kind)) == len(kind):  # no votes are there twice
+                votes, q_side, difference = flat, new_q, new_d
+                continue
             _, first, which = np.unique(flat @ weights, return_index=True, return_inverse=True)
             votes = flat[first]
             q_side = np.asarray(np.bincount(which, new_q), dtype=np.float64)

@@ -78,16 +78,17 @@ class HighsModel:
 
         _finite("rows", rows)
         _finite("limits", limits)
-        m, n = rows.shape
+        m = len(rows)
+        row, column = np.nonzero(rows)
         # kWarning only says that entries under small_matrix_value were dropped.
         status = self._highs.addRows(
             m,
             np.full(m, -highspy.kHighsInf),
             np.ascontiguousarray(limits),
-            m * n,
-            np.arange(0, m * n, n, dtype=np.int32),
-            np.tile(np.arange(n, dtype=np.int32), m),
-            rows.ravel(),
+            row.size,
+            np.searchsorted(row, np.arange(m)).astype(np.int32),
+            column.astype(np.int32),
+            rows[row, column],
         )
         if status == highspy.HighsStatus.kError:
             raise ValueError("HiGHS rejected rows. Check their shape and size.")

@@ -93,8 +93,10 @@ def feasible(program: LinearProgram, x: Array) -> bool:
     """Whether x breaks rows and bounds by no more than rounding."""
     if max((-x).max(), (x - 1).max()) > ROUNDING:
         return False
-    sizes = np.abs(program.rows) @ np.abs(x) + np.abs(program.limits)
-    return bool((program.rows @ x - program.limits <= ROUNDING * sizes).all())
+    excess = program.rows @ x - program.limits
+    broken = np.flatnonzero(~(excess <= 0))
+    sizes = np.abs(program.rows[broken]) @ np.abs(x) + np.abs(program.limits[broken])
+    return bool((excess[broken] <= ROUNDING * sizes).all())
 
 
 def least(program: LinearProgram, x: Array, known: Iterable[Array]) -> Array:
