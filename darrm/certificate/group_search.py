@@ -35,11 +35,11 @@ class OfGroup(NamedTuple):
 
 
 class Found(NamedTuple):
-    """The largest excess of some states: how many voters of each group are reached, and the place among the states."""
+    """The largest excess of some states: how many voters of each group are reached, and the place among them."""
 
     excess: float
     reached: tuple[int, ...]
-    at: tuple[int, ...]  # (ones for sure, multiset) of each group
+    place: int
 
 
 def prefixes(kinds: int, n: int) -> list[int]:
@@ -87,7 +87,7 @@ class GroupSearch:
     """The worst states of a table X, float64, of one answer."""
 
     def __init__(self, X: Array, problem: DecisionProblem, corners: Sequence[tuple[MovingCorner, ...]]) -> None:
-        self._X, self._problem = X, problem
+        self._X, self._shape, self._most = X, problem.shape, problem.max_affected
         self._levels = [
             _levels(own, min(group.max_affected, problem.max_affected))
             for group, own in zip(problem.groups, corners, strict=True)
@@ -97,15 +97,24 @@ class GroupSearch:
     def _n_blocks(self) -> int:
         ways = np.ones(1, dtype=np.int64)
         for levels in self._levels:
-            ways = np.convolve(ways, np.ones(len(levels), dtype=np.int64))[: self._problem.max_affected + 1]
+            ways = np.convolve(ways, np.ones(len(levels), dtype=np.int64))[: self._most + 1]
         return int(ways.sum())
+
+    def at(self, found: Found) -> list[tuple[int, int]]:
+        """The state: how many surely say 1, and the place of the multiset, of each group."""
+        shape: list[int] = []
+        for levels, size, n in zip(self._levels, self._shape, found.reached, strict=True):
+            shape += [size - n, len(levels[n].q_side)]
+        states = [int(i) for i in np.unravel_index(found.place, shape)]
+        return list(zip(states[::2], states[1::2], strict=True))
 
     def sides(self, found: Found) -> tuple[float, float, float]:
         """V, W and V - W at one state."""
-        window = tuple(slice(z, z + n + 1) for z, n in zip(found.at[::2], found.reached, strict=True))
+        at = self.at(found)
+        window = tuple(slice(z, z + n + 1) for (z, _), n in zip(at, found.reached, strict=True))
         V = W = self._X[window]
         D = np.zeros_like(V)
-        for levels, n, which in zip(self._levels, found.reached, found.at[1::2], strict=True):
+        for levels, n, (_, which) in zip(self._levels, found.reached, at, strict=True):
             p, q, gap = (side[which] for side in levels[n])
             shape = (n + 1, -1)
             D = p @ D.reshape(shape) + gap @ W.reshape(shape)
@@ -115,14 +124,14 @@ class GroupSearch:
     def worst(self, kappa: float, most: int = 1) -> Iterator[Found]:
         """The largest of D - kappa W in each block of states, or in parts of it if there are fewer than ``most``."""
         each = -(-most // self._n_blocks)
-        *earlier, last = self._problem.shape
-        q_side = self._X.reshape(1, *self._problem.shape)
+        *earlier, last = self._shape
+        q_side = self._X.reshape(1, *self._shape)
         difference: Array | None = None  # 0
         blocks: _Rows = [((), slice(0, 1))]
         for g, size in enumerate(earlier):
             blocks, q_side, difference = self._through(g, size, blocks, q_side, difference)
         for n, own in enumerate(self._levels[-1]):
-            left = [(reached, rows) for reached, rows in blocks if sum(reached) + n <= self._problem.max_affected]
+            left = [(reached, rows) for reached, rows in blocks if sum(reached) + n <= self._most]
             if not left:
                 break
             windows = _windows(last - 1 - n, n)
@@ -148,7 +157,7 @@ class GroupSearch:
         for n, own in enumerate(self._levels[g]):
             windows = _windows(size - 1 - n, n)
             states = windows.shape[0] * len(own.q_side)
-            here = [(reached, rows) for reached, rows in blocks if sum(reached) + n <= self._problem.max_affected]
+            here = [(reached, rows) for reached, rows in blocks if sum(reached) + n <= self._most]
             if not here:
                 break
             chosen = W if len(here) == len(blocks) else np.concatenate([W[rows] for _, rows in here])
@@ -162,17 +171,14 @@ class GroupSearch:
                 stop = start + (rows.stop - rows.start) * states
                 made.append(((*reached, n), slice(start, stop)))
                 start = stop
-        shape = (start, *self._problem.shape[g + 1 :])
+        shape = (start, *self._shape[g + 1 :])
         new_q, new_d = (np.concatenate(parts).reshape(shape) for parts in zip(*sides, strict=True))
         return made, new_q, new_d
 
     def _largest(self, excess: Array, reached: tuple[int, ...], each: int) -> Iterator[Found]:
-        """The largest of each part of a block, whose states are (ones for sure, multiset) group by group."""
+        """The largest of each part of a block."""
         flat = excess.ravel()
         length = -(-flat.size // each)
-        shape: list[int] = []
-        for levels, size, n in zip(self._levels, self._problem.shape, reached, strict=True):
-            shape += [size - n, len(levels[n].q_side)]
         for first in range(0, flat.size, length):
             at = first + int(flat[first : first + length].argmax())
-            yield Found(float(flat[at]), reached, tuple(map(int, np.unravel_index(at, shape))))
+            yield Found(float(flat[at]), reached, at)

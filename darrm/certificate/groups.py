@@ -188,7 +188,9 @@ class GroupSeparation:
             return [worst for worst in self.worst_cases(epsilon) if worst.bound - worst.rounding > threshold]
         kappa = _kappa(epsilon)
         return [
-            WorstCase(worst.excess, 0.0, self._place(answer, worst), math.nan, math.nan, math.nan)
+            WorstCase(
+                worst.excess, 0.0, self._place(answer, worst.reached, search.at(worst)), math.nan, math.nan, math.nan
+            )
             for answer, search in self._searches.items()
             for worst in search.worst(kappa, _AT_ONCE)
             if worst.excess > threshold
@@ -209,19 +211,20 @@ class GroupSeparation:
         tables = {1: self._table} if mirrored else {0: 1 - self._table, 1: self._table}
         return {answer: GroupSearch(X, self._problem, self._corners) for answer, X in tables.items()}
 
-    def _place(self, answer: int, found: Found) -> GroupCase:
-        own = zip(self._problem.groups, self._corners, found.reached, found.at[::2], found.at[1::2], strict=True)
-        return GroupCase(answer, tuple(_counts(*one) for one in own))
+    def _place(self, answer: int, reached: tuple[int, ...], at: Sequence[tuple[int, int]]) -> GroupCase:
+        own = zip(self._problem.groups, self._corners, reached, at, strict=True)
+        return GroupCase(answer, tuple(_counts(group, corners, n, *state) for group, corners, n, state in own))
 
     def _attained(self, found: Found, answer: int, bounds: _Bounds) -> WorstCase:
-        V, W, difference = self._searches[answer].sides(found)
+        search = self._searches[answer]
+        V, W, difference = search.sides(found)
         both = np.full((2, 1), V), np.full((2, 1), W), np.full(1, difference if answer else -difference)
         gaps, reached = self._gaps(found.reached), sum(found.reached)
         bound = float(bounds.of(_Tables(*both), gaps, reached)[answer, 0])
         return WorstCase(
             min(bound, 1.0),
             self._rounding(found.reached, V),
-            self._place(answer, found),
+            self._place(answer, found.reached, search.at(found)),
             V,
             W,
             V - W if gaps > V else difference,
@@ -242,13 +245,9 @@ class GroupSeparation:
         gaps = self._gaps(block.reached)
         if p_side < gaps:  # then the sides have fewer rounding errors than what has its own recurrence
             difference = float(p_side - q_side)
-        at_groups: list[int] = []
-        for index, group, reached in zip(
-            np.unravel_index(at, tables.difference.shape), self._problem.groups, block.reached, strict=True
-        ):
-            which, ones = divmod(int(index), group.count - reached + 1)
-            at_groups += [ones, which]
-        case = self._place(answer, Found(0.0, block.reached, tuple(at_groups)))
+        where = zip(np.unravel_index(at, tables.difference.shape), self._problem.groups, block.reached, strict=True)
+        states = [divmod(int(index), group.count - reached + 1) for index, group, reached in where]
+        case = self._place(answer, block.reached, [(ones, which) for which, ones in states])
         return WorstCase(
             min(self._with_failures(bound), 1.0),
             self._rounding(block.reached, float(p_side)),
