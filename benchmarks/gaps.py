@@ -2,7 +2,7 @@
 
     python benchmarks/gaps.py [--problems 20000] [--seed 1] [--processes 2] [--above 1e-9]
 
-Takes: ten minutes.
+Takes: ten minutes on two idle cores.
 
 Problems are drawn one by one: K from 3 to 101, m whole and real, epsilon from 1e-6 to 20, with and without Delta and
 delta, voters affected, every kind of prior, both shapes and objectives, profiles, the three engines; and decisions by
@@ -112,8 +112,9 @@ def a_majority(rng: np.random.Generator, engine: str) -> tuple[Callable[[], floa
 def a_decision(rng: np.random.Generator) -> tuple[Callable[[], float], str]:
     several = rng.random() < 0.3
     groups, accuracy = [], []
-    for _ in range(int(rng.integers(1, 4))):
-        count = int(rng.integers(1, 5 if several else 8))
+    n_groups = int(rng.integers(1, 4))
+    for _ in range(n_groups):
+        count = int(rng.integers(1, 5 if several else 2 + 6 // n_groups))
         Delta = pick(rng, 0.0, 0.0, 1e-5, log_uniform(rng, 1e-9, 0.1))
         groups.append(darrm.VoterGroup(count, epsilons(rng), Delta))
         accuracy.append(rng.uniform(0.5, 1))
