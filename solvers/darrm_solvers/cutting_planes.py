@@ -176,14 +176,8 @@ class _Model:
             answer = self._model.solve(time_limit)
             if answer.status is not Status.OPTIMAL:
                 return answer
-            if not self._out.size:
+            if not self._take_in(answer.x):
                 break
-            again = self._out[self.rows[self._out] @ answer.x > self.limits[self._out] + _BROKEN]
-            if not again.size:
-                break
-            self._out = np.setdiff1d(self._out, again)
-            self._inside = np.append(self._inside, again)
-            self._model.add_rows(self.rows[again], self.limits[again])
         found = self._of_all(answer)
         if self._inside.size > _CROWDED * self._n:
             inside = self._inside
@@ -197,11 +191,28 @@ class _Model:
                 self._model.drop_rows(places)
         return found
 
+    def _take_in(self, x: Array) -> bool:
+        """Whether ``x`` breaks rows that left the model; they come back."""
+        if not self._out.size:
+            return False
+        again = self._out[self.rows[self._out] @ x > self.limits[self._out] + _BROKEN]
+        if again.size:
+            self._out = np.setdiff1d(self._out, again)
+            self._inside = np.append(self._inside, again)
+            self._model.add_rows(self.rows[again], self.limits[again])
+        return bool(again.size)
+
     def refine(self, solution: Solution) -> Solution:
-        if not self._reordered:
-            return self._model.refine(solution)
-        own = replace(solution, multipliers=solution.multipliers[self._inside])
-        return self._of_all(self._model.refine(own))
+        """The optimum refined; among several it can be another one, which rows that left the model may forbid."""
+        while True:
+            own = replace(solution, multipliers=solution.multipliers[self._inside]) if self._reordered else solution
+            refined = self._of_all(self._model.refine(own))
+            if not self._take_in(refined.x):
+                return refined
+            answer = self.solve(math.inf)
+            if answer.status is not Status.OPTIMAL:
+                return solution
+            solution = answer
 
     def _of_all(self, answer: Solution) -> Solution:
         if not self._reordered:

@@ -42,6 +42,13 @@ def test_where_a_rising_table_is_far_more_private_than_a_vote(engine: str, m: fl
     assert darrm.solve(K=K, m=m, epsilon=0.037, delta=1e-5, shape="monotone", engine=engine).gap <= TIGHT
 
 
+def test_where_refining_finds_another_optimum_that_rows_left_out_forbid() -> None:
+    profile = [(0.0002, 0.0808), (0.0003, 0.0754), (0.00058, 0.0735)]
+    problem = darrm.MajorityProblem(18, 0.0033635, 0.1, delta=0.0469)
+    prior = darrm.priors.randomized_response(0.6875, 0.1)
+    assert darrm.solve(problem, prior=prior, profile=profile).gap <= TIGHT
+
+
 def test_rows_that_are_exact_pay_for_no_rounding() -> None:
     program = LinearProgram(np.array([1.0, 0.5]), np.array([[1.0, -1.0], [1.0, 2.0]]), np.array([0.0, 1.0]))
     multipliers = np.array([0.5, 0.25])
