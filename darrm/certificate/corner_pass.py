@@ -222,15 +222,16 @@ class CornerPass:
         bounds[unsettled] = np.inf
         rows = np.flatnonzero(~rises)
         for bound in self._moves.bounds:
+            if every and rows.size and budget >= still and bound == self._moves.averaged:
+                for worst, row in self._one_side_each(level, rows, forms, settled, reach):
+                    yield worst
+                    unsettled[row] = False
+                rows = np.flatnonzero(unsettled.any(axis=1))
             if rows.size:
                 sides = bound(part.sides.at(rows), reach, unsettled[rows], forms.relative)
                 bounds[rows] = np.minimum(bounds[rows], forms.excess(sides, settled))
                 unsettled &= bounds > settled
                 rows = np.flatnonzero(unsettled.any(axis=1))
-        if every and rows.size and budget >= still and self._moves.many:
-            for worst, row in self._one_side_each(level, rows, forms, settled, reach):
-                yield worst
-                unsettled[row] = False
         self._note(level, part, unsettled, gaps)
         bounds[part.rows.size :][unsettled[part.rows.size :]] = -np.inf
         unsettled[part.rows.size :] = False

@@ -178,40 +178,47 @@ class Moves:
         and likewise from below for V'.
         """
         V, V_, difference = sides
-        high = self._reached(V, int(reach.together), np.maximum)
-        low = self._reached(V_[:, ::-1], int(reach.together), np.minimum)[:, ::-1]
+        high, low = self._best_of_both(self._reached, V, V_, int(reach.together))
         slack = 4 * relative * (high + V_)
         return Sides(high, low, difference + (high - V) + (V_ - low) + slack)
 
-    def _reached(self, table: Array, most: int, pick: np.ufunc) -> Array:
-        """Over i <= min(most, columns - 1 - z): the best E table(c + Bin(i)) for c <= z."""
-        reached = pick.accumulate(table, axis=1)
+    @staticmethod
+    def _best_of_both(best: Callable[[Array, int], Array], V: Array, V_: Array, most: int) -> tuple[Array, Array]:
+        """``best`` of V upwards, and the least of V' downwards: the same of -V' read backwards."""
+        found = best(np.concatenate([V, -V_[:, ::-1]]), most)
+        return found[: len(V)], -found[len(V) :, ::-1]
+
+    def _reached(self, table: Array, most: int) -> Array:
+        """Over i <= min(most, columns - 1 - z): the largest E table(c + Bin(i)) for c <= z."""
+        reached = np.maximum.accumulate(table, axis=1)
         for averages in self._averages(table, most):
-            part = np.s_[:, : averages.shape[1]]
-            reached[part] = pick(reached[part], pick.accumulate(averages, axis=1))
+            part = reached[:, : averages.shape[1]]
+            np.maximum(part, np.maximum.accumulate(averages, axis=1), out=part)
         return reached
 
     def one_side_each(self, sides: Sides, most: int) -> tuple[Sides, Integers, Integers]:
         """The worst with i voters at (Delta,0) and l at (1,1-Delta), each side on its own: attained, and i, l."""
-        p_side, i = self._best(sides.p_side, most, np.greater)
-        q_side, l = self._best(sides.q_side[:, ::-1], most, np.less)
-        q_side, l = q_side[:, ::-1], l[:, ::-1]
-        return Sides(p_side, q_side, p_side - q_side), i, l
+        V, V_, _ = sides
+        moves = np.zeros((2 * len(V), V.shape[1]), dtype=np.int64)
+        p_side, q_side = self._best_of_both(lambda table, most: self._best(table, most, moves), V, V_, most)
+        return Sides(p_side, q_side, p_side - q_side), moves[: len(V)], moves[len(V) :, ::-1]
 
-    def _best(self, table: Array, most: int, better: np.ufunc) -> tuple[Array, Integers]:
-        """Over i <= min(most, columns - 1 - z): the best E table(z + Bin(i)), and its i."""
-        best, i = table.copy(), np.zeros(table.shape, dtype=np.int64)
-        for moves, averages in enumerate(self._averages(table, most), 1):
+    def _best(self, table: Array, most: int, moves: Integers) -> Array:
+        """Over i <= min(most, columns - 1 - z): the largest E table(z + Bin(i)); its i into ``moves``."""
+        best = table.copy()
+        for i, averages in enumerate(self._averages(table, most), 1):
             part = np.s_[:, : averages.shape[1]]
-            won = better(averages, best[part])
-            best[part] = np.where(won, averages, best[part])
-            i[part][won] = moves
-        return best, i
+            won = averages > best[part]
+            np.copyto(best[part], averages, where=won)
+            np.copyto(moves[part], i, where=won)
+        return best
 
     def _averages(self, table: Array, most: int) -> Iterator[Array]:
         """E table(c + Bin(i)) for i = 1, ..., ``most``, one column fewer each time."""
         for _ in range(min(most, table.shape[1] - 1)):
-            table = (1 - self._Delta) * table[:, :-1] + self._Delta * table[:, 1:]
+            moved = self._Delta * table[:, 1:]
+            table = (1 - self._Delta) * table[:, :-1]
+            table += moved
             yield table
 
     def grid(self, table: Array, z: int, ups: int, downs: int) -> tuple[Array, Array]:
