@@ -63,9 +63,9 @@ CLASSES = ["tests/certificate/test_class_cases.py", "tests/certificate/test_clas
 # Without tests/test_mutants.py: it reads the source, so a change would be refused for being one.
 TESTS = {
     "darrm/constraints/multisets.py": ["tests/constraints/test_corners.py", *ENGINE],
-    "darrm/certificate/smoothing.py": ["tests/constraints/test_corners.py", *ENGINE],
+    "darrm/certificate/smoothing.py": ["tests/certificate/test_corner_pass.py", *ENGINE],
     "darrm/certificate/separation.py": [*ENGINE, "tests/accounting/test_accounting_profile.py"],
-    "darrm/certificate/corner_pass.py": ENGINE,
+    "darrm/certificate/corner_pass.py": ["tests/certificate/test_corner_pass.py", *ENGINE],
     "darrm/certificate/moves.py": ENGINE,
     "darrm/certificate/rounding.py": ENGINE,
     "darrm/certificate/scaling.py": ENGINE,

@@ -213,6 +213,11 @@ class CornerPass:
         bounds = np.full(part.sides.p_side.shape, -np.inf)
         # Where tables rise the worst is to move all voters (Lemma 5 (ii)); if the budget forbids it, that is a bound.
         on_edge = bool(level.rises[0]) and budget >= still
+        if every and self._moves.many and budget >= still:
+            rows = np.arange(int(on_edge), rises.size)
+            if rows.size:
+                yield from self._one_side_each(level, rows, forms, settled, reach)
+            return
         rising = np.flatnonzero(rises)[int(on_edge) :]
         if rising.size:
             moved = self._moves.all_move(part.sides.at(rising), reach.up, reach.down)
@@ -222,11 +227,6 @@ class CornerPass:
         bounds[unsettled] = np.inf
         rows = np.flatnonzero(~rises)
         for bound in self._moves.bounds:
-            if every and rows.size and budget >= still and bound == self._moves.averaged:
-                for worst, row in self._one_side_each(level, rows, forms, settled, reach):
-                    yield worst
-                    unsettled[row] = False
-                rows = np.flatnonzero(unsettled.any(axis=1))
             if rows.size:
                 sides = bound(part.sides.at(rows), reach, unsettled[rows], forms.relative)
                 bounds[rows] = np.minimum(bounds[rows], forms.excess(sides, settled))
@@ -250,13 +250,13 @@ class CornerPass:
 
     def _one_side_each(
         self, level: SmoothLevel, rows: Integers, forms: Scale, settled: float, reach: Reach
-    ) -> Iterator[tuple[WorstCase, int]]:
-        """Multisets above ``settled`` that move V up and V' down alone, and their rows: found without a search."""
+    ) -> Iterator[WorstCase]:
+        """Multisets above ``settled`` that move V up and V' down alone: found without a search."""
         sides, i, l = self._moves.one_side_each(level.sides.at(rows), int(reach.together))
         excess = forms.excess(sides)
         for at, z in np.argwhere((excess > settled) & _peaks(excess)):
             counts = counts_at(self._problem, level.n, int(level.b[rows[at]]), int(z), i=int(i[at, z]), l=int(l[at, z]))
-            yield worst_case(forms, counts, excess[at, z], sides.at((at, z))), rows[at]
+            yield worst_case(forms, counts, excess[at, z], sides.at((at, z)))
 
     def _search(self, level: SmoothLevel, row: int, z: int, forms: Scale, budget: int) -> WorstCase:
         """Lemma 4: the worst multiset with given a, b, z, over all numbers of voters at the four corners of Delta.

@@ -120,7 +120,7 @@ class CornerSeparation:
         self._pass = CornerPass(self._problem, self._gamma, self._weights, self._moves)
 
     def worst_cases(self, epsilon: Decimal) -> list[WorstCase]:
-        """One bound for each n = a + b, on all multisets of that n, with its worst multiset if it was searched for.
+        """Bounds on all multisets, by n = a + b, each with its worst multiset if it was searched for.
 
         Where bounds settled a level without a search, the multiset is that of `glimpse`. The first entry is the
         glimpse; levels that some other multiset dominates are left out.
