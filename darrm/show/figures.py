@@ -122,5 +122,6 @@ def data_address(figure: Any, fonttype: str = "path") -> str:
     for part in (figure, *figure.axes):
         part.patch.set(facecolor="none", edgecolor="none")
     with _DRAWING, rc_context({"svg.hashsalt": "darrm", "svg.fonttype": fonttype}):
-        FigureCanvasSVG(figure).print_svg(drawn, metadata=nothing)  # savefig draws everything twice
+        # savefig draws everything twice
+        FigureCanvasSVG(figure).print_svg(drawn, metadata=nothing)  # type: ignore[no-untyped-call]
     return f"data:image/svg+xml;base64,{base64.b64encode(drawn.getvalue()).decode()}"
