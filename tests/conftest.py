@@ -1,16 +1,19 @@
-"""One line for each reason to skip tests, and `--independent-check`: every design of the tests is judged anew."""
+"""Which cases are `thorough`, one line for each reason to skip, and `--independent-check`: every design judged anew."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections import Counter
+from collections.abc import Iterator
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 made = pytest.StashKey[dict[str, Any]]()
+LEFT = ("slow", "thorough", "every_case")  # as they are
 LARGE = 100_000  # steps of the independent check; designs above are counted and left to it on the command line
 
 
@@ -34,6 +37,38 @@ def pytest_configure(config: pytest.Config) -> None:
         found[key] = content
 
     design.Design.__post_init__ = recorded
+
+
+def axes(item: pytest.Item) -> Iterator[tuple[int, ...]]:
+    """For each `parametrize` of a test, which of its values this case has: by identity, the same for every case."""
+    given = getattr(item, "callspec").params  # noqa: B009 - of functions only
+    for mark in item.iter_markers("parametrize"):
+        names = mark.args[0]
+        yield tuple(id(given[name.strip()]) for name in (names.split(",") if isinstance(names, str) else names))
+
+
+def beyond_each_value(cases: list[pytest.Item]) -> Iterator[pytest.Item]:
+    """Of a test with several `parametrize`, the cases that are left when each value of each is there once."""
+    values = [list(axes(case)) for case in cases]
+    missing = [set(axis) for axis in zip(*values, strict=True)]
+    left = list(zip(cases, values, strict=True))
+    for all_new in (True, False):  # first the cases that bring something new wherever something is missing
+        for case, value in list(left):
+            new = [one in axis for one, axis in zip(value, missing, strict=True)]
+            if any(new) and (not all_new or all(is_new or not axis for is_new, axis in zip(new, missing, strict=True))):
+                left.remove((case, value))
+                for one, axis in zip(value, missing, strict=True):
+                    axis.discard(one)
+    return (case for case, _ in left)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for _, group in groupby(items, key=lambda item: (item.parent, getattr(item, "originalname", item.name))):
+        cases = [case for case in group if not any(case.get_closest_marker(kind) for kind in LEFT)]
+        if cases and len(list(cases[0].iter_markers("parametrize"))) > 1:
+            for case in beyond_each_value(cases):
+                case.add_marker(pytest.mark.thorough)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

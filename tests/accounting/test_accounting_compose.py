@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import thorough
 from oracles import exact
 from scipy.stats import norm
 
@@ -170,7 +171,7 @@ def test_more_queries_and_less_delta_cost_more() -> None:
 
 
 @pytest.mark.parametrize("delta", [1e-9, 1e-3])
-@pytest.mark.parametrize("Delta", [0.0, 1e-12])
+@pytest.mark.parametrize("Delta", [0.0, *thorough(1e-12)])
 def test_blocks_are_above_the_exact_and_close(monkeypatch: pytest.MonkeyPatch, Delta: float, delta: float) -> None:
     design = darrm.solve(K=11, m=2, epsilon=0.02, Delta=Delta)
     one = region(design.gamma, design.problem)

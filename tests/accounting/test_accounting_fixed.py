@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import thorough
 from fixed_models import worst_delta, worst_deltas
 from numpy.typing import NDArray
 from scipy.optimize import linprog
@@ -206,11 +207,11 @@ def some_designs(K: int, max_affected: int, epsilon: float, seed: int) -> list[d
     ("K", "max_affected", "Q", "adaptive"),
     [
         *[(K, t, Q, False) for K in (1, 2, 3) for t in range(1, K + 1) for Q in (1, 2)],
-        *[(4, t, 2, False) for t in (1, 2, 3, 4)],
-        *[(K, t, 3, False) for K in (1, 2, 3) for t in range(1, K + 1)],
-        *[(4, t, 3, False) for t in (1, 2)],
-        *[(1, 1, 2, True), (2, 1, 2, True), (2, 2, 2, True), (3, 1, 2, True), (3, 2, 2, True), (4, 1, 2, True)],
-        *[(1, 1, 3, True), (2, 1, 3, True)],
+        *thorough(*[(4, t, 2, False) for t in (1, 2, 3, 4)]),
+        *thorough(*[(K, t, 3, False) for K in (1, 2, 3) for t in range(1, K + 1)]),
+        *thorough(*[(4, t, 3, False) for t in (1, 2)]),
+        *[(1, 1, 2, True), (2, 1, 2, True), (2, 2, 2, True)],
+        *thorough((3, 1, 2, True), (3, 2, 2, True), (4, 1, 2, True), (1, 1, 3, True), (2, 1, 3, True)),
     ],
 )
 def test_no_fixed_voters_lose_more_than_theorem_1_says(K: int, max_affected: int, Q: int, adaptive: bool) -> None:

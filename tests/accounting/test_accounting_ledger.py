@@ -556,6 +556,7 @@ def test_labels_do_not_take_the_place_of_the_ledger(used: Path, design: darrm.De
 # Many processes
 
 
+@pytest.mark.thorough
 def test_eight_processes_never_overspend(tmp_path: Path, design: darrm.Design) -> None:
     design.save(tmp_path / "design.json")
     (tmp_path / "out").mkdir()

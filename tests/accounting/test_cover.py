@@ -6,6 +6,7 @@ from itertools import islice
 
 import numpy as np
 import pytest
+from cases import thorough
 
 from darrm.accounting import OutcomeRows, adaptive
 from darrm.accounting import cover as covers
@@ -108,7 +109,7 @@ def test_a_merged_row_is_above_all(answers: int, spread: float) -> None:
     )
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", [1, *thorough(2, 3)])
 @pytest.mark.parametrize("direct", [True, False])
 def test_the_excess_with_a_cover_is_above_and_close(seed: int, direct: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(covers, "_DIRECT", 10**9 if direct else 0)
@@ -123,6 +124,7 @@ def test_the_excess_with_a_cover_is_above_and_close(seed: int, direct: bool, mon
     assert here <= there <= here * 1.003
 
 
+@pytest.mark.thorough
 def test_twenty_thousand_rows() -> None:
     """Votes of any middle, and one that goes from an answer to another."""
     rng = np.random.default_rng(5)

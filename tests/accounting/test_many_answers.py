@@ -7,6 +7,7 @@ from itertools import islice, pairwise, permutations, product
 
 import numpy as np
 import pytest
+from cases import thorough
 
 import darrm
 from darrm.accounting import OutcomeRows, adaptive, compose, noisy_max_parameter
@@ -138,7 +139,7 @@ def continuous(sigma: float, K: int, classes: int) -> OutcomeRows:
 
 @pytest.mark.parametrize(
     ("classes", "low", "high"),
-    [(2, 7.679, 7.683), (3, 7.64, 7.66)],
+    [(2, 7.679, 7.683), *thorough((3, 7.64, 7.66))],
 )
 def test_the_totals_of_continuous_noise(classes: int, low: float, high: float) -> None:
     """K = 25, mu = .2, 100 labels, delta 1e-5: 7.68 and 7.65 nats, where Gaussian DP has 10.00."""
@@ -194,6 +195,7 @@ def test_a_relative_error_widens_on_both_sides() -> None:
     assert adaptive.most_epsilon(sets[1], 1e-3) <= adaptive.most_epsilon(sets[0], 1e-3) - 5e-4
 
 
+@pytest.mark.thorough
 def test_more_labels_cost_more_also_beyond_one_by_one() -> None:
     rows = rows_of(GaussianNoisyMax(200.0), 3, 3)
     found = [by_grid(rows, n, 1e-5, 6) for n in (9900, 10_000, 10_001, 12_000)]
@@ -221,6 +223,7 @@ def test_what_has_no_parameter_is_refused() -> None:
         noisy_max_parameter(float, 30, 3.0, 1e-6, K=5, classes=3)  # type: ignore[arg-type]
 
 
+@pytest.mark.thorough
 def test_the_limit_of_two_classes_has_two_over_pi() -> None:
     """Many labels of little each: mu of the labels is sqrt(2 / pi) of that of the counts; three classes: .733."""
     from darrm.accounting.gaussian import gdp_mu

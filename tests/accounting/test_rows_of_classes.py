@@ -5,6 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from cases import thorough
 
 import darrm
 from darrm import objectives
@@ -82,7 +83,7 @@ def test_a_lower_bound_is_attained_by_one_set_of_voters(reached: int) -> None:
         assert total.upper * (1 - 1e-3) <= total.lower <= total.upper
 
 
-@pytest.mark.parametrize(("labels", "delta"), [(20_000, 1e-5), (40, 0.0)])
+@pytest.mark.parametrize(("labels", "delta"), [*thorough((20_000, 1e-5)), (40, 0.0)])
 def test_more_labels_than_a_grid_is_run_for_are_bounded_from_below(labels: int, delta: float) -> None:
     problem = darrm.DecisionProblem([darrm.VoterGroup(1, 0.5)], 0.5, classes=3)
     design = _design(problem, np.array([[0.4, 0.3, 0.3]]))

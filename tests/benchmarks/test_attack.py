@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import thorough
 from scripts import load
 
 import darrm
@@ -65,6 +66,7 @@ def test_decisions_between_classes_at_their_worst_votes(rng: np.random.Generator
     assert found["the same, 3 and 2, made as if all were voters of 0.2", "1"] > 1.8
 
 
+@pytest.mark.thorough
 def test_fresh_voters(rng: np.random.Generator) -> None:
     found = judged(attack.fresh_voters(30_000, rng), rng)
     assert found["randomized response, DaRRM m = 1.5", "1"] > 1.1
@@ -79,12 +81,14 @@ def test_the_votes_of_fresh_voters_are_those_that_are_said() -> None:
         assert votes.tolist() == [[label] * 3 + pair for pair in others]
 
 
+@pytest.mark.thorough
 def test_noisy_max(rng: np.random.Generator) -> None:
     found = judged(attack.noisy_max(15_000, rng), rng)
     assert found["Laplace noisy max", "1"] > 0.6
     assert found["GNMax, sigma = 8", "20 at once"] > 0.6
 
 
+@pytest.mark.thorough
 def test_private_labels(rng: np.random.Generator) -> None:
     found = judged(attack.private_labels(200_000, rng), rng)
     assert found["randomized response", "1"] > 0.97
@@ -111,8 +115,8 @@ def model(runs: int, rng: np.random.Generator, train: Any, steps: int = 1) -> An
 
 @pytest.mark.parametrize(
     ("train", "runs"),
-    [(attack.TRAIN, 500), (attack.weaker(0.4), 2000), (attack.weaker(0.0), 200), (attack.unclipped, 200)],
-    ids=["sound", "little noise", "no noise", "no clipping"],
+    [(attack.TRAIN, 500), (attack.weaker(0.0), 200), (attack.unclipped, 200), *thorough((attack.weaker(0.4), 2000))],
+    ids=["sound", "no noise", "no clipping", "little noise"],
 )
 def test_models(train: Any, runs: int, rng: np.random.Generator) -> None:
     judged([model(runs, rng, train)], rng)
@@ -132,13 +136,14 @@ def counts(ensemble: Any, runs: int) -> Any:
     return *(attack.tally(side.adaptive, 8) for side in (here, there)), fitted.privacy_
 
 
-@pytest.mark.parametrize("overlap", [1, 3])
+@pytest.mark.parametrize("overlap", [*thorough(1), 3])
 def test_labels_of_fixed_voters(overlap: int, rng: np.random.Generator) -> None:
     here, there, privacy = counts(attack.teachers(rng, overlap=overlap), 120)
     assert here.sum() == there.sum() == 120
     judged([attack.Seen("", "", "", privacy.epsilon, privacy.delta, here, there)], rng)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("train", [attack.weaker(0.0), attack.unclipped], ids=["no noise", "no clipping"])
 def test_labels_of_broken_fixed_voters(train: Any, rng: np.random.Generator) -> None:
     with attack.training(train):

@@ -43,6 +43,7 @@ def run(worker: Any) -> Any:
     return run
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("target", TARGETS)
 def test_a_short_run_finds_nothing(target: str, worker: Any, tmp_path: Path) -> None:
     runs = worker.Runs(target, tmp_path)
@@ -75,6 +76,7 @@ def test_an_accepted_gamma_that_is_not_private_is_found(
     assert any("wrong accept" in name for name in planted(worker, tmp_path, "certificate"))
 
 
+@pytest.mark.thorough
 def test_an_unchecked_ledger_is_found(worker: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("darrm.accounting.ledger_file._check", lambda state: None)
     assert planted(worker, tmp_path, "ledger")

@@ -66,6 +66,7 @@ def write_files(folder: Path) -> tuple[Path, Path]:
 PICTURES = ("spindles", "distributions", "tradeoff", "learning", "response")
 
 
+@pytest.mark.thorough
 def test_all_figures_of_files_with_the_format_of_the_data_sets(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -134,6 +135,7 @@ def test_the_rate_is_the_best_of_the_searched_and_all_trials_count(monkeypatch: 
     assert found == pytest.approx((2, 22, math.sqrt(0.5)))
 
 
+@pytest.mark.thorough
 def test_one_call_brings_four_mechanisms_to_one_auc() -> None:
     rows = equal.at_one_auc(tasks.simulated(2400), 4, 0.8, 0.02, low=0.15)
     assert [row.name for row in rows] == ["RR", "LLP+Lap", "LLP+Geom", "LLP"]

@@ -125,6 +125,7 @@ def test_data_sets_are_split_without_overlap_and_scaled_by_constants() -> None:
     assert drawn.X.shape == (11272, 20)
 
 
+@pytest.mark.thorough
 def test_same_seed_same_teachers_and_votes() -> None:
     def run(seed: int) -> dict[str, np.ndarray]:
         rng = script.generator(seed, "cancer", 0)
@@ -257,6 +258,7 @@ def test_the_epsilon_of_an_answer_is_chosen_by_public_numbers(
         assert right[8.0] > right[1.8] > right[1.0] > right[0.5]
 
 
+@pytest.mark.thorough
 def test_noise_for_many_labels_of_noisy_max() -> None:
     paper, by_counts, by_label = (methods.many_labels_sigma(2.0, 100, 11, gauge) for gauge in methods.GAUGES)
     assert paper == pytest.approx(10 * gnmax_sigma(2.0, 1e-4))
@@ -305,6 +307,7 @@ def test_one_pure_label_of_voters_without_privacy() -> None:
         assert (ours, theirs) == pytest.approx(printed, abs=5e-4)
 
 
+@pytest.mark.thorough
 def test_totals_are_those_that_the_paper_prints() -> None:
     """Tables 2, 5, 7 and 9 of the paper, MNIST, in whose setting every total is far above that of fixed teachers."""
     printed = {
@@ -339,6 +342,7 @@ def quick_plan(**setting: Any) -> darrm.Design:
     return plan(**setting, shape=None if best else "monotone")
 
 
+@pytest.mark.thorough
 def test_equal_budgets_and_their_picture(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(script, "K", 5)  # quicker to plan for
     monkeypatch.setattr(methods, "plan", quick_plan)

@@ -121,6 +121,7 @@ def test_the_least_noise_of_a_label_in_numbers() -> None:
     assert gnmax.label_sigma(0.4836, 0.0, 11) == pytest.approx(5.276, abs=5e-4)
 
 
+@pytest.mark.thorough
 def test_totals_of_fixed_teachers_are_those_of_their_shards(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(composition, "TEACHERS", {"MNIST": 0.0892})
     rows = [row for row in composition.totals("MNIST") if row["queries"] == 100]
@@ -202,6 +203,7 @@ def test_pages_replace_what_is_between_their_markers(tmp_path: Path) -> None:
         pages.put("y", "", page)
 
 
+@pytest.mark.thorough
 def test_pictures_are_the_same_bytes_again(tmp_path: Path) -> None:
     found = gamma_shapes.panels(9, draws=50)
     for name in ("a.svg", "b.svg"):

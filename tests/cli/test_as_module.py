@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from cases import thorough
 from scripts import COMMAND
 from test_package import HEAVY, loaded_by
 
@@ -26,15 +27,17 @@ def run(start: list[str], *arguments: str) -> subprocess.CompletedProcess[str]:
     ("arguments", "status"),
     [
         ("--help", 0),
-        ("--version", 0),
-        ("", 2),
-        ("solve --help", 0),
-        ("ledger create --help", 0),
-        ("nothing-such", 2),
-        ("solve --shape round", 2),
         ("solve --K 0 --m 1 --epsilon 0.1", 2),
-        ("solve --K 11 --m 3 --epsilon 0.1 --time-limit 1e-9", 1),
-        ("compare --K 5 --m 2 --epsilon 0.5", 0),
+        *thorough(
+            ("--version", 0),
+            ("", 2),
+            ("solve --help", 0),
+            ("ledger create --help", 0),
+            ("nothing-such", 2),
+            ("solve --shape round", 2),
+            ("solve --K 11 --m 3 --epsilon 0.1 --time-limit 1e-9", 1),
+            ("compare --K 5 --m 2 --epsilon 0.5", 0),
+        ),
     ],
 )
 def test_both_do_the_same(arguments: str, status: int) -> None:
@@ -61,7 +64,7 @@ def test_help_of_the_module_loads_no_numbers() -> None:
     assert not loaded & (HEAVY - {"click"} | {"numpy"})
 
 
-@pytest.mark.parametrize("program", ["darrm", "python -m darrm"])
+@pytest.mark.parametrize("program", [*thorough("darrm"), "python -m darrm"])
 def test_commands_that_are_suggested_run_as_they_stand(
     program: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -70,6 +73,5 @@ def test_commands_that_are_suggested_run_as_they_stand(
     lines = [line[2:] for line in capsys.readouterr().err.splitlines() if line.startswith("  ")]
     assert len(lines) == 3
     assert all(line.startswith(f"{program} ") for line in lines)
-    start = {"darrm": [COMMAND], "python -m darrm": MODULE}[program]
     for line in lines[::2]:  # the second needs votes
-        assert run(start, *shlex.split(line.removeprefix(program))).returncode == 0
+        assert main(shlex.split(line.removeprefix(program)), program) == 0

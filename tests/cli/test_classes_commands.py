@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
+import io
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
+from cases import thorough
 
 import darrm
 from darrm.cli import main
@@ -23,12 +27,19 @@ CASES = {
 }
 
 
-@pytest.fixture(params=CASES)
-def solved(request: pytest.FixtureRequest, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> tuple[Path, str]:
+@pytest.fixture(scope="module", params=CASES)
+def once(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    file, out = tmp_path_factory.mktemp("solved") / "decision.json", io.StringIO()
+    with contextlib.redirect_stdout(out):
+        assert main(["solve", *CASES[request.param], "--out", str(file)]) == 0
+    return file, out.getvalue()
+
+
+@pytest.fixture
+def solved(once: tuple[Path, str], tmp_path: Path) -> tuple[Path, str]:
     """A design file, and what was printed."""
-    file = tmp_path / "decision.json"
-    assert main(["solve", *CASES[request.param], "--out", str(file)]) == 0
-    return file, capsys.readouterr().out
+    file, out = once
+    return Path(shutil.copy(file, tmp_path)), out
 
 
 def load(file: Path) -> darrm.DecisionDesign:
@@ -93,6 +104,7 @@ def test_the_exported_columns_are_votes_and_answers(
     assert "is a table for analysis" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("once", ["none", *thorough("alike", "named", "two groups", "two and none")], indirect=True)
 def test_profile_and_report(solved: tuple[Path, str], capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("matplotlib")
     file, _ = solved
@@ -105,7 +117,7 @@ def test_profile_and_report(solved: tuple[Path, str], capsys: pytest.CaptureFixt
 
 
 @pytest.mark.parametrize("width", ["40", "80", "200"])
-@pytest.mark.parametrize("case", ["none", "two groups"])
+@pytest.mark.parametrize("case", ["none", *thorough("two groups")])
 def test_lines_fit_the_terminal(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], width: str, case: str
 ) -> None:

@@ -219,6 +219,7 @@ def test_demo_keeps_a_design_and_labels(tmp_path: Path, capsys: pytest.CaptureFi
     assert len((folder / "labels.csv").read_text(encoding="utf-8").splitlines()) == 101
 
 
+@pytest.mark.thorough
 def test_demo_leaves_nothing_behind(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

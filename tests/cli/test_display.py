@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from cases import thorough
 
 import darrm
 from darrm.cli import main
@@ -26,7 +27,7 @@ def printed(capsys: pytest.CaptureFixture[str], arguments: list[str]) -> str:
 
 
 @pytest.mark.parametrize("columns", ["40", "60", "80", "200"])
-@pytest.mark.parametrize("command", ["solve", "verify", "compare", "demo"])
+@pytest.mark.parametrize("command", ["solve", "verify", "compare", *thorough("demo")])
 def test_lines_fit_the_terminal(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
@@ -84,7 +85,7 @@ def test_odd_widths_do_no_harm(
 
 
 @pytest.mark.parametrize("variable", ["NO_COLOR", "none"])
-@pytest.mark.parametrize("command", ["solve", "compare", "demo"])
+@pytest.mark.parametrize("command", ["solve", "compare", *thorough("demo")])
 def test_pipes_get_no_escape_codes(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, command: str, variable: str
 ) -> None:
@@ -96,7 +97,7 @@ def test_pipes_get_no_escape_codes(
     assert ESCAPE not in captured.out + captured.err
 
 
-@pytest.mark.parametrize("command", ["solve", "compare", "demo"])
+@pytest.mark.parametrize("command", ["solve", "compare", *thorough("demo")])
 def test_no_color_on_a_terminal(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, command: str
 ) -> None:

@@ -10,6 +10,7 @@ import sysconfig
 from pathlib import Path
 
 import pytest
+from cases import thorough
 from scripts import COMMAND, PROGRAMS
 
 import darrm
@@ -126,7 +127,9 @@ def test_interrupt_is_one_line_and_status_130(tmp_path: Path) -> None:
 
 
 @posix
-@pytest.mark.parametrize("command", [["solve", *PROBLEM], ["solve", *PROBLEM, "--json"], ["compare", *PROBLEM]])
+@pytest.mark.parametrize(
+    "command", [["solve", *PROBLEM], *thorough(["solve", *PROBLEM, "--json"], ["compare", *PROBLEM])]
+)
 def test_a_reader_that_leaves_is_no_error(script: str, command: list[str]) -> None:
     reader, writer = os.pipe()
     os.close(reader)
@@ -139,7 +142,7 @@ def test_a_reader_that_leaves_is_no_error(script: str, command: list[str]) -> No
 
 
 @posix
-@pytest.mark.parametrize("command", ["solve", "verify"])
+@pytest.mark.parametrize("command", [*thorough("solve"), "verify"])
 def test_a_reader_that_leaves_does_not_turn_yes_into_no(script: str, tmp_path: Path, command: str) -> None:
     path = str(tmp_path / "gamma.json")
     darrm.solve(K=11, m=3, epsilon=0.1).save(path)
@@ -153,7 +156,7 @@ def test_a_reader_that_leaves_does_not_turn_yes_into_no(script: str, tmp_path: P
 
 
 @needs_dev_full
-@pytest.mark.parametrize("command", [["solve", *PROBLEM], ["solve", *PROBLEM, "--json"], ["--help"]])
+@pytest.mark.parametrize("command", [["solve", *PROBLEM], *thorough(["solve", *PROBLEM, "--json"], ["--help"])])
 def test_a_full_disk_behind_standard_output(script: str, command: list[str]) -> None:
     with open("/dev/full", "wb") as full:
         ended = run(script, *command, stdout=full.fileno())
@@ -162,21 +165,21 @@ def test_a_full_disk_behind_standard_output(script: str, command: list[str]) -> 
 
 
 @posix
-@pytest.mark.parametrize("stream", [">", "2>"])
+@pytest.mark.parametrize("stream", [">", *thorough("2>")])
 def test_closed_streams_do_not_crash(script: str, stream: str) -> None:
     ended = run("/bin/sh", "-c", f'"{script}" solve {" ".join(PROBLEM)} {stream}&-')
     assert b"Traceback" not in ended.stderr
     assert ended.returncode in (0, 2)
 
 
-@pytest.mark.parametrize("encoding", ["ascii", "cp1252", "latin-1"])
+@pytest.mark.parametrize("encoding", ["ascii", *thorough("cp1252", "latin-1")])
 def test_narrow_encodings_do_not_crash(script: str, encoding: str) -> None:
     ended = run(script, "solve", *PROBLEM, "--adjacency", "每 row", env=environment(PYTHONIOENCODING=encoding))
     assert ended.returncode == 0, ended.stderr.decode()[-300:]
     assert b"0.939703" in ended.stdout
 
 
-@pytest.mark.parametrize("no_color", [{}, {"NO_COLOR": "1"}])
+@pytest.mark.parametrize("no_color", [{}, *thorough({"NO_COLOR": "1"})])
 def test_piped_output_is_plain(script: str, no_color: dict[str, str]) -> None:
     ended = run(script, "compare", *PROBLEM, env=environment(TERM="xterm-256color", **no_color))
     assert ended.returncode == 0

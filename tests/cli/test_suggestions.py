@@ -6,6 +6,7 @@ import shlex
 from pathlib import Path
 
 import pytest
+from cases import thorough
 
 import darrm
 from darrm.cli import main
@@ -49,7 +50,7 @@ def run_all(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[str]:
     "more",
     [
         ["--prior", "common:2,3", "--both-shapes", "--voter-delta", "1e-5", "--max-affected", "3"],
-        ["--voter-delta", "0.3", "--delta", "0.4"],
+        *thorough((["--voter-delta", "0.3", "--delta", "0.4"],)),
     ],
     ids=["more", "large delta"],
 )

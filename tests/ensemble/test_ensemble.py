@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import thorough
 from dp_accounting import dp_event
 from dp_accounting.pld.pld_privacy_accountant import PLDAccountant
 from dp_accounting.privacy_accountant import NeighboringRelation
@@ -85,8 +86,7 @@ def teacher(epsilon: Any, **options: Any) -> DPLogisticRegression:
 @pytest.mark.parametrize(
     ("epsilon", "delta", "rate", "steps", "adjacency"),
     [
-        (1.0, 1e-5, 0.5, 20, "replace-one"),
-        (0.2, 1e-6, 0.1, 50, "replace-one"),
+        *thorough((1.0, 1e-5, 0.5, 20, "replace-one"), (0.2, 1e-6, 0.1, 50, "replace-one")),
         (1.0, 1e-4, 1.0, 3, "replace-one"),
         (0.5, 1e-5, 0.3, 30, "add-remove"),
     ],
@@ -582,16 +582,27 @@ def test_a_budget_that_does_not_pay_is_refused(model: PrivateMajorityClassifier)
 # ---- scikit-learn
 
 
+ONE_OF_EACH = list({type(one): one for one in reversed(estimator_checks.ENSEMBLE)}.values())
+OTHERS = [one for one in estimator_checks.ENSEMBLE if all(one is not first for first in ONE_OF_EACH)]
+
+
 @seeded
-@parametrize_with_checks(estimator_checks.ENSEMBLE, expected_failed_checks=estimator_checks.cannot_hold)
+@parametrize_with_checks(ONE_OF_EACH, expected_failed_checks=estimator_checks.cannot_hold)
 def test_scikit_learn_checks(estimator: Any, check: Callable[[Any], None]) -> None:
+    check(estimator)
+
+
+@pytest.mark.thorough
+@seeded
+@parametrize_with_checks(OTHERS, expected_failed_checks=estimator_checks.cannot_hold)
+def test_scikit_learn_checks_of_others(estimator: Any, check: Callable[[Any], None]) -> None:
     check(estimator)
 
 
 # ---- the package and its page
 
 
-@pytest.mark.parametrize("missing", ["sklearn", "dp_accounting"])
+@pytest.mark.parametrize("missing", ["sklearn", *thorough("dp_accounting")])
 def test_what_is_missing_is_said(missing: str) -> None:
     program = Path(__file__).with_name("programs") / "without.py"
     ended = subprocess.run([sys.executable, program, missing], capture_output=True, text=True, timeout=60, check=True)
@@ -643,7 +654,7 @@ def test_one_declared_limit_is_kept_alone() -> None:
     ("epsilon", "delta", "rate", "steps", "least"),
     [
         (1.0, 0.01, 1e-3, 5, 1.0),
-        (1.0, 0.5, 0.5, 1, 1.0),
+        *thorough((1.0, 0.5, 0.5, 1, 1.0)),
         (50.0, 1e-5, 0.01, 1, 1.0),
         pytest.param(1.0, 0.5, 0.5, 1, 0.25, marks=pytest.mark.slow),
     ],

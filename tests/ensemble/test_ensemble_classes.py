@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import thorough
 from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
@@ -178,7 +179,7 @@ def test_the_number_of_labels_of_a_hundred_by_25_teachers() -> None:
     assert counted[0] < 100 <= counted[1]
 
 
-@pytest.mark.parametrize("model", [fresh(), pate(queries=6)], ids=["fresh", "non-private"])
+@pytest.mark.parametrize("model", [fresh(), *thorough(pate(queries=6))], ids=["fresh", "non-private"])
 def test_a_ledger_is_shared_by_fits_and_processes(model: PrivateMajorityClassifier, tmp_path: Path) -> None:
     path = tmp_path / "ledger.json"
     model = clone(model).set_params(ledger=path)
@@ -203,7 +204,9 @@ def test_a_ledger_is_shared_by_fits_and_processes(model: PrivateMajorityClassifi
 
 
 @pytest.mark.parametrize(
-    "model", [fixed(), fresh(), pate(sigma=4.0), pate(gamma=0.2), pate(queries=6)], ids=lambda model: str(model)[26:60]
+    "model",
+    [fixed(), fresh(), pate(sigma=4.0), *thorough(pate(gamma=0.2), pate(queries=6))],
+    ids=lambda model: str(model)[26:60],
 )
 def test_pickles_and_parallel_training(model: PrivateMajorityClassifier) -> None:
     one, two = clone(model).fit(X, Y), clone(model).set_params(n_jobs=2).fit(X, Y)

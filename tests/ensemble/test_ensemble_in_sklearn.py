@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 import sklearn
+from cases import thorough
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer
@@ -301,7 +302,7 @@ def test_the_router_names_the_voters_that_are_trained() -> None:
 # ---- sparse matrices, and values that are missing
 
 
-@pytest.mark.parametrize("kind", ["csr_matrix", "csr_array", "csc_matrix", "coo_array"])
+@pytest.mark.parametrize("kind", ["csr_array", *thorough("csr_matrix", "csc_matrix", "coo_array")])
 @pytest.mark.parametrize("model", [fixed(overlap=2), fresh(overlap=2), pate()], ids=["fixed", "fresh", "non-private"])
 def test_sparse_records_train_the_same_voters(model: PrivateMajorityClassifier, kind: str) -> None:
     thin = np.where(np.abs(X) > 0.8, X, 0.0)

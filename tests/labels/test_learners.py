@@ -490,11 +490,22 @@ def test_bad_input_is_refused(call: Callable[[], Any], message: str) -> None:
 # ---- scikit-learn
 
 
-@parametrize_with_checks(estimator_checks.LEARNING, expected_failed_checks=estimator_checks.cannot_hold)
+ONE_OF_EACH = list({type(one): one for one in reversed(estimator_checks.LEARNING)}.values())
+OTHERS = [one for one in estimator_checks.LEARNING if all(one is not first for first in ONE_OF_EACH)]
+
+
+@parametrize_with_checks(ONE_OF_EACH, expected_failed_checks=estimator_checks.cannot_hold)
 def test_scikit_learn_checks(estimator: Any, check: Callable[[Any], None]) -> None:
     check(estimator)
 
 
+@pytest.mark.thorough
+@parametrize_with_checks(OTHERS, expected_failed_checks=estimator_checks.cannot_hold)
+def test_scikit_learn_checks_of_others(estimator: Any, check: Callable[[Any], None]) -> None:
+    check(estimator)
+
+
+@pytest.mark.thorough
 def test_the_command_says_what_fails_and_what_holds(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
