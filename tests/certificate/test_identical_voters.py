@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from cases import thorough
 from oracles.exact import acceptance_alike, corners, exponential
 
 import darrm
@@ -136,7 +137,7 @@ def test_voters_that_change_one_by_one_are_not_identical() -> None:
         darrm.verify(np.ones(12), problem, identical=True)
 
 
-@pytest.mark.parametrize(("m", "epsilon"), [(2, 25.0), (1.5, 1e-9), (11, 300.0), (11, 1e5)])
+@pytest.mark.parametrize(("m", "epsilon"), [(2, 25.0), (1.5, 1e-9), (11, 300.0), *thorough((11, 1e5))])
 def test_extreme_epsilon(m: float, epsilon: float) -> None:
     problem = darrm.MajorityProblem(K=11, m=m, epsilon=epsilon)
     gamma = darrm.solve(problem).gamma

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import thorough
 
 import darrm
 from darrm.accounting import compose, optimal
@@ -164,7 +165,7 @@ def test_too_many_points_are_refused() -> None:
         privacy_loss_distribution(design, voters="fresh", queries=30_000, interval=1e-6)
 
 
-@pytest.mark.parametrize("queries", [10**5, 10**7])
+@pytest.mark.parametrize("queries", [10**5, *thorough(10**7)])
 def test_labels_that_cost_more_than_690_nats(queries: int) -> None:
     design = darrm.solve(K=3, m=1, epsilon=0.1)
     labels = privacy_loss_distribution(design, voters="fresh", queries=queries, interval=1e-2)

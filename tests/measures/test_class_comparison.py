@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 import pytest
+from cases import thorough
 
 import darrm
 from darrm import objectives
@@ -29,7 +30,7 @@ def _right(problem: darrm.DecisionProblem, objective: objectives.Objective) -> d
     return {entry.name.split(" (")[0]: 1 - entry.expected_cost for entry in entries}
 
 
-@pytest.mark.parametrize(("K", "classes", "accuracy", "figures"), ONE_LABEL)
+@pytest.mark.parametrize(("K", "classes", "accuracy", "figures"), [*thorough(*ONE_LABEL[:2]), *ONE_LABEL[2:]])
 def test_one_label_of_teachers(K: int, classes: int, accuracy: float, figures: dict[str, float]) -> None:
     problem = darrm.DecisionProblem([darrm.VoterGroup(K, math.inf)], 1.0, 1e-5, classes, max_affected=1)
     right = _right(problem, objectives.truth([accuracy]))
@@ -50,6 +51,7 @@ def test_private_votes() -> None:
     assert "plurality of all, optimal noise" not in right  # it is the optimum
 
 
+@pytest.mark.thorough
 def test_groups_and_a_further_answer() -> None:
     groups = [darrm.VoterGroup(3, 1.0), darrm.VoterGroup(2, 0.5)]
     problem = darrm.DecisionProblem(groups, 1.0, classes=["a", "b", "c"], none=True)

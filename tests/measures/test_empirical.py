@@ -5,6 +5,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from cases import thorough
 from scipy.stats import binom, binomtest, norm
 
 from darrm import InputError
@@ -56,7 +57,7 @@ def test_above_the_truth_no_more_often_than_allowed(sizes: tuple[int, int], conf
         assert above <= 1 - confidence + 1e-12
 
 
-@pytest.mark.parametrize("confidence", [0.5, 0.8, 0.95])
+@pytest.mark.parametrize("confidence", [*thorough(0.5, 0.8), 0.95])
 def test_the_confidence_is_used(confidence: float) -> None:
     """With one side all but known, two of the four bounds can fail, a quarter each; and they do."""
     n, known = 400, 10**13

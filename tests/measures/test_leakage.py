@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import thorough
 
 import darrm
 from darrm import baselines
@@ -374,7 +375,7 @@ def test_no_votes_leak_more_than_the_bounds(gamma: float) -> None:
                 assert leak == pytest.approx(data, rel=1e-9, abs=1e-14)
 
 
-@pytest.mark.parametrize("gamma", [0.2, 1.0, 3.0])
+@pytest.mark.parametrize("gamma", [*thorough(0.2, 3.0), 1.0])
 def test_votes_for_the_classes_that_have_least_raise_the_leakage(gamma: float) -> None:
     """The step of the proof: raised together by one vote, up to the next class, they make the leakage no smaller."""
     for m, most in VOTES.items():

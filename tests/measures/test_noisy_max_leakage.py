@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import thorough
 
 import darrm
 from darrm.measures import (
@@ -252,7 +253,9 @@ def test_theorem_10_fails_for_every_noise(scale: dict[str, float], noise: str) -
 
 @pytest.mark.parametrize("noise", NOISES)
 @pytest.mark.parametrize(
-    "scale", [{"gamma": 0.3}, {"gamma": 1.0}, {"sigma": 0.5}, {"sigma": 1.0}, {"sigma": 3.0}], ids=str
+    "scale",
+    [{"gamma": 0.3}, {"sigma": 1.0}, *thorough({"gamma": 1.0}, {"sigma": 0.5}, {"sigma": 3.0})],
+    ids=str,
 )
 def test_a_vote_that_moves_to_a_largest_class_never_raises_the_leakage(scale: dict[str, float], noise: str) -> None:
     """Lemma 19 (continuous noise). For discrete noise this is all that is known. Two classes: any such move."""

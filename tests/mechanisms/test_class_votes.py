@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.stats
+from cases import thorough
 
 import darrm
 from darrm.certificate.stored import class_table, drawn
@@ -58,7 +59,11 @@ def law(of: darrm.DecisionProblem, table: np.ndarray, counts: tuple[int, ...]) -
     return [mass[name] / sizes[name] for name in names]
 
 
-SYMMETRIC = [problem(2, classes=2, none=True), problem(3, classes=3), problem(4, classes=3, none=True)]
+SYMMETRIC = [
+    problem(2, classes=2, none=True),
+    problem(3, classes=3),
+    *thorough(problem(4, classes=3, none=True)),
+]
 
 
 @pytest.mark.parametrize("of", SYMMETRIC, ids=["2 voters", "3 voters", "none"])

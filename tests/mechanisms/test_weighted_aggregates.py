@@ -6,6 +6,7 @@ import time
 
 import numpy as np
 import pytest
+from cases import thorough
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import quad
@@ -435,7 +436,7 @@ def within(a: float, y: np.ndarray, noised: np.ndarray, sigma: float) -> float:
     return 2 / math.pi * quad(lambda t: math.sin(t * a) / t * phi(t), 0, 60, limit=2000, epsabs=1e-12)[0]
 
 
-@pytest.mark.parametrize("record", [0, 5])
+@pytest.mark.parametrize("record", [0, *thorough(5)])
 def test_secret_weights_against_another_inversion(record: int) -> None:
     y, sigma, change, epsilon = np.array([0.3, 1, 0, 1, 0, 0.2]), 0.6, 1.7, 0.05
     noised = np.array([True, True, True, True, False, False])
