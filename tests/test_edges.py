@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import thorough
 from independent_check import independent_check
 
 import darrm
@@ -87,7 +88,9 @@ ZEROS = [
     *("common:1e-300,1e-300", "common:1e-9,5", "common:1e5,1e-5"),
 ]
 PRIORS = [{"K": 5, "m": m, "epsilon": 0.3, "Delta": D, "prior": p} for p in ZEROS for m in (1, 5) for D in (0.0, 1e-5)]
-TIGHT = [*M_EPSILON, *SMALL_EPSILON, *DELTAS, *LEAST_DELTA, *PRIORS]
+ALL_TIGHT = [*M_EPSILON, *SMALL_EPSILON, *DELTAS, *LEAST_DELTA, *PRIORS]
+FEW = [case for case in ALL_TIGHT if case["K"] <= 2 or ("prior" in case and case["m"] == 5)]
+TIGHT = [*FEW, *thorough(*(case for case in ALL_TIGHT if case not in FEW))]
 
 
 @pytest.mark.parametrize("parameters", TIGHT, ids=str)

@@ -386,6 +386,7 @@ def test_the_region_of_the_counts_holds_all_pairs(K: int, max_affected: int) -> 
         assert len(chain) == len(counts.outer) + 1
 
 
+@pytest.mark.thorough
 def test_budgets_below_the_voters_own_price() -> None:
     setting: dict[str, Any] = {"K": 5, "epsilon": 2.0, "queries": 5, "total_epsilon": 1.0, "voters": "fixed"}
     setting |= {"prior": "common"}

@@ -651,6 +651,7 @@ def forker(tmp_path_factory: pytest.TempPathFactory, design: darrm.Design) -> It
     forker.process.communicate(timeout=60)
 
 
+@pytest.mark.thorough
 @posix
 def test_two_hundred_kills(tmp_path: Path, design: darrm.Design, forker: Forker) -> None:
     """Never more rows than recorded; as many, once the ledger is opened again."""

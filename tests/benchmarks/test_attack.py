@@ -136,6 +136,7 @@ def counts(ensemble: Any, runs: int) -> Any:
     return *(attack.tally(side.adaptive, 8) for side in (here, there)), fitted.privacy_
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("overlap", [*thorough(1), 3])
 def test_labels_of_fixed_voters(overlap: int, rng: np.random.Generator) -> None:
     here, there, privacy = counts(attack.teachers(rng, overlap=overlap), 120)
@@ -151,6 +152,7 @@ def test_labels_of_broken_fixed_voters(train: Any, rng: np.random.Generator) -> 
     judged([attack.Seen("", "", "", privacy.epsilon, privacy.delta, here, there, broken=True)], rng)
 
 
+@pytest.mark.thorough
 def test_declared_teachers_are_believed_and_found_out(rng: np.random.Generator) -> None:
     judged([attack.declared(1000, rng)], rng)
 

@@ -60,6 +60,7 @@ def planted(worker: Any, tmp_path: Path, target: str, cases: int = 60) -> dict[s
     return found
 
 
+@pytest.mark.thorough
 def test_an_accepted_gamma_that_is_not_private_is_found(
     worker: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -241,6 +242,7 @@ def test_a_ledger_moves_no_file_but_labels(refused: Callable[..., str], tmp_path
     assert Path("taken.csv").read_text(encoding="utf-8") == "id,label\n1,0\n"
 
 
+@pytest.mark.thorough
 def test_reading_json_twice_takes_the_memory_of_once(tmp_path: Path) -> None:
     import tracemalloc
 

@@ -25,6 +25,7 @@ def test_label_privacy_of_kernels() -> None:
     assert 1 < matrix.label_dp(noisy) <= noisy.epsilon
 
 
+@pytest.mark.thorough
 def test_the_matrix_is_at_one_utility() -> None:
     setting = matrix.SETTINGS[0]
     found = {one.name: one for one in matrix.lines(setting)}

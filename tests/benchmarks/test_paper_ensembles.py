@@ -145,6 +145,7 @@ def test_same_seed_same_teachers_and_votes() -> None:
     assert first[methods.LABEL].mean() > 0.85
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("max_affected", [1, 3])
 def test_a_replaced_record_reaches_so_many_teachers(max_affected: int) -> None:
     """What the budget of fixed voters rests on: the others are the same to the last bit."""

@@ -241,6 +241,7 @@ def test_above_the_diagonal_no_bound_near_0_is_used() -> None:
     assert certificate.needed_delta >= float(worst)
 
 
+@pytest.mark.thorough
 def test_a_delta_that_is_nearly_0_and_a_gamma_that_is() -> None:
     # Newton's steps creep there, and the turns of X are below any fixed precision.
     problem = darrm.MajorityProblem(K=21, m=1, epsilon=0.5, Delta=1e-200)

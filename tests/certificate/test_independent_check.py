@@ -101,6 +101,7 @@ def test_on_the_command_line(tmp_path: Path) -> None:
     assert (run.returncode, run.stdout) == (0, "gamma.json: agrees\n")
 
 
+@pytest.mark.thorough
 def test_the_designs_of_tests_are_judged() -> None:
     test = f"{Path(__file__).resolve()}::{test_on_the_command_line.__name__}"
     command = [sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", "--independent-check", test]

@@ -124,6 +124,7 @@ def test_plan_stays_within_its_budget(tmp_path: Path, capsys: pytest.CaptureFixt
         assert words in refused(capsys, 2, "plan", *sure[:at], *sure[at + 2 :], "--voters", "fresh")
 
 
+@pytest.mark.thorough
 def test_plan_by_a_prior_of_votes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     options = ["--K", "5", "--epsilon", "0.1", "--queries", "10", "--total-epsilon", "1.5", "--total-delta", "1e-4"]
     options += ["--max-affected", "5", "--prior", "uniform", "--voters", "fresh"]
@@ -135,6 +136,7 @@ def test_plan_by_a_prior_of_votes(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert got["wrong"] is None or got["wrong"] != got["wrong"]
 
 
+@pytest.mark.thorough
 def test_plan_for_votes_whose_epsilon_is_to_be_found(capsys: pytest.CaptureFixture[str]) -> None:
     options = ["--K", "3", "--epsilon", "auto", "--queries", "5", "--total-epsilon", "2", "--total-delta", "1e-4"]
     options += ["--max-affected", "1", "--voters", "fresh", "--base-accuracy", "0.9"]
@@ -195,6 +197,7 @@ def test_fixed_voters_are_charged_once(
     assert math.isclose(made["total_epsilon"], 1)
 
 
+@pytest.mark.thorough
 def test_a_ledger_of_everything(
     design_file: Path, votes_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -207,6 +207,7 @@ def test_compare_prints_what_it_computed(capsys: pytest.CaptureFixture[str], mon
         assert line.split()[-1] == ("yes" if row["certificate"]["holds"] else "no")
 
 
+@pytest.mark.thorough
 def test_demo_keeps_a_design_and_labels(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = tmp_path / "new" / "demo"
     assert main(["demo", "--out", str(folder)]) == 0

@@ -63,6 +63,7 @@ def test_of_a_majority(capsys: pytest.CaptureFixture[str], more: list[str]) -> N
     assert found[2:] == (["budget"] if "0.4" not in more else [])
 
 
+@pytest.mark.thorough
 def test_of_a_decision(capsys: pytest.CaptureFixture[str]) -> None:
     assert run_all(capsys, *DECISION) == ["solve"]
     kept = darrm.load("decision.json")

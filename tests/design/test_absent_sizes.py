@@ -6,6 +6,7 @@ import time
 from itertools import product
 
 import pytest
+from cases import thorough
 
 import darrm
 from darrm import DecisionProblem, InputError, VoterGroup, objectives
@@ -34,11 +35,13 @@ def test_what_takes_some_minutes_is_allowed(fine: DecisionProblem) -> None:
     ("large", "searches"),
     [
         (problem(25, 25), 675),
-        (problem(501), 501),
-        (problem(10**6, affected=1), 10**6),
-        (problem(5, 5, 5, 5), 1295),
-        (problem(45, 45, affected=1), 2115),
         (problem(12, 13, delta=1e-6), 181),
+        *thorough(
+            (problem(501), 501),
+            (problem(10**6, affected=1), 10**6),
+            (problem(5, 5, 5, 5), 1295),
+            (problem(45, 45, affected=1), 2115),
+        ),
     ],
 )
 def test_what_would_fit_fits(large: DecisionProblem, searches: int) -> None:

@@ -311,6 +311,7 @@ def test_what_is_no_design_file_is_refused(kind: str, text: str, path: Path) -> 
     assert len(str(refusal.value).splitlines()) == 1
 
 
+@pytest.mark.thorough
 def test_any_depth_of_nesting_is_refused(path: Path) -> None:
     for depth in range(1, sys.getrecursionlimit() + 10):
         nested = "[" * depth + "]" * depth

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from cases import thorough
 from oracles import golden
 
 import darrm
@@ -201,11 +202,13 @@ def test_nothing_but_numbers_reaches_the_solver() -> None:
     [
         (11, 3, 1e-5, "uniform"),
         (41, 5, 0.0, "uniform"),
-        (41, 5, 0.3, "common"),
-        (101, 10, 1e-5, "common"),
-        (101, 10, 0.0, "uniform"),
-        (101, 10, 1e-5, "uniform"),
-        (201, 20, 0.0, "common"),
+        *thorough(
+            (41, 5, 0.3, "common"),
+            (101, 10, 1e-5, "common"),
+            (101, 10, 0.0, "uniform"),
+            (101, 10, 1e-5, "uniform"),
+            (201, 20, 0.0, "common"),
+        ),
     ],
 )
 def test_row_order_and_algorithm_do_not_matter(K: int, m: float, Delta: float, prior: str) -> None:

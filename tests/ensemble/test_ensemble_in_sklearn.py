@@ -140,6 +140,7 @@ def test_scorers_that_need_shares_refuse_labels_under_noise(model: PrivateMajori
     assert fitted.spent_ == (0.0, 0.0)
 
 
+@pytest.mark.thorough
 def test_a_search_over_the_parameters_of_voters() -> None:
     search = GridSearchCV(fixed(), {"estimator__C": [1e-6, 1.0], "K": [3, None]}, cv=2).fit(X, Y)
     assert search.best_params_["estimator__C"] == 1.0
@@ -328,6 +329,7 @@ def test_sparse_records_are_refused_where_a_voter_takes_none() -> None:
         fresh(estimators=voters, K=None).fit(X, Y).predict(sparse)
 
 
+@pytest.mark.thorough
 def test_missing_values_are_taken_where_all_voters_take_them() -> None:
     holes = np.where(np.abs(X) > 2, np.nan, X)
     trees = HistGradientBoostingClassifier(max_iter=5)

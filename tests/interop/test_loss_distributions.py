@@ -159,6 +159,7 @@ def test_bad_arguments(designs: dict[str, Any], more: dict[str, Any]) -> None:
             privacy_loss_distribution(wrong, voters="fresh")
 
 
+@pytest.mark.thorough
 def test_too_many_points_are_refused() -> None:
     design = darrm.solve(K=3, m=1, epsilon=0.1)
     with pytest.raises(darrm.InputError, match="Pass a wider interval"):
@@ -222,6 +223,7 @@ def test_distributions_of_other_neighbours_do_not_mix(designs: dict[str, Any]) -
         pld.compose(NeighboringPLD.of(laplace(value_discretization_interval=1e-2), REPLACE))
 
 
+@pytest.mark.thorough
 def test_asymmetric_distributions_stay_asymmetric() -> None:
     sampled = theirs.from_gaussian_mechanism(1.0, sampling_prob=0.1)
     told = NeighboringPLD.of(sampled, ADD)

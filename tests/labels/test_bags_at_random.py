@@ -237,6 +237,7 @@ def test_random_bags_against_the_mean_over_bags(n: int, k: int, epsilon: float) 
     assert said.upper == pytest.approx(said.failure + worst.upper, rel=1e-6)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("intercept", "size"), [(True, 0.5), (False, 3.0)])
 def test_what_the_delta_of_random_bags_is_made_of(
     monkeypatch: pytest.MonkeyPatch, intercept: bool, size: float
@@ -317,6 +318,7 @@ def test_what_more_records_and_less_residual_do() -> None:
     assert bag_floor(500, 1e-4, X=spoiled, loss_floor=0.2, residual_bound=1.0).residual_sum < floor()
 
 
+@pytest.mark.thorough
 def test_delta_of_random_bags_falls_like_the_size_of_the_bag() -> None:
     X = np.column_stack([np.ones(50_000), np.arange(50_000) % 7])
     sizes = np.array([1000, 2000, 4000])

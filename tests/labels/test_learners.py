@@ -261,6 +261,7 @@ def in_bags(mechanism: Any) -> Fit:
     return fit
 
 
+@pytest.mark.thorough
 @seeded
 @pytest.mark.parametrize(
     "fit",

@@ -43,6 +43,7 @@ def test_one_label_of_teachers(K: int, classes: int, accuracy: float, figures: d
     assert all(right[name] <= right["optimum"] + 1e-9 for name in others)
 
 
+@pytest.mark.thorough
 def test_private_votes() -> None:
     problem = darrm.DecisionProblem([darrm.VoterGroup(11, 0.5)], 1.5, classes=3)
     right = _right(problem, objectives.rule("plurality", [0.6]))

@@ -99,6 +99,7 @@ def test_releases_have_the_discrete_probabilities(mechanism: Any, counts: list[i
         assert mechanism.kernel(8)[3] == pytest.approx(p, abs=1e-14)
 
 
+@pytest.mark.thorough
 def test_releases_leak_what_is_said() -> None:
     """200,000 releases for each vote of the last voter: log sum over labels of the largest share."""
     n, known = 200_000, np.array([2, 2, 1])

@@ -456,6 +456,7 @@ def test_secret_weights_against_another_inversion(record: int) -> None:
     assert min(forward, reverse) > 0.05
 
 
+@pytest.mark.thorough
 def test_secret_weights_are_never_worse_than_released_ones() -> None:
     rng = np.random.default_rng(14)
     for k in (2, 5, 12):
@@ -478,6 +479,7 @@ def test_secret_weights_are_never_worse_than_released_ones() -> None:
             assert sum(inside) <= noisy_delta(0.3, k, 0.6, 1.0, (0, 1))
 
 
+@pytest.mark.thorough
 def test_without_noise_there_is_none() -> None:
     # Secret weights: N(0, 0) against N(0, c^2). As sigma vanishes, all-zero labels are given away.
     noised = np.array([True, True, False, False])
@@ -753,7 +755,7 @@ def aggregated_loss(moment: np.ndarray, m: int, rng: np.random.Generator) -> tup
     return rows.T @ rows / m, float(r @ moment @ r), float(least)
 
 
-@pytest.mark.parametrize(("d", "m"), [(1, 5), (3, 8), (5, 20), (5, 40)])
+@pytest.mark.parametrize(("d", "m"), [(1, 5), (5, 20), *thorough((3, 8), (5, 40))])
 def test_the_loss_of_like_bags_has_its_law(d: int, m: int) -> None:
     from scipy.stats import f, kstest
 
@@ -798,6 +800,7 @@ def test_all_losses_at_once() -> None:
     assert 1 <= largest < 5
 
 
+@pytest.mark.thorough
 def test_the_noise_in_a_squared_aggregate() -> None:
     # E (o - sum of w_i f(x_i))^2 = sum of (y_i - f(x_i))^2 + sigma^2 q for any function f.
     rng = np.random.default_rng(21)

@@ -3,6 +3,7 @@
 import math
 
 import pytest
+from cases import thorough
 
 import darrm
 from darrm import objectives
@@ -14,7 +15,7 @@ from darrm.problem.counts import sorted_counts
 # K, classes, accuracy, labels, total epsilon at delta 1e-5: how often Gaussian noisy max is right, from the project's
 # design notes (trials of another program, whose totals are not certified)
 EQUAL_TOTALS = [
-    (25, 3, 0.5, 100, 8.56, 0.6024),
+    *thorough((25, 3, 0.5, 100, 8.56, 0.6024)),
     pytest.param(25, 3, 0.5, 200, 4.69, 0.4574, marks=pytest.mark.slow),
     pytest.param(15, 4, 0.6, 100, 8.80, 0.5822, marks=pytest.mark.slow),
     pytest.param(11, 5, 0.6, 100, 14.67, 0.5868, marks=pytest.mark.slow),
@@ -78,6 +79,7 @@ def test_private_voters_and_what_the_same_budget_buys() -> None:
     assert set(plan.design.problem.named(labels)) <= {"a", "b", "c"}
 
 
+@pytest.mark.thorough
 def test_fixed_voters_pay_once_for_any_classes() -> None:
     groups = [darrm.VoterGroup(7, 1.0)]
     plan = darrm.plan(

@@ -57,6 +57,7 @@ def test_rare_labels_that_are_right_are_no_coin_flips() -> None:
     assert not any("coin flips" in remark for remark in plan_words.remarks(plan))
 
 
+@pytest.mark.thorough
 def test_costs_are_compared_where_they_count() -> None:
     objective = darrm.objectives.truth(accuracy=[0.7], cost=[[0, 5], [1, 0]])
     plan = darrm.plan(K=5, epsilon=1.0, objective=objective, max_affected=1, voters="fresh", **TOTAL)

@@ -187,6 +187,7 @@ def test_more_budget_and_less_private_votes_are_never_worse(voters: str) -> None
         assert all(after <= before * 1.005 for before, after in pairwise(votes))
 
 
+@pytest.mark.thorough
 def test_the_curve_ends_with_the_plan() -> None:
     plan = darrm.plan(**SMALL | {"epsilon": "auto", "at_most": 1.0, "compare": False})
     assert plan.vote_epsilon == plan.curve[-1].epsilon == 1.0
@@ -198,6 +199,7 @@ def test_the_curve_ends_with_the_plan() -> None:
     assert 3.99 < least.collector <= 4.0
 
 
+@pytest.mark.thorough
 def test_ordered_plans_are_ordered() -> None:
     groups = [V(2, 3.0), V(2, 0.5)]
     asked: dict[str, Any] = settings("fresh", (8.0, 1e-4), 200, 2) | {
@@ -324,6 +326,7 @@ def test_json_of_the_command_is_strict(capsys: pytest.CaptureFixture[str]) -> No
         assert rows[0]["total"] <= 1
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("case", [1, 4])
 def test_a_wide_search_finds_little_more(case: int) -> None:
     script = load("plan")
@@ -339,6 +342,7 @@ def test_labels_are_as_often_wrong_as_planned() -> None:
     assert abs(share - plan.wrong) < 4 * deviation
 
 
+@pytest.mark.thorough
 def test_a_curve_is_over_the_epsilon_that_is_looked_for() -> None:
     """Not over that of groups which have one."""
     plan = darrm.plan(
