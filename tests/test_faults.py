@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import thorough
 from scripts import COMMAND, PROGRAMS
 
 import darrm
@@ -353,20 +354,22 @@ def test_no_home_and_nothing_but_the_folder_to_write_to(folder: Path, command: l
 
 MISSING = [
     ("matplotlib", "plot", ["solve", *PROBLEM, "--plot", "p.png"]),
-    ("matplotlib", "plot", ["report", "gamma.json"]),
-    ("matplotlib", "plot", [*TABLE, "t.jsonl", "--plot", "p.png"]),
-    ("matplotlib", "web", ["explore", "--port", "0", "--no-browser"]),
     ("flask", "web", ["explore", "--port", "0", "--no-browser"]),
-    ("waitress", "web", ["explore", "--port", "0", "--no-browser"]),
     ("pyarrow", "tables", ["release", "gamma.json", "--votes", "votes.csv", "--out", "labels.parquet"]),
-    ("pyarrow", "tables", ["release", "gamma.json", "--votes", "votes.parquet", "--out", "labels.csv"]),
-    ("pyarrow", "tables", [*TABLE, "t.parquet"]),
-    ("pyarrow", "tables", ["verify", "t.parquet"]),
-    ("pyarrow", "tables", [*AUDIT, "--out", "a.parquet"]),
     ("distributed", "dask", [*TABLE, "t.csv", "--backend", "dask", "--scheduler", "tcp://127.0.0.1:9"]),
     ("sklearn", "experiments", "darrm.ensemble PrivateMajorityClassifier"),
-    ("sklearn", "experiments", "darrm.labels.learners RandomizedResponseClassifier"),
-    ("dp_accounting", "experiments", "darrm.ensemble DPLogisticRegression 1.0 1e-5"),
+    *thorough(
+        ("matplotlib", "plot", ["report", "gamma.json"]),
+        ("matplotlib", "plot", [*TABLE, "t.jsonl", "--plot", "p.png"]),
+        ("matplotlib", "web", ["explore", "--port", "0", "--no-browser"]),
+        ("waitress", "web", ["explore", "--port", "0", "--no-browser"]),
+        ("pyarrow", "tables", ["release", "gamma.json", "--votes", "votes.parquet", "--out", "labels.csv"]),
+        ("pyarrow", "tables", [*TABLE, "t.parquet"]),
+        ("pyarrow", "tables", ["verify", "t.parquet"]),
+        ("pyarrow", "tables", [*AUDIT, "--out", "a.parquet"]),
+        ("sklearn", "experiments", "darrm.labels.learners RandomizedResponseClassifier"),
+        ("dp_accounting", "experiments", "darrm.ensemble DPLogisticRegression 1.0 1e-5"),
+    ),
 ]
 
 
@@ -386,6 +389,7 @@ def test_a_missing_library_is_one_line_that_names_the_extra(
     assert contents(folder) == before
 
 
+@pytest.mark.thorough
 def test_all_but_the_extras_works_without_them(folder: Path) -> None:
     without = "matplotlib sklearn dp_accounting pyarrow distributed flint flask waitress pandas"
     for command in (

@@ -1513,6 +1513,7 @@ def paid_for(tests: Any, Delta: float, lost: float) -> None:
         tests.test_moves_that_are_left_out_are_paid_for(patch, Delta, lost)
 
 
+@pytest.mark.thorough
 @pytest.mark.filterwarnings("ignore::darrm.randomness.words.NotPrivateWarning")
 @pytest.mark.parametrize("mistake", MISTAKES, ids=lambda mistake: mistake.what)
 def test_a_mistake_is_refused(mistake: Mistake, tmp_path: Path) -> None:

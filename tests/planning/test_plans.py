@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import thorough
 from scripts import load
 
 import darrm
@@ -67,7 +68,10 @@ PROBLEMS: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.fixture(scope="module", params=PROBLEMS)
+FEW = ("even K", "no delta", "failing voters", "not private", "one query, no delta", "fixed below their price")
+
+
+@pytest.fixture(scope="module", params=[*FEW, *thorough(*(name for name in PROBLEMS if name not in FEW))])
 def planned(request: pytest.FixtureRequest) -> tuple[dict[str, Any], Plan]:
     return PROBLEMS[request.param], darrm.plan(**PROBLEMS[request.param])
 

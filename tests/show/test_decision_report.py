@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from cases import thorough
 from oracles.pages import Page
 from scipy.stats import binom
 
@@ -79,7 +80,11 @@ def few_labels() -> Iterator[None]:
         yield
 
 
-@pytest.fixture(scope="module", params=CASES.values(), ids=CASES)
+@pytest.fixture(
+    scope="module",
+    params=[hospitals, alarm, *thorough(three_groups, four_groups, in_a_table, CASES["absent"])],
+    ids=CASES,
+)
 def case(few_labels: None, request: pytest.FixtureRequest) -> tuple[DecisionDesign, Page]:
     design = request.param()
     return design, Page(report.html(design))

@@ -120,6 +120,7 @@ def test_typing_changes_the_design_and_the_address(opened: Callable[..., Any]) -
     assert state(browser).items() >= {"K": "5", "m": "3", "epsilon": "0.5"}.items()
 
 
+@pytest.mark.thorough
 def test_a_slider_that_is_dragged(opened: Callable[..., Any]) -> None:
     from selenium.webdriver import ActionChains
 
@@ -135,6 +136,7 @@ def test_a_slider_that_is_dragged(opened: Callable[..., Any]) -> None:
     assert browser.find_element("css selector", "[data-for=m]").get_attribute("max") == K
 
 
+@pytest.mark.thorough
 def test_the_slider_of_epsilon_is_logarithmic(opened: Callable[..., Any]) -> None:
     browser = opened(**SMALL)
     browser.execute_script(
@@ -145,6 +147,7 @@ def test_the_slider_of_epsilon_is_logarithmic(opened: Callable[..., Any]) -> Non
     wait(lambda: "--epsilon 0.05 " in text(browser, "#command"))
 
 
+@pytest.mark.thorough
 def test_reload_keeps_the_state(opened: Callable[..., Any]) -> None:
     browser = opened(**SMALL, **{"b.K": "4", "b.m": "1", "b.epsilon": "1"})
     enter(browser, "epsilon", "0.25")
@@ -161,6 +164,7 @@ def test_reload_keeps_the_state(opened: Callable[..., Any]) -> None:
     assert "kept, K = 4" in text(browser, "#gamma-table")
 
 
+@pytest.mark.thorough
 def test_keep_and_back(opened: Callable[..., Any]) -> None:
     browser = opened(**SMALL)
     browser.find_element("link text", "Keep this one to compare").click()
@@ -179,6 +183,7 @@ def test_keep_and_back(opened: Callable[..., Any]) -> None:
     assert named(browser, "K").get_attribute("value") == "7"
 
 
+@pytest.mark.thorough
 def test_back_from_another_page(opened: Callable[..., Any]) -> None:
     browser = opened(**SMALL)
     enter(browser, "m", "4")
@@ -190,6 +195,7 @@ def test_back_from_another_page(opened: Callable[..., Any]) -> None:
     assert named(browser, "m").get_attribute("value") == "4"
 
 
+@pytest.mark.thorough
 def test_downloads(opened: Callable[..., Any], tmp_path: Path) -> None:
     browser = opened(**SMALL)
     browser.execute_cdp_cmd("Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(tmp_path)})
@@ -200,6 +206,7 @@ def test_downloads(opened: Callable[..., Any], tmp_path: Path) -> None:
     assert design.gamma.tolist() == darrm.solve(K=5, m=2, epsilon=0.5).gamma.tolist()
 
 
+@pytest.mark.thorough
 def test_nothing_of_many_labels_is_said_before_the_voters_are(opened: Callable[..., Any]) -> None:
     browser = opened(**SMALL)
     enter(browser, "queries", "7")
@@ -209,6 +216,7 @@ def test_nothing_of_many_labels_is_said_before_the_voters_are(opened: Callable[.
     wait(lambda: "Fresh voters: 7 labels cost" in text(browser, "#budget"))
 
 
+@pytest.mark.thorough
 def test_what_is_wrong_is_said_beside_its_control_and_goes_away(opened: Callable[..., Any]) -> None:
     browser = opened(**SMALL)
     enter(browser, "m", "30")
@@ -223,6 +231,7 @@ def test_what_is_wrong_is_said_beside_its_control_and_goes_away(opened: Callable
     assert named(browser, "m").get_attribute("aria-invalid") is None
 
 
+@pytest.mark.thorough
 def test_a_wrong_prior_opens_what_hides_it(opened: Callable[..., Any]) -> None:
     browser = opened(**SMALL)
     assert not named(browser, "prior").is_displayed()
@@ -248,6 +257,7 @@ window.fetch = async (path, options) => {
 """
 
 
+@pytest.mark.thorough
 def test_an_old_answer_never_replaces_a_newer_one(opened: Callable[..., Any]) -> None:
     browser = opened(**SMALL)
     browser.execute_script(HOLD)
@@ -264,6 +274,7 @@ def test_an_old_answer_never_replaces_a_newer_one(opened: Callable[..., Any]) ->
     assert settled(browser)
 
 
+@pytest.mark.thorough
 def test_a_server_that_is_gone_is_said(browser: Any) -> None:
     own = Server(port=0)
     running = threading.Thread(target=own.run)
@@ -288,6 +299,7 @@ def test_hostile_values_are_text(opened: Callable[..., Any]) -> None:
     assert browser.execute_script("return document.querySelectorAll('img[src=x]').length") == 0
 
 
+@pytest.mark.thorough
 def test_copying(opened: Callable[..., Any], server: Server) -> None:
     browser = opened(**SMALL)
     browser.execute_cdp_cmd(
@@ -300,6 +312,7 @@ def test_copying(opened: Callable[..., Any], server: Server) -> None:
     assert copied == "darrm solve --K 5 --m 2 --epsilon 0.5 --out gamma.json"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("width", [360, 768, 1280])
 @pytest.mark.parametrize(
     "values",
@@ -327,6 +340,7 @@ def test_it_fits_the_screen(opened: Callable[..., Any], values: dict[str, str], 
     assert low == []
 
 
+@pytest.mark.thorough
 def test_controls_have_names_and_pictures_words(opened: Callable[..., Any]) -> None:
     browser = opened(**SMALL)
     nameless = browser.execute_script(
@@ -374,6 +388,7 @@ def planned(browser: Any) -> bool:
     return bool(text(browser, "#others table")) and settled(browser)
 
 
+@pytest.mark.thorough
 def test_nothing_is_planned_before_all_is_said(opened: Callable[..., Any]) -> None:
     browser = opened("", **PLAN)
     assert "Say how many voters" in text(browser, "#plan")
@@ -411,6 +426,7 @@ def test_a_plan_follows_its_controls(opened: Callable[..., Any]) -> None:
     assert text(browser, "#wrong-at_most") == ""
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [360, 1280])
 @pytest.mark.parametrize(
@@ -428,6 +444,7 @@ def test_plans_fit_the_screen(
     fits(opened, browser, "", values, width, scheme)
 
 
+@pytest.mark.thorough
 def test_plans_without_scripts_are_a_form(opened: Callable[..., Any], browser: Any) -> None:
     browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
     try:
@@ -442,6 +459,7 @@ def test_plans_without_scripts_are_a_form(opened: Callable[..., Any], browser: A
         browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
 
 
+@pytest.mark.thorough
 def test_old_addresses_lead_to_the_noise_function(opened: Callable[..., Any]) -> None:
     browser = opened("", **SMALL)
     assert urlsplit(browser.current_url).path == "/noise/"
@@ -453,6 +471,7 @@ def test_old_addresses_lead_to_the_noise_function(opened: Callable[..., Any]) ->
 # Decisions by groups of voters
 
 
+@pytest.mark.thorough
 def test_a_decision_follows_its_controls(opened: Callable[..., Any]) -> None:
     browser = opened(**SMALL)
     browser.find_element("link text", "Decision by groups of voters").click()
@@ -478,6 +497,7 @@ def test_a_decision_follows_its_controls(opened: Callable[..., Any]) -> None:
     assert "ordered" not in state(browser)
 
 
+@pytest.mark.thorough
 def test_a_group_that_is_emptied_stays_so(opened: Callable[..., Any]) -> None:
     browser = opened("decisions/")
     named(browser, "count2").send_keys("\ue003")  # backspace
@@ -488,6 +508,7 @@ def test_a_group_that_is_emptied_stays_so(opened: Callable[..., Any]) -> None:
     assert text(browser, "#command").count("--group") == 1
 
 
+@pytest.mark.thorough
 def test_controls_without_use_are_hidden(opened: Callable[..., Any]) -> None:
     browser = opened("decisions/", objective="at-least", k="2", count2="")
     assert named(browser, "k").is_displayed()
@@ -498,6 +519,7 @@ def test_controls_without_use_are_hidden(opened: Callable[..., Any]) -> None:
     assert named(browser, "false_alarm").is_displayed()
 
 
+@pytest.mark.thorough
 def test_what_is_wrong_with_a_group_is_said_and_goes_away(opened: Callable[..., Any]) -> None:
     browser = opened("decisions/", count1="2", count2="")
     enter(browser, "epsilon1", "-1")
@@ -508,6 +530,7 @@ def test_what_is_wrong_with_a_group_is_said_and_goes_away(opened: Callable[..., 
     assert text(browser, "#wrong-epsilon1") == ""
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [360, 1280])
 @pytest.mark.parametrize(
@@ -524,6 +547,7 @@ def test_decisions_fit_the_screen(
     fits(opened, browser, "decisions/", values, width, scheme)
 
 
+@pytest.mark.thorough
 def test_decisions_without_scripts_are_a_form(opened: Callable[..., Any], browser: Any) -> None:
     browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
     try:
@@ -539,6 +563,7 @@ def test_decisions_without_scripts_are_a_form(opened: Callable[..., Any], browse
         browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
 
 
+@pytest.mark.thorough
 def test_without_scripts_it_is_a_form(opened: Callable[..., Any], browser: Any) -> None:
     browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
     try:

@@ -98,6 +98,7 @@ def test_nothing_is_asked_for_and_nothing_complains(
         assert browser.get_log("browser") == []
 
 
+@pytest.mark.thorough
 def test_every_picture_is_drawn_and_described(browser: Any, page_uri: Callable[[str], str], page: str) -> None:
     browser.get(page_uri(page))
     images = browser.execute_script("return [...document.images].map(i => [i.naturalWidth, i.complete, i.alt])")
@@ -108,6 +109,7 @@ def test_every_picture_is_drawn_and_described(browser: Any, page_uri: Callable[[
         assert len(alternative) > 40
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("width", [320, 360, 414, 768, 1200])
 def test_nothing_sticks_out(
     browser: Any, page_uri: Callable[[str], str], page: str, long_page: str, decision_page: str, width: int
@@ -122,6 +124,7 @@ def test_nothing_sticks_out(
         assert browser.execute_script(OUTSIDE) == []
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", ["page", "decision_page"])
 def test_text_stands_out_from_what_is_behind_it(
     browser: Any, page_uri: Callable[[str], str], kind: str, request: pytest.FixtureRequest
@@ -132,12 +135,14 @@ def test_text_stands_out_from_what_is_behind_it(
     assert [item for item in found if not item[0] >= 4.5] == []
 
 
+@pytest.mark.thorough
 def test_contrast_can_fail(browser: Any, page_uri: Callable[[str], str]) -> None:
     browser.get(page_uri("<!DOCTYPE html><title>x</title><body style='background:#fff'><p style='color:#888'>grey"))
     ((ratio, _),) = browser.execute_script(CONTRASTS)
     assert ratio == pytest.approx(3.54, abs=0.01)
 
 
+@pytest.mark.thorough
 def test_text_is_not_tiny(browser: Any, page_uri: Callable[[str], str], page: str) -> None:
     as_phone(browser)
     browser.get(page_uri(page))
@@ -148,6 +153,7 @@ def test_text_is_not_tiny(browser: Any, page_uri: Callable[[str], str], page: st
     assert min(sizes) >= 12
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", ["page", "decision_page"])
 def test_it_prints_without_cutting_tables(
     browser: Any, page_uri: Callable[[str], str], kind: str, request: pytest.FixtureRequest
@@ -171,6 +177,7 @@ def test_it_prints_without_cutting_tables(
     assert paper.startswith(b"%PDF-")
 
 
+@pytest.mark.thorough
 def test_the_keyboard_reaches_what_scrolls(browser: Any, page_uri: Callable[[str], str], page: str) -> None:
     browser.get(page_uri(page))
     assert browser.execute_script("return [...document.querySelectorAll('.scroll')].every(e => e.tabIndex === 0)")
