@@ -4,20 +4,27 @@ VENV := .venv
 BIN := $(VENV)/bin
 DONE := $(VENV)/.installed
 
-.PHONY: demo test slow test-all opacus fuzz lint types docs notebooks votes release clean
+.PHONY: demo test thorough slow test-all opacus fuzz lint types docs notebooks votes release clean
 
 demo: $(DONE)
 	$(BIN)/darrm demo --out demo
 
 # SCIPY_ARRAY_API: scikit-learn's checks of estimators leave out thirteen without it.
+# Compiled tests are kept even where the environment says not to: else every worker compiles all of them, every time.
+PYTEST := SCIPY_ARRAY_API=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q -n 2
+
+# One in every kind; OPENBLAS_NUM_THREADS: there is a worker for each core.
 test: $(DONE)
-	SCIPY_ARRAY_API=1 $(BIN)/python -m pytest -q -n 2 -m "not slow"
+	OPENBLAS_NUM_THREADS=1 $(PYTEST) --dist worksteal -p no:nbmake -m "not slow and not thorough"
+
+thorough: $(DONE)
+	$(PYTEST) --dist worksteal -m "thorough and not slow"
 
 slow: $(DONE)
 	$(BIN)/python -m pytest -q -m slow
 
 test-all: $(DONE)
-	SCIPY_ARRAY_API=1 $(BIN)/python -m pytest -q -n 2
+	$(PYTEST) --dist worksteal
 
 # PyTorch is large, so it is set up apart, and only here.
 opacus:

@@ -362,18 +362,19 @@ def test_an_interrupt_ends_at_once_with_what_is_done(tmp_path: Path) -> None:
     _, error = process.communicate(timeout=30)
     seconds = time.time() - start
     print(f"ended {seconds:.2f} s after the interrupt")
-    assert seconds < 5
+    assert seconds < 20
     assert process.returncode == 130
     assert error.decode().strip().splitlines()[-1].startswith("darrm: Interrupted.")
     assert journal.read_bytes().count(b"\n") >= 3
     assert not out.exists()
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals: run on Linux or macOS")
 def test_an_interrupt_ends_verifying_at_once(tmp_path: Path) -> None:
-    # Many seconds of work for two processes, of few rows that are quickly made.
+    # Half a minute of work or more for two processes, of few rows that are quickly made.
     row, path = tables.solve_grid([5], 1, 0.1, 1e-5).rows[0], tmp_path / "t.jsonl"
-    rows = [{**row, "K": 2001, "m": float(m), "max_affected": 2001, "gamma": [0.001] * 2002} for m in range(1, 33)]
+    rows = [{**row, "K": 2001, "m": float(m), "max_affected": 2001, "gamma": [0.001] * 2002} for m in range(1, 129)]
     tables.files.write(path, rows)
     command = [sys.executable, COMMAND, "verify", str(path), "--jobs", "2"]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE)
@@ -382,7 +383,7 @@ def test_an_interrupt_ends_verifying_at_once(tmp_path: Path) -> None:
     process.send_signal(signal.SIGINT)
     start = time.time()
     out, error = process.communicate(timeout=60)
-    assert time.time() - start < 5
+    assert time.time() - start < 20
     assert (process.returncode, out) == (130, b"")
     assert error.decode().strip().startswith("darrm: Interrupted. ")
 
@@ -399,6 +400,7 @@ def test_jobs_that_are_none(whole: tables.Table, jobs: Any) -> None:
     assert check_jobs(np.int64(-1)) == -1
 
 
+@pytest.mark.thorough
 def test_a_cluster_with_a_worker_killed(whole: tables.Table) -> None:
     distributed = pytest.importorskip("distributed")
     options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None, "host": "127.0.0.1"}

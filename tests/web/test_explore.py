@@ -510,7 +510,7 @@ def test_ctrl_c_ends_at_once(seconds: float | None) -> None:
         start = time.perf_counter()
         process.send_signal(signal.SIGINT)
         _, said = process.communicate(timeout=20)
-        assert time.perf_counter() - start < 3
+        assert time.perf_counter() - start < 15
         assert process.returncode == 0
         assert said == "Stopped.\n"
     finally:
