@@ -20,6 +20,7 @@ from typing import Any
 from urllib.parse import parse_qsl, quote, urlsplit
 
 import pytest
+from cases import thorough
 from oracles.explorer import HOME, errors, get, pre, wrong
 from scripts import PROGRAMS
 
@@ -489,7 +490,7 @@ def test_the_server_refuses_other_hosts(server: Server) -> None:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
-@pytest.mark.parametrize("seconds", [None, 0.0, 0.3, 1.0])
+@pytest.mark.parametrize("seconds", [None, 0.3, *thorough(0.0, 1.0)])
 def test_ctrl_c_ends_at_once(seconds: float | None) -> None:
     """Idle, or so many seconds into a budget: while libraries load, while it is computed."""
     program = [sys.executable, "-u", PROGRAMS / "command_with_interrupts.py", "explore", "--port", "0", "--no-browser"]
