@@ -13,7 +13,7 @@ import pytest
 from cases import beyond_each_value
 
 made = pytest.StashKey[dict[str, Any]]()
-LEFT = ("slow", "thorough", "every_case")  # as they are
+LEFT = ("slow", "thorough")  # to other targets of make already
 LARGE = 100_000  # steps of the independent check; designs above are counted and left to it on the command line
 
 

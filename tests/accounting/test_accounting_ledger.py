@@ -327,6 +327,7 @@ def test_what_is_spent_by_the_sum(tmp_path: Path) -> None:
     assert exact[1] <= delta <= exact[1] * (1 + Fraction(1, 10**15))
 
 
+@pytest.mark.thorough
 def test_what_fixed_voters_spend_does_not_grow(tmp_path: Path, design: darrm.Design) -> None:
     voters = optimal(design.problem.epsilon, design.problem.Delta, design.problem.max_affected, 1e-6).epsilon
     book = Ledger.create(tmp_path / "l.json", design, total_epsilon=100, total_delta=1e-6, voters="fixed")

@@ -100,7 +100,7 @@ def unchanged(ledger: Ledger, error: type[Exception], message: str, what: object
 # Every rule and every kind of charge
 
 
-@pytest.mark.parametrize("rule", [*thorough("composed"), "renyi", "basic"])
+@pytest.mark.parametrize("rule", [*thorough("composed", "renyi"), "basic"])
 @pytest.mark.filterwarnings("ignore:invalid value encountered in add")  # see tests/accounting/test_curves.py
 def test_every_kind_of_charge(tmp_path: Path, designs: dict[str, Any], rule: str) -> None:
     ledger = book(tmp_path / "l.json", rule, (20.0, 1e-3))
@@ -639,7 +639,7 @@ def test_a_guarantee_with_a_narrower_curve(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("way", [-math.inf, math.inf])
-@pytest.mark.parametrize("function", ["math.tanh", "math.expm1", *thorough("numpy.expm1")])
+@pytest.mark.parametrize("function", ["math.tanh", *thorough("math.expm1", "numpy.expm1")])
 def test_a_ledger_is_read_by_another_library_of_functions(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, function: str, way: float
 ) -> None:

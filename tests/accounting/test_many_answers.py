@@ -148,7 +148,7 @@ def test_the_totals_of_continuous_noise(classes: int, low: float, high: float) -
     assert total.lower > 0.999 * total.upper
 
 
-@pytest.mark.parametrize(("classes", "low", "high"), [(2, 7.670, 7.676), (3, 7.638, 7.650)])
+@pytest.mark.parametrize(("classes", "low", "high"), [(2, 7.670, 7.676), *thorough((3, 7.638, 7.650))])
 def test_the_totals_of_the_noise_that_is_drawn(classes: int, low: float, high: float) -> None:
     total = compose(GaussianNoisyMax(math.sqrt(2) / 0.2), 100, delta=1e-5, K=25, classes=classes)
     assert low < total.lower <= total.upper < high

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cases import thorough
 from scripts import BENCHMARKS
 
 import darrm
@@ -116,7 +117,7 @@ def test_a_traceback_of_a_command_is_found(worker: Any, tmp_path: Path, monkeypa
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc: run on Linux")
-@pytest.mark.parametrize(("limit", "said"), [("CPU", "hang"), ("MEMORY", "memory")])
+@pytest.mark.parametrize(("limit", "said"), [("CPU", "hang"), *thorough(("MEMORY", "memory"))])
 def test_what_hangs_or_grows_is_ended_and_kept(
     run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str, said: str
 ) -> None:

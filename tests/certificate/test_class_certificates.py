@@ -413,8 +413,7 @@ def test_tables_that_are_not_kept_say_the_same(monkeypatch: pytest.MonkeyPatch) 
 @pytest.mark.parametrize(
     ("groups", "alike"),
     [
-        *thorough(([VoterGroup(3, 0.5)], True)),
-        ([VoterGroup(2, 0.5, 0.3)], True),
+        *thorough(([VoterGroup(3, 0.5)], True), ([VoterGroup(2, 0.5, 0.3)], True)),
         ([VoterGroup(2, 1.0)], False),
     ],
 )

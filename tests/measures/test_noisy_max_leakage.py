@@ -58,7 +58,7 @@ def by_definition(known: tuple[int, ...], scale: dict[str, float]) -> float:
     return math.log(np.max(rows, axis=0).sum())
 
 
-@pytest.mark.parametrize("scale", [*SCALES, {"gamma": 0.05}, {"sigma": 20.0}, {"sigma": 0.01}], ids=str)
+@pytest.mark.parametrize("scale", [*SCALES, *thorough({"gamma": 0.05}, {"sigma": 20.0}, {"sigma": 0.01})], ids=str)
 def test_discrete_probabilities_by_brute_force(scale: dict[str, float]) -> None:
     for counts in (
         (3, 2),

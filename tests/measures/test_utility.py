@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import thorough
 
 import darrm
 from darrm import measures, mechanisms
@@ -31,7 +32,8 @@ def test_utility_of_randomized_response_is_that_of_the_posterior(p: float) -> No
 
 
 @pytest.mark.parametrize(
-    ("p", "epsilon"), [(0.5, 1.0), (1 / 3, 2.0), (0.1, 0.3), (2 / 3, 2.0), (0.7, 0.3), (0.9, 0.3), (0.9, 1.0)]
+    ("p", "epsilon"),
+    [(0.5, 1.0), (0.1, 0.3), *thorough((1 / 3, 2.0), (2 / 3, 2.0), (0.7, 0.3), (0.9, 0.3), (0.9, 1.0))],
 )
 def test_utility_of_a_noisy_sum_is_the_integral(p: float, epsilon: float) -> None:
     ones = pmf(np.full(K, p))

@@ -92,6 +92,7 @@ def test_aggregates_have_the_moments_of_the_bag() -> None:
     assert mechanism.release(X, y).label != mechanism.release(X, y).label
 
 
+@pytest.mark.thorough
 def test_noisy_sums_have_the_variance_they_should() -> None:
     y = np.array([0.0, 1.0, 3.0, -2.0])
     mechanism = NoisyWeightedLabelProportions(0.5, 0.7)
@@ -813,6 +814,7 @@ def test_the_noise_in_a_squared_aggregate() -> None:
     assert abs(squares.mean() - wanted) <= 5 * squares.std() / math.sqrt(len(squares))
 
 
+@pytest.mark.thorough
 @pytest.mark.filterwarnings("ignore::darrm.randomness.words.NotPrivateWarning")
 def test_what_attackers_gain_is_below_the_total_variation_of_neighbours() -> None:
     rows = load("weighted_aggregates").audit(5, 100)

@@ -234,6 +234,7 @@ def test_fixed_voters_of_several_kinds_are_named(design: DecisionDesign) -> None
     assert fixed <= float(page.rows("Total epsilon of many labels")[1][4]) <= fixed * 1.00001
 
 
+@pytest.mark.thorough
 def test_voters_that_fail_most_often_need_not_be_the_least_private() -> None:
     """The bound counts the largest epsilons and the largest failures, of other voters if need be; so does the text."""
     groups = [VoterGroup(2, epsilon=1.0, delta=0.1), VoterGroup(2, epsilon=0.5, delta=0.102)]
@@ -325,6 +326,7 @@ def test_a_file_with_another_decision_is_refused(tmp_path: Path, design: Decisio
             report.html(design, file=tmp_path / "other.json")
 
 
+@pytest.mark.thorough
 def test_the_command_writes_the_same_bytes_every_time(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], design: DecisionDesign
 ) -> None:
@@ -336,6 +338,7 @@ def test_the_command_writes_the_same_bytes_every_time(
     assert (tmp_path / "a.html").read_text() == report.html(design, file=file, full=False)
 
 
+@pytest.mark.thorough
 def test_many_multisets_get_a_short_report() -> None:
     problem = DecisionProblem([VoterGroup(12, epsilon=1.0), VoterGroup(12, epsilon=0.25)], epsilon=0.5)
     design = DecisionDesign(problem, np.full(problem.shape, 0.5), objectives.truth([0.7, 0.6]))
