@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 import pytest
+from cases import thorough
 
 import darrm
 from darrm.cli import app
@@ -22,6 +23,12 @@ PAGES = sorted(
 # Other tests run these, with more around them.
 ELSEWHERE = {"tutorial.md", "tables.md", "ensembles.md", "learning.md", "label_privacy.md"}
 
+LONG = {"clinics.md", "classes.md", "one_ledger.md", "fresh_or_fixed.md", "pate_costs.md"}  # seconds each
+
+
+def long_ones_last(pages: list[Path]) -> list[Any]:
+    return [page for page in pages if page.name not in LONG] + thorough(*(page for page in pages if page.name in LONG))
+
 
 def fenced(page: Path, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
@@ -31,7 +38,7 @@ def named(page: Path) -> str:
     return str(page.relative_to(ROOT / "docs"))
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if fenced(page, "pycon")], ids=named)
+@pytest.mark.parametrize("page", long_ones_last([page for page in PAGES if fenced(page, "pycon")]), ids=named)
 def test_sessions_print_what_they_say(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     text = "\n".join(fenced(page, "pycon"))
@@ -43,7 +50,9 @@ def test_sessions_print_what_they_say(page: Path, tmp_path: Path, monkeypatch: p
 
 
 @pytest.mark.parametrize(
-    "page", [page for page in PAGES if fenced(page, "python") and page.name not in ELSEWHERE], ids=named
+    "page",
+    long_ones_last([page for page in PAGES if fenced(page, "python") and page.name not in ELSEWHERE]),
+    ids=named,
 )
 def test_python_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In a folder with the files that pages speak of: votes.csv and gamma.json."""

@@ -643,6 +643,7 @@ def test_no_row_turns_the_model_into_nan() -> None:
     assert np.isfinite(model.coef_).all()
 
 
+@pytest.mark.thorough
 def test_one_declared_limit_is_kept_alone() -> None:
     X, y = np.random.default_rng(3).normal(size=(600, 2)), np.arange(600) % 2
     for limit in ({"epsilon": 0.5}, {"Delta": 1e-9}):

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import thorough
 from oracles import exact
 from oracles.pages import Page
 
@@ -42,6 +43,7 @@ CASES: dict[str, dict[str, Any]] = {
     "votes": {"K": 3, "m": 2, "epsilon": 0.1, "prior": "votes:1,0,1,2"},
     "profile": {"K": 5, "m": 2, "epsilon": 0.5, "delta": 1e-3, "profile": [(0.2, 0.3), (float("inf"), 1e-4)]},
 }
+FIRST = {"delta", "even", "profile"}
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -52,9 +54,9 @@ def few_labels() -> Iterator[None]:
         yield
 
 
-@pytest.fixture(scope="module", params=CASES.values(), ids=CASES)
+@pytest.fixture(scope="module", params=[*sorted(FIRST), *thorough(*sorted(CASES.keys() - FIRST))])
 def case(few_labels: None, request: pytest.FixtureRequest) -> tuple[darrm.Design, Page]:
-    design = darrm.solve(**request.param)
+    design = darrm.solve(**CASES[request.param])
     return design, Page(report.html(design))
 
 
@@ -164,6 +166,7 @@ def test_noise_that_falls_is_explained_where_it_can(case: tuple[darrm.Design, Pa
     assert ("need not rise with the majority" in page.text) is (design.shape == "free")
 
 
+@pytest.mark.thorough
 def test_labels_go_up_to_a_hundred_thousand(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sections, "QUERIES", ALL)
     design = darrm.solve(K=3, m=1, epsilon=0.01)
@@ -243,6 +246,7 @@ def test_the_page_is_small_and_the_same_on_every_run(tmp_path: Path, design: dar
     assert len(one) < 1_000_000
 
 
+@pytest.mark.thorough
 def test_the_callers_decimal_context_changes_nothing(design: darrm.Design) -> None:
     before = report.html(design)
     with decimal.localcontext(decimal.Context(prec=3, Emax=5, Emin=-5)):
@@ -324,6 +328,7 @@ def test_many_voters_get_a_short_report_with_all_values(noise: str) -> None:
     assert total[2][1] == shown(optimal(problem.total_epsilon, 0, 100, 1e-5).epsilon, 6, up=True)
 
 
+@pytest.mark.thorough
 def test_short_and_full_can_be_asked_for(design: darrm.Design) -> None:
     assert len(Page(report.html(design, full=False)).images) == 2
     assert len(Page(report.html(design, full=True)).images) == 4

@@ -524,6 +524,7 @@ def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
         assert len(error.strip().splitlines()) == 1
 
 
+@pytest.mark.thorough
 def test_a_part_of_the_ready_table(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(Path(__file__).resolve().parents[2] / "benchmarks"))
     import ready_table
