@@ -625,9 +625,17 @@ def same(a: Any, b: Any) -> bool:
     return type(a) is type(b) and (" at 0x" in repr(a) or repr(a) == repr(b))
 
 
+SECONDS = {"plan", "compare", "ensemble.DPLogisticRegression", "ensemble.PrivateMajorityClassifier"}  # of each call
+
+
 @pytest.mark.parametrize("kind", ["other", "numpy", "Fraction", "float32"])
 @pytest.mark.parametrize(
-    ("name", "base"), [pytest.param(name, i, id=f"{name} {i}") for name in TABLE for i in range(len(TABLE[name][1]))]
+    ("name", "base"),
+    [
+        pytest.param(name, i, id=f"{name} {i}", marks=[pytest.mark.thorough] * (name in SECONDS))
+        for name in TABLE
+        for i in range(len(TABLE[name][1]))
+    ],
 )
 def test_the_same_number_of_another_type_gives_the_same(name: str, base: int, kind: str) -> None:
     use, bases = TABLE[name]

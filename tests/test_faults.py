@@ -416,6 +416,7 @@ def comma(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     return environment
 
 
+@pytest.mark.thorough
 def test_decimal_commas_of_a_locale_change_nothing(folder: Path, comma: dict[str, str]) -> None:
     made = {}
     for name, changes, program in (("plain", {}, COMMAND), ("comma", comma, IN_LOCALE)):

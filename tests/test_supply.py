@@ -54,6 +54,7 @@ def wheel(tree: Path) -> list[str]:
     return zipfile.ZipFile(next(out.glob("*.whl"))).namelist()
 
 
+@pytest.mark.thorough
 def test_the_same_tree_gives_the_same_bytes_anywhere(tree: Path, wheel: list[str]) -> None:
     first, elsewhere = tree.parent / "out", tree.parent / "another" / "longer" / "path"
     shutil.copytree(tree, elsewhere)

@@ -418,6 +418,7 @@ def test_a_cluster_with_a_worker_killed(whole: tables.Table) -> None:
     assert content(table) == content(whole)
 
 
+@pytest.mark.thorough
 def test_a_scheduler_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parallel, "_PATIENCE", 0.5)
     with pytest.raises(darrm.InputError, match="does not answer"):

@@ -80,6 +80,7 @@ def files(draw: st.DrawFn) -> bytes:
     return bytes(content[: len(content) - draw(st.sampled_from([0, 0, 1, 2]))])
 
 
+@pytest.mark.thorough
 @settings(derandomize=True, max_examples=600, deadline=None, suppress_health_check=list(HealthCheck))
 @given(content=files(), size=st.sampled_from(TINY))
 def test_files_mean_what_the_csv_module_says(

@@ -221,6 +221,7 @@ def test_downloads(client: Any, tmp_path: Path) -> None:
         assert answer.headers["Content-Disposition"] == f'attachment; filename="gamma_K7_m3_epsilon0.5.{ending}"'
 
 
+@pytest.mark.thorough
 def test_a_report_is_offered_if_there_is_one(client: Any) -> None:
     from importlib.util import find_spec
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cases import thorough
 from oracles.explorer import HOME, errors, get, pre, wrong
 
 import darrm
@@ -156,7 +157,7 @@ CHOICES = [
 ]
 
 
-@pytest.mark.parametrize("values", CHOICES)
+@pytest.mark.parametrize("values", [*CHOICES[:1], CHOICES[4], *thorough(*CHOICES[1:4], *CHOICES[5:])])
 def test_command_and_python_make_the_same_design(
     client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, values: dict[str, str]
 ) -> None:
