@@ -64,7 +64,8 @@ def test_help_of_the_module_loads_no_numbers() -> None:
     assert not loaded & (HEAVY - {"click"} | {"numpy"})
 
 
-@pytest.mark.parametrize("program", [*thorough("darrm"), "python -m darrm"])
+@pytest.mark.thorough
+@pytest.mark.parametrize("program", ["darrm", "python -m darrm"])
 def test_commands_that_are_suggested_run_as_they_stand(
     program: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -243,7 +243,7 @@ def test_asymmetric_distributions_stay_asymmetric() -> None:
     "pld",
     [
         theirs.from_gaussian_mechanism(0.8),
-        theirs.from_gaussian_mechanism(1.0, sampling_prob=0.01).self_compose(100),
+        *thorough(theirs.from_gaussian_mechanism(1.0, sampling_prob=0.01).self_compose(100)),
         laplace(),
         laplace().self_compose(7),
         theirs.from_privacy_parameters(dp.pld.common.DifferentialPrivacyParameters(0.7, 1e-3)),

@@ -236,6 +236,7 @@ def test_nothing_is_loaded_from_elsewhere_and_nothing_runs(case: tuple[darrm.Des
                 assert tag == "a"
 
 
+@pytest.mark.thorough
 def test_the_page_is_small_and_the_same_on_every_run(tmp_path: Path, design: darrm.Design) -> None:
     file = tmp_path / "gamma.json"
     design.save(file)

@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
+from cases import thorough
 from oracles.explorer import HOME, errors, get, pre, wrong
 
 import darrm
@@ -163,7 +164,7 @@ CHOICES = [
 ]
 
 
-@pytest.mark.parametrize("values", CHOICES)
+@pytest.mark.parametrize("values", [CHOICES[1], *thorough(CHOICES[0], *CHOICES[2:])])
 def test_command_and_python_make_the_same_plan(
     client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, values: dict[str, str]
 ) -> None:
@@ -187,6 +188,7 @@ def test_command_and_python_make_the_same_plan(
     assert plan_words.together(names["plan"]) in html.unescape(text)
 
 
+@pytest.mark.thorough
 def test_downloads(client: Any, small: Plan) -> None:
     assert isinstance(small.design, darrm.DecisionDesign)
     assert small.comparison is not None
