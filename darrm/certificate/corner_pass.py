@@ -78,7 +78,7 @@ class CornerPass:
         found. Else, for large K, most b are stood for by bounds at first; those that bounds do not settle are followed.
         """
         most_n = self._problem.max_affected if most_n is None else most_n
-        if self._problem.K <= _TOGETHER and not self._moves.many:
+        if self._problem.Delta and self._problem.K <= _TOGETHER and not self._moves.many:
             yield from self._together(forms, settled, most_n, most_b)
             return
         spacing = SPACING if most_n >= SPACED_FROM and not (every or self._moves.many) else 1
@@ -116,30 +116,23 @@ class CornerPass:
                 parts = Reach(reach.up[rows], reach.down[rows], together[rows])
                 bounds[rows] = forms.excess(made(sides.at(rows), parts), settled)
 
-        if not self._problem.Delta:
-            bound(np.flatnonzero(b), lambda tables, reach: tables)
-        else:
-            # Rows that rise: see `_with_moves`.
-            bound(
-                np.flatnonzero(rises & ((b > 0) | (t < K))),
-                lambda tables, reach: moves.all_move(tables, reach.up, reach.down),
-            )
-            bound(np.flatnonzero(~rises), lambda tables, reach: moves.loose(tables, reach, None, forms.relative))
+        # Rows that rise: see `_with_moves`.
+        bound(
+            np.flatnonzero(rises & ((b > 0) | (t < K))),
+            lambda tables, reach: moves.all_move(tables, reach.up, reach.down),
+        )
+        bound(np.flatnonzero(~rises), lambda tables, reach: moves.loose(tables, reach, None, forms.relative))
         bounds[z > K - n] = -np.inf
         rows, columns = np.nonzero((bounds > settled) & ~rises[:, None])
-        if rows.size and self._problem.Delta:
+        if rows.size:
             closer = forms.excess(moves.closer_at(sides, rows, columns, reach, forms.relative), settled)
             bounds[rows, columns] = np.minimum(bounds[rows, columns], closer)
         for level, start, stop in zip(found, first[:-1].tolist(), first[1:].tolist(), strict=True):
             part = bounds[start:stop]
             searched = []
             for row, column in np.argwhere(part > settled).tolist():
-                if self._problem.Delta:
-                    searched.append(self._search(level, row, column, forms, t - level.n))
-                    part[row, column] = searched[-1].bound
-                else:
-                    counts = counts_at(self._problem, level.n, int(level.b[row]), column)
-                    searched.append(worst_case(forms, counts, part[row, column], level.sides.at((row, column))))
+                searched.append(self._search(level, row, column, forms, t - level.n))
+                part[row, column] = searched[-1].bound
             if searched:
                 yield largest(searched)
         yield _unsearched(float(bounds.max()), forms)

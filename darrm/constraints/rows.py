@@ -208,8 +208,6 @@ class MajorityRows:
         self._right_side = shrink, grow, right = right_side(limit)
         _check_steepness(limit, gap)
         self.rounding = 1.01 * u * (shrink * (24 * K * (K + 1) + 40 * K) * gap + (6 * K + 60) * grow) / right
-        # About what a certificate counts, in units of the right side: Lemma 7 with some moves.
-        self._certified = 1.01 * u * (shrink * (12 * K * (K + 1) + 80 * K) * gap + (14 * K + 160) * grow) / right
         self.threshold = limit.delta + _BROKEN * right / (2 * shrink) if shrink else math.inf
 
     def allowed(self, cases: Iterable[Sequence[int]]) -> list[CornerCounts]:
@@ -280,9 +278,7 @@ class MajorityRows:
             return None
         usual = usual_rows(problem.K, problem.epsilon, problem.Delta, problem.max_affected)
         shrink, grow, right = self._right_side
-        return ReadyRows(
-            (shrink * usual.difference - grow * usual.q_side) / right, usual.case, 1 + _BROKEN, 1 - self._certified
-        )
+        return ReadyRows((shrink * usual.difference - grow * usual.q_side) / right, usual.case, 1 + _BROKEN)
 
 
 def _check_steepness(limit: Limit[MajorityProblem], gap: float) -> None:

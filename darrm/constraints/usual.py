@@ -137,12 +137,10 @@ class ReadyRows:
         From the place of a row, block and case, to what it stands for.
     broken : float
         A value above which a row is broken by more than rounding.
-    kept : float
-        A value up to which a certificate will likely say that a row is kept, with what it counts for rounding.
     """
 
-    def __init__(self, rows: Array, case: Callable[[int, int], Any], broken: float, kept: float) -> None:
-        self._rows, self._case, self._broken, self._kept = rows, case, broken, kept
+    def __init__(self, rows: Array, case: Callable[[int, int], Any], broken: float) -> None:
+        self._rows, self._case, self._broken = rows, case, broken
 
     def most_broken(self, x: Array, seen: Container[Any]) -> tuple[list[Any], Rows]:
         """Of each block the case that ``x`` breaks most, if it breaks any and that is not ``seen``, and their rows."""
@@ -152,10 +150,6 @@ class ReadyRows:
         places = {case: (n, worst[n]) for n in broken if (case := self._case(n, int(worst[n]))) not in seen}
         found = np.array([self._rows[place] for place in places.values()]).reshape(-1, x.size)
         return list(places), Rows(found, np.ones(len(found)))
-
-    def share(self, x: Array) -> float:
-        """The largest share of x of which all are kept."""
-        return min(1.0, self._kept / max(float((self._rows @ x).max()), 1e-300))
 
 
 @lru_cache(maxsize=2)

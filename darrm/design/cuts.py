@@ -32,16 +32,10 @@ class Candidates:
         All that the release is held to.
     columns : Columns
         What the solver's variables stand for.
-
-    Attributes
-    ----------
-    shares : list of callables
-        Each takes ``x`` and gives a share s of it, about as large as one limit allows: s x is tried first.
     """
 
     def __init__(self, limits: Sequence[Limit[Problem]], columns: Columns) -> None:
         self._limits, self.columns = limits, columns
-        self.shares: list[Callable[[Array], float]] = []
         self._last: tuple[Array, Array] | None = None
         self._searched: tuple[Array, Problem, Separation] | None = None
 
@@ -59,7 +53,7 @@ class Candidates:
     def released(self, x: Array) -> Array:
         """`table` scaled down until cases that are quickly found hold: what is verified, and then released."""
         if self._last is None or not np.array_equal(self._last[0], x):
-            table = self.table(x * min((share(x) for share in self.shares), default=1.0))
+            table = self.table(x)
             for limit in self._limits:
                 table = shrink(table, limit)
             self._last = x.copy(), table
@@ -103,8 +97,6 @@ class CutFinder:
         self._hard: list[Any] = []  # cases that were not found at once
         self._near: list[Any] = []  # the last of those
         self._nothing = Rows(np.zeros((0, candidates.columns.n)), np.zeros(0))
-        if self.rows.ready:
-            candidates.shares.append(self.rows.ready.share)
 
     @property
     def proposed(self) -> list[Any]:
