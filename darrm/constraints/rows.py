@@ -220,12 +220,10 @@ class MajorityRows:
 
     def of(self, cases: Sequence[CornerCounts]) -> Rows:
         """The rows of any multisets in the form of `blocks`; O(K max_affected) for each."""
-        K, corners = self._limit.problem.K, self._corners
+        corners = self._corners
         counts = np.array(cases, dtype=np.int64).reshape(-1, len(NAMES))[:, : len(corners.p)]
-        q_side = np.zeros((len(counts), K + 1))
-        q_side[np.arange(len(counts)), counts[:, 1]] = 1.0
-        difference = np.zeros_like(q_side)
-        for corner in range(STILL, counts.shape[1]):
+        q_side, difference = (self._beside_ones(table, counts) for table in self._tables[:2])
+        for corner in range(STILL + 1, counts.shape[1]):
             for step in range(int(counts[:, corner].max(initial=0))):
                 at = np.flatnonzero(counts[:, corner] > step)
                 which = np.full(at.size, corner)
@@ -234,6 +232,14 @@ class MajorityRows:
                 )
                 q_side[at], difference[at] = more[0][:, :-1], more[1][:, :-1]  # K votes give at most K ones
         return _at_most_one(self._scaled(q_side, difference))
+
+    def _beside_ones(self, table: Array, counts: NDArray[np.int64]) -> Array:
+        """What ``table`` says of the voters at (hi,lo), moved up by those at (1,1): shape (cases, K + 1)."""
+        ones, at_hi_lo = counts[:, 1], counts[:, STILL]
+        moved = np.zeros((len(counts), self._limit.problem.K + table.shape[1]))
+        columns = ones[:, None] + np.arange(table.shape[1])
+        np.put_along_axis(moved, columns, table[at_hi_lo], axis=1)
+        return moved[:, : self._limit.problem.K + 1]
 
     def of_usual(self, cases: Sequence[CornerCounts]) -> Rows:
         """The same for multisets with voters at (0,0), (1,1), (hi,lo), (D,0) and (1,1-D) only; O(K) each."""
