@@ -224,10 +224,26 @@ MISTAKES = [
     Mistake(
         "voters at the corners of Delta are forgotten",
         "certificate.moves",
-        "self.pmf[up, 0] * V + above,",
-        "V,",
+        "above += stay.take(up) * V",
+        "above = V.copy()",
         VERIFY,
         bound(3, 0.3, "rising"),
+    ),
+    Mistake(
+        "together, a level looks at half of its columns",
+        "certificate.corner_pass",
+        "bounds[z > K - n] = -np.inf",
+        "bounds[z > (K - n) // 2] = -np.inf",
+        CORNER_PASS,
+        lambda tests, _: at_once(tests),
+    ),
+    Mistake(
+        "together, all move where few may",
+        "certificate.corner_pass",
+        "together = np.minimum(K, t) - n",
+        "together = 0 * n",
+        CORNER_PASS,
+        lambda tests, _: at_once(tests),
     ),
     Mistake(
         "one voter fewer is changed",
@@ -396,8 +412,8 @@ MISTAKES = [
     Mistake(
         "the vertex of the basis is not solved for",
         "darrm_solvers.vertices",
-        "x[columns] += inverse @",
-        "x[columns] += 0 * inverse @",
+        "x[columns] += solved(",
+        "x[columns] += 0 * solved(",
         GAPS,
         lambda tests, _: tests.test_the_vertex_of_a_basis_is_exact_to_rounding(),
     ),
@@ -543,8 +559,8 @@ MISTAKES = [
     Mistake(
         "the coins of two labels are counted as those of one",
         "accounting.fixed",
-        "V = excess(counts, queries, grid) if by_grid else None",
-        "V = excess(counts, 1, grid) if by_grid else None",
+        "V = excess(counts, queries, grid, delta) if by_grid else None",
+        "V = excess(counts, 1, grid, delta) if by_grid else None",
         FIXED,
         lambda tests, _: tests.test_no_fixed_voters_lose_more_than_theorem_1_says(2, 1, 2, False),
     ),
@@ -712,8 +728,8 @@ MISTAKES = [
     Mistake(
         "both directions on a grid are the same",
         "accounting.curves",
-        "both[row]]), grid, both[1 - row])",
-        "both[row]]), grid, both[row])",
+        "of_bounds(both[row], grid, both[1 - row])",
+        "of_bounds(both[row], grid, both[row])",
         CURVES,
         lambda tests, _: tests.test_directions_are_not_mixed_up(),
     ),
@@ -1492,6 +1508,12 @@ def without_hashes(tests: Any) -> None:
 def failures_together(tests: Any) -> None:
     with pytest.MonkeyPatch.context() as patch:
         tests.test_failures_of_too_many_voters_are_taken_together(patch)
+
+
+def at_once(tests: Any) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        for seed in range(3):
+            tests.test_all_levels_at_once_say_what_each_says(seed, patch)
 
 
 def left_open(tests: Any) -> None:
