@@ -230,10 +230,10 @@ MISTAKES = [
         bound(3, 0.3, "rising"),
     ),
     Mistake(
-        "together, a level looks at half of its columns",
+        "together, a level looks at its last column only",
         "certificate.corner_pass",
         "bounds[z > K - n] = -np.inf",
-        "bounds[z > (K - n) // 2] = -np.inf",
+        "bounds[z != K - n] = -np.inf",
         CORNER_PASS,
         lambda tests, _: at_once(tests),
     ),
