@@ -16,7 +16,7 @@ V_o > e^epsilon W_o, so no other sets are gone through. docs/decisions.md has le
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -156,11 +156,12 @@ class ClassSeparation:
 
     def worst_cases(self, epsilon: Decimal) -> tuple[WorstCase, ...]:
         """The worst case of each block of states, over all sets of answers."""
-        if self._last is None or self._last[0] != epsilon:
+        last = self._last  # of this call: another may be made meanwhile
+        if last is None or last[0] != epsilon:
             bounds = self._bounds(epsilon)
             with decimals(epsilon):  # sums over answers may be of decimals
-                self._last = epsilon, tuple(self._worst(leaf, bounds) for leaf in self._leaves())
-        return self._last[1]
+                last = self._last = epsilon, tuple(self._worst(leaf, bounds) for leaf in self._leaves())
+        return last[1]
 
     def glimpse(self, epsilon: Decimal) -> WorstCase:
         """The worst of all cases, but for the rounding of others."""
@@ -172,7 +173,7 @@ class ClassSeparation:
         return self._worst(_Leaf(leaf.parts, _Tables(W + D, W, D)), self._bounds(epsilon))
 
     def broken(
-        self, epsilon: Decimal, threshold: float, effort: int, near: Sequence[ClassCase] = ()
+        self, epsilon: Decimal, threshold: float, effort: int, near: Collection[ClassCase] = ()
     ) -> Sequence[WorstCase]:
         """Cases above ``threshold``, spread over all blocks of states; ``effort`` and ``near`` change nothing.
 

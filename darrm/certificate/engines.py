@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -11,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from darrm.certificate import classes, groups, stored
 from darrm.certificate.protocol import Separation, WorstCase
-from darrm.certificate.separation import CornerSeparation, check_size
+from darrm.certificate.separation import CornerSeparation, check_arithmetic, check_size
 from darrm.errors import InputError
 from darrm.numerics.arrays import Array
 from darrm.problem.decision import DecisionProblem
@@ -25,6 +26,16 @@ def _gamma(release: ArrayLike, problem: Problem) -> Array:
 
 
 _KEPT_UP_TO = 256  # numbers in a table: the search of a larger one holds much memory
+
+
+class _Kept(threading.local):
+    """A search remembers what it computed last: two threads must not ask the same one."""
+
+    search: Separation | None = None
+    key: tuple[bytes, tuple[int, ...], Limit[Any]] | None = None
+
+
+_kept = _Kept()
 
 
 class Engine(NamedTuple):
@@ -84,20 +95,19 @@ def separation(release: ArrayLike, limit: Limit[Problem]) -> Separation:
 
 
 def search(table: Array, limit: Limit[Problem]) -> Separation:
-    """`separation` of the table of a release; the last one of few numbers is kept."""
+    """`separation` of the table of a release; each thread keeps its last one of few numbers."""
+    check_arithmetic()
     if table.size > _KEPT_UP_TO:
         return engine(limit.problem).separation(table, limit)
-    return _search(table.tobytes(), table.shape, limit)
+    key = table.tobytes(), table.shape, limit
+    if _kept.search is None or _kept.key != key:
+        _kept.search, _kept.key = engine(limit.problem).separation(np.frombuffer(key[0]).reshape(key[1]), limit), key
+    return _kept.search
 
 
 def worst_cases(table: Array, limit: Limit[Problem]) -> tuple[WorstCase, ...]:
     """`Separation.worst_cases` of a release at the epsilon of its limit; the last answers are kept."""
     return _worst_cases(table.tobytes(), table.shape, limit)
-
-
-@lru_cache(maxsize=1)
-def _search(content: bytes, shape: tuple[int, ...], limit: Limit[Problem]) -> Separation:
-    return engine(limit.problem).separation(np.frombuffer(content).reshape(shape), limit)
 
 
 @lru_cache(maxsize=64)
@@ -107,5 +117,5 @@ def _worst_cases(content: bytes, shape: tuple[int, ...], limit: Limit[Problem]) 
 
 def forget() -> None:
     """Keep nothing, for timing."""
-    _search.cache_clear()
+    _kept.search = None
     _worst_cases.cache_clear()

@@ -15,7 +15,7 @@ which are sums of products of nonnegative numbers. docs/decisions.md has lemmas 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -161,10 +161,11 @@ class GroupSeparation:
 
     def worst_cases(self, epsilon: Decimal) -> tuple[WorstCase, ...]:
         """The worst case of each block of states, for both answers together."""
-        if self._last is None or self._last[0] != epsilon:
+        last = self._last  # of this call: another may be made meanwhile
+        if last is None or last[0] != epsilon:
             bounds = _Bounds(epsilon, self._exact)
-            self._last = epsilon, tuple(self._worst(block, bounds) for block in self._blocks())
-        return self._last[1]
+            last = self._last = epsilon, tuple(self._worst(block, bounds) for block in self._blocks())
+        return last[1]
 
     def glimpse(self, epsilon: Decimal) -> WorstCase:
         """The worst of the cases that `GroupSearch` finds; of all where it does not apply."""
@@ -176,7 +177,7 @@ class GroupSeparation:
         return largest(self._attained(worst, answer, bounds) for worst, answer in few)
 
     def broken(
-        self, epsilon: Decimal, threshold: float, effort: int, near: Sequence[GroupCase] = ()
+        self, epsilon: Decimal, threshold: float, effort: int, near: Collection[GroupCase] = ()
     ) -> Sequence[WorstCase]:
         """Cases above ``threshold``, spread over all blocks of states; ``effort`` and ``near`` change nothing.
 

@@ -11,7 +11,7 @@ of 2^-bits, each average rounded to the safe side, so there is nothing to be sai
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, Context, Decimal
 from fractions import Fraction
@@ -150,7 +150,7 @@ class IdenticalVoters:
         """The worst pair, with a bound on all others."""
         return [self.glimpse(epsilon)]
 
-    def broken(self, epsilon: Decimal, threshold: float, effort: int, near: Sequence[Any] = ()) -> list[WorstCase]:
+    def broken(self, epsilon: Decimal, threshold: float, effort: int, near: Collection[Any] = ()) -> list[WorstCase]:
         """The worst pair, if its excess is above ``threshold``."""
         return [worst for worst in self.worst_cases(epsilon) if worst.bound - worst.rounding > threshold]
 

@@ -6,7 +6,7 @@ excess Pr[S | D] - e^epsilon Pr[S | D']. `darrm.certificate.engines` knows which
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -80,7 +80,9 @@ class Separation(Protocol):
     def glimpse(self, epsilon: Decimal) -> WorstCase:
         """The worst of some cases, found quickly: attained, and no bound on the others unless the engine says so."""
 
-    def broken(self, epsilon: Decimal, threshold: float, effort: int, near: Sequence[Any] = ()) -> Sequence[WorstCase]:
+    def broken(
+        self, epsilon: Decimal, threshold: float, effort: int, near: Collection[Any] = ()
+    ) -> Sequence[WorstCase]:
         """Worst cases with a ``case`` and an excess above ``threshold``, quickly found; there may be others.
 
         Parameters
@@ -89,8 +91,9 @@ class Separation(Protocol):
         threshold : float
         effort : {0, 1, 2}
             How widely to look: at the usual cases, around ``near``, or far around ``near``.
-        near : sequence of Case
-            Cases that were broken before, of this engine's own kind.
+        near : collection of Case
+            Cases that were broken before, of this engine's own kind; with effort 0 all that are known, which need not
+            be found again.
         """
 
     def facts(self) -> Facts:

@@ -7,7 +7,7 @@ cases for cuts from the same tables, and bounds nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
@@ -149,18 +149,19 @@ class CornerSeparation:
         n, z = np.unravel_index(int(np.argmax(excess)), excess.shape)
         return largest((self._identical(forms), self._on_edge(self._edge, forms, int(n), int(z), float(excess[n, z]))))
 
-    def broken(self, epsilon: Decimal, threshold: float, effort: int, near: Sequence[Any] = ()) -> list[WorstCase]:
+    def broken(self, epsilon: Decimal, threshold: float, effort: int, near: Collection[Any] = ()) -> list[WorstCase]:
         """Multisets whose excess is above ``threshold``, quickly found; there may be others.
 
-        Effort 0 looks at the O(K^2) multisets without (lo,hi); 1 at levels and numbers at (lo,hi) up to those of
+        Effort 0 looks at the O(K^2) multisets without (lo,hi), for large K at some first, and at all if those that are
+        broken are all in ``near``; 1 at levels and numbers at (lo,hi) up to those of
         ``near``; 2, from K = 100 on, at all levels, with up to twice as many at (lo,hi).
         """
-        most_b = max((counts.lo_hi for counts in near), default=0)
         cases: list[WorstCase] = []
+        most_b = max((counts.lo_hi for counts in near), default=0) if effort else 0
         if effort == 0:
             for edge in self._edges:
                 cases = self._broken_on(edge, self._scale(epsilon), threshold)
-                if cases:
+                if any(case.case not in near for case in cases):
                     break
         elif effort == 1 and near:
             most_n = max(counts.hi_lo + counts.lo_hi for counts in near)

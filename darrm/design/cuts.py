@@ -7,7 +7,7 @@ never costs privacy.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -121,7 +121,7 @@ class CutFinder:
             cases, rows = self.rows.ready.most_broken(x, self._seen)
             self._seen.update(dict.fromkeys(cases))
             return rows
-        broken = self._broken(x, 0)
+        broken = self._broken(x, 0, self._seen)
         # Neighbouring levels have much the same rows: of each group the one that is broken most will do.
         groups = np.array_split(np.arange(len(broken)), max(1, min(len(broken), _AT_ONCE)))
         chosen = [
@@ -150,7 +150,7 @@ class CutFinder:
         """From the quickest to the complete one."""
         return [self.usual, self.nearby, self.far, self.everywhere]
 
-    def _broken(self, x: Array, effort: int, near: Sequence[Any] = ()) -> Sequence[WorstCase]:
+    def _broken(self, x: Array, effort: int, near: Collection[Any] = ()) -> Sequence[WorstCase]:
         search = self._candidates.search(x, self._limit.problem)
         broken = search.broken(self._limit.epsilon, self.rows.threshold, effort, near)
         return [worst for worst in broken if worst.case not in self._seen]

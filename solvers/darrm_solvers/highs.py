@@ -32,7 +32,20 @@ _OPTIONS: dict[str, Option] = {
 }
 _FINER, _RUNS = 2.0**20, 3
 # HiGHS ends some solves with kSolveError or kUnknown; each of these has recovered such a case.
-_FALLBACKS: tuple[dict[str, Option], ...] = ({}, {"presolve": "on"}, {"presolve": "off", "simplex_scale_strategy": 0})
+_FALLBACKS: tuple[dict[str, Option], ...] = (
+    {},
+    {"presolve": "on"},
+    {"presolve": "off", "simplex_scale_strategy": 0},
+    {"simplex_scale_strategy": 2, "simplex_strategy": 4, "simplex_iteration_limit": 3_000},
+    {"simplex_strategy": 1, "dual_simplex_cost_perturbation_multiplier": 0.0},
+)
+_IN_REFINE = 3  # of them: there a smaller step is the next thing to try
+# What they change, and a model goes on with.
+_USUAL: dict[str, Option] = {
+    "simplex_scale_strategy": 2,
+    "dual_simplex_cost_perturbation_multiplier": 1.0,
+    "simplex_iteration_limit": 2**31 - 1,
+}
 
 
 def _set(highs: Highs, options: dict[str, Option]) -> None:
@@ -129,7 +142,7 @@ class HighsModel:
             if run:
                 cost = math.sqrt(finer)
                 self._move(cost, -finer * x, finer * (1 - x), finer * (limits - program.rows @ x))
-                correction = self._run(math.inf)
+                correction = self._run(math.inf, _IN_REFINE)
             basis = self._basis()
             if run:
                 self._move(1.0, np.zeros(self._n), np.ones(self._n), limits)
@@ -177,7 +190,7 @@ class HighsModel:
         # When maximising, HiGHS gives rows that bind from above a nonnegative dual.
         return replace(answer, x=np.clip(answer.x, 0.0, 1.0), multipliers=np.maximum(answer.multipliers, 0.0))
 
-    def _run(self, time_limit: float) -> Solution:
+    def _run(self, time_limit: float, fallbacks: int = len(_FALLBACKS)) -> Solution:
         """What HiGHS finds for the model as it is now, not clipped."""
         import highspy
 
@@ -189,7 +202,7 @@ class HighsModel:
             highspy.HighsModelStatus.kIterationLimit: Status.ITERATION_LIMIT,
         }
         # The time limit of HiGHS counts from the first run of this object on.
-        for attempt, fallback in enumerate(({}, *_FALLBACKS)):
+        for attempt, fallback in enumerate(({}, *_FALLBACKS[:fallbacks])):
             if attempt or self._limited or time_limit < math.inf:
                 self._limited = time_limit < math.inf
                 _set(self._highs, {**fallback, "time_limit": self._highs.getRunTime() + time_limit})
@@ -202,6 +215,8 @@ class HighsModel:
             except RuntimeError as error:  # thrown in C++: what HiGHS holds then is nothing to go on from
                 return Solution(Status.NUMERICAL, np.zeros(self._n), np.zeros(self._m), 0, f"HiGHS failed: {error}")
             status = statuses.get(ended, Status.NUMERICAL)
+            if attempt and status is Status.ITERATION_LIMIT:  # of a fallback
+                status = Status.NUMERICAL
             x, duals = np.array(answer.col_value), np.array(answer.row_dual)
             if status is Status.OPTIMAL and not (
                 x.shape == (self._n,) and duals.shape == (self._m,) and np.isfinite(x).all()
@@ -210,7 +225,7 @@ class HighsModel:
             if status is not Status.NUMERICAL:
                 break
         if attempt:
-            _set(self._highs, {name: self._chosen[name] for name in ("presolve",)} | {"simplex_scale_strategy": 2})
+            _set(self._highs, {**_USUAL, **self._chosen})
         message = self._highs.modelStatusToString(ended)
         iterations = int(self._highs.getInfo().simplex_iteration_count)
         if status is not Status.OPTIMAL:
