@@ -272,8 +272,8 @@ LIES = {
 def test_cuts_survive_a_lying_solver(monkeypatch: pytest.MonkeyPatch, lie: str, after: int, Delta: float) -> None:
     honest, calls = HighsModel._run, itertools.count()
 
-    def run(self: HighsModel, time_limit: float) -> Solution:
-        true = honest(self, time_limit)
+    def run(self: HighsModel, time_limit: float, *fallbacks: int) -> Solution:
+        true = honest(self, time_limit, *fallbacks)
         if next(calls) < after:
             return true
         made_up = LIES[lie](true.x.size)
