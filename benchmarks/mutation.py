@@ -406,6 +406,9 @@ class Tracer:
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
         for cache in self._caches:
             cache.cache_clear()
+        engines = sys.modules.get("darrm.certificate.engines")
+        if engines is not None:
+            engines.forget()
         self._now, started = set(), time.perf_counter()
         threading.settrace(self._call)
         sys.settrace(self._call)

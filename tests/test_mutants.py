@@ -24,6 +24,7 @@ import pytest
 
 import darrm
 from darrm.accounting import Ledger
+from darrm.certificate import engines
 
 TESTS = Path(__file__).resolve().parent
 Judge = Callable[[Any, Path], object]  # of the tests in one file, and of an empty folder
@@ -61,6 +62,7 @@ def forget() -> None:
     """Answers that are kept would outlive the mistake, or hide it."""
     for one in memories(frozenset(name for name in sys.modules if name.startswith("darrm"))):
         one.cache_clear()
+    engines.forget()
 
 
 def whole_name(module: str) -> str:
