@@ -71,8 +71,8 @@ def solve_grid(
 
     Notes
     -----
-    Designs are solved in chains of up to 32 neighbours, from small m on, each beginning with the constraints that bound
-    the last (`darrm.design.solve.Binding`); a chain is the unit that is lost if a run is killed.
+    Designs are solved in chains of up to 32 neighbours, from small m on. Above K = 64 each begins with the constraints
+    that bound the last (`darrm.design.solve.Binding`). A chain is the unit that is lost if a run is killed.
 
     Examples
     --------
