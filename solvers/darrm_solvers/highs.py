@@ -37,7 +37,11 @@ _FALLBACKS: tuple[dict[str, Option], ...] = (
     {"presolve": "on"},
     {"presolve": "off", "simplex_scale_strategy": 0},
     {"simplex_scale_strategy": 2, "simplex_strategy": 4, "simplex_iteration_limit": 3_000},
-    {"simplex_strategy": 1, "dual_simplex_cost_perturbation_multiplier": 0.0},
+    {
+        "simplex_strategy": 1,
+        "dual_simplex_cost_perturbation_multiplier": 0.0,
+        "simplex_iteration_limit": 30_000,  # each goes on from the options of those before
+    },
 )
 _IN_REFINE = 3  # of them: there a smaller step is the next thing to try
 # What they change, and a model goes on with.
