@@ -119,13 +119,16 @@ def a_decision(rng: np.random.Generator) -> tuple[Callable[[], float], str]:
         groups.append(darrm.VoterGroup(count, epsilons(rng), Delta))
         accuracy.append(rng.uniform(0.5, 1))
     epsilon, delta = epsilons(rng), pick(rng, 0.0, 0.0, 1e-5, log_uniform(rng, 1e-9, 0.1))
+    classes, none = int(pick(rng, 3, 3, 4)) if several else 2, bool(rng.random() < 0.3)
     if several:
         groups, accuracy = groups[:1], accuracy[:1]
-        problem = darrm.DecisionProblem(groups, epsilon=epsilon, delta=delta, classes=3)
-    else:
-        problem = darrm.DecisionProblem(groups, epsilon=epsilon, delta=delta)
+    elif rng.random() < 0.2:  # one group, of many
+        groups, accuracy = [darrm.VoterGroup(int(rng.integers(8, 16)), groups[0].epsilon, groups[0].delta)], accuracy[:1]
+    problem = darrm.DecisionProblem(groups, epsilon=epsilon, delta=delta, classes=classes, none=none)
     by_cost = darrm.objectives.costs(rng.random((*problem.shape, problem.n_answers)))
-    objective, ordered = pick(rng, darrm.objectives.truth(accuracy), by_cost), bool(rng.random() < 0.3)
+    prior = rng.dirichlet(np.ones(classes))
+    by_truth = darrm.objectives.truth(accuracy, prior, none=rng.uniform(0.05, 0.6) if none else None)
+    objective, ordered = pick(rng, by_truth, by_cost), bool(rng.random() < 0.3)
     text = f"darrm.solve({problem!r}, objective={objective!r}, ordered={ordered})"
     return lambda: darrm.solve(problem, objective=objective, ordered=ordered).gap, text
 
