@@ -123,7 +123,8 @@ def a_decision(rng: np.random.Generator) -> tuple[Callable[[], float], str]:
     if several:
         groups, accuracy = groups[:1], accuracy[:1]
     elif rng.random() < 0.2:  # one group, of many
-        groups, accuracy = [darrm.VoterGroup(int(rng.integers(8, 16)), groups[0].epsilon, groups[0].delta)], accuracy[:1]
+        count = int(rng.integers(8, 16))
+        groups, accuracy = [darrm.VoterGroup(count, groups[0].epsilon, groups[0].delta)], accuracy[:1]
     problem = darrm.DecisionProblem(groups, epsilon=epsilon, delta=delta, classes=classes, none=none)
     by_cost = darrm.objectives.costs(rng.random((*problem.shape, problem.n_answers)))
     prior = rng.dirichlet(np.ones(classes))
