@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from darrm.certificate.smoothing import Sides
@@ -103,6 +104,12 @@ class Moves:
             band = np.where((s >= 1) & (s <= steps), self.pmf[movers[:, None], np.clip(s, 0, steps)], 0.0)
             return np.asarray(table @ band.T)
         sums = np.zeros_like(table)
+        if steps > BAND_TERMS:
+            chances = self.pmf[:, 1 : steps + 1]
+            ahead = sliding_window_view(np.pad(table[:, 1:], ((0, 0), (0, steps))), steps, axis=1)
+            for own, window, total in zip(movers, ahead, sums, strict=True):
+                np.einsum("zs,zs->z", window, chances[own], out=total)
+            return sums
         for start in range(0, len(table), ROWS_AT_ONCE):
             part = slice(start, start + ROWS_AT_ONCE)
             own = movers[part] if movers.ndim == 2 else movers
