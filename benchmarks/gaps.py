@@ -120,6 +120,7 @@ def a_decision(rng: np.random.Generator) -> tuple[Callable[[], float], str]:
         accuracy.append(rng.uniform(0.5, 1))
     epsilon, delta = epsilons(rng), pick(rng, 0.0, 0.0, 1e-5, log_uniform(rng, 1e-9, 0.1))
     classes, none = int(pick(rng, 3, 3, 4)) if several else 2, bool(rng.random() < 0.3)
+    none &= n_groups == 1 and groups[0].count <= 3  # others take seconds
     if several:
         groups, accuracy = groups[:1], accuracy[:1]
     elif rng.random() < 0.2:  # one group, of many

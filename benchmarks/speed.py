@@ -18,7 +18,8 @@ medians. The prior is common, p uniform on [1/2, 1], epsilon = 0.1. The engines:
     one by one  the time alone to assemble the list from one multiset after the other by convolution, the plain way
 
 A solve is cold if nothing is kept of solves before it but the libraries, and warm if it is done again at once. A pass
-is one separation of the complete corner set, for the table that is released: no certified solve takes less.
+is one separation of the complete corner set, for the table that is released: no certified solve takes less. In a row
+are solves of the same voters for one limit after the other, in one process, by cuts and by the full list in turn.
 """
 
 from __future__ import annotations
@@ -51,6 +52,9 @@ BOTH = [(5, 2, 1e-5), (7, 2, 1e-5), (9, 3, 1e-5), (11, 3, 1e-5), (13, 3, 1e-5), 
 BOTH += [(11, 3, 0.0), (21, 4, 0.0), (41, 5, 0.0), (61, 7, 0.0), (101, 10, 0.0)]
 SIZES = [(5, 2), (11, 3), (21, 4), (41, 5), (101, 10), (201, 14), (501, 20), (1001, 30)]
 ALONE = [(K, m, Delta) for Delta in (1e-5, 0.0) for K, m in SIZES] + [(K, m, 0.3) for K, m in SIZES[3:6]]
+IN_A_ROW = [(3, 1), (4, 1), (5, 2), (7, 2), (9, 3), (11, 3), (15, 3), (21, 4), (31, 4)]
+LIMITS = 25  # in a row
+ROWS_IN_A_ROW = 40_000  # up to which the full list is solved too
 LARGEST = (3001, 50, 0.0)  # after only
 ONE_BY_ONE = 200_000  # constraints, above which the plain way is left out
 SHOWN = [("11", "1e-05"), ("15", "1e-05"), ("101", "1e-05"), ("1001", "1e-05")]
@@ -192,6 +196,23 @@ def run_one_by_one(problem: Any) -> dict[str, Any]:
     return {"build": seconds, "rows": len(rows), "peak": peak()}
 
 
+def run_in_a_row(problem: Any) -> dict[str, Any]:
+    """Certified solves of limits that grow by a thousandth of m, by cuts and, where it is short, by the full list."""
+    import darrm
+
+    listed = n_rows(problem.K, problem.Delta) <= ROWS_IN_A_ROW
+    seconds: dict[str, list[float]] = {"cutting-planes": [], **({"full-list": []} if listed else {})}
+    for i in range(LIMITS + 1):
+        m = problem.m * (1 + i / 1000)
+        for engine, times in seconds.items():
+            gc.collect()
+            start = time.process_time()
+            task = darrm.MajorityProblem(problem.K, m, problem.epsilon, problem.Delta)
+            _ = darrm.solve(task, prior="common", engine=engine).certificate
+            times.append(time.process_time() - start)
+    return {"peak": peak(), **{engine: times[1:] for engine, times in seconds.items()}}
+
+
 def case(K: int, m: int, Delta: float, engine: str, repeat: int) -> dict[str, Any]:
     """One case in this process."""
     import darrm
@@ -199,6 +220,8 @@ def case(K: int, m: int, Delta: float, engine: str, repeat: int) -> dict[str, An
     problem = darrm.MajorityProblem(K, m, EPSILON, Delta)
     if engine == "cuts":
         return run_cuts(problem, repeat)
+    if engine == "in a row":
+        return run_in_a_row(problem)
     return run_one_by_one(problem) if engine == "one by one" else run_list(problem, repeat, engine)
 
 
@@ -301,6 +324,29 @@ def compared(repeat: int, quick: bool, sources: Sources, results: dict[Any, dict
                     "peak, MB": f"{one['peak']:.0f}",
                     "error apart": "" if name == "cuts" else f"{abs(cuts['error'] - one['error']):.0e}",
                     "violation": f"{one['violation']:.0e}",
+                }
+            )
+    return markdown(rows)
+
+
+def in_a_row(repeat: int, sources: Sources) -> str:
+    """Small problems, milliseconds."""
+    rows = []
+    for Delta in (1e-5, 0.0):
+        for K, m in IN_A_ROW:
+            by = in_turn(K, m, Delta, "in a row", repeat, sources)
+            old, new = by.get("before", {}), by["after"]
+            cuts = new["cutting-planes"]
+            rows.append(
+                {
+                    "K": str(K),
+                    "m": str(m),
+                    "Delta": f"{Delta:g}",
+                    "before, ms": f"{1e3 * old['cutting-planes']:.2f}" if old else "",
+                    "after, ms": f"{1e3 * cuts:.2f}",
+                    "ratio": f"{old['cutting-planes'] / cuts:.1f}" if old else "",
+                    "full list, ms": f"{1e3 * new['full-list']:.2f}" if "full-list" in new else "",
+                    "ratio to it": f"{new['full-list'] / cuts:.1f}" if "full-list" in new else "",
                 }
             )
     return markdown(rows)
@@ -425,7 +471,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         sources = Sources(sources_of(options.before, Path(folder)), ROOT)
         about = f"{processor()}, {os.cpu_count()} cores, Python {platform.python_version()}; medians of {repeat}."
-        tables = [f(repeat, options.quick, sources, results) for f in (compared, alone)]
+        listed = compared(repeat, options.quick, sources, results)
+        tables = [listed, in_a_row(repeat, sources), alone(repeat, options.quick, sources, results)]
     text = "\n\n".join([about, *tables])
     print(text)
     if options.docs:
