@@ -121,6 +121,7 @@ def test_a_ledger_pays_for_the_column_or_for_none_of_it(tmp_path: Path) -> None:
     assert book.status()["released"] == 3
 
 
+@pytest.mark.thorough
 def test_arrow_needs_no_library_of_frames() -> None:
     pytest.importorskip("pyarrow")
     program = [PROGRAMS / "without.py", "pandas,polars", PROGRAMS / "arrow_column.py"]

@@ -49,6 +49,7 @@ def test_sessions_print_what_they_say(page: Path, tmp_path: Path, monkeypatch: p
     assert runner.failures == 0
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "page",
     long_ones_last([page for page in PAGES if fenced(page, "python") and page.name not in ELSEWHERE]),

@@ -99,6 +99,7 @@ def test_what_is_public_is_found() -> None:
     assert "darrm.accounting.Privacy" not in found
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("module", MODULES)
 def test_examples_print_what_they_say(module: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each from nothing but its own imports, in an empty folder."""

@@ -156,6 +156,7 @@ def dies(value: int) -> int:
     return value
 
 
+@pytest.mark.thorough
 @posix
 @pytest.mark.filterwarnings("ignore:A worker stopped")
 def test_a_worker_that_is_killed_is_replaced(tmp_path: Path) -> None:
@@ -438,6 +439,7 @@ def test_decimal_commas_of_a_locale_change_nothing(folder: Path, comma: dict[str
 # Without asserts
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("level", ["-O", "-OO"])
 def test_refusals_do_not_rest_on_asserts(folder: Path, level: str) -> None:
     text = Path("gamma.json").read_text(encoding="utf-8")

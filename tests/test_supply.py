@@ -68,6 +68,7 @@ def test_the_same_tree_gives_the_same_bytes_anywhere(tree: Path, wheel: list[str
     assert len(release_check.differences([made[0], later])) == 2  # the sums do see what differs
 
 
+@pytest.mark.thorough
 def test_the_wheel_holds_the_packages_and_nothing_else(wheel: list[str]) -> None:
     assert release_check.wheel_problems(wheel, committed()) == []
 
@@ -202,6 +203,7 @@ def test_importing_leaves_the_network_alone(tmp_path: Path) -> None:
     assert left_the_machine(watched(tmp_path, "-c", release_check.IMPORT_ALL)) == []
 
 
+@pytest.mark.thorough
 def test_commands_leave_the_network_alone(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     darrm.solve(K=11, m=3, epsilon=1).save(tmp_path / "design.json")
@@ -223,12 +225,14 @@ def test_commands_leave_the_network_alone(tmp_path: Path) -> None:
     assert left_the_machine(watched(tmp_path, "commands.py", told="\n".join(commands))) == []
 
 
+@pytest.mark.thorough
 def test_the_explorer_leaves_the_network_alone(tmp_path: Path) -> None:
     pytest.importorskip("flask")
     pytest.importorskip("matplotlib")
     assert left_the_machine(watched(tmp_path, "explorer_pages.py")) == []
 
 
+@pytest.mark.thorough
 def test_ensembles_leave_the_network_alone(tmp_path: Path) -> None:
     pytest.importorskip("sklearn")
     pytest.importorskip("dp_accounting")

@@ -115,6 +115,7 @@ def test_no_corner_comes_twice() -> None:
         assert all(above > below * (1 + 1e-9) for below, above in pairwise(heights))
 
 
+@pytest.mark.thorough
 def test_fixed_voters_pay_once_whatever_is_asked() -> None:
     design = design_of("free")
     once, often = (compose(design, queries, delta=0.0011, voters="fixed") for queries in (1, 10**6))
@@ -147,6 +148,7 @@ def test_pure_privacy_adds_up_and_no_more() -> None:
     assert compose(design, 1000, delta=1e-6, voters="fresh").upper < 60
 
 
+@pytest.mark.thorough
 def test_refining_only_lowers() -> None:
     one = region(design_of("free").gamma, design_of("free").problem)
     previous = math.inf
@@ -343,6 +345,7 @@ def test_a_plan_uses_its_budget_and_no_more(Delta: float) -> None:
         assert compose(best, 8, delta=1e-4, voters="fresh").upper <= 1.2
 
 
+@pytest.mark.thorough
 def test_a_plan_is_not_beaten_by_adding_up() -> None:
     """Few labels: m = total / (queries epsilon) is what simple composition allows."""
     design = plan(K=5, epsilon=0.5, queries=4, total_epsilon=4.0, total_delta=1e-6, voters="fresh")
@@ -375,6 +378,7 @@ def test_a_total_delta_below_that_of_the_voters_is_planned_for() -> None:
     assert compose(design, 3, delta=0, voters="fresh").upper <= 1
 
 
+@pytest.mark.thorough
 def test_a_plan_of_two_voters_with_a_flat_profile() -> None:
     design = plan(
         K=2, epsilon=1, Delta=0.001, queries=3, total_epsilon=0.586, total_delta=1e-2, max_affected=1, voters="fresh"
@@ -395,6 +399,7 @@ def test_a_corner_at_one_and_nothing() -> None:
         of_region(region(np.ones(4), problem), problem.affected, 1, 0.9999999)
 
 
+@pytest.mark.thorough
 def test_a_plan_for_fixed_voters_has_noise_only_below_their_price() -> None:
     kept = {"K": 3, "epsilon": 0.2, "queries": 20, "total_delta": 1e-5, "voters": "fixed"}
     assert plan(**kept, total_epsilon=0.6).disagreement == pytest.approx(0, abs=1e-9)  # type: ignore[arg-type]
@@ -420,6 +425,7 @@ def test_a_line_of_underflow_is_no_lower_bound() -> None:
     assert adaptive.most_epsilon(lines, 0.6) == 0.0
 
 
+@pytest.mark.thorough
 def test_a_plan_for_many_labels_limits_the_whole_profile() -> None:
     setting: dict[str, Any] = {"K": 7, "epsilon": 0.2, "total_epsilon": 4.0, "total_delta": 1e-5, "voters": "fresh"}
     points = [plan(**setting, queries=30, shape=shape) for shape in ("free", "monotone")]

@@ -150,6 +150,7 @@ def test_the_polygon_contains_all_and_composes_exactly(which: int) -> None:
                 assert found.upper - found.lower <= 5e-3 * found.upper
 
 
+@pytest.mark.thorough
 def test_the_lower_bound_is_for_the_same_voters_at_every_query() -> None:
     """One change reaches one of three voters: which one is worst differs from query to query, who is reached does not.
 

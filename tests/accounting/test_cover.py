@@ -49,6 +49,7 @@ def exceeds(row: tuple[Array, Array], wide: tuple[Array, Array], slack: float, l
     return False
 
 
+@pytest.mark.thorough
 def test_what_is_dominated_is_below() -> None:
     rows = random_rows(400, 3, 0.6, 1, shortest=0.3)
     both = covers._both(rows.P, rows.Q)

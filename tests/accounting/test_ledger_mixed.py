@@ -128,6 +128,7 @@ def test_every_kind_of_charge(tmp_path: Path, designs: dict[str, Any], rule: str
     assert 0 < first < ledger.spent()[0] <= 20.0
 
 
+@pytest.mark.thorough
 def test_rule_exact_takes_its_design_alone(tmp_path: Path, designs: dict[str, Any]) -> None:
     ledger = book(tmp_path / "l.json", "exact", design=designs["majority"])
     ledger.charge(designs["majority"], 2)
@@ -157,6 +158,7 @@ def test_a_total_of_gaussians_is_theirs(tmp_path: Path, sigmas: tuple[float, ...
     assert theirs - len(sigmas) * GRID <= cost <= theirs * (1 + 5e-3)
 
 
+@pytest.mark.thorough
 def test_mixed_totals_are_those_of_dp_accounting(tmp_path: Path, designs: dict[str, Any]) -> None:
     ledger, accountant = book(tmp_path / "l.json", budget=(9.0, 1e-5)), PLDAccountant(REPLACE)
     for event, n in ((gaussian(5.0), 1), (SAMPLED, 20), (dp.RandomizedResponseDpEvent(0.7, 3), 2)):
@@ -168,6 +170,7 @@ def test_mixed_totals_are_those_of_dp_accounting(tmp_path: Path, designs: dict[s
     assert theirs - 30 * GRID <= cost <= theirs * (1 + 1e-2)
 
 
+@pytest.mark.thorough
 def test_labels_alone_cost_what_compose_says(tmp_path: Path, designs: dict[str, Any]) -> None:
     for name in ("majority", "groups", "absent", "classes"):
         ledger = book(tmp_path / f"{name}.json", budget=(9.0, 1e-4))
@@ -266,6 +269,7 @@ def skewed(pessimistic: bool = True) -> Any:
     )
 
 
+@pytest.mark.thorough
 def test_distributions_say_for_which_neighbours_they_hold(tmp_path: Path) -> None:
     ledger = book(tmp_path / "l.json", budget=(6.0, 1e-4), adjacency="add-remove")
     plain, told, other = skewed(), NeighboringPLD.of(skewed(), ADD), NeighboringPLD.of(skewed(), REPLACE)
@@ -374,6 +378,7 @@ def test_exactly_what_remains_goes_in(tmp_path: Path, designs: dict[str, Any], r
     assert ledger.spent()[0] <= 2.0
 
 
+@pytest.mark.thorough
 def test_what_remains_is_proved_again_after_another_charge(tmp_path: Path, designs: dict[str, Any]) -> None:
     ledger, one, two = book(tmp_path / "l.json", budget=(2.0, 1e-4)), designs["majority"], designs["reached"]
     ledger.charge(one)
@@ -391,6 +396,7 @@ def test_what_remains_is_proved_again_after_another_charge(tmp_path: Path, desig
     assert ledger.remaining(two) in (0, 1, 2)
 
 
+@pytest.mark.thorough
 def test_a_budget_without_delta(tmp_path: Path) -> None:
     """Laplace noise has a curve that ends at delta 0, but no guarantee that could be added up exactly."""
     ledger = book(tmp_path / "l.json", budget=(3.0, 0.0), adjacency="add-remove")
@@ -732,6 +738,7 @@ def crew(tmp_path: Path, designs: dict[str, Any]) -> Iterator[Callable[[Ledger],
         program.close()
 
 
+@pytest.mark.thorough
 @posix
 def test_kills_among_mixed_charges(tmp_path: Path, crew: Callable[[Ledger], Program]) -> None:
     """The file can always be read, and counts at least what was acknowledged."""

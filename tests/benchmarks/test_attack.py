@@ -58,6 +58,7 @@ def test_decisions_of_groups_at_their_worst_votes(rng: np.random.Generator) -> N
     assert found["the same, made as if all were voters of 0.2", "1"] > 2
 
 
+@pytest.mark.thorough
 def test_decisions_between_classes_at_their_worst_votes(rng: np.random.Generator) -> None:
     found = judged(attack.classes(200_000, rng), rng)
     assert found["decision between 3 classes, 6 voters of 1", "1"] > 0.9
@@ -122,6 +123,7 @@ def test_models(train: Any, runs: int, rng: np.random.Generator) -> None:
     judged([model(runs, rng, train)], rng)
 
 
+@pytest.mark.thorough
 def test_the_outlier_is_at_the_clip_from_first_to_last(rng: np.random.Generator) -> None:
     """Without noise the coefficient is the sum of clipped gradients: the attack is the worst case of the proof."""
     steps = 20

@@ -84,6 +84,7 @@ def test_an_unchecked_ledger_is_found(worker: Any, tmp_path: Path, monkeypatch: 
     assert planted(worker, tmp_path, "ledger")
 
 
+@pytest.mark.thorough
 def test_a_checksum_that_is_not_compared_is_found(worker: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def trusting(name: Path, *more: Any) -> Any:
         try:

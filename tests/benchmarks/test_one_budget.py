@@ -13,6 +13,7 @@ script, totals = load("one_budget"), load("budget_totals")
 A = totals.design(11, 3)
 
 
+@pytest.mark.thorough
 def test_the_rules_of_a_ledger_are_in_order() -> None:
     charges = [(A, 100)]
     by_exact = totals.labels(A, 100)
@@ -37,6 +38,7 @@ def test_a_distribution_for_other_neighbours_is_too_low_and_noticed() -> None:
         script.warned(part, right)
 
 
+@pytest.mark.thorough
 def test_whoever_knows_less_of_a_label_proves_less() -> None:
     singles = totals.together(totals.singles(A, 100))
     alone = totals.together(totals.guarantee(totals.each(A), 0.0).self_compose(100))
@@ -57,6 +59,7 @@ def test_opendp_adds_up() -> None:
     assert totals.opendp_labels([(A, 10), (A, 10)], pair) == pytest.approx(2 * half + 1)
 
 
+@pytest.mark.thorough
 def test_random_designs_are_the_same_at_every_run() -> None:
     (kind, one), (again, same) = next(script.random_designs(1)), next(script.random_designs(1))
     assert kind == again

@@ -37,6 +37,7 @@ def test_one_vote_of_allowance_is_subsampling() -> None:
         assert first.gammas[name][6:] == pytest.approx(wanted, abs=1e-9)
 
 
+@pytest.mark.thorough
 def test_figure_2_is_solved_for_its_own_problem() -> None:
     found = gamma_shapes.panels(2, draws=200)
     assert [one.problem for one in found] == [darrm.MajorityProblem(11, m, 0.1, 1e-5) for m in (1, 3, 5, 7)]
@@ -230,6 +231,7 @@ def test_pairs_of_votes_against_theorem_10() -> None:
     assert any("(5, 5, 0) majorise (5, 4, 1) and leak 0.37416 against 0.32780" in line for line in leakage.shipped())
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("noise", ["discrete", "continuous"])
 @pytest.mark.parametrize("scale", [{"gamma": 1.0}, {"sigma": 1.0}])
 def test_single_votes_against_theorem_10(scale: dict[str, float], noise: str) -> None:

@@ -88,6 +88,7 @@ def test_counting_thirty_classes_is_quick() -> None:
     assert entries(problem, alike=True, pure=True) == 330
 
 
+@pytest.mark.thorough
 def test_more_kinds_than_16_bits_number() -> None:
     """20^4 maps; those of the second voter have numbers above 2^15."""
     assert level(20, 4, 1, alike=True)[4].kinds.dtype == np.int32

@@ -251,6 +251,7 @@ def test_a_group_is_reached_as_far_as_it_says() -> None:
     assert len(found) == 3  # with one voter reached it is that of epsilon 1.5, with two both kinds
 
 
+@pytest.mark.thorough
 def test_three_groups_of_different_kinds() -> None:
     rng = np.random.default_rng(9)
     groups = [VoterGroup(1, 0.4, 0.1), VoterGroup(1, math.inf), VoterGroup(1, 2.0)]
@@ -539,6 +540,7 @@ def test_repair_mixes_as_little_as_it_must() -> None:
 # Failures together
 
 
+@pytest.mark.thorough
 def test_failures_of_too_many_voters_are_taken_together(monkeypatch: pytest.MonkeyPatch) -> None:
     """Lemma D4: never below what all maps show, and exactly d + (1 - d) times what pure voters need."""
     problem = DecisionProblem([VoterGroup(3, 1.0, 1e-3)], 0.6, 0.05, 3)

@@ -123,6 +123,7 @@ def test_no_bound_is_below_the_exact_excess(spaced: None, K: int, Delta: float, 
         assert Fraction(bound) >= min(1, exact.worst_excess(gamma.tolist(), problem, epsilon))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("Delta", [0.0, 1e-5])
 @pytest.mark.parametrize("m", [2, 16])
 def test_a_large_pass_gives_what_the_whole_gives(Delta: float, m: int) -> None:

@@ -92,6 +92,7 @@ def check(case: Hostile) -> None:
         assert spare <= max(Decimal("1e-13"), Decimal(problem.delta) * Decimal("1e-9"))
 
 
+@pytest.mark.thorough
 def test_the_oracle_agrees_with_itself() -> None:
     rng = np.random.default_rng(1)
     for delta, reach in itertools.product((0.0, 0.25), (1, 2, 3)):

@@ -66,6 +66,7 @@ def test_no_pair_is_above_the_bound_and_one_attains_it(K: int, epsilon: float, D
             assert worst.rounding <= 1e-12 * max(worst.bound, epsilon)
 
 
+@pytest.mark.thorough
 def test_a_dip_is_worst_inside_an_edge_and_turns_are_found() -> None:
     # gamma = 1 but for the closest votes: X falls around 1/2, so pairs above the diagonal count too.
     K, epsilon = 9, 2.0
@@ -102,6 +103,7 @@ def test_double_subsampling_keeps_its_guarantee(m: int, epsilon: float) -> None:
     assert darrm.verify(darrm.repair(gamma, problem), problem, identical=True).holds
 
 
+@pytest.mark.thorough
 def test_the_bound_for_any_voters_is_above_that_for_identical_ones() -> None:
     rng = np.random.default_rng(3)
     for K, Delta in ((5, 0.0), (8, 1e-3), (11, 0.05)):
@@ -170,6 +172,7 @@ def test_a_turn_at_a_point_where_intervals_are_halved() -> None:
         assert float(largest) <= IdenticalVoters(gamma, guarantee(problem)).glimpse(at).bound * (1 + 1e-15)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("half", "at"),
     [
@@ -191,6 +194,7 @@ def test_where_x_falls_pairs_above_the_diagonal_are_worst(half: list[float], at:
     assert abs(float(attained) - worst.bound) < 1e-13
 
 
+@pytest.mark.thorough
 def test_above_the_diagonal_no_bound_near_0_is_used() -> None:
     # X rises, falls and rises: pairs with p < p' are worst, near 0 too, where Lemma 13 says nothing of them.
     # epsilon is a float of few digits, so that r epsilon is reached.
@@ -251,6 +255,7 @@ def test_a_delta_that_is_nearly_0_and_a_gamma_that_is() -> None:
     assert darrm.verify(np.full(4, 1e-100), small, identical=True).holds
 
 
+@pytest.mark.thorough
 def test_averages_are_rounded_to_the_safe_side() -> None:
     # At eight bits, where rounding shows: both halves, and the part between two ends that are not known exactly.
     rng = np.random.default_rng(5)
@@ -289,6 +294,7 @@ def test_averages_are_rounded_to_the_safe_side() -> None:
             assert all(x <= y for x, y in zip(half.q_side, wanted, strict=True))
 
 
+@pytest.mark.thorough
 def test_without_halving_the_bound_is_one_still(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(identical, "_MAX_SEGMENTS", 1)
     for K, epsilon, Delta in CASES:
@@ -302,6 +308,7 @@ def test_without_halving_the_bound_is_one_still(monkeypatch: pytest.MonkeyPatch)
             assert largest <= Fraction(IdenticalVoters(gamma, guarantee(problem)).glimpse(Decimal(epsilon)).bound)
 
 
+@pytest.mark.thorough
 def test_where_x_is_said_to_grow_slowly_it_does() -> None:
     rng = np.random.default_rng(8)
     seen = 0

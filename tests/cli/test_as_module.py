@@ -48,6 +48,7 @@ def test_both_do_the_same(arguments: str, status: int) -> None:
         assert mine.replace("python -m darrm", "darrm").split() == theirs.split()
 
 
+@pytest.mark.thorough
 def test_usage_and_errors_say_how_it_was_called() -> None:
     assert run(MODULE, "solve", "--help").stdout.startswith("Usage: python -m darrm solve [OPTIONS]\n")
     assert run([COMMAND], "solve", "--help").stdout.startswith("Usage: darrm solve [OPTIONS]\n")

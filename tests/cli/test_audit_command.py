@@ -116,6 +116,7 @@ def test_designs_are_audited_in_bags_of_their_voters(tmp_path: Path, capsys: pyt
     assert row["guaranteed_epsilon"] is None
 
 
+@pytest.mark.thorough
 def test_results_and_pictures_are_written(tmp_path: Path, eta_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("matplotlib")
     out, plot = tmp_path / "rows.csv", tmp_path / "audit.png"

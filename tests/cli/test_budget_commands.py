@@ -40,6 +40,7 @@ def refused(capsys: pytest.CaptureFixture[str], status: int, *arguments: str) ->
     return captured.err
 
 
+@pytest.mark.thorough
 def test_profile_falls_to_the_guarantee(design_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     points = run_json(capsys, "profile", str(design_file), "--epsilons", "0,0.1,0.2676,inf")["profile"]
     assert [point["epsilon"] for point in points] == [0, 0.1, 0.2676, None]
@@ -51,6 +52,7 @@ def test_profile_falls_to_the_guarantee(design_file: Path, tmp_path: Path, capsy
     assert "For one release" in capsys.readouterr().out
 
 
+@pytest.mark.thorough
 def test_budget_of_fresh_and_fixed_voters(design_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["budget", str(design_file), "--queries", "100", "--delta", "0.0297"]
     fresh = run_json(capsys, *arguments, "--voters", "fresh")

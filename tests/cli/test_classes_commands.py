@@ -136,6 +136,7 @@ def test_answers_that_have_no_room_are_counted(
     assert "3 of 5 answers. --out or --json has all." in joined(capsys.readouterr().out)
 
 
+@pytest.mark.thorough
 def test_a_picture_is_drawn_or_refused_before_the_work(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("matplotlib")
     picture = tmp_path / "triangle.svg"

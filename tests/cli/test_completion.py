@@ -118,6 +118,7 @@ def test_the_script_is_the_one_that_click_makes(
     assert capsys.readouterr().out.strip() == script.strip()
 
 
+@pytest.mark.thorough
 def test_the_module_completes_too() -> None:
     """For who calls it darrm by a function of the shell; a script for ``python -m darrm`` no shell would take."""
     words = {VARIABLE: "bash_complete", "COMP_WORDS": "darrm solve --shape m", "COMP_CWORD": "3"}
@@ -179,6 +180,7 @@ def test_fish_completes(home: dict[str, str]) -> None:
     assert asked(["fish", "--no-config", "-c"], script, home).split() == ["monotone"]
 
 
+@pytest.mark.thorough
 def test_zsh_takes_the_script(home: dict[str, str]) -> None:
     script = 'autoload -Uz compinit && compinit -u -D; eval "$(darrm completion zsh)"; echo "$_comps[darrm]"'
     assert asked(["zsh", "-f", "-c"], script, home).split() == ["_darrm_completion"]

@@ -360,6 +360,7 @@ def test_absent_voters_are_told(capsys: pytest.CaptureFixture[str], tmp_path: Pa
     assert main(["verify", path]) == 0
 
 
+@pytest.mark.thorough
 def test_too_many_absent_voters_are_refused_at_once(capsys: pytest.CaptureFixture[str]) -> None:
     many = ["--group", "25:1", "--group", "25:.5", "--total-epsilon", "1", "--accuracy", ".7,.6", "--absent"]
     assert "675 searches" in refused(capsys, "solve", *many)
@@ -377,6 +378,7 @@ def test_progress_counts_attendances() -> None:
     assert said[-1] == (3, 5, "table 4 of 5: 7 constraints")
 
 
+@pytest.mark.thorough
 def test_solve_draws_a_picture(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("matplotlib")
     path = tmp_path / "decision.svg"

@@ -118,6 +118,7 @@ def test_json_never_holds_escape_codes(capsys: pytest.CaptureFixture[str], monke
     assert out.count("\n") == 1
 
 
+@pytest.mark.thorough
 def test_many_values_are_a_chart_that_fits_a_screen(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

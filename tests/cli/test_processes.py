@@ -68,6 +68,7 @@ def test_the_script_refuses_with_status_2(script: str) -> None:
     assert "K must be a whole number" in one_line(refused.stderr)
 
 
+@pytest.mark.thorough
 def test_the_script_answers_no_with_status_1(script: str) -> None:
     refused = run(script, "solve", *PROBLEM, "--time-limit", "1e-9")
     assert (refused.returncode, refused.stdout) == (1, b"")

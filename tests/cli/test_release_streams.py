@@ -129,6 +129,7 @@ def test_a_pipe_gets_all_labels_or_none(folder: Path, bad: bool) -> None:
     assert ended.stdout.decode().splitlines() == ([] if bad else ["id,label", *majorities()])
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(
     not Path("/dev/fd").exists(), reason="needs /dev/fd: without it standard output has no name to release to"
 )

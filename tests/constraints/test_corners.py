@@ -138,6 +138,7 @@ def test_pmf_of_1001_votes_down_to_the_tails(p: float) -> None:
             assert got[l] < 1e-299
 
 
+@pytest.mark.thorough
 def test_pmf_of_1001_different_votes() -> None:
     """In integers: every p is a multiple of 2^-20."""
     rng = np.random.default_rng(4)

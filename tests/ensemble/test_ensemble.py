@@ -111,6 +111,7 @@ def test_a_target_that_no_noise_meets_is_refused() -> None:
         calibrated_noise(1e-7, 1e-12, 1.0, 1, "replace-one")
 
 
+@pytest.mark.thorough
 def test_a_full_batch_of_one_step_is_the_gaussian_mechanism() -> None:
     # Replacing a record moves the sum by up to 2 C: mu = 2 / sigma, by Balle and Wang's formula.
     from scipy.stats import norm
@@ -251,6 +252,7 @@ def test_a_seed_is_repeatable_and_warned_of() -> None:
         assert np.array_equal(one.coef_, teacher(2.0, random_state=3).fit(X, Y).coef_)
 
 
+@pytest.mark.thorough
 def test_known_classes_need_not_occur_and_a_public_n_is_used() -> None:
     assert set(teacher(1.0, classes=["yes", "no"]).fit(X[:40], ["yes"] * 40).predict(X)) <= {"yes", "no"}
     with threadpool_limits(1), pytest.warns(NotPrivateWarning):
@@ -410,6 +412,7 @@ def test_fresh_labels_have_the_distribution_of_the_kernel() -> None:
     assert abs(pairs - chance**2) < 5 * math.sqrt(chance**2 / (n / 2))
 
 
+@pytest.mark.thorough
 def test_noise_can_be_planned_for_a_number_of_queries() -> None:
     model = fresh(overlap=2, queries=12, total_epsilon=8.0).fit(X, Y)
     assert model.privacy_.queries >= 12
@@ -609,6 +612,7 @@ def test_what_is_missing_is_said(missing: str) -> None:
     assert "pip install darrm[experiments]" in ended.stdout
 
 
+@pytest.mark.thorough
 def test_the_page_runs(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     page = (Path(__file__).resolve().parents[2] / "docs" / "ensembles.md").read_text(encoding="utf-8")
     monkeypatch.chdir(tmp_path)

@@ -113,6 +113,7 @@ def test_fresh_labels_have_the_distribution_of_responses_and_decision() -> None:
     assert np.abs(found - chances).max() < 5 * math.sqrt(0.25 / n)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("model", [fresh(queries=10), pate(queries=6)], ids=["fresh", "non-private"])
 def test_noise_is_planned_for_a_number_of_labels_within_the_total(model: PrivateMajorityClassifier) -> None:
     fitted = clone(model).fit(X, Y)
@@ -170,6 +171,7 @@ def test_what_is_too_large_for_the_exact_total_is_charged_by_looser_bounds(monke
         assert model.spent_.epsilon == model._release._without_grid(2)
 
 
+@pytest.mark.thorough
 def test_the_number_of_labels_of_a_hundred_by_25_teachers() -> None:
     # mu = sqrt(2) / sigma = .2: Gaussian DP has 10.00 for a hundred labels, exact are 7.65 (docs/howto/pate_costs.md).
     counted = [

@@ -175,6 +175,7 @@ def test_pickles_and_clones_keep_prefitted_voters() -> None:
     assert np.array_equal(copy.fit(X, Y).predict(X), model.predict(X))
 
 
+@pytest.mark.thorough
 def test_prefitted_dp_voters_cost_what_they_say() -> None:
     parts = shards(N, 2)
     teachers = [

@@ -111,6 +111,7 @@ def test_blocks_cost_what_compose_says(designs: dict[str, Any], name: str, queri
         assert pld.get_epsilon_for_delta(1e-2) <= one.self_compose(2).get_epsilon_for_delta(1e-2) * (1 + 2e-2) + GRID
 
 
+@pytest.mark.thorough
 def test_wider_intervals_are_never_cheaper(designs: dict[str, Any]) -> None:
     costs = [
         privacy_loss_distribution(designs["groups"], voters="fresh", queries=10, interval=i).get_epsilon_for_delta(1e-3)
@@ -285,6 +286,7 @@ def test_distributions_and_events_survive_pickling_and_copying(designs: dict[str
 # Events
 
 
+@pytest.mark.thorough
 def test_labels_are_composed_as_often_as_told(designs: dict[str, Any]) -> None:
     design = designs["majority"]
 

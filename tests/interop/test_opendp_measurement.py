@@ -438,6 +438,7 @@ def test_bad_votes_release_nothing(votes: Any, said: str) -> None:
         made([1, 0, 1, 0, 1])
 
 
+@pytest.mark.thorough
 def test_the_extra_is_named_where_it_is_missing() -> None:
     ended = subprocess.run([sys.executable, PROGRAM], capture_output=True, text=True, timeout=300, check=True)
     assert re.fullmatch(r"opendp_measurement needs OpenDP\. Run: pip install darrm\[opendp\]\n", ended.stdout)

@@ -43,12 +43,14 @@ def integers() -> Any:
 # Samplers.
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("sigma", [0.5, 1.7, 4.0])
 def test_discrete_gaussian_noise_is_that_of_opendp(sigma: float) -> None:
     theirs = dp.m.make_gaussian(integers(), dp.l2_distance(T=float), scale=sigma)([0] * THEIRS)
     assert least_p_value(DiscreteGaussian(Fraction(sigma)).draw(OURS), theirs) > FALSE_ALARM
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("scale", [0.5, 1.0, 2.5])
 @pytest.mark.parametrize("make", [dp.m.make_laplace, dp.m.make_geometric])
 def test_discrete_laplace_noise_is_that_of_opendp(make: Any, scale: float) -> None:
@@ -56,6 +58,7 @@ def test_discrete_laplace_noise_is_that_of_opendp(make: Any, scale: float) -> No
     assert least_p_value(DiscreteLaplace(1 / Fraction(scale)).draw(OURS), theirs) > FALSE_ALARM
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("q", [0.5, 0.75, 0.999])
 def test_coins_are_those_of_opendp(q: float) -> None:
     coin = dp.m.make_randomized_response_bool(q)
@@ -63,12 +66,14 @@ def test_coins_are_those_of_opendp(q: float) -> None:
     assert least_p_value(ours, [coin(True) for _ in range(CALLS)]) > FALSE_ALARM
 
 
+@pytest.mark.thorough
 def test_randomized_response_of_three_classes_is_that_of_opendp() -> None:
     ours = darrm.mechanisms.RandomizedResponse(1.0, classes=3)
     theirs = dp.m.make_randomized_response([0, 1, 2], 1 - ours.flip_probability)
     assert least_p_value(ours.release(np.ones(OURS, dtype=int)), [theirs(1) for _ in range(CALLS)]) > FALSE_ALARM
 
 
+@pytest.mark.thorough
 def test_permute_and_flip_is_noisy_max_of_opendp() -> None:
     """With exponential noise; and its exact chances are what OpenDP's labels have."""
     counts, ours = [5, 3, 4], darrm.mechanisms.PermuteAndFlip(1.0)

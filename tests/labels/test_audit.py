@@ -96,6 +96,7 @@ def test_percentiles_do_not_depend_on_the_parts(name: str, q: float, kept: int) 
     assert infinite == pytest.approx(whole.infinite_mass, abs=1e-13)
 
 
+@pytest.mark.thorough
 def test_quantiles_of_mixtures_are_those_of_all_values() -> None:
     rng = seeded()
     values, weights = rng.exponential(size=(20, 50)), rng.uniform(size=(20, 50))
@@ -263,6 +264,7 @@ def test_unreadable_probabilities_are_refused(tmp_path: Path) -> None:
         read_eta(tmp_path / "packed.csv")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("epsilon", [1e-6, 0.05, 1.0, 40.0, 100.0])
 @pytest.mark.parametrize("k", [1, 2, 9, 700])
 def test_laplace_odds_by_search_are_those_of_all_pieces(k: int, epsilon: float) -> None:
@@ -433,6 +435,7 @@ def test_rows_keep_their_mechanism() -> None:
     assert all(row.released_by is MECHANISMS[row.mechanism] for row in rows)
 
 
+@pytest.mark.thorough
 def test_threads_beyond_the_rows_split_the_bags(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("darrm.labels.percentiles.multiplicative_summary.__defaults__", (100, 5, 1))
     one, many = (darrm.labels.audit(MECHANISMS, ETA, bag_size=7, rng=seeded(), jobs=jobs) for jobs in (1, 16))

@@ -416,6 +416,7 @@ def test_noisy_releases_are_fitted_with_the_weights_that_they_show() -> None:
     assert AggregateRegressor().fit(X, releases, parts).coef_ == pytest.approx(wanted, rel=1e-10)
 
 
+@pytest.mark.thorough
 def test_the_loss_on_aggregates_tends_to_the_least_loss() -> None:
     """1 + o(1) of the abstract: 1 + d / (bags - d - 1) for aggregates of features and labels; noise adds to it."""
     with pytest.warns(darrm.randomness.words.NotPrivateWarning):

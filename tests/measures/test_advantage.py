@@ -84,6 +84,7 @@ def by_definition(mechanism: object, answer: oracle.Answer, eta: list[float]) ->
     assert found.maximum == pytest.approx(largest_log_odds_change(mechanism, eta), abs=1e-12)
 
 
+@pytest.mark.thorough
 @settings(derandomize=True, max_examples=40, deadline=None)
 @given(eta=st.lists(st.floats(0, 1), min_size=1, max_size=5), epsilon=epsilons)
 def test_every_mechanism_of_labels_by_the_definition(eta: list[float], epsilon: float) -> None:
@@ -92,6 +93,7 @@ def test_every_mechanism_of_labels_by_the_definition(eta: list[float], epsilon: 
     by_definition(RandomizedResponse(epsilon), oracle.randomized_response(epsilon), eta)
 
 
+@pytest.mark.thorough
 def test_bags_of_ten_by_the_definition() -> None:
     eta = np.random.default_rng(1).beta(0.7, 1.5, 10).tolist()
     by_definition(LLP, oracle.proportions, eta)
@@ -114,6 +116,7 @@ def test_majorities_by_the_definition(majority: DaRRM) -> None:
     assert largest_log_odds_change(majority, eta) > majority.design.problem.m * majority.design.problem.epsilon
 
 
+@pytest.mark.thorough
 @settings(derandomize=True, max_examples=12, deadline=None)
 @given(eta=st.lists(st.floats(0, 1), min_size=1, max_size=5), epsilon=st.floats(0.1, 4))
 def test_laplace_by_quadrature(eta: list[float], epsilon: float) -> None:
@@ -160,6 +163,7 @@ def test_laplace_is_the_limit_of_fine_discrete_noise(eta: list[float], epsilon: 
     assert exact.quantile(1.0) == exact.maximum == epsilon == largest_log_odds_change(mechanism, eta)
 
 
+@pytest.mark.thorough
 @settings(derandomize=True, max_examples=60, deadline=None)
 @given(eta=etas, epsilon=epsilons)
 def test_label_dp_bounds_every_measure(eta: list[float], epsilon: float) -> None:

@@ -119,6 +119,7 @@ def test_attackers_of_real_outputs_are_drawn() -> None:
     assert prior.low <= np.maximum(BAG, 1 - BAG).mean() <= prior.high
 
 
+@pytest.mark.thorough
 def test_attackers_of_weighted_aggregates_are_drawn() -> None:
     X, eta = np.stack([np.ones(5), np.arange(5.0)], axis=1), np.full(5, 0.5)
     for mechanism, features in (

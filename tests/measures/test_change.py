@@ -140,6 +140,7 @@ def test_the_tail_and_the_advantage() -> None:
         posterior_change(RandomizedResponse(1.0, classes=3), [0.2, 0.3, 0.5])
 
 
+@pytest.mark.thorough
 @settings(derandomize=True, max_examples=30, deadline=None)
 @given(eta=st.lists(st.floats(0, 1), min_size=1, max_size=5), epsilon=st.floats(0.05, 3), t=st.floats(-3, 9))
 def test_both_attackers_guess_the_same(eta: list[float], epsilon: float, t: float) -> None:

@@ -92,6 +92,7 @@ def test_both_directions_and_both_events_count() -> None:
     assert found[0] > 1.3
 
 
+@pytest.mark.thorough
 def test_a_chosen_event_is_judged_by_other_runs() -> None:
     """Two equal distributions over many outcomes: the truth is 0, and chance alone offers events that look worse."""
     rng, outcomes, times, above = np.random.default_rng(3), 200, 400, 0
@@ -133,6 +134,7 @@ def test_scores_find_the_threshold() -> None:
         assert found.here.mean == pytest.approx(norm.sf(found.event - sign * mu), abs=0.01)
 
 
+@pytest.mark.thorough
 def test_scores_of_equal_distributions() -> None:
     """At so low a confidence a threshold that is judged by the runs that chose it is wrong nearly always."""
     rng, times = np.random.default_rng(6), 300

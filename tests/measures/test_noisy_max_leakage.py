@@ -86,6 +86,7 @@ def test_the_brute_force_of_these_tests_by_all_triples() -> None:
     assert by_ties((3, 2, 2), {"sigma": 1.0}) == pytest.approx(wanted, abs=1e-13)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("mechanism", [LaplaceNoisyMax(0.7), GaussianNoisyMax(1.2)], ids=repr)
 @pytest.mark.parametrize("counts", [[5, 3], [4, 4, 3], [2, 2, 2, 2, 1]])
 def test_releases_have_the_discrete_probabilities(mechanism: Any, counts: list[int]) -> None:
@@ -134,6 +135,7 @@ def test_discrete_leakage_by_its_definition_and_below_its_bounds(scale: dict[str
                 assert leak == pytest.approx(leakage_data_bound(votes, **scale), abs=1e-11)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("sigma", [0.3, 1.0, 2.5])
 def test_continuous_gaussian_leakage_is_below_its_bounds(sigma: float) -> None:
     for m, most in VOTES.items():

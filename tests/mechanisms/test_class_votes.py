@@ -66,6 +66,7 @@ SYMMETRIC = [
 ]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("of", SYMMETRIC, ids=["2 voters", "3 voters", "none"])
 def test_the_chances_of_symmetric_tables_are_exact(monkeypatch: pytest.MonkeyPatch, of: darrm.DecisionProblem) -> None:
     """Over all words that choose a block, and all places in a block of 1, 2 or 3."""

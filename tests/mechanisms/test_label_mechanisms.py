@@ -81,6 +81,7 @@ def test_a_published_posterior() -> None:
     assert found == pytest.approx(oracle.LLP_POSTERIOR_SUM_2, abs=1e-15)
 
 
+@pytest.mark.thorough
 @settings(derandomize=True, max_examples=40, deadline=None)
 @given(eta=etas, epsilon=st.floats(0.05, 5), data=st.data())
 def test_posteriors_are_those_of_bayes(eta: list[float], epsilon: float, data: st.DataObject) -> None:

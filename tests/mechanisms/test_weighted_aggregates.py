@@ -79,6 +79,7 @@ def test_normals_from_words_are_normal() -> None:
     assert ends[1] == pytest.approx(-ends[0])
 
 
+@pytest.mark.thorough
 def test_aggregates_have_the_moments_of_the_bag() -> None:
     X, y = bag(6, 3, 2)
     mechanism = WeightedBagAggregates()
@@ -138,6 +139,7 @@ def test_posterior_where_labels_are_certain() -> None:
         assert mechanism.posterior(np.full(5, 0.3), output, X).tolist() == [label] * 5
 
 
+@pytest.mark.thorough
 @pytest.mark.filterwarnings("ignore::darrm.randomness.words.NotPrivateWarning")
 @pytest.mark.parametrize(("weights", "draws"), [("released", 1500), ("secret", 150)])
 def test_posterior_of_noisy_sums_is_calibrated(weights: str, draws: int) -> None:
@@ -203,6 +205,7 @@ def test_reduction_to_two_variances(record: int, change: float) -> None:
     assert residual_sum(X, other) / rho == pytest.approx(float((1 - down[0]) * (1 + up[0])))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("epsilon", [0.1, 1.0])
 @pytest.mark.parametrize(
     ("variance", "tau"), [(1.3, 0.4), (1.0, 0.4), (0.5, 0.7), (4.0, 0.02), (9.0, 2.0), (0.05, 0.1), (1.0, 0.05)]
@@ -232,6 +235,7 @@ def test_delta_against_sampling() -> None:
     assert figure.error < 1e-9
 
 
+@pytest.mark.thorough
 def test_directions_differ() -> None:
     # A bag of 20 whose residual sum of squares grows from 2 to 4.95: nearly free to leave, dear to enter.
     X, y = np.ones((20, 1)), np.zeros(20)
@@ -286,6 +290,7 @@ def test_delta_rises_with_both_variance_changes(reverse: bool) -> None:
         assert np.all(np.diff(finite, axis=0) >= -2e-10 - 1e-10 * np.exp(-finite[1:]))
 
 
+@pytest.mark.thorough
 @settings(max_examples=60, deadline=None)
 @given(
     seed=st.integers(0, 2**32 - 1),
@@ -698,6 +703,7 @@ def test_a_search_that_finds_nothing_ends() -> None:
     assert time.perf_counter() - start < 5
 
 
+@pytest.mark.thorough
 def test_secret_weights_with_hardly_any_noise() -> None:
     # The threshold that tells the two apart is far from the scale of the first law.
     found = noisy_local_delta(10.0, [1, 0, 0], np.array([False, True, True]), 0, -1.0, 1e-8)
@@ -828,6 +834,7 @@ def test_what_attackers_gain_is_below_the_total_variation_of_neighbours() -> Non
     assert secret["advantage"] < shown["advantage"]  # weights are the same in both, and hidden in one
 
 
+@pytest.mark.thorough
 def test_an_upper_bound_is_never_0() -> None:
     """Delta is above 0 for every change of a label, be it below the range of float64."""
     y = np.arange(20) % 2 * 1.0

@@ -16,6 +16,7 @@ from darrm.show.plots_plan import plot_comparison_at_one_total
 TOTAL = {"queries": 5, "total_epsilon": 2.0, "total_delta": 1e-4}
 
 
+@pytest.mark.thorough
 def test_caps_of_groups_and_the_privacy_of_votes_are_assumed_in_words() -> None:
     """The total of this plan does not hold if a record reaches two voters of the first group."""
     groups = [VoterGroup(4, 1.0, max_affected=1), VoterGroup(7, 0.2)]
@@ -29,6 +30,7 @@ def test_fixed_voters_are_private_with_all_their_answers() -> None:
     assert "with all its answers together, by epsilon 2," in plan_words.collector(plan)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("group", "said"),
     [
@@ -67,6 +69,7 @@ def test_costs_are_compared_where_they_count() -> None:
     assert any("minimises the expected cost" in remark for remark in plan_words.remarks(plan))
 
 
+@pytest.mark.thorough
 def test_a_table_of_costs_says_nothing_of_wrong_labels() -> None:
     costs = np.stack([np.linspace(0, 1, 6), np.linspace(1, 0, 6)], axis=-1) / 6
     plan = darrm.plan(
@@ -78,6 +81,7 @@ def test_a_table_of_costs_says_nothing_of_wrong_labels() -> None:
     assert plot_comparison_at_one_total(plan.comparison).get_xlabel() == "expected cost of a label"
 
 
+@pytest.mark.thorough
 def test_a_ledger_pays_for_a_plan_that_was_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
     """Designs are found on a grid of the search; only one that the ledger's grid pays for is kept."""
     refused: list[darrm.DecisionDesign] = []

@@ -76,6 +76,7 @@ def planned(request: pytest.FixtureRequest) -> tuple[dict[str, Any], Plan]:
     return PROBLEMS[request.param], darrm.plan(**PROBLEMS[request.param])
 
 
+@pytest.mark.thorough
 def test_everybody_who_counts_finds_it_within_the_budget(planned: tuple[dict[str, Any], Plan]) -> None:
     asked, plan = planned
     total = compose(plan.design, plan.queries, delta=plan.total_delta, voters=plan.voters)
@@ -135,6 +136,7 @@ def test_the_table_of_both_budgets(epsilon: float, wrong: float, collector: floa
     assert plan.wrong_without_privacy < plan.wrong_without_noise < plan.wrong
 
 
+@pytest.mark.thorough
 def test_calibrated_mechanisms_spend_what_there_is() -> None:
     asked = {name: value for name, value in SMALL.items() if name != "voters"}
     found = darrm.plan(**asked, voters="fresh").comparison
@@ -158,6 +160,7 @@ def test_fixed_voters_that_the_budget_pays_for_need_no_noise() -> None:
         assert plan.comparison[name].wrong == pytest.approx(plan.wrong, rel=1e-6), name
 
 
+@pytest.mark.thorough
 def test_totals_agree_with_dp_accounting() -> None:
     """A privacy loss distribution of the whole profile of one label bounds what labels cost, loosely."""
     pytest.importorskip("dp_accounting")
@@ -222,6 +225,7 @@ def test_ordered_plans_are_ordered() -> None:
 class TestStopped:
     """A plan that is stopped is proved all the same, or there is none."""
 
+    @pytest.mark.thorough
     def test_an_interrupt_returns_the_best_so_far(self) -> None:
         def stop(progress: Progress) -> None:
             if progress.done:
@@ -243,6 +247,7 @@ class TestStopped:
         with pytest.raises(BudgetError, match="time limit ended before any design"):
             darrm.plan(**SMALL, time_limit=1e-9)
 
+    @pytest.mark.thorough
     def test_time_that_ends_after_the_first_design(self, monkeypatch: pytest.MonkeyPatch) -> None:
         import time
 
@@ -303,6 +308,7 @@ def test_what_is_refused(change: dict[str, Any], words: str) -> None:
     assert len(str(refused.value).splitlines()) == 1
 
 
+@pytest.mark.thorough
 def test_pages_escape_names() -> None:
     asked = {name: value for name, value in SMALL.items() if name not in ("K", "epsilon")}
     plan = darrm.plan([(5, 1.0)], **asked, adjacency="<script>alert(1)</script>", classes=["<b>no", "yes&"])
@@ -315,6 +321,7 @@ def test_pages_escape_names() -> None:
     assert "permute-and-flip" in named
 
 
+@pytest.mark.thorough
 def test_json_of_the_command_is_strict(capsys: pytest.CaptureFixture[str]) -> None:
     options = ["--group", "4:inf", "--accuracy", "0.8", "--max-affected", "1", "--queries", "5", "--voters", "fresh"]
     options += ["--total-epsilon", "1", "--total-delta", "1e-5", "--json"]
@@ -339,6 +346,7 @@ def test_a_wide_search_finds_little_more(case: int) -> None:
     assert darrm.plan(**asked).wrong <= 1.01 * script.wide_search(setting, budget)
 
 
+@pytest.mark.thorough
 def test_labels_are_as_often_wrong_as_planned() -> None:
     script = load("plan")
     plan = darrm.plan(**SMALL | {"compare": False})

@@ -67,6 +67,7 @@ def case(few_labels: None, request: pytest.FixtureRequest) -> tuple[DecisionDesi
     return design, Page(report.html(design))
 
 
+@pytest.mark.thorough
 def test_the_rows_stand_there(case: tuple[DecisionDesign, Page]) -> None:
     design, page = case
     shown = classes.telling(design)
@@ -142,6 +143,7 @@ def test_the_worst_case_attains_what_the_certificate_says(case: tuple[DecisionDe
         assert float(worst.excess) >= certificate.needed_delta - 2 * certificate.rounding - 1e-13
 
 
+@pytest.mark.thorough
 def test_votes_that_are_too_many_are_not_listed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(worst_classes, "MOST_VOTES", 10)
     design = alike()
@@ -176,6 +178,7 @@ def test_the_page_is_whole(case: tuple[DecisionDesign, Page]) -> None:
     assert not {"script", "link", "iframe", "form", "b"} & {tag for tag, _ in page.tags}
 
 
+@pytest.mark.thorough
 def test_the_report_of_a_file_checks_it(tmp_path: Path) -> None:
     design, file = with_none(), tmp_path / "trees.json"
     design.save(file)

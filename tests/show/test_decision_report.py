@@ -95,6 +95,7 @@ def design() -> DecisionDesign:
     return hospitals()
 
 
+@pytest.mark.thorough
 def test_the_table_stands_there_to_the_last_digit(case: tuple[DecisionDesign, Page]) -> None:
     design, page = case
     rows = page.rows("The decision")
@@ -209,6 +210,7 @@ def test_absent_voters_are_spoken_of_only_where_they_may_be(case: tuple[Decision
         assert row[4] == "yes"
 
 
+@pytest.mark.thorough
 def test_reversals_are_named_with_their_chance() -> None:
     design = hospitals()
     mask = (design.table - 0.5) * np.diff(design.objective.costs(design.problem), axis=-1)[..., 0] > 0
@@ -220,12 +222,14 @@ def test_reversals_are_named_with_their_chance() -> None:
     assert f"They come up with a probability of {chance:.2g}." in text
 
 
+@pytest.mark.thorough
 def test_many_labels_of_voters_without_privacy_have_no_bound_for_any_number() -> None:
     page = Page(report.html(three_groups(), full=False))
     assert "reaches voters that are not private" in " ".join(page.text.split())
     assert page.rows("Total epsilon of many labels")[1][4] == "infinite"
 
 
+@pytest.mark.thorough
 def test_fixed_voters_of_several_kinds_are_named(design: DecisionDesign) -> None:
     page = Page(report.html(design, full=False))
     copies = f"2 {TIMES} (1, 0)-DP and 3 {TIMES} (0.2, 0)-DP"
@@ -250,6 +254,7 @@ def test_voters_that_fail_most_often_need_not_be_the_least_private() -> None:
     assert f"the optimal composition of 2 {TIMES} (1, 0.1)-DP and 2 {TIMES} (0.5, 0.102)-DP. This" in text
 
 
+@pytest.mark.thorough
 def test_failures_that_are_counted_together_are_told_apart() -> None:
     """62 million cases with failures: the certificate is of voters without them, and so is the worst case shown."""
     problem = DecisionProblem([VoterGroup(40, epsilon=0.5, delta=1e-3)], epsilon=0.05, delta=0.3)
@@ -283,6 +288,7 @@ def test_the_page_is_whole(case: tuple[DecisionDesign, Page]) -> None:
     assert not {"script", "link", "iframe", "object", "embed", "base", "form"} & {tag for tag, _ in page.tags}
 
 
+@pytest.mark.thorough
 def test_text_of_the_user_is_text(tmp_path: Path) -> None:
     nasty = "<script>alert(1)</script> & \"quoted\" $K ${x} 'it' </main>"
     problem = DecisionProblem(HOSPITALS, epsilon=1.0, classes=("<b>no", "$one"), adjacency=nasty)
@@ -292,6 +298,7 @@ def test_text_of_the_user_is_text(tmp_path: Path) -> None:
     assert "“<b>no” or “$one”" in page.text
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("absent", [False, True])
 def test_the_python_of_the_page_runs_and_prints_its_checksum(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, absent: bool

@@ -37,6 +37,7 @@ def gammas() -> Gammas:
     return {"subsampling": baselines.subsampling(11, 3), "double": baselines.double_subsampling(11, 3)}
 
 
+@pytest.mark.thorough
 def test_png_is_a_picture(tmp_path: Path, problem: darrm.MajorityProblem, gammas: Gammas) -> None:
     path = tmp_path / "gamma.png"
     save_gamma(path, problem, gammas)
@@ -70,6 +71,7 @@ def test_votes_are_counted_in_whole_numbers(K: int) -> None:
         assert (ticks == np.round(ticks)).all()
 
 
+@pytest.mark.thorough
 def test_pdf_is_a_whole_file(tmp_path: Path, problem: darrm.MajorityProblem, gammas: Gammas) -> None:
     path = tmp_path / "gamma.PDF"
     save_gamma(path, problem, gammas)
@@ -145,6 +147,7 @@ def test_every_picture_of_one_axes_takes_them(name: str) -> None:
     assert right.lines
 
 
+@pytest.mark.thorough
 def test_pictures_of_several_axes_take_them(problem: darrm.MajorityProblem) -> None:
     axes = figures.new_figure().subplots(2, 2).ravel()
     table = darrm.tables.solve_grid([3, 5], [1, 2], 0.1)
@@ -156,6 +159,7 @@ def test_pictures_of_several_axes_take_them(problem: darrm.MajorityProblem) -> N
     assert len(two[1].patches) == len(entries)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
 def test_the_same_picture_is_the_same_bytes(
     tmp_path: Path, problem: darrm.MajorityProblem, gammas: Gammas, ending: str, monkeypatch: pytest.MonkeyPatch
@@ -167,6 +171,7 @@ def test_the_same_picture_is_the_same_bytes(
     assert paths[0].read_bytes() == paths[1].read_bytes()
 
 
+@pytest.mark.thorough
 def test_pictures_need_no_display_and_leave_pyplot_alone(tmp_path: Path) -> None:
     program = [sys.executable, PROGRAMS / "picture.py", tmp_path / "g.png"]
     assert subprocess.run(program, timeout=60).returncode == 0

@@ -85,6 +85,7 @@ def test_audits_are_saved(tmp_path: Path, ending: str) -> None:
         figures.save(tmp_path / "audit.txt", plots_audit.plot_audit(rows))
 
 
+@pytest.mark.thorough
 def test_an_audit_without_promises_is_drawn(tmp_path: Path) -> None:
     rows = labels.audit({"llp": mechanisms.LabelProportions()}, ETA.ravel(), bag_size=[2, 4])
     figures.save(tmp_path / "audit.png", plots_audit.plot_audit(rows))

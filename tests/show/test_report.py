@@ -178,6 +178,7 @@ def test_labels_go_up_to_a_hundred_thousand(monkeypatch: pytest.MonkeyPatch) -> 
     assert upper <= totals[3] <= upper * 1.00001
 
 
+@pytest.mark.thorough
 def test_the_errors_are_those_of_compare() -> None:
     design = darrm.solve(K=11, m=3, epsilon=0.1, prior="common")
     rows = Page(report.html(design)).rows("Errors beside other mechanisms")
@@ -187,6 +188,7 @@ def test_the_errors_are_those_of_compare() -> None:
         assert row[4] == ("yes" if entry.certificate.holds else "no")
 
 
+@pytest.mark.thorough
 def test_a_design_that_is_no_optimum_stands_beside_it(design: darrm.Design) -> None:
     other = darrm.Design(design.problem, design.gamma * 0.5, design.prior)
     page = Page(report.html(other))
@@ -198,6 +200,7 @@ def test_a_design_that_is_no_optimum_stands_beside_it(design: darrm.Design) -> N
     assert "is not known" in page.text
 
 
+@pytest.mark.thorough
 def test_without_a_comparison_the_report_says_why(design: darrm.Design) -> None:
     prior = darrm.priors.parse("independent:0.5,0.5")  # no gamma is better than another
     page = Page(report.html(darrm.Design(design.problem, design.gamma, prior)))
@@ -254,6 +257,7 @@ def test_the_callers_decimal_context_changes_nothing(design: darrm.Design) -> No
         assert report.html(design) == before
 
 
+@pytest.mark.thorough
 def test_text_of_the_user_is_text(tmp_path: Path) -> None:
     nasty = "<script>alert(1)</script> & \"quoted\" $K ${x} 'it' </main>"
     file = tmp_path / "<b>&'x.json"
@@ -266,6 +270,7 @@ def test_text_of_the_user_is_text(tmp_path: Path) -> None:
     assert f"({nasty}) reaches all of them" in page.text.replace("\n", " ")
 
 
+@pytest.mark.thorough
 def test_the_python_of_the_page_runs_and_prints_its_checksum(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, design: darrm.Design
 ) -> None:
@@ -286,6 +291,7 @@ def test_the_python_of_the_page_runs_and_prints_its_checksum(
     assert second == hashlib.sha256(lines.encode()).hexdigest()
 
 
+@pytest.mark.thorough
 def test_versions_are_those_of_the_file_and_of_this_run(tmp_path: Path, design: darrm.Design) -> None:
     file = tmp_path / "gamma.json"
     design.save(file)
@@ -303,6 +309,7 @@ def test_a_file_with_another_design_is_refused(tmp_path: Path, design: darrm.Des
         report.html(design, file=file)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("noise", ["subsampling", "largest constant"])  # the first is far from its limit
 def test_many_voters_get_a_short_report_with_all_values(noise: str) -> None:
     K = 151
@@ -370,6 +377,7 @@ def test_numbers_are_shown(value: Any, options: dict[str, Any], expected: str) -
     assert shown(value, **{"digits": 12, **options}) == expected
 
 
+@pytest.mark.thorough
 def test_the_command_writes_beside_the_design(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], design: darrm.Design
 ) -> None:

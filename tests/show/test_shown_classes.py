@@ -113,6 +113,7 @@ def test_places_in_an_order_have_their_names() -> None:
 # Pictures
 
 
+@pytest.mark.thorough
 def test_pictures_render(design: DecisionDesign, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     from matplotlib.image import imread

@@ -313,6 +313,7 @@ def test_two_runs_of_one_file(tmp_path: Path) -> None:
         tables.solve_grid([3], 1, 0.1, out=tmp_path / "t.csv")
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals: run on Linux or macOS")
 def test_kills_and_an_interrupt_change_nothing(tmp_path: Path) -> None:
     out = tmp_path / "t.jsonl"
@@ -334,6 +335,7 @@ def test_kills_and_an_interrupt_change_nothing(tmp_path: Path) -> None:
     assert content(tables.read(out)) == content(alone)
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals: run on Linux or macOS")
 def test_an_interrupt_ends_at_once_with_what_is_done(tmp_path: Path) -> None:
     out = tmp_path / "t.jsonl"

@@ -443,6 +443,7 @@ def ask(server: Server, path: str, host: str | None = None) -> tuple[int, bytes]
     return found
 
 
+@pytest.mark.thorough
 def test_ten_clients_at_once(server: Server) -> None:
     """Each gets the answer to its own question, whatever the others ask."""
     sizes = [3, 5, 7, 9, 11] * 2

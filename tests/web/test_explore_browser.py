@@ -111,6 +111,7 @@ def state(browser: Any) -> dict[str, str]:
     return {name: values[0] for name, values in parse_qs(urlsplit(browser.current_url).query).items()}
 
 
+@pytest.mark.thorough
 def test_typing_changes_the_design_and_the_address(opened: Callable[..., Any]) -> None:
     browser = opened(**SMALL)
     enter(browser, "m", "3")
@@ -407,6 +408,7 @@ def test_nothing_is_planned_before_all_is_said(opened: Callable[..., Any]) -> No
     assert browser.find_element("css selector", "[value=fresh]").is_selected()
 
 
+@pytest.mark.thorough
 def test_a_plan_follows_its_controls(opened: Callable[..., Any]) -> None:
     browser = opened("", **SAID)
     wait(lambda: planned(browser))

@@ -75,6 +75,7 @@ def test_the_parts_are_those_of_the_page(client: Any) -> None:
     assert "Not computed yet." not in page
 
 
+@pytest.mark.thorough
 def test_other_ways_stand_beside_it(client: Any) -> None:
     design = small()
     text = html.unescape(get(client, "/decisions/others", **SMALL).text)
@@ -122,6 +123,7 @@ def test_reversals_are_said_unless_ordered(client: Any) -> None:
     assert "vectors of counts" not in get(client, "/decisions/design", **SMALL, ordered="yes").text
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("none", ["", "0.3"])
 def test_several_classes_have_a_triangle_and_a_table(client: Any, none: str) -> None:
     values = {"count1": "5", "count2": "", "epsilon1": "0.7", "epsilon": "1.2", "classes": "3", "none": none}
@@ -177,6 +179,7 @@ def test_command_and_python_make_the_same_design(
         assert (other.problem, other.objective, other.ordered) == (page.problem, page.objective, page.ordered)
 
 
+@pytest.mark.thorough
 def test_downloads(client: Any) -> None:
     design, table = small(), get(client, "/decisions/decision.csv", **SMALL)
     rows = list(csv.DictReader(table.text.splitlines()))

@@ -104,6 +104,7 @@ def test_the_parts_are_those_of_the_page(client: Any) -> None:
     assert places == sorted(places)
 
 
+@pytest.mark.thorough
 def test_epsilon_auto_shows_the_curve(client: Any) -> None:
     values = {**SMALL, "epsilon1": "auto", "at_most": "0.5"}
     text = html.unescape(get(client, "/plan", **values).text)
@@ -115,6 +116,7 @@ def test_epsilon_auto_shows_the_curve(client: Any) -> None:
     assert text.count('<img class="picture"') == 1
 
 
+@pytest.mark.thorough
 def test_a_collector_ends_epsilon(client: Any) -> None:
     values = {**SMALL, "epsilon1": "auto", "at_most": "", "collector": "4"}
     text = html.unescape(get(client, "/plan", **values).text)
@@ -130,6 +132,7 @@ def test_ends_are_of_no_use_for_an_epsilon_that_is_given(client: Any) -> None:
     assert "--at-most" not in pre(text, "command")
 
 
+@pytest.mark.thorough
 def test_a_search_that_was_stopped_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     """The plan is then the best one so far; a comparison that was stopped is none."""
     import dataclasses
@@ -259,6 +262,7 @@ def test_a_redirect_leads_nowhere_else(client: Any) -> None:
 # What is wrong
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("values", "name", "said"),
     [
@@ -336,11 +340,13 @@ def test_hostile_query_strings(client: Any, query: str) -> None:
         assert "Traceback" not in answer.text
 
 
+@pytest.mark.thorough
 def test_a_budget_that_buys_nothing_is_said(client: Any) -> None:
     found = errors(get(client, "/plan", **{**SMALL, "total_epsilon": "1e-12"}))
     assert found["solve"].startswith("No noise was found that keeps 10 labels within (1e-12, 1e-06)")
 
 
+@pytest.mark.thorough
 def test_votes_that_tell_next_to_nothing_are_drawn(client: Any) -> None:
     """Their totals are 0 and have no logarithm."""
     values = {**SMALL, "epsilon1": "auto", "at_most": "", "collector": "1e-300"}

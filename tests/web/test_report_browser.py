@@ -88,6 +88,7 @@ def test_the_fixture_sees_requests_and_errors(browser: Any, page_uri: Callable[[
     assert any("no" in entry["message"] for entry in browser.get_log("browser"))
 
 
+@pytest.mark.thorough
 def test_nothing_is_asked_for_and_nothing_complains(
     browser: Any, page_uri: Callable[[str], str], page: str, long_page: str, decision_page: str
 ) -> None:
