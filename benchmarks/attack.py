@@ -29,23 +29,19 @@ from typing import Any, NamedTuple
 from unittest.mock import patch
 
 import numpy as np
-from numpy.typing import NDArray
 
 import darrm
 from darrm import baselines, mechanisms
 from darrm.accounting import compose
 from darrm.ensemble import DPLogisticRegression, PrivateMajorityClassifier, dp_logistic_regression
 from darrm.labels import noisy_delta, worst_delta
-from darrm.measures import EmpiricalEpsilon, empirical_epsilon, empirical_epsilon_of_scores
 from darrm.randomness.words import NotPrivateWarning
 
 sys.path.insert(0, str(Path(__file__).resolve().parent / "paper"))
 
+import attack_many
 import pages
-
-Array = NDArray[np.float64]
-Labels = NDArray[np.integer[Any]]
-Random = np.random.Generator | None
+from attack_seen import Array, Labels, Random, Seen, bits, tally
 
 PAGE = pages.DOCS / "attack.md"
 TRAIN = dp_logistic_regression.train  # the library's, to put weaker ones in its place
@@ -56,49 +52,6 @@ EPSILON, DELTA = 2.0, 0.01  # of a model
 # leaves 0 by much. What labels say does not depend on the learning rate.
 SIZE, LEARNING_RATE = 1e3, 1e-6
 ANCHORS = 30  # records that fix the length against which queries measure the outlier's
-
-
-class Seen(NamedTuple):
-    """What an attacker saw of one mechanism, and what it was told.
-
-    Attributes
-    ----------
-    mechanism, voters, labels : str
-    epsilon, delta : float
-        The claim.
-    here, there : ndarray
-        Counts of outcomes, or a score of each run.
-    broken : bool
-        The claim is known to be false, and must be found out.
-    """
-
-    mechanism: str
-    voters: str
-    labels: str
-    epsilon: float
-    delta: float
-    here: Array | Labels
-    there: Array | Labels
-    broken: bool = False
-
-    @property
-    def runs(self) -> int:
-        return int(self.here.sum()) if self.here.dtype.kind in "iu" else self.here.size
-
-    def bound(self, confidence: float, rng: Random) -> EmpiricalEpsilon:
-        measure = empirical_epsilon if self.here.dtype.kind in "iu" else empirical_epsilon_of_scores
-        return measure(self.here, self.there, delta=self.delta, confidence=confidence, rng=rng)
-
-
-def tally(outcomes: Any, n: int) -> Labels:
-    """How often each of the outcomes 0..n-1 came."""
-    return np.bincount(np.asarray(outcomes, dtype=np.intp), minlength=n)
-
-
-def bits(labels: Any) -> Labels:
-    """Rows of labels 0 and 1 as one number each."""
-    array = np.asarray(labels, dtype=np.int64)
-    return np.asarray(array @ (1 << np.arange(array.shape[1])[::-1]))
 
 
 # Fixed voters
@@ -412,13 +365,8 @@ def released_cost(noise: dict[str, float], queries: int, delta: float, rng: Rand
 
 def corner_votes(problem: Any, worst: dict[str, int], runs: int, source: np.random.Generator) -> list[Labels]:
     """Votes on D and on D' at a multiset of corners."""
-    e, D = math.exp(problem.epsilon), problem.Delta
-    lo = (1 - D) / (1 + e)
-    value = {"hi": 1 - lo, "lo": lo, "0": 0.0, "1": 1.0, "D": D, "1-D": 1 - D}
-    pairs = [name.strip("()").split(",") for name, times in worst.items() for _ in range(times)]
-    return [
-        (source.random((runs, problem.K)) < [value[pair[side]] for pair in pairs]).astype(np.int64) for side in (0, 1)
-    ]
+    pairs = attack_many.pairs_of(worst, problem.epsilon, problem.Delta)
+    return [attack_many.cast(pairs, side, runs, source) for side in (0, 1)]
 
 
 def corners(runs: int, rng: Random, source: np.random.Generator) -> Iterator[Seen]:
@@ -446,28 +394,33 @@ def corners(runs: int, rng: Random, source: np.random.Generator) -> Iterator[See
 
 def group_votes(problem: Any, worst: dict[str, int], runs: int, source: np.random.Generator) -> list[Labels]:
     """Votes on D and on D' at a multiset of corners of every group."""
-    sides: list[list[Labels]] = [[], []]
-    for g, group in enumerate(problem.groups, 1):
-        own = {name.removeprefix(f"group {g} at "): n for name, n in worst.items() if name.startswith(f"group {g} at ")}
-        alike = darrm.MajorityProblem(K=group.count, m=1, epsilon=group.epsilon, Delta=group.delta)
-        for side, votes in zip(sides, corner_votes(alike, own, runs, source), strict=True):
-            side.append(votes)
-    return [np.concatenate(side, axis=1) for side in sides]
+    groups = attack_many.pairs_of_groups(worst, problem)
+    return [
+        np.concatenate([attack_many.cast(pairs, side, runs, source) for pairs in groups], axis=1) for side in (0, 1)
+    ]
 
 
 def groups(runs: int, rng: Random, source: np.random.Generator) -> Iterator[Seen]:
+    """All voters are reached, or one of each group; a false claim is of less epsilon or of fewer voters reached."""
     true = darrm.DecisionProblem([darrm.VoterGroup(4, 1.0), darrm.VoterGroup(7, 0.2)], epsilon=1.4)
     alike = darrm.DecisionProblem([darrm.VoterGroup(4, 0.2), darrm.VoterGroup(7, 0.2)], epsilon=1.4)
+    one, two = (
+        darrm.DecisionProblem([darrm.VoterGroup(4, 1.0, max_affected=t), darrm.VoterGroup(7, 0.5, max_affected=t)], 0.9)
+        for t in (1, 2)
+    )
     objective = darrm.objectives.truth(accuracy=[0.685, 0.54])
-    for name, problem in (
-        ("decision of 4 voters of 1 and 7 of 0.2", true),
-        ("the same, made as if all were voters of 0.2", alike),
+    for name, problem, attacked in (
+        ("decision of 4 voters of 1 and 7 of 0.2", true, true),
+        ("the same, made as if all were voters of 0.2", alike, true),
+        ("decision, one voter of each group reached", one, one),
+        ("the same, two of each group reached", one, two),
     ):
         design = darrm.solve(problem, objective=objective)
-        worst = darrm.verify(design.table, true).worst_case
-        votes = group_votes(true, worst, runs, source)
+        worst = darrm.verify(design.table, attacked).worst_case
+        votes = group_votes(attacked, worst, runs, source)
         counts = [tally(mechanisms.PrivateDecision(design).release(side, rng), 2) for side in votes]
-        yield Seen(name, "worst votes", "1", problem.epsilon, problem.delta, *counts, broken=problem is alike)
+        broken = problem is not attacked
+        yield Seen(name, "worst votes", "1", problem.epsilon, problem.delta, *counts, broken=broken)
 
 
 def class_votes(problem: Any, worst: dict[str, int], runs: int, source: np.random.Generator) -> list[Labels]:
@@ -491,25 +444,25 @@ def class_votes(problem: Any, worst: dict[str, int], runs: int, source: np.rando
     return sides
 
 
-def classes(runs: int, source: np.random.Generator) -> Iterator[Seen]:
-    """Labels are drawn from the probabilities of a design at those votes."""
-    for groups in ([6], [3, 2]):
+def classes(runs: int, rng: Random, source: np.random.Generator) -> Iterator[Seen]:
+    """Decisions between classes, one of them with the answer "none"."""
+    for groups, none in (([6], False), ([3, 2], False), ([4], True)):
         true, weak = (
-            darrm.DecisionProblem([darrm.VoterGroup(n, epsilon) for n in groups], 1.0, classes=3)
+            darrm.DecisionProblem([darrm.VoterGroup(n, epsilon) for n in groups], 1.0, classes=3, none=none)
             for epsilon in (1.0, 0.2)
         )
-        objective = darrm.objectives.rule("plurality", [0.6] * len(groups))
-        voters = " and ".join(map(str, groups))
+        objective = darrm.objectives.rule("plurality", [0.6] * len(groups), none=0.5 if none else None)
+        voters = " and ".join(map(str, groups)) + (" (or none)" if none else "")
         for name, problem in (
             (f"decision between 3 classes, {voters} voters of 1", true),
             (f"the same, {voters}, made as if all were voters of 0.2", weak),
         ):
             design = darrm.solve(problem, objective=objective)
+            release = mechanisms.PrivateDecision(design)
             worst = darrm.verify(design.table, true).worst_case
-            counts = []
-            for votes in class_votes(true, worst, runs, source):
-                ends = np.cumsum(design.probabilities(votes), axis=-1)[:, :-1]
-                counts.append(tally((source.random((runs, 1)) > ends).sum(axis=1), 3))
+            counts = [
+                tally(release.release_counts(votes, rng), 3 + none) for votes in class_votes(true, worst, runs, source)
+            ]
             yield Seen(name, "worst votes", "1", problem.epsilon, problem.delta, *counts, broken=problem is weak)
 
 
@@ -584,7 +537,10 @@ def attacks(trainings: int, rng: Random, source: np.random.Generator) -> Iterato
     yield from per_query(releases, rng)
     yield from corners(releases, rng, source)
     yield from groups(releases, rng, source)
-    yield from classes(releases, source)
+    yield from classes(releases, rng, source)
+    yield from attack_many.absence(releases, rng, source)
+    yield from attack_many.totals(releases, rng, source)
+    yield from attack_many.ledgers(releases, rng, source)
     yield from fresh_voters(50 * trainings, rng)
     yield from noisy_max(20 * trainings, rng)
     yield from private_labels(releases, rng)
@@ -647,7 +603,7 @@ def about(verdicts: Sequence[Verdict], seconds: float, trainings: int, seed: str
             f"Every bound is at least {100 * (1 - (1 - CONFIDENCE) / len(verdicts)):.2f} % sure, and all of them "
             f"together {100 * CONFIDENCE:.0f} %. Runs are on either side; seed {seed}, {trainings} trainings of each "
             f"ensemble on either side.",
-            f"{seconds / 60:.1f} minutes of one core: {platform.machine()}, {os.cpu_count()} cores, Python "
+            f"{seconds / 60:.1f} minutes of processor time: {platform.machine()}, {os.cpu_count()} cores, Python "
             f"{platform.python_version()}.",
         ]
     )

@@ -17,6 +17,7 @@ CONFIDENCE = 0.999  # so that another stream of random numbers would hardly fail
 
 
 attack = load("attack")
+many = load("attack_many")
 
 
 @pytest.fixture
@@ -56,15 +57,50 @@ def test_decisions_of_groups_at_their_worst_votes(rng: np.random.Generator) -> N
     found = judged(attack.groups(200_000, rng, rng), rng)
     assert found["decision of 4 voters of 1 and 7 of 0.2", "1"] > 1.3
     assert found["the same, made as if all were voters of 0.2", "1"] > 2
+    assert found["decision, one voter of each group reached", "1"] > 0.87
+    assert found["the same, two of each group reached", "1"] > 1.6
 
 
 @pytest.mark.thorough
 def test_decisions_between_classes_at_their_worst_votes(rng: np.random.Generator) -> None:
-    found = judged(attack.classes(200_000, rng), rng)
+    found = judged(attack.classes(200_000, rng, rng), rng)
     assert found["decision between 3 classes, 6 voters of 1", "1"] > 0.9
     assert found["decision between 3 classes, 3 and 2 voters of 1", "1"] > 0.9
     assert found["the same, 6, made as if all were voters of 0.2", "1"] > 1.8
     assert found["the same, 3 and 2, made as if all were voters of 0.2", "1"] > 1.8
+    assert found["decision between 3 classes, 4 (or none) voters of 1", "1"] > 0.9
+    assert found["the same, 4 (or none), made as if all were voters of 0.2", "1"] > 1.8
+
+
+def test_absence_by_chance_tells_nothing_and_absence_by_data_all(rng: np.random.Generator) -> None:
+    """Without the hospital the practice alone decides, and without noise: the label tells that nobody else came."""
+    found = judged(many.absence(200_000, rng, rng), rng)
+    assert found["decision, voters absent by chance", "1"] > 1.1
+    assert found["decision, a voter silent because of its data", "1"] > 9
+    assert found["the same, a coin in place of its silence", "1"] > 0.4
+
+
+def test_a_plan_and_who_asks_for_more(rng: np.random.Generator) -> None:
+    found = judged(many.totals(100_000, rng, rng), rng)
+    assert found["plan for a total of 5 labels", "5, adaptive"] > 2.6
+    assert found["the same, used for 20", "20, adaptive"] > 5
+
+
+def test_who_attacks_a_plan_loses_none_of_its_total() -> None:
+    """The excess of the strategy is what the exact composition says, between its proved bounds."""
+    design = darrm.accounting.plan(K=3, epsilon=1.0, queries=5, total_epsilon=3.0, total_delta=0.01, voters="fresh")
+    rows = np.array([many.label_one(many.majority_table(design), [pairs]) for pairs in many.any_votes(design.problem)])
+    strategy = many.best_rows(rows, 5, 3.0)
+    total = darrm.accounting.compose(design, 5, delta=0.01, voters="fresh")
+    reached = np.interp(-0.01, -strategy.excess, strategy.logs)
+    assert total.lower * (1 - 2e-4) <= reached <= total.upper * (1 + 2e-4)
+
+
+def test_a_whole_ledger_and_one_that_is_charged_by_answers(rng: np.random.Generator) -> None:
+    found = judged(many.ledgers(200_000, rng, rng), rng)
+    assert found["ledger of 8 labels, 4 decisions, 1 answer", "all at once"] > 3.8
+    assert found["the same, all of it released twice", "all at once"] > 5.5
+    assert found["ledger, charged by what an answer said", "2, adaptive"] > 1.3
 
 
 @pytest.mark.thorough
