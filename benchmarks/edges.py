@@ -169,6 +169,30 @@ ROWS = (
         ("test_the_law_of_two_coins_flipped_together_is_exact", "test_every_bias_of_eight_digits_is_exact"),
     ),
     Row(
+        "Draws among several answers over all words of 1 to 5 bits; two of them wrong by a little",
+        "each law exact, as fractions; both wrong ones are found",
+        "randomness/test_choices",
+        (
+            "test_every_law_is_exact",
+            "test_two_drawn_together_are_independent",
+            "test_all_remainders_are_equally_likely",
+            "test_a_draw_that_is_a_little_wrong_is_not_exact",
+        ),
+    ),
+    Row(
+        "Every sampler with words of the operating system, 20,000 to 100,000 draws, a false alarm once in 1e9 each; "
+        "again with words whose first bit is 1 with probability 0.6",
+        "as its law says; the biased words are found",
+        "randomness/test_samplers",
+        (
+            "test_draws_follow_the_law",
+            "test_equally_likely_numbers",
+            "test_biased_words_are_found",
+            "test_an_order_that_is_not_random_is_found",
+            "test_the_alarm_is_as_rare_as_said",
+        ),
+    ),
+    Row(
         "Forks and threads in the midst of releases",
         "words of their own: no labels are shared",
         "randomness/test_randomness",

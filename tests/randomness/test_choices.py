@@ -25,18 +25,42 @@ def source(words: Iterator[int]) -> WordSource:
     return draw
 
 
+def chances(choices: Choices, cases: int, answers: int, depth: int, bits: int) -> list[list[Fraction]]:
+    """How likely each answer is in each case, over all words."""
+    seen = np.zeros((cases, answers), dtype=int)
+    for words in itertools.product(range(2**bits), repeat=depth):
+        for case in range(cases):
+            seen[case, choices.draw(np.array([case]), source(iter(words)))[0]] += 1
+    return [[Fraction(int(n), 2 ** (bits * depth)) for n in row] for row in seen]
+
+
 @pytest.mark.parametrize(
     ("answers", "bits", "digits"), [(2, 2, 3), (3, 1, 3), (3, 2, 4), (3, 3, 4), (4, 4, 3), (1, 2, 1)]
 )
 def test_every_law_is_exact(answers: int, bits: int, digits: int) -> None:
     laws = rows(answers, digits)
     choices = Choices(len(laws), answers, laws.__getitem__, word_bits=bits)
-    depth = -(-digits // bits)
-    seen = np.zeros((len(laws), answers), dtype=int)
-    for words in itertools.product(range(2**bits), repeat=depth):
-        for case in range(len(laws)):
-            seen[case, choices.draw(np.array([case]), source(iter(words)))[0]] += 1
-    assert [[Fraction(int(n), 2 ** (bits * depth)) for n in row] for row in seen] == laws
+    assert chances(choices, len(laws), answers, -(-digits // bits), bits) == laws
+
+
+class EndsTooEarly(Choices):
+    """Decides by the first word alone, and so by rounded probabilities."""
+
+    def _settled(self, case: int, word: int, words: WordSource) -> int:
+        return sum(total * self._scale <= word for total in self._sums(case))
+
+
+class WrongSide(Choices):
+    """Gives the point at a sum to the answer below it."""
+
+    def _settled(self, case: int, word: int, words: WordSource) -> int:
+        return sum(total * self._scale < word for total in self._sums(case))
+
+
+@pytest.mark.parametrize("wrong", [EndsTooEarly, WrongSide])
+def test_a_draw_that_is_a_little_wrong_is_not_exact(wrong: type[Choices]) -> None:
+    laws = rows(3, 4)
+    assert chances(wrong(len(laws), 3, laws.__getitem__, word_bits=2), len(laws), 3, 2, 2) != laws
 
 
 def test_two_drawn_together_are_independent() -> None:
