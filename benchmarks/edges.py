@@ -79,6 +79,38 @@ ROWS = (
         ("test_what_cannot_be_is_refused_with_its_reason",),
     ),
     Row(
+        "Decisions with one voter, with groups of one, without privacy (epsilon infinite), with accuracies 0, 1/2 and "
+        "1, priors with zeros, classes that cannot be; a profile and a release of one point",
+        "the answer of a closed formula",
+        "test_edges_of_decisions",
+        (
+            "test_a_single_voter_is_flipped_until_the_label_is_as_private_as_asked",
+            "test_of_groups_of_one_voter_the_best_decides",
+            "test_accuracies_and_priors_at_their_ends",
+            "test_classes_that_cannot_be_or_tell_nothing",
+            "test_a_profile_of_one_point_is_a_guarantee",
+            "test_a_release_of_one_answer_costs_nothing",
+            "test_the_command_solves_a_voter_without_privacy",
+        ),
+    ),
+    Row(
+        "Totals of 689 to 1,000,000; one label and a million in a composition and in ledgers of every rule",
+        "within the total; a million labels cost what the normal law says; what is beyond a budget is refused",
+        "test_edges_of_decisions",
+        (
+            "test_totals_whose_exponential_overflows",
+            "test_a_million_labels_cost_what_the_normal_law_says",
+            "test_a_ledger_of_one_label_and_of_a_million",
+        ),
+    ),
+    Row(
+        "Nobody affected, an infinite epsilon of a label, 255 and 256 classes, a prior of zeros, no label and more "
+        "than 10,000,000; in Python and on the command line",
+        "refused in one line with the reason",
+        "test_edges_of_decisions",
+        ("test_what_is_refused_says_why_in_one_line", "test_the_command_refuses_in_one_line"),
+    ),
+    Row(
         "A solver that throws, or returns NaN or infinity",
         "one error, or a certified design that says what it may miss",
         "test_faults",
