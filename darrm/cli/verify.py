@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -11,17 +12,26 @@ from darrm.cli import common
 from darrm.cli.long_run import counted, ending_at_once, progress
 
 _TABLES = (".parquet", ".csv", ".jsonl")
+_MINUTES = 10
 
 
 @click.command("verify", short_help="Verify a design file or a table anew.")
 @common.file_argument
 @click.option("--jobs", type=int, default=1, show_default=True, help="Processes, for a table; -1 for all cores.")
+@click.option(
+    "--independent",
+    is_flag=True,
+    help="Judge a design file from the definitions, by code that shares nothing with what made it.",
+)
+@common.number("--max-minutes", f"With --independent: refuse what takes longer, about [{_MINUTES}].")
 @common.json_option
-def command(file: Path, jobs: int, as_json: bool) -> int:
+def command(file: Path, jobs: int, independent: bool, max_minutes: Any, as_json: bool) -> int:
     """Verify a design file, or a table (.parquet, .csv, .jsonl), anew.
 
     Exit status 0 if all holds, 1 if not, 2 if the file is unusable.
     """
+    if independent or max_minutes is not None:
+        return _independent(file, independent, max_minutes, as_json)
     if file.suffix.lower() in _TABLES:
         return _table(file, jobs, as_json)
     from darrm.cli import decision
@@ -40,6 +50,49 @@ def command(file: Path, jobs: int, as_json: bool) -> int:
         x, y = design.certificate.probabilities
         common.console().print(f"worst case: {worst}; releases 1 with probability {x:.12g} against {y:.12g}")
     return 0
+
+
+def _independent(file: Path, independent: bool, max_minutes: Any, as_json: bool) -> int:
+    """Nothing of what makes or verifies designs is loaded here: the file is read as JSON and judged."""
+    from darrm import independent as judge
+    from darrm._validation import real
+    from darrm.errors import InputError
+    from darrm.storage.sealed_json import read
+
+    if not independent:
+        raise InputError("--max-minutes must come with --independent. Add it, or leave --max-minutes out.")
+    if file.suffix.lower() in _TABLES:
+        raise InputError(
+            f"--independent must have a design file (JSON). Got {file}. A row of a table is a design file once it is "
+            "taken with darrm.tables.lookup and saved."
+        )
+    limit = _MINUTES if max_minutes is None else real("--max-minutes", max_minutes, 0, ends="()")
+    content = read(file, "darrm-design", 2, "design", "Export the design again with save, or solve it anew.")
+    cost = judge.cost(content)
+    minutes = cost.seconds / 60
+    if minutes > limit:
+        raise InputError(
+            f"--max-minutes must be at least {minutes:.2g} for {cost.cases:,} cases in numbers of {cost.bits:,} bits. "
+            f"Got {limit:g}. Raise it, or use darrm verify without --independent."
+        )
+    about = f"about {minutes:.2g} minutes" if minutes >= 2 else f"about {max(1, round(cost.seconds))} s at most"
+    common.note(f"{cost.cases:,} cases in numbers of {cost.bits} bits: {about}.")
+    with progress(lambda done, total: (done, total, f"{done:,}/{total:,} cases")) as report:
+        found = judge.check(content, report)
+    if as_json:
+        common.print_json({"holds": not found.wrong, **asdict(found)})
+        return 1 if found.wrong else 0
+    for line in found.wrong:
+        click.echo(f"wrong: {line}")
+    for line in found.loose:
+        click.echo(f"loosely described: {line}")
+    tables = "the table" if found.tables == 1 else f"{found.tables} tables"
+    verdict = f"{file} does not hold what it says" if found.wrong else f"{file} holds what it says"
+    click.echo(
+        f"{verdict}: guarantee, profile, needed delta, tight epsilon and worst case of {tables} in {found.cases:,} "
+        f"cases, in whole numbers over 2^{found.bits} rounded against it. Not judged: error, cost and gap."
+    )
+    return 1 if found.wrong else 0
 
 
 def _table(file: Path, jobs: int, as_json: bool) -> int:

@@ -1,0 +1,253 @@
+"""What the content of a design file says, read anew: voters, table and claims, as exact fractions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from itertools import product
+from typing import Any
+
+from darrm.errors import InputError
+
+Vector = tuple[int, ...]
+Limit = tuple[Fraction | None, Fraction]
+MOST_VOTES = 2_000_000  # rows of a table in full
+_NEAR = Fraction(1, 10**12)  # a row of float64 sums to 1 within this
+
+
+@dataclass(frozen=True)
+class Group:
+    """``count`` voters, each (epsilon, delta)-DP, of whom one change of the data reaches ``affected`` at most.
+
+    ``epsilon`` is None if it is infinite.
+    """
+
+    count: int
+    epsilon: Fraction | None
+    delta: Fraction
+    affected: int
+
+
+@dataclass(frozen=True)
+class Release:
+    """A table and what is claimed of it.
+
+    Attributes
+    ----------
+    name : str
+        Which of the tables of a file it is.
+    groups : tuple of Group
+    classes : int
+    affected : int
+        How many voters one change of the data reaches, over all groups.
+    table : tuple of tuples of Fraction
+        For each answer its probability at the votes of all groups: `vectors` of each, the last group fastest.
+    limits : tuple of (Fraction or None, Fraction)
+        The (epsilon, delta) it is held to: its guarantee first, then the points of its profile. None is infinity.
+    """
+
+    name: str
+    groups: tuple[Group, ...]
+    classes: int
+    affected: int
+    table: tuple[tuple[Fraction, ...], ...]
+    limits: tuple[Limit, ...]
+
+    @property
+    def mirrored(self) -> bool:
+        """Whether two answers change places if all votes do: then one of them is enough to look at."""
+        if self.classes != 2 or len(self.table) != 2:
+            return False
+        return self.table[0] == self.table[1][::-1]  # the last vectors first: all votes turned
+
+
+@lru_cache(maxsize=4096)
+def vectors(total: int, classes: int) -> tuple[Vector, ...]:
+    """Every way in which ``total`` votes fall on the classes; the first has the most votes at first."""
+    if classes == 1:
+        return ((total,),)
+    return tuple((first, *rest) for first in range(total, -1, -1) for rest in vectors(total - first, classes - 1))
+
+
+def releases(content: dict[str, Any]) -> tuple[Release, ...]:
+    """The tables of a file: one, or where voters may be absent one for each attendance.
+
+    Raises
+    ------
+    InputError
+        If something that a check needs is missing or is no number of its kind.
+    """
+    try:
+        problem = content["problem"]
+        profile = tuple((_or_infinite(epsilon), _number(delta, 0, 1)) for epsilon, delta in content["profile"])
+        if "groups" in problem:
+            return tuple(_decisions(content, problem, profile))
+        return (_majority(content, problem, profile),)
+    except InputError:
+        raise
+    except (KeyError, TypeError, AttributeError, ValueError, OverflowError, RecursionError) as error:
+        raise InputError(
+            f"The independent check could not read the design: {type(error).__name__} ({error}). Pass the whole "
+            "content of a design file."
+        ) from error
+
+
+def _majority(content: dict[str, Any], problem: dict[str, Any], profile: tuple[Limit, ...]) -> Release:
+    K = _whole(problem["K"], 1)
+    gamma = _exact(content["gamma_hex"], content["gamma"])
+    if len(gamma) != K + 1:
+        raise ValueError("gamma must have K + 1 numbers")
+    if any(gamma[l] != gamma[K - l] for l in range(K + 1)):
+        raise ValueError("gamma must be the same at l and K - l")
+    ones = tuple((1 + ((2 * l > K) - (2 * l < K)) * gamma[l]) / 2 for l in range(K + 1))
+    affected = _whole(problem["max_affected"], 1, K)
+    group = Group(K, _positive(problem["epsilon"]), _number(problem["Delta"], 0, 1), affected)
+    guarantee = (_positive(problem["m"]) * _positive(problem["epsilon"]), _number(problem["delta"], 0, 1))
+    zeros = tuple(1 - x for x in ones)
+    return Release("the table", (group,), 2, affected, (zeros, ones), (guarantee, *profile))
+
+
+def _decisions(content: dict[str, Any], problem: dict[str, Any], profile: tuple[Limit, ...]) -> Iterator[Release]:
+    groups = tuple(
+        Group(
+            _whole(group["count"], 1),
+            _or_infinite(group["epsilon"]),
+            _number(group["delta"], 0, 1),
+            _whole(group["max_affected"], 1, group["count"]),
+        )
+        for group in problem["groups"]
+    )
+    named = problem["classes"]
+    classes = _whole(named if isinstance(named, int) else len(named), 2)
+    none = problem.get("none", False)
+    if type(none) is not bool:
+        raise ValueError("none must be true or false")
+    affected = _whole(problem["max_affected"], 1, sum(group.affected for group in groups))
+    limits = ((_positive(problem["epsilon"]), _number(problem["delta"], 0, 1)), *profile)
+
+    def release(name: str, part: dict[str, Any], own: tuple[Group, ...]) -> Release:
+        table = _table(_exact(part["table_hex"], part.get("table")), own, classes, classes + none)
+        return Release(name, own, classes, min(affected, sum(g.affected for g in own)), table, limits)
+
+    yield release("the table", content, groups)
+    fewer = {tuple(part["present"]): part for part in content.get("fewer", [])}
+    if len(fewer) != len(content.get("fewer", [])) or bool(fewer) != (content["absent"] is True):
+        raise ValueError("absent voters need one table for each attendance")
+    if fewer and fewer.keys() != set(product(*(range(group.count + 1) for group in groups))) - {
+        tuple(group.count for group in groups),
+        (0,) * len(groups),
+    }:
+        raise ValueError("absent voters need a table for every attendance but all and none")
+    for present, part in fewer.items():
+        own = tuple(
+            Group(count, group.epsilon, group.delta, min(count, group.affected))
+            for count, group in zip(present, groups, strict=True)
+            if count
+        )
+        yield release(f"the table for {list(present)} present voters", part, own)
+
+
+def _table(
+    exact: list[Fraction], groups: tuple[Group, ...], classes: int, answers: int
+) -> tuple[tuple[Fraction, ...], ...]:
+    """A column for each answer, of the probabilities that are drawn."""
+    rows = math.prod(math.comb(group.count + classes - 1, classes - 1) for group in groups)
+    if answers == 2:
+        if len(exact) != rows:
+            raise ValueError(f"the table must have {rows} numbers")
+        return tuple(1 - x for x in exact), tuple(exact)
+    if len(exact) == rows * answers:
+        made = [_drawn(exact[i : i + answers], [1] * answers) for i in range(0, len(exact), answers)]
+        return tuple(zip(*made, strict=True))
+    return _of_names(exact, groups, classes, answers)
+
+
+def _of_names(
+    exact: list[Fraction], groups: tuple[Group, ...], classes: int, answers: int
+) -> tuple[tuple[Fraction, ...], ...]:
+    """A table that treats all classes alike, in full: its rows are for votes that fall from class to class."""
+    (group,) = groups
+    many = math.comb(group.count + classes - 1, classes - 1)
+    if many > MOST_VOTES:
+        raise InputError(
+            f"The independent check must be of at most {MOST_VOTES:,} vectors of votes. Got {many:,}, of {group.count} "
+            f"voters and {classes} classes. Use the usual one: darrm verify."
+        )
+    every = vectors(group.count, classes)
+    falling = [votes for votes in every if all(votes[c] >= votes[c + 1] for c in range(classes - 1))]
+    if len(exact) != len(falling) * answers:
+        raise ValueError(f"the table must have {len(every)} or {len(falling)} rows of {answers} numbers")
+    rows = {}
+    for i, votes in enumerate(falling):
+        sizes = [votes.count(n) for n in sorted(set(votes), reverse=True)] + [1] * (answers - classes)
+        rows[votes] = _drawn(exact[i * answers : (i + 1) * answers], sizes)
+    made = []
+    for votes in every:
+        order = sorted(range(classes), key=lambda c: -votes[c])  # stable: equal ones have equal probabilities
+        row = rows[tuple(votes[c] for c in order)]
+        made.append([*(row[order.index(c)] for c in range(classes)), *row[classes:]])
+    return tuple(zip(*made, strict=True))
+
+
+def _drawn(row: list[Fraction], sizes: list[int]) -> list[Fraction]:
+    """The probabilities that a stored row stands for.
+
+    Blocks of ``sizes`` have one probability for each of their answers. The first block of the largest mass has what
+    the others leave.
+    """
+    blocks, at = [], 0
+    for size in sizes:
+        if len(set(row[at : at + size])) > 1:
+            raise ValueError("classes of as many votes must have the same probability")
+        blocks.append(size * row[at])
+        at += size
+    first = blocks.index(max(blocks))
+    rest = 1 - sum(blocks) + blocks[first]
+    if abs(rest - blocks[first]) > _NEAR or rest < 0:
+        raise ValueError("the probabilities of all answers must sum to 1")
+    blocks[first] = rest
+    return [mass / size for mass, size in zip(blocks, sizes, strict=True) for _ in range(size)]
+
+
+def _exact(texts: list[str], shown: Any) -> list[Fraction]:
+    """Probabilities from their hexadecimal texts, which what is ``shown`` in decimals must agree with."""
+    values = [float.fromhex(text) for text in texts]
+    if not all(0 <= value <= 1 for value in values):
+        raise ValueError("probabilities must be in [0, 1]")
+    if shown is not None and list(_flat(shown)) != values:
+        raise ValueError("the decimal numbers are others than the exact ones")
+    return [Fraction(value) for value in values]
+
+
+def _flat(values: Any) -> Iterator[Any]:
+    if isinstance(values, list):
+        for value in values:
+            yield from _flat(value)
+    else:
+        yield values
+
+
+def _whole(value: Any, low: int, high: float = math.inf) -> int:
+    if type(value) is not int or not low <= value <= high:
+        raise ValueError(f"{value!r} is not a whole number in [{low}, {high}]")
+    return value
+
+
+def _number(value: Any, low: int, high: float = math.inf) -> Fraction:
+    """A number in [low, high)."""
+    if type(value) not in (int, float) or not low <= value < high:
+        raise ValueError(f"{value!r} is not a number in [{low}, {high})")
+    return Fraction(value)
+
+
+def _positive(value: Any) -> Fraction:
+    if not _number(value, 0) > 0:
+        raise ValueError(f"{value!r} is not above 0")
+    return Fraction(value)
+
+
+def _or_infinite(value: Any) -> Fraction | None:
+    return None if value is None else _number(value, 0)

@@ -1,0 +1,256 @@
+"""What a design file claims, judged from the definitions; no code is shared with what made or verifies it.
+
+Given the data, voters vote independently, and one change of the data reaches at most t of them. So the distribution of
+the votes, and with it Pr[answer in S] - e^epsilon' Pr'[answer in S] for any set S of answers, is affine in the pair
+(P, P') of each voter while the others stay. A function that is affine in each of several points has its largest value
+over polytopes where every point is a corner. A voter that is not reached has P = P', and the corners are to say one
+class surely. A reached voter is (epsilon, Delta)-DP. Two classes: p <= e^epsilon p' + Delta and the like bound a
+polygon of eight corners (four if Delta = 0): twice the same class, and the six of `listing.POLYGON`. More classes:
+every such pair is made from a private bit of two outcomes, of four if Delta > 0 (Kairouz, Oh, Viswanath, ICML 2015), so
+the corners say a class for each outcome. Voters of one group are alike: multisets of corners are all cases. The largest
+S for a case is that of all answers with a positive difference. All cases are listed, D' for D among them.
+
+Numbers are whole ones over 2^bits: what is on D rounds up, what is on D' rounds down, e^epsilon' rounds down and voters
+are a little less private than they are. So what is said to hold, holds.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from darrm.errors import InputError
+from darrm.independent.content import Release, releases
+from darrm.independent.listing import POLYGON, Excess, Listing, n_cases, precision
+
+_NAMES = dict(zip(("(hi,lo)", "(lo,hi)", "(D,0)", "(0,D)", "(1-D,1)", "(1,1-D)"), POLYGON, strict=True))
+_SLACK = Fraction(1, 10**6)  # of the tight epsilon: that much less must not hold
+_MOST_ROUNDING = Fraction(1, 10**6)  # of a probability: what a file may put down to rounding
+_NEAR = Fraction(1, 10**12)  # relative: cases that differ by less are equally bad
+_FIGURES = Fraction(1, 10**9)  # of the two probabilities of the worst case
+_ROUNDING = 1e-9  # a tight epsilon below it may be rounding alone
+_SECONDS = 2.5e-6  # of a case at one epsilon with 256 bits
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a check takes.
+
+    Attributes
+    ----------
+    cases : int
+        How many there are to list, times answers and times the epsilons at which each is judged.
+    bits : int
+        How many each number has.
+    seconds : float
+        Of one core, to about a factor of three.
+    """
+
+    cases: int
+    bits: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What an independent check found.
+
+    Attributes
+    ----------
+    wrong : tuple of str
+        What the file claims and is not so, or could not be proved; empty if the guarantee holds as it says.
+    loose : tuple of str
+        What it describes otherwise than it is, and no guarantee rests on: a worst case that is not the worst, a tight
+        epsilon that is not the least. Far out, such as at a hundred nats, float64 cannot tell these.
+    tables, cases, bits : int
+        How many tables and cases were judged, with how many bits at most.
+    """
+
+    wrong: tuple[str, ...]
+    loose: tuple[str, ...]
+    tables: int
+    cases: int
+    bits: int
+
+
+def cost(content: dict[str, Any]) -> Cost:
+    """What `check` will take, without doing it.
+
+    Raises
+    ------
+    InputError
+        As `check`.
+    """
+    cases, bits, seconds = 0, 0, 0.0
+    for number, release in enumerate(releases(content)):
+        own = n_cases(release) * len(_epsilons(release, content if number == 0 else None))
+        digits = precision(release)
+        cases, bits = cases + own, max(bits, digits)
+        seconds += own * _SECONDS * max(1.0, digits / 512) ** 1.6
+    return Cost(cases, bits, seconds)
+
+
+def check(content: dict[str, Any], progress: Callable[[int, int], None] | None = None) -> Findings:
+    """Judge a design file from the definitions alone, in whole numbers that round against it.
+
+    It lists every case that the voters allow and recomputes: the guarantee, every point of a profile, needed delta and
+    tight epsilon as upper bounds, and the worst case. It does not judge error, cost and gap, which no guarantee rests
+    on, nor the checksum.
+
+    Parameters
+    ----------
+    content : dict
+        The whole content of a file that `Design.save` or `DecisionDesign.save` wrote, as ``json`` reads it.
+    progress : callable, optional
+        Hears how many cases are done, and of how many; see `Cost`.
+
+    Returns
+    -------
+    Findings
+
+    Raises
+    ------
+    InputError
+        If the content is not that of a design file.
+
+    Notes
+    -----
+    It takes what `cost` says: the number of multisets of corners, which grows with K to the power of 3 for two classes
+    without Delta and of 7 with it.
+
+    Examples
+    --------
+    >>> import json
+    >>> import darrm
+    >>> darrm.solve(K=5, m=1, epsilon=0.5).save("gamma.json")
+    >>> with open("gamma.json") as file:
+    ...     content = json.load(file)
+    >>> darrm.independent.check(content).wrong
+    ()
+    >>> content["problem"]["epsilon"] = 0.51  # voters that are less private than the noise is made for
+    >>> darrm.independent.check(content).wrong != ()
+    True
+    """
+    every = releases(content)
+    total = cost(content).cases
+    wrong, loose, done, most = list[str](), list[str](), 0, 0
+    for number, release in enumerate(every):
+        bits, before = precision(release), done
+        listing, epsilons = Listing(release, bits), _epsilons(release, content if number == 0 else None)
+
+        def report(cases: int, before: int = before, times: int = len(epsilons)) -> None:
+            if progress is not None:
+                progress(before + cases * times, total)
+
+        excess = listing.worst(epsilons, report)
+        done, most = done + n_cases(release) * len(epsilons), max(most, bits)
+        wrong += _broken(release, excess)
+        if number == 0:
+            claim = content["certificate"]
+            wrong += _overstated(release, claim, excess)
+            loose += _unlike(listing, claim, excess)
+    return Findings(tuple(wrong), tuple(loose), len(every), done, most)
+
+
+def _epsilons(release: Release, content: dict[str, Any] | None) -> list[Fraction | None]:
+    """Where to judge: the guarantee and the profile; of the table with a certificate its tight epsilon, and less."""
+    epsilons = [epsilon for epsilon, _ in release.limits]
+    if content is not None and (tight := _tight(content)) is not None:
+        epsilons += [tight, tight * (1 - _SLACK)]
+    return epsilons
+
+
+def _tight(content: dict[str, Any]) -> Fraction | None:
+    try:
+        claim = content["certificate"]
+        for name in ("needed_delta", "rounding", *(["tight_epsilon"] if claim["tight_epsilon"] is not None else [])):
+            if type(claim[name]) not in (int, float) or not 0 <= claim[name] < float("inf"):
+                raise ValueError(f"{name} is not a number from 0 on")
+        return None if claim["tight_epsilon"] is None else Fraction(claim["tight_epsilon"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise InputError(f"The independent check could not read the certificate ({error}).") from error
+
+
+def _broken(release: Release, excess: Excess) -> list[str]:
+    """The limits that are not kept."""
+    return [
+        f"{release.name} is not {'proved ' if most - slack <= delta else ''}({_shown(epsilon)}, {_shown(delta)})-DP: it "
+        f"needs delta = {_shown(most)}"
+        for (epsilon, delta), most, slack in zip(release.limits, excess.most, excess.slack, strict=False)
+        if most > delta
+    ]
+
+
+def _overstated(release: Release, claim: dict[str, Any], excess: Excess) -> list[str]:
+    """What a certificate says that is better than the truth."""
+    delta = release.limits[0][1]
+    wrong = [] if claim["holds"] is True else ["the file says of itself that it does not hold"]
+    if excess.most[0] > Fraction(claim["needed_delta"]):
+        wrong.append(f"the needed delta is {_shown(excess.most[0])}, not {claim['needed_delta']!r}")
+    if claim["tight_epsilon"] is not None and excess.most[-2] > delta:
+        wrong.append(f"the tight epsilon is above {claim['tight_epsilon']!r}")
+    return wrong
+
+
+def _unlike(listing: Listing, claim: dict[str, Any], excess: Excess) -> list[str]:
+    """What a certificate describes otherwise than it is."""
+    release, tight = listing.release, claim["tight_epsilon"]
+    least = excess.most[0] - excess.slack[0] - abs(excess.most[0]) * _NEAR
+    least -= 2 * min(Fraction(claim["rounding"]), _MOST_ROUNDING)
+    loose = []
+    try:
+        p, q = listing.at(*_case(release, claim["worst_case"]))
+        x, y = map(Fraction, claim["probabilities"])
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError, OverflowError):
+        return [f"the worst case is none of this problem: {claim['worst_case']}"]
+    own = p - Fraction(listing.price(release.limits[0][0]) or 0, 1 << listing.bits) * q
+    if own < least:
+        loose.append(f"the worst case is not {claim['worst_case']}: {_shown(own)}, not {_shown(excess.most[0])}")
+    if abs(p - x) > _FIGURES or abs(q - y) > _FIGURES:
+        loose.append(f"the probabilities of the worst case are {_shown(p)} and {_shown(q)}, not {_shown(x)}, {_shown(y)}")
+    if tight is not None and tight > _ROUNDING and excess.most[-1] <= release.limits[0][1]:
+        loose.append(f"the tight epsilon is below {tight!r} by more than a part in a million")
+    return loose
+
+
+def _case(
+    release: Release, worst: dict[str, int]
+) -> tuple[list[dict[tuple[int, ...], int]], list[tuple[int, ...]], list[int]]:
+    """Of a worst case by names: who is reached in each group, what the others say, and the answers."""
+    reached: list[dict[tuple[int, ...], int]] = [{} for _ in release.groups]
+    sure = [[0] * release.classes for _ in release.groups]
+    answers = []
+    for name, count in worst.items():
+        g, place = 0, name
+        if found := re.fullmatch(r"group (\d+) (.*)", name):
+            g, place = int(found[1]) - 1, found[2]
+        place = place.removeprefix("at ") if place.startswith("at (") else place
+        outcomes = 4 if release.groups[g].delta and release.groups[g].epsilon is not None else 2
+        if name == "answer":
+            answers = [count]
+        elif found := re.fullmatch(r"answer (\d+)", name):
+            answers.append(int(found[1]))
+        elif place in ("(0,0)", "(1,1)"):
+            sure[g][int(place[1])] += count
+        elif found := re.fullmatch(r"surely (\d+)", place):
+            sure[g][int(found[1])] += count
+        elif place in _NAMES:
+            said = _NAMES[place] if outcomes == 4 else {"(hi,lo)": (1, 0), "(lo,hi)": (0, 1)}[place]
+            reached[g][said] = count
+        elif found := re.fullmatch(r"from (\d+) to (\d+)", place):
+            reached[g][int(found[1]), int(found[2])] = count
+        else:
+            reached[g][tuple(int(c) for c in place.strip("()").split(","))] = count
+    moved = [sum(own.values()) for own in reached]
+    sizes = [n + sum(own) for n, own in zip(moved, sure, strict=True)]
+    within = all(n <= group.affected for n, group in zip(moved, release.groups, strict=True))
+    if sizes != [group.count for group in release.groups] or sum(moved) > release.affected or not within:
+        raise ValueError("not so many voters")
+    return reached, [tuple(own) for own in sure], sorted(set(answers)) or [1]
+
+
+def _shown(value: Fraction | None) -> str:
+    return "infinity" if value is None else f"{float(value):.12g}"

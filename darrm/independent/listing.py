@@ -1,0 +1,235 @@
+"""The largest excess of a table over every case that its voters allow, by listing all of them.
+
+A table is a flat list for each answer, at the votes of all voters that are not placed yet. Placing one voter of a group
+at a corner (P, P') of `corners` averages the table over that voter's vote: on D with P, rounded up, on D' with P',
+rounded down. What is left when all reached voters are placed is judged at every place: the others surely say a class.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from functools import lru_cache
+from itertools import product
+from math import comb, prod
+from operator import mul
+from typing import NamedTuple
+
+from darrm.independent.content import Group, Release, Vector, vectors
+from darrm.independent.enclosures import above, below, exponential, smallness
+
+Weights = tuple[tuple[int, int], ...]  # (class, probability over 2^bits), none of them 0
+Table = list[list[int]]  # for each answer
+POLYGON = ((1, 1, 0, 0), (0, 0, 1, 1), (1, 0, 0, 0), (0, 0, 0, 1), (0, 1, 1, 1), (1, 1, 1, 0))
+_SPARE = 128  # bits beyond what the numbers themselves take
+_NOT_PRIVATE = 2  # bits that a voter of infinite epsilon takes
+
+
+class Corner(NamedTuple):
+    """How likely a voter says each class on D and on D'."""
+
+    here: Weights
+    there: Weights
+
+
+class Excess(NamedTuple):
+    """The largest excess at each price, over 2^bits: ``most`` is proved, and at least ``most - slack`` is attained."""
+
+    most: list[Fraction]
+    slack: list[Fraction]
+
+
+def precision(release: Release) -> int:
+    """How many bits after the point tell e^epsilon' times the least chance from nothing."""
+    numbers = [x for column in release.table for x in column if x]
+    epsilons = [group.epsilon for group in release.groups if group.epsilon is not None]
+    finite = [epsilon for epsilon, _ in release.limits if epsilon is not None]
+    numbers += [x for x in (*epsilons, *finite, *(group.delta for group in release.groups)) if x]
+    numbers += [delta for _, delta in release.limits if delta]
+    left, nats = release.affected, max(finite)
+    for group in sorted(release.groups, key=lambda group: -(group.epsilon or 0)):
+        voters = min(left, group.affected)
+        nats += voters * (group.epsilon or 0)
+        left -= voters
+    bits = _SPARE + 2 * max(map(smallness, numbers)) + int(3 * nats) + release.affected * _NOT_PRIVATE
+    return -(-bits // 64) * 64
+
+
+def corner(said: tuple[int, ...], group: Group, bits: int) -> Corner:
+    """A voter that says ``said[i]`` at outcome i of a private bit.
+
+    The bit has the outcomes hi and lo, or with Delta four: one that only D has, hi, lo, one that only D' has. lo is
+    rounded down and Delta up: such a bit is that of a larger epsilon and Delta, of which any smaller one can be made.
+    """
+    one = 1 << bits
+    D = above(group.delta, bits) if group.epsilon is not None else 0
+    lo = ((one - D) << bits) // (one + exponential(group.epsilon, bits)[1]) if group.epsilon is not None else 0
+    here = (one - lo, lo) if len(said) == 2 else (D, one - D - lo, lo, 0)
+    sides = []
+    for chances in (here, here[::-1]):
+        total: dict[int, int] = {}
+        for c, chance in zip(said, chances, strict=True):
+            if chance:
+                total[c] = total.get(c, 0) + chance
+        sides.append(tuple(sorted(total.items())))
+    return Corner(*sides)
+
+
+def kinds(group: Group, classes: int) -> tuple[tuple[int, ...], ...]:
+    """What a reached voter may say at each outcome, without what is the same on D and D'.
+
+    For two classes and Delta > 0 the others are between the six corners of the polygon of (p, p').
+    """
+    outcomes = 4 if group.delta and group.epsilon is not None else 2
+    if (outcomes, classes) == (4, 2):
+        return POLYGON
+    return tuple(said for said in product(range(classes), repeat=outcomes) if said != said[::-1])
+
+
+def n_cases(release: Release) -> int:
+    """How many cases `worst` goes through, times answers that it looks at."""
+    sizes = [1]
+    for group in release.groups:
+        moving = len(kinds(group, release.classes))
+        own = [
+            comb(n + moving - 1, n) * comb(group.count - n + release.classes - 1, release.classes - 1)
+            for n in range(min(group.affected, release.affected) + 1)
+        ]
+        most = min(len(sizes) + len(own) - 1, release.affected + 1)
+        sizes = [sum(sizes[i] * own[n - i] for i in range(len(sizes)) if 0 <= n - i < len(own)) for n in range(most)]
+    return sum(sizes) * (1 if release.mirrored else len(release.table))
+
+
+class Listing:
+    """All cases of one release, in whole numbers over 2^bits."""
+
+    def __init__(self, release: Release, bits: int) -> None:
+        self.release, self.bits = release, bits
+        self.corners = [
+            [corner(said, group, bits) for said in kinds(group, release.classes)] for group in release.groups
+        ]
+        self.columns = release.table[1:] if release.mirrored else release.table
+        self.sources = lru_cache(maxsize=10_000)(self._sources)
+        self.counts = tuple(group.count for group in release.groups)
+
+    def start(self) -> tuple[Table, Table]:
+        """The table itself on D, from above, and on D', from below."""
+        bits = self.bits
+        return (
+            [[above(x, bits) for x in column] for column in self.columns],
+            [[below(x, bits) for x in column] for column in self.columns],
+        )
+
+    def worst(self, epsilons: list[Fraction | None], progress: Callable[[int], None] = lambda done: None) -> Excess:
+        """The largest excess at each epsilon, None for infinity; ``progress`` hears how many cases are done."""
+        prices = [self.price(epsilon) for epsilon in epsilons]
+        best: list[int | None] = [None] * len(prices)
+        done = 0
+        for here, there in self._cases():
+            for k, price in enumerate(prices):
+                best[k] = self._largest(here, there, price, best[k])
+            done += len(here) * len(here[0])
+            progress(done)
+        return Excess([Fraction(x or 0, 1 << 2 * self.bits) for x in best], [self._slack(p) for p in prices])
+
+    def at(
+        self, reached: list[dict[tuple[int, ...], int]], sure: list[Vector], answers: list[int]
+    ) -> tuple[Fraction, Fraction]:
+        """The probabilities of ``answers`` in one case, on D from above and on D' from below.
+
+        ``reached`` has the number of voters of each group by what they say, ``sure`` how many others say each class.
+        """
+        table, left = self.release.table, self.counts
+        here = [[above(x, self.bits) for x in column] for column in table]
+        there = [[below(x, self.bits) for x in column] for column in table]
+        for g, voters in enumerate(reached):
+            for said, count in voters.items():
+                own = corner(said, self.release.groups[g], self.bits)
+                for _ in range(count):
+                    here, there, left = self._placed(here, there, left, g, own)
+        place = 0
+        for votes, n in zip(sure, left, strict=True):
+            every = vectors(n, self.release.classes)
+            place = place * len(every) + every.index(votes)
+        p, q = (Fraction(sum(side[o][place] for o in answers), 1 << self.bits) for side in (here, there))
+        return p, q
+
+    def _cases(self) -> Iterator[tuple[Table, Table]]:
+        """The tables of every multiset of corners of reached voters, without recursion: there may be thousands."""
+        limits = [group.affected for group in self.release.groups]
+        moving = [(g, corner) for g, own in enumerate(self.corners) for corner in own]
+        # What waits: the tables before a voter is placed, and at which corner; -1 for the first ones.
+        waiting = [(*self.start(), self.counts, -1)]
+        while waiting:
+            here, there, left, last = waiting.pop()
+            if last >= 0:
+                here, there, left = self._placed(here, there, left, *moving[last])
+            yield here, there
+            reached = [count - n for count, n in zip(self.counts, left, strict=True)]
+            if sum(reached) < self.release.affected:
+                for k in range(max(last, 0), len(moving)):
+                    g = moving[k][0]
+                    if reached[g] < limits[g]:
+                        waiting.append((here, there, left, k))
+
+    def _placed(
+        self, here: Table, there: Table, left: tuple[int, ...], g: int, corner: Corner
+    ) -> tuple[Table, Table, tuple[int, ...]]:
+        sources, up = self.sources(left, g), (1 << self.bits) - 1
+        return (
+            [_average(column, sources, corner.here, self.bits, up) for column in here],
+            [_average(column, sources, corner.there, self.bits, 0) for column in there],
+            (*left[:g], left[g] - 1, *left[g + 1 :]),
+        )
+
+    def _sources(self, left: tuple[int, ...], g: int) -> list[list[int]]:
+        """For each class the places from which a table is taken if one more voter of group g says that class."""
+        classes = self.release.classes
+        sizes = [comb(n + classes - 1, classes - 1) for n in left]
+        before, after = prod(sizes[:g]), prod(sizes[g + 1 :])
+        place = {votes: i for i, votes in enumerate(vectors(left[g], classes))}
+        fewer = vectors(left[g] - 1, classes)
+        own = [[place[(*v[:c], v[c] + 1, *v[c + 1 :])] for v in fewer] for c in range(classes)]
+        return [
+            [(i * sizes[g] + j) * after + k for i in range(before) for j in own[c] for k in range(after)]
+            for c in range(classes)
+        ]
+
+    def price(self, epsilon: Fraction | None) -> int | None:
+        """e^epsilon from below."""
+        return None if epsilon is None else exponential(epsilon, self.bits)[0]
+
+    def _slack(self, price: int | None) -> Fraction:
+        """What all rounding moves an excess by at most.
+
+        A step rounds C + 1 times, by a unit of 2^-bits at most each, on D and on D'; lo and Delta are within a unit too.
+        """
+        units = (len(self.columns) + 1) * (2 * sum(self.counts) * (self.release.classes + 2) + 2)
+        return Fraction(units, 1 << self.bits) * (2 + Fraction(price or 0, 1 << self.bits))
+
+    def _largest(self, here: Table, there: Table, price: int | None, best: int | None) -> int:
+        """The largest excess so far: the sum over the answers that have one, or the least negative."""
+        bits = self.bits
+        columns = []
+        for own in zip(here, there, strict=True):
+            pairs = zip(*own, strict=True)
+            if price is None:
+                columns.append([0 if q else p << bits for p, q in pairs])
+            else:
+                columns.append([(p << bits) - price * q for p, q in pairs])
+        top = max(map(max, columns))
+        if top > 0 and len(columns) > 1 and (best is None or top * len(columns) > best):
+            top = max(sum(x for x in row if x > 0) for row in zip(*columns, strict=True))
+        return top if best is None else max(top, best)
+
+
+def _average(column: list[int], sources: list[list[int]], weights: Weights, bits: int, up: int) -> list[int]:
+    """A column after one more vote; ``up`` is 2^bits - 1 to round up, 0 to round down."""
+    parts = [map(column.__getitem__, sources[c]) for c, _ in weights]
+    if len(weights) == 1:
+        return list(parts[0])  # surely that class
+    if len(weights) == 2:
+        (_, v), (_, w) = weights
+        return [(v * x + w * y + up) >> bits for x, y in zip(*parts, strict=True)]
+    chances = [w for _, w in weights]
+    return [(sum(map(mul, chances, row)) + up) >> bits for row in zip(*parts, strict=True)]

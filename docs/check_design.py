@@ -1,0 +1,69 @@
+"""Is a darrm design as private as its file says?     python check_design.py gamma.json     exit status 0 if it is
+
+Two answers, any groups of voters, absent voters, profiles; small designs, as all cases are listed. Exact fractions:
+e^x is rounded up for voters, who so may do a little more, and down for the release, which so may do a little less.
+"""
+
+import json
+import sys
+from fractions import Fraction as F
+from itertools import combinations_with_replacement, product
+from math import ceil, factorial, floor, prod
+
+
+def exp(x, rounded):  # e^x, up or down
+    n = ceil(x) + 1
+    total = sum((x / n) ** i / factorial(i) for i in range(40)) + (rounded == ceil) * F(2, factorial(40))
+    return F(rounded(F(rounded(total * 2**250), 2**250) ** n * 2**250), 2**250)
+
+
+def corners(epsilon, Delta):  # (p, p') with p <= e p' + Delta, 1 - p <= e (1 - p') + Delta, and so for p' and p
+    D = F(Delta) if epsilon is not None else F(0)
+    lo = F(floor((1 - D) / (1 + exp(F(epsilon), ceil)) * 2**250), 2**250) if epsilon is not None else F(0)
+    moved = {(1 - lo, lo), (lo, 1 - lo)} | ({(D, 0), (0, D), (1 - D, 1), (1, 1 - D)} if D else set())
+    return [(F(0), F(0)), (F(1), F(1)), *moved]
+
+
+def ones(chances):  # how likely 0, 1, ... of the voters say 1
+    found = [F(1)]
+    for p in chances:
+        found = [(1 - p) * x + p * y for x, y in zip([*found, 0], [0, *found], strict=True)]
+    return found
+
+
+def holds(groups, X, most, limits):  # X: the chance of answer 1 for every number of ones in each group
+    each = []
+    for K, epsilon, Delta, own in groups:
+        chosen = list(combinations_with_replacement(corners(epsilon, Delta), K))
+        sides = [(sum(p != q for p, q in pairs), *map(ones, zip(*pairs, strict=True))) for pairs in chosen]
+        each.append([side for side in sides if side[0] <= own])
+    for case in product(*each):
+        if sum(reached for reached, _, _ in case) <= most:
+            P, Q = (sum(x * prod(w) for x, w in zip(X, product(*sides), strict=True)) for sides in list(zip(*case))[1:])
+            for e, delta in limits:
+                for p, q in ((P, Q), (1 - P, 1 - Q)):
+                    if (p - e * q if e else p * (q == 0)) > delta:
+                        return False
+    return True
+
+
+with open(sys.argv[1]) as file:
+    content = json.load(file)
+problem, number = content["problem"], lambda text: F(float.fromhex(text))
+most, epsilon = problem["max_affected"], F(problem["epsilon"]) * F(problem.get("m", 1))
+if "groups" in problem:
+    groups = [(g["count"], g["epsilon"], g["delta"], g["max_affected"]) for g in problem["groups"]]
+    tables = [(groups, content["table_hex"])]
+    for part in content.get("fewer", []):  # one table for each number of voters that are present
+        own = [(n, e, D, min(n, t)) for n, (_, e, D, t) in zip(part["present"], groups, strict=True) if n]
+        tables.append((own, part["table_hex"]))
+    tables = [(own, [number(x) for x in table]) for own, table in tables]
+else:
+    K = problem["K"]
+    X = [(1 + number(x) * ((2 * l > K) - (2 * l < K))) / 2 for l, x in enumerate(content["gamma_hex"])]
+    tables = [([(K, problem["epsilon"], problem["Delta"], most)], X)]
+limits = [(exp(epsilon, floor), F(problem["delta"]))]
+limits += [(e is not None and exp(F(e), floor), F(delta)) for e, delta in content["profile"]]
+fine = all(holds(groups, X, most, limits) for groups, X in tables)
+print("It holds." if fine else "It does not hold.")
+sys.exit(not fine)
