@@ -75,7 +75,7 @@ TESTS = {
     "darrm/certificate/certificate.py": [
         *PROTOCOL,
         "tests/certificate/test_identical_voters.py",
-        "tests/certificate/test_independent_check.py",
+        "tests/independent/test_independent_check.py",
     ],
     "darrm/design/optimum.py": ["tests/design/test_gaps.py", "tests/design/test_solve.py"],
     "solvers/darrm_solvers/vertices.py": ["tests/design/test_gaps.py", "tests/design/test_solve.py"],

@@ -39,7 +39,10 @@ def holds(groups, X, most, limits):  # X: the chance of answer 1 for every numbe
         each.append([side for side in sides if side[0] <= own])
     for case in product(*each):
         if sum(reached for reached, _, _ in case) <= most:
-            P, Q = (sum(x * prod(w) for x, w in zip(X, product(*sides), strict=True)) for sides in list(zip(*case))[1:])
+            P, Q = (
+                sum(x * prod(w) for x, w in zip(X, product(*sides), strict=True))
+                for sides in list(zip(*case, strict=True))[1:]
+            )
             for e, delta in limits:
                 for p, q in ((P, Q), (1 - P, 1 - Q)):
                     if (p - e * q if e else p * (q == 0)) > delta:
@@ -49,7 +52,8 @@ def holds(groups, X, most, limits):  # X: the chance of answer 1 for every numbe
 
 with open(sys.argv[1]) as file:
     content = json.load(file)
-problem, number = content["problem"], lambda text: F(float.fromhex(text))
+problem = content["problem"]
+
 most, epsilon = problem["max_affected"], F(problem["epsilon"]) * F(problem.get("m", 1))
 if "groups" in problem:
     groups = [(g["count"], g["epsilon"], g["delta"], g["max_affected"]) for g in problem["groups"]]
@@ -57,11 +61,13 @@ if "groups" in problem:
     for part in content.get("fewer", []):  # one table for each number of voters that are present
         own = [(n, e, D, min(n, t)) for n, (_, e, D, t) in zip(part["present"], groups, strict=True) if n]
         tables.append((own, part["table_hex"]))
-    tables = [(own, [number(x) for x in table]) for own, table in tables]
+    tables = [(own, [F(float.fromhex(x)) for x in table]) for own, table in tables]
 else:
     K = problem["K"]
-    X = [(1 + number(x) * ((2 * l > K) - (2 * l < K))) / 2 for l, x in enumerate(content["gamma_hex"])]
+    X = [(1 + F(float.fromhex(x)) * ((2 * l > K) - (2 * l < K))) / 2 for l, x in enumerate(content["gamma_hex"])]
     tables = [([(K, problem["epsilon"], problem["Delta"], most)], X)]
+if any(len(X) != prod(K + 1 for K, *_ in own) or not all(0 <= x <= 1 for x in X) for own, X in tables):
+    sys.exit("This is no design with two answers.")
 limits = [(exp(epsilon, floor), F(problem["delta"]))]
 limits += [(e is not None and exp(F(e), floor), F(delta)) for e, delta in content["profile"]]
 fine = all(holds(groups, X, most, limits) for groups, X in tables)

@@ -15,7 +15,7 @@ from cases import beyond_each_value
 
 made = pytest.StashKey[dict[str, Any]]()
 LEFT = ("slow", "thorough")  # to other targets of make already
-LARGE = 100_000  # steps of the independent check; designs above are counted and left to it on the command line
+LONG = 5.0  # seconds of an independent check; designs that take longer are counted and left to the command line
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -27,18 +27,24 @@ def pytest_configure(config: pytest.Config) -> None:
     gc.disable()  # until all are collected: nearly all of it stays, so looking for garbage finds none
     if not config.getoption("--independent-check"):
         return
-    from darrm.design import design
+    from darrm.design.decision import DecisionDesign
+    from darrm.design.design import Design, in_file
 
     found = config.stash[made] = {}
-    original = design.Design.__post_init__
 
-    def recorded(self: design.Design) -> None:
-        original(self)
-        content = design.as_dict(self) | {"gamma_hex": [value.hex() for value in self.gamma.tolist()]}
-        key = json.dumps([content["problem"], content["gamma_hex"], content["certificate"]], sort_keys=True)
-        found[key] = content
+    def record(kind: type[Any]) -> None:
+        original = kind.__post_init__
 
-    design.Design.__post_init__ = recorded
+        def recorded(self: Any) -> None:
+            original(self)
+            content = in_file(self)
+            exact = content.get("gamma_hex", content.get("table_hex"))
+            found[json.dumps([content["problem"], exact, content["certificate"]], sort_keys=True)] = content
+
+        kind.__post_init__ = recorded
+
+    record(Design)
+    record(DecisionDesign)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -69,14 +75,20 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     found = session.config.stash.get(made, None)
     if not found:
         return
-    from independent_check import independent_check, steps
+    from darrm import InputError
+    from darrm.independent import check, cost
 
     wrong, large = [], 0
     for content in found.values():
-        if steps(content["problem"]) > LARGE:
-            large += 1
+        try:
+            light = cost(content).seconds <= LONG
+        except InputError:  # too many votes to hold
+            light = False
+        if light:
+            seen = check(json.loads(json.dumps(content)))
+            wrong += [f"{claim}: {content['problem']}" for claim in (*seen.wrong, *seen.loose)]
         else:
-            wrong += [f"{claim}: {content['problem']}" for claim in independent_check(content)]
+            large += 1
     line = f"independent check: {len(found)} designs, {large} of them too large, {len(wrong)} disagreements"
     if session.config.getoption("--judged"):
         with session.config.getoption("--judged").open("a") as file:

@@ -24,6 +24,7 @@ DOCUMENTS = [
 # From the ground up: a room imports only from rooms above it in this list, and from itself.
 ROOMS = (
     ("errors", "_lazy", "_validation", "_sklearn", "_dp_accounting"),
+    ("independent",),
     ("numerics",),
     ("randomness",),
     ("storage",),

@@ -9,9 +9,7 @@ from typing import Any
 import darrm
 
 Case = dict[str, Any]
-JUDGED = 3000  # steps of the independent check, at most
-LIGHT = ("the worst case is not", "the tight epsilon is below")
-PRECISE = 20_000  # nats of m epsilon, at most: its balls need as many bits
+JUDGED = 0.5  # seconds of the independent check, at most
 
 
 class Finding(AssertionError):
@@ -35,21 +33,17 @@ def confirm(design: darrm.Design) -> str:
     What is guaranteed must hold for any numbers. Which multiset is named as the worst, and whether the tight epsilon
     is the least, guarantees nothing, and is held to it where the numbers are `ordinary`.
     """
-    from independent_check import independent_check
+    from darrm.design.design import in_file
+    from darrm.independent import check, cost
 
-    from darrm.design.design import as_dict
-
-    problem = design.problem
-    K, t = problem.K, problem.max_affected
-    steps = K**5 / 60 if problem.Delta else K * t * t / 2
-    if steps > JUDGED or problem.m * problem.epsilon > PRECISE:
+    content = json.loads(json.dumps(in_file(design)))
+    if cost(content).seconds > JUDGED:
         return "accepted, not judged"
-    content = as_dict(design) | {"gamma_hex": [value.hex() for value in design.gamma.tolist()]}
-    wrong = independent_check(json.loads(json.dumps(content)))
-    grave = [claim for claim in wrong if ordinary(design) or not claim.startswith(LIGHT)]
+    found = check(content)
+    grave = found.wrong + (found.loose if ordinary(design) else ())
     if grave:
-        raise Finding(f"wrong accept: {'; '.join(grave)}: {problem}")
-    return "accepted, described loosely" if wrong else "accepted"
+        raise Finding(f"wrong accept: {'; '.join(grave)}: {design.problem}")
+    return "accepted, described loosely" if found.loose else "accepted"
 
 
 def one_line(error: BaseException) -> None:

@@ -9,7 +9,7 @@ Takes: as long as --minutes says.
 Cases are drawn by Hypothesis from strategies that know the files, and, where atheris is installed (pip install
 atheris), by what they make darrm's code do. Nothing may raise but DarrmError; exit statuses are 0, 1, 2 and 130, with
 one line on standard error for what is wrong; a case takes at most 10 s of processor time and 2 GB; what is accepted is
-confirmed by tests/oracles/independent_check.py, the csv module alone, or what the untouched file says. What does not
+confirmed by the independent check, the csv module alone, or what the untouched file says. What does not
 hold is kept with its case in --findings. Linux only (/proc). Exit status 1 if there is a finding.
 """
 

@@ -250,7 +250,7 @@ class DecisionDesign(ForAnalysis):
             If the path cannot be written.
         """
         check_design_file(path)
-        write(path, headed({**as_dict(self), **_tables(self)}))
+        write(path, headed(in_file(self)))
 
     @property
     def absent(self) -> bool:
@@ -333,6 +333,11 @@ def as_dict(design: DecisionDesign) -> dict[str, object]:
         "absent": design.absent,
     }
     return {key: finite(value) for key, value in values.items()}
+
+
+def in_file(design: DecisionDesign) -> dict[str, object]:
+    """What a design file says of the decision: `as_dict` and the exact numbers."""
+    return {**as_dict(design), **_tables(design)}
 
 
 def _tables(design: DecisionDesign) -> dict[str, object]:

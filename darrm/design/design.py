@@ -18,6 +18,7 @@ from darrm.certificate.protocol import largest
 from darrm.design.columns import ForAnalysis, check_design_file, majority_columns
 from darrm.design.content import AGAIN, FORMAT, VERSION, certificate_size, headed, problem_of, profile_of, same
 from darrm.design.decision import DecisionDesign, from_content
+from darrm.design.decision import in_file as decision_in_file
 from darrm.errors import CertificateError, InputError
 from darrm.numerics.arrays import Array
 from darrm.priors import OBJECTIVES, Prior, combine, from_dict
@@ -176,7 +177,7 @@ class Design(ForAnalysis):
             If the path cannot be written.
         """
         check_design_file(path)
-        write(path, headed({**as_dict(self), "gamma_hex": [value.hex() for value in self.gamma.tolist()]}))
+        write(path, headed(in_file(self)))
 
 
 AnyDesign: TypeAlias = Design | DecisionDesign
@@ -197,6 +198,13 @@ def as_dict(design: Design) -> dict[str, object]:
         "profile": [[finite(epsilon), delta] for epsilon, delta in design.profile],
     }
     return {key: finite(value) for key, value in values.items()}
+
+
+def in_file(design: AnyDesign) -> dict[str, object]:
+    """What a design file says of the design, as plain JSON values: `as_dict` and the exact numbers."""
+    if isinstance(design, DecisionDesign):
+        return decision_in_file(design)
+    return {**as_dict(design), "gamma_hex": [value.hex() for value in design.gamma.tolist()]}
 
 
 def load(path: str | os.PathLike[str]) -> AnyDesign:

@@ -15,7 +15,7 @@ from darrm.errors import InputError
 Vector = tuple[int, ...]
 Limit = tuple[Fraction | None, Fraction]
 MOST_VOTES = 2_000_000  # rows of a table in full
-_NEAR = Fraction(1, 10**12)  # a row of float64 sums to 1 within this
+_U = Fraction(1, 2**53)
 
 
 @dataclass(frozen=True)
@@ -206,7 +206,7 @@ def _drawn(row: list[Fraction], sizes: list[int]) -> list[Fraction]:
         at += size
     first = blocks.index(max(blocks))
     rest = 1 - sum(blocks) + blocks[first]
-    if abs(rest - blocks[first]) > _NEAR or rest < 0:
+    if abs(rest - blocks[first]) > (3 * len(row) + 2) * _U or rest < 0:  # no rounding of float64
         raise ValueError("the probabilities of all answers must sum to 1")
     blocks[first] = rest
     return [mass / size for mass, size in zip(blocks, sizes, strict=True) for _ in range(size)]

@@ -210,7 +210,9 @@ def _unlike(listing: Listing, claim: dict[str, Any], excess: Excess) -> list[str
     if own < least:
         loose.append(f"the worst case is not {claim['worst_case']}: {_shown(own)}, not {_shown(excess.most[0])}")
     if abs(p - x) > _FIGURES or abs(q - y) > _FIGURES:
-        loose.append(f"the probabilities of the worst case are {_shown(p)} and {_shown(q)}, not {_shown(x)}, {_shown(y)}")
+        loose.append(
+            f"the probabilities of the worst case are {_shown(p)} and {_shown(q)}, not {_shown(x)}, {_shown(y)}"
+        )
     if tight is not None and tight > _ROUNDING and excess.most[-1] <= release.limits[0][1]:
         loose.append(f"the tight epsilon is below {tight!r} by more than a part in a million")
     return loose

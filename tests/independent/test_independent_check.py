@@ -1,0 +1,309 @@
+"""The independent check agrees with what darrm makes, and sees what is wrong."""
+
+from __future__ import annotations
+
+import ast
+import json
+import math
+import subprocess
+import sys
+from fractions import Fraction
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from cases import thorough
+from oracles import decisions as by_definition
+from oracles import several_classes
+
+import darrm
+from darrm.design.design import in_file
+from darrm.independent import check, cost
+from darrm.independent.content import Group, Release, releases, vectors
+from darrm.independent.enclosures import exponential
+from darrm.independent.listing import Listing, n_cases, precision
+
+Voters = darrm.VoterGroup
+truth, rule = darrm.objectives.truth, darrm.objectives.rule
+
+
+def majority(**problem: Any) -> darrm.Design:
+    return darrm.solve(**problem)
+
+
+def decision(groups: list[darrm.VoterGroup], epsilon: float, delta: float | None = None, **more: Any) -> Any:
+    settings = {name: more.pop(name) for name in ("classes", "max_affected", "none") if name in more}
+    accuracy = [0.7, 0.55, 0.6][: len(groups)]
+    return darrm.solve(
+        darrm.DecisionProblem(groups, epsilon, delta, **settings),
+        objective=more.pop("objective", None) or truth(accuracy),
+        **more,
+    )
+
+
+MAJORITIES: list[dict[str, Any]] = [
+    {"K": 11, "m": 3, "epsilon": 0.1},
+    {"K": 11, "m": 3, "epsilon": 0.1, "Delta": 1e-5},
+    {"K": 10, "m": 2.5, "epsilon": 1.0, "Delta": 0.01, "max_affected": 6},
+    {"K": 7, "m": 7, "epsilon": 3.0, "Delta": 0.2},
+    {"K": 7, "m": 0.5, "epsilon": 1.0, "max_affected": 2},
+    {"K": 1, "m": 1, "epsilon": 1e-6, "Delta": 1e-300},
+    {"K": 3, "m": 1, "epsilon": 50.0},
+    {"K": 25, "m": 4, "epsilon": 0.2, "shape": "monotone"},
+    {"K": 7, "m": 2, "epsilon": 0.5, "profile": [(0.5, 0.1), (1.0, 0.0)]},
+    {"K": 5, "m": 2, "epsilon": 0.5, "Delta": 1e-3, "profile": [(0.5, 0.1), (math.inf, 0.004)]},
+]
+DECISIONS: dict[str, tuple[Any, ...]] = {
+    "two groups": ([Voters(4, 1.0), Voters(7, 0.2)], 1.4),
+    "groups with delta": ([Voters(3, 1.0, 1e-4), Voters(2, 0.2, 0.0, 1)], 1.0, 1e-3, {"max_affected": 2}),
+    "not private voters": ([Voters(5, math.inf)], 1.0, 0.0, {"max_affected": 1}),
+    "not private voters, a profile": ([Voters(5, math.inf)], 1.5, 0.01, {"max_affected": 1, "profile": [(3.0, 0.0)]}),
+    "absent voters": ([Voters(2, 1.0), Voters(2, 0.5)], 1.0, None, {"absent": True}),
+    "three classes alike": ([Voters(5, 1.0)], 1.5, None, {"classes": 3, "objective": rule("plurality", accuracy=[0.6])}),
+    "three named classes in two groups": ([Voters(2, 1.0), Voters(2, 0.5)], 1.5, None, {"classes": ["a", "b", "c"]}),
+    "none of two": (
+        [Voters(4, 1.0)], 1.5, None,
+        {"none": True, "objective": truth([0.7], cost=[[0, 1], [1, 0], [0.3, 0.3]])},
+    ),
+    "none of three, delta": (
+        [Voters(2, 1.0, 1e-3)], 1.5, 5e-3,
+        {"classes": 3, "none": True, "objective": truth([0.6], none=0.3)},
+    ),
+    "three classes, delta": ([Voters(2, 1.0, 1e-3)], 0.5, 5e-3, {"classes": 3}),
+    "four classes, one reached": ([Voters(5, math.inf)], 1.0, None, {"classes": 4, "max_affected": 1}),
+    "ordered": ([Voters(2, 1.0), Voters(3, 0.5)], 0.8, None, {"ordered": True}),
+}  # fmt: skip
+
+
+def made(name: str) -> Any:
+    *given, last = DECISIONS[name]
+    return decision(*given, **last) if isinstance(last, dict) else decision(*given, last)
+
+
+def as_read(design: Any) -> dict[str, Any]:
+    """What a check gets of a design: the text of its file and nothing else."""
+    content: dict[str, Any] = json.loads(json.dumps(in_file(design), allow_nan=False))
+    return content
+
+
+@pytest.mark.parametrize("problem", MAJORITIES, ids=str)
+def test_it_agrees_on_majorities(problem: dict[str, Any]) -> None:
+    found = check(as_read(majority(**problem)))
+    assert (found.wrong, found.loose) == ((), ())
+
+
+@pytest.mark.parametrize("name", DECISIONS)
+def test_it_agrees_on_decisions(name: str, tmp_path: Path) -> None:
+    made(name).save(tmp_path / "decision.json")
+    content = json.loads((tmp_path / "decision.json").read_text(encoding="utf-8"))
+    found = check(content)
+    assert (found.wrong, found.loose) == ((), ())
+    assert (found.cases, found.bits) == (cost(content).cases, cost(content).bits)
+
+
+# Against the definitions, by other arithmetic and other lists: decimals of 150 digits, voter by voter.
+
+
+def fractions_of(table: np.ndarray[Any, Any]) -> tuple[Fraction, ...]:
+    return tuple(Fraction(x) for x in np.asarray(table, dtype=np.float64).ravel().tolist())
+
+
+def largest(release: Release, epsilon: float) -> tuple[Fraction, Fraction]:
+    excess = Listing(release, precision(release)).worst([Fraction(epsilon)])
+    return excess.most[0], excess.slack[0]
+
+
+@pytest.mark.parametrize("seed", [*range(4), *thorough(*range(4, 25))])
+def test_the_worst_case_of_two_answers_is_that_of_the_full_list(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    groups, reach = [], 0
+    for _ in range(int(rng.integers(1, 3))):
+        count = int(rng.integers(1, 4))
+        epsilon = float(rng.choice([0.1, 1.0, 3.0, math.inf]))
+        delta = float(rng.choice([0.0, 1e-5, 0.1, 0.6])) if epsilon < math.inf else 0.0
+        groups.append(by_definition.Group(count, epsilon, delta, int(rng.integers(1, count + 1))))
+        reach += groups[-1].reach
+    reach = int(rng.integers(1, reach + 1))
+    table = rng.choice([0.0, 1.0, 0.3, rng.random()], size=[group.count + 1 for group in groups])
+    ones = fractions_of(table)
+    release = Release(
+        "", tuple(plain(group) for group in groups), 2, reach,
+        (tuple(1 - x for x in ones), ones), ((Fraction(1), Fraction(0)),),
+    )  # fmt: skip
+    found = by_definition.truth(table, groups, reach)
+    for epsilon in (0.3, 2.0):
+        most, slack = largest(release, epsilon)
+        exact = Fraction(found.excess(epsilon))
+        assert -Fraction(1, 10**100) <= most - exact <= slack + Fraction(1, 10**100)
+        assert slack < Fraction(1, 10**30)
+
+
+@pytest.mark.parametrize("seed", [*range(4), *thorough(*range(4, 15))])
+def test_the_worst_case_of_several_answers_is_that_of_the_full_list(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    delta, none = (0.1, 0) if seed % 2 else (0.0, 1)
+    groups = [several_classes.Group(2, 1.0, delta, 2)]
+    if not delta:
+        groups.append(several_classes.Group(1, math.inf, 0.0, 1))
+    reach = 1 + seed % 2
+    every = several_classes.all_votes(groups, 3)
+    table = {votes: several_classes.drawn(rng.dirichlet(np.full(3 + none, 0.4)).tolist()) for votes in every}
+    columns = tuple(zip(*(map(Fraction, row) for row in table.values()), strict=True))
+    release = Release("", tuple(map(plain, groups)), 3, reach, columns, ((Fraction(1), Fraction(0)),))
+    found = several_classes.truth(table, groups, 3, reach)
+    for epsilon in (0.1, 1.5):
+        most, slack = largest(release, epsilon)
+        exact = Fraction(found.excess_by_sets(epsilon))
+        assert exact > 0
+        assert -Fraction(1, 10**100) <= most - exact <= slack + Fraction(1, 10**100)
+
+
+def plain(group: Any) -> Group:
+    epsilon = None if group.epsilon == math.inf else Fraction(group.epsilon)
+    return Group(group.count, epsilon, Fraction(group.delta), group.reach)
+
+
+def test_the_cases_are_as_many_as_it_says() -> None:
+    for name in DECISIONS:
+        for release in releases(as_read(made(name)))[:2]:
+            done: list[int] = []
+            Listing(release, 64).worst([Fraction(1)], done.append)
+            assert done[-1] == n_cases(release), name
+
+
+def test_tables_are_read_in_the_order_in_which_darrm_releases() -> None:
+    for name in ("three classes alike", "three named classes in two groups", "none of two", "two groups"):
+        design = made(name)
+        (release,) = releases(as_read(design))
+        problem = design.problem
+        every = product(*(vectors(group.count, problem.n_classes) for group in problem.groups))
+        for place, votes in enumerate(every):
+            counts = [own[1] for own in votes] if problem.binary else votes
+            shown = design.probabilities(np.array([counts]))[0]
+            assert [float(column[place]) for column in release.table] == pytest.approx(shown.tolist(), abs=1e-15)
+
+
+@pytest.mark.parametrize("x", [0.0, 1e-300, 5e-324, 1e-9, 0.5, 1.0, 2.0**0.5, 709.9, 5000.25])
+def test_exponentials_are_enclosed(x: float) -> None:
+    flint = pytest.importorskip("flint")
+    previous, flint.ctx.prec = flint.ctx.prec, 20_000
+    try:
+        for bits in (64, 256, 2000):
+            low, high = exponential(Fraction(x), bits)
+            scaled = flint.arb(x).exp() * flint.arb(2) ** bits
+            assert (scaled >= low) and (scaled <= high)
+            assert high - low <= 3
+    finally:
+        flint.ctx.prec = previous
+
+
+# What it must see.
+
+
+def altered(whole: dict[str, Any], **changes: Any) -> dict[str, Any]:
+    problem = {**whole["problem"], **changes.pop("problem", {})}
+    certificate = {**whole["certificate"], **changes.pop("certificate", {})}
+    return {**whole, "problem": problem, "certificate": certificate, **changes}
+
+
+def seen(content: dict[str, Any]) -> bool:
+    try:
+        found = check(content)
+    except darrm.InputError:
+        return True
+    return bool(found.wrong or found.loose)
+
+
+@pytest.mark.parametrize("Delta", [0.0, 1e-3])
+def test_it_sees_what_is_wrong(Delta: float) -> None:
+    whole = as_read(majority(K=7, m=1.5, epsilon=0.5, Delta=Delta, max_affected=2))
+    gamma, claim = [float.fromhex(value) for value in whole["gamma_hex"]], whole["certificate"]
+
+    def of(values: list[float]) -> dict[str, Any]:
+        return altered(whole, gamma=values, gamma_hex=[value.hex() for value in values])
+
+    wrong = {
+        "gamma a part in 1e9 larger": of([min(1.0, value * (1 + 1e-9)) for value in gamma]),
+        "gamma not symmetric": of([*gamma[:-1], gamma[-1] / 2]),
+        "gamma above 1": of([2.0] * 8),
+        "gamma no number": of([math.nan] * 8),
+        "one number too many": of([*gamma, 0.0]),
+        "more voters reached": altered(whole, problem={"max_affected": 3}),
+        "voters less private": altered(whole, problem={"epsilon": 0.5 * (1 + 1e-9), "m": 1.5 / (1 + 1e-9)}),
+        "a smaller delta": altered(whole, problem={"delta": whole["problem"]["delta"] - 1e-9}),
+        "a smaller needed delta": altered(whole, certificate={"needed_delta": claim["needed_delta"] - 1e-9}),
+        "a smaller epsilon": altered(whole, certificate={"tight_epsilon": claim["tight_epsilon"] * (1 - 1e-9)}),
+        "a larger epsilon": altered(whole, certificate={"tight_epsilon": claim["tight_epsilon"] * 1.001}),
+        "rounding that excuses everything": altered(
+            whole, certificate={"worst_case": {"(0,0)": 3, "(1,1)": 4}, "rounding": 1e9}
+        ),
+        "said not to hold": altered(whole, certificate={"holds": False}),
+        "gamma unlike gamma_hex": altered(whole, gamma=[0.0] * 8),
+        "more voters reached than there are": altered(whole, problem={"max_affected": 9}),
+        "another worst case": altered(whole, certificate={"worst_case": {"(0,0)": 3, "(1,1)": 4}}),
+        "a worst case of too many": altered(whole, certificate={"worst_case": {"(hi,lo)": 7}}),
+        "a worst case of no corner": altered(whole, certificate={"worst_case": {"(up,down)": 7}}),
+        "other probabilities": altered(whole, certificate={"probabilities": [0.5, 0.5]}),
+        "a profile that it does not keep": altered(whole, profile=[[0.1, Delta]]),
+        "an infinite profile that it does not keep": altered(whole, profile=[[None, 0.0]], problem={"Delta": 0.01}),
+        "no certificate": {key: value for key, value in whole.items() if key != "certificate"},
+        "a truth value for a number": altered(whole, problem={"K": True}),
+        "an epsilon below 0": altered(whole, problem={"epsilon": -0.5}),
+    }
+    found = check(whole)
+    assert (found.wrong, found.loose) == ((), ())
+    assert [name for name, case in wrong.items() if not seen(case)] == []
+
+
+@pytest.mark.parametrize("name", DECISIONS)
+def test_every_number_of_a_decision_counts(name: str) -> None:
+    """A table drawn towards certainty by a part in 1e9 breaks the guarantee or what the certificate says of it."""
+    whole = as_read(made(name))
+    values = [float.fromhex(value) for value in whole["table_hex"]]
+    answers = len(values) // math.prod(np.shape(whole["table"])[:-1]) if np.ndim(whole["table"]) > 1 else 1
+    binary = np.shape(whole["table"]) == tuple(group["count"] + 1 for group in whole["problem"]["groups"])
+    even = 0.5 if binary else 1 / answers
+    away = np.clip(even + (np.array(values) - even) * (1 + 1e-9), 0, 1)
+    if not binary:
+        away = (away.reshape(-1, answers) / away.reshape(-1, answers).sum(axis=1, keepdims=True)).ravel()
+    table = away.reshape(np.shape(whole["table"])).tolist()
+    assert check(altered(whole, table=table, table_hex=[x.hex() for x in away.tolist()])).wrong
+
+
+def test_every_attendance_is_judged() -> None:
+    whole = as_read(made("absent voters"))
+    parts = whole["fewer"]
+    for place, part in enumerate(parts):
+        sure = {**part, "table_hex": [float(i > 0).hex() for i in range(len(part["table_hex"]))]}
+        if sum(part["present"]) > 1:
+            found = check(altered(whole, fewer=[*parts[:place], sure, *parts[place + 1 :]])).wrong
+            assert any(str(part["present"]) in line for line in found)
+    assert seen(altered(whole, fewer=parts[1:]))
+    assert seen(altered(whole, fewer=[*parts, parts[0]]))
+    assert seen(altered(whole, absent=False))
+
+
+def test_it_stands_alone() -> None:
+    """Nothing of darrm but its errors, and nothing outside Python."""
+    root = Path(darrm.__path__[0]) / "independent"
+    for path in root.glob("*.py"):
+        names = set()
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                names |= {alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom):
+                names.add(node.module or "")
+        mine = {name for name in names if name.split(".")[0] == "darrm" and not name.startswith("darrm.independent")}
+        assert mine <= {"darrm.errors", "darrm._lazy"}, path
+        assert {name.split(".")[0] for name in names} - {"darrm"} <= set(sys.stdlib_module_names), path
+
+
+@pytest.mark.thorough
+def test_the_designs_of_tests_are_judged() -> None:
+    test = f"{Path(__file__).resolve()}::{test_it_agrees_on_majorities.__name__}[{MAJORITIES[0]}]"
+    command = [sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", "--independent-check", test]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert "independent check: 1 designs, 0 of them too large, 0 disagreements" in ended.stdout
