@@ -39,21 +39,17 @@ def holds(groups, X, most, limits):  # X: the chance of answer 1 for every numbe
         each.append([side for side in sides if side[0] <= own])
     for case in product(*each):
         if sum(reached for reached, _, _ in case) <= most:
-            P, Q = (
-                sum(x * prod(w) for x, w in zip(X, product(*sides), strict=True))
-                for sides in list(zip(*case, strict=True))[1:]
-            )
-            for e, delta in limits:
-                for p, q in ((P, Q), (1 - P, 1 - Q)):
-                    if (p - e * q if e else p * (q == 0)) > delta:
-                        return False
+            _, *both = zip(*case, strict=True)
+            P, Q = (sum(x * prod(w) for x, w in zip(X, product(*side), strict=True)) for side in both)
+            for (e, delta), (p, q) in product(limits, ((P, Q), (1 - P, 1 - Q))):
+                if (p - e * q if e else p * (q == 0)) > delta:
+                    return False
     return True
 
 
 with open(sys.argv[1]) as file:
     content = json.load(file)
 problem = content["problem"]
-
 most, epsilon = problem["max_affected"], F(problem["epsilon"]) * F(problem.get("m", 1))
 if "groups" in problem:
     groups = [(g["count"], g["epsilon"], g["delta"], g["max_affected"]) for g in problem["groups"]]

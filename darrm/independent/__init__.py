@@ -1,4 +1,4 @@
-"""A check of design files from the definitions, in whole numbers; it shares no code with what makes or verifies them."""
+"""A check of design files from the definitions; it shares no code with what makes or verifies them."""
 
 from typing import TYPE_CHECKING
 

@@ -16,6 +16,9 @@ Vector = tuple[int, ...]
 Limit = tuple[Fraction | None, Fraction]
 MOST_VOTES = 2_000_000  # rows of a table in full
 _U = Fraction(1, 2**53)
+_FAR = Fraction(10_000)  # nats of a profile
+_MOST = 10**6  # voters, and nats of one vote or decision
+_CLASSES = 1000
 
 
 @dataclass(frozen=True)
@@ -82,7 +85,9 @@ def releases(content: dict[str, Any]) -> tuple[Release, ...]:
     """
     try:
         problem = content["problem"]
-        profile = tuple((_or_infinite(epsilon), _number(delta, 0, 1)) for epsilon, delta in content["profile"])
+        # A smaller epsilon is stricter, and nothing less private than the largest is worth its digits.
+        points = ((_or_infinite(epsilon), _number(delta, 0, 1)) for epsilon, delta in content["profile"])
+        profile = tuple((epsilon if epsilon is None else min(epsilon, _FAR), delta) for epsilon, delta in points)
         if "groups" in problem:
             return tuple(_decisions(content, problem, profile))
         return (_majority(content, problem, profile),)
@@ -96,7 +101,7 @@ def releases(content: dict[str, Any]) -> tuple[Release, ...]:
 
 
 def _majority(content: dict[str, Any], problem: dict[str, Any], profile: tuple[Limit, ...]) -> Release:
-    K = _whole(problem["K"], 1)
+    K = _whole(problem["K"], 1, _MOST)
     gamma = _exact(content["gamma_hex"], content["gamma"])
     if len(gamma) != K + 1:
         raise ValueError("gamma must have K + 1 numbers")
@@ -104,8 +109,9 @@ def _majority(content: dict[str, Any], problem: dict[str, Any], profile: tuple[L
         raise ValueError("gamma must be the same at l and K - l")
     ones = tuple((1 + ((2 * l > K) - (2 * l < K)) * gamma[l]) / 2 for l in range(K + 1))
     affected = _whole(problem["max_affected"], 1, K)
-    group = Group(K, _positive(problem["epsilon"]), _number(problem["Delta"], 0, 1), affected)
-    guarantee = (_positive(problem["m"]) * _positive(problem["epsilon"]), _number(problem["delta"], 0, 1))
+    epsilon, m = _positive(problem["epsilon"], _MOST), _positive(problem["m"], K)
+    group = Group(K, epsilon, _number(problem["Delta"], 0, 1), affected)
+    guarantee = (m * epsilon, _number(problem["delta"], 0, 1))
     zeros = tuple(1 - x for x in ones)
     return Release("the table", (group,), 2, affected, (zeros, ones), (guarantee, *profile))
 
@@ -113,20 +119,20 @@ def _majority(content: dict[str, Any], problem: dict[str, Any], profile: tuple[L
 def _decisions(content: dict[str, Any], problem: dict[str, Any], profile: tuple[Limit, ...]) -> Iterator[Release]:
     groups = tuple(
         Group(
-            _whole(group["count"], 1),
-            _or_infinite(group["epsilon"]),
+            _whole(group["count"], 1, _MOST),
+            None if group["epsilon"] is None else _positive(group["epsilon"], _MOST),
             _number(group["delta"], 0, 1),
             _whole(group["max_affected"], 1, group["count"]),
         )
         for group in problem["groups"]
     )
     named = problem["classes"]
-    classes = _whole(named if isinstance(named, int) else len(named), 2)
+    classes = _whole(named if isinstance(named, int) else len(named), 2, _CLASSES)
     none = problem.get("none", False)
     if type(none) is not bool:
         raise ValueError("none must be true or false")
     affected = _whole(problem["max_affected"], 1, sum(group.affected for group in groups))
-    limits = ((_positive(problem["epsilon"]), _number(problem["delta"], 0, 1)), *profile)
+    limits = ((_positive(problem["epsilon"], _MOST), _number(problem["delta"], 0, 1)), *profile)
 
     def release(name: str, part: dict[str, Any], own: tuple[Group, ...]) -> Release:
         table = _table(_exact(part["table_hex"], part.get("table")), own, classes, classes + none)
@@ -243,10 +249,12 @@ def _number(value: Any, low: int, high: float = math.inf) -> Fraction:
     return Fraction(value)
 
 
-def _positive(value: Any) -> Fraction:
-    if not _number(value, 0) > 0:
-        raise ValueError(f"{value!r} is not above 0")
-    return Fraction(value)
+def _positive(value: Any, most: int) -> Fraction:
+    """A number in (0, most]."""
+    number = _number(value, 0)
+    if not 0 < number <= most:
+        raise ValueError(f"{value!r} is not a number in (0, {most}]")
+    return number
 
 
 def _or_infinite(value: Any) -> Fraction | None:

@@ -159,6 +159,7 @@ def _epsilons(release: Release, content: dict[str, Any] | None) -> list[Fraction
     """Where to judge: the guarantee and the profile; of the table with a certificate its tight epsilon, and less."""
     epsilons = [epsilon for epsilon, _ in release.limits]
     if content is not None and (tight := _tight(content)) is not None:
+        tight = min(tight, release.limits[0][0] or tight)  # above the guarantee it is no claim of its own
         epsilons += [tight, tight * (1 - _SLACK)]
     return epsilons
 
@@ -166,6 +167,8 @@ def _epsilons(release: Release, content: dict[str, Any] | None) -> list[Fraction
 def _tight(content: dict[str, Any]) -> Fraction | None:
     try:
         claim = content["certificate"]
+        for name in ("holds", "worst_case", "probabilities"):
+            claim[name]
         for name in ("needed_delta", "rounding", *(["tight_epsilon"] if claim["tight_epsilon"] is not None else [])):
             if type(claim[name]) not in (int, float) or not 0 <= claim[name] < float("inf"):
                 raise ValueError(f"{name} is not a number from 0 on")
@@ -177,8 +180,8 @@ def _tight(content: dict[str, Any]) -> Fraction | None:
 def _broken(release: Release, excess: Excess) -> list[str]:
     """The limits that are not kept."""
     return [
-        f"{release.name} is not {'proved ' if most - slack <= delta else ''}({_shown(epsilon)}, {_shown(delta)})-DP: it "
-        f"needs delta = {_shown(most)}"
+        f"{release.name} is not {'proved ' if most - slack <= delta else ''}({_shown(epsilon)}, {_shown(delta)})-DP: "
+        f"it needs delta = {_shown(most)}"
         for (epsilon, delta), most, slack in zip(release.limits, excess.most, excess.slack, strict=False)
         if most > delta
     ]
@@ -203,7 +206,7 @@ def _unlike(listing: Listing, claim: dict[str, Any], excess: Excess) -> list[str
     loose = []
     try:
         p, q = listing.at(*_case(release, claim["worst_case"]))
-        x, y = map(Fraction, claim["probabilities"])
+        x, y = (Fraction(float(chance)) for chance in claim["probabilities"])
     except (KeyError, IndexError, TypeError, ValueError, AttributeError, OverflowError):
         return [f"the worst case is none of this problem: {claim['worst_case']}"]
     own = p - Fraction(listing.price(release.limits[0][0]) or 0, 1 << listing.bits) * q
@@ -213,7 +216,9 @@ def _unlike(listing: Listing, claim: dict[str, Any], excess: Excess) -> list[str
         loose.append(
             f"the probabilities of the worst case are {_shown(p)} and {_shown(q)}, not {_shown(x)}, {_shown(y)}"
         )
-    if tight is not None and tight > _ROUNDING and excess.most[-1] <= release.limits[0][1]:
+    guaranteed, delta = release.limits[0]
+    far = tight is not None and guaranteed is not None and tight > guaranteed * (1 + _SLACK)
+    if far or (tight is not None and tight > _ROUNDING and excess.most[-1] <= delta):
         loose.append(f"the tight epsilon is below {tight!r} by more than a part in a million")
     return loose
 

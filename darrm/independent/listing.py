@@ -202,7 +202,7 @@ class Listing:
     def _slack(self, price: int | None) -> Fraction:
         """What all rounding moves an excess by at most.
 
-        A step rounds C + 1 times, by a unit of 2^-bits at most each, on D and on D'; lo and Delta are within a unit too.
+        A step rounds C + 1 times on D and on D', and lo and Delta are rounded too: each by a unit or two of 2^-bits.
         """
         units = (len(self.columns) + 1) * (2 * sum(self.counts) * (self.release.classes + 2) + 2)
         return Fraction(units, 1 << self.bits) * (2 + Fraction(price or 0, 1 << self.bits))

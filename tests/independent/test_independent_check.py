@@ -7,6 +7,7 @@ import json
 import math
 import subprocess
 import sys
+from collections.abc import Iterator
 from fractions import Fraction
 from itertools import product
 from pathlib import Path
@@ -61,7 +62,9 @@ DECISIONS: dict[str, tuple[Any, ...]] = {
     "not private voters": ([Voters(5, math.inf)], 1.0, 0.0, {"max_affected": 1}),
     "not private voters, a profile": ([Voters(5, math.inf)], 1.5, 0.01, {"max_affected": 1, "profile": [(3.0, 0.0)]}),
     "absent voters": ([Voters(2, 1.0), Voters(2, 0.5)], 1.0, None, {"absent": True}),
-    "three classes alike": ([Voters(5, 1.0)], 1.5, None, {"classes": 3, "objective": rule("plurality", accuracy=[0.6])}),
+    "three classes alike": (
+        [Voters(5, 1.0)], 1.5, None, {"classes": 3, "objective": rule("plurality", accuracy=[0.6])},
+    ),
     "three named classes in two groups": ([Voters(2, 1.0), Voters(2, 0.5)], 1.5, None, {"classes": ["a", "b", "c"]}),
     "none of two": (
         [Voters(4, 1.0)], 1.5, None,
@@ -193,7 +196,8 @@ def test_exponentials_are_enclosed(x: float) -> None:
         for bits in (64, 256, 2000):
             low, high = exponential(Fraction(x), bits)
             scaled = flint.arb(x).exp() * flint.arb(2) ** bits
-            assert (scaled >= low) and (scaled <= high)
+            assert scaled >= low
+            assert scaled <= high
             assert high - low <= 3
     finally:
         flint.ctx.prec = previous
@@ -307,3 +311,42 @@ def test_the_designs_of_tests_are_judged() -> None:
     ended = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert ended.returncode == 0, ended.stdout + ended.stderr
     assert "independent check: 1 designs, 0 of them too large, 0 disagreements" in ended.stdout
+
+
+JUNK = (None, -1, 0, 10**400, 1e308, math.nan, "x", [], {}, True)
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Where something stands in a tree of JSON; of lists the first and the last entry."""
+    yield path
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from places(inner, (*path, key))
+    elif isinstance(value, list) and value:
+        for at in {0, len(value) - 1}:
+            yield from places(value[at], (*path, at))
+
+
+def refusal(content: Any) -> str:
+    """What the check says of content that it does not judge; nothing else may be raised."""
+    try:
+        if cost(content).seconds < 0.2:
+            check(content)
+    except darrm.InputError as error:
+        return str(error)
+    return ""
+
+
+@pytest.mark.parametrize("name", ["absent voters", "none of three, delta", "not private voters, a profile", None])
+def test_whatever_a_file_holds_is_judged_or_refused(name: str | None) -> None:
+    whole = as_read(made(name) if name else majority(**MAJORITIES[-1]))
+    for path in places(whole):
+        for junk in JUNK:
+            content = json.loads(json.dumps(whole))
+            at = content
+            for key in path[:-1]:
+                at = at[key]
+            if path:
+                at[path[-1]] = junk
+            said = refusal(content if path else junk)
+            assert len(said) < 1000, path

@@ -1,0 +1,94 @@
+"""The short check that the documentation prints: it finds designs fine that are, and forged ones not."""
+
+from __future__ import annotations
+
+import ast
+import json
+import math
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import darrm
+
+SCRIPT = Path(__file__).resolve().parents[2] / "docs" / "check_design.py"
+Voters = darrm.VoterGroup
+
+
+def decision(groups: list[darrm.VoterGroup], *problem: Any, **more: Any) -> Any:
+    settings = {name: more.pop(name) for name in ("classes", "max_affected") if name in more}
+    objective = darrm.objectives.truth([0.7, 0.6][: len(groups)])
+    return darrm.solve(darrm.DecisionProblem(groups, *problem, **settings), objective=objective, **more)
+
+
+DESIGNS: dict[str, Callable[[], Any]] = {
+    "majority": lambda: darrm.solve(K=7, m=2, epsilon=0.5),
+    "an even number": lambda: darrm.solve(K=6, m=1.5, epsilon=0.5, shape="monotone"),
+    "delta, few reached": lambda: darrm.solve(K=5, m=1, epsilon=0.5, Delta=1e-3, max_affected=2),
+    "a profile": lambda: darrm.solve(K=5, m=2, epsilon=0.5, Delta=1e-3, profile=[(0.5, 0.4), (math.inf, 0.009)]),
+    "groups": lambda: decision([Voters(2, 1.0), Voters(3, 0.2)], 1.0),
+    "groups with delta": lambda: decision([Voters(2, 1.0, 1e-4), Voters(2, 0.2, 0.0, 1)], 1.0, 1e-3, max_affected=2),
+    "not private": lambda: decision([Voters(5, math.inf)], 1.0, 0.0, max_affected=1),
+    "absent voters": lambda: decision([Voters(2, 1.0), Voters(1, 0.5)], 1.0, absent=True),
+}
+
+
+def verdict(content: dict[str, Any], folder: Path) -> tuple[int, str, str]:
+    path = folder / "content.json"
+    path.write_text(json.dumps(content), encoding="utf-8")
+    ended = subprocess.run([sys.executable, "-I", SCRIPT, path], capture_output=True, text=True)
+    return ended.returncode, ended.stdout, ended.stderr
+
+
+def forged(content: dict[str, Any]) -> list[dict[str, Any]]:
+    """One number that claims more each: the release's epsilon, the voters', those reached, the table."""
+    made = []
+    problem = content["problem"]
+    grouped = "groups" in problem
+    less = {**problem, "epsilon" if grouped else "m": problem["epsilon" if grouped else "m"] * (1 - 1e-9)}
+    made.append({**content, "problem": less})
+    if grouped and problem["groups"][0]["epsilon"] is not None:
+        groups = [{**group, "epsilon": group["epsilon"] * (1 + 1e-8)} for group in problem["groups"]]
+        made.append({**content, "problem": {**problem, "groups": groups}})
+    elif grouped:
+        groups = [{**group, "max_affected": 2} for group in problem["groups"]]
+        made.append({**content, "problem": {**problem, "groups": groups, "max_affected": 2}})
+    name = "table_hex" if grouped else "gamma_hex"
+    values = [float.fromhex(x) for x in content[name]]
+    surer = [min(1.0, max(0.0, 0.5 + (x - 0.5) * (1 + 1e-9) if grouped else x * (1 + 1e-9))) for x in values]
+    made.append({**content, name: [x.hex() for x in surer]})
+    made.append({**content, "profile": [[0.01, 0.0]]})
+    if "fewer" in content:
+        *parts, last = content["fewer"]
+        sure = {**last, "table_hex": [float(i > 1).hex() for i in range(len(last["table_hex"]))]}
+        made.append({**content, "fewer": [*parts, sure]})
+    return made
+
+
+@pytest.mark.parametrize("name", DESIGNS)
+def test_it_agrees_and_sees_what_is_forged(name: str, tmp_path: Path) -> None:
+    DESIGNS[name]().save(tmp_path / "design.json")
+    content = json.loads((tmp_path / "design.json").read_text(encoding="utf-8"))
+    assert verdict(content, tmp_path) == (0, "It holds.\n", "")
+    for place, other in enumerate(forged(content)):
+        assert verdict(other, tmp_path) == (1, "It does not hold.\n", ""), place
+
+
+def test_more_answers_are_not_judged(tmp_path: Path) -> None:
+    decision([Voters(3, 1.0)], 1.0, classes=3).save(tmp_path / "design.json")
+    content = json.loads((tmp_path / "design.json").read_text(encoding="utf-8"))
+    status, said, error = verdict(content, tmp_path)
+    assert (status, said) == (1, "")
+    assert "two answers" in error
+
+
+def test_it_is_short_and_plain() -> None:
+    text = SCRIPT.read_text(encoding="utf-8")
+    assert len([line for line in text.splitlines() if line.strip()]) <= 60
+    imported = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Import | ast.ImportFrom)]
+    names = {node.module if isinstance(node, ast.ImportFrom) else node.names[0].name for node in imported}
+    assert names == {"fractions", "itertools", "json", "math", "sys"}
