@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import lru_cache
+from math import ceil, isqrt
 
 
 def below(value: Fraction, bits: int) -> int:
@@ -15,14 +17,15 @@ def above(value: Fraction, bits: int) -> int:
     return -below(-value, bits)
 
 
+@lru_cache(maxsize=256)
 def exponential(x: Fraction, bits: int) -> tuple[int, int]:
     """Whole numbers with low / 2^bits <= e^x <= high / 2^bits, for x >= 0.
 
     With y = x / 2^k at most 1/2, terms y^n / n! are summed until one is below a unit, rounded down and rounded up. What
     is left out is at most twice the next term, so two units. Squared k times.
     """
-    halvings = max(0, x.__ceil__().bit_length() + 1)
-    fine = bits + 2 * halvings + 2 * x.__ceil__() + 32
+    halvings = ceil(x).bit_length() + 1 + isqrt(bits) // 2
+    fine = bits + 2 * halvings + 2 * ceil(x) + 32
     low_y, high_y = below(x / 2**halvings, fine), above(x / 2**halvings, fine)
     low = high = low_term = high_term = 1 << fine
     n = 0

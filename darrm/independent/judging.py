@@ -33,6 +33,7 @@ _NEAR = Fraction(1, 10**12)  # relative: cases that differ by less are equally b
 _FIGURES = Fraction(1, 10**9)  # of the two probabilities of the worst case
 _ROUNDING = 1e-9  # a tight epsilon below it may be rounding alone
 _SECONDS = 2.5e-6  # of a case at one epsilon with 256 bits
+_EXPONENTIAL = 1.2  # seconds of e^x with 30,000 bits; a check takes some ten
 
 
 @dataclass(frozen=True)
@@ -90,6 +91,8 @@ def cost(content: dict[str, Any]) -> Cost:
         digits = precision(release)
         cases, bits = cases + own, max(bits, digits)
         seconds += own * _SECONDS * max(1.0, digits / 512) ** 1.6
+        if number == 0:
+            seconds += 10 * _EXPONENTIAL * (digits / 30_000) ** 2.3
     return Cost(cases, bits, seconds)
 
 
