@@ -39,8 +39,8 @@ ROWS = (
         "Few voters (K = 1, 2, 5, 6) at the ends of the ranges: m epsilon 50 to 711, epsilon from 1e-3 to 1e-300, "
         "Delta from 5e-324 to 0.999, delta at Delta, at the next float64, and from 0 to 1e-12, m = 1 and K, "
         "max_affected = 1 and K, priors with zeros and with single points",
-        "certified; a second program, from the definitions and in ball arithmetic, agrees with bound, worst case and "
-        "tight epsilon",
+        "certified; a second program, from the definitions and in whole numbers that round against the claim, agrees "
+        "with bound, worst case and tight epsilon",
         "test_edges",
         ("test_at_the_edge_all_is_certified_and_the_independent_check_agrees",),
     ),

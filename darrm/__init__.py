@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from darrm import accounting as accounting
     from darrm import columns as columns
     from darrm import ensemble as ensemble
+    from darrm import independent as independent
     from darrm import interop as interop
     from darrm import labels as labels
     from darrm import measures as measures
@@ -54,8 +55,8 @@ __version__ = "0.1.0"
 __getattr__, __dir__, __all__ = face(
     __name__,
     {
-        "darrm": "accounting columns ensemble interop labels measures mechanisms objectives planning priors show "
-        "tables votes",
+        "darrm": "accounting columns ensemble independent interop labels measures mechanisms objectives planning "
+        "priors show tables votes",
         "darrm.accounting.profile": "privacy_profile",
         "darrm.certificate.certificate": "Certificate verify",
         "darrm.certificate.scaling": "repair",

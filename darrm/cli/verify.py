@@ -75,7 +75,7 @@ def _independent(file: Path, independent: bool, max_minutes: Any, as_json: bool)
             f"--max-minutes must be at least {minutes:.2g} for {cost.cases:,} cases in numbers of {cost.bits:,} bits. "
             f"Got {limit:g}. Raise it, or use darrm verify without --independent."
         )
-    about = f"about {minutes:.2g} minutes" if minutes >= 2 else f"about {max(1, round(cost.seconds))} s at most"
+    about = f"about {cost.seconds:.0f} s" if cost.seconds >= 1 else "less than a second"
     common.note(f"{cost.cases:,} cases in numbers of {cost.bits} bits: {about}.")
     with progress(lambda done, total: (done, total, f"{done:,}/{total:,} cases")) as report:
         found = judge.check(content, report)
@@ -86,11 +86,13 @@ def _independent(file: Path, independent: bool, max_minutes: Any, as_json: bool)
         click.echo(f"wrong: {line}")
     for line in found.loose:
         click.echo(f"loosely described: {line}")
-    tables = "the table" if found.tables == 1 else f"{found.tables} tables"
-    verdict = f"{file} does not hold what it says" if found.wrong else f"{file} holds what it says"
+    profile = ", profile" if content["profile"] else ""
+    tables = "" if found.tables == 1 else f" of {found.tables} tables"
+    click.echo(f"{file} does not hold what it says." if found.wrong else f"{file} holds what it says.")
     click.echo(
-        f"{verdict}: guarantee, profile, needed delta, tight epsilon and worst case of {tables} in {found.cases:,} "
-        f"cases, in whole numbers over 2^{found.bits} rounded against it. Not judged: error, cost and gap."
+        f"Judged from the definitions: guarantee{profile}, needed delta, tight epsilon and worst case{tables}, in "
+        f"{found.cases:,} cases, in whole numbers over 2^{found.bits} that round against the file. Not judged: error, "
+        "cost and gap."
     )
     return 1 if found.wrong else 0
 

@@ -80,10 +80,29 @@ class Findings:
 def cost(content: dict[str, Any]) -> Cost:
     """What `check` will take, without doing it.
 
+    Parameters
+    ----------
+    content : dict
+        As for `check`.
+
+    Returns
+    -------
+    Cost
+
     Raises
     ------
     InputError
-        As `check`.
+        If the content is not that of a design file, or of more votes than a check can hold.
+
+    Examples
+    --------
+    >>> import json
+    >>> import darrm
+    >>> darrm.solve(K=5, m=1, epsilon=0.5).save("gamma.json")
+    >>> with open("gamma.json") as file:
+    ...     cost = darrm.independent.cost(json.load(file))
+    >>> cost.cases, cost.seconds < 1
+    (168, True)
     """
     cases, bits, seconds = 0, 0, 0.0
     for number, release in enumerate(releases(content)):
@@ -117,7 +136,7 @@ def check(content: dict[str, Any], progress: Callable[[int, int], None] | None =
     Raises
     ------
     InputError
-        If the content is not that of a design file.
+        If the content is not that of a design file, or of more votes than a check can hold.
 
     Notes
     -----

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import json
 import math
+import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable
@@ -14,6 +16,7 @@ from typing import Any
 import pytest
 
 import darrm
+from darrm.cli import main
 
 SCRIPT = Path(__file__).resolve().parents[2] / "docs" / "check_design.py"
 Voters = darrm.VoterGroup
@@ -92,3 +95,18 @@ def test_it_is_short_and_plain() -> None:
     imported = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Import | ast.ImportFrom)]
     names = {node.module if isinstance(node, ast.ImportFrom) else node.names[0].name for node in imported}
     assert names == {"fractions", "itertools", "json", "math", "sys"}
+
+
+def test_the_page_prints_it_and_shows_what_the_command_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = (SCRIPT.parent / "independent.md").read_text(encoding="utf-8")
+    assert f"```{{literalinclude}} {SCRIPT.name}\n" in page
+    *before, last = re.findall(r"^\$ (.*)\n([^$`]*)", page, re.MULTILINE)
+    monkeypatch.chdir(tmp_path)
+    for command, _ in before:
+        assert main(shlex.split(command)[1:]) == 0
+    capsys.readouterr()
+    assert main(shlex.split(last[0])[1:]) == 0
+    told = capsys.readouterr()
+    assert told.err + told.out == last[1]
