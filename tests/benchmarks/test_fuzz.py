@@ -26,7 +26,6 @@ TARGETS = ("command", "design", "certificate", "votes", "table", "journal", "led
 @pytest.fixture
 def worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     pytest.importorskip("pyarrow")
-    pytest.importorskip("flint")
     monkeypatch.setattr(sys, "path", [str(FUZZ), *sys.path])
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")
