@@ -65,7 +65,8 @@ class Findings:
         What the file claims and is not so, or could not be proved; empty if the guarantee holds as it says.
     loose : tuple of str
         What it describes otherwise than it is, and no guarantee rests on: a worst case that is not the worst, a tight
-        epsilon that is not the least. Far out, such as at a hundred nats, float64 cannot tell these.
+        epsilon that is not the least. Beyond 700 nats float64 cannot tell these, and where voters fail and are too many
+        a certificate speaks of a bound.
     tables, cases, bits : int
         How many tables and cases were judged, with how many bits at most.
     """
