@@ -23,8 +23,8 @@ import darrm
 from darrm.design.design import in_file
 from darrm.independent import check, cost
 from darrm.independent.content import Group, Release, releases, vectors
-from darrm.independent.enclosures import exponential
-from darrm.independent.listing import Listing, n_cases, precision
+from darrm.independent.enclosures import above, exponential
+from darrm.independent.listing import Corner, Listing, _average, corner, n_cases, precision
 
 Voters = darrm.VoterGroup
 truth, rule = darrm.objectives.truth, darrm.objectives.rule
@@ -201,6 +201,39 @@ def test_exponentials_are_enclosed(x: float) -> None:
             assert high - low <= 3
     finally:
         flint.ctx.prec = previous
+
+
+def test_all_rounding_is_against_the_claim() -> None:
+    """With four bits a unit counts: D from above, D' from below, and voters that may do more than they may."""
+    rng = np.random.default_rng(8)
+    lo_below = 0
+    for _ in range(200):
+        epsilon, delta = Fraction(rng.random() * 2), Fraction(float(rng.choice([0.0, rng.random() / 4])))
+        group = Group(1, epsilon, delta, 1)
+        said = (0, 1) if not delta else (1, 1, 0, 0)
+        finest = exponential(epsilon, 200)
+        for side, chances in zip(("here", "there"), corner(said, group, 4), strict=True):
+            assert sum(w for _, w in chances) == 16, side
+        ones = dict(corner(said, group, 4).there if delta else corner(said, group, 4).here).get(1, 0)
+        lo = (1 - Fraction(above(delta, 4), 16)) / (1 + Fraction(finest[1], 2**200))
+        assert Fraction(ones, 16) <= lo
+        lo_below += Fraction(ones, 16) < lo
+        column = [int(n) for n in rng.integers(0, 17, 2)]
+        weights = corner(said, group, 4).here
+        exact = Fraction(sum(w * column[c] for c, w in weights), 16)
+        up, down = (_average(column, [[0], [1]], weights, 4, part)[0] for part in (15, 0))
+        assert down <= exact <= up < down + 2
+        release = Release("", (group,), 2, 1, ((1 - Fraction(1, 3),) * 2, (Fraction(1, 3),) * 2), ((epsilon, delta),))
+        here, there, _ = Listing(release, 4)._placed([column], [column], (1,), 0, Corner(weights, weights))
+        assert (here, there) == ([[up]], [[down]])
+    assert lo_below > 100
+
+
+def test_a_voter_is_no_more_private_than_it_is() -> None:
+    """Where e^epsilon lies on a step of few bits, its upper end counts."""
+    for epsilon in (Fraction(n, 64) for n in range(1, 200)):
+        lo = dict(corner((0, 1), Group(1, epsilon, Fraction(0), 1), 3).here).get(1, 0)
+        assert lo == 64 // (8 + exponential(epsilon, 3)[1])
 
 
 # What it must see.
