@@ -31,6 +31,7 @@ from darrm.design.design import AnyDesign
 from darrm.errors import InputError
 
 _ADD_REMOVE = NeighboringRelation.ADD_OR_REMOVE_ONE  # dp-accounting's own default
+_MOST_POINTS = 500_000  # of losses, of an event for a ledger; also nats, at most
 _TOLD = 1e-5  # delta at which a distribution is named
 
 
@@ -173,6 +174,48 @@ def training(noise_multiplier: float, sampling_rate: float, steps: int) -> Any:
     )
 
 
+def _interval(event: Any) -> float:
+    """Of losses: wider than usual where they are large, so that there are not more than `_MOST_POINTS` of them.
+
+    Raises
+    ------
+    InputError
+        If one answer, or all Gaussian ones together, are far beyond any budget.
+    """
+    largest = _largest(*_losses(event))
+    if largest > _MOST_POINTS:
+        raise InputError(
+            f"{_short(event)} has losses up to {largest:.3g} nats. It is not private: a ledger cannot charge it. Add "
+            "more noise."
+        )
+    return max(INTERVAL, largest / _MOST_POINTS)
+
+
+def _losses(event: Any) -> tuple[float, float]:
+    """The largest loss of a single sampled answer or of one with Laplace noise, and 1 / noise^2 of the others, summed.
+
+    Nothing for events of other kinds.
+    """
+    if isinstance(event, events.SelfComposedDpEvent):
+        one, gaussian = _losses(event.event)
+        return one, gaussian * event.count
+    if isinstance(event, events.ComposedDpEvent):
+        parts = [_losses(part) for part in event.events]
+        return max((one for one, _ in parts), default=0.0), sum(gaussian for _, gaussian in parts)
+    if isinstance(event, events.PoissonSampledDpEvent):
+        return _largest(*_losses(event.event)), 0.0
+    noise = getattr(event, "noise_multiplier", 0)
+    if not noise:
+        return 0.0, 0.0
+    inverse = min(1 / abs(noise), 1e150)
+    return (0.0, inverse * inverse) if isinstance(event, events.GaussianDpEvent) else (inverse, 0.0)
+
+
+def _largest(one: float, gaussian: float) -> float:
+    """How far losses spread: those of Gaussian noise on both sides of their mean, replacing a record."""
+    return max(one, 2 * gaussian + 40 * math.sqrt(max(gaussian, 0.0)))
+
+
 def account_of_foreign(what: object, said: str | None, ledger_adjacency: str) -> Other:
     """The account of an event or a distribution of dp-accounting, before it is charged to a ledger.
 
@@ -182,14 +225,18 @@ def account_of_foreign(what: object, said: str | None, ledger_adjacency: str) ->
     if isinstance(what, events.DpEvent):
         if said is not None:
             stated(said, ledger_adjacency, "The event")
-        accountant = PLDAccountant(relation)
         try:
+            accountant = PLDAccountant(relation, _interval(what))
             refused = accountant._maybe_compose(what, 1, False)
             reason = None if refused is None else str(refused.error_message)
             if refused is None:
                 accountant.compose(what)
+        except InputError:
+            raise
         except (ValueError, TypeError, LookupError, ArithmeticError) as error:
             reason = str(error)
+        except MemoryError:
+            reason = "its losses are too many for this machine's memory"
         if reason is not None:
             laplace = isinstance(what, events.LaplaceDpEvent)
             hint = " A count with Laplace noise of scale b is (1 / b, 0)-DP." if laplace else ""

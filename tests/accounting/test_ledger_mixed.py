@@ -158,6 +158,25 @@ def test_a_total_of_gaussians_is_theirs(tmp_path: Path, sigmas: tuple[float, ...
     assert theirs - len(sigmas) * GRID <= cost <= theirs * (1 + 5e-3)
 
 
+@pytest.mark.parametrize("event", [gaussian(0.3), dp.SelfComposedDpEvent(gaussian(6.0), 400)], ids=repr)
+def test_large_losses_are_counted_on_a_wider_grid(tmp_path: Path, event: Any) -> None:
+    """A noise of 0.05 took a minute and 3 GB on the grid of the others."""
+    from scipy.stats import norm
+
+    from darrm.accounting import events
+
+    ledger, mu, delta = book(tmp_path / "l.json", budget=(300.0, 1e-5)), 2 / 0.3, 1e-5
+    ledger.charge(event)
+    cost = ledger.spent()[0]
+
+    def exact(epsilon: float) -> float:
+        return float(norm.cdf(mu / 2 - epsilon / mu) - math.exp(epsilon + norm.logcdf(-mu / 2 - epsilon / mu)))
+
+    assert exact(cost) <= delta <= exact(cost * (1 - 5e-3))
+    assert 20 * mu / events._interval(event) <= events._MOST_POINTS
+    assert events._interval(gaussian(1.0)) == events.INTERVAL
+
+
 @pytest.mark.thorough
 def test_mixed_totals_are_those_of_dp_accounting(tmp_path: Path, designs: dict[str, Any]) -> None:
     ledger, accountant = book(tmp_path / "l.json", budget=(9.0, 1e-5)), PLDAccountant(REPLACE)
@@ -221,6 +240,8 @@ NOT_PRIVATE = [
     dp.NonPrivateDpEvent(),
     dp.ComposedDpEvent([gaussian(4.0), dp.NonPrivateDpEvent()]),
     gaussian(0.0),
+    gaussian(1e-3),  # losses beyond any memory on dp-accounting's own grid
+    dp.PoissonSampledDpEvent(0.01, gaussian(1e-3)),
     dp.RandomizedResponseDpEvent(0.0, 2),
     dp.UnsupportedDpEvent(),
     dp.ZCDpEvent(0.1),
