@@ -139,6 +139,8 @@ class DecisionDesign(ForAnalysis):
                 not isinstance(design, DecisionDesign)
                 or design.problem != problem.with_present(present)
                 or design.profile != profile_points(self.profile)
+                or design.ordered != bool(self.ordered)
+                or design.objective != self.objective.with_present(present)
                 or design.fewer
             ):
                 raise InputError(f"The decision for {present} present voters is not one for their problem.")

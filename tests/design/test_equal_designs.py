@@ -57,3 +57,14 @@ def test_others_differ() -> None:
     changed = darrm.DecisionDesign(PROBLEM, ABSENT.table, ABSENT.objective, gap=ABSENT.gap, fewer=fewer)
     assert changed != ABSENT
     assert np.array_equal(changed.table, ABSENT.table)
+
+
+@pytest.mark.parametrize("changed", ["ordered", "objective"])
+def test_fewer_voters_decide_as_all_do(changed: str) -> None:
+    """A file says order and objective once, for all."""
+    fewer = dict(ABSENT.fewer)
+    alone = fewer[1, 0]
+    objective = darrm.objectives.truth([0.6]) if changed == "objective" else alone.objective
+    fewer[1, 0] = darrm.DecisionDesign(alone.problem, alone.table, objective, ordered=changed == "ordered")
+    with pytest.raises(darrm.InputError, match=r"The decision for \(1, 0\) present voters is not one"):
+        darrm.DecisionDesign(PROBLEM, ABSENT.table, ABSENT.objective, gap=ABSENT.gap, fewer=fewer)
