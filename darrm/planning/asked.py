@@ -71,7 +71,7 @@ def setting_of(
         base = tuple(real("base_accuracy", b, 0, 1) for b in each)
         accuracy = list(randomized(base, tuple(group.epsilon for group in groups), named.n_classes))
     if objective is None:
-        if accuracy is None or len(accuracy) != len(groups):
+        if not isinstance(accuracy, list | tuple | np.ndarray) or len(accuracy) != len(groups):
             raise refusal("accuracy", f"one number, or one table, for each of {len(groups)} groups", accuracy)
         objective = objectives.truth(accuracy, prior, cost)
     elif prior is not None or cost is not None:

@@ -289,6 +289,8 @@ class TestStopped:
         ({"base_accuracy": [0.8, 0.9]}, "base_accuracy must be"),
         ({"base_accuracy": np.array([1.0, 2.0])}, "base_accuracy must be"),
         ({"base_accuracy": None}, "Say how often voters are right"),
+        ({"base_accuracy": None, "accuracy": 0.8}, "accuracy must be"),
+        ({"base_accuracy": None, "accuracy": "much"}, "accuracy must be"),
         ({"accuracy": [0.8]}, "Say how often voters are right"),
         ({"voters": "fixed"}, "base_accuracy is for answers that are randomized anew"),
         ({"prior": "uniform"}, "A prior of votes"),
