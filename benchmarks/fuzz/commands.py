@@ -17,13 +17,14 @@ from typing import Any
 import click
 from hypothesis import strategies as st
 from judging import Finding, confirm
-from material import good
-from mutate import Draw, broken, words
+from material import GROUPS, LEDGERS, PROBLEMS, good
+from mutate import Draw, broken, rarely, words
 
 SKIPPED = {"explore"}  # it serves until it is interrupted
 SLOW = {"demo": 40, "report": 6}  # one case of so many
 NAMES = words(
-    """gamma.json gamma.json failing.json even.json one.json votes3.csv votes3.csv votes3.parquet votes4.csv votes5.csv
+    """gamma.json gamma.json failing.json even.json one.json groups.json absent.json none.json classes.json named.json
+    both.json whole.json votes3.csv votes3.csv votes3.parquet votes4.csv votes5.csv
     fresh.json fixed.json basic.json table.csv table.jsonl table.parquet eta.csv problems.csv spoiled empty folder
     missing new.json new.csv new.jsonl new.parquet new.png new.svg new.pdf new.html new . .. folder/new.csv - --out
     missing/new.csv gamma.json/new \udcff.csv \u00e9.csv link.json loop.json ~"""
@@ -62,10 +63,41 @@ USUAL = {
     "voters": ["fresh", "fresh", "fixed"],
     "adjacency": ["add-remove", "[bold]x"],
     "eta": ["eta.csv", "beta:1,2", "beta:0.5,0.5", "model:x"],
+    "group": ["3:1", "2:1", "2:1:0.001:1", "1:inf", "4:0.5", "3:auto", "2:0.3:1e-5", "1:1:0:1", "1:5e-324", "900:1"],
+    "accuracy": ["0.7", "0.7,0.6", "0.7,0.6,0.5", ".9:.1/.2:.8", ".8:.1:.1/.1:.8:.1/.1:.1:.8", "1", "0"],
+    "base_accuracy": ["0.85", "0.9,0.8", "0.5", "1"],
+    "cost": ["0,5,1,0", "0,1,1,0,.3,.3", "0,1,1,1,0,1,1,1,0", "0,0,0,0"],
+    "classes": ["2", "3", "no,yes", "a,b,c", "255", "256"],
+    "none": ["0.3", "0", "1", "5"],
+    "objective": ["tv", "disagreement", "truth", "majority", "plurality", "at-least:2", "weights:1,2", "weights:1"],
+    "profile": ["0.5:0.2,inf:0", "0:0.5", "1:0.1"],
+    "at_most": ["1", "2"],
+    "collector_epsilon": ["1", "50"],
+    "noise_multiplier": ["1", "3", "0.3", "30", "1e-3", "1e6"],
+    "sampling_rate": ["0.01", "1", "0.5"],
+    "steps": ["1", "10", "100"],
+    "times": ["1", "2", "100", "9007199254740993"],
+    "note": ["a count", "two\nlines", "x" * 301],
+    "rule": ["exact", "composed", "renyi", "basic"],
     "names": ["rr", "llp", "llp-laplace", "llp-geometric", "darrm"],
     "epsilons": ["1", "0.5,1", "0,inf", "0.1"],
     "sizes": ["1", "2", "2,4"],
 }
+# What a command needs beside what it always does: voters in groups, or all alike.
+NEEDED = {
+    "solve": words("group total_epsilon accuracy"),
+    "plan": words("group max_affected voters base_accuracy"),
+    "compare": words("group max_affected voters base_accuracy queries total_epsilon total_delta"),
+}
+ALIKE = {
+    "solve": words("K m epsilon"),
+    "plan": words("K epsilon max_affected voters base_accuracy"),
+    "compare": words("K m epsilon"),
+    "table": words("K m epsilon"),
+    **dict.fromkeys(("budget", "ledger"), ("voters", "total_epsilon", "total_delta", "delta", "queries")),
+}
+OF_GROUPS = words("group cost classes none ordered absent accuracy at_most collector_epsilon")
+OF_ALIKE = words("K m epsilon Delta shape both_shapes engine randomized_response prior draws objective")
 FORBIDDEN = {"jobs": {"-1"}, "scheduler": None}  # many processes, and the network
 
 
@@ -76,8 +108,8 @@ def leaves(command: click.Command, path: tuple[str, ...] = ()) -> list[tuple[tup
     return [] if path[0] in SKIPPED else [(path, command)]
 
 
-def _value(draw: Draw, param: click.Parameter) -> str:
-    kind = draw(st.integers(0, 11))
+def _value(draw: Draw, param: click.Parameter, *, calm: bool) -> str:
+    kind = 5 if calm else draw(st.integers(0, 11))
     name = str(param.name)
     if kind == 0:
         value = draw(st.sampled_from(ODD))
@@ -94,13 +126,13 @@ def _value(draw: Draw, param: click.Parameter) -> str:
     return "1" if value.strip() in FORBIDDEN.get(name, ()) else value
 
 
-def _path_value(draw: Draw, param: click.Parameter, command: str) -> str:
+def _path_value(draw: Draw, param: click.Parameter, command: str, *, calm: bool) -> str:
     """Mostly a file of the right kind."""
     likely = {
-        "file": ["gamma.json", "failing.json", "even.json", "one.json"],
-        "designs": ["gamma.json", "failing.json"],
-        "ledger": ["fresh.json", "fixed.json", "basic.json", "mixed.json", "new.json"],
-        "ledger_path": ["fresh.json", "fixed.json", "basic.json", "mixed.json"],
+        "file": [*PROBLEMS, *GROUPS],
+        "designs": ["gamma.json", "failing.json", "groups.json", "classes.json"],
+        "ledger": [*LEDGERS, "new.json"],
+        "ledger_path": [*LEDGERS],
         "votes_path": ["votes3.csv", "votes3.parquet", "votes4.csv", "votes5.csv"],
         "out": ["new.csv", "new.json", "new.parquet", "new.jsonl", "new.html"],
         "problems": ["problems.csv"],
@@ -108,7 +140,7 @@ def _path_value(draw: Draw, param: click.Parameter, command: str) -> str:
     }
     if command == "verify" and draw(st.booleans()):
         return str(draw(st.sampled_from(["table.csv", "table.jsonl", "table.parquet"])))
-    if draw(st.integers(0, 4)):
+    if calm or draw(st.integers(0, 4)):
         return str(draw(st.sampled_from(likely.get(str(param.name), NAMES))))
     return str(draw(st.sampled_from(NAMES)))
 
@@ -122,14 +154,23 @@ def commands(draw: Draw) -> dict[str, Any]:
     if rare > 1 and draw(st.integers(1, rare)) > 1:
         path, command = draw(st.sampled_from([one for one in leaves(app) if one[0][0] not in SLOW]))
     groups: list[list[str]] = []
+    of_groups, calm = draw(st.booleans()), draw(st.integers(0, 2)) > 0
     for param in command.params:
         name = str(param.name)
         if name == "scheduler" or (name == "plot" and draw(st.integers(0, 19))):
             continue
-        if draw(st.integers(0, 30)) == 0 or (not param.required and draw(st.integers(0, 2))):
+        needed = param.required or name in (NEEDED if of_groups and path[0] in NEEDED else ALIKE).get(path[0], ())
+        other = name in (OF_ALIKE if of_groups else OF_GROUPS) and path[0] in NEEDED
+        if rarely(draw, 60 if calm else 30):
+            continue
+        if not needed and not rarely(draw, 60 if other and calm else 30 if other else 2):
             continue
         for _ in range(draw(st.sampled_from([1, 1, 1, 1, 2])) if isinstance(param, click.Option) else 1):
-            value = _path_value(draw, param, path[0]) if isinstance(param.type, click.Path) else _value(draw, param)
+            value = (
+                _path_value(draw, param, path[0], calm=calm)
+                if isinstance(param.type, click.Path)
+                else _value(draw, param, calm=calm)
+            )
             if isinstance(param, click.Argument):
                 groups.append([value])
             elif param.is_flag:
@@ -137,7 +178,7 @@ def commands(draw: Draw) -> dict[str, Any]:
             else:
                 flag = draw(st.sampled_from(param.opts))
                 groups.append([f"{flag}={value}"] if draw(st.integers(0, 5)) == 0 else [flag, value])
-    if draw(st.integers(0, 14)) == 0:
+    if rarely(draw, 14):
         odd = [
             "--",
             "-h",
@@ -155,7 +196,7 @@ def commands(draw: Draw) -> dict[str, Any]:
         ]
         groups.insert(draw(st.integers(0, len(groups))), [draw(st.sampled_from(odd))])
     args = [*path, *(word for group in groups for word in group)]
-    if draw(st.integers(0, 40)) == 0:
+    if rarely(draw, 40):
         args = args[draw(st.integers(0, len(args))) :]
     case: dict[str, Any] = {"args": args, "columns": draw(st.sampled_from(["80", "80", "20", "1", "0", "300", "x"]))}
     if "spoiled" in args:

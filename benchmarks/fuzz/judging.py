@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from pathlib import Path
 from typing import Any
 
 import darrm
@@ -27,14 +28,17 @@ def ordinary(design: darrm.Design) -> bool:
     return certificate.probabilities[1] * math.expm1(epsilon * 1e-6) * math.exp(epsilon) > 2 * certificate.rounding
 
 
-def confirm(design: darrm.Design) -> str:
-    """`Finding` if the independent check on a design that darrm accepted differs.
+def confirm(design: darrm.Design | darrm.DecisionDesign) -> str:
+    """`Finding` if an independent check on a design that darrm accepted differs.
 
     What is guaranteed must hold for any numbers. Which multiset is named as the worst, and whether the tight epsilon
     is the least, guarantees nothing, and is held to it where the numbers are `ordinary`.
     """
     from darrm.design.design import in_file
     from darrm.independent import check, cost
+
+    if isinstance(design, darrm.DecisionDesign):
+        return _confirm_decision(design)
 
     content = json.loads(json.dumps(in_file(design)))
     if cost(content).seconds > JUDGED:
@@ -44,6 +48,18 @@ def confirm(design: darrm.Design) -> str:
     if grave:
         raise Finding(f"wrong accept: {'; '.join(grave)}: {design.problem}")
     return "accepted, described loosely" if found.loose else "accepted"
+
+
+def _confirm_decision(design: darrm.DecisionDesign) -> str:
+    from judging_decisions import judged
+
+    design.save("judged.json")
+    content = json.loads(Path("judged.json").read_bytes())
+    Path("judged.json").unlink()
+    wrong, outcome = judged(content)
+    if wrong:
+        raise Finding(f"wrong accept: {'; '.join(wrong)}: {content['problem']}")
+    return outcome
 
 
 def one_line(error: BaseException) -> None:

@@ -19,6 +19,11 @@ def words(text: str) -> list[str]:
     return text.split()
 
 
+def rarely(draw: Draw, n: int) -> bool:
+    """About once in so many cases; Hypothesis draws the ends of a range more often than what is between."""
+    return bool(draw(st.integers(0, n)) == n // 2)
+
+
 class Raw(NamedTuple):
     """Text that `dump` writes as it is: literals that Python's own writer does not have."""
 

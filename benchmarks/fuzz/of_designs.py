@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 from hypothesis import strategies as st
 from judging import Case, Finding, confirm
-from material import good
+from judging_decisions import judged
+from material import GROUPS, PROBLEMS, good
 from mutate import Draw, broken, dump, signed, spoiled
 
 import darrm
 from darrm.errors import CertificateError, DarrmError
 
-DESIGNS = ("gamma.json", "failing.json", "even.json", "one.json")
+DESIGNS = (*PROBLEMS, *GROUPS)
 
 
 @st.composite
@@ -25,9 +27,11 @@ def design_files(draw: Draw) -> Case:
     digest = tree.pop("sha256")
     gammas = draw(st.booleans())
     tree = spoiled(draw, tree)
-    if gammas and isinstance(tree, dict) and isinstance(tree.get("gamma"), list):
-        # Both ways of writing gamma agree, so that more than that is looked at.
-        tree["gamma_hex"] = [x.hex() if type(x) is float else x for x in tree["gamma"]]
+    if gammas and isinstance(tree, dict):
+        # Both ways of writing gamma, or a table, agree, so that more than that is looked at.
+        for name in ("gamma", "table"):
+            if isinstance(tree.get(name), list):
+                tree[f"{name}_hex"] = [x.hex() if type(x) is float else x for x in flat(tree[name])]
     text = dump(tree)
     if draw(st.integers(0, 9)):
         text = signed(text)
@@ -37,6 +41,11 @@ def design_files(draw: Draw) -> Case:
     return {"content": broken(draw, content, 1) if draw(st.integers(0, 19)) == 0 else content}
 
 
+def flat(tree: Any) -> list[Any]:
+    """All values of lists in lists."""
+    return [inner for value in tree for inner in flat(value)] if isinstance(tree, list) else [tree]
+
+
 def run_design(case: Case) -> str:
     Path("gamma.json").write_bytes(case["content"])
     try:
@@ -44,6 +53,13 @@ def run_design(case: Case) -> str:
     except DarrmError:
         return "refused"
     claimed = json.loads(case["content"])
+    if isinstance(design, darrm.DecisionDesign):
+        if [float.fromhex(value) for value in claimed["table_hex"]] != design.table.ravel().tolist():
+            raise Finding("the design that was read has another table than the file")
+        wrong, outcome = judged(claimed)  # what the file says, not what was read
+        if wrong:
+            raise Finding(f"wrong accept: {'; '.join(wrong)}: {claimed['problem']}")
+        return outcome
     if [float.fromhex(value) for value in claimed["gamma_hex"]] != design.gamma.tolist():
         raise Finding("the design that was read has another gamma than the file")
     return confirm(design)

@@ -10,7 +10,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 from judging import Case, Finding, one_line
-from material import good
+from material import LEDGERS, good
 from mutate import Draw, broken, dump, signed, spoiled
 
 import darrm
@@ -19,7 +19,7 @@ from darrm.errors import DarrmError
 
 @st.composite
 def ledgers(draw: Draw) -> Case:
-    name = draw(st.sampled_from(["fresh.json", "fixed.json", "basic.json", "mixed.json"]))
+    name = draw(st.sampled_from(LEDGERS))
     content, beside, kind = good()[name], {}, draw(st.sampled_from(["bytes", "values", "signed", "signed", "signed"]))
     if kind == "bytes":
         content = broken(draw, content)

@@ -32,7 +32,16 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from worker import ADDRESSES, HERE, MEMORY, named
 
 NAMES = ("command", "design", "certificate", "votes", "table", "journal", "ledger", "idx", "text")
-SHARES = {"command": 4, "certificate": 2, "idx": 0.5}  # of the time; 1 for the others
+NAMES += ("decision", "charges", "plan", "page")
+SHARES = {
+    "command": 4,
+    "certificate": 2,
+    "idx": 0.5,
+    "decision": 2,
+    "charges": 2,
+    "plan": 2,
+    "page": 2,
+}  # of the time; 1 for the others
 CPU, WALL = 10.0, 120.0  # seconds of a case
 ROUND = 40.0  # seconds of a worker
 LATE = "the worker did not end in time"

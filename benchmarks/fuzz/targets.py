@@ -13,8 +13,12 @@ from commands import commands, run_command
 from hypothesis import strategies as st
 from judging import Case
 from mutate import signed
+from of_charges import charges, run_charges
+from of_decisions import decisions, run_decision
 from of_designs import certificates, design_files, run_certificate, run_design
 from of_ledgers import ledgers, run_ledger
+from of_pages import pages, run_page
+from of_plans import plans, run_plan
 from of_tables import journals, run_journal, run_table, tables
 from of_texts import idx_files, raw_text, run_idx, run_text, texts
 from of_votes import run_votes, votes_files
@@ -44,12 +48,16 @@ def targets() -> dict[str, Target]:
         "command": Target(commands, run_command),
         "design": Target(design_files, run_design, lambda data: {"content": signed(data.decode("latin-1")).encode()}),
         "certificate": Target(certificates, run_certificate),
+        "decision": Target(decisions, run_decision),
         "votes": Target(
             votes_files, run_votes, lambda data: {"content": data, "K": None, "block": 7, "name": "votes.csv"}
         ),
         "table": Target(tables, run_table, lambda data: {"name": "table.jsonl", "content": data}),
         "journal": Target(journals, run_journal),
         "ledger": Target(ledgers, run_ledger),
+        "charges": Target(charges, run_charges),
+        "plan": Target(plans, run_plan),
+        "page": Target(pages, run_page),
         "idx": Target(idx_files, run_idx, lambda data: {"content": data, "axes": 3}),
         "text": Target(texts, run_text, raw_text),
     }

@@ -167,12 +167,16 @@ def by_atheris(name: str, folder: Path, seed: int, seconds: float) -> None:
         import idx  # noqa: F401
         import label_data  # noqa: F401
 
+        import darrm.accounting.events
         import darrm.accounting.ledger
         import darrm.cli
         import darrm.cli.table
         import darrm.design.design
+        import darrm.design.solve_decision
         import darrm.labels.audit_files
+        import darrm.planning.planner
         import darrm.priors
+        import darrm.show.explore.app
         import darrm.tables
         import darrm.tables.journal
         import darrm.votes.parquet  # noqa: F401
