@@ -63,7 +63,7 @@ USUAL = {
     "voters": ["fresh", "fresh", "fixed"],
     "adjacency": ["add-remove", "[bold]x"],
     "eta": ["eta.csv", "beta:1,2", "beta:0.5,0.5", "model:x"],
-    "group": ["3:1", "2:1", "2:1:0.001:1", "1:inf", "4:0.5", "3:auto", "2:0.3:1e-5", "1:1:0:1", "1:5e-324", "900:1"],
+    "group": ["3:1", "2:1", "2:1:0.001:1", "1:inf", "4:0.5", "3:auto", "2:0.3:1e-5", "1:1:0:1", "1:5e-324"],
     "accuracy": ["0.7", "0.7,0.6", "0.7,0.6,0.5", ".9:.1/.2:.8", ".8:.1:.1/.1:.8:.1/.1:.1:.8", "1", "0"],
     "base_accuracy": ["0.85", "0.9,0.8", "0.5", "1"],
     "cost": ["0,5,1,0", "0,1,1,0,.3,.3", "0,1,1,1,0,1,1,1,0", "0,0,0,0"],
@@ -108,7 +108,7 @@ def leaves(command: click.Command, path: tuple[str, ...] = ()) -> list[tuple[tup
     return [] if path[0] in SKIPPED else [(path, command)]
 
 
-def _value(draw: Draw, param: click.Parameter, *, calm: bool) -> str:
+def _value(draw: Draw, param: click.Parameter, command: str, *, calm: bool) -> str:
     kind = 5 if calm else draw(st.integers(0, 11))
     name = str(param.name)
     if kind == 0:
@@ -123,6 +123,8 @@ def _value(draw: Draw, param: click.Parameter, *, calm: bool) -> str:
         value = draw(st.sampled_from(NAMES))
     if isinstance(value, str) and name == "backend" and value == "dask":
         return "loky"
+    if name == "K" and command in ("plan", "compare") and value == "3002":  # honest work for minutes
+        return "2"
     return "1" if value.strip() in FORBIDDEN.get(name, ()) else value
 
 
@@ -169,7 +171,7 @@ def commands(draw: Draw) -> dict[str, Any]:
             value = (
                 _path_value(draw, param, path[0], calm=calm)
                 if isinstance(param.type, click.Path)
-                else _value(draw, param, calm=calm)
+                else _value(draw, param, path[0], calm=calm)
             )
             if isinstance(param, click.Argument):
                 groups.append([value])
@@ -235,6 +237,7 @@ def run_command(case: dict[str, Any]) -> str:
         raise Finding(f"exit status {status!r}")
     if caught:
         raise Finding(f"a warning: {caught[0].category.__name__} at {_near(caught[0].filename)}: {caught[0].message}")
+    said = [line for line in said if not line.startswith("darrm: The prior ")]  # a warning
     errors = [line for line in said if line.startswith("darrm: ")]
     others = [line for line in said if not line.startswith("darrm: ")]
     if any("Traceback" in line for line in said):

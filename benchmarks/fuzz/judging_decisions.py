@@ -31,7 +31,7 @@ def judged(content: dict[str, Any]) -> tuple[list[str], str]:
         needed = _excess(truth, problem["epsilon"])
         if needed > Decimal(problem["delta"]) + tiny:
             wrong.append(f"{present}: needs delta {float(needed):.17g}")
-        for epsilon, delta in content["profile"]:
+        for epsilon, delta in content.get("profile", []):
             if _excess(truth, epsilon) > Decimal(delta) + tiny:
                 wrong.append(f"{present}: a point of the profile, ({epsilon}, {delta}), does not hold")
         if certificate is None:
