@@ -79,7 +79,8 @@ class RenyiProgram:
         order = self._order
 
         def moment(P: Array, Q: Array) -> Array:
-            return np.asarray((P * (P / Q) ** (order - 1)).sum(axis=1))
+            with np.errstate(over="ignore"):  # an infinite moment is above what is allowed, as it should be
+                return np.asarray((P * (P / Q) ** (order - 1)).sum(axis=1))
 
         search = ClassSeparation(self._possible(x), guarantee(self._problem))
         tangents = []

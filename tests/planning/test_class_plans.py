@@ -8,6 +8,7 @@ from cases import thorough
 import darrm
 from darrm import objectives
 from darrm.accounting import compose
+from darrm.design.renyi import RenyiProgram
 from darrm.design.rules import cost_of, of_all_votes
 from darrm.mechanisms import GaussianNoisyMax
 from darrm.problem.counts import sorted_counts
@@ -107,3 +108,10 @@ def test_fixed_voters_pay_once_for_any_classes() -> None:
     )
     assert plan.wrong < below.wrong < 0.75
     assert compose(below.design, 10, delta=1e-6, voters="fixed").upper <= 0.7
+
+
+def test_moments_beyond_float64_are_no_warning() -> None:
+    """As where a small budget is to be found, at a large order."""
+    problem = darrm.DecisionProblem([darrm.VoterGroup(3, 1.0)], 1.0, classes=3, max_affected=1)
+    table = RenyiProgram(problem, objectives.truth([0.5]).of(problem), 1e4).table(1e-12)
+    assert abs(table - 1 / 3).max() < 1e-5
