@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from decimal import Decimal, localcontext
 from typing import Any
 
-STEPS = 60_000  # of a table, at most: cases times entries
+STEPS = 120_000  # of a table, at most: cases times entries
 NATS = 600.0  # of all voters and the release, at most: so many digits are needed
 SPARE = 150  # digits
 LOOSE = 1e-6  # more delta than needed that is named loose
@@ -53,7 +53,9 @@ def truth_of(problem: dict[str, Any], present: Sequence[int], table_hex: list[st
     import several_classes
 
     groups = [
-        decisions.Group(n, math.inf if g["epsilon"] is None else g["epsilon"], g["delta"], min(n, g["max_affected"]))
+        decisions.Group(
+            int(n), math.inf if g["epsilon"] is None else g["epsilon"], g["delta"], int(min(n, g["max_affected"]))
+        )
         for n, g in zip(present, problem["groups"], strict=True)
         if n
     ]

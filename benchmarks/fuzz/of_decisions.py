@@ -7,7 +7,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 from judging import Case, Finding, confirm
-from mutate import Draw
+from mutate import Draw, rarely
 from of_designs import UNIT
 
 import darrm
@@ -36,7 +36,7 @@ def decisions(draw: Draw) -> Case:
         "delta": draw(st.sampled_from([None if delta == 0 else 0.1, 0.05, 5 * delta])) if usual else draw(DELTAS),
         "classes": draw(st.sampled_from([classes, ["no", "yes", "perhaps", "never"][:classes]])),
         "max_affected": draw(st.sampled_from([None, *range(1, sum(counts) + 1)])),
-        "none": draw(st.integers(0, 3)) == 0,
+        "none": rarely(draw, 3),
     }
     if problem["max_affected"] is not None:
         problem["max_affected"] = min(problem["max_affected"], sum(group[3] for group in groups))
@@ -63,8 +63,8 @@ def decisions(draw: Draw) -> Case:
         "problem": problem,
         "objective": objective,
         "options": {
-            "ordered": draw(st.integers(0, 3)) == 0,
-            "absent": classes == 2 and not problem["none"] and sum(counts) < 5 and draw(st.integers(0, 2)) == 0,
+            "ordered": rarely(draw, 3),
+            "absent": classes == 2 and not problem["none"] and sum(counts) < 5 and rarely(draw, 2),
             "profile": profile,
         },
         "change": draw(st.sampled_from(changes)),

@@ -10,7 +10,7 @@ from urllib.parse import urlencode, urlsplit
 
 from hypothesis import strategies as st
 from judging import Case, Finding, confirm
-from mutate import Draw, words
+from mutate import Draw, rarely, words
 
 import darrm
 
@@ -54,9 +54,7 @@ def pages(draw: Draw) -> Case:
 
     prefix = draw(st.sampled_from(sorted(PATHS)))
     first = {"": plan_choices.FIRST, "/noise": choices.FIRST, "/decisions": decision_choices.FIRST}[prefix]
-    path = (
-        draw(st.sampled_from(RARE)) if draw(st.integers(0, 30)) == 0 else prefix + draw(st.sampled_from(PATHS[prefix]))
-    )
+    path = draw(st.sampled_from(RARE)) if rarely(draw, 30) else prefix + draw(st.sampled_from(PATHS[prefix]))
     values = dict(first)
     for name in ("max_affected", "voters"):  # without them a plan is none
         if prefix == "" and draw(st.integers(0, 9)):
@@ -73,7 +71,7 @@ def pages(draw: Draw) -> Case:
         pairs.append([more, draw(st.one_of(st.sampled_from(["", "1", "3", *ODD]), st.text(max_size=6)))])
     if prefix == "" and draw(st.booleans()):
         pairs.append(["plan", ""])
-    if draw(st.integers(0, 4)) == 0:
+    if rarely(draw, 4):
         pairs = draw(st.permutations(pairs))[: draw(st.integers(0, len(pairs)))]
     raw = draw(st.sampled_from(["", "", "", "&", "%", "&=&&", "%ff%fe=%00", "&" * 2000, "+", ";"]))
     host = draw(

@@ -9,7 +9,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 from judging import Case, Finding, confirm, one_line
-from mutate import Draw
+from mutate import Draw, rarely
 from of_charges import SAME, Cost, worst_pair_of
 
 import darrm
@@ -25,7 +25,7 @@ def plans(draw: Draw) -> Case:
     classes = draw(st.sampled_from([2, 2, 2, 3, ["no", "yes"], ["a", "b", "c"]]))
     many = classes in (3, ["a", "b", "c"])
     counts = draw(st.sampled_from([[2], [3]] if many else [[1], [3], [5], [4], [2, 2], [1, 3], [1, 1, 1]]))
-    auto = draw(st.integers(0, 5)) == 0
+    auto = rarely(draw, 5)
     epsilons = ["auto" if auto and g == 0 else draw(EPSILONS) for g in range(len(counts))]
     given: dict[str, Any] = {
         "max_affected": draw(st.sampled_from([1, 1, 2, None, sum(counts)])),
@@ -34,9 +34,9 @@ def plans(draw: Draw) -> Case:
         "total_delta": draw(st.sampled_from([0.0, 1e-9, 1e-6, 1e-3, 0.5, 5e-324])),
         "voters": draw(st.sampled_from(["fresh", "fresh", "fixed"])),
         "classes": classes,
-        "ordered": draw(st.integers(0, 5)) == 0,
-        "compare": draw(st.integers(0, 3)) == 0,
-        "time_limit": draw(st.sampled_from([3.0, 3.0, 0.0, 1e-3])),
+        "ordered": rarely(draw, 5),
+        "compare": rarely(draw, 3),
+        "time_limit": draw(st.sampled_from([1e-3, 3.0, 3.0, 3.0])),
     }
     if len(counts) == 1 and draw(st.booleans()):
         given |= {"K": counts[0], "epsilon": epsilons[0]}
@@ -46,14 +46,14 @@ def plans(draw: Draw) -> Case:
         given["base_accuracy"] = draw(st.one_of(CHANCES, st.just([draw(CHANCES) for _ in counts])))
     else:
         given["accuracy"] = [draw(CHANCES) for _ in counts]
-    if auto or draw(st.integers(0, 9)) == 0:
+    if auto or rarely(draw, 9):
         given["at_most"] = draw(st.sampled_from([1.0, 2.0, 0.1, None]))
         given["collector_epsilon"] = draw(st.sampled_from([None, 50.0, 1.0, 1e6]))
-    if draw(st.integers(0, 5)) == 0:
+    if rarely(draw, 5):
         given["prior"] = draw(st.sampled_from([[0.3, 0.7], [0.0, 1.0], "uniform", "common:2,2", [0.2, 0.3, 0.5]]))
-    if draw(st.integers(0, 7)) == 0:
+    if rarely(draw, 7):
         given["cost"] = draw(st.sampled_from([[[0, 5], [1, 0]], [[0, 0], [0, 0]], [[0, 1, 1], [1, 0, 1], [1, 1, 0]]]))
-    if draw(st.integers(0, 7)) == 0:
+    if rarely(draw, 7):
         given[draw(st.sampled_from(sorted(given)))] = draw(ODD)
     return given
 

@@ -95,11 +95,15 @@ def watched(arguments: list[str], folder: Path, seconds: float) -> tuple[dict[st
     return found, why, json.loads(case or b"{}")
 
 
-def one_round(name: str, seed: int, seconds: float, cases: int, guided: bool, findings: Path) -> Counter[str]:
+def one_round(
+    name: str, seed: int, seconds: float, cases: int, guided: bool, findings: Path, corpus: Path | None = None
+) -> Counter[str]:
     """One worker's work; its counts."""
     with tempfile.TemporaryDirectory(prefix="darrm-fuzz-") as place:
         folder = Path(place)
         how = ["--atheris"] if guided else ["--cases", str(cases)]
+        if guided and corpus is not None:
+            how += ["--corpus", str(corpus.resolve())]
         report, why, case = watched([name, "--seed", str(seed), "--seconds", str(seconds), *how], folder, seconds)
         found: dict[str, dict[str, Any]] = report["findings"]
         if why == LATE:
@@ -145,6 +149,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--targets", default=",".join(NAMES), help="names with commas between")
     parser.add_argument("--findings", type=Path, default=Path(tempfile.gettempdir()) / "darrm-fuzz-findings")
+    parser.add_argument("--corpus", type=Path, help="a folder where atheris keeps what it finds new, for further turns")
     parser.add_argument("--no-atheris", action="store_true")
     parser.add_argument("--again", type=Path, help="a finding")
     given = parser.parse_args()
@@ -167,7 +172,7 @@ def main() -> int:
                 break
             seconds = 600.0 if given.cases else min(ROUND * SHARES.get(name, 1), left)
             counts[name] += one_round(
-                name, seed, seconds, given.cases or 1_000_000, guided and turn % 2 == 1, given.findings
+                name, seed, seconds, given.cases or 1_000_000, guided and turn % 2 == 1, given.findings, given.corpus
             )
         turn += 1
         if given.cases is None:

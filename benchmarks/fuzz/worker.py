@@ -21,6 +21,7 @@ import signal
 import sys
 import time
 import traceback
+import warnings
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -106,7 +107,9 @@ class Runs:
         self._scratch.mkdir()
         os.chdir(self._scratch)
         try:
-            outcome = self.target.run(case)
+            with warnings.catch_warnings():
+                warnings.filterwarnings("error", category=RuntimeWarning, module="darrm")
+                outcome = self.target.run(case)
         except Exception as error:
             outcome = "finding"
             text = "".join(traceback.format_exception(error, limit=-12))
@@ -159,8 +162,11 @@ def drawn(runs: Runs, cases: int = 100) -> Any:
     return test
 
 
-def by_atheris(name: str, folder: Path, seed: int, seconds: float) -> None:
-    """Follow the coverage of darrm, with bytes that Hypothesis turns into cases or that are files themselves."""
+def by_atheris(name: str, folder: Path, corpus: Path, seed: int, seconds: float) -> None:
+    """Follow the coverage of darrm, with bytes that Hypothesis turns into cases or that are files themselves.
+
+    What reached something new is kept in ``corpus``.
+    """
     import atheris
 
     with atheris.instrument_imports(include=["darrm", "idx", "label_data"]):
@@ -184,13 +190,14 @@ def by_atheris(name: str, folder: Path, seed: int, seconds: float) -> None:
 
     runs = Runs(name, folder)
     raw = runs.target.raw
-    corpus = folder / "corpus"
-    corpus.mkdir(exist_ok=True)
-    if raw is None or seed // 200 % 2:  # every other of the guided turns
+    drawn_from_bytes = raw is None or seed // 200 % 2 == 1
+    corpus = corpus / name / ("drawn" if drawn_from_bytes else "raw")
+    corpus.mkdir(parents=True, exist_ok=True)
+    if drawn_from_bytes:  # every other of the guided turns
         one_input = drawn(runs).hypothesis.fuzz_one_input
         numbers = random.Random(seed)
         for i in range(16):
-            (corpus / str(i)).write_bytes(numbers.randbytes(4096))  # enough choices for a case
+            (corpus / f"{seed}-{i}").write_bytes(numbers.randbytes(4096))  # enough choices for a case
     else:
         files = {"design": ".json", "votes": ".csv", "table": ".jsonl"}
         for file, content in good().items():
@@ -224,6 +231,7 @@ def main() -> None:
     parser.add_argument("--cases", type=int, default=200)
     parser.add_argument("--seconds", type=float, default=float("inf"))
     parser.add_argument("--atheris", action="store_true")
+    parser.add_argument("--corpus", type=Path, help="where atheris begins, and keeps what it finds new")
     parser.add_argument("--again", type=Path, help="a finding")
     given = parser.parse_args()
     folder = given.folder.resolve()
@@ -234,7 +242,7 @@ def main() -> None:
         runs = Runs(given.target, folder)
         runs.run(unplain(json.loads(given.again.read_text())["case"]))
     elif given.atheris:
-        by_atheris(given.target, folder, given.seed, given.seconds)
+        by_atheris(given.target, folder, given.corpus or folder / "corpus", given.seed, given.seconds)
         return
     else:
         runs = Runs(given.target, folder, time.monotonic() + given.seconds)
