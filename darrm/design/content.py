@@ -41,10 +41,14 @@ def problem_of(content: dict[str, Any]) -> MajorityProblem | DecisionProblem:
         content = {"none": False, **content}  # files of two classes only do not say it
     if sorted(content) != sorted(kind.__dataclass_fields__):
         raise InputError(f"problem must have exactly its own parameters. Got {', '.join(content)}")
+    if any(value is None for value in content.values()):
+        raise InputError("problem must say all its parameters. Got null")
     if kind is MajorityProblem:
         return MajorityProblem(**content)
     if any(sorted(group) != sorted(VoterGroup.__dataclass_fields__) for group in content["groups"]):
         raise InputError("a group must have exactly its own parameters")
+    if any(group[name] is None for group in content["groups"] for name in group if name != "epsilon"):
+        raise InputError("a group must say all its parameters. Got null")
     groups = [
         VoterGroup(**{**group, "epsilon": math.inf if group["epsilon"] is None else group["epsilon"]})
         for group in content["groups"]

@@ -20,7 +20,9 @@ from darrm.storage import sealed_json
 
 FUZZ = BENCHMARKS / "fuzz"
 CASES = {"command": 25, "certificate": 40, "journal": 15, "design": 60, "table": 40}
+CASES |= {"decision": 40, "charges": 15, "plan": 20, "page": 30}
 TARGETS = ("command", "design", "certificate", "votes", "table", "journal", "ledger", "idx", "text")
+TARGETS += ("decision", "charges", "plan", "page")
 
 
 @pytest.fixture
@@ -75,6 +77,102 @@ def test_an_accepted_gamma_that_is_not_private_is_found(
 
     monkeypatch.setattr(design, "verify", careless)
     assert any("wrong accept" in name for name in planted(worker, tmp_path, "certificate"))
+
+
+def test_an_accepted_decision_that_is_not_private_is_found(
+    worker: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from darrm.design import decision
+
+    honest = decision.verify
+
+    def careless(*given: Any) -> Any:
+        found = honest(*given)
+        object.__setattr__(found, "holds", True)
+        return found
+
+    problem = {"epsilon": 1.2, "delta": 0.0, "classes": 2, "max_affected": 2, "none": False}
+    objective = {"accuracy": [0.7, 0.6], "prior": None, "cost": None, "none": None, "rule": None}
+    case = {"groups": [[2, 1.0, 0.0, 2], [1, 0.3, 0.0, 1]], "problem": problem, "objective": objective}
+    case |= {"options": {"absent": True}, "change": "drawn", "at": 0, "drawn": [0.0] * 3 + [1.0] * 5}
+    runs = worker.Runs("decision", tmp_path)
+    runs.run(case)
+    assert runs.outcomes == {"not proved": 1}
+    monkeypatch.setattr(decision, "verify", careless)
+    runs.run(case)
+    assert any("wrong accept" in name for name in runs.findings)
+
+
+def charged(worker: Any, tmp_path: Path) -> dict[str, Any]:
+    """What is found in one ledger that pays for labels, a guarantee and a Gaussian answer."""
+    budget = {"total_epsilon": 20.0, "total_delta": 1e-3, "voters": "fresh", "rule": "composed", "adjacency": None}
+    steps = [["design", "groups.json", 2, ""], ["pair", [0.5, 1e-9], 3, "a count"], ["gaussian", 3.0, 1, ""]]
+    runs = worker.Runs("charges", tmp_path)
+    runs.run({"budget": budget, "first": None, "steps": steps})
+    found: dict[str, Any] = runs.findings
+    return found
+
+
+def test_a_ledger_that_adds_up_too_little_is_found(
+    worker: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from darrm.accounting import rules
+
+    assert not charged(worker, tmp_path)
+    honest = rules.spent
+    monkeypatch.setattr(rules, "spent", lambda state: (0.8 * honest(state)[0], honest(state)[1]))
+    assert any("certainly needs delta" in name for name in charged(worker, tmp_path))
+
+
+def test_a_refusal_that_charges_is_found(worker: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    honest = Ledger.charge
+
+    def too_late(self: Ledger, *given: Any, **named: Any) -> None:
+        honest(self, *given, **named)
+        raise darrm.BudgetError("too late")
+
+    monkeypatch.setattr(Ledger, "charge", too_late)
+    assert any("a refusal changed the ledger" in name for name in charged(worker, tmp_path))
+
+
+@pytest.mark.thorough
+def test_a_plan_that_counts_half_the_labels_is_found(
+    worker: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from darrm.accounting import search
+    from darrm.planning import designs
+
+    honest = search.Budget.cost
+    monkeypatch.setattr(search.Budget, "cost", lambda self, release: honest(self, release) / 2)
+    monkeypatch.setattr(designs, "pays", lambda *given: True)
+    case = {"K": 5, "epsilon": 1.0, "base_accuracy": 0.85, "max_affected": 1, "queries": 50}
+    case |= {"total_epsilon": 3.0, "total_delta": 1e-6, "voters": "fresh", "compare": False}
+    runs = worker.Runs("plan", tmp_path)
+    runs.run(case)
+    assert any("certainly need delta" in name for name in runs.findings), runs.outcomes
+
+
+@pytest.mark.parametrize("defect", ["raises", "not escaped"])
+def test_a_page_that_fails_is_found(worker: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, defect: str) -> None:
+    import of_pages
+
+    from darrm.show.explore import plan_page
+
+    honest = plan_page.explorer
+
+    def broken(state: Any, *more: str) -> str:
+        if defect == "raises":
+            raise ZeroDivisionError
+        return honest(state, *more) + str(state.texts["count1"])
+
+    asked = {"path": "/", "raw": "", "headers": {"Host": "127.0.0.1:8000", "Sec-Fetch-Site": "none"}}
+    case = asked | {"pairs": [["count1", of_pages.MARK]]}
+    runs = worker.Runs("page", tmp_path)
+    runs.run(case)
+    assert runs.outcomes == {"status 400": 1}
+    monkeypatch.setattr(plan_page, "explorer", broken)
+    runs.run(case)
+    assert len(runs.findings) == 1
 
 
 @pytest.mark.thorough
@@ -280,6 +378,20 @@ def plan(**changes: str) -> list[str]:
 )
 def test_plans_for_voters_that_are_none(refused: Callable[..., str], name: str, value: str) -> None:
     assert f"{name} must be" in refused(*plan(**{name: value}))
+
+
+@pytest.mark.parametrize("name", ["delta", "max_affected", "classes", "none", "group delta", "group max_affected"])
+def test_design_files_say_all_of_a_problem(tmp_path: Path, name: str) -> None:
+    """Null stood for a default, which whoever else reads the file need not know."""
+    problem = darrm.DecisionProblem([darrm.VoterGroup(2, 1.0)], 1.2)
+    darrm.solve(problem, objective=darrm.objectives.truth([0.7])).save(tmp_path / "design.json")
+    content = json.loads((tmp_path / "design.json").read_bytes())
+    del content["sha256"]
+    place = content["problem"]["groups"][0] if name.startswith("group ") else content["problem"]
+    place[name.removeprefix("group ")] = None
+    sealed_json.write(tmp_path / "design.json", content)
+    with pytest.raises(darrm.InputError, match="must say all its parameters"):
+        darrm.load(tmp_path / "design.json")
 
 
 def test_draws_have_an_end(refused: Callable[..., str]) -> None:
