@@ -36,6 +36,11 @@ from darrm_solvers import HighsModel
 PROBLEM = ["--K", "3", "--m", "2", "--epsilon", "0.1"]
 TABLE = ["table", "--K", "3,5", "--m", "1,2", "--epsilon", "0.1", "--out"]
 BUDGET = ["--total-epsilon", "9", "--total-delta", "0", "--voters", "fresh"]
+MIXED = ["--total-epsilon", "9", "--total-delta", "1e-6", "--voters", "fresh", "--rule", "composed"]
+GROUPS = ["--group", "2:1", "--group", "1:0.3", "--total-epsilon", "1.2", "--accuracy", "0.8,0.7"]
+CLASSES = ["--group", "2:1", "--total-epsilon", "1.2", "--accuracy", "0.7", "--classes", "3", "--none", "0.3"]
+PLAN = ["plan", "--K", "3", "--epsilon", "1", "--base-accuracy", "0.85", "--max-affected", "1", "--queries", "5"]
+PLAN += ["--total-epsilon", "3", "--total-delta", "1e-6", "--voters", "fresh"]
 AUDIT = ["audit", "--mechanism", "rr", "--epsilon", "1", "--eta", "beta:2,2", "--n", "20"]
 IN_LOCALE = str(PROGRAMS / "command_in_locale.py")  # darrm where 1.5 is written 1,5
 posix = pytest.mark.skipif(os.name != "posix", reason="needs POSIX limits and signals: run on Linux or macOS")
@@ -49,6 +54,14 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     design.save("gamma.json")
     Path("votes.csv").write_text("id,a,b,c\n" + "x,1,0,1\n" * 400, encoding="utf-8")
     Ledger.create("ledger.json", design, total_epsilon=1e6, total_delta=0, voters="fresh", rule="basic")
+    groups = [darrm.VoterGroup(2, 1.0), darrm.VoterGroup(1, 0.3)]
+    truth = darrm.objectives.truth([0.8, 0.7])
+    decision = darrm.solve(darrm.DecisionProblem(groups, 1.2), objective=truth)
+    decision.save("decision.json")
+    Path("groups.csv").write_text("id,a,b,c\n" + "x,1,0,1\n" * 4, encoding="utf-8")
+    mixed = Ledger.create("mixed.json", total_epsilon=90, total_delta=1e-6, voters="fresh", rule="composed")
+    mixed.charge(decision, 2)
+    mixed.charge((0.5, 1e-9), adjacency="replace-one")
     return tmp_path
 
 
@@ -200,6 +213,24 @@ WRITES = {
     "SVG": ["solve", *PROBLEM, "--plot", "out.svg"],
     "PDF": ["solve", *PROBLEM, "--plot", "out.pdf"],
     "audit": [*AUDIT, "--out", "out.csv"],
+    "decision": ["solve", *GROUPS, "--out", "out.json"],
+    "decision, absent": ["solve", *GROUPS, "--absent", "--out", "out.json"],
+    "decision, classes": ["solve", *CLASSES, "--out", "out.json"],
+    "plan": [*PLAN, "--out", "out.json"],
+    "mixed ledger": ["ledger", "create", "new.json", *MIXED],
+    "charge, pair": ["ledger", "charge", "mixed.json", "--epsilon", "0.5", "--adjacency", "replace-one"],
+    "charge, Gaussian": ["ledger", "charge", "mixed.json", "--noise-multiplier", "3"],
+    "labels, mixed ledger": [
+        "release",
+        "decision.json",
+        "--votes",
+        "groups.csv",
+        "--out",
+        "out.csv",
+        "--overwrite",
+        "--ledger",
+        "mixed.json",
+    ],
 }
 
 
@@ -259,8 +290,9 @@ def full_disk(folder: Path) -> Iterator[Path]:
     )
     if not mounted or mounted.returncode:
         pytest.skip("needs the right to mount a disk: run as root")
-    for name in ("gamma.json", "votes.csv", "ledger.json"):
-        shutil.copy(folder / name, place)
+    for path in folder.iterdir():
+        if path.is_file() and path.suffix != ".lock":
+            shutil.copy(path, place)
     try:
         yield place
     finally:
@@ -290,6 +322,28 @@ def test_a_full_disk_leaves_what_was_there(full_disk: Path, what: str, capsys: p
     assert contents(full_disk) == before
     assert darrm.load("gamma.json").certificate.holds
     assert Ledger("ledger.json").status()["released"] == 0
+    assert Ledger("mixed.json").status()["released"] == 2
+
+
+@pytest.fixture
+def read_only(full_disk: Path) -> Iterator[Path]:
+    """The same disk, of which nothing may be written any more."""
+    os.chdir(full_disk)
+    for arguments in WRITES.values():
+        old_files(arguments)
+    subprocess.run(["mount", "-o", "remount,ro", str(full_disk)], check=True, capture_output=True)
+    try:
+        yield full_disk
+    finally:
+        subprocess.run(["mount", "-o", "remount,rw", str(full_disk)], check=True, capture_output=True)
+
+
+@pytest.mark.parametrize("what", WRITES)
+def test_a_folder_that_cannot_be_written_to(read_only: Path, what: str, capsys: pytest.CaptureFixture[str]) -> None:
+    before = contents(read_only)
+    assert main(WRITES[what]) == 2
+    assert "Read-only file system" in one_line(capsys.readouterr().err)
+    assert contents(read_only) == before
 
 
 def test_a_disk_that_is_full_half_way(full_disk: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -327,10 +381,115 @@ def test_clocks_that_run_back_change_no_count_and_no_answer(folder: Path) -> Non
         os.utime("ledger.json", (2.0**31 * (n % 2), 1.0))
         assert Ledger("ledger.json").status()["released"] == n * (n + 1) // 2
     assert darrm.solve(K=3, m=2, epsilon=0.1, time_limit=1.0).gamma.tolist() == design.gamma.tolist()
+    mixed, decision = Ledger("mixed.json"), darrm.load("decision.json")
+    mixed.charge(decision)
+    assert mixed.status()["released"] == 3
+    assert darrm.solve(decision.problem, objective=decision.objective, time_limit=1.0) == decision
+    planned = {"max_affected": 1, "queries": 5, "total_epsilon": 3.0, "total_delta": 1e-6, "voters": "fresh"}
+    plan = darrm.plan(K=3, epsilon=1.0, base_accuracy=0.85, time_limit=1.0, **planned)
+    assert plan.complete
+    assert plan.spent <= 3
     say = counted("failed")
     assert say(1, 9, 0)[:2] == (1, 9)
     assert say(5, 9, 0)[:2] == (5, 9)
     assert len(tables.solve_grid([3], [1, 2], 0.1, out="t.jsonl")) == 2
+
+
+# Interrupts and kills
+
+
+@posix
+def test_a_plan_that_is_interrupted_before_its_design(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from darrm.planning import planner
+
+    def interrupted(*given: Any) -> Any:
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(10)
+
+    before = contents(folder)
+    monkeypatch.setattr(planner, "design_within", interrupted)
+    assert main([*PLAN, "--out", "gamma.json"]) == 130
+    said = capsys.readouterr()
+    assert "Interrupted" in one_line(said.err.lstrip("\n"))
+    assert not said.out
+    assert contents(folder) == before
+
+
+@posix
+def test_a_plan_that_is_interrupted_after_its_design(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is written, and says what is missing."""
+    from darrm.planning import planner
+
+    def interrupted(*given: Any) -> Any:
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(10)
+
+    monkeypatch.setattr(planner, "at_one_total", interrupted)
+    assert main([*PLAN, "--out", "gamma.json", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["complete"] is False
+    assert darrm.load("gamma.json").certificate.holds
+
+
+@posix
+@pytest.mark.parametrize("what", ["decision, absent", "plan", "charge, pair"])
+def test_kills_in_the_middle_leave_the_old_file_or_the_new_one(folder: Path, what: str) -> None:
+    """Killed when the new file is written, before and after it gets its name."""
+    command = [name.replace("out.json", "decision.json") for name in WRITES[what]]
+    name = "mixed.json" if "mixed.json" in command else "decision.json"
+    old = Path(name).read_bytes()
+    seen = set()
+    for at in ("fsync", "replace", "after"):
+        ended = subprocess.run(
+            [sys.executable, PROGRAMS / "killed_at.py", at, *command], capture_output=True, timeout=120
+        )
+        assert ended.returncode == -signal.SIGKILL, ended.stderr
+        now = Path(name).read_bytes()
+        seen.add(now == old)
+        if at != "after":
+            assert now == old
+        read = Ledger(name).status()["released"] if name == "mixed.json" else darrm.load(name).certificate.holds
+        assert read
+    assert seen == {True, False}
+    assert main(command) == 0  # no lock is left behind
+
+
+@posix
+def test_two_processes_that_write_one_decision(folder: Path) -> None:
+    """Whole, and of one of the two."""
+    command = [sys.executable, COMMAND, *WRITES["decision, absent"]]
+    both = [subprocess.Popen([*command, *more], stdout=subprocess.PIPE) for more in ([], ["--ordered"])]
+    for process in both:
+        process.communicate(timeout=120)
+    assert [process.returncode for process in both] == [0, 0]
+    found = darrm.load("out.json")
+    assert isinstance(found, darrm.DecisionDesign)
+    assert found.absent
+    assert not [path for path in folder.iterdir() if ".part" in path.name or ".waiting" in path.name]
+
+
+@posix
+def test_two_commands_that_charge_the_last_of_a_mixed_budget(folder: Path) -> None:
+    Ledger.create("last.json", total_epsilon=1.0, total_delta=0.0, voters="fresh", rule="composed")
+    command = [
+        sys.executable,
+        COMMAND,
+        "ledger",
+        "charge",
+        "last.json",
+        "--epsilon",
+        "0.6",
+        "--adjacency",
+        "replace-one",
+    ]
+    both = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(2)]
+    said = [process.communicate(timeout=120) for process in both]
+    assert sorted(process.returncode for process in both) == [0, 1], said
+    assert sum("would overspend" in error for _, error in said) == 1
+    assert [charge["n"] for charge in Ledger("last.json").status()["charges"]] == [1]
 
 
 # Homes

@@ -473,6 +473,48 @@ def test_ten_clients_at_once(server: Server) -> None:
     assert all(gamma == wanted[K] for K, gamma in found)
 
 
+QUESTIONS = {
+    "/plan": "count1={}&max_affected=1&voters=fresh&queries=5",
+    "/others": "count1={}&max_affected=1&voters=fresh&queries=5",
+    "/decision.json": "count1={}&max_affected=1&voters=fresh&queries=5",
+    "/decisions/design": "count1={}&count2=2",
+    "/decisions/others": "count1={}&count2=2",
+    "/decisions/decision.json": "count1={}&count2=2",
+    "/decisions/decision.csv": "count1={}&count2=2",
+    "/noise/gamma.csv": "K={}&m=1&epsilon=0.4",
+}
+
+
+@pytest.mark.parametrize("wrong", [False, True], ids=["all right", "some wrong"])
+def test_ten_clients_at_once_get_what_each_gets_alone(server: Server, wrong: bool) -> None:
+    """On every page; of five of them every question twice."""
+    sizes = [1, 2, 3, 4, "five" if wrong else 5] * 2
+    questions = [(f"{path}?{text.format(K)}", K) for path, text in QUESTIONS.items() for K in sizes]
+    alone = create_app().test_client()
+    wanted = {}
+    for question, K in questions:
+        answer = alone.get(question, base_url=HOME)
+        assert answer.status_code == (400 if K == "five" else 200), question
+        wanted[question] = answer.status_code, answer.get_data()
+    assert len({body for status, body in wanted.values() if status == 200}) == 8 * (4 if wrong else 5)
+    start = threading.Barrier(10)
+    found: list[tuple[str, tuple[int, bytes]]] = []
+
+    def client(place: int) -> None:
+        start.wait()
+        for question, _ in [*questions[place::10], *questions[(place + 3) % 10 :: 10]]:
+            found.append((question, ask(server, question)))
+
+    threads = [threading.Thread(target=client, args=(place,)) for place in range(10)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(120)
+    assert len(found) == 2 * len(questions)
+    for question, answer in found:
+        assert answer == wanted[question], question
+
+
 def test_a_hundred_kilobytes_of_address_are_refused(server: Server) -> None:
     status, body = ask(server, "/noise/design?K=" + "1" * 100_000)
     assert status in (400, 414, 431)
