@@ -79,15 +79,21 @@ class RenyiProgram:
         order = self._order
 
         def moment(P: Array, Q: Array) -> Array:
+            P, Q = _floats(P), _floats(Q)
             with np.errstate(over="ignore"):  # an infinite moment is above what is allowed, as it should be
                 return np.asarray((P * (P / Q) ** (order - 1)).sum(axis=1))
 
         search = ClassSeparation(self._possible(x), guarantee(self._problem))
         tangents = []
         for groups, P, Q in search.largest(moment, 1 + (allowed - 1) * (1 + _CLOSE), _AT_ONCE):
-            r = np.minimum(P / Q, _STEEPEST ** (1 / order))
+            r = np.minimum(_floats(P) / _floats(Q), _STEEPEST ** (1 / order))
             tangents.append((groups, order * r ** (order - 1), (1 - order) * r**order))
         rows, scale = weighted_rows(self._columns, tangents)
         self._rows.append(rows)
         self._scales.append(scale)
         return Rows(rows.rows, rows.limits + scale * allowed)
+
+
+def _floats(chances: Array) -> Array:
+    """Chances that are decimals, for voters of large epsilon, as float64: none is near 0."""
+    return np.asarray(chances, dtype=np.float64)

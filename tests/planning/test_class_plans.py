@@ -115,3 +115,13 @@ def test_moments_beyond_float64_are_no_warning() -> None:
     problem = darrm.DecisionProblem([darrm.VoterGroup(3, 1.0)], 1.0, classes=3, max_affected=1)
     table = RenyiProgram(problem, objectives.truth([0.5]).of(problem), 1e4).table(1e-12)
     assert abs(table - 1 / 3).max() < 1e-5
+
+
+def test_voters_beyond_float64_have_moments() -> None:
+    """Above 709 nats their chances are decimals."""
+    tables = []
+    for epsilon in (700.0, 745.2):
+        problem = darrm.DecisionProblem([darrm.VoterGroup(2, epsilon)], 1.0, classes=3, max_affected=1)
+        tables.append(RenyiProgram(problem, objectives.truth([0.8]).of(problem), 2.0).table(0.5))
+    assert abs(tables[1] - tables[0]).max() < 1e-3
+    assert tables[1].max() > 0.4
