@@ -29,6 +29,7 @@ from darrm.problem.limits import Problem, guarantee, losses
 
 # e^-400: a probability below it counts as 0. What that costs is on the safe side.
 INFINITE = Decimal(400)
+_LEAST = Decimal("1e-40")  # a loss, so that the digits tell e^loss from 1; less is counted as this
 _NARROW = Decimal("1e-12")  # directions this close tell nothing new
 _BEYOND = 14.0  # nats; one in a million
 _THIN = 1e-3  # of the tolerance of a region: lines that cut off less are left out
@@ -215,7 +216,7 @@ def region(gamma: ArrayLike, problem: Problem, tolerance: float = 1e-6, max_dire
         # Steeper lines would be known too roughly to tell where they meet the floor.
         last = min(INFINITE, (10**6 / floor).ln()) if floor else INFINITE
         # With Delta = 0 all affected votes together lose at most the sum of their epsilons, and so does the release.
-        votes = losses(problem.affected)
+        votes = max(losses(problem.affected), _LEAST)
         pure = not any(kind.Delta for kind in problem.affected) and votes < last
         last = votes if pure else last
 

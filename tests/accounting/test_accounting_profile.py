@@ -240,3 +240,11 @@ def test_points_that_the_move_takes_across_the_diagonal_are_not_attained() -> No
 def test_gdp_of_no_points(points: object) -> None:
     with pytest.raises(darrm.InputError, match="points must be"):
         gdp(0.5, points)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("epsilon", [5e-324, 1e-300, 1e-60, 1e-50, 1e-30])
+def test_losses_that_no_digit_shows_are_composed(epsilon: float) -> None:
+    """They were a division by zero below 1e-59."""
+    design = darrm.solve(K=3, m=2, epsilon=epsilon, delta=1e-300)
+    total = compose(design, 10, delta=0.1, voters="fresh")
+    assert 0 <= total.lower <= total.upper <= 1e-29
