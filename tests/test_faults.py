@@ -154,6 +154,13 @@ def test_numbers_that_are_none_from_the_solver(monkeypatch: pytest.MonkeyPatch, 
         assert design.error - best.error <= design.gap + 1e-12
 
 
+def test_cvxpy_stopped_at_once_is_one_error() -> None:
+    """And no warning, which its own status makes needless."""
+    pytest.importorskip("cvxpy")
+    with pytest.raises(darrm.SolverError, match="time limit"):
+        darrm.solve(K=4, m=2, epsilon=50.0, Delta=0.0, engine="full-list-cvxpy", time_limit=1e-9)
+
+
 # Workers
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 
 import numpy as np
 
@@ -40,7 +41,10 @@ def solve_cvxpy(program: LinearProgram, *, time_limit: float = math.inf) -> Solu
     if math.isfinite(time_limit):
         options["time_limit"] = time_limit
     try:
-        model.solve(solver=cvxpy.HIGHS, verbose=False, **options)  # type: ignore[no-untyped-call]
+        with warnings.catch_warnings():
+            # The status says it too.
+            warnings.filterwarnings("ignore", "Solution may be inaccurate", UserWarning)
+            model.solve(solver=cvxpy.HIGHS, verbose=False, **options)  # type: ignore[no-untyped-call]
     except cvxpy.SolverError as error:
         return Solution(Status.NUMERICAL, np.zeros(n), np.zeros(m), 0, str(error))
     statuses = {
