@@ -118,6 +118,7 @@ ROWS = (
             "test_a_solver_that_throws_is_one_error",
             "test_a_solver_that_throws_while_refining_costs_digits_only",
             "test_numbers_that_are_none_from_the_solver",
+            "test_cvxpy_stopped_at_once_is_one_error",
         ),
     ),
     Row(
@@ -130,8 +131,8 @@ ROWS = (
         ),
     ),
     Row(
-        "A disk that is full, or takes only the first bytes of a file: design, labels, table, ledger, report, picture, "
-        "audit",
+        "A disk that is full, or takes only the first bytes of a file: design, decision, plan, labels, table, ledger, "
+        "charge to a mixed ledger, report, picture, audit",
         "one line; what stood there is unchanged, nothing is half-written, nothing is charged",
         "test_faults",
         (
@@ -141,7 +142,43 @@ ROWS = (
         ),
     ),
     Row(
-        "Clocks that run backwards",
+        "A folder on a disk that is read-only, for the same files",
+        "one line; nothing changes",
+        "test_faults",
+        ("test_a_folder_that_cannot_be_written_to",),
+    ),
+    Row(
+        "Ctrl-C before a plan has its design, and after it",
+        "one line and status 130; written, and said not to be complete",
+        "test_faults",
+        (
+            "test_a_plan_that_is_interrupted_before_its_design",
+            "test_a_plan_that_is_interrupted_after_its_design",
+        ),
+    ),
+    Row(
+        "kill -9 at the first fsync, before a file gets its name, and after: decision, plan, mixed ledger",
+        "the old file or the new one, whole; the next command works",
+        "test_faults",
+        ("test_kills_in_the_middle_leave_the_old_file_or_the_new_one",),
+    ),
+    Row(
+        "Two processes at once that write one decision, or charge the last of a mixed budget",
+        "one whole file; one charge, one refusal",
+        "test_faults",
+        (
+            "test_two_processes_that_write_one_decision",
+            "test_two_commands_that_charge_the_last_of_a_mixed_budget",
+        ),
+    ),
+    Row(
+        "Ten clients of the explorer at once, on every page, some with wrong questions",
+        "each gets, to the byte, what it gets alone",
+        "web/test_explore",
+        ("test_ten_clients_at_once", "test_ten_clients_at_once_get_what_each_gets_alone"),
+    ),
+    Row(
+        "Clocks that run backwards, for solving, planning, tables and ledgers",
         "no count and no answer changes",
         "test_faults",
         ("test_clocks_that_run_back_change_no_count_and_no_answer",),
