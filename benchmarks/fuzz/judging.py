@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from pathlib import Path
 from typing import Any
 
 import darrm
@@ -38,8 +37,7 @@ def confirm(design: darrm.Design | darrm.DecisionDesign) -> str:
     from darrm.independent import check, cost
 
     if isinstance(design, darrm.DecisionDesign):
-        return _confirm_decision(design)
-
+        return confirm_decision(json.loads(json.dumps(in_file(design))))
     content = json.loads(json.dumps(in_file(design)))
     if cost(content).seconds > JUDGED:
         return "accepted, not judged"
@@ -50,13 +48,16 @@ def confirm(design: darrm.Design | darrm.DecisionDesign) -> str:
     return "accepted, described loosely" if found.loose else "accepted"
 
 
-def _confirm_decision(design: darrm.DecisionDesign) -> str:
+def confirm_decision(content: dict[str, Any]) -> str:
+    """`Finding` if the oracles of the tests, or the independent check, differ on the file of an accepted decision."""
     from judging_decisions import judged
 
-    design.save("judged.json")
-    content = json.loads(Path("judged.json").read_bytes())
-    Path("judged.json").unlink()
+    from darrm.independent import check, cost
+
     wrong, outcome = judged(content)
+    if cost(content).seconds <= JUDGED:
+        wrong += check(content).wrong
+        outcome = outcome.replace("not judged", "judged by the independent check alone")
     if wrong:
         raise Finding(f"wrong accept: {'; '.join(wrong)}: {content['problem']}")
     return outcome
