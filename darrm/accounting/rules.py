@@ -225,7 +225,8 @@ def curve_beside(state: State, account: Account | None = None) -> Curve:
 
 def _composed(state: State) -> float:
     """The least epsilon of all charges at the total delta, from above."""
-    return min(_by_sums(state), curve_beside(state).epsilon(state.total_delta))
+    cost = min(_by_sums(state), curve_beside(state).epsilon(state.total_delta))
+    return cost if cost <= state.total_epsilon else min(cost, _by_losses(state))
 
 
 def _by_sums(state: State) -> float:
@@ -237,9 +238,29 @@ def _by_sums(state: State) -> float:
     return rounded_up(epsilon) if delta <= Fraction(state.total_delta) else math.inf
 
 
+def _by_losses(state: State) -> float:
+    """The sum of the largest losses, where nothing fails: at delta 0 curves know only losses without rounding."""
+    if state.voters == "fixed" and state.released:
+        return math.inf
+    total = 0.0
+    for account in state.accounts.values():
+        if not account.charged:
+            continue
+        if isinstance(account, Labels):
+            release = account.label().gives()
+            failure, each = release.delta_infinity, release.largest_loss
+        else:
+            if account.guarantee is None:
+                return math.inf
+            failure, each = float(account.guarantee[1]), rounded_up(account.guarantee[0])
+        total = (total + account.charged * each if not failure else math.inf) * (1 + 2.0**-50)
+    return total
+
+
 def _holds(state: State) -> bool:
-    return (
-        _by_sums(state) <= state.total_epsilon or curve_beside(state).epsilon(state.total_delta) <= state.total_epsilon
+    return any(
+        cost(state) <= state.total_epsilon
+        for cost in (_by_sums, lambda state: curve_beside(state).epsilon(state.total_delta), _by_losses)
     )
 
 

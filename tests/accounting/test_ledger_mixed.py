@@ -865,3 +865,20 @@ def test_many_equal_pairs_cost_their_optimal_composition(tmp_path: Path, epsilon
     ledger.charge((epsilon, 0.0), n, adjacency="replace-one")
     truth = optimal(epsilon, 0.0, n, delta).epsilon
     assert truth * (1 - 1e-9) <= ledger.spent()[0] <= truth * 1.005
+
+
+def test_labels_of_several_classes_within_no_delta_are_shown_too(tmp_path: Path) -> None:
+    """They were charged by their largest loss, and then the ledger said that it had paid for more than its budget."""
+    voters = [darrm.VoterGroup(1, 1.0), darrm.VoterGroup(1, 0.5, 1e-3)]
+    problem = darrm.DecisionProblem(voters, 1.0, 0.01, classes=3)
+    design = darrm.solve(problem, objective=darrm.objectives.truth([0.7, 0.65]))
+    ledger = book(tmp_path / "l.json", budget=(4.0, 0.0))
+    ledger.charge(design, 2)
+    assert ledger.spent()[0] == pytest.approx(2, rel=1e-12)
+    ledger.charge((0.5, 0.0), adjacency="replace-one")
+    epsilon, delta = ledger.spent()
+    assert (epsilon, delta) == (pytest.approx(2.5, rel=1e-12), 0)
+    assert epsilon >= 2.5
+    unchanged(ledger, darrm.BudgetError, "would overspend", (1.6, 0.0), adjacency="replace-one")
+    unchanged(ledger, darrm.BudgetError, "would overspend", (0.1, 1e-9), adjacency="replace-one")
+    unchanged(ledger, darrm.BudgetError, "would overspend", design, 2)
