@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
-from darrm._validation import choice, real
+from darrm._validation import choice, real, refusal
 from darrm.certificate.engines import engine as engine_of
 from darrm.certificate.scaling import repair_all
 from darrm.certificate.stored import class_table
@@ -44,6 +44,9 @@ def solve_decision(
         )
     time_limit = real("time_limit", time_limit, 0, ends="(]", hint="Pass seconds.")
     choice("on_time_limit", on_time_limit, ("error", "best"))
+    for name, value in (("ordered", ordered), ("absent", absent)):
+        if not isinstance(value, bool | np.bool_):
+            raise refusal(name, "True or False", value)
     points, start = profile_points(profile), time.perf_counter()
     held = (guarantee(problem), *profile_limits(problem, points))
     engine_of(problem).check_size(problem)

@@ -291,6 +291,7 @@ class TestStopped:
         ({"base_accuracy": None}, "Say how often voters are right"),
         ({"base_accuracy": None, "accuracy": 0.8}, "accuracy must be"),
         ({"base_accuracy": None, "accuracy": "much"}, "accuracy must be"),
+        ({"ordered": math.nan}, "ordered must be True or False"),
         ({"accuracy": [0.8]}, "Say how often voters are right"),
         ({"voters": "fixed"}, "base_accuracy is for answers that are randomized anew"),
         ({"prior": "uniform"}, "A prior of votes"),
