@@ -248,12 +248,14 @@ def _by_losses(state: State) -> float:
             continue
         if isinstance(account, Labels):
             release = account.label().gives()
-            failure, each = release.delta_infinity, release.largest_loss
+            fails, each = release.delta_infinity > 0, release.largest_loss
         else:
             if account.guarantee is None:
                 return math.inf
-            failure, each = float(account.guarantee[1]), rounded_up(account.guarantee[0])
-        total = (total + account.charged * each if not failure else math.inf) * (1 + 2.0**-50)
+            fails, each = account.guarantee[1] > 0, rounded_up(account.guarantee[0])
+        if fails:
+            return math.inf
+        total = (total + account.charged * each) * (1 + 2.0**-50)
     return total
 
 
