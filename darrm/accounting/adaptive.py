@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from itertools import accumulate, chain, pairwise
+from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -29,7 +29,8 @@ _TINY = 1e-300  # more than underflow can take from one step
 _AT_ONCE = 2**13  # sums over choices that are held in memory together: what a processor has at hand
 _MARGIN = 1e-12  # relative, more than the rounding of corners
 _FEW = 16  # rows, up to which each choice is summed up by itself
-_COLUMNS = 256  # of them for one choice, at least
+_COLUMNS = 256  # of them for one choice, where there are many
+_ROWS = 64  # choices whose sums are held in memory together
 _DIRECT = 4096  # points on either side, up to which sums are convolved one by one, without the error of an FFT
 _SMALLEST = 1e-280  # what underflow takes from probabilities above it is less than their rounding
 
@@ -81,18 +82,37 @@ class _Terms(NamedTuple):
     near: Array
     far: Array
 
-    def at(self, windows: Array, j: int) -> Array:
-        """For j and the points after it, as many as a window is long, but for one."""
-        both = windows[self.start + j]
-        found = both[:, :-1] * self.near
-        both[:, 1:] *= self.far
-        found += both[:, 1:]
-        return found
 
-    def one_by_one(self) -> list[list[tuple[int, float]]]:
-        """For each choice what is added up, as (first place, factor)."""
-        parts = zip(self.start.tolist(), self.near.ravel().tolist(), self.far.ravel().tolist(), strict=True)
-        return [[(at, near)] * (near > 0) + [(at + 1, far)] * (far > 0) for at, near, far in parts]
+def _one_by_one(terms: list[_Terms]) -> list[list[tuple[int, float]]]:
+    """For each choice what is added up, as (first place, factor), without what is 0."""
+    sums: list[list[tuple[int, float]]] = [[] for _ in terms[0].start]
+    for start, near, far in terms:
+        for parts, at, here, there in zip(sums, start.tolist(), near.tolist(), far.tolist(), strict=True):
+            parts += [(at, here)] * (here > 0) + [(at + 1, there)] * (there > 0)
+    return sums
+
+
+class _Sums:
+    """What is added up for many choices, as a sparse matrix times the windows that begin at ``places``.
+
+    A row of the product is added up term by term, as `_Wide.raise_to` does: the rounding is the same.
+    """
+
+    def __init__(self, terms: list[_Terms]) -> None:
+        from scipy.sparse import csr_array
+
+        at = np.stack([place for each in terms for place in (each.start, each.start + 1)], axis=1)
+        factors = np.stack([factor for each in terms for factor in (each.near, each.far)], axis=1)
+        counted = factors > 0
+        self.places, column = np.unique(at[counted], return_inverse=True)
+        ends = np.concatenate([[0], np.cumsum(counted.sum(axis=1))])
+        matrix = csr_array((factors[counted], column, ends), shape=(len(factors), self.places.size))
+        self.blocks = [(i, matrix[i : i + _ROWS]) for i in range(0, len(factors), _ROWS)]
+
+    def blocks_of(self, windows: Array, j: int) -> Iterator[tuple[int, Array]]:
+        """The sums from point j on, as many as a window is long, for some choices at once; the first of them."""
+        found = windows[self.places + j]
+        yield from ((first, block @ found) for first, block in self.blocks)
 
 
 class _Wide:
@@ -139,7 +159,7 @@ def _terms(places: _Places, grid: Grid, at: int) -> _Terms:
     beyond = (places.k <= -n - 1) | (places.k >= n)
     near = np.where(beyond, places.chance, places.chance * (1 - places.weight))
     far = np.where(beyond, 0.0, places.chance * places.weight)
-    return _Terms(at + np.minimum(places.k, grid.size + 1), near[:, None], far[:, None])
+    return _Terms(at + np.minimum(places.k, grid.size + 1), near, far)
 
 
 class Tally(NamedTuple):
@@ -185,16 +205,11 @@ def upper_bounds(
     rows = as_rows(release)
     places = _choices(rows, grid)
     wide, size = _Wide(places, grid), grid.size
-    choices = [_terms(each, grid, wide.at) for each in places]
+    terms = [_terms(each, grid, wide.at) for each in places]
     few = tally is None and len(rows) <= _FEW
-    width = min(size + 1, _AT_ONCE if few else max(_COLUMNS, _AT_ONCE // (2 * len(rows))))
-    some, long = max(1, _AT_ONCE // width), wide.windows(width + 1)
-    alone = [list(chain(*parts)) for parts in zip(*(t.one_by_one() for t in choices), strict=True)] if few else []
+    choices, sums = (_one_by_one(terms), None) if few else ([], _Sums(terms))
+    width = min(size + 1, _AT_ONCE if sums is None else _COLUMNS)
     room = np.empty((2, width))
-    blocks = [
-        (i, [_Terms(t.start[i : i + some], t.near[i : i + some], t.far[i : i + some]) for t in choices])
-        for i in range(0, 2 * len(rows), some)
-    ]
     V = np.zeros(size + 1) if start is None else start
     wide.hold(V)
     here = wide.windows(size + 1)[wide.at]
@@ -208,19 +223,15 @@ def upper_bounds(
         V = here[: until + 1].copy()  # to choose P = Q
         for j in range(0, until + 1, width):
             best = V[j : j + width]
-            if few:
-                wide.raise_to(best, alone, j, room)
+            if sums is None:
+                wide.raise_to(best, choices, j, room)
                 continue
-            windows = long[:, : best.size + 1]
             leader = np.full(best.size if tally is not None else 0, -1)
-            for first, (one, *others) in blocks:
-                sums = one.at(windows, j)
-                for other in others:
-                    sums += other.at(windows, j)
+            for first, values in sums.blocks_of(wide.windows(best.size), j):
                 if tally is not None:
-                    which = sums.argmax(axis=0)
-                    leader = np.where(sums[which, np.arange(best.size)] > best, first + which, leader)
-                np.maximum(best, sums.max(axis=0), out=best)
+                    which = values.argmax(axis=0)
+                    leader = np.where(values[which, np.arange(best.size)] > best, first + which, leader)
+                np.maximum(best, values.max(axis=0), out=best)
             if tally is not None:
                 np.add.at(tally.won, leader[(leader >= 0) & (best >= tally.floor)] % len(rows), 1)
         V *= factor

@@ -82,6 +82,38 @@ def test_bounds_hold_the_full_tree(queries: int) -> None:
         assert below >= V - 2e-4
 
 
+@pytest.mark.parametrize("fineness", [5, 200])
+def test_sums_of_many_choices_are_those_of_few(fineness: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a sparse matrix and one by one: the same terms in the same order, on one block of points and on several."""
+    rows = rows_of(PermuteAndFlip(EPSILON), 10, 3)
+    grid = Grid(1 / fineness, 12 * fineness)
+    by_matrix, one_by_one = [], []
+    for few, found in ((0, by_matrix), (10**6, one_by_one)):
+        monkeypatch.setattr(adaptive, "_FEW", few)
+        found += [V.copy() for V in islice(adaptive.upper_bounds(rows, grid), 4)]
+    assert len(rows) > 16
+    np.testing.assert_allclose(by_matrix, one_by_one, rtol=1e-14, atol=0)
+    assert 0 < by_matrix[-1][len(by_matrix[-1]) // 3] < 1
+
+
+def test_answers_that_never_come_take_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows that are filled up to the length of the longest: what is 0 is not added up."""
+    rows = rows_of(PermuteAndFlip(EPSILON), 10, 3)
+    counted: list[int] = []
+    sums = adaptive._Sums.__init__
+
+    def count(self: adaptive._Sums, terms: list[adaptive._Terms]) -> None:
+        sums(self, terms)
+        counted.append(sum(block.nnz for _, block in self.blocks))
+
+    monkeypatch.setattr(adaptive._Sums, "__init__", count)
+    wider = OutcomeRows(*(np.pad(side, ((0, 0), (0, 5))) for side in (rows.P, rows.Q)), rows.rho, rows.cut)
+    grid = Grid(0.05, 200)
+    shorter, longer = (next(adaptive.upper_bounds(each, grid)).copy() for each in (rows, wider))
+    assert counted[0] == counted[1] <= 4 * rows.P.size  # near and far, and with D and D' exchanged
+    np.testing.assert_allclose(shorter, longer, rtol=1e-14, atol=0)
+
+
 def test_no_pair_of_neighbours_is_left_out() -> None:
     """Each of them, whatever its classes are called, is a row or the exchange of one."""
     for K, classes in ((3, 3), (4, 3), (3, 4), (5, 2)):
