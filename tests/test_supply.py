@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import ast
+import json
 import os
 import shutil
 import subprocess
 import sys
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from scripts import PROGRAMS, load
@@ -96,6 +99,60 @@ def test_what_the_sdist_must_hold() -> None:
     assert release_check.sdist_problems([name for name in names if "SECURITY" not in name])
     assert release_check.sdist_problems([name for name in names if "tests/" not in name])
     assert release_check.sdist_problems([*names, "darrm-0/../x"])
+
+
+# --- list of materials -------------------------------------------------------------------------------------------
+
+NEEDED = {"numpy", "scipy", "highspy", "cvxpy", "joblib", "click", "rich"}
+
+
+def bom() -> dict[str, Any]:
+    """A list that nothing is wrong with."""
+    components = [{"name": name, "version": "1", "purl": f"pkg:pypi/{name}@1"} for name in sorted(NEEDED)]
+    return {"bomFormat": "CycloneDX", "metadata": {"component": {"name": "darrm"}}, "components": components}
+
+
+def test_a_list_of_materials_holds_what_the_package_requires() -> None:
+    assert release_check.required(ROOT / "pyproject.toml") == NEEDED
+    assert release_check.bom_problems(json.dumps(bom()), NEEDED) == []
+    named = bom()
+    named["components"][0]["name"] = named["components"][0]["name"].upper()  # names do not differ by case
+    assert release_check.bom_problems(json.dumps(named), NEEDED) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda it: it["components"].pop(), "lacks scipy"),
+        (lambda it: it["components"][0].pop("version"), "without a version"),
+        (lambda it: it["components"][0].pop("purl"), "without a purl"),
+        (lambda it: it["metadata"].update(timestamp="2026-01-01T00:00:00Z"), "when it was made"),
+        (lambda it: it.update(serialNumber="urn:uuid:1"), "when it was made"),
+        (lambda it: it["components"][0].update(url="file:///home/x.whl"), "path of this machine"),
+        (lambda it: it["metadata"]["component"].update(name="other"), "not of darrm"),
+        (lambda it: it.update(bomFormat="SPDX"), "not CycloneDX"),
+    ],
+)
+def test_a_list_of_materials_that_is_wrong_is_refused(change: Callable[[dict[str, Any]], Any], said: str) -> None:
+    made = bom()
+    change(made)
+    (problem,) = release_check.bom_problems(json.dumps(made), NEEDED)
+    assert said in problem
+
+
+@pytest.mark.thorough
+def test_the_list_of_an_environment_is_written_twice_alike(tmp_path: Path) -> None:
+    """Of this environment: what it holds besides is no matter."""
+    pytest.importorskip("cyclonedx_py")
+    written = [tmp_path / "one.json", tmp_path / "two.json"]
+    for path, place in zip(written, release_check.PLACES, strict=True):
+        command = [sys.executable, "-m", "cyclonedx_py", "environment", sys.executable, "--output-reproducible"]
+        ended = subprocess.run(
+            [*command, "--pyproject", str(ROOT / "pyproject.toml"), "--of", "JSON", "-o", str(path)],
+            env=os.environ | place, capture_output=True, text=True, timeout=300,
+        )  # fmt: skip
+        assert ended.returncode == 0, ended.stderr
+    assert written[0].read_bytes() == written[1].read_bytes()
 
 
 # --- no file runs code -------------------------------------------------------------------------------------------
