@@ -1,8 +1,7 @@
 """Is a darrm design as private as its file says?     python check_design.py gamma.json     exit status 0 if it is
 
 Two answers, any groups of voters, absent voters, profiles; small designs, as all cases are listed. Exact fractions:
-e^x is rounded up for voters, who so may do a little more, and down for the release, which so may do a little less.
-"""
+e^x is rounded up for voters, who so may do a little more, and down for the release, which so may do a little less."""
 
 import json
 import sys
@@ -20,8 +19,8 @@ def exp(x, rounded):  # e^x, up or down
 def corners(epsilon, Delta):  # (p, p') with p <= e p' + Delta, 1 - p <= e (1 - p') + Delta, and so for p' and p
     D = F(Delta) if epsilon is not None else F(0)
     lo = F(floor((1 - D) / (1 + exp(F(epsilon), ceil)) * 2**250), 2**250) if epsilon is not None else F(0)
-    moved = {(1 - lo, lo), (lo, 1 - lo)} | ({(D, 0), (0, D), (1 - D, 1), (1, 1 - D)} if D else set())
-    return [(F(0), F(0)), (F(1), F(1)), *moved]
+    failing = [(D, 0), (0, D), (1 - D, 1), (1, 1 - D)] if D else []
+    return [(F(0), F(0)), (F(1), F(1)), (1 - lo, lo), (lo, 1 - lo), *failing]
 
 
 def ones(chances):  # how likely 0, 1, ... of the voters say 1
@@ -50,7 +49,7 @@ def holds(groups, X, most, limits):  # X: the chance of answer 1 for every numbe
 with open(sys.argv[1]) as file:
     content = json.load(file)
 problem = content["problem"]
-most, epsilon = problem["max_affected"], F(problem["epsilon"]) * F(problem.get("m", 1))
+K, most, epsilon = problem.get("K"), problem["max_affected"], F(problem["epsilon"]) * F(problem.get("m", 1))
 if "groups" in problem:
     groups = [(g["count"], g["epsilon"], g["delta"], g["max_affected"]) for g in problem["groups"]]
     tables = [(groups, content["table_hex"])]
@@ -59,11 +58,13 @@ if "groups" in problem:
         tables.append((own, part["table_hex"]))
     tables = [(own, [F(float.fromhex(x)) for x in table]) for own, table in tables]
 else:
-    K = problem["K"]
     X = [(1 + F(float.fromhex(x)) * ((2 * l > K) - (2 * l < K))) / 2 for l, x in enumerate(content["gamma_hex"])]
     tables = [([(K, problem["epsilon"], problem["Delta"], most)], X)]
-if any(len(X) != prod(K + 1 for K, *_ in own) or not all(0 <= x <= 1 for x in X) for own, X in tables):
-    sys.exit("This is no design with two answers.")
+absent = {tuple(part["present"]) for part in content.get("fewer", [])}
+whole = len(absent) == content.get("absent", False) * (prod(n + 1 for n, *_ in tables[0][0]) - 2)
+whole &= all(len(X) == prod(n + 1 for n, *_ in own) and min(t for *_, t in own) > 0 for own, X in tables)
+if not whole or most < 1 or (K and "groups" in problem) or not all(0 <= x <= 1 for _, X in tables for x in X):
+    sys.exit("This is no whole design with two answers.")
 limits = [(exp(epsilon, floor), F(problem["delta"]))]
 limits += [(e is not None and exp(F(e), floor), F(delta)) for e, delta in content["profile"]]
 fine = all(holds(groups, X, most, limits) for groups, X in tables)

@@ -88,11 +88,16 @@ def _independent(file: Path, independent: bool, max_minutes: Any, as_json: bool)
         click.echo(f"loosely described: {line}")
     profile = ", profile" if content["profile"] else ""
     tables = "" if found.tables == 1 else f" of {found.tables} tables"
-    click.echo(f"{file} does not hold what it says." if found.wrong else f"{file} holds what it says.")
+    told = "not all that it says of privacy holds" if found.wrong else "what it says of privacy holds"
+    click.echo(f"{file}: {told}.")
     click.echo(
         f"Judged from the definitions: guarantee{profile}, needed delta, tight epsilon and worst case{tables}, in "
         f"{found.cases:,} cases, in whole numbers over 2^{found.bits} that round against the file. Not judged: error, "
-        "cost and gap."
+        "cost, gap, prior, objective, shape, adjacency and names."
+    )
+    common.note(
+        "Taken as given: what the voters are, that given the data they vote independently"
+        + (", and that who is absent depends neither on the data nor on votes." if found.tables > 1 else ".")
     )
     return 1 if found.wrong else 0
 

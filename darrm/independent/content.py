@@ -18,7 +18,7 @@ MOST_VOTES = 2_000_000  # rows of a table in full
 _U = Fraction(1, 2**53)
 _FAR = Fraction(10_000)  # nats of a profile
 _MOST = 10**6  # voters, and nats of one vote or decision
-_CLASSES = 1000
+_CLASSES = 64
 
 
 @dataclass(frozen=True)

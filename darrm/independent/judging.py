@@ -240,6 +240,8 @@ def _unlike(listing: Listing, claim: dict[str, Any], excess: Excess) -> list[str
             f"the probabilities of the worst case are {_shown(p)} and {_shown(q)}, not {_shown(x)}, {_shown(y)}"
         )
     guaranteed, delta = release.limits[0]
+    if tight is None and guaranteed is not None:
+        loose.append(f"the tight epsilon is not infinite: {_shown(guaranteed)} holds")
     far = tight is not None and guaranteed is not None and tight > guaranteed * (1 + _SLACK)
     if far or (tight is not None and tight > _ROUNDING and excess.most[-1] <= delta):
         loose.append(f"the tight epsilon is below {tight!r} by more than a part in a million")

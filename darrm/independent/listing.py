@@ -86,11 +86,18 @@ def kinds(group: Group, classes: int) -> tuple[tuple[int, ...], ...]:
     return tuple(said for said in product(range(classes), repeat=outcomes) if said != said[::-1])
 
 
+def n_kinds(group: Group, classes: int) -> int:
+    """How many `kinds` there are, without making them."""
+    if group.delta and group.epsilon is not None:
+        return len(POLYGON) if classes == 2 else classes**4 - classes**2
+    return classes**2 - classes
+
+
 def n_cases(release: Release) -> int:
     """How many cases `worst` goes through, times answers that it looks at."""
     sizes = [1]
     for group in release.groups:
-        moving = len(kinds(group, release.classes))
+        moving = n_kinds(group, release.classes)
         own = [
             comb(n + moving - 1, n) * comb(group.count - n + release.classes - 1, release.classes - 1)
             for n in range(min(group.affected, release.affected) + 1)

@@ -314,7 +314,7 @@ def test_every_attendance_is_judged() -> None:
     parts = whole["fewer"]
     for place, part in enumerate(parts):
         sure = {**part, "table_hex": [float(i > 0).hex() for i in range(len(part["table_hex"]))]}
-        if sum(part["present"]) > 1:
+        if sum(part["present"]) > 1 and part["present"] != [0, 2]:  # these two may say all: .5 and .5 are 1
             found = check(altered(whole, fewer=[*parts[:place], sure, *parts[place + 1 :]])).wrong
             assert any(str(part["present"]) in line for line in found)
     assert seen(altered(whole, fewer=parts[1:]))

@@ -81,6 +81,24 @@ def test_it_agrees_and_sees_what_is_forged(name: str, tmp_path: Path) -> None:
         assert verdict(other, tmp_path) == (1, "It does not hold.\n", ""), place
 
 
+def test_what_is_not_whole_is_not_judged(tmp_path: Path) -> None:
+    """Each of these would hold as it stands, for what is missing is what would not."""
+    decision([Voters(2, 1.0)], 1.0, absent=True).save(tmp_path / "design.json")
+    absent = json.loads((tmp_path / "design.json").read_text(encoding="utf-8"))
+    darrm.solve(K=3, m=1, epsilon=0.5).save(tmp_path / "design.json")
+    majority = json.loads((tmp_path / "design.json").read_text(encoding="utf-8"))
+    groups = [{**group, "max_affected": 0} for group in absent["problem"]["groups"]]
+    for content in (
+        {**absent, "fewer": []},
+        {**absent, "problem": {**absent["problem"], "groups": groups}},
+        {**absent, "problem": {**majority["problem"], **absent["problem"]}},
+        {**majority, "problem": {**majority["problem"], "max_affected": 0}},
+    ):
+        status, said, error = verdict(content, tmp_path)
+        assert (status, said) == (1, "")
+        assert "whole" in error
+
+
 def test_more_answers_are_not_judged(tmp_path: Path) -> None:
     decision([Voters(3, 1.0)], 1.0, classes=3).save(tmp_path / "design.json")
     content = json.loads((tmp_path / "design.json").read_text(encoding="utf-8"))
