@@ -308,10 +308,8 @@ def main() -> None:
             ("known vulnerabilities of what darrm requires", f"{packages} packages", audited, again_by),
         ]  # fmt: skip
         shown = [dict(zip(("what", "how many", "what happened", "run again"), row, strict=True)) for row in rows]
-        sums = "\n".join(f"    {digest}  {file}" for file, digest in (builds[0] | lists[0]).items())
-        said = f"SHA-256, the same each time, of commit {commit[:12]} at SOURCE_DATE_EPOCH={epoch}:\n\n{sums}"
         made = f"Python {platform.python_version()}, {platform.system()}, hatchling {version('hatchling')}."
-        pages.put("release", f"{left(pages.table(shown))}\n\n{said}\n\n{made}", ROOT / "docs" / "trust_release.md")
+        pages.put("release", f"{left(pages.table(shown))}\n\n{made}", ROOT / "docs" / "trust_release.md")
 
 
 def left(table: str) -> str:
