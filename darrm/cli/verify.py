@@ -95,7 +95,7 @@ def _independent(file: Path, independent: bool, max_minutes: Any, as_json: bool)
         f"{found.cases:,} cases, in whole numbers over 2^{found.bits} that round against the file. Not judged: error, "
         "cost, gap, prior, objective, shape, adjacency and names."
     )
-    common.note(
+    click.echo(
         "Taken as given: what the voters are, that given the data they vote independently"
         + (", and that who is absent depends neither on the data nor on votes." if found.tables > 1 else ".")
     )

@@ -24,7 +24,7 @@ from darrm.design.design import in_file
 from darrm.independent import check, cost
 from darrm.independent.content import Group, Release, releases, vectors
 from darrm.independent.enclosures import above, exponential
-from darrm.independent.listing import Corner, Listing, _average, corner, n_cases, precision
+from darrm.independent.listing import Corner, Listing, _average, corner, kinds, n_cases, n_kinds, precision
 
 Voters = darrm.VoterGroup
 truth, rule = darrm.objectives.truth, darrm.objectives.rule
@@ -209,7 +209,7 @@ def test_all_rounding_is_against_the_claim() -> None:
     lo_below = 0
     for _ in range(200):
         epsilon, delta = Fraction(rng.random() * 2), Fraction(float(rng.choice([0.0, rng.random() / 4])))
-        group = Group(1, epsilon, delta, 1)
+        group = Group(1, epsilon, Fraction(delta), 1)
         said = (0, 1) if not delta else (1, 1, 0, 0)
         finest = exponential(epsilon, 200)
         for side, chances in zip(("here", "there"), corner(said, group, 4), strict=True):
@@ -320,6 +320,29 @@ def test_every_attendance_is_judged() -> None:
     assert seen(altered(whole, fewer=parts[1:]))
     assert seen(altered(whole, fewer=[*parts, parts[0]]))
     assert seen(altered(whole, absent=False))
+
+
+def test_the_profile_holds_for_every_attendance() -> None:
+    whole = as_read(made("absent voters"))
+    assert not check(whole).wrong
+    found = check(altered(whole, profile=[[0.7, 0.0]])).wrong
+    assert any("present voters" in line for line in found)
+
+
+def test_kinds_are_counted_without_making_them() -> None:
+    for classes in (2, 3, 4):
+        for delta in (0, Fraction(1, 10)):
+            for epsilon in (Fraction(1), None):
+                group = Group(1, epsilon, Fraction(delta), 1)
+                assert n_kinds(group, classes) == len(kinds(group, classes))
+
+
+def test_an_infinite_tight_epsilon_is_loose() -> None:
+    whole = as_read(majority(**MAJORITIES[0]))
+    claim = {**whole["certificate"], "tight_epsilon": None}
+    found = check(altered(whole, certificate=claim))
+    assert not found.wrong
+    assert any("not infinite" in line for line in found.loose)
 
 
 def test_it_stands_alone() -> None:
