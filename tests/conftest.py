@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import json
 import re
 from collections import Counter
@@ -25,7 +24,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    gc.disable()  # until all are collected: nearly all of it stays, so looking for garbage finds none
     if not config.getoption("--independent-check"):
         return
     from darrm.design.decision import DecisionDesign
@@ -55,11 +53,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if cases and len(list(cases[0].iter_markers("parametrize"))) > 1:
             for case in beyond_each_value(cases):
                 case.add_marker(pytest.mark.thorough)
-
-
-def pytest_collection_finish() -> None:
-    gc.freeze()
-    gc.enable()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
