@@ -145,8 +145,10 @@ class CornerSeparation:
     def _glimpse(self, forms: Scale) -> WorstCase:
         if self._fair:
             return self._identical(forms)
+        first = int(not self._problem.Delta)  # before it nobody is reached, which `_identical` looks at
         excess = forms.excess(self._edge.sides)
-        n, z = np.unravel_index(int(np.argmax(excess)), excess.shape)
+        n, z = np.unravel_index(int(np.argmax(excess[first:])), excess[first:].shape)
+        n += first
         return largest((self._identical(forms), self._on_edge(self._edge, forms, int(n), int(z), float(excess[n, z]))))
 
     def broken(self, epsilon: Decimal, threshold: float, effort: int, near: Collection[Any] = ()) -> list[WorstCase]:

@@ -275,6 +275,13 @@ def test_needed_delta_is_not_below_what_the_worst_case_attains() -> None:
         assert Fraction(certificate.needed_delta) >= exact.worst_excess(gamma.tolist(), problem, at)
 
 
+def test_beyond_float64_the_worst_case_named_is_one_with_its_probabilities() -> None:
+    for epsilon in (236.0, 240.0, 1000.0):
+        certificate = darrm.verify(np.full(4, 0.5), darrm.MajorityProblem(3, 3, epsilon))
+        assert certificate.worst_case == {"(0,0)": 2, "(hi,lo)": 1}
+        assert certificate.probabilities == pytest.approx((0.25, 0.25), abs=1e-15)
+
+
 def test_repair_scales_and_keeps_what_holds() -> None:
     rng = np.random.default_rng(5)
     for Delta in (0.0, 1e-6):
