@@ -329,6 +329,15 @@ def test_the_profile_holds_for_every_attendance() -> None:
     assert any("present voters" in line for line in found)
 
 
+def test_a_small_probability_of_what_cannot_be_counts_at_an_infinite_epsilon() -> None:
+    """One voter without privacy may say surely 1, and surely 0 on the neighbour, where 1 is never released."""
+    whole = as_read(decision([Voters(1, math.inf)], 1.0, 0.01))
+    tables = {"table": [0.0, 1e-3], "table_hex": [x.hex() for x in (0.0, 1e-3)]}
+    for delta, holds in ((1.1e-3, True), (0.9e-3, False)):
+        found = check(altered(whole, **tables, profile=[[None, delta]])).wrong
+        assert any("infinity" in line for line in found) is not holds
+
+
 def test_kinds_are_counted_without_making_them() -> None:
     for classes in (2, 3, 4):
         for delta in (0, Fraction(1, 10)):
