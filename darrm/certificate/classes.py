@@ -31,7 +31,7 @@ from darrm.certificate.protocol import Facts, WorstCase, largest
 from darrm.certificate.separation import check_arithmetic
 from darrm.certificate.stored import class_table, drawn, is_symmetric
 from darrm.errors import InputError
-from darrm.numerics.arrays import Array
+from darrm.numerics.arrays import Array, in_decimals
 from darrm.numerics.exact import decimals, exponentials, rounded_up
 from darrm.problem.class_corners import (
     MAX_ENTRIES,
@@ -340,7 +340,7 @@ class ClassSeparation:
     def _fresh_leaves(self) -> Iterator[_Leaf[_Tables]]:
         X: NDArray[Any] = self._table
         if self._exact:
-            X = np.array([Decimal(value) for value in X.ravel().tolist()], dtype=object).reshape(X.shape)
+            X = in_decimals(X)
         return self._reached(_Tables(X, X, X - X), (), (), self._problem.max_affected)
 
     def _pairs(self) -> Iterable[_Leaf[_Pair]]:

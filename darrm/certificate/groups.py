@@ -29,7 +29,7 @@ from darrm.certificate.group_search import Found, GroupSearch, prefixes, searcha
 from darrm.certificate.protocol import Facts, WorstCase, largest
 from darrm.certificate.separation import check_arithmetic
 from darrm.errors import InputError
-from darrm.numerics.arrays import Array
+from darrm.numerics.arrays import Array, in_decimals
 from darrm.numerics.exact import decimals, exponentials, rounded_up
 from darrm.problem.corners import NAMES, STILL, CornerCounts, MovingCorner
 from darrm.problem.decision import DecisionProblem, VoterGroup
@@ -296,7 +296,7 @@ class GroupSeparation:
     def _fresh_blocks(self) -> Iterator[_Block]:
         X: NDArray[Any] = self._table
         if self._exact:
-            X = np.array([Decimal(value) for value in X.ravel().tolist()], dtype=object).reshape(X.shape)
+            X = in_decimals(X)
         both = np.stack([1 - X, X])
         return self._reached(_Tables(both, both, X - X), (), (), self._problem.max_affected)
 

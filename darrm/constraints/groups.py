@@ -9,11 +9,11 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from darrm.constraints.distributions import add_vote
 from darrm.errors import InputError
-from darrm.numerics.arrays import Array
+from darrm.numerics.arrays import Array, in_decimals
 from darrm.numerics.exact import decimals, rounded_up
 from darrm.problem.corners import STILL, CornerCounts, MovingCorner
 from darrm.problem.decision import DecisionProblem, VoterGroup
@@ -68,16 +68,22 @@ class TableColumns:
         """Pr[answer 1] for each count vector."""
         return np.asarray((self._constant + self._sign * x[self._variable]).reshape(self.shape))
 
-    def rows(self, coefficients: Array, limits: Array) -> Rows:
-        """Constraints ``coefficients @ table <= limits`` as rows in x; ``coefficients`` of shape (m, entries)."""
-        signed = coefficients * self._sign
-        rows = np.zeros((len(coefficients), self.n))
+    def rows(self, coefficients: NDArray[Any], limits: NDArray[Any]) -> Rows:
+        """Constraints ``coefficients @ table <= limits`` as rows in x; ``coefficients`` of shape (m, entries).
+
+        They may be decimals: then the rows are.
+        """
+        sign, constant = self._sign, self._constant
+        if coefficients.dtype == np.object_:
+            sign, constant = in_decimals(sign), in_decimals(constant)
+        signed = coefficients * sign
+        rows = np.zeros((len(coefficients), self.n), coefficients.dtype)
         if self.symmetric:
             half = coefficients.shape[1] // 2
             rows[:, :half] = signed[:, :half] + signed[:, ::-1][:, :half]
         else:
             rows[:] = signed
-        return Rows(rows, limits - coefficients @ self._constant)
+        return Rows(rows, limits - coefficients @ constant)
 
 
 class GroupRows:
@@ -107,8 +113,9 @@ class GroupRows:
         with decimals(limit.epsilon):
             shrink, delta = (-limit.epsilon).exp(), (Decimal(limit.delta) - fails) / (1 - fails)
             right = 1 - shrink + 2 * delta * shrink
-            self._shrink, self._grow = float(shrink / right), float((1 - shrink) / right)
-            self._limits = float((delta * shrink + 1 - shrink) / right), float(delta * shrink / right)
+            self._exact_limits = (delta * shrink + 1 - shrink) / right, delta * shrink / right
+            self._exact_factors = shrink / right, (1 - shrink) / right
+            self._shrink, self._grow = map(float, self._exact_factors)
             size = float(right / (2 * shrink)) if shrink > Decimal("1e-300") else math.inf
         t = limit.problem.max_affected
         gap = max(abs(float(corner.gap)) for corners in self._corners for corner in corners)
@@ -122,37 +129,52 @@ class GroupRows:
 
     def of(self, cases: Sequence[tuple[int, tuple[CornerCounts, ...]]]) -> Rows:
         """The rows of any cases; O(entries of the table) for each."""
-        size = math.prod(self._columns.shape)
-        coefficients, limits = np.zeros((len(cases), size)), np.zeros(len(cases))
-        for i, (answer, counts) in enumerate(cases):
-            q_side, difference = np.ones(1), np.zeros(1)
-            for group, corners, own in zip(self._problem.groups, self._corners, counts, strict=True):
-                q_own, difference_own = _distributions(group, corners, own)
-                # P P_g - Q Q_g = (P - Q) P_g + Q (P_g - Q_g)
-                difference = np.outer(difference, q_own + difference_own) + np.outer(q_side, difference_own)
-                q_side, difference = np.outer(q_side, q_own).ravel(), difference.ravel()
-            row = self._shrink * difference - self._grow * q_side
-            coefficients[i] = row if answer else -row
-            limits[i] = self._limits[1 if answer else 0]
-        return self._columns.rows(coefficients, limits)
+        return self._of(cases, exact=False)
+
+    def exactly(self, cases: Sequence[tuple[int, tuple[CornerCounts, ...]]]) -> Rows:
+        """The rows that those of `of` are rounded from, in decimals, in a context of the caller's."""
+        return self._of(cases, exact=True)
 
     of_usual = of
 
+    def _of(self, cases: Sequence[tuple[int, tuple[CornerCounts, ...]]], *, exact: bool) -> Rows:
+        kind = _kind(exact)
+        shrink, grow = self._exact_factors if exact else (self._shrink, self._grow)
+        size = math.prod(self._columns.shape)
+        coefficients, limits = np.zeros((len(cases), size), kind), np.zeros(len(cases), kind)
+        for i, (answer, counts) in enumerate(cases):
+            q_side, difference = np.ones(1, kind), np.zeros(1, kind)
+            for group, corners, own in zip(self._problem.groups, self._corners, counts, strict=True):
+                q_own, difference_own = (_distributions if exact else _rounded_distributions)(
+                    group, corners, own, exact
+                )
+                # P P_g - Q Q_g = (P - Q) P_g + Q (P_g - Q_g)
+                difference = np.outer(difference, q_own + difference_own) + np.outer(q_side, difference_own)
+                q_side, difference = np.outer(q_side, q_own).ravel(), difference.ravel()
+            row = shrink * difference - grow * q_side
+            coefficients[i] = row if answer else -row
+            limits[i] = self._exact_limits[1 if answer else 0]
+        return self._columns.rows(coefficients, limits)
 
-@lru_cache(maxsize=4096)
+
+def _kind(exact: bool) -> DTypeLike:
+    return np.object_ if exact else np.float64
+
+
 def _distributions(
-    group: VoterGroup, corners: tuple[MovingCorner, ...], counts: CornerCounts
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    group: VoterGroup, corners: tuple[MovingCorner, ...], counts: CornerCounts, exact: bool
+) -> tuple[NDArray[Any], NDArray[Any]]:
     """The distribution of the ones of a group on D', and that on D less it; each of shape (count + 1,)."""
-    q_side, difference = np.ones((1, 1)), np.zeros((1, 1))
+    kind = _kind(exact)
+    q_side, difference = np.ones((1, 1), kind), np.zeros((1, 1), kind)
     for corner, number in zip(corners, counts[STILL:], strict=False):
-        p, not_p = (
-            np.array([[float(corner.p), float(corner.q)]]),
-            np.array([[float(corner.not_p), float(corner.not_q)]]),
-        )
-        gap = np.array([float(corner.gap)])
+        p, not_p = np.array([[corner.p, corner.q]], kind), np.array([[corner.not_p, corner.not_q]], kind)
+        gap = np.array([corner.gap], kind)
         for _ in range(number):
             q_side, difference = add_vote(q_side, difference, p, not_p, gap)
     after = group.count + 1 - counts.ones - q_side.shape[1]
     padded = [np.pad(side[0], (counts.ones, after)) for side in (q_side, difference)]
     return padded[0], padded[1]
+
+
+_rounded_distributions = lru_cache(maxsize=4096)(_distributions)

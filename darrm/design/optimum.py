@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from darrm.errors import SolverError
-from darrm.numerics.arrays import Array
+from darrm.numerics.arrays import Array, in_decimals
+from darrm.numerics.exact import rounded_up
 from darrm_solvers import LinearProgram, Solution, Status
+
+_EXACT = Decimal("1e-40")  # relative, of some million operations with 60 digits
 
 
 def check_optimal(solution: Solution, engine: str, on_time_limit: str) -> None:
@@ -39,3 +46,10 @@ def upper_bound(
     rounded = multipliers[exact:]
     bound += float(rounded[rounded > 0].sum()) * rounding + float(paid.sum()) * (1e-16 + sums * widest)
     return (bound + sums * (1 + bound)) * float(weights.max())
+
+
+def exact_upper_bound(weights: Array, rows: NDArray[Any], limits: NDArray[Any], multipliers: Array) -> float:
+    """The same from exact rows, in decimals and in a context of the caller's: no rounding is left to pay for."""
+    y = in_decimals(np.maximum(multipliers, 0.0)) * Decimal(float(weights.max()))
+    terms = np.concatenate([limits * y, (in_decimals(weights) - y @ rows).clip(min=Decimal(0))])
+    return rounded_up(terms.sum() + _EXACT * (np.abs(terms).sum() + (y @ np.abs(rows)).sum()))

@@ -13,17 +13,20 @@ from darrm.certificate.engines import engine as engine_of
 from darrm.certificate.scaling import repair_all
 from darrm.certificate.stored import class_table
 from darrm.constraints.classes import ClassColumns, check_variables
-from darrm.constraints.groups import TableColumns
+from darrm.constraints.groups import GroupRows, TableColumns
 from darrm.design.absent import attendances, check_absent
 from darrm.design.cuts import Candidates, CutFinder, separators
 from darrm.design.decision import DecisionDesign, costs_at_rows, costs_in, expected_cost
-from darrm.design.optimum import check_optimal, upper_bound
+from darrm.design.optimum import check_optimal, exact_upper_bound, upper_bound
 from darrm.errors import InputError
 from darrm.numerics.arrays import Array
+from darrm.numerics.exact import decimals
 from darrm.objectives import Objective, gains
 from darrm.problem.decision import DecisionProblem
 from darrm.problem.limits import Limit, guarantee, profile_limits, profile_points
 from darrm_solvers import Progress, Rows, solve_by_cuts
+
+_PAID = 1e-12  # of the most that one vote gains: a bound that rounding costs more than this is made again, exactly
 
 
 def solve_decision(
@@ -131,5 +134,13 @@ def _optimum(
     )
     check_optimal(answer.solution, "cutting-planes", on_time_limit)
     table = repair_all(candidates.released(answer.solution.x), held)
-    rounding = max(finder.rows.rounding for finder in finders)
-    return table, upper_bound(rounding, weights, answer.program, answer.solution.multipliers)
+    rounding, multipliers = max(finder.rows.rounding for finder in finders), answer.solution.multipliers
+    bound = upper_bound(rounding, weights, answer.program, multipliers)
+    rows, binds = finders[0].rows, np.flatnonzero(multipliers > 0)
+    paid = float(multipliers[binds].sum()) * rounding
+    if isinstance(rows, GroupRows) and len(finders) == 1 and paid > _PAID:
+        cases = finders[0].proposed
+        with decimals(held[0].epsilon):
+            exact = rows.exactly([cases[i] for i in binds])
+            bound = min(bound, exact_upper_bound(weights, exact.rows, exact.limits, multipliers[binds]))
+    return table, bound

@@ -15,7 +15,7 @@ from darrm.numerics.arrays import Array
 
 
 def one_more(pmf: Array, p: Array, q: Array) -> Array:
-    out = np.zeros((*pmf.shape[:-1], pmf.shape[-1] + 1))
+    out = np.zeros((*pmf.shape[:-1], pmf.shape[-1] + 1), pmf.dtype)
     out[..., :-1] = q[..., None] * pmf
     out[..., 1:] += p[..., None] * pmf
     return out

@@ -1,12 +1,14 @@
 """Gaps are tight: to 1e-9 where bases are degenerate and ill-conditioned, with weights that vanish, rising tables."""
 
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
 
 import darrm
-from darrm.design.optimum import upper_bound
+from darrm.design.optimum import exact_upper_bound, upper_bound
 from darrm_solvers import HighsModel, LinearProgram
 from darrm_solvers.vertices import Basis, feasible, least, vertex
 
@@ -57,6 +59,32 @@ def test_rows_that_are_exact_pay_for_no_rounding() -> None:
         bound = upper_bound(0.01, 3 * program.objective, program, multipliers, exact=exact)
         assert bound >= 3 * (true + 0.01 * paid)
         assert bound == pytest.approx(3 * (true + 0.01 * paid), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("count", "vote", "Delta", "total", "accuracy", "prior"),
+    [(3, 4.5402881, 1e-5, 2.3691483e-06, 0.96884833, 0.84577685), (15, 0.5, 5.299e-9, 2.376e-05, 0.913558, 0.381287)],
+)
+def test_where_a_decision_is_far_more_private_than_a_vote(
+    count: int, vote: float, Delta: float, total: float, accuracy: float, prior: float
+) -> None:
+    problem = darrm.DecisionProblem([darrm.VoterGroup(count, vote, Delta)], epsilon=total)
+    objective = darrm.objectives.truth([accuracy], [prior, 1 - prior])
+    assert darrm.solve(problem, objective=objective).gap <= TIGHT
+
+
+def test_the_exact_bound_is_that_of_fractions() -> None:
+    rng = np.random.default_rng(5)
+    weights, multipliers = rng.random(6), rng.normal(size=4)
+    rows, limits = rng.normal(size=(4, 6)), rng.normal(size=4)
+    exact_rows = np.array([[Decimal(v) for v in row] for row in rows.tolist()], dtype=object)
+    bound = exact_upper_bound(weights, exact_rows, np.array([Decimal(v) for v in limits.tolist()]), multipliers)
+    y = [max(Fraction(0), Fraction(v) * Fraction(float(weights.max()))) for v in multipliers.tolist()]
+    true = sum(Fraction(b) * v for b, v in zip(limits.tolist(), y, strict=True))
+    for weight, column in zip(weights.tolist(), rows.T.tolist(), strict=True):
+        reduced = Fraction(weight) - sum(Fraction(a) * v for a, v in zip(column, y, strict=True))
+        true += max(Fraction(0), reduced)
+    assert true <= Fraction(bound) <= true * (1 + Fraction(1, 10**15))
 
 
 # Three lines through (1/2, 1/2), nearly parallel; the objective is twice the second less the third.
