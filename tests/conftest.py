@@ -50,9 +50,13 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for _, group in groupby(items, key=lambda item: (item.parent, getattr(item, "originalname", item.name))):
         cases = [case for case in group if not any(case.get_closest_marker(kind) for kind in LEFT)]
+        left: list[pytest.Item] = []
         if cases and len(list(cases[0].iter_markers("parametrize"))) > 1:
-            for case in beyond_each_value(cases):
-                case.add_marker(pytest.mark.thorough)
+            left = list(beyond_each_value(cases))
+        if cases and (first := cases[0].get_closest_marker("first")):
+            left += [case for case in cases if case not in left][first.args[0] :]
+        for case in left:
+            case.add_marker(pytest.mark.thorough)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -96,6 +96,7 @@ def test_where_delta_is_met_by_rounding_alone_bounds_are_true_but_loose(paramete
     assert judged(certified(parameters)).wrong == ()
 
 
+@pytest.mark.first(8)
 @pytest.mark.parametrize("parameters", HUGE, ids=str)
 def test_a_guarantee_beyond_float64_needs_no_noise(parameters: dict[str, Any]) -> None:
     design = certified(parameters)
@@ -132,6 +133,7 @@ LARGER = [
 ]
 
 
+@pytest.mark.first(3)
 @pytest.mark.parametrize("parameters", LARGER, ids=str)
 def test_many_voters_at_the_edge(parameters: dict[str, Any]) -> None:
     certified(parameters)

@@ -131,6 +131,7 @@ def test_a_million_labels_cost_what_the_normal_law_says() -> None:
     assert compose(MAJORITY, n, delta=0.0, voters="fixed").upper <= voters * (1 + 1e-12)
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("rule", ["exact", "composed", "renyi", "basic"])
 def test_a_ledger_of_one_label_and_of_a_million(rule: str, tmp_path: Path) -> None:
     design = MAJORITY if rule == "exact" else None
@@ -164,6 +165,7 @@ def test_the_command_solves_a_voter_without_privacy(tmp_path: Path) -> None:
     np.testing.assert_allclose(darrm.load(tmp_path / "one.json").table, [1 - HALF, HALF], atol=1e-9)
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

@@ -572,6 +572,7 @@ def bad_arrays(name: str, number: str, value: Any, optional: bool) -> list[Any]:
     return ["text", object(), [[1.0], [1.0, 2.0]], *map(instead, inner)]
 
 
+@pytest.mark.first(150)
 @pytest.mark.parametrize(
     ("name", "number"), [pytest.param(*pair, id=" ".join(pair)) for pair in needed() if in_table(*pair)]
 )
@@ -628,6 +629,7 @@ def same(a: Any, b: Any) -> bool:
 SECONDS = {"plan", "compare", "ensemble.DPLogisticRegression", "ensemble.PrivateMajorityClassifier"}  # of each call
 
 
+@pytest.mark.first(60)
 @pytest.mark.parametrize("kind", ["other", "numpy", "Fraction", "float32"])
 @pytest.mark.parametrize(
     ("name", "base"),

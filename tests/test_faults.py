@@ -267,6 +267,7 @@ def old_files(arguments: list[str]) -> None:
             Path(name).write_bytes(b"old")
 
 
+@pytest.mark.first(3)
 @posix
 @pytest.mark.parametrize("most", [0, 40, 200])
 @pytest.mark.parametrize("what", WRITES)
@@ -318,6 +319,7 @@ def fill(path: Path, room: int) -> None:
         file.truncate(max(0, file.tell() - room))
 
 
+@pytest.mark.first(3)
 @pytest.mark.parametrize("what", WRITES)
 def test_a_full_disk_leaves_what_was_there(full_disk: Path, what: str, capsys: pytest.CaptureFixture[str]) -> None:
     os.chdir(full_disk)
@@ -345,6 +347,7 @@ def read_only(full_disk: Path) -> Iterator[Path]:
         subprocess.run(["mount", "-o", "remount,rw", str(full_disk)], check=True, capture_output=True)
 
 
+@pytest.mark.first(3)
 @pytest.mark.parametrize("what", WRITES)
 def test_a_folder_that_cannot_be_written_to(read_only: Path, what: str, capsys: pytest.CaptureFixture[str]) -> None:
     before = contents(read_only)
@@ -380,6 +383,7 @@ def clocks_run_back(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(time, name, lambda start=start, steps=steps: start - 3600.0 * next(steps))
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("clocks_run_back")
 def test_clocks_that_run_back_change_no_count_and_no_answer(folder: Path) -> None:
     design, ledger = darrm.load("gamma.json"), Ledger("ledger.json")
@@ -441,6 +445,7 @@ def test_a_plan_that_is_interrupted_after_its_design(
     assert darrm.load("gamma.json").certificate.holds
 
 
+@pytest.mark.first(1)
 @posix
 @pytest.mark.parametrize("what", ["decision, absent", "plan", "charge, pair"])
 def test_kills_in_the_middle_leave_the_old_file_or_the_new_one(folder: Path, what: str) -> None:
@@ -464,6 +469,7 @@ def test_kills_in_the_middle_leave_the_old_file_or_the_new_one(folder: Path, wha
     assert main(command) == 0  # no lock is left behind
 
 
+@pytest.mark.thorough
 @posix
 def test_two_processes_that_write_one_decision(folder: Path) -> None:
     """Whole, and of one of the two."""
@@ -478,6 +484,7 @@ def test_two_processes_that_write_one_decision(folder: Path) -> None:
     assert not [path for path in folder.iterdir() if ".part" in path.name or ".waiting" in path.name]
 
 
+@pytest.mark.thorough
 @posix
 def test_two_commands_that_charge_the_last_of_a_mixed_budget(folder: Path) -> None:
     Ledger.create("last.json", total_epsilon=1.0, total_delta=0.0, voters="fresh", rule="composed")
@@ -502,6 +509,7 @@ def test_two_commands_that_charge_the_last_of_a_mixed_budget(folder: Path) -> No
 # Homes
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "command",
     [["solve", *PROBLEM, "--plot", "p.png"], pytest.param(["report", "gamma.json"], marks=pytest.mark.slow)],
@@ -540,6 +548,7 @@ MISSING = [
 ]
 
 
+@pytest.mark.first(2)
 @pytest.mark.parametrize(("name", "extra", "action"), MISSING, ids=str)
 def test_a_missing_library_is_one_line_that_names_the_extra(
     folder: Path, name: str, extra: str, action: list[str] | str
@@ -638,6 +647,7 @@ def test_resigning_alone_changes_nothing(folder: Path) -> None:
         assert Path(path).read_bytes() == before
 
 
+@pytest.mark.first(2)
 @pytest.mark.parametrize("version", [0, 1, 2, 3, 5, "4", 4.0, None, True])
 def test_another_version_of_a_ledger_is_refused(folder: Path, version: object) -> None:
     resigned("ledger.json", lambda content: content.update(version=version))
@@ -720,6 +730,7 @@ READERS: dict[str, tuple[Callable[[], object], Callable[[str], object]]] = {
 }
 
 
+@pytest.mark.first(2)
 @pytest.mark.parametrize("dialect", DIALECTS)
 @pytest.mark.parametrize("name", READERS)
 def test_texts_of_other_systems_mean_the_same(folder: Path, name: str, dialect: str) -> None:

@@ -67,6 +67,7 @@ def test_errors_and_problems_are_light() -> None:
     assert not loaded_by("import darrm; darrm.InputError; darrm.MajorityProblem(K=3, m=1, epsilon=1)") & HEAVY
 
 
+@pytest.mark.first(2)
 @pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["solve", "--help"], ["solve", "--K", "3"]])
 def test_help_loads_no_numbers(arguments: list[str]) -> None:
     loaded = loaded_by(f"from darrm.cli import main; main({arguments})")
@@ -74,6 +75,7 @@ def test_help_loads_no_numbers(arguments: list[str]) -> None:
     assert not loaded & (HEAVY - {"click"} | {"numpy"})
 
 
+@pytest.mark.thorough
 def test_commands_load_what_they_use(tmp_path: Path) -> None:
     design, votes, labels = (str(tmp_path / name) for name in ("design.json", "votes.csv", "labels.csv"))
     Path(votes).write_text("a,b,c\n0,1,1\n")
@@ -88,6 +90,7 @@ def test_commands_load_what_they_use(tmp_path: Path) -> None:
         assert not loaded & (never | other), arguments
 
 
+@pytest.mark.thorough
 def test_a_plan_loads_no_statistics() -> None:
     asked = "K=3, epsilon=1, base_accuracy=0.8, max_affected=1, queries=3, total_epsilon=1, total_delta=1e-5"
     loaded = loaded_by(f"import darrm; darrm.plan({asked}, voters='fresh')")
@@ -126,6 +129,7 @@ def test_every_public_name_is_documented(name: str) -> None:
     assert not value.__doc__.startswith(f"{name}(")
 
 
+@pytest.mark.thorough
 def test_every_public_name_is_there_in_a_fresh_interpreter() -> None:
     # Here other tests have loaded everything; there each name must load what it needs.
     for start in (darrm.__all__, darrm.__all__[::-1]):
@@ -174,6 +178,7 @@ def test_the_files_of_both_packages_were_found() -> None:
     assert {path.name for path in FILES} >= {"majority.py", "files.py", "linear_program.py"}
 
 
+@pytest.mark.thorough
 def test_no_assert_statement() -> None:
     # They vanish under python -O.
     assert [(label(path), node.lineno) for path, node in nodes() if isinstance(node, ast.Assert)] == []
@@ -185,6 +190,7 @@ def test_no_loose_ends() -> None:
     assert [(label(path), word) for path, text in texts() for word in words if word in text] == []
 
 
+@pytest.mark.thorough
 def test_no_path_of_one_machine() -> None:
     starts = ("/home", "/root", "/tmp", "/work", "/Users", "C:\\")
     said = (node for _, node in nodes() if isinstance(node, ast.Constant) and isinstance(node.value, str))

@@ -39,6 +39,7 @@ def test_python_example_prints_what_it_says(
     assert capsys.readouterr().out == shown
 
 
+@pytest.mark.thorough
 def test_the_story_prints_what_it_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -96,6 +97,7 @@ def test_demo_prints_what_the_readme_shows(
     assert settled(capsys.readouterr().out) == settled(shown.group(1))
 
 
+@pytest.mark.thorough
 def test_tutorial_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.chdir(tmp_path)
     tutorial = (README.parent / "docs" / "tutorial.md").read_text(encoding="utf-8")

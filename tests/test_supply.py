@@ -76,6 +76,7 @@ def test_the_wheel_holds_the_packages_and_nothing_else(wheel: list[str]) -> None
     assert release_check.wheel_problems(wheel, committed()) == []
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize(
     "lost",
     ["darrm/show/report/page.html", "darrm/show/explore/static/explore.js", "darrm/py.typed", "darrm_solvers/py.typed"],
@@ -190,6 +191,7 @@ def risks(source: str) -> list[str]:
     return found
 
 
+@pytest.mark.thorough
 def test_no_file_format_that_runs_code() -> None:
     assert [(label(path), risk) for path in FILES for risk in risks(path.read_text(encoding="utf-8"))] == []
 
@@ -235,6 +237,7 @@ def left_the_machine(lines: list[str]) -> list[str]:
     return [line for line in lines if line.startswith("socket.")]
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize(
     "attempt",
     [
@@ -256,6 +259,7 @@ def test_this_machine_may_be_reached_and_unpickling_is_seen(tmp_path: Path) -> N
     assert any(line.startswith("unpickled fractions.") for line in lines)
 
 
+@pytest.mark.thorough
 def test_importing_leaves_the_network_alone(tmp_path: Path) -> None:
     assert left_the_machine(watched(tmp_path, "-c", release_check.IMPORT_ALL)) == []
 

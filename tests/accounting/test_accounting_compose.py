@@ -41,6 +41,7 @@ def brute(points: list[tuple[float, float]], queries: int, a: float) -> float:
     return best
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("Delta", [0.0, 0.02])
 @pytest.mark.parametrize(("K", "queries"), [(1, 3), (2, 3), (3, 2)])
 @pytest.mark.parametrize("max_affected", ["one", "all"])
@@ -80,6 +81,7 @@ def test_a_hundred_queries_of_the_paper(shape: str, at_most: float, around: floa
     assert total.upper < outer < optimal(0.2676, 3e-4, 100, 0.0297).epsilon
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize(("queries", "delta"), [(40, 1e-5), (1500, 1e-5), (1500, 0.3), (1500, 1e-60)])
 def test_one_pair_reaches_beyond_the_range_of_float64(queries: int, delta: float) -> None:
     """Against the binomial sums in whole numbers; for 1500 labels the other side's chances are below 1e-290."""
@@ -172,6 +174,7 @@ def test_more_queries_and_less_delta_cost_more() -> None:
     assert all(a.upper < b.lower for a, b in pairwise(costs))
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("delta", [1e-9, 1e-3])
 @pytest.mark.parametrize("Delta", [0.0, *thorough(1e-12)])
 def test_blocks_are_above_the_exact_and_close(monkeypatch: pytest.MonkeyPatch, Delta: float, delta: float) -> None:
@@ -332,6 +335,7 @@ def test_max_queries_is_the_most_that_is_proved() -> None:
     assert max_queries(pure, 1.0, 0.0, voters="fresh") == 4
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("Delta", [0.0, 1e-7])
 def test_a_plan_uses_its_budget_and_no_more(Delta: float) -> None:
     kept = {"K": 3, "epsilon": 0.1, "Delta": Delta, "queries": 8, "total_epsilon": 1.2, "total_delta": 1e-4}

@@ -203,6 +203,7 @@ def some_designs(K: int, max_affected: int, epsilon: float, seed: int) -> list[d
     return made
 
 
+@pytest.mark.first(3)
 @pytest.mark.parametrize(
     ("K", "max_affected", "Q", "adaptive"),
     [
@@ -279,6 +280,7 @@ def composed_excess(counts: Region, a: float, Q: int = 2) -> float:
     return found
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("max_affected", [1, 2, 3])
 def test_labels_that_a_budget_pays_for(max_affected: int) -> None:
     """max_queries against brute force: so many labels of fixed voters stay within the budget."""
@@ -330,6 +332,7 @@ def test_the_region_of_the_counts_at_a_dip() -> None:
                 assert X[i] - a * X[j] <= max(x - a * y for x, y in sides) + 1e-12
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize(("Delta", "max_affected"), [(1e-3, 1), (1e-3, 2), (0.05, 3)])
 def test_the_search_finds_nothing_above_theorem_1_with_failures(Delta: float, max_affected: int) -> None:
     problem = darrm.MajorityProblem(3, 3, 2.0, Delta, max_affected=max_affected)

@@ -687,6 +687,7 @@ def test_two_hundred_kills(tmp_path: Path, design: darrm.Design, forker: Forker)
             assert file.read_text() == "".join(f"{file.stem},{j}\n" for j in range(n))
 
 
+@pytest.mark.first(1)
 @posix
 @pytest.mark.parametrize("existing", [False, True])
 @pytest.mark.parametrize("after", [False, True])
@@ -728,6 +729,7 @@ def with_labels(out: Path, labels: str) -> list[Path]:
     return [path for path in out.parent.glob(f"{out.name}*") if path.is_file() and path.read_text() == labels]
 
 
+@pytest.mark.first(1)
 @posix
 @pytest.mark.parametrize("taken", ["folder", "file", "link"])
 def test_a_name_that_is_taken_meanwhile(tmp_path: Path, forker: Forker, book: Ledger, taken: str) -> None:
@@ -833,6 +835,7 @@ def failing(book: Ledger, design: darrm.Design, out: Path, call: int, for_good: 
     return charged, early, out.exists()
 
 
+@pytest.mark.first(3)
 @posix
 @pytest.mark.parametrize("for_good", [False, True])
 @pytest.mark.parametrize("call", range(1, CALLS + 1))

@@ -26,6 +26,7 @@ TABLES = [
 TABLE_3 = [(10, 6.4521, 0.1001), (13, 7.5742, 0.1001), (15, 8.2708, 0.1001), (20, 9.8823, 0.1002)]
 
 
+@pytest.mark.first(8)
 @pytest.mark.parametrize(("epsilon", "m", "queries", "total"), TABLES)
 def test_general_gives_tables_2_5_7_9(epsilon: float, m: int, queries: int, total: float) -> None:
     assert general(m * epsilon, m * 1e-4, queries, 1e-4).epsilon == pytest.approx(total, abs=6e-4)
@@ -89,6 +90,7 @@ def least(epsilon: float, delta: float, k: int, total: float) -> Decimal:
         return low
 
 
+@pytest.mark.thorough
 def test_optimal_is_on_the_safe_side() -> None:
     rng = np.random.default_rng(4)
     for _ in range(120):

@@ -88,6 +88,7 @@ def test_a_row_a_little_above_is_not_dominated() -> None:
     assert not covers.dominated(lacking, short)[0]
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("answers", [2, 3, 10])
 @pytest.mark.parametrize("spread", [0.05, 1.0, 12.0])
 def test_a_merged_row_is_above_all(answers: int, spread: float) -> None:
@@ -110,6 +111,7 @@ def test_a_merged_row_is_above_all(answers: int, spread: float) -> None:
     )
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("seed", [1, *thorough(2, 3)])
 @pytest.mark.parametrize("direct", [True, False])
 def test_the_excess_with_a_cover_is_above_and_close(seed: int, direct: bool, monkeypatch: pytest.MonkeyPatch) -> None:

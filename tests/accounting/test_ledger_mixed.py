@@ -138,6 +138,7 @@ def test_rule_exact_takes_its_design_alone(tmp_path: Path, designs: dict[str, An
     unchanged(ledger, darrm.InputError, "labels of one design only", (0.1, 0.0), adjacency="replace-one")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("sigmas", [*thorough(((4.0,),)), (3.0, 10.0, 10.0, 10.0)])
 def test_a_total_of_gaussians_is_theirs(tmp_path: Path, sigmas: tuple[float, ...]) -> None:
     """Of Gaussians of sensitivity 2, exactly (Balle, Wang, ICML 2018); and above what dp-accounting composes."""
@@ -158,6 +159,7 @@ def test_a_total_of_gaussians_is_theirs(tmp_path: Path, sigmas: tuple[float, ...
     assert theirs - len(sigmas) * GRID <= cost <= theirs * (1 + 5e-3)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("event", [gaussian(0.3), dp.SelfComposedDpEvent(gaussian(6.0), 400)], ids=repr)
 def test_large_losses_are_counted_on_a_wider_grid(tmp_path: Path, event: Any) -> None:
     """A noise of 0.05 took a minute and 3 GB on the grid of the others."""
@@ -308,6 +310,7 @@ def test_distributions_say_for_which_neighbours_they_hold(tmp_path: Path) -> Non
     assert truth - 5 * GRID <= ledger.spent()[0] <= truth * (1 + 1e-2)
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("optimistic", [laplace(pessimistic_estimate=False), skewed(False)])
 def test_optimistic_distributions_are_refused(tmp_path: Path, optimistic: Any) -> None:
     ledger = book(tmp_path / "l.json", adjacency="add-remove")
@@ -360,6 +363,7 @@ def test_the_largest_count_overspends_by_composition(tmp_path: Path, n: int) -> 
     unchanged(book(tmp_path / "l.json"), darrm.BudgetError, "", (0.5, 0.0), n, adjacency="replace-one")
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize(
     "note", ["a\nb", "\x1b[2J", None, *thorough("\0", "\u200b", "\u2028", "x" * 301, 3, b"x", "\ud800")]
 )
@@ -379,6 +383,7 @@ def test_notes_are_one_line(tmp_path: Path, note: Any, designs: dict[str, Any]) 
 # What remains
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("rule", ["composed", "renyi", "basic"])
 @pytest.mark.parametrize("name", ["majority", "Delta", "classes", "absent"])
 def test_exactly_what_remains_goes_in(tmp_path: Path, designs: dict[str, Any], rule: str, name: str) -> None:
@@ -433,6 +438,7 @@ def test_a_budget_without_delta(tmp_path: Path) -> None:
 # The file alone
 
 
+@pytest.mark.thorough
 def test_the_file_is_enough(tmp_path: Path, designs: dict[str, Any]) -> None:
     """The total is the same where dp-accounting cannot be imported."""
     ledger = book(tmp_path / "l.json")
@@ -457,6 +463,7 @@ def test_the_file_is_enough(tmp_path: Path, designs: dict[str, Any]) -> None:
 # Fixed voters
 
 
+@pytest.mark.thorough
 def test_fixed_voters_are_paid_for_once(tmp_path: Path, designs: dict[str, Any]) -> None:
     design, ledger = designs["majority"], book(tmp_path / "l.json", budget=(1.0, 1e-5), voters="fixed")
     ledger.charge(gaussian(20.0))
@@ -588,6 +595,7 @@ FORGERIES: dict[str, Callable[[dict[str, Any]], object]] = {
 }
 
 
+@pytest.mark.first(8)
 @pytest.mark.parametrize("name", FORGERIES)
 def test_forged_files_that_are_refused(used: Ledger, name: str) -> None:
     """Even with a checksum that matches."""
@@ -665,6 +673,7 @@ def test_a_guarantee_with_a_narrower_curve(tmp_path: Path) -> None:
 # Files from another machine, and other files that must stay readable
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("way", [-math.inf, math.inf])
 @pytest.mark.parametrize("function", ["math.tanh", *thorough("math.expm1", "numpy.expm1")])
 def test_a_ledger_is_read_by_another_library_of_functions(
@@ -782,6 +791,7 @@ def test_kills_among_mixed_charges(tmp_path: Path, crew: Callable[[Ledger], Prog
     assert 0 < ledger.spent()[0] <= 500.0
 
 
+@pytest.mark.thorough
 @posix
 @pytest.mark.parametrize("rule", [*thorough("composed"), "renyi"])
 def test_two_processes_race_for_the_last_of_a_budget(

@@ -128,6 +128,7 @@ def test_no_pair_of_neighbours_is_left_out() -> None:
                 assert by_first < 1e-9
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("mechanism", [GaussianNoisyMax(3.0), LaplaceNoisyMax(0.3), PermuteAndFlip(0.4)], ids=repr)
 @pytest.mark.parametrize("K", [4, 11])
 def test_two_classes_cost_what_the_polygon_says(
@@ -169,6 +170,7 @@ def continuous(sigma: float, K: int, classes: int) -> OutcomeRows:
     return OutcomeRows.of(both[:, 0], both[:, 1], 1e-9)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("classes", "low", "high"),
     [(2, 7.679, 7.683), *thorough((3, 7.64, 7.66))],
@@ -180,6 +182,7 @@ def test_the_totals_of_continuous_noise(classes: int, low: float, high: float) -
     assert total.lower > 0.999 * total.upper
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("classes", "low", "high"), [(2, 7.670, 7.676), *thorough((3, 7.638, 7.650))])
 def test_the_totals_of_the_noise_that_is_drawn(classes: int, low: float, high: float) -> None:
     total = compose(GaussianNoisyMax(math.sqrt(2) / 0.2), 100, delta=1e-5, K=25, classes=classes)

@@ -80,6 +80,7 @@ def test_absence_by_chance_tells_nothing_and_absence_by_data_all(rng: np.random.
     assert found["the same, a coin in place of its silence", "1"] > 0.4
 
 
+@pytest.mark.thorough
 def test_a_plan_and_who_asks_for_more(rng: np.random.Generator) -> None:
     found = judged(many.totals(100_000, rng, rng), rng)
     assert found["plan for a total of 5 labels", "5, adaptive"] > 2.6
@@ -96,6 +97,7 @@ def test_who_attacks_a_plan_loses_none_of_its_total() -> None:
     assert total.lower * (1 - 2e-4) <= reached <= total.upper * (1 + 2e-4)
 
 
+@pytest.mark.thorough
 def test_a_whole_ledger_and_one_that_is_charged_by_answers(rng: np.random.Generator) -> None:
     found = judged(many.ledgers(200_000, rng, rng), rng)
     assert found["ledger of 8 labels, 4 decisions, 1 answer", "all at once"] > 3.8
@@ -150,6 +152,7 @@ def model(runs: int, rng: np.random.Generator, train: Any, steps: int = 1) -> An
     return attack.Seen("", "", "", one.epsilon_, one.delta_, here, there, train is not attack.TRAIN)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("train", "runs"),
     [(attack.TRAIN, 500), (attack.weaker(0.0), 200), (attack.unclipped, 200), *thorough((attack.weaker(0.4), 2000))],

@@ -113,6 +113,7 @@ def charged(worker: Any, tmp_path: Path) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.thorough
 def test_a_ledger_that_adds_up_too_little_is_found(
     worker: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -214,6 +215,7 @@ def test_a_traceback_of_a_command_is_found(worker: Any, tmp_path: Path, monkeypa
     assert worker.unplain(found["case"]) == case
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc: run on Linux")
 @pytest.mark.parametrize(("limit", "said"), [("CPU", "hang"), *thorough(("MEMORY", "memory"))])
 def test_what_hangs_or_grows_is_ended_and_kept(
@@ -283,6 +285,7 @@ def book(**changes: Any) -> dict[str, Any]:
     return content
 
 
+@pytest.mark.first(8)
 @pytest.mark.parametrize(
     "changes",
     [

@@ -148,6 +148,7 @@ def near(said: Decimal, true: Decimal) -> bool:
 # Lemma D6
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize(("C", "epsilon", "delta"), [(2, 0.7, 0.0), (3, 0.7, 0.0), (3, 1.5, 0.1), (4, 0.3, 0.02)])
 def test_the_corners_span_all_private_votes(C: int, epsilon: float, delta: float) -> None:
     """In random directions the best of all (epsilon, delta)-DP pairs, by a linear program, is the best of the maps."""
@@ -179,6 +180,7 @@ def test_the_oracle_agrees_with_itself() -> None:
             assert truth.excess(epsilon) == truth.excess_by_sets(epsilon)
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("seed", [0, 1, *thorough(2, 3)])
 def test_no_false_guarantee(seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -204,6 +206,7 @@ FORMS = [
 ]
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("none", [False, True])
 @pytest.mark.parametrize(("C", "K"), FORMS)
 def test_every_number_of_affected_voters(C: int, K: int, none: bool) -> None:
@@ -226,6 +229,7 @@ def test_every_number_of_affected_voters(C: int, K: int, none: bool) -> None:
         assert bound(table, alone) < bound(table, all_of_them)
 
 
+@pytest.mark.first(2)
 @pytest.mark.parametrize("alike", [False, True])
 @pytest.mark.parametrize(("C", "K", "t"), [(3, 1, 1), (3, 2, 1), (3, 2, 2), (4, 1, 1), (2, 3, 2)])
 def test_voters_with_a_delta(C: int, K: int, t: int, alike: bool) -> None:
@@ -310,6 +314,7 @@ def test_the_worst_case_attains_what_is_needed(C: int, delta: float) -> None:
 # Rounding
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("alike", [False, True])
 def test_rounding_is_counted(alike: bool) -> None:
     """Tables that need nothing but for some last digits: a certificate that rounds the other way would be false."""
@@ -517,6 +522,7 @@ def test_relabelling_classes_changes_nothing() -> None:
 # Repair
 
 
+@pytest.mark.thorough
 def test_repair_of_any_table() -> None:
     rng = np.random.default_rng(19)
     for _ in range(15):

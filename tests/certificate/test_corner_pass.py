@@ -46,6 +46,7 @@ def space(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(corner_pass, "_SMALL", 0)
 
 
+@pytest.mark.first(2)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("spacing", [2, 3, 8])
 @pytest.mark.parametrize("epsilon", [0.1, 3.0])
@@ -136,6 +137,7 @@ def test_a_large_pass_gives_what_the_whole_gives(Delta: float, m: int) -> None:
         assert spaced.bound == pytest.approx(largest(dense(table, problem)).bound, rel=1e-12)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", ["random", "dips", "spike"])
 @pytest.mark.parametrize("Delta", [0.0, 1e-3])
 def test_gaps_that_bounds_leave_are_looked_into(spaced: None, Delta: float, kind: str) -> None:
@@ -164,6 +166,7 @@ def worst_by_level(search: CornerSeparation, forms: Scale) -> list[tuple[int, fl
     return list(found.values())
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("seed", range(6))
 def test_all_levels_at_once_say_what_each_says(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of few voters the levels are bounded together: with the usual cases left out too, and all others searched."""

@@ -107,6 +107,7 @@ def test_the_oracle_agrees_with_itself() -> None:
         assert abs(Fraction(oracle.truth(table, own, reach).excess(epsilon)) - exact) < Fraction(1, 10**120)
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("seed", range(6))
 def test_no_false_guarantee(seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -122,6 +123,7 @@ def test_no_false_guarantee_in_many_cases(seed: int) -> None:
         check(hostile_case(rng))
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize(
     ("sizes", "delta"), [((3, 3), 0.0), ((2, 2, 2), 0.0), ((5,), 0.0), ((2, 1), 0.01), ((3,), 0.3)]
 )
@@ -225,6 +227,7 @@ def test_tables_that_are_not_kept_say_the_same(monkeypatch: pytest.MonkeyPatch) 
     assert darrm.verify(table, problem) == kept
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("answer", [0, 1])
 def test_rounding_is_counted(answer: int) -> None:
     """Tables that need nothing but for some last digits: a certificate that rounds the other way would be false."""
@@ -247,6 +250,7 @@ def test_close_to_no_privacy_lost_differences_count() -> None:
     assert least <= Decimal(darrm.verify(table, problem).tight_epsilon) <= least * (1 + Decimal("1e-12"))
 
 
+@pytest.mark.thorough
 def test_repair_of_any_table() -> None:
     rng = np.random.default_rng(19)
     for _ in range(30):

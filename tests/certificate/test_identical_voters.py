@@ -46,6 +46,7 @@ def polygon(problem: darrm.MajorityProblem) -> list[tuple[Fraction, Fraction]]:
     return pairs
 
 
+@pytest.mark.first(2)
 @pytest.mark.parametrize(("K", "epsilon", "Delta"), CASES)
 def test_no_pair_is_above_the_bound_and_one_attains_it(K: int, epsilon: float, Delta: float) -> None:
     rng = np.random.default_rng(K)
@@ -86,6 +87,7 @@ def test_a_dip_is_worst_inside_an_edge_and_turns_are_found() -> None:
         assert seen <= bound <= seen + 1e-4
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("epsilon", [0.1, 0.5, 1.0])
 @pytest.mark.parametrize("m", [2, 3, 4, 5])
 def test_double_subsampling_keeps_its_guarantee(m: int, epsilon: float) -> None:
@@ -139,6 +141,7 @@ def test_voters_that_change_one_by_one_are_not_identical() -> None:
         darrm.verify(np.ones(12), problem, identical=True)
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize(("m", "epsilon"), [(2, 25.0), (1.5, 1e-9), (11, 300.0), *thorough((11, 1e5))])
 def test_extreme_epsilon(m: float, epsilon: float) -> None:
     problem = darrm.MajorityProblem(K=11, m=m, epsilon=epsilon)

@@ -51,6 +51,7 @@ CASES = [
 ]
 
 
+@pytest.mark.first(30)
 @pytest.mark.parametrize("forced", [False, True], ids=["as it is", "every bound"])
 @pytest.mark.parametrize(("K", "Delta", "epsilon", "max_affected"), CASES)
 def test_separation_is_the_maximum_over_the_list(
@@ -148,6 +149,7 @@ def test_what_is_quickly_found_is_broken(Delta: float) -> None:
         assert np.all(rows @ gamma[5:] > 1)
 
 
+@pytest.mark.first(3)
 @pytest.mark.parametrize(
     ("K", "Delta"),
     [

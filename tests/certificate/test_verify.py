@@ -308,6 +308,7 @@ def test_a_tie_is_a_fair_coin_whatever_gamma_says(Delta: float) -> None:
     assert abs(ones - 50_000) < 6 * np.sqrt(25_000)
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("identical", [False, True])
 def test_the_caller_cannot_move_a_guarantee_by_a_decimal_context(identical: bool) -> None:
     """Rounding, range and traps of the caller's decimal context must not reach the certificate."""

@@ -23,6 +23,7 @@ def run(start: list[str], *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize(
     ("arguments", "status"),
     [

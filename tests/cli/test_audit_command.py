@@ -132,6 +132,7 @@ def test_results_and_pictures_are_written(tmp_path: Path, eta_file: Path, capsys
     assert plot.read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.first(10)
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

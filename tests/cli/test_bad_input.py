@@ -47,6 +47,7 @@ def options(**changes: str) -> list[str]:
     return [text for name, value in {**GOOD, **changes}.items() for text in ("--" + name.replace("_", "-"), value)]
 
 
+@pytest.mark.first(12)
 @pytest.mark.parametrize("command", ["solve", "compare"])
 @pytest.mark.parametrize(
     ("name", "value"),
@@ -82,6 +83,7 @@ def test_delta_that_promises_nothing(refused: Refused) -> None:
     assert "guarantees nothing" in refused("solve", *options(Delta="0.9999999"))
 
 
+@pytest.mark.first(10)
 @pytest.mark.parametrize("command", ["solve", "compare"])
 @pytest.mark.parametrize(
     "prior",
@@ -144,6 +146,7 @@ def test_too_many_votes_to_verify(refused: Refused, command: str, K: str) -> Non
     assert K in said
 
 
+@pytest.mark.first(8)
 @pytest.mark.parametrize(
     ("content", "said"),
     [

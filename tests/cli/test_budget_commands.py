@@ -110,6 +110,7 @@ def test_epsilons_that_are_none(design_file: Path, capsys: pytest.CaptureFixture
     assert "epsilons must be" in refused(capsys, 2, "profile", str(design_file), "--epsilons", epsilons)
 
 
+@pytest.mark.thorough
 def test_plan_stays_within_its_budget(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     options = ["--K", "5", "--epsilon", "0.1", "--queries", "10", "--total-epsilon", "1.5", "--total-delta", "1e-4"]
     sure, out = [*options, "--max-affected", "5", "--accuracy", "0.8"], tmp_path / "plan.json"

@@ -78,6 +78,7 @@ def test_solve_tells_rows_guarantee_and_figures(solved: tuple[Path, str]) -> Non
         assert f"(The 30 of {shown.every} vectors of votes that come up most often: " in said
 
 
+@pytest.mark.first(2)
 def test_verify_says_the_same(solved: tuple[Path, str], capsys: pytest.CaptureFixture[str]) -> None:
     file, out = solved
     assert main(["verify", str(file)]) == 0
@@ -104,6 +105,7 @@ def test_the_exported_columns_are_votes_and_answers(
     assert "is a table for analysis" in capsys.readouterr().err
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("once", ["none", *thorough("alike", "named", "two groups", "two and none")], indirect=True)
 def test_profile_and_report(solved: tuple[Path, str], capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("matplotlib")

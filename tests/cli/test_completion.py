@@ -29,6 +29,7 @@ def completed(line: str) -> list[str]:
     return [item.type if item.type == "file" else item.value for item in items]
 
 
+@pytest.mark.first(8)
 @pytest.mark.parametrize(
     ("line", "words"),
     [
@@ -71,6 +72,7 @@ def commands(group: click.Group, *before: str) -> list[tuple[str, click.Paramete
     return found
 
 
+@pytest.mark.first(10)
 @pytest.mark.parametrize(
     ("line", "option"),
     [
@@ -88,6 +90,7 @@ def test_a_line_that_would_be_refused_still_completes(wrong: str) -> None:
     assert completed(f"solve {wrong} --eng") == ["--engine"]
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize(
     "line", ["darrm ", "darrm solve --plot a.png --out g.parquet --sh", "darrm export gamma.json --out g.parquet --"]
 )

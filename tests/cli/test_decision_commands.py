@@ -498,6 +498,7 @@ def test_truncated_files(folder: Path, capsys: pytest.CaptureFixture[str]) -> No
 # Refusals
 
 
+@pytest.mark.first(15)
 @pytest.mark.parametrize(
     ("changes", "said"),
     [

@@ -95,6 +95,7 @@ def test_pictures_without_matplotlib_name_the_remedy(tmp_path: Path, command: st
     assert not picture.exists()
 
 
+@pytest.mark.thorough
 @posix
 def test_interrupt_is_one_line_and_status_130(tmp_path: Path) -> None:
     """The command ends while HiGHS is at work, and HiGHS does not come to its end, as its log would say."""

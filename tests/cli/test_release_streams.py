@@ -72,6 +72,7 @@ def test_parquet_in_and_out(folder: Path, capsys: pytest.CaptureFixture[str]) ->
         Path("labels.csv").unlink()
 
 
+@pytest.mark.first(2)
 @pytest.mark.parametrize("last", ["x,1,0,2\n", "x,1,0", '"x,1,0,1\n', "x,1,0,1\n\n", "\ufffe"])
 @pytest.mark.parametrize("out", ["labels.csv", "labels.parquet"])
 def test_a_fault_at_the_end_leaves_nothing(
@@ -114,6 +115,7 @@ def test_a_ledger_that_is_short_of_one_label(folder: Path, capsys: pytest.Captur
     assert not Path("labels.csv").exists()
 
 
+@pytest.mark.first(1)
 @pytest.mark.skipif(
     not Path("/dev/stdout").exists(), reason="needs /dev/stdout: without it a pipe has no name to release to"
 )

@@ -46,6 +46,7 @@ def run_all(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[str]:
     return [command[0] for command in commands]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "more",
     [

@@ -117,6 +117,7 @@ def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     return captured.err
 
 
+@pytest.mark.first(8)
 @pytest.mark.parametrize("name", KINDS)
 def test_kinds_are_told_apart(folder: Path, name: str) -> None:
     assert kind_of(folder / name) == KINDS[name]

@@ -15,6 +15,7 @@ PROBLEMS = [
 ]
 
 
+@pytest.mark.first(15)
 @pytest.mark.parametrize(("K", "Delta", "max_affected"), PROBLEMS)
 def test_each_is_the_row_of_its_case(K: int, Delta: float, max_affected: int) -> None:
     problem = darrm.MajorityProblem(K, max(0.5, 0.3 * K), 0.4, Delta, max_affected=max_affected)

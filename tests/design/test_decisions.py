@@ -64,6 +64,7 @@ def test_the_certificates_of_both_engines_agree(seed: int) -> None:
         assert second.tight_epsilon == pytest.approx(first.tight_epsilon, rel=2e-9, abs=1e-12)
 
 
+@pytest.mark.first(2)
 @pytest.mark.parametrize("seed", range(6))
 def test_the_optima_of_both_engines_agree(seed: int) -> None:
     rng = np.random.default_rng(50 + seed)
@@ -132,6 +133,7 @@ def random_problem(rng: np.random.Generator) -> tuple[DecisionProblem, objective
     return DecisionProblem(members, epsilon, delta, max_affected=reach), wanted
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("ordered", [False, True])
 @pytest.mark.parametrize("seed", [0, 1, *thorough(2, 3, 4)])
 def test_every_row_at_once_gives_the_same(seed: int, ordered: bool) -> None:

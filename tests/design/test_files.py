@@ -205,6 +205,7 @@ def refuse(path: Path) -> None:
         darrm.load(path)
 
 
+@pytest.mark.thorough
 def test_no_digit_can_be_changed(text: str, path: Path) -> None:
     accepted = []
     for position, old in enumerate(text):
@@ -301,6 +302,7 @@ FOREIGN: dict[str, Callable[[str], str | bytes]] = {
 }
 
 
+@pytest.mark.first(12)
 @pytest.mark.parametrize("kind", FOREIGN)
 def test_what_is_no_design_file_is_refused(kind: str, text: str, path: Path) -> None:
     content = FOREIGN[kind](text)
@@ -380,6 +382,7 @@ def test_a_table_that_holds_but_is_another_is_refused(design: darrm.Design, path
         darrm.load(path)
 
 
+@pytest.mark.first(15)
 @pytest.mark.parametrize(
     "edits",
     [

@@ -25,6 +25,7 @@ LOOSE = [
 ]
 
 
+@pytest.mark.first(2)
 @pytest.mark.parametrize(("K", "epsilon", "Delta", "delta", "prior"), LOOSE)
 def test_where_bases_are_degenerate(K: int, epsilon: float, Delta: float, delta: float | None, prior: str) -> None:
     allowed: dict[str, Any] = {} if delta is None else {"delta": delta}

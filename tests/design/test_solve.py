@@ -84,6 +84,7 @@ def test_cuts_find_what_the_full_list_gives(
     assert abs(by_cuts.error - by_list.error) <= 1e-9
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("Delta", [0.0, 1e-5, 0.1])
 @pytest.mark.parametrize("K", [4, 7, 11])
 def test_cvxpy_agrees(K: int, Delta: float) -> None:

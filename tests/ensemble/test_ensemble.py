@@ -83,6 +83,7 @@ def teacher(epsilon: Any, **options: Any) -> DPLogisticRegression:
 # ---- DP-SGD
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize(
     ("epsilon", "delta", "rate", "steps", "adjacency"),
     [
@@ -233,6 +234,7 @@ def test_every_step_adds_noise_of_its_own() -> None:
     assert kstest(w / scale, "norm").pvalue > 1e-4
 
 
+@pytest.mark.thorough
 def test_the_fitted_model_says_what_it_costs() -> None:
     model = teacher(2.0, steps=10).fit(X, Y)
     noise, spent = calibrated_noise(2.0, 1e-5, 0.5, 10, "replace-one")
@@ -279,6 +281,7 @@ def test_each_record_is_in_exactly_so_many_shards(n: int, K: int, overlap: int) 
 # ---- fixed voters
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize(("overlap", "total_delta"), [(1, None), (1, 2e-5), (3, None), (3, 1e-4), (5, 1e-3)])
 def test_fixed_voters_cost_the_composition_of_those_a_record_reaches(overlap: int, total_delta: float | None) -> None:
     model = fixed(overlap=overlap, total_delta=total_delta).fit(X, Y)
@@ -428,6 +431,7 @@ def test_the_budget_goes_with_a_pickle() -> None:
 # ---- teachers that are not private
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("options", [{"sigma": 4.0}, {"sigma": None, "gamma": 0.2}], ids=str)
 def test_noisy_max_is_metered(options: dict[str, Any]) -> None:
     model = pate(**options).fit(X, Y)
@@ -566,6 +570,7 @@ BAD: list[tuple[str, Callable[[], Any], str]] = [
 ]
 
 
+@pytest.mark.first(25)
 @seeded
 @pytest.mark.parametrize(("call", "message"), [case[1:] for case in BAD], ids=[case[0] for case in BAD])
 def test_bad_input_is_refused(call: Callable[[], Any], message: str) -> None:
@@ -589,6 +594,7 @@ ONE_OF_EACH = list({type(one): one for one in reversed(estimator_checks.ENSEMBLE
 OTHERS = [one for one in estimator_checks.ENSEMBLE if all(one is not first for first in ONE_OF_EACH)]
 
 
+@pytest.mark.first(30)
 @seeded
 @parametrize_with_checks(ONE_OF_EACH, expected_failed_checks=estimator_checks.cannot_hold)
 def test_scikit_learn_checks(estimator: Any, check: Callable[[Any], None]) -> None:
@@ -655,6 +661,7 @@ def test_one_declared_limit_is_kept_alone() -> None:
             PrivateMajorityClassifier(DPLogisticRegression(5.0, 1e-3), voters="fixed", K=3, **limit).fit(X, y)
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize(
     ("epsilon", "delta", "rate", "steps", "least"),
     [

@@ -181,6 +181,7 @@ def test_the_number_of_labels_of_a_hundred_by_25_teachers() -> None:
     assert counted[0] < 100 <= counted[1]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("model", [fresh(), *thorough(pate(queries=6))], ids=["fresh", "non-private"])
 def test_a_ledger_is_shared_by_fits_and_processes(model: PrivateMajorityClassifier, tmp_path: Path) -> None:
     path = tmp_path / "ledger.json"

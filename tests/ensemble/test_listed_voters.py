@@ -337,6 +337,7 @@ def case(name: str) -> tuple[Callable[[], Any], str]:
     return next(each[1:] for each in BAD if each[0] == name)
 
 
+@pytest.mark.first(15)
 @pytest.mark.parametrize(("call", "message"), [each[1:] for each in BAD], ids=[each[0] for each in BAD])
 def test_bad_lists_are_refused(call: Callable[[], Any], message: str) -> None:
     with pytest.raises(darrm.InputError, match=message):

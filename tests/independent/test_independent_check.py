@@ -143,6 +143,7 @@ def test_the_worst_case_of_two_answers_is_that_of_the_full_list(seed: int) -> No
         assert slack < Fraction(1, 10**30)
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("seed", [*range(4), *thorough(*range(4, 15))])
 def test_the_worst_case_of_several_answers_is_that_of_the_full_list(seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -168,6 +169,7 @@ def plain(group: Any) -> Group:
     return Group(group.count, epsilon, Fraction(group.delta), group.reach)
 
 
+@pytest.mark.thorough
 def test_the_cases_are_as_many_as_it_says() -> None:
     for name in DECISIONS:
         for release in releases(as_read(made(name)))[:2]:
@@ -402,6 +404,7 @@ def refusal(content: Any) -> str:
     return ""
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["absent voters", "none of two", "not private voters, a profile", None])
 def test_whatever_a_file_holds_is_judged_or_refused(name: str | None) -> None:
     whole = as_read(made(name) if name else majority(**MAJORITIES[-1]))

@@ -75,6 +75,7 @@ def laplace(**more: Any) -> Any:
 # Distributions
 
 
+@pytest.mark.first(3)
 @pytest.mark.parametrize("interval", [1e-4, 1e-2])
 @pytest.mark.parametrize("name", KINDS)
 def test_one_label_is_never_below_its_profile(designs: dict[str, Any], name: str, interval: float) -> None:
@@ -98,6 +99,7 @@ def _epsilon(design: Any, delta: float) -> float:
     return high
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("name", ["majority", "Delta", "absent", "classes"])
 @pytest.mark.parametrize("queries", [2, 40])
 def test_blocks_cost_what_compose_says(designs: dict[str, Any], name: str, queries: int) -> None:
@@ -240,6 +242,7 @@ def test_asymmetric_distributions_stay_asymmetric() -> None:
         assert (row >= exact - 1e-15).all()
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize(
     "pld",
     [

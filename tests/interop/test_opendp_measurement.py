@@ -271,6 +271,7 @@ def test_neighbours_are_at_distance_1_in_the_metric(adjacency: str, fit: set[str
         assert ("then_metric_bounded" in str(refused.value)) == ((adjacency, metric) == ("replace-one", "symmetric"))
 
 
+@pytest.mark.first(2)
 @pytest.mark.parametrize("distance", [-1, 0.5, math.nan, "1", None, True])
 def test_a_distance_is_a_number_of_changes(distance: Any) -> None:
     made = measurement(input_metric=dp.user_distance("replace-one"))
@@ -378,6 +379,7 @@ def test_votes_that_are_there_decide_the_rest(name: str) -> None:
 # What is refused.
 
 
+@pytest.mark.first(10)
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
@@ -414,6 +416,7 @@ def fails(data: list[int]) -> Any:
     raise RuntimeError("the voters are away")
 
 
+@pytest.mark.first(4)
 @pytest.mark.parametrize(
     ("votes", "said"),
     [

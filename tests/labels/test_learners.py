@@ -483,6 +483,7 @@ BAD: list[tuple[str, Callable[[], Any], str]] = [
 ]
 
 
+@pytest.mark.first(15)
 @pytest.mark.parametrize(("call", "message"), [case[1:] for case in BAD], ids=[case[0] for case in BAD])
 def test_bad_input_is_refused(call: Callable[[], Any], message: str) -> None:
     with pytest.raises(darrm.InputError, match=message):
@@ -496,6 +497,7 @@ ONE_OF_EACH = list({type(one): one for one in reversed(estimator_checks.LEARNING
 OTHERS = [one for one in estimator_checks.LEARNING if all(one is not first for first in ONE_OF_EACH)]
 
 
+@pytest.mark.first(30)
 @parametrize_with_checks(ONE_OF_EACH, expected_failed_checks=estimator_checks.cannot_hold)
 def test_scikit_learn_checks(estimator: Any, check: Callable[[Any], None]) -> None:
     check(estimator)

@@ -139,6 +139,7 @@ def test_laplace_by_quadrature(eta: list[float], epsilon: float) -> None:
         assert found.cdf(x) == pytest.approx(wanted, abs=1e-11)
 
 
+@pytest.mark.thorough
 @settings(derandomize=True, max_examples=15, deadline=None)
 @given(eta=st.lists(st.floats(0.01, 0.99), min_size=1, max_size=5), epsilon=st.floats(0.2, 3))
 def test_laplace_is_the_limit_of_fine_discrete_noise(eta: list[float], epsilon: float) -> None:
@@ -367,6 +368,7 @@ def test_epsilon_beyond_the_range_of_float64() -> None:
         assert 0 < additive_advantage(kind(1e-6), [0.5] * 4) < 2.6e-7
 
 
+@pytest.mark.first(2)
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize(
     "eta", [[0.5, 1e-12, 0.5, 1e-12, 1.0], [1e-12, 1e-12, 0.0, 1.0], [1.0, 0.0, 1.0, 0.3], [0.0, 0.5], [1e-200, 0.4]]
@@ -482,6 +484,7 @@ def test_extreme_bags_count_strictly() -> None:
     assert bounds.extreme_bags(0.25, 4, threshold=0.0) == pytest.approx(1 - 4 * 0.25 * 0.75**3)
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("epsilon", [1e-9, 0.1, 1.0, 5.0, 600.0])
 @pytest.mark.parametrize("k", [1, 2, 3, 8, 120])
 def test_geometric_proportions_by_their_neighbours_are_those_of_the_kernel(k: int, epsilon: float) -> None:

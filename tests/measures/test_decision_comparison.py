@@ -31,6 +31,7 @@ def test_a_guess_without_votes_is_among_them() -> None:
     assert not any(name.startswith("always") for name in even)
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize(
     ("group", "epsilon", "reach"),
     [

@@ -354,6 +354,7 @@ def test_the_discrete_mechanism_of_these_tests_by_all_its_noise() -> None:
 VOTES = {2: 12, 3: 6, 4: 3, 5: 2}  # classes: most votes for one
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("gamma", [0.2, 1.0, 5.0, *thorough(0.05, 0.5, 2.0, 3.5)])
 def test_no_votes_leak_more_than_the_bounds(gamma: float) -> None:
     for m, most in VOTES.items():
@@ -375,6 +376,7 @@ def test_no_votes_leak_more_than_the_bounds(gamma: float) -> None:
                 assert leak == pytest.approx(data, rel=1e-9, abs=1e-14)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("gamma", [*thorough(0.2, 3.0), 1.0])
 def test_votes_for_the_classes_that_have_least_raise_the_leakage(gamma: float) -> None:
     """The step of the proof: raised together by one vote, up to the next class, they make the leakage no smaller."""
@@ -405,6 +407,7 @@ def test_discrete_noise_breaks_the_bound_of_continuous_noise() -> None:
     ) == pytest.approx(0.037, abs=5e-4)
 
 
+@pytest.mark.first(3)
 @pytest.mark.parametrize("gamma", [1e-300, 1e-9, 0.05, 0.69, 0.7, 2.0, 20.0, 37.0, 49.9, 50.0, 200.0])
 def test_the_bound_is_rounded_up(gamma: float) -> None:
     for m in (2, 3, 4, 10, 1000):

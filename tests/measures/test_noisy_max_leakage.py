@@ -58,6 +58,7 @@ def by_definition(known: tuple[int, ...], scale: dict[str, float]) -> float:
     return math.log(np.max(rows, axis=0).sum())
 
 
+@pytest.mark.first(2)
 @pytest.mark.parametrize("scale", [*SCALES, *thorough({"gamma": 0.05}, {"sigma": 20.0}, {"sigma": 0.01})], ids=str)
 def test_discrete_probabilities_by_brute_force(scale: dict[str, float]) -> None:
     for counts in (
@@ -120,6 +121,7 @@ def test_kernels_are_those_of_the_release() -> None:
         assert mechanism.kernel(6) == pytest.approx(np.array(wanted), abs=1e-13)
 
 
+@pytest.mark.first(2)
 @pytest.mark.parametrize("scale", SCALES, ids=str)
 def test_discrete_leakage_by_its_definition_and_below_its_bounds(scale: dict[str, float]) -> None:
     for m, most in VOTES.items():
@@ -165,6 +167,7 @@ def in_sixty_digits(m: int, sigma: float) -> Decimal:
     ).ln()
 
 
+@pytest.mark.first(2)
 @pytest.mark.parametrize("sigma", [0.1, 0.25, 0.5, 1.0, 3.0, 20.0])
 def test_the_gaussian_bound_is_rounded_up(sigma: float) -> None:
     for m in (2, 3, 4, 10, 100, 1000):
@@ -254,6 +257,7 @@ def test_theorem_10_fails_for_every_noise(scale: dict[str, float], noise: str) -
         assert leaks[0] == pytest.approx(by_definition((5, 5, 0), scale), abs=1e-12)
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("noise", NOISES)
 @pytest.mark.parametrize(
     "scale",

@@ -145,6 +145,7 @@ def test_exact_rows_sum_to_one_and_are_those_of_the_definition(none: bool) -> No
         assert all(row[j] == Fraction(stored[j]) for j in range(of.n_answers) if j != largest)
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("of", [problem(5, classes=4, none=True), problem(6, classes=5), problem(2, 2, classes=3)])
 @pytest.mark.parametrize("symmetric", [False, True])
 def test_what_is_drawn_is_as_near_to_the_table_as_its_certificate_counts(

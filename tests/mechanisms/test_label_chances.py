@@ -33,6 +33,7 @@ def by_values(masses: dict[int, Fraction], counts: list[int]) -> list[Fraction]:
     return wins
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("counts", [*COUNTS[:2], *thorough(*COUNTS[2:])])
 def test_gaussian_chances_to_their_relative_error(counts: list[int]) -> None:
     """sigma = .9, noise up to 12: what is beyond has a chance below 1e-38, so even the rarest labels are right."""
@@ -51,6 +52,7 @@ def test_gaussian_chances_to_their_relative_error(counts: list[int]) -> None:
     assert np.all(np.abs(made.values[0] / wanted - 1) < 1e-9)
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("counts", [*COUNTS[:2], *thorough(*COUNTS[2:])])
 def test_laplace_chances_to_their_relative_error(counts: list[int]) -> None:
     """q = 1/16, noise up to 16 and the rest of the tails on its ends: right to 1e-16."""

@@ -48,6 +48,7 @@ def test_a_coin_is_decided_at_the_first_digit_that_differs() -> None:
         assert not left
 
 
+@pytest.mark.first(2)
 @pytest.mark.parametrize("rate", [Fraction(5), Fraction(1), Fraction(1, 10), Fraction(0.003)])
 def test_discrete_laplace(rate: Fraction) -> None:
     n = 300_000
@@ -59,6 +60,7 @@ def test_discrete_laplace(rate: Fraction) -> None:
     assert x.var() == pytest.approx(variance, rel=0.03)
 
 
+@pytest.mark.first(2)
 @pytest.mark.parametrize("sigma", [Fraction(1, 3), Fraction(1), Fraction(7, 2), Fraction(40)])
 def test_discrete_gaussian(sigma: Fraction) -> None:
     n = 200_000

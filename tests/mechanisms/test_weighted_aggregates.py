@@ -403,6 +403,7 @@ def gaussian_delta(epsilon: float, mu: np.ndarray) -> np.ndarray:
     return norm.cdf(mu / 2 - epsilon / mu) - math.exp(epsilon) * norm.cdf(-mu / 2 - epsilon / mu)
 
 
+@pytest.mark.first(2)
 @pytest.mark.parametrize(("k", "fraction"), [(10, 0.5), (3, 0.3), (6, 1.0), (1, 1.0), (7, 0.2)])
 def test_released_weights_against_sampling(k: int, fraction: float) -> None:
     q, n = noised_labels(k, fraction), 300_000
@@ -442,6 +443,7 @@ def within(a: float, y: np.ndarray, noised: np.ndarray, sigma: float) -> float:
     return 2 / math.pi * quad(lambda t: math.sin(t * a) / t * phi(t), 0, 60, limit=2000, epsabs=1e-12)[0]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("record", [0, *thorough(5)])
 def test_secret_weights_against_another_inversion(record: int) -> None:
     y, sigma, change, epsilon = np.array([0.3, 1, 0, 1, 0, 0.2]), 0.6, 1.7, 0.05
@@ -762,6 +764,7 @@ def aggregated_loss(moment: np.ndarray, m: int, rng: np.random.Generator) -> tup
     return rows.T @ rows / m, float(r @ moment @ r), float(least)
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize(("d", "m"), [(1, 5), (5, 20), *thorough((3, 8), (5, 40))])
 def test_the_loss_of_like_bags_has_its_law(d: int, m: int) -> None:
     from scipy.stats import f, kstest

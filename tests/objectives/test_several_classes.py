@@ -271,6 +271,7 @@ def test_files_of_two_classes_are_written_as_ever() -> None:
 TABLE3 = [[0.8, 0.1, 0.1], [0.1, 0.8, 0.1], [0.1, 0.1, 0.8]]
 
 
+@pytest.mark.first(10)
 @pytest.mark.parametrize(
     ("make", "said"),
     [

@@ -110,6 +110,7 @@ def test_fixed_voters_pay_once_for_any_classes() -> None:
     assert compose(below.design, 10, delta=1e-6, voters="fixed").upper <= 0.7
 
 
+@pytest.mark.thorough
 def test_moments_beyond_float64_are_no_warning() -> None:
     """As where a small budget is to be found, at a large order."""
     problem = darrm.DecisionProblem([darrm.VoterGroup(3, 1.0)], 1.0, classes=3, max_affected=1)

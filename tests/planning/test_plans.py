@@ -86,6 +86,7 @@ def test_everybody_who_counts_finds_it_within_the_budget(planned: tuple[dict[str
     assert max_queries(plan.design, plan.total_epsilon, plan.total_delta, voters=plan.voters) >= asked["queries"]
 
 
+@pytest.mark.first(1)
 def test_the_budget_is_spent_or_not_needed(planned: tuple[dict[str, Any], Plan]) -> None:
     _, plan = planned
     assert plan.comparison is not None
@@ -124,6 +125,7 @@ def test_no_mechanism_beside_it_is_better(planned: tuple[dict[str, Any], Plan]) 
             assert best.expected_cost <= row.expected_cost * 1.002, row.name
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("epsilon", "wrong", "collector"),
     [(1.0, 0.208, 147), *thorough((0.5, 0.261, 55), (2.0, 0.189, 379), (5.0, 0.184, 1000))],
@@ -183,6 +185,7 @@ def test_totals_agree_with_dp_accounting() -> None:
         assert row.total <= best * (1 + 1e-3)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("voters", [*thorough("fresh"), "fixed"])
 def test_more_budget_and_less_private_votes_are_never_worse(voters: str) -> None:
     kind: dict[str, Any] = {"accuracy": [0.8], "voters": voters}

@@ -99,6 +99,7 @@ def test_text_has_all_digits(prior: priors.Prior) -> None:
     assert priors.parse(str(behind)) != behind
 
 
+@pytest.mark.first(12)
 @pytest.mark.parametrize(
     "text",
     [

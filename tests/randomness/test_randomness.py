@@ -228,6 +228,7 @@ def test_all_that_takes_a_seed_is_known() -> None:
     assert not set(RELEASES) & set(PUBLIC)
 
 
+@pytest.mark.first(4)
 @pytest.mark.parametrize("name", RELEASES)
 def test_a_release_from_a_seed_says_that_it_is_not_private(name: str) -> None:
     with warnings.catch_warnings(record=True) as said:

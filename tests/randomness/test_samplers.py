@@ -254,6 +254,7 @@ FROM_WORDS: dict[str, Callable[[int, WordSource], Outcomes]] = {
 }
 
 
+@pytest.mark.first(8)
 @pytest.mark.parametrize("name", SAMPLERS)
 def test_draws_follow_the_law(name: str) -> None:
     assert abs(SAMPLERS[name].law.sum() - 1) < 1e-9
@@ -280,6 +281,7 @@ def _biased(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 # Exchangeable words order a set as well as fair ones do, and noise times a weight has no side where both have one.
+@pytest.mark.thorough
 @pytest.mark.usefixtures("_biased")
 @pytest.mark.parametrize("name", sorted(SAMPLERS.keys() - {"bags", "NoisyWeightedLabelProportions, noise"}))
 def test_biased_words_are_found(name: str) -> None:

@@ -78,6 +78,7 @@ def test_the_rows_stand_there(case: tuple[DecisionDesign, Page]) -> None:
     assert ("The design file has all." in page.text) is (len(rows) < shown.every)
 
 
+@pytest.mark.thorough
 def test_what_is_assumed_stands_there(case: tuple[DecisionDesign, Page]) -> None:
     design, page = case
     problem, objective = design.problem, design.objective

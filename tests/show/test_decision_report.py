@@ -109,6 +109,7 @@ def test_the_table_stands_there_to_the_last_digit(case: tuple[DecisionDesign, Pa
         assert row[G + 1].strip("“”") == cheaper
 
 
+@pytest.mark.first(1)
 def test_the_groups_stand_there(case: tuple[DecisionDesign, Page]) -> None:
     design, page = case
     problem = design.problem

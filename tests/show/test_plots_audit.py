@@ -75,6 +75,7 @@ def test_utility_over_bag_sizes() -> None:
     assert [label.get_text() for label in ax.get_xticklabels()] == ["1", "2", "8"]
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
 def test_audits_are_saved(tmp_path: Path, ending: str) -> None:
     named = [(f"rr {e}", mechanisms.RandomizedResponse(e)) for e in (0.5, 1.0)]

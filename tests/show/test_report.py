@@ -65,6 +65,7 @@ def design() -> darrm.Design:
     return darrm.solve(K=5, m=2, epsilon=0.5)
 
 
+@pytest.mark.first(1)
 def test_gamma_stands_there_to_the_last_digit(case: tuple[darrm.Design, Page]) -> None:
     design, page = case
     K = design.problem.K
@@ -132,6 +133,7 @@ def test_the_worst_case_is_that_of_exact_fractions(name: str) -> None:
     assert sum(worst.p_side) == pytest.approx(Decimal(1), abs=Decimal("1e-20"))
 
 
+@pytest.mark.first(1)
 def test_what_many_labels_cost_is_what_compose_says(case: tuple[darrm.Design, Page]) -> None:
     design, page = case
     problem, delta = design.problem, report.default_delta(design)
@@ -395,6 +397,7 @@ def test_the_command_writes_beside_the_design(
     assert "at a total delta of 0.25" in out.read_text(encoding="utf-8").replace("\n", " ")
 
 
+@pytest.mark.first(3)
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -78,6 +78,7 @@ def test_files_hold_every_digit(whole: tables.Table, tmp_path: Path, ending: str
             tables.read(path)
 
 
+@pytest.mark.thorough
 def test_two_processes_give_the_same(whole: tables.Table) -> None:
     assert content(tables.solve_grid(**GRID, jobs=2)) == content(whole)
 

@@ -221,6 +221,7 @@ def write_parquet(path: Path, columns: dict[str, Any], **options: Any) -> Path:
     return path
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("kind", ["bool", "int8", "uint64", "float16", "float64"])
 def test_parquet_is_read_as_csv_is(tmp_path: Path, kind: str) -> None:
     rng = np.random.default_rng(0)

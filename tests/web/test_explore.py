@@ -147,6 +147,7 @@ def test_keeping_and_letting_go_are_addresses(client: Any) -> None:
     assert gone["prior"] == "common:2,2"
 
 
+@pytest.mark.first(2)
 @pytest.mark.parametrize("K", [1, 2, 3, 10])
 def test_small_and_even_sizes(client: Any, K: int) -> None:
     assert get(client, "/noise/design", K=str(K), m="1", epsilon="0.3").status_code == 200
@@ -174,6 +175,7 @@ CHOICES = [
 ]
 
 
+@pytest.mark.first(2)
 @pytest.mark.parametrize("values", CHOICES)
 def test_command_and_python_make_the_same_design(
     client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, values: dict[str, str]
@@ -337,6 +339,7 @@ def test_compare_keeps_its_time_limit() -> None:
 # Who may ask
 
 
+@pytest.mark.first(2)
 @pytest.mark.parametrize(
     "path", ["/", "/noise/", "/noise/design", "/decisions/", "/voters", "/static/explore.js", "/nothing"]
 )
@@ -485,6 +488,7 @@ QUESTIONS = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("wrong", [False, True], ids=["all right", "some wrong"])
 def test_ten_clients_at_once_get_what_each_gets_alone(server: Server, wrong: bool) -> None:
     """On every page; of five of them every question twice."""
@@ -533,6 +537,7 @@ def test_the_server_refuses_other_hosts(server: Server) -> None:
     assert ask(server, "/voters", host=f"localhost:{server.port}")[0] == 200
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 @pytest.mark.parametrize("seconds", [None, 0.3, *thorough(0.0, 1.0)])
 def test_ctrl_c_ends_at_once(seconds: float | None) -> None:

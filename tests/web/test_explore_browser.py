@@ -288,6 +288,7 @@ def test_a_server_that_is_gone_is_said(browser: Any) -> None:
     wait(lambda: "still running" in text(browser, "#status"))
 
 
+@pytest.mark.thorough
 def test_hostile_values_are_text(opened: Callable[..., Any]) -> None:
     evil = "\"'><img src=x onerror=document.title='hit'><script>document.title='hit'</script>"
     browser = opened(K=evil[:39], prior=evil, voters=evil[:30], **{"b.prior": evil, "b.K": "3"})

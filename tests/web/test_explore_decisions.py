@@ -206,6 +206,7 @@ def test_the_address_holds_the_state(client: Any) -> None:
 # What is wrong
 
 
+@pytest.mark.first(12)
 @pytest.mark.parametrize(
     ("values", "name", "said"),
     [

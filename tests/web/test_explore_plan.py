@@ -72,6 +72,7 @@ def test_a_page_is_there_before_its_plan(client: Any) -> None:
     assert "together are" not in text
 
 
+@pytest.mark.thorough
 def test_the_plan_is_that_of_the_library(client: Any, small: Plan) -> None:
     text = html.unescape(get(client, "/", **SMALL, plan="now").text)
     assert plan_words.together(small) in text
@@ -167,6 +168,7 @@ CHOICES = [
 ]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("values", [CHOICES[1], *thorough(CHOICES[0], *CHOICES[2:])])
 def test_command_and_python_make_the_same_plan(
     client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, values: dict[str, str]
@@ -242,6 +244,7 @@ def test_addresses_of_the_noise_function_page_lead_there(client: Any, query: str
     assert parse_qsl(to.query) == parse_qsl(query)
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("path", ["design", "budget", "gamma.json", "gamma.csv", "report.html"])
 def test_its_old_paths_lead_to_the_new_ones(client: Any, path: str) -> None:
     answer = client.get(f"/{path}?K=3&m=1&epsilon=0.5&prior=common:2,2", base_url=HOME, follow_redirects=True)
