@@ -43,6 +43,11 @@ class Budget:
     voters: str
     until: float = math.inf
 
+    def check_time(self) -> None:
+        """`OutOfTime` if the time for looking is over."""
+        if time.monotonic() > self.until:
+            raise OutOfTime
+
     def cost(self, release: AnyRelease) -> float:
         """A proved total epsilon of all labels, infinite if there is none."""
         label = one_label(release)
@@ -109,8 +114,7 @@ def spend(
     flat = False
     x = min(max(guess, least), most)
     for _ in range(tries):
-        if time.monotonic() > budget.until:
-            raise OutOfTime
+        budget.check_time()
         try:
             release = make(x)
         except InputError:

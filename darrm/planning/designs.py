@@ -179,6 +179,7 @@ class _Search:
             if setting.cost(family.table(high)) >= best:
                 continue
             while high > low * (1 + 1e-5):
+                budget.check_time()
                 middle = math.sqrt(low * high)
                 low, high = (middle, high) if setting.cost(family.table(middle)) > best else (low, middle)
             if budget.cost(label(high)) > budget.epsilon:

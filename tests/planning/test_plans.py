@@ -2,6 +2,7 @@
 
 import json
 import math
+import time
 from itertools import pairwise
 from typing import Any
 
@@ -15,10 +16,15 @@ from darrm import BudgetError, InputError, VoterGroup
 from darrm.accounting import compose, max_queries
 from darrm.accounting.fresh import of_region
 from darrm.accounting.profile import region
+from darrm.accounting.search import Budget, OutOfTime
 from darrm.accounting.theorems import at_least_once
 from darrm.cli import main
-from darrm.planning import Plan
+from darrm.numerics.arrays import Array
+from darrm.planning import Plan, designs
+from darrm.planning.designs import _Search
 from darrm.planning.planner import Progress
+from darrm.planning.rivals import Family
+from darrm.planning.setting import Setting
 from darrm.show.inline import notebook_html
 
 TABLE: dict[str, Any] = {"K": 25, "base_accuracy": 0.85, "queries": 200, "total_epsilon": 6.0, "total_delta": 1e-6}
@@ -252,10 +258,6 @@ class TestStopped:
 
     @pytest.mark.thorough
     def test_time_that_ends_after_the_first_design(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        import time
-
-        from darrm.planning import designs
-
         made: list[float] = []
         solve = designs.solve_decision  # type: ignore[attr-defined]  # to count
 
@@ -268,6 +270,20 @@ class TestStopped:
         plan = darrm.plan(**SMALL, time_limit=50.0)
         assert not plan.complete
         assert compose(plan.design, 10, delta=1e-5, voters="fresh").upper <= 2
+
+    def test_noise_at_counts_is_made_no_more_when_time_is_over(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        made: list[float] = []
+
+        def table(parameter: float) -> Array:
+            made.append(parameter)
+            return np.full(6, 0.5) if parameter < 1 else np.array([0.0, 0.0, 0.0, 1.0, 1.0, 1.0])
+
+        slow = Family("slow", table, 0.1, 2.0, repr)
+        monkeypatch.setattr(designs, "noisy_counts", lambda setting: [slow])
+        setting = Setting((V(5, 1.0),), 1, "replace-one", 2, darrm.objectives.truth([0.85]))
+        with pytest.raises(OutOfTime):
+            _Search(setting, Budget(10, 2.0, 1e-5, "fresh", until=-math.inf), list[Any]().append).noisy_counts()
+        assert made == [2.0]
 
 
 @pytest.mark.parametrize(
