@@ -21,7 +21,7 @@ PAGES = sorted(
     path for path in (ROOT / "docs").rglob("*.md") if "_build" not in path.parts and "notebooks" not in path.parts
 )
 # Other tests run these, with more around them.
-ELSEWHERE = {"tutorial.md", "tables.md", "ensembles.md", "learning.md", "label_privacy.md"}
+ELSEWHERE = {"tables.md", "ensembles.md", "learning.md", "label_privacy.md"}
 
 LONG = {"clinics.md", "classes.md", "one_ledger.md", "fresh_or_fixed.md", "pate_costs.md"}  # seconds each
 
