@@ -173,7 +173,7 @@ def test_what_is_too_large_for_the_exact_total_is_charged_by_looser_bounds(monke
 
 @pytest.mark.thorough
 def test_the_number_of_labels_of_a_hundred_by_25_teachers() -> None:
-    # mu = sqrt(2) / sigma = .2: Gaussian DP has 10.00 for a hundred labels, exact are 7.65 (docs/howto/pate_costs.md).
+    # mu = sqrt(2) / sigma = .2: Gaussian DP has 10.00 for a hundred labels, exact are 7.65 (docs/howto/pate.md).
     counted = [
         noisy_max.NoisyMax(None, 50**0.5, epsilon, 1e-5, "replace-one", 25, 3).privacy.queries
         for epsilon in (7.6, 7.66)
