@@ -49,7 +49,7 @@ def holds(groups, X, most, limits):  # X: the chance of answer 1 for every numbe
 with open(sys.argv[1]) as file:
     content = json.load(file)
 problem = content["problem"]
-K, most, epsilon = problem.get("K"), problem["max_affected"], F(problem["epsilon"]) * F(problem.get("m", 1))
+K, most, epsilon = problem.get("K"), problem["max_affected"], F(problem["epsilon"])
 if "groups" in problem:
     groups = [(g["count"], g["epsilon"], g["delta"], g["max_affected"]) for g in problem["groups"]]
     tables = [(groups, content["table_hex"])]
@@ -59,12 +59,12 @@ if "groups" in problem:
     tables = [(own, [F(float.fromhex(x)) for x in table]) for own, table in tables]
 else:
     X = [(1 + F(float.fromhex(x)) * ((2 * l > K) - (2 * l < K))) / 2 for l, x in enumerate(content["gamma_hex"])]
-    tables = [([(K, problem["epsilon"], problem["Delta"], most)], X)]
-absent = {tuple(part["present"]) for part in content.get("fewer", [])}
-whole = len(absent) == content.get("absent", False) * (prod(n + 1 for n, *_ in tables[0][0]) - 2)
+    tables, epsilon = [([(K, epsilon, problem["Delta"], most)], X)], epsilon * F(problem["m"])
+some = sorted(product(*(range(n + 1) for n, *_ in tables[0][0])))[1:-1] if content.get("absent") else []
+whole = some == sorted(tuple(part["present"]) for part in content.get("fewer", []))
 whole &= all(len(X) == prod(n + 1 for n, *_ in own) and min(t for *_, t in own) > 0 for own, X in tables)
 if not whole or most < 1 or (K and "groups" in problem) or not all(0 <= x <= 1 for _, X in tables for x in X):
-    sys.exit("This is no whole design with two answers.")
+    sys.exit("This is not a whole design with two answers.")
 limits = [(exp(epsilon, floor), F(problem["delta"]))]
 limits += [(e is not None and exp(F(e), floor), F(delta)) for e, delta in content["profile"]]
 fine = all(holds(groups, X, most, limits) for groups, X in tables)

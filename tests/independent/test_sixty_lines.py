@@ -100,6 +100,27 @@ def test_what_is_not_whole_is_not_judged(tmp_path: Path) -> None:
         assert "whole" in error
 
 
+def test_an_m_of_groups_adds_nothing_to_their_epsilon(tmp_path: Path) -> None:
+    """A decision has no m; with a stray one, ten times a tenth of its epsilon would pass for the whole."""
+    decision([Voters(2, 1.0), Voters(3, 0.2)], 1.0).save(tmp_path / "design.json")
+    content = json.loads((tmp_path / "design.json").read_text(encoding="utf-8"))
+    less = {**content, "problem": {**content["problem"], "epsilon": 0.1, "m": 11}}
+    assert verdict(less, tmp_path) == (1, "It does not hold.\n", "")
+
+
+def test_tables_of_absent_voters_are_named_and_not_counted(tmp_path: Path) -> None:
+    """As many tables as there should be, one of them of voters that are all there or too many, or a part of one."""
+    decision([Voters(2, 1.0), Voters(1, 0.5)], 1.0, absent=True).save(tmp_path / "design.json")
+    content = json.loads((tmp_path / "design.json").read_text(encoding="utf-8"))
+    full = {"present": [2, 1], "table_hex": content["table_hex"]}
+    many = {"present": [5, 0], "table_hex": [(0.5).hex()] * 6}
+    for other in ([*content["fewer"][:-1], full], [*content["fewer"][:-1], many], content["fewer"][:-1]):
+        share = len(other) / len(content["fewer"])
+        status, said, error = verdict({**content, "fewer": other, "absent": share}, tmp_path)
+        assert (status, said) == (1, "")
+        assert "whole" in error
+
+
 def test_more_answers_are_not_judged(tmp_path: Path) -> None:
     decision([Voters(3, 1.0)], 1.0, classes=3).save(tmp_path / "design.json")
     content = json.loads((tmp_path / "design.json").read_text(encoding="utf-8"))
