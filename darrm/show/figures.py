@@ -1,11 +1,14 @@
-"""What all pictures share: looks, sizes, axes, and files that are written whole or not at all."""
+"""What all pictures share: looks, sizes, axes, names of lines, and files that are written whole or not at all."""
 
 from __future__ import annotations
 
 import base64
 import io
+import math
 import os
+import re
 import threading
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -23,7 +26,10 @@ if TYPE_CHECKING:
 FORMATS = ("png", "svg", "pdf")
 _DRAWING = threading.Lock()  # matplotlib keeps settings and fonts for all threads together
 SIZE = (5.2, 3.8)  # inches, of a picture of one axes
+WIDTH = 7.2  # inches, of a page of the documentation: a wider picture is shrunk there, and its text with it
+TEXT = 9  # points, of the smallest text but numbers inside cells
 GRID = 0.25  # opacity
+REST = "#8a939c"  # what is shown for comparison
 # Okabe and Ito's palette, safe for the colour-blind; told apart by marker and line style too.
 LOOKS = (
     ("#0072B2", "o", "-"),
@@ -34,12 +40,49 @@ LOOKS = (
     ("#56B4E9", "P", "--"),
     ("#000000", "x", ":"),
 )
+# The place in LOOKS of a mechanism, by how its name begins: it has one colour in all pictures.
+MECHANISMS = {
+    "gamma_opt": 0,
+    "planned": 0,
+    "monotone": 1,
+    "double subsampling": 2,
+    "subsampling": 3,
+    "randomized response": 4,
+    "RandomizedResponse": 4,
+    "RR": 4,
+    "plain majority": 6,
+    "LLP": 6,
+    "LabelProportions": 6,
+    "LLP+Lap": 2,
+    "LaplaceLabelProportions": 2,
+    "LLP+Geom": 3,
+    "GeometricLabelProportions": 3,
+}
 
 
 def looks(names: Iterable[str]) -> dict[str, tuple[str, str, str]]:
-    """(colour, marker, line style) by name; from the eighth name on colours come again, with another mark and line."""
-    n = len(LOOKS)
-    return {name: (LOOKS[i % n][0], *LOOKS[(i + i // n) % n][1:]) for i, name in enumerate(names)}
+    """(colour, marker, line style) by name: a mechanism has its own colour, others those that are left.
+
+    Names with one colour, such as two of one mechanism, have another mark and line.
+    """
+    n, names = len(LOOKS), list(names)
+    known = {name: _mechanism(name) for name in names}
+    left = [i for i in range(n) if i not in known.values()] or list(range(n))
+    used: Counter[int] = Counter()
+    styles, others = {}, 0
+    for name in names:
+        colour = known[name]
+        if colour is None:
+            colour, others = left[others % len(left)], others + 1
+        styles[name] = (LOOKS[colour][0], *LOOKS[(colour + used[colour]) % n][1:])
+        used[colour] += 1
+    return styles
+
+
+def _mechanism(name: str) -> int | None:
+    """Place in `LOOKS` of the mechanism with which the name begins."""
+    begins = [known for known in MECHANISMS if re.match(rf"{re.escape(known)}(?![\w+])", name)]
+    return MECHANISMS[max(begins, key=len)] if begins else None
 
 
 def new_figure(size: tuple[float, float] = SIZE, layout: Literal["constrained"] | None = "constrained") -> Any:
@@ -66,8 +109,16 @@ def tables_of(design: Design | DecisionDesign) -> tuple[Design | DecisionDesign,
 def axes_of(ax: Axes | None) -> Any:
     """``ax``, or the axes of a new figure, with a faint grid."""
     ax = new_figure().add_subplot() if ax is None else ax
-    ax.grid(alpha=GRID)
+    tidy(ax)
     return ax
+
+
+def tidy(*axes: Axes, along: Literal["both", "x", "y"] = "both") -> None:
+    """A faint grid behind what is drawn, and no frame above and on the right."""
+    for ax in axes:
+        ax.grid(alpha=GRID, axis=along)
+        ax.set_axisbelow(True)
+        ax.spines[["top", "right"]].set_visible(False)
 
 
 def curve(ax: Axes, x: Any, y: Any, look: tuple[str, str, str], name: str = "", **changes: Any) -> None:
@@ -76,11 +127,55 @@ def curve(ax: Axes, x: Any, y: Any, look: tuple[str, str, str], name: str = "", 
     ax.plot(x, y, **{"color": colour, "marker": marker, "linestyle": line, "markersize": 4, "label": name, **changes})
 
 
+def name_lines(ax: Any) -> None:
+    """Write the name of each line beside its right end, in its colour and below each other, instead of a legend.
+
+    To be called last: limits and scales of ``ax`` must be what they will be.
+    """
+    limits = (ax.get_xlim(), ax.get_ylim())  # what matplotlib has put off is settled now
+    points = 72 * ax.figure.get_figheight() * ax.get_position().height
+    ends = []
+    for line in ax.lines:
+        name, (x, y) = str(line.get_label()), line.get_data()
+        seen = [(a, b) for a, b in zip(x, y, strict=True) if math.isfinite(a) and math.isfinite(b)]
+        if seen and not name.startswith("_"):
+            at = ax.transAxes.inverted().transform(line.get_transform().transform(seen[-1]))[1]
+            ends.append((min(max(at, 0.0), 1.0) * points, name, str(line.get_color())))
+    ends.sort(key=lambda end: end[0])
+    heights = [1.3 * TEXT * (1 + name.count("\n")) for _, name, _ in ends]
+    places = [at for at, _, _ in ends]
+    for _ in range(20 * len(ends)):
+        for i in range(len(ends) - 1):
+            overlap = (heights[i] + heights[i + 1]) / 2 - (places[i + 1] - places[i])
+            if overlap > 0:
+                places[i], places[i + 1] = places[i] - overlap / 2, places[i + 1] + overlap / 2
+    for (_, name, colour), place in zip(ends, places, strict=True):
+        ax.annotate(
+            name, (1, place / points), (4, 0), "axes fraction", "offset points", color=ink(colour), fontsize=TEXT,
+            va="center", annotation_clip=False,
+        )  # fmt: skip
+    ax.set(xlim=limits[0], ylim=limits[1])
+
+
+def ink(colour: str) -> str:
+    """A colour dark enough for text on white."""
+    from matplotlib.colors import to_hex, to_rgb
+
+    return to_hex([0.65 * part for part in to_rgb(colour)])
+
+
 def legend_below(ax: Axes, markerscale: float = 1) -> None:
     """A legend below the axes, where it covers nothing."""
     ax.legend(
-        fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2, frameon=False, markerscale=markerscale
+        fontsize=TEXT, loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2, frameon=False, markerscale=markerscale
     )
+
+
+def legend_of_all(ax: Axes, columns: int = 3) -> None:
+    """One legend below all axes of a figure, with the names of the lines of ``ax``."""
+    figure: Any = ax.figure
+    handles, names = ax.get_legend_handles_labels()
+    figure.legend(handles, names, loc="outside lower center", ncols=columns, fontsize=TEXT, frameon=False)
 
 
 def picture_format(path: str | os.PathLike[str]) -> str:

@@ -47,6 +47,7 @@ def gamma_figure(designs: Mapping[str, Design]) -> Any:
         other_K = other.problem.K
         top.set(xlabel=f"number of votes for 1, l, {other_name}", xlim=(-0.05 * other_K, 1.05 * other_K), title="")
         top.grid(visible=False)
+        top.spines["top"].set_visible(True)
     if len(designs) > 1:
         ax.set_title("")  # it would name the first problem only
     return ax.figure

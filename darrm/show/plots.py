@@ -7,14 +7,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from darrm.problem.decision import DecisionProblem
 from darrm.problem.majority import MajorityProblem
-from darrm.show.figures import GRID, LOOKS, axes_of, curve, legend_below, limits_of, looks, new_figure, tables_of
+from darrm.show.figures import (
+    LOOKS,
+    TEXT,
+    WIDTH,
+    axes_of,
+    curve,
+    legend_below,
+    limits_of,
+    looks,
+    name_lines,
+    new_figure,
+    tables_of,
+    tidy,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -65,19 +78,19 @@ def _gamma_axes(ax: Axes, problem: MajorityProblem) -> None:
     """Names, limits and title of a picture of gamma; ticks at whole numbers alone: there is no half vote."""
     from matplotlib.ticker import MaxNLocator
 
-    ax.set(xlabel="number of votes for 1, l", ylabel="gamma(l)", ylim=(-0.03, 1.03))
+    ax.set(xlabel="number of votes for 1, l", ylabel="gamma(l), probability of no noise", ylim=(-0.03, 1.03))
     ax.xaxis.set_major_locator(MaxNLocator("auto", steps=[1, 2, 2.5, 5, 10], integer=True))
     _name_problem(ax, problem)
 
 
 def _name_problem(ax: Axes, problem: MajorityProblem | DecisionProblem) -> None:
     if isinstance(problem, DecisionProblem):
-        ax.set_title(f"{limits_of(problem)}; K = {problem.K} in {len(problem.groups)} groups", fontsize=9)
+        ax.set_title(f"{limits_of(problem)}; K = {problem.K} in {len(problem.groups)} groups", fontsize=TEXT)
         return
     ax.set_title(
         f"K = {problem.K}, m = {problem.m:g}, epsilon = {problem.epsilon:g}, Delta = {problem.Delta:g}, "
         f"delta = {problem.delta:.3g}, max_affected = {problem.max_affected}",
-        fontsize=9,
+        fontsize=TEXT,
     )
 
 
@@ -104,7 +117,7 @@ def plot_profile(design: Design | DecisionDesign, ax: Axes | None = None) -> Axe
         xlabel="epsilon of one release, nats", ylabel="delta", ylim=(-0.02 * exact[0], 1.1 * max(worst[0], exact[0]))
     )
     _name_problem(ax, problem)
-    ax.legend(fontsize=8)
+    ax.legend(fontsize=TEXT)
     return ax
 
 
@@ -157,16 +170,15 @@ def plot_budget(
     lines = {
         "simple composition": {q: q * problem.total_epsilon for q in fresh if q * problem.delta <= delta},
         label: fresh,
-        "fixed voters, any number": dict.fromkeys(fresh, fixed_voters(problem, delta)),
+        "fixed voters,\nany number": dict.fromkeys(fresh, fixed_voters(problem, delta)),
     }
-    for (name, line), look in zip(lines.items(), (LOOKS[6], LOOKS[0], LOOKS[1]), strict=True):
+    for (name, line), look in zip(lines.items(), (LOOKS[1], LOOKS[0], LOOKS[2]), strict=True):
         points = {q: epsilon for q, epsilon in line.items() if 0 < epsilon < math.inf}
         if points:
             curve(ax, list(points), list(points.values()), look, name)
     ax.set(xscale="log", yscale="log", xlabel="number of labels", ylabel=f"total epsilon at delta = {delta:g}, nats")
     _name_problem(ax, problem)
-    if ax.lines:
-        ax.legend(fontsize=8)
+    name_lines(ax)
     return ax
 
 
@@ -191,8 +203,9 @@ def plot_comparison(
     MissingExtraError
         If matplotlib is not installed.
     """
+    own = axes is None
     if axes is None:
-        axes = new_figure((9.6, 4.2)).subplots(1, 2, width_ratios=[3, 2])
+        axes = new_figure((WIDTH, 3.6)).subplots(1, 2, width_ratios=[5, 4])
     left, right = axes
     styles = looks(entry.name for entry in entries)
     for at, entry in enumerate(entries):
@@ -205,8 +218,13 @@ def plot_comparison(
             right.errorbar(mean, at, xerr=[[mean - low], [high - mean]], color="black", marker="|", capsize=3)
     _gamma_axes(left, problem)
     right.set(xlabel="error, total variation", yticks=range(len(entries)))
-    right.set_yticklabels([e.name if e.certificate.holds else f"{e.name}: not verified" for e in entries], fontsize=8)
+    names = [entry.name if entry.certificate.holds else f"{entry.name}:\nnot verified" for entry in entries]
+    right.set_yticklabels(names, fontsize=TEXT)
     right.invert_yaxis()
-    left.grid(alpha=GRID)
-    right.grid(alpha=GRID, axis="x")
+    tidy(left)
+    tidy(right, along="x")
+    if own:  # a title as wide as the picture
+        figure: Any = left.figure
+        figure.suptitle(left.get_title(), fontsize=TEXT)
+        left.set_title("")
     return [left, right]

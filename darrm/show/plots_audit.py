@@ -19,12 +19,19 @@ from numpy.typing import ArrayLike, NDArray
 from darrm.labels.audit_row import AuditRow
 from darrm.measures.distribution import Distribution
 from darrm.measures.utility import EqualUtility
-from darrm.show.figures import axes_of, curve, legend_below, looks, new_figure
+from darrm.show.figures import LOOKS, TEXT, WIDTH, axes_of, curve, legend_below, legend_of_all, looks, new_figure, tidy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Array = NDArray[np.float64]
+# What is shown of mechanisms side by side, as narrow axes are called.
+MEASURES = {
+    "additive_advantage": "additive\nadvantage",
+    "multiplicative_98": "98th percentile of\nlog-odds change, nats",
+    "largest_log_odds_change": "largest log-odds\nchange, nats",
+    "mean_leakage": "mean maximal\nleakage, nats",
+}
 
 
 def plot_spindle(
@@ -164,7 +171,7 @@ def plot_tradeoff(
             middle = math.sqrt(nearest * edge) if log else (nearest + edge) / 2
             ax.axvline(middle, color="black", linewidth=0.6, linestyle=":")
             said = "infinite" if value else "zero"
-            ax.text(edge, 0.02, said, transform=ax.get_xaxis_transform(), fontsize=7, rotation=90, ha="center")
+            ax.text(edge, 0.02, said, transform=ax.get_xaxis_transform(), fontsize=TEXT, rotation=90, ha="center")
     ax.set(xlabel=xlabel, ylabel=ylabel, xscale="log" if log else "linear")
     if legend:
         legend_below(ax)
@@ -201,7 +208,7 @@ def plot_utility_grid(
     for name, y in curves.items():
         curve(ax, sizes, np.asarray(y, float), styles[name], name)
     ax.set_xscale("log", base=2)
-    ax.set_xticks(list(sizes), [str(size) for size in sizes], fontsize=10 if len(sizes) < 9 else 7)
+    ax.set_xticks(list(sizes), [str(size) for size in sizes], fontsize=TEXT)
     ax.set(xlabel="bag size k", ylabel=ylabel)
     legend_below(ax)
     return ax
@@ -224,32 +231,26 @@ def plot_equal_utility(rows: Sequence[EqualUtility]) -> list[Axes]:
     >>> panels = darrm.show.plots_audit.plot_equal_utility(rows)
     >>> panels[0].figure.savefig("equal.png")
     """
-    figure = new_figure((11, 1.4 + 0.35 * len(rows)))
+    figure = new_figure((WIDTH, 1.4 + 0.35 * len(rows)))
     axes: list[Axes] = figure.subplots(1, 4, sharey=True).tolist()
-    shown = {
-        "additive_advantage": "additive advantage",
-        "multiplicative_98": "98 % of |log odds change|, nats",
-        "largest_log_odds_change": "largest log-odds change, nats",
-        "mean_leakage": "mean maximal leakage, nats",
-    }
-    for ax, (name, title) in zip(axes, shown.items(), strict=True):
+    for ax, (name, title) in zip(axes, MEASURES.items(), strict=True):
         values = [getattr(row, name) for row in rows]
         edge = 1.15 * max((value for value in values if math.isfinite(value)), default=1.0) or 1.0
         for y, (row, value) in enumerate(zip(rows, values, strict=True)):
-            fill = "C0" if row.matched else "none"
-            ax.plot(min(value, edge), y, "o", color="C0", markerfacecolor=fill, markersize=5)
+            fill = LOOKS[0][0] if row.matched else "none"
+            ax.plot(min(value, edge), y, "o", color=LOOKS[0][0], markerfacecolor=fill, markersize=5)
         if any(map(math.isinf, values)):
             ax.axvline(0.94 * edge, color="black", linewidth=0.6, linestyle=":")
-            ax.text(edge, 0.5, "infinite", transform=ax.get_xaxis_transform(), fontsize=7, rotation=90, ha="center")
-        ax.set_xlabel(title, fontsize=8)
-        ax.locator_params(axis="x", nbins=4)
-        ax.tick_params(axis="x", labelsize=8)
+            ax.text(edge, 0.5, "infinite", transform=ax.get_xaxis_transform(), fontsize=TEXT, rotation=90, ha="center")
+        ax.set_xlabel(title, fontsize=TEXT)
+        ax.locator_params(axis="x", nbins=3)
+        ax.tick_params(axis="x", labelsize=TEXT)
         ax.set_xlim(left=0, right=1.05 * edge)
-        ax.grid(alpha=0.25)
+        tidy(ax)
     names = [
         row.name if row.parameter is None else f"{row.name}, {row.parameter:.3g} (k = {row.bag_size})" for row in rows
     ]
-    axes[0].set_yticks(range(len(rows)), names, fontsize=8)
+    axes[0].set_yticks(range(len(rows)), names, fontsize=TEXT)
     axes[0].invert_yaxis()
     return axes
 
@@ -269,13 +270,12 @@ def plot_audit(rows: Sequence[AuditRow]) -> list[Axes]:
     >>> panels = darrm.show.plots_audit.plot_audit(rows)
     >>> panels[0].figure.savefig("audit.png")
     """
-    figure = new_figure((8.4, 4.2))
+    figure = new_figure((WIDTH, 4.0))
     axes: list[Axes] = figure.subplots(1, 2).tolist()
     groups = _by_kind(rows)
     _over_epsilon(axes[0], groups, "additive_advantage", "additive advantage")
-    _over_epsilon(axes[1], groups, "multiplicative_98", "98 % of |log odds change|, nats")
-    handles, names = axes[0].get_legend_handles_labels()
-    figure.legend(handles, names, loc="outside lower center", ncols=3, fontsize=8, frameon=False)
+    _over_epsilon(axes[1], groups, "multiplicative_98", MEASURES["multiplicative_98"])
+    legend_of_all(axes[0])
     return axes
 
 
@@ -312,7 +312,7 @@ def _over_epsilon(ax: Axes, groups: Mapping[str, Sequence[AuditRow]], name: str,
             colour, _, line = styles[group]
             ax.axhline(heights[0], color=colour, linestyle=line, label=group)
     if len(values) > sum(map(math.isfinite, values)):
-        ax.text(0.02, edge, "infinite", transform=ax.get_yaxis_transform(), fontsize=7, va="bottom")
+        ax.text(0.02, edge, "infinite", transform=ax.get_yaxis_transform(), fontsize=TEXT, va="bottom")
     ax.set(xlabel="guaranteed epsilon, nats", ylabel=label, xscale="log", ylim=(0, 1.1 * edge))
     ticks = sorted({row.guaranteed_epsilon for rows in groups.values() for row in rows} - {math.inf})
     ax.set_xticks(ticks, [f"{tick:g}" for tick in ticks])

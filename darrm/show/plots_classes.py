@@ -10,7 +10,7 @@ import numpy as np
 from darrm.problem.class_votes import all_votes, class_probabilities
 from darrm.problem.counts import Counts
 from darrm.show.classes import alike, of_most_votes, rows
-from darrm.show.figures import GRID, LOOKS, curve, limits_of, new_figure
+from darrm.show.figures import LOOKS, TEXT, curve, limits_of, name_lines, new_figure, tidy
 
 if TYPE_CHECKING:
     from darrm.design.decision import DecisionDesign
@@ -83,10 +83,10 @@ def _triangles(design: DecisionDesign, name: str) -> Any:
         ax.set_axis_off()
     for ax, (answer, o) in zip(axes, panels, strict=False):
         cells = _triangle(ax, votes[:, 0], chances[:, o], problem.names, 17.0 * side)
-        ax.set_title(f'chance of "{_short(answer)}"', fontsize=9)
+        ax.set_title(f'chance of "{_short(answer)}"', fontsize=TEXT)
     figure.colorbar(cells, ax=list(axes), label="probability", shrink=0.8)
     if name:
-        figure.suptitle(name, fontsize=9)
+        figure.suptitle(name, fontsize=TEXT)
     return figure
 
 
@@ -119,7 +119,7 @@ def _triangle(ax: Any, votes: Counts, chances: Any, names: tuple[str, ...], poin
         (K / 2, K * _HEIGHT + room, "center", "bottom"),
     )
     for name, (at_x, at_y, ha, va) in zip(names, ends, strict=True):
-        ax.text(at_x, at_y, f"all {_short(name)}", ha=ha, va=va, fontsize=8)
+        ax.text(at_x, at_y, f"all {_short(name)}", ha=ha, va=va, fontsize=TEXT)
     ax.set(xlim=(-0.02 * K - 0.7, 1.02 * K + 0.7), ylim=(-0.1 * K - 1.2, K * _HEIGHT + 0.1 * K + 1.2), aspect="equal")
     return cells
 
@@ -132,9 +132,9 @@ def _two_classes(design: DecisionDesign, name: str) -> Any:
         curve(ax, votes[:, 0, 1], chances[:, o], look, _short(answer))
     ax.set(xlabel=f'votes "{_short(problem.names[1])}" of {problem.K} voters', ylabel="probability", ylim=(-0.03, 1.03))
     ax.xaxis.get_major_locator().set_params(integer=True)
-    ax.grid(alpha=GRID)
-    ax.legend(fontsize=8, title="answer", title_fontsize=8)
-    ax.set_title(name, fontsize=9)
+    tidy(ax)
+    name_lines(ax)
+    ax.set_title(name, fontsize=TEXT)
     return figure
 
 
@@ -152,14 +152,14 @@ def _leads(design: DecisionDesign, name: str) -> Any:
             lead, chance, c=top, cmap="cividis", vmin=0, vmax=problem.K, s=22, edgecolors="#55606e", linewidths=0.4
         )
         ax.set(xlim=(-0.05 * problem.K, 1.05 * problem.K), ylim=(-0.03, 1.03), xlabel="lead over the next class, votes")
-        ax.set_title(f"chance of {what}", fontsize=9)
+        ax.set_title(f"chance of {what}", fontsize=TEXT)
         ax.xaxis.get_major_locator().set_params(integer=True)
-        ax.grid(alpha=GRID)
+        tidy(ax)
     axes[0].set_ylabel("probability")
     bar = figure.colorbar(dots, ax=list(axes), label="its votes")
     bar.ax.yaxis.get_major_locator().set_params(integer=True)
     if name:
-        figure.suptitle(name, fontsize=9)
+        figure.suptitle(name, fontsize=TEXT)
     return figure
 
 

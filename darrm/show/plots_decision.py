@@ -8,7 +8,7 @@ import numpy as np
 
 from darrm.errors import InputError
 from darrm.show import plots_classes
-from darrm.show.figures import LOOKS, axes_of, curve, limits_of, new_figure
+from darrm.show.figures import LOOKS, TEXT, axes_of, curve, limits_of, new_figure
 
 if TYPE_CHECKING:
     from darrm.design.decision import DecisionDesign
@@ -68,13 +68,13 @@ def plot_decision(design: DecisionDesign, *, title: bool = True) -> Any:
         curve(ax, np.arange(design.table.size), design.table, LOOKS[0])
         ax.set(xlabel=_counted(design, 0), ylabel=_answer(design), ylim=(-0.03, 1.03))
         ax.xaxis.get_major_locator().set_params(integer=True)
-        ax.set_title(name, fontsize=9)
+        ax.set_title(name, fontsize=TEXT)
         return ax.figure
     if len(groups) == 2:
         figure = new_figure()
         ax = figure.add_subplot()
         _map(ax, design.table, design)
-        ax.set_title(name, fontsize=9)
+        ax.set_title(name, fontsize=TEXT)
         figure.colorbar(ax.images[0], ax=ax, label=_answer(design))
         return figure
     last = np.unique(np.linspace(0, groups[2].count, _MOST_PANELS).round().astype(int))
@@ -88,11 +88,11 @@ def plot_decision(design: DecisionDesign, *, title: bool = True) -> Any:
     for ax, count in zip(axes, last, strict=True):
         _map(ax, design.table[:, :, count], design)
         ax.set(title=f"{count} of group 3", xlabel="", ylabel="")
-        ax.title.set_fontsize(9)
-    figure.supxlabel(_counted(design, 1), fontsize=9)
-    figure.supylabel(_counted(design, 0), fontsize=9)
+        ax.title.set_fontsize(TEXT)
+    figure.supxlabel(_counted(design, 1), fontsize=TEXT)
+    figure.supylabel(_counted(design, 0), fontsize=TEXT)
     if name:
-        figure.suptitle(name, fontsize=9)
+        figure.suptitle(name, fontsize=TEXT)
     figure.colorbar(axes[-1].images[0], ax=list(axes), label=_answer(design))
     return figure
 

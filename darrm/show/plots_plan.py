@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from darrm.show.figures import GRID, LOOKS, axes_of, curve, new_figure
+from darrm.show.figures import LOOKS, REST, TEXT, axes_of, curve, name_lines, new_figure, tidy
 from darrm.show.wording import at_least
 
 if TYPE_CHECKING:
@@ -56,26 +56,28 @@ def _curve(plan: Plan) -> Any:
     epsilons = [step.epsilon for step in plan.curve]
     curve(above, epsilons, [step.wrong for step in plan.curve], LOOKS[0], "this plan")
     if math.isfinite(plan.wrong_without_privacy):
-        above.axhline(plan.wrong_without_privacy, color="0.4", linewidth=1, label="no privacy at all")
-    above.set(ylabel="wrong labels", ylim=(-0.02, None))
+        above.axhline(plan.wrong_without_privacy, color=REST, linewidth=1, label="no privacy\nat all")
+    above.set(ylabel="share of wrong labels", ylim=(-0.02, None))
     above.set_title(
-        f"{plan.queries} labels within ({plan.total_epsilon:g}, {plan.total_delta:g}), voters {plan.voters}", fontsize=9
+        f"{plan.queries} labels within ({plan.total_epsilon:g}, {plan.total_delta:g}), voters {plan.voters}",
+        fontsize=TEXT,
     )
     private = [step for step in plan.curve if math.isfinite(step.collector)]
-    learns = "who sees the {} learns"
-    curve(below, [s.epsilon for s in private], [s.collector for s in private], LOOKS[1], learns.format("votes"))
-    curve(below, epsilons, [step.public for step in plan.curve], LOOKS[2], learns.format("labels"))
+    curve(below, [s.epsilon for s in private], [s.collector for s in private], LOOKS[1], "who sees\nthe votes")
+    curve(below, epsilons, [step.public for step in plan.curve], LOOKS[2], "who sees\nthe labels")
     # Nothing but zeros has no logarithm: tiny votes tell nothing beyond the total delta.
     scale = "log" if any(max(step.public, step.collector) > 0 for step in plan.curve) else "linear"
-    below.set(xscale="log", yscale=scale, xlabel="epsilon of one vote (nats)", ylabel="epsilon of all labels (nats)")
+    below.set(xscale="log", yscale=scale, xlabel="epsilon of one vote, nats", ylabel="epsilon of all labels, nats")
     for ax in (above, below):
-        ax.grid(alpha=GRID)
-        ax.legend(fontsize=8)
+        tidy(ax)
+        name_lines(ax)
     return figure
 
 
 def plot_comparison_at_one_total(comparison: Comparison, ax: Axes | None = None) -> Axes:
-    """Draw how often each mechanism is wrong at one total: a bar each, those over the budget paler.
+    """Draw how often each mechanism is wrong at one total: a bar each, the planned one in colour.
+
+    The bar of a mechanism over the budget is paler.
 
     Parameters
     ----------
@@ -106,8 +108,9 @@ def plot_comparison_at_one_total(comparison: Comparison, ax: Axes | None = None)
     rows = comparison.mechanisms[::-1]
     known = not any(math.isnan(row.wrong) for row in rows)
     lengths = [row.wrong if known else row.expected_cost for row in rows]
-    bars = ax.barh([row.name for row in rows], lengths, color=LOOKS[0][0], height=0.62)
+    bars = ax.barh([row.name for row in rows], lengths, height=0.62)
     for bar, row, length in zip(bars, rows, lengths, strict=True):
+        bar.set_color(LOOKS[0][0] if row is comparison.mechanisms[0] else REST)
         over = "" if row.within else f"  over the budget: {at_least(row.total)}"
         if not row.within:
             bar.set_alpha(0.35)
@@ -117,13 +120,13 @@ def plot_comparison_at_one_total(comparison: Comparison, ax: Axes | None = None)
             (3, 0),
             textcoords="offset points",
             va="center",
-            fontsize=8,
+            fontsize=TEXT,
         )
-    ax.set(xlabel="wrong labels" if known else "expected cost of a label", xlim=(0, 1.25 * max(lengths)))
+    ax.set(xlabel="share of wrong labels" if known else "expected cost of a label", xlim=(0, 1.25 * max(lengths)))
     ax.grid(visible=False, axis="y")
     ax.set_title(
         f"{comparison.queries} labels within ({comparison.total_epsilon:g}, {comparison.total_delta:g}), voters "
         f"{comparison.voters}",
-        fontsize=9,
+        fontsize=TEXT,
     )
     return ax

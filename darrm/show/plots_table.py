@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from darrm import baselines, priors
 from darrm.errors import InputError
-from darrm.show.figures import GRID, LOOKS, curve, new_figure
+from darrm.show.figures import LOOKS, TEXT, WIDTH, curve, new_figure, tidy
 from darrm.tables.table import Table
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def plot_table(table: Table, axes: Sequence[Axes] | None = None) -> list[Axes]:
     drawn = [*(rows[0][name] for name in same), rows[0]["max_affected"] == rows[0]["K"]]
     rows = [row for row in rows if [*(row[name] for name in same), row["max_affected"] == row["K"]] == drawn]
     if axes is None:
-        axes = new_figure((9.6, 7.4)).subplots(2, 2).ravel().tolist()
+        axes = new_figure((WIDTH, 6.4)).subplots(2, 2).ravel().tolist()
     sizes = sorted({row["K"] for row in rows})
     chosen = [sizes[i] for i in np.unique(np.linspace(0, len(sizes) - 1, min(_CURVES, len(sizes))).astype(int))]
     for look, K in zip(LOOKS, chosen, strict=False):
@@ -67,7 +67,7 @@ def plot_table(table: Table, axes: Sequence[Axes] | None = None) -> list[Axes]:
         m, error = (np.array(values) for values in zip(*points, strict=True))
         shown = error > _NOTHING
         curve(axes[0], m[shown], error[shown], look, f"K = {K}", markersize=3)
-    axes[0].set(xlabel="m", ylabel="error, total variation (0 left out)", yscale="log")
+    axes[0].set(xlabel="allowance m", ylabel="error, total variation (0 left out)", yscale="log")
     free = {row["K"]: math.inf for row in rows}
     for row in rows:
         if all(value > 1 - _NOTHING or 2 * l == row["K"] for l, value in enumerate(row["gamma"])):
@@ -75,17 +75,17 @@ def plot_table(table: Table, axes: Sequence[Axes] | None = None) -> list[Axes]:
     known = [K for K in sizes if math.isfinite(free[K])]
     axes[1].plot(known, [free[K] for K in known], color=LOOKS[0][0], marker="o", markersize=3, linestyle="none")
     axes[1].plot(sizes, [(K + 1) / 2 for K in sizes], color=LOOKS[1][0], linestyle="--", label="(K + 1) / 2")
-    axes[1].set(xlabel="K", ylabel="smallest m with no noise at all")
+    axes[1].set(xlabel="number of voters K", ylabel="smallest m with no noise at all")
     for ax, name, make in (
         (axes[2], "subsampling", baselines.subsampling),
         (axes[3], "double subsampling", baselines.double_subsampling),
     ):
         _heat(ax, name, rows, make)
     for ax in axes[:2]:
-        ax.grid(alpha=GRID)
-        ax.legend(fontsize=8)
+        tidy(ax)
+        ax.legend(fontsize=TEXT)
     figure: Any = axes[0].figure
-    figure.suptitle(", ".join(f"{name} = {rows[0][name]}" for name in same), fontsize=9)
+    figure.suptitle(", ".join(f"{name} = {rows[0][name]}" for name in same), fontsize=TEXT)
     return list(axes)
 
 
@@ -100,7 +100,7 @@ def _heat(ax: Axes, name: str, rows: list[dict[str, Any]], make: Any) -> None:
         gamma = np.array(row["gamma"])
         ours, theirs = (float(weights @ (1 - table[K // 2 + 1 :])) for table in (gamma, make(K, int(row["m"]))))
         share[allowances.index(row["m"]), sizes.index(K)] = ours / theirs if theirs > _NOTHING else np.nan
-    image = ax.pcolormesh(sizes, allowances, share, cmap="viridis", vmin=0, vmax=1, shading="nearest")
-    ax.set(xlabel="K", ylabel="m")
-    ax.set_title(f"error as a share of {name}'s (blank: it needs no noise)", fontsize=9)
+    image = ax.pcolormesh(sizes, allowances, share, cmap="cividis", vmin=0, vmax=1, shading="nearest")
+    ax.set(xlabel="number of voters K", ylabel="allowance m")
+    ax.set_title(f"error as a share of {name}'s\n(blank: it needs no noise)", fontsize=TEXT)
     ax.figure.colorbar(image, ax=ax)

@@ -177,7 +177,7 @@ def test_the_picture_of_a_comparison_shows_all_of_it(tmp_path: Path) -> None:
     assert len(left.lines) == len(shown) < len(entries)
     assert [bar.get_width() for bar in right.patches] == [entry.error for entry in entries]
     names = [label.get_text() for label in right.get_yticklabels()]
-    assert names[-1] == "plain majority: not verified"
+    assert names[-1] == "plain majority:\nnot verified"
     assert names[:-1] == [entry.name for entry in entries[:-1]]
     save(tmp_path / "all.svg", plot_comparison(PROBLEMS[0], entries))
     assert (tmp_path / "all.svg").read_text(encoding="utf-8").startswith("<?xml")

@@ -1,6 +1,7 @@
 """Pictures of audits show the numbers they are given."""
 
 import math
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -69,6 +70,33 @@ def test_names_beyond_the_colours_have_looks_of_their_own() -> None:
     assert len(set(looks.values())) == 20
 
 
+def test_a_mechanism_has_one_colour_whatever_stands_beside_it() -> None:
+    alone = figures.looks(["subsampling (3)"])["subsampling (3)"]
+    names = ["mine", "double subsampling (5)", "subsampling (3)", "RR, k = 8", "RR, k = 64", "LLP+Lap", "LLP", "RRR"]
+    looks = figures.looks(names)
+    assert looks["subsampling (3)"] == alone == figures.LOOKS[3]
+    assert looks["mine"] == figures.LOOKS[0]
+    assert looks["RR, k = 8"][0] == looks["RR, k = 64"][0] == figures.LOOKS[4][0]
+    assert looks["LLP"][0] != looks["LLP+Lap"][0] == looks["double subsampling (5)"][0]
+    assert looks["RRR"][0] == figures.LOOKS[1][0]
+    assert len(set(looks.values())) == len(names)
+
+
+def test_names_of_lines_stand_beside_their_ends_and_apart() -> None:
+    ax = figures.axes_of(None)
+    for i in range(4):
+        figures.curve(ax, [1, 2, 3], [0.5, 1 + i / 100, np.nan], figures.LOOKS[i], f"line {i}")
+    ax.axhline(0.0, label="nothing")
+    ax.axhline(0.2)
+    figures.name_lines(ax)
+    ax.figure.draw_without_rendering()
+    boxes = [text.get_window_extent() for text in ax.texts]
+    assert [text.get_text() for text in ax.texts] == ["nothing", *(f"line {i}" for i in range(4))]
+    assert all(low.y1 <= high.y0 for low, high in pairwise(boxes))
+    assert all(ax.get_window_extent().x1 <= box.x0 and box.x1 <= ax.figure.bbox.x1 for box in boxes)
+    assert boxes[0].y0 < ax.transData.transform((0, 0))[1] < boxes[0].y1
+
+
 def test_utility_over_bag_sizes() -> None:
     ax = plots_audit.plot_utility_grid([1, 2, 8], {"epsilon = 1": [0.9, 0.8, 0.7]})
     assert ax.get_lines()[0].get_ydata().tolist() == [0.9, 0.8, 0.7]
@@ -117,7 +145,7 @@ def test_mechanisms_at_one_utility_are_drawn() -> None:
     response, exact, line = axes[2].get_lines()
     assert response.get_xdata()[0] == rows[0].largest_log_odds_change
     assert exact.get_xdata()[0] > line.get_xdata()[0]  # infinite
-    assert (response.get_markerfacecolor(), exact.get_markerfacecolor()) == ("C0", "none")
+    assert (response.get_markerfacecolor(), exact.get_markerfacecolor()) == (figures.LOOKS[0][0], "none")
 
 
 def test_a_curve_of_one_name_has_it() -> None:
