@@ -27,7 +27,7 @@ from pages import DOCS, bullets, put, save
 import darrm
 from darrm.accounting import Total
 from darrm.accounting.fixed import labels_allowance
-from darrm.show.figures import LOOKS
+from darrm.show.figures import LOOKS, TEXT, WIDTH, curve, ink, name_lines, new_figure, tidy
 
 TRAP, QUERIES = {"K": 3, "m": 1, "epsilon": 2.0}, (1, 2, 3)
 TOTAL_DELTA, MANY = 1e-5, (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
@@ -85,41 +85,26 @@ def many() -> tuple[list[float], dict[int, float]]:
 
 
 def draw(rows: list[dict[str, float]], fresh: list[float], voters: dict[int, float]) -> Any:
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(9.6, 4.6), layout="constrained")
+    figure = new_figure((WIDTH, 3.7))
     left, right = figure.subplots(1, 2)
     labels = [row["labels"] for row in rows]
-    for key, name, look in (
-        ("per query", "adding up single labels: wrong", 1),
-        ("voters", "composing the voters: holds", 2),
-        ("found", "found by an adversary", 0),
+    for key, said, look, place in (
+        ("voters", "composing the voters: holds", LOOKS[2], (1.0, 6.25)),
+        ("per query", "adding up single labels: wrong", LOOKS[1], (1.35, 1.3)),
+        ("found", f"found by an adversary:\n{rows[1]['found']:.2f} for two labels", LOOKS[0], (1.05, 4.5)),
     ):
-        colour, marker, line = LOOKS[look]
-        left.plot(labels, [row[key] for row in rows], color=colour, marker=marker, linestyle=line, label=name)
-    left.set(xlabel="labels of fixed voters, Q", ylabel="total epsilon, nats", xticks=labels, ylim=(0, 8))
-    left.annotate(
-        f"{rows[1]['found']:.2f} > {rows[1]['per query']:g}",
-        (2, rows[1]["found"]),
-        (1.35, 4.6),
-        arrowprops={"arrowstyle": "-"},
-        fontsize=9,
-    )
-    left.set_title("K = 3, epsilon = 2, m = 1: two labels lose more than 2 m epsilon", fontsize=9)
-    colour, marker, line = LOOKS[1]
-    right.plot(
-        MANY, fresh, color=colour, marker=marker, linestyle=line, label="per label, exactly composed: fresh voters only"
-    )
-    for at, (t, total) in enumerate(voters.items()):
-        colour, marker, line = LOOKS[(2, 0, 3)[at]]
-        name = f"fixed voters, a record reaches {t}: any number of labels"
-        right.plot(MANY, [total] * len(MANY), color=colour, linestyle=line, label=name)
-    right.set(xlabel="labels, Q", ylabel="total epsilon, nats", xscale="log", yscale="log")
-    right.set_title("K = 11, epsilon = 0.1, m = 3", fontsize=9)
-    for ax in (left, right):
-        ax.grid(alpha=0.25)
-    left.legend(fontsize=8, loc="upper left", frameon=False)
-    right.legend(fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.18), frameon=False)
+        curve(left, labels, [row[key] for row in rows], look)
+        left.text(*place, said, color=ink(look[0]), fontsize=TEXT)
+    left.set(xlabel="labels of fixed voters", ylabel="total epsilon, nats", xticks=labels, ylim=(0, 7.5))
+    left.set_title("K = 3, epsilon = 2, m = 1", fontsize=TEXT)
+    curve(right, MANY, fresh, LOOKS[0], "fresh voters,\ncomposed exactly")
+    for (t, total), line in zip(voters.items(), ("-", "--", ":"), strict=True):
+        name = f"fixed voters,\na record reaches {t}"
+        curve(right, MANY, [total] * len(MANY), LOOKS[2], name, marker="", linestyle=line)
+    right.set(xlabel="labels", xscale="log", yscale="log")
+    right.set_title("K = 11, epsilon = 0.1, m = 3", fontsize=TEXT)
+    tidy(left, right)
+    name_lines(right)
     return figure
 
 

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 import darrm
 from darrm import measures, mechanisms
-from darrm.show.figures import new_figure
+from darrm.show.figures import TEXT, WIDTH, legend_of_all, new_figure
 from darrm.show.plots_audit import plot_advantage_cdf, plot_spindle, plot_tradeoff, plot_utility_grid
 
 sys.path.insert(0, str(Path(__file__).resolve().parent / "paper"))
@@ -59,7 +59,7 @@ def spindles(etas: Mapping[str, Array]) -> Any:
     }
     for row, kind in NOISY.items():
         rows[f"{row}, k = 8"] = {f"epsilon = {e:g}": partial(pairs, kind(e), k=8) for e in (0.5, 1, 4)}
-    figure, axes = panels(len(rows), len(etas), 2.3)
+    figure, axes = panels(len(rows), len(etas), 1.75)
     for line, (row, kinds) in zip(axes, rows.items(), strict=True):
         for ax, (column, eta) in zip(line, etas.items(), strict=True):
             bounds = () if row == "LLP" else (0.5, 1, 4)
@@ -67,7 +67,7 @@ def spindles(etas: Mapping[str, Array]) -> Any:
             tidy(ax, line, axes, title=column, ylabel=f"{row}\nafter")
         handles, names = line[-1].get_legend_handles_labels()
         line[-1].legend(
-            handles, names, fontsize=7, markerscale=2, loc="upper left", bbox_to_anchor=(1, 1), frameon=False
+            handles, names, fontsize=TEXT, markerscale=2, loc="upper left", bbox_to_anchor=(1, 1), frameon=False
         )
     return figure
 
@@ -78,7 +78,7 @@ def distributions(etas: Mapping[str, Array]) -> Any:
         "RR": (mechanisms.RandomizedResponse(1), 1),
         "LLP": (mechanisms.LabelProportions(), 8),
     } | {title: (kind(1), 8) for title, kind in NOISY.items()}
-    figure, axes = panels(3, len(etas), 2.4)
+    figure, axes = panels(3, len(etas), 1.9)
     for column, (name, eta) in enumerate(etas.items()):
         bags = {title: eta[bags_of(eta.size, k)] for title, (_, k) in named.items()}
         points = {title: pairs(mechanism, eta, k) for title, (mechanism, k) in named.items()}
@@ -87,17 +87,17 @@ def distributions(etas: Mapping[str, Array]) -> Any:
         plot_advantage_cdf(many, axes[1][column], top=4, legend=False)
         own = {title: measures.individual_advantage(m, bags[title]) for title, (m, _) in named.items()}
         plot_advantage_cdf(own, axes[2][column], multiplicative=False, legend=False)
-        axes[0][column].set_title(name, fontsize=9)
+        axes[0][column].set_title(name, fontsize=TEXT)
         for row in axes:
             if column:
                 row[column].set_ylabel("")
-    legend(figure, axes[1][0], columns=4)
+    legend_of_all(axes[1][0], columns=4)
     return figure
 
 
 def tradeoffs(tasks: Mapping[str, Task], scale: Scale) -> tuple[Any, dict[str, dict[str, list[Point]]]]:
     """Figure 3 of 2024: AUC over both advantages, the line is a learner of the labels themselves; and the points."""
-    figure, axes = panels(2, len(tasks), 3.4)
+    figure, axes = panels(2, len(tasks), 2.7)
     everything = {}
     for column, (name, task) in enumerate(tasks.items()):
         rows = {
@@ -109,7 +109,7 @@ def tradeoffs(tasks: Mapping[str, Task], scale: Scale) -> tuple[Any, dict[str, d
                 rows[f"{title}, k = {k}"] = [point(task, scale, kind(e), k) for e in scale.epsilons]
         everything[name] = rows
         for ax, measure, label in (
-            (axes[0][column], "multiplicative_98", "98 % of |change of the log odds|, nats"),
+            (axes[0][column], "multiplicative_98", "log-odds change, 98th percentile, nats"),
             (axes[1][column], "additive_advantage", "additive advantage"),
         ):
             curves = {
@@ -118,14 +118,14 @@ def tradeoffs(tasks: Mapping[str, Task], scale: Scale) -> tuple[Any, dict[str, d
             }
             plot_tradeoff(curves, ax, xlabel=label, log=True, legend=False)
             ax.axhline(rows["LLP"][0].auc, color="black", linewidth=0.6)  # bags of one are the labels themselves
-        axes[0][column].set_title(name, fontsize=9)
-    legend(figure, axes[0][0])
+        axes[0][column].set_title(name, fontsize=TEXT)
+    legend_of_all(axes[0][0])
     return figure, everything
 
 
 def learning(task: Task, scale: Scale, rows: Mapping[str, list[Point]]) -> Any:
     """Figure 1 of 2023 (AUC and cross-entropy over advantage) and Figure 2 (AUC of LLP+Lap over k and epsilon)."""
-    figure, axes = panels(1, 3, 3.4)
+    figure, axes = panels(1, 3, 2.7)
     for ax, measure, label in ((axes[0][0], "auc", "AUC"), (axes[0][1], "cross_entropy", "cross-entropy, nats")):
         curves = {
             title: ([row.additive_advantage for row in rows[title]], [getattr(row, measure) for row in rows[title]])
@@ -145,7 +145,7 @@ def learning(task: Task, scale: Scale, rows: Mapping[str, list[Point]]) -> Any:
 
 def response(eta: Array, rows: Mapping[str, list[Point]], scale: Scale) -> Any:
     """Randomized response against noisy sums of the same epsilon: both advantages over k, and AUC over epsilon."""
-    figure, axes = panels(1, 3, 4.4)
+    figure, axes = panels(1, 3, 3.2)
     audits = {
         f"{title}, epsilon = {epsilon:g}": [
             darrm.labels.audit({title: kind(epsilon)}, eta, bags=bags_of(eta.size, k))[0] for k in scale.sizes
@@ -155,7 +155,7 @@ def response(eta: Array, rows: Mapping[str, list[Point]], scale: Scale) -> Any:
     }
     for ax, measure, label in (
         (axes[0][0], "additive_advantage", "additive advantage"),
-        (axes[0][1], "multiplicative_98", "98 % of |log odds change|, nats"),
+        (axes[0][1], "multiplicative_98", "log-odds change,\n98th percentile, nats"),
     ):
         curves = {title: [getattr(row, measure) for row in some] for title, some in audits.items()}
         plot_utility_grid(scale.sizes, curves, ax, ylabel=label)
@@ -169,13 +169,8 @@ def response(eta: Array, rows: Mapping[str, list[Point]], scale: Scale) -> Any:
     return figure
 
 
-def legend(figure: Any, ax: Any, columns: int = 3) -> None:
-    handles, names = ax.get_legend_handles_labels()
-    figure.legend(handles, names, loc="outside lower center", ncols=columns, fontsize=8, frameon=False)
-
-
 def panels(rows: int, columns: int, side: float) -> tuple[Any, Any]:
-    figure = new_figure((side * columns + 1, side * rows + 0.4))
+    figure = new_figure((WIDTH, side * rows + 0.6))
     return figure, figure.subplots(rows, columns, squeeze=False)
 
 
@@ -184,7 +179,7 @@ def tidy(ax: Any, line: Any, axes: Any, title: str, ylabel: str) -> None:
     ax.set_xlabel("before" if line is axes[-1] or np.array_equal(line, axes[-1]) else "")
     ax.set_ylabel(ylabel if ax is line[0] else "")
     if ax in axes[0]:
-        ax.set_title(title, fontsize=9)
+        ax.set_title(title, fontsize=TEXT)
 
 
 def how(tasks: Mapping[str, Task], scale: Scale, seconds: float) -> str:

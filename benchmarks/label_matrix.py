@@ -28,7 +28,8 @@ from darrm.labels.aggregates import worst_delta
 from darrm.labels.noisy_aggregates import noisy_delta
 from darrm.measures import CountKernel
 from darrm.numerics.poisson_binomial import pmf
-from darrm.show.figures import LOOKS, new_figure
+from darrm.show.figures import LOOKS, TEXT, WIDTH, legend_of_all, new_figure, tidy
+from darrm.show.plots_audit import MEASURES
 
 sys.path.insert(0, str(Path(__file__).resolve().parent / "paper"))
 
@@ -217,9 +218,9 @@ def aggregates() -> list[Mapping[str, Any]]:
 
 def picture(found: Mapping[str, Sequence[Line]], path: Path) -> None:
     """Measures side by side, one row a mechanism; infinities at the right edge."""
-    figure = new_figure((11, 4.2))
+    figure = new_figure((WIDTH, 4.6))
     axes = figure.subplots(1, len(SHOWN), sharey=True)
-    for ax, (name, title) in zip(axes, SHOWN.items(), strict=True):
+    for ax, name in zip(axes, SHOWN, strict=True):
         values = [getattr(one.row, name) for group in found.values() for one in group]
         edge = 1.15 * max(value for value in values if math.isfinite(value))
         for place, (setting, group) in enumerate(found.items()):
@@ -231,15 +232,15 @@ def picture(found: Mapping[str, Sequence[Line]], path: Path) -> None:
                 ax.plot(value, y + 0.2 * place, marker, color=colour, markerfacecolor=fill, markersize=5, label=label)
         if any(map(math.isinf, values)):
             ax.axvline(0.94 * edge, color="black", linewidth=0.6, linestyle=":")
-            ax.text(edge, 0.2, "infinite", rotation=90, fontsize=7, ha="center", va="top")
-        ax.set_xlabel(title, fontsize=8)
+            ax.text(edge, 0.2, "infinite", rotation=90, fontsize=TEXT, ha="center", va="top")
+        ax.set_xlabel(MEASURES[name], fontsize=TEXT)
         ax.set_xlim(left=0)
-        ax.grid(alpha=0.25)
+        ax.locator_params(axis="x", nbins=3)
+        tidy(ax)
     first = next(iter(found.values()))
-    axes[0].set_yticks(range(len(first)), [one.name for one in first], fontsize=8)
+    axes[0].set_yticks(range(len(first)), [one.name.replace(" on the", "\non the") for one in first], fontsize=TEXT)
     axes[0].invert_yaxis()
-    handles, names = axes[0].get_legend_handles_labels()
-    figure.legend(handles, names, loc="outside lower center", ncols=2, fontsize=8, frameon=False)
+    legend_of_all(axes[0], columns=2)
     pages.save(figure, path)
 
 

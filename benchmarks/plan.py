@@ -31,10 +31,11 @@ from darrm.mechanisms import PrivateDecision
 from darrm.planning import Plan
 from darrm.planning.setting import Setting
 from darrm.randomness.words import NotPrivateWarning
+from darrm.show.figures import LOOKS, WIDTH, curve, name_lines, new_figure, tidy
 from darrm.show.wording import at_least
 
 sys.path.insert(0, str(Path(__file__).parent / "paper"))
-from pages import DOCS, bullets, put, table
+from pages import DOCS, bullets, put, save, table
 
 PAGE = DOCS / "decisions.md"
 EPSILONS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, math.inf)
@@ -48,7 +49,7 @@ SHARES = (0.1, 0.5, 0.9)  # of the total delta, for one label of many
 Profile = Callable[[float], tuple[float, float, list[tuple[float, float]]]]
 
 
-def curve() -> Iterator[dict[str, Any]]:
+def over_epsilon() -> Iterator[dict[str, Any]]:
     """Wrong labels and both totals over the epsilon of the votes."""
     for epsilon in EPSILONS:
         one, two = (darrm.plan(**QUESTION, epsilon=epsilon, max_affected=t) for t in (1, 2))
@@ -150,41 +151,22 @@ def simulated(plan: Plan, K: int, accuracy: float, draws: int, seed: int) -> tup
 
 
 def draw(rows: Sequence[dict[str, Any]]) -> Any:
-    from matplotlib.figure import Figure
-
-    from darrm.show.figures import LOOKS
-
-    figure = Figure(figsize=(7.2, 3.2), layout="constrained")
+    figure = new_figure((WIDTH, 3.4))
     left, right = figure.subplots(1, 2)
     finite = [row for row in rows if math.isfinite(row["epsilon of a vote"])]
     at = [row["epsilon of a vote"] for row in finite]
-    for look, reached in enumerate((1, 2)):
-        colour, marker, line = LOOKS[look]
-        left.plot(
-            at,
-            [row[f"wrong, reaches {reached}"] for row in finite],
-            color=colour,
-            marker=marker,
-            linestyle=line,
-            label=f"a record reaches {reached}",
-        )
-        right.plot(
-            at,
-            [float(row[f"collector learns, {reached}"]) for row in finite],
-            color=colour,
-            marker=marker,
-            linestyle=line,
-            label=f"who sees the votes, a record reaches {reached}",
-        )
-    colour, _, line = LOOKS[2]
-    right.plot(
-        at, [float(row["all labels cost"]) for row in finite], color=colour, linestyle=line, label="who sees labels"
-    )
-    left.set(xscale="log", xlabel="epsilon of one vote (nats)", ylabel="wrong labels", ylim=(0, 0.5))
-    right.set(xscale="log", yscale="log", xlabel="epsilon of one vote (nats)", ylabel="epsilon of all 200 labels")
+    for reached, who, line in ((1, "1 voter", "-"), (2, "2 voters", "--")):
+        curve(left, at, [row[f"wrong, reaches {reached}"] for row in finite], LOOKS[0], f"a record\nreaches\n{who}",
+              linestyle=line)  # fmt: skip
+        learns = [float(row[f"collector learns, {reached}"]) for row in finite]
+        curve(right, at, learns, LOOKS[1], f"who sees the\nvotes ({who})", linestyle=line)
+    curve(right, at, [float(row["all labels cost"]) for row in finite], LOOKS[2], "who sees\nthe labels")
+    left.set(xscale="log", xlabel="epsilon of one vote, nats", ylabel="share of wrong labels", ylim=(0, 0.5))
+    right.set(xscale="log", yscale="log", xlabel="epsilon of one vote, nats", ylabel="epsilon of all 200 labels, nats")
+    tidy(left, right)
     for ax in (left, right):
-        ax.legend(fontsize=7, frameon=False)
-        ax.grid(alpha=0.25)
+        ax.set_xticks([0.1, 0.5, 1, 5], ["0.1", "0.5", "1", "5"])
+        name_lines(ax)
     return figure
 
 
@@ -193,7 +175,7 @@ def main() -> None:
     parser.add_argument("--docs", action="store_true")
     parser.add_argument("--quick", action="store_true", help="three problems beside the wide search, no seconds")
     options = parser.parse_args()
-    rows = list(curve())
+    rows = list(over_epsilon())
     print(table(rows))
     more = beside(3 if options.quick else 20)
     plan = darrm.plan(**QUESTION, epsilon=1.0, max_affected=1)
@@ -211,7 +193,7 @@ def main() -> None:
         print(table(timed))
     if options.docs:
         put("plan", "\n\n".join([table(rows), bullets(lines), *([table(timed)] if timed else [])]), PAGE)
-        draw(rows).savefig(DOCS / "plan.png", dpi=160)
+        save(draw(rows), DOCS / "plan.png")
 
 
 if __name__ == "__main__":

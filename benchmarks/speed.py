@@ -3,7 +3,7 @@
     python benchmarks/speed.py
     python benchmarks/speed.py --quick      up to K = 101, each once
     python benchmarks/speed.py --docs       also put them into docs/, and a few lines into README.md
-    python benchmarks/speed.py --short      only those lines, from the tables in docs/
+    python benchmarks/speed.py --short      only those lines and the picture, from the tables in docs/
     python benchmarks/speed.py --before v1.0      compare with that revision
 
 Takes: half an hour. --docs writes docs/benchmarks.md.
@@ -396,37 +396,52 @@ def alone(repeat: int, quick: bool, sources: Sources, results: dict[Any, dict[st
     return "\n".join(lines)
 
 
-def draw(path: Path, results: dict[Any, dict[str, Any]]) -> None:
-    """Seconds over K, both logarithmic."""
-    from darrm.show.figures import LOOKS, new_figure, save
-
-    ax = new_figure((6.2, 4.0)).add_subplot()
-    looks = {"cuts": ("o", "-"), "list": ("s", "--"), "CVXPY": ("^", ":")}
-    for Delta, (colour, _, _) in zip((1e-5, 0.0, 0.3), LOOKS, strict=False):
-        for engine, (marker, line) in looks.items():
-            points = sorted(
-                (K, r.get("build", 0) + r["seconds"]) for (K, D, e), r in results.items() if (D, e) == (Delta, engine)
-            )
-            if points:
-                name = {"cuts": "darrm", "list": "full list", "CVXPY": "full list, CVXPY"}[engine]
-                ax.plot(*zip(*points, strict=True), marker=marker, linestyle=line, color=colour, markersize=4)
-                ax.lines[-1].set_label(f"{name}, Delta = {Delta:g}")
-    ax.set(xscale="log", yscale="log", xlabel="number of votes K", ylabel="seconds; with certificate for darrm")
-    ax.set_xticks([5, 11, 21, 41, 101, 201, 501, 1001], minor=False)
-    ax.set_xticklabels(["5", "11", "21", "41", "101", "201", "501", "1001"])
-    ax.tick_params(axis="x", which="minor", labelbottom=False)
-    ax.grid(alpha=0.25)
-    ax.legend(fontsize=7)
-    save(path, ax, dpi=150)
-
-
-def short(page: str) -> str:
-    """A few lines of the tables of a page."""
+def rows_of(page: str) -> dict[tuple[str, str, str], dict[str, str]]:
+    """Rows of the tables of a page by K, Delta and engine."""
     rows: list[dict[str, str]] = []
     for table in re.findall(r"(?:^\|.*\n)+", page, re.MULTILINE):
         head, _, *cells = ([cell.strip() for cell in line[1:-1].split("|")] for line in table.splitlines())
         rows += [dict(zip(head, row, strict=True)) for row in cells]
-    by = {(row["K"], row["Delta"], row.get("engine", "alone")): row for row in rows if "Delta" in row}
+    return {(row["K"], row["Delta"], row.get("engine", "alone")): row for row in rows if "Delta" in row}
+
+
+def draw(path: Path, page: str) -> None:
+    """Seconds over K, both logarithmic, from the tables of a page."""
+    from darrm.show.figures import LOOKS, TEXT, WIDTH, curve, ink, new_figure, save, tidy
+
+    lines: dict[tuple[str, str], dict[int, float]] = {}
+    for (K, Delta, engine), row in rows_of(page).items():
+        if "after, s" in row:
+            lines.setdefault((Delta, "cuts"), {})[int(K)] = float(row["after, s"])
+        elif "build, s" in row:
+            seconds = float(row["build, s"] or 0) + float(row["solve, s"])
+            lines.setdefault((Delta, engine), {}).setdefault(int(K), seconds)
+    axes = new_figure((WIDTH, 3.6)).subplots(1, 2, sharex=True, sharey=True).tolist()
+    for ax, Delta in zip(axes, ("1e-05", "0"), strict=True):
+        drawn = {"darrm": ("cuts", LOOKS[0]), "full list": ("list", LOOKS[1]), "full list,\nCVXPY": ("CVXPY", LOOKS[2])}
+        shown = [(name, lines[Delta, engine], look) for name, (engine, look) in drawn.items()]
+        if Delta != "0":
+            shown.append(("darrm, Delta = 0.3", lines["0.3", "cuts"], (LOOKS[0][0], "v", ":")))
+        for name, points, look in shown:
+            ks, took = zip(*sorted(points.items()), strict=True)
+            curve(ax, ks, took, look)
+            side = ("right", -6) if ks[-1] > 1000 else ("left", 6)
+            ax.annotate(
+                name, (ks[-1], took[-1]), (side[1], 0), textcoords="offset points", ha=side[0], va="center",
+                fontsize=TEXT, color=ink(look[0]),
+            )  # fmt: skip
+        ax.set(xscale="log", yscale="log", xlabel="number of votes K")
+        ax.set_title(f"Delta = {float(Delta):g}", fontsize=TEXT)
+        ax.set_xticks([5, 11, 41, 101, 501, 3001], ["5", "11", "41", "101", "501", "3001"])
+        ax.tick_params(axis="x", which="minor", labelbottom=False)
+        tidy(ax)
+    axes[0].set_ylabel("seconds; with certificate for darrm")
+    save(path, axes, dpi=150)
+
+
+def short(page: str) -> str:
+    """A few lines of the tables of a page."""
+    by = rows_of(page)
     lines = [
         "| K | Delta | multisets of corners | darrm | listed, HiGHS | listed, CVXPY | one by one |",
         "| --: | --: | --: | --: | --: | --: | --: |",
@@ -444,11 +459,14 @@ def short(page: str) -> str:
     return "\n".join(lines)
 
 
-def put_short() -> None:
+def show_short() -> None:
+    """What follows from the tables of the page: a few lines in README.md, and the picture."""
     readme = ROOT / "README.md"
     parts = re.split(r"(<!-- /?how-far -->)", readme.read_text(encoding="utf-8"))
-    text = short((DOCS / "benchmarks.md").read_text(encoding="utf-8"))
+    page = (DOCS / "benchmarks.md").read_text(encoding="utf-8")
+    text = short(page)
     readme.write_text("".join([*parts[:2], f"\n\n{text}\n\n", *parts[3:]]), encoding="utf-8")
+    draw(DOCS / "speed.svg", page)
 
 
 def main() -> None:
@@ -464,7 +482,7 @@ def main() -> None:
         print(json.dumps(case(*options.case)))
         return
     if options.short:
-        put_short()
+        show_short()
         return
     results: dict[Any, dict[str, Any]] = {}
     repeat = 1 if options.quick else options.repeat
@@ -479,8 +497,7 @@ def main() -> None:
         page = DOCS / "benchmarks.md"
         parts = re.split(r"(<!-- /?speed -->)", page.read_text(encoding="utf-8"))
         page.write_text("".join([*parts[:2], f"\n\n{text}\n\n", *parts[3:]]), encoding="utf-8")
-        draw(DOCS / "speed.svg", results)
-        put_short()
+        show_short()
 
 
 if __name__ == "__main__":

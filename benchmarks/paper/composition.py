@@ -27,7 +27,7 @@ from darrm.accounting import compose, gdp, general, optimal
 from darrm.accounting.fresh import envelope, of_region, one_pair
 from darrm.accounting.planning import under_profile
 from darrm.accounting.profile import region
-from darrm.show.figures import LOOKS, legend_below, new_figure
+from darrm.show.figures import LOOKS, TEXT, WIDTH, curve, name_lines, new_figure, tidy
 
 TEACHERS = {"MNIST": 0.0892, "Fashion-MNIST": 0.0852}
 K, DELTA, PRIME = 11, 1e-4, 1e-4
@@ -141,22 +141,21 @@ def designs(queries: int = 100, delta: float = 0.0297) -> list[dict[str, Any]]:
 
 def draw(rows: list[dict[str, Any]], path: Path) -> None:
     chosen = [row for row in rows if row["data"] == "MNIST" and row["queries"] == 100]
-    ax = new_figure((5.6, 4.3)).add_subplot()
+    ax = new_figure((WIDTH, 4.0)).add_subplot()
     looks = [
-        ("paper", 6, "x", "Theorem 2.3 (the paper)"),
-        ("optimal", 1, "s", "optimal composition"),
-        ("envelope", 4, "^", "envelope of the profile"),
-        ("exact", 0, "o", "exact, fresh voters"),
-        (FIXED_ALL, 2, "D", f"fixed voters, t = {K}, any number of labels"),
-        (FIXED_ONE, 5, "P", f"fixed voters, t = 1 (the paper's), delta = {DELTA:g}"),
+        ("paper", LOOKS[6], "Theorem 2.3 (the paper)"),
+        ("optimal", LOOKS[1], "optimal composition"),
+        ("envelope", LOOKS[4], "envelope of the profile"),
+        ("exact", LOOKS[0], "exact, fresh voters"),
+        (FIXED_ALL, LOOKS[2], f"fixed voters, t = {K},\nany number of labels"),
+        (FIXED_ONE, (LOOKS[2][0], "P", ":"), f"fixed voters, t = 1\n(the paper's), delta = {DELTA:g}"),
     ]
-    for name, at, marker, label in looks:
-        colour = LOOKS[at][0]
-        ax.plot([row["m"] for row in chosen], [row[name] for row in chosen], color=colour, marker=marker, label=label)
-    ax.set(xlabel="m", ylabel="total epsilon of 100 labels, nats", yscale="log", xticks=[1, 3, 5, 7])
-    ax.set_title("K = 11, epsilon = 0.0892, Delta = 1e-4 (Table 2's setting)", fontsize=9)
-    ax.grid(alpha=0.25)
-    legend_below(ax)
+    for name, look, label in looks:
+        curve(ax, [row["m"] for row in chosen], [row[name] for row in chosen], look, label)
+    ax.set(xlabel="allowance m", ylabel="total epsilon of 100 labels, nats", yscale="log", xticks=[1, 3, 5, 7])
+    ax.set_title("K = 11, epsilon = 0.0892, Delta = 1e-4 (Table 2's setting)", fontsize=TEXT)
+    tidy(ax)
+    name_lines(ax)
     save(ax.figure, path)
 
 

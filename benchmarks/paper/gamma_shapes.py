@@ -26,7 +26,7 @@ from darrm import baselines, priors
 from darrm.accounting import general
 from darrm.measures import sampled_error
 from darrm.priors.chances import Independent
-from darrm.show.figures import LOOKS, new_figure
+from darrm.show.figures import LOOKS, MECHANISMS, TEXT, WIDTH, legend_of_all, looks, new_figure, tidy
 
 Array = NDArray[np.float64]
 EPSILON, PRIME, DRAWS, SEED = 0.1, 0.1, 100_000, 20241
@@ -39,13 +39,11 @@ ACTUAL: dict[str, priors.Prior] = {
     "U[0, .1]": Independent(0.0, 0.1),
 }
 STYLES = {
-    "gamma_opt": LOOKS[0],
+    **looks(["gamma_opt", "subsampling", "double subsampling"]),
     "opt under T_U": LOOKS[0],
-    "opt under T_P": LOOKS[4],
-    "subsampling": LOOKS[1],
-    "double subsampling": LOOKS[2],
-    "constant (RR)": LOOKS[3],
-    "monotone": ("#000000", "", "-"),
+    "opt under T_P": LOOKS[5],
+    "constant (RR)": LOOKS[MECHANISMS["RR"]],
+    "monotone": (LOOKS[MECHANISMS["monotone"]][0], "", "-"),
 }
 
 
@@ -276,23 +274,22 @@ def draw(figure: int, found: list[Panel]) -> Any:
     bars = list(found[0].errors)
     columns = 1 if len(bars) > 1 else 2
     height = -(-len(found) // columns)
-    picture = new_figure((7.4, 1.75 * height + 0.95))
+    picture = new_figure((WIDTH, 1.8 * height + 1.0))
     widths = [1.5, *[1.0] * len(bars)] * columns
     axes = picture.subplots(height, len(widths), squeeze=False, width_ratios=widths)
     for i, one in enumerate(found):
         row, column = divmod(i, columns)
         start = column * (1 + len(bars))
-        shapes(axes[row, start], one, last=row == height - 1)
+        shapes(axes[row, start], one, first=column == 0, last=row == height - 1)
         for j, where in enumerate(bars):
             error_bars(axes[row, start + 1 + j], one, where, titled=len(bars) > 1 or row == 0)
-    handles, labels = axes[0, 0].get_legend_handles_labels()
-    picture.legend(handles, labels, loc="outside lower center", ncols=min(5, len(names)), fontsize=8, frameon=False)
+    legend_of_all(axes[0, 0], columns=min(5, len(names)))
     kind = "epsilon = 0.1, Delta = 1e-5" if figure in (2, 6) else "epsilon = 0.1, Delta = delta = 0"
-    picture.suptitle(f"K = {K}, {kind} (the setting of Figure {figure})", fontsize=9)
+    picture.suptitle(f"K = {K}, {kind} (the setting of Figure {figure})", fontsize=TEXT)
     return picture
 
 
-def shapes(ax: Any, one: Panel, *, last: bool) -> None:
+def shapes(ax: Any, one: Panel, *, first: bool, last: bool) -> None:
     K = one.problem.K
     for name, gamma in one.gammas.items():
         colour, marker, line = STYLES[name]
@@ -307,17 +304,17 @@ def shapes(ax: Any, one: Panel, *, last: bool) -> None:
             marker=marker if K == 11 else "",
             linestyle=line,
             markersize=3,
-            linewidth=0.7 if thin else 1.3,
+            linewidth=1 if thin else 1.3,
             zorder=3 if thin or name in _OPTIMA else 2,
             label=name,
         )
     ax.set(ylim=(-0.04, 1.06), xticks=[0, K // 2 + 1, K], yticks=[0, 0.5, 1])
-    ax.set_title(one.title, fontsize=8)
-    ax.set_ylabel("gamma(l)", fontsize=8)
+    ax.set_title(one.title, fontsize=TEXT)
+    ax.set_ylabel("gamma(l)" if first else "", fontsize=TEXT)
     if last:
-        ax.set_xlabel("votes for 1, l", fontsize=8)
-    ax.tick_params(labelsize=7)
-    ax.grid(alpha=0.25)
+        ax.set_xlabel("votes for 1, l", fontsize=TEXT)
+    ax.tick_params(labelsize=TEXT)
+    tidy(ax)
 
 
 def error_bars(ax: Any, one: Panel, where: str, *, titled: bool) -> None:
@@ -327,17 +324,17 @@ def error_bars(ax: Any, one: Panel, where: str, *, titled: bool) -> None:
             i, mean, color=STYLES[name][0], yerr=[[mean - low], [high - mean]], error_kw={"elinewidth": 1}, width=0.7
         )
         if mean == 0:
-            ax.annotate("0", (i, 0), xytext=(0, 2), textcoords="offset points", ha="center", fontsize=7)
+            ax.annotate("0", (i, 0), xytext=(0, 2), textcoords="offset points", ha="center", fontsize=TEXT)
     top = max(interval.high for interval in means.values())
     ax.set(xticks=[], ylim=(0, 1.1 * top if top > 1e-12 else 0.01))
-    ax.set_title(f"error, {where}" if titled else "", fontsize=8)
-    ax.tick_params(labelsize=7)
-    ax.locator_params(axis="y", nbins=4)
+    ax.set_title(f"error, {where}" if titled else "", fontsize=TEXT)
+    ax.tick_params(labelsize=TEXT)
+    ax.locator_params(axis="y", nbins=3)
     ax.ticklabel_format(axis="y", style="sci", scilimits=(-3, 3))
-    ax.yaxis.get_offset_text().set_fontsize(6.5)
+    ax.yaxis.get_offset_text().set_fontsize(TEXT)
     if top <= 1e-12:
         ax.set(yticks=[0])
-    ax.grid(axis="y", alpha=0.25)
+    tidy(ax, along="y")
 
 
 def main() -> None:

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from pages import DOCS, bullets, put, save, table
 
 from darrm.accounting import gnmax_rdp, gnmax_sigma, gnmax_sigma_analytic
-from darrm.show.figures import LOOKS, new_figure
+from darrm.show.figures import LOOKS, TEXT, WIDTH, legend_of_all, new_figure, tidy
 
 Array = NDArray[np.float64]
 DELTA = 3e-4
@@ -179,7 +179,7 @@ def _all_agree() -> str:
 
 
 def draw() -> Any:
-    picture = new_figure((7.2, 3.1))
+    picture = new_figure((WIDTH, 3.3))
     axes = picture.subplots(1, 2, sharey=True)
     for ax, (data, (epsilon, order, _)) in zip(axes, TABLE_4.items(), strict=True):
         orders = grid(epsilon)
@@ -196,10 +196,10 @@ def draw() -> Any:
         ):
             ax.axhline(sigma**2, color="#000000", linestyle=line, label=label)
         ax.set(xlim=(0, 510), xticks=range(0, 500, 100), ylim=(0, 2200), xlabel="Renyi order lambda")
-        ax.set_title(f"{data}: epsilon = {epsilon}, delta = {DELTA:g}", fontsize=9)
-        ax.grid(alpha=0.25)
-    axes[0].set_ylabel("sigma^2 (votes squared)")
-    picture.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize=8, frameon=False)
+        ax.set_title(f"{data}: epsilon = {epsilon}, delta = {DELTA:g}", fontsize=TEXT)
+        tidy(ax)
+    axes[0].set_ylabel("sigma^2, votes squared")
+    legend_of_all(axes[0])
     return picture
 
 

@@ -46,7 +46,7 @@ from darrm.errors import DarrmError
 from darrm.mechanisms.baselines import subsampling
 from darrm.problem.majority import MajorityProblem
 from darrm.randomness.words import NotPrivateWarning
-from darrm.show.figures import LOOKS
+from darrm.show.figures import LOOKS, REST, TEXT, WIDTH, legend_of_all, new_figure, tidy
 
 K = 11
 ALLOWANCES = (1, 3, 5, 7)
@@ -401,19 +401,17 @@ def noise_rows(totals: Sequence[float] = (1.0, 4.0)) -> list[Row]:
 
 def draw(found: dict[str, dict[float, dict[str, Array]]]) -> Any:
     """Accuracy over the total epsilon, one panel for each data set; bands are one standard deviation over splits."""
-    from matplotlib.figure import Figure
-
     black = LOOKS[6][0]
     less, capped = (fresh_column(1, 20, said) for said in (LESS, CAPPED))
     lines = [
         ("one DP model", black, "x", "-"),
-        ("fixed, t = 1", LOOKS[0][0], "o", "-"),
-        ("fixed, t = 3", LOOKS[5][0], "P", "--"),
-        (gnmax_column(LABEL, 20), LOOKS[2][0], "^", "-"),
-        (gnmax_column(LABEL, 100), LOOKS[2][0], "v", ":"),
-        (capped, LOOKS[1][0], "s", "--"),
-        (fresh_column(1, 100, CAPPED), LOOKS[1][0], "D", ":"),
-        (less, "#777777", "+", "-"),
+        ("fixed, t = 1", LOOKS[2][0], "o", "-"),
+        ("fixed, t = 3", LOOKS[2][0], "P", "--"),
+        (gnmax_column(LABEL, 20), LOOKS[1][0], "^", "-"),
+        (gnmax_column(LABEL, 100), LOOKS[1][0], "v", ":"),
+        (capped, LOOKS[0][0], "s", "--"),
+        (fresh_column(1, 100, CAPPED), LOOKS[0][0], "D", ":"),
+        (less, REST, "+", "-"),
     ]
     names = {"one DP model": "one DP model on all records, any Q"}
     names |= {f"fixed, t = {t}": f"fixed voters, t = {t}, plain majority, any Q" for t in (1, 3)}
@@ -426,7 +424,7 @@ def draw(found: dict[str, dict[float, dict[str, Array]]]) -> Any:
     names[less] = "fresh, t = 1, no DaRRM, Q = 20 (collector learns the total)"
     columns = min(2, len(found))
     rows = -(-len(found) // columns)
-    picture = Figure(figsize=(4.0 * columns + 0.4, 2.9 * rows + 1.3), layout="constrained")
+    picture = new_figure((WIDTH, 2.5 * rows + 1.9))
     axes = np.atleast_1d(picture.subplots(rows, columns, sharex=True, sharey=True)).ravel()
     for ax in axes[len(found) :]:
         ax.set_axis_off()
@@ -439,18 +437,18 @@ def draw(found: dict[str, dict[float, dict[str, Array]]]) -> Any:
             ax.fill_between(totals, means - spread, means + spread, color=colour, alpha=0.12, linewidth=0)
         first = next(iter(by_total.values()))
         ax.axhline(first["one model, no privacy"].mean(), color=black, ls="-.", lw=1, label="one model, no privacy")
-        ax.axhline(first["larger class"].mean(), color="#777777", ls=":", lw=1, label="always the larger class")
+        ax.axhline(first["larger class"].mean(), color=REST, ls=":", lw=1, label="always the larger class")
         ax.set_xscale("log", base=2)
         ax.set_xticks(totals, [f"{one:g}" for one in totals])
         ax.set(ylim=(0.4, 1.0))
-        ax.set_title(data, fontsize=9)
-        ax.grid(alpha=0.25)
+        ax.set_title(data, fontsize=TEXT)
+        tidy(ax)
     for ax in axes[max(0, len(found) - columns) : len(found)]:
-        ax.set_xlabel(f"total epsilon of all labels, nats (delta = {DELTA:g})", fontsize=8)
+        ax.set_xlabel(f"total epsilon, nats (delta = {DELTA:g})", fontsize=TEXT)
         ax.tick_params(labelbottom=True)
     for ax in axes[::columns]:
         ax.set_ylabel("labels right")
-    picture.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize=8, frameon=False)
+    legend_of_all(axes[0], columns=1)
     return picture
 
 

@@ -26,7 +26,7 @@ from pages import DOCS, bullets, put, save, table
 import darrm
 from darrm import priors
 from darrm.numerics.poisson_binomial import pmf
-from darrm.show.figures import looks, new_figure
+from darrm.show.figures import TEXT, WIDTH, curve, looks, name_lines, new_figure, tidy
 
 Array = NDArray[np.float64]
 Draw = Callable[[int, np.random.Generator], Array]
@@ -144,23 +144,15 @@ def lines_of(lines: list[dict[str, Any]], way: str) -> list[dict[str, Any]]:
 
 
 def draw_picture(lines: list[dict[str, Any]]) -> Any:
-    picture = new_figure((5.6, 3.6))
-    ax = picture.subplots()
-    for way, (colour, marker, line) in looks(WAYS).items():
+    ax = new_figure((WIDTH, 3.6)).add_subplot()
+    for way, look in looks(WAYS).items():
         of_way = lines_of(lines, way)
-        ax.plot(
-            [one["draws"] for one in of_way],
-            [one["off by up to"] for one in of_way],
-            color=colour,
-            marker=marker,
-            linestyle=line,
-            label=way,
-        )
+        curve(ax, [one["draws"] for one in of_way], [one["off by up to"] for one in of_way], look, way)
     ax.set(xscale="log", yscale="log", xlabel="draws of (p_1, ..., p_11)", ylabel="coefficients off by up to")
-    ax.set_title("Sampled objective beside its closed form, K = 11", fontsize=9)
-    ax.grid(alpha=0.25)
-    picture.legend(loc="outside lower center", ncols=2, fontsize=8, frameon=False)
-    return picture
+    ax.set_title("Sampled objective beside its closed form, K = 11", fontsize=TEXT)
+    tidy(ax)
+    name_lines(ax)
+    return ax.figure
 
 
 def main() -> None:

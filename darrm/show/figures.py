@@ -161,7 +161,8 @@ def ink(colour: str) -> str:
     """A colour dark enough for text on white."""
     from matplotlib.colors import to_hex, to_rgb
 
-    return to_hex([0.65 * part for part in to_rgb(colour)])
+    red, green, blue = to_rgb(colour)
+    return to_hex((0.65 * red, 0.65 * green, 0.65 * blue))
 
 
 def legend_below(ax: Axes, markerscale: float = 1) -> None:
