@@ -43,6 +43,9 @@ intersphinx_mapping = links.inventories(HERE / "_build" / "inventories")
 
 # Notebooks live beside docs/, where Jupyter users look for them; here they become pages.
 (HERE / "notebooks").mkdir(exist_ok=True)
+for copied in (HERE / "notebooks").glob("*.md"):
+    if not (HERE.parent / "notebooks" / copied.name).exists():
+        copied.unlink()
 for notebook in (HERE.parent / "notebooks").glob("*.md"):
     copied = HERE / "notebooks" / notebook.name
     if not copied.exists() or copied.read_bytes() != notebook.read_bytes():
