@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 import darrm
 from darrm import measures, mechanisms
-from darrm.show.figures import TEXT, WIDTH, legend_of_all, new_figure
+from darrm.show.figures import TEXT, WIDTH, legend_of_all, name_lines, new_figure
 from darrm.show.plots_audit import plot_advantage_cdf, plot_spindle, plot_tradeoff, plot_utility_grid
 
 sys.path.insert(0, str(Path(__file__).resolve().parent / "paper"))
@@ -59,7 +59,7 @@ def spindles(etas: Mapping[str, Array]) -> Any:
     }
     for row, kind in NOISY.items():
         rows[f"{row}, k = 8"] = {f"epsilon = {e:g}": partial(pairs, kind(e), k=8) for e in (0.5, 1, 4)}
-    figure, axes = panels(len(rows), len(etas), 1.75)
+    figure, axes = panels(len(rows), len(etas), 1.4)
     for line, (row, kinds) in zip(axes, rows.items(), strict=True):
         for ax, (column, eta) in zip(line, etas.items(), strict=True):
             bounds = () if row == "LLP" else (0.5, 1, 4)
@@ -87,8 +87,9 @@ def distributions(etas: Mapping[str, Array]) -> Any:
         plot_advantage_cdf(many, axes[1][column], top=4, legend=False)
         own = {title: measures.individual_advantage(m, bags[title]) for title, (m, _) in named.items()}
         plot_advantage_cdf(own, axes[2][column], multiplicative=False, legend=False)
-        axes[0][column].set_title(name, fontsize=TEXT)
-        for row in axes:
+        axes[0][column].set_title(name.replace("synthetic, ", "synthetic,\n"), fontsize=TEXT)
+        for row, label in zip(axes, ("chance before", "log-odds\nchange, nats", "individual\nadvantage"), strict=True):
+            row[column].set_xlabel(label)
             if column:
                 row[column].set_ylabel("")
     legend_of_all(axes[1][0], columns=4)
@@ -145,7 +146,8 @@ def learning(task: Task, scale: Scale, rows: Mapping[str, list[Point]]) -> Any:
 
 def response(eta: Array, rows: Mapping[str, list[Point]], scale: Scale) -> Any:
     """Randomized response against noisy sums of the same epsilon: both advantages over k, and AUC over epsilon."""
-    figure, axes = panels(1, 3, 3.2)
+    figure = new_figure((WIDTH, 5.6))
+    axes = figure.subplot_mosaic([["additive", "multiplicative"], ["auc", "auc"]])
     audits = {
         f"{title}, epsilon = {epsilon:g}": [
             darrm.labels.audit({title: kind(epsilon)}, eta, bags=bags_of(eta.size, k))[0] for k in scale.sizes
@@ -154,18 +156,21 @@ def response(eta: Array, rows: Mapping[str, list[Point]], scale: Scale) -> Any:
         for title, kind in ({"RR": mechanisms.RandomizedResponse} | NOISY).items()
     }
     for ax, measure, label in (
-        (axes[0][0], "additive_advantage", "additive advantage"),
-        (axes[0][1], "multiplicative_98", "log-odds change,\n98th percentile, nats"),
+        (axes["additive"], "additive_advantage", "additive advantage"),
+        (axes["multiplicative"], "multiplicative_98", "log-odds change,\n98th percentile, nats"),
     ):
         curves = {title: [getattr(row, measure) for row in some] for title, some in audits.items()}
-        plot_utility_grid(scale.sizes, curves, ax, ylabel=label)
+        plot_utility_grid(scale.sizes, curves, ax, ylabel=label, legend=False)
+    name_lines(axes["multiplicative"])
     noisy = {
         title: ([row.guaranteed_epsilon for row in some], [row.auc for row in some])
         for title, some in rows.items()
         if title != "LLP"
     }
-    plot_tradeoff(noisy, axes[0][2], xlabel="epsilon, nats", log=True)
-    axes[0][2].set_xscale("log", base=2)
+    plot_tradeoff(noisy, axes["auc"], xlabel="epsilon, nats", log=True, legend=False)
+    axes["auc"].set_xscale("log", base=2)
+    axes["auc"].set_xticks(scale.epsilons, [f"{epsilon:g}" for epsilon in scale.epsilons])
+    name_lines(axes["auc"])
     return figure
 
 
@@ -179,7 +184,7 @@ def tidy(ax: Any, line: Any, axes: Any, title: str, ylabel: str) -> None:
     ax.set_xlabel("before" if line is axes[-1] or np.array_equal(line, axes[-1]) else "")
     ax.set_ylabel(ylabel if ax is line[0] else "")
     if ax in axes[0]:
-        ax.set_title(title, fontsize=TEXT)
+        ax.set_title(title.replace("synthetic, ", "synthetic,\n"), fontsize=TEXT)
 
 
 def how(tasks: Mapping[str, Task], scale: Scale, seconds: float) -> str:

@@ -171,7 +171,9 @@ def plot_tradeoff(
             middle = math.sqrt(nearest * edge) if log else (nearest + edge) / 2
             ax.axvline(middle, color="black", linewidth=0.6, linestyle=":")
             said = "infinite" if value else "zero"
-            ax.text(edge, 0.02, said, transform=ax.get_xaxis_transform(), fontsize=TEXT, rotation=90, ha="center")
+            place: dict[str, Any] = {"ha": "right", "xytext": (-1, 0)} if value else {"ha": "left", "xytext": (1, 0)}
+            ax.annotate(said, (middle, 0.02), xycoords=ax.get_xaxis_transform(), textcoords="offset points",
+                        fontsize=TEXT, rotation=90, **place)  # fmt: skip
     ax.set(xlabel=xlabel, ylabel=ylabel, xscale="log" if log else "linear")
     if legend:
         legend_below(ax)
@@ -179,7 +181,12 @@ def plot_tradeoff(
 
 
 def plot_utility_grid(
-    sizes: Sequence[int], curves: Mapping[str, ArrayLike], ax: Axes | None = None, *, ylabel: str = "AUC"
+    sizes: Sequence[int],
+    curves: Mapping[str, ArrayLike],
+    ax: Axes | None = None,
+    *,
+    ylabel: str = "AUC",
+    legend: bool = True,
 ) -> Axes:
     """Draw utility over the bag size, one curve an epsilon.
 
@@ -190,6 +197,7 @@ def plot_utility_grid(
     curves : mapping of str to array_like, shape (s,)
         For instance by ``f"epsilon = {epsilon:g}"``.
     ylabel : str
+    legend : bool
 
     Examples
     --------
@@ -210,7 +218,8 @@ def plot_utility_grid(
     ax.set_xscale("log", base=2)
     ax.set_xticks(list(sizes), [str(size) for size in sizes], fontsize=TEXT)
     ax.set(xlabel="bag size k", ylabel=ylabel)
-    legend_below(ax)
+    if legend:
+        legend_below(ax)
     return ax
 
 

@@ -78,7 +78,7 @@ def test_a_mechanism_has_one_colour_whatever_stands_beside_it() -> None:
     assert looks["mine"] == figures.LOOKS[0]
     assert looks["RR, k = 8"][0] == looks["RR, k = 64"][0] == figures.LOOKS[4][0]
     assert looks["LLP"][0] != looks["LLP+Lap"][0] == looks["double subsampling (5)"][0]
-    assert looks["RRR"][0] == figures.LOOKS[1][0]
+    assert looks["RRR"][0] == figures.LOOKS[5][0]
     assert len(set(looks.values())) == len(names)
 
 
