@@ -106,7 +106,7 @@ def _triangle(ax: Any, votes: Counts, chances: Any, names: tuple[str, ...], poin
     cells.set_array(chances)
     cells.set_clim(0, 1)
     ax.add_collection(cells)
-    size = min(7.0, points / (K + 1))
+    size = min(TEXT, points / (K + 1))
     if size >= _SMALLEST:
         for at_x, at_y, chance in zip(x, y, chances, strict=True):
             said = f"{chance:.2f}".lstrip("0") if chance >= 0.005 else "0"

@@ -18,6 +18,7 @@ MOST_GROUPS = 3
 _MOST_PANELS = 6
 _SIDE_BY_SIDE = 3
 _MOST_SQUARES = 200  # entries that have room for their number
+_SMALLEST = 4.5  # points, of such a number
 
 
 def not_drawn(problem: DecisionProblem) -> str:
@@ -117,10 +118,12 @@ def _map(ax: Any, table: Any, design: DecisionDesign) -> None:
     ax.set(xlabel=_counted(design, 1), ylabel=_counted(design, 0))
     for axis in (ax.xaxis, ax.yaxis):
         axis.get_major_locator().set_params(integer=True)
-    if table.size <= _MOST_SQUARES and len(design.problem.groups) == 2:
+    high, wide = table.shape
+    size = min(TEXT, 120 / wide, 160 / high)  # points
+    if table.size <= _MOST_SQUARES and size >= _SMALLEST and len(design.problem.groups) == 2:
         for (i, j), value in np.ndenumerate(table):
             colour = "black" if value > 0.55 else "white"
-            ax.text(j, i, f"{value:.2f}".lstrip("0") or "0", ha="center", va="center", fontsize=6, color=colour)
+            ax.text(j, i, f"{value:.2f}".lstrip("0") or "0", ha="center", va="center", fontsize=size, color=colour)
 
 
 def _counted(design: DecisionDesign, g: int) -> str:
