@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 FORMATS = ("png", "svg", "pdf")
 _DRAWING = threading.Lock()  # matplotlib keeps settings and fonts for all threads together
 SIZE = (5.2, 3.8)  # inches, of a picture of one axes
+NARROW = (4.6, 3.6)  # inches, where a phone may show it: the narrower, the larger its letters there
 WIDTH = 7.2  # inches, of a page of the documentation: a wider picture is shrunk there, and its text with it
 TEXT = 9  # points, of the smallest text but numbers inside cells
 GRID = 0.25  # opacity

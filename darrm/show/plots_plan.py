@@ -77,7 +77,7 @@ def _curve(plan: Plan) -> Any:
 def plot_comparison_at_one_total(comparison: Comparison, ax: Axes | None = None) -> Axes:
     """Draw how often each mechanism is wrong at one total: a bar each, the planned one in colour.
 
-    The bar of a mechanism over the budget is paler.
+    The bar of a mechanism over the budget is paler, and its total stands below its name.
 
     Parameters
     ----------
@@ -108,22 +108,17 @@ def plot_comparison_at_one_total(comparison: Comparison, ax: Axes | None = None)
     rows = comparison.mechanisms[::-1]
     known = not any(math.isnan(row.wrong) for row in rows)
     lengths = [row.wrong if known else row.expected_cost for row in rows]
-    bars = ax.barh([row.name for row in rows], lengths, height=0.62)
+    names = [row.name if row.within else f"{row.name}\n(over: {at_least(row.total)})" for row in rows]
+    bars = ax.barh(names, lengths, height=0.62)
     for bar, row, length in zip(bars, rows, lengths, strict=True):
         bar.set_color(LOOKS[0][0] if row is comparison.mechanisms[0] else REST)
-        over = "" if row.within else f"  over the budget: {at_least(row.total)}"
         if not row.within:
             bar.set_alpha(0.35)
-        ax.annotate(
-            f"{length:.3f}{over}",
-            (length, bar.get_y() + bar.get_height() / 2),
-            (3, 0),
-            textcoords="offset points",
-            va="center",
-            fontsize=TEXT,
-        )
+        middle = bar.get_y() + bar.get_height() / 2
+        ax.annotate(f"{length:.3f}", (length, middle), (3, 0), textcoords="offset points", va="center", fontsize=TEXT)
     ax.set(xlabel="share of wrong labels" if known else "expected cost of a label", xlim=(0, 1.25 * max(lengths)))
     ax.grid(visible=False, axis="y")
+    ax.tick_params(axis="y", labelsize=TEXT)
     ax.set_title(
         f"{comparison.queries} labels within ({comparison.total_epsilon:g}, {comparison.total_delta:g}), voters "
         f"{comparison.voters}",

@@ -127,10 +127,14 @@ def test_nothing_sticks_out(
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("kind", ["page", "decision_page"])
+@pytest.mark.parametrize(("scheme", "behind"), [("light", "rgb(255, 255, 255)"), ("dark", "rgb(29, 34, 39)")])
 def test_text_stands_out_from_what_is_behind_it(
-    browser: Any, page_uri: Callable[[str], str], kind: str, request: pytest.FixtureRequest
+    browser: Any, page_uri: Callable[[str], str], kind: str, scheme: str, behind: str, request: pytest.FixtureRequest
 ) -> None:
+    features = [{"name": "prefers-color-scheme", "value": scheme}]
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": features})
     browser.get(page_uri(request.getfixturevalue(kind)))
+    assert browser.execute_script("return getComputedStyle(document.body).backgroundColor") == behind
     found = browser.execute_script(CONTRASTS)
     assert len(found) > 200
     assert [item for item in found if not item[0] >= 4.5] == []

@@ -13,7 +13,7 @@ from darrm.measures.comparison import Entry, compare
 from darrm.numerics.exact import decimals
 from darrm.problem.limits import guarantee
 from darrm.show import plots, wording
-from darrm.show.figures import new_figure
+from darrm.show.figures import NARROW, new_figure
 from darrm.show.markup import (
     TIMES,
     Markup,
@@ -99,7 +99,7 @@ def _short(prior: str) -> str:
 
 def _noise(design: Design) -> dict[str, object]:
     problem, K = design.problem, design.problem.K
-    ax = plots.plot_gamma(problem, {"gamma": design.gamma})
+    ax = plots.plot_gamma(problem, {"gamma": design.gamma}, new_figure(NARROW).add_subplot())
     ax.set_title("")
     half = range(K // 2 + 1, K + 1)
     alternative = (
@@ -162,7 +162,7 @@ def _comparison(design: Design) -> Markup:
         for entry in entries
     ]
     heads = ("mechanism", "error", "disagreement", "tight epsilon", "guarantee")
-    axes = new_figure((5.2, 6.2)).subplots(2, 1, height_ratios=[3, 2])
+    axes = new_figure((NARROW[0], 6.2)).subplots(2, 1, height_ratios=[3, 2])
     left, _ = plots.plot_comparison(design.problem, entries, axes)
     left.set_title("")
     others = ", ".join(f"{entry.name} {figure(entry.error)}" for entry in entries[1:])

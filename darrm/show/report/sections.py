@@ -22,7 +22,7 @@ from darrm.problem.class_corners import entries
 from darrm.problem.decision import DecisionProblem
 from darrm.problem.majority import MajorityProblem
 from darrm.show import plots, wording
-from darrm.show.figures import tables_of
+from darrm.show.figures import NARROW, new_figure, tables_of
 from darrm.show.markup import (
     DIGITS,
     TIMES,
@@ -98,7 +98,7 @@ def one_label(design: Design | DecisionDesign, full: bool) -> dict[str, object]:
         "profile": left_out("The privacy profile"),
     }
     if full:
-        ax = plots.plot_profile(design)
+        ax = plots.plot_profile(design, new_figure(NARROW).add_subplot())
         ax.set_title("")
         alternative = (
             f"Least delta over epsilon from 0 to {1.5 * problem.total_epsilon:.4g}: the certified profile falls and "
@@ -125,7 +125,7 @@ def many_labels(design: Design | DecisionDesign, delta: float, full: bool) -> Ma
         any_number = min(fixed, epsilon) if queries == 1 or _not_private(problem) else fixed
         rows.append((f"{queries:,}", _total(epsilon), rule, _total(simple), _total(any_number)))
     heads = ("labels", "fresh voters", "proved by", "fresh, simple composition", "fixed voters, at most")
-    ax = plots.plot_budget(design, fresh, delta=delta)
+    ax = plots.plot_budget(design, fresh, delta=delta, ax=new_figure(NARROW).add_subplot())
     ax.set_title("")
     costs = ", ".join(f"{queries:,} labels {_total(epsilon)}" for queries, epsilon in fresh.items())
     unavoidable = ""
