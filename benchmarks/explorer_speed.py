@@ -118,6 +118,7 @@ def screenshots(server: Any, target: Path) -> None:
             "--headless=new",
             "--no-sandbox",
             "--disable-gpu",
+            "--hide-scrollbars",
             "--disable-quic",
             "--no-first-run",
             "--disable-background-networking",
@@ -128,7 +129,7 @@ def screenshots(server: Any, target: Path) -> None:
             options.add_argument(argument)
         browser = webdriver.Chrome(options=options, service=webdriver.ChromeService(executable_path=driver))
         try:
-            size = {"width": 1280, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+            size = {"width": 980, "height": 1000, "deviceScaleFactor": 1, "mobile": False}
             browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
             for name, (page, settled) in PICTURES.items():
                 browser.get(f"{server.url}{page}")
