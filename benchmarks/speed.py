@@ -407,7 +407,10 @@ def rows_of(page: str) -> dict[tuple[str, str, str], dict[str, str]]:
 
 def draw(path: Path, page: str) -> None:
     """Seconds over K, both logarithmic, from the tables of a page."""
-    from darrm.show.figures import LOOKS, TEXT, WIDTH, curve, ink, new_figure, save, tidy
+    sys.path.insert(0, str(Path(__file__).parent / "paper"))
+    from pages import save
+
+    from darrm.show.figures import LOOKS, TEXT, WIDTH, curve, ink, new_figure, tidy
 
     lines: dict[tuple[str, str], dict[int, float]] = {}
     for (K, Delta, engine), row in rows_of(page).items():
@@ -416,7 +419,7 @@ def draw(path: Path, page: str) -> None:
         elif "build, s" in row:
             seconds = float(row["build, s"] or 0) + float(row["solve, s"])
             lines.setdefault((Delta, engine), {}).setdefault(int(K), seconds)
-    axes = new_figure((WIDTH, 3.6)).subplots(1, 2, sharex=True, sharey=True).tolist()
+    axes = new_figure((WIDTH, 3.6)).subplots(1, 2, sharex=True, sharey=True)
     for ax, Delta in zip(axes, ("1e-05", "0"), strict=True):
         drawn = {"darrm": ("cuts", LOOKS[0]), "full list": ("list", LOOKS[1]), "full list,\nCVXPY": ("CVXPY", LOOKS[2])}
         shown = [(name, lines[Delta, engine], look) for name, (engine, look) in drawn.items()]
@@ -436,7 +439,7 @@ def draw(path: Path, page: str) -> None:
         ax.tick_params(axis="x", which="minor", labelbottom=False)
         tidy(ax)
     axes[0].set_ylabel("seconds; with certificate for darrm")
-    save(path, axes, dpi=150)
+    save(axes[0].figure, path)
 
 
 def short(page: str) -> str:
