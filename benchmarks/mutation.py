@@ -60,6 +60,18 @@ LEAKAGE = ["tests/measures/test_leakage.py", "tests/measures/test_noisy_max_leak
 ADVANTAGE = ["tests/measures/test_advantage.py", "tests/measures/test_over_bags.py", "tests/measures/test_misprints.py"]
 AGGREGATES = ["tests/mechanisms/test_weighted_aggregates.py"]
 CLASSES = ["tests/certificate/test_class_cases.py", "tests/certificate/test_class_certificates.py"]
+GROUPS = ["tests/certificate/test_groups.py", "tests/certificate/test_kept_searches.py"]
+DECISIONS = ["tests/design/test_decisions.py", "tests/constraints/test_usual_rows.py", *GROUPS]
+EDGES = ["tests/test_edges_of_decisions.py", "tests/test_messages.py"]
+PLANS = [
+    "tests/planning/test_plans.py",
+    "tests/planning/test_class_plans.py",
+    "tests/planning/test_less_private_votes.py",
+]
+CLASS_VOTES = ["tests/mechanisms/test_class_votes.py", "tests/mechanisms/test_class_decisions.py"]
+PAID_BY_CLASSES = ["tests/accounting/test_accounting_decisions.py", "tests/accounting/test_rows_of_classes.py"]
+INDEPENDENT = ["tests/independent/test_independent_check.py", "tests/independent/test_sixty_lines.py"]
+FORGED = ["tests/cli/test_forged_designs.py"]
 # Without tests/test_mutants.py: it reads the source, so a change would be refused for being one.
 TESTS = {
     "darrm/constraints/multisets.py": ["tests/constraints/test_corners.py", *ENGINE],
@@ -164,6 +176,58 @@ TESTS = {
         "tests/mechanisms/test_class_votes.py",
     ],
     "darrm/constraints/classes.py": ["tests/constraints/test_class_rows.py", "tests/design/test_class_designs.py"],
+    "darrm/_validation.py": [*EDGES, "tests/test_edges.py", "tests/problem/test_majority.py"],
+    "darrm/problem/decision.py": ["tests/problem/test_decision.py", "tests/design/test_decisions.py", *EDGES],
+    "darrm/problem/group_corners.py": DECISIONS,
+    "darrm/certificate/groups.py": [*GROUPS, "tests/design/test_decisions.py"],
+    "darrm/certificate/group_search.py": [*GROUPS, "tests/design/test_decisions.py"],
+    "darrm/constraints/groups.py": DECISIONS,
+    "darrm/constraints/usual.py": DECISIONS,
+    "darrm/design/cuts.py": DECISIONS,
+    "darrm/design/solve_decision.py": [*DECISIONS, "tests/design/test_class_designs.py", *EDGES],
+    "darrm/design/decision.py": [
+        *DECISIONS,
+        "tests/design/test_files.py",
+        "tests/design/test_equal_designs.py",
+        *FORGED,
+    ],
+    "darrm/design/content.py": ["tests/design/test_files.py", "tests/design/test_equal_designs.py", *FORGED],
+    "darrm/design/absent.py": ["tests/design/test_absent_sizes.py", "tests/design/test_decisions.py", *EDGES],
+    "darrm/mechanisms/decision.py": ["tests/mechanisms/test_private_decision.py", *CLASS_VOTES],
+    "darrm/mechanisms/released_votes.py": ["tests/mechanisms/test_private_decision.py", *CLASS_VOTES],
+    "darrm/mechanisms/class_votes.py": CLASS_VOTES,
+    "darrm/mechanisms/class_tables.py": [*CLASS_VOTES, "tests/design/test_class_designs.py"],
+    "darrm/randomness/choices.py": ["tests/randomness/test_choices.py", "tests/randomness/test_samplers.py"],
+    "darrm/randomness/words.py": ["tests/randomness/test_choices.py", "tests/randomness/test_randomness.py"],
+    "darrm/planning/asked.py": [*PLANS, "tests/planning/test_plan_words.py"],
+    "darrm/planning/assumed.py": PLANS,
+    "darrm/planning/at_one_total.py": PLANS,
+    "darrm/planning/designs.py": PLANS,
+    "darrm/planning/planner.py": PLANS,
+    "darrm/planning/rivals.py": PLANS,
+    "darrm/planning/setting.py": PLANS,
+    "darrm/accounting/search.py": ["tests/accounting/test_accounting_budgets.py", *LEDGER, *PLANS],
+    "darrm/accounting/hulls.py": [
+        *MANY_ANSWERS,
+        "tests/accounting/test_accounting_fixed.py",
+        *PAID_BY_CLASSES,
+        COMPOSE,
+        "tests/planning/test_less_private_votes.py",
+    ],
+    "darrm/accounting/voters.py": [
+        "tests/accounting/test_accounting_fixed.py",
+        *PAID_BY_CLASSES,
+        "tests/planning/test_less_private_votes.py",
+    ],
+    "darrm/accounting/releases.py": [*PAID_BY_CLASSES, "tests/accounting/test_accounting_profile.py"],
+    "darrm/storage/atomic.py": ["tests/storage/test_atomic.py"],
+    "darrm/storage/locks.py": ["tests/storage/test_atomic.py", *LEDGER],
+    "darrm/storage/sealed_json.py": ["tests/design/test_files.py", *LEDGER, *FORGED],
+    "darrm/interop/opendp.py": ["tests/interop/test_opendp_measurement.py", "tests/interop/test_opendp_oracles.py"],
+    "darrm/independent/content.py": [*INDEPENDENT, *FORGED],
+    "darrm/independent/enclosures.py": INDEPENDENT,
+    "darrm/independent/judging.py": [*INDEPENDENT, *FORGED],
+    "darrm/independent/listing.py": [*INDEPENDENT, *FORGED],
     "darrm/numerics/exact.py": [*ENGINE, "tests/accounting/test_accounting_theorems.py"],
 }
 # Loaded once, before a process is forked for each mutant. None of them loads darrm.
