@@ -2,7 +2,7 @@
 
     python benchmarks/mutation.py [--sample 15] [--seed 1] [--module darrm/constraints/multisets.py ...] [--docs]
 
-Takes: twenty minutes. --docs writes docs/trust_mutants.md.
+Takes: twenty minutes. --docs writes docs/trust_mutants.md; runs of other days stay there, below.
 
 Changes ("mutants") are made by the syntax tree in a copy of the repository: arithmetic operators and comparisons
 exchanged, constants moved by one, signs and ``not`` removed, ``and`` for ``or``, ``min`` for ``max``, returned values,
@@ -684,12 +684,17 @@ def tables(found: list[dict[str, Any]], argued: dict[str, list[str]]) -> tuple[s
             before, after = ("\n".join(line[1:].strip() for line in one["diff"].splitlines() if line[0] == side)
                              for side in "-+")  # fmt: skip
             change = f"`{before}` → `{after}`".replace("|", "\\|").replace("\n", " ")
-            reasons.append(f"| {Path(one['module']).name}: {change} | {kind} | {why} |")
+            reasons.append(f"| {one['module'].removeprefix('darrm/')}: {change} | {kind} | {why} |")
     return "\n".join(rows), "\n".join(reasons)
 
 
-def written(found: list[dict[str, Any]], argued: dict[str, list[str]]) -> None:
-    """The page for the documentation."""
+def section(name: str) -> str:
+    """What stands on the page between the markers of that name."""
+    return PAGE.read_text(encoding="utf-8").split(f"<!-- {name} -->")[1].split(f"<!-- /{name} -->")[0].strip()
+
+
+def written(found: list[dict[str, Any]], argued: dict[str, list[str]], day: str) -> None:
+    """The page for the documentation. What it said of a run of another day is kept as an earlier one."""
     sys.path[:0] = [str(ROOT), str(ROOT / "tests"), str(Path(__file__).parent / "paper")]
     from pages import put
     from test_mutants import MISTAKES, whole_name
@@ -699,15 +704,13 @@ def written(found: list[dict[str, Any]], argued: dict[str, list[str]]) -> None:
     machine = f"{platform.machine()}, Python {platform.python_version()}, numpy {np.__version__}"
     made = ["| mistake | in | refused by |", "|---|---|---|"]
     made += [f"| {one.what} | {whole_name(one.module)} | tests/{one.file} |" for one in MISTAKES]
-    parts = [
-        f"{len(found)} mutants drawn at random, judged in {minutes:.0f} minutes by one process ({machine}).",
-        counts,
-        "Those that survived:",
-        reasons,
-        f"{len(MISTAKES)} mistakes made on purpose, all refused:",
-        "\n".join(made),
-    ]
-    put("mutants", "\n\n".join(parts), PAGE)
+    begins = f"On {day}: "
+    before = section("mutants")
+    if before and not before.startswith(begins):
+        put("earlier mutants", f"{before}\n\n{section('earlier mutants')}".strip(), PAGE)
+    what = f"{len(found)} mutants drawn at random, judged in {minutes:.0f} minutes by one process ({machine})."
+    put("mutants", "\n\n".join([begins + what, counts, "Those that survived:", reasons]), PAGE)
+    put("mistakes", f"{len(MISTAKES)} mistakes made on purpose, all refused:\n\n" + "\n".join(made), PAGE)
 
 
 def main() -> None:
@@ -735,7 +738,8 @@ def main() -> None:
         raise SystemExit("darrm is loaded already, so changes of it would not be seen.")
     before = known(results)
     if options.docs:
-        written(list(before.values()), json.loads(ARGUED.read_text(encoding="utf-8")))
+        day = time.strftime("%Y-%m-%d", time.gmtime(results.stat().st_mtime))
+        written(list(before.values()), json.loads(ARGUED.read_text(encoding="utf-8")), day)
         return
     with tempfile.TemporaryDirectory() as folder:
         base = copied(Path(folder).resolve())
