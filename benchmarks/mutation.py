@@ -724,7 +724,10 @@ def main() -> None:
     parser.add_argument("--results", type=Path, default=Path("mutation-results.jsonl"))
     parser.add_argument("--again", action="store_true", help="judge those that survived once more, and no others")
     parser.add_argument("--docs", action="store_true", help="judge nothing, write what is known into docs")
+    parser.add_argument("--quick", action="store_true", help="without thorough tests; give it a --trace of its own")
     options = parser.parse_args()
+    if options.quick:
+        OPTIONS[OPTIONS.index("not slow")] = "not slow and not thorough"
     kept, results = options.trace.resolve(), options.results.resolve()
     modules = options.module or list(TESTS)
     began = time.monotonic()
@@ -748,7 +751,6 @@ def main() -> None:
         tests = traced(base, [file for file in files if (base / file).exists()], kept)
         picked = []
         for module in modules:
-            drop_broken(base, module, tests, options.patience)
             if options.again:
                 every = _Finder(module, (base / module).read_text(encoding="utf-8")).found
                 picked += [one for one in every if before.get(one.name, {}).get("verdict") == "survived"]
@@ -756,11 +758,15 @@ def main() -> None:
             rng = random.Random(f"{options.seed} {module}")
             picked += mutants(module, (base / module).read_text(encoding="utf-8"), options.sample, rng)
         random.Random(options.seed).shuffle(picked)
+        tried: set[str] = set()
         for mutant in picked:
             if mutant.name in before and not options.again:
                 continue
             if time.monotonic() - began > 60 * options.minutes:
                 break
+            if mutant.module not in tried:
+                drop_broken(base, mutant.module, tests, options.patience)
+                tried.add(mutant.module)
             chosen = judges(mutant, tests, options.patience)
             limit = 30 + 5 * options.patience
             started = time.monotonic()

@@ -2,6 +2,7 @@
 
 import math
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -38,3 +39,29 @@ def test_labels_are_named() -> None:
     for wrong in ([-1], [2], [0.5], ["yes"], [math.nan]):
         with pytest.raises(InputError, match="labels must be"):
             problem.named(wrong)
+
+
+@pytest.mark.parametrize(
+    ("groups", "change", "words"),
+    [
+        (VoterGroup(2, 1.0), {}, "groups must be a list"),
+        ([], {}, "groups must be a list"),
+        ([(2, 1.0)], {}, "groups must be a list"),
+        (None, {"classes": ("no", "")}, "name of one line"),
+        (None, {"classes": ("no", " ")}, "name of one line"),
+        (None, {"classes": ("no", "yes\nno")}, "name of one line"),
+        (None, {"classes": ("no", 3)}, "name of one line"),
+        (None, {"classes": ("no", "-1")}, "must not be called -1"),
+        (None, {"classes": ("1", "0")}, "must be at place"),
+        (None, {"classes": ("no", "none"), "none": True}, "No class may be called none"),
+        (None, {"classes": ("no", "no")}, "classes must be"),
+        (None, {"classes": "no"}, "classes must be"),
+        (None, {"classes": ("no",)}, "classes must be"),
+        (None, {"classes": True}, "classes must be"),
+        (None, {"classes": 1}, "classes must be"),
+        (None, {"classes": 1.5}, "classes must be"),
+    ],
+)
+def test_what_is_no_group_or_class_is_refused(groups: Any, change: dict[str, Any], words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        DecisionProblem([VoterGroup(2, 1.0)] if groups is None else groups, 1.0, **change)
