@@ -301,3 +301,29 @@ def test_failures_of_too_many_voters_are_taken_together(monkeypatch: pytest.Monk
         group_corners.group_corners.cache_clear()
         forget()
     assert darrm.verify(design.table, problem).needed_delta < 0.05
+
+
+@pytest.mark.parametrize("pure", [False, True])
+@pytest.mark.parametrize(
+    ("groups", "reached"),
+    [
+        ([VoterGroup(3, 1.0)], 2),
+        ([VoterGroup(4, 1.0, 1e-3)], 2),
+        ([VoterGroup(3, math.inf), VoterGroup(2, 0.3, 1e-3, max_affected=1)], 3),
+        ([VoterGroup(2, 1.0, 0.1, max_affected=1), VoterGroup(1, 0.3), VoterGroup(2, 2.0)], 2),
+    ],
+)
+def test_multisets_of_corners_are_counted(groups: list[VoterGroup], reached: int, pure: bool) -> None:
+    """One by one, those that stay and those that move."""
+
+    def own(group: VoterGroup) -> list[int]:
+        moving = 2 if pure or not group.delta or math.isinf(group.epsilon) else 6
+        return [
+            sum(corner >= 2 for corner in voters)
+            for voters in itertools.combinations_with_replacement(range(2 + moving), group.count)
+            if sum(corner >= 2 for corner in voters) <= group.max_affected
+        ]
+
+    problem = DecisionProblem(groups, 5.0, delta=0.5, max_affected=reached)
+    moved = itertools.product(*map(own, groups))
+    assert group_corners.entries(problem, pure=pure) == sum(sum(each) <= reached for each in moved)

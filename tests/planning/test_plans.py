@@ -314,6 +314,10 @@ class TestStopped:
         ({"accuracy": [0.8]}, "Say how often voters are right"),
         ({"voters": "fixed"}, "base_accuracy is for answers that are randomized anew"),
         ({"prior": "uniform"}, "A prior of votes"),
+        (
+            {"K": None, "epsilon": None, "base_accuracy": None, "prior": "uniform", "groups": [V(3, 1.0), V(2, 1.0)]},
+            "A prior of votes",
+        ),
         ({"prior": [0.5, 0.6]}, "prior"),
         ({"cost": [[0, -1], [1, 0]]}, "cost"),
         ({"time_limit": -1.0}, "time_limit must be"),
@@ -392,3 +396,31 @@ def test_votes_that_tell_too_much_by_themselves_leave_nothing_to_look_for() -> N
         darrm.plan(
             [(5, 2.0), (3, "auto")], base_accuracy=0.9, collector_epsilon=1.0, **settings("fresh", (2.0, 1e-5), 10, 1)
         )
+
+
+def test_steps_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is done next, how much is done, and of how much."""
+    clock, told = time.monotonic, list[Progress]()
+    monkeypatch.setattr(time, "monotonic", lambda: clock() + 1e9)
+    darrm.plan(**SMALL | {"epsilon": "auto", "at_most": 1.0}, report=told.append)
+    assert [step.done for step in told] == list(range(len(told)))
+    assert {step.steps for step in told} == {len(told)}
+    doing = [step.doing for step in told]
+    assert doing[:2] == ["looking for the best noise", "comparing at the same total"]
+    assert len(doing) > 2
+    assert all(step.startswith("votes of epsilon ") for step in doing[2:])
+    assert math.isnan(told[0].seconds_left)
+    assert all(0 < step.seconds_left < 1e6 for step in told[1:])
+
+
+def test_a_plan_by_a_prior_is_that_of_the_accountant() -> None:
+    asked = {name: value for name, value in SMALL.items() if name != "base_accuracy"}
+    plan = darrm.plan(**asked, prior="uniform")
+    design = darrm.accounting.plan(
+        **{name: value for name, value in asked.items() if name not in ("K", "epsilon")}, K=5, epsilon=1.0
+    )
+    assert isinstance(plan.design, darrm.Design)
+    assert plan.design.gamma.tolist() == design.gamma.tolist()
+    assert plan.vote_epsilon == 1.0
+    assert plan.design.problem.K == 5
+    assert compose(plan.design, 10, delta=1e-5, voters="fresh").upper <= plan.spent <= 2.0

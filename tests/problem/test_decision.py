@@ -65,3 +65,8 @@ def test_labels_are_named() -> None:
 def test_what_is_no_group_or_class_is_refused(groups: Any, change: dict[str, Any], words: str) -> None:
     with pytest.raises(InputError, match=words):
         DecisionProblem([VoterGroup(2, 1.0)] if groups is None else groups, 1.0, **change)
+
+
+def test_no_delta_has_no_sign() -> None:
+    groups = [VoterGroup(2, 1.0)]
+    assert repr(DecisionProblem(groups, 1.0, delta=-0.0)) == repr(DecisionProblem(groups, 1.0, delta=0.0))

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from darrm.randomness.choices import Choices, uniform
-from darrm.randomness.coins import Words, WordSource
+from darrm.randomness.coins import Words, WordSource, system_words
+from darrm.randomness.words import NotPrivateWarning, word_source
 
 
 def rows(answers: int, digits: int) -> list[list[Fraction]]:
@@ -142,3 +143,13 @@ def test_all_remainders_are_equally_likely(bits: int) -> None:
 def test_several_sizes_at_once() -> None:
     drawn = uniform(np.array([3, 1, 4, 1, 3]), source(iter([2**64 - 1, 6, 5, 7])))
     assert drawn.tolist() == [1, 0, 2, 0, 2]  # 2^64 - 1 is the one word too many for 3: drawn again
+
+
+def test_words_of_a_generator_are_whole() -> None:
+    """Each of the 64 bits is as often 1 as 0, up to six standard deviations; and no word is of another type."""
+    with pytest.warns(NotPrivateWarning):
+        words = word_source(np.random.default_rng(5), 1)(10_000)
+    assert words.dtype == np.uint64
+    ones = [int(((words >> np.uint64(bit)) & np.uint64(1)).sum()) for bit in range(64)]
+    assert max(abs(count - 5000) for count in ones) <= 6 * 50
+    assert word_source(None, 1) is system_words

@@ -1,0 +1,78 @@
+"""Mechanisms of one parameter that plans are compared with, put together in another way."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import darrm
+from darrm import VoterGroup, objectives
+from darrm.accounting.search import Budget
+from darrm.planning.assumed import assumptions
+from darrm.planning.rivals import families
+from darrm.planning.setting import Setting
+
+
+def random_votes(K: int, ones: int, m: int) -> Fraction:
+    """How often the majority of ``m`` random votes of K is 1, a tie being a coin."""
+    total = Fraction(0)
+    for k in range(m + 1):
+        chance = Fraction(math.comb(ones, k) * math.comb(K - ones, m - k), math.comb(K, m))
+        total += chance * (1 if 2 * k > m else Fraction(1, 2) if 2 * k == m else 0)
+    return total
+
+
+@pytest.mark.parametrize("K", [1, 2, 5, 6])
+def test_votes_at_the_mean_are_mixed_from_the_odd_numbers_beside_them(K: int) -> None:
+    setting = Setting((VoterGroup(K, 1.0),), 1, "replace-one", 2, objectives.truth([0.8]))
+    family = next(family for family in families(setting) if family.name == "subsampling")
+    assert family.most == K
+    odd = [0, *range(1, K + 1, 2), *([] if K % 2 else [K])]
+    for votes in (0.25, 1.0, 1.5, 2.0, 3.0, 3.5, 4.9, 5.0, 5.5, 6.0):
+        if votes > K:
+            continue
+        high = next(m for m in odd if m >= votes)
+        low = max(m for m in odd if m <= votes)
+        share = Fraction(votes - low) / (high - low) if high > low else Fraction(0)
+        exact = [(1 - share) * random_votes(K, n, low) + share * random_votes(K, n, high) for n in range(K + 1)]
+        assert family.table(votes) == pytest.approx(np.array(exact, dtype=float), abs=1e-12)
+        said = f"one vote with probability {votes:.4g}" if votes <= 1 else f" of {K} votes, {votes:.4g} at the mean"
+        assert said in family.said(votes)
+
+
+def test_assumptions_name_groups_of_which_fewer_are_reached() -> None:
+    def reach(*groups: VoterGroup, t: int = 2) -> str:
+        of = Setting(groups, t, "replace-one", 2, objectives.truth([0.8]))
+        return assumptions(of, Budget(5, 1.0, 1e-6, "fresh", math.inf))[0]
+
+    assert reach(VoterGroup(5, 1.0, max_affected=2)).endswith(" 2 of the 5 voters at most.")
+    assert reach(VoterGroup(5, 1.0, max_affected=2), t=1).endswith(" one of the 5 voters at most.")
+    assert reach(VoterGroup(2, 1.0)).endswith(" every one.")
+    assert reach(VoterGroup(1, 1.0), VoterGroup(4, 1.0)).endswith(" 2 of the 5 voters at most.")
+    assert reach(VoterGroup(3, 1.0), VoterGroup(2, 1.0, max_affected=1)).endswith("at most, 1 of group 2 at most.")
+
+
+@pytest.mark.parametrize("of", [(0,), (1,), (0, 1)])
+def test_votes_of_another_epsilon_are_those_of_the_groups_that_are_named(of: tuple[int, ...]) -> None:
+    groups = (VoterGroup(3, 2.0, 1e-6), VoterGroup(2, 1.0, max_affected=1))
+    setting = Setting(groups, 2, "replace-one", 2, objectives.truth([0.8, 0.7]), (0.9, 0.8))
+    found = setting.with_epsilon(0.5, of)
+    assert [group.epsilon for group in found.groups] == [0.5 if g in of else groups[g].epsilon for g in (0, 1)]
+    assert [(g.count, g.delta, g.max_affected) for g in found.groups] == [(3, 1e-6, 3), (2, 0.0, 1)]
+    confusion = getattr(found.objective, "confusion")  # noqa: B009  # not all objectives have one
+    for g, (group, base) in enumerate(zip(found.groups, (0.9, 0.8), strict=True)):
+        right = objectives.randomized_response_accuracy(base, group.epsilon)
+        assert np.asarray(confusion[g]) == pytest.approx(np.array([[right, 1 - right], [1 - right, right]]))
+
+
+def test_of_groups_the_votes_are_counted_together() -> None:
+    """A lead, and random votes, do not ask which group a vote is from."""
+    one = Setting((VoterGroup(5, 1.0),), 1, "replace-one", 2, objectives.truth([0.8]))
+    two = Setting((VoterGroup(3, 1.0), VoterGroup(2, 1.0)), 1, "replace-one", 2, objectives.truth([0.8, 0.8]))
+    for alone, together in zip(families(one), families(two), strict=True):
+        assert alone.name == together.name
+        x = 0.7
+        sums = np.add.outer(np.arange(4), np.arange(3))
+        assert together.table(x) == pytest.approx(alone.table(x)[sums], abs=1e-15)
+        assert darrm.DecisionProblem(two.groups, 1.0).shape == together.table(x).shape
