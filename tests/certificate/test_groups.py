@@ -327,3 +327,25 @@ def test_multisets_of_corners_are_counted(groups: list[VoterGroup], reached: int
     problem = DecisionProblem(groups, 5.0, delta=0.5, max_affected=reached)
     moved = itertools.product(*map(own, groups))
     assert group_corners.entries(problem, pure=pure) == sum(sum(each) <= reached for each in moved)
+
+
+def test_what_is_too_large_names_what_would_fit() -> None:
+    """And one more reached voter would not."""
+    members = [VoterGroup(40, epsilon) for epsilon in (0.1, 0.2, 0.3)]
+
+    def refused(reached: int) -> str:
+        try:
+            GroupSeparation(np.full((41, 41, 41), 0.5), guarantee(DecisionProblem(members, 1.0, max_affected=reached)))
+        except darrm.InputError as error:
+            return str(error)
+        return ""
+
+    said = refused(40)
+    assert said.startswith("Groups of 40 voters, 40 voters, 40 voters with max_affected = 40 have ")
+    fits = int(said.split("max_affected = ")[2].split()[0])
+    assert 0 < fits < 40
+    assert group_corners.entries(DecisionProblem(members, 1.0, max_affected=fits)) <= group_corners.MAX_ENTRIES
+    assert "can be certified" in refused(fits + 1)
+    many = [VoterGroup(200, 1.0) for _ in range(4)]
+    with pytest.raises(darrm.InputError, match="No max_affected would fit; fewer groups or voters need less"):
+        GroupSeparation(np.zeros(1), guarantee(DecisionProblem(many, 1.0, max_affected=2)))

@@ -190,3 +190,14 @@ def test_one_row_of_votes_gives_one_label(kind: Any) -> None:
     for wrong in ([0, 1], [0, 1, 1, 1], [0, 1, 2], []):
         with pytest.raises(darrm.InputError):
             darrm.mechanisms.DaRRM(design).release(kind(wrong))
+
+
+def test_what_is_no_array_of_votes_is_named() -> None:
+    mechanism = PrivateDecision(design())
+    table = darrm.votes.VotesTable(np.zeros((1, 5), dtype=np.uint8), ("1",), None)
+    with pytest.raises(darrm.InputError, match=r"^votes must be an array\. Got a VotesTable: pass its \.votes\.$"):
+        mechanism.release(table)  # type: ignore[arg-type]  # not what it says
+    with pytest.raises(darrm.InputError, match=r"^votes must be rows of one length, shape \(n, K\) = \(n, 5\)"):
+        mechanism.release([[0, 1, 0, 1, 1], [1, 0]])
+    with pytest.raises(darrm.InputError, match="must be a plain array"):
+        mechanism.release(np.ma.masked_array(np.zeros((1, 5)), [[False] * 4 + [True]]))

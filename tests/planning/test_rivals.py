@@ -76,3 +76,17 @@ def test_of_groups_the_votes_are_counted_together() -> None:
         sums = np.add.outer(np.arange(4), np.arange(3))
         assert together.table(x) == pytest.approx(alone.table(x)[sums], abs=1e-15)
         assert darrm.DecisionProblem(two.groups, 1.0).shape == together.table(x).shape
+
+
+@pytest.mark.parametrize("voters", ["fresh", "fixed"])
+def test_assumptions_name_what_makes_votes_private(voters: str) -> None:
+    def kind(*groups: VoterGroup) -> str:
+        of = Setting(groups, 2, "replace-one", 2, objectives.truth([0.8]))
+        return assumptions(of, Budget(5, 1.0, 1e-6, voters, math.inf))[1]
+
+    assert "(1, 0)-DP" in kind(VoterGroup(2, 1.0), VoterGroup(3, 1.0))
+    assert "group" not in kind(VoterGroup(2, 1.0), VoterGroup(3, 1.0))
+    assert "(1, 1e-06)-DP in group 1 and private or not in group 2" in kind(
+        VoterGroup(2, 1.0, 1e-6), VoterGroup(3, math.inf)
+    )
+    assert kind(VoterGroup(2, math.inf)).startswith("Voters are not private")
