@@ -153,6 +153,8 @@ def test_the_gap_of_a_design_that_is_not_the_best() -> None:
     """What a solver leaves behind when its time is up is certified, and as far from the best as it says."""
     problem = DecisionProblem([VoterGroup(3, 1.0), VoterGroup(3, 0.3)], 0.9)
     objective = truth([0.8, 0.6])
+    with pytest.raises(darrm.SolverError, match="cutting-planes ended without an optimum"):
+        darrm.solve(problem, objective=objective, time_limit=1e-9)
     design = darrm.solve(problem, objective=objective, time_limit=1e-9, on_time_limit="best")
     least = least_cost(problem, objective.costs(problem), ordered=False)
     assert design.certificate.holds
