@@ -90,6 +90,7 @@ def _independent(file: Path, independent: bool, max_minutes: Any, as_json: bool)
     tables = "" if found.tables == 1 else f" of {found.tables} tables"
     told = "not all that it says of privacy holds" if found.wrong else "what it says of privacy holds"
     click.echo(f"{file}: {told}.")
+    click.echo(_voters(content["problem"]))
     click.echo(
         f"Judged from the definitions: guarantee{profile}, needed delta, tight epsilon and worst case{tables}, in "
         f"{found.cases:,} cases, in whole numbers over 2^{found.bits} that round against the file. Not judged: error, "
@@ -100,6 +101,24 @@ def _independent(file: Path, independent: bool, max_minutes: Any, as_json: bool)
         + (", and that who is absent depends neither on the data nor on votes." if found.tables > 1 else ".")
     )
     return 1 if found.wrong else 0
+
+
+def _voters(problem: dict[str, Any]) -> str:
+    """Whom a file is about: a verdict is of use only to who compares that with the voters there are."""
+    most = problem["max_affected"]
+    one = {"count": problem.get("K"), "epsilon": problem["epsilon"], "delta": problem.get("Delta")}
+    groups = []
+    for group in problem.get("groups", [one | {"max_affected": most}]):
+        private = group["epsilon"] is not None
+        each = f"({group['epsilon']!r}, {group['delta']!r})-DP each" if private else "not private"
+        fewer = (
+            f", at most {group['max_affected']} reached" if group["max_affected"] < min(most, group["count"]) else ""
+        )
+        groups.append(f"{group['count']} that are {each}{fewer}")
+    return (
+        f"For these voters: {'; '.join(groups)}. One change of the data ({problem['adjacency']!r}) reaches "
+        f"{most} of them at most."
+    )
 
 
 def _table(file: Path, jobs: int, as_json: bool) -> int:

@@ -19,6 +19,10 @@ _U = Fraction(1, 2**53)
 _FAR = Fraction(10_000)  # nats of a profile
 _MOST = 10**6  # voters, and nats of one vote or decision
 _CLASSES = 64
+_SHARED = {"epsilon", "delta", "max_affected", "adjacency"}
+_OF_MAJORITY = _SHARED | {"K", "m", "Delta"}
+_OF_DECISION = _SHARED | {"groups", "classes", "none"}
+_OF_GROUP = {"count", "epsilon", "delta", "max_affected"}
 
 
 @dataclass(frozen=True)
@@ -94,13 +98,21 @@ def releases(content: dict[str, Any]) -> tuple[Release, ...]:
     except InputError:
         raise
     except (KeyError, TypeError, AttributeError, ValueError, OverflowError, RecursionError) as error:
+        said = f"{error} is missing" if isinstance(error, KeyError) else str(error)
         raise InputError(
-            f"The independent check could not read the design: {type(error).__name__} ({error}). Pass the whole "
-            "content of a design file."
+            f"The independent check could not read the design: {said}. It may be cut off or edited: ask for the file "
+            "that `design.save` or `darrm solve --out` wrote."
         ) from error
 
 
+def _only(names: set[str], given: dict[str, Any]) -> None:
+    """Refuse what is not read here: a reader may take it for a part of the claim."""
+    if unknown := given.keys() - names:
+        raise ValueError(f"nothing of the problem is called {min(unknown)!r}")
+
+
 def _majority(content: dict[str, Any], problem: dict[str, Any], profile: tuple[Limit, ...]) -> Release:
+    _only(_OF_MAJORITY, problem)
     K = _whole(problem["K"], 1, _MOST)
     gamma = _exact(content["gamma_hex"], content["gamma"])
     if len(gamma) != K + 1:
@@ -117,6 +129,8 @@ def _majority(content: dict[str, Any], problem: dict[str, Any], profile: tuple[L
 
 
 def _decisions(content: dict[str, Any], problem: dict[str, Any], profile: tuple[Limit, ...]) -> Iterator[Release]:
+    for given, names in ((problem, _OF_DECISION), *((group, _OF_GROUP) for group in problem["groups"])):
+        _only(names, given)
     groups = tuple(
         Group(
             _whole(group["count"], 1, _MOST),

@@ -20,7 +20,9 @@ from oracles import decisions as by_definition
 from oracles import several_classes
 
 import darrm
+from darrm.cli import main
 from darrm.design.design import in_file
+from darrm.errors import InputError
 from darrm.independent import check, cost
 from darrm.independent.content import Group, Release, releases, vectors
 from darrm.independent.enclosures import above, exponential
@@ -309,6 +311,30 @@ def test_every_number_of_a_decision_counts(name: str) -> None:
         away = (away.reshape(-1, answers) / away.reshape(-1, answers).sum(axis=1, keepdims=True)).ravel()
     table = away.reshape(np.shape(whole["table"])).tolist()
     assert check(altered(whole, table=table, table_hex=[x.hex() for x in away.tolist()])).wrong
+
+
+@pytest.mark.parametrize(
+    ("name", "place"), [(None, ()), ("two groups", ()), ("two groups", ("groups", 0)), ("absent voters", ())]
+)
+def test_a_name_that_says_nothing_is_refused(name: str | None, place: tuple[Any, ...]) -> None:
+    """A reader may take a second epsilon for a part of what was judged."""
+    content = as_read(made(name) if name else majority(K=3, m=1, epsilon=0.5))
+    part = content["problem"]
+    for step in place:
+        part = part[step]
+    part["total_epsilon"] = 0.1
+    with pytest.raises(InputError, match="nothing of the problem is called 'total_epsilon'"):
+        check(content)
+
+
+def test_the_command_says_which_voters_were_judged(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    groups = [Voters(2, 1.0, 0.0, 1), Voters(3, math.inf)]
+    decision(groups, 1.0, max_affected=2).save(tmp_path / "decision.json")
+    assert main(["verify", str(tmp_path / "decision.json"), "--independent"]) in (0, 1)
+    assert (
+        "For these voters: 2 that are (1.0, 0.0)-DP each, at most 1 reached; 3 that are not private. "
+        "One change of the data ('replace-one') reaches 2 of them at most."
+    ) in capsys.readouterr().out
 
 
 def test_every_attendance_is_judged() -> None:
