@@ -69,12 +69,14 @@ def certificate_size(problem: Problem) -> float:
     return min(1.0, math.expm1(min(1.0, problem.total_epsilon)) + 2 * problem.delta)
 
 
-def same(now: object, then: object, size: float = 1.0) -> bool:
-    """Whether a figure of a file is what was computed anew, to 1e-9."""
-    if isinstance(now, dict) and isinstance(then, dict):
+def check_same(name: str, now: object, then: object, size: float = 1.0) -> None:
+    """`InputError` unless a figure of a file, or every figure of a mapping, is what was computed anew, to 1e-9."""
+    if isinstance(now, dict) and isinstance(then, dict) and now.keys() == then.keys():
         # Which of several equally bad multisets is named first may depend on the last bit.
-        keys = now.keys() - {"worst_case", "probabilities", "rounding"}
-        return now.keys() == then.keys() and all(same(now[key], then[key], size) for key in keys)
-    if isinstance(now, float) and isinstance(then, float):
-        return math.isclose(now, then, rel_tol=_SAME, abs_tol=_SAME * size)
-    return now == then
+        for key in now.keys() - {"worst_case", "probabilities", "rounding"}:
+            check_same(f"{name}.{key}", now[key], then[key], size)
+    elif isinstance(now, float) and isinstance(then, float):
+        if not math.isclose(now, then, rel_tol=_SAME, abs_tol=_SAME * size):
+            raise InputError(f"{name} must be {now!r}, which its exact numbers give. Got {then!r}")
+    elif now != then:
+        raise InputError(f"{name} is not what its exact numbers give")

@@ -21,7 +21,7 @@ from darrm.certificate.protocol import largest
 from darrm.certificate.stored import is_symmetric
 from darrm.design.absent import attendances
 from darrm.design.columns import ForAnalysis, check_design_file, class_columns, decision_columns
-from darrm.design.content import certificate_size, headed, in_form, problem_of, profile_of, same
+from darrm.design.content import certificate_size, check_same, headed, in_form, problem_of, profile_of
 from darrm.errors import CertificateError, InputError
 from darrm.numerics.arrays import Array
 from darrm.objectives import Objective, from_dict, gains
@@ -379,15 +379,11 @@ def from_content(content: dict[str, Any]) -> DecisionDesign:
             math.inf if part["gap"] is None else part["gap"],
             fewer,
         )
-        if not same(design.expected_cost, part["expected_cost"]):
-            raise InputError(
-                f"expected_cost is not what its table gives ({part['expected_cost']} for {design.expected_cost})"
-            )
+        check_same("expected_cost", design.expected_cost, part["expected_cost"])
         return design
 
     design = made(content, None)
     now = as_dict(design)
     for key in ("table", "absent", "certificate"):
-        if not same(now[key], content[key], certificate_size(problem)):
-            raise InputError(f"{key} is not what its exact numbers give")
+        check_same(key, now[key], content[key], certificate_size(problem))
     return design

@@ -16,7 +16,7 @@ from darrm.certificate.certificate import Certificate, verify
 from darrm.certificate.engines import worst_cases
 from darrm.certificate.protocol import largest
 from darrm.design.columns import ForAnalysis, check_design_file, majority_columns
-from darrm.design.content import AGAIN, FORMAT, VERSION, certificate_size, headed, problem_of, profile_of, same
+from darrm.design.content import AGAIN, FORMAT, VERSION, certificate_size, check_same, headed, problem_of, profile_of
 from darrm.design.decision import DecisionDesign, from_content
 from darrm.design.decision import in_file as decision_in_file
 from darrm.errors import CertificateError, InputError
@@ -266,6 +266,5 @@ def _from_content(content: dict[str, Any]) -> Design:
     now = as_dict(design)
     size = certificate_size(design.problem)
     for key in ("error", "disagreement", "certificate"):
-        if not same(now[key], content[key], size if key == "certificate" else 1.0):
-            raise InputError(f"{key} is not what its gamma gives ({content[key]} for {now[key]})")
+        check_same(key, now[key], content[key], size if key == "certificate" else 1.0)
     return design
