@@ -117,7 +117,7 @@ class DecisionDesign(ForAnalysis):
         certificate = verify(table, problem)
         if not certificate.holds:
             raise CertificateError(
-                f"This table is not proved ({problem.epsilon!r}, {problem.delta!r})-DP: it needs delta up to "
+                f"This table is not proved ({problem.epsilon:.15g}, {problem.delta:.15g})-DP: it needs delta up to "
                 f"{certificate.needed_delta:.17g}, at {certificate.worst_case}. Mix it with random answers by "
                 "darrm.repair, or raise epsilon or delta."
             )
@@ -125,7 +125,7 @@ class DecisionDesign(ForAnalysis):
             bound = largest(worst_cases(table, limit)).bound
             if not bound <= limit.delta:
                 raise CertificateError(
-                    f"This table is not proved ({float(limit.epsilon)!r}, {limit.delta!r})-DP, a point of its profile: "
+                    f"This table is not proved ({float(limit.epsilon):.15g}, {limit.delta:.15g})-DP, a point of its profile: "
                     f"delta is up to {bound:.17g} there. Mix it with random answers, or loosen the profile."
                 )
         costs = costs_in(problem, self.objective, table)

@@ -82,7 +82,7 @@ class Design(ForAnalysis):
     ...     darrm.Design(problem, darrm.baselines.plain_majority(5), prior)
     ... except darrm.CertificateError as error:
     ...     print(str(error).split(":")[0])
-    This gamma is not proved (1.0, 0.0)-DP
+    This gamma is not proved (1, 0)-DP
     """
 
     problem: MajorityProblem
@@ -108,7 +108,7 @@ class Design(ForAnalysis):
         certificate = verify(gamma, self.problem)
         if not certificate.holds:
             raise CertificateError(
-                f"This gamma is not proved ({self.problem.total_epsilon!r}, {self.problem.delta!r})-DP: it needs delta "
+                f"This gamma is not proved ({self.problem.total_epsilon:.15g}, {self.problem.delta:.15g})-DP: it needs delta "
                 f"up to {certificate.needed_delta:.17g}, at {certificate.worst_case}. "
                 "Scale it down with darrm.repair, or raise m or delta."
             )
@@ -116,7 +116,7 @@ class Design(ForAnalysis):
             bound = largest(worst_cases(gamma, limit)).bound
             if not bound <= limit.delta:
                 raise CertificateError(
-                    f"This gamma is not proved ({float(limit.epsilon)!r}, {limit.delta!r})-DP, a point of its profile: "
+                    f"This gamma is not proved ({float(limit.epsilon):.15g}, {limit.delta:.15g})-DP, a point of its profile: "
                     f"delta is up to {bound:.17g} there. Scale it down, or loosen the profile."
                 )
         mean = self.prior.ones(K)
