@@ -125,8 +125,8 @@ class DecisionDesign(ForAnalysis):
             bound = largest(worst_cases(table, limit)).bound
             if not bound <= limit.delta:
                 raise CertificateError(
-                    f"This table is not proved ({float(limit.epsilon):.15g}, {limit.delta:.15g})-DP, a point of its profile: "
-                    f"delta is up to {bound:.17g} there. Mix it with random answers, or loosen the profile."
+                    f"This table is not proved ({float(limit.epsilon):.15g}, {limit.delta:.15g})-DP, a point of its "
+                    f"profile: delta is up to {bound:.17g} there. Mix it with random answers, or loosen the profile."
                 )
         costs = costs_in(problem, self.objective, table)
         if self.ordered and _reversals(costs, table):

@@ -108,16 +108,16 @@ class Design(ForAnalysis):
         certificate = verify(gamma, self.problem)
         if not certificate.holds:
             raise CertificateError(
-                f"This gamma is not proved ({self.problem.total_epsilon:.15g}, {self.problem.delta:.15g})-DP: it needs delta "
-                f"up to {certificate.needed_delta:.17g}, at {certificate.worst_case}. "
+                f"This gamma is not proved ({self.problem.total_epsilon:.15g}, {self.problem.delta:.15g})-DP: it needs "
+                f"delta up to {certificate.needed_delta:.17g}, at {certificate.worst_case}. "
                 "Scale it down with darrm.repair, or raise m or delta."
             )
         for limit in profile_limits(self.problem, self.profile):
             bound = largest(worst_cases(gamma, limit)).bound
             if not bound <= limit.delta:
                 raise CertificateError(
-                    f"This gamma is not proved ({float(limit.epsilon):.15g}, {limit.delta:.15g})-DP, a point of its profile: "
-                    f"delta is up to {bound:.17g} there. Scale it down, or loosen the profile."
+                    f"This gamma is not proved ({float(limit.epsilon):.15g}, {limit.delta:.15g})-DP, a point of its "
+                    f"profile: delta is up to {bound:.17g} there. Scale it down, or loosen the profile."
                 )
         mean = self.prior.ones(K)
         values = {
