@@ -1,0 +1,56 @@
+"""The script that lists sentences that are hard to read."""
+
+from pathlib import Path
+
+import pytest
+from scripts import load
+
+words = load("words")
+LONG = " ".join(["word"] * 31).capitalize() + "."
+SHORT = " ".join(["word"] * 30).capitalize() + "."
+
+
+def listed(root: Path, capsys: pytest.CaptureFixture[str]) -> tuple[int, list[str]]:
+    status = words.main(["--root", str(root)])
+    return status, capsys.readouterr().out.splitlines()
+
+
+def test_planted_sentences_are_found_where_users_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "darrm").mkdir()
+    (tmp_path / "README.md").write_text(f"# A title\n\n{SHORT} {LONG}\n", encoding="utf-8")
+    (tmp_path / "docs" / "page.md").write_text("* Plain.\n* Nobody reads this.\n", encoding="utf-8")
+    (tmp_path / "darrm" / "page.html").write_text("<p>It is\n<b>no</b> answer.</p>\n", encoding="utf-8")
+    (tmp_path / "darrm" / "__init__.py").write_text(
+        '"""Fine."""\n__all__ = face(__name__, {"darrm.shown": "shown"})\n', encoding="utf-8"
+    )
+    (tmp_path / "darrm" / "shown.py").write_text(
+        'def shown():\n    """Mend this.\n\n    >>> nobody(), 1\n    """\n    raise InputError(f"{1} is no list of numbers")\n\n\n'
+        'def hidden():\n    """Nobody sees this."""\n',
+        encoding="utf-8",
+    )
+    status, lines = listed(tmp_path, capsys)
+    assert status == 1
+    assert lines == [
+        f"README.md:3: 31 words: {LONG}",
+        "docs/page.md:2: nobody: Nobody reads this.",
+        "darrm/page.html:1: is no: It is no answer.",
+        "darrm/shown.py:2: mend: Mend this.",
+        "darrm/shown.py:6: is no: X is no list of numbers",
+    ]
+
+
+def test_code_tables_and_formulas_are_not_prose(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    parts = [f"```python\n{LONG}\n```", f"    {LONG}", f"| {LONG} |", f"$$\n{LONG}\n$$", f"It is ${LONG}$."]
+    (tmp_path / "README.md").write_text("\n\n".join(parts) + "\n", encoding="utf-8")
+    assert listed(tmp_path, capsys) == (0, [])
+
+
+def test_argued_sentences_are_still_there_and_say_why() -> None:
+    names = words.public(words.ROOT)
+    for path, reasons in words.arguments().items():
+        paragraphs = words.paragraphs(words.ROOT / path, words.ROOT, names)
+        faulty = [each for text in paragraphs for each in words.sentences(text.text) if words.wrong(each)]
+        for part, reason in reasons.items():
+            assert reason
+            assert any(part in sentence for sentence in faulty), (path, part)
