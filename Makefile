@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 DONE := $(VENV)/.installed
 
-.PHONY: demo test thorough slow test-all opacus fuzz lint types docs notebooks votes release clean
+.PHONY: demo test thorough slow test-all opacus fuzz lint types docs note notebooks votes release clean
 
 demo: $(DONE)
 	$(BIN)/darrm demo --out demo
@@ -46,6 +46,13 @@ types: $(DONE)
 docs: $(DONE)
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
 	@echo "docs/_build/html/index.html"
+
+# The note to print, by the browser: CHROMIUM=/path/to/chromium if it has another name.
+CHROMIUM ?= chromium
+note: docs
+	$(CHROMIUM) --headless --no-sandbox --disable-gpu --virtual-time-budget=30000 --no-pdf-header-footer \
+		--print-to-pdf=docs/_build/note.pdf "file://$(CURDIR)/docs/_build/html/note.html"
+	@echo "docs/_build/note.pdf"
 
 # Notebooks are plain text; they are turned into .ipynb and executed.
 notebooks: $(DONE)

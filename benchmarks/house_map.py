@@ -93,17 +93,15 @@ def places(edges: dict[str, set[str]]) -> dict[str, tuple[float, float]]:
 def draw(edges: dict[str, set[str]]) -> Any:
     arrows, figure = shortest(edges), new_figure((9.6, 9.6))
     at, ax = places(arrows), figure.subplots()
+    box = {"boxstyle": "round,pad=0.45", "facecolor": "white", "edgecolor": "black"}
+    boxes = {}
+    for name, (x, y) in at.items():
+        boxes[name] = ax.text(x, y, name, ha="center", va="center", fontsize=12, bbox=box).get_bbox_patch()
     for i, name in enumerate(sorted(arrows)):
         for target in sorted(arrows[name]):
-            ax.annotate(
-                "",
-                at[target],
-                at[name],
-                arrowprops={"arrowstyle": "->", "color": LOOKS[i % 4][0], "shrinkA": 13, "shrinkB": 13, "alpha": 0.8},
-            )
-    for name, (x, y) in at.items():
-        box = {"boxstyle": "round,pad=0.45", "facecolor": "white", "edgecolor": "black"}
-        ax.text(x, y, name, ha="center", va="center", fontsize=12, bbox=box)
+            look = {"arrowstyle": "-|>", "color": LOOKS[i % 4][0], "shrinkA": 0, "shrinkB": 1}
+            ends = {"patchA": boxes[name], "patchB": boxes[target]}
+            ax.annotate("", at[target], at[name], arrowprops=look | ends, zorder=0)
     across = [x for x, _ in at.values()]
     ax.set(xlim=(min(across) - 0.7, max(across) + 0.7), ylim=(-0.8, max(y for _, y in at.values()) + 0.5))
     ax.text(0.5, 0.0, "All rooms may use " + ", ".join(GROUND), ha="center", fontsize=10, transform=ax.transAxes)
