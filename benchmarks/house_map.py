@@ -81,7 +81,8 @@ def shortest(edges: dict[str, set[str]]) -> dict[str, set[str]]:
 
 def places(edges: dict[str, set[str]]) -> dict[str, tuple[float, float]]:
     """Where each room stands: its layer upwards, and near the rooms that it imports."""
-    layer, at = layers(edges), {}
+    layer = layers(edges)
+    at: dict[str, tuple[float, float]] = {}
     for height in range(max(layer.values()) + 1):
         here = [name for name in layer if layer[name] == height]
         wish = {name: sum(at[t][0] for t in edges[name]) / max(1, len(edges[name])) for name in here}
