@@ -574,6 +574,8 @@ FORGERIES: dict[str, Callable[[dict[str, Any]], object]] = {
     "negative": added(charged=-2),
     "fraction": added(charged=1.5),
     "true": added(charged=True),
+    "true for one": lambda found: list(found["others"].values())[1].update(charged=True),
+    "a fraction that is whole": lambda found: list(found["others"].values())[1].update(charged=1.0),
     "guarantee of another curve": added(guarantee_hex=[(0.1).hex(), (1e-6).hex()]),
     "guarantee of another delta": added(guarantee_hex=[(0.5).hex(), (0.0).hex()]),
     "guarantee is no number": added(guarantee_hex=["nan", "0x0p+0"]),
@@ -860,6 +862,14 @@ def test_another_panel_of_fixed_voters_is_refused(tmp_path: Path) -> None:
     unchanged(ledger, darrm.InputError, "other fixed voters", more, 100)
     assert ledger.remaining(more) == 0
     assert ledger.remaining(eleven) is None
+
+
+@pytest.mark.parametrize("text", ["replace-one", "add-remove", "one household"])
+def test_neighbours_are_kept_as_they_were_said(tmp_path: Path, text: str) -> None:
+    ledger = book(tmp_path / "l.json", adjacency=text)
+    assert content(ledger)["adjacency"] == text
+    ledger.charge((0.1, 1e-7), adjacency=text)
+    unchanged(ledger, darrm.InputError, "", (0.1, 1e-7), adjacency="another")
 
 
 @pytest.mark.parametrize("text", ["replace_one", "Replace-one", " replace-one", "ADD_OR_REMOVE_ONE", "add-remove-one"])
