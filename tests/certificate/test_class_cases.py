@@ -12,7 +12,7 @@ import darrm
 from darrm import DecisionProblem, VoterGroup
 from darrm.certificate import class_cases
 from darrm.certificate.class_cases import level, one_more, sure_votes
-from darrm.problem import counts
+from darrm.problem import class_corners, counts
 from darrm.problem.class_corners import entries, kinds_of, n_cases
 from darrm.problem.class_votes import votes_up_to_names, ways
 
@@ -168,3 +168,23 @@ def test_designs_of_many_classes_say_what_they_should() -> None:
     assert design.certificate.holds
     assert design.table.shape == (2, 12)
     assert design.certificate.tight_epsilon == pytest.approx(1.0, rel=1e-9)
+
+
+def test_what_is_too_large_names_what_would_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fewer reached voters if that is enough, else fewer classes, else fewer voters; one more would not fit."""
+    problem = DecisionProblem([VoterGroup(6, 1.0)], 1.0, classes=4, max_affected=3)
+
+    def size(classes: int, reached: int) -> int:
+        smaller = DecisionProblem(problem.groups, 1.0, classes=classes, max_affected=reached)
+        return entries(smaller, alike=False, pure=True)
+
+    def said(most: int, of: DecisionProblem = problem) -> str:
+        monkeypatch.setattr(class_corners, "MAX_ENTRIES", most)
+        return class_corners.nearest_that_fits(of, alike=False)
+
+    assert said(size(4, 2)).startswith("max_affected = 2 would fit")
+    assert said(size(4, 2) - 1).startswith("max_affected = 1 would fit")
+    one = DecisionProblem(problem.groups, 1.0, classes=4, max_affected=1)
+    assert said(size(3, 1), one) == "3 classes would fit."
+    assert said(size(3, 1) - 1, one) == "2 classes would fit."
+    assert said(size(2, 1) - 1, one) == "Fewer voters would fit."

@@ -1,0 +1,42 @@
+"""Locks beside files: held by one at a time, and files that nobody runs."""
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+import darrm
+from darrm.storage.locks import lock_of, locked
+
+
+def test_a_lock_that_is_held_is_refused_and_left(tmp_path: Path) -> None:
+    path, free = tmp_path / "a.json", tmp_path / "b.json"
+    with locked(path), locked(free, wait=False):
+        for _ in range(2):  # refused, it takes nothing from who holds it
+            with pytest.raises(darrm.OutputError) as refused, locked(path, wait=False):
+                raise AssertionError("the lock was given twice")
+            assert str(refused.value) == (
+                f"{path} is being written by another process. Wait for it to end, or pass another path."
+            )
+    with locked(path, wait=False):
+        pass
+
+
+def test_an_error_gives_a_lock_back(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    with pytest.raises(KeyError), locked(path):
+        raise KeyError
+    with locked(path, wait=False):
+        assert list(tmp_path.iterdir()) == [lock_of(path)]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes of files are those of POSIX")
+def test_a_lock_is_no_program(tmp_path: Path) -> None:
+    with locked(tmp_path / "a.json"):
+        assert stat.S_IMODE(lock_of(tmp_path / "a.json").stat().st_mode) & 0o111 == 0
+
+
+def test_a_lock_that_cannot_be_made_is_an_error_of_output(tmp_path: Path) -> None:
+    with pytest.raises(darrm.OutputError), locked(tmp_path / "none" / "a.json"):
+        raise AssertionError("no lock was made")
