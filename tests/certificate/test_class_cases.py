@@ -13,8 +13,8 @@ from darrm import DecisionProblem, VoterGroup
 from darrm.certificate import class_cases
 from darrm.certificate.class_cases import level, one_more, sure_votes
 from darrm.problem import class_corners, counts
-from darrm.problem.class_corners import entries, kinds_of, n_cases
-from darrm.problem.class_votes import votes_up_to_names, ways
+from darrm.problem.class_corners import ClassCase, GroupOfCase, entries, kinds_of, n_cases
+from darrm.problem.class_votes import class_probabilities, votes_up_to_names, ways
 
 Case = tuple[tuple[tuple[int, ...], ...], tuple[int, ...]]
 SIZES = [(2, 2, 4), (3, 2, 4), (3, 2, 3), (4, 2, 3), (5, 2, 2), (2, 4, 3), (3, 4, 2), (4, 4, 1)]
@@ -188,3 +188,30 @@ def test_what_is_too_large_names_what_would_fit(monkeypatch: pytest.MonkeyPatch)
     assert said(size(3, 1), one) == "3 classes would fit."
     assert said(size(3, 1) - 1, one) == "2 classes would fit."
     assert said(size(2, 1) - 1, one) == "Fewer voters would fit."
+
+
+@pytest.mark.parametrize("K", [1, 2, 3, 5])
+def test_a_symmetric_table_is_read_by_any_votes(K: int) -> None:
+    """Each vector of counts has the row of its sorted votes, with the masses at their classes; "none" stays."""
+    problem = DecisionProblem([VoterGroup(K, 1.0)], 1.0, classes=3, none=True)
+    table = np.random.default_rng(K).random((len(counts.sorted_counts(K, 3)), 4))
+    for row, masses in zip(counts.sorted_counts(K, 3).tolist(), table.tolist(), strict=True):
+        for renaming in itertools.permutations(range(3)):
+            votes = np.array([[[row[c] for c in renaming]]])
+            found = class_probabilities(table, problem, votes)[0].tolist()
+            ties = [[masses[i] for i in range(3) if row[i] == count] for count in row]
+            assert found[3] == masses[3]
+            assert all(found[place] in ties[c] for place, c in enumerate(renaming))
+            assert sorted(found[:3]) == sorted(masses[:3])
+
+
+def test_voters_of_a_case_are_named() -> None:
+    moves = GroupOfCase((((0, 2), 3), ((1, 0, 2), 1)), (4, 0, 5))
+    assert ClassCase((1, 2), (moves,)).named() == {
+        "answer 1": 1,
+        "answer 2": 1,
+        "group 1 from 0 to 2": 3,
+        "group 1 at (1, 0, 2)": 1,
+        "group 1 surely 0": 4,
+        "group 1 surely 2": 5,
+    }

@@ -444,3 +444,17 @@ def test_whatever_a_file_holds_is_judged_or_refused(name: str | None) -> None:
                 at[path[-1]] = junk
             said = refusal(content if path else junk)
             assert len(said) < 1000, path
+
+
+@pytest.mark.parametrize("wrong", [1.0 + 2.0**-52, -(2.0**-60), 1.5, math.nan, math.inf])
+def test_what_is_no_probability_is_refused(wrong: float) -> None:
+    """In the exact numbers and the decimals alike, whether it is gamma or a table."""
+    for made, exact, decimal in (
+        (majority(K=5, m=1, epsilon=0.5), "gamma_hex", "gamma"),
+        (decision([Voters(3, 1.0)], 1.0), "table_hex", "table"),
+    ):
+        content = json.loads(json.dumps(in_file(made)))
+        content[exact][0] = float.hex(wrong)
+        content[decimal][0] = wrong
+        with pytest.raises(darrm.InputError):
+            check(content)

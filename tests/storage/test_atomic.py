@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import darrm
-from darrm.storage.atomic import part_of, replacing
+from darrm.storage.atomic import is_device, part_of, replacing
 
 # Where there is no /dev/fd (Windows), open files have no names, and there is nothing here to write to.
 if not Path("/dev/fd").exists():
@@ -148,3 +148,17 @@ def test_shared_memory_holds_files() -> None:
             with replacing(path) as file:
                 file.write(b"new")
             assert (old.read(), path.read_bytes()) == (b"old", b"new")  # replaced, not written over
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/environ"), reason="needs a /proc: run on Linux")
+def test_a_link_into_the_system_is_a_device(tmp_path: Path) -> None:
+    """Whatever is at its end, and over how many links."""
+    near, far, plain = tmp_path / "near", tmp_path / "far", tmp_path / "plain"
+    near.symlink_to("/proc/self/environ")
+    far.symlink_to("near")
+    plain.symlink_to("file")
+    (tmp_path / "file").write_bytes(b"")
+    assert is_device(near)
+    assert is_device(far)
+    assert not is_device(plain)
+    assert not is_device(tmp_path / "new")
