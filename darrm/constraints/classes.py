@@ -12,12 +12,13 @@ import math
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from darrm.errors import InputError
-from darrm.numerics.arrays import Array
+from darrm.numerics.arrays import Array, in_decimals, number_kind
 from darrm.numerics.exact import decimals, rounded_up
 from darrm.problem.class_corners import Bit, ClassCase, GroupOfCase, bits
 from darrm.problem.class_votes import all_votes, by_votes, votes_up_to_names
@@ -119,8 +120,11 @@ class ClassColumns:
             table = each[self.parts_of(all_votes(self.problem), range(self.problem.n_answers))[0]]
         return np.asarray(table.reshape(*self.shape, self.problem.n_answers))
 
-    def rows(self, coefficients: Array, limits: Array) -> Rows:
-        """Constraints ``coefficients @ mass <= limits`` as rows in x; ``coefficients`` of shape (m, parts)."""
+    def rows(self, coefficients: NDArray[Any], limits: NDArray[Any]) -> Rows:
+        """Constraints ``coefficients @ mass <= limits`` as rows in x; ``coefficients`` of shape (m, parts).
+
+        They may be decimals: then the rows are.
+        """
         beyond = coefficients.take(self._free, axis=1) - coefficients.take(self._follows[self._free], axis=1)
         # In C order sums are pairwise.
         constant = coefficients.take(np.unique(self._follows), axis=1).sum(axis=1) + beyond.sum(axis=1)
@@ -132,9 +136,9 @@ class ClassColumns:
         return self._n_parts
 
     def parts_of(self, votes: Counts, answers: Sequence[int]) -> tuple[NDArray[np.intp], Array]:
-        """Where the probabilities of ``answers`` are at any votes, shape (m, groups, classes), and their shares.
+        """Where the probabilities of ``answers`` are at any votes, shape (m, groups, classes), and the sizes of parts.
 
-        The probability of an answer is its share of the mass of its part; both of shape (m, answers).
+        The probability of an answer is the mass of its part by the part's size; both of shape (m, answers).
         """
         found = np.broadcast_to(np.asarray(answers, dtype=np.intp), (len(votes), len(answers)))
         if self.alike:
@@ -145,7 +149,7 @@ class ClassColumns:
             found = np.hstack([place, none])[:, list(answers)]
             votes = np.take_along_axis(votes, order[:, None, :], axis=2)
         parts = self._parts[self._ranking.of(votes.reshape(len(votes), -1))[:, None], found]
-        return parts, 1 / self._size[parts]
+        return parts, self._size[parts]
 
     def _sums(self) -> Rows:
         """At each vector of votes the masses that are variables sum to 1 at most."""
@@ -197,8 +201,9 @@ class ClassRows:
         with decimals(limit.epsilon):
             shrink, delta = (-limit.epsilon).exp(), (Decimal(limit.delta) - fails) / (1 - fails)
             right = 1 - shrink + 2 * delta * shrink
-            self._shrink, self._grow = float(shrink / right), float((1 - shrink) / right)
-            self._limit = float(delta * shrink / right)
+            self._exact_factors = shrink / right, (1 - shrink) / right
+            self._exact_limit = delta * shrink / right
+            self._shrink, self._grow = map(float, self._exact_factors)
             half = float(right / (2 * shrink)) if shrink > Decimal("1e-300") else math.inf
         t, u = problem.max_affected, 2.0**-53
         gaps = t * max(float(sum(map(abs, bit.gaps))) for bit in self._bits)
@@ -217,25 +222,35 @@ class ClassRows:
 
     def of(self, cases: Sequence[ClassCase]) -> Rows:
         """The rows of any cases; each costs as much as the votes that can be at it are many."""
-        n_parts, answers = self._columns.n_parts, self._problem.n_answers
-        coefficients = np.zeros((len(cases), n_parts))
-        for i in range(0, len(cases), _TOGETHER):
-            some = cases[i : i + _TOGETHER]
-            votes, q_side, difference = zip(*(distributions(case.groups, self._bits) for case in some), strict=True)
-            case_of = np.repeat(np.arange(len(some)), list(map(len, votes)))
-            counts = np.zeros((len(some), answers))
-            for on, case in zip(counts, some, strict=True):
-                on[list(case.answers)] = 1.0
-            weight = self._shrink * np.concatenate(difference) - self._grow * np.concatenate(q_side)
-            parts, shares = self._columns.parts_of(np.concatenate(votes), range(answers))
-            places = case_of[:, None] * n_parts + parts
-            sums = np.bincount(
-                places.ravel(), (weight[:, None] * shares * counts[case_of]).ravel(), len(some) * n_parts
-            )
-            coefficients[i : i + _TOGETHER] = sums.reshape(len(some), n_parts)
-        return self._columns.rows(coefficients, np.full(len(cases), self._limit))
+        return self._of(cases, exact=False)
+
+    def exactly(self, cases: Sequence[ClassCase]) -> Rows:
+        """The rows that those of `of` are rounded from, in decimals, in a context of the caller's."""
+        return self._of(cases, exact=True)
 
     of_usual = of
+
+    def _of(self, cases: Sequence[ClassCase], *, exact: bool) -> Rows:
+        n_parts, answers = self._columns.n_parts, self._problem.n_answers
+        shrink, grow = self._exact_factors if exact else (self._shrink, self._grow)
+        kind = number_kind(exact)
+        coefficients = np.zeros((len(cases), n_parts), kind)
+        for i in range(0, len(cases), _TOGETHER):
+            some = cases[i : i + _TOGETHER]
+            votes, q_side, difference = zip(
+                *(distributions(case.groups, self._bits, exact=exact) for case in some), strict=True
+            )
+            case_of = np.repeat(np.arange(len(some)), list(map(len, votes)))
+            counts = np.zeros((len(some), answers), kind)
+            for on, case in zip(counts, some, strict=True):
+                on[list(case.answers)] = 1
+            weight = shrink * np.concatenate(difference) - grow * np.concatenate(q_side)
+            parts, sizes = self._columns.parts_of(np.concatenate(votes), range(answers))
+            places = case_of[:, None] * n_parts + parts
+            each = weight[:, None] / (in_decimals(sizes) if exact else sizes) * counts[case_of]
+            sums = _summed(places.ravel(), each.ravel(), len(some) * n_parts)
+            coefficients[i : i + _TOGETHER] = sums.reshape(len(some), n_parts)
+        return self._columns.rows(coefficients, np.full(len(cases), self._exact_limit, kind))
 
 
 def weighted_rows(
@@ -250,23 +265,27 @@ def weighted_rows(
     coefficients, scale = np.zeros((len(cases), columns.n_parts)), np.ones(len(cases))
     for i, (groups, on, off) in enumerate(cases):
         votes, q_side, difference = distributions(groups, bit_of_groups)
-        parts, shares = columns.parts_of(votes, range(problem.n_answers))
+        parts, sizes = columns.parts_of(votes, range(problem.n_answers))
         weight = np.outer(difference + q_side, on) + np.outer(q_side, off)
-        np.add.at(coefficients[i], parts.ravel(), (weight * shares).ravel())
+        np.add.at(coefficients[i], parts.ravel(), (weight / sizes).ravel())
         scale[i] = 1 / max(1.0, float(np.abs(coefficients[i]).max()))
         coefficients[i] *= scale[i]
     return columns.rows(coefficients, np.zeros(len(cases))), scale
 
 
-def distributions(groups: Sequence[GroupOfCase], bits_of: Sequence[Bit]) -> tuple[Counts, Array, Array]:
+def distributions(
+    groups: Sequence[GroupOfCase], bits_of: Sequence[Bit], *, exact: bool = False
+) -> tuple[Counts, NDArray[Any], NDArray[Any]]:
     """The votes that can be at a case, their probabilities on D', and those on D less these."""
+    of_group = _of_group if exact else _rounded_of_group
     if len(groups) == 1:
-        own, q_side, difference = _of_group(groups[0], bits_of[0])
+        own, q_side, difference = of_group(groups[0], bits_of[0], exact)
         return own[:, None], q_side, difference
     votes = np.zeros((1, 0, len(groups[0].sure)), dtype=np.int64)
-    q_side, difference = np.ones(1), np.zeros(1)
+    kind = number_kind(exact)
+    q_side, difference = np.ones(1, kind), np.zeros(1, kind)
     for group, bit in zip(groups, bits_of, strict=True):
-        own, q_own, difference_own = _of_group(group, bit)
+        own, q_own, difference_own = of_group(group, bit, exact)
         rows, columns = np.repeat(np.arange(len(votes)), len(own)), np.tile(np.arange(len(own)), len(votes))
         votes = np.concatenate([votes[rows], own[columns][:, None]], axis=1)
         # P P_g - Q Q_g = (P - Q) P_g + Q (P_g - Q_g)
@@ -276,13 +295,11 @@ def distributions(groups: Sequence[GroupOfCase], bits_of: Sequence[Bit]) -> tupl
     return votes, q_side, difference
 
 
-@lru_cache(maxsize=20_000)
-def _of_group(group: GroupOfCase, bit: Bit) -> tuple[Counts, Array, Array]:
+def _of_group(group: GroupOfCase, bit: Bit, exact: bool) -> tuple[Counts, NDArray[Any], NDArray[Any]]:
     """The votes of a group at a case, their probabilities on D', and those on D less these."""
     votes = np.array([group.sure], dtype=np.int64)
-    q_side: Array = np.ones(1)
-    difference: Array = np.zeros(1)
-    p, q, gaps = bit.as_floats()
+    q_side, difference = np.ones(1, number_kind(exact)), np.zeros(1, number_kind(exact))
+    p, q, gaps = bit.as_decimals() if exact else bit.as_floats()
     most = sum(count for _, count in group.kinds) + sum(group.sure)
     weights = np.array([(most + 1) ** i for i in range(len(group.sure))], dtype=np.int64)
     for kind, count in group.kinds:
@@ -298,6 +315,17 @@ def _of_group(group: GroupOfCase, bit: Bit) -> tuple[Counts, Array, Array]:
                 continue
             _, first, which = np.unique(flat @ weights, return_index=True, return_inverse=True)
             votes = flat[first]
-            q_side = np.asarray(np.bincount(which, new_q), dtype=np.float64)
-            difference = np.asarray(np.bincount(which, new_d), dtype=np.float64)
+            q_side, difference = _summed(which, new_q, len(first)), _summed(which, new_d, len(first))
     return votes, q_side, difference
+
+
+_rounded_of_group = lru_cache(maxsize=20_000)(_of_group)
+
+
+def _summed(places: NDArray[np.intp], values: NDArray[Any], size: int) -> NDArray[Any]:
+    """The sum of the values at each place."""
+    if values.dtype != np.object_:
+        return np.asarray(np.bincount(places, values, size), dtype=np.float64)
+    sums = np.zeros(size, np.object_)
+    np.add.at(sums, places, values)
+    return sums

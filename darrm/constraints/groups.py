@@ -9,11 +9,11 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
 from darrm.constraints.distributions import add_vote
 from darrm.errors import InputError
-from darrm.numerics.arrays import Array, in_decimals
+from darrm.numerics.arrays import Array, in_decimals, number_kind
 from darrm.numerics.exact import decimals, rounded_up
 from darrm.problem.corners import STILL, CornerCounts, MovingCorner
 from darrm.problem.decision import DecisionProblem, VoterGroup
@@ -138,7 +138,7 @@ class GroupRows:
     of_usual = of
 
     def _of(self, cases: Sequence[tuple[int, tuple[CornerCounts, ...]]], *, exact: bool) -> Rows:
-        kind = _kind(exact)
+        kind = number_kind(exact)
         shrink, grow = self._exact_factors if exact else (self._shrink, self._grow)
         size = math.prod(self._columns.shape)
         coefficients, limits = np.zeros((len(cases), size), kind), np.zeros(len(cases), kind)
@@ -157,15 +157,11 @@ class GroupRows:
         return self._columns.rows(coefficients, limits)
 
 
-def _kind(exact: bool) -> DTypeLike:
-    return np.object_ if exact else np.float64
-
-
 def _distributions(
     group: VoterGroup, corners: tuple[MovingCorner, ...], counts: CornerCounts, exact: bool
 ) -> tuple[NDArray[Any], NDArray[Any]]:
     """The distribution of the ones of a group on D', and that on D less it; each of shape (count + 1,)."""
-    kind = _kind(exact)
+    kind = number_kind(exact)
     q_side, difference = np.ones((1, 1), kind), np.zeros((1, 1), kind)
     for corner, number in zip(corners, counts[STILL:], strict=False):
         p, not_p = np.array([[corner.p, corner.q]], kind), np.array([[corner.not_p, corner.not_q]], kind)

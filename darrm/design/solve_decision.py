@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -12,21 +13,22 @@ from darrm._validation import choice, real, refusal
 from darrm.certificate.engines import engine as engine_of
 from darrm.certificate.scaling import repair_all
 from darrm.certificate.stored import class_table
-from darrm.constraints.classes import ClassColumns, check_variables
+from darrm.constraints.classes import ClassColumns, ClassRows, check_variables
 from darrm.constraints.groups import GroupRows, TableColumns
 from darrm.design.absent import attendances, check_absent
 from darrm.design.cuts import Candidates, CutFinder, separators
 from darrm.design.decision import DecisionDesign, costs_at_rows, costs_in, expected_cost
 from darrm.design.optimum import check_optimal, exact_upper_bound, upper_bound
 from darrm.errors import InputError
-from darrm.numerics.arrays import Array
+from darrm.numerics.arrays import Array, in_decimals
 from darrm.numerics.exact import decimals
 from darrm.objectives import Objective, gains
 from darrm.problem.decision import DecisionProblem
 from darrm.problem.limits import Limit, guarantee, profile_limits, profile_points
 from darrm_solvers import Progress, Rows, solve_by_cuts
 
-_PAID = 1e-12  # of the most that one vote gains: a bound that rounding costs more than this is made again, exactly
+_PAID = 1e-10  # of the most that one vote gains: a bound that rounding costs more than this is made again, exactly
+_FIRST = 2.0**-48
 
 
 def solve_decision(
@@ -136,11 +138,26 @@ def _optimum(
     table = repair_all(candidates.released(answer.solution.x), held)
     rounding, multipliers = max(finder.rows.rounding for finder in finders), answer.solution.multipliers
     bound = upper_bound(rounding, weights, answer.program, multipliers)
-    rows, binds = finders[0].rows, np.flatnonzero(multipliers > 0)
-    paid = float(multipliers[binds].sum()) * rounding
-    if isinstance(rows, GroupRows) and len(finders) == 1 and paid > _PAID:
-        cases = finders[0].proposed
-        with decimals(held[0].epsilon):
-            exact = rows.exactly([cases[i] for i in binds])
-            bound = min(bound, exact_upper_bound(weights, exact.rows, exact.limits, multipliers[binds]))
+    # Rows of several limits come in turns: no list says which row is whose.
+    if len(held) == 1 and float(multipliers[multipliers > 0].sum()) * rounding > _PAID:
+        rows = finders[0].rows
+        if isinstance(rows, GroupRows | ClassRows):
+            with decimals(held[0].epsilon):
+                bound = min(bound, _exactly(weights, rows, finders[0].proposed, multipliers, first))
     return table, bound
+
+
+def _exactly(
+    weights: Array, of: GroupRows | ClassRows, proposed: Sequence[Any], multipliers: Array, first: Rows | None
+) -> float:
+    """`upper_bound` from exact rows: ``first`` come first, then one for each case that was proposed."""
+    begun = 0 if first is None else len(first.limits)
+    binds = np.flatnonzero(multipliers > 0)
+    rows, limits = of.exactly([proposed[i - begun] for i in binds[binds >= begun]])
+    if first is not None:
+        own = binds[binds < begun]
+        rows = np.concatenate([in_decimals(first.rows[own]), rows])
+        limits = np.concatenate([in_decimals(first.limits[own]), limits])
+    bound = exact_upper_bound(weights, rows, limits, multipliers[binds])
+    # Shares such as 1/3 in the first rows are rounded; a row has few of them, and masses are 1 at most.
+    return bound + _FIRST * float(multipliers[:begun].clip(0).sum()) * float(weights.max())

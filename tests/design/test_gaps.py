@@ -8,7 +8,12 @@ import numpy as np
 import pytest
 
 import darrm
+from darrm.constraints.classes import ClassColumns
+from darrm.constraints.groups import TableColumns
+from darrm.design.cuts import Candidates, CutFinder
 from darrm.design.optimum import exact_upper_bound, upper_bound
+from darrm.numerics.arrays import in_decimals
+from darrm.problem.limits import guarantee
 from darrm_solvers import HighsModel, LinearProgram
 from darrm_solvers.vertices import Basis, feasible, least, vertex
 
@@ -65,6 +70,36 @@ def test_rows_that_are_exact_pay_for_no_rounding() -> None:
 def test_where_a_decision_is_far_more_private_than_a_vote() -> None:
     problem = darrm.DecisionProblem([darrm.VoterGroup(15, 0.5, 5.299e-9)], epsilon=2.376e-05, delta=0.0)
     assert darrm.solve(problem, objective=darrm.objectives.truth([0.913558], [0.381287, 0.618713])).gap <= TIGHT
+
+
+def test_where_a_decision_between_classes_is_far_more_private_than_a_vote() -> None:
+    problem = darrm.DecisionProblem([darrm.VoterGroup(2, 0.1)], epsilon=4.6e-06, classes=4)
+    costs = np.random.default_rng(7).random((*problem.shape, 4))
+    for ordered in (False, True):
+        assert darrm.solve(problem, objective=darrm.objectives.costs(costs), ordered=ordered).gap <= TIGHT
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_exact_rows_are_those_that_rows_are_rounded_from(classes: int) -> None:
+    groups = [darrm.VoterGroup(2, 1.0, 1e-3), darrm.VoterGroup(1, 0.3)]
+    problem = darrm.DecisionProblem(groups, epsilon=0.4, delta=0.01, classes=classes)
+    costs = np.random.default_rng(1).random((*problem.shape, classes))
+    if classes == 2:
+        columns: Any = TableColumns(costs[..., 0] - costs[..., 1])
+    else:
+        columns = ClassColumns(problem, costs.reshape(-1, classes), alike=False)
+    candidates = Candidates([guarantee(problem)], columns)
+    finder = CutFinder(guarantee(problem), candidates)
+    finder.usual(np.ones(columns.n))
+    finder.everywhere(np.ones(columns.n))
+    rows: Any = finder.rows
+    assert finder.proposed
+    rounded, exact = rows.of(finder.proposed), rows.exactly(finder.proposed)
+    apart = np.abs(exact.rows - in_decimals(rounded.rows)).max(axis=1) + np.abs(
+        exact.limits - in_decimals(rounded.limits)
+    )
+    assert 0 < apart.max() <= rows.rounding
+    assert isinstance(exact.rows.ravel()[np.abs(rounded.rows).argmax()], Decimal)
 
 
 def test_the_exact_bound_is_that_of_fractions() -> None:
