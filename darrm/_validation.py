@@ -229,9 +229,10 @@ def check_voters(voters: object) -> str:
             right = voters.strip().lower()
             raise InputError(f'voters must be "fresh" or "fixed". Got {shown(voters)}. Pass "{right}".')
         raise InputError(
-            f'voters must be "fresh" (the new coins of every answer make it private by themselves, whatever else '
-            'the voter keeps) or "fixed" (made private once with all its answers together, such as a DP-SGD model). '
-            f'Got {shown(voters)}. Pass e.g. voters="fresh" (--voters fresh): single labels compose for those only.'
+            'voters must be "fresh" or "fixed". Fresh: the new coins of every answer make it private by themselves, '
+            "whatever else the voter keeps. Fixed: made private once with all its answers together, such as a DP-SGD "
+            f'model. Got {shown(voters)}. Pass e.g. voters="fresh" (--voters fresh): single labels compose for fresh '
+            "voters only."
         )
     return voters
 

@@ -33,7 +33,7 @@ def release(
     mechanism : DaRRM or PrivateDecision
     votes : pandas.DataFrame, polars.DataFrame, pyarrow.Table, pyarrow.RecordBatch, or another table with
         ``__arrow_c_stream__``
-        K columns of the numbers of classes, of any type of number or boolean, in the order of the design's groups; as
+        K columns of the numbers of classes, of any type of number or boolean, in the order of the design's groups. As
         in files, a first column ``id`` and a last column ``label`` may be there and are left out. If the design has
         names for classes, a column may hold these instead. An absent voter, where voters may be absent, has -1 or
         nothing; else nothing may be missing.
@@ -54,7 +54,7 @@ def release(
     Raises
     ------
     InputError
-        If there are other than K vote columns, or a value is no vote; it names the column, and the row from 0.
+        If there are other than K vote columns, or a value is not a vote; it names the column, and the row from 0.
     BudgetError
         If the ledger does not pay for all of it; nothing is charged then.
     MissingExtraError

@@ -1,6 +1,6 @@
 """The errors that darrm raises on purpose.
 
-Every message says what is wrong, what came, what is allowed and what to do.
+Every message names the fault, the value that came, the values allowed, and what to do.
 """
 
 from __future__ import annotations

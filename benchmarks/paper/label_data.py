@@ -88,11 +88,11 @@ def higgs(path: Path_, rows: int | None = None, max_memory: int = MAX_MEMORY) ->
                     with np.errstate(over="ignore"):
                         part[row] = cells
                 except ValueError:
-                    raise InputError(f"{at}: a feature is not a number. Mend that line.") from None
+                    raise InputError(f"{at}: a feature is not a number. Fix that line.") from None
             finite = np.isfinite(part).all(axis=1)
             if not finite.all():
                 raise InputError(
-                    f"{name}, line {start + int(np.argmin(finite))}: a feature is not finite. Mend that line."
+                    f"{name}, line {start + int(np.argmin(finite))}: a feature is not finite. Fix that line."
                 )
             parts.append(part)
     _check_filled(name, len(labels))

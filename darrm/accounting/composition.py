@@ -34,12 +34,12 @@ def compose(
     delta : float in [0, 1)
         For all labels together.
     voters : {"fresh", "fixed"}
-        There is no default. Fresh: every answer of a voter is (epsilon, Delta)-DP by new coins of its own, whatever
-        else the voter keeps (its model, its earlier answers), which may change with the data too. Then releases
-        compose, exactly and adaptively. Fixed: each voter was made private once, (epsilon, Delta)-DP with all its
-        answers together, such as a model trained with differential privacy. Then any number of labels costs at most the
-        optimal composition of ``max_affected`` voters, each with its own epsilon, and less if the coins of ``queries``
-        releases hide more than that.
+        There is no default. Fresh: every answer of a voter is (epsilon, Delta)-DP by new coins of its own. This must
+        hold whatever else the voter keeps (its model, its earlier answers), which may change with the data too. Then
+        releases compose, exactly and adaptively. Fixed: each voter was made private once, (epsilon, Delta)-DP with all
+        its answers together, such as a model trained with differential privacy. Then any number of labels costs at most
+        the optimal composition of ``max_affected`` voters, each with its own epsilon. It costs less if the coins of
+        ``queries`` releases hide more.
         Noisy max and permute-and-flip are for voters that are not private, and their noise is new at every label. They
         may answer by the same models or by others; the total is the same, and ``voters`` is not taken.
     tolerance : float

@@ -109,7 +109,7 @@ def of_fixed(design: AnyRelease, queries: int, delta: float) -> Total:
         unavoidable = min(unavoidable, label.delta_infinity)
     if not bounds:
         raise InputError(
-            f"No total epsilon is proved at delta = {delta:g}: the voters that one record reaches spend 1 - (1 - "
+            f"No total epsilon is proved at delta = {delta:g}. The voters that one record reaches spend 1 - (1 - "
             f"Delta)^max_affected = {certain:.6g} at any epsilon, and the coins of "
             f"{queries} labels do not hide it. Pass a delta above it."
         )

@@ -45,8 +45,8 @@ class Total:
     Attributes
     ----------
     lower : float
-        No smaller epsilon holds for all voters that are as private as stated (for fixed voters: of one label at least),
-        even if one change of the data reaches the same voters at every query.
+        The least epsilon for all voters that are as private as stated is at least this (for fixed voters: the least
+        epsilon of one label). It stays so if one change of the data reaches the same voters at every query.
     estimate : float
         Between the bounds; for fixed voters the upper one.
     upper : float

@@ -71,7 +71,7 @@ class Ledger:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = ledger_path(path)
         if not self.path.is_file():
-            what = "is no ledger file" if self.path.exists() else "does not exist"
+            what = "is not a ledger file" if self.path.exists() else "does not exist"
             raise InputError(f"{path} {what}. Make one with Ledger.create. Run: darrm ledger create --help")
         self._state()
 
@@ -99,7 +99,7 @@ class Ledger:
             The budget of all that is charged.
         voters : {"fresh", "fixed"}
             No default; see `darrm.accounting.compose`. Fixed voters are one set of voters, which is paid for once,
-            whatever they answer; that labels are of the same voters is for you to know, a ledger sees only how many
+            whatever they answer. You must make sure that all labels are of the same voters: a ledger sees only how many
             they are and how private. If the budget does not pay for them, rule "exact" allows as many labels as the
             coins of the release hide.
         rule : {"exact", "composed", "renyi", "basic"}
@@ -107,10 +107,10 @@ class Ledger:
 
             "exact": labels of this design only, by their exact adaptive composition.
 
-            "composed": anything, by the composition of everything, the sharpest. What is charged, and how often, must
-            be *settled* without a look at what was released, and all of it must be within the budget. In which order it
-            is released, and what is asked, may depend on answers, and you may stop early. To charge something else in
-            place of what was refused breaks this, if answers said what came first.
+            "composed": anything, by the composition of everything, the sharpest. The list of charges, and how often
+            each occurs, must be *settled* without a look at any release, and the whole list must be within the budget.
+            The order of releases and the questions may depend on answers, and you may stop early. If answers decide
+            what comes first, do not charge something else in place of a refused charge: that breaks the guarantee.
 
             "renyi": anything, also chosen by what was released before: a privacy filter by Renyi divergences of one
             order. A tenth of ``total_delta`` is kept for what can fail, and nothing else may. One use answers once: the
@@ -202,8 +202,8 @@ class Ledger:
         If ``n`` is only known then, it is a function that says it. A ledger that pays for no label at all refuses
         before the block.
 
-        A crash before the charge leaves nothing but a file that only its owner can read, ``.out....``; after it
-        the move is finished when the ledger is next used, beside ``out`` if somebody has taken that name meanwhile.
+        A crash before the charge leaves only a file ``.out....`` that its owner alone can read. After a later crash the
+        next use of the ledger finishes the move, beside ``out`` if that name has been taken meanwhile.
 
         Raises
         ------
@@ -232,7 +232,7 @@ class Ledger:
                 give_name(self.path, state, waiting)  # and have their name
 
     def status(self) -> dict[str, Any]:
-        """What is charged.
+        """The charges and the remaining budget.
 
         Returns
         -------
@@ -262,9 +262,9 @@ class Ledger:
         return _known(state, design).charged
 
     def remaining(self, design: AnyDesign) -> int | None:
-        """How many more labels of a design the budget pays for as it stands; None if there is no end to them.
+        """How many more labels of a design the budget pays for as it stands; None if their number has no limit.
 
-        By the rule "composed" that is one composition of all that was charged, a second or so, and 10,000 at most.
+        The rule "composed" composes all charges once, which takes about a second, and counts to 10,000 at most.
         """
         return self.counts(design)[1]
 
@@ -350,7 +350,7 @@ def _neighbours(adjacency: object) -> str:
     plain = "-".join(text.lower().replace("_", " ").replace("-", " ").split()).replace("add-or-remove", "add-remove")
     usual = {plain, plain.removesuffix("-one"), f"{plain}-one"} & set(ADJACENCIES)
     if usual and text not in usual:
-        raise InputError(f"adjacency {text!r} is no name of darrm's. Pass {usual.pop()!r}.")
+        raise InputError(f"adjacency {text!r} is not a name that darrm knows. Pass {usual.pop()!r}.")
     return text
 
 

@@ -138,7 +138,7 @@ def give_name(path: Path, state: State, waiting: Waiting) -> None:
     except OSError as error:
         raise OutputError(
             f"Labels are charged for and wait in {waiting.part} ({error.strerror or error}). Do not release them "
-            "again: mend that, and the next use of the ledger gives them their name."
+            "again. Fix that: the next use of the ledger gives them their name."
         ) from error
 
 
@@ -204,13 +204,13 @@ def _check(state: State) -> None:
         checked_note(note.note)
     for name, account in state.accounts.items():
         if sum(note.charged for note in state.notes if note.name == name) != account.charged:
-            raise InputError("what the notes count must be what is charged")
+            raise InputError("the notes must count all charges")
     for waiting in state.leaving:
         part, out = Path(waiting.part), Path(waiting.out)
         # A file that is moved must be one that a ledger made, whoever wrote this one.
         made = part.parent == out.parent and part.name.startswith(f".{out.name[:40]}.") and part.suffix == ".waiting"
         if not (made and out.is_absolute() and out.name and "\0" not in waiting.part + waiting.out):
-            raise InputError(f"{waiting.part!r} is no file of labels that waits for the name {waiting.out!r}")
+            raise InputError(f"{waiting.part!r} is not a file of labels that waits for the name {waiting.out!r}")
 
 
 def _check_labels(state: State, labels: Labels) -> None:

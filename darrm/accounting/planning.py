@@ -90,8 +90,8 @@ def plan(
     total_delta : float in [0, 1)
     voters : {"fresh", "fixed"}
         No default; see `darrm.accounting.compose`. If the budget pays for fixed voters themselves, their plain
-        majority is returned: then noise at the labels gains nothing. If it does not, the coins of the labels must hide
-        the rest, and a noise function for that is planned.
+        majority is returned: then noise at the labels gains nothing. If it does not, a noise function is planned whose
+        coins hide the rest.
     prior, objective
         As in `darrm.solve`, but the objective is "disagreement" if not given.
     shape : {"free", "monotone"}, optional
@@ -111,13 +111,13 @@ def plan(
     Notes
     -----
     One label: the least disagreement under (``total_epsilon``, ``total_delta``) itself, one solve.
-    Fresh voters: searched are m, real, for each shape and for shape "free" under the profile of the
-    monotone optimum (`under_profile`), and for each m a delta of one release out of the default, Delta itself, and an
-    equal share of half the total. Searched too is mu, for shape "free" under the profile of mu-Gaussian DP (`gdp`),
+    Fresh voters: searched is m, a real number, for each shape and for shape "free" under the profile of the monotone
+    optimum (`under_profile`). For each m the delta of one release is the default, Delta itself, or an equal share of
+    half the total. Searched too is mu, for shape "free" under the profile of mu-Gaussian DP (`gdp`),
     which is best for many labels; m of that design is what it realises.
     Fixed voters and several labels: the noise is designed for voters without privacy, under one pure epsilon and under
-    the profile of mu-Gaussian DP; what the voters' own privacy adds is counted by Theorem 1 of docs/theory.md. Each try
-    is a solve and a composition.
+    the profile of mu-Gaussian DP. Theorem 1 of docs/theory.md counts what the voters' own privacy adds. Each try is a
+    solve and a composition.
 
     Examples
     --------

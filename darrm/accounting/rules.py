@@ -30,9 +30,9 @@ from darrm.problem.decision import DecisionProblem
 _TOLERANCE = 1e-2  # how close the bounds of what one design cost are driven, relatively
 CONDITIONS = {
     "exact": "any use",
-    "composed": "what is charged is settled without a look at what was released, and is within the budget as a whole",
-    "renyi": "one use answers once; what was released may decide what is charged next, and then the budget counts",
-    "basic": "one use answers once; what was released may decide what is charged next, and then the budget counts",
+    "composed": "all charges are settled without a look at what was released, and are within the budget as a whole",
+    "renyi": "one use answers once; what was released may decide the next charge, and then the budget counts",
+    "basic": "one use answers once; what was released may decide the next charge, and then the budget counts",
 }
 _SAME_PROOF = 1.02  # another grid than that of the charge gives a bound as near as this
 _ABOVE = "The ledger says that it paid for more than its budget. Count it as spent."

@@ -62,8 +62,8 @@ def verify(release: ArrayLike, problem: Problem, *, identical: bool = False) -> 
         holds  <=>  max over allowed (p, p') of  X(p) - e^(m eps) X(p')  <=  delta,    X(p) = Pr[release 1 | p]
 
     (output 0 is the mirror image; of more answers X is that of any set), with every rounding error on the unsafe side.
-    It holds if the voters are what the problem says: independent given the data, each as private as its group, and no
-    more of them reached by one change of the data.
+    It holds if the voters are as the problem states: independent given the data, and each as private as its group. One
+    change of the data must not reach more of them than stated.
 
     Parameters
     ----------
@@ -89,8 +89,8 @@ def verify(release: ArrayLike, problem: Problem, *, identical: bool = False) -> 
     Notes
     -----
     Lemmas 3.4 and 5.1 of Jiang, Zhang, Joshi (TMLR 2024); separation and rounding bound in docs/theory.md.
-    O(K^3) if Delta = 0, and for Delta > 0 the same times the number of voters that may move with a probability that
-    matters; O(K^2) more for each entry that no bound settles. Twice that, or a little more, for the tight epsilon.
+    O(K^3) if Delta = 0. For Delta > 0 the same times the number of voters that may move with a probability that
+    matters, and O(K^2) more for each entry that no bound settles. Twice that, or a little more, for the tight epsilon.
 
     Examples
     --------

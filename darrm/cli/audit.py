@@ -63,9 +63,8 @@ def command(
     """Measure what mechanisms for labels tell an attacker who knows how likely every label is.
 
     All mechanisms, epsilons and bag sizes are combined. llp+llp-geometric is what both tell together, of the same bags.
-    The figures are exact (Laplace: for continuous noise) for
-    the given probabilities, which must be right: those of a fitted classifier come from darrm.labels.eta_from_model
-    in Python, since a model cannot be read from a file without running what the file says.
+    The figures are exact (Laplace: for continuous noise) for the given probabilities, which must be right. For a fitted
+    classifier compute them in Python by darrm.labels.eta_from_model: to read a model from a file would run code in it.
     """
     import numpy as np
 

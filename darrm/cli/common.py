@@ -148,8 +148,8 @@ randomized_option = click.option(
 voters_option = click.option(
     "--voters",
     shell_complete=known("fresh", "fixed"),
-    help="fresh (the new coins of every answer make it private by themselves, whatever else the voter keeps) or fixed "
-    "(made private once with all its answers together, such as a DP-SGD model). Must be said.",
+    help="Required. fresh: the new coins of every answer make it private by themselves, whatever else the voter keeps. "
+    "fixed: made private once with all its answers together, such as a DP-SGD model.",
 )
 budget_options = options(
     number("--total-epsilon", "For all labels together, in nats.", required=True),
@@ -162,8 +162,8 @@ profile_option = click.option(
     "profile_text",
     metavar="EPS:DELTA,...",
     shell_complete=files,
-    help="Further limits that one label keeps, all at once: rising epsilons (inf: the last), falling deltas; or a "
-    ".csv file with columns epsilon and delta, or a .json file as darrm profile --json prints it.",
+    help="Further limits that one label keeps, all at once: rising epsilons (inf: the last), falling deltas. Or a "
+    "file: .csv with columns epsilon and delta, or .json as darrm profile --json prints it.",
 )
 design_option = click.option("--out", type=DESIGN, help="Write the design file (JSON) here.")
 file_argument = click.argument("file", type=PATH)
@@ -278,8 +278,8 @@ def accuracies(text: str) -> list[Any]:
         return [_table_of(entry) if "/" in entry or ":" in entry else float(entry) for entry in text.split(",")]
     except ValueError:
         raise InputError(
-            "--accuracy must be numbers with commas between, or for a group a table P00:P01/P10:P11, where Pyv is how "
-            "often the vote is v if the truth is y, with as many rows as columns. Got "
+            "--accuracy must be numbers with commas between, or for a group a table P00:P01/P10:P11 with as many rows "
+            "as columns. Pyv is how often the vote is v if the truth is y. Got "
             f"{text!r}. Pass e.g. .7,.6 or .9:.1/.2:.8,.6."
         ) from None
 

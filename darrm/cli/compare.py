@@ -163,7 +163,7 @@ def _at_one_total(
         if values.pop(name) is not None:
             raise InputError(f"{option} is for one release, not for a total of {queries} labels. Leave it out.")
     if total_delta is None:
-        raise InputError("--total-delta must be said where --queries and --total-epsilon are. Pass e.g. 1e-6.")
+        raise InputError("--total-delta must be given with --queries and --total-epsilon. Pass e.g. 1e-6.")
     taken = totals.take_setting(values)
     comparison = plan(**taken, **values, queries=queries, total_delta=total_delta, voters=voters).comparison
     if comparison is None:

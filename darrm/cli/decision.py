@@ -27,15 +27,15 @@ decision_options = common.options(
         "--group",
         multiple=True,
         metavar="COUNT:EPSILON[:DELTA[:MAX_AFFECTED]]",
-        help="Voters that are equally private, in place of --K, --m and --epsilon: how many, the privacy of one in "
-        "nats (inf: not private), its failure probability, how many one record can reach. Once for each group; "
-        "--max-affected is then over all groups [as many as they allow].",
+        help="Voters that are equally private, in place of --K, --m and --epsilon. COUNT: how many. EPSILON: the "
+        "privacy of each voter in nats (inf: not private). DELTA: its failure probability. MAX_AFFECTED: how many one "
+        "record can reach. Once for each group; --max-affected is then over all groups [as many as they allow].",
     ),
     click.option(
         "--accuracy",
-        help="With --group: A1,A2,..., how often a vote of each group is the truth, e.g. .7,.6; or for a group "
-        "P00:P01/P10:P11, where Pyv is how often its vote is v if the truth is y, e.g. .9:.1/.2:.8,.6. For more "
-        "classes a longer row, and a row, for each.",
+        help="With --group: A1,A2,..., how often a vote of each group is the truth, such as .7,.6. Or for a group a "
+        "table P00:P01/P10:P11, such as .9:.1/.2:.8,.6: Pyv is how often its vote is v if the truth is y. More classes "
+        "need a row and a column for each.",
     ),
     click.option(
         "--cost",
@@ -184,8 +184,8 @@ def show(design: DecisionDesign) -> None:
         console.print(f"and one decision keeps {len(design.profile)} points of a profile")
     if design.absent:
         console.print(
-            f"Voters may be absent: {len(design.fewer)} further tables, each certified for those that are present. "
-            f"If nobody is present, {problem.names[1]} has probability {design.without_votes:g}."
+            f"Voters may be absent: {len(design.fewer)} further tables, each certified for the voters present. "
+            f"If no voter is present, {problem.names[1]} has probability {design.without_votes:g}."
         )
 
 

@@ -30,7 +30,7 @@ def command() -> None:
 @common.budget_options
 @common.choice(
     "--rule",
-    "exact: labels of the design in FILE only. composed: anything, the sharpest; what is charged must be settled "
+    "exact: labels of the design in FILE only. composed: anything, the sharpest; all charges must be settled "
     "before anything is released. renyi, basic: anything, also chosen by what was released before.",
     "exact",
     "composed",
@@ -54,7 +54,7 @@ def create(ledger: Path, file: Path | None, as_json: bool, **values: Any) -> Non
 @common.number("--times", "How often: labels of FILE, or uses of the mechanism.", default=1, show_default=True)
 @common.number("--epsilon", "Without FILE: what one use of a mechanism guarantees, in nats.")
 @common.number("--delta", "Without FILE: its failure probability [0].")
-@click.option("--adjacency", help="With --epsilon: for which neighbours it guarantees that. Must be said.")
+@click.option("--adjacency", help="With --epsilon, required: which neighbours that guarantee is for.")
 @common.number("--noise-multiplier", "Without FILE: charge DP-SGD, or one Gaussian answer, with this noise.")
 @common.number(
     "--sampling-rate", "With --noise-multiplier: the share of records in a batch, drawn by Poisson sampling [1]."
@@ -101,12 +101,12 @@ def charge(
     _show(book, as_json)
 
 
-@command.command("show", short_help="Say what is spent and what is left.")
+@command.command("show", short_help="Print the spent and the remaining budget.")
 @click.argument("ledger", type=common.PATH)
 @click.argument("file", type=common.PATH, required=False)
 @common.json_option
 def show(ledger: Path, file: Path | None, as_json: bool) -> None:
-    """Say what is spent of LEDGER, and what is left for labels of the design in FILE.
+    """Print the spent budget of LEDGER, and how many labels of the design in FILE the rest pays for.
 
     All of it is composed anew, which can take seconds.
     """

@@ -24,9 +24,9 @@ _MOST_QUERIES = 10_000  # of which the cost is found in seconds
     "votes_path",
     type=common.PATH,
     required=True,
-    help="CSV with a header: one column a voter, in the order of the design's groups, of 0 and 1, or of the numbers of "
-    "the design's classes from 0 on or their names; a first column id and a last column label may be there. Or such "
-    "columns as .parquet. A voter that may be absent and is, has -1 or nothing.",
+    help="CSV with a header and one column for each voter, in the order of the design's groups. Votes are 0 and 1, or "
+    "the numbers of the design's classes from 0 on, or their names. A first column id and a last column label may be "
+    "there. Or such columns as .parquet. A voter that is absent, if voters may be, has -1 or nothing.",
 )
 @click.option(
     "--out",

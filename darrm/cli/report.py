@@ -24,8 +24,8 @@ _OUT = outputs.Out("A report is HTML: name it .html.")
 def command(file: Path, out: Path | None, delta: float | None, full: bool | None, as_json: bool) -> None:
     """Write a design file as one page of HTML that opens offline and prints (needs matplotlib).
 
-    The guarantee in words, the noise function or the decision, its error or cost beside simpler ways, the privacy
-    profile, what many labels cost with fresh and with fixed voters, the worst case, and how to check it.
+    It shows the guarantee in words, the noise function or the decision, and its error or cost beside simpler ways. Then
+    the privacy profile, the cost of many labels with fresh and with fixed voters, the worst case, and how to check it.
     """
     from darrm.design.design import load
     from darrm.show.report import write

@@ -39,7 +39,7 @@ options = common.options(
     common.number("--epsilon", "Privacy of one vote, in nats, or auto."),
     common.number("--voter-delta", "Failure probability of one voter [0].", "--Delta"),
     voter_options,
-    common.number("--max-affected", "How many voters one record can reach, over all. Must be said."),
+    common.number("--max-affected", "How many voters one record can reach, over all. Required."),
     common.number("--queries", "How many labels.", required=True),
     common.budget_options,
     click.option("--prior", help=f"Of the truth: P0,P1. Or, with --K alone, of votes: {common.PRIORS}"),

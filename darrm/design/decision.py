@@ -130,7 +130,7 @@ class DecisionDesign(ForAnalysis):
                 )
         costs = costs_in(problem, self.objective, table)
         if self.ordered and _reversals(costs, table):
-            raise InputError("An ordered table must never prefer the answer that costs more. Got one that does.")
+            raise InputError("An ordered table must never prefer the answer that costs more. Got a table that does.")
         fewer = {checked_present(problem, present): design for present, design in dict(self.fewer).items()}
         if fewer and fewer.keys() != set(attendances(problem)):
             raise InputError("fewer must have a decision for every vector of present voters but all and none.")

@@ -103,7 +103,7 @@ class Design(ForAnalysis):
         gamma = noise_function(self.gamma, K)
         half = gamma[K // 2 + 1 :]
         if self.shape == "monotone" and np.any(np.diff(half) < 0):
-            raise InputError('shape "monotone" needs gamma(l) nondecreasing for l > K/2. Got one that falls.')
+            raise InputError('shape "monotone" needs gamma(l) nondecreasing for l > K/2. Got a gamma that falls.')
         gamma = np.frombuffer(gamma.tobytes())  # nothing can make it writeable again
         certificate = verify(gamma, self.problem)
         if not certificate.holds:

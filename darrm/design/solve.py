@@ -139,8 +139,8 @@ def solve(
                     0 <= gamma(l) <= 1,   gamma(l) = gamma(K - l)
 
     and, for shape "monotone", gamma(l) <= gamma(l + 1) for l > K/2. The weights w come from the prior in closed form
-    (`darrm.priors`). The answer of the solver is not trusted: it is scaled down by the certified ratio until it is
-    verified, with rounding counted, and its distance from the optimum is bounded by weak duality.
+    (`darrm.priors`). The answer of the solver is not trusted. It is scaled down by the certified ratio until it is
+    verified, with rounding counted. Weak duality bounds its distance from the optimum.
 
     For a `DecisionProblem` the probabilities X(n) of answer 1 at the numbers n of ones in each group:
 
@@ -178,14 +178,15 @@ def solve(
     time_limit : float, seconds
         For the search of the optimum; checked between rounds. Verifying comes on top.
     on_time_limit : {"error", "best"}
-        What to do without an optimum by then: raise `SolverError`, or certify the best there is and say by the gap what
-        it may miss (engine "cutting-planes").
+        What to do without an optimum by then: raise `SolverError`, or certify the best table so far, whose gap bounds
+        its distance from the optimum (engine "cutting-planes").
     report : callable, optional
         Called with a `darrm_solvers.Progress` after each round of engine "cutting-planes".
     binding : Binding, optional
-        Begin with the constraints that bound the last solve it was passed to, as far as this problem has them: best for
-        the same K, Delta and ``max_affected`` and a near m; for K up to 64 it saves no time, and changes nothing.
-        Afterwards it holds those of this one. For one limit (no profile) and engine "cutting-planes".
+        Begin with the constraints that bound the last solve that this object was passed to, as far as this problem has
+        them. Best for the same K, Delta and ``max_affected`` and a near m; for K up to 64 it saves no time, and changes
+        nothing. Afterwards it holds the constraints of this solve. For one limit (no profile) and engine
+        "cutting-planes".
 
     Returns
     -------
@@ -205,9 +206,9 @@ def solve(
 
     Notes
     -----
-    Section 5 of Jiang, Zhang, Joshi (TMLR 2024), whose list of constraints has C(K+7,7) rows, or C(K+3,3) if Delta = 0;
-    listing them ends at K of about 21, or 115. By cuts some hundred rows do (docs/theory.md): K = 101 takes about a
-    tenth of a second, K = 1001 about ten (docs/benchmarks.md).
+    Section 5 of Jiang, Zhang, Joshi (TMLR 2024). Its list of constraints has C(K+7,7) rows, or C(K+3,3) if Delta = 0.
+    Engines that list them reach K of about 21, or 115. By cuts some hundred rows do (docs/theory.md): K = 101 takes
+    about a tenth of a second, K = 1001 about ten seconds (docs/benchmarks.md).
 
     Examples
     --------

@@ -202,7 +202,7 @@ def _space(X: ArrayLike) -> tuple[Array, float]:
     features = check_features(X)
     largest = np.abs(features).max(axis=0)
     if not features.shape[1] or not largest.all():
-        raise InputError("X must have columns that are not 0. Got one that is, or none. Leave it out.")
+        raise InputError("X must have columns that are not 0. Got a column of zeros, or none. Leave it out.")
     scaled = features / largest
     singular = np.linalg.svd(scaled / np.linalg.norm(scaled, axis=0), compute_uv=False)
     if len(features) < features.shape[1] or not singular[-1] > _LEAST_SINGULAR * singular[0]:

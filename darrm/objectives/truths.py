@@ -138,7 +138,7 @@ def truth(
     Raises
     ------
     InputError
-        If an accuracy or a prior is no probability, or a cost is negative or not finite, or they are for different
+        If an accuracy or a prior is not a probability, or a cost is negative or not finite, or they are for different
         numbers of classes.
 
     Examples

@@ -1,4 +1,4 @@
-"""The problem that darrm solves: what is assumed of the voters and what is guaranteed for their majority."""
+"""The problem that darrm solves: the assumptions on the voters and the guarantee for their majority."""
 
 from darrm._lazy import modules
 

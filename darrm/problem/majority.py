@@ -47,26 +47,27 @@ class MajorityProblem:
     delta : float in [0, 1), optional
         Failure probability of the release; 1 - (1 - Delta)^max(m, 1) if not given. It may be below Delta.
     max_affected : int in [1, K], optional
-        How many voters one change of the data can reach: 1 for disjoint shards if no other record changes its
-        shard, such as a new record in the old one's place; 2 if a record is replaced and its shard depends on its own
-        content, and on no other record; K (the default, and the setting of the paper) if every voter may see every
-        record, or if a removed record moves the others. Each of them
-        must be (epsilon, Delta)-DP for what the change does to its own data: where the content decides the shard, one
-        shard loses a record and another gains one, or one shard has a record replaced.
+        How many voters one change of the data can reach.
+        1: disjoint shards, if no other record changes its shard, such as a new record in the old record's place.
+        2: a record is replaced, and its shard depends on its own content, and on no other record.
+        K (the default, and the setting of the paper): every voter may see every record, or a removed record moves the
+        others.
+        Each reached voter must be (epsilon, Delta)-DP for what the change does to its own data. Where the content
+        decides the shard, one shard loses a record and another gains a record, or one shard has a record replaced.
     adjacency : str, default "replace-one"
         What "adjacent" means, for the voters' epsilon, for ``max_affected`` and for the release alike.
         Free text in one line; "replace-one" and "add-remove" are the usual ones.
     total_epsilon : float in (0, K epsilon]
         The epsilon of the release, in nats; pass it by name in place of m. Then m is the largest float64 whose exact
-        product with epsilon is at most ``total_epsilon``: the guarantee is never weaker than what was asked for, and
-        stronger by a relative 2^-52 at most. Files hold m.
+        product with epsilon is at most ``total_epsilon``. So the guarantee is never weaker than asked for, and stronger
+        by a relative 2^-52 at most. Files hold m.
 
     Attributes
     ----------
     total_epsilon : float
         m epsilon, to float64.
     exact_epsilon : Fraction
-        m epsilon, exactly: what is certified.
+        m epsilon, exactly: the certified number.
 
     Raises
     ------
@@ -78,8 +79,8 @@ class MajorityProblem:
     -----
     Problem 1.1 and Lemma 3.4 of Jiang, Zhang, Joshi, "Optimized Tradeoffs for Private Prediction with
     Majority Ensembling", TMLR 2024. ``max_affected`` and even K go beyond the paper. The guarantee is for one
-    release: what many releases cost depends on whether the voters are fresh (new coins make every answer private by
-    themselves) or fixed (made private once), see the documentation.
+    release. The cost of many releases depends on the voters: fresh (new coins make every answer private by themselves)
+    or fixed (made private once). See docs/fresh_or_fixed.md.
 
     Examples
     --------

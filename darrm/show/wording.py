@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 LARGEST_LOSS = "the most by which one change of the data can move the logarithm of the probability of a label"
 # Why gamma may fall where the vote is clearer; between the two stands how to ask for the shape monotone.
 NOT_RISING = (
-    "The best gamma need not rise with the majority: it puts noise where the worst pair of neighbouring data sets "
-    "would give most away, which need not be the closest vote. With ",
+    "The best gamma need not rise with the majority. It puts noise where the worst pair of neighbouring data sets "
+    "would give most away, and that need not be at the closest vote. With ",
     " noise never grows with the majority, usually at little more error.",
 )
 # How totals of many labels are proved, by the names in `darrm.accounting.Total.bounds`.

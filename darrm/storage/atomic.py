@@ -161,5 +161,5 @@ def output_error(target: Path, error: OSError) -> OutputError:
     """What to say when ``target`` could not be written."""
     reason = error.strerror or str(error)
     return OutputError(
-        f"{target} could not be written: {reason}. What stood there is unchanged. Mend that or pass another path."
+        f"{target} could not be written: {reason}. What stood there is unchanged. Fix that or pass another path."
     )

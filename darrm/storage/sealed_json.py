@@ -68,7 +68,7 @@ def _read(name: Path, form: str, edition: int, kind: str, again: str) -> dict[st
         raise InputError(f'{name} is not a {kind} file: its format is not "{form}". {again}')
     if type(content.get("version")) is not int or content["version"] != edition:
         raise InputError(
-            f"{name} has format version {content.get('version')!r}; this darrm reads {edition}. Use the one that "
+            f"{name} has format version {content.get('version')!r}; this darrm reads {edition}. Use the darrm that "
             "wrote it."
         )
     if content.get("sha256") != digest:

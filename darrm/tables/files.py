@@ -105,15 +105,15 @@ def fault(row: Row) -> str | None:
                 return f"{name} stands beside a failure"
         elif name in _RELEASES:
             if not (isinstance(value, list) and value and all(type(x) is float for x in value)):
-                return f"{name} is no list of numbers"
+                return f"{name} is not a list of numbers"
         elif name in _TEXT:
             if not (isinstance(value, str) and value):
-                return f"{name} is no text"
+                return f"{name} is not a text"
         elif name in _WHOLE:
             if type(value) is not int or not 0 <= value < 2**53:
-                return f"{name} is no whole number"
+                return f"{name} is not a whole number"
         elif type(value) is not float or not (value >= 0 if name != "error" else value == value):
-            return f"{name} is no number in its range"
+            return f"{name} is not a number in its range"
     return None
 
 

@@ -85,7 +85,7 @@ class Journal:
     def _unwritten(self, error: OSError) -> OutputError:
         return OutputError(
             f"{self.path} could not be written: {error.strerror or error}. Designs finished before are kept in it. "
-            "Mend that, then run the same again."
+            "Fix that, then run the same again."
         )
 
 

@@ -144,7 +144,7 @@ def _by_csv_module(
         if len(row) != len(names):
             raise InputError(
                 f"{name}, line {line + reader.line_num}: {len(row)} columns where the header has {len(names)}. "
-                "Mend that line."
+                "Fix that line."
             )
         try:
             flat.extend([known[cell] for cell in row[first_vote:last]])

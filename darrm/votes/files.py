@@ -199,7 +199,7 @@ class LabelsFile:
         Raises
         ------
         InputError
-            If an id is no text or a label is no answer; nothing of these rows is written then.
+            If an id is not a text or a label is not an answer; nothing of these rows is written then.
         OutputError
             If they cannot be written. The file may then hold a part of them, so it is refused from there on: later
             writes fail, and it does not get its name even if this error is caught.

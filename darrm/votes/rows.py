@@ -43,7 +43,7 @@ class Texts:
 
     @classmethod
     def of(cls, texts: Iterable[str]) -> Texts:
-        """Those of an iterable; `InputError` if one is no text, or none that UTF-8 can hold."""
+        """Those of an iterable; `InputError` if an id is not a text, or UTF-8 cannot hold it."""
         encoded = [_encoded(text) for text in texts]
         return cls(b"".join(encoded), np.cumsum([len(text) for text in encoded], dtype=np.int64))
 

@@ -333,7 +333,7 @@ def test_a_ledger_moves_no_file_but_labels(refused: Callable[..., str], tmp_path
     Path("diary.txt").write_text("mine", encoding="utf-8")
     for part in ("diary.txt", ".taken.csv.x.waiting/../diary.txt", "../diary.txt"):
         book(leaving=[{"part": str(tmp_path / part), "out": str(tmp_path / "taken.csv")}])
-        assert "is no file of labels" in refused("ledger", "show", "book.json")
+        assert "is not a file of labels" in refused("ledger", "show", "book.json")
     assert Path("diary.txt").read_text(encoding="utf-8") == "mine"
     assert not Path("taken.csv").exists()
     # What `releasing` itself leaves behind is still given its name.
@@ -424,7 +424,7 @@ def test_a_table_is_read_no_further_than_its_first_fault(tmp_path: Path, monkeyp
                 yield one
 
         monkeypatch.setattr(tables, reader, counted)
-        with pytest.raises(darrm.InputError, match="in row 2 K is no whole number"):
+        with pytest.raises(darrm.InputError, match="in row 2 K is not a whole number"):
             tables.rows(path)
         assert len(seen) == 2
         tables.write(path, [row, row, row])

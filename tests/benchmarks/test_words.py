@@ -25,8 +25,8 @@ def test_planted_sentences_are_found_where_users_read(tmp_path: Path, capsys: py
         '"""Fine."""\n__all__ = face(__name__, {"darrm.shown": "shown"})\n', encoding="utf-8"
     )
     (tmp_path / "darrm" / "shown.py").write_text(
-        'def shown():\n    """Mend this.\n\n    >>> nobody(), 1\n    """\n    raise InputError(f"{1} is no list of numbers")\n\n\n'
-        'def hidden():\n    """Nobody sees this."""\n',
+        'def shown():\n    """Mend this.\n\n    >>> nobody(), 1\n    """\n'
+        '    raise InputError(f"{1} is no list of numbers")\n\n\ndef hidden():\n    """Nobody sees this."""\n',
         encoding="utf-8",
     )
     status, lines = listed(tmp_path, capsys)

@@ -35,7 +35,7 @@ def read(name: Path) -> tuple[list[str], list[list[int]], list[int] | None]:
             for row in rows:
                 at = f"{name}, line {rows.line_num}"
                 if len(row) != len(header):
-                    raise Refused(f"{at}: {len(row)} columns where the header has {len(header)}. Mend that line.")
+                    raise Refused(f"{at}: {len(row)} columns where the header has {len(header)}. Fix that line.")
                 for j in range(first, len(row)):
                     if row[j] not in VALUES:
                         what = "A label" if j >= last else "A vote"

@@ -290,7 +290,7 @@ class TestStopped:
     ("change", "words"),
     [
         ({"voters": None}, "voters must be"),
-        ({"max_affected": None}, "max_affected must be said"),
+        ({"max_affected": None}, "max_affected must be given"),
         ({"max_affected": 6}, "max_affected must be"),
         ({"queries": 0}, "queries must be"),
         ({"total_epsilon": math.nan}, "total_epsilon must be"),

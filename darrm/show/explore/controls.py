@@ -153,4 +153,4 @@ def pending(button: str) -> Markup:
 
 def nothing() -> Markup:
     """What stands in a card while something is wrong."""
-    return paragraph("Nothing is shown: see what is said beside the controls.")
+    return paragraph("Nothing is shown: see the messages beside the controls.")

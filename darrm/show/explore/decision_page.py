@@ -91,7 +91,7 @@ def explorer(state: Choices, design: str, others: str) -> Markup:
             aria_describedby="hint-ordered wrong-ordered",
         ),
         **{f"wrong_{name}": wrong(errors, name) for name in ("groups", "classes", "objective", "ordered", "solve")},
-        status="See what is said beside the controls." if errors else "",
+        status="See the messages beside the controls." if errors else "",
         design=Markup(before) if design else element("section", nothing(), class_="card"),
         beside=Markup(after),
         others=Markup(others) or (nothing() if errors else pending(_BUTTON)),

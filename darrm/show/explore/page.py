@@ -69,7 +69,7 @@ def explorer(state: Choices, design: str, budget: str) -> Markup:
             element("input", type="hidden", name=f"{KEPT}{name}", value=value)
             for name, value in state.kept_texts.items()
         ),
-        status="See what is said beside the controls." if errors else "",
+        status="See the messages beside the controls." if errors else "",
         design=Markup(before) if design else element("section", nothing(), class_="card"),
         beside=Markup(after),
         budget=Markup(budget),

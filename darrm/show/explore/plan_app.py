@@ -182,7 +182,7 @@ def _valid(state: Choices) -> Choice:
         raise InputError(" ".join(state.errors.values()))
     if state.choice is None:
         raise InputError(
-            f"Nothing is planned before it is said: {', '.join(chosen.unsaid(state))}. Choose it on the page."
+            f"Nothing is planned before it is given: {', '.join(chosen.unsaid(state))}. Choose it on the page."
         )
     return state.choice
 

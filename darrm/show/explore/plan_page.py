@@ -76,7 +76,7 @@ def explorer(state: Choices, made: str, others: str) -> Markup:
         kinds=join(radio("voters", kind, texts["voters"]) for kind in ("fresh", "fixed")),
         auto_open=Markup(" open" * (auto or "at_most" in errors or "collector" in errors)),
         **{f"wrong_{name}": wrong(errors, name) for name in ("groups", "meaning", "voters", "solve")},
-        status="See what is said beside the controls." if errors else "",
+        status="See the messages beside the controls." if errors else "",
         plan=Markup(before),
         beside=Markup(after),
         others=Markup(others),

@@ -108,7 +108,7 @@
       try { errors = JSON.parse(text).errors ?? {}; } catch { /* not an answer of this page's */ }
       say(errors);
       status.textContent = Object.keys(errors).length
-        ? "What is shown in grey is from before: see what is said beside the controls."
+        ? "Results in grey are from before: see the messages beside the controls."
         : `The server answered with status ${answer.status}.`;
       return false;
     } catch (error) {
