@@ -113,7 +113,7 @@ def of_markdown(text: str) -> Iterator[Paragraph]:
         elif fence and line.strip().startswith(fence):
             fence, prose, line = "", True, ""
         code = line.startswith("    ") and not before.strip() and not in_list
-        code = code or (line.startswith("    ") and kept and kept[-1][1] == "" and not in_list)
+        code = code or (line.startswith("    ") and bool(kept) and kept[-1][1] == "" and not in_list)
         if re.match(r"\s*(?:[*+-]|\d+\.)\s", line):
             in_list = True
         elif line.strip() and not line.startswith(" "):
@@ -198,8 +198,7 @@ def _texts(node: ast.AST) -> Iterator[Paragraph]:
     """Strings of some words in the code that are not docstrings."""
     if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
         return
-    text = _joined(node) if isinstance(node, ast.expr) else None
-    if text is not None:
+    if isinstance(node, ast.expr) and (text := _joined(node)) is not None:
         if len(WORD.findall(text)) >= TEXT_WORDS:
             yield Paragraph(node.lineno, plain(re.sub(r"<[^>]+>", " ", text)))
         return
