@@ -34,7 +34,7 @@ from darrm.storage.sealed_json import finite, write
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DecisionDesign(ForAnalysis):
-    """A decision that satisfies the guarantee of its problem; there is no way to hold one that does not.
+    """A decision that satisfies the guarantee of its problem; a table that does not is refused.
 
     The certificate is computed here, from the table, whoever made it: `darrm.solve`, `darrm.load` or you. Designs are
     equal if all that they are made from is: parameters, tables to the last bit, objective and gap.

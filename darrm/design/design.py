@@ -32,7 +32,7 @@ SHAPES = ("free", "monotone")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Design(ForAnalysis):
-    """A noise function that satisfies the guarantee of its problem; there is no way to hold one that does not.
+    """A noise function that satisfies the guarantee of its problem; a table that does not is refused.
 
     The certificate is computed here, from the table, whoever made it: `darrm.solve`, `darrm.load` or you. Designs are
     equal if all that they are made from is: parameters, gamma to the last bit, prior and gap.

@@ -47,8 +47,8 @@ class PrivateMajorityClassifier(ClassifierMixin, VoteShares, Composition):  # ty
         The number of ``estimators``; 11 copies of ``estimator`` if not given.
     overlap : int in [1, K]
         t, the shards that each record is in, and so the voters that a change reaches. Without ``shards`` they go by
-        position: record i is in shards i, i + 1, ..., i + t - 1 modulo K. Of prefitted voters it is believed that no
-        record reaches more than t voters.
+        position: record i is in shards i, i + 1, ..., i + t - 1 modulo K. For prefitted voters it is assumed,
+        not checked, that no record reaches more than t of them.
     shards : list of K arrays of int, optional
         Rows of each shard; every row in exactly t of them. They must not depend on what the records hold. Needed if
         some voters are prefitted and others not: the shard of a prefitted voter is the rows that it was trained on,
@@ -58,8 +58,8 @@ class PrivateMajorityClassifier(ClassifierMixin, VoteShares, Composition):  # ty
         which may differ; needed for those that say nothing, and then believed. Fresh: epsilon of one answer, needed,
         with t epsilon at most 20; Delta is 0.
     m : float in (0, K], optional
-        Fresh: one label is (m epsilon, 0)-DP. t if not given, with which the class of most answers is released; above
-        t it has no effect, which a warning says.
+        Fresh: one label is (m epsilon, 0)-DP. t if not given: then the class of most answers is released. Above t it
+        has no effect, and a warning comes.
     queries : int, optional
         Plan the noise for so many labels within the budget, in place of ``m`` (fresh), ``gamma`` or ``sigma``
         (non-private).
@@ -68,8 +68,8 @@ class PrivateMajorityClassifier(ClassifierMixin, VoteShares, Composition):  # ty
         and total_delta is that of `privacy_` (the t largest Deltas added up if not given, as the epsilons are then).
     ledger : path, optional
         Fresh, and non-private with ``queries``: a `darrm.accounting.Ledger` that keeps the budget across fits, copies
-        and processes; made if missing. One that is there may be for other things too, by the rule "composed", "renyi"
-        or "basic". Without it each fit, and each copy of the fitted ensemble, counts for itself.
+        and processes; made if missing. A ledger that is there may hold other charges too, by the rule "composed",
+        "renyi" or "basic". Without it each fit, and each copy of the fitted ensemble, counts for itself.
     teachers : {"private", "non-private"}
     gamma, sigma : float, optional
         Non-private: noise of one label, Laplace of rate gamma or Gaussian of standard deviation sigma.
