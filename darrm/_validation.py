@@ -239,7 +239,7 @@ def check_voters(voters: object) -> str:
 
 SEVERAL_CLASSES = (
     "Here are two answers. For several classes pass classes=3, or their names, to darrm.DecisionProblem (--classes) "
-    "and release by darrm.mechanisms.PrivateDecision; or take darrm.mechanisms.GaussianNoisyMax or LaplaceNoisyMax on "
+    "and release by darrm.mechanisms.PrivateDecision. Or take darrm.mechanisms.GaussianNoisyMax or LaplaceNoisyMax on "
     "the votes for each class."
 )
 

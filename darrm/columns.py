@@ -47,9 +47,8 @@ def release(
     pandas.Series, polars.Series or pyarrow.Array of uint8, length n
         For a frame a Series of its library called label, in pandas with its index; else an array. Of the names of the
         answers (a category, an enum, a dictionary), if the design has names for classes or the further answer "none".
-        Each call draws new labels, so
-        do not hand it to an engine that may evaluate a column twice: two labels of the same votes are then out, which
-        a ledger counts but, for fresh voters, does not cover.
+        Each call draws new labels, so do not hand it to an engine that may evaluate a column twice. Two labels of the
+        same votes would then be released. A ledger counts them but, for fresh voters, does not cover them.
 
     Raises
     ------

@@ -121,7 +121,7 @@ class Other:
         """The account in the content of a file; an error if it is none."""
         account = cls(**content)
         if not isinstance(account.said, str) or not account.said.isprintable():
-            raise InputError("said must be a text of one line")
+            raise InputError("the guarantee of an account must be a text of one line")
         curve, guarantee = account.curve, account.guarantee
         if guarantee is not None:
             known = Curve.of_guarantee(*map(float, guarantee))

@@ -17,8 +17,8 @@ def gdp(mu: float, points: int = 24) -> list[tuple[float, float]]:
         delta(epsilon) = Phi(mu / 2 - epsilon / mu) - e^epsilon Phi(-mu / 2 - epsilon / mu)
 
     The curve is convex in e^epsilon, and so is the profile of any release. The points are the corners of a polygon of
-    tangents, which lies below the curve: a profile below the points is below the polygon between them, and so below the
-    curve everywhere. The last point has delta = 0.
+    tangents, which lies below the curve. A profile below the points is below the polygon between them. So it is below
+    the curve everywhere. The last point has delta = 0.
 
     Parameters
     ----------

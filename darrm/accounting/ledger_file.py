@@ -195,7 +195,7 @@ def _check(state: State) -> None:
         if name != account.name:
             raise InputError("something charged is not what its name stands for")
         if type(account.charged) is not int or not 0 <= account.charged <= MOST_COUNTED:
-            raise InputError(f"charged must be a whole number within what is allowed, got {account.charged!r}")
+            raise InputError(f"charged must be a whole number within the budget, got {account.charged!r}")
     for labels in state.designs.values():
         _check_labels(state, labels)
     for note in state.notes:
@@ -222,7 +222,7 @@ def _check_labels(state: State, labels: Labels) -> None:
     if labels.allowed is not None and not (counted and state.rule in ("exact", "composed")):
         raise InputError(f"allowed must go with the rule, got {labels.allowed!r}")
     if labels.charged > state.limit(labels):
-        raise InputError(f"charged must be within what is allowed, got {labels.charged!r}")
+        raise InputError(f"charged must be within the budget, got {labels.charged!r}")
 
 
 def _is_charged(path: Path, waiting: Waiting) -> bool:

@@ -50,7 +50,7 @@ def of_rows(
     Parameters
     ----------
     rows : OutcomeRows
-        All pairs that neighbouring data can have: what is not among them is not counted.
+        All pairs that neighbouring data can have: other pairs are not counted.
     queries : int in [1, 1e7]
     delta : float in [0, 1)
     tolerance : float

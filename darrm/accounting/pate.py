@@ -124,7 +124,7 @@ def rdp_epsilon(orders: ArrayLike, rdp: ArrayLike, delta: float) -> float:
 def gnmax_rdp(counts: ArrayLike, sigma: float, orders: ArrayLike) -> Array:
     """Renyi divergence of one label of GNMax from the votes at hand to a neighbour's, never above orders / sigma^2.
 
-    In this direction only, and for continuous noise, as in the papers: it is no bound for `GaussianNoisyMax`, which has
+    In this direction only, and for continuous noise, as in the papers: it does not bound `GaussianNoisyMax`, which has
     discrete noise. ``rdp(orders)`` of that class is.
 
         q = Pr[label is not the majority] <= 1/2 sum over i of erfc((n_max - n_i) / (2 sigma)),

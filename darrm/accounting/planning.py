@@ -249,8 +249,8 @@ def _for_fixed(
 def under_profile(model: Design, objective: str | None = None, points: int = 24) -> Design:
     """The noise function of least error whose profile is nowhere, at ``points`` epsilons, above that of ``model``.
 
-    Many labels cost what the whole profile costs, not one point of it: under the profile of the monotone optimum the
-    free one has nearly its own error at a lower total (benchmarks/paper/composition.py).
+    The cost of many labels follows from the whole profile, not from one point of it. Under the profile of the monotone
+    optimum the free one has nearly its own error at a lower total (benchmarks/paper/composition.py).
 
     Examples
     --------

@@ -20,7 +20,7 @@ Read it in this order. Lemmas are those of docs/theory.md.
                     search where they do not settle it. `_search`: Lemma 4. `_search_rising`: Lemma 5 (ii) where the
                     budget binds. `_one_side_each` proposes cuts
 
-    What is made of it:
+    What uses it:
 
     certificate     `verify`: the certificate at the guaranteed epsilon
     tight_epsilon   the least epsilon that holds

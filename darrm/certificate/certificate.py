@@ -31,9 +31,9 @@ class Certificate:
         delta, in nats; infinite if there is none.
     worst_case : dict of str to int
         The multiset of corners that attains ``needed_delta``, which may be above what any attains where voters of a
-        decision fail and are too many (docs/decisions.md, Lemma D4); corners (p, p') in hi, lo and D = Delta. Others
-        may need more delta by rounding alone, some 1e-14 at K = 11; for m eps above 709, where float64 ends, by any
-        amount if none needs any.
+        decision fail and are too many (docs/decisions.md, Lemma D4). Corners (p, p') are in hi, lo and D = Delta.
+        Others may need more delta by rounding alone, some 1e-14 at K = 11; for m eps above 709, where float64 ends, by
+        any amount if none needs any.
     probabilities : tuple of two floats
         Pr[release 1 | D] and Pr[release 1 | D'] at the worst case; for a decision those of the answer that
         ``worst_case`` names.
@@ -68,7 +68,7 @@ def verify(release: ArrayLike, problem: Problem, *, identical: bool = False) -> 
     Parameters
     ----------
     release : array_like, float in [0, 1]
-        For a `MajorityProblem` the noise function gamma, shape (K + 1,), gamma[l] == gamma[K - l]; for even K the entry
+        For a `MajorityProblem` the noise function gamma, shape (K + 1,), gamma[l] == gamma[K - l]. For even K the entry
         at the tie K/2 has no effect: a tie is a fair coin. For a `DecisionProblem` the table of a
         `darrm.DecisionDesign`: the probabilities X of answer 1, shape ``problem.shape``, or for more answers of all.
     problem : MajorityProblem or DecisionProblem

@@ -30,7 +30,7 @@ def command() -> None:
 @common.budget_options
 @common.choice(
     "--rule",
-    "exact: labels of the design in FILE only. composed: anything, the sharpest; all charges must be settled "
+    "exact: labels of the design in FILE only. composed: anything, the sharpest. All charges must be settled "
     "before anything is released. renyi, basic: anything, also chosen by what was released before.",
     "exact",
     "composed",

@@ -18,7 +18,7 @@ T = TypeVar("T")
 def progress(say: Callable[..., tuple[int, int | None, str]]) -> Iterator[Callable[..., None] | None]:
     """A function that takes what ``say`` takes and shows the answer, (done, all or None, words), on standard error.
 
-    None if nobody watches.
+    None if standard error is not a terminal.
     """
     if sys.stderr is None or not sys.stderr.isatty():
         yield None

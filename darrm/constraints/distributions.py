@@ -35,8 +35,8 @@ class PairLevel(NamedTuple):
 def pair_levels(corners: CornerPoints, max_affected: int) -> Iterator[PairLevel]:
     """The distributions under p and p' of all multisets of 0, ..., ``max_affected`` moving corners.
 
-    Cost: O(n) array operations' worth of work for each multiset of n corners, not O(n^2), because each grows
-    from one that is already there.
+    Cost: O(n) array operations' worth of work for each multiset of n corners, not O(n^2), because each grows from a
+    distribution that is already there.
 
     Examples
     --------

@@ -183,8 +183,8 @@ class MajorityRows:
     Notes
     -----
     The distributions carry relative error 3 K u; the differences, by the recurrence of `pair_levels`, an absolute
-    one of 12 K (K + 1) u times the largest ``|p - p'|`` (both in sum over l); twice that for rows that are put
-    together from parts. See docs/theory.md, section "Rounding".
+    one of 12 K (K + 1) u times the largest ``|p - p'|`` (both in sum over l). Rows that are put together from parts
+    carry twice that. See docs/theory.md, section "Rounding".
 
     Examples
     --------

@@ -45,9 +45,9 @@ class DecisionDesign(ForAnalysis):
     table : array_like, float in [0, 1]; kept read-only
         Two answers: X(n), the probability of answer 1 when n = (n_1, ..., n_G) voters of each group say 1; shape
         ``problem.shape``. More: X_o(n), the probabilities of all answers at the votes n of each group, in the order of
-        `darrm.problem.counts.count_vectors`; shape ``(*problem.shape, n_answers)``. Or, for one group and a decision
-        that treats all classes alike, with a row for each of `darrm.problem.counts.sorted_counts`, its first entries
-        for the class of most votes, the next, and so on; shape ``(rows, n_answers)``.
+        `darrm.problem.counts.count_vectors`; shape ``(*problem.shape, n_answers)``. For one group and a decision that
+        treats all classes alike: a row for each of `darrm.problem.counts.sorted_counts`, its first entries for the
+        class of most votes, the next, and so on; shape ``(rows, n_answers)``.
     objective : Objective
         What the decision should cost little of; see `darrm.objectives`.
     ordered : bool
@@ -67,7 +67,7 @@ class DecisionDesign(ForAnalysis):
     absent : bool
         Whether voters may be absent, of decisions with two answers.
     without_votes : float
-        The probability of answer 1 if nobody is present: it costs no privacy.
+        The probability of answer 1 if no voter is present: it costs no privacy.
     certificate : Certificate
     expected_cost : float
         The objective's, all voters present: the probability of a wrong answer if costs are 1; for a rule that of an
@@ -261,7 +261,7 @@ class DecisionDesign(ForAnalysis):
 
     @property
     def without_votes(self) -> float:
-        """The probability of answer 1 if nobody is present: the answer that costs less then, or a fair coin."""
+        """The probability of answer 1 if no voter is present: the answer that costs less then, or a fair coin."""
         cost = self.objective.costs_without_votes(self.problem)
         return 0.5 if math.isclose(cost[0], cost[1], rel_tol=1e-12) else float(cost[1] < cost[0])
 
@@ -281,7 +281,7 @@ class DecisionDesign(ForAnalysis):
                 f"This decision needs all its {self.problem.K} voters. Got {list(counts)}. Solve it with absent=True."
             )
         if not any(counts):
-            raise InputError("Nobody is present: answer 1 with probability without_votes.")
+            raise InputError("No voter is present: answer 1 with probability without_votes.")
         return self.fewer[counts]
 
     @property

@@ -66,8 +66,8 @@ class DPLogisticRegression(DPClassifier):
     Notes
     -----
     Abadi et al., "Deep learning with differential privacy", CCS 2016; proof in `darrm.ensemble.dp_sgd`. Features of any
-    size are safe, as the gradient of each row is clipped, but learning needs rows of norm about 1: divide by constants
-    that do not depend on the data (scaling by their mean or range is not private). Choose the parameters in the same
+    size are safe, as the gradient of each row is clipped. But learning needs rows of norm about 1: divide by constants
+    that do not depend on the data. Scaling by their mean or range is not private. Choose the parameters in the same
     way. All records weigh alike: `fit` takes no weights. A fit that is refused tells something about the data that no
     epsilon covers. The noise is made of float64 numbers, not exactly normal. O(steps n d), after a calibration of about
     a second that is kept.

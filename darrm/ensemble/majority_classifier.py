@@ -55,8 +55,8 @@ class PrivateMajorityClassifier(ClassifierMixin, VoteShares, Composition):  # ty
         maybe none.
     epsilon, Delta : float, optional
         Privacy of one voter. Fixed: a limit for what each fitted classifier says by its ``epsilon_`` and ``delta_``,
-        which may differ; needed for those that say nothing, and then believed. Fresh: epsilon of one answer, needed,
-        with t epsilon at most 20; Delta is 0.
+        which may differ; needed for classifiers that say nothing, and then believed. Fresh: epsilon of one answer,
+        needed, with t epsilon at most 20; Delta is 0.
     m : float in (0, K], optional
         Fresh: one label is (m epsilon, 0)-DP. t if not given: then the class of most answers is released. Above t it
         has no effect, and a warning comes.
@@ -111,7 +111,7 @@ class PrivateMajorityClassifier(ClassifierMixin, VoteShares, Composition):  # ty
     Fixed: docs/theory.md, Lemma 8; equal votes give the first of ``classes_``. Fresh: Algorithm 1 of Jiang, Zhang,
     Joshi (TMLR 2024), or the decision of least wrong labels (docs/decisions.md), and exact adaptive composition
     (Lemma 9); equal votes are decided by coins. Non-private: Papernot et al. (ICLR 2018), disjoint shards, charged by
-    exact adaptive composition (docs/many_answers.md); ``queries`` takes noisy max, permute-and-flip or the optimum,
+    exact adaptive composition (docs/many_answers.md). ``queries`` takes noisy max, permute-and-flip or the optimum,
     whichever is planned to be right most often. A fit that is refused tells something about the data that no epsilon
     covers.
 

@@ -40,9 +40,9 @@ class EnsemblePrivacy:
     queries : int or None
         Labels that it covers; None for any number.
     accounting : {"exact", "Renyi DP", "optimal composition"}
-        By what ``queries`` were counted. "exact": the composition of what is released (if fixed, of the voters). The
-        others are looser, and stand where there are too many votes or labels for it: Gaussian noise by its Renyi
-        divergences, Laplace noise by the optimal composition of labels that are as private as one is.
+        By what ``queries`` were counted. "exact": the composition of the releases (if fixed, of the voters). The others
+        are looser, and stand where there are too many votes or labels for it: Gaussian noise by its Renyi divergences,
+        Laplace noise by the optimal composition of labels that are as private as one is.
     """
 
     epsilon: float

@@ -66,14 +66,14 @@ def local_delta(epsilon: float, X: ArrayLike, y: ArrayLike, record: int, change:
     y : array_like, shape (k,)
     record : int in [0, k)
     change : float, not 0
-        What is added to the label.
+        The noise that is added to the label.
 
     Returns
     -------
     LabelDependentValue
         Both directions. 1 if the labels, or the changed ones, are a linear function of X (residual below a relative
-        1e-10): no privacy. So it is for every bag whose X has rank k, which k <= d records in general position have,
-        and for one with equal labels if X has a constant column. Columns that depend on each other do no harm.
+        1e-10): no privacy. So it is for every bag whose X has rank k, as k <= d records in general position have. It is
+        so too for a bag with equal labels if X has a constant column. Columns that depend on each other do no harm.
 
     Raises
     ------
@@ -198,10 +198,10 @@ def worst_delta(
     Notes
     -----
     docs/aggregates.md, Theorem 5. By its proof the floor is attained, and for each ratio of residual sums of squares
-    the largest change is the worst; over that ratio the search halves cells, bounded by monotonicity.
-    With X the residual of a record is bounded by what labels of the range can give, and the result is an upper bound,
-    not always attained, as with ``largest_residual``. With ``leverage`` alone it is, up to the 2%, the supremum over
-    all bags of real labels whose changes are at most high - low, also of labels outside the range.
+    the largest change is the worst. Over that ratio the search halves cells, bounded by monotonicity. With X the
+    residual of a record is bounded by what labels of the range can give, and the result is an upper bound, not always
+    attained, as with ``largest_residual``. With ``leverage`` alone it is, up to the 2%, the supremum over all bags of
+    real labels whose changes are at most high - low, also of labels outside the range.
 
     Examples
     --------

@@ -41,8 +41,8 @@ def read_eta(path: str | os.PathLike[str]) -> Array:
     Raises
     ------
     InputError
-        If the file cannot be read, is empty, or a line does not hold numbers in [0, 1], as many as the first and of
-        sum 1 if they are more than one; the message names it.
+        If the file cannot be read, is empty, or a line does not hold numbers in [0, 1]. Every line must hold as many as
+        the first, of sum 1 if they are several. The message names the line.
 
     Examples
     --------

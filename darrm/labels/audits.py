@@ -48,9 +48,9 @@ def audit(
     Parameters
     ----------
     mechanisms : mapping of names to mechanisms, or sequence of pairs
-        As for `individual_advantage`. One that answers each label on its own is audited once, with bags of 1, unless
-        ``bags`` are given. A list or tuple of mechanisms stands for releases of the same labels, in the same bags,
-        that are seen together (`darrm.measures.joint`, which says what is refused).
+        As for `individual_advantage`. A mechanism that answers each label on its own is audited once, with bags of 1,
+        unless ``bags`` are given. A list or tuple of mechanisms stands for releases of the same labels, in the same
+        bags, that are seen together (`darrm.measures.joint`, which lists the refusals).
     eta : array_like, shape (n,), in [0, 1]
         Probability of a one for every label, as the attacker knows it; `eta_from_model` takes it from a classifier.
         For `RandomizedResponse` of C > 2 classes: shape (n, C), probabilities of all classes, rows of sum 1.

@@ -131,7 +131,7 @@ def random_bag_delta(
     Returns
     -------
     RandomBagDelta
-        ``upper`` is delta of the release of all bags together, bags shown or not: a record is in one bag, or in none,
+        ``upper`` is delta of the release of all bags together, bags shown or not. A record is in one bag, or in none,
         and only that bag must keep the floor. Failures of the other bags cost nothing. 1 if no floor was found.
 
     Raises

@@ -133,7 +133,7 @@ def noisy_local_delta(
         S: which labels got noise; at least one, and at least two if ``record`` is not among them.
     record : int in [0, k)
     change : float, not 0
-        What is added to the label of the record.
+        The noise that is added to the label of the record.
     sigma : float > 0
 
     Returns

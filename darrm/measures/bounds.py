@@ -12,7 +12,7 @@ Two bounds rest on one line. For eta_i <= 1/2, with f_v(o) = Pr[o | y_i = v],
 so it is at most min(eta_i, 1 - eta_i) times the total variation between f_1 and f_0.
 
 Formulas are evaluated in float64 and not rounded up: a bound that a mechanism attains can be some 1e-16 too small.
-Those for Laplace label proportions hold for the discrete noise that is released too: on a grid of 2^-10, where 1 is an
+Those for Laplace label proportions hold for the discrete noise that is released too. On a grid of 2^-10, where 1 is an
 even number of steps, the noise and the noise plus 1 have the same total variation, 1 - e^(-epsilon / 2).
 """
 
@@ -84,7 +84,7 @@ def label_dp_individual(epsilon: float, eta: ArrayLike) -> Array:
     Notes
     -----
     An epsilon-label-DP mechanism is randomized response on y_i followed by something that does not look at y_i
-    (Kairouz, Oh, Viswanath, ICML 2015, for two inputs), and that only lowers the advantage. The value at randomized
+    (Kairouz, Oh, Viswanath, ICML 2015, for two inputs). That only lowers the advantage. The value at randomized
     response is Theorem 3.5 of Busa-Fekete et al. (2024).
 
     Examples
@@ -194,7 +194,7 @@ def proportions_individual(eta: ArrayLike) -> Array:
     Notes
     -----
     The total variation between the number of ones of all other labels and that number plus 1 is the peak of its
-    distribution, which has one mode; and the peak is at most 0.46883 / sqrt(V_i) (Baillon, Cominetti, Vaisman, "A sharp
+    distribution, which has one mode. The peak is at most 0.46883 / sqrt(V_i) (Baillon, Cominetti, Vaisman, "A sharp
     uniform bound for the distribution of sums of Bernoulli trials", 2016). Above in this module. As min(u, 1 - u) is at
     most 2 u (1 - u), it has the form that Section 3.1 of Busa-Fekete et al. (2024) announces for its appendix.
 

@@ -47,7 +47,7 @@ class Entry:
     error, disagreement : float
         As of a `darrm.Design`, under the prior of the comparison.
     design : Design or None
-        For those that were solved for.
+        For the mechanisms that were solved for.
     total : float or None
         Least epsilon that is proved for ``queries`` labels of fresh voters together; infinite if ``total_delta`` does
         not allow any. None if it was not asked for.

@@ -65,7 +65,7 @@ class Objective:
         raise InputError("A table of costs is for all voters. For absent voters use truth or rule.")
 
     def costs_without_votes(self, problem: DecisionProblem) -> Array:
-        """The cost of each answer where nobody votes; shape (n_answers,)."""
+        """The cost of each answer where no voter votes; shape (n_answers,)."""
         return np.asarray(self.costs(problem).reshape(-1, problem.n_answers).sum(axis=0))
 
     def as_dict(self) -> dict[str, object]:

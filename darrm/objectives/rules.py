@@ -201,8 +201,8 @@ def rule(
         sum (whole weights: sums of .1 and .2 are rounded, so that a tie may not be seen as one); or a function from
         the votes to the right class, an int in [0, C): for two classes it takes the numbers of ones in each group, ints
         of shape (groups,), for more all votes, ints of shape (groups, C). Where voters are absent, plurality and
-        weights are of those present; ``at_least(3)`` still asks for 3, and a function takes who is absent for a vote
-        for class 0.
+        weights are of the voters present. ``at_least(3)`` still asks for 3, and a function takes who is absent for a
+        vote for class 0.
     accuracy, prior
         As in `truth`: where votes come from.
     none : float, at least 0, optional

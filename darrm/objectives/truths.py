@@ -152,7 +152,7 @@ def truth(
     >>> round(design.expected_cost, 4)
     0.1205
 
-    Rather no answer than one that is wrong in more than three cases of ten:
+    Rather no answer than an answer that is wrong in more than three cases of ten:
 
     >>> careful = darrm.objectives.truth(accuracy=[0.8, 0.7], none=0.3)
     """

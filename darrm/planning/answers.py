@@ -56,7 +56,7 @@ class Plan:
     collector : float
         What whoever sees all votes learns in all: epsilon at ``total_delta``; infinite if votes are not private.
     vote_epsilon : float
-        The largest epsilon of a vote; the last step of the curve has the one that was found for "auto".
+        The largest epsilon of a vote; the last step of the curve has the epsilon that was found for "auto".
     curve : tuple of Step
         For epsilon "auto": wrong labels and both totals, by the epsilon of the votes. The last one is the plan's.
     comparison : Comparison or None

@@ -74,7 +74,7 @@ class Comparison:
     Attributes
     ----------
     mechanisms : tuple of Mechanism
-        The planned one first; those that the budget does not pay for say so by ``within``.
+        The planned one first; mechanisms that the budget does not pay for say so by ``within``.
     queries : int
     total_epsilon, total_delta : float
     voters : {"fresh", "fixed"}

@@ -135,10 +135,9 @@ def plan(
     Notes
     -----
     The families of noise that are searched are listed at `darrm.planning.designs.design_within`. With epsilon "auto"
-    the largest epsilon that is allowed is taken. For two answers it is best: votes of less epsilon are noisier copies
-    of those of more, so that every release of the former is one of the latter (docs/decisions.md). The curve shows what
-    a smaller one costs.
-    An interrupt (Ctrl-C) returns the best design so far, if there is one.
+    the largest epsilon that is allowed is taken. For two answers it is best. Votes of less epsilon are noisier copies
+    of votes of more: every release of the former is a release of the latter (docs/decisions.md). The curve shows what a
+    smaller one costs. An interrupt (Ctrl-C) returns the best design so far, if there is one.
 
     Examples
     --------

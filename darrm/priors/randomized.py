@@ -161,7 +161,7 @@ def why_impossible(prior: Prior, epsilon: float, Delta: float = 0.0) -> str | No
         return None
     return (
         f"The prior {prior} cannot be true of randomized response of epsilon {epsilon:g}, which is right with "
-        f"probability {most:.6g} at most; here it goes up to {reach:.6g}. Pass "
+        f"probability {most:.6g} at most. Here it goes up to {reach:.6g}. Pass "
         f"darrm.priors.randomized_response(base, {epsilon:g}), or --prior randomized-response:{epsilon:g}:BASE. "
         "Privacy does not depend on the prior."
     )

@@ -80,11 +80,11 @@ class VoterGroup:
 class DecisionProblem:
     """Release a decision from the votes of groups of voters with (epsilon, delta)-differential privacy.
 
-    Every voter names one of C classes, independently of the others given the data set D. The release looks at the
-    numbers n = (n_1, ..., n_G) of votes for each class in each group and gives answer o with probability X_o(n). Voters
-    of group g are (epsilon_g, delta_g)-DP; one change of the data reaches at most ``max_affected`` voters, and in no
-    group more than its own ``max_affected``. The release is (epsilon, delta)-DP if and only if, for all distributions
-    P, P' of n that such voters can have on adjacent data sets, and for all sets S of answers,
+    Every voter names one of C classes, independently of the others given the data set D. Let n = (n_1, ..., n_G) be the
+    numbers of votes for each class in each group. The release looks at n and gives answer o with probability X_o(n).
+    Voters of group g are (epsilon_g, delta_g)-DP; one change of the data reaches at most ``max_affected`` voters, and
+    in no group more than its own ``max_affected``. The release is (epsilon, delta)-DP if and only if, for all
+    distributions P, P' of n that such voters can have on adjacent data sets, and for all sets S of answers,
 
         sum over o in S of  E_P[X_o] - e^epsilon E_P'[X_o]  <=  delta.
 

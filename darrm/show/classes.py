@@ -104,7 +104,7 @@ def meaning(design: DecisionDesign) -> str:
     if alike(design):
         return (
             "The chance that the answer is the class with the most votes (1st), the next (2nd) and so on"
-            f"{none}, whatever the classes are called; classes with as many votes have the same chance."
+            f"{none}, whatever the classes are called. Classes with as many votes have the same chance."
         )
     order = ":".join(problem.names)
     if len(order) > 60:
@@ -139,7 +139,7 @@ def reversals(design: DecisionDesign) -> str:
     if design.problem.binary:
         return f"The answer that costs less is the less likely one at {many} count vectors"
     up_to = " up to the names of classes" * alike(design)
-    return f"An answer that costs more is likelier than the one that costs least at {many} vectors of votes{up_to}"
+    return f"An answer that costs more is likelier than the cheapest answer at {many} vectors of votes{up_to}"
 
 
 def answers_of(names: Sequence[str], answers: Sequence[int]) -> str:

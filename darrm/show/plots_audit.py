@@ -135,8 +135,9 @@ def plot_tradeoff(
     Parameters
     ----------
     curves : mapping of str to (advantages, utilities)
-        Points of infinite advantage are drawn at the right edge, beyond a line, with a word on the axis; on a
-        logarithmic axis points of advantage 0 so at the left edge. They are not joined with the rest of their curve.
+        Points of infinite advantage are drawn at the right edge, beyond a line, with a word on the axis. On a
+        logarithmic axis points of advantage 0 are drawn so at the left edge. They are not joined with the rest of their
+        curve.
     xlabel, ylabel : str
     log : bool
         Whether the axis of advantages is logarithmic.

@@ -108,7 +108,7 @@ def described(design: DecisionDesign, one: str) -> str:
         "a heat map for each count of group 3",
     )
     return (
-        f"Probability of {one}, {kinds[len(design.problem.groups) - 1]}: {design.table.flat[0]:.4g} if nobody says "
+        f"Probability of {one}, {kinds[len(design.problem.groups) - 1]}: {design.table.flat[0]:.4g} if no voter says "
         f"{one}, {design.table.flat[-1]:.4g} if all do."
     )
 

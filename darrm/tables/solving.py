@@ -45,7 +45,7 @@ def solve_grid(
         The grid, as of `darrm.tables.grid`; or a `Grid` alone (`darrm.tables.from_csv`).
     out : path, optional
         Where the table goes (.parquet, .csv, .jsonl). Until all is done, finished designs stand in a journal beside it
-        (``<out>.journal``), on disk before the next are begun: whatever ends the run, calling this again goes on from
+        (``<out>.journal``), on disk before the next are begun. Whatever ends the run, calling this again goes on from
         there. A table that is there and complete is read and verified, and nothing is solved.
     jobs : int
         Processes on this machine; -1 for all cores.

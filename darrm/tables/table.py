@@ -35,7 +35,8 @@ class Check(NamedTuple):
     rows, failures : int
         Rows, and those among them that hold no design but the reason why.
     wrong : tuple of str
-        What is wrong, row by row; empty if every noise function satisfies its guarantee and every figure is its own.
+        What does not hold, row by row; empty if every noise function satisfies its guarantee and every figure is its
+        own.
     """
 
     rows: int

@@ -1,7 +1,7 @@
 """Learning from private label releases, with scikit-learn's interface.
 
-A release is private once and for all: what is learned from it (and from public features) costs nothing more. The
-estimators load when first used: without scikit-learn the package can be imported, its estimators cannot.
+A release is private once and for all: learning from it (and from public features) costs nothing more. The estimators
+load when first used: without scikit-learn the package can be imported, its estimators cannot.
 """
 
 from typing import TYPE_CHECKING

@@ -22,8 +22,8 @@ class AggregateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
         minimise  sum over bags of (o - u . w)^2,     u = sum over i of w_i x_i,   o = sum over i of w_i y_i  (+ noise)
 
-    The expected squared error of an aggregate over its weights is the sum of those of its records (and the noise, which
-    no w changes), so w estimates the least-squares coefficients on the records.
+    The expected squared error of an aggregate over its weights is the sum of those of its records and the noise, which
+    no w changes. So w estimates the least-squares coefficients on the records.
 
     Parameters
     ----------

@@ -196,7 +196,7 @@ def others(entries: Sequence[DecisionEntry]) -> Markup:
         (entry.name, entry.expected_cost, entry.certificate.holds, entry is first)
         for entry in sorted(entries, key=lambda entry: not entry.certificate.holds)
     )
-    note = "What is not verified does not satisfy the guarantee; it is there for scale."
+    note = "Rows that are not verified do not satisfy the guarantee; they are there for scale."
     return join(
         [grid(("way to decide", "expected cost", "verified"), rows, class_="bars"), paragraph(note, class_="hint")]
     )

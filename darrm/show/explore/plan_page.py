@@ -166,7 +166,7 @@ def _curve(answer: Plan, choice: Choice, picture: str) -> Markup:
         first, last = answer.curve[0], answer.curve[-1]
         words = (
             f"Wrong labels by the epsilon of one vote, from {first.wrong:.3g} at {first.epsilon:.3g} to "
-            f"{last.wrong:.3g} at {last.epsilon:.3g}; and epsilon of all labels for those who see the labels and for "
+            f"{last.wrong:.3g} at {last.epsilon:.3g}. Also epsilon of all labels for those who see the labels and for "
             "those who see the votes."
         )
         image = _picture(picture, words, "Picture of the votes of other epsilons")
@@ -206,7 +206,7 @@ def others(compared: Comparison, picture: str, search: str) -> Markup:
     csv = element("a", "Mechanisms, CSV", class_="button", href=f"{url_for('plan.mechanisms')}?{search}", download=True)
     return join(
         [
-            paragraph(f"{plan_words.mechanisms_title(compared)}. What is over that total is there for scale."),
+            paragraph(f"{plan_words.mechanisms_title(compared)}. Mechanisms over that total are there for scale."),
             _picture(picture, words, "Picture of mechanisms at the same total"),
             table,
             paragraph(plan_words.columns_meant(compared.total_delta), class_="hint"),

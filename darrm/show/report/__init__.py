@@ -1,7 +1,8 @@
 """One design as one page of HTML that opens offline and prints: for a review, a record, an appendix.
 
-The page holds the guarantee in words, the problem, the noise function or the decision, its error or cost beside simpler
-ways, the privacy profile, what many labels cost, the worst case of the certificate, and how to check all of it.
+The page holds the guarantee in words, the problem, the noise function or the decision, and its error or cost beside
+simpler ways. Then come the privacy profile, the cost of many labels, the worst case of the certificate, and how to
+check all of it.
 """
 
 from __future__ import annotations

@@ -94,7 +94,7 @@ def _absent_note(design: DecisionDesign) -> Markup:
             "proved to keep the same guarantee. ",
             element("strong", "Who is absent must depend neither on the data nor on votes or their noise."),
             " A server that is down is fine; a hospital that is silent because it has no such patient is not. If "
-            f"nobody is present, {nobody}.",
+            f"no voter is present, {nobody}.",
         ),
     ]
     return element("aside", join(parts), class_="trap")
@@ -128,9 +128,7 @@ def _assumed(design: DecisionDesign) -> Markup:
     if not isinstance(objective, OfVoters):
         return paragraph("What labels cost stands in the design file, for every count.", class_="note")
     if problem.n_classes > _MOST_CLASSES:
-        return paragraph(
-            "What is assumed of the votes, and what labels cost, stands in the design file.", class_="note"
-        )
+        return paragraph("The design file holds the assumptions on the votes, and the costs of labels.", class_="note")
     tables: Any = objective.confusion
     rows: list[tuple[object, ...]] = [("prior", *map(shown, objective.prior or ()))]
     said = range(1, 2) if problem.n_classes == 2 else range(problem.n_classes)
@@ -144,7 +142,7 @@ def _assumed(design: DecisionDesign) -> Markup:
     truths = ["if the truth is ", *["if it is "] * (problem.n_classes - 1)]
     heads = ("probability, or cost", *(cell(design, c, before) for c, before in enumerate(truths)))
     note = "For the expected cost alone; the guarantee does not rest on it."
-    return join([paragraph(note, class_="note"), table("What is assumed of the votes", heads, rows)])
+    return join([paragraph(note, class_="note"), table("Assumptions on the votes", heads, rows)])
 
 
 def _costs(design: DecisionDesign, full: bool) -> dict[str, object]:
