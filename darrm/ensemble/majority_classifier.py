@@ -47,8 +47,8 @@ class PrivateMajorityClassifier(ClassifierMixin, VoteShares, Composition):  # ty
         The number of ``estimators``; 11 copies of ``estimator`` if not given.
     overlap : int in [1, K]
         t, the shards that each record is in, and so the voters that a change reaches. Without ``shards`` they go by
-        position: record i is in shards i, i + 1, ..., i + t - 1 modulo K. For prefitted voters it is assumed,
-        not checked, that no record reaches more than t of them.
+        position: record i is in the t shards from i on, modulo K. For prefitted voters it is assumed, not checked, that
+        no record reaches more than t of them.
     shards : list of K arrays of int, optional
         Rows of each shard; every row in exactly t of them. They must not depend on what the records hold. Needed if
         some voters are prefitted and others not: the shard of a prefitted voter is the rows that it was trained on,
@@ -64,8 +64,9 @@ class PrivateMajorityClassifier(ClassifierMixin, VoteShares, Composition):  # ty
         Plan the noise for so many labels within the budget, in place of ``m`` (fresh), ``gamma`` or ``sigma``
         (non-private).
     total_epsilon, total_delta : float
-        Budget of all labels. Needed but for fixed voters, where total_epsilon is a limit that `fit` keeps or refuses,
-        and total_delta is that of `privacy_` (the t largest Deltas added up if not given, as the epsilons are then).
+        Budget of all labels. Needed but for fixed voters. For those total_epsilon is a limit that `fit` keeps or
+        refuses, and total_delta is the delta of `privacy_`. Without total_delta the t largest Deltas are added up, and
+        so are the epsilons.
     ledger : path, optional
         Fresh, and non-private with ``queries``: a `darrm.accounting.Ledger` that keeps the budget across fits, copies
         and processes; made if missing. A ledger that is there may hold other charges too, by the rule "composed",

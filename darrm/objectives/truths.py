@@ -119,9 +119,9 @@ def truth(
     Parameters
     ----------
     accuracy : sequence with one entry for each group
-        The probability that a vote is the truth, in [0, 1], every wrong class as likely; or a C x C table with
-        Pr[vote v | truth y] at [y][v]. Votes are independent given the truth. Of the votes as they are cast: noise in
-        the vote included, see `randomized_response_accuracy`.
+        The probability that a vote is the truth, in [0, 1], every wrong class as likely. Or a C x C table with Pr[vote
+        v | truth y] at [y][v]. Votes are independent given the truth. Of the votes as they are cast: noise in the vote
+        included, see `randomized_response_accuracy`.
     prior : array_like, shape (C,), optional
         Pr[truth = 0], Pr[truth = 1] and so on; even if not given.
     cost : array_like, shape (C, C) or (C + 1, C), optional

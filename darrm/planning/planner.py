@@ -102,8 +102,8 @@ def plan(
         How often a vote as it is cast is right, or a 2 x 2 table, for each group: `darrm.objectives.truth`.
     prior, cost : optional
         Of the truth and of wrong answers: `darrm.objectives.truth`. Or a prior of votes (`darrm.priors`, or its text)
-        alone, for K voters of one epsilon: then nothing is known of the truth, the noise function agrees with the
-        majority of the votes as often as it can, and nothing is compared (`darrm.accounting.plan`).
+        alone, for K voters of one epsilon. Then nothing is known of the truth, and nothing is compared. The noise
+        function agrees with the majority of the votes as often as it can (`darrm.accounting.plan`).
     objective : Objective, optional
         Any other goal of `darrm.objectives`.
     at_most : float, optional

@@ -80,7 +80,7 @@ class VoterGroup:
 class DecisionProblem:
     """Release a decision from the votes of groups of voters with (epsilon, delta)-differential privacy.
 
-    Every voter names one of C classes, independently of the others given the data set D. Let n = (n_1, ..., n_G) be the
+    Every voter names one of C classes. Given the data set D, voters are independent. Let n = (n_1, ..., n_G) be the
     numbers of votes for each class in each group. The release looks at n and gives answer o with probability X_o(n).
     Voters of group g are (epsilon_g, delta_g)-DP; one change of the data reaches at most ``max_affected`` voters, and
     in no group more than its own ``max_affected``. The release is (epsilon, delta)-DP if and only if, for all

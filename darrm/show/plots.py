@@ -136,8 +136,9 @@ def plot_budget(
     design : Design or DecisionDesign
     fresh : mapping of int to float
         Total epsilon of so many labels of fresh voters, such as ``upper`` of `darrm.accounting.compose`; an infinite
-        one has no point. Beside it is simple composition, where ``delta`` pays for it, and what fixed voters cost
-        whatever the number of labels: the optimal composition of the voters that one change of the data can reach.
+        one has no point. Beside it is simple composition, where ``delta`` pays for it. Beside it, too, is the cost of
+        fixed voters for any number of labels: the optimal composition of the voters that one change of the data can
+        reach.
     delta : float in [0, 1)
         For all labels together.
     label : str

@@ -85,7 +85,7 @@ def test_what_is_assumed_stands_there(case: tuple[DecisionDesign, Page]) -> None
     assert isinstance(objective, objectives.OfVoters)
     rows = {
         row[0].translate({8220: "", 8221: ""}): list(map(float, row[1:]))
-        for row in page.rows("What is assumed of the votes")
+        for row in page.rows("Assumptions on the votes")
     }
     assert rows["prior"] == pytest.approx(objective.prior, rel=1e-11)
     for g, table in enumerate(objective.confusion, 1):
