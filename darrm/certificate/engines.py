@@ -25,9 +25,6 @@ def _gamma(release: ArrayLike, problem: Problem) -> Array:
     return noise_function(release, problem.K)
 
 
-_KEPT_UP_TO = 256  # numbers in a table: the search of a larger one holds much memory
-
-
 class _Kept(threading.local):
     """A search remembers what it computed last: two threads must not ask the same one."""
 
@@ -58,12 +55,15 @@ class Engine(NamedTuple):
         `InputError` if it is none.
     mixed : callable
         Takes such a table and a share s; returns that of "the release with probability s, else a fair coin".
+    kept_up_to : int
+        Searches of tables of so many numbers are kept: some 100 MB at most.
     """
 
     check_size: Callable[[Any], None]
     separation: Callable[[ArrayLike, Limit[Any]], Separation]
     table: Callable[[ArrayLike, Any], Array] = _gamma
     mixed: Callable[[Array, float], Array] = np.multiply
+    kept_up_to: int = 256
 
 
 _TWO = Engine(groups.check_size, groups.GroupSeparation, groups.decision_table, groups.mixed)
@@ -75,7 +75,7 @@ def _of_decisions(problem: DecisionProblem) -> Engine:
 
 
 ENGINES: dict[type, Engine | Callable[[Any], Engine]] = {
-    MajorityProblem: Engine(check_size, CornerSeparation),
+    MajorityProblem: Engine(check_size, CornerSeparation, kept_up_to=1024),
     DecisionProblem: _of_decisions,
 }
 
@@ -95,9 +95,9 @@ def separation(release: ArrayLike, limit: Limit[Problem]) -> Separation:
 
 
 def search(table: Array, limit: Limit[Problem]) -> Separation:
-    """`separation` of the table of a release; each thread keeps its last one of few numbers."""
+    """`separation` of the table of a release; each thread keeps its last one, unless it is of many numbers."""
     check_arithmetic()
-    if table.size > _KEPT_UP_TO:
+    if table.size > engine(limit.problem).kept_up_to:
         return engine(limit.problem).separation(table, limit)
     key = table.tobytes(), table.shape, limit
     if _kept.search is None or _kept.key != key:

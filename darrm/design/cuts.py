@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from darrm.certificate.engines import separation, worst_cases
+from darrm.certificate.engines import engine, search, worst_cases
 from darrm.certificate.protocol import Separation, WorstCase
 from darrm.certificate.scaling import shrink
 from darrm.constraints.engines import Columns, constraint_rows
@@ -47,7 +47,8 @@ class Candidates:
         """The search over all cases of `table`; the last one is kept, for what one epsilon computes helps the next."""
         kept = self._searched
         if kept is None or kept[1] is not problem or not np.array_equal(kept[0], x):
-            kept = self._searched = x.copy(), problem, separation(self.table(x), guarantee(problem))
+            table = engine(problem).table(self.table(x), problem)
+            kept = self._searched = x.copy(), problem, search(table, guarantee(problem))
         return kept[2]
 
     def released(self, x: Array) -> Array:
