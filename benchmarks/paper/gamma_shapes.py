@@ -203,11 +203,12 @@ def findings(figure: int, found: list[Panel]) -> list[str]:
     if figure == 6:
         plain = [darrm.verify(np.ones(36), one.problem).tight_epsilon for one in found]
         said.append(
-            "The plain majority of all 35 satisfies the guarantee by itself: it is (epsilon, delta)-DP at epsilon "
+            "The plain majority of all 35 satisfies the guarantee by itself. At the delta of each panel it is "
+            "(epsilon, delta)-DP at epsilon "
             + ", ".join(f"{one:.4f}" for one in plain)
-            + " and the delta of each panel, where "
+            + ". Allowed is "
             + ", ".join(f"{one.problem.total_epsilon:.4f}" for one in found)
-            + " is allowed."
+            + "."
         )
     if figure == 9:
         flat = max(interval.mean for one in found for interval in one.errors["p = .5"].values())
@@ -220,8 +221,8 @@ def findings(figure: int, found: list[Panel]) -> list[str]:
 
 def _scaled(names: list[str]) -> str:
     return (
-        "Tight: as float64 tables these spend their limit to the last digit, and are verified when scaled down by the "
-        f"factor in the table, which is rounding: {'; '.join(names)}."
+        f"Tight: {'; '.join(names)}. As float64 tables these spend their limit to the last digit. They are verified "
+        "when scaled down by the factor in the table, which is rounding."
     )
 
 
@@ -234,8 +235,8 @@ def _of_prior(one: Panel) -> list[str]:
     if found["close"].high >= found[name].low:
         return []
     return [
-        f"{one.title}: {name} does not have the least error under U[0, 1]: the optimum for p on [.5, .6] has "
-        f"{found['close'].mean:.3g} there (at most {found['close'].high:.3g}), {name} {found[name].mean:.3g} "
+        f"{one.title}: {name} does not have the least error under U[0, 1]. The optimum for p on [.5, .6] has "
+        f"{found['close'].mean:.3g} there (at most {found['close'].high:.3g}), {name} has {found[name].mean:.3g} "
         f"(at least {found[name].low:.3g})."
     ]
 

@@ -147,7 +147,7 @@ def findings() -> list[str]:
         label = 1 - label_sigma(epsilon, DELTA, K) / gnmax_sigma(epsilon, DELTA)
         said.append(
             f"{data}: the lambda printed, {order}, is the least lambda plus {order - least_order(epsilon):.2f}, and "
-            f"sigma would be {there:.2f} there; the minimum is at {best:.2f}, where sigma is the one printed, {sigma}. "
+            f"sigma would be {there:.2f} there. The minimum is at {best:.2f}, where sigma is as printed, {sigma}. "
             f"By the exact privacy of the noisy counts {less:.1%} less noise is enough, by that of the label alone "
             f"({K} voters, two classes, continuous noise) {label:.1%} less."
         )
