@@ -9,6 +9,7 @@ import ensemble_methods as methods
 import numpy as np
 from ensemble_data import Array
 from ensemble_methods import COUNTS, LABEL, LABEL_ALL, OPTIMAL_ALL, PLAIN, SUBSAMPLING_ALL
+from pages import table
 
 Row = dict[str, Any]
 Budgets = dict[str, dict[float, dict[str, Array]]]
@@ -32,7 +33,7 @@ def findings(
         _equal_t(allowances),
         _one_label(),
         _totals(totals),
-        *_budgets(accuracy),
+        _budgets(accuracy),
         _collector(accuracy),
         _several(accuracy),
         _tie(accuracy),
@@ -45,21 +46,26 @@ def _names(rows: Iterable[Row]) -> list[str]:
     return list(dict.fromkeys(row["data"] for row in rows))
 
 
+def _below_text(rows: Sequence[Row]) -> str:
+    """A table as a part of an item of a list."""
+    return "\n\n" + "\n".join(f"  {line}" for line in table(rows).splitlines())
+
+
 def _tests(rows: Sequence[Row], charge: str, way: str) -> str:
     """How often one way is better and worse than each other one that it was compared with."""
     start = f"_{way} less "
-    parts = []
+    lines = []
     for other in (key.removeprefix(start) for key in rows[0] if key.startswith(start)):
-        counts = []
+        line = {"than": other}
         for name in _names(rows):
             found = [row[start + other] for row in rows if row["data"] == name]
             better = sum(d > 0 and t < 0.05 for d, t, _ in found), sum(d > 0 and w < 0.05 for d, _, w in found)
             worse = sum(d < 0 and t < 0.05 for d, t, _ in found), sum(d < 0 and w < 0.05 for d, _, w in found)
-            counts.append(f"{name} {better[0]} ({better[1]}) to {worse[0]} ({worse[1]}) of {len(found)}")
-        parts.append(f"than {other}: {', '.join(counts)}")
+            line[name] = f"{better[0]} ({better[1]}) to {worse[0]} ({worse[1]}) of {len(found)}"
+        lines.append(line)
     return (
         f"One label, {charge}. Cells in which {way} is better to cells in which it is worse, at p < .05 by the t-test "
-        f"(by Wilcoxon's): {'; '.join(parts)}."
+        f"(by Wilcoxon's):{_below_text(lines)}"
     )
 
 
@@ -72,12 +78,13 @@ def _as_charged(rows: Sequence[Row]) -> str:
     best = [row for row in rows if row[OPTIMAL_ALL] >= max(row[one] for one in others) - 1e-12]
     wins = [f"{row['data']} (epsilon {row['epsilon']:g}, m {row['m']})" for row in best]
     return (
-        f"One label at equal (m epsilon, m Delta), averaged over splits, gamma_opt charged with t = 11 and GNMax with "
-        f"t = 1 on the same shards: gamma_opt is the best or ties with the best of GNMax, GNMax exact for the counts "
-        f"and subsampling in {len(wins)} of {len(rows)} rows: {'; '.join(wins) or 'none'}. It is more than {CLOSE} "
-        f"below GNMax in {_below(rows, OPTIMAL_ALL, 'GNMax')}, below GNMax exact for the counts in "
-        f"{_below(rows, OPTIMAL_ALL, COUNTS)}, below GNMax exact for the label in {_below(rows, OPTIMAL_ALL, LABEL)}, "
-        f"and more than {CLOSE} above subsampling (t = 11) in {_below(rows, SUBSAMPLING_ALL, OPTIMAL_ALL)}."
+        "One label at equal (m epsilon, m Delta), averaged over splits. On the same shards gamma_opt is charged with "
+        f"t = 11 and GNMax with t = 1. In {len(wins)} of {len(rows)} rows gamma_opt is the best, or ties with the best "
+        f"of GNMax, GNMax exact for the counts and subsampling. These rows are: {'; '.join(wins) or 'none'}. The "
+        f"optimum is more than {CLOSE} below GNMax in {_below(rows, OPTIMAL_ALL, 'GNMax')} rows, below GNMax exact for "
+        f"the counts in {_below(rows, OPTIMAL_ALL, COUNTS)}, below GNMax exact for the label in "
+        f"{_below(rows, OPTIMAL_ALL, LABEL)}. It is more than {CLOSE} above subsampling (t = 11) in "
+        f"{_below(rows, SUBSAMPLING_ALL, OPTIMAL_ALL)} rows."
     )
 
 
@@ -87,11 +94,12 @@ def _equal_t(rows: Sequence[Row]) -> str:
         ahead = [f"{row['data']} {row['epsilon']:g}" for row in rows if row[way] > row[other] + CLOSE]
         counted = ", ".join(f"{one} ({ahead.count(one)})" for one in dict.fromkeys(ahead))
         parts.append(
-            f"with t = {t}, {way} is more than {CLOSE} ahead of GNMax exact for the label in {len(ahead)} of "
-            f"{len(rows)} rows, behind in {_below(rows, way, other)} (ahead, by data and epsilon: {counted or 'none'})"
+            f"With t = {t}, {way} is more than {CLOSE} ahead of GNMax exact for the label in {len(ahead)} of "
+            f"{len(rows)} rows, and behind in {_below(rows, way, other)}. It is ahead, by data and epsilon, at: "
+            f"{counted or 'none'}."
         )
     return (
-        f"The same rows with t equal for both: {'; '.join(parts)}. What t = 1 costs over all labels differs: the plain "
+        f"The same rows with t equal for both. {' '.join(parts)} The cost of t = 1 over all labels differs: the plain "
         "majority of the private teachers is (epsilon, Delta)-DP for any number of labels, GNMax pays for each."
     )
 
@@ -113,8 +121,8 @@ def _totals(rows: Sequence[Row]) -> str:
     helped = sum(row["_with coins"] < 0.999 * row["fixed, t = 11"] for row in rows)
     return (
         f"The totals of Theorem 2.3 are {min(ratios):.0f} to {max(ratios):.0f} times what the fixed teachers of "
-        f"disjoint shards by position cost, and {min(exact):.2f} to {max(exact):.1f} times the exact total of fresh "
-        "voters. The "
+        f"disjoint shards by position cost. They are {min(exact):.2f} to {max(exact):.1f} times the exact total of "
+        "fresh voters. The "
         f"coins of these labels lower the total of fixed teachers with t = 11 in {helped} of {len(rows)} rows."
     )
 
@@ -122,26 +130,28 @@ def _totals(rows: Sequence[Row]) -> str:
 def _first(by_total: dict[float, dict[str, Array]], method: str, other: str) -> str:
     """The totals at which one method is ahead of another."""
     ahead = [f"{total:g}" for total, one in by_total.items() if one[method].mean() > one[other].mean() + CLOSE]
-    return f"at {', '.join(ahead)}" if ahead else "at none"
+    return ", ".join(ahead) or "none"
 
 
-def _budgets(accuracy: Budgets) -> list[str]:
-    said = []
-    for name, by_total in accuracy.items():
-        others = [(f"GNMax (exact for the label) for {q} labels", f"{LABEL}, Q = {q}") for q in (20, 100)]
-        others += [
-            (f"DaRRM (fresh, t = {t}, {said_of(most)}) for {q} labels", f"t = {t}, Q = {q}, {most}")
-            for t, q, most in ((1, 20, CAPPED), (1, 100, CAPPED), (1, 20, "any"), (3, 20, CAPPED))
-        ]
-        ahead = "; ".join(f"{words} {_first(by_total, column, 'fixed, t = 1')}" for words, column in others)
-        said.append(
-            f"{name}, equal totals ({', '.join(f'{total:g}' for total in by_total)}), by more than {CLOSE}: one DP "
-            f"model is ahead of fixed voters with t = 1 {_first(by_total, 'one DP model', 'fixed, t = 1')}, they of it "
-            f"{_first(by_total, 'fixed, t = 1', 'one DP model')}; t = 3 is ahead of t = 1 "
-            f"{_first(by_total, 'fixed, t = 3', 'fixed, t = 1')}, t = 11 "
-            f"{_first(by_total, 'fixed, t = 11', 'fixed, t = 1')}. Ahead of fixed voters with t = 1 are: {ahead}."
-        )
-    return said
+def _budgets(accuracy: Budgets) -> str:
+    pairs = [("one DP model", "fixed, t = 1"), ("fixed, t = 1", "one DP model")]
+    pairs += [(f"fixed, t = {t}", "fixed, t = 1") for t in (3, 11)]
+    words = {f"{LABEL}, Q = {q}": f"GNMax (exact for the label), {q} labels" for q in (20, 100)}
+    words |= {
+        f"t = {t}, Q = {q}, {most}": f"DaRRM (fresh, t = {t}, {said_of(most)}), {q} labels"
+        for t, q, most in ((1, 20, CAPPED), (1, 100, CAPPED), (1, 20, "any"), (3, 20, CAPPED))
+    }
+    pairs += [(column, "fixed, t = 1") for column in words]
+    lines = [
+        {"ahead": words.get(method, method), "of": other}
+        | {name: _first(by_total, method, other) for name, by_total in accuracy.items()}
+        for method, other in pairs
+    ]
+    totals = dict.fromkeys(total for by_total in accuracy.values() for total in by_total)
+    return (
+        f"Equal totals of {', '.join(f'{total:g}' for total in totals)}. The table has the totals at which a method is "
+        f"ahead of another by more than {CLOSE}. Fixed voters are *fixed*.{_below_text(lines)}"
+    )
 
 
 CAPPED = f"at most {methods.CAP:g}"
@@ -161,18 +171,19 @@ def _collector(accuracy: Budgets) -> str:
             for one in by_total.values()
         ]
         parts.append(
-            f"Q = {q} by {min(gains):.3f} to {max(gains):.3f}, while the collector of the raw answers learns up to "
-            f"{methods.collected(methods.CAP, 1, q):.0f} about a record instead of the total of the labels"
+            f"For Q = {q} the gain is {min(gains):.3f} to {max(gains):.3f}. The collector of the raw answers then "
+            f"learns up to {methods.collected(methods.CAP, 1, q):.0f} about a record instead of the total of the "
+            "labels."
         )
     return (
-        f"Fresh voters, t = 1, over all data and totals of the labels: DaRRM with answers of {CAPPED} is right more "
-        f"often than answers that carry all the noise, for {'; for '.join(parts)}."
+        f"Fresh voters, t = 1, over all data and totals of the labels. DaRRM with answers of {CAPPED} is right more "
+        f"often than answers that carry all the noise. {' '.join(parts)}"
     )
 
 
 def _several(accuracy: Budgets) -> str:
     """The same where a record reaches several voters, and what a larger epsilon of the answers brings there."""
-    parts = []
+    lines: list[Row] = []
     for t, q in ((3, 20), (3, 100), (11, 20)):
         columns = [
             np.array(
@@ -181,14 +192,19 @@ def _several(accuracy: Budgets) -> str:
             for said in ("no DaRRM", CAPPED, "any")
         ]
         gains, more = columns[1] - columns[0], columns[2] - columns[1]
-        parts.append(
-            f"t = {t}, Q = {q}: {gains.min():+.3f} to {gains.max():+.3f} (the collector learns up to "
-            f"{methods.collected(methods.CAP, t, q):.0f}), and a larger epsilon, as chosen by public numbers, changes "
-            f"that by {more.min():+.3f} to {more.max():+.3f}"
+        lines.append(
+            {
+                "t": t,
+                "Q": q,
+                "gain": f"{gains.min():+.3f} to {gains.max():+.3f}",
+                "by a larger epsilon": f"{more.min():+.3f} to {more.max():+.3f}",
+                "the collector learns up to": f"{methods.collected(methods.CAP, t, q):.0f}",
+            }
         )
     return (
-        f"Fresh voters, t > 1, over all data and totals of the labels, DaRRM with answers of {CAPPED} less answers "
-        f"that carry all the noise: {'; '.join(parts)}."
+        f"Fresh voters, t > 1, over all data and totals of the labels. The gain is DaRRM with answers of {CAPPED} less "
+        "answers that carry all the noise. Beside it is how a larger epsilon, as chosen by public numbers, changes the "
+        f"gain.{_below_text(lines)}"
     )
 
 
@@ -202,28 +218,32 @@ def _tie(accuracy: Budgets) -> str:
             for one in by_total.values()
             for q in (20, 100)
         ]
-        parts.append(f"{min(gaps):+.3f} to {max(gaps):+.3f} with {said_of(most)}")
+        parts.append(f"With {said_of(most)} the difference is {min(gaps):+.3f} to {max(gaps):+.3f}.")
     return (
-        "DaRRM with fresh voters, t = 1, less GNMax exact for the label, at equal totals of the labels, over all data: "
-        f"{', '.join(parts)}. GNMax gives the raw votes to its curator without any noise."
+        "DaRRM with fresh voters, t = 1, less GNMax exact for the label, at equal totals of the labels, over all data. "
+        f"{' '.join(parts)} GNMax gives the raw votes to its curator without any noise."
     )
 
 
 def _fresh(rows: Sequence[Row]) -> str:
     steps = [key for key in rows[0]["_right"] if key.startswith("answers")]
-    parts = []
+    lines: list[Row] = []
     for t in dict.fromkeys(row["t"] for row in rows):
         found = [row["_right"] for row in rows if row["t"] == t]
         best = [max(right[step] for step in steps) - right["no DaRRM"] for right in found]
         behind = [right["fixed voters"] - max(right[step] for step in steps) for right in found]
-        parts.append(
-            f"t = {t}: the best of them is {min(best):.3f} to {max(best):.3f} above answers that carry all the noise, "
-            f"and fixed voters with the same t and total are {min(behind):+.3f} to {max(behind):+.3f} above it"
+        lines.append(
+            {
+                "t": t,
+                "best of them": f"{min(best):+.3f} to {max(best):+.3f}",
+                "fixed voters": f"{min(behind):+.3f} to {max(behind):+.3f}",
+            }
         )
     return (
         f"Fresh voters, {rows[0]['data']}, DaRRM with {', '.join(steps)}, at total epsilons of the labels of "
         f"{' and '.join(f'{one:g}' for one in dict.fromkeys(row['total epsilon of the labels'] for row in rows))}. "
-        f"{'; '.join(parts)}."
+        "The table has how far the best of them is above answers that carry all the noise. It also has how far fixed "
+        f"voters with the same t and total are above the best of them.{_below_text(lines)}"
     )
 
 

@@ -394,20 +394,23 @@ def test_the_reading_counts_from_its_tables() -> None:
     row |= {methods.LABEL_ALL: 0.6, methods.SUBSAMPLING_ALL: 0.6, methods.PLAIN: 0.98}
     allowances = [row | {methods.OPTIMAL_ALL: 0.8}, row | {methods.OPTIMAL_ALL: 0.95, methods.PLAIN: 0.5}]
     said = reading._as_charged(allowances)
-    assert "in 1 of 2 rows: d (epsilon 0.5, m 3)" in said
-    assert "below GNMax in 0, below GNMax exact for the counts in 1, below GNMax exact for the label in 2" in said
-    assert "above subsampling (t = 11) in 2" in said
+    assert "In 1 of 2 rows gamma_opt is the best" in said
+    assert "These rows are: d (epsilon 0.5, m 3). " in said
+    assert "below GNMax in 0 rows, below GNMax exact for the counts in 1, below GNMax exact for the label in 2." in said
+    assert "above subsampling (t = 11) in 2 rows." in said
     said = reading._equal_t(allowances)
-    assert "exact for the label in 1 of 2 rows, behind in 1 (ahead, by data and epsilon: d 0.5 (1))" in said
-    assert "exact for the label in 2 of 2 rows, behind in 0 (ahead, by data and epsilon: d 0.5 (2))" in said
+    ahead = "It is ahead, by data and epsilon, at: d 0.5"
+    assert f"exact for the label in 1 of 2 rows, and behind in 1. {ahead} (1)." in said
+    assert f"exact for the label in 2 of 2 rows, and behind in 0. {ahead} (2)." in said
     tests = [
         {"data": "d", "_a less b": (0.1, 0.01, 0.2), "_a less c": (-0.1, 0.01, 0.01), "_z less b": (1.0, 0.0, 0.0)}
     ]
     said = reading._tests(tests, "as charged", "a")
-    assert "than b: d 1 (0) to 0 (0) of 1; than c: d 0 (0) to 1 (1) of 1." in said
+    lines = ["  | than | d |", "  | --: | --: |", "  | b | 1 (0) to 0 (0) of 1 |", "  | c | 0 (0) to 1 (1) of 1 |"]
+    assert said.endswith(":\n\n" + "\n".join(lines))
     by_total = {total: {"a": np.array([0.7]), "b": np.array([b])} for total, b in ((1.0, 0.6), (2.0, 0.8))}
-    assert reading._first(by_total, "a", "b") == "at 1"
-    assert reading._first(by_total, "b", "b") == "at none"
+    assert reading._first(by_total, "a", "b") == "1"
+    assert reading._first(by_total, "b", "b") == "none"
     reached = ((1, 20), (1, 100), (3, 20), (3, 100), (11, 20))
     names = [f"t = {t}, Q = {q}, {said}" for t, q in reached for said in ("no DaRRM", reading.CAPPED, "any")]
     shares = (0.6, 0.7, 0.71, 0.5, 0.52, 0.55, 0.6, 0.61, 0.59, 0.5, 0.5, 0.5, 0.5, 0.7, 0.72)
@@ -415,13 +418,23 @@ def test_the_reading_counts_from_its_tables() -> None:
     values |= {f"{methods.LABEL}, Q = {q}": 0.7 for q in (20, 100)}
     accuracy = {"d": {1.0: {name: np.array([value]) for name, value in values.items()}}}
     said = reading._collector(accuracy)
-    assert "Q = 20 by 0.100 to 0.100, while the collector of the raw answers learns up to 36" in said
-    assert "Q = 100 by 0.020 to 0.020" in said
+    learned = "The collector of the raw answers then learns up to"
+    assert f"For Q = 20 the gain is 0.100 to 0.100. {learned} 36" in said
+    assert f"For Q = 100 the gain is 0.020 to 0.020. {learned} 169" in said
     said = reading._several(accuracy)
-    assert "t = 3, Q = 20: +0.010 to +0.010 (the collector learns up to 105)" in said
-    assert "t = 11, Q = 20: +0.200 to +0.200 (the collector learns up to 345)" in said
-    assert "by -0.020 to -0.020; t = 3, Q = 100: +0.000 to +0.000" in said
-    assert "-0.180 to +0.000 with answers of at most 1.8, -0.150 to +0.010 with any" in reading._tie(accuracy)
+    assert "| 3 | 20 | +0.010 to +0.010 | -0.020 to -0.020 | 105 |" in said
+    assert "| 3 | 100 | +0.000 to +0.000 | +0.000 to +0.000 | 461 |" in said
+    assert "| 11 | 20 | +0.200 to +0.200 | +0.020 to +0.020 | 345 |" in said
+    said = reading._tie(accuracy)
+    assert "With answers of at most 1.8 the difference is -0.180 to +0.000." in said
+    assert "With any epsilon of an answer the difference is -0.150 to +0.010." in said
+    values |= {"one DP model": 0.8, "fixed, t = 1": 0.65, "fixed, t = 3": 0.7, "fixed, t = 11": 0.5}
+    rows = reading._budgets({"d": {1.0: {name: np.array([value]) for name, value in values.items()}}})
+    assert "| one DP model | fixed, t = 1 | 1 |" in rows
+    assert "| fixed, t = 1 | one DP model | none |" in rows
+    assert "| fixed, t = 11 | fixed, t = 1 | none |" in rows
+    assert "| GNMax (exact for the label), 100 labels | fixed, t = 1 | 1 |" in rows
+    assert "| DaRRM (fresh, t = 3, answers of at most 1.8), 20 labels | fixed, t = 1 | none |" in rows
 
 
 @pytest.mark.parametrize(
