@@ -2,7 +2,9 @@
 
     python benchmarks/mutation.py [--sample 15] [--seed 1] [--module darrm/constraints/multisets.py ...] [--docs]
 
-Takes: twenty minutes. --docs writes docs/trust_mutants.md; runs of other days stay there, below.
+Takes: twenty minutes. --docs writes docs/trust_mutants.md.
+
+Runs of other days stay on the page, below.
 
 Changes ("mutants") are made by the syntax tree in a copy of the repository: arithmetic operators and comparisons
 exchanged, constants moved by one, signs and ``not`` removed, ``and`` for ``or``, ``min`` for ``max``, returned values,

@@ -972,15 +972,15 @@ MISTAKES = [
     Mistake(
         "rows of classes say what holds on the other side",
         "constraints.classes",
-        "np.concatenate(difference) - self._grow",
-        "np.concatenate(difference) + self._grow",
+        "np.concatenate(difference) - grow",
+        "np.concatenate(difference) + grow",
         CLASS_ROWS,
         lambda tests, _: tests.test_a_row_says_what_the_certificate_says(*tests.PROBLEMS[0]),
     ),
     Mistake(
         "the mass of a part is counted for each of its classes",
         "constraints.classes",
-        "return parts, 1 / self._size[parts]",
+        "return parts, self._size[parts]",
         "return parts, 0 * parts + 1.0",
         CLASS_ROWS,
         lambda tests, _: tests.test_a_row_says_what_the_certificate_says(*tests.PROBLEMS[0]),

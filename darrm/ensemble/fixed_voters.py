@@ -40,7 +40,7 @@ def privacy_of(models: Sequence[Any], adjacency: str, epsilon: object, Delta: ob
     Raises
     ------
     InputError
-        If a voter has another adjacency, says what is no cost, costs more than is declared, or nobody says its cost.
+        If a voter has another adjacency, states a cost that is not valid, costs more than is declared, or has no cost.
     """
     declared = (
         None if epsilon is None else real("epsilon", epsilon, 0, MAX_EPSILON, hint="Pass that of one voter."),
