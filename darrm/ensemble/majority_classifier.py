@@ -65,8 +65,8 @@ class PrivateMajorityClassifier(ClassifierMixin, VoteShares, Composition):  # ty
         (non-private).
     total_epsilon, total_delta : float
         Budget of all labels. Needed but for fixed voters. For those total_epsilon is a limit that `fit` keeps or
-        refuses, and total_delta is the delta of `privacy_`. Without total_delta the t largest Deltas are added up, and
-        so are the epsilons.
+        refuses, and total_delta is the delta of `privacy_`. Without total_delta the t largest epsilons are
+        added up, and so are the t largest Deltas.
     ledger : path, optional
         Fresh, and non-private with ``queries``: a `darrm.accounting.Ledger` that keeps the budget across fits, copies
         and processes; made if missing. A ledger that is there may hold other charges too, by the rule "composed",
