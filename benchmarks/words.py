@@ -32,12 +32,13 @@ BANNED = {
     "is no": r"(?<!there )\bis no\b(?! (?:longer|more|less|larger|smaller|greater|worse|better)\b)",
     "one that": r"\bone that\b",
     "those that": r"\bthose that\b",
-    "what is": r"\bwhat is\b(?![^.!]*\?)",  # but in a question
+    # But in questions and headings.
+    "what is": r"\bwhat is\b(?![^.!]*\?)(?! (?:wrong|certified|assumed|proved)\b)(?!(?: \w+){1,3}$)",
     "said": r"\bsaid\b",
 }
 WORD = re.compile(r"[A-Za-z0-9][\w'-]*")
 # A sentence ends at a mark with a space behind it; not at "e.g. ", "K. Li", or "..., ".
-END = re.compile(r"(?<=[.!?:])[*_)\"']*\s+(?=[*_(\"'`\[]*[A-Z0-9`])")
+END = re.compile(r"(?<=[.!?:])[*_)\"']*\s+(?=[*_(\"'`\[]*(?:[A-Z0-9`]|code\b|darrm\b))")
 ABBREVIATED = re.compile(r"(?:\b(?:e\.g|i\.e|cf|al|Fig|vs|Sec|Dr|[A-Z])|\.\.)\.$")
 OPERATORS = re.compile(r" [=<>+*/-] | [<>]= |\^")
 TEXT_WORDS = 4  # a string in the code is a text from this many words on
