@@ -151,7 +151,7 @@ def cost_rows(costs: list[float], classes: int) -> list[list[float]]:
     return [costs[start : start + classes] for start in range(0, len(costs), classes)]
 
 
-def show(design: DecisionDesign) -> None:
+def show(design: DecisionDesign, *, from_file: bool = False) -> None:
     """The table of one or two groups or of several answers, the guarantee in a sentence, and the figures."""
     from darrm.show import classes
 
@@ -171,6 +171,8 @@ def show(design: DecisionDesign) -> None:
     gap = f"at most {design.gap:.1e} above the least possible" + " for an ordered table" * design.ordered
     if math.isinf(design.gap):
         gap = "not known to be the least possible"
+    elif from_file:
+        gap += ", as the file says"
     console.print(f"expected cost {design.expected_cost:.8g} ({wording.counted(design.objective)}), {gap}")
     bare = sum(kind.voters for kind in problem.affected if math.isinf(kind.epsilon))
     if bare > 1:

@@ -182,7 +182,7 @@ def _suggest(design: AnyDesign, out: Path | None) -> None:
     suggest_budget(out, design)
 
 
-def show(design: Design) -> None:
+def show(design: Design, *, from_file: bool = False) -> None:
     """Gamma as a small chart, the guarantee in a sentence, and the figures."""
     from rich.table import Table
 
@@ -213,6 +213,8 @@ def show(design: Design) -> None:
     gap = f"at most {design.gap:.1e} above the least possible {design.objective} for shape {design.shape}"
     if math.isinf(design.gap):
         gap = "not known to be the least possible"
+    elif from_file:
+        gap += ", as the file says"
     console.print(f"error {design.error:.8g} (tv), disagreement {design.disagreement:.8g}, under {design.prior}; {gap}")
     if design.profile:
         console.print(f"and one release keeps {len(design.profile)} points of a profile")

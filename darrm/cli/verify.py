@@ -42,10 +42,10 @@ def command(file: Path, jobs: int, independent: bool, max_minutes: Any, as_json:
     if as_json:
         common.print_json({"problem": asdict(design.problem), "certificate": asdict(design.certificate)})
     elif not isinstance(design, Design):
-        decision.show(design)
+        decision.show(design, from_file=True)
         decision.show_worst_case(design)
     else:
-        show(design)
+        show(design, from_file=True)
         worst = ", ".join(f"{count} at {corner}" for corner, count in design.certificate.worst_case.items())
         x, y = design.certificate.probabilities
         common.console().print(f"worst case: {worst}; releases 1 with probability {x:.12g} against {y:.12g}")
