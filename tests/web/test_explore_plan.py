@@ -216,7 +216,7 @@ def test_downloads_of_nothing(client: Any) -> None:
             answer = get(client, path, **values)
             assert answer.status_code == 400
             assert "Content-Disposition" not in answer.headers
-        assert "Nothing is planned before it is said: max_affected, voters" in get(client, path).text
+        assert "Nothing is planned before it is given: max_affected, voters" in get(client, path).text
         assert "&lt;b&gt;" in answer.text
 
 
