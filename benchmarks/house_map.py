@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).parent / "paper"))
 from pages import DOCS, save
 
 import darrm
-from darrm.show.figures import LOOKS, new_figure
+from darrm.show.figures import LOOKS, TEXT, WIDTH, new_figure
 
 ROOT = Path(darrm.__path__[0])
 # What every room uses, named in the picture's foot and not drawn.
@@ -92,12 +92,12 @@ def places(edges: dict[str, set[str]]) -> dict[str, tuple[float, float]]:
 
 
 def draw(edges: dict[str, set[str]]) -> Any:
-    arrows, figure = shortest(edges), new_figure((9.6, 9.6))
+    arrows, figure = shortest(edges), new_figure((WIDTH, 8.4))
     at, ax = places(arrows), figure.subplots()
-    box = {"boxstyle": "round,pad=0.45", "facecolor": "white", "edgecolor": "black"}
+    box = {"boxstyle": "round,pad=0.35", "facecolor": "white", "edgecolor": "black"}
     boxes = {}
     for name, (x, y) in at.items():
-        boxes[name] = ax.text(x, y, name, ha="center", va="center", fontsize=12, bbox=box).get_bbox_patch()
+        boxes[name] = ax.text(x, y, name, ha="center", va="center", fontsize=10, bbox=box).get_bbox_patch()
     for i, name in enumerate(sorted(arrows)):
         for target in sorted(arrows[name]):
             look = {"arrowstyle": "-|>", "color": LOOKS[i % 4][0], "shrinkA": 0, "shrinkB": 1}
@@ -105,7 +105,7 @@ def draw(edges: dict[str, set[str]]) -> Any:
             ax.annotate("", at[target], at[name], arrowprops=look | ends, zorder=0)
     across = [x for x, _ in at.values()]
     ax.set(xlim=(min(across) - 0.7, max(across) + 0.7), ylim=(-0.8, max(y for _, y in at.values()) + 0.5))
-    ax.text(0.5, 0.0, "All rooms may use " + ", ".join(GROUND), ha="center", fontsize=10, transform=ax.transAxes)
+    ax.text(0.5, 0.0, "All rooms may use " + ", ".join(GROUND), ha="center", fontsize=TEXT, transform=ax.transAxes)
     ax.axis("off")
     return figure
 

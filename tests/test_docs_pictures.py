@@ -11,6 +11,7 @@ from darrm.show import figures
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 PAGES = [page for page in DOCS.rglob("*.md") if "_build" not in page.parts]
+PAGES.append(DOCS.parent / "CONTRIBUTING.md")
 
 
 @pytest.mark.parametrize("path", sorted(DOCS.glob("*.svg")), ids=lambda path: path.name)
@@ -30,7 +31,7 @@ def test_every_picture_is_described() -> None:
     for page in PAGES:
         text = page.read_text(encoding="utf-8")
         shown |= dict(re.findall(r"^```\{image\} (\S+)\n((?::\w+:.*\n)*)```", text, re.MULTILINE))
-        shown |= {path: f":alt: {said}" for said, path in re.findall(r"!\[(.*?)\]\((\S+)\)", text)}
+        shown |= {Path(path).name: f":alt: {said}" for said, path in re.findall(r"!\[(.*?)\]\((\S+)\)", text)}
     assert {path.name for path in DOCS.iterdir() if path.suffix in {".svg", ".png"}} == shown.keys()
     for path, said in shown.items():
         assert re.search(r":alt: .{30,}", said), path
