@@ -77,12 +77,12 @@ def findings(rows: list[dict[str, Any]]) -> list[str]:
     each = {row["data"]: row[FIXED_ONE] for row in rows}
     together = {data: optimal(TEACHERS[data], DELTA, K, 0.0011).epsilon for data in each}
     return [
-        "The paper's teachers are fixed, with disjoint shards, t = 1 if these are by position: if their guarantee is "
-        "for replaced records, any number of labels costs "
+        "The paper's teachers are fixed, with disjoint shards: t = 1 if these are by position. If so, and if their "
+        "guarantee is for replaced records, any number of labels costs "
         f"{' and '.join(f'{one:.4f} ({data})' for data, one in each.items())} at delta {DELTA:g}.",
         f"If a record reached all {K} of them (t = {K}), any number of labels would cost "
-        f"{' and '.join(f'{one:.3f} ({data})' for data, one in together.items())} at delta 0.0011, and less at the "
-        "larger deltas of the rows.",
+        f"{' and '.join(f'{one:.3f} ({data})' for data, one in together.items())} at delta 0.0011. At the larger "
+        "deltas of the rows they would cost less.",
         f"The coins of these labels lower the total of fixed voters with t = {K} in {helped} of {len(rows)} rows.",
     ]
 
