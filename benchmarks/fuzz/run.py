@@ -2,7 +2,7 @@
 
     python benchmarks/fuzz/run.py --minutes 60 --seed 1            all targets in turn, one process at a time
     python benchmarks/fuzz/run.py --targets design,ledger --minutes 5
-    python benchmarks/fuzz/run.py --again FINDING.json             one finding once more
+    python benchmarks/fuzz/run.py --again FINDING.json             one finding once more, or one case of corpus/
 
 Takes: as long as --minutes says.
 
@@ -43,6 +43,7 @@ SHARES = {
     "page": 2,
 }  # of the time; 1 for the others
 CPU, WALL = 10.0, 120.0  # seconds of a case
+KEPT = 20_000  # characters of a case of the corpus
 ROUND = 40.0  # seconds of a worker
 LATE = "the worker did not end in time"
 _TICK = os.sysconf("SC_CLK_TCK")
@@ -95,6 +96,17 @@ def watched(arguments: list[str], folder: Path, seconds: float) -> tuple[dict[st
     return found, why, json.loads(case or b"{}")
 
 
+def keep(corpus: Path, firsts: dict[str, dict[str, Any]]) -> None:
+    """The first case of each outcome, in files of its own."""
+    for outcome, case in firsts.items():
+        kept = corpus / f"{case['target']}-{named(outcome)}.json"
+        # How far a search gets before its time is over depends on the machine.
+        text = json.dumps({"outcome": outcome, **case}, indent=1) + "\n"
+        if outcome != "finding" and "stopped" not in outcome and len(text) <= KEPT and not kept.exists():
+            corpus.mkdir(parents=True, exist_ok=True)
+            kept.write_text(text, encoding="utf-8")
+
+
 def one_round(
     name: str, seed: int, seconds: float, cases: int, guided: bool, findings: Path, corpus: Path | None = None
 ) -> Counter[str]:
@@ -126,6 +138,8 @@ def one_round(
                 findings.mkdir(parents=True, exist_ok=True)
                 kept.write_text(json.dumps({"signature": key, "seed": seed, "guided": guided, **value}, indent=1))
                 print(f"  finding in {name}, seed {seed}: {key}: {kept}", flush=True)
+        if corpus is not None:
+            keep(corpus, report.get("firsts", {}))
         counts = Counter({f"{key}": n for key, n in report["outcomes"].items()})
         counts["cases"] = report["cases"]
         return counts
@@ -149,7 +163,11 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--targets", default=",".join(NAMES), help="names with commas between")
     parser.add_argument("--findings", type=Path, default=Path(tempfile.gettempdir()) / "darrm-fuzz-findings")
-    parser.add_argument("--corpus", type=Path, help="a folder where atheris keeps what it finds new, for further turns")
+    parser.add_argument(
+        "--corpus",
+        type=Path,
+        help="keep the first case of each outcome here, and what atheris finds new, for further turns",
+    )
     parser.add_argument("--no-atheris", action="store_true")
     parser.add_argument("--again", type=Path, help="a finding")
     given = parser.parse_args()

@@ -86,6 +86,8 @@ class Runs:
     outcomes : Counter
     findings : dict of str to dict
         By signature, the first case with each.
+    firsts : dict of str to dict
+        By outcome, the first case with each.
     """
 
     def __init__(self, name: str, folder: Path, deadline: float = float("inf")) -> None:
@@ -94,6 +96,7 @@ class Runs:
         self.name, self.folder, self.deadline = name, folder, deadline
         self.target = targets()[name]
         self.cases, self.outcomes, self.findings = 0, Counter[str](), dict[str, dict[str, Any]]()
+        self.firsts = dict[str, dict[str, Any]]()
         self._current, self._scratch = folder / "current.json", folder / "scratch"
         self._largest = 0
 
@@ -116,6 +119,7 @@ class Runs:
             self.findings.setdefault(signature(error), {**written, "text": text[-4000:]})
         self._current.unlink()
         self.outcomes[outcome] += 1
+        self.firsts.setdefault(outcome, written)
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
         if peak > MEMORY and self._largest <= MEMORY:
             self.findings.setdefault("memory", {**written, "text": f"{peak:,} bytes"})
@@ -125,7 +129,8 @@ class Runs:
 
     def report(self) -> None:
         """Counts and findings so far, to a file that the watching process reads."""
-        self._write("report.json", {"cases": self.cases, "outcomes": self.outcomes, "findings": self.findings})
+        found = {"outcomes": self.outcomes, "findings": self.findings, "firsts": self.firsts}
+        self._write("report.json", {"cases": self.cases, **found})
 
     def _write(self, name: str, content: dict[str, Any]) -> None:
         part = self.folder / "part"

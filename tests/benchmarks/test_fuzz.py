@@ -55,6 +55,16 @@ def test_a_short_run_finds_nothing(target: str, worker: Any, tmp_path: Path) -> 
     assert len(runs.outcomes) > 1, "cases of one outcome only reach nothing"
 
 
+@pytest.mark.first(4)
+@pytest.mark.parametrize("path", sorted((FUZZ / "corpus").glob("*.json")), ids=lambda path: path.stem)
+def test_a_case_that_was_kept_ends_as_it_did(path: Path, worker: Any, tmp_path: Path) -> None:
+    kept = json.loads(path.read_text(encoding="utf-8"))
+    runs = worker.Runs(kept["target"], tmp_path)
+    runs.run(worker.unplain(kept["case"]))
+    assert not runs.findings
+    assert dict(runs.outcomes) == {kept["outcome"]: 1}
+
+
 def planted(worker: Any, tmp_path: Path, target: str, cases: int = 60) -> dict[str, Any]:
     runs = worker.Runs(target, tmp_path)
     worker.by_hypothesis(runs, 7, cases)
