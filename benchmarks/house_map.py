@@ -31,8 +31,19 @@ ROOT = Path(darrm.__path__[0])
 GROUND = ("errors", "_lazy", "_validation", "_sklearn", "_dp_accounting")
 
 
-def imported(path: Path) -> Iterator[str]:
-    """The rooms that a module imports from."""
+def modules() -> dict[str, Path]:
+    """Every module of the package by its dotted name below darrm; the face itself left out."""
+    found = {}
+    for path in sorted(ROOT.rglob("*.py")):
+        parts = path.relative_to(ROOT).with_suffix("").parts
+        name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+        if name:
+            found[name] = path
+    return found
+
+
+def imports(path: Path) -> Iterator[str]:
+    """What a module imports from darrm, inside functions too, but not for type checking alone."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     typing = {
         id(node)
@@ -41,26 +52,26 @@ def imported(path: Path) -> Iterator[str]:
         for node in ast.walk(block)
     }
     for node in ast.walk(tree):
-        names: list[str] = []
-        if isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        if id(node) in typing:
+            continue
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "darrm":
+            below = node.module.removeprefix("darrm").strip(".")
+            for alias in node.names:
+                inner = f"{below}.{alias.name}".strip(".")
+                yield inner if inner in MODULES or not below else below
         elif isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        for name in names:
-            package, _, below = name.partition(".")
-            if package == "darrm" and below and id(node) not in typing:
-                yield below.split(".")[0]
+            yield from (alias.name.removeprefix("darrm.") for alias in node.names if alias.name.startswith("darrm."))
+
+
+MODULES = modules()
 
 
 def rooms() -> dict[str, set[str]]:
     """Every room but the ground with the rooms that it imports."""
-    names = {path.parent.name for path in ROOT.glob("*/__init__.py")} | {path.stem for path in ROOT.glob("*.py")}
-    found: dict[str, set[str]] = {name: set() for name in sorted(names - {"__init__", *GROUND})}
-    for name, targets in found.items():
-        folder = ROOT / name
-        for path in folder.rglob("*.py") if folder.is_dir() else [folder.with_suffix(".py")]:
-            targets |= set(imported(path)) & found.keys() - {name}
-    return found
+    found: dict[str, set[str]] = {}
+    for name, path in MODULES.items():
+        found.setdefault(name.split(".")[0], set()).update(target.split(".")[0] for target in imports(path))
+    return {name: (to & found.keys()) - {name, *GROUND} for name, to in found.items() if name not in GROUND}
 
 
 def layers(edges: dict[str, set[str]]) -> dict[str, int]:

@@ -5,12 +5,12 @@ import importlib
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from graphlib import TopologicalSorter
 from pathlib import Path
 from types import ModuleType
 
 import pytest
-from scripts import PROGRAMS
+from scripts import PROGRAMS, load
 
 import darrm
 
@@ -46,39 +46,9 @@ ROOMS = (
 FLOOR = {name: floor for floor, names in enumerate(ROOMS) for name in names}
 
 
-def modules() -> dict[str, Path]:
-    """Every module of the package by its dotted name below darrm; the face itself left out."""
-    found = {}
-    for path in sorted(ROOT.rglob("*.py")):
-        parts = path.relative_to(ROOT).with_suffix("").parts
-        name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-        if name:
-            found[name] = path
-    return found
-
-
-MODULES = modules()
-
-
-def imports(path: Path) -> Iterator[str]:
-    """What a module imports from darrm, inside functions too, but not for type checking alone."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    typing = {
-        id(node)
-        for block in ast.walk(tree)
-        if isinstance(block, ast.If) and isinstance(block.test, ast.Name) and block.test.id == "TYPE_CHECKING"
-        for node in ast.walk(block)
-    }
-    for node in ast.walk(tree):
-        if id(node) in typing:
-            continue
-        if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "darrm":
-            below = node.module.removeprefix("darrm").strip(".")
-            for alias in node.names:
-                inner = f"{below}.{alias.name}".strip(".")
-                yield inner if inner in MODULES or not below else below
-        elif isinstance(node, ast.Import):
-            yield from (alias.name.removeprefix("darrm.") for alias in node.names if alias.name.startswith("darrm."))
+HOUSE = load("house_map")
+MODULES: dict[str, Path] = HOUSE.modules()
+imports = HOUSE.imports
 
 
 def room(module: str) -> str:
@@ -102,13 +72,7 @@ def test_imports_go_one_way_through_the_rooms() -> None:
 @pytest.mark.thorough
 def test_no_circle_between_modules() -> None:
     edges = {name: {t for t in imports(path) if t in MODULES and t != name} for name, path in MODULES.items()}
-    done: set[str] = set()
-    while True:
-        free = {name for name, targets in edges.items() if name not in done and targets <= done}
-        if not free:
-            break
-        done |= free
-    assert set(edges) - done == set()
+    TopologicalSorter(edges).prepare()  # raises CycleError
 
 
 def test_no_module_bears_the_name_of_a_public_function() -> None:
