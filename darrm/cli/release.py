@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from itertools import accumulate
 from pathlib import Path
 
@@ -93,7 +94,8 @@ def command(file: Path, votes_path: Path, out: Path, overwrite: bool, ledger_pat
             + (" These votes must not be released again." if status["voters"] == "fresh" else "")
         )
     elif n > 1:
-        common.note(TOTAL)
+        public = all(math.isinf(kind.epsilon) for kind in design.problem.affected)
+        common.note(OF_NOISE if public else TOTAL)
         if not as_json:
             suggest_budget(file, design, (min(n, _MOST_QUERIES), 10, 1))
 
@@ -110,6 +112,10 @@ def _order(problem: MajorityProblem | DecisionProblem) -> str:
     return f" Vote columns were taken in order: {wording.listed(parts)}."
 
 
+OF_NOISE = (
+    "Only the noise of the labels protects, because the voters are not private: the releases compose. These votes must "
+    "not be released again without counting that release too."
+)
 TOTAL = (
     "What all of them cost together depends on the voters. Fresh voters (new coins make every answer private by "
     "themselves): the releases compose. Fixed voters (models trained with differential privacy): do not add up these "

@@ -597,3 +597,18 @@ def test_a_ledger_pays_for_decisions(folder: Path, capsys: pytest.CaptureFixture
 def test_the_help_says_which_columns_are_whose() -> None:
     shown = subprocess.run([sys.executable, COMMAND, "release", "--help"], capture_output=True, text=True, check=True)
     assert "in the order of the design's groups" in " ".join(shown.stdout.split())
+
+
+@pytest.mark.parametrize(("epsilon", "public"), [("inf", True), ("1", False)])
+def test_a_release_of_votes_that_are_not_private_is_not_told_of_fixed_voters(
+    epsilon: str, public: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    design, votes = str(tmp_path / "design.json"), tmp_path / "votes.csv"
+    votes.write_text("a,b,c\n1,0,1\n0,0,1\n", encoding="utf-8")
+    options = ["--max-affected", "1", "--total-epsilon", "1", "--accuracy", ".8"]
+    assert main(["solve", "--group", f"3:{epsilon}", *options, "--out", design]) == 0
+    capsys.readouterr()
+    assert main(["release", design, "--votes", str(votes), "--out", str(tmp_path / "labels.csv")]) == 0
+    told = " ".join(capsys.readouterr().err.split())
+    assert ("Only the noise of the labels protects" in told) is public
+    assert ("Fixed voters (models trained with differential privacy)" in told) is not public
