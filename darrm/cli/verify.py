@@ -104,7 +104,7 @@ def _independent(file: Path, independent: bool, max_minutes: Any, as_json: bool)
 
 
 def _voters(problem: dict[str, Any]) -> str:
-    """Whom a file is about: a verdict is of use only to who compares that with the voters there are."""
+    """The voters that a file is about, to be compared with the real ones."""
     most = problem["max_affected"]
     one = {"count": problem.get("K"), "epsilon": problem["epsilon"], "delta": problem.get("Delta")}
     groups = []

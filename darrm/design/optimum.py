@@ -49,7 +49,11 @@ def upper_bound(
 
 
 def exact_upper_bound(weights: Array, rows: NDArray[Any], limits: NDArray[Any], multipliers: Array) -> float:
-    """The same from exact rows, in decimals and in a context of the caller's: no rounding is left to pay for."""
+    """Upper bound on weights @ x over rows @ x <= limits and 0 <= x <= 1, by weak duality in decimals.
+
+    ``rows`` and ``limits`` are exact, in decimals, so no rounding of theirs is paid for. ``multipliers`` are of the
+    program that maximises weights / weights.max(), and any will do. To be called with at least 60 digits.
+    """
     y = in_decimals(np.maximum(multipliers, 0.0)) * Decimal(float(weights.max()))
     terms = np.concatenate([limits * y, (in_decimals(weights) - y @ rows).clip(min=Decimal(0))])
     return rounded_up(terms.sum() + _EXACT * (np.abs(terms).sum() + (y @ np.abs(rows)).sum()))

@@ -27,8 +27,8 @@ from darrm.problem.decision import DecisionProblem
 from darrm.problem.limits import Limit, guarantee, profile_limits, profile_points
 from darrm_solvers import Progress, Rows, solve_by_cuts
 
-_PAID = 1e-10  # of the most that one vote gains: a bound that rounding costs more than this is made again, exactly
-_FIRST = 2.0**-48
+_PAID = 1e-10  # of the largest weight: a bound that rounding costs more than this is made again, exactly
+_FIRST = 2.0**-48  # how far a first row can be rounded
 
 
 def solve_decision(
