@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -60,6 +61,17 @@ def _set(highs: Highs, options: dict[str, Option]) -> None:
             raise ValueError(f"HiGHS rejected the option {name} = {value!r}. Check its range.")
 
 
+@cache
+def _class() -> type[Highs]:
+    import highspy
+
+    class Silent(highspy.Highs):
+        def enableCallbacks(self) -> None:
+            """Set none: we use none, and highspy 1.16.0 prints when it sets them, before it can be told to be silent."""
+
+    return Silent
+
+
 class HighsModel:
     """maximise objective @ x over 0 <= x <= 1 and rows added one batch after the other; each solve starts warm.
 
@@ -81,7 +93,7 @@ class HighsModel:
         self._n, self._m, self._limited = objective.size, 0, False
         self._objective = np.ascontiguousarray(objective, dtype=np.float64)
         self._batches: list[tuple[Array, Array]] = []
-        self._highs = highspy.Highs()  # type: ignore[no-untyped-call]
+        self._highs = _class()()
         self._chosen = {**_OPTIONS, **(options or {})}
         _set(self._highs, self._chosen)
         _finite("objective", objective)
