@@ -19,6 +19,7 @@ from darrm.problem.corners import Weights
 from darrm.problem.majority import MajorityProblem
 
 _U = 2.0**-53
+_LARGEST = float(np.finfo(np.float64).max)
 TINY = 1e-314  # more than underflow can add up to: 2^-1074 for each of 10^9 operations behind one number
 
 
@@ -84,7 +85,7 @@ class Scale:
         return np.subtract(sides.difference, score, out=score)
 
     def _by_difference(self, score: Array) -> Array:
-        return np.nextafter(score + self.absolute, np.inf)
+        return _higher(score + self.absolute)
 
     def _ratio_score(self, sides: Sides) -> Array:
         score = (math.nextafter(self.shrink, 1) * (1 + self.relative)) * sides.p_side
@@ -94,12 +95,19 @@ class Scale:
         # Multiplied by e^epsilon on the side that keeps an upper bound. 0 stays 0: there both sides are equal to the
         # last bit, as X = 0 on both for a table with gamma(K) = 1.
         up, down = math.nextafter(self.shrink, 1), math.nextafter(self.shrink, 0)
-        score = np.nextafter(score, np.inf, where=score != 0, out=np.zeros_like(score)) + (
-            up * self.beyond + self.underflow
-        )
+        score = np.where(score == 0, 0.0, _higher(score)) + (up * self.beyond + self.underflow)
         with np.errstate(divide="ignore", over="ignore"):
-            bound = np.nextafter(np.nextafter(score, np.inf) / np.where(score > 0, down, up), np.inf)
+            bound = _higher(_higher(score) / np.where(score > 0, down, up))
         return np.where(score == 0, 0.0, bound)
+
+
+def _higher(values: Array) -> Array:
+    """The next float64 of each or a higher one, in a tenth of the time of np.nextafter.
+
+    Between 2^-1022 and infinity neighbours of x are apart by abs(x) 2^-52 at most, below it by 2^-1074.
+    """
+    values = np.maximum(values, -_LARGEST)
+    return values + (np.abs(values) * 2.0**-52 + 2.0**-1074)
 
 
 def scale(epsilon: Decimal, problem: MajorityProblem, gamma: Array, weights: Weights, moves: Moves) -> Scale:

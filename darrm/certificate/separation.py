@@ -7,7 +7,7 @@ cases for cuts from the same tables, and bounds nothing.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
@@ -154,22 +154,22 @@ class CornerSeparation:
     def broken(self, epsilon: Decimal, threshold: float, effort: int, near: Collection[Any] = ()) -> list[WorstCase]:
         """Multisets whose excess is above ``threshold``, quickly found; there may be others.
 
-        Effort 0 looks at the O(K^2) multisets without (lo,hi), for large K at some first, and at all if those that are
-        broken are all in ``near``; 1 at levels and numbers at (lo,hi) up to those of
-        ``near``; 2, from K = 100 on, at all levels, with up to twice as many at (lo,hi).
+        Effort 0 looks at the O(K^2) multisets without (lo,hi), from K = 100 on at one n in 8, for neighbouring n have
+        much the same rows; 1 at levels and numbers at (lo,hi) up to those of ``near``; 2, from K = 100 on, at all
+        multisets without (lo,hi); 3, from there on too, at all levels, with up to twice as many at (lo,hi).
         """
         cases: list[WorstCase] = []
-        most_b = max((counts.lo_hi for counts in near), default=0) if effort else 0
+        large, forms = self._problem.K >= _LARGE, self._scale(epsilon)
+        most_b = max((counts.lo_hi for counts in near), default=0) if effort % 2 else 0
         if effort == 0:
-            for edge in self._edges:
-                cases = self._broken_on(edge, self._scale(epsilon), threshold)
-                if any(case.case not in near for case in cases):
-                    break
+            cases += self._broken_on(self._edge_at(_ONE_IN) if large else self._edge, forms, threshold)
         elif effort == 1 and near:
             most_n = max(counts.hi_lo + counts.lo_hi for counts in near)
-            cases += self._pass.scan(self._scale(epsilon), threshold, most_n, most_b, every=True)
-        elif effort == 2 and self._problem.K >= _LARGE:
-            cases += self._pass.scan(self._scale(epsilon), threshold, most_b=max(_FIRST_LO_HI, 2 * most_b), every=True)
+            cases += self._pass.scan(forms, threshold, most_n, most_b, every=True)
+        elif effort == 2 and large:
+            cases += self._broken_on(self._edge, forms, threshold)
+        elif effort == 3 and large:
+            cases += self._pass.scan(forms, threshold, most_b=max(_FIRST_LO_HI, 2 * most_b), every=True)
         return [case for case in cases if case.case and case.bound - case.rounding > threshold]
 
     def facts(self) -> Facts:
@@ -180,13 +180,6 @@ class CornerSeparation:
     def _fair(self) -> bool:
         """Whether every label is a fair coin: then p = p' stands for all pairs, and nothing is rounded."""
         return not self._gamma[self._problem.K // 2 + 1 :].any()
-
-    @property
-    def _edges(self) -> Iterator[_Edge]:
-        """The edge, for large K first some of it: neighbouring n have much the same rows."""
-        if self._problem.K >= _LARGE:
-            yield self._edge_at(_ONE_IN)
-        yield self._edge
 
     @cached_property
     def _edge(self) -> _Edge:
@@ -215,11 +208,11 @@ class CornerSeparation:
             none = np.broadcast_to(np.zeros((1, 1), dtype=np.int64), edge.p_side.shape)
             return _Edge(taken, edge, none, none)
         up = np.minimum(np.maximum(K - taken - z, 0), t - taken)
-        down = np.minimum(z, t - taken - up)
+        down = np.minimum(z, t - taken - up) if t < K else z  # where z > K - n nothing is looked at
         moved = self._moves.all_move(edge, up, down)
         for side, nothing in zip(moved, _NOTHING, strict=True):
             side[taken + z > K] = nothing
-        return _Edge(taken, moved, up, down)
+        return _Edge(taken, moved, up, np.broadcast_to(down, up.shape))
 
     def _broken_on(self, edge: _Edge, forms: Scale, threshold: float) -> list[WorstCase]:
         """The worst case of each n that is above ``threshold``."""

@@ -97,6 +97,7 @@ class CutFinder:
         self._seen: dict[Any, None] = {}  # in the order in which they were proposed
         self._hard: list[Any] = []  # cases that were not found at once
         self._near: list[Any] = []  # the last of those
+        self._looked_far = False  # and found some
         self._nothing = Rows(np.zeros((0, candidates.columns.n)), np.zeros(0))
 
     @property
@@ -117,12 +118,18 @@ class CutFinder:
         return self.rows.of(allowed)
 
     def usual(self, x: Array) -> Rows:
-        """Rows of the usual cases that ``x`` breaks."""
+        """Rows of the usual cases that ``x`` breaks, where those are many of some."""
         if self.rows.ready:
             cases, rows = self.rows.ready.most_broken(x, self._seen)
             self._seen.update(dict.fromkeys(cases))
             return rows
-        broken = self._broken(x, 0, self._seen)
+        return self._usual(self._broken(x, 0, self._seen))
+
+    def all_usual(self, x: Array) -> Rows:
+        """Rows of all usual cases that ``x`` breaks, where `usual` looks at some."""
+        return self._nothing if self.rows.ready else self._usual(self._broken(x, 2, self._seen))
+
+    def _usual(self, broken: Sequence[WorstCase]) -> Rows:
         # Neighbouring levels have much the same rows: of each group the one that is broken most will do.
         groups = np.array_split(np.arange(len(broken)), max(1, min(len(broken), _AT_ONCE)))
         chosen = [
@@ -131,25 +138,27 @@ class CutFinder:
         return self.rows.of_usual(self._propose(chosen))
 
     def nearby(self, x: Array) -> Rows:
-        """Rows near those that `far`, `everywhere` or this found last."""
+        """Rows near those that `everywhere` or this found last."""
         return self._propose_hard(self._broken(x, 1, self._near)) if self._near else self._nothing
-
-    def far(self, x: Array) -> Rows:
-        """Rows far around all that `nearby`, `everywhere` or this ever found; where rows are ready, all are near."""
-        return self._nothing if self.rows.ready else self._propose_hard(self._broken(x, 2, self._hard))
 
     def everywhere(self, x: Array) -> Rows:
         """Rows of the complete set that are broken by the table as it would be released.
 
-        If there are none, this pass is its certificate.
+        If there are none, this pass is its certificate. Until it finds some once, a quicker search far around all hard
+        cases goes first; after that `nearby` finds nearly all others.
         """
+        if not self._looked_far and not self.rows.ready:
+            rows = self._propose_hard(self._broken(x, 3, self._hard))
+            self._looked_far = rows.limits.size > 0
+            if self._looked_far:
+                return rows
         self.full_passes += 1
         released = worst_cases(self._candidates.released(x), self._limit)
         return self._propose_hard([worst for worst in released if worst.bound - worst.rounding > self.rows.threshold])
 
     def all(self) -> list[Callable[[Array], Rows]]:
         """From the quickest to the complete one."""
-        return [self.usual, self.nearby, self.far, self.everywhere]
+        return [self.usual, self.nearby, self.all_usual, self.everywhere]
 
     def _broken(self, x: Array, effort: int, near: Collection[Any] = ()) -> Sequence[WorstCase]:
         search = self._candidates.search(x, self._limit.problem)

@@ -10,6 +10,7 @@ import pytest
 from oracles import exact
 
 import darrm
+from darrm.certificate import rounding
 from darrm.certificate.moves import Moves, Reach
 from darrm.certificate.protocol import WorstCase, largest
 from darrm.certificate.separation import CornerSeparation
@@ -137,7 +138,7 @@ def test_what_is_quickly_found_is_broken(Delta: float) -> None:
     problem = darrm.MajorityProblem(9, 1, 0.2, Delta)
     gamma = noise(np.random.default_rng(4), 9, "dips")
     limit = guarantee(problem)
-    for effort, hi_lo, lo_hi in ((0, 0, 0), (1, 3, 1), (1, 0, 9), (2, 0, 1)):
+    for effort, hi_lo, lo_hi in ((0, 0, 0), (1, 3, 1), (1, 0, 9), (2, 0, 0), (3, 0, 1)):
         near = [CornerCounts(9 - hi_lo - lo_hi, 0, hi_lo, lo_hi)]
         broken = CornerSeparation(gamma, limit).broken(limit.epsilon, problem.delta + 1e-6, effort, near)
         if not broken and effort:  # beside the usual cases none may be left
@@ -263,3 +264,18 @@ def test_a_flat_stretch_rises() -> None:
     gamma[[0, 5]] = 1 - 1e-15
     assert not next(levels(gamma, w, 5)).rises.any()
     assert math.isclose(gamma[0], 1.0, rel_tol=1e-14)
+
+
+def test_higher_is_at_least_the_next_number() -> None:
+    """The step that stands for np.nextafter in bounds: never below it, two steps above it at most."""
+    ends = [0.0, -0.0, 5e-324, 2.0**-1022, 2.0**-970, 1.0, 1 + 2.0**-52, 2 - 2.0**-52, 1.7e308]
+    random = np.random.default_rng(8)
+    values = np.ldexp(random.uniform(1, 2, 20_000), random.integers(-1074, 1023, 20_000))
+    values = np.concatenate([ends, values])
+    values = np.concatenate([values, -values])
+    higher, following = rounding._higher(values), np.nextafter(values, np.inf)
+    assert np.all(higher >= following)
+    assert np.all(higher <= np.nextafter(np.nextafter(following, np.inf), np.inf))
+    largest_number = np.finfo(np.float64).max
+    assert -largest_number <= rounding._higher(np.array(-np.inf)) < -largest_number / 2
+    assert rounding._higher(np.array(np.inf)) == np.inf
