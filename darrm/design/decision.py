@@ -28,7 +28,7 @@ from darrm.objectives import Objective, from_dict, gains
 from darrm.problem.class_votes import all_votes, class_probabilities, votes_up_to_names, ways
 from darrm.problem.counts import Counts
 from darrm.problem.decision import DecisionProblem, checked_present
-from darrm.problem.limits import profile_limits, profile_points
+from darrm.problem.limits import point_text, profile_limits, profile_points
 from darrm.storage.sealed_json import finite, write
 
 
@@ -121,12 +121,12 @@ class DecisionDesign(ForAnalysis):
                 f"{certificate.needed_delta:.17g}, at {certificate.worst_case}. Mix it with random answers by "
                 "darrm.repair, or raise epsilon or delta."
             )
-        for limit in profile_limits(problem, self.profile):
+        for (epsilon, _), limit in zip(self.profile, profile_limits(problem, self.profile), strict=True):
             bound = largest(worst_cases(table, limit)).bound
             if not bound <= limit.delta:
                 raise CertificateError(
-                    f"This table is not proved ({float(limit.epsilon):.15g}, {limit.delta:.15g})-DP, a point of its "
-                    f"profile: delta is up to {bound:.17g} there. Mix it with random answers, or loosen the profile."
+                    f"This table is not proved {point_text(epsilon, limit)}, a point of its profile: delta is up to "
+                    f"{bound:.17g} there. Mix it with random answers, or loosen the profile."
                 )
         costs = costs_in(problem, self.objective, table)
         if self.ordered and _reversals(costs, table):

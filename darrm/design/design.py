@@ -22,7 +22,7 @@ from darrm.design.decision import in_file as decision_in_file
 from darrm.errors import CertificateError, InputError
 from darrm.numerics.arrays import Array
 from darrm.priors import OBJECTIVES, Prior, combine, from_dict
-from darrm.problem.limits import profile_limits, profile_points
+from darrm.problem.limits import point_text, profile_limits, profile_points
 from darrm.problem.majority import MajorityProblem
 from darrm.problem.noise_function import noise_function
 from darrm.storage.sealed_json import finite, read, write
@@ -112,12 +112,12 @@ class Design(ForAnalysis):
                 f"delta up to {certificate.needed_delta:.17g}, at {certificate.worst_case}. "
                 "Scale it down with darrm.repair, or raise m or delta."
             )
-        for limit in profile_limits(self.problem, self.profile):
+        for (epsilon, _), limit in zip(self.profile, profile_limits(self.problem, self.profile), strict=True):
             bound = largest(worst_cases(gamma, limit)).bound
             if not bound <= limit.delta:
                 raise CertificateError(
-                    f"This gamma is not proved ({float(limit.epsilon):.15g}, {limit.delta:.15g})-DP, a point of its "
-                    f"profile: delta is up to {bound:.17g} there. Scale it down, or loosen the profile."
+                    f"This gamma is not proved {point_text(epsilon, limit)}, a point of its profile: delta is up to "
+                    f"{bound:.17g} there. Scale it down, or loosen the profile."
                 )
         mean = self.prior.ones(K)
         values = {

@@ -126,11 +126,22 @@ def profile_points(profile: Iterable[tuple[float, float]] | None) -> tuple[tuple
     )
 
 
+def point_text(epsilon: float, limit: Limit[P]) -> str:
+    """A point of a profile in words, and where it was read if that is not at its own ``epsilon``."""
+    read = (
+        ""
+        if Decimal(epsilon) == limit.epsilon
+        else f" (read at epsilon {float(limit.epsilon):.15g}, which is stricter)"
+    )
+    return f"({epsilon:.15g}, {limit.delta:.15g})-DP{read}"
+
+
 def profile_limits(problem: P, profile: Iterable[tuple[float, float]]) -> tuple[Limit[P], ...]:
     """The points (epsilon, delta) of a profile as limits for the release of ``problem``.
 
-    An infinite epsilon is read at 14 nats above what all affected voters lose together without their Delta: stricter,
-    and no loss but those of Delta is beyond. Voters that are not private count as 400 nats.
+    No epsilon, and no infinite one, is read further out than 14 nats above what all affected voters lose together
+    without their Delta. That is stricter, and no loss but those of Delta is beyond. Voters that are not private count
+    as 400 nats.
 
     Raises
     ------
