@@ -327,7 +327,7 @@ class Ledger:
                 '"composed".'
                 if state.voters == "fresh"
                 else "Budgets of two ledgers must not be added up for fixed voters: only what the voters themselves "
-                "cost covers the labels of both."
+                'cost covers the labels of both. Make one ledger by the rule "composed", which pays once for them.'
             )
             kind = "another design" if isinstance(account, Labels) else "labels of one design only"
             raise InputError(f"{self.path} is for {kind}. {remedy}")

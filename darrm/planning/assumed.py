@@ -38,7 +38,17 @@ def assumptions(setting: Setting, budget: Budget) -> tuple[str, ...]:
         f"One change of the data ({setting.adjacency}) reaches {reach}{''.join(caps)}.",
         kind,
         "Given the data, voters vote independently of each other.",
-        "The votes of each label are released once: the total does not cover a second release of the same votes.",
+        _again(setting, budget),
         f"Figures of wrong labels rest on the {goal}, and on voters that err independently of each other; the "
         "guarantee does not.",
     )
+
+
+def _again(setting: Setting, budget: Budget) -> str:
+    """Whether the total covers more labels than those planned."""
+    if budget.voters == "fixed" and setting.votes_total(budget.queries, budget.delta, "fixed") <= budget.epsilon:
+        return (
+            "The budget pays for the voters themselves: any number of labels of their answers is within it, these "
+            "votes released again included."
+        )
+    return "The votes of each label are released once: the total does not cover a second release of the same votes."

@@ -88,9 +88,12 @@ def design_within(
         return tight(solve_decision(problem, setting.objective, ordered=setting.ordered))
     for reserve in _RESERVES:
         search = _Search(setting, replace(budget, epsilon=budget.epsilon * (1 - reserve)), found)
+        if not setting.problem(1.0, 0.5).binary:
+            search.noisy_counts()  # so that there is a design if the time ends: optima can take hours
         for votes, total in _sides(setting, search.budget) if _small(setting) else []:
             search.optima(votes, total)
-        search.noisy_counts()
+        if setting.problem(1.0, 0.5).binary:
+            search.noisy_counts()
         if search.best is not None:
             design = tight(search.best)
             if pays(design, budget):
@@ -178,13 +181,14 @@ class _Search:
             best = self._least()
             if setting.cost(family.table(high)) >= best:
                 continue
-            while high > low * (1 + 1e-5):
+            while best < math.inf and high > low * (1 + 1e-5):
                 budget.check_time()
                 middle = math.sqrt(low * high)
                 low, high = (middle, high) if setting.cost(family.table(middle)) > best else (low, middle)
-            if budget.cost(label(high)) > budget.epsilon:
+            start, least = (high, high) if best < math.inf else (min(family.guess, high), 0.0)
+            if best < math.inf and budget.cost(label(high)) > budget.epsilon:
                 continue
-            spent = spend(label, budget, high, least=high, most=family.most)
+            spent = spend(label, budget, start, least=least, most=family.most)
             if spent is not None:
                 self._take_table(spent.release.table)
 

@@ -91,7 +91,7 @@ def plan(
     total_delta : float in [0, 1)
         For all labels together.
     voters : {"fresh", "fixed"}
-        No default; see `darrm.accounting.compose`.
+        No default, unless no voter is private: then it makes no difference. See `darrm.accounting.compose`.
     max_affected : int
         How many voters one change of the data can reach, over all groups. No default here: with all of them, labels
         of a tight budget are hardly better than coin flips, with one they may be good.
@@ -147,6 +147,9 @@ def plan(
     >>> round(answer.wrong, 2), answer.spent <= 6
     (0.26, True)
     """
+    given, free = groups_of(groups, K, epsilon)
+    if voters is None and not free and all(math.isinf(group.epsilon) for group in given):
+        voters = "fresh"  # only the noise of the labels protects, and it is new for each
     kind = check_voters(voters)
     queries = check_count("queries", queries)
     total_delta = check_total_delta(total_delta, "total_delta")
@@ -154,7 +157,6 @@ def plan(
     if total_epsilon == 0:
         raise InputError("total_epsilon must be above 0 to plan for. Got 0. Pass nats, e.g. 1.0.")
     time_limit = real("time_limit", time_limit, 0, ends="(]", hint="Pass seconds.")
-    given, free = groups_of(groups, K, epsilon)
     budget = Budget(queries, total_epsilon, total_delta, kind, time.monotonic() + time_limit)
     if isinstance(prior, Prior | str):
         others = (base_accuracy, accuracy, cost, objective, at_most, collector_epsilon)
@@ -276,7 +278,10 @@ class _Planner:
             if paid is None:
                 if isinstance(stop, KeyboardInterrupt):
                     raise
-                raise BudgetError("The time limit ended before any design was found. Pass a longer one.") from None
+                raise BudgetError(
+                    "The time limit ended before any design was found. Pass a longer one, fewer queries, or fewer "
+                    "classes."
+                ) from None
             self._complete = False
             design = paid
         self._done += 1

@@ -311,9 +311,12 @@ def _fails(groups: tuple[VoterGroup, ...], max_affected: int) -> Decimal:
     if smallest is None:
         return Decimal(0)
     left = max_affected
+    worst = sorted(groups, key=lambda group: -group.delta)
+    if left == 1:
+        return Decimal(worst[0].delta)
     with decimals(smallest):
         stay = Decimal(1)
-        for group in sorted(groups, key=lambda group: -group.delta):
+        for group in worst:
             voters = min(group.max_affected, left)
             stay *= (1 - Decimal(group.delta)) ** voters
             left -= voters

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from darrm.planning.answers import Plan
     from darrm.planning.at_one_total import Comparison
 
-_NEAR_COINS = 0.9  # of the wrong labels of fair coins, or of classes at random
+_NEAR_COINS = 0.8  # of the wrong labels of fair coins, or of classes at random
 CURVE_HEADS = ("epsilon of a vote", "wrong", "all labels", "votes")
 
 

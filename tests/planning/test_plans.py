@@ -168,6 +168,23 @@ def test_fixed_voters_that_the_budget_pays_for_need_no_noise() -> None:
         assert plan.comparison[name].wrong == pytest.approx(plan.wrong, rel=1e-6), name
 
 
+def test_a_budget_that_is_the_price_of_fixed_voters_needs_no_noise() -> None:
+    """Its delta is that of a voter, to the last bit; then any number of labels is paid for, and the plan says so."""
+    voters = {"accuracy": [0.8], "max_affected": 1, "total_delta": 1e-5, "voters": "fixed", "compare": False}
+    plan = darrm.plan([VoterGroup(11, 1.1, 1e-5)], queries=600, total_epsilon=1.1, **voters)
+    assert plan.wrong == pytest.approx(plan.wrong_without_noise, abs=1e-12)
+    assert any("any number of labels of their answers is within it" in assumed for assumed in plan.assumptions)
+    below = darrm.plan([VoterGroup(11, 1.1, 1e-5)], queries=2, total_epsilon=1.0, **voters)
+    assert any("does not cover a second release" in assumed for assumed in below.assumptions)
+
+
+def test_who_votes_may_be_left_out_where_no_voter_is_private() -> None:
+    rest = {"accuracy": [0.8], "max_affected": 1, "queries": 1, "total_epsilon": 1, "total_delta": 0, "compare": False}
+    assert darrm.plan([VoterGroup(3, math.inf)], **rest).voters == "fresh"
+    with pytest.raises(InputError, match="voters must be"):
+        darrm.plan([VoterGroup(3, math.inf), VoterGroup(2, 1.0)], **{**rest, "accuracy": [0.8, 0.8]})
+
+
 @pytest.mark.thorough
 def test_totals_agree_with_dp_accounting() -> None:
     """A privacy loss distribution of the whole profile of one label bounds what labels cost, loosely."""
@@ -270,6 +287,19 @@ class TestStopped:
         plan = darrm.plan(**SMALL, time_limit=50.0)
         assert not plan.complete
         assert compose(plan.design, 10, delta=1e-5, voters="fresh").upper <= 2
+
+    def test_several_classes_have_noise_at_the_counts_before_any_optimum(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def endless(*_: object) -> None:
+            raise OutOfTime
+
+        monkeypatch.setattr(_Search, "optima", endless)
+        teachers = [VoterGroup(5, math.inf)]
+        plan = darrm.plan(
+            teachers, classes=3, accuracy=[0.7], max_affected=1, queries=10, total_epsilon=3, total_delta=1e-5
+        )
+        assert not plan.complete
+        assert plan.wrong < 0.6
+        assert compose(plan.design, 10, delta=1e-5, voters="fresh").upper <= 3
 
     def test_noise_at_counts_is_made_no_more_when_time_is_over(self, monkeypatch: pytest.MonkeyPatch) -> None:
         made: list[float] = []
