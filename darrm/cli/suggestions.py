@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 from collections.abc import Collection, Sequence
 from pathlib import Path
@@ -55,6 +56,11 @@ def suggest_release(file: Path | None, design: AnyDesign) -> None:
     """Suggest `darrm release` for votes of the user's."""
     last = getattr(design.problem, "n_classes", 2) - 1
     votes = "0 and 1" if last == 1 else f"0 to {last}"
+    names = getattr(design.problem, "names", ())
+    if any(name != str(number) for number, name in enumerate(names)):
+        from darrm.show.wording import listed
+
+        votes = f"{listed(names)}, or {votes},"
     suggest(
         f"To release labels for votes (a header, then a column of {votes} for each of {design.problem.K} voters)",
         *("release", file, "--votes", "votes.csv", "--out", "labels.csv"),
@@ -65,12 +71,14 @@ def suggest_budget(file: Path, design: AnyDesign, queries: Sequence[int] = _QUER
     """Suggest `darrm budget` for the first of these numbers of fresh labels that a delta of 1/2 is enough for."""
     from darrm.show.markup import shown
 
+    public = all(math.isinf(kind.epsilon) for kind in design.problem.affected)
+    which = "" if public else ", if voters are fresh (for voters made private once say fixed)"
     for number in queries:
         delta = max(1e-5, float(shown(2 * number * design.problem.delta, 1, up=True)))
         if delta <= 0.5:
             labels = f"{number} label{'s' * (number > 1)}"
             suggest(
-                f"What {labels} cost together, if voters are fresh (for voters made private once say fixed)",
+                f"What {labels} cost together{which}",
                 *("budget", file, "--queries", number, "--delta", f"{delta:g}", "--voters", "fresh"),
             )
             return

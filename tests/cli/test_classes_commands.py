@@ -166,4 +166,4 @@ def test_tables_of_problems_hold_two_answers(tmp_path: Path, capsys: pytest.Capt
 
 def test_votes_for_a_release_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["solve", *CASES["alike"], "--out", str(tmp_path / "decision.json")]) == 0
-    assert "then a column of 0 to 2 for each of 5 voters" in capsys.readouterr().err
+    assert "or 0 to 2, for each of 5 voters" in capsys.readouterr().err
