@@ -484,7 +484,6 @@ def test_two_processes_that_write_one_decision(folder: Path) -> None:
     assert not [path for path in folder.iterdir() if ".part" in path.name or ".waiting" in path.name]
 
 
-@pytest.mark.thorough
 @posix
 def test_two_commands_that_charge_the_last_of_a_mixed_budget(folder: Path) -> None:
     Ledger.create("last.json", total_epsilon=1.0, total_delta=0.0, voters="fresh", rule="composed")

@@ -67,7 +67,7 @@ def _class() -> type[Highs]:
 
     class Silent(highspy.Highs):
         def enableCallbacks(self) -> None:
-            """Set none: we use none, and highspy 1.16.0 prints when it sets them, before it can be told to be silent."""
+            """Set none; none is used. Version 1.16.0 prints when they are set, before it can be told to be silent."""
 
     return Silent
 
