@@ -4,10 +4,10 @@
 
 Takes: seconds.
 
-Read are README.md, CONTRIBUTING.md and docs (prose: no code, tables or formulas), the docstrings of public names, and
-the texts in the code: errors, help of the command line, words of reports and pages. Public is what a package exports or
-the reference lists. Printed are the place, what is wrong and the sentence. The exit status is 1 if a sentence is found
-that is not in words_argued.json, which gives the reason for each.
+Read are README.md, CONTRIBUTING.md, SECURITY.md, CHANGELOG.md, docs and notebooks (prose: no code, tables or formulas),
+the docstrings of public names, and the texts in the code: errors, help of the command line, words of reports and pages.
+Public is what a package exports or the reference lists. Printed are the place, what is wrong and the sentence. The exit
+status is 1 if a sentence is found that is not in words_argued.json, which gives the reason for each.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
 ARGUED = Path(__file__).with_name("words_argued.json")  # {path: {part of a sentence: why it stays}}
+PAGES = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md")
 LONG = 30  # words
 BANNED = {
     "mend": r"\bmend(?:s|ed|ing)?\b",
@@ -246,15 +247,21 @@ def paragraphs(path: Path, root: Path, names: set[str]) -> Iterator[Paragraph]:
 
 
 def files(root: Path) -> list[Path]:
-    """All that users read: two pages at the root, the documentation, the code."""
-    found = [root / "README.md", root / "CONTRIBUTING.md", *sorted((root / "docs").rglob("*.md"))]
+    """All that users read: the pages at the root, the documentation, the notebooks, the code."""
+    found = [root / page for page in PAGES]
+    found += sorted((root / "docs").rglob("*.md")) + sorted((root / "notebooks").glob("*.md"))
+    copies = root / "docs" / "notebooks"  # made when the documentation is built
     code = [
         path
         for folder in ("darrm", "solvers")
         for kind in ("py", "html")
         for path in (root / folder).rglob(f"*.{kind}")
     ]
-    return [path for path in [*found, *sorted(code)] if path.is_file() and "_build" not in path.parts]
+    return [
+        path
+        for path in [*found, *sorted(code)]
+        if path.is_file() and "_build" not in path.parts and path.parent != copies
+    ]
 
 
 def arguments() -> dict[str, dict[str, str]]:

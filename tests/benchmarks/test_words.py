@@ -40,6 +40,28 @@ def test_planted_sentences_are_found_where_users_read(tmp_path: Path, capsys: py
     ]
 
 
+def test_pages_at_the_root_and_notebooks_are_read_once_without_cells_of_code(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for folder in ("docs/notebooks", "notebooks"):
+        (tmp_path / folder).mkdir(parents=True)
+        (tmp_path / folder / "one.md").write_text(
+            f"---\nkernelspec:\n  name: python3\n---\n\n# Title\n\n{LONG}\n\n"
+            f"```{{code-cell}}\n# {LONG}\nprint('Nobody sees this.')\n```\n\nMend this.\n",
+            encoding="utf-8",
+        )
+    (tmp_path / "SECURITY.md").write_text("1. **Wrong.** Fine.\n2. Nobody knows.\n", encoding="utf-8")
+    (tmp_path / "CHANGELOG.md").write_text(f"# Changelog\n\n- {SHORT}\n- {LONG}\n", encoding="utf-8")
+    status, lines = listed(tmp_path, capsys)
+    assert status == 1
+    assert lines == [
+        "SECURITY.md:2: nobody: Nobody knows.",
+        f"CHANGELOG.md:4: 31 words: {LONG}",
+        f"notebooks/one.md:8: 31 words: {LONG}",
+        "notebooks/one.md:15: mend: Mend this.",
+    ]
+
+
 def test_code_tables_and_formulas_are_not_prose(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     parts = [f"```python\n{LONG}\n```", f"    {LONG}", f"| {LONG} |", f"$$\n{LONG}\n$$", f"It is ${LONG}$."]
     (tmp_path / "README.md").write_text("\n\n".join(parts) + "\n", encoding="utf-8")
