@@ -722,7 +722,7 @@ def written(found: list[dict[str, Any]], argued: dict[str, list[str]], day: str)
     if before and not before.startswith(begins):
         put("earlier mutants", f"{before}\n\n{section('earlier mutants')}".strip(), PAGE)
     what = f"{len(found)} mutants drawn at random, judged in {minutes:.0f} minutes by one process ({machine})."
-    put("mutants", "\n\n".join([begins + what, counts, "Those that survived:", reasons]), PAGE)
+    put("mutants", "\n\n".join([begins + what, counts, "Survivors:", reasons]), PAGE)
     put("mistakes", f"{len(MISTAKES)} mistakes made on purpose, all refused:\n\n" + "\n".join(made), PAGE)
 
 
