@@ -76,3 +76,7 @@ def test_argued_sentences_are_still_there_and_say_why() -> None:
         for part, reason in reasons.items():
             assert reason
             assert any(part in sentence for sentence in faulty), (path, part)
+
+
+def test_no_sentence_of_this_project_is_hard(capsys: pytest.CaptureFixture[str]) -> None:
+    assert words.main([]) == 0, capsys.readouterr().out
