@@ -5,6 +5,7 @@ import importlib
 import re
 import subprocess
 import sys
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 from types import ModuleType
@@ -48,7 +49,11 @@ FLOOR = {name: floor for floor, names in enumerate(ROOMS) for name in names}
 
 HOUSE = load("house_map")
 MODULES: dict[str, Path] = HOUSE.modules()
-imports = HOUSE.imports
+
+
+@cache
+def imports(path: Path) -> tuple[str, ...]:
+    return tuple(HOUSE.imports(path))
 
 
 def room(module: str) -> str:

@@ -594,7 +594,7 @@ ONE_OF_EACH = list({type(one): one for one in reversed(estimator_checks.ENSEMBLE
 OTHERS = [one for one in estimator_checks.ENSEMBLE if all(one is not first for first in ONE_OF_EACH)]
 
 
-@pytest.mark.first(30)
+@pytest.mark.first(12)
 @seeded
 @parametrize_with_checks(ONE_OF_EACH, expected_failed_checks=estimator_checks.cannot_hold)
 def test_scikit_learn_checks(estimator: Any, check: Callable[[Any], None]) -> None:
