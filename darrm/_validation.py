@@ -231,8 +231,8 @@ def check_voters(voters: object) -> str:
         raise InputError(
             'voters must be "fresh" or "fixed". Fresh: the new coins of every answer make it private by themselves, '
             "whatever else the voter keeps. Fixed: made private once with all its answers together, such as a DP-SGD "
-            f'model. Got {shown(voters)}. Pass e.g. voters="fresh" (--voters fresh): single labels compose for fresh '
-            "voters only."
+            f"model. Got {shown(voters)}. Pass what is true of yours (--voters fresh, --voters fixed): single "
+            "labels compose for fresh voters only."
         )
     return voters
 

@@ -54,10 +54,15 @@ def command(no_comparison: bool, plot: Path | None, out: Path | None, as_json: b
     else:
         show(answer)
     common.wrote(out, plot)
-    if not as_json and out is None:
+    if as_json:
+        return
+    if out is None:
         suggest("To keep the design", "plan", *options_given(), "--out", "design.json")
-    elif not as_json:
-        suggest_release(out, answer.design)
+    else:
+        ledger = out.with_name(f"{out.stem}-ledger.json")
+        total = ("--total-epsilon", float(answer.total_epsilon), "--total-delta", float(answer.total_delta))
+        suggest("To keep count of its labels", "ledger", "create", ledger, out, *total, "--voters", answer.voters)
+        suggest_release(out, answer.design, ledger)
 
 
 def _said(now: Progress) -> tuple[int, int | None, str]:

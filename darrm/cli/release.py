@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from itertools import accumulate
 from pathlib import Path
 
@@ -94,8 +93,7 @@ def command(file: Path, votes_path: Path, out: Path, overwrite: bool, ledger_pat
             + (" These votes must not be released again." if status["voters"] == "fresh" else "")
         )
     elif n > 1:
-        public = all(math.isinf(kind.epsilon) for kind in design.problem.affected)
-        common.note(OF_NOISE if public else TOTAL)
+        common.note(OF_NOISE if wording.without_privacy(design.problem) else TOTAL)
         if not as_json:
             suggest_budget(file, design, (min(n, _MOST_QUERIES), 10, 1))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import shlex
 from collections.abc import Collection, Sequence
 from pathlib import Path
@@ -52,7 +51,7 @@ def options_given(names: Collection[str] | None = None) -> list[str]:
     return words
 
 
-def suggest_release(file: Path | None, design: AnyDesign) -> None:
+def suggest_release(file: Path | None, design: AnyDesign, ledger: Path | None = None) -> None:
     """Suggest `darrm release` for votes of the user's."""
     last = getattr(design.problem, "n_classes", 2) - 1
     votes = "0 and 1" if last == 1 else f"0 to {last}"
@@ -63,19 +62,19 @@ def suggest_release(file: Path | None, design: AnyDesign) -> None:
         votes = f"{listed(names)}, or {votes},"
     suggest(
         f"To release labels for votes (a header, then a column of {votes} for each of {design.problem.K} voters)",
-        *("release", file, "--votes", "votes.csv", "--out", "labels.csv"),
+        *("release", file, "--votes", "votes.csv", "--out", "labels.csv", *(("--ledger", ledger) if ledger else ())),
     )
 
 
 def suggest_budget(file: Path, design: AnyDesign, queries: Sequence[int] = _QUERIES) -> None:
-    """Suggest `darrm budget` for the first of these numbers of fresh labels that a delta of 1/2 is enough for."""
+    """Suggest `darrm budget` for the first of these numbers of fresh labels that a delta of 0.001 is enough for."""
     from darrm.show.markup import shown
+    from darrm.show.wording import without_privacy
 
-    public = all(math.isinf(kind.epsilon) for kind in design.problem.affected)
-    which = "" if public else ", if voters are fresh (for voters made private once say fixed)"
+    which = "" if without_privacy(design.problem) else ", if voters are fresh (for voters made private once say fixed)"
     for number in queries:
         delta = max(1e-5, float(shown(2 * number * design.problem.delta, 1, up=True)))
-        if delta <= 0.5:
+        if delta <= 1e-3:
             labels = f"{number} label{'s' * (number > 1)}"
             suggest(
                 f"What {labels} cost together{which}",

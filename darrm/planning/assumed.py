@@ -18,19 +18,15 @@ def assumptions(setting: Setting, budget: Budget) -> tuple[str, ...]:
         for g, group in enumerate(setting.groups, 1)
         if group.max_affected < min(group.count, t)
     ]
-    private = [
-        "private or not" if math.isinf(group.epsilon) else f"({group.epsilon:.6g}, {group.delta:.6g})-DP"
-        for group in setting.groups
-    ]
-    each = private[0]
-    if len(set(private)) > 1:
-        each = " and ".join(f"{kind} in group {g}" for g, kind in enumerate(private, 1))
     if all(math.isinf(group.epsilon) for group in setting.groups):
         kind = "Voters are not private, fresh or fixed: only the noise of the labels is, which is new for every label."
     elif budget.voters == "fresh":
-        kind = f"Voters are fresh: the new coins of every answer make it {each} by themselves."
+        kind = f"Voters are fresh: the new coins of every answer make it {_private(setting)} by themselves."
     else:
-        kind = f"Voters are fixed: each was made private once, {each} with all its answers together."
+        kind = f"Voters are fixed: each was made private once. With all its answers together it is {_private(setting)}."
+    open_to_all = [str(g) for g, group in enumerate(setting.groups, 1) if math.isinf(group.epsilon)]
+    if 0 < len(open_to_all) < len(setting.groups):
+        kind += f" Nothing is assumed of the privacy of voters in group {' and '.join(open_to_all)}."
     goal = "objective given"
     if isinstance(setting.objective, objectives.OfVoters):
         goal = "accuracy of the votes" if setting.base is None else "base accuracy, on votes by randomized response"
@@ -42,6 +38,18 @@ def assumptions(setting: Setting, budget: Budget) -> tuple[str, ...]:
         f"Figures of wrong labels rest on the {goal}, and on voters that err independently of each other; the "
         "guarantee does not.",
     )
+
+
+def _private(setting: Setting) -> str:
+    """How private voters are, in the groups where they are."""
+    private = {
+        g: f"({group.epsilon:.6g}, {group.delta:.6g})-DP"
+        for g, group in enumerate(setting.groups, 1)
+        if not math.isinf(group.epsilon)
+    }
+    if len(private) == len(setting.groups) and len(set(private.values())) == 1:
+        return private[1]
+    return " and ".join(f"{pair} in group {g}" for g, pair in private.items())
 
 
 def _again(setting: Setting, budget: Budget) -> str:

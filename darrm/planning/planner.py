@@ -278,9 +278,11 @@ class _Planner:
             if paid is None:
                 if isinstance(stop, KeyboardInterrupt):
                     raise
+                K = sum(group.count for group in setting.groups)
+                public = f", or count all voters as one group without privacy, {K}:inf" * (len(setting.groups) > 1)
                 raise BudgetError(
                     "The time limit ended before any design was found. Pass a longer one, fewer queries, or fewer "
-                    "classes."
+                    f"classes{public}."
                 ) from None
             self._complete = False
             design = paid

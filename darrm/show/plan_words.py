@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from darrm.problem.decision import DecisionProblem
-from darrm.show.markup import Markup, details, element, grid, join, paragraph
+from darrm.show.markup import Markup, details, element, grid, join, paragraph, shown
 from darrm.show.wording import at_least, guarantee
 
 if TYPE_CHECKING:
@@ -45,7 +45,26 @@ def remarks(plan: Plan) -> list[str]:
             f"These labels are hardly better than {chance}. Ask fewer queries, raise the budget, or look at how many "
             "voters one change of the data really reaches (max_affected)."
         )
+    if plan.voters == "fixed" and plan.collector > plan.total_epsilon:
+        said += _price(plan)
     return said
+
+
+def _price(plan: Plan) -> list[str]:
+    """What a little more delta would buy, where that of the budget is all that fixed voters cost too much by."""
+    from darrm.accounting.voters import epsilon_of, reached
+
+    who = reached(plan.design.problem)
+    epsilon = epsilon_of(who, who.failure)
+    if who.failure <= plan.total_delta or epsilon > plan.total_epsilon:
+        return []
+    failure = f"{float(shown(who.failure, 2, up=True)):g}"
+    return [
+        f"The voters that one change of the data reaches fail with probability up to {failure}, more than the total "
+        f"delta of {plan.total_delta:g}: that is why their labels need noise. A total delta of {failure} pays for the "
+        f"voters themselves, which cost ({at_least(epsilon)}, {failure}) with all their answers. Their plain "
+        f"{_most_votes(plan)} needs no noise then."
+    ]
 
 
 def _most_votes(plan: Plan) -> str:

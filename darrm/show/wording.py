@@ -44,19 +44,27 @@ def guarantee(problem: Problem) -> str:
     return f"({at_least(problem.total_epsilon)}, {at_least(problem.delta, 4)})-DP"
 
 
+def without_privacy(problem: Problem) -> bool:
+    """Whether no voter is private, in any group: only then does a guarantee rest on the coins of labels alone.
+
+    It is not enough that one change of the data may reach voters without privacy only: it may reach others instead.
+    """
+    return all(math.isinf(kind.epsilon) for kind in problem.affected)
+
+
 def condition(problem: Problem, voters: str | None = None, *, absent: bool = False) -> str:
     """What the guarantee of one label rests on, in print; that of a total for ``voters``, "fresh" or "fixed".
 
     ``absent``: whether voters may be absent.
     """
-    each = _each(problem)
+    each, others = _each(problem)
     private = {
-        None: f"the votes are independent given the data, each is {each},",
+        None: f"the votes are independent given the data, each is {each}{others},",
         "fresh": f"the new coins of every answer, independent of all others, make it {each} by themselves, whatever "
-        "else the voter keeps,",
-        "fixed": f"the voters are independent given the data, each is {each} with all its answers together,",
+        f"else the voter keeps{others},",
+        "fixed": f"the voters are independent given the data, each is {each} with all its answers together{others},",
     }[voters]
-    if voters is not None and all(math.isinf(kind.epsilon) for kind in problem.affected if kind.voters):
+    if voters is not None and without_privacy(problem):
         private = "the coins of every label are new, whether or not voters are,"
     reached = "of them" if voters != "fresh" else "voters" if problem.max_affected > 1 else "voter"
     reaches = f"one change ({problem.adjacency}) reaches at most {problem.max_affected} {reached}{_of_groups(problem)}"
@@ -65,20 +73,22 @@ def condition(problem: Problem, voters: str | None = None, *, absent: bool = Fal
     return f"if {private} and {reaches}."
 
 
-def _each(problem: Problem) -> str:
-    """How private one voter is; where there are several groups, in which."""
+def _each(problem: Problem) -> tuple[str, str]:
+    """How private one voter is; where there are several groups, in which, and in which it need not be private."""
     if not isinstance(problem, DecisionProblem):
-        return f"{pair(problem.epsilon, problem.Delta)}-DP"
-    kinds = [
-        "private or not" if math.isinf(group.epsilon) else f"{pair(group.epsilon, group.delta)}-DP"
-        for group in problem.groups
+        return f"{pair(problem.epsilon, problem.Delta)}-DP", ""
+    groups = [
+        (f"group {g} ({group.count} voter{'s' * (group.count > 1)})", group)
+        for g, group in enumerate(problem.groups, start=1)
     ]
-    if len(kinds) == 1:
-        return kinds[0]
-    return listed(
-        f"{kind} in group {g} ({group.count} voter{'s' * (group.count > 1)})"
-        for g, (kind, group) in enumerate(zip(kinds, problem.groups, strict=True), start=1)
-    )
+    private = [(name, group) for name, group in groups if not math.isinf(group.epsilon)]
+    if not private:
+        return "private or not", ""
+    if len(groups) == 1:
+        return f"{pair(groups[0][1].epsilon, groups[0][1].delta)}-DP", ""
+    others = [name for name, group in groups if math.isinf(group.epsilon)]
+    each = listed(f"{pair(group.epsilon, group.delta)}-DP in {name}" for name, group in private)
+    return each, f"; voters of {listed(others)} need not be private" if others else ""
 
 
 def _of_groups(problem: Problem) -> str:

@@ -227,5 +227,7 @@ class Columns:
         what = "A label" if column >= self.last else "A vote"
         absent = ", or -1 or blank for an absent voter" if self.answers.absent and column < self.last else ""
         hint = several_classes(got, len(self.answers.names))
+        if not self.answers.absent and column < self.last and str(got).strip() in ("", "-1", "None"):
+            hint = " For absent voters pass absent=True; a design takes them if it was solved with --absent."
         allowed = in_words(self.answers.names) + absent
         return f"column {self.names[column]}: {what} must be {allowed}. Got {shown(got)}.{hint}"

@@ -74,10 +74,11 @@ def test_of_a_decision(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_of_a_plan(capsys: pytest.CaptureFixture[str]) -> None:
-    plan = ["plan", "--K", "5", "--epsilon", "0.5", "--accuracy", ".6", "--max-affected", "1", "--queries", "2"]
+    plan = ["plan", "--K", "5", "--epsilon", "0.5", "--accuracy", ".6", "--max-affected", "1", "--queries", "20"]
     budget = ["--total-epsilon", "4", "--total-delta", "1e-5", "--voters", "fresh", "--no-comparison"]
     assert run_all(capsys, *plan, *budget) == ["plan"]
-    assert run_all(capsys, *plan, *budget, "--out", "design.json") == ["release"]
+    assert run_all(capsys, *plan, *budget, "--out", "design.json") == ["ledger", "release"]
+    assert darrm.accounting.Ledger("design-ledger.json").status()["released"] == 20
 
 
 def test_of_several_labels(capsys: pytest.CaptureFixture[str]) -> None:

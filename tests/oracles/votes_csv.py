@@ -6,6 +6,7 @@ import csv
 from pathlib import Path
 
 VALUES = {"0": 0, "1": 1}
+FOR_ABSENT = "For absent voters pass absent=True; a design takes them if it was solved with --absent."
 
 
 class Refused(Exception):
@@ -39,7 +40,9 @@ def read(name: Path) -> tuple[list[str], list[list[int]], list[int] | None]:
                 for j in range(first, len(row)):
                     if row[j] not in VALUES:
                         what = "A label" if j >= last else "A vote"
-                        raise Refused(f"{at}, column {header[j]}: {what} must be 0 or 1. Got {row[j]!r}.")
+                        told = what == "A vote" and row[j].strip() in ("", "-1", "None")
+                        absent = f" {FOR_ABSENT}" if told else ""
+                        raise Refused(f"{at}, column {header[j]}: {what} must be 0 or 1. Got {row[j]!r}.{absent}")
                 ids.append(row[0] if first else str(len(ids) + 1))
                 votes.append([VALUES[cell] for cell in row[first:last]])
                 labels += [VALUES[cell] for cell in row[last:]]

@@ -107,3 +107,28 @@ def test_a_ledger_pays_for_a_plan_that_was_stopped(monkeypatch: pytest.MonkeyPat
     plan = darrm.plan(K=3, epsilon=1.0, base_accuracy=0.9, max_affected=1, voters="fresh", compare=False, **TOTAL)
     assert len(refused) == 2
     assert not plan.complete
+
+
+def test_a_delta_that_voters_exceed_is_named() -> None:
+    """Fixed voters that fail with a chance above the total delta need noise, however large epsilon is."""
+    voters = {"accuracy": [0.8], "max_affected": 2, "total_epsilon": 4.0, "voters": "fixed", "compare": False}
+    group = [darrm.VoterGroup(3, 1.0, 1e-5)]
+    [remark] = [
+        one for one in plan_words.remarks(darrm.plan(group, queries=5, total_delta=1e-6, **voters)) if "fail" in one
+    ]
+    assert "A total delta of 2e-05 pays for the voters themselves, which cost (2, 2e-05)" in remark
+    paid = darrm.plan(group, queries=5, total_delta=2e-5, **voters)
+    assert paid.wrong == pytest.approx(paid.wrong_without_noise, abs=1e-9)
+    small = darrm.plan(group, queries=5, total_delta=1e-6, **{**voters, "total_epsilon": 1.5})
+    for plan in (paid, small):  # the second cannot pay for them with any delta
+        assert not any("fail" in one for one in plan_words.remarks(plan))
+
+
+def test_groups_without_privacy_are_named() -> None:
+    groups = [darrm.VoterGroup(2, 1.0, 1e-5), darrm.VoterGroup(1, math.inf)]
+    plan = darrm.plan(
+        groups, accuracy=[0.8, 0.8], max_affected=1, queries=1, total_epsilon=2, total_delta=1e-5, voters="fixed",
+        compare=False,
+    )  # fmt: skip
+    [said] = [one for one in plan.assumptions if one.startswith("Voters are fixed")]
+    assert said.endswith("it is (1, 1e-05)-DP in group 1. Nothing is assumed of the privacy of voters in group 2.")

@@ -19,10 +19,11 @@ from scipy.stats import binom
 
 import darrm
 from darrm import DecisionDesign, DecisionProblem, VoterGroup, objectives
+from darrm.accounting import compose
 from darrm.accounting.fixed import fixed_voters
 from darrm.cli import main
 from darrm.measures.comparison import compare
-from darrm.show import report
+from darrm.show import report, wording
 from darrm.show.markup import TIMES
 from darrm.show.report import sections
 from darrm.show.report.worst_case import work_out_groups
@@ -228,6 +229,24 @@ def test_many_labels_of_voters_without_privacy_have_no_bound_for_any_number() ->
     page = Page(report.html(three_groups(), full=False))
     assert "reaches voters that are not private" in " ".join(page.text.split())
     assert page.rows("Total epsilon of many labels")[1][4] == "infinite"
+
+
+def test_voters_beside_others_without_privacy_are_not_taken_for_those() -> None:
+    """Three voters without privacy are as many as one change reaches. It may reach the three private ones instead.
+
+    Whether those are fresh or fixed then matters: the table takes the majority of their votes alone, at its best.
+    """
+    few = darrm.solve(K=3, m=1, epsilon=2.0)
+    chance = np.where(np.arange(4) > 1, 1 + few.gamma, 1 - few.gamma) / 2
+    problem = DecisionProblem([VoterGroup(3, epsilon=2.0), VoterGroup(3, epsilon=math.inf)], 2.0, max_affected=3)
+    design = DecisionDesign(problem, np.repeat(chance[:, None], 4, axis=1), darrm.objectives.truth([0.8, 0.8]))
+    for voters in ("fresh", "fixed"):
+        said = wording.condition(problem, voters)
+        assert "(2, 0)-DP in group 1 (3 voters)" in said
+        assert "; voters of group 2 (3 voters) need not be private" in said
+    page = Page(report.html(design, full=False))
+    assert {row[4] for row in page.rows("Total epsilon of many labels")[1:]} == {"infinite"}
+    assert compose(design, 2, delta=1e-5, voters="fixed").upper > 2 * compose(design, 2, delta=0, voters="fresh").upper
 
 
 @pytest.mark.thorough

@@ -120,7 +120,7 @@ def test_parquet(tmp_path: Path) -> None:
         [1, -1, 0, -1],
     ]
     for names, absent, said in (
-        (YES_NO, False, "row 2, column a: A vote must be no or yes. Got None"),
+        (YES_NO, False, "row 2, column a: A vote must be no or yes. Got None. For absent voters"),
         (("0", "1"), True, "column a must hold numbers 0 and 1. Got type string"),
         (("no", "maybe"), True, "row 3, column a: A vote must be no or maybe, or -1 or blank.* Got 'yes'"),
     ):

@@ -122,7 +122,7 @@ def many_labels(design: Design | DecisionDesign, delta: float, full: bool) -> Ma
         paid = queries * Fraction(problem.delta) <= Fraction(delta)
         simple = rounded_up(queries * problem.exact_epsilon) if paid else math.inf
         # Voters without privacy cost the same whether they are fresh or fixed: only the coins of the labels hide them.
-        any_number = min(fixed, epsilon) if queries == 1 or _not_private(problem) else fixed
+        any_number = min(fixed, epsilon) if queries == 1 or wording.without_privacy(problem) else fixed
         rows.append((f"{queries:,}", _total(epsilon), rule, _total(simple), _total(any_number)))
     heads = ("labels", "fresh voters", "proved by", "fresh, simple composition", "fixed voters, at most")
     ax = plots.plot_budget(design, fresh, delta=delta, ax=new_figure(NARROW).add_subplot())
@@ -158,11 +158,6 @@ def composable(design: Design | DecisionDesign) -> bool:
     if isinstance(design, Design) or design.problem.binary:
         return isinstance(design, Design) or not design.absent
     return entries(design.problem, alike=is_symmetric(design.table, design.problem)) <= _MOST_ENTRIES
-
-
-def _not_private(problem: MajorityProblem | DecisionProblem) -> bool:
-    """Whether all voters that one change can reach have no privacy of their own."""
-    return all(math.isinf(kind.epsilon) for kind in problem.affected if kind.voters)
 
 
 def fails(problem: MajorityProblem | DecisionProblem) -> float:
