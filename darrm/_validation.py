@@ -231,7 +231,7 @@ def check_voters(voters: object) -> str:
         raise InputError(
             'voters must be "fresh" or "fixed". Fresh: the new coins of every answer make it private by themselves, '
             "whatever else the voter keeps. Fixed: made private once with all its answers together, such as a DP-SGD "
-            f"model. Got {shown(voters)}. Pass what is true of yours (--voters fresh, --voters fixed): single "
+            f"model. Got {shown(voters)}. Say how yours are made (--voters fresh, --voters fixed): single "
             "labels compose for fresh voters only."
         )
     return voters

@@ -90,7 +90,10 @@ class Curve:
         """All answers of fixed voters, by what the voters themselves are."""
         most = sum(n * epsilon for epsilon, n in who.kinds) * (1 + 2.0**-48 * (len(who.kinds) + 1))
         if not math.isfinite(most):
-            raise InputError("Fixed voters must be private themselves. One record reaches voters of infinite epsilon.")
+            raise InputError(
+                "Fixed voters must be private themselves in a ledger that takes several designs. One record reaches "
+                "voters of infinite epsilon. Leave those voters out, or make a ledger for one design (--rule exact)."
+            )
         mean = sum(n * epsilon * math.tanh(epsilon / 2) for epsilon, n in who.kinds)
         spread = sum(n * epsilon**2 for epsilon, n in who.kinds)
         most = min(most, mean + _WIDE * math.sqrt(spread), _FAR)  # beyond, the last delta stays

@@ -251,5 +251,5 @@ def test_an_objective_that_names_a_class_has_a_full_table() -> None:
 
 def test_absence_is_for_two_answers() -> None:
     problem = DecisionProblem([VoterGroup(3, 1.0)], 0.9, 0.0, 3)
-    with pytest.raises(InputError, match="absent=True is for two answers"):
+    with pytest.raises(InputError, match="Absent voters must decide between two answers"):
         darrm.solve(problem, objective=truth([0.7]), absent=True)
