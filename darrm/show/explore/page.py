@@ -45,7 +45,7 @@ _LOOKS = {
 }
 _FOLDED = DESIGN[3:]  # the form hides these until one of them is wrong or differs from what it is at first
 _BUTTON = "Show with what many labels cost"
-_SAY_WHO = paragraph("Say first whether your voters are fresh or fixed: nothing about several labels is true of both.")
+_SAY_WHO = paragraph("Say first whether your voters are fresh or fixed: several labels do not cost the same for both.")
 
 
 def explorer(state: Choices, design: str, budget: str) -> Markup:

@@ -47,11 +47,11 @@ _COLUMNS = {"count": "voters", "epsilon": "epsilon", "accuracy": "accuracy"}
 _BLANK = {"accuracy": "as below"}
 _WHY = {
     "max_affected": (
-        "Say how many voters one change of the data can reach (max_affected). Nothing may guess it. If a record is "
+        "Say how many voters one change of the data can reach (max_affected). darrm cannot see it. If a record is "
         "with one voter only, many labels may be good. If it can be with all voters, labels of the same budget may be "
         "hardly better than coin flips."
     ),
-    "voters": ("Say whether your voters are fresh or fixed. Nothing about several labels is true of both."),
+    "voters": ("Say whether your voters are fresh or fixed. Several labels do not cost the same for both."),
 }
 _FEW = 22  # entries of a table that is open at first
 _BUTTON = "Plan"
