@@ -57,7 +57,10 @@ def solve_decision(
     engine_of(problem).check_size(problem)
     if absent:
         if not problem.binary:
-            raise InputError("Absent voters must decide between two answers. Got more. Make absence a class, or leave absent=True (--absent) out.")
+            raise InputError(
+                "Absent voters must decide between two answers. Got more. Make absence a class, or leave absent=True "
+                "(--absent) out."
+            )
         check_absent(problem)
     if problem.binary:
         table, gap = _of_two_answers(objective.costs(problem), ordered, held, time_limit, on_time_limit, report)
