@@ -23,6 +23,9 @@ _SHARED = {"epsilon", "delta", "max_affected", "adjacency"}
 _OF_MAJORITY = _SHARED | {"K", "m", "Delta"}
 _OF_DECISION = _SHARED | {"groups", "classes", "none"}
 _OF_GROUP = {"count", "epsilon", "delta", "max_affected"}
+_OF_CERTIFICATE = {"holds", "needed_delta", "tight_epsilon", "worst_case", "probabilities", "rounding"}
+_OF_PART = {"present", "gap", "expected_cost", "table", "table_hex"}
+_OF_PROBLEMS = _OF_MAJORITY | _OF_DECISION | {"total_epsilon"}
 
 
 @dataclass(frozen=True)
@@ -89,6 +92,9 @@ def releases(content: dict[str, Any]) -> tuple[Release, ...]:
     """
     try:
         problem = content["problem"]
+        if misplaced := content.keys() & _OF_PROBLEMS:
+            raise ValueError(f"{min(misplaced)!r} stands outside of the problem")
+        _only(_OF_CERTIFICATE, content["certificate"], "the certificate")
         # A smaller epsilon is stricter, and nothing less private than the largest is worth its digits.
         points = ((_or_infinite(epsilon), _number(delta, 0, 1)) for epsilon, delta in content["profile"])
         profile = tuple((epsilon if epsilon is None else min(epsilon, _FAR), delta) for epsilon, delta in points)
@@ -105,10 +111,10 @@ def releases(content: dict[str, Any]) -> tuple[Release, ...]:
         ) from error
 
 
-def _only(names: set[str], given: dict[str, Any]) -> None:
+def _only(names: set[str], given: dict[str, Any], of: str = "the problem") -> None:
     """Refuse what is not read here: a reader may take it for a part of the claim."""
     if unknown := given.keys() - names:
-        raise ValueError(f"nothing of the problem is called {min(unknown)!r}")
+        raise ValueError(f"nothing of {of} is called {min(unknown)!r}")
 
 
 def _majority(content: dict[str, Any], problem: dict[str, Any], profile: tuple[Limit, ...]) -> Release:
@@ -162,6 +168,7 @@ def _decisions(content: dict[str, Any], problem: dict[str, Any], profile: tuple[
     }:
         raise ValueError("absent voters need a table for every attendance but all and none")
     for present, part in fewer.items():
+        _only(_OF_PART, part, "a table for fewer voters")
         own = tuple(
             Group(count, group.epsilon, group.delta, min(count, group.affected))
             for count, group in zip(present, groups, strict=True)

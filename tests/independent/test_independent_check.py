@@ -292,6 +292,8 @@ def test_it_sees_what_is_wrong(Delta: float) -> None:
         "no certificate": {key: value for key, value in whole.items() if key != "certificate"},
         "a truth value for a number": altered(whole, problem={"K": True}),
         "an epsilon below 0": altered(whole, problem={"epsilon": -0.5}),
+        "an epsilon of the file beside that of the problem": altered(whole, total_epsilon=0.1),
+        "a claim of its own": altered(whole, certificate={"total_epsilon": 0.1}),
     }
     found = check(whole)
     assert (found.wrong, found.loose) == ((), ())
