@@ -2,7 +2,7 @@
 
     python benchmarks/paper/gamma_shapes.py [--figure 2 7 ...] [--docs] [--pictures DIRECTORY]
 
-Takes: a minute. --docs writes docs/paper.md.
+Takes: a minute. --docs writes docs/paper.md, and the first picture of the tutorial.
 
 For each panel: gamma_opt (the free optimum of the paper's linear program for its prior), the monotone optimum, and the
 paper's baselines, each verified at the (m epsilon, delta) of the panel. Errors are exact for the prior, and means over
@@ -25,8 +25,10 @@ import darrm
 from darrm import baselines, priors
 from darrm.accounting import general
 from darrm.measures import sampled_error
+from darrm.measures.comparison import compare
 from darrm.priors.chances import Independent
 from darrm.show.figures import LOOKS, MECHANISMS, TEXT, WIDTH, legend_of_all, looks, new_figure, tidy
+from darrm.show.plots import plot_comparison
 
 Array = NDArray[np.float64]
 EPSILON, PRIME, DRAWS, SEED = 0.1, 0.1, 100_000, 20241
@@ -356,6 +358,9 @@ def main() -> None:
         if options.docs:
             put(f"figure-{figure}", content)
             save(draw(figure, found), DOCS / f"paper_figure_{figure}.svg")
+    if options.docs:
+        first = darrm.MajorityProblem(11, m=3, epsilon=0.1)
+        save(plot_comparison(first, compare(first))[0].figure, DOCS / "first_picture.svg")
 
 
 if __name__ == "__main__":
