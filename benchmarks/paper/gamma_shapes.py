@@ -2,12 +2,12 @@
 
     python benchmarks/paper/gamma_shapes.py [--figure 2 7 ...] [--docs] [--pictures DIRECTORY]
 
-Takes: a minute. --docs writes docs/paper.md. It also draws the first picture of the tutorial.
+Takes: a minute. --docs writes docs/paper.md.
 
 For each panel: gamma_opt (the free optimum of the paper's linear program for its prior), the monotone optimum, and the
 paper's baselines, each verified at the (m epsilon, delta) of the panel. Errors are exact for the prior, and means over
 seeded draws of p with their 95 % intervals, the same draws for all noise functions, for the distributions that the
-paper calls actual: there |TV| of Definition 2.4 has no closed form.
+paper calls actual: there |TV| of Definition 2.4 has no closed form. --docs draws the first picture of the tutorial too.
 """
 
 from __future__ import annotations
