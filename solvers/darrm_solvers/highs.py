@@ -32,6 +32,7 @@ _OPTIONS: dict[str, Option] = {
     "random_seed": 0,
 }
 _FINER, _RUNS = 2.0**20, 3
+_MOST_ITERATIONS = 10_000, 20  # and so many for each row and column: HiGHS can go in circles for ever
 # HiGHS ends some solves with kSolveError or kUnknown; each of these has recovered such a case.
 _FALLBACKS: tuple[dict[str, Option], ...] = (
     {},
@@ -46,11 +47,7 @@ _FALLBACKS: tuple[dict[str, Option], ...] = (
 )
 _IN_REFINE = 3  # of them: there a smaller step is the next thing to try
 # What they change, and a model goes on with.
-_USUAL: dict[str, Option] = {
-    "simplex_scale_strategy": 2,
-    "dual_simplex_cost_perturbation_multiplier": 1.0,
-    "simplex_iteration_limit": 2**31 - 1,
-}
+_USUAL: dict[str, Option] = {"simplex_scale_strategy": 2, "dual_simplex_cost_perturbation_multiplier": 1.0}
 
 
 def _set(highs: Highs, options: dict[str, Option]) -> None:
@@ -218,6 +215,9 @@ class HighsModel:
             highspy.HighsModelStatus.kIterationLimit: Status.ITERATION_LIMIT,
         }
         # The time limit of HiGHS counts from the first run of this object on.
+        base, each = _MOST_ITERATIONS
+        usual = {**_USUAL, "simplex_iteration_limit": base + each * (self._n + self._m), **self._chosen}
+        _set(self._highs, {"simplex_iteration_limit": usual["simplex_iteration_limit"]})
         for attempt, fallback in enumerate(({}, *_FALLBACKS[:fallbacks])):
             if attempt or self._limited or time_limit < math.inf:
                 self._limited = time_limit < math.inf
@@ -231,7 +231,7 @@ class HighsModel:
             except RuntimeError as error:  # thrown in C++: what HiGHS holds then is nothing to go on from
                 return Solution(Status.NUMERICAL, np.zeros(self._n), np.zeros(self._m), 0, f"HiGHS failed: {error}")
             status = statuses.get(ended, Status.NUMERICAL)
-            if attempt and status is Status.ITERATION_LIMIT:  # of a fallback
+            if status is Status.ITERATION_LIMIT and (attempt or "simplex_iteration_limit" not in self._chosen):
                 status = Status.NUMERICAL
             x, duals = np.array(answer.col_value), np.array(answer.row_dual)
             if status is Status.OPTIMAL and not (
@@ -241,7 +241,7 @@ class HighsModel:
             if status is not Status.NUMERICAL:
                 break
         if attempt:
-            _set(self._highs, {**_USUAL, **self._chosen})
+            _set(self._highs, usual)
         message = self._highs.modelStatusToString(ended)
         iterations = int(self._highs.getInfo().simplex_iteration_count)
         if status is not Status.OPTIMAL:

@@ -14,7 +14,7 @@ from darrm.design.cuts import Candidates, CutFinder
 from darrm.design.optimum import exact_upper_bound, upper_bound
 from darrm.numerics.arrays import in_decimals
 from darrm.problem.limits import guarantee
-from darrm_solvers import HighsModel, LinearProgram
+from darrm_solvers import HighsModel, LinearProgram, Status, highs, solve_highs
 from darrm_solvers.vertices import Basis, feasible, least, vertex
 
 TIGHT = 1e-9
@@ -158,3 +158,30 @@ def test_the_vertex_of_a_basis_is_exact_to_rounding() -> None:
 def test_a_singular_basis_has_no_vertex() -> None:
     program = LinearProgram(np.ones(2), np.ones((2, 2)), np.ones(2))
     assert vertex(program, Basis(np.array([0, 1]), np.array([0, 1])), np.ones(2)) is None
+
+
+@pytest.mark.thorough
+def test_a_program_in_which_highs_goes_in_circles() -> None:
+    """Without a limit of iterations one run of the simplex method did not end in an hour."""
+    voters = [(2, 0.5, 0.00010152799549953887), (2, 5.706373649526536, 4.394129609602912e-05), (3, 0.5, 1e-5)]
+    problem = darrm.DecisionProblem([darrm.VoterGroup(*group) for group in voters], 0.1, delta=0.0)
+    accuracy, prior = (
+        [0.7909680893517398, 0.7582194995397658, 0.5490850863487778],
+        [0.6304805795092513, 0.36951942049074854],
+    )
+    assert darrm.solve(problem, objective=darrm.objectives.truth(accuracy, prior)).gap <= TIGHT
+
+
+def test_a_run_that_does_not_end_is_tried_in_other_ways(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(3)
+    program = LinearProgram(rng.random(30), rng.random((200, 30)), np.ones(200))
+    best = solve_highs(program)
+    assert best.iterations > 5
+    monkeypatch.setattr(highs, "_MOST_ITERATIONS", (2, 0))
+    model = HighsModel(program.objective)
+    model.add_rows(program.rows, program.limits)
+    for answer in (model.solve(), model.solve(), model.refine(model.solve())):
+        assert answer.status is Status.OPTIMAL
+        assert answer.x == pytest.approx(best.x, abs=1e-9)
+    asked = solve_highs(program, options={"simplex_iteration_limit": 2})
+    assert asked.status is Status.ITERATION_LIMIT
