@@ -91,13 +91,11 @@ def of_rows(
             found = by_grid(fewer.rows, queries, delta, fineness)
             if found is None:
                 continue
-            coarser, bounds[name] = bounds.get(name, math.inf), min(found[0], bounds.get(name, math.inf))
+            bounds[name] = min(found[0], bounds.get(name, math.inf))
             lower = max(lower, _attained(fewer, queries, delta, found[1]))
             upper = min(bounds.values())
             work = float(min(queries, BLOCKS)) * found[1].size * fewer.rows.P.size
-            # What is left between the bounds is then merged rows, which no grid brings nearer.
-            still = coarser - bounds[name] <= tolerance * upper / 4
-            if upper - lower <= tolerance * upper or still or work > _WORK:
+            if upper - lower <= tolerance * upper or work > _WORK:
                 break
     if not bounds:
         raise InputError(

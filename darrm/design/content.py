@@ -78,5 +78,5 @@ def check_same(name: str, now: object, then: object, size: float = 1.0) -> None:
     elif isinstance(now, float) and isinstance(then, float):
         if not math.isclose(now, then, rel_tol=_SAME, abs_tol=_SAME * size):
             raise InputError(f"{name} must be {now!r}, which its exact numbers give. Got {then!r}")
-    elif now != then:
+    elif now != then or isinstance(now, bool) is not isinstance(then, bool):
         raise InputError(f"{name} is not what its exact numbers give")

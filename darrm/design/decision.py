@@ -369,7 +369,11 @@ def from_content(content: dict[str, Any]) -> DecisionDesign:
         if part["gap"] is not None and type(part["gap"]) is not float:
             raise InputError(f"gap must be a number with a point, or null. Got {part['gap']!r}")
         parts = [] if present is not None else part.get("fewer", [])
+        if any(other.keys() != {"present", "gap", "expected_cost", "table_hex"} for other in parts):
+            raise InputError("a table for fewer voters must have present, gap, expected_cost and table_hex alone")
         fewer = {tuple(other["present"]): made(other, tuple(other["present"])) for other in parts}
+        if len(fewer) != len(parts):
+            raise InputError("fewer has two tables for the same present voters")
         design = DecisionDesign(
             own,
             in_form(table, own),

@@ -24,8 +24,10 @@ _OF_MAJORITY = _SHARED | {"K", "m", "Delta"}
 _OF_DECISION = _SHARED | {"groups", "classes", "none"}
 _OF_GROUP = {"count", "epsilon", "delta", "max_affected"}
 _OF_CERTIFICATE = {"holds", "needed_delta", "tight_epsilon", "worst_case", "probabilities", "rounding"}
-_OF_PART = {"present", "gap", "expected_cost", "table", "table_hex"}
-_OF_PROBLEMS = _OF_MAJORITY | _OF_DECISION | {"total_epsilon"}
+_OF_PART = {"present", "gap", "expected_cost", "table_hex"}
+_OF_ALL = {"format", "version", "problem", "objective", "gap", "certificate", "profile", "made_with", "sha256"}
+_OF_MAJORITIES = _OF_ALL | {"gamma", "gamma_hex", "shape", "prior", "error", "disagreement"}
+_OF_DECISIONS = _OF_ALL | {"table", "table_hex", "ordered", "expected_cost", "absent", "fewer"}
 
 
 @dataclass(frozen=True)
@@ -92,8 +94,7 @@ def releases(content: dict[str, Any]) -> tuple[Release, ...]:
     """
     try:
         problem = content["problem"]
-        if misplaced := content.keys() & _OF_PROBLEMS:
-            raise ValueError(f"{min(misplaced)!r} stands outside of the problem")
+        _only(_OF_DECISIONS if "groups" in problem else _OF_MAJORITIES, content, "a design")
         _only(_OF_CERTIFICATE, content["certificate"], "the certificate")
         # A smaller epsilon is stricter, and nothing less private than the largest is worth its digits.
         points = ((_or_infinite(epsilon), _number(delta, 0, 1)) for epsilon, delta in content["profile"])
@@ -120,6 +121,8 @@ def _only(names: set[str], given: dict[str, Any], of: str = "the problem") -> No
 def _majority(content: dict[str, Any], problem: dict[str, Any], profile: tuple[Limit, ...]) -> Release:
     _only(_OF_MAJORITY, problem)
     K = _whole(problem["K"], 1, _MOST)
+    if type(content["gamma"]) is not list or list in map(type, content["gamma"]):
+        raise ValueError("gamma must be a list of numbers")
     gamma = _exact(content["gamma_hex"], content["gamma"])
     if len(gamma) != K + 1:
         raise ValueError("gamma must have K + 1 numbers")
@@ -147,7 +150,9 @@ def _decisions(content: dict[str, Any], problem: dict[str, Any], profile: tuple[
         for group in problem["groups"]
     )
     named = problem["classes"]
-    classes = _whole(named if isinstance(named, int) else len(named), 2, _CLASSES)
+    if isinstance(named, list) and (any(type(name) is not str for name in named) or len({*named}) < len(named)):
+        raise ValueError("classes must have a name each, or be a number")
+    classes = _whole(len(named) if isinstance(named, list) else named, 2, _CLASSES)
     none = problem.get("none", False)
     if type(none) is not bool:
         raise ValueError("none must be true or false")
@@ -158,8 +163,10 @@ def _decisions(content: dict[str, Any], problem: dict[str, Any], profile: tuple[
         table = _table(_exact(part["table_hex"], part.get("table")), own, classes, classes + none)
         return Release(name, own, classes, min(affected, sum(g.affected for g in own)), table, limits)
 
+    if type(content["table"]) is not list:
+        raise ValueError("the decimal numbers of the table must be a list")
     yield release("the table", content, groups)
-    fewer = {tuple(part["present"]): part for part in content.get("fewer", [])}
+    fewer = {tuple(_whole(n, 0) for n in part["present"]): part for part in content.get("fewer", [])}
     if len(fewer) != len(content.get("fewer", [])) or bool(fewer) != (content["absent"] is True):
         raise ValueError("absent voters need one table for each attendance")
     if fewer and fewer.keys() != set(product(*(range(group.count + 1) for group in groups))) - {
@@ -242,9 +249,11 @@ def _drawn(row: list[Fraction], sizes: list[int]) -> list[Fraction]:
 def _exact(texts: list[str], shown: Any) -> list[Fraction]:
     """Probabilities from their hexadecimal texts, which what is ``shown`` in decimals must agree with."""
     values = [float.fromhex(text) for text in texts]
+    if type(texts) is not list or [value.hex() for value in values] != texts:
+        raise ValueError("exact numbers must be a list of texts as float.hex writes them")
     if not all(0 <= value <= 1 for value in values):
         raise ValueError("probabilities must be in [0, 1]")
-    if shown is not None and list(_flat(shown)) != values:
+    if shown is not None and [_number(value, 0, 2) for value in _flat(shown)] != values:
         raise ValueError("the decimal numbers are others than the exact ones")
     return [Fraction(value) for value in values]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable
 from decimal import ROUND_CEILING, Decimal
 from typing import TYPE_CHECKING, Any
@@ -67,7 +68,9 @@ def condition(problem: Problem, voters: str | None = None, *, absent: bool = Fal
     if voters is not None and without_privacy(problem):
         private = "the coins of every label are new, whether or not voters are,"
     reached = "of them" if voters != "fresh" else "voters" if problem.max_affected > 1 else "voter"
-    reaches = f"one change ({problem.adjacency}) reaches at most {problem.max_affected} {reached}{_of_groups(problem)}"
+    reaches = (
+        f"one change ({_adjacency(problem)}) reaches at most {problem.max_affected} {reached}{_of_groups(problem)}"
+    )
     if absent:
         return f"if {private} {reaches}, and who is absent depends neither on the data nor on votes or their noise."
     return f"if {private} and {reaches}."
@@ -89,6 +92,11 @@ def _each(problem: Problem) -> tuple[str, str]:
     others = [name for name, group in groups if math.isinf(group.epsilon)]
     each = listed(f"{pair(group.epsilon, group.delta)}-DP in {name}" for name, group in private)
     return each, f"; voters of {listed(others)} need not be private" if others else ""
+
+
+def _adjacency(problem: Problem) -> str:
+    """What neighbours are: a name as it is, any other text in quotes, so that it cannot pass for a part of ours."""
+    return problem.adjacency if re.fullmatch(r"[\w-]+", problem.adjacency) else repr(problem.adjacency)
 
 
 def _of_groups(problem: Problem) -> str:

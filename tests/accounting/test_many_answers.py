@@ -295,3 +295,9 @@ def test_rows_of_any_origin_are_checked() -> None:
         OutcomeRows.of([[0.5, 0.5]], [[0.5, 0.4]])
     with pytest.raises(InputError, match="rho must be"):
         OutcomeRows.of([[0.5, 0.5]], [[0.5, 0.5]], rho=0.1)
+
+
+def test_finer_grids_without_gain_are_not_the_end() -> None:
+    """The second and third grid of these chances are no better than the first; the fourth is."""
+    total = of_rows(rows_of(PermuteAndFlip(0.8), 11, 2), 20, delta=1e-5, tolerance=1e-4)
+    assert total.upper - total.lower <= 2e-4 * total.upper

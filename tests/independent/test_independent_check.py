@@ -21,6 +21,7 @@ from oracles import several_classes
 
 import darrm
 from darrm.cli import main
+from darrm.design.decision import from_content
 from darrm.design.design import in_file
 from darrm.errors import InputError
 from darrm.independent import check, cost
@@ -293,6 +294,12 @@ def test_it_sees_what_is_wrong(Delta: float) -> None:
         "a truth value for a number": altered(whole, problem={"K": True}),
         "an epsilon below 0": altered(whole, problem={"epsilon": -0.5}),
         "an epsilon of the file beside that of the problem": altered(whole, total_epsilon=0.1),
+        "a further entry": altered(whole, guarantee="(0.1, 0)-DP"),
+        "gamma left out": altered(whole, gamma=None),
+        "gamma in lists": altered(whole, gamma=[whole["gamma"]]),
+        "truth values for numbers": of([1.0] * 8) | {"gamma": [True] * 8},
+        "one text of digits": altered(whole, gamma=[0.0] * 8, gamma_hex="00000000"),
+        "a text with blanks": altered(whole, gamma_hex=[f" {value.hex()}" for value in gamma]),
         "a claim of its own": altered(whole, certificate={"total_epsilon": 0.1}),
     }
     found = check(whole)
@@ -327,6 +334,44 @@ def test_a_name_that_says_nothing_is_refused(name: str | None, place: tuple[Any,
     part["total_epsilon"] = 0.1
     with pytest.raises(InputError, match="nothing of the problem is called 'total_epsilon'"):
         check(content)
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("two groups", {"problem": {"classes": "no"}}),
+        ("two groups", {"problem": {"classes": ["no", "no"]}}),
+        ("two groups", {"problem": {"classes": True}}),
+        ("two groups", {"table": None}),
+        ("two groups", {"voters": "fresh; 100 labels are (1, 0)-DP"}),
+        ("two groups", {"gamma_hex": []}),
+        ("absent voters", {"without_votes": 0.0}),
+    ],
+    ids=str,
+)
+def test_what_no_design_says_is_refused(name: str, change: dict[str, Any]) -> None:
+    content = as_read(made(name))
+    assert check(content).wrong == ()
+    with pytest.raises(InputError, match="could not read the design"):
+        check(altered(content, **change))
+
+
+def test_tables_for_fewer_voters_are_read_strictly() -> None:
+    content = as_read(made("absent voters"))
+    first, *others = content["fewer"]
+    assert from_content(content).absent
+    for fewer in (
+        [{**first, "epsilon": 0.1}, *others],
+        [{**first, "table": [0.5, 0.5]}, *others],
+        [{**first, "present": [bool(n) for n in first["present"]]}, *others],
+        [first, first, *others],
+    ):
+        with pytest.raises(InputError, match="could not read the design"):
+            check({**content, "fewer": fewer})
+        with pytest.raises(InputError):
+            from_content({**content, "fewer": fewer})
+    with pytest.raises(InputError, match="absent"):
+        from_content({**content, "absent": 1})
 
 
 def test_the_command_says_which_voters_were_judged(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
