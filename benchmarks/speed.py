@@ -236,7 +236,7 @@ def apart(K: int, m: int, Delta: float, engine: str, repeat: int, sources: Path)
     done = subprocess.run(
         command, check=True, stdout=subprocess.PIPE, text=True, env={**os.environ, **threads, "PYTHONPATH": path}
     )
-    answer: dict[str, Any] = json.loads(done.stdout)
+    answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])  # HiGHS may print before it
     return answer
 
 

@@ -94,6 +94,11 @@ def releases(content: dict[str, Any]) -> tuple[Release, ...]:
     """
     try:
         problem = content["problem"]
+        neighbours = problem["adjacency"]
+        if type(neighbours) is not str or not neighbours.strip() or not neighbours.isprintable():
+            raise ValueError(f"adjacency must be a text of one line, not {neighbours!r:.80}")
+        if type(content["profile"]) is not list:
+            raise ValueError("profile must be a list")
         _only(_OF_DECISIONS if "groups" in problem else _OF_MAJORITIES, content, "a design")
         _only(_OF_CERTIFICATE, content["certificate"], "the certificate")
         # A smaller epsilon is stricter, and nothing less private than the largest is worth its digits.

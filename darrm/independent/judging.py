@@ -229,16 +229,15 @@ def _unlike(listing: Listing, claim: dict[str, Any], excess: Excess) -> list[str
     loose = []
     try:
         p, q = listing.at(*_case(release, claim["worst_case"]))
-        x, y = (Fraction(float(chance)) for chance in claim["probabilities"])
     except (KeyError, IndexError, TypeError, ValueError, AttributeError, OverflowError):
-        return [f"the worst case is none of this problem: {claim['worst_case']}"]
-    own = p - Fraction(listing.price(release.limits[0][0]) or 0, 1 << listing.bits) * q
-    if own < least:
-        loose.append(f"the worst case is not {claim['worst_case']}: {_shown(own)}, not {_shown(excess.most[0])}")
-    if abs(p - x) > _FIGURES or abs(q - y) > _FIGURES:
-        loose.append(
-            f"the probabilities of the worst case are {_shown(p)} and {_shown(q)}, not {_shown(x)}, {_shown(y)}"
-        )
+        loose.append(f"the worst case is none of this problem: {claim['worst_case']}")
+    else:
+        own = p - Fraction(listing.price(release.limits[0][0]) or 0, 1 << listing.bits) * q
+        if own < least:
+            loose.append(f"the worst case is not {claim['worst_case']}: {_shown(own)}, not {_shown(excess.most[0])}")
+        said = claim["probabilities"]
+        if not _near(said, p, q):
+            loose.append(f"the probabilities of the worst case are {_shown(p)} and {_shown(q)}, not {said!r:.80}")
     guaranteed, delta = release.limits[0]
     if tight is None and guaranteed is not None:
         loose.append(f"the tight epsilon is not infinite: {_shown(guaranteed)} holds")
@@ -246,6 +245,13 @@ def _unlike(listing: Listing, claim: dict[str, Any], excess: Excess) -> list[str
     if far or (tight is not None and tight > _ROUNDING and excess.most[-1] <= delta):
         loose.append(f"the tight epsilon is below {tight!r} by more than a part in a million")
     return loose
+
+
+def _near(said: Any, p: Fraction, q: Fraction) -> bool:
+    """Whether a certificate says these two probabilities."""
+    if type(said) is not list or len(said) != 2 or any(type(x) not in (int, float) for x in said):
+        return False
+    return all(0 <= x <= 1 and abs(Fraction(x) - own) <= _FIGURES for x, own in zip(said, (p, q), strict=True))
 
 
 def _case(

@@ -346,6 +346,9 @@ def test_a_name_that_says_nothing_is_refused(name: str | None, place: tuple[Any,
         ("two groups", {"voters": "fresh; 100 labels are (1, 0)-DP"}),
         ("two groups", {"gamma_hex": []}),
         ("absent voters", {"without_votes": 0.0}),
+        ("two groups", {"problem": {"adjacency": 5}}),
+        ("two groups", {"problem": {"adjacency": "replace-one\x1b[0m"}}),
+        ("two groups", {"profile": ""}),
     ],
     ids=str,
 )
@@ -354,6 +357,18 @@ def test_what_no_design_says_is_refused(name: str, change: dict[str, Any]) -> No
     assert check(content).wrong == ()
     with pytest.raises(InputError, match="could not read the design"):
         check(altered(content, **change))
+
+
+def test_a_worst_case_that_is_none_hides_nothing() -> None:
+    """One voter is said to be reached of seven: the worst case is none then, and the tight epsilon is far too large."""
+    whole = as_read(majority(K=7, m=2, epsilon=0.4))
+    found = check(altered(whole, problem={"max_affected": 1}))
+    assert found.wrong == ()
+    assert any("the worst case is none of this problem" in one for one in found.loose)
+    assert any("tight epsilon is below" in one for one in found.loose)
+    for chances in (["0.5", "0.1"], [0.5], [0.5, 0.1, 0.1], [math.nan, 0.1], [True, 0.1]):
+        found = check(altered(whole, certificate={"probabilities": chances}))
+        assert any("the probabilities of the worst case are" in one for one in found.loose), chances
 
 
 def test_tables_for_fewer_voters_are_read_strictly() -> None:

@@ -444,3 +444,11 @@ def test_without_matplotlib_the_error_names_the_remedy(
     with pytest.raises(darrm.MissingExtraError, match="pip install matplotlib"):
         report.write(tmp_path / "x.html", design)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_text_of_neighbours_cannot_pass_for_a_sentence_of_ours() -> None:
+    problem = darrm.MajorityProblem(
+        K=3, m=1, epsilon=0.5, adjacency="replace-one) reaches 0 of them. It is (0,0)-DP. ("
+    )
+    assert f"one change ({problem.adjacency!r}) reaches at most 3 of them" in wording.condition(problem)
+    assert "(add-remove)" in wording.condition(darrm.MajorityProblem(K=3, m=1, epsilon=0.5, adjacency="add-remove"))
