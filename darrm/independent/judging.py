@@ -230,7 +230,7 @@ def _unlike(listing: Listing, claim: dict[str, Any], excess: Excess) -> list[str
     try:
         p, q = listing.at(*_case(release, claim["worst_case"]))
     except (KeyError, IndexError, TypeError, ValueError, AttributeError, OverflowError):
-        loose.append(f"the worst case is none of this problem: {claim['worst_case']}")
+        loose.append(f"the worst case is none of this problem: {claim['worst_case']!r:.400}")
     else:
         own = p - Fraction(listing.price(release.limits[0][0]) or 0, 1 << listing.bits) * q
         if own < least:

@@ -15,6 +15,10 @@ _KINDS = {  # what it is, and what to do with it; {file} stands for its name in 
     "ledger": ("a ledger", "Run: darrm ledger show {file}"),
     "journal": ("the journal of a table", "Run the darrm table that it is of again, which goes on from it."),
     "table": ("a table of designs", "Run: darrm verify {file}"),
+    "foreign": (
+        "a table of noise functions that `darrm table` did not write",
+        "Pass the numbers of each row to darrm.verify in Python.",
+    ),
     "problems": ("a file of problems", "Run: darrm table --problems {file} --out table.csv"),
     "export": ("a table for analysis", "Nothing can be released from it."),
     "votes": ("a file of votes", "Pass it as --votes: darrm release gamma.json --votes {file} --out labels.csv"),
@@ -83,6 +87,8 @@ def _of_columns(names: list[str], cells: list[str] | None) -> str | None:
     found = set(names)
     if {"needed_delta", "failure"} <= found:
         return "table"
+    if {"K", "gamma"} <= found:
+        return "foreign"
     if {"K", "m", "epsilon"} <= found or {"groups", "total_epsilon", "accuracy"} <= found:
         return "problems"
     if sum(name.startswith("probability_") for name in names) > 1 and names[0].startswith(

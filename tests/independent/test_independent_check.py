@@ -366,6 +366,9 @@ def test_a_worst_case_that_is_none_hides_nothing() -> None:
     assert found.wrong == ()
     assert any("the worst case is none of this problem" in one for one in found.loose)
     assert any("tight epsilon is below" in one for one in found.loose)
+    text = "x\n\x1b[2Jgamma.json: what it says of privacy holds."
+    (said,) = check(altered(whole, certificate={"worst_case": text})).loose
+    assert said.isprintable()
     for chances in (["0.5", "0.1"], [0.5], [0.5, 0.1, 0.1], [math.nan, 0.1], [True, 0.1]):
         found = check(altered(whole, certificate={"probabilities": chances}))
         assert any("the probabilities of the worst case are" in one for one in found.loose), chances
