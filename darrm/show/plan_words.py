@@ -45,7 +45,7 @@ def remarks(plan: Plan) -> list[str]:
             f"These labels are hardly better than {chance}. Ask fewer queries, raise the budget, or look at how many "
             "voters one change of the data really reaches (max_affected)."
         )
-    if plan.voters == "fixed" and plan.collector > plan.total_epsilon:
+    if plan.voters == "fixed" and plan.collector > plan.total_epsilon and plan.disagreement > 1e-9:
         said += _price(plan)
     return said
 

@@ -50,7 +50,7 @@ def without_privacy(problem: Problem) -> bool:
 
     It is not enough that one change of the data may reach voters without privacy only: it may reach others instead.
     """
-    return all(math.isinf(kind.epsilon) for kind in problem.affected)
+    return isinstance(problem, DecisionProblem) and all(math.isinf(group.epsilon) for group in problem.groups)
 
 
 def condition(problem: Problem, voters: str | None = None, *, absent: bool = False) -> str:

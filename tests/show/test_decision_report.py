@@ -249,6 +249,15 @@ def test_voters_beside_others_without_privacy_are_not_taken_for_those() -> None:
     assert compose(design, 2, delta=1e-5, voters="fixed").upper > 2 * compose(design, 2, delta=0, voters="fresh").upper
 
 
+def test_groups_without_privacy_rest_on_the_coins_however_many_are_reached() -> None:
+    groups = [VoterGroup(1, epsilon=math.inf), VoterGroup(2, epsilon=math.inf)]
+    for affected in (1, 2, 3):
+        problem = DecisionProblem(groups, 1.0, max_affected=affected)
+        assert wording.condition(problem, "fixed").startswith("if the coins of every label are new")
+    mixed = [VoterGroup(1, epsilon=math.inf), VoterGroup(2, epsilon=1.0)]
+    assert not any(wording.without_privacy(DecisionProblem(mixed, 1.0, max_affected=t)) for t in (1, 2, 3))
+
+
 @pytest.mark.thorough
 def test_fixed_voters_of_several_kinds_are_named(design: DecisionDesign) -> None:
     page = Page(report.html(design, full=False))
