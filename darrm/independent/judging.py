@@ -213,7 +213,7 @@ def _broken(release: Release, excess: Excess) -> list[str]:
 def _overstated(release: Release, claim: dict[str, Any], excess: Excess) -> list[str]:
     """What a certificate says that is better than the truth."""
     delta = release.limits[0][1]
-    wrong = [] if claim["holds"] is True else ["the file says of itself that it does not hold"]
+    wrong = [] if claim["holds"] is True else [f"the file does not say of itself that it holds: {claim['holds']!r:.40}"]
     if excess.most[0] > Fraction(claim["needed_delta"]):
         wrong.append(f"the needed delta is {_shown(excess.most[0])}, not {claim['needed_delta']!r}")
     if claim["tight_epsilon"] is not None and excess.most[-2] > delta:
