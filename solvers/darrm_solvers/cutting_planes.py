@@ -76,10 +76,10 @@ def solve_by_cuts(
     """maximise objective @ x over 0 <= x <= 1 and every row that the last of the separators knows.
 
     Starting from x = 1, the rows that the last optimum breaks are added and the dual simplex goes on from its basis,
-    until no separator finds any. The next one is asked only when those before it find none, and the last one of a
-    refined optimum (`HighsModel.refine`), in which the others find none either. Separators decide what counts as
-    broken; they must not return a row twice for ever. Where rows are many more than variables slack ones leave the
-    program, each once, and come back where they are broken.
+    until no separator finds any. A separator is asked only when those before it find none; where the first two find
+    none, the optimum is refined (`HighsModel.refine`) before all are asked. Separators decide what counts as broken;
+    they must not return a row twice for ever. Where rows are many more than variables slack ones leave the program,
+    each once, and come back where they are broken.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ def solve_by_cuts(
             break
         last = answer
         rounds += 1
-        new = _first_broken(separators[:-1] or separators, last.x)
+        new = _first_broken(separators[:2], last.x)
         if not new.limits.size:
             last = model.refine(last)
             new = _first_broken(separators, last.x)

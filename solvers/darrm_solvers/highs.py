@@ -32,7 +32,8 @@ _OPTIONS: dict[str, Option] = {
     "random_seed": 0,
 }
 _FINER, _RUNS = 2.0**20, 3
-_MOST_ITERATIONS = 10_000, 20  # and so many for each row and column: HiGHS can go in circles for ever
+# Iterations, and more for each row and column: HiGHS can go in circles for ever, most of all from the basis before.
+_MOST_AT_FIRST, _MOST_ITERATIONS = (1_000, 1), (10_000, 20)
 # HiGHS ends some solves with kSolveError or kUnknown; each of these has recovered such a case.
 _FALLBACKS: tuple[dict[str, Option], ...] = (
     {},
@@ -215,14 +216,17 @@ class HighsModel:
             highspy.HighsModelStatus.kIterationLimit: Status.ITERATION_LIMIT,
         }
         # The time limit of HiGHS counts from the first run of this object on.
-        base, each = _MOST_ITERATIONS
-        usual = {**_USUAL, "simplex_iteration_limit": base + each * (self._n + self._m), **self._chosen}
-        _set(self._highs, {"simplex_iteration_limit": usual["simplex_iteration_limit"]})
+        most, later = (
+            self._chosen.get("simplex_iteration_limit", base + each * (self._n + self._m))
+            for base, each in (_MOST_AT_FIRST, _MOST_ITERATIONS)
+        )
+        _set(self._highs, {"simplex_iteration_limit": most})
         for attempt, fallback in enumerate(({}, *_FALLBACKS[:fallbacks])):
             if attempt or self._limited or time_limit < math.inf:
                 self._limited = time_limit < math.inf
-                _set(self._highs, {**fallback, "time_limit": self._highs.getRunTime() + time_limit})
+                _set(self._highs, {"time_limit": self._highs.getRunTime() + time_limit})
             if attempt:
+                _set(self._highs, {"simplex_iteration_limit": later, **fallback})
                 self._highs.clearSolver()
             try:
                 self._highs.run()
@@ -241,7 +245,7 @@ class HighsModel:
             if status is not Status.NUMERICAL:
                 break
         if attempt:
-            _set(self._highs, usual)
+            _set(self._highs, {**_USUAL, **self._chosen})
         message = self._highs.modelStatusToString(ended)
         iterations = int(self._highs.getInfo().simplex_iteration_count)
         if status is not Status.OPTIMAL:
