@@ -698,7 +698,7 @@ MISTAKES = [
     Mistake(
         "another panel of fixed voters is paid for by the first",
         "accounting.rules",
-        'state.voters != "fixed" or len({_voters(problem) for problem in charged}) <= 1',
+        'state.voters != "fixed" or len({voters_of(problem) for problem in charged}) <= 1',
         "True",
         MIXED,
         lambda tests, folder: tests.test_another_panel_of_fixed_voters_is_refused(folder),

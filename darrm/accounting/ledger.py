@@ -275,11 +275,20 @@ class Ledger:
         other = state.rule == "exact" and account.name not in state.designs
         return account.charged, 0 if other else rules.remaining(state, account)
 
-    def problems(self) -> tuple[AnyProblem, ...]:
-        """What the total rests on: the problems of the designs, one for each kind of voters."""
-        problems = [account.problem for account in self._state().designs.values()]
-        kinds = {(p.affected, p.adjacency): p for p in reversed(problems)}
-        return tuple(reversed(kinds.values()))
+    def rests_on(self) -> tuple[tuple[AnyProblem, bool], ...]:
+        """What the total rests on: the problem of one design for each kind of voters, and whether these may be absent.
+
+        Of the designs that were charged; as long as nothing was charged, of all.
+        """
+        state = self._state()
+        nothing = not any(account.charged for account in state.accounts.values())
+        kinds: dict[object, tuple[AnyProblem, bool]] = {}
+        for account in state.designs.values():
+            if account.charged or nothing:
+                kind = rules.voters_of(account.problem), account.problem.adjacency
+                problem, absent = kinds.get(kind, (account.problem, False))
+                kinds[kind] = problem, absent or bool(account.fewer)
+        return tuple(kinds.values())
 
     def spent(self) -> tuple[float, float]:
         """What all charges so far cost together: they are (epsilon, delta)-DP, for what this ledger charged alone.

@@ -288,10 +288,10 @@ def _allowed_by_sums(state: State, account: Labels) -> int:
 def _same_voters(state: State) -> bool:
     """Whether all labels of fixed voters may be of one set of them, which is paid for once."""
     charged = [labels.problem for labels in state.designs.values() if labels.charged]
-    return state.voters != "fixed" or len({_voters(problem) for problem in charged}) <= 1
+    return state.voters != "fixed" or len({voters_of(problem) for problem in charged}) <= 1
 
 
-def _voters(problem: AnyProblem) -> tuple[object, ...]:
+def voters_of(problem: AnyProblem) -> tuple[object, ...]:
     """All that a problem says of its voters."""
     if isinstance(problem, DecisionProblem):
         groups = [(group.count, group.epsilon, group.delta, group.max_affected) for group in problem.groups]

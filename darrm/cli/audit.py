@@ -195,10 +195,11 @@ def _print(rows: Sequence[AuditRow], n: int) -> None:
     console = common.console()
     console.print(table)
     console.print(
-        "guaranteed: epsilon of label privacy, nats, whatever the attacker knows. log odds, 98 %, infinite: how far "
-        "outputs move the log odds of this attacker, nats: at most, in 98 % of the cases, and the chance that it is "
-        "infinite. additive, largest: how much more often the best attacker is right, mean and largest over the "
-        "labels. leakage: largest maximal leakage of a label, nats."
+        "guaranteed: epsilon of label privacy of one label, nats, even against who knows all others; labels that are "
+        "known to hang together add up. log odds, 98 %, infinite: how far outputs move the log odds of this attacker, "
+        "nats: at most, in 98 % of the cases, and the chance that it is infinite. additive, largest: how much more "
+        "often the best attacker is right, mean and largest over the labels. leakage: largest maximal leakage of a "
+        "label, nats."
     )
     for size, left in sorted({(row.bag_size, row.remainder) for row in rows if row.remainder}):
         console.print(f"k = {size}: {left} labels are in no bag and were not audited.")

@@ -43,7 +43,7 @@ def command(
             console = common.console()
             console.print(f"{wording.pair(float(total_epsilon or 0), delta)} pays for {many} of {voters} voters.")
             console.print(f"It rests on this: {wording.condition(design.problem, voters, absent=absent)}")
-            if voters == "fixed" and most < MOST_LABELS:
+            if voters == "fixed" and most < MOST_LABELS and not wording.without_privacy(design.problem):
                 console.print("Such budgets for the same fixed voters must not be added up: keep one ledger for them.")
         return
     total = compose(design, queries, delta=delta, voters=voters)
@@ -51,7 +51,7 @@ def command(
         common.print_json(asdict(total))
         return
     console = common.console()
-    console.print(wording.cost(total))
+    console.print(wording.cost(total, design.problem))
     for name, value in sorted(total.bounds.items(), key=lambda item: item[1]):
         console.print(f"  {wording.at_least(value):>10}  by {name}")
     if any(name.startswith("largest loss") for name in total.bounds):

@@ -111,20 +111,22 @@ def command(
         figures += [] if entry.total is None else [wording.at_least(entry.total)]
         more.add_row(entry.name, *figures, style=style)
     console.print(table)
+    console.print(f"The guarantee holds {wording.condition(problem)}")
     if len(more.columns) > 1:
         console.print(more)
     if queries is not None and total_delta is not None:
         from darrm.accounting.theorems import optimal
 
         console.print(
-            f"{queries} labels, fresh: total epsilon at delta {total_delta:g}, if new coins make every answer of a "
-            "voter private by themselves."
+            f"{queries} labels, fresh: total epsilon at delta {wording.exactly(total_delta)}, "
+            f"{wording.condition(problem, 'fresh')}"
         )
         try:
             fixed = optimal(problem.epsilon, problem.Delta, problem.max_affected, total_delta).epsilon
             console.print(
                 "Fixed voters (made private once, with all their answers together): at most "
-                f"({wording.at_least(fixed)}, {total_delta:g}) in all with any of these, even without noise."
+                f"({wording.at_least(fixed)}, {wording.exactly(total_delta)}) in all with any of these, even without "
+                "noise."
             )
         except InputError as error:
             console.print(f"Fixed voters: {error}")
@@ -165,7 +167,8 @@ def _at_one_total(
     if total_delta is None:
         raise InputError("--total-delta must be given with --queries and --total-epsilon. Pass e.g. 1e-6.")
     taken = totals.take_setting(values)
-    comparison = plan(**taken, **values, queries=queries, total_delta=total_delta, voters=voters).comparison
+    answer = plan(**taken, **values, queries=queries, total_delta=total_delta, voters=voters)
+    comparison = answer.comparison
     if comparison is None:
         raise InputError("A comparison at one total needs --base-accuracy or --accuracy: how often votes are right.")
     if plot is not None:
@@ -176,4 +179,5 @@ def _at_one_total(
         common.print_json({"mechanisms": totals.comparison_values(comparison)})
     else:
         totals.show_comparison(comparison)
+        totals.show_assumptions(answer)
     common.wrote(plot)

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from darrm.cli import common
+from darrm.problem.limits import adjacency_in_print
 from darrm.show import wording
 
 if TYPE_CHECKING:
     from darrm.accounting.ledger import Ledger
     from darrm.design.design import AnyDesign
+    from darrm.show.wording import Problem
 
 
 @click.group("ledger", short_help="Keep count of what was released.")
@@ -130,15 +133,26 @@ def _show(ledger: Ledger, as_json: bool, design: AnyDesign | None = None) -> Non
     if status["rule"] == "exact":
         text = _of_one_design(status, budget, spent)
     else:
-        text = f"Budget {budget} for {status['adjacency']} neighbours, rule {status['rule']}. Charged: "
+        neighbours = adjacency_in_print(status["adjacency"])
+        text = f"Budget {budget} for {neighbours} neighbours, rule {status['rule']}. Charged: "
         text += wording.listed([_charge(charge) for charge in status["charges"]]) if status["charges"] else "nothing"
         text += f". Together they cost at most {spent} so far. That holds if {status['condition']}."
         if design is not None:
             left = "no end" if status["left"] is None else f"{status['left']}"
             text += f" Labels of this design that are left: {left}."
     common.console().print(text)
-    for problem in ledger.problems():
-        common.console().print(f"It rests on this: {wording.condition(problem, status['voters'])}")
+    rests_on = ledger.rests_on()
+    for problem, absent in rests_on:
+        common.console().print(f"It rests on this: {wording.condition(problem, status['voters'], absent=absent)}")
+    if not_to_be_added(status, rests_on):
+        common.console().print(wording.NOT_ADDED)
+
+
+def not_to_be_added(status: dict[str, Any], rests_on: Sequence[tuple[Problem, bool]]) -> bool:
+    """Whether a second total of the same voters, from another ledger or plan, must not be added to that of a ledger."""
+    paid = status["rule"] == "exact" and status["left"] is None  # the voters themselves
+    private = any(not wording.without_privacy(problem) for problem, _ in rests_on)
+    return bool(status["voters"] == "fixed" and private and not paid)
 
 
 def _of_one_design(status: dict[str, Any], budget: str, spent: str) -> str:

@@ -12,7 +12,7 @@ import click
 from darrm.cli import common
 from darrm.cli.long_run import progress
 from darrm.cli.suggestions import options_given, suggest, suggest_release
-from darrm.cli.totals import comparison_values, show_comparison, show_rows, take_setting
+from darrm.cli.totals import comparison_values, show_assumptions, show_comparison, show_rows, take_setting
 from darrm.cli.totals import options as setting_options
 from darrm.show import plan_words
 
@@ -99,6 +99,4 @@ def show(answer: Plan) -> None:
         console.print()
     console.print(plan_words.collector(answer))
     console.print(plan_words.one_label(answer))
-    console.print("\nAssumed:")
-    for assumption in answer.assumptions:
-        console.print(f"- {assumption}")
+    show_assumptions(answer)

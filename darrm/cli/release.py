@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from itertools import accumulate
 from pathlib import Path
 
 import click
 
 from darrm.cli import common
+from darrm.cli.ledger import not_to_be_added
 from darrm.cli.suggestions import suggest_budget
 from darrm.errors import InputError
 from darrm.problem.decision import DecisionProblem
@@ -83,18 +85,19 @@ def command(file: Path, votes_path: Path, out: Path, overwrite: bool, ledger_pat
         left = "" if remaining is None else f", {remaining} left"
         settled = f", if {status['condition']}" if status["rule"] == "composed" else ""
         budget = wording.pair(status["total_epsilon"], status["total_delta"])
+        rests_on = ledger.rests_on()
         rests = " and ".join(
-            wording.condition(problem, status["voters"], absent=absent and problem == design.problem)
-            for problem in ledger.problems()
+            wording.condition(problem, status["voters"], absent=absent) for problem, absent in rests_on
         )
         common.note(
             f"Charged to {ledger_path}: {status['released']} labels of {status['voters']} voters in all{left}; "
             f"together within {budget}, rule {status['rule']}{settled}, {rests}"
             + (" These votes must not be released again." if status["voters"] == "fresh" else "")
+            + (f" {wording.NOT_ADDED}" if not_to_be_added(status, rests_on) else "")
         )
-    elif n > 1:
-        common.note(OF_NOISE if wording.without_privacy(design.problem) else TOTAL)
-        if not as_json:
+    else:
+        common.note(_several(design.problem))
+        if n > 1 and not as_json:
             suggest_budget(file, design, (min(n, _MOST_QUERIES), 10, 1))
 
 
@@ -110,12 +113,21 @@ def _order(problem: MajorityProblem | DecisionProblem) -> str:
     return f" Vote columns were taken in order: {wording.listed(parts)}."
 
 
-OF_NOISE = (
-    "Only the noise of the labels protects, because the voters are not private: the releases compose. These votes must "
-    "not be released again without counting that release too."
-)
-TOTAL = (
-    "What all of them cost together depends on the voters. Fresh voters (new coins make every answer private by "
-    "themselves): the releases compose. Fixed voters (models trained with differential privacy): do not add up these "
-    "guarantees; all labels together cost at most the composition of the voters that one record reaches."
-)
+def _several(problem: MajorityProblem | DecisionProblem) -> str:
+    """What several labels cost together, without figures."""
+    if wording.without_privacy(problem):
+        return (
+            "Only the noise of the labels protects, because the voters are not private: the releases compose. These "
+            "votes must not be released again without counting that release too."
+        )
+    of_fixed = "all labels together cost at most the composition of the voters that one record reaches."
+    if any(math.isinf(kind.epsilon) for kind in problem.affected):
+        of_fixed = (
+            "one record can reach voters that are not private, so only the noise of the labels bounds what they cost "
+            "together (darrm budget --voters fixed)."
+        )
+    return (
+        "What several labels cost together, now or later, depends on the voters. Fresh voters (new coins make every "
+        "answer private by themselves): the releases compose. Fixed voters (models trained with differential "
+        f"privacy): do not add up these guarantees; {of_fixed}"
+    )

@@ -14,6 +14,7 @@ from darrm.errors import InputError
 from darrm.show import plan_words, wording
 
 if TYPE_CHECKING:
+    from darrm.planning.answers import Plan
     from darrm.planning.at_one_total import Comparison
 
 voter_options = common.options(
@@ -104,6 +105,13 @@ def show_comparison(comparison: Comparison) -> None:
         plan_words.mechanisms_title(comparison),
     )
     common.console().print(plan_words.columns_meant(comparison.total_delta))
+
+
+def show_assumptions(answer: Plan) -> None:
+    """What the figures and guarantees of a plan rest on."""
+    common.console().print("\nAssumed:")
+    for assumption in answer.assumptions:
+        common.console().print(f"- {assumption}")
 
 
 def show_rows(heads: Sequence[str], rows: Sequence[Sequence[str]], title: str | None = None) -> None:

@@ -13,6 +13,7 @@ from darrm.design.rules import of_all_votes, plurality
 from darrm.mechanisms.noisy_max import GaussianNoisyMax, LaplaceNoisyMax
 from darrm.mechanisms.permute_and_flip import PermuteAndFlip
 from darrm.numerics.arrays import Array
+from darrm.numerics.printed import at_least, at_most
 from darrm.problem.counts import Counts, count_vectors, sorted_counts
 from darrm.problem.decision import DecisionProblem
 
@@ -57,15 +58,15 @@ def noisy_counts(problem: DecisionProblem) -> list[ClassFamily]:
 
 
 def _sigma(inverse: float) -> str:
-    return f"sigma {1 / inverse:.4g} at each count"
+    return f"sigma {at_least(1 / inverse, 4)} at each count"
 
 
 def _scale(gamma: float) -> str:
-    return f"noise of scale {1 / gamma:.4g} at each count"
+    return f"noise of scale {at_least(1 / gamma, 4)} at each count"
 
 
 def _epsilon(epsilon: float) -> str:
-    return f"epsilon {epsilon:.4g} for one changed vote"
+    return f"epsilon {at_most(epsilon, 4)} for one changed vote"
 
 
 def subsampled_plurality(K: int, classes: int, m: int) -> Array:

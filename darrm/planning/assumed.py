@@ -6,7 +6,9 @@ import math
 
 from darrm import objectives
 from darrm.accounting.search import Budget
+from darrm.numerics.printed import exactly
 from darrm.planning.setting import Setting
+from darrm.problem.limits import adjacency_in_print
 
 
 def assumptions(setting: Setting, budget: Budget) -> tuple[str, ...]:
@@ -23,7 +25,10 @@ def assumptions(setting: Setting, budget: Budget) -> tuple[str, ...]:
     elif budget.voters == "fresh":
         kind = f"Voters are fresh: the new coins of every answer make it {_private(setting)} by themselves."
     else:
-        kind = f"Voters are fixed: each was made private once. With all its answers together it is {_private(setting)}."
+        kind = (
+            "Voters are fixed: their privacy was given to them once. With all its answers together a voter is "
+            f"{_private(setting)}."
+        )
     open_to_all = [str(g) for g, group in enumerate(setting.groups, 1) if math.isinf(group.epsilon)]
     if 0 < len(open_to_all) < len(setting.groups):
         kind += f" Nothing is assumed of the privacy of voters in group {' and '.join(open_to_all)}."
@@ -31,7 +36,7 @@ def assumptions(setting: Setting, budget: Budget) -> tuple[str, ...]:
     if isinstance(setting.objective, objectives.OfVoters):
         goal = "accuracy of the votes" if setting.base is None else "base accuracy, on votes by randomized response"
     return (
-        f"One change of the data ({setting.adjacency}) reaches {reach}{''.join(caps)}.",
+        f"One change of the data ({adjacency_in_print(setting.adjacency)}) reaches {reach}{''.join(caps)}.",
         kind,
         "Given the data, voters vote independently of each other.",
         _again(setting, budget),
@@ -43,7 +48,7 @@ def assumptions(setting: Setting, budget: Budget) -> tuple[str, ...]:
 def _private(setting: Setting) -> str:
     """How private voters are, in the groups where they are."""
     private = {
-        g: f"({group.epsilon:.6g}, {group.delta:.6g})-DP"
+        g: f"({exactly(group.epsilon)}, {exactly(group.delta)})-DP"
         for g, group in enumerate(setting.groups, 1)
         if not math.isinf(group.epsilon)
     }
@@ -59,4 +64,10 @@ def _again(setting: Setting, budget: Budget) -> str:
             "The budget pays for the voters themselves: any number of labels of their answers is within it, these "
             "votes released again included."
         )
-    return "The votes of each label are released once: the total does not cover a second release of the same votes."
+    once = "The votes of each label are released once: the total does not cover a second release of the same votes."
+    if budget.voters == "fixed" and not all(math.isinf(group.epsilon) for group in setting.groups):
+        once += (
+            " Nor may it be added to what other labels of these voters cost, by another plan or another ledger: plan "
+            "all of them together, or keep one ledger."
+        )
+    return once

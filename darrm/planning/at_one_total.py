@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -14,6 +15,7 @@ from darrm.certificate.certificate import verify
 from darrm.design.decision import DecisionDesign
 from darrm.errors import BudgetError, CertificateError, InputError
 from darrm.numerics.arrays import Array
+from darrm.numerics.printed import at_most
 from darrm.planning.designs import design_within
 from darrm.planning.rivals import Family, families
 from darrm.planning.setting import Setting
@@ -145,8 +147,11 @@ def at_one_total(setting: Setting, budget: Budget, planned: DecisionDesign | Non
     rows.append(compared.row(plain, "no noise at the labels", setting.majority()))
     if budget.voters == "fresh" and setting.base is None:
         total = setting.votes_total(budget.queries, budget.delta, "fixed")
-        fixed = compared.row(f"{plain}, if the voters were fixed", "", setting.majority(), total)
-        rows.append(replace(fixed, collector=total))
+        if math.isfinite(total):
+            said = "not of these: each private once, for all its answers"
+            rows.append(
+                replace(compared.row(f"{plain} of fixed voters", said, setting.majority(), total), collector=total)
+            )
     return Comparison(tuple(rows), budget.queries, budget.epsilon, budget.delta, budget.voters)
 
 
@@ -217,7 +222,7 @@ class _Compared:
         if low > 0:
             more = votes(low)
             total = more.votes_total(budget.queries, budget.delta, budget.voters)
-            said = f"epsilon {low:.3g} a vote"
+            said = f"epsilon {at_most(low, 4)} a vote"
             rows.append(self.row("all the noise in the votes", said, more.majority(), total, more))
         found: dict[int, Setting] = {}
         kept: list[OneLabel] = []
@@ -231,7 +236,7 @@ class _Compared:
         spent = spend(label, budget, max(2 * low, 1e-3), least=_LEAST, most=min(own, 700.0), **_CLOSELY)
         if spent is not None:
             more = found[id(spent.release)]
-            said = f"epsilon {max(group.epsilon for group in more.groups):.3g} a vote"
+            said = f"epsilon {at_most(max(group.epsilon for group in more.groups), 4)} a vote"
             plain = "majority" if setting.problem(1.0, 0.5).binary else "plurality"
             rows.append(self.row(f"plain {plain} of noisier votes", said, more.majority(), spent.epsilon, more))
         return rows

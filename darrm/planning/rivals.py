@@ -15,6 +15,7 @@ from darrm.mechanisms import class_rivals
 from darrm.mechanisms.baselines import subsampling
 from darrm.numerics.arrays import Array
 from darrm.numerics.binomials import binomials
+from darrm.numerics.printed import at_least, at_most
 from darrm.planning.setting import Setting
 from darrm.problem.decision import DecisionProblem
 from darrm.problem.noise_function import acceptance
@@ -118,7 +119,7 @@ def _flipped_votes(setting: Setting, epsilon: float) -> Array:
 
 
 def _each(epsilon: float) -> str:
-    return f"epsilon {epsilon:.3g} a vote"
+    return f"epsilon {at_most(epsilon, 4)} a vote"
 
 
 def _mixed(rule: Array, answers: int, share: float) -> Array:
@@ -126,7 +127,7 @@ def _mixed(rule: Array, answers: int, share: float) -> Array:
 
 
 def _chance(answers: int, share: float) -> str:
-    return f"the rule's answer with probability {share + (1 - share) / answers:.4g}"
+    return f"the rule's answer with probability {at_most(share + (1 - share) / answers, 4)}"
 
 
 def _gaussian(lead: Array, inverse: float) -> Array:
@@ -134,7 +135,7 @@ def _gaussian(lead: Array, inverse: float) -> Array:
 
 
 def _sigma(inverse: float) -> str:
-    return f"sigma {1 / inverse:.4g} at each count"
+    return f"sigma {at_least(1 / inverse, 4)} at each count"
 
 
 def _flipped(lead: Array, rate: float) -> Array:
@@ -143,7 +144,7 @@ def _flipped(lead: Array, rate: float) -> Array:
 
 
 def _rate(rate: float) -> str:
-    return f"epsilon {2 * rate:.4g} for one changed vote"
+    return f"epsilon {at_most(2 * rate, 4)} for one changed vote"
 
 
 def _subsampled(K: int, votes: float) -> Array:
@@ -175,11 +176,11 @@ def _subsample(K: int, classes: int, m: int) -> Array:
 
 def _votes_of_several(K: int, votes: float) -> str:
     fewer = math.floor(votes)
-    return f"{fewer} or {min(fewer + 1, K)} of {K} votes, {votes:.4g} at the mean"
+    return f"{fewer} or {min(fewer + 1, K)} of {K} votes, {at_most(votes, 4)} at the mean"
 
 
 def _votes(K: int, votes: float) -> str:
     if votes <= 1:
-        return f"one vote with probability {votes:.4g}, else a coin"
+        return f"one vote with probability {at_most(votes, 4)}, else a coin"
     fewer = min(2 * math.floor((votes - 1) / 2) + 1, K)
-    return f"{fewer} or {min(fewer + 2, K)} of {K} votes, {votes:.4g} at the mean"
+    return f"{fewer} or {min(fewer + 2, K)} of {K} votes, {at_most(votes, 4)} at the mean"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
@@ -27,6 +28,11 @@ def adjacency_text(adjacency: object) -> str:
             f"Pass one of {', '.join(ADJACENCIES)}, or describe yours."
         )
     return adjacency
+
+
+def adjacency_in_print(adjacency: str) -> str:
+    """What neighbours are: a name as it is, any other text in quotes, so that it cannot pass for a part of ours."""
+    return adjacency if re.fullmatch(r"[\w-]+", adjacency) else repr(adjacency)
 
 
 class Affected(NamedTuple):

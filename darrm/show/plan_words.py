@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from darrm.problem.decision import DecisionProblem
 from darrm.show.markup import Markup, details, element, grid, join, paragraph, shown
-from darrm.show.wording import at_least, guarantee
+from darrm.show.wording import at_least, exactly, guarantee, pair
 
 if TYPE_CHECKING:
     from darrm.planning.answers import Plan
@@ -21,8 +21,8 @@ def together(plan: Plan) -> str:
     """What all labels guarantee."""
     subject = "One label is" if plan.queries == 1 else f"All {plan.queries} labels together are"
     return (
-        f"{subject} ({at_least(plan.spent)}, {plan.total_delta:g})-DP: proved, within "
-        f"({plan.total_epsilon:g}, {plan.total_delta:g})."
+        f"{subject} ({at_least(plan.spent)}, {exactly(plan.total_delta)})-DP: proved, within "
+        f"{pair(plan.total_epsilon, plan.total_delta)}."
     )
 
 
@@ -61,8 +61,8 @@ def _price(plan: Plan) -> list[str]:
     failure = f"{float(shown(who.failure, 2, up=True)):g}"
     return [
         f"The voters that one change of the data reaches fail with probability up to {failure}, more than the total "
-        f"delta of {plan.total_delta:g}: that is why their labels need noise. A total delta of {failure} pays for the "
-        f"voters themselves, which cost ({at_least(epsilon)}, {failure}) with all their answers. Their plain "
+        f"delta of {exactly(plan.total_delta)}: that is why their labels need noise. A total delta of {failure} pays "
+        f"for the voters themselves, which cost ({at_least(epsilon)}, {failure}) with all their answers. Their plain "
         f"{_most_votes(plan)} needs no noise then."
     ]
 
@@ -122,7 +122,7 @@ def _figure(share: float) -> str:
 def mechanisms_title(comparison: Comparison) -> str:
     """What the rows of `mechanism_rows` show."""
     return (
-        f"What ({comparison.total_epsilon:g}, {comparison.total_delta:g}) buys for {comparison.queries} labels, "
+        f"What {pair(comparison.total_epsilon, comparison.total_delta)} buys for {comparison.queries} labels, "
         f"voters {comparison.voters}"
     )
 
@@ -131,7 +131,7 @@ def columns_meant(delta: float) -> str:
     """What the columns of totals are."""
     return (
         "wrong: how often a label is not the truth. all labels: epsilon of all labels together, proved. votes: epsilon "
-        f"for whoever sees all votes. Both at delta {delta:g}."
+        f"for whoever sees all votes. Both at delta {exactly(delta)}."
     )
 
 
@@ -150,19 +150,18 @@ def collector(plan: Plan) -> str:
         return "Whoever sees all votes must be trusted with all they tell: votes are not private by themselves."
     if math.isinf(plan.collector):
         return (
-            f"Whoever sees all votes must be trusted with all they tell: at delta {plan.total_delta:g} no epsilon is "
-            "proved for all of them together."
+            f"Whoever sees all votes must be trusted with all they tell: at delta {exactly(plan.total_delta)} no "
+            "epsilon is proved for all of them together."
         )
     largest = "at most " if len({kind.epsilon for kind in affected if kind.voters}) > 1 else ""
+    epsilon = exactly(plan.vote_epsilon)
     if plan.voters == "fixed":
-        why = (
-            f"because each voter is private with all its answers together, by epsilon {largest}{plan.vote_epsilon:.4g}"
-        )
+        why = f"because each voter is private with all its answers together, by epsilon {largest}{epsilon}"
     else:
-        why = f"from votes of epsilon {largest}{plan.vote_epsilon:.4g} each"
+        why = f"from votes of epsilon {largest}{epsilon} each"
     return (
-        f"Whoever sees all votes learns at most ({at_least(plan.collector)}, {plan.total_delta:g}) about any one "
-        f"record, {why}, and must be trusted with that."
+        f"Whoever sees all votes learns at most ({at_least(plan.collector)}, {exactly(plan.total_delta)}) about any "
+        f"one record, {why}, and must be trusted with that."
     )
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable
-from decimal import ROUND_CEILING, Decimal
 from typing import TYPE_CHECKING, Any
 
-from darrm.numerics.exact import decimals
+from darrm.numerics.printed import at_least as at_least
+from darrm.numerics.printed import exactly as exactly
 from darrm.problem.decision import DecisionProblem
+from darrm.problem.limits import adjacency_in_print
 
 if TYPE_CHECKING:
     from darrm.accounting.fresh import Total
@@ -59,18 +59,18 @@ def condition(problem: Problem, voters: str | None = None, *, absent: bool = Fal
     ``absent``: whether voters may be absent.
     """
     each, others = _each(problem)
+    beside = f"{others}, but are independent of the others given the data" if others else ""
     private = {
         None: f"the votes are independent given the data, each is {each}{others},",
         "fresh": f"the new coins of every answer, independent of all others, make it {each} by themselves, whatever "
-        f"else the voter keeps{others},",
+        f"else the voter keeps{beside},",
         "fixed": f"the voters are independent given the data, each is {each} with all its answers together{others},",
     }[voters]
     if voters is not None and without_privacy(problem):
         private = "the coins of every label are new, whether or not voters are,"
     reached = "of them" if voters != "fresh" else "voters" if problem.max_affected > 1 else "voter"
-    reaches = (
-        f"one change ({_adjacency(problem)}) reaches at most {problem.max_affected} {reached}{_of_groups(problem)}"
-    )
+    reached = f"at most {problem.max_affected} {reached}{_of_groups(problem)}"
+    reaches = f"one change ({adjacency_in_print(problem.adjacency)}) reaches {reached}"
     if absent:
         return f"if {private} {reaches}, and who is absent depends neither on the data nor on votes or their noise."
     return f"if {private} and {reaches}."
@@ -92,11 +92,6 @@ def _each(problem: Problem) -> tuple[str, str]:
     others = [name for name, group in groups if math.isinf(group.epsilon)]
     each = listed(f"{pair(group.epsilon, group.delta)}-DP in {name}" for name, group in private)
     return each, f"; voters of {listed(others)} need not be private" if others else ""
-
-
-def _adjacency(problem: Problem) -> str:
-    """What neighbours are: a name as it is, any other text in quotes, so that it cannot pass for a part of ours."""
-    return problem.adjacency if re.fullmatch(r"[\w-]+", problem.adjacency) else repr(problem.adjacency)
 
 
 def _of_groups(problem: Problem) -> str:
@@ -122,50 +117,34 @@ def pair(epsilon: float, delta: float) -> str:
     return f"({exactly(epsilon)}, {exactly(delta)})"
 
 
-def exactly(value: float) -> str:
-    """A number that was given, in full: six digits if that is all of it."""
-    short = f"{value:g}"
-    return short if float(short) == value else repr(float(value))
+NOT_ADDED = "What other labels of these voters cost must not be added to it."
 
 
-def at_least(value: float, digits: int = 6) -> str:
-    """A certified upper bound to so many digits, rounded up where it is above them by more than rounding.
-
-    "infinite": there is no finite one.
-    """
-    if math.isinf(value) or not value:
-        return "infinite" if value else "0"
-    with decimals(Decimal(1)):
-        exact = Decimal(value) * (1 - Decimal("1e-12"))
-        rounded = exact.quantize(Decimal(1).scaleb(exact.adjusted() - digits + 1), rounding=ROUND_CEILING).normalize()
-    return f"{rounded:f}" if rounded.adjusted() >= -5 else f"{rounded:e}".replace("E", "e")
-
-
-def cost(total: Total) -> str:
-    """What labels cost, in a sentence or two."""
+def cost(total: Total, problem: Problem) -> str:
+    """What labels of a problem cost, in a sentence or two."""
     labels = f"{total.queries} label{'s' * (total.queries > 1)}"
     price = f"({at_least(total.upper)}, {exactly(total.delta)})"
-    if total.voters == "fixed" and "one label" in total.bounds:
-        return f"Fixed voters: one label costs {price}. The cost of another must not be added to it."
-    if total.voters == "fixed":
-        alone = total.bounds.get("the voters themselves")
-        if alone == total.upper:
-            return (
-                f"Fixed voters: {labels}, or any number of them, cost {price} in all. That is what the voters that one "
-                "record reaches cost, with all their answers."
-            )
-        any_number = (
-            f"any number of labels costs at most {at_least(alone)}"
-            if alone is not None
-            else "it grows with every label"
-        )
+    if total.voters == "fresh":
         return (
-            f"Fixed voters: {labels} cost {price} together, queries chosen adaptively. The coins of the labels bring "
-            f"this below what the voters themselves cost; {any_number}."
+            f"Fresh voters: {labels} cost {price} together, queries chosen adaptively. Proved; at least "
+            f"{total.lower:.6g} for the worst voters that are as private as stated."
+        )
+    if "one label" in total.bounds:
+        return f"Fixed voters: one label costs {price}. The cost of another must not be added to it."
+    together = f"Fixed voters: {labels} cost {price} together, queries chosen adaptively. "
+    alone = total.bounds.get("the voters themselves")
+    if without_privacy(problem):
+        return f"{together}The voters are not private, so the coins of the labels pay alone."
+    if alone is None:
+        return f"{together}At this delta the voters themselves bound nothing, so it grows with every label. {NOT_ADDED}"
+    if alone == total.upper:
+        return (
+            f"Fixed voters: {labels}, or any number of them, cost {price} in all. That is what the voters that one "
+            "record reaches cost, with all their answers."
         )
     return (
-        f"Fresh voters: {labels} cost {price} together, queries chosen adaptively. Proved; at least {total.lower:.6g} "
-        "for the worst voters that are as private as stated."
+        f"{together}The coins of the labels bring this below what the voters themselves cost; any number of labels "
+        f"costs at most {at_least(alone)}. {NOT_ADDED}"
     )
 
 

@@ -383,7 +383,7 @@ def test_a_ledger_charges_decisions(tmp_path: Path) -> None:
         ledger.charge(one, 3)
         assert Ledger(path).status()["left"] == allowed - 3
         assert 0 < Ledger(path).spent()[0] <= 1.5
-        assert Ledger(path).problems() == (problem,)
+        assert Ledger(path).rests_on() == ((problem, one is other),)
         with pytest.raises(darrm.BudgetError):
             ledger.charge(one, allowed)
         with pytest.raises(darrm.InputError, match="another design"):
@@ -393,7 +393,25 @@ def test_a_ledger_charges_decisions(tmp_path: Path) -> None:
     both.charge(other, 1)
     both.charge(darrm.solve(K=3, m=1, epsilon=0.25), 1)
     assert Ledger(tmp_path / "c").spent()[0] == pytest.approx(1.75)
-    assert len(Ledger(tmp_path / "c").problems()) == 2
+    assert len(Ledger(tmp_path / "c").rests_on()) == 2
+
+
+def test_a_total_rests_on_all_kinds_of_voters_that_were_charged(tmp_path: Path) -> None:
+    """Designs of the same least private voters can ask more of the others: .2 of them in one, .9 in the other."""
+    goal = darrm.objectives.truth(accuracy=[0.8, 0.6])
+    problems = [
+        darrm.DecisionProblem([group(3, 1.0), group(4, epsilon)], 0.5, max_affected=1) for epsilon in (0.9, 0.2, 0.3)
+    ]
+    assert len({problem.affected for problem in problems}) == 1
+    first, second, unused = (darrm.solve(problem, objective=goal) for problem in problems)
+    absent = darrm.solve(problems[0], objective=darrm.objectives.truth(accuracy=[0.7, 0.6]), absent=True)
+    book = Ledger.create(tmp_path / "book", unused, total_epsilon=9.0, total_delta=0, voters="fresh", rule="basic")
+    assert book.rests_on() == ((problems[2], False),)
+    book.charge(first, 1)
+    book.charge(second, 2)
+    assert book.rests_on() == ((problems[0], False), (problems[1], False))
+    book.charge(absent, 1)
+    assert Ledger(tmp_path / "book").rests_on() == ((problems[0], True), (problems[1], False))
 
 
 def test_a_label_that_says_nothing_costs_nothing() -> None:

@@ -612,3 +612,62 @@ def test_a_release_of_votes_that_are_not_private_is_not_told_of_fixed_voters(
     told = " ".join(capsys.readouterr().err.split())
     assert ("Only the noise of the labels protects" in told) is public
     assert ("Fixed voters (models trained with differential privacy)" in told) is not public
+
+
+@pytest.mark.parametrize("rows", [1, 2])
+def test_labels_of_voters_beside_others_without_privacy_are_bounded_by_noise_alone(
+    rows: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Released day by day, one by one, labels must not be added up either."""
+    design, votes = str(tmp_path / "design.json"), tmp_path / "votes.csv"
+    votes.write_text("a,b,c\n" + "1,0,1\n" * rows, encoding="utf-8")
+    options = ["--max-affected", "1", "--total-epsilon", "1", "--accuracy", ".8,.6"]
+    assert main(["solve", "--group", "2:1", "--group", "1:inf", *options, "--out", design]) == 0
+    capsys.readouterr()
+    assert main(["release", design, "--votes", str(votes), "--out", str(tmp_path / "labels.csv")]) == 0
+    told = " ".join(capsys.readouterr().err.split())
+    assert "do not add up these guarantees; one record can reach voters that are not private" in told
+    assert "composition of the voters" not in told
+
+
+def test_what_a_ledger_rests_on_counts_absence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    design, book = str(tmp_path / "design.json"), str(tmp_path / "book.json")
+    assert main(["solve", *SMALL, "--absent", "--out", design]) == 0
+    budget = ["--total-epsilon", "3", "--total-delta", "0", "--voters"]
+    capsys.readouterr()
+    assert main(["ledger", "create", book, design, *budget, "fresh"]) == 0
+    assert "who is absent depends neither on the data" in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize(("epsilon", "voters", "warned"), [("2", "fixed", 1), ("inf", "fixed", 0), ("2", "fresh", 0)])
+def test_totals_of_the_same_fixed_voters_are_not_to_be_added(
+    epsilon: str, voters: str, warned: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In a ledger, below labels that it paid for, and in a budget; not where the voters pay for any number."""
+    folder = tmp_path
+    design, book, votes = str(folder / "design.json"), str(folder / "book.json"), folder / "votes.csv"
+    votes.write_text("a,b,c\n1,0,1\n", encoding="utf-8")
+    options = ["--max-affected", "3", "--total-epsilon", "1", "--accuracy", ".6"]
+    assert main(["solve", "--group", f"3:{epsilon}", *options, "--out", design]) == 0
+    assert (
+        main(["ledger", "create", book, design, "--total-epsilon", "3", "--total-delta", "0", "--voters", voters]) == 0
+    )
+    assert main(["release", design, "--votes", str(votes), "--ledger", book, "--out", str(folder / "labels.csv")]) == 0
+    assert main(["budget", design, "--queries", "2", "--delta", "0", "--voters", voters]) == 0
+    told = capsys.readouterr()
+    said = "What other labels of these voters cost must not be added to it."
+    assert " ".join(told.out.split()).count(said) == 2 * warned
+    assert " ".join(told.err.split()).count(said) == warned
+    paid = ["--total-epsilon", "6", "--total-delta", "0", "--voters", voters]
+    assert main(["ledger", "create", str(folder / "paid.json"), design, *paid]) == 0
+    assert said not in " ".join(capsys.readouterr().out.split())
+
+
+def test_a_description_of_neighbours_stands_in_quotes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    said = "replace-one) reaches none of them, so that (whoever"
+    plan = ["--K", "3", "--epsilon", "1", "--base-accuracy", ".8", "--max-affected", "1", "--queries", "2"]
+    budget = ["--total-epsilon", "2", "--total-delta", "0", "--voters", "fresh", "--adjacency", said]
+    assert main(["plan", *plan, *budget, "--no-comparison"]) == 0
+    assert main(["ledger", "create", str(tmp_path / "book"), "--rule", "basic", *budget]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert told.count(said) == told.count(repr(said)) == 2

@@ -8,6 +8,7 @@ import pytest
 import darrm
 from darrm import VoterGroup
 from darrm.accounting.search import pays
+from darrm.accounting.theorems import optimal
 from darrm.planning import planner
 from darrm.show import plan_words
 from darrm.show.inline import notebook_html
@@ -131,4 +132,37 @@ def test_groups_without_privacy_are_named() -> None:
         compare=False,
     )  # fmt: skip
     [said] = [one for one in plan.assumptions if one.startswith("Voters are fixed")]
-    assert said.endswith("it is (1, 1e-05)-DP in group 1. Nothing is assumed of the privacy of voters in group 2.")
+    assert said.endswith("a voter is (1, 1e-05)-DP in group 1. Nothing is assumed of the privacy of voters in group 2.")
+
+
+@pytest.mark.parametrize(
+    ("voters", "epsilon", "warned"), [("fixed", 2.0, True), ("fixed", math.inf, False), ("fresh", 2.0, False)]
+)
+def test_plans_of_the_same_fixed_voters_are_not_to_be_added(voters: str, epsilon: float, warned: bool) -> None:
+    """Two such plans for three voters of epsilon 2 lose 4.12 together, and each says 2 (docs/theory.md)."""
+    plan = darrm.plan(
+        [VoterGroup(3, epsilon)], accuracy=[0.6], max_affected=3, queries=1, total_epsilon=2, total_delta=0,
+        voters=voters, compare=False,
+    )  # fmt: skip
+    assert any("Nor may it be added" in one for one in plan.assumptions) is warned
+    assert plan.spent <= 2
+
+
+def test_a_parameter_in_print_costs_no_more_than_the_total_beside_it() -> None:
+    """Rounded to the nearest, .0856 a vote cost 6.0008 where 6 stood beside it."""
+    epsilon, total = 0.5, 6.0
+    plan = darrm.plan(
+        K=25, epsilon=epsilon, base_accuracy=0.85, max_affected=1, queries=200, total_epsilon=total, total_delta=1e-6,
+        voters="fresh",
+    )  # fmt: skip
+    row = plan.comparison["all the noise in the votes"]
+    printed = float(row.setting.removeprefix("epsilon ").removesuffix(" a vote"))
+    assert 0.98 * total < optimal(printed, 0.0, 200, 1e-6).epsilon <= total
+
+
+def test_a_total_delta_is_printed_in_full() -> None:
+    plan = darrm.plan(
+        K=3, epsilon=1.0, base_accuracy=0.9, max_affected=1, queries=2, total_epsilon=1.5, total_delta=1.2345612e-6,
+        voters="fresh", compare=False,
+    )  # fmt: skip
+    assert plan_words.together(plan).endswith("1.2345612e-06)-DP: proved, within (1.5, 1.2345612e-06).")

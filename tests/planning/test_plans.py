@@ -127,7 +127,7 @@ def test_no_mechanism_beside_it_is_better(planned: tuple[dict[str, Any], Plan]) 
     assert plan.comparison is not None
     best, *others = plan.comparison
     for row in others:
-        if row.within and row.name != "plain majority, if the voters were fixed":
+        if row.within and row.name != "plain majority of fixed voters":
             assert best.expected_cost <= row.expected_cost * 1.002, row.name
 
 

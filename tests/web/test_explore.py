@@ -115,9 +115,10 @@ def test_budgets_are_those_of_the_library(client: Any) -> None:
     for voters in ("fresh", "fixed"):
         total = darrm.accounting.compose(design, 20, delta=1e-4, voters=voters, tolerance=answers.TOLERANCE)
         text = get(client, "/noise/budget", **SMALL, queries="20", total_delta="1e-4", voters=voters).text
-        from darrm.show.wording import cost
+        from darrm.show.wording import condition, cost
 
-        assert cost(total) in html.unescape(text)
+        assert cost(total, design.problem) in html.unescape(text)
+        assert f"It rests on this: {condition(design.problem, voters)}" in html.unescape(text)
         assert len(re.findall('<th scope="row">', text)) == len(total.bounds)
     assert "any number of them" in text
 

@@ -95,7 +95,9 @@ def _budget(answers: Answers, state: Choices) -> str:
     if many is None:
         return page.budget(None, {})
     totals = {
-        name: answers.budgets.get((choice, many), gone()) for name, choice in choices.items() if choice is not None
+        name: (answers.budgets.get((choice, many), gone()), answers.designs.get(choice, gone()).design.problem)
+        for name, choice in choices.items()
+        if choice is not None
     }
     return page.budget(many, totals)
 

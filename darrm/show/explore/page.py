@@ -9,6 +9,7 @@ from flask import url_for
 from darrm.accounting.fresh import Total
 from darrm.design.design import SHAPES, Design
 from darrm.measures.comparison import Entry
+from darrm.problem.majority import MajorityProblem
 from darrm.show import wording
 from darrm.show.explore import choices
 from darrm.show.explore.choices import DESIGN, FIRST, KEPT, Choice, Choices, Many
@@ -158,17 +159,18 @@ def _bars(present: Design, entries: Sequence[Entry]) -> Iterator[Markup]:
     return bars((entry.name, entry.error, entry.certificate.holds, entry.design is present) for entry in entries)
 
 
-def budget(many: Many | None, totals: Mapping[str, Total]) -> Markup:
-    """What many labels of each design cost, by the names of the designs."""
+def budget(many: Many | None, totals: Mapping[str, tuple[Total, MajorityProblem]]) -> Markup:
+    """What many labels of each design cost, and under which condition, by the names of the designs."""
     if many is None:
         return _SAY_WHO
     parts = []
-    for name, total in totals.items():
+    for name, (total, problem) in totals.items():
         if len(totals) > 1:
             parts.append(element("h3", f"{name.capitalize()} design"))
         bounds = sorted(total.bounds.items(), key=lambda item: item[1])
         rows = [(noted(name, wording.RULES.get(name, "")), wording.at_least(value)) for name, value in bounds]
-        parts += [paragraph(wording.cost(total)), grid(("proved by", "epsilon"), rows, class_="figures")]
+        parts += [paragraph(wording.cost(total, problem)), grid(("proved by", "epsilon"), rows, class_="figures")]
+        parts.append(paragraph(f"It rests on this: {wording.condition(problem, many.voters)}"))
     if many.voters == "fresh":
         sharp = "Sharp to about a percent here; the command goes on to a tenth of that."
         parts.append(paragraph(sharp, class_="hint"))

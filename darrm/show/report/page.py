@@ -11,7 +11,7 @@ from darrm.design.design import Design
 from darrm.errors import InputError, SolverError
 from darrm.measures.comparison import Entry, compare
 from darrm.numerics.exact import decimals
-from darrm.problem.limits import guarantee
+from darrm.problem.limits import adjacency_in_print, guarantee
 from darrm.show import plots, wording
 from darrm.show.figures import NARROW, new_figure
 from darrm.show.markup import (
@@ -85,7 +85,7 @@ def _guarantee(design: Design) -> dict[str, object]:
         "guarantee": pair(problem.total_epsilon, problem.delta),
         "holds": "yes" if design.certificate.holds else "no",
         "each_vote": pair(problem.epsilon, problem.Delta),
-        "adjacency": problem.adjacency,
+        "adjacency": adjacency_in_print(problem.adjacency),
         "reach": "all of them" if problem.max_affected == problem.K else f"at most {problem.max_affected} of them",
         "factor": factor,
         "failure": f" plus {shown(problem.delta, 6, up=True)}" if problem.delta else "",

@@ -1,0 +1,39 @@
+"""Numbers in print, rounded to the safe side."""
+
+from __future__ import annotations
+
+import math
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+
+from darrm.numerics.exact import decimals
+
+
+def exactly(value: float) -> str:
+    """A number that was given, in full: six digits if that is all of it."""
+    short = f"{value:g}"
+    return short if float(short) == value else repr(float(value))
+
+
+def at_least(value: float, digits: int = 6) -> str:
+    """A certified upper bound to so many digits, rounded up where it is above them by more than rounding.
+
+    "infinite": there is no finite one.
+    """
+    return _rounded(value, digits, ROUND_CEILING, Decimal(1) - _BELOW)
+
+
+def at_most(value: float, digits: int = 6) -> str:
+    """A parameter that costs more privacy the larger it is, to so many digits, rounded down."""
+    return _rounded(value, digits, ROUND_FLOOR, Decimal(1))
+
+
+_BELOW = Decimal("1e-12")
+
+
+def _rounded(value: float, digits: int, rounding: str, factor: Decimal) -> str:
+    if math.isinf(value) or not value:
+        return "infinite" if value else "0"
+    with decimals(Decimal(1)):
+        exact = Decimal(value) * factor
+        rounded = exact.quantize(Decimal(1).scaleb(exact.adjusted() - digits + 1), rounding=rounding).normalize()
+    return f"{rounded:f}" if rounded.adjusted() >= -5 else f"{rounded:e}".replace("E", "e")
