@@ -126,11 +126,10 @@ def _only(names: set[str], given: dict[str, Any], of: str = "the problem") -> No
 def _majority(content: dict[str, Any], problem: dict[str, Any], profile: tuple[Limit, ...]) -> Release:
     _only(_OF_MAJORITY, problem)
     K = _whole(problem["K"], 1, _MOST)
-    if type(content["gamma"]) is not list or list in map(type, content["gamma"]):
-        raise ValueError("gamma must be a list of numbers")
-    gamma = _exact(content["gamma_hex"], content["gamma"])
+    gamma = _exact(content["gamma_hex"])
     if len(gamma) != K + 1:
         raise ValueError("gamma must have K + 1 numbers")
+    _same_numbers(content["gamma"], gamma, [K + 1])
     if any(gamma[l] != gamma[K - l] for l in range(K + 1)):
         raise ValueError("gamma must be the same at l and K - l")
     ones = tuple((1 + ((2 * l > K) - (2 * l < K)) * gamma[l]) / 2 for l in range(K + 1))
@@ -165,11 +164,11 @@ def _decisions(content: dict[str, Any], problem: dict[str, Any], profile: tuple[
     limits = ((_positive(problem["epsilon"], _MOST), _number(problem["delta"], 0, 1)), *profile)
 
     def release(name: str, part: dict[str, Any], own: tuple[Group, ...]) -> Release:
-        table = _table(_exact(part["table_hex"], part.get("table")), own, classes, classes + none)
+        table = _table(_exact(part["table_hex"]), own, classes, classes + none)
         return Release(name, own, classes, min(affected, sum(g.affected for g in own)), table, limits)
 
-    if type(content["table"]) is not list:
-        raise ValueError("the decimal numbers of the table must be a list")
+    exact = _exact(content["table_hex"])
+    _same_numbers(content["table"], exact, _shape(len(exact), groups, classes, classes + none))
     yield release("the table", content, groups)
     fewer = {tuple(_whole(n, 0) for n in part["present"]): part for part in content.get("fewer", [])}
     if len(fewer) != len(content.get("fewer", [])) or bool(fewer) != (content["absent"] is True):
@@ -251,24 +250,33 @@ def _drawn(row: list[Fraction], sizes: list[int]) -> list[Fraction]:
     return [mass / size for mass, size in zip(blocks, sizes, strict=True) for _ in range(size)]
 
 
-def _exact(texts: list[str], shown: Any) -> list[Fraction]:
-    """Probabilities from their hexadecimal texts, which what is ``shown`` in decimals must agree with."""
+def _exact(texts: list[str]) -> list[Fraction]:
+    """Probabilities from their hexadecimal texts."""
     values = [float.fromhex(text) for text in texts]
     if type(texts) is not list or [value.hex() for value in values] != texts:
         raise ValueError("exact numbers must be a list of texts as float.hex writes them")
     if not all(0 <= value <= 1 for value in values):
         raise ValueError("probabilities must be in [0, 1]")
-    if shown is not None and [_number(value, 0, 2) for value in _flat(shown)] != values:
-        raise ValueError("the decimal numbers are others than the exact ones")
     return [Fraction(value) for value in values]
 
 
-def _flat(values: Any) -> Iterator[Any]:
-    if isinstance(values, list):
-        for value in values:
-            yield from _flat(value)
-    else:
-        yield values
+def _shape(numbers: int, groups: tuple[Group, ...], classes: int, answers: int) -> list[int]:
+    """How the decimal numbers of a table are nested: by the votes of each group, then by several answers."""
+    each = [math.comb(group.count + classes - 1, classes - 1) for group in groups]
+    if answers == 2:
+        return each
+    return [*(each if numbers == math.prod(each) * answers else [numbers // answers]), answers]
+
+
+def _same_numbers(shown: Any, exact: list[Fraction], shape: list[int]) -> None:
+    """Refuse decimal numbers ``shown`` that are not nested in this shape, or are others than the exact ones."""
+    shown = [shown]
+    for size in shape:
+        if any(type(part) is not list or len(part) != size for part in shown):
+            raise ValueError(f"the decimal numbers must be lists in the shape {' x '.join(map(str, shape))}")
+        shown = [value for part in shown for value in part]
+    if [_number(value, 0, 2) for value in shown] != exact:
+        raise ValueError("the decimal numbers are others than the exact ones")
 
 
 def _whole(value: Any, low: int, high: float = math.inf) -> int:

@@ -297,7 +297,7 @@ def test_it_sees_what_is_wrong(Delta: float) -> None:
         "a further entry": altered(whole, guarantee="(0.1, 0)-DP"),
         "gamma left out": altered(whole, gamma=None),
         "gamma in lists": altered(whole, gamma=[whole["gamma"]]),
-        "truth values for numbers": of([1.0] * 8) | {"gamma": [True] * 8},
+        "truth values for numbers": of([0.0] * 8) | {"gamma": [False] * 8},
         "one text of digits": altered(whole, gamma=[0.0] * 8, gamma_hex="00000000"),
         "a text with blanks": altered(whole, gamma_hex=[f" {value.hex()}" for value in gamma]),
         "a claim of its own": altered(whole, certificate={"total_epsilon": 0.1}),
@@ -320,6 +320,21 @@ def test_every_number_of_a_decision_counts(name: str) -> None:
         away = (away.reshape(-1, answers) / away.reshape(-1, answers).sum(axis=1, keepdims=True)).ravel()
     table = away.reshape(np.shape(whole["table"])).tolist()
     assert check(altered(whole, table=table, table_hex=[x.hex() for x in away.tolist()])).wrong
+
+
+@pytest.mark.parametrize("name", DECISIONS)
+def test_decimal_numbers_stand_where_a_reader_looks_for_them(name: str) -> None:
+    """The same numbers in another shape are another release."""
+    whole = as_read(made(name))
+    table = np.array(whole["table"])
+    others = [table.ravel(), table[None], table[..., None], table.reshape(-1, 1), table.reshape(1, -1)]
+    if table.ndim > 1:
+        others.append(table.reshape(*reversed(table.shape)))
+    shapes = {other.shape: other.tolist() for other in others if other.shape != table.shape}
+    assert len(shapes) >= 3
+    for other in (*shapes.values(), [*table.tolist(), []]):
+        with pytest.raises(InputError, match="lists in the shape|is not a number in"):
+            check(altered(whole, table=other))
 
 
 @pytest.mark.parametrize(
@@ -346,7 +361,9 @@ def test_a_name_that_says_nothing_is_refused(name: str | None, place: tuple[Any,
         ("two groups", {"voters": "fresh; 100 labels are (1, 0)-DP"}),
         ("two groups", {"gamma_hex": []}),
         ("absent voters", {"without_votes": 0.0}),
+        ("two groups", {"problem": {"classes": ["no", 5]}}),
         ("two groups", {"problem": {"adjacency": 5}}),
+        ("two groups", {"problem": {"adjacency": " "}}),
         ("two groups", {"problem": {"adjacency": "replace-one\x1b[0m"}}),
         ("two groups", {"profile": ""}),
     ],
