@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from darrm.constraints.steepness import check_steepness
 from darrm.errors import InputError
 from darrm.numerics.arrays import Array, in_decimals, number_kind
 from darrm.numerics.exact import decimals, rounded_up
@@ -206,7 +207,9 @@ class ClassRows:
             self._shrink, self._grow = map(float, self._exact_factors)
             half = float(right / (2 * shrink)) if shrink > Decimal("1e-300") else math.inf
         t, u = problem.max_affected, 2.0**-53
-        gaps = t * max(float(sum(map(abs, bit.gaps))) for bit in self._bits)
+        gap = max(float(sum(map(abs, bit.gaps))) for bit in self._bits)
+        check_steepness(limit, gap / 2, right)
+        gaps = t * gap
         # How many (votes, answer) of a case can be of one part: renamings of one vector.
         most = max(len(bit.p) for bit in self._bits) ** t * problem.n_answers
         together = min(math.factorial(problem.n_classes), most) if columns.alike else 1

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from darrm.constraints.distributions import add_vote
+from darrm.constraints.steepness import check_steepness
 from darrm.errors import InputError
 from darrm.numerics.arrays import Array, in_decimals, number_kind
 from darrm.numerics.exact import decimals, rounded_up
@@ -119,6 +120,7 @@ class GroupRows:
             size = float(right / (2 * shrink)) if shrink > Decimal("1e-300") else math.inf
         t = limit.problem.max_affected
         gap = max(abs(float(corner.gap)) for corners in self._corners for corner in corners)
+        check_steepness(limit, gap, right)
         u = 2.0**-53
         self.rounding = 1.01 * u * (self._shrink * 40 * (t + 1) * (t + 2) * gap + (6 * t + 60) * self._grow)
         self.threshold = limit.delta + _BROKEN * size * float(1 - fails)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from darrm.constraints.distributions import add_vote, pair_levels
 from darrm.constraints.multisets import corner_points, count_multisets
+from darrm.constraints.steepness import check_steepness
 from darrm.constraints.usual import MOST_K, ReadyRows, usual_rows, voters_at_hi_lo
 from darrm.errors import InputError
 from darrm.numerics.arrays import Array
@@ -30,7 +31,6 @@ MAX_COEFFICIENTS = 15_000_000
 # A row counts as broken from here on, in units of its right side: above the rounding of a row, below HiGHS' tolerance.
 _BROKEN = 1e-12
 _TAIL = 1e-17
-_STEEPEST = 1e12  # coefficients that a solver still takes
 
 
 class Block(NamedTuple):
@@ -125,7 +125,8 @@ def all_rows(problem: MajorityProblem) -> Array:
     ((56, 3), False, False)
     """
     check_size(problem)
-    _check_steepness(guarantee(problem), float(np.abs(corner_points(problem.epsilon, problem.Delta).difference).max()))
+    limit, corners = guarantee(problem), corner_points(problem.epsilon, problem.Delta)
+    check_steepness(limit, float(np.abs(corners.difference).max()), right_side(limit)[2])
     return np.concatenate([block.rows for block in blocks(problem)])
 
 
@@ -206,7 +207,7 @@ class MajorityRows:
         K, u = problem.K, 2.0**-53
         gap = float(np.abs(self._corners.difference).max())
         self._right_side = shrink, grow, right = right_side(limit)
-        _check_steepness(limit, gap)
+        check_steepness(limit, gap, right)
         self.rounding = 1.01 * u * (shrink * (24 * K * (K + 1) + 40 * K) * gap + (6 * K + 60) * grow) / right
         self.threshold = limit.delta + _BROKEN * right / (2 * shrink) if shrink else math.inf
 
@@ -285,20 +286,6 @@ class MajorityRows:
         usual = usual_rows(problem.K, problem.epsilon, problem.Delta, problem.max_affected)
         shrink, grow, right = self._right_side
         return ReadyRows((shrink * usual.difference - grow * usual.q_side) / right, usual.case, 1 + _BROKEN)
-
-
-def _check_steepness(limit: Limit[MajorityProblem], gap: float) -> None:
-    """Refuse a guarantee that leaves nothing of the votes; ``gap`` is the largest |p - p'| of one voter.
-
-    One voter at that corner gives gap |X(z+1) - X(z)| <= e^eps' right for every z, so gamma <= K e^eps' right / gap.
-    """
-    if not gap <= _STEEPEST * right_side(limit)[2]:
-        problem = limit.problem
-        raise InputError(
-            f"A guarantee of ({float(limit.epsilon):g}, {limit.delta:g}) for votes of ({problem.epsilon:g}, "
-            f"{problem.Delta:g}) leaves gamma below {problem.K / _STEEPEST:.0e}: every label would be a fair coin. "
-            "Raise m, total_epsilon or delta."
-        )
 
 
 def _at_most_one(rows: Array) -> Rows:

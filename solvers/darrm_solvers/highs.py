@@ -211,10 +211,10 @@ class HighsModel:
         statuses = {
             highspy.HighsModelStatus.kOptimal: Status.OPTIMAL,
             highspy.HighsModelStatus.kInfeasible: Status.INFEASIBLE,
-            highspy.HighsModelStatus.kUnbounded: Status.UNBOUNDED,
             highspy.HighsModelStatus.kTimeLimit: Status.TIME_LIMIT,
             highspy.HighsModelStatus.kIterationLimit: Status.ITERATION_LIMIT,
         }
+        # All variables have bounds, so "unbounded" is an error too.
         # The time limit of HiGHS counts from the first run of this object on.
         most, later = (
             self._chosen.get("simplex_iteration_limit", base + each * (self._n + self._m))

@@ -331,9 +331,9 @@ def test_decimal_numbers_stand_where_a_reader_looks_for_them(name: str) -> None:
     if table.ndim > 1:
         others.append(table.reshape(*reversed(table.shape)))
     shapes = {other.shape: other.tolist() for other in others if other.shape != table.shape}
-    assert len(shapes) >= 3
+    assert len(shapes) >= 2
     for other in (*shapes.values(), [*table.tolist(), []]):
-        with pytest.raises(InputError, match="lists in the shape|is not a number in"):
+        with pytest.raises(InputError, match=r"lists in the shape|is not a number in"):
             check(altered(whole, table=other))
 
 

@@ -66,6 +66,27 @@ def test_a_guarantee_that_leaves_nothing_is_refused_in_one_line(engine: str, giv
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.parametrize("classes", [2, 3])
+def test_a_decision_that_leaves_nothing_is_refused_in_one_line(classes: int) -> None:
+    goal = darrm.objectives.truth(accuracy=[0.8])
+
+    def solve(epsilon: float, delta: float) -> darrm.DecisionDesign:
+        problem = darrm.DecisionProblem([darrm.VoterGroup(3, 1.0)], epsilon, delta, classes=classes)
+        return darrm.solve(problem, objective=goal)
+
+    for epsilon, delta in ((3e-13, 0.0), (1e-300, 0.0), (5e-324, 1e-300)):
+        with pytest.raises(InputError, match="an answer at random") as error:
+            solve(epsilon, delta)
+        assert "\n" not in str(error.value)
+    assert 0 <= solve(1e-12, 0.0).gap <= 1e-9
+    assert 0 <= solve(1e-11, 0.0).gap <= 1e-9  # HiGHS called it unbounded on the way
+
+
+def test_a_program_in_a_box_is_not_taken_for_unbounded() -> None:
+    problem = darrm.MajorityProblem(K=4, m=1e-12, epsilon=1000, delta=1e-17, max_affected=3)
+    assert darrm.solve(problem).certificate.holds
+
+
 def test_total_epsilon_is_never_exceeded() -> None:
     rng = np.random.default_rng(20)
     for _ in range(2000):

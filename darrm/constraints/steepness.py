@@ -1,0 +1,29 @@
+"""A guarantee so strict that no linear program can tell what it leaves of the votes."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from darrm.errors import InputError
+from darrm.problem.limits import Limit, Problem
+
+_STEEPEST = Decimal("1e12")  # coefficients that a solver still takes
+
+
+def check_steepness(limit: Limit[Problem], gap: float, right: float | Decimal) -> None:
+    """Refuse a guarantee that leaves nothing of the votes.
+
+    Parameters
+    ----------
+    gap : float
+        The largest |p - p'| of one voter. At that corner it gives gap |X(z+1) - X(z)| <= e^eps' right for every z, so
+        nothing of K votes gets a weight above K e^eps' right / gap.
+    right : float or Decimal
+        1 - e^-eps' + 2 delta e^-eps'.
+    """
+    if not Decimal(gap) <= _STEEPEST * Decimal(right):
+        label = f"({float(limit.epsilon):g}, {limit.delta:g})"
+        raise InputError(
+            f"A guarantee of {label} for one label leaves less than {1 / _STEEPEST:.0e} of a vote of these voters: "
+            "every label would be a fair coin, or an answer at random. Raise m, total_epsilon or delta."
+        )
