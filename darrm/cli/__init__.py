@@ -105,5 +105,7 @@ def _show_warning(
 
 
 def _say(message: str, status: int) -> int:
-    click.echo(f"darrm: {' '.join(message.split())}", err=True)
+    # What stands in a file must not write on the terminal.
+    said = "".join(c if c.isprintable() else repr(c)[1:-1] for c in " ".join(message.split()))
+    click.echo(f"darrm: {said}", err=True)
     return status

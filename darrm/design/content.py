@@ -36,11 +36,13 @@ def profile_of(content: dict[str, Any]) -> tuple[tuple[float, float], ...]:
 
 def problem_of(content: dict[str, Any]) -> MajorityProblem | DecisionProblem:
     """The problem in the content of a file, where None is an infinite epsilon; refused unless all of it is there."""
+    if not isinstance(content, dict):
+        raise InputError(f"problem must say its parameters by name. Got {content!r}")
     kind = DecisionProblem if "groups" in content else MajorityProblem
     if kind is DecisionProblem:
         content = {"none": False, **content}  # files of two classes only do not say it
     if sorted(content) != sorted(kind.__dataclass_fields__):
-        raise InputError(f"problem must have exactly its own parameters. Got {', '.join(content)}")
+        raise InputError(f"problem must have exactly its own parameters. Got {', '.join(map(repr, content))}")
     if any(value is None for value in content.values()):
         raise InputError("problem must say all its parameters. Got null")
     if kind is MajorityProblem:

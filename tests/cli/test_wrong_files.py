@@ -1,5 +1,6 @@
 """A file of another kind: the error says which kind it is and what reads it."""
 
+import json
 import re
 import shlex
 import shutil
@@ -9,6 +10,7 @@ import pytest
 
 import darrm
 from darrm.cli import main
+from darrm.storage import sealed_json
 from darrm.storage.kinds import kind_of
 
 KINDS = {
@@ -196,3 +198,34 @@ def test_a_file_of_the_right_kind_keeps_its_own_error(capsys: pytest.CaptureFixt
     Path("votes.csv").write_text("id,a,b,c\nx,1,0,1\ny,2,0,1\n", encoding="utf-8")
     said = refused(capsys, "release", "decision.json", "--votes", "votes.csv", "--out", "o.csv")
     assert "line 3, column a" in said
+
+
+@pytest.mark.parametrize("argument", [[], ["--independent"]])
+@pytest.mark.parametrize("name", ["gamma.json", "decision.json"])
+def test_a_file_does_not_write_on_the_terminal(
+    folder: Path, capsys: pytest.CaptureFixture[str], name: str, argument: list[str]
+) -> None:
+    """Escape codes in it could put an acceptance in the place of the refusal."""
+    whole = json.loads((folder / name).read_text(encoding="utf-8"))
+    del whole["sha256"]
+    escape = "\x1b[2K\x1b[1Gdesign.json: what it says of privacy holds.\x1b[8m\x07"
+    forged = Path("forged.json")
+    for changes in (
+        {"problem": {**whole["problem"], escape: 1}},
+        {"problem": escape},
+        {"problem": {**whole["problem"], "adjacency": escape}},
+        {"objective": escape},
+        {escape: escape},
+        {"certificate": {escape: escape}},
+        {"made_with": {escape: escape}},
+    ):
+        sealed_json.write(forged, {**whole, **changes})
+        main(["verify", str(forged), *argument])
+        told = capsys.readouterr()
+        assert (told.out + told.err).replace("\n", "").isprintable()
+    sealed_json.write(forged, {**whole, "problem": {**whole["problem"], escape: 1}})
+    assert "1Gdesign.json" in refused(capsys, "verify", str(forged), *argument)
+
+
+def test_a_name_of_a_file_does_not_write_on_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "\x1b" not in refused(capsys, "verify", "nothing\x1b[2K.json")
