@@ -105,7 +105,7 @@ def _show_warning(
 
 
 def _say(message: str, status: int) -> int:
-    # What stands in a file must not write on the terminal.
-    said = "".join(c if c.isprintable() else repr(c)[1:-1] for c in " ".join(message.split()))
-    click.echo(f"darrm: {said}", err=True)
+    from darrm.cli.common import in_one_line
+
+    click.echo(f"darrm: {in_one_line(message)}", err=True)
     return status

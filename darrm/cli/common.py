@@ -234,6 +234,11 @@ def console() -> Console:
     return plain
 
 
+def in_one_line(message: str) -> str:
+    """A message in which nothing that stands in a file can write on the terminal."""
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in " ".join(message.split()))
+
+
 def note(message: str) -> None:
     """A message for the reader, on standard error."""
     click.echo(message, err=True)

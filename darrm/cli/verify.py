@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,8 @@ import click
 
 from darrm.cli import common
 from darrm.cli.long_run import counted, ending_at_once, progress
+from darrm.numerics.exact import rounded_up
+from darrm.show import wording
 
 _TABLES = (".parquet", ".csv", ".jsonl")
 _MINUTES = 10
@@ -83,13 +86,14 @@ def _independent(file: Path, independent: bool, max_minutes: Any, as_json: bool)
         common.print_json({"holds": not found.wrong, **asdict(found)})
         return 1 if found.wrong else 0
     for line in found.wrong:
-        click.echo(f"wrong: {line}")
+        click.echo(f"wrong: {common.in_one_line(line)}")
     for line in found.loose:
-        click.echo(f"loosely described: {line}")
+        click.echo(f"loosely described: {common.in_one_line(line)}")
     profile = ", profile" if content["profile"] else ""
     tables = "" if found.tables == 1 else f" of {found.tables} tables"
     told = "not all that it says of privacy holds" if found.wrong else "what it says of privacy holds"
     click.echo(f"{file}: {told}.")
+    click.echo(f"{'It says that one release is' if found.wrong else 'One release is'} {_guarantees(content)}.")
     click.echo(_voters(content["problem"]))
     click.echo(
         f"Judged from the definitions: guarantee{profile}, needed delta, tight epsilon and worst case{tables}, in "
@@ -101,6 +105,17 @@ def _independent(file: Path, independent: bool, max_minutes: Any, as_json: bool)
         + (", and that who is absent depends neither on the data nor on votes." if found.tables > 1 else ".")
     )
     return 1 if found.wrong else 0
+
+
+def _guarantees(content: dict[str, Any]) -> str:
+    """What a file says that one release is."""
+    problem = content["problem"]
+    epsilon = rounded_up(Fraction(problem["epsilon"]) * Fraction(problem.get("m", 1)))
+    pairs = [(epsilon, problem["delta"]), *content["profile"]]
+    return wording.listed(
+        f"({'infinite' if epsilon is None else wording.exactly(epsilon)}, {wording.exactly(delta)})-DP"
+        for epsilon, delta in pairs
+    )
 
 
 def _voters(problem: dict[str, Any]) -> str:
@@ -132,7 +147,7 @@ def _table(file: Path, jobs: int, as_json: bool) -> int:
         failed = f" {check.failures} rows hold no design." if check.failures else ""
         click.echo(f"{check.rows - check.failures - len(check.wrong)} of {check.rows} rows verified.{failed}")
         for line in check.wrong[:20]:
-            click.echo(f"wrong: {line}")
+            click.echo(f"wrong: {common.in_one_line(line)}")
         if len(check.wrong) > 20:
             click.echo(f"and {len(check.wrong) - 20} more")
     return 0 if check.holds else 1

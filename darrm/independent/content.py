@@ -94,6 +94,9 @@ def releases(content: dict[str, Any]) -> tuple[Release, ...]:
     """
     try:
         problem = content["problem"]
+        for name, part in (("problem", problem), ("certificate", content["certificate"])):
+            if type(part) is not dict:
+                raise ValueError(f"{name} must have parts with names, not be {part!r:.80}")
         neighbours = problem["adjacency"]
         if type(neighbours) is not str or not neighbours.strip() or not neighbours.isprintable():
             raise ValueError(f"adjacency must be a text of one line, not {neighbours!r:.80}")

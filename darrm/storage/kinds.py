@@ -41,6 +41,8 @@ def check_kind(path: Path, expected: str) -> None:
     (what, hint), (wanted, _) = _KINDS[kind], _KINDS[expected]
     if kind == "design" and path.suffix.lower() != ".json":
         hint = "Rename it: design files end in .json."
+    elif kind == "table" and path.suffix.lower() not in (".csv", ".jsonl", ".parquet"):
+        hint = "Rename it: tables end in .csv, .jsonl or .parquet."
     elif "darrm" not in hint:  # no command that reads it
         hint = f"{hint} Pass {wanted}.".lstrip()
     raise InputError(f"{path} is {what}, not {wanted}. {hint.format(file=shlex.quote(str(path)))}") from None

@@ -6,6 +6,7 @@ import hashlib
 import json
 import math
 import os
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -59,7 +60,7 @@ def _read(name: Path, form: str, edition: int, kind: str, again: str) -> dict[st
             raise InputError(f"{name} is too large for a {kind} file ({_MAX_BYTES:,} bytes at most). {again}")
         text = name.read_bytes()
         digest = _digest(text)  # first, so that its copy of the content is gone when the other is made
-        content = json.loads(text, object_pairs_hook=_unique)
+        content = json.loads(text, object_pairs_hook=unique, parse_float=_read_float)
     except OSError as error:
         raise InputError(f"{name} could not be read: {error.strerror}. Pass the path of a {kind} file.") from error
     except (ValueError, RecursionError) as error:
@@ -76,7 +77,16 @@ def _read(name: Path, form: str, edition: int, kind: str, again: str) -> dict[st
     return content
 
 
-def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
+def _read_float(text: str) -> float:
+    """A number in the digits that stand for a float64: another reader could take more of them for another number."""
+    value = float(text)
+    if not math.isfinite(value) or Decimal(text) != Decimal(repr(value)):
+        raise ValueError(f"{text:.50} is not a number as Python writes it")
+    return value
+
+
+def unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """For `json.loads`: an object, refused if a name stands twice in it, since readers differ in which they take."""
     keys = [key for key, _ in pairs]
     if len(set(keys)) < len(keys):
         raise ValueError("a name stands twice")

@@ -6,7 +6,7 @@ import csv
 import io
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import IO, Any
@@ -17,6 +17,7 @@ from darrm.errors import InputError
 from darrm.storage.atomic import replacing
 from darrm.storage.frames import pyarrow
 from darrm.storage.kinds import check_kind
+from darrm.storage.sealed_json import unique
 from darrm.tables.decisions import DECISION_KEY
 from darrm.tables.problems import KEY
 
@@ -170,7 +171,7 @@ def _read_csv(path: Path) -> Iterator[Row]:
                 elif name in _TEXT:
                     row[name] = text
                 else:
-                    row[name] = int(text) if name in _WHOLE else float(text)
+                    row[name] = _of_cell(int if name in _WHOLE else float, text)
             yield row
 
 
@@ -181,7 +182,15 @@ def _listed(name: str, text: str) -> Any:
             f"a cell of {name} must be a JSON list such as [0.5, 1.0], got {shown(text[:20])}; earlier versions put "
             "spaces between the numbers"
         )
-    return _number(name, json.loads(text))
+    return _number(name, _of_cell(json.loads, text))
+
+
+def _of_cell(kind: Callable[[str], Any], text: str) -> Any:
+    """What a cell says, or its text, which `fault` names with its row."""
+    try:
+        return kind(text)
+    except ValueError:
+        return text
 
 
 def _write_jsonl(file: IO[bytes], rows: Sequence[Row]) -> None:
@@ -196,7 +205,7 @@ def as_json(row: Row) -> str:
 
 
 def from_json(text: str) -> Row:
-    row = json.loads(text)
+    row = json.loads(text, object_pairs_hook=unique)
     if not isinstance(row, dict):
         raise ValueError("a line is not an object")
     return {name: _number(name, x) for name, x in row.items()}

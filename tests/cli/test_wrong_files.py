@@ -229,3 +229,67 @@ def test_a_file_does_not_write_on_the_terminal(
 
 def test_a_name_of_a_file_does_not_write_on_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     assert "\x1b" not in refused(capsys, "verify", "nothing\x1b[2K.json")
+
+
+def test_a_row_of_a_table_writes_no_line_of_the_verdict(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = (folder / "table.jsonl").read_text(encoding="utf-8").splitlines()
+    row = json.loads(rows[0])
+    row |= {"gamma": [1.0] * len(row["gamma"]), "adjacency": "replace-one)\n1 of 1 rows verified.\x1b[8m"}
+    Path("forged.jsonl").write_text(json.dumps(row) + "\n", encoding="utf-8")
+    assert main(["verify", "forged.jsonl"]) == 1
+    told = capsys.readouterr().out
+    assert "1 of 1 rows verified." not in told.splitlines()
+    assert told.replace("\n", "").isprintable()
+
+
+def test_a_name_that_stands_twice_in_a_row_is_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = (folder / "table.jsonl").read_text(encoding="utf-8")
+    Path("forged.jsonl").write_text(text.replace('"epsilon":', '"epsilon": 0.1, "epsilon":', 1), encoding="utf-8")
+    assert "a name stands twice" in refused(capsys, "verify", "forged.jsonl")
+
+
+def test_digits_beyond_float64_are_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Rounded to float64 a delta can be above the one that is written, if by a part in 1e17."""
+    path = folder / "gamma.json"
+    text = path.read_text(encoding="utf-8")
+    assert '"epsilon": 0.5,' in text
+    longer = text.replace('"epsilon": 0.5,', '"epsilon": 0.49999999999999999999999999999999,')
+    digest = sealed_json._digest(longer)
+    path.write_text(re.sub('"sha256": "[0-9a-f]+"', f'"sha256": "{digest}"', longer), encoding="utf-8")
+    for argument in ([], ["--independent"]):
+        assert "is not a number as Python writes it" in refused(capsys, "verify", "gamma.json", *argument)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("\n3,", "\n3.0,", "in row 1 K is not a whole number"),
+        (",1.0,1.0,", ",1.0,x,", "in row 1 epsilon is not a number"),
+    ],
+)
+def test_a_cell_that_is_no_number_is_named(
+    folder: Path, capsys: pytest.CaptureFixture[str], old: str, new: str, said: str
+) -> None:
+    path = folder / "table.csv"
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new, 1), encoding="utf-8")
+    assert said in refused(capsys, "verify", "table.csv")
+
+
+def test_a_table_by_another_name_is_to_be_renamed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shutil.copyfile("table.csv", "mine.txt")
+    assert "Rename it: tables end in .csv, .jsonl or .parquet." in refused(capsys, "verify", "mine.txt")
+
+
+def test_the_independent_check_says_what_holds(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    profile = ["--profile", "0.4:0.2"]
+    assert main(["solve", "--K", "3", "--m", "2", "--epsilon", "0.3", *profile, "--out", "more.json"]) == 0
+    for name, said in {
+        "gamma.json": "(1, 0)-DP.",
+        "decision.json": "(1, 0)-DP.",
+        "more.json": "(0.6, 0)-DP and (0.4, 0.2)-DP.",
+    }.items():
+        capsys.readouterr()
+        assert main(["verify", name, "--independent"]) == 0
+        assert f"One release is {said}" in capsys.readouterr().out
