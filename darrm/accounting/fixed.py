@@ -1,11 +1,11 @@
 """What labels of fixed voters cost: the privacy of the voters and the coins of the release, together.
 
 Fixed voters were made private once, then they answer. Let p be the delta of the t voters that one record reaches, at a
-total epsilon e, and V_Q the exact composition of Q labels if the voters had no privacy at all. Then all Q labels have
+total epsilon tau, and V_Q the exact composition of Q labels if the voters had no privacy at all. Then all Q labels have
 
-    delta(e)  <=  p V_Q(1 + (e^e - 1) / p),
+    delta(tau)  <=  p V_Q(1 + (e^tau - 1) / p),
 
-which is at most p (the voters pay) and at most V_Q(e^e) (the coins of the labels pay). Proof: docs/theory.md,
+which is at most p (the voters pay) and at most V_Q(e^tau) (the coins of the labels pay). Proof: docs/theory.md,
 Theorem 1.
 """
 

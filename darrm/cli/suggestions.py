@@ -60,8 +60,10 @@ def suggest_release(file: Path | None, design: AnyDesign, ledger: Path | None = 
         from darrm.show.wording import listed
 
         votes = f"{listed(names)}, or {votes},"
+    absent = "; -1 or nothing where a voter is absent" if getattr(design, "absent", False) else ""
     suggest(
-        f"To release labels for votes (a header, then a column of {votes} for each of {design.problem.K} voters)",
+        f"To release labels for votes (a header, then a column of {votes} for each of {design.problem.K} "
+        f"voters{absent})",
         *("release", file, "--votes", "votes.csv", "--out", "labels.csv", *(("--ledger", ledger) if ledger else ())),
     )
 

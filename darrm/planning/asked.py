@@ -51,7 +51,8 @@ def setting_of(
     if base_accuracy is not None and voters == "fixed":
         raise InputError(
             "base_accuracy is for answers that are randomized anew, by fresh voters. Fixed voters were made private "
-            "once, with all their answers: pass accuracy, how often their votes are right, e.g. accuracy=[0.8]."
+            "once, with all their answers: pass accuracy, how often their votes are right, e.g. accuracy=[0.8] "
+            "(--accuracy 0.8)."
         )
     groups = tuple(groups)
     reached = reached_of(max_affected, sum(group.max_affected for group in groups))
