@@ -57,7 +57,7 @@ def test_a_short_run_finds_nothing(target: str, worker: Any, tmp_path: Path) -> 
     assert len(runs.outcomes) > 1, "cases of one outcome only reach nothing"
 
 
-@pytest.mark.first(4)
+@pytest.mark.first(2)
 @pytest.mark.parametrize("path", sorted((FUZZ / "corpus").glob("*.json")), ids=lambda path: path.stem)
 def test_a_case_that_was_kept_ends_as_it_did(
     path: Path, worker: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

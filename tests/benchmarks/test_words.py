@@ -78,5 +78,6 @@ def test_argued_sentences_are_still_there_and_say_why() -> None:
             assert any(part in sentence for sentence in faulty), (path, part)
 
 
+@pytest.mark.thorough
 def test_no_sentence_of_this_project_is_hard(capsys: pytest.CaptureFixture[str]) -> None:
     assert words.main([]) == 0, capsys.readouterr().out

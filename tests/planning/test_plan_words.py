@@ -115,12 +115,12 @@ def test_a_delta_that_voters_exceed_is_named() -> None:
     voters = {"accuracy": [0.8], "max_affected": 2, "total_epsilon": 4.0, "voters": "fixed", "compare": False}
     group = [darrm.VoterGroup(3, 1.0, 1e-5)]
     [remark] = [
-        one for one in plan_words.remarks(darrm.plan(group, queries=5, total_delta=1e-6, **voters)) if "fail" in one
+        one for one in plan_words.remarks(darrm.plan(group, queries=2, total_delta=1e-6, **voters)) if "fail" in one
     ]
     assert "A total delta of 2e-05 pays for the voters themselves, which cost (2, 2e-05)" in remark
     paid = darrm.plan(group, queries=5, total_delta=2e-5, **voters)
     assert paid.wrong == pytest.approx(paid.wrong_without_noise, abs=1e-9)
-    small = darrm.plan(group, queries=5, total_delta=1e-6, **{**voters, "total_epsilon": 1.5})
+    small = darrm.plan(group, queries=1, total_delta=1e-6, **{**voters, "total_epsilon": 1.5})
     for plan in (paid, small):  # the second cannot pay for them with any delta
         assert not any("fail" in one for one in plan_words.remarks(plan))
 
@@ -152,7 +152,7 @@ def test_a_parameter_in_print_costs_no_more_than_the_total_beside_it() -> None:
     """Rounded to the nearest, .0856 a vote cost 6.0008 where 6 stood beside it."""
     epsilon, total = 0.5, 6.0
     plan = darrm.plan(
-        K=25, epsilon=epsilon, base_accuracy=0.85, max_affected=1, queries=200, total_epsilon=total, total_delta=1e-6,
+        K=3, epsilon=epsilon, base_accuracy=0.85, max_affected=1, queries=200, total_epsilon=total, total_delta=1e-6,
         voters="fresh",
     )  # fmt: skip
     row = plan.comparison["all the noise in the votes"]

@@ -168,6 +168,7 @@ def test_fixed_voters_that_the_budget_pays_for_need_no_noise() -> None:
         assert plan.comparison[name].wrong == pytest.approx(plan.wrong, rel=1e-6), name
 
 
+@pytest.mark.thorough
 def test_a_budget_that_is_the_price_of_fixed_voters_needs_no_noise() -> None:
     """Its delta is that of a voter, to the last bit; then any number of labels is paid for, and the plan says so."""
     voters = {"accuracy": [0.8], "max_affected": 1, "total_delta": 1e-5, "voters": "fixed", "compare": False}
