@@ -57,7 +57,8 @@ def test_the_story_prints_what_it_says(
         assert main(command) == 0
         out = capsys.readouterr().out
         if command[0] in ("plan", "compare"):
-            assert out.split() == shown_after(CLINICS[CLINICS.index(f"`darrm {command[0]}` prints") :]).split()
+            shown = shown_after(CLINICS[CLINICS.index(f"`darrm {command[0]}` prints") :])
+            assert out.split() == shown.split(), f"docs/clinics.md must show what the command prints:\n{out}"
     assert len(Path("labels.csv").read_text(encoding="utf-8").splitlines()) == 101
     assert main([*story[-1][:-3], "more.csv", "--ledger", "ledger.json"]) == 1
     assert not Path("more.csv").exists()
@@ -98,7 +99,8 @@ def test_demo_prints_what_the_readme_shows(
         """Without how many labels are right, which real coins decide, and where lines break."""
         return re.sub(r"\d+ of them are right", "of them are right", " ".join(text.split())).split()
 
-    assert settled(capsys.readouterr().out) == settled(shown.group(1))
+    out = capsys.readouterr().out
+    assert settled(out) == settled(shown.group(1)), f"README.md must show what `darrm demo` prints:\n{out}"
 
 
 def test_the_page_of_tables_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -71,13 +71,14 @@ def of_release(release: Region | OutcomeRows, order: float) -> Spent:
     if adaptive.is_silent(release):
         return Spent(0.0, 0.0)
     rows = adaptive.as_rows(release)
-    most = 0.0
+    most = longest = 0.0
     for P, Q in ((rows.P, rows.Q), (rows.Q, rows.P)):
         both = (P > 0) & (Q > 0)
         on, off = np.log(np.where(both, P, 1.0)), np.log(np.where(both, Q, 1.0))
         logs = np.where(both, order * on + (1 - order) * off, -np.inf)
         most = max(most, float(_log_sums(logs).max()))
-    unknown = (2 * order - 1) * (1.01 * rows.rho + 16 * _U)
+        longest = max(longest, float(np.abs(on).max()))
+    unknown = (2 * order - 1) * (1.01 * rows.rho + (16 + 8 * longest) * _U)
     divergence = (max(most, 0.0) + unknown) / (order - 1)
     return Spent(divergence * (1 + 64 * _U * order), release.delta_infinity)
 

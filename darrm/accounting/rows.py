@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import cached_property
 from typing import Any
 
@@ -19,9 +20,11 @@ from darrm._validation import array, real
 from darrm.accounting.profile import Point
 from darrm.errors import InputError
 from darrm.numerics.arrays import Array
+from darrm.numerics.exact import decimals
 
 _U = 2.0**-53
 _COARSEST = 1e-3
+_EXACTLY = 1000  # losses that are worth decimals
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,11 +111,22 @@ class OutcomeRows:
 
     @cached_property
     def largest_loss(self) -> float:
-        """Upper bound on the finite losses of all rows, nats."""
-        finite = np.abs(self.losses[np.isfinite(self.losses)])
-        most = float(finite.max(initial=0.0))
+        """Upper bound on the finite losses of all rows, nats.
+
+        Logarithms in float64 only choose among the entries: their difference can be off by more than it is.
+        """
+        both = (self.P > 0) & (self.Q > 0)
+        P, Q = self.P[both], self.Q[both]
+        log_P, log_Q = np.log(P), np.log(Q)
+        size, margin = np.abs(log_P - log_Q), 16 * _U * (np.abs(log_P) + np.abs(log_Q))
+        doubtful = size + margin >= (size - margin).max(initial=0.0)
+        pairs = np.unique(np.stack([P[doubtful], Q[doubtful]]), axis=1)
+        if pairs.shape[1] <= _EXACTLY:
+            most = max(map(_exact_loss, *pairs.tolist()), default=0.0)
+        else:
+            most = float((size + margin).max()) * (1 + 4 * _U)
         unknown = 2.01 * self.rho if len(self) else 0.0
-        return math.nextafter(most * (1 + 16 * _U) + unknown, math.inf) if most or unknown else 0.0
+        return math.nextafter(most + unknown, math.inf) if most or unknown else 0.0
 
     @cached_property
     def alike(self) -> bool:
@@ -131,6 +145,14 @@ class OutcomeRows:
             mean = max(mean, float(np.abs(first).max()))
             spread = max(spread, float((side * (finite - first[:, None]) ** 2).sum(axis=1).max()))
         return mean, spread
+
+
+def _exact_loss(p: float, q: float) -> float:
+    """abs(ln(p / q)), rounded up."""
+    if p == q:
+        return 0.0
+    with decimals(Decimal(1)):
+        return math.nextafter(abs(float((Decimal(p) / Decimal(q)).ln())), math.inf)
 
 
 def some(rows: OutcomeRows, which: NDArray[Any]) -> OutcomeRows:

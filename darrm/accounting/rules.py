@@ -25,6 +25,7 @@ from darrm.accounting.releases import AnyProblem
 from darrm.accounting.theorems import MOST_LABELS
 from darrm.errors import BudgetError, InputError
 from darrm.numerics.exact import rounded_up
+from darrm.numerics.printed import exactly
 from darrm.problem.decision import DecisionProblem
 
 _TOLERANCE = 1e-2  # how close the bounds of what one design cost are driven, relatively
@@ -230,12 +231,22 @@ def _composed(state: State) -> float:
 
 
 def _by_sums(state: State) -> float:
-    if state.voters == "fixed" and state.released:
+    """The total epsilon by basic composition; fixed voters are paid for once, by what they cost themselves."""
+    paid_once = state.voters == "fixed" and state.released > 0
+    added = replace(state, designs={}) if paid_once else state
+    if any(account.charged and account.guarantee is None for account in added.accounts.values()):
         return math.inf
-    if any(account.charged and account.guarantee is None for account in state.accounts.values()):
+    epsilon, delta = sums(added)
+    left = Fraction(state.total_delta) - delta
+    if left < 0:
         return math.inf
-    epsilon, delta = sums(state)
-    return rounded_up(epsilon) if delta <= Fraction(state.total_delta) else math.inf
+    if paid_once:
+        first = next(labels for labels in state.designs.values() if labels.charged)
+        voters = fixed_voters(first.problem, max(0.0, -rounded_up(-left)))
+        if voters == math.inf:
+            return math.inf
+        epsilon += Fraction(voters)
+    return rounded_up(epsilon)
 
 
 def _by_losses(state: State) -> float:
@@ -302,8 +313,8 @@ def voters_of(problem: AnyProblem) -> tuple[object, ...]:
 def _refuse(state: State, account: Account, n: int, left: int | None = None) -> None:
     said = "" if left is None else f" {max(left, 0)} are left."
     raise BudgetError(
-        f"{_more(account, n)} would overspend: with all that was charged, more than ({state.total_epsilon:g}, "
-        f"{state.total_delta:g}).{said} {_NOTHING_CHARGED}"
+        f"{_more(account, n)} would overspend: with all that was charged, no total within "
+        f"({exactly(state.total_epsilon)}, {exactly(state.total_delta)}) is proved.{said} {_NOTHING_CHARGED}"
     )
 
 

@@ -111,7 +111,7 @@ def majority_options(
         number("--K", "Number of voters.", required=required),
         number(
             "--m",
-            "Privacy allowance in (0, K]: one label is (m epsilon, delta)-DP. Delta = 0: no noise from (K+1)/2 on.",
+            "Privacy allowance in (0, K]: one label is (m epsilon, delta)-DP. Delta = 0: no noise from half of K on.",
         ),
         number("--total-epsilon", total_epsilon),
         _privacy_options(required),

@@ -217,7 +217,9 @@ def _overstated(release: Release, claim: dict[str, Any], excess: Excess) -> list
     if excess.most[0] > Fraction(claim["needed_delta"]):
         wrong.append(f"the needed delta is {_shown(excess.most[0])}, not {claim['needed_delta']!r}")
     if claim["tight_epsilon"] is not None and excess.most[-2] > delta:
-        wrong.append(f"the tight epsilon is above {claim['tight_epsilon']!r}")
+        guaranteed = release.limits[0][0]
+        judged = claim["tight_epsilon"] if guaranteed is None else min(Fraction(claim["tight_epsilon"]), guaranteed)
+        wrong.append(f"the tight epsilon is above {_shown(Fraction(judged))}")
     return wrong
 
 
@@ -241,7 +243,8 @@ def _unlike(listing: Listing, claim: dict[str, Any], excess: Excess) -> list[str
     guaranteed, delta = release.limits[0]
     if tight is None and guaranteed is not None:
         loose.append(f"the tight epsilon is not infinite: {_shown(guaranteed)} holds")
-    far = tight is not None and guaranteed is not None and tight > guaranteed * (1 + _SLACK)
+    kept = excess.most[0] <= delta
+    far = kept and tight is not None and guaranteed is not None and tight > guaranteed * (1 + _SLACK)
     if far or (tight is not None and tight > _ROUNDING and excess.most[-1] <= delta):
         loose.append(f"the tight epsilon is below {tight!r} by more than a part in a million")
     return loose
@@ -291,4 +294,8 @@ def _case(
 
 
 def _shown(value: Fraction | None) -> str:
-    return "infinity" if value is None else f"{float(value):.12g}"
+    if value is None:
+        return "infinity"
+    number = float(value)
+    short = f"{number:.12g}"
+    return short if float(short) == number else repr(number)

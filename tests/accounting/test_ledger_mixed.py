@@ -25,6 +25,7 @@ import darrm
 from darrm.accounting import Ledger, compose, optimal, rules
 from darrm.accounting.accounts import Other
 from darrm.accounting.ledger_file import FORMAT, MOST_COUNTED, VERSION
+from darrm.numerics.exact import rounded_up
 from darrm.storage.sealed_json import read, write
 
 dp = pytest.importorskip("dp_accounting")
@@ -853,6 +854,29 @@ def test_a_file_with_directions_that_its_neighbours_lack_is_refused(tmp_path: Pa
     ledger.charge(one_way(1e-5)[0], adjacency="add-remove")
     with pytest.raises(darrm.InputError, match="replace-one neighbours have none"):
         forged(ledger, lambda found: found.update(adjacency="replace-one")).status()
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "Delta", "reached"), [(1.1, 1e-5, 1), (0.5, 3e-7, 1), (0.7, 0.0, 3), (0.4, 1e-6, 2)]
+)
+def test_the_price_of_fixed_voters_pays_for_them(tmp_path: Path, epsilon: float, Delta: float, reached: int) -> None:
+    """To the last bit, any number of labels; and beside it a mechanism of what is left, but no more."""
+    problem = darrm.MajorityProblem(3, 1, epsilon, Delta, 4 * Delta, max_affected=reached)
+    design = darrm.Design(problem, np.zeros(4), darrm.priors.independent())
+    failure = Fraction(1) - (1 - Fraction(Delta)) ** reached
+    delta = rounded_up(failure)
+    price = darrm.accounting.compose(design, 10, delta=delta, voters="fixed").bounds["the voters themselves"]
+    ledger = book(tmp_path / "a", budget=(price, delta), voters="fixed")
+    ledger.charge(design, 600)
+    assert ledger.remaining(design) is None
+    assert ledger.spent() == (price, delta)
+    unchanged(ledger, darrm.BudgetError, "no total within", (1e-3, 0.0), adjacency="replace-one")
+    more = book(tmp_path / "b", budget=(price + 0.25, 2 * delta), voters="fixed")
+    more.charge((0.25, delta), adjacency="replace-one")
+    more.charge(design, 600)
+    assert more.remaining(design) is None
+    below = book(tmp_path / "c", budget=(price * (1 - 1e-9), delta), voters="fixed")
+    unchanged(below, darrm.BudgetError, "no total within", design)
 
 
 def test_another_panel_of_fixed_voters_is_refused(tmp_path: Path) -> None:

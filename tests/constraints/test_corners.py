@@ -172,12 +172,12 @@ def test_pmf_refuses_what_is_no_probability() -> None:
 
 @pytest.mark.parametrize("K", [1, 2, 3, 4, 5, 6, 7, 8, 11, 12])
 def test_the_plain_majority_loses_at_most_half_of_the_votes(K: int) -> None:
-    """Lemma 3a: k epsilon with k = (K + 1)/2, or K/2 + 1 for even K, and t epsilon; attained for odd K."""
-    k = (K + 1) // 2 if K % 2 else K // 2 + 1
+    """Lemma 3a: k epsilon with k = K/2, rounded up, and t epsilon; the smaller one is attained."""
+    k = (K + 1) // 2
     for epsilon in (0.01, 0.5, 3.0):
         for max_affected in {1, min(k, K), K}:
             problem = darrm.MajorityProblem(K, K, epsilon, max_affected=max_affected)
             found = darrm.verify(np.ones(K + 1), problem).tight_epsilon
             assert found <= min(k, max_affected) * epsilon * (1 + 1e-12)
-            if K % 2:
+            if K % 2 or max_affected >= k:
                 assert found == pytest.approx(min(k, max_affected) * epsilon, rel=1e-9)

@@ -4,6 +4,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
+import highspy
 import numpy as np
 import pytest
 
@@ -172,14 +173,23 @@ def test_a_program_in_which_highs_goes_in_circles() -> None:
     assert darrm.solve(problem, objective=darrm.objectives.truth(accuracy, prior)).gap <= TIGHT
 
 
-def test_a_run_that_does_not_end_is_tried_in_other_ways(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("limits", [("_MOST_AT_FIRST",), ("_MOST_AT_FIRST", "_MOST_ITERATIONS")])
+def test_a_run_that_does_not_end_is_tried_in_other_ways(
+    monkeypatch: pytest.MonkeyPatch, limits: tuple[str, ...]
+) -> None:
     rng = np.random.default_rng(3)
     program = LinearProgram(rng.random(30), rng.random((200, 30)), np.ones(200))
     best = solve_highs(program)
     assert best.iterations > 5
-    monkeypatch.setattr(highs, "_MOST_ITERATIONS", (2, 0))
+    for name in limits:
+        monkeypatch.setattr(highs, name, (2, 0))
+    given_up: list[int] = []
+    clear = highspy.Highs.clearSolver
+    monkeypatch.setattr(highspy.Highs, "clearSolver", lambda self: (given_up.append(1), clear(self))[1])
     model = HighsModel(program.objective)
     model.add_rows(program.rows, program.limits)
+    model.solve()
+    assert len(given_up) == 1 if limits == ("_MOST_AT_FIRST",) else len(given_up) > 1
     for answer in (model.solve(), model.solve(), model.refine(model.solve())):
         assert answer.status is Status.OPTIMAL
         assert answer.x == pytest.approx(best.x, abs=1e-9)

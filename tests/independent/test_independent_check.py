@@ -322,6 +322,14 @@ def test_every_number_of_a_decision_counts(name: str) -> None:
     assert check(altered(whole, table=table, table_hex=[x.hex() for x in away.tolist()])).wrong
 
 
+def test_a_tight_epsilon_is_judged_at_the_number_that_is_named() -> None:
+    """That of the file is right, its guarantee is not: nothing is said of the tight epsilon but what was judged."""
+    found = check(altered(as_read(majority(K=5, m=2, epsilon=0.5)), problem={"m": 1.5}))
+    assert any("the table is not (0.75, 0)-DP" in one for one in found.wrong)
+    assert "the tight epsilon is above 0.75" in found.wrong
+    assert not any("tight epsilon is below" in one for one in found.loose)
+
+
 @pytest.mark.parametrize("name", DECISIONS)
 def test_decimal_numbers_stand_where_a_reader_looks_for_them(name: str) -> None:
     """The same numbers in another shape are another release."""

@@ -166,3 +166,13 @@ def test_a_total_delta_is_printed_in_full() -> None:
         voters="fresh", compare=False,
     )  # fmt: skip
     assert plan_words.together(plan).endswith("1.2345612e-06)-DP: proved, within (1.5, 1.2345612e-06).")
+
+
+def test_a_plan_for_fresh_voters_pays_for_its_labels_alone() -> None:
+    """The budget would pay for these voters if they were fixed; these are not."""
+    plan = darrm.plan(
+        K=3, epsilon=0.5, base_accuracy=0.9, max_affected=1, queries=2, total_epsilon=2, total_delta=0, voters="fresh",
+        compare=False,
+    )  # fmt: skip
+    assert not any("any number of labels" in one for one in plan.assumptions)
+    assert any("does not cover a second release" in one for one in plan.assumptions)
