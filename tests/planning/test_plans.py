@@ -118,7 +118,7 @@ def test_what_a_comparison_says_of_totals_is_so(planned: tuple[dict[str, Any], P
             if plan.total_delta < at_least_once(one.delta_infinity, plan.queries):
                 continue
             found = of_region(one, problem.affected, plan.queries, plan.total_delta)
-            # That of the row is on a coarser grid, by what the budget is: from above, and by less than five thousandths.
+            # That of the row is on a coarser grid, that of the budget: from above, by less than five thousandths.
             assert found.lower * (1 - 1e-9) <= row.total <= max(found.upper, 1e-9) * 1.005, row.name
 
 
