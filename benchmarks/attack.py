@@ -1,4 +1,4 @@
-"""Attack every mechanism that releases something, and measure its epsilon from below; broken ones must be found.
+"""Attack what releases something, all but permute-and-flip, and measure epsilon from below; broken ones must be found.
 
     python benchmarks/attack.py [--docs] [--trainings 2000] [--seed 0]
 

@@ -1,7 +1,7 @@
 """Every sampler against its law, with words of the operating system.
 
 What is drawn is counted, and each count is held against its binomial law, exactly. A sampler that is right fails with
-a probability of at most `ALARM` = 1e-9, by the union bound over its outcomes: the 25 of this file together with 2.5e-8
+a probability of at most `ALARM` = 1e-9, by the union bound over its outcomes: all of this file together with 3e-8
 at most. All but two are run once more with words whose first bit is 1 too often: that is found.
 """
 
