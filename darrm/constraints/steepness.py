@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from fractions import Fraction
 
 from darrm.errors import InputError
 from darrm.problem.limits import Limit, Problem
 
-_STEEPEST = Decimal("1e12")  # coefficients that a solver still takes
+_STEEPEST = 10**12  # coefficients that a solver still takes
 
 
 def check_steepness(limit: Limit[Problem], gap: float, right: float | Decimal) -> None:
@@ -21,7 +22,7 @@ def check_steepness(limit: Limit[Problem], gap: float, right: float | Decimal) -
     right : float or Decimal
         1 - e^-eps' + 2 delta e^-eps'.
     """
-    if not Decimal(gap) <= _STEEPEST * Decimal(right):
+    if Fraction(gap) > _STEEPEST * Fraction(right):
         label = f"({float(limit.epsilon):g}, {limit.delta:g})"
         raise InputError(
             f"A guarantee of {label} for one label leaves less than {1 / _STEEPEST:.0e} of a vote of these voters: "

@@ -7,6 +7,8 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 
 from darrm.numerics.exact import decimals
 
+_NOTHING = Decimal("1e-12")  # a share that is rounding
+
 
 def exactly(value: float) -> str:
     """A number that was given, in full: six digits if that is all of it."""
@@ -19,21 +21,18 @@ def at_least(value: float, digits: int = 6) -> str:
 
     "infinite": there is no finite one.
     """
-    return _rounded(value, digits, ROUND_CEILING, Decimal(1) - _BELOW)
+    return _rounded(value, digits, ROUND_CEILING, _NOTHING)
 
 
 def at_most(value: float, digits: int = 6) -> str:
     """A parameter that costs more privacy the larger it is, to so many digits, rounded down."""
-    return _rounded(value, digits, ROUND_FLOOR, Decimal(1))
+    return _rounded(value, digits, ROUND_FLOOR, Decimal(0))
 
 
-_BELOW = Decimal("1e-12")
-
-
-def _rounded(value: float, digits: int, rounding: str, factor: Decimal) -> str:
+def _rounded(value: float, digits: int, rounding: str, less: Decimal) -> str:
     if math.isinf(value) or not value:
         return "infinite" if value else "0"
     with decimals(Decimal(1)):
-        exact = Decimal(value) * factor
+        exact = Decimal(value) * (1 - less)
         rounded = exact.quantize(Decimal(1).scaleb(exact.adjusted() - digits + 1), rounding=rounding).normalize()
     return f"{rounded:f}" if rounded.adjusted() >= -5 else f"{rounded:e}".replace("E", "e")
