@@ -70,20 +70,24 @@ class CornerPass:
         most_n: int | None = None,
         most_b: int | None = None,
         *,
-        every: bool = False,
+        one_in: int | None = None,
     ) -> Iterator[WorstCase]:
         """The worst multiset of each level beyond the edge, bounds up to ``settled`` not looked into.
 
-        With ``every`` these are proposals and no bounds: the worst of each table above ``settled``, where it is quickly
-        found. Else, for large K, most b are stood for by bounds at first; those that bounds do not settle are followed.
+        With ``one_in`` these are proposals and no bounds: of one level in so many the worst of each table above
+        ``settled``, where it is quickly found. Else, for large K, most b are stood for by bounds at first; those that
+        bounds do not settle are followed.
         """
         most_n = self._problem.max_affected if most_n is None else most_n
         if self._problem.Delta and self._problem.K <= _TOGETHER and not self._moves.many:
             yield from self._together(forms, settled, most_n, most_b)
             return
+        every = one_in is not None
         spacing = SPACING if most_n >= SPACED_FROM and not (every or self._moves.many) else 1
         unsettled = np.full(most_n + 1, -1)  # up to which level, for each b
         for level in levels(self._gamma, self._weights, most_n, most_b, spacing=spacing):
+            if one_in is not None and level.n % one_in:
+                continue
             yield from self._level(level, forms, settled, every, unsettled)
             if level.settles and self._edge_is_all:
                 break  # what is left is dominated by the edge
@@ -229,6 +233,8 @@ class CornerPass:
         bounds[part.rows.size :][unsettled[part.rows.size :]] = -np.inf
         unsettled[part.rows.size :] = False
         unsettled |= (bounds > settled) & rises[:, None]
+        if every:
+            unsettled &= _peaks(bounds)
         best: WorstCase | None = None
         for row, at in np.argwhere(unsettled):
             worst = self._search(level, int(part.rows[row]), int(part.z[at]), forms, budget)

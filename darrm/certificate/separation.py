@@ -32,7 +32,8 @@ MAX_K = 3001
 _SUBNORMAL = np.array([5e-324])
 _NOTHING = Sides(*np.array([0.0, 1.0, -1.0]))  # costs less than any multiset
 _FIRST_LO_HI = 4  # voters at (lo,hi) to look at as long as no cut is known to need more
-_ONE_IN = 8  # n of the edge that is looked at first
+_ONE_IN = 8  # n that are looked at first
+_ROWS_AT_ONCE = 32  # of the edge
 _LARGE = 100  # K, from which on multisets with few at (lo,hi) are looked at before all
 
 
@@ -156,7 +157,7 @@ class CornerSeparation:
 
         Effort 0 looks at the O(K^2) multisets without (lo,hi), from K = 100 on at one n in 8, for neighbouring n have
         much the same rows; 1 at levels and numbers at (lo,hi) up to those of ``near``; 2, from K = 100 on, at all
-        multisets without (lo,hi); 3, from there on too, at all levels, with up to twice as many at (lo,hi).
+        multisets without (lo,hi); 3, from there on too, at one level in 8, with up to twice as many at (lo,hi).
         """
         cases: list[WorstCase] = []
         large, forms = self._problem.K >= _LARGE, self._scale(epsilon)
@@ -165,11 +166,11 @@ class CornerSeparation:
             cases += self._broken_on(self._edge_at(_ONE_IN) if large else self._edge, forms, threshold)
         elif effort == 1 and near:
             most_n = max(counts.hi_lo + counts.lo_hi for counts in near)
-            cases += self._pass.scan(forms, threshold, most_n, most_b, every=True)
+            cases += self._pass.scan(forms, threshold, most_n, most_b, one_in=1)
         elif effort == 2 and large:
             cases += self._broken_on(self._edge, forms, threshold)
         elif effort == 3 and large:
-            cases += self._pass.scan(forms, threshold, most_b=max(_FIRST_LO_HI, 2 * most_b), every=True)
+            cases += self._pass.scan(forms, threshold, most_b=max(_FIRST_LO_HI, 2 * most_b), one_in=_ONE_IN)
         return [case for case in cases if case.case and case.bound - case.rounding > threshold]
 
     def facts(self) -> Facts:
@@ -209,10 +210,15 @@ class CornerSeparation:
             return _Edge(taken, edge, none, none)
         up = np.minimum(np.maximum(K - taken - z, 0), t - taken)
         down = np.minimum(z, t - taken - up) if t < K else z  # where z > K - n nothing is looked at
-        moved = self._moves.all_move(edge, up, down)
-        for side, nothing in zip(moved, _NOTHING, strict=True):
+        down = np.broadcast_to(down, up.shape)
+        for first in range(0, taken.size, _ROWS_AT_ONCE):
+            part = slice(first, first + _ROWS_AT_ONCE), slice(K - int(taken[first, 0]) + 1)  # the rest is nothing
+            moved = self._moves.all_move(edge.at(part), up[part], down[part])
+            for side, whole in zip(moved, edge, strict=True):
+                whole[part] = side
+        for side, nothing in zip(edge, _NOTHING, strict=True):
             side[taken + z > K] = nothing
-        return _Edge(taken, moved, up, np.broadcast_to(down, up.shape))
+        return _Edge(taken, edge, up, down)
 
     def _broken_on(self, edge: _Edge, forms: Scale, threshold: float) -> list[WorstCase]:
         """The worst case of each n that is above ``threshold``."""
