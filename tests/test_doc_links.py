@@ -108,6 +108,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, list[str]]:
     return (folder / "out" / "index.html").read_text(encoding="utf-8"), lines
 
 
+@pytest.mark.thorough
 def test_nothing_is_fetched(page: tuple[str, list[str]]) -> None:
     assert left_the_machine(page[1]) == []
 

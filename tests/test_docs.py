@@ -23,7 +23,10 @@ PAGES = sorted(
 # Other tests run these, with more around them.
 ELSEWHERE = {"tables.md", "ensembles.md", "learning.md", "label_privacy.md"}
 
-LONG = {"clinics.md", "classes.md", "one_ledger.md", "fresh_or_fixed.md", "pate.md", "tutorial.md"}  # seconds each
+LONG = {
+    *("clinics.md", "classes.md", "choose_m.md", "fixed.md", "fresh_or_fixed.md", "one_ledger.md", "pate.md"),
+    "tutorial.md",
+}  # a second each, or more
 
 
 def long_ones_last(pages: list[Path]) -> list[Any]:

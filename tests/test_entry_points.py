@@ -630,7 +630,7 @@ def same(a: Any, b: Any) -> bool:
 SECONDS = {"plan", "compare", "ensemble.DPLogisticRegression", "ensemble.PrivateMajorityClassifier"}  # of each call
 
 
-@pytest.mark.first(60)
+@pytest.mark.first(40)
 @pytest.mark.parametrize("kind", ["other", "numpy", "Fraction", "float32"])
 @pytest.mark.parametrize(
     ("name", "base"),

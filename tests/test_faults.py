@@ -428,6 +428,7 @@ def test_a_plan_that_is_interrupted_before_its_design(
     assert contents(folder) == before
 
 
+@pytest.mark.thorough
 @posix
 def test_a_plan_that_is_interrupted_after_its_design(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -445,7 +446,7 @@ def test_a_plan_that_is_interrupted_after_its_design(
     assert darrm.load("gamma.json").certificate.holds
 
 
-@pytest.mark.first(1)
+@pytest.mark.thorough
 @posix
 @pytest.mark.parametrize("what", ["decision, absent", "plan", "charge, pair"])
 def test_kills_in_the_middle_leave_the_old_file_or_the_new_one(folder: Path, what: str) -> None:
@@ -484,6 +485,7 @@ def test_two_processes_that_write_one_decision(folder: Path) -> None:
     assert not [path for path in folder.iterdir() if ".part" in path.name or ".waiting" in path.name]
 
 
+@pytest.mark.thorough
 @posix
 def test_two_commands_that_charge_the_last_of_a_mixed_budget(folder: Path) -> None:
     Ledger.create("last.json", total_epsilon=1.0, total_delta=0.0, voters="fresh", rule="composed")

@@ -71,6 +71,7 @@ def test_the_map_has_every_room_in_its_order() -> None:
     assert " ".join(lines).split() == [name for floor in ROOMS for name in floor]
 
 
+@pytest.mark.thorough
 def test_imports_go_one_way_through_the_rooms() -> None:
     back = {
         (name, target)

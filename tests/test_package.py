@@ -178,6 +178,7 @@ def test_the_files_of_both_packages_were_found() -> None:
     assert {path.name for path in FILES} >= {"majority.py", "files.py", "linear_program.py"}
 
 
+@pytest.mark.thorough
 def test_no_assert_statement() -> None:
     # They vanish under python -O.
     assert [(label(path), node.lineno) for path, node in nodes() if isinstance(node, ast.Assert)] == []
@@ -189,6 +190,7 @@ def test_no_loose_ends() -> None:
     assert [(label(path), word) for path, text in texts() for word in words if word in text] == []
 
 
+@pytest.mark.thorough
 def test_no_path_of_one_machine() -> None:
     starts = ("/home", "/root", "/tmp", "/work", "/Users", "C:\\")
     said = (node for _, node in nodes() if isinstance(node, ast.Constant) and isinstance(node.value, str))

@@ -103,6 +103,7 @@ def test_demo_prints_what_the_readme_shows(
     assert settled(out) == settled(shown.group(1)), f"README.md must show what `darrm demo` prints:\n{out}"
 
 
+@pytest.mark.thorough
 def test_the_page_of_tables_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     page = (README.parent / "docs" / "tables.md").read_text(encoding="utf-8")

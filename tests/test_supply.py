@@ -76,7 +76,7 @@ def test_the_wheel_holds_the_packages_and_nothing_else(wheel: list[str]) -> None
     assert release_check.wheel_problems(wheel, committed()) == []
 
 
-@pytest.mark.first(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "lost",
     ["darrm/show/report/page.html", "darrm/show/explore/static/explore.js", "darrm/py.typed", "darrm_solvers/py.typed"],
@@ -191,6 +191,7 @@ def risks(source: str) -> list[str]:
     return found
 
 
+@pytest.mark.thorough
 def test_no_file_format_that_runs_code() -> None:
     assert [(label(path), risk) for path in FILES for risk in risks(path.read_text(encoding="utf-8"))] == []
 

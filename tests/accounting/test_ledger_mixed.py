@@ -312,8 +312,9 @@ def test_distributions_say_for_which_neighbours_they_hold(tmp_path: Path) -> Non
 
 
 @pytest.mark.first(1)
-@pytest.mark.parametrize("optimistic", [laplace(pessimistic_estimate=False), skewed(False)])
-def test_optimistic_distributions_are_refused(tmp_path: Path, optimistic: Any) -> None:
+@pytest.mark.parametrize("of", [lambda: laplace(pessimistic_estimate=False), lambda: skewed(False)])
+def test_optimistic_distributions_are_refused(tmp_path: Path, of: Callable[[], Any]) -> None:
+    optimistic = of()
     ledger = book(tmp_path / "l.json", adjacency="add-remove")
     unchanged(ledger, darrm.InputError, "is optimistic", optimistic, adjacency="add-remove")
     unchanged(ledger, darrm.InputError, "is optimistic", NeighboringPLD.of(optimistic, ADD))

@@ -87,6 +87,7 @@ def test_a_plan_and_who_asks_for_more(rng: np.random.Generator) -> None:
     assert found["the same, used for 20", "20, adaptive"] > 5
 
 
+@pytest.mark.thorough
 def test_who_attacks_a_plan_loses_none_of_its_total() -> None:
     """The excess of the strategy is what the exact composition says, between its proved bounds."""
     design = darrm.accounting.plan(K=3, epsilon=1.0, queries=5, total_epsilon=3.0, total_delta=0.01, voters="fresh")

@@ -217,6 +217,7 @@ def test_a_checksum_that_is_not_compared_is_found(worker: Any, tmp_path: Path, m
     assert any("more is left" in name for name in runs.findings)
 
 
+@pytest.mark.thorough
 def test_a_traceback_of_a_command_is_found(worker: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import material
 
@@ -416,6 +417,7 @@ def test_draws_have_an_end(refused: Callable[..., str]) -> None:
     assert "draws must be" in refused("compare", "--K", "3", "--m", "1", "--epsilon", "1", "--draws", "9" * 400)
 
 
+@pytest.mark.thorough
 def test_ranges_have_an_end(refused: Callable[..., str]) -> None:
     ranges = ",".join(["1:1e6"] * 3)  # each alone is allowed
     assert "--K must be" in refused("table", "--K", ranges, "--m", "1", "--epsilon", "1", "--out", "new.csv")

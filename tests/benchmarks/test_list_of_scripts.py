@@ -11,6 +11,7 @@ MAIN = str(BENCHMARKS / "__main__.py")
 scripts = {script.path: script for script in runpy.run_path(MAIN, run_name="list")["scripts"]()}
 
 
+@pytest.mark.thorough
 def test_every_script_is_listed(capsys: pytest.CaptureFixture[str]) -> None:
     runnable = {
         path.relative_to(BENCHMARKS).as_posix()

@@ -87,7 +87,7 @@ def test_a_dip_is_worst_inside_an_edge_and_turns_are_found() -> None:
         assert seen <= bound <= seen + 1e-4
 
 
-@pytest.mark.first(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("epsilon", [0.1, 0.5, 1.0])
 @pytest.mark.parametrize("m", [2, 3, 4, 5])
 def test_double_subsampling_keeps_its_guarantee(m: int, epsilon: float) -> None:

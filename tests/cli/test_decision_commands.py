@@ -272,6 +272,7 @@ def test_the_profile_with_absent_voters_is_the_largest(capsys: pytest.CaptureFix
     assert "who is absent depends neither" in " ".join(capsys.readouterr().out.split())
 
 
+@pytest.mark.thorough
 def test_the_profile_of_a_decision_is_drawn(tmp_path: Path, folder: Path) -> None:
     pytest.importorskip("matplotlib")
     assert main(["profile", "decision.json", "--epsilons", "1", "--plot", "profile.svg"]) == 0

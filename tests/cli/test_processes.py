@@ -174,6 +174,7 @@ def test_closed_streams_do_not_crash(script: str, stream: str) -> None:
     assert ended.returncode in (0, 2)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("encoding", ["ascii", *thorough("cp1252", "latin-1")])
 def test_narrow_encodings_do_not_crash(script: str, encoding: str) -> None:
     ended = run(script, "solve", *PROBLEM, "--adjacency", "每 row", env=environment(PYTHONIOENCODING=encoding))
@@ -181,6 +182,7 @@ def test_narrow_encodings_do_not_crash(script: str, encoding: str) -> None:
     assert b"0.939703" in ended.stdout
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("no_color", [{}, *thorough({"NO_COLOR": "1"})])
 def test_piped_output_is_plain(script: str, no_color: dict[str, str]) -> None:
     ended = run(script, "compare", *PROBLEM, env=environment(TERM="xterm-256color", **no_color))

@@ -72,6 +72,7 @@ def test_what_would_fit_fits(large: DecisionProblem, searches: int) -> None:
         check_absent(smaller(1))
 
 
+@pytest.mark.thorough
 def test_solve_refuses_before_it_begins() -> None:
     truth = objectives.truth([0.7, 0.6])
     rounds: list[object] = []

@@ -247,6 +247,7 @@ def test_the_fitted_model_says_what_it_costs() -> None:
     assert not np.array_equal(model.coef_, teacher(2.0, steps=10).fit(X, Y).coef_)
 
 
+@pytest.mark.thorough
 def test_a_seed_is_repeatable_and_warned_of() -> None:
     with pytest.warns(NotPrivateWarning):
         one = teacher(2.0, random_state=3).fit(X, Y)
@@ -594,7 +595,7 @@ ONE_OF_EACH = list({type(one): one for one in reversed(estimator_checks.ENSEMBLE
 OTHERS = [one for one in estimator_checks.ENSEMBLE if all(one is not first for first in ONE_OF_EACH)]
 
 
-@pytest.mark.first(12)
+@pytest.mark.first(6)
 @seeded
 @parametrize_with_checks(ONE_OF_EACH, expected_failed_checks=estimator_checks.cannot_hold)
 def test_scikit_learn_checks(estimator: Any, check: Callable[[Any], None]) -> None:

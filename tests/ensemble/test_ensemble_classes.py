@@ -137,6 +137,7 @@ def test_planned_labels_of_teachers_are_drawn_from_the_table() -> None:
     assert np.abs(found - chances).max() < 5 * math.sqrt(0.25 / n)
 
 
+@pytest.mark.thorough
 def test_a_plan_is_not_more_often_wrong_than_noisy_max_of_the_same_total() -> None:
     sigma = darrm.accounting.noisy_max_parameter(darrm.mechanisms.GaussianNoisyMax, 6, 5.0, 1e-5, K=5, classes=3)
     design = pate(queries=6).fit(X, Y).design_

@@ -8,6 +8,7 @@ import pickle
 import random
 import subprocess
 import sys
+from collections.abc import Callable
 from decimal import Decimal
 from importlib import import_module
 from typing import Any
@@ -244,20 +245,20 @@ def test_asymmetric_distributions_stay_asymmetric() -> None:
 
 @pytest.mark.first(1)
 @pytest.mark.parametrize(
-    "pld",
+    "of",
     [
-        theirs.from_gaussian_mechanism(0.8),
-        *thorough(theirs.from_gaussian_mechanism(1.0, sampling_prob=0.01).self_compose(100)),
-        laplace(),
-        laplace().self_compose(7),
-        theirs.from_privacy_parameters(dp.pld.common.DifferentialPrivacyParameters(0.7, 1e-3)),
-        theirs.from_randomized_response(0.4, 5),
-        theirs.identity(),
+        lambda: theirs.from_gaussian_mechanism(0.8),
+        *thorough(lambda: theirs.from_gaussian_mechanism(1.0, sampling_prob=0.01).self_compose(100)),
+        laplace,
+        lambda: laplace().self_compose(7),
+        lambda: theirs.from_privacy_parameters(dp.pld.common.DifferentialPrivacyParameters(0.7, 1e-3)),
+        lambda: theirs.from_randomized_response(0.4, 5),
+        theirs.identity,
     ],
     ids=["gaussian", "sampled", "laplace", "laplaces", "guarantee", "response", "identity"],
 )
-def test_curves_of_distributions_are_above_them(pld: Any) -> None:
-    rng = random.Random(1)
+def test_curves_of_distributions_are_above_them(of: Callable[[], Any]) -> None:
+    rng, pld = random.Random(1), of()
     curve = loss_distributions.curve_of_distribution(pld)
     for epsilon in [*(rng.uniform(0, 4) for _ in range(60)), 0.0, 0.7, 12.0, 600.0]:
         truth = pld.get_delta_for_epsilon(epsilon)

@@ -85,6 +85,7 @@ def test_a_designed_vote_is_audited_in_bags_of_its_voters() -> None:
         darrm.labels.audit({"darrm": mechanisms.DaRRM(design)}, ETA, bag_size=4)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("q", [0.0, 0.1, 0.5, 0.9, 0.98, 1.0])
 @pytest.mark.parametrize("name", list(MECHANISMS))
 @pytest.mark.parametrize("kept", [5, 4_000_000])

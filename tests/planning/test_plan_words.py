@@ -110,6 +110,7 @@ def test_a_ledger_pays_for_a_plan_that_was_stopped(monkeypatch: pytest.MonkeyPat
     assert not plan.complete
 
 
+@pytest.mark.thorough
 def test_a_delta_that_voters_exceed_is_named() -> None:
     """Fixed voters that fail with a chance above the total delta need noise, however large epsilon is."""
     voters = {"accuracy": [0.8], "max_affected": 2, "total_epsilon": 4.0, "voters": "fixed", "compare": False}

@@ -74,7 +74,7 @@ PROBLEMS: dict[str, dict[str, Any]] = {
 }
 
 
-FEW = ("even K", "failing voters", "not private", "fixed below their price")
+FEW = ("failing voters", "not private", "fixed below their price")
 
 
 @pytest.fixture(scope="module", params=[*FEW, *thorough(*(name for name in PROBLEMS if name not in FEW))])
@@ -429,6 +429,7 @@ def test_votes_that_tell_too_much_by_themselves_leave_nothing_to_look_for() -> N
         )
 
 
+@pytest.mark.thorough
 def test_steps_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is done next, how much is done, and of how much."""
     clock, told = time.monotonic, list[Progress]()
@@ -444,6 +445,7 @@ def test_steps_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     assert all(0 < step.seconds_left < 1e6 for step in told[1:])
 
 
+@pytest.mark.thorough
 def test_a_plan_by_a_prior_is_that_of_the_accountant() -> None:
     asked = {name: value for name, value in SMALL.items() if name != "base_accuracy"}
     plan = darrm.plan(**asked, prior="uniform")

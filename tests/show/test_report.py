@@ -43,7 +43,7 @@ CASES: dict[str, dict[str, Any]] = {
     "votes": {"K": 3, "m": 2, "epsilon": 0.1, "prior": "votes:1,0,1,2"},
     "profile": {"K": 5, "m": 2, "epsilon": 0.5, "delta": 1e-3, "profile": [(0.2, 0.3), (float("inf"), 1e-4)]},
 }
-FIRST = {"delta", "even", "profile"}
+FIRST = {"delta", "profile"}
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -87,6 +87,7 @@ def test_the_plan_is_that_of_the_library(client: Any, small: Plan) -> None:
     assert "Votes of other epsilons" not in text
 
 
+@pytest.mark.thorough
 def test_the_comparison_is_that_of_the_library(client: Any, small: Plan) -> None:
     text = html.unescape(get(client, "/others", **SMALL).text)
     assert small.comparison is not None

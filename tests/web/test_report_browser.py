@@ -82,6 +82,7 @@ def as_phone(browser: Any, width: int = 360) -> None:
     )
 
 
+@pytest.mark.thorough
 def test_the_fixture_sees_requests_and_errors(browser: Any, page_uri: Callable[[str], str]) -> None:
     browser.get(page_uri("<!DOCTYPE html><title>x</title><img src='missing.png'><script>console.error('no')</script>"))
     assert any(url.endswith("missing.png") for url in requested(browser))
