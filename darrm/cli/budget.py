@@ -42,7 +42,7 @@ def command(
             many = f"{most} label{'s' * (most != 1)}" + " or more" * (most >= MOST_LABELS)
             console = common.console()
             console.print(f"{wording.pair(float(total_epsilon or 0), delta)} pays for {many} of {voters} voters.")
-            console.print(f"It rests on this: {wording.condition(design.problem, voters, absent=absent)}")
+            console.print(f"This holds {wording.condition(design.problem, voters, absent=absent)}")
             if voters == "fixed" and most < MOST_LABELS and not wording.without_privacy(design.problem):
                 console.print("Such budgets for the same fixed voters must not be added up: keep one ledger for them.")
         return
@@ -56,4 +56,4 @@ def command(
         console.print(f"  {wording.at_least(value):>10}  by {name}")
     if any(name.startswith("largest loss") for name in total.bounds):
         console.print(f"Largest loss of a label: {wording.LARGEST_LOSS}.")
-    console.print(f"It rests on this: {wording.condition(design.problem, voters, absent=absent)}")
+    console.print(f"This holds {wording.condition(design.problem, voters, absent=absent)}")

@@ -143,7 +143,7 @@ def _show(ledger: Ledger, as_json: bool, design: AnyDesign | None = None) -> Non
     common.console().print(text)
     rests_on = ledger.rests_on()
     for problem, absent in rests_on:
-        common.console().print(f"It rests on this: {wording.condition(problem, status['voters'], absent=absent)}")
+        common.console().print(f"This holds {wording.condition(problem, status['voters'], absent=absent)}")
     if not_to_be_added(status, rests_on):
         common.console().print(wording.NOT_ADDED)
 

@@ -128,6 +128,13 @@ def test_noisy_max(rng: np.random.Generator) -> None:
     assert found["GNMax, sigma = 8", "20 at once"] > 0.6
 
 
+def test_permute_and_flip(rng: np.random.Generator) -> None:
+    found = judged(attack.permute_and_flip(200_000, rng), rng)
+    assert found["permute-and-flip", "1"] > 0.9
+    assert found["permute-and-flip, half the noise", "1"] > 1.6
+    assert found["permute-and-flip", "10 at once"] > 4
+
+
 @pytest.mark.thorough
 def test_private_labels(rng: np.random.Generator) -> None:
     found = judged(attack.private_labels(200_000, rng), rng)

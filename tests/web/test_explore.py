@@ -118,7 +118,7 @@ def test_budgets_are_those_of_the_library(client: Any) -> None:
         from darrm.show.wording import condition, cost
 
         assert cost(total, design.problem) in html.unescape(text)
-        assert f"It rests on this: {condition(design.problem, voters)}" in html.unescape(text)
+        assert f"This holds {condition(design.problem, voters)}" in html.unescape(text)
         assert len(re.findall('<th scope="row">', text)) == len(total.bounds)
     assert "any number of them" in text
 

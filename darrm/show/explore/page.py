@@ -170,7 +170,7 @@ def budget(many: Many | None, totals: Mapping[str, tuple[Total, MajorityProblem]
         bounds = sorted(total.bounds.items(), key=lambda item: item[1])
         rows = [(noted(name, wording.RULES.get(name, "")), wording.at_least(value)) for name, value in bounds]
         parts += [paragraph(wording.cost(total, problem)), grid(("proved by", "epsilon"), rows, class_="figures")]
-        parts.append(paragraph(f"It rests on this: {wording.condition(problem, many.voters)}"))
+        parts.append(paragraph(f"This holds {wording.condition(problem, many.voters)}"))
     if many.voters == "fresh":
         sharp = "Sharp to about a percent here; the command goes on to a tenth of that."
         parts.append(paragraph(sharp, class_="hint"))
