@@ -277,10 +277,11 @@ def numbers(option: str, text: str, kind: Callable[[str], Any] = float) -> list[
         raise InputError(f"{option} must be {what} with commas between. Got {text!r}.") from None
 
 
-def accuracies(text: str) -> list[Any]:
-    """Of each group a number, or a table: / between the rows of all truths, : between all votes."""
+def accuracies(text: str, groups: int) -> list[Any]:
+    """Of each group a number, or a table: / between the rows of all truths, : between all votes. One is for all."""
     try:
-        return [_table_of(entry) if "/" in entry or ":" in entry else float(entry) for entry in text.split(",")]
+        each = [_table_of(entry) if "/" in entry or ":" in entry else float(entry) for entry in text.split(",")]
+        return each * groups if len(each) == 1 else each
     except ValueError:
         raise InputError(
             "--accuracy must be numbers with commas between, or for a group a table P00:P01/P10:P11 with as many rows "

@@ -33,9 +33,9 @@ decision_options = common.options(
     ),
     click.option(
         "--accuracy",
-        help="With --group: A1,A2,..., how often a vote of each group is the truth, such as .7,.6. Or for a group a "
-        "table P00:P01/P10:P11, such as .9:.1/.2:.8,.6: Pyv is how often its vote is v if the truth is y. More classes "
-        "need a row and a column for each.",
+        help="With --group: A1,A2,..., how often a vote of each group is the truth, such as .7,.6; one number is for "
+        "all groups. Or for a group a table P00:P01/P10:P11, such as .9:.1/.2:.8,.6: Pyv is how often its vote is v if "
+        "the truth is y. More classes need a row and a column for each.",
     ),
     click.option(
         "--cost",
@@ -108,7 +108,10 @@ def take_decision(values: dict[str, Any], prior: str | None) -> tuple[DecisionPr
         values.pop("adjacency"),
         none=none is not None or (costs is not None and _further_row(costs, classes)),
     )
-    voters = common.accuracies(values.pop("accuracy")), None if prior is None else common.numbers("--prior", prior)
+    voters = (
+        common.accuracies(values.pop("accuracy"), len(groups)),
+        None if prior is None else common.numbers("--prior", prior),
+    )
     if which == "truth":
         return problem, objectives.truth(*voters, None if costs is None else cost_rows(costs, problem.n_classes), none)
     kind, _, rest = which.partition(":")

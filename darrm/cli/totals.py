@@ -25,11 +25,14 @@ voter_options = common.options(
         help="Voters that are equally private, in place of --K and --epsilon; once for each group. An epsilon may be "
         "inf (not private) or, to plan, auto.",
     ),
-    click.option("--base-accuracy", help="How often an answer is right before its voter randomizes it: B or B1,B2,..."),
+    click.option(
+        "--base-accuracy",
+        help="How often an answer is right before its voter randomizes it: B for all groups, or B1,B2,...",
+    ),
     click.option(
         "--accuracy",
-        help="How often a vote as it is cast is right: A or A1,A2,..., one for each group, or tables, as darrm solve "
-        "takes them.",
+        help="How often a vote as it is cast is right: A for all groups, or A1,A2,..., or tables, as darrm solve takes "
+        "them.",
     ),
     click.option(
         "--classes", help="What voters and labels say: how many classes, or their names, e.g. 3 or cat,dog [2]."
@@ -80,7 +83,7 @@ def take_setting(values: dict[str, Any]) -> dict[str, Any]:
         each = common.numbers("--base-accuracy", base)
         taken["base_accuracy"] = each[0] if len(each) == 1 else each
     if accuracy is not None:
-        taken["accuracy"] = common.accuracies(accuracy)
+        taken["accuracy"] = common.accuracies(accuracy, len(groups))
     taken["classes"] = classes = classes_of(values.pop("classes"))
     prior, cost = values.pop("prior"), values.pop("cost", None)
     if prior is not None:

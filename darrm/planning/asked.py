@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -38,7 +39,7 @@ def setting_of(
     groups: Sequence[VoterGroup],
     max_affected: object,
     base_accuracy: float | Sequence[float] | None,
-    accuracy: Sequence[object] | None,
+    accuracy: float | Sequence[object] | None,
     prior: ArrayLike | None,
     cost: ArrayLike | None,
     objective: Objective | None,
@@ -51,7 +52,7 @@ def setting_of(
     if base_accuracy is not None and voters == "fixed":
         raise InputError(
             "base_accuracy is for answers that are randomized anew, by fresh voters. Fixed voters were made private "
-            "once, with all their answers: pass accuracy, how often their votes are right, e.g. accuracy=[0.8] "
+            "once, with all their answers: pass accuracy, how often their votes are right, e.g. accuracy=0.8 "
             "(--accuracy 0.8)."
         )
     groups = tuple(groups)
@@ -65,22 +66,25 @@ def setting_of(
         )
     base = None
     if base_accuracy is not None:
-        several = isinstance(base_accuracy, list | tuple | np.ndarray)
-        each = list(base_accuracy) if several else [base_accuracy] * len(groups)  # type: ignore[arg-type]
-        if len(each) != len(groups):
-            raise refusal("base_accuracy", f"one number, or one for each of {len(groups)} groups", base_accuracy)
-        base = tuple(real("base_accuracy", b, 0, 1) for b in each)
+        base = tuple(real("base_accuracy", b, 0, 1) for b in _of_groups("base_accuracy", base_accuracy, len(groups)))
         accuracy = list(randomized(base, tuple(group.epsilon for group in groups), named.n_classes))
     if objective is None:
-        if not isinstance(accuracy, list | tuple | np.ndarray) or len(accuracy) != len(groups):
-            raise refusal("accuracy", f"one number, or one table, for each of {len(groups)} groups", accuracy)
-        objective = objectives.truth(accuracy, prior, cost)
+        objective = objectives.truth(_of_groups("accuracy", accuracy, len(groups), " or table"), prior, cost)
     elif prior is not None or cost is not None:
         raise InputError("prior and cost are part of the objective. Leave them out.")
     elif not isinstance(objective, Objective):
         raise refusal("objective", "an object of darrm.objectives", objective)
     objective.of(named).symmetric(named)  # refuses what does not fit
     return Setting(groups, reached, adjacency, named.classes, objective, base, ordered)
+
+
+def _of_groups(name: str, given: object, count: int, or_table: str = "") -> list[Any]:
+    """A number for each group; one by itself is for all."""
+    each = list(given) if isinstance(given, list | tuple | np.ndarray) and np.shape(given) else [given] * count
+    if len(each) != count:
+        groups = "1 group" if count == 1 else f"{count} groups"
+        raise refusal(name, f"one number, or one number{or_table} for each of {groups}", given)
+    return each
 
 
 def groups_of(

@@ -62,7 +62,7 @@ def plan(
     voters: str | None = None,
     max_affected: int | None = None,
     base_accuracy: float | Sequence[float] | None = None,
-    accuracy: Sequence[object] | None = None,
+    accuracy: float | Sequence[object] | None = None,
     prior: ArrayLike | Prior | str | None = None,
     cost: ArrayLike | None = None,
     objective: Objective | None = None,
@@ -98,8 +98,8 @@ def plan(
     base_accuracy : float or one for each group, in [0, 1]
         How often an answer is right before its voter randomizes it, by randomized response of the group's epsilon, anew
         for every answer: fresh voters.
-    accuracy : sequence, optional
-        How often a vote as it is cast is right, or a 2 x 2 table, for each group: `darrm.objectives.truth`.
+    accuracy : float or sequence, optional
+        How often a vote as it is cast is right, or for each group that or a 2 x 2 table: `darrm.objectives.truth`.
     prior, cost : optional
         Of the truth and of wrong answers: `darrm.objectives.truth`. Or a prior of votes (`darrm.priors`, or its text)
         alone, for K voters of one epsilon. Then nothing is known of the truth, and nothing is compared. The noise

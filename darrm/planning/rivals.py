@@ -176,11 +176,18 @@ def _subsample(K: int, classes: int, m: int) -> Array:
 
 def _votes_of_several(K: int, votes: float) -> str:
     fewer = math.floor(votes)
-    return f"{fewer} or {min(fewer + 1, K)} of {K} votes, {at_most(votes, 4)} at the mean"
+    return _one_or_other(fewer, fewer + 1, K, votes)
 
 
 def _votes(K: int, votes: float) -> str:
     if votes <= 1:
         return f"one vote with probability {at_most(votes, 4)}, else a coin"
     fewer = min(2 * math.floor((votes - 1) / 2) + 1, K)
-    return f"{fewer} or {min(fewer + 2, K)} of {K} votes, {at_most(votes, 4)} at the mean"
+    return _one_or_other(fewer, fewer + 2, K, votes)
+
+
+def _one_or_other(fewer: int, more: int, K: int, votes: float) -> str:
+    more = min(more, K)
+    if votes in (fewer, more):
+        return f"{votes:g} of {K} votes"
+    return f"{fewer} or {more} of {K} votes, {at_most(votes, 4)} at the mean"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from darrm.problem.decision import DecisionProblem
 from darrm.show.markup import Markup, details, element, grid, join, paragraph, shown
-from darrm.show.wording import at_least, exactly, guarantee, pair
+from darrm.show.wording import at_least, exactly, guarantee, listed, pair
 
 if TYPE_CHECKING:
     from darrm.planning.answers import Plan
@@ -46,7 +46,7 @@ def remarks(plan: Plan) -> list[str]:
             "voters one change of the data really reaches (max_affected)."
         )
     if plan.voters == "fixed" and plan.collector > plan.total_epsilon and plan.disagreement > 1e-9:
-        said += _price(plan)
+        said += _price(plan) + _private_voters_alone(plan)
     return said
 
 
@@ -64,6 +64,32 @@ def _price(plan: Plan) -> list[str]:
         f"delta of {exactly(plan.total_delta)}: that is why their labels need noise. A total delta of {failure} pays "
         f"for the voters themselves, which cost ({at_least(epsilon)}, {failure}) with all their answers. Their plain "
         f"{_most_votes(plan)} needs no noise then."
+    ]
+
+
+def _private_voters_alone(plan: Plan) -> list[str]:
+    """What fixed voters cost without those beside them that are not private."""
+    from darrm.accounting.voters import epsilon_of, reached
+
+    problem = plan.design.problem
+    if not isinstance(problem, DecisionProblem):
+        return []
+    open_to_all = [f"group {g}" for g, group in enumerate(problem.groups, 1) if math.isinf(group.epsilon)]
+    private = [group for group in problem.groups if not math.isinf(group.epsilon)]
+    if not open_to_all or not private:
+        return []
+    reaches = min(problem.max_affected, sum(group.max_affected for group in private))
+    alone = DecisionProblem(private, 1.0, 0.5, problem.classes, reaches, problem.adjacency)
+    epsilon = epsilon_of(reached(alone), plan.total_delta)
+    bought = (
+        f"cost ({at_least(epsilon)}, {exactly(plan.total_delta)}) with all their answers, and their plain "
+        f"{_most_votes(plan)} needs no noise, for any number of labels"
+        if epsilon <= plan.total_epsilon
+        else "may need less noise: plan for them too"
+    )
+    return [
+        f"Voters of {listed(open_to_all)} are not private, so only the noise of the labels bounds this total. The "
+        f"{alone.K} other voters alone {bought}."
     ]
 
 

@@ -120,6 +120,37 @@ def test_objectives_are_those_of_the_library(
     assert got["objective"] == json.loads(json.dumps(objective.as_dict()))
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["solve", "--total-epsilon", "1"],
+        *(
+            [
+                name,
+                "--voters",
+                "fixed",
+                "--queries",
+                "3",
+                "--total-epsilon",
+                "1",
+                "--total-delta",
+                "0",
+                "--max-affected",
+                "1",
+            ]
+            for name in ("plan", "compare")
+        ),
+    ],
+    ids=["solve", "plan", "compare"],
+)
+def test_one_accuracy_is_for_all_groups(capsys: pytest.CaptureFixture[str], command: list[str]) -> None:
+    groups = ["--group", "2:0.5", "--group", "2:1"]
+    found = [run_json(capsys, *command, *groups, "--accuracy", text) for text in (".8", ".8,.8")]
+    for one in found:
+        one.pop("seconds", None)
+    assert found[0] == found[1]
+
+
 def test_tables_and_numbers_of_accuracy_stand_side_by_side(capsys: pytest.CaptureFixture[str]) -> None:
     groups = ["--group", "2:1", "--group", "1:inf", "--group", "1:2", "--total-epsilon", "1"]
     got = run_json(capsys, "solve", *groups, "--accuracy", ".7,1:0/0.25:0.75,.6")

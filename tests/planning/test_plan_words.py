@@ -10,7 +10,7 @@ from darrm import VoterGroup
 from darrm.accounting.search import pays
 from darrm.accounting.theorems import optimal
 from darrm.planning import planner
-from darrm.show import plan_words
+from darrm.show import plan_words, wording
 from darrm.show.inline import notebook_html
 from darrm.show.plots_plan import plot_comparison_at_one_total
 
@@ -124,6 +124,20 @@ def test_a_delta_that_voters_exceed_is_named() -> None:
     small = darrm.plan(group, queries=1, total_delta=1e-6, **{**voters, "total_epsilon": 1.5})
     for plan in (paid, small):  # the second cannot pay for them with any delta
         assert not any("fail" in one for one in plan_words.remarks(plan))
+
+
+@pytest.mark.parametrize("total", [2.0, 0.3])
+def test_beside_voters_without_privacy_the_private_ones_alone_are_named(total: float) -> None:
+    """Where any is not private, the coins of the labels alone bound the total of fixed voters."""
+    private = [VoterGroup(2, 1.0, 1e-7), VoterGroup(2, 0.5, 1e-7)]
+    voters = {"accuracy": 0.8, "max_affected": 1, "total_delta": 1e-6, "voters": "fixed", "compare": False}
+    plan = darrm.plan([*private, VoterGroup(1, math.inf)], queries=50, total_epsilon=total, **voters)
+    [remark] = [one for one in plan_words.remarks(plan) if "group 3" in one]
+    assert "The 4 other voters alone" in remark
+    alone = darrm.plan(private, queries=50, total_epsilon=total, **voters)
+    assert ("needs no noise" in remark) == (alone.spent == alone.collector) == (total == 2)
+    assert total < 2 or f"({wording.at_least(alone.collector)}, 1e-06)" in remark
+    assert not any("group" in one for one in plan_words.remarks(alone))
 
 
 def test_groups_without_privacy_are_named() -> None:

@@ -37,8 +37,8 @@ def test_votes_at_the_mean_are_mixed_from_the_odd_numbers_beside_them(K: int) ->
         share = Fraction(votes - low) / (high - low) if high > low else Fraction(0)
         exact = [(1 - share) * random_votes(K, n, low) + share * random_votes(K, n, high) for n in range(K + 1)]
         assert family.table(votes) == pytest.approx(np.array(exact, dtype=float), abs=1e-12)
-        said = f"one vote with probability {votes:.4g}" if votes <= 1 else f" of {K} votes, {votes:.4g} at the mean"
-        assert said in family.said(votes)
+        said = "one vote with" if votes <= 1 else f"{low} or {high} of {K} votes, {votes:.4g} at" if high > low else ""
+        assert (said or f"{votes:g} of {K} votes") in family.said(votes)
 
 
 def test_assumptions_name_groups_of_which_fewer_are_reached() -> None:
