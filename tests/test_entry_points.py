@@ -191,7 +191,7 @@ def table() -> dict[str, tuple[Use | None, Sequence[Arguments]]]:
             | PLANNED
             | CHEAP,
             {"K": 3, "epsilon": 1.0, "max_affected": 2, "base_accuracy": 0.75} | PLANNED | CHEAP,
-            {"groups": [(3, 1.0)], "max_affected": 2, "accuracy": [0.75], "prior": [0.5, 0.5], "classes": 2}
+            {"groups": [(2, 1.0), (1, 2.0)], "max_affected": 2, "accuracy": 0.75, "prior": [0.5, 0.5], "classes": 2}
             | {"cost": [[0.0, 4.0], [1.0, 0.0]]}
             | PLANNED
             | CHEAP,

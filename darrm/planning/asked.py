@@ -80,7 +80,8 @@ def setting_of(
 
 def _of_groups(name: str, given: object, count: int, or_table: str = "") -> list[Any]:
     """A number for each group; one by itself is for all."""
-    each = list(given) if isinstance(given, list | tuple | np.ndarray) and np.shape(given) else [given] * count
+    several = isinstance(given, list | tuple) or (isinstance(given, np.ndarray) and given.ndim > 0)
+    each = list(given) if several else [given] * count  # type: ignore[call-overload]
     if len(each) != count:
         groups = "1 group" if count == 1 else f"{count} groups"
         raise refusal(name, f"one number, or one number{or_table} for each of {groups}", given)

@@ -342,6 +342,8 @@ class TestStopped:
         ({"base_accuracy": None, "accuracy": [0.8, 0.7]}, "accuracy must be"),
         ({"base_accuracy": None, "accuracy": np.array([0.8, 0.7])}, "accuracy must be"),
         ({"base_accuracy": None, "accuracy": math.nan}, "accuracy"),
+        ({"base_accuracy": None, "accuracy": [[1.0], [1.0, 2.0]]}, "accuracy must be"),
+        ({"base_accuracy": None, "accuracy": [[1.0, 2.0]]}, "accuracy must be"),
         ({"base_accuracy": None, "accuracy": "much"}, "accuracy must be"),
         ({"ordered": math.nan}, "ordered must be True or False"),
         ({"accuracy": [0.8]}, "Say how often voters are right"),
