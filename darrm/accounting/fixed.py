@@ -99,7 +99,13 @@ def of_fixed(design: AnyRelease, queries: int, delta: float) -> Total:
     together = _together(problem, counts, queries, delta, voters)
     if together is not None:
         bounds["the voters and the coins of the labels"] = together
-    label = labels.gives()
+    try:
+        label = labels.gives()
+    except InputError:  # too many votes to list: the bounds above hold, and there is none from below
+        if not bounds:
+            raise
+        upper = min(bounds.values())
+        return Total(0.0, upper, upper, delta, queries, "fixed", bounds, min(unavoidable, delta))
     attained = farthest(label, _ATTAINED) if isinstance(label, OutcomeRows) else label.inner
     lower = adaptive.most_epsilon(attained_sets(attained, 1, grid_for(label, 1, delta, _FINENESS)), delta)
     if queries == 1:

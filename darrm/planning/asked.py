@@ -55,6 +55,8 @@ def setting_of(
             "once, with all their answers: pass accuracy, how often their votes are right, e.g. accuracy=0.8 "
             "(--accuracy 0.8)."
         )
+    if not isinstance(ordered, bool | np.bool_):
+        raise refusal("ordered", "True or False", ordered)
     groups = tuple(groups)
     reached = reached_of(max_affected, sum(group.max_affected for group in groups))
     named = DecisionProblem(groups, 1.0, 0.5, classes, reached, adjacency_text(adjacency))

@@ -216,6 +216,12 @@ def _by_prior(voters: VoterGroup, max_affected: object, adjacency: str, prior: P
     )
 
 
+def _as_one_group(setting: Setting) -> str:
+    """How several groups make a smaller problem: what is proved of voters without privacy holds for all."""
+    K = sum(group.count for group in setting.groups)
+    return f" Or count all voters as one group without privacy, {K}:inf." * (len(setting.groups) > 1)
+
+
 class _Planner:
     """Runs the search for one epsilon of the votes after the other; the last is the plan's."""
 
@@ -278,14 +284,14 @@ class _Planner:
             if paid is None:
                 if isinstance(stop, KeyboardInterrupt):
                     raise
-                K = sum(group.count for group in setting.groups)
-                public = f", or count all voters as one group without privacy, {K}:inf" * (len(setting.groups) > 1)
                 raise BudgetError(
                     "The time limit ended before any design was found. Pass a longer one, fewer queries, or fewer "
-                    f"classes{public}."
+                    f"classes.{_as_one_group(setting)}"
                 ) from None
             self._complete = False
             design = paid
+        except InputError as error:
+            raise InputError(f"{error}{_as_one_group(setting)}") from None
         self._done += 1
         return design
 

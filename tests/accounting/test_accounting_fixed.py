@@ -21,7 +21,8 @@ from darrm.accounting import compose, optimal
 from darrm.accounting.fixed import labels_allowance
 from darrm.accounting.hulls import counts_region
 from darrm.accounting.profile import Region, region
-from darrm.accounting.theorems import optimal_delta
+from darrm.accounting.theorems import MOST_LABELS, optimal_delta
+from darrm.design.rules import best_rule
 
 Floats = NDArray[np.float64]
 Number = Any  # float or Fraction
@@ -431,6 +432,20 @@ def test_a_ledger_for_fixed_voters_below_their_own_price(tmp_path: Path) -> None
     assert endless.status()["left"] is None
     endless.charge(design, 10**9)
     assert endless.spent()[0] == pytest.approx(2, abs=2e-5)
+
+
+def test_fixed_voters_whose_labels_are_too_many_to_list_cost_what_the_voters_do() -> None:
+    """The price of the voters needs no list of what a label can be; below it nothing is proved then."""
+    problem = darrm.DecisionProblem([darrm.VoterGroup(9, 0.25, 1e-7)], 2.25, 1e-6, classes=3)
+    objective = darrm.objectives.rule("plurality", accuracy=[0.7])
+    design = darrm.DecisionDesign(problem, darrm.repair(best_rule(problem, objective), problem), objective)
+    total = compose(design, 5, delta=1e-5, voters="fixed")
+    assert total.bounds == {"the voters themselves": optimal(0.25, 1e-7, 9, 1e-5).epsilon}
+    assert total.lower == 0
+    assert darrm.accounting.max_queries(design, total.upper, 1e-5, voters="fixed") == MOST_LABELS
+    for delta in (1e-5, 1e-8):
+        with pytest.raises(darrm.InputError, match="listed where float64 holds them"):
+            compose(design, 5, delta=delta, voters="fresh" if delta == 1e-5 else "fixed")
 
 
 def test_drawing_some_noise_is_not_fresh() -> None:

@@ -111,6 +111,32 @@ def test_fixed_voters_pay_once_for_any_classes() -> None:
 
 
 @pytest.mark.thorough
+@pytest.mark.parametrize(("t", "total"), [(1, 0.3), (3, 1.3)])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_a_rule_that_the_votes_pay_for_is_the_optimum_of_their_price(classes: int, t: int, total: float) -> None:
+    """Found without a linear program, so it is there for tables that are too large for one."""
+    groups = [darrm.VoterGroup(4, 0.1, 1e-7), darrm.VoterGroup(3, 0.25, 1e-7), darrm.VoterGroup(1, 0.3)]
+    given = {"accuracy": [0.7, 0.8, 0.9], "max_affected": t, "classes": classes, "compare": False}
+    plan = darrm.plan(groups, queries=9, total_epsilon=total, total_delta=1e-6, voters="fixed", **given)
+    priced = darrm.DecisionProblem(groups, total, 4e-7, classes, t)
+    best = darrm.solve(priced, objective=objectives.truth([0.7, 0.8, 0.9]))
+    assert plan.design.expected_cost == pytest.approx(best.expected_cost, rel=1e-11)
+    assert 0 < plan.design.gap < 1e-11
+    assert plan.spent == plan.collector
+    assert plan.design.certificate.holds
+
+
+@pytest.mark.thorough
+def test_groups_and_classes_beyond_a_linear_program() -> None:
+    groups = [darrm.VoterGroup(17, 0.1, 1e-7), darrm.VoterGroup(5, 0.25, 1e-7)]
+    budget = {"queries": 500, "total_epsilon": 4.0, "total_delta": 1e-6, "max_affected": 1, "compare": False}
+    plan = darrm.plan(groups, accuracy=0.7, classes=4, voters="fixed", **budget)
+    assert plan.spent == pytest.approx(0.25, rel=1e-4)
+    assert plan.disagreement < 1e-12
+    with pytest.raises(darrm.InputError, match="Or count all voters as one group without privacy, 25:inf"):
+        darrm.plan([*groups, darrm.VoterGroup(3, math.inf)], accuracy=0.7, classes=4, voters="fixed", **budget)
+
+
 def test_moments_beyond_float64_are_no_warning() -> None:
     """As where a small budget is to be found, at a large order."""
     problem = darrm.DecisionProblem([darrm.VoterGroup(3, 1.0)], 1.0, classes=3, max_affected=1)
