@@ -128,7 +128,8 @@ def at_one_total(setting: Setting, budget: Budget, planned: DecisionDesign | Non
     """What each mechanism makes of the budget; ``planned`` is computed if it is not given.
 
     Each has one parameter, which is raised until the exact total of all labels is spent: the same search for all
-    (`darrm.accounting.search.spend`).
+    (`darrm.accounting.search.spend`). Where the budget pays for the votes themselves no mechanism needs noise, and none
+    but the plain majority is listed.
     """
     if planned is None:
         planned = design_within(setting, budget)
@@ -140,9 +141,10 @@ def at_one_total(setting: Setting, budget: Budget, planned: DecisionDesign | Non
             rows.append(compared.row("planned, ordered", "", ordered.table, budget.cost(ordered)))
         except BudgetError:
             pass
-    for family in families(setting):
-        rows += compared.raised(family)
-    rows += compared.noise_in_votes()
+    if setting.votes_total(budget.queries, budget.delta, budget.voters) > budget.epsilon:
+        for family in families(setting):
+            rows += compared.raised(family)
+        rows += compared.noise_in_votes()
     plain = "plain majority" if setting.problem(1.0, 0.5).binary else "plain plurality"
     rows.append(compared.row(plain, "no noise at the labels", setting.majority()))
     if budget.voters == "fresh" and setting.base is None:
