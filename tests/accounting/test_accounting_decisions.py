@@ -412,6 +412,8 @@ def test_a_total_rests_on_all_kinds_of_voters_that_were_charged(tmp_path: Path) 
     assert book.rests_on() == ((problems[0], False), (problems[1], False))
     book.charge(absent, 1)
     assert Ledger(tmp_path / "book").rests_on() == ((problems[0], True), (problems[1], False))
+    book.charge(darrm.solve(problems[0], objective=darrm.objectives.truth(accuracy=[0.9, 0.6])), 1)
+    assert book.rests_on()[0] == (problems[0], True)
 
 
 def test_a_label_that_says_nothing_costs_nothing() -> None:

@@ -876,6 +876,7 @@ def test_the_price_of_fixed_voters_pays_for_them(tmp_path: Path, epsilon: float,
     more.charge((0.25, delta), adjacency="replace-one")
     more.charge(design, 600)
     assert more.remaining(design) is None
+    assert (price + 0.25) * (1 - 1e-7) <= more.spent()[0] <= price + 0.25  # each has but its own delta
     below = book(tmp_path / "c", budget=(price * (1 - 1e-9), delta), voters="fixed")
     unchanged(below, darrm.BudgetError, "no total within", design)
 

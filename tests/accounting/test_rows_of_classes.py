@@ -62,6 +62,17 @@ def test_the_largest_loss_of_rows_is_an_upper_bound() -> None:
             assert max(exact) <= Decimal(OutcomeRows(P, Q).largest_loss) <= max(exact) * (1 + Decimal("1e-15"))
 
 
+def test_the_largest_loss_of_many_rows_that_are_as_near_is_an_upper_bound() -> None:
+    """Too many for decimals: logarithms then carry their rounding."""
+    rng = np.random.default_rng(5)
+    P = 10.0 ** -rng.uniform(150, 250, (2000, 1))
+    Q = P * 1.5
+    rows = OutcomeRows(np.hstack([P, 1 - P]), np.hstack([Q, 1 - Q]))
+    with decimals(Decimal(1)):
+        exact = max(abs((Decimal(p) / Decimal(q)).ln()) for p, q in zip(P.ravel(), Q.ravel(), strict=True))
+        assert exact <= Decimal(rows.largest_loss) <= exact * (1 + Decimal("1e-11"))
+
+
 def test_answers_of_tiny_probability_cost_what_they_tell() -> None:
     """Totals of certified designs were up to 18 % too low at delta 0."""
     problem = darrm.DecisionProblem([darrm.VoterGroup(1, 1.0)], 1.0, 0.0, 3)
