@@ -105,10 +105,14 @@ def _by_guarantee(
     if label.guarantee is not None:
         each, failure = (rounded_up(part) for part in label.guarantee)
         n = int((epsilon - spent) * (1 - 4 * _U) // each)
-        while n > 0 and rest.epsilon(max(0.0, delta - n * failure * (1 + 4 * _U))) + n * each > epsilon:
+        while n > 0 and not _fits(rest, epsilon - n * each, delta - n * failure * (1 + 4 * _U)):
             n //= 2
         best = max(best, n)
     return min(most, best)
+
+
+def _fits(rest: Curve, epsilon: float, delta: float) -> bool:
+    return delta >= 0 and rest.epsilon(delta) <= epsilon * (1 - 4 * _U)
 
 
 def _grid_beside(rest: Curve, release: Region | OutcomeRows, epsilon: float, delta: float) -> tuple[Grid, int]:

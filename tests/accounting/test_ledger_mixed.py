@@ -928,3 +928,16 @@ def test_labels_of_several_classes_within_no_delta_are_shown_too(tmp_path: Path)
     unchanged(ledger, darrm.BudgetError, "would overspend", (1.6, 0.0), adjacency="replace-one")
     unchanged(ledger, darrm.BudgetError, "would overspend", (0.1, 1e-9), adjacency="replace-one")
     unchanged(ledger, darrm.BudgetError, "would overspend", design, 2)
+
+
+@pytest.mark.parametrize("total_delta", [0.0, 1e-6, 0.05])
+def test_labels_that_fail_more_often_than_is_left_are_refused_beside_a_pure_pair(
+    tmp_path: Path, total_delta: float
+) -> None:
+    fails = darrm.solve(K=3, m=1, epsilon=1.0, delta=0.3, Delta=0.1, max_affected=1)
+    assert darrm.privacy_profile(fails.gamma, fails.problem, [math.inf])[0] > 0.05
+    ledger = book(tmp_path / "ledger.json", budget=(6.0, total_delta))
+    ledger.charge((0.5, 0.0), adjacency="replace-one")
+    assert ledger.remaining(fails) == 0
+    with pytest.raises(darrm.errors.BudgetError, match="would overspend"):
+        ledger.charge(fails)
