@@ -19,6 +19,7 @@ from darrm.design.content import in_form, problem_of
 from darrm.design.design import AnyDesign
 from darrm.errors import InputError
 from darrm.numerics.arrays import Array
+from darrm.numerics.printed import at_least, exactly
 from darrm.problem.decision import DecisionProblem
 from darrm.storage.sealed_json import finite
 
@@ -83,7 +84,7 @@ class Labels:
         """What it is, in a few words."""
         voters = f"{self.problem.K} voters" if self.problem.K > 1 else "one voter"
         epsilon, delta = map(float, self.guarantee)
-        return f"labels of {voters}, each ({epsilon:.6g}, {delta:.6g})-DP (design {self.name[:8]})"
+        return f"labels of {voters}, each ({at_least(epsilon)}, {exactly(delta)})-DP (design {self.name[:8]})"
 
     @property
     def name(self) -> str:
@@ -107,7 +108,10 @@ class Other:
     def of_guarantee(cls, epsilon: float, delta: float) -> Other:
         """The account of a mechanism of which only its (epsilon, delta) is known."""
         curve = Curve.of_guarantee(epsilon, delta)
-        return replace(cls.of_curve(curve, f"({epsilon:g}, {delta:g})-DP"), guarantee_hex=[epsilon.hex(), delta.hex()])
+        return replace(
+            cls.of_curve(curve, f"({exactly(epsilon)}, {exactly(delta)})-DP"),
+            guarantee_hex=[epsilon.hex(), delta.hex()],
+        )
 
     @classmethod
     def of_curve(cls, curve: Curve, said: str) -> Other:

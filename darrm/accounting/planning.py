@@ -20,6 +20,7 @@ from darrm.accounting.theorems import MOST_LABELS, Privacy
 from darrm.design.design import SHAPES, AnyDesign, Design
 from darrm.design.solve import solve
 from darrm.errors import BudgetError, CertificateError, InputError
+from darrm.numerics.printed import at_least, exactly
 from darrm.priors import Prior
 from darrm.problem.majority import MajorityProblem
 
@@ -170,7 +171,7 @@ def plan(
         )
         if best is not None and pays(best, budget):
             return best
-    voters_alone = f"Fixed voters cost ({fixed_voters(voting, total_delta):.6g}, {total_delta:g}) in all. "
+    voters_alone = f"Fixed voters cost ({at_least(fixed_voters(voting, total_delta))}, {exactly(total_delta)}) in all. "
     raise BudgetError(
         f"{voters_alone if kind == 'fixed' else ''}No noise function was found that keeps {queries} labels within "
         f"({total_epsilon:g}, {total_delta:g}). Raise the budget, ask fewer queries, or make the voters more private."

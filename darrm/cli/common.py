@@ -16,16 +16,29 @@ from click.shell_completion import CompletionItem
 from darrm.cli.outputs import DESIGN
 from darrm.cli.suggestions import darrm_line
 from darrm.errors import ImpossiblePriorWarning, InputError
-from darrm.show.figures import new_figure, picture_format, save
-from darrm.show.wording import number_of
+from darrm.show.figures import new_figure, picture_format, save, tables_of
+from darrm.show.wording import at_least, exactly, number_of
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
+    from darrm.design.decision import DecisionDesign
     from darrm.design.design import Design
     from darrm.priors import Prior
     from darrm.problem.majority import MajorityProblem
+
+
+def tightness(design: Design | DecisionDesign) -> str:
+    """Needed delta and tight epsilon of one release, the largest for any attendance if voters may be absent."""
+    tables, delta = tables_of(design), design.problem.delta
+    needed = max(part.certificate.needed_delta for part in tables)
+    tight = max(part.certificate.tight_epsilon for part in tables)
+    relation = "<=" if all(part.certificate.holds for part in tables) else ">"
+    return (
+        f"needed delta {at_least(needed)} {relation} delta {exactly(delta)}; tight epsilon {at_least(tight)} at delta "
+        f"{exactly(delta)}{', whoever is absent' * (len(tables) > 1)}"
+    )
 
 
 class Number(click.ParamType[Any]):

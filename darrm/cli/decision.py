@@ -158,19 +158,14 @@ def show(design: DecisionDesign, *, from_file: bool = False) -> None:
     """The table of one or two groups or of several answers, the guarantee in a sentence, and the figures."""
     from darrm.show import classes
 
-    problem, certificate = design.problem, design.certificate
-    console = common.console()
+    problem, console = design.problem, common.console()
     of_groups = {1: _bars, 2: _grid}.get(len(problem.groups), _no_table)
     (of_groups if problem.binary else _answers)(design, console)
-    relation = "<=" if certificate.holds else ">"
     console.print(
         f"Verified: one decision from the votes of K = {problem.K} voters is {wording.guarantee(problem)}, "
         f"{wording.condition(problem, absent=design.absent)}"
     )
-    console.print(
-        f"needed delta {certificate.needed_delta:.6g} {relation} delta {problem.delta:.6g}; tight epsilon "
-        f"{wording.at_least(certificate.tight_epsilon)} at delta {problem.delta:.4g}"
-    )
+    console.print(common.tightness(design))
     gap = f"at most {design.gap:.1e} above the least possible" + " for an ordered table" * design.ordered
     if math.isinf(design.gap):
         gap = "not known to be the least possible"
@@ -198,7 +193,8 @@ def show_worst_case(design: DecisionDesign) -> None:
     """Where the certificate's worst case is."""
     from darrm.show import classes
 
-    problem, case = design.problem, dict(design.certificate.worst_case)
+    worst = max((design, *design.fewer.values()), key=lambda part: part.certificate.needed_delta)
+    problem, case = worst.problem, dict(worst.certificate.worst_case)
     if problem.binary:
         answer = problem.names[case.pop("answer", 1)]
         voters = [f"{count} of {corner}" for corner, count in case.items()]
@@ -206,9 +202,10 @@ def show_worst_case(design: DecisionDesign) -> None:
         answers, places = classes.worst_places(case)
         answer = classes.answers_of(problem.answers, answers)
         voters = [f"{place.voters} of group {place.group} {classes.said(place, problem)}" for place in places]
-    x, y = design.certificate.probabilities
+    x, y = worst.certificate.probabilities
+    of = f"worst case{f', {problem.K} of {design.problem.K} voters present' * (worst is not design)}"
     common.console().print(
-        f"worst case: {', '.join(voters) or 'nowhere'}; answers {answer} with probability {x:.12g} against {y:.12g}"
+        f"{of}: {', '.join(voters) or 'nowhere'}; answers {answer} with probability {x:.12g} against {y:.12g}"
     )
 
 

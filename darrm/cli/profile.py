@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import click
@@ -31,7 +32,7 @@ def command(file: Path, epsilons: str | None, plot: Path | None, as_json: bool) 
     design = load(file)
     problem = design.problem
     if epsilons is None:
-        where = [*np.linspace(0, 1.25 * problem.total_epsilon, 11), np.inf]
+        where = [float(f"{epsilon:.6g}") for epsilon in np.linspace(0, 1.25 * problem.total_epsilon, 11)] + [math.inf]
     else:
         where = common.numbers("--epsilons", epsilons)
     tables = [profile_bounds(part.table, part.problem, where) for part in tables_of(design)]
@@ -46,7 +47,7 @@ def command(file: Path, epsilons: str | None, plot: Path | None, as_json: bool) 
         return
     table = common.table("epsilon", "delta, proved", "attained")
     for epsilon, (low, high) in zip(where, bounds, strict=True):
-        table.add_row(f"{epsilon:.6g}", wording.at_least(high), f"{low:.6g}")
+        table.add_row(wording.exactly(epsilon), wording.at_least(high), f"{low:.6g}")
     console = common.console()
     console.print(table)
     console.print("Attained: some voters that are as private as stated reach it, so no smaller delta holds.")

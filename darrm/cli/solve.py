@@ -186,7 +186,7 @@ def show(design: Design, *, from_file: bool = False) -> None:
     """Gamma as a small chart, the guarantee in a sentence, and the figures."""
     from rich.table import Table
 
-    problem, certificate = design.problem, design.certificate
+    problem = design.problem
     console = common.console()
     rows = _rows(design)
     left = max(len("votes"), *(len(votes) for votes, _ in rows))
@@ -201,15 +201,11 @@ def show(design: Design, *, from_file: bool = False) -> None:
     every = len(design.gamma) - problem.K // 2 - 1
     if every > _ROWS:
         console.print(f"({len(rows)} lines for {every} values; --out or --json has all of them)")
-    relation = "<=" if certificate.holds else ">"
     console.print(
         f"Verified: one release of the majority of K = {problem.K} votes is {wording.guarantee(problem)}, "
         f"{wording.condition(problem)}"
     )
-    console.print(
-        f"needed delta {certificate.needed_delta:.6g} {relation} delta {problem.delta:.6g}; tight epsilon "
-        f"{wording.at_least(certificate.tight_epsilon)} at delta {problem.delta:.4g}"
-    )
+    console.print(common.tightness(design))
     gap = f"at most {design.gap:.1e} above the least possible {design.objective} for shape {design.shape}"
     if math.isinf(design.gap):
         gap = "not known to be the least possible"

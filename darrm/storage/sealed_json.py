@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 import os
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any
 
@@ -80,7 +80,11 @@ def _read(name: Path, form: str, edition: int, kind: str, again: str) -> dict[st
 def _read_float(text: str) -> float:
     """A number in the digits that stand for a float64: another reader could take more of them for another number."""
     value = float(text)
-    if not math.isfinite(value) or Decimal(text) != Decimal(repr(value)):
+    try:
+        same = math.isfinite(value) and Decimal(text) == Decimal(repr(value))
+    except InvalidOperation:
+        same = False
+    if not same:
         raise ValueError(f"{text:.50} is not a number as Python writes it")
     return value
 

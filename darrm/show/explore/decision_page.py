@@ -128,8 +128,12 @@ def _figures(choice: Choice, found: DecisionDesign) -> Markup:
     delta = found.problem.delta
     rows: list[tuple[str, str, object]] = [
         ("expected cost", wording.counted(found.objective), f"{found.expected_cost:.6g}"),
-        ("tight epsilon", f"at delta = {delta:.4g}", wording.at_least(found.certificate.tight_epsilon)),
-        ("needed delta", f"at epsilon = {found.problem.epsilon:g}", wording.at_least(found.certificate.needed_delta)),
+        ("tight epsilon", f"at delta = {wording.exactly(delta)}", wording.at_least(found.certificate.tight_epsilon)),
+        (
+            "needed delta",
+            f"at epsilon = {wording.exactly(found.problem.epsilon)}",
+            wording.at_least(found.certificate.needed_delta),
+        ),
         ("a better table could save", "at most", "not known" if math.isinf(found.gap) else f"{found.gap:.1e}"),
     ]
     rows += [

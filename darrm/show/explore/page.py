@@ -125,7 +125,7 @@ def design(
 def _figures(designs: Mapping[str, Design]) -> Markup:
     """Errors and bounds of one design, or of two side by side with the problems that they are for."""
     present, *kept = designs.values()
-    at = "" if kept else f" = {present.problem.delta:.4g}"
+    at = "" if kept else f" = {wording.exactly(present.problem.delta)}"
     rows: list[tuple[str, str, Callable[[Design], object]]] = [
         ("error", "total variation", lambda design: f"{design.error:.6g}"),
         (
@@ -142,7 +142,7 @@ def _figures(designs: Mapping[str, Design]) -> Markup:
             ("m", "", lambda design: f"{design.problem.m:g}"),
             ("epsilon", "", lambda design: f"{design.problem.epsilon:g}"),
             ("Delta", "", lambda design: f"{design.problem.Delta:g}"),
-            ("delta", "", lambda design: f"{design.problem.delta:.4g}"),
+            ("delta", "", lambda design: wording.exactly(design.problem.delta)),
             ("max_affected", "", lambda design: design.problem.max_affected),
             ("prior", "", lambda design: element("span", str(design.prior)[:60], class_="text")),
             ("shape", "", lambda design: design.shape),
@@ -152,7 +152,9 @@ def _figures(designs: Mapping[str, Design]) -> Markup:
 
 
 def _tight(design: Design, with_delta: bool) -> Markup:
-    return noted(wording.at_least(design.certificate.tight_epsilon), f"at {design.problem.delta:.4g}" * with_delta)
+    return noted(
+        wording.at_least(design.certificate.tight_epsilon), f"at {wording.exactly(design.problem.delta)}" * with_delta
+    )
 
 
 def _bars(present: Design, entries: Sequence[Entry]) -> Iterator[Markup]:

@@ -18,6 +18,7 @@ from darrm.design.design import Design
 from darrm.errors import InputError
 from darrm.numerics.arrays import Array
 from darrm.numerics.exact import rounded_up
+from darrm.numerics.printed import at_least, exactly
 from darrm.problem.class_corners import entries
 from darrm.problem.decision import DecisionProblem
 from darrm.problem.majority import MajorityProblem
@@ -91,9 +92,9 @@ def one_label(design: Design | DecisionDesign, full: bool) -> dict[str, object]:
     """The privacy of one label: at the guarantee, and the whole profile."""
     problem, certificates = design.problem, [part.certificate for part in tables_of(design)]
     values: dict[str, object] = {
-        "tight": shown(max(certificate.tight_epsilon for certificate in certificates), 6),
-        "needed": shown(max(certificate.needed_delta for certificate in certificates), 6),
-        "delta": shown(problem.delta, 6),
+        "tight": at_least(max(certificate.tight_epsilon for certificate in certificates)),
+        "needed": at_least(max(certificate.needed_delta for certificate in certificates)),
+        "delta": exactly(problem.delta),
         "total_epsilon": shown(problem.total_epsilon, 6),
         "profile": left_out("The privacy profile"),
     }
