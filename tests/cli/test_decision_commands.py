@@ -703,3 +703,22 @@ def test_a_description_of_neighbours_stands_in_quotes(tmp_path: Path, capsys: py
     assert main(["ledger", "create", str(tmp_path / "book"), "--rule", "basic", *budget]) == 0
     told = " ".join(capsys.readouterr().out.split())
     assert told.count(said) == told.count(repr(said)) == 2
+
+
+def test_figures_are_the_largest_of_all_attendances(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """With one voter of group 1 present the delta and the tight epsilon are larger than with all."""
+    groups = [darrm.VoterGroup(3, 0.01, 0.0, 1), darrm.VoterGroup(1, 3.3, 0.0, 1)]
+    problem = darrm.DecisionProblem(groups, epsilon=0.1, delta=0.02, max_affected=1)
+    design = darrm.solve(problem, objective=darrm.objectives.truth(accuracy=[0.9, 0.6]), absent=True)
+    largest = max(part.certificate.tight_epsilon for part in design.fewer.values())
+    assert largest > design.certificate.tight_epsilon + 0.01
+    design.save(tmp_path / "absent.json")
+    assert main(["verify", str(tmp_path / "absent.json")]) == 0
+    found = " ".join(capsys.readouterr().out.split())
+    assert f"tight epsilon {largest:.6g} at delta 0.02, whoever is absent" in found
+    assert "of 4 voters present:" in found
+    whole = darrm.solve(K=5, m=1, epsilon=1.0, delta=1.00004e-3)
+    whole.save(tmp_path / "whole.json")
+    assert main(["verify", str(tmp_path / "whole.json")]) == 0
+    found = " ".join(capsys.readouterr().out.split())
+    assert "at delta 0.00100004" in found
