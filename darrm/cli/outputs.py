@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,18 @@ from darrm.storage.frames import FORMATS, ending_of, pyarrow, table_format
 
 if TYPE_CHECKING:
     from darrm.design.design import AnyDesign
+
+_LEDGER, _HEAD = b'"format": "darrm-ledger"', 1000  # how the file of a ledger begins
+
+
+def refuse_ledger(out: Path) -> None:
+    """Refuse to write over a ledger: what was spent would be known nowhere."""
+    head = b""
+    if out.is_file():
+        with suppress(OSError), out.open("rb") as file:
+            head = file.read(_HEAD)
+    if _LEDGER in head:
+        raise InputError(f"{out} is a ledger: what it has counted would be lost. Pass another --out.")
 
 
 class Out(click.Path):
@@ -29,6 +42,7 @@ class Out(click.Path):
             raise InputError(f"{self.what} Got --out {value}.")
         if ending == "parquet":
             pyarrow()
+        refuse_ledger(Path(value))
         return super().convert(value, param, context)
 
 
@@ -38,6 +52,7 @@ class AnalysisTable(click.Path):
     def convert(self, value: Any, param: click.Parameter | None, context: click.Context | None) -> Any:
         if context is None or not context.resilient_parsing:
             table_format(value)
+            refuse_ledger(Path(value))
         return super().convert(value, param, context)
 
 

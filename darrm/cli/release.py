@@ -42,6 +42,7 @@ _MOST_QUERIES = 10_000  # of which the cost is found in seconds
 def command(file: Path, votes_path: Path, out: Path, overwrite: bool, ledger_path: Path | None, as_json: bool) -> None:
     """Release one private label for each row of a votes file, with the noise of a design file."""
     from darrm import votes
+    from darrm.cli.outputs import refuse_ledger
     from darrm.design.design import Design, load
     from darrm.mechanisms.decision import PrivateDecision
     from darrm.mechanisms.majority import DaRRM
@@ -50,6 +51,7 @@ def command(file: Path, votes_path: Path, out: Path, overwrite: bool, ledger_pat
 
     if resolved(out) in [resolved(path) for path in (votes_path, file, ledger_path) if path is not None]:
         raise click.UsageError(f"--out {out} is one of the input files.")
+    refuse_ledger(out)
     if not overwrite and not is_device(out) and out.exists():  # labels that were paid for must not be lost
         raise InputError(f"{out} exists already. Pass another --out, or --overwrite to lose what it holds.")
     design = load(file)

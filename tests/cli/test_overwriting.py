@@ -24,3 +24,26 @@ def test_labels_of_an_earlier_release_are_kept(tmp_path: Path, capsys: pytest.Ca
     assert darrm.accounting.Ledger(ledger).status()["released"] == charged == 2
     assert main([*release, "--overwrite"]) == 0
     assert darrm.accounting.Ledger(ledger).status()["released"] == 4
+
+
+@pytest.mark.parametrize("name", ["solve", "plan", "export", "release"])
+def test_no_command_writes_over_a_ledger(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    design, votes, ledger = tmp_path / "gamma.json", tmp_path / "votes.csv", tmp_path / "ledger.json"
+    solved = darrm.solve(K=3, m=1, epsilon=0.5)
+    solved.save(design)
+    votes.write_text("a,b,c\n1,0,1\n", encoding="utf-8")
+    darrm.accounting.Ledger.create(ledger, solved, voters="fresh", total_epsilon=5, total_delta=1e-6)
+    kept = ledger.read_bytes()
+    command = {
+        "solve": ["--K", "3", "--m", "1", "--epsilon", ".5"],
+        "plan": [
+            *("--K", "3", "--epsilon", ".5", "--queries", "1", "--voters", "fresh", "--max-affected", "1"),
+            *("--total-epsilon", "1", "--total-delta", "0"),
+        ],
+        "export": [str(design)],
+        "release": [str(design), "--votes", str(votes), "--overwrite"],
+    }[name]
+    assert main([name, *command, "--out", str(ledger)]) == 2
+    assert "ledger.json is a ledger: what it has counted would be lost" in capsys.readouterr().err
+    assert ledger.read_bytes() == kept
+    assert main([name, *command, "--out", str(tmp_path / "other.json")]) == 0
