@@ -37,7 +37,20 @@ def test_no_command_writes_over_a_ledger(name: str, tmp_path: Path, capsys: pyte
     command = {
         "solve": ["--K", "3", "--m", "1", "--epsilon", ".5"],
         "plan": [
-            *("--K", "3", "--epsilon", ".5", "--queries", "1", "--voters", "fresh", "--max-affected", "1"),
+            *(
+                "--K",
+                "3",
+                "--epsilon",
+                ".5",
+                "--queries",
+                "1",
+                "--voters",
+                "fresh",
+                "--max-affected",
+                "1",
+                "--prior",
+                "uniform",
+            ),
             *("--total-epsilon", "1", "--total-delta", "0"),
         ],
         "export": [str(design)],
