@@ -130,7 +130,9 @@ def many_labels(design: Design | DecisionDesign, delta: float, full: bool) -> Ma
     ax.set_title("")
     costs = ", ".join(f"{queries:,} labels {_total(epsilon)}" for queries, epsilon in fresh.items())
     unavoidable = ""
-    if fails(problem):
+    if isinstance(problem, DecisionProblem) and any(math.isinf(group.epsilon) for group in problem.groups):
+        unavoidable = " Fixed voters without privacy have no price of their own."
+    elif fails(problem):
         least = shown(fails(problem), 4, up=True)
         unavoidable = f" Below a delta of {least} the fixed voters alone have no finite epsilon."
     rules = dict.fromkeys(rule for _, _, rule in totals if rule)
