@@ -21,6 +21,7 @@ from darrm.errors import InputError
 from darrm.numerics.arrays import Array
 from darrm.numerics.printed import at_least, exactly
 from darrm.problem.decision import DecisionProblem
+from darrm.problem.limits import adjacency_in_print
 from darrm.storage.sealed_json import finite
 
 # Neighbours of which one has a record that the other has not: what is charged goes the same way in all charges.
@@ -184,8 +185,9 @@ def checked_note(note: object) -> str:
 def agree(said: str, known: str, who: str) -> None:
     if said != known:
         raise InputError(
-            f"{who} is for {known} neighbours. Got {said}: guarantees for different neighbours do not add up. "
-            f"Account for it under {known}, or keep a ledger for {said}."
+            f"{who} is for {adjacency_in_print(known)} neighbours. Got {adjacency_in_print(said)}: guarantees for "
+            f"different neighbours do not add up. Account for it under {adjacency_in_print(known)}, or keep a ledger "
+            f"for {adjacency_in_print(said)}."
         )
 
 

@@ -304,4 +304,6 @@ def _positive(value: Any, most: int) -> Fraction:
 
 
 def _or_infinite(value: Any) -> Fraction | None:
+    if type(value) is int:
+        value = float(value)  # one that is too large is refused
     return None if value is None else _number(value, 0)

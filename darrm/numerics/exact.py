@@ -30,7 +30,7 @@ def rounded_up(value: Exact) -> float:
         nearest = float(value)
     except OverflowError:
         return math.inf if value > 0 else -math.inf
-    return nearest if type(value)(nearest) >= value else math.nextafter(nearest, math.inf)
+    return nearest if type(value).from_float(nearest) >= value else math.nextafter(nearest, math.inf)
 
 
 @contextmanager

@@ -155,12 +155,13 @@ def profile_limits(problem: P, profile: Iterable[tuple[float, float]]) -> tuple[
         If a point is out of range, epsilons do not rise, deltas do not fall, or the point (0, 0) is among them.
     """
     points = profile_points(profile)
-    end = losses(problem.affected) + 14
     limits = []
-    for epsilon, delta in points:
-        if epsilon == delta == 0:
-            raise InputError("The point (0, 0) of a profile leaves nothing of the votes. Raise epsilon or delta.")
-        limits.append(Limit(problem, min(Decimal(epsilon), end) if epsilon < math.inf else end, delta))
+    with localcontext(context(DIGITS)):
+        end = losses(problem.affected) + 14
+        for epsilon, delta in points:
+            if epsilon == delta == 0:
+                raise InputError("The point (0, 0) of a profile leaves nothing of the votes. Raise epsilon or delta.")
+            limits.append(Limit(problem, min(Decimal(epsilon), end) if epsilon < math.inf else end, delta))
     for (epsilon, delta), (further, lower) in pairwise(points):
         if not (epsilon < further and delta >= lower):
             raise InputError(

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import math
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -32,6 +33,7 @@ _TEXT = ("groups", "adjacency", "prior", "shape", "objective", "accuracy", "cost
 _WHOLE = ("K", "max_affected", "binding")
 _MOST = 1_000_000  # rows, as of a grid
 _LONGEST = 1 << 20  # characters of a line: sixteen times those of the largest K
+_PLAIN = re.compile(r"[+-]?[0-9.]+([eE][+-]?[0-9]+)?|-?inf", re.ASCII)
 _INSTEAD = ", or use .csv or .jsonl"
 
 
@@ -159,7 +161,11 @@ def _read_csv(path: Path) -> Iterator[Row]:
     limit = csv.field_size_limit(1 << 24)  # of the whole process, so it is put back
     with path.open(newline="", encoding="utf-8-sig") as file, ExitStack() as stack:
         stack.callback(csv.field_size_limit, limit)
-        for cells in csv.DictReader(file):
+        rows = csv.DictReader(file)
+        header = rows.fieldnames or []
+        if len(set(header)) < len(header):
+            raise ValueError("a column stands twice in the header")
+        for cells in rows:
             row: Row = {}
             for name, text in cells.items():
                 if text is None or name is None:
@@ -171,7 +177,9 @@ def _read_csv(path: Path) -> Iterator[Row]:
                 elif name in _TEXT:
                     row[name] = text
                 else:
-                    row[name] = _of_cell(int if name in _WHOLE else float, text)
+                    # Python reads 0_5 and digits of other scripts too; other programs do not.
+                    plain = _PLAIN.fullmatch(text)
+                    row[name] = _of_cell(int if name in _WHOLE else float, text) if plain else text
             yield row
 
 

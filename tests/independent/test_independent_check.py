@@ -374,8 +374,9 @@ def test_a_name_that_says_nothing_is_refused(name: str | None, place: tuple[Any,
         ("two groups", {"problem": {"adjacency": " "}}),
         ("two groups", {"problem": {"adjacency": "replace-one\x1b[0m"}}),
         ("two groups", {"profile": ""}),
+        ("two groups", {"profile": [[10**400, 0.5]]}),
     ],
-    ids=str,
+    ids=lambda value: str(value)[:40],
 )
 def test_what_no_design_says_is_refused(name: str, change: dict[str, Any]) -> None:
     content = as_read(made(name))

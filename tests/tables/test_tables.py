@@ -218,6 +218,30 @@ def test_a_row_twice_is_refused(whole: tables.Table, tmp_path: Path) -> None:
         tables.read(tmp_path / "t.csv")
 
 
+def test_a_column_twice_is_refused(whole: tables.Table, tmp_path: Path) -> None:
+    """Programs differ in which of the two they read."""
+    path = tmp_path / "t.csv"
+    tables.files.write(path, whole.rows)
+    rows = list(csv.reader(path.read_text(encoding="utf-8").splitlines()))
+    with path.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([["epsilon", *rows[0]], *(["5.0", *row] for row in rows[1:])])
+    with pytest.raises(darrm.InputError, match="stands twice in the header"):
+        tables.read(path)
+
+
+@pytest.mark.parametrize("number", ["0_0.1", "\u0660.\u0661", " 0.1", "0x1p-3", "nan"])
+def test_numbers_that_other_programs_read_otherwise_are_refused(
+    whole: tables.Table, tmp_path: Path, number: str
+) -> None:
+    path = tmp_path / "t.csv"
+    tables.files.write(path, whole.rows)
+    text = path.read_text(encoding="utf-8")
+    assert ",0.1," in text
+    path.write_text(text.replace(",0.1,", f",{number},"), encoding="utf-8")
+    with pytest.raises(darrm.InputError, match="epsilon is not a number"):
+        tables.read(path)
+
+
 def test_what_cannot_be_solved_is_a_row_with_its_reason(tmp_path: Path) -> None:
     out = tmp_path / "t.csv"
     table = tables.solve_grid([3, 5], 1, 0.1, prior=["votes:1,2,3,4", "uniform"], out=out)
