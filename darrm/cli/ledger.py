@@ -131,7 +131,7 @@ def _show(ledger: Ledger, as_json: bool, design: AnyDesign | None = None) -> Non
     failure = wording.exactly(delta) if delta == status["total_delta"] else wording.at_least(delta)
     spent = f"({wording.at_least(epsilon)}, {failure})"
     if status["rule"] == "exact":
-        text = _of_one_design(status, budget, spent)
+        text = _of_one_design(status, budget, spent, [problem for problem, _ in ledger.rests_on()])
     else:
         neighbours = adjacency_in_print(status["adjacency"])
         text = f"Budget {budget} for {neighbours} neighbours, rule {status['rule']}. Charged: "
@@ -155,13 +155,21 @@ def not_to_be_added(status: dict[str, Any], rests_on: Sequence[tuple[Problem, bo
     return bool(status["voters"] == "fixed" and private and not paid)
 
 
-def _of_one_design(status: dict[str, Any], budget: str, spent: str) -> str:
+def _of_one_design(status: dict[str, Any], budget: str, spent: str, problems: Sequence[Problem]) -> str:
     left = "no end to them" if status["left"] is None else f"{status['left']} left"
+    whole = f"the whole budget, {budget}"
     if status["voters"] == "fixed" and status["left"] is None:
+        from darrm.accounting.fixed import fixed_voters
+
         left = "any number to come: the budget pays for these voters themselves"
+        for problem in problems:
+            price = fixed_voters(problem, status["total_delta"])
+            if price <= status["total_epsilon"]:
+                voters = f"({wording.at_least(price)}, {wording.exactly(status['total_delta'])})"
+                whole = f"what the voters cost, {voters}" if voters != spent else ""
     asked = ""
-    if status["left"] != 0 and status["released"]:
-        asked = f", unless the labels themselves decided how many there are: then count the whole budget, {budget}"
+    if status["left"] != 0 and status["released"] and whole:
+        asked = f", unless the labels themselves decided how many there are: then count {whole}"
     return (
         f"Budget {budget} for {status['voters']} voters, rule exact: {status['released']} labels released, {left}. "
         f"Together they cost at most {spent} so far{asked}."

@@ -268,7 +268,8 @@ def solve(
             raise InputError(f"solve has no parameter {unknown[0]!r}. A problem takes {allowed}.") from error
     elif isinstance(problem, type) or not hasattr(problem, "exact_epsilon") or parameters:
         raise InputError(
-            f"solve takes one MajorityProblem, or its parameters by name, not both. Got {problem!r} and {parameters}."
+            f"A problem must be one MajorityProblem, or its parameters by name, not both. Got {problem!r} and "
+            f"{parameters}."
         )
     if isinstance(prior, str):
         prior = parse(prior)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -204,4 +205,12 @@ def _array(votes: ArrayLike, K: int) -> NDArray[Any]:
         return votes
     if isinstance(votes, VotesTable | VotesBlock):
         raise InputError(f"votes must be an array. Got a {type(votes).__name__}: pass its .votes.")
-    return plain("votes", votes, f"rows of one length, shape (n, K) = (n, {K})")
+    if isinstance(votes, str | os.PathLike):
+        raise InputError(f"votes must be an array. Got {str(votes)!r:.80}: read a file with darrm.votes.read.")
+    array = plain("votes", votes, f"rows of one length, shape (n, K) = (n, {K})")
+    if hasattr(votes, "columns") and (array.shape[1:] != (K,) or array.dtype.kind not in _KINDS):
+        raise InputError(
+            f"votes must be {K} columns of numbers. Got a data frame of shape {array.shape}, dtype {array.dtype}: pass "
+            "it to darrm.columns.release, which leaves out id and label and takes names of classes."
+        )
+    return array

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from darrm._lazy import view
 from darrm.design.design import AnyDesign
+from darrm.numerics.printed import at_least, exactly
 from darrm.planning.at_one_total import Comparison
 
 
@@ -31,7 +33,7 @@ class Step:
     collector: float
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Plan:
     """What one budget buys; made by `darrm.plan`.
 
@@ -84,6 +86,14 @@ class Plan:
     comparison: Comparison | None
     assumptions: tuple[str, ...]
     complete: bool
+
+    def __repr__(self) -> str:
+        spent, delta = at_least(self.spent), exactly(self.total_delta)
+        wrong = "" if math.isnan(self.wrong) else f"{self.wrong:.4f} wrong, "
+        return (
+            f"<Plan ({spent}, {delta}) for {self.queries} labels of {self.voters} voters: {wrong}"
+            f"{self.disagreement:.4f} not the majority of the votes, {self.design!r}>"
+        )
 
     def _repr_html_(self) -> str:
         return str(view(self))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, TypedDict
 
 from darrm._lazy import view
@@ -15,7 +15,7 @@ from darrm.certificate.certificate import verify
 from darrm.design.decision import DecisionDesign
 from darrm.errors import BudgetError, CertificateError, InputError
 from darrm.numerics.arrays import Array
-from darrm.numerics.printed import at_most
+from darrm.numerics.printed import at_most, exactly
 from darrm.planning.designs import design_within
 from darrm.planning.rivals import Family, families
 from darrm.planning.setting import Setting
@@ -66,10 +66,10 @@ class Mechanism:
     disagreement: float
     expected_cost: float
     collector: float
-    table: Array
+    table: Array = field(repr=False)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Comparison:
     """Mechanisms at one total budget; made by `darrm.plan` and `darrm.compare`.
 
@@ -103,6 +103,11 @@ class Comparison:
     total_epsilon: float
     total_delta: float
     voters: str
+
+    def __repr__(self) -> str:
+        budget = f"({exactly(self.total_epsilon)}, {exactly(self.total_delta)})"
+        labels = f"{self.queries} labels of {self.voters} voters"
+        return f"<Comparison of {len(self.mechanisms)} mechanisms: {budget} for {labels}>"
 
     def __getitem__(self, name: str) -> Mechanism:
         """The mechanism of this name."""

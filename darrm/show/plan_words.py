@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from darrm.problem.decision import DecisionProblem
-from darrm.show.markup import Markup, details, element, grid, join, paragraph, shown
+from darrm.show.markup import Markup, details, element, grid, join, paragraph
 from darrm.show.wording import at_least, exactly, guarantee, listed, pair
 
 if TYPE_CHECKING:
@@ -55,10 +55,11 @@ def _price(plan: Plan) -> list[str]:
     from darrm.accounting.voters import epsilon_of, reached
 
     who = reached(plan.design.problem)
-    epsilon = epsilon_of(who, who.failure)
-    if who.failure <= plan.total_delta or epsilon > plan.total_epsilon:
+    enough = float(at_least(who.failure, 2))
+    epsilon = epsilon_of(who, enough)
+    if enough <= plan.total_delta or epsilon > plan.total_epsilon:
         return []
-    failure = f"{float(shown(who.failure, 2, up=True)):g}"
+    failure = f"{enough:g}"
     return [
         f"The voters that one change of the data reaches fail with probability up to {failure}, more than the total "
         f"delta of {exactly(plan.total_delta)}: that is why their labels need noise. A total delta of {failure} pays "

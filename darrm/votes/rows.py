@@ -217,10 +217,20 @@ class Columns:
             raise InputError(
                 f"{source} must have {wanted} vote columns, between an optional id and an optional label. "
                 f"Got {max(n_votes, 0)}: {', '.join(names[first:last][:12])}{', ...' * (n_votes > 12)}."
-                + " A first column is an id only if it is called id."
-                * (K is not None and n_votes == K + 1)
+                f"{cls._hint(names, n_votes, K, answers)}"
             )
         return cls(tuple(names), first, last, answers)
+
+    @staticmethod
+    def _hint(names: Sequence[str], n_votes: int, K: int | None, answers: Answers) -> str:
+        """What may be wrong with a header of another number of columns."""
+        if n_votes == 1 and (";" in names[0] or "\t" in names[0]):
+            return " Separate columns by commas."
+        if sum(name in answers.votes for name in names) > 1:
+            return " The first line must be a header, and this one holds votes."
+        if K is not None and n_votes == K + 1:
+            return " A first column is an id only if it is called id."
+        return ""
 
     def fault(self, column: int, got: object) -> str:
         """What is wrong with a value that is none of the answers."""
@@ -228,6 +238,6 @@ class Columns:
         absent = ", or -1 or blank for an absent voter" if self.answers.absent and column < self.last else ""
         hint = several_classes(got, len(self.answers.names))
         if not self.answers.absent and column < self.last and str(got).strip() in ("", "-1", "None"):
-            hint = " For absent voters pass absent=True; a design takes them if it was solved with --absent."
+            hint = " Voters may be absent if the design was solved with --absent. In Python read the votes with absent=True."
         allowed = in_words(self.answers.names) + absent
         return f"column {self.names[column]}: {what} must be {allowed}. Got {shown(got)}.{hint}"

@@ -5,9 +5,11 @@ import itertools
 import pickle
 from fractions import Fraction
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.stats
 
@@ -119,7 +121,12 @@ def test_nobody_and_no_row() -> None:
         ([[0, 1, float("nan"), 1, 0]], r"Got NaN \(not a number\) in row 0, column 2"),
         ([["no", "yes", "no", "no", "no"]], "dtype"),
         (np.full((1, 5), 255, dtype=np.uint8), "Got 255"),
+        ("votes.csv", "read a file with darrm.votes.read"),
+        (Path("votes.csv"), "read a file with darrm.votes.read"),
+        (pd.DataFrame({"id": ["a"], **{f"h{i}": [1] for i in range(5)}}), r"shape \(1, 6\).*darrm.columns.release"),
+        (pd.DataFrame({f"h{i}": ["yes"] for i in range(5)}), "darrm.columns.release"),
     ],
+    ids=lambda value: str(value)[:40],
 )
 def test_votes_that_are_none(votes: object, said: str) -> None:
     with pytest.raises(darrm.InputError, match=said):

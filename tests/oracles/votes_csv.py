@@ -6,7 +6,7 @@ import csv
 from pathlib import Path
 
 VALUES = {"0": 0, "1": 1}
-FOR_ABSENT = "For absent voters pass absent=True; a design takes them if it was solved with --absent."
+FOR_ABSENT = "Voters may be absent if the design was solved with --absent. In Python read the votes with absent=True."
 
 
 class Refused(Exception):

@@ -61,6 +61,22 @@ def test_a_label_is_never_absent(path: Path, label: str) -> None:
         votes.read(path, absent=True)
 
 
+@pytest.mark.parametrize(
+    ("first", "hint"),
+    [
+        ("a;b;c", "Separate columns by commas"),
+        ("x1,no,yes,no", "must be a header, and this one holds votes"),
+        ("name,a,b,c", "is an id only if it is called id"),
+        ("a,b", "Got 2: a, b.$"),
+    ],
+)
+def test_a_header_of_other_columns_says_what_may_be_wrong(tmp_path: Path, first: str, hint: str) -> None:
+    path = tmp_path / "votes.csv"
+    path.write_text(f"{first}\n", encoding="utf-8")
+    with pytest.raises(darrm.InputError, match=hint):
+        darrm.votes.read(path, 3, names=["no", "yes"])
+
+
 @pytest.mark.parametrize("first", ["no,yes", "0,yes", ",-1"])
 def test_a_first_line_of_votes_is_no_header(path: Path, first: str) -> None:
     path.write_text(f"{first}\nno,no\n", encoding="utf-8")
@@ -120,7 +136,7 @@ def test_parquet(tmp_path: Path) -> None:
         [1, -1, 0, -1],
     ]
     for names, absent, said in (
-        (YES_NO, False, "row 2, column a: A vote must be no or yes. Got None. For absent voters"),
+        (YES_NO, False, "row 2, column a: A vote must be no or yes. Got None. Voters may be absent"),
         (("0", "1"), True, "column a must hold numbers 0 and 1. Got type string"),
         (("no", "maybe"), True, "row 3, column a: A vote must be no or maybe, or -1 or blank.* Got 'yes'"),
     ):

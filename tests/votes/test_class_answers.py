@@ -73,7 +73,7 @@ def test_digits_that_are_names_of_others_are_not_read_as_numbers(path: Path, nam
 def test_cells_that_are_no_class(path: Path, monkeypatch: pytest.MonkeyPatch, bad: str, size: int) -> None:
     monkeypatch.setattr(votes_csv, "_BLOCK", size)
     hint = r" Classes are numbered from 0: pass 0 to 2\." if bad in ("3", "03") else ""
-    hint = " For absent voters .*" if bad in ("-1", "") else hint
+    hint = " Voters may be absent .*" if bad in ("-1", "") else hint
     path.write_text(f"a,b,label\n0,2,1\n1,{bad},2\n", encoding="utf-8")
     with pytest.raises(darrm.InputError, match=rf"line 3, column b: A vote must be 0, 1 or 2\. Got '{bad}'\.{hint}$"):
         votes.read(path, names=NUMBERS[3])
