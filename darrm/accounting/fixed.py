@@ -31,7 +31,7 @@ from darrm.accounting.profile import Region
 from darrm.accounting.releases import AnyRelease, one_label
 from darrm.accounting.rows import OutcomeRows
 from darrm.accounting.theorems import Privacy, at_least_once
-from darrm.accounting.voters import delta_of, epsilon_of, reached
+from darrm.accounting.voters import Voters, delta_of, epsilon_of, reached, sets_reached
 from darrm.errors import InputError
 from darrm.problem.limits import Problem
 
@@ -73,7 +73,12 @@ def labels_allowance(problem: Problem, epsilon: float, delta: float) -> Privacy 
     -----
     docs/theory.md, Theorem 1. epsilon = 2, max_affected = 1, a total of 1: the labels may cost 1.407.
     """
-    p = delta_of(reached(problem), epsilon)
+    return _allowance(reached(problem), epsilon, delta)
+
+
+def _allowance(voters: Voters, epsilon: float, delta: float) -> Privacy | None:
+    """`labels_allowance` of the voters that one change reaches."""
+    p = delta_of(voters, epsilon)
     if p <= delta:
         return None
     if epsilon < 1:
@@ -89,15 +94,19 @@ def of_fixed(design: AnyRelease, queries: int, delta: float) -> Total:
     labels = one_label(design)
     problem = labels.problem
     bounds: dict[str, float] = {}
-    affected = reached(problem)
-    counts = labels.gives_of_counts()
-    certain = 1.0 if any(math.isinf(epsilon) for epsilon, _ in affected.kinds) else affected.failure
-    unavoidable = certain * at_least_once(counts.delta_infinity, queries)
     voters = fixed_voters(problem, delta)
     if voters < math.inf:
         bounds["the voters themselves"] = voters
-    together = _together(problem, counts, queries, delta, voters)
-    if together is not None:
+    together = unavoidable = 0.0
+    for who in sets_reached(problem):
+        counts = labels.gives_of_counts(who.numbers)
+        certain = _certain(who.voters)
+        unavoidable = max(unavoidable, certain * at_least_once(counts.delta_infinity, queries))
+        price = epsilon_of(who.voters, delta)
+        if price > together:
+            least = _together(who.voters, counts, queries, delta, price)
+            together = max(together, price if least is None else least)
+    if together < voters:
         bounds["the voters and the coins of the labels"] = together
     try:
         label = labels.gives()
@@ -116,11 +125,16 @@ def of_fixed(design: AnyRelease, queries: int, delta: float) -> Total:
     if not bounds:
         raise InputError(
             f"No total epsilon is proved at delta = {delta:g}. The voters that one record reaches spend 1 - (1 - "
-            f"Delta)^max_affected = {certain:.6g} at any epsilon, and the coins of "
+            f"Delta)^max_affected = {_certain(reached(problem)):.6g} at any epsilon, and the coins of "
             f"{queries} labels do not hide it. Pass a delta above it."
         )
     upper = min(bounds.values())
     return Total(min(lower, upper), upper, upper, delta, queries, "fixed", bounds, min(unavoidable, delta))
+
+
+def _certain(voters: Voters) -> float:
+    """The chance that some of these voters tell all they know, whatever the epsilon."""
+    return 1.0 if any(math.isinf(epsilon) for epsilon, _ in voters.kinds) else voters.failure
 
 
 def _one_label(
@@ -137,10 +151,13 @@ def fixed_within(design: AnyRelease, epsilon: float, delta: float, most: int, fi
     ``most`` if the voters alone are: then there is no end to the labels.
     """
     label = one_label(design)
-    allowed = labels_allowance(label.problem, epsilon, delta)
-    if allowed is None:
+    if labels_allowance(label.problem, epsilon, delta) is None:
         return most
-    labels = within(label.gives_of_counts(), None, *allowed, most, fineness)
+    labels = most
+    for who in sets_reached(label.problem):
+        allowed = _allowance(who.voters, epsilon, delta)
+        if allowed is not None and labels:
+            labels = within(label.gives_of_counts(who.numbers), None, *allowed, labels, fineness)
     if labels:
         return labels
     try:  # one label is also one release of these voters
@@ -149,7 +166,7 @@ def fixed_within(design: AnyRelease, epsilon: float, delta: float, most: int, fi
         return 0
 
 
-def _together(problem: Problem, counts: Region | OutcomeRows, queries: int, delta: float, most: float) -> float | None:
+def _together(voters: Voters, counts: Region | OutcomeRows, queries: int, delta: float, most: float) -> float | None:
     """The least total epsilon below ``most`` that Theorem 1 proves, None if there is none."""
     if adaptive.is_silent(counts):
         return 0.0
@@ -164,7 +181,7 @@ def _together(problem: Problem, counts: Region | OutcomeRows, queries: int, delt
     V = excess(counts, queries, grid, delta) if by_grid else None
 
     def holds(epsilon: float) -> bool:
-        allowed = labels_allowance(problem, epsilon, delta)
+        allowed = _allowance(voters, epsilon, delta)
         if allowed is None or allowed.epsilon >= largest:
             return True
         return V is not None and adaptive.least_epsilon(V, grid, allowed.delta) <= allowed.epsilon

@@ -46,7 +46,7 @@ def counts_region(gamma: ArrayLike, max_affected: int) -> Region:
     return _of_counts(lowest)
 
 
-def decision_counts_region(table: ArrayLike, problem: DecisionProblem) -> Region:
+def decision_counts_region(table: ArrayLike, problem: DecisionProblem, together: Sequence[int] | None = None) -> Region:
     """`counts_region` for a decision: one change moves the counts as far as the problem allows, group by group.
 
         the convex hull of all (X(i), X(j)) and (1 - X(i), 1 - X(j)) with |i_g - j_g| <= max_affected of group g
@@ -56,6 +56,8 @@ def decision_counts_region(table: ArrayLike, problem: DecisionProblem) -> Region
     ----------
     table : array_like, shape ``problem.shape``
     problem : DecisionProblem
+    together : sequence of int, optional
+        If the change is known to reach no more than so many voters of each group: these in the place of the problem's.
 
     Returns
     -------
@@ -67,8 +69,10 @@ def decision_counts_region(table: ArrayLike, problem: DecisionProblem) -> Region
     """
     X = decision_table(table, problem)
     least, most = X.copy(), X.copy()
-    for move in product(*(range(-group.max_affected, group.max_affected + 1) for group in problem.groups)):
-        if sum(map(abs, move)) <= problem.max_affected:
+    caps = [group.max_affected for group in problem.groups] if together is None else together
+    most_moved = problem.max_affected if together is None else sum(together)
+    for move in product(*(range(-cap, cap + 1) for cap in caps)):
+        if sum(map(abs, move)) <= most_moved:
             here = tuple(slice(max(0, -by), size - max(0, by)) for by, size in zip(move, X.shape, strict=True))
             there = tuple(slice(max(0, by), size - max(0, -by)) for by, size in zip(move, X.shape, strict=True))
             least[here], most[here] = np.minimum(least[here], X[there]), np.maximum(most[here], X[there])

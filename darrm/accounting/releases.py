@@ -79,26 +79,32 @@ class OneLabel:
             return class_rows(self.table, problem)
         return self.region()
 
-    def gives_of_counts(self) -> Region | OutcomeRows:
-        """The same if the voters had no privacy; see `darrm.accounting.hulls.counts_region`."""
+    def gives_of_counts(self, together: tuple[int, ...] | None = None) -> Region | OutcomeRows:
+        """The same if the voters had no privacy, and one change reached at most so many of each group ``together``.
+
+        Without ``together``: as many as the problem allows. See `darrm.accounting.hulls.decision_counts_region`.
+        """
         problem = self.problem
         if isinstance(problem, DecisionProblem) and not problem.binary:
-            return class_rows(self.table, without_privacy(problem))
-        return self.counts_region()
+            return class_rows(self.table, without_privacy(problem), together)
+        return self.counts_region(together)
 
     def region(self) -> Region:
         """The region of one label of two answers; see `darrm.accounting.profile.region`."""
         whole, *parts = [region(table, problem) for problem, table in self.tables]
         return hull([whole, *(_in_all_groups(part, who) for part, who in zip(parts, self.fewer, strict=True))])
 
-    def counts_region(self) -> Region:
-        """The same if the voters had no privacy; see `darrm.accounting.hulls.counts_region`."""
-        parts = [
-            decision_counts_region(table, problem)
-            if isinstance(problem, DecisionProblem)
-            else counts_region(table, sum(kind.voters for kind in problem.affected))
-            for problem, table in self.tables
-        ]
+    def counts_region(self, together: tuple[int, ...] | None = None) -> Region:
+        """`gives_of_counts` for two answers."""
+        if not isinstance(self.problem, DecisionProblem):
+            return counts_region(self.table, self.problem.max_affected)
+        present = (tuple(group.count for group in self.problem.groups), *self.fewer)
+        parts = []
+        for (problem, table), who in zip(self.tables, present, strict=True):
+            theirs = None
+            if together is not None:
+                theirs = [min(n, most) for n, most in zip(who, together, strict=True) if n]
+            parts.append(decision_counts_region(table, problem, theirs))  # type: ignore[arg-type]  # as its whole
         return hull(parts)
 
     def profile(self, epsilons: ArrayLike) -> Array:
@@ -117,14 +123,16 @@ def _in_all_groups(part: Region, present: tuple[int, ...]) -> Region:
     return replace(part, inner=tuple(map(padded, part.inner)))
 
 
-def class_rows(table: Array, problem: DecisionProblem) -> OutcomeRows:
+def class_rows(table: Array, problem: DecisionProblem, together: tuple[int, ...] | None = None) -> OutcomeRows:
     """The rows of a label of several answers: every case of the certificate, up to names of classes.
+
+    With ``together``: the cases in which at most so many voters of each group are reached.
 
     None if the label says nothing of the votes. Of the rows whose two sides float64 cannot tell apart there is one:
     they may differ within their relative error, and then all of them give the same bound.
     """
     search = ClassSeparation(table, guarantee(problem))
-    on, off = (np.concatenate(side) for side in zip(*search.rows(), strict=True))
+    on, off = (np.concatenate(side) for side in zip(*search.rows(together), strict=True))
     apart = (on != off).any(axis=1)
     if says_nothing(search.facts(), table, problem):
         apart[:] = False

@@ -12,6 +12,7 @@ reach bound every other set of voters.
 from __future__ import annotations
 
 import math
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -25,11 +26,12 @@ from darrm.accounting.theorems import (
     optimal_delta,
 )
 from darrm.errors import InputError
-from darrm.problem.decision import DecisionProblem
+from darrm.problem.decision import DecisionProblem, VoterGroup
 from darrm.problem.limits import Affected, Problem, weakest
 
 _MOST_STATES = 200_000  # of numbers of losses of each sign; beyond, all voters count as the least private
 _HALVINGS = 60
+_MOST_LISTED, _MOST_SETS = 1000, 8
 
 
 class Voters(NamedTuple):
@@ -61,6 +63,43 @@ def reached(problem: Problem) -> Voters:
     if isinstance(problem, DecisionProblem):
         return voters._replace(failure=problem.least_delta)
     return voters
+
+
+class Together(NamedTuple):
+    """Voters that one change of the data reaches together.
+
+    Attributes
+    ----------
+    voters : Voters
+    numbers : tuple of int, or None
+        How many of each group; None if they stand for all that the problem allows.
+    """
+
+    voters: Voters
+    numbers: tuple[int, ...] | None
+
+
+def sets_reached(problem: Problem) -> list[Together]:
+    """The largest sets of voters that one change of the data can reach.
+
+    Sets of as many voters of each group are one. If they are more than 8, one bound stands for all: `reached`.
+    """
+    everyone = [Together(reached(problem), None)]
+    if not isinstance(problem, DecisionProblem):
+        return everyone
+    groups = problem.groups
+    caps = [min(group.max_affected, problem.max_affected) for group in groups]
+    if len(groups) < 2 or math.prod(cap + 1 for cap in caps) > _MOST_LISTED:
+        return everyone
+    most = min(problem.max_affected, sum(caps))
+    sets = [numbers for numbers in product(*(range(cap + 1) for cap in caps)) if sum(numbers) == most]
+    if not 1 < len(sets) <= _MOST_SETS:
+        return everyone
+    made = []
+    for numbers in sets:
+        own = [VoterGroup(n, group.epsilon, group.delta) for n, group in zip(numbers, groups, strict=True) if n]
+        made.append(Together(reached(DecisionProblem(own, 1.0, 0.5)), numbers))
+    return made
 
 
 def among(affected: tuple[Affected, ...], answers: int = 1) -> Voters:

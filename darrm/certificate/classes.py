@@ -208,8 +208,10 @@ class ClassSeparation:
         least = max(Fraction(0), Fraction(float(self._table.min())) - Fraction(drawn(self._problem.n_answers)))
         return Facts(answers=self._problem.n_answers, least=least)
 
-    def rows(self) -> Iterator[tuple[Array, Array]]:
+    def rows(self, together: tuple[int, ...] | None = None) -> Iterator[tuple[Array, Array]]:
         """E X_o and E' X_o of every case, shape (cases, answers) each, block by block.
+
+        With ``together``: of the cases in which at most so many voters of each group are reached.
 
         Each within a relative `relative_error`; refused where float64 cannot hold them, or voters with a delta are too
         many to go through their failures.
@@ -221,6 +223,8 @@ class ClassSeparation:
                 "voters, classes or, if that is true of the data, a lower max_affected."
             )
         for leaf in self._leaves():
+            if together is not None and any(part.reached > n for part, n in zip(leaf.parts, together, strict=True)):
+                continue
             answers = self._problem.n_answers
             yield leaf.tables.p_side.reshape(-1, answers), leaf.tables.q_side.reshape(-1, answers)
 

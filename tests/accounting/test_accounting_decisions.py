@@ -15,12 +15,13 @@ from oracles.exact import exponential, pmf
 
 import darrm
 from darrm.accounting import Ledger, compose, max_queries, optimal
-from darrm.accounting.fixed import fixed_voters, labels_allowance, of_fixed
+from darrm.accounting.fixed import fixed_voters, fixed_within, labels_allowance, of_fixed
 from darrm.accounting.fresh import of_region
 from darrm.accounting.hulls import counts_region, decision_counts_region
 from darrm.accounting.profile import privacy_profile, region
 from darrm.accounting.releases import OneLabel, one_label
-from darrm.accounting.voters import delta_of, reached
+from darrm.accounting.rows import OutcomeRows
+from darrm.accounting.voters import delta_of, reached, sets_reached
 from darrm.design.decision import attendances
 
 Floats = NDArray[np.float64]
@@ -356,6 +357,9 @@ def fixed_worst(table: Floats, problem: darrm.DecisionProblem, total: float) -> 
         darrm.DecisionProblem([group(1, 1.5), group(1, 0.4)], 0.9),
         darrm.DecisionProblem([group(1, 2.0), group(2, 0.5)], 0.9, max_affected=1),
         darrm.DecisionProblem([group(1, math.inf), group(1, 0.7)], 0.9, max_affected=1),
+        darrm.DecisionProblem([group(1, math.inf), group(2, 0.7, max_affected=1)], 0.9, max_affected=1),
+        darrm.DecisionProblem([group(1, math.inf), group(1, 1.5), group(1, 0.3)], 0.9, max_affected=2),
+        darrm.DecisionProblem([group(2, 2.0), group(1, 0.2)], 0.9, max_affected=2),
     ],
 )
 def test_no_fixed_voters_are_above_the_bound(problem: darrm.DecisionProblem) -> None:
@@ -369,6 +373,80 @@ def test_no_fixed_voters_are_above_the_bound(problem: darrm.DecisionProblem) -> 
             assert worst <= p * (1 + 1e-12)
             if worst > 1e-6 and allowed is not None:
                 assert of_fixed(label, 2, worst * 0.999).upper >= total * (1 - 1e-9)
+        for delta in (0.0, 0.01, 0.05):
+            found = of_fixed(label, 2, delta).upper
+            assert found == math.inf or fixed_worst(table, problem, found) <= delta + 1e-12
+            for most in (0.3, 1.0):
+                if fixed_within(label, most, delta, 2) == 2:
+                    assert fixed_worst(table, problem, most) <= delta + 1e-12
+
+
+MIXED = darrm.DecisionProblem([group(1, math.inf), group(2, 0.4)], 0.9, max_affected=1)
+
+
+def of_all_at_once(label: OneLabel, queries: int, delta: float, monkeypatch: pytest.MonkeyPatch) -> float:
+    """The bound by one set that stands for all."""
+    with monkeypatch.context() as patch:
+        patch.setattr("darrm.accounting.voters._MOST_SETS", 0)
+        return of_fixed(label, queries, delta).upper
+
+
+def test_each_set_of_fixed_voters_pays_for_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where only the votes of private voters move a label far, those who are not private cost what theirs move."""
+    table = np.array([[0.1, 0.4, 0.8], [0.15, 0.45, 0.85]])
+    label = OneLabel(MIXED, table, {})
+    one = OneLabel(darrm.DecisionProblem([group(1, math.inf)], 1.0), np.array([0.1, 0.15]), {})
+    for queries, delta in ((2, 0.0), (2, 0.01), (40, 1e-3)):
+        found = of_fixed(label, queries, delta).upper
+        assert of_fixed(one, queries, delta).upper <= found * (1 + 1e-9)
+        assert found < 0.7 * of_all_at_once(label, queries, delta, monkeypatch)
+    found = of_fixed(label, 2, 0.0).upper
+    assert found == pytest.approx(2 * math.log(1.5), rel=1e-5)
+    assert fixed_worst(table, MIXED, found * (1 - 1e-5)) > 0  # it is attained
+    private = of_fixed(
+        OneLabel(darrm.DecisionProblem([group(2, 0.4)], 1.0, max_affected=1), table[0], {}), 2, 0.0
+    ).upper
+    assert fixed_worst(table, MIXED, private) > 0  # that of the private voters alone would be too low
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_sets_of_fixed_voters_in_all_attendances_and_classes(classes: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A set's rows are among those of all sets, and all sets have all of them."""
+    problem = darrm.DecisionProblem(
+        [group(1, math.inf), group(2, 0.4), group(1, 0.7)], 0.9, classes=classes, max_affected=2
+    )
+    goal = darrm.objectives.truth([0.9, 0.7, 0.7], prior=[1 / classes] * classes)
+    design = darrm.solve(problem, objective=goal, absent=classes == 2)
+    less = {present: 0.5 * other.table + 0.5 / classes for present, other in design.fewer.items()}
+    label = OneLabel(problem, 0.5 * design.table + 0.5 / classes, less)
+    sets = sets_reached(problem)
+    assert {who.numbers for who in sets} == {(0, 1, 1), (0, 2, 0), (1, 0, 1), (1, 1, 0)}
+    epsilons = {who.numbers: [each for each, n in who.voters.kinds for _ in range(n)] for who in sets}
+    assert epsilons[0, 2, 0] == [0.4, 0.4]
+    assert sorted(epsilons[1, 0, 1]) == [0.7, math.inf]
+    for a in (1.0, 1.3, 2.0, 4.0):
+
+        def excess(numbers: tuple[int, ...] | None, a: float = a) -> float:
+            given = label.gives_of_counts(numbers)
+            if isinstance(given, OutcomeRows):
+                pairs = [*zip(given.P, given.Q, strict=True), *zip(given.Q, given.P, strict=True)]
+                return max(float(np.maximum(p - a * q, 0).sum()) for p, q in pairs)
+            pairs = [(p.x, p.y) for p in given.outer] + [(1 - p.y, 1 - p.x) for p in given.outer]
+            return max(0.0, *(x - a * y for x, y in pairs))
+
+        every = [excess(who.numbers) for who in sets]
+        assert max(every) == pytest.approx(excess(None), abs=1e-12)
+        assert every[0] == pytest.approx(excess((0, 1, 1)), abs=1e-15)
+        assert excess((0, 1, 0)) <= min(excess((0, 2, 0)), excess((0, 1, 1))) + 1e-12
+    together = of_all_at_once(label, 5, 1e-3, monkeypatch)
+    assert of_fixed(label, 5, 1e-3).upper <= together * (1 + 1e-6)
+
+
+def test_many_sets_of_voters_are_bounded_by_one() -> None:
+    groups = [group(5, 0.1 * (g + 1)) for g in range(4)]
+    assert [who.numbers for who in sets_reached(darrm.DecisionProblem(groups, 1.0, max_affected=5))] == [None]
+    assert len(sets_reached(darrm.DecisionProblem(groups, 1.0, max_affected=1))) == 4
+    assert [who.numbers for who in sets_reached(darrm.DecisionProblem(groups, 1.0))] == [None]
 
 
 def test_a_ledger_charges_decisions(tmp_path: Path) -> None:
