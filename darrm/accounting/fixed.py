@@ -48,7 +48,7 @@ def fixed_voters(problem: Problem, delta: float) -> float:
     or if ``delta`` is below the chance that one of them fails, 1 - (1 - Delta)^max_affected. No separation:
     milliseconds for any K.
     """
-    return epsilon_of(reached(problem), delta)
+    return max(epsilon_of(who.voters, delta) for who in sets_reached(problem))
 
 
 def labels_allowance(problem: Problem, epsilon: float, delta: float) -> Privacy | None:

@@ -125,8 +125,8 @@ def _several(problem: MajorityProblem | DecisionProblem) -> str:
     of_fixed = "all labels together cost at most the composition of the voters that one record reaches."
     if any(math.isinf(kind.epsilon) for kind in problem.affected):
         of_fixed = (
-            "one record can reach voters that are not private, so only the noise of the labels bounds what they cost "
-            "together (darrm budget --voters fixed)."
+            "one record can reach voters that are not private, so the noise of the labels must hide what their votes "
+            "change (darrm budget --voters fixed)."
         )
     return (
         "What several labels cost together, now or later, depends on the voters. Fresh voters (new coins make every "

@@ -9,8 +9,9 @@ from functools import partial
 
 from darrm import objectives
 from darrm._validation import MAX_EPSILON
+from darrm.accounting.fixed import fixed_voters
 from darrm.accounting.releases import OneLabel
-from darrm.accounting.voters import among, epsilon_of, reached
+from darrm.accounting.voters import among, epsilon_of
 from darrm.design.rules import best_rule, cost_of, most_voted
 from darrm.numerics.arrays import Array
 from darrm.numerics.exact import rounded_up
@@ -99,7 +100,9 @@ class Setting:
     def votes_total(self, queries: int, delta: float, voters: str) -> float:
         """What whoever sees all votes learns in all: the least epsilon at ``delta``, from above; maybe infinite."""
         problem = self.problem(1.0, 0.5)
-        return epsilon_of(among(problem.affected, queries) if voters == "fresh" else reached(problem), delta)
+        return (
+            epsilon_of(among(problem.affected, queries), delta) if voters == "fresh" else fixed_voters(problem, delta)
+        )
 
     def with_epsilon(self, epsilon: float, of: tuple[int, ...]) -> Setting:
         """The same with votes of another epsilon in some groups, randomized from the same base answers."""

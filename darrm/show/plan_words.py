@@ -89,8 +89,8 @@ def _private_voters_alone(plan: Plan) -> list[str]:
         else "may need less noise: plan for them too"
     )
     return [
-        f"Voters of {listed(open_to_all)} are not private, so only the noise of the labels bounds this total. The "
-        f"{alone.K} other voters alone {bought}."
+        f"Voters of {listed(open_to_all)} are not private, so the noise of the labels must hide what their votes "
+        f"change. The {alone.K} other voters alone {bought}."
     ]
 
 

@@ -150,10 +150,19 @@ def many_labels(design: Design | DecisionDesign, delta: float, full: bool) -> Ma
         "budget_picture": picture(
             ax,
             f"Total epsilon over the number of labels. Fresh voters: {costs}. Fixed voters: {_total(fixed)} for any.",
-            "What labels cost together. The bound for fixed voters does not depend on their number.",
+            "What labels cost together. " + _any_number(fixed, problem),
         ),
     }
     return template(PACKAGE, "many_labels.html", values)
+
+
+def _any_number(fixed: float, problem: MajorityProblem | DecisionProblem) -> str:
+    """What the line of fixed voters is."""
+    if math.isfinite(fixed):
+        return "The bound for fixed voters does not depend on the number of labels."
+    if wording.without_privacy(problem):
+        return "No finite bound holds for any number of labels."
+    return "Fixed voters have no finite bound for any number of labels; darrm budget bounds a number that you name."
 
 
 def composable(design: Design | DecisionDesign) -> bool:
@@ -177,8 +186,8 @@ def _fixed(problem: MajorityProblem | DecisionProblem) -> str:
     reached = [kind for kind in problem.affected if kind.voters]
     if any(math.isinf(kind.epsilon) for kind in reached):
         return (
-            "One change reaches voters that are not private: what they are asked bounds nothing, and only the coins of "
-            "the labels hide a record, fewer the more labels there are."
+            "One change can reach voters that are not private: what they answer has no price of its own, and only the "
+            "coins of the labels hide it, the less the more labels there are."
         )
     # The least private voters need not be those that fail most often: `darrm.accounting.voters.reached` counts both.
     stay = math.prod((1 - Fraction(kind.Delta)) ** kind.voters for kind in reached)
