@@ -275,7 +275,7 @@ def test_voters_that_fail_most_often_need_not_be_the_least_private() -> None:
     text = " ".join(Page(report.html(DecisionDesign(problem, np.full((3, 3), 0.4), TRUTH), full=False)).text.split())
     failure = 1 - (1 - 0.102) ** 2
     assert fixed_voters(problem, failure - 1e-9) == math.inf
-    assert fixed_voters(problem, failure + 1e-9) == pytest.approx(2.0)
+    assert 1.99 < fixed_voters(problem, failure + 1e-9) < 2.0  # of the first group, which fails a little less often
     copies = f"the optimal composition of 2 {TIMES} (1, 0)-DP, and a failure with a probability of {failure:.4f}. This"
     assert copies in text
     alike = DecisionProblem(groups, epsilon=1.0, delta=0.3)
