@@ -186,7 +186,7 @@ def _fixed(problem: MajorityProblem | DecisionProblem) -> str:
     reached = [kind for kind in problem.affected if kind.voters]
     if any(math.isinf(kind.epsilon) for kind in reached):
         return (
-            "One change can reach voters that are not private: what they answer has no price of its own, and only the "
+            "One change can reach voters that are not private. What they answer has no price of its own: only the "
             "coins of the labels hide it, the less the more labels there are."
         )
     # The least private voters need not be those that fail most often: `darrm.accounting.voters.reached` counts both.
