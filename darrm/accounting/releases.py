@@ -97,7 +97,7 @@ class OneLabel:
     def counts_region(self, together: tuple[int, ...] | None = None) -> Region:
         """`gives_of_counts` for two answers."""
         if not isinstance(self.problem, DecisionProblem):
-            return counts_region(self.table, self.problem.max_affected)
+            return counts_region(self.table, sum(kind.voters for kind in self.problem.affected))
         present = (tuple(group.count for group in self.problem.groups), *self.fewer)
         parts = []
         for (problem, table), who in zip(self.tables, present, strict=True):
