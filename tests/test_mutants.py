@@ -125,6 +125,7 @@ CORNER_PASS = "certificate/test_corner_pass.py"
 CORNERS, RELEASE = "constraints/test_corners.py", "mechanisms/test_darrm.py"
 BLOCKS, IDENTICAL = "mechanisms/test_darrm_blocks.py", "certificate/test_identical_voters.py"
 FIXED = "accounting/test_accounting_fixed.py"
+FIXED_GROUPS = "accounting/test_accounting_decisions.py"
 COMPOSE, THEOREMS = "accounting/test_accounting_compose.py", "accounting/test_accounting_theorems.py"
 LEDGER, PROFILE = "accounting/test_accounting_ledger.py", "accounting/test_accounting_profile.py"
 CURVES, MIXED = "accounting/test_curves.py", "accounting/test_ledger_mixed.py"
@@ -537,7 +538,7 @@ MISTAKES = [
     Mistake(
         "fixed voters have no privacy of their own",
         "accounting.fixed",
-        "p = delta_of(reached(problem), epsilon)",
+        "p = delta_of(voters, epsilon)",
         "p = 1.0",
         FIXED,
         lambda tests, _: tests.test_what_the_labels_may_cost(),
@@ -557,6 +558,22 @@ MISTAKES = [
         "lowest[x] = min(*X[max(0, i - 1) : i + 2], lowest.get(x, x))",
         FIXED,
         lambda tests, _: tests.test_no_fixed_voters_lose_more_than_theorem_1_says(3, 2, 2, False),
+    ),
+    Mistake(
+        "one set of the voters that a change can reach stands for all",
+        "accounting.voters",
+        "for numbers in sets:",
+        "for numbers in sets[:1]:",
+        FIXED_GROUPS,
+        lambda tests, _: tests.test_no_fixed_voters_are_above_the_bound(tests.MIXED),
+    ),
+    Mistake(
+        "a set of several voters of a group moves its count by one",
+        "accounting.hulls",
+        "if together is None else together",
+        "if together is None else [min(1, n) for n in together]",
+        FIXED_GROUPS,
+        lambda tests, _: tests.test_counts_of_a_region_without_privacy_are_all_that_a_change_can_do((0, 2)),
     ),
     Mistake(
         "the coins of two labels are counted as those of one",
@@ -601,7 +618,7 @@ MISTAKES = [
     Mistake(
         "sums are rounded to the nearest",
         "numerics.exact",
-        "return nearest if type(value)(nearest) >= value else math.nextafter(nearest, math.inf)",
+        "return nearest if type(value).from_float(nearest) >= value else math.nextafter(nearest, math.inf)",
         "return nearest",
         THEOREMS,
         lambda tests, _: tests.test_sums_are_rounded_up_and_tiny_deltas_count(),

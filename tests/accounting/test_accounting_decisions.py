@@ -262,20 +262,22 @@ def test_different_voters_cost_less_than_as_many_of_the_least_private() -> None:
     assert fixed_voters(many, 1e-3) == pytest.approx(optimal(0.02, 0, 6000, 1e-3).epsilon)  # too many to list
 
 
-def test_counts_of_a_region_without_privacy_are_all_that_a_change_can_do() -> None:
+@pytest.mark.parametrize("together", [None, (2, 0), (1, 1), (0, 2)])
+def test_counts_of_a_region_without_privacy_are_all_that_a_change_can_do(together: tuple[int, int] | None) -> None:
     problem = darrm.DecisionProblem([group(3, 1.0, max_affected=2), group(2, 0.3)], 1.0, max_affected=3)
     table = np.random.default_rng(3).random(problem.shape)
-    one = decision_counts_region(table, problem)
+    one = decision_counts_region(table, problem, together)
+    most = (2, 2) if together is None else together
     pairs = [
         (table[i], table[j])
         for i in np.ndindex(*table.shape)
         for j in np.ndindex(*table.shape)
-        if abs(i[0] - j[0]) <= 2 and abs(i[0] - j[0]) + abs(i[1] - j[1]) <= 3
+        if all(abs(a - b) <= n for a, b, n in zip(i, j, most, strict=True)) and abs(i[0] - j[0]) + abs(i[1] - j[1]) <= 3
     ]
     for a in (1.0, 1.3, 2.0, 10.0):
-        truth = max(max(x - a * y, (1 - x) - a * (1 - y)) for x, y in pairs)
+        truth = max(0.0, *(max(x - a * y, (1 - x) - a * (1 - y)) for x, y in pairs))
         corners = [(p.x, p.y) for p in one.outer] + [(1 - p.y, 1 - p.x) for p in one.outer]
-        assert max(x - a * y for x, y in corners) == pytest.approx(truth, abs=1e-12)
+        assert max(0.0, *(x - a * y for x, y in corners)) == pytest.approx(truth, abs=1e-12)
 
 
 def mixture(design: OneLabel) -> list[Pair]:
