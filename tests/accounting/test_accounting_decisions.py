@@ -444,6 +444,75 @@ def test_sets_of_fixed_voters_in_all_attendances_and_classes(classes: int, monke
     assert of_fixed(label, 5, 1e-3).upper <= together * (1 + 1e-6)
 
 
+def test_a_set_of_fixed_voters_fails_as_often_as_its_own_voters() -> None:
+    groups = [group(3, 0.5, 0.1), group(2, 0.7, 0.01), group(1, math.inf)]
+    for t in (1, 2, 3):
+        sets = sets_reached(darrm.DecisionProblem(groups, 1.0, 0.5, max_affected=t))
+        assert len(sets) == {1: 3, 2: 5, 3: 6}[t]
+        for voters, numbers in sets:
+            assert numbers is not None
+            assert sum(numbers) == t
+            stay = math.prod((1 - g.delta) ** n for g, n in zip(groups, numbers, strict=True))
+            assert voters.failure == pytest.approx(1 - stay, rel=1e-13)
+            assert voters.voters == t
+            if not numbers[2]:
+                assert delta_of(voters, 100.0) == pytest.approx(1 - stay, rel=1e-12)
+
+
+STEEP, EVEN_FOR_MANY = [[0.1, 0.4, 0.8], [0.0, 0.45, 0.85]], [[0.3, 0.31, 0.32], [0.5, 0.51, 0.52]]
+
+
+@pytest.mark.parametrize(
+    ("one", "many", "rows"),
+    [
+        (group(1, math.inf), group(2, 0.4), STEEP),
+        (group(1, math.inf), group(2, 3.0), EVEN_FOR_MANY),
+        (group(1, 3.0, 0.02), group(2, 0.4), STEEP),
+    ],
+)
+def test_the_order_of_groups_changes_no_bound_of_fixed_voters(
+    one: darrm.VoterGroup, many: darrm.VoterGroup, rows: list[list[float]]
+) -> None:
+    table = np.array(rows)
+    here = OneLabel(darrm.DecisionProblem([one, many], 0.9, 0.1, max_affected=1), table, {})
+    there = OneLabel(darrm.DecisionProblem([many, one], 0.9, 0.1, max_affected=1), table.T, {})
+    for queries, delta in ((1, 0.12), (2, 0.25), (3, 0.6)):
+        total, other = of_fixed(here, queries, delta), of_fixed(there, queries, delta)
+        assert total.upper < math.inf
+        assert total.bounds == pytest.approx(other.bounds, rel=1e-6)
+        assert total.unavoidable == pytest.approx(other.unavoidable, rel=1e-9)
+        for share in (0.5, 1.001):
+            most = total.upper * share
+            assert fixed_within(here, most, delta, 9) == fixed_within(there, most, delta, 9)
+
+
+def test_each_set_of_fixed_voters_moves_the_counts_of_any_attendance() -> None:
+    groups = [group(1, math.inf), group(2, 0.4), group(2, 0.7)]
+    problem = darrm.DecisionProblem(groups, 0.9, max_affected=2)
+    present = {tuple(map(int, each)): problem.with_present(each).shape for each in attendances(problem)}
+    rng = np.random.default_rng(8)
+    for steep in present:
+        fewer = {each: np.full(shape, 0.5) for each, shape in present.items()}
+        fewer[steep] = rng.random(present[steep])
+        label = OneLabel(problem, np.full(problem.shape, 0.5), fewer)
+        table = fewer[steep].reshape([n + 1 for n in steep])
+        for _, numbers in sets_reached(problem):
+            assert numbers is not None
+            found = label.gives_of_counts(numbers)
+            assert not isinstance(found, OutcomeRows)
+            pairs = [
+                (table[i], table[j])
+                for i in np.ndindex(*table.shape)
+                for j in np.ndindex(*table.shape)
+                if all(abs(a - b) <= n for a, b, n in zip(i, j, numbers, strict=True))
+            ]
+            for a in (1.0, 1.7):
+                truth = max(max(x - a * y, (1 - x) - a * (1 - y)) for x, y in [*pairs, (0.5, 0.5)])
+                corners = [(p.x, p.y) for p in found.outer] + [(1 - p.y, 1 - p.x) for p in found.outer]
+                worst = max([0.0, *(x - a * y for x, y in corners)])
+                assert worst == pytest.approx(max(0.0, truth), abs=1e-11), (steep, numbers)
+
+
 def test_many_sets_of_voters_are_bounded_by_one() -> None:
     groups = [group(5, 0.1 * (g + 1)) for g in range(4)]
     assert [who.numbers for who in sets_reached(darrm.DecisionProblem(groups, 1.0, max_affected=5))] == [None]
