@@ -568,6 +568,42 @@ MISTAKES = [
         lambda tests, _: tests.test_no_fixed_voters_are_above_the_bound(tests.MIXED),
     ),
     Mistake(
+        "of all sets that a change can reach the last one says what the labels cost",
+        "accounting.fixed",
+        "together = max(together, price if least is None else least)",
+        "together = price if least is None else least",
+        FIXED_GROUPS,
+        lambda tests, _: tests.test_the_order_of_groups_changes_no_bound_of_fixed_voters(
+            tests.group(1, float("inf")), tests.group(2, 3.0), tests.EVEN_FOR_MANY
+        ),
+    ),
+    Mistake(
+        "of all sets that a change can reach the last one says how many labels fit",
+        "accounting.fixed",
+        "    for who in sets_reached(label.problem):\n        allowed",
+        "    for who in sets_reached(label.problem)[-1:]:\n        allowed",
+        FIXED_GROUPS,
+        lambda tests, _: tests.test_the_order_of_groups_changes_no_bound_of_fixed_voters(
+            tests.group(1, float("inf")), tests.group(2, 0.4), tests.STEEP
+        ),
+    ),
+    Mistake(
+        "a set of fixed voters never fails",
+        "accounting.voters",
+        "own = [VoterGroup(n, group.epsilon, group.delta) for",
+        "own = [VoterGroup(n, group.epsilon, 0.0) for",
+        FIXED_GROUPS,
+        lambda tests, _: tests.test_a_set_of_fixed_voters_fails_as_often_as_its_own_voters(),
+    ),
+    Mistake(
+        "in an attendance a set has the caps of other groups",
+        "accounting.releases",
+        "for n, most in zip(who, together, strict=True) if n]",
+        "for n, most in zip([n for n in who if n], together)]",
+        FIXED_GROUPS,
+        lambda tests, _: tests.test_each_set_of_fixed_voters_moves_the_counts_of_any_attendance(),
+    ),
+    Mistake(
         "a set of several voters of a group moves its count by one",
         "accounting.hulls",
         "if together is None else together",

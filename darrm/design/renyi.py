@@ -13,6 +13,7 @@ No guarantee rests on it: what labels cost is counted from the table alone.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -30,6 +31,7 @@ from darrm_solvers import Rows, solve_by_cuts
 _STEEPEST = 1e7  # of r^order: any tangent is a row
 _CLOSE = 1e-3  # relative, of the divergence
 _AT_ONCE = 200
+_HALVINGS = 20
 _EVEN = 1e-6  # of an answer at random, so that no answer is impossible
 
 
@@ -86,12 +88,27 @@ class RenyiProgram:
         search = ClassSeparation(self._possible(x), guarantee(self._problem))
         tangents = []
         for groups, P, Q in search.largest(moment, 1 + (allowed - 1) * (1 + _CLOSE), _AT_ONCE):
-            r = np.minimum(_floats(P) / _floats(Q), _STEEPEST ** (1 / order))
+            P, Q = _kept(moment, P, Q, allowed)
+            r = np.minimum(P / Q, _STEEPEST ** (1 / order))
             tangents.append((groups, order * r ** (order - 1), (1 - order) * r**order))
         rows, scale = weighted_rows(self._columns, tangents)
         self._rows.append(rows)
         self._scales.append(scale)
         return Rows(rows.rows, rows.limits + scale * allowed)
+
+
+def _kept(moment: Callable[[Array, Array], Array], P: Array, Q: Array, allowed: float) -> tuple[Array, Array]:
+    """Where the way from (P, Q) to an answer at random, which breaks nothing, comes to what is allowed.
+
+    The tangent there is above what is allowed at (P, Q) too, and below it at less: rows there need fewer rounds.
+    """
+    P, Q = _floats(P), _floats(Q)
+    broken, kept = 0.0, 1.0
+    for _ in range(_HALVINGS):
+        middle = (broken + kept) / 2
+        at = [(1 - middle) * chances + middle / chances.size for chances in (P, Q)]
+        broken, kept = (middle, kept) if moment(at[0][None], at[1][None])[0] > allowed else (broken, middle)
+    return (1 - broken) * P + broken / P.size, (1 - broken) * Q + broken / Q.size
 
 
 def _floats(chances: Array) -> Array:

@@ -137,6 +137,17 @@ def test_groups_and_classes_beyond_a_linear_program() -> None:
         darrm.plan([*groups, darrm.VoterGroup(3, math.inf)], accuracy=0.7, classes=4, voters="fixed", **budget)
 
 
+def test_few_rounds_find_the_table_of_a_divergence(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A tangent where the table is broken, not where the way from there is allowed again, took 59 rounds."""
+    groups = [darrm.VoterGroup(2, 3.0), darrm.VoterGroup(2, 2.0, 1e-7)]
+    problem = darrm.DecisionProblem(groups, 1.0, 0.5, 3, max_affected=2)
+    goal, rounds, tangents = objectives.truth([0.6, 0.9]), [], RenyiProgram._tangents
+    monkeypatch.setattr(RenyiProgram, "_tangents", lambda *given: rounds.append(1) or tangents(*given))
+    table = RenyiProgram(problem, goal, 4.0).table(0.3)
+    assert len(rounds) <= 25
+    assert cost_of(table, problem, goal) == pytest.approx(0.48082, abs=2e-5)  # that of the slower search
+
+
 def test_moments_beyond_float64_are_no_warning() -> None:
     """As where a small budget is to be found, at a large order."""
     problem = darrm.DecisionProblem([darrm.VoterGroup(3, 1.0)], 1.0, classes=3, max_affected=1)
