@@ -123,9 +123,16 @@ def of_fixed(design: AnyRelease, queries: int, delta: float) -> Total:
             bounds["one label"] = _one_label(label, problem, delta, guaranteed)
         unavoidable = min(unavoidable, label.delta_infinity)
     if not bounds:
+        worst = reached(problem)
+        if any(math.isinf(epsilon) for epsilon, _ in worst.kinds):
+            raise InputError(
+                f"No total epsilon is proved at delta = {delta:g} for these voters. One record can reach some that are "
+                f"not private. With probability up to {unavoidable:.6g} the coins of {queries} labels tell what it "
+                "changes. Pass a design with more noise, fewer labels, or a larger delta."
+            )
         raise InputError(
             f"No total epsilon is proved at delta = {delta:g}. The voters that one record reaches spend 1 - (1 - "
-            f"Delta)^max_affected = {_certain(reached(problem)):.6g} at any epsilon, and the coins of "
+            f"Delta)^max_affected = {worst.failure:.6g} at any epsilon, and the coins of "
             f"{queries} labels do not hide it. Pass a delta above it."
         )
     upper = min(bounds.values())

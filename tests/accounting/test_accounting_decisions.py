@@ -513,6 +513,12 @@ def test_each_set_of_fixed_voters_moves_the_counts_of_any_attendance() -> None:
                 assert worst == pytest.approx(max(0.0, truth), abs=1e-11), (steep, numbers)
 
 
+def test_a_refusal_for_voters_without_privacy_says_what_the_coins_tell() -> None:
+    label = OneLabel(MIXED, np.array([[0.0, 0.5, 0.5], [0.5, 0.5, 1.0]]), {})
+    with pytest.raises(darrm.InputError, match=r"not private\. With probability up to 0\.75 the coins of 2 labels"):
+        of_fixed(label, 2, 0.1)
+
+
 def test_many_sets_of_voters_are_bounded_by_one() -> None:
     groups = [group(5, 0.1 * (g + 1)) for g in range(4)]
     assert [who.numbers for who in sets_reached(darrm.DecisionProblem(groups, 1.0, max_affected=5))] == [None]
