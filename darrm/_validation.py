@@ -162,6 +162,11 @@ def array(
     given = plain(name, values, f"{kind}{form}", hint)
     if given.dtype.kind not in "iufO":
         raise refusal(name, f"{kind}{form}", values, hint)
+    if shape is not None and (
+        len(shape) != given.ndim
+        or not all(n == m if isinstance(m, int) else n > 0 for n, m in zip(given.shape, shape, strict=True))
+    ):
+        raise InputError(f"{name} must be {kind}{form}. Got shape {given.shape}.{hint and ' '}{hint}")
     allowed = f"{'whole numbers ' * wholes}{_interval(low, high, ends)}".strip()
     if given.dtype.kind == "f" and given.itemsize <= 8:
         numbers = np.asarray(given, dtype=np.float64)
@@ -170,11 +175,6 @@ def array(
     else:
         numbers = np.array([real(name, x) for x in given.ravel().tolist()])
         numbers = numbers.reshape(given.shape).astype(np.float64)
-    if shape is not None and (
-        len(shape) != numbers.ndim
-        or not all(n == m if isinstance(m, int) else n > 0 for n, m in zip(numbers.shape, shape, strict=True))
-    ):
-        raise InputError(f"{name} must be {kind}{form}. Got shape {numbers.shape}.{hint and ' '}{hint}")
     inside = numbers >= low if ends[0] == "[" else numbers > low
     inside &= numbers <= high if ends[1] == "]" else numbers < high
     if wholes:

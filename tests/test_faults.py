@@ -681,7 +681,7 @@ def test_a_table_with_a_further_column_is_refused(folder: Path, ending: str, mon
     with monkeypatch.context() as patch:
         patch.setattr(tables.files, "COLUMNS", (*tables.files.COLUMNS, "later"))
         tables.files.write(f"t{ending}", rows)
-    with pytest.raises(darrm.InputError, match="columns are missing, or others"):
+    with pytest.raises(darrm.InputError, match="its columns are not those of a table"):
         tables.read(f"t{ending}")
 
 

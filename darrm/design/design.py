@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from darrm._lazy import view
-from darrm._validation import choice, real
+from darrm._validation import choice, real, refusal
 from darrm.certificate.certificate import Certificate, verify
 from darrm.certificate.engines import worst_cases
 from darrm.certificate.protocol import largest
@@ -28,6 +28,7 @@ from darrm.problem.noise_function import noise_function
 from darrm.storage.sealed_json import finite, read, write
 
 SHAPES = ("free", "monotone")
+_WHICH_PRIOR = "Pass priors.independent(), where all p in [1/2, 1] are as likely, or another one."
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -97,6 +98,8 @@ class Design(ForAnalysis):
     disagreement: float = field(init=False)
 
     def __post_init__(self) -> None:
+        if not isinstance(self.prior, Prior):
+            raise refusal("prior", "a prior of darrm.priors", self.prior, _WHICH_PRIOR)
         choice("shape", self.shape, SHAPES)
         choice("objective", self.objective, (*OBJECTIVES, "custom"))
         K = self.problem.K

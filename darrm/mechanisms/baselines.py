@@ -124,12 +124,18 @@ def from_accuracy(pr_correct: ArrayLike) -> Array:
     >>> round(darrm.verify(gamma, darrm.MajorityProblem(K=3, m=2, epsilon=1.0)).tight_epsilon, 3)
     0.734
     """
-    chance = array("pr_correct", pr_correct, ("K + 1",), 0.5, 1, "[]")
+    hint = "It is the chance of the true majority, not of the label 1."
+    chance = array("pr_correct", pr_correct, ("K + 1",), 0.5, 1, "[]", hint=hint)
     K = chance.size - 1
     if not K:
         raise InputError("pr_correct must have shape (K + 1,), K >= 1. Got one number.")
     if np.any(chance != chance[::-1]):
-        raise InputError("pr_correct must be symmetric: as often right for l ones as for K - l. Average the two.")
+        l = int(np.argmax(abs(chance - chance[::-1])))
+        raise InputError(
+            "pr_correct must be symmetric, as often right for l ones as for K - l. "
+            f"Got {float(chance[l])!r} for l = {l} and {float(chance[K - l])!r} for l = {K - l}. "
+            "A gamma treats 0 and 1 alike."
+        )
     gamma = 2 * chance - 1
     if K % 2 == 0:
         gamma[K // 2] = 0.0

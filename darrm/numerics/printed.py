@@ -11,7 +11,9 @@ _NOTHING = Decimal("1e-12")  # a share that is rounding
 
 
 def exactly(value: float) -> str:
-    """A number that was given, in full: six digits if that is all of it."""
+    """A number >= 0 that was given, in full, six digits if that is all of it; "infinite" if it is."""
+    if math.isinf(value):
+        return "infinite"
     short = f"{value:g}"
     return short if float(short) == value else repr(float(value))
 

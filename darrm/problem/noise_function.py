@@ -9,6 +9,8 @@ from darrm._validation import array
 from darrm.errors import InputError
 from darrm.numerics.arrays import Array
 
+_ROUNDED = 1e-6  # what numbers that stand for one are apart at most, after rounding in print or in a solver
+
 
 def noise_function(gamma: ArrayLike, K: int | None = None) -> Array:
     """``gamma`` as a float64 array of shape (K + 1,), for any K of at least 1 if None, refused if no noise function.
@@ -22,12 +24,17 @@ def noise_function(gamma: ArrayLike, K: int | None = None) -> Array:
     K = table.size - 1
     if not K:
         raise InputError("gamma must have shape (K + 1,), K >= 1. Got one number. Pass gamma(0), ..., gamma(K).")
-    unequal = table != table[::-1]
-    if unequal.any():
-        l = int(np.argmax(unequal))
+    apart = abs(table - table[::-1])
+    if apart.any():
+        l = int(np.argmax(apart))
+        hint = (
+            "Average the two."
+            if apart[l] < _ROUNDED
+            else "If these are chances X(l) of the label 1, pass |2 X(l) - 1|."
+        )
         raise InputError(
             f"gamma must be symmetric, gamma(l) = gamma(K - l). Got gamma({l}) = {float(table[l])!r} and "
-            f"gamma({K - l}) = {float(table[K - l])!r}. Average the two, then verify."
+            f"gamma({K - l}) = {float(table[K - l])!r}. {hint}"
         )
     return table + 0.0
 

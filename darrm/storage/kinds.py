@@ -16,8 +16,8 @@ _KINDS = {  # what it is, and what to do with it; {file} stands for its name in 
     "journal": ("the journal of a table", "Run the darrm table that it is of again, which goes on from it."),
     "table": ("a table of designs", "Run: darrm verify {file}"),
     "foreign": (
-        "a table of noise functions that `darrm table` did not write",
-        "Pass the numbers of each row to darrm.verify in Python.",
+        "a file of numbers that darrm did not write",
+        "Pass the numbers of each table to darrm.verify in Python.",
     ),
     "problems": ("a file of problems", "Run: darrm table --problems {file} --out table.csv"),
     "export": ("a table for analysis", "Nothing can be released from it."),
@@ -27,6 +27,7 @@ _KINDS = {  # what it is, and what to do with it; {file} stands for its name in 
     "page": ("a page of HTML", "Open it in a browser."),
     "picture": ("a picture", ""),
 }
+_NUMBER = re.compile(r"[\d.]+(e-?\d+)?")
 _VOTES = {"0", "1", "-1", ""}
 
 
@@ -72,7 +73,10 @@ def _of_text(head: str) -> str | None:
         formats = re.match(r'\{\s*"format":\s*"darrm-(design|ledger|journal)"', head)
         if formats:
             return formats[1]
-        return "table" if {'"needed_delta":', '"failure":'} <= {*re.findall(r'"\w+":', head)} else None
+        names = {*re.findall(r'"(\w+)":', head)}
+        return "table" if {"needed_delta", "failure"} <= names else "foreign" if "gamma" in names else None
+    if re.match(r"\[[\s\[]*[\d.]", head):
+        return "foreign"
     if head.startswith("["):
         keys = re.findall(r'"((?:[^"\\]|\\.)*)": ', head[: head.find("}")])
         return _of_columns(keys, None)
@@ -105,7 +109,7 @@ def _of_columns(names: list[str], cells: list[str] | None) -> str | None:
         votes = cells[names[0] == "id" : len(cells) - (names[-1] == "label")]
         if votes and {cell.strip() for cell in votes} <= _VOTES:
             return "votes"
-    return None
+    return "foreign" if names and all(_NUMBER.fullmatch(name) for name in names) else None
 
 
 def _of_parquet(path: Path) -> str | None:

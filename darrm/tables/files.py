@@ -98,7 +98,7 @@ def key_of(row: Row) -> tuple[Any, ...]:
 def fault(row: Row) -> str | None:
     """What a row lacks to be one, by its columns and their kinds; None if nothing. It verifies no figure."""
     if tuple(row) not in (COLUMNS, DECISION_COLUMNS):
-        return "columns are missing, or others"
+        return "its columns are not those of a table"
     failed = row["failure"] is not None
     for name, value in row.items():
         if name == "failure" and not failed:
@@ -139,7 +139,7 @@ def _read_parquet(path: Path) -> Iterator[Row]:
         # Batch by batch: a small file can stand for any number of rows.
         with pa.parquet.ParquetFile(path, pre_buffer=False) as file:
             if tuple(file.schema_arrow.names) not in (COLUMNS, DECISION_COLUMNS):
-                raise ValueError("columns are missing, or others")
+                raise ValueError("its columns are not those of a table")
             for batch in file.iter_batches(batch_size=1024):
                 yield from batch.to_pylist()
     except pa.ArrowException as error:

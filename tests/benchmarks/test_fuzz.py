@@ -483,5 +483,5 @@ def test_journals_that_lack_a_column_are_refused(tmp_path: Path, name: str) -> N
     journal = Journal(out, todo)
     journal.record({0: {key: value for key, value in row.items() if key != name}})
     journal.close()
-    with pytest.raises(darrm.InputError, match="columns are missing"):
+    with pytest.raises(darrm.InputError, match="its columns are not those of a table"):
         solve_grid(todo, out=out)

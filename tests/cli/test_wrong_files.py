@@ -293,3 +293,22 @@ def test_the_independent_check_says_what_holds(folder: Path, capsys: pytest.Capt
         capsys.readouterr()
         assert main(["verify", name, "--independent"]) == 0
         assert f"One release is {said}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("one.json", '{"K": 3, "gamma": [1, 0.5, 0.5, 1]}'),
+        ("list.json", "[[1, 0.5, 0.5, 1]]"),
+        ("rows.csv", "1,0.5,0.5,1\n1,0.4,0.4,1\n"),
+        ("one.txt", "0.5\n0.25\n"),
+        ("named.csv", "K,m,epsilon,gamma\n3,2,0.5,1 0.5 0.5 1\n"),
+    ],
+)
+def test_numbers_of_another_program_are_sent_to_python(
+    name: str, text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path(name).write_text(text)
+    assert f"{name} is a file of numbers that darrm did not write" in refused(capsys, "verify", name)
+    assert "Pass the numbers of each table to darrm.verify in Python." in refused(capsys, "verify", name)

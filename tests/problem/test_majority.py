@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -138,3 +139,23 @@ def test_what_cannot_be_is_refused(given: dict[str, float], words: str) -> None:
 def test_the_default_delta_is_that_of_one_vote_at_least() -> None:
     assert darrm.MajorityProblem(5, 0.2, 0.1, 1e-3).delta == pytest.approx(1e-3, rel=1e-12)
     assert darrm.MajorityProblem(5, 2, 0.1, 1e-3).delta == pytest.approx(1 - 0.999**2, rel=1e-12)
+
+
+def test_a_gamma_that_is_not_symmetric_is_told_what_it_may_be() -> None:
+    problem = darrm.MajorityProblem(K=3, m=1, epsilon=0.5)
+    with pytest.raises(
+        darrm.InputError, match=re.escape("If these are chances X(l) of the label 1, pass |2 X(l) - 1|.")
+    ):
+        darrm.verify([0.1, 0.3, 0.7, 0.9], problem)
+    with pytest.raises(darrm.InputError, match="Average the two"):
+        darrm.verify([0.1, 0.1, 0.1 + 1e-9, 0.1], problem)
+    with pytest.raises(darrm.InputError, match=r"gamma must be numbers of shape \(4,\). Got shape \(\)."):
+        darrm.verify(None, problem)  # type: ignore[arg-type]
+
+
+def test_a_design_needs_a_prior_and_says_so() -> None:
+    problem = darrm.MajorityProblem(K=3, m=1, epsilon=0.5)
+    with pytest.raises(
+        darrm.InputError, match=r"prior must be a prior of darrm.priors. Got 'uniform'. Pass priors.indep"
+    ):
+        darrm.Design(problem, [0.1] * 4, "uniform")  # type: ignore[arg-type]

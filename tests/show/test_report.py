@@ -5,6 +5,7 @@ import decimal
 import hashlib
 import io
 import json
+import re
 from collections.abc import Iterator
 from decimal import Decimal
 from itertools import pairwise
@@ -452,3 +453,24 @@ def test_a_text_of_neighbours_cannot_pass_for_a_sentence_of_ours() -> None:
     )
     assert f"one change ({problem.adjacency!r}) reaches at most 3 of them" in wording.condition(problem)
     assert "(add-remove)" in wording.condition(darrm.MajorityProblem(K=3, m=1, epsilon=0.5, adjacency="add-remove"))
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_no_printed_guarantee_is_below_the_one_proved(several: bool) -> None:
+    design: darrm.Design | darrm.DecisionDesign
+    if several:
+        group = darrm.VoterGroup(3, 0.7777774, 1.2345674e-7)
+        problem = darrm.DecisionProblem([group], epsilon=0.96024644, delta=1.5242004e-7)
+        design = darrm.solve(problem, objective=darrm.objectives.truth([0.9]))
+    else:
+        design = darrm.solve(K=3, m=1.2345671, epsilon=0.7777774, Delta=1.2345674e-7)
+    page = report.html(design, full=False)
+    total, delta = design.problem.total_epsilon, design.problem.delta
+    said = re.findall(r"\(([0-9.e-]+), ([0-9.e-]+)\)-DP", page)
+    of_one_label = [(e, d) for e, d in said if float(e) != 0.7777774]
+    assert len(of_one_label) >= 3
+    assert all(float(e) >= total * (1 - 1e-11) and float(d) >= delta * (1 - 1e-11) for e, d in of_one_label)
+    assert all(float(d) == 1.2345674e-7 for e, d in said if float(e) == 0.7777774)  # a premise, as it was given
+    at = re.search(r"at an epsilon of ([0-9.e-]+) a failure", page)
+    assert at
+    assert float(at[1]) >= total * (1 - 1e-11)

@@ -12,10 +12,11 @@ from darrm.measures.decision_comparison import beside_others
 from darrm.numerics.exact import decimals
 from darrm.objectives import Costs, OfVoters, Truth
 from darrm.problem.limits import guarantee
+from darrm.show import wording
 from darrm.show.markup import Markup, element, join, paragraph, shown, table, var
 from darrm.show.report import sections, several_answers, two_answers
 from darrm.show.report.answers import answer, cell
-from darrm.show.report.sections import figure, folded, left_out, pair
+from darrm.show.report.sections import figure, folded, left_out
 from darrm.show.wording import at_least, condition
 
 _MOST_CLASSES = 8  # that have a column each for what is assumed
@@ -52,7 +53,7 @@ def render(design: DecisionDesign, name: str, stored: Mapping[str, Any] | None, 
             f"the probabilities is over all of them, {order} fastest{_FEWER * design.absent},",
         ),
     }
-    return sections.page(f"{title}: one label is {pair(problem.epsilon, problem.delta)}", "decision.html", values)
+    return sections.page(f"{title}: one label is {wording.guarantee(problem)}", "decision.html", values)
 
 
 def _guarantee(design: DecisionDesign) -> dict[str, object]:
@@ -63,7 +64,7 @@ def _guarantee(design: DecisionDesign) -> dict[str, object]:
         (
             f"group {g}",
             group.count,
-            "not private" if math.isinf(group.epsilon) else pair(group.epsilon, group.delta),
+            "not private" if math.isinf(group.epsilon) else f"{wording.pair(group.epsilon, group.delta)}-DP",
             min(group.max_affected, problem.max_affected),
         )
         for g, group in enumerate(problem.groups, 1)
@@ -72,7 +73,7 @@ def _guarantee(design: DecisionDesign) -> dict[str, object]:
         rows.append(("all", problem.K, "", problem.max_affected))
     return {
         "K": problem.K,
-        "guarantee": pair(problem.epsilon, problem.delta),
+        "guarantee": wording.guarantee(problem),
         "holds": "yes" if design.certificate.holds else "no",
         "condition": condition(problem, absent=design.absent),
         "factor": factor,
@@ -113,7 +114,7 @@ def _problem(design: DecisionDesign) -> dict[str, object]:
         ("absent", "yes" if design.absent else "no", "whether voters may be absent"),
     ]
     rows += [
-        ("profile", f"({shown(epsilon, 6)}, {shown(delta, 6)})", "one more limit that one label keeps, verified too")
+        ("profile", wording.pair(epsilon, delta), "one more limit that one label keeps, verified too")
         for epsilon, delta in design.profile
     ]
     return {
@@ -183,7 +184,7 @@ def _comparison(design: DecisionDesign) -> Markup:
         (
             entry.name,
             figure(entry.expected_cost),
-            shown(entry.certificate.tight_epsilon, 6),
+            at_least(entry.certificate.tight_epsilon),
             "yes" if entry.certificate.holds else "no",
         )
         for entry in found
@@ -202,7 +203,7 @@ def _absent_table(design: DecisionDesign) -> Markup:
             ", ".join(map(str, present)),
             figure(part.expected_cost),
             shown(part.gap, 2, up=True),
-            shown(part.certificate.tight_epsilon, 6),
+            at_least(part.certificate.tight_epsilon),
             "yes" if part.certificate.holds else "no",
         )
         for present, part in [*design.fewer.items(), (everybody, design)]

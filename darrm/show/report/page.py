@@ -26,7 +26,7 @@ from darrm.show.markup import (
     var,
 )
 from darrm.show.report import sections
-from darrm.show.report.sections import figure, folded, left_out, pair
+from darrm.show.report.sections import figure, folded, left_out
 from darrm.show.report.worst_case import WorstMultiset, work_out
 
 _SAME = 1e-9  # optima this close are one; so are a gamma and 1
@@ -56,7 +56,7 @@ def render(design: Design, name: str, stored: Mapping[str, Any] | None, delta: f
             f"gamma is over its entries for 0, ..., {problem.K} votes",
         ),
     }
-    return sections.page(f"{title}: one label is {pair(problem.total_epsilon, problem.delta)}", "majority.html", values)
+    return sections.page(f"{title}: one label is {wording.guarantee(problem)}", "majority.html", values)
 
 
 def _guarantee(design: Design) -> dict[str, object]:
@@ -68,7 +68,11 @@ def _guarantee(design: Design) -> dict[str, object]:
         (var("epsilon"), repr(problem.epsilon), "epsilon of one vote, in nats"),
         (var("Delta"), repr(problem.Delta), "Delta, failure probability of one vote"),
         (var("m"), repr(problem.m), "allowance of one label, in multiples of epsilon"),
-        (join([var("m"), var("epsilon")]), shown(problem.total_epsilon), "epsilon guaranteed for one label, in nats"),
+        (
+            join([var("m"), var("epsilon")]),
+            wording.at_least(problem.total_epsilon, 12),
+            "epsilon guaranteed for one label, in nats",
+        ),
         (var("delta"), repr(problem.delta), "delta, failure probability of one label"),
         (var("t"), problem.max_affected, "max_affected: how many voters one change of the data can affect"),
         ("adjacency", element("span", problem.adjacency, class_="any"), "what one change of the data is"),
@@ -77,14 +81,14 @@ def _guarantee(design: Design) -> dict[str, object]:
         ("shape", design.shape, "free, or monotone: clearer votes get no more noise"),
     ]
     rows += [
-        ("profile", f"({shown(epsilon, 6)}, {shown(delta, 6)})", "one more limit that one label keeps, verified too")
+        ("profile", wording.pair(epsilon, delta), "one more limit that one label keeps, verified too")
         for epsilon, delta in design.profile
     ]
     return {
         "K": problem.K,
-        "guarantee": pair(problem.total_epsilon, problem.delta),
+        "guarantee": wording.guarantee(problem),
         "holds": "yes" if design.certificate.holds else "no",
-        "each_vote": pair(problem.epsilon, problem.Delta),
+        "each_vote": f"{wording.pair(problem.epsilon, problem.Delta)}-DP",
         "adjacency": adjacency_in_print(problem.adjacency),
         "reach": "all of them" if problem.max_affected == problem.K else f"at most {problem.max_affected} of them",
         "factor": factor,
@@ -156,7 +160,7 @@ def _comparison(design: Design) -> Markup:
             entry.name,
             figure(entry.error),
             figure(entry.disagreement),
-            shown(entry.certificate.tight_epsilon, 6),
+            wording.at_least(entry.certificate.tight_epsilon),
             "yes" if entry.certificate.holds else "no",
         )
         for entry in entries

@@ -54,11 +54,6 @@ def page(title: str, body: str, values: Mapping[str, object]) -> Markup:
     return template(PACKAGE, "page.html", {"title": title, "body": template(PACKAGE, body, values)})
 
 
-def pair(epsilon: float, delta: float) -> str:
-    """(epsilon, delta)-DP in print."""
-    return f"({shown(epsilon, 6)}, {shown(delta, 6)})-DP"
-
-
 def figure(value: float) -> str:
     """An error or a cost."""
     return f"{value:.6f}" if abs(value) >= 1e-3 else shown(value, 4)
@@ -95,7 +90,7 @@ def one_label(design: Design | DecisionDesign, full: bool) -> dict[str, object]:
         "tight": at_least(max(certificate.tight_epsilon for certificate in certificates)),
         "needed": at_least(max(certificate.needed_delta for certificate in certificates)),
         "delta": exactly(problem.delta),
-        "total_epsilon": shown(problem.total_epsilon, 6),
+        "total_epsilon": at_least(problem.total_epsilon),
         "profile": left_out("The privacy profile"),
     }
     if full:
@@ -103,7 +98,7 @@ def one_label(design: Design | DecisionDesign, full: bool) -> dict[str, object]:
         ax.set_title("")
         alternative = (
             f"Least delta over epsilon from 0 to {1.5 * problem.total_epsilon:.4g}: the certified profile falls and "
-            f"passes the guarantee ({problem.total_epsilon:.4g}, {problem.delta:.4g}) at or below it."
+            f"passes the point of the guarantee, {wording.guarantee(problem)}, at or below it."
         )
         caption = "The exact profile of one label, certified, beside all that its guarantee says."
         values["profile"] = picture(ax, alternative, caption)
@@ -193,7 +188,7 @@ def _fixed(problem: MajorityProblem | DecisionProblem) -> str:
     stay = math.prod((1 - Fraction(kind.Delta)) ** kind.voters for kind in reached)
     failing = isinstance(problem, DecisionProblem) and Fraction(problem.exact_least_delta) > (1 - stay) * _ROUNDING
     copies = wording.listed(
-        f"{kind.voters} {TIMES} {pair(kind.epsilon, 0.0 if failing else kind.Delta)}" for kind in reached
+        f"{kind.voters} {TIMES} {wording.pair(kind.epsilon, 0.0 if failing else kind.Delta)}-DP" for kind in reached
     )
     failure = f", and a failure with a probability of {shown(fails(problem), 4, up=True)}" * failing
     return (
