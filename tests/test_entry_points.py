@@ -190,7 +190,7 @@ def table() -> dict[str, tuple[Use | None, Sequence[Arguments]]]:
             {"groups": [(2, 1.0), (1, 2.0)], "max_affected": 2, "base_accuracy": 0.75, "time_limit": 64.0}
             | PLANNED
             | CHEAP,
-            {"K": 3, "epsilon": 1.0, "max_affected": 2, "base_accuracy": 0.75} | PLANNED | CHEAP,
+            {"K": 3, "epsilon": 1.0, "Delta": 0.0009765625, "max_affected": 2, "base_accuracy": 0.75} | PLANNED | CHEAP,
             {"groups": [(2, 1.0), (1, 2.0)], "max_affected": 2, "accuracy": 0.75, "prior": [0.5, 0.5], "classes": 2}
             | {"cost": [[0.0, 4.0], [1.0, 0.0]]}
             | PLANNED

@@ -99,8 +99,8 @@ def of_rows(
                 break
     if not bounds:
         raise InputError(
-            f"No bound was found for {queries} queries at delta = {delta:g}: {unavoidable:.3g} of it is spent at any "
-            "epsilon. Pass a larger delta."
+            f"No bound was found for {queries} labels at delta = {delta:g}: at any epsilon they spend a delta of "
+            f"{unavoidable:.3g}. Pass a larger delta, or ask fewer labels."
         )
     upper = min(bounds.values())
     lower = min(lower or _by_one_set(rows, queries, delta), upper) if same_voters else 0.0

@@ -35,7 +35,8 @@ class Chances(Protocol):
 class CountMechanism(Protocol):
     """Noisy max or permute-and-flip: `GaussianNoisyMax`, `LaplaceNoisyMax` and `PermuteAndFlip`.
 
-    Beside its chances it has ``epsilon``, of one label, or else ``sigma`` and ``rdp``.
+    Beside its chances it has ``epsilon``, of one label, or, for Gaussian noise alone, ``sigma``, the standard deviation
+    of the noise of each count.
     """
 
     def _chances(self, votes: NDArray[np.int64]) -> Chances: ...

@@ -130,7 +130,8 @@ def majority_options(
         _privacy_options(required),
         number(
             "--delta",
-            f"Failure probability of the release [1 - (1 - Delta)^max(m, 1){'' if required else '; --group: 0'}].",
+            "Failure probability of the release "
+            f"[1 - (1 - Delta)^max(m, 1){'' if required else '; --group: 0 if none fails'}].",
         ),
         max_affected_option,
         click.option(

@@ -91,16 +91,19 @@ def _of_groups(name: str, given: object, count: int, or_table: str = "") -> list
 
 
 def groups_of(
-    groups: Iterable[VoterGroup | tuple[int, float | str]] | None, K: int | None, epsilon: float | str | None
+    groups: Iterable[VoterGroup | tuple[int, float | str] | tuple[int, float | str, float]] | None,
+    K: int | None,
+    epsilon: float | str | None,
+    Delta: float,
 ) -> tuple[list[VoterGroup], tuple[int, ...]]:
     """The voters, and which groups have an epsilon that is to be found."""
     hint = 'Pass e.g. [darrm.VoterGroup(25, epsilon=0.5)], [(25, "auto")], or K=25, epsilon=0.5.'
     if (groups is None) == (K is None):
         raise InputError(f"Say who votes by groups, or by K and epsilon: one of the two. {hint}")
     if groups is None:
-        groups = [(check_count("K", K), epsilon)]  # type: ignore[list-item]  # checked below
-    elif epsilon is not None:
-        raise InputError(f"epsilon goes with K; groups have their own. {hint}")
+        groups = [(check_count("K", K), epsilon, Delta)]  # type: ignore[list-item]  # checked below
+    elif epsilon is not None or Delta != 0:
+        raise InputError(f"epsilon and Delta go with K; groups have their own. {hint}")
     made, free = [], []
     try:
         listed = list(groups)
@@ -110,13 +113,13 @@ def groups_of(
         if isinstance(group, VoterGroup):
             made.append(group)
             continue
-        if not isinstance(group, tuple | list) or len(group) != 2:
-            raise refusal("A group", "a darrm.VoterGroup or (count, epsilon)", group, hint)
-        count, each = group
+        if not isinstance(group, tuple | list) or len(group) not in (2, 3):
+            raise refusal("A group", "a darrm.VoterGroup, (count, epsilon) or (count, epsilon, Delta)", group, hint)
+        count, each, *failure = group
         if isinstance(each, str) and each == AUTO:
             free.append(g)
             each = 1.0
-        made.append(VoterGroup(count, each))  # type: ignore[arg-type]  # checked there
+        made.append(VoterGroup(count, each, *failure))  # type: ignore[arg-type]  # checked there
     if not made:
         raise refusal("groups", "a list of at least one group", listed, hint)
     return made, tuple(free)

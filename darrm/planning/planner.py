@@ -52,10 +52,11 @@ class Progress:
 
 
 def plan(
-    groups: Iterable[VoterGroup | tuple[int, float | str]] | None = None,
+    groups: Iterable[VoterGroup | tuple[int, float | str] | tuple[int, float | str, float]] | None = None,
     *,
     K: int | None = None,
     epsilon: float | str | None = None,
+    Delta: float = 0.0,
     queries: int,
     total_epsilon: float,
     total_delta: float,
@@ -82,9 +83,10 @@ def plan(
 
     Parameters
     ----------
-    groups : sequence of VoterGroup or of (count, epsilon), optional
-        The voters; an epsilon may be "auto". Or ``K`` and ``epsilon`` for one group.
-    K, epsilon : int, float or "auto", optional
+    groups : sequence of VoterGroup, (count, epsilon) or (count, epsilon, Delta), optional
+        The voters; an epsilon may be "auto". Or ``K``, ``epsilon`` and ``Delta`` for one group.
+    K, epsilon, Delta : int, float or "auto", float in [0, 1), optional
+        Each of K voters is (epsilon, Delta)-DP.
     queries : int in [1, 1e7]
         How many labels, each of votes of its own that are released once.
     total_epsilon : float > 0, nats
@@ -147,7 +149,7 @@ def plan(
     >>> round(answer.wrong, 2), answer.spent <= 6
     (0.26, True)
     """
-    given, free = groups_of(groups, K, epsilon)
+    given, free = groups_of(groups, K, epsilon, Delta)
     if voters is None and not free and all(math.isinf(group.epsilon) for group in given):
         voters = "fresh"  # only the noise of the labels protects, and it is new for each
     kind = check_voters(voters)

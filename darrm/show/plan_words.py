@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from darrm.planning.at_one_total import Comparison
 
 _NEAR_COINS = 0.8  # of the wrong labels of fair coins, or of classes at random
+_NEAR_PRICE = 2.0
 CURVE_HEADS = ("epsilon of a vote", "wrong", "all labels", "votes")
 
 
@@ -51,10 +52,16 @@ def remarks(plan: Plan) -> list[str]:
 
 
 def _price(plan: Plan) -> list[str]:
-    """What a little more delta would buy, where that of the budget is all that fixed voters cost too much by."""
+    """What a little more epsilon or delta would buy, where that is all that fixed voters cost too much by."""
     from darrm.accounting.voters import epsilon_of, reached
 
     who = reached(plan.design.problem)
+    price = epsilon_of(who, plan.total_delta)
+    if plan.total_epsilon < price <= _NEAR_PRICE * plan.total_epsilon:
+        return [
+            f"A total epsilon of {at_least(price)} pays for the voters themselves, with all their answers: their plain "
+            f"{_most_votes(plan)} needs no noise then, for any number of labels."
+        ]
     enough = float(at_least(who.failure, 2))
     epsilon = epsilon_of(who, enough)
     if enough <= plan.total_delta or epsilon > plan.total_epsilon:
@@ -82,15 +89,16 @@ def _private_voters_alone(plan: Plan) -> list[str]:
     reaches = min(problem.max_affected, sum(group.max_affected for group in private))
     alone = DecisionProblem(private, 1.0, 0.5, problem.classes, reaches, problem.adjacency)
     epsilon = epsilon_of(reached(alone), plan.total_delta)
+    others = f"the {alone.K} other voters alone"
     bought = (
-        f"cost ({at_least(epsilon)}, {exactly(plan.total_delta)}) with all their answers, and their plain "
-        f"{_most_votes(plan)} needs no noise, for any number of labels"
+        f"A record that reaches none of them loses at most ({at_least(epsilon)}, {exactly(plan.total_delta)}), by any "
+        f"number of labels. At that price the plain {_most_votes(plan)} of {others} needs no noise."
         if epsilon <= plan.total_epsilon
-        else "may need less noise: plan for them too"
+        else f"It may be less noise for {others}: plan for them too."
     )
     return [
         f"Voters of {listed(open_to_all)} are not private, so the noise of the labels must hide what their votes "
-        f"change. The {alone.K} other voters alone {bought}."
+        f"change. {bought}"
     ]
 
 

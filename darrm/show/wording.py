@@ -136,7 +136,13 @@ def cost(total: Total, problem: Problem) -> str:
     if without_privacy(problem):
         return f"{together}The voters are not private, so the coins of the labels pay alone."
     if alone is None:
-        return f"{together}At this delta the voters themselves bound nothing, so it grows with every label. {NOT_ADDED}"
+        private = not any(kind.voters and math.isinf(kind.epsilon) for kind in problem.affected)
+        why = (
+            "At this delta the voters themselves bound nothing"
+            if private
+            else "One record can reach voters without privacy"
+        )
+        return f"{together}{why}, so it grows with every label. {NOT_ADDED}"
     if alone == total.upper:
         return (
             f"Fixed voters: {labels}, or any number of them, cost {price} in all. That is what the voters that one "

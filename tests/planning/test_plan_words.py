@@ -1,6 +1,7 @@
 """What a plan says in words is true of the voters it was made for."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -133,7 +134,7 @@ def test_beside_voters_without_privacy_the_private_ones_alone_are_named(total: f
     voters = {"accuracy": 0.8, "max_affected": 1, "total_delta": 1e-6, "voters": "fixed", "compare": False}
     plan = darrm.plan([*private, VoterGroup(1, math.inf)], queries=50, total_epsilon=total, **voters)
     [remark] = [one for one in plan_words.remarks(plan) if "group 3" in one]
-    assert "The 4 other voters alone" in remark
+    assert "the 4 other voters alone" in remark
     alone = darrm.plan(private, queries=50, total_epsilon=total, **voters)
     assert ("needs no noise" in remark) == (alone.spent == alone.collector) == (total == 2)
     assert total < 2 or f"({wording.at_least(alone.collector)}, 1e-06)" in remark
@@ -191,3 +192,14 @@ def test_a_plan_for_fresh_voters_pays_for_its_labels_alone() -> None:
     )  # fmt: skip
     assert not any("any number of labels" in one for one in plan.assumptions)
     assert any("does not cover a second release" in one for one in plan.assumptions)
+
+
+def test_a_budget_a_hair_below_the_price_of_the_voters_says_the_price() -> None:
+    asked: dict[str, Any] = {"K": 5, "epsilon": 0.25, "accuracy": 0.8, "max_affected": 1, "queries": 10}
+    asked |= {"total_delta": 1e-6, "voters": "fixed", "compare": False}
+    said = "A total epsilon of 0.249999 pays for the voters themselves, with all their answers: their plain majority"
+    assert any(remark.startswith(said) for remark in plan_words.remarks(darrm.plan(**asked, total_epsilon=0.24)))
+    for total in (0.1, 0.25):
+        assert not any(
+            "pays for the voters" in remark for remark in plan_words.remarks(darrm.plan(**asked, total_epsilon=total))
+        )

@@ -364,6 +364,9 @@ class TestStopped:
         ({"K": None}, "one of the two"),
         ({"K": None, "epsilon": None, "groups": []}, "groups must be"),
         ({"K": None, "epsilon": None, "groups": [3]}, "A group must be"),
+        ({"K": None, "epsilon": None, "groups": [(3, 1.0, 0.0, 1)]}, "A group must be"),
+        ({"K": None, "epsilon": None, "Delta": 1e-7, "groups": [(3, 1.0)]}, "epsilon and Delta go with K"),
+        ({"Delta": 1.0}, "delta must be"),
     ],
 )
 def test_what_is_refused(change: dict[str, Any], words: str) -> None:
@@ -465,3 +468,12 @@ def test_a_plan_by_a_prior_is_that_of_the_accountant() -> None:
     assert plan.vote_epsilon == 1.0
     assert plan.design.problem.K == 5
     assert compose(plan.design, 10, delta=1e-5, voters="fresh").upper <= plan.spent <= 2.0
+
+
+def test_voters_that_fail_can_be_said_in_three_ways() -> None:
+    asked = SMALL | {"compare": False, "base_accuracy": None, "accuracy": 0.8}
+    one = darrm.plan(**asked | {"Delta": 1e-7})
+    several = asked | {"K": None, "epsilon": None}
+    assert darrm.plan(**several | {"groups": [(5, 1.0, 1e-7)]}).design == one.design
+    assert darrm.plan(**several | {"groups": [V(5, 1.0, 1e-7)]}).design == one.design
+    assert darrm.plan(**asked).design != one.design

@@ -190,7 +190,10 @@ def _comparison(design: DecisionDesign) -> Markup:
         for entry in found
     ]
     heads = ("decision", "expected cost", "tight epsilon", "guarantee")
-    note = "What has no “yes” does not keep the guarantee: its cost is there for scale."
+    note = (
+        "What has no “yes” is not proved to keep the guarantee: its cost is there for scale. Rounding alone "
+        "refuses a decision that is exactly at its limit."
+    )
     return join([table("Beside simpler ways to decide", heads, rows), paragraph(note, class_="note")])
 
 

@@ -177,8 +177,8 @@ def _comparison(design: Design) -> Markup:
                 left,
                 "Noise functions of the mechanisms that satisfy the guarantee, and a bar for the error of each: "
                 f"{entries[0].name} {figure(design.error)}, {others}.",
-                "Noise functions, and the errors in the same colours. Mechanisms marked “not verified” do not satisfy "
-                "the guarantee: they have no curves, and their errors are there for scale.",
+                "Noise functions, and the errors in the same colours. Mechanisms marked “not verified” are not proved "
+                "to keep the guarantee: they have no curves, and their errors are there for scale.",
             ),
         ]
     )

@@ -139,6 +139,7 @@ def many_labels(design: Design | DecisionDesign, delta: float, full: bool) -> Ma
     values = {
         "total_delta": shown(delta, 6),
         "fixed": _fixed(problem),
+        "for_any": ", for fixed voters: for any number of labels" * math.isinf(fixed),
         "budget_table": table("Total epsilon of many labels", heads, rows, words=(2,)),
         "how_fresh": how.strip(),
         "unavoidable": unavoidable,
