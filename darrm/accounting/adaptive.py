@@ -380,6 +380,7 @@ def _masses(right: Array, grid: Grid) -> Array:
     return np.asarray(np.maximum(mass, 0.0) + 32 * _U * right[:-1] / math.expm1(grid.step))
 
 
+@np.errstate(over="ignore", invalid="ignore")  # masses of a coarse grid beyond float64 allow no epsilon at all
 def together(losses: Losses, others: Losses) -> Losses:
     """The losses of two in sequence; what leaves the grid goes to its lower end or to infinity."""
     size = losses.grid.size

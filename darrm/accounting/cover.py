@@ -65,7 +65,8 @@ class _Sides(NamedTuple):
 
 def _sides(P: Array, Q: Array) -> _Sides:
     positive = Q > 0
-    t = np.divide(P, Q, out=np.zeros_like(P), where=positive)
+    with np.errstate(over="ignore"):
+        t = np.divide(P, Q, out=np.zeros_like(P), where=positive)
     # A ratio beyond float64 counts as an infinite loss, which is on the safe side; only a row to be covered needs it.
     far = np.isinf(t)
     return _Sides(np.where(far, 0.0, t), np.where(far, 0.0, Q), np.where(positive & ~far, 0.0, P).sum(axis=1))

@@ -301,3 +301,12 @@ def test_finer_grids_without_gain_are_not_the_end() -> None:
     """The second and third grid of these chances are no better than the first; the fourth is."""
     total = of_rows(rows_of(PermuteAndFlip(0.8), 11, 2), 20, delta=1e-5, tolerance=1e-4)
     assert total.upper - total.lower <= 2e-4 * total.upper
+
+
+@pytest.mark.parametrize("mechanism", [GaussianNoisyMax(0.02), LaplaceNoisyMax(1e3), PermuteAndFlip(1e4)])
+def test_next_to_no_noise_costs_much_and_warns_of_nothing(
+    mechanism: GaussianNoisyMax | LaplaceNoisyMax | PermuteAndFlip,
+) -> None:
+    """Masses beyond float64 are meant: what is left are the bounds that need no grid."""
+    total = compose(mechanism, 50, delta=1e-6, K=11, classes=2)
+    assert 1000 < total.lower <= total.upper < math.inf
