@@ -348,8 +348,8 @@ MISTAKES = [
     Mistake(
         "a gamma that is not symmetric passes",
         "problem.noise_function",
-        "unequal = table != table[::-1]",
-        "unequal = table != table",
+        "apart = abs(table - table[::-1])",
+        "apart = abs(table - table)",
         VERIFY,
         lambda tests, _: tests.test_verify_refuses_what_is_no_noise_function(),
     ),
