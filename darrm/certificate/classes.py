@@ -175,12 +175,12 @@ class ClassSeparation:
     def broken(
         self, epsilon: Decimal, threshold: float, effort: int, near: Collection[ClassCase] = ()
     ) -> Sequence[WorstCase]:
-        """Cases above ``threshold``, spread over all blocks of states; ``effort`` and ``near`` change nothing.
+        """Cases above ``threshold``, spread over all blocks of states; none are kept for effort 1.
 
         Where hardly any delta is allowed every answer is a case of its own: no set asks for more if delta is 0. Only
         the excess and the case are known of what is found, but for tables that float64 cannot hold.
         """
-        if effort:
+        if effort == 1:
             return []
         if self._exact:
             return [worst for worst in self.worst_cases(epsilon) if worst.bound - worst.rounding > threshold]

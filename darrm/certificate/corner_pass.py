@@ -23,6 +23,7 @@ from darrm.problem.majority import MajorityProblem
 SPACING = 8  # b, of which one is followed where bounds can stand for the others
 SPACED_FROM = 300  # affected voters, from which on that is tried
 _TOGETHER = 64  # K, up to which the tables of all levels fit beside each other
+_SEARCHED = 4  # entries of a level that are searched for proposals
 _SMALL = 1 << 13  # table entries, from which on columns are left out
 
 
@@ -70,31 +71,27 @@ class CornerPass:
         most_n: int | None = None,
         most_b: int | None = None,
         *,
-        one_in: int | None = None,
+        proposals: bool = False,
     ) -> Iterator[WorstCase]:
         """The worst multiset of each level beyond the edge, bounds up to ``settled`` not looked into.
 
-        With ``one_in`` these are proposals and no bounds: of one level in so many the worst of each table above
-        ``settled``, where it is quickly found. Else, for large K, most b are stood for by bounds at first; those that
-        bounds do not settle are followed.
+        With ``proposals`` these are no bounds: of each table the worst above ``settled``, where it is quickly found.
+        Else, for large K, most b are stood for by bounds at first; those that bounds do not settle are followed.
         """
         most_n = self._problem.max_affected if most_n is None else most_n
         if self._problem.Delta and self._problem.K <= _TOGETHER and not self._moves.many:
             yield from self._together(forms, settled, most_n, most_b)
             return
-        every = one_in is not None
-        spacing = SPACING if most_n >= SPACED_FROM and not (every or self._moves.many) else 1
+        spacing = SPACING if most_n >= SPACED_FROM and not (proposals or self._moves.many) else 1
         unsettled = np.full(most_n + 1, -1)  # up to which level, for each b
         for level in levels(self._gamma, self._weights, most_n, most_b, spacing=spacing):
-            if one_in is not None and level.n % one_in:
-                continue
-            yield from self._level(level, forms, settled, every, unsettled)
+            yield from self._level(level, forms, settled, proposals, unsettled)
             if level.settles and self._edge_is_all:
                 break  # what is left is dominated by the edge
         last = int(unsettled.max())
         if last >= 0:
             for level in levels(self._gamma, self._weights, last, wanted=unsettled[: last + 1] >= 0):
-                yield from self._level(level, forms, settled, every, unsettled)
+                yield from self._level(level, forms, settled, proposals, unsettled)
 
     def _together(self, forms: Scale, settled: float, most_n: int, most_b: int | None) -> Iterator[WorstCase]:
         """`scan` of few voters: the tables of all levels at once, each bound on all that those before leave open."""
@@ -147,7 +144,7 @@ class CornerPass:
         return not self._problem.Delta or self._problem.max_affected == self._problem.K
 
     def _level(
-        self, level: SmoothLevel, forms: Scale, settled: float, every: bool, unsettled: Integers
+        self, level: SmoothLevel, forms: Scale, settled: float, proposals: bool, unsettled: Integers
     ) -> Iterator[WorstCase]:
         """The worst of one level. Leaves out gaps that bounds do not settle, and notes them."""
         if not self._problem.Delta and level.b.size == 1:
@@ -156,7 +153,7 @@ class CornerPass:
         if not part.z.size:
             yield _unsearched(part.outside, forms)
         elif self._problem.Delta:
-            yield from self._with_moves(level, part, forms, settled, every, unsettled)
+            yield from self._with_moves(level, part, forms, settled, proposals, unsettled)
         else:
             bounds = forms.excess(part.sides, settled)
             bounds[0] = -np.inf  # the edge
@@ -200,7 +197,7 @@ class CornerPass:
             unsettled[b : b + SPACING + 1] = level.n
 
     def _with_moves(
-        self, level: SmoothLevel, part: _Part, forms: Scale, settled: float, every: bool, gaps: Integers
+        self, level: SmoothLevel, part: _Part, forms: Scale, settled: float, proposals: bool, gaps: Integers
     ) -> Iterator[WorstCase]:
         """One level with Delta > 0: bounds for all entries, closer ones where those are not enough, then a search."""
         still, budget = self._problem.K - level.n, self._problem.max_affected - level.n
@@ -210,7 +207,7 @@ class CornerPass:
         bounds = np.full(part.sides.p_side.shape, -np.inf)
         # Where tables rise the worst is to move all voters (Lemma 5 (ii)); if the budget forbids it, that is a bound.
         on_edge = bool(level.rises[0]) and budget >= still
-        if every and self._moves.many and budget >= still:
+        if proposals and self._moves.many and budget >= still:
             rows = np.arange(int(on_edge), rises.size)
             if rows.size:
                 yield from self._one_side_each(level, rows, forms, settled, reach)
@@ -233,8 +230,10 @@ class CornerPass:
         bounds[part.rows.size :][unsettled[part.rows.size :]] = -np.inf
         unsettled[part.rows.size :] = False
         unsettled |= (bounds > settled) & rises[:, None]
-        if every:
+        if proposals:
             unsettled &= _peaks(bounds)
+            if np.count_nonzero(unsettled) > _SEARCHED:
+                unsettled &= bounds >= np.partition(bounds[unsettled], -_SEARCHED)[-_SEARCHED]
         best: WorstCase | None = None
         for row, at in np.argwhere(unsettled):
             worst = self._search(level, int(part.rows[row]), int(part.z[at]), forms, budget)
@@ -242,7 +241,7 @@ class CornerPass:
             if best is None or worst.bound > best.bound:
                 best = worst
         highest = max(part.outside, float(bounds.max()))
-        if best is None or (highest > best.bound and not every):
+        if best is None or (highest > best.bound and not proposals):
             best = _unsearched(highest, forms)
         if best.bound > -math.inf:
             yield best
@@ -264,7 +263,7 @@ class CornerPass:
             i + j + k + l <= budget
 
         P does not depend on k, l nor Q on i, j: only the conditions couple them. So the inner minimum is a running one
-        over k and l; where the budget binds, one for each budget that is left.
+        over k and l, read backwards; where the budget binds, one for each budget that is left.
         """
         N = self._problem.K - level.n
         if level.rises[row]:
@@ -272,27 +271,29 @@ class CornerPass:
         V, V_, difference = level.sides.at(row)
         ups, downs = min(N - z, budget) + 1, min(z, budget) + 1
         (P, P_change), (Q, Q_change) = (self._moves.grid(table, z, ups, downs) for table in (V, V_))
-        i_plus_j = k_plus_l = np.add.outer(np.arange(ups), np.arange(downs))
-        highest, best = -math.inf, (0, 0, 0, 0)
-        binding = budget < N
-        for left in range(budget + 1) if binding else (N,):
-            i, j = np.nonzero(i_plus_j == budget - left) if binding else np.indices(P.shape).reshape(2, -1)
-            if not i.size:
-                continue
-            allowed = k_plus_l <= left
-            most_k, most_l = np.minimum(N - z - i, ups - 1), np.minimum(z - j, downs - 1)
-            least_Q = _running_least(Q, allowed)[most_k, most_l]
-            least_change = _running_least(Q_change, allowed)[most_k, most_l]  # on its own: the bound only rises
-            excess = forms.excess(Sides(P[i, j], least_Q, difference[z] + P_change[i, j] - least_change))
-            worst = int(np.argmax(excess))
-            if excess[worst] > highest:
-                highest = float(excess[worst])
-                inner = np.where(allowed, Q, np.inf)[: most_k[worst] + 1, : most_l[worst] + 1]
-                k, l = np.unravel_index(int(np.argmin(inner)), inner.shape)
-                best = int(i[worst]), int(j[worst]), int(k), int(l)
-        p_at, q_at = best[:2], best[2:]
+        if budget >= N:
+            least_Q, least_change = _running_least(Q)[::-1, ::-1], _running_least(Q_change)[::-1, ::-1]
+            highest, (i, j) = forms.largest(Sides(P, least_Q, difference[z] + P_change - least_change))
+            p_at, q_at = (i, j), _least_at(Q[: N - z - i + 1, : z - j + 1])
+        else:
+            highest, p_at, q_at = -math.inf, (0, 0), (0, 0)
+            i_plus_j = k_plus_l = np.add.outer(np.arange(ups), np.arange(downs))
+            for left in range(budget + 1):
+                taken = np.nonzero(i_plus_j == budget - left)
+                if not taken[0].size:
+                    continue
+                allowed = k_plus_l <= left
+                most = np.minimum(N - z - taken[0], ups - 1), np.minimum(z - taken[1], downs - 1)
+                least_Q = _running_least(np.where(allowed, Q, np.inf))[most]
+                least_change = _running_least(np.where(allowed, Q_change, np.inf))[most]
+                excess = forms.excess(Sides(P[taken], least_Q, difference[z] + P_change[taken] - least_change))
+                worst = int(np.argmax(excess))
+                if excess[worst] > highest:
+                    highest, p_at = float(excess[worst]), (int(taken[0][worst]), int(taken[1][worst]))
+                    q_at = _least_at(np.where(allowed, Q, np.inf)[: most[0][worst] + 1, : most[1][worst] + 1])
         attained = Sides(P[p_at], Q[q_at], difference[z] + P_change[p_at] - Q_change[q_at])
-        return worst_case(forms, counts_at(self._problem, level.n, int(level.b[row]), z, *best), highest, attained)
+        counts = counts_at(self._problem, level.n, int(level.b[row]), z, *p_at, *q_at)
+        return worst_case(forms, counts, highest, attained)
 
     def _search_rising(self, level: SmoothLevel, row: int, z: int, forms: Scale, budget: int) -> WorstCase:
         """Lemma 5 (ii) where the budget binds: only (D,0) and (1,1-D) matter, as many voters as the budget allows."""
@@ -347,6 +348,11 @@ def _peaks(table: Array) -> NDArray[np.bool_]:
     return np.asarray((table >= padded[:, :-2]) & (table >= padded[:, 2:]))
 
 
-def _running_least(table: Array, allowed: NDArray[np.bool_]) -> Array:
-    """The least allowed entry up to each row and column."""
-    return np.minimum.accumulate(np.minimum.accumulate(np.where(allowed, table, np.inf), axis=0), axis=1)
+def _running_least(table: Array) -> Array:
+    """The least entry up to each row and column."""
+    return np.minimum.accumulate(np.minimum.accumulate(table, axis=0), axis=1)
+
+
+def _least_at(table: Array) -> tuple[int, int]:
+    row, column = np.unravel_index(int(np.argmin(table)), table.shape)
+    return int(row), int(column)

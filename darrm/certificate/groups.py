@@ -179,11 +179,11 @@ class GroupSeparation:
     def broken(
         self, epsilon: Decimal, threshold: float, effort: int, near: Collection[GroupCase] = ()
     ) -> Sequence[WorstCase]:
-        """Cases above ``threshold``, spread over all blocks of states; ``effort`` and ``near`` change nothing.
+        """Cases above ``threshold``, spread over all blocks of states; none are kept for effort 1.
 
         Of those that `GroupSearch` finds, only the excess and the case are known.
         """
-        if effort:
+        if effort == 1:
             return []
         if not self._searches:
             return [worst for worst in self.worst_cases(epsilon) if worst.bound - worst.rounding > threshold]

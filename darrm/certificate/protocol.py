@@ -89,9 +89,8 @@ class Separation(Protocol):
         ----------
         epsilon : Decimal
         threshold : float
-        effort : {0, 1, 2, 3}
-            How widely to look: at the usual cases, or some if they are many; around ``near``; at all usual cases; far
-            around ``near``.
+        effort : {0, 1, 2}
+            How widely to look: at the usual cases, or some if they are many; around ``near``; at all usual cases.
         near : collection of Case
             Cases that were broken before, of this engine's own kind; with effort 0 or 2 all that are known, which need
             not be found again.

@@ -63,9 +63,9 @@ class Scale:
             Bounds up to this need not be the best of both forms.
         """
         if enough > -math.inf and sides.q_side.ndim > 1:
-            ceiling = self._ceiling(sides)
-            over = ~(ceiling <= enough)
-            bounds = np.repeat(ceiling[:, None], sides.q_side.shape[1], axis=1)
+            ceilings = self.ceilings(sides)
+            over = ~(ceilings <= enough)
+            bounds = np.repeat(ceilings[:, None], sides.q_side.shape[1], axis=1)
             if over.any():
                 bounds[over] = self.excess(sides.at(over))
             return bounds
@@ -74,7 +74,16 @@ class Scale:
             bound = np.minimum(bound, self._by_difference(self._difference_score(sides)))
         return np.where(np.isnan(bound), np.inf, bound)  # nothing makes one; if something did, it must not pass
 
-    def _ceiling(self, sides: Sides) -> Array:
+    def largest(self, sides: Sides) -> tuple[float, tuple[int, int]]:
+        """The largest of `excess` over two dimensions, and where it is first."""
+        ceilings = self.ceilings(sides)
+        attained = self.excess(sides.at(int(np.argmax(ceilings)))).max()
+        rows = np.flatnonzero(~(ceilings < attained))
+        excess = self.excess(sides.at(rows))
+        row, column = np.unravel_index(int(np.argmax(excess)), excess.shape)
+        return float(excess[row, column]), (int(rows[row]), int(column))
+
+    def ceilings(self, sides: Sides) -> Array:
         """For each row an upper bound on all of them from one form, cheaply: both forms rise with their scores."""
         if self.kappa < 2:
             return self._by_difference(self._difference_score(sides).max(axis=1))

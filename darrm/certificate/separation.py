@@ -31,7 +31,6 @@ from darrm.problem.noise_function import acceptance, noise_function
 MAX_K = 3001
 _SUBNORMAL = np.array([5e-324])
 _NOTHING = Sides(*np.array([0.0, 1.0, -1.0]))  # costs less than any multiset
-_FIRST_LO_HI = 4  # voters at (lo,hi) to look at as long as no cut is known to need more
 _ONE_IN = 8  # n that are looked at first
 _ROWS_AT_ONCE = 32  # of the edge
 _LARGE = 100  # K, from which on multisets with few at (lo,hi) are looked at before all
@@ -147,30 +146,26 @@ class CornerSeparation:
         if self._fair:
             return self._identical(forms)
         first = int(not self._problem.Delta)  # before it nobody is reached, which `_identical` looks at
-        excess = forms.excess(self._edge.sides)
-        n, z = np.unravel_index(int(np.argmax(excess[first:])), excess[first:].shape)
-        n += first
-        return largest((self._identical(forms), self._on_edge(self._edge, forms, int(n), int(z), float(excess[n, z]))))
+        excess, (at, z) = forms.largest(self._edge.sides.at(slice(first, None)))
+        return largest((self._identical(forms), self._on_edge(self._edge, forms, first + at, z, excess)))
 
     def broken(self, epsilon: Decimal, threshold: float, effort: int, near: Collection[Any] = ()) -> list[WorstCase]:
         """Multisets whose excess is above ``threshold``, quickly found; there may be others.
 
         Effort 0 looks at the O(K^2) multisets without (lo,hi), from K = 100 on at one n in 8, for neighbouring n have
-        much the same rows; 1 at levels and numbers at (lo,hi) up to those of ``near``; 2, from K = 100 on, at all
-        multisets without (lo,hi); 3, from there on too, at one level in 8, with up to twice as many at (lo,hi).
+        much the same rows; 1 at levels and numbers at (lo,hi) up to those of ``near``, from K = 100 on at least at
+        those with neither (hi,lo) nor (lo,hi); 2 at all multisets without (lo,hi).
         """
         cases: list[WorstCase] = []
         large, forms = self._problem.K >= _LARGE, self._scale(epsilon)
-        most_b = max((counts.lo_hi for counts in near), default=0) if effort % 2 else 0
         if effort == 0:
             cases += self._broken_on(self._edge_at(_ONE_IN) if large else self._edge, forms, threshold)
-        elif effort == 1 and near:
-            most_n = max(counts.hi_lo + counts.lo_hi for counts in near)
-            cases += self._pass.scan(forms, threshold, most_n, most_b, one_in=1)
-        elif effort == 2 and large:
+        elif effort == 1 and (near or large):
+            most_n = max((counts.hi_lo + counts.lo_hi for counts in near), default=0)
+            most_b = max((counts.lo_hi for counts in near), default=0)
+            cases += self._pass.scan(forms, threshold, most_n, most_b, proposals=True)
+        elif effort == 2:
             cases += self._broken_on(self._edge, forms, threshold)
-        elif effort == 3 and large:
-            cases += self._pass.scan(forms, threshold, most_b=max(_FIRST_LO_HI, 2 * most_b), one_in=_ONE_IN)
         return [case for case in cases if case.case and case.bound - case.rounding > threshold]
 
     def facts(self) -> Facts:
@@ -191,18 +186,19 @@ class CornerSeparation:
         K, t, w = self._problem.K, self._problem.max_affected, self._weights
         taken, z = np.arange(0, t + 1, spacing)[:, None], np.arange(K + 1)
         edge = Sides(*(np.full((taken.size, K + 1), nothing) for nothing in _NOTHING))
-        # X(p) and X(p') beside each other: one more voter at (hi,lo) does to one what (lo,hi) does to the other.
-        both = np.array([acceptance(self._gamma)] * 2)
-        W = np.zeros(K + 1)
-        here, above = np.array([[w.lo], [w.hi]]), np.array([[w.hi], [w.lo]])
+        # X(p), X(p') and their difference, with n voters at (hi,lo).
+        tables = np.array([acceptance(self._gamma)] * 2 + [np.zeros(K + 1)])
+        here, above = np.array([[w.lo], [w.hi], [w.lo]]), np.array([[w.hi], [w.lo], [w.hi]])
         for n in range(t + 1):
             if n:
-                W = w.lo * W[:-1] + w.hi * W[1:] + w.gap * (both[1, 1:] - both[1, :-1])
-                both = here * both[:, :-1] + above * both[:, 1:]
+                low, high = tables[:, : K - n + 1], tables[:, 1 : K - n + 2]
+                gain, raised = w.gap * (high[1] - low[1]), above * high
+                low *= here
+                low += raised
+                low[2] += gain
             if n % spacing == 0:
-                there = n // spacing, slice(K - n + 1)
-                edge.p_side[there], edge.q_side[there] = both
-                edge.difference[there] = W
+                for side, table in zip(edge, tables, strict=True):
+                    side[n // spacing, : K - n + 1] = table[: K - n + 1]
         if not self._problem.Delta:
             for side, nothing in zip(edge, _NOTHING, strict=True):
                 side[0] = nothing  # p = p' is looked at on its own
@@ -222,11 +218,12 @@ class CornerSeparation:
 
     def _broken_on(self, edge: _Edge, forms: Scale, threshold: float) -> list[WorstCase]:
         """The worst case of each n that is above ``threshold``."""
-        excess = forms.excess(edge.sides)
+        rows = np.flatnonzero(forms.ceilings(edge.sides) > threshold)
+        excess = forms.excess(edge.sides.at(rows))
         z = np.argmax(excess, axis=1)
         worst = excess[np.arange(z.size), z]
         return [
-            self._on_edge(edge, forms, at, int(z[at]), float(worst[at]))
+            self._on_edge(edge, forms, int(rows[at]), int(z[at]), float(worst[at]))
             for at in np.flatnonzero(worst > threshold).tolist()
         ]
 

@@ -95,9 +95,7 @@ class CutFinder:
         self.rows = constraint_rows(limit, candidates.columns)
         self._limit, self._candidates = limit, candidates
         self._seen: dict[Any, None] = {}  # in the order in which they were proposed
-        self._hard: list[Any] = []  # cases that were not found at once
-        self._near: list[Any] = []  # the last of those
-        self._looked_far = False  # and found some
+        self._near: list[Any] = []  # the last cases that were not found at once
         self._nothing = Rows(np.zeros((0, candidates.columns.n)), np.zeros(0))
 
     @property
@@ -127,7 +125,7 @@ class CutFinder:
 
     def all_usual(self, x: Array) -> Rows:
         """Rows of all usual cases that ``x`` breaks, where `usual` looks at some."""
-        return self._nothing if self.rows.ready else self._usual(self._broken(x, 2, self._seen))
+        return self.usual(x) if self.rows.ready else self._usual(self._broken(x, 2, self._seen))
 
     def _usual(self, broken: Sequence[WorstCase]) -> Rows:
         # Neighbouring levels have much the same rows: of each group the one that is broken most will do.
@@ -144,13 +142,11 @@ class CutFinder:
     def everywhere(self, x: Array) -> Rows:
         """Rows of the complete set that are broken by the table as it would be released.
 
-        If there are none, this pass is its certificate. Until it finds some once, a quicker search far around all hard
-        cases goes first; after that `nearby` finds nearly all others.
+        If there are none, this pass is its certificate. Until it or `nearby` finds some, a quick look goes first.
         """
-        if not self._looked_far and not self.rows.ready:
-            rows = self._propose_hard(self._broken(x, 3, self._hard))
-            self._looked_far = rows.limits.size > 0
-            if self._looked_far:
+        if not (self._near or self.rows.ready):
+            rows = self._propose_hard(self._broken(x, 1))
+            if rows.limits.size:
                 return rows
         self.full_passes += 1
         released = worst_cases(self._candidates.released(x), self._limit)
@@ -175,5 +171,4 @@ class CutFinder:
         if not cases:
             return self._nothing
         self._near = cases
-        self._hard += cases
         return self.rows.of(cases)

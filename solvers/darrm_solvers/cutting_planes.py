@@ -77,15 +77,16 @@ def solve_by_cuts(
 
     Starting from x = 1, the rows that the last optimum breaks are added and the dual simplex goes on from its basis,
     until no separator finds any. A separator is asked only when those before it find none; where the first two find
-    none, the optimum is refined (`HighsModel.refine`) before all are asked. Separators decide what counts as broken;
-    they must not return a row twice for ever. Where rows are many more than variables slack ones leave the program,
-    each once, and come back where they are broken.
+    none, the optimum is refined (`HighsModel.refine`) before all but the first are asked. Separators decide what counts
+    as broken; they must not return a row twice for ever. Where rows are many more than variables slack ones leave the
+    program, each once, and come back where they are broken.
 
     Parameters
     ----------
     objective : ndarray, shape (n,), nonnegative
     separators : sequence of callables
-        x of shape (n,) -> Rows that x breaks; from the quickest to the complete one.
+        x of shape (n,) -> Rows that x breaks; from the quickest to the complete one. Of several the others find what
+        the first one finds.
     first : Rows, optional
         Rows to start with.
     time_limit : float, seconds, > 0
@@ -120,7 +121,7 @@ def solve_by_cuts(
         new = _first_broken(separators[:2], last.x)
         if not new.limits.size:
             last = model.refine(last)
-            new = _first_broken(separators, last.x)
+            new = _first_broken(separators[1:] or separators, last.x)
         if not new.limits.size:
             status = Status.OPTIMAL
             break
