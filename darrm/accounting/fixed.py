@@ -160,11 +160,16 @@ def fixed_within(design: AnyRelease, epsilon: float, delta: float, most: int, fi
     label = one_label(design)
     if labels_allowance(label.problem, epsilon, delta) is None:
         return most
-    labels = most
+    limited = []
     for who in sets_reached(label.problem):
         allowed = _allowance(who.voters, epsilon, delta)
-        if allowed is not None and labels:
-            labels = within(label.gives_of_counts(who.numbers), None, *allowed, labels, fineness)
+        if allowed is not None:
+            limited.append((allowed, label.gives_of_counts(who.numbers)))
+    # First the set for which one label tells most: of the others no more labels than that allows are asked.
+    limited.sort(key=lambda each: adaptive.as_rows(each[1]).moments, reverse=True)
+    labels = most
+    for allowed, counts in limited:
+        labels = within(counts, None, *allowed, labels, fineness) if labels else 0
     if labels:
         return labels
     try:  # one label is also one release of these voters

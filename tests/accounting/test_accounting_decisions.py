@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from oracles.exact import exponential, pmf
 
 import darrm
-from darrm.accounting import Ledger, compose, max_queries, optimal
+from darrm.accounting import Ledger, compose, fixed, max_queries, optimal
 from darrm.accounting.fixed import fixed_voters, fixed_within, labels_allowance, of_fixed
-from darrm.accounting.fresh import of_region
+from darrm.accounting.fresh import of_region, within
 from darrm.accounting.hulls import counts_region, decision_counts_region
 from darrm.accounting.profile import privacy_profile, region
 from darrm.accounting.releases import OneLabel, one_label
@@ -524,6 +524,24 @@ def test_many_sets_of_voters_are_bounded_by_one() -> None:
     assert [who.numbers for who in sets_reached(darrm.DecisionProblem(groups, 1.0, max_affected=5))] == [None]
     assert len(sets_reached(darrm.DecisionProblem(groups, 1.0, max_affected=1))) == 4
     assert [who.numbers for who in sets_reached(darrm.DecisionProblem(groups, 1.0))] == [None]
+
+
+def test_the_set_for_which_a_label_tells_most_is_asked_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a set whose coins tell nearly nothing a budget pays for labels without end, each a step of the recursion."""
+    asked: list[int] = []
+
+    def counted(counts: Any, guaranteed: None, epsilon: float, delta: float, most: int, fineness: int) -> int:
+        asked.append(most)
+        return within(counts, guaranteed, epsilon, delta, most, fineness)
+
+    monkeypatch.setattr(fixed, "within", counted)
+    problem = darrm.DecisionProblem([group(1, math.inf), group(3, 1.0, 1e-7)], 1.0, 0.5, max_affected=1)
+    table = np.array([0.3, 0.7])[:, None] + np.array([-1e-3, -3e-4, 3e-4, 1e-3])
+    label = OneLabel(problem, table, {}, certified=False)
+    allowed = fixed_within(label, 0.9, 1e-6, 1_000_000)
+    assert len(asked) == 2
+    assert asked[0] == 1_000_000
+    assert allowed <= asked[1] < 100
 
 
 def test_a_ledger_charges_decisions(tmp_path: Path) -> None:
