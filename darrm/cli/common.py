@@ -34,10 +34,13 @@ def tightness(design: Design | DecisionDesign) -> str:
     tables, delta = tables_of(design), design.problem.delta
     needed = max(part.certificate.needed_delta for part in tables)
     tight = max(part.certificate.tight_epsilon for part in tables)
-    relation = "<=" if all(part.certificate.holds for part in tables) else ">"
+    holds = all(part.certificate.holds for part in tables)
+    short = at_least(needed)
+    if (float(short) <= delta) != holds:
+        short = exactly(needed)
     return (
-        f"needed delta {at_least(needed)} {relation} delta {exactly(delta)}; tight epsilon {at_least(tight)} at delta "
-        f"{exactly(delta)}{', whoever is absent' * (len(tables) > 1)}"
+        f"needed delta {short} {'<=' if holds else '>'} delta {exactly(delta)}; tight epsilon {at_least(tight)} at "
+        f"delta {exactly(delta)}{', whoever is absent' * (len(tables) > 1)}"
     )
 
 

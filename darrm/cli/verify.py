@@ -66,8 +66,9 @@ def _independent(file: Path, independent: bool, max_minutes: Any, as_json: bool)
         raise InputError("--max-minutes must come with --independent. Add it, or leave --max-minutes out.")
     if file.suffix.lower() in _TABLES:
         raise InputError(
-            f"--independent must have a design file (JSON). Got {file}. A row of a table becomes one by "
-            'darrm.tables.lookup(FILE, K=..., m=..., epsilon=...).save("row.json").'
+            f"--independent must have a design file (JSON). Got {file}. A row of a table that darrm wrote becomes one "
+            'by darrm.tables.lookup(FILE, K=..., m=..., epsilon=...).save("row.json"). For numbers of another program: '
+            "darrm.independent.needed_delta in Python."
         )
     limit = _MINUTES if max_minutes is None else real("--max-minutes", max_minutes, 0, ends="()")
     content = read(file, "darrm-design", 2, "design", "Export the design again with save, or solve it anew.")

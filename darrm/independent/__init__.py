@@ -1,4 +1,4 @@
-"""A check of design files from the definitions; it shares no code with what makes or verifies them."""
+"""A check of designs and tables from the definitions; it shares no code with what makes or verifies them."""
 
 from typing import TYPE_CHECKING
 
@@ -9,5 +9,6 @@ if TYPE_CHECKING:
     from darrm.independent.judging import Findings as Findings
     from darrm.independent.judging import check as check
     from darrm.independent.judging import cost as cost
+    from darrm.independent.judging import needed_delta as needed_delta
 
-__getattr__, __dir__, __all__ = face(__name__, {"darrm.independent.judging": "Cost Findings check cost"})
+__getattr__, __dir__, __all__ = face(__name__, {"darrm.independent.judging": "Cost Findings check cost needed_delta"})

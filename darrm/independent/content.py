@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from itertools import product
-from typing import Any
+from typing import Any, SupportsFloat
 
 from darrm.errors import InputError
 
@@ -124,6 +124,23 @@ def _only(names: set[str], given: dict[str, Any], of: str = "the problem") -> No
     """Refuse what is not read here: a reader may take it for a part of the claim."""
     if unknown := given.keys() - names:
         raise ValueError(f"nothing of {of} is called {min(unknown)!r}")
+
+
+def of_noise_function(gamma: Iterable[SupportsFloat], problem: dict[str, Any]) -> Release:
+    """The release of a noise function that is in no file.
+
+    Raises
+    ------
+    InputError
+    """
+    try:
+        numbers = [float(number) for number in gamma]
+        return _majority({"gamma": numbers, "gamma_hex": [number.hex() for number in numbers]}, problem, ())
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InputError(
+            f"The independent check could not read gamma: {error}. Pass K + 1 numbers in [0, 1], the same at l and "
+            "K - l."
+        ) from error
 
 
 def _majority(content: dict[str, Any], problem: dict[str, Any], profile: tuple[Limit, ...]) -> Release:

@@ -16,14 +16,15 @@ are a little less private than they are. So what is said to hold, holds.
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, SupportsFloat
 
 from darrm.errors import InputError
-from darrm.independent.content import Release, releases
+from darrm.independent.content import Release, of_noise_function, releases
 from darrm.independent.listing import POLYGON, Excess, Listing, n_cases, precision
 
 _NAMES = dict(zip(("(hi,lo)", "(lo,hi)", "(D,0)", "(0,D)", "(1-D,1)", "(1,1-D)"), POLYGON, strict=True))
@@ -176,6 +177,50 @@ def check(content: dict[str, Any], progress: Callable[[int, int], None] | None =
             wrong += _overstated(release, claim, excess)
             loose += _unlike(listing, claim, excess)
     return Findings(tuple(wrong), tuple(loose), len(every), done, most)
+
+
+def needed_delta(gamma: Iterable[SupportsFloat], problem: Any) -> float:
+    """The delta that a noise function needs at the guaranteed epsilon of a problem, from the definitions, rounded up.
+
+        max over all cases of  max(0, Pr[1 | p] - e^epsilon Pr[1 | p']),     epsilon = m times that of a voter
+
+    For numbers that are in no design file. The guarantee holds if the answer is at most the delta of the problem. At
+    its very limit a table exceeds that by the rounding of some hundred bits, where `darrm.verify` counts that of float64.
+
+    Parameters
+    ----------
+    gamma : K + 1 numbers in [0, 1], the same at l and K - l
+        Each counts as the float64 that is nearest to it.
+    problem : MajorityProblem
+
+    Returns
+    -------
+    float in [0, 1]
+
+    Raises
+    ------
+    InputError
+        If gamma is no noise function of K voters, or the numbers are of more votes than a check can hold.
+
+    Notes
+    -----
+    As `check`: some 2.5 microseconds for each of C(K+3, 3) multisets, or of C(K+7, 7) if Delta > 0.
+
+    Examples
+    --------
+    One random vote is exactly as private as a vote. The majority of three is not:
+
+    >>> import darrm
+    >>> problem = darrm.MajorityProblem(K=5, m=1, epsilon=0.5)
+    >>> darrm.independent.needed_delta(darrm.baselines.subsampling(5, 1), problem) < 1e-50
+    True
+    >>> round(darrm.independent.needed_delta(darrm.baselines.subsampling(5, 3), problem), 4)
+    0.1525
+    """
+    release = of_noise_function(gamma, asdict(problem))
+    most = max(Fraction(0), Listing(release, precision(release)).worst([release.limits[0][0]]).most[0])
+    short = float(most)
+    return short if Fraction(short) >= most else math.nextafter(short, math.inf)
 
 
 def _epsilons(release: Release, content: dict[str, Any] | None) -> list[Fraction | None]:

@@ -219,9 +219,16 @@ def _by_prior(voters: VoterGroup, max_affected: object, adjacency: str, prior: P
 
 
 def _as_one_group(setting: Setting) -> str:
-    """How several groups make a smaller problem: what is proved of voters without privacy holds for all."""
+    """How several groups make a smaller problem: what is proved of the least private voters holds for all."""
+    if len(setting.groups) == 1:
+        return ""
     K = sum(group.count for group in setting.groups)
-    return f" Or count all voters as one group without privacy, {K}:inf." * (len(setting.groups) > 1)
+    epsilon = max(group.epsilon for group in setting.groups)
+    if math.isinf(epsilon):
+        return f" Or count all voters as one group without privacy, {K}:inf."
+    delta = max(group.delta for group in setting.groups)
+    each = f"{K}:{epsilon!r}" + f":{delta!r}" * (delta > 0)
+    return f" Or count all voters as one group, each as the least private of them, {each}."
 
 
 class _Planner:

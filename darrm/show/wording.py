@@ -117,7 +117,7 @@ def pair(epsilon: float, delta: float) -> str:
     return f"({exactly(epsilon)}, {exactly(delta)})"
 
 
-NOT_ADDED = "What other labels of these voters cost must not be added to it."
+NOT_ADDED = "Do not add it to another total of the same voters: the sum does not bound both."
 
 
 def cost(total: Total, problem: Problem) -> str:

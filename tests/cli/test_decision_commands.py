@@ -687,7 +687,7 @@ def test_totals_of_the_same_fixed_voters_are_not_to_be_added(
     assert main(["release", design, "--votes", str(votes), "--ledger", book, "--out", str(folder / "labels.csv")]) == 0
     assert main(["budget", design, "--queries", "2", "--delta", "0", "--voters", voters]) == 0
     told = capsys.readouterr()
-    said = "What other labels of these voters cost must not be added to it."
+    said = "Do not add it to another total of the same voters: the sum does not bound both."
     assert " ".join(told.out.split()).count(said) == 2 * warned
     assert " ".join(told.err.split()).count(said) == warned
     paid = ["--total-epsilon", "6", "--total-delta", "0", "--voters", voters]

@@ -24,7 +24,7 @@ from darrm.cli import main
 from darrm.design.decision import from_content
 from darrm.design.design import in_file
 from darrm.errors import InputError
-from darrm.independent import check, cost
+from darrm.independent import check, cost, needed_delta
 from darrm.independent.content import Group, Release, releases, vectors
 from darrm.independent.enclosures import above, exponential
 from darrm.independent.listing import Corner, Listing, _average, corner, kinds, n_cases, n_kinds, precision
@@ -471,6 +471,27 @@ def test_an_infinite_tight_epsilon_is_loose() -> None:
     found = check(altered(whole, certificate=claim))
     assert not found.wrong
     assert any("not infinite" in line for line in found.loose)
+
+
+@pytest.mark.parametrize(("K", "Delta", "t"), [(5, 0.0, 5), (6, 0.0, 2), (4, 0.05, 4), (4, 0.05, 1)])
+def test_numbers_in_no_file_are_judged(K: int, Delta: float, t: int) -> None:
+    """Beside the certificate, which is an upper bound too, and the attained value of its worst case."""
+    rng = np.random.default_rng(K + t)
+    problem = darrm.MajorityProblem(K, 1.5, 0.4, Delta, max_affected=t)
+    for _ in range(5):
+        half = rng.random(K - K // 2)
+        gamma = np.concatenate([half[::-1], half[K % 2 == 0 :]])
+        found, proved = needed_delta(gamma.tolist(), problem), darrm.verify(gamma, problem)
+        assert found <= proved.needed_delta <= found + 2 * proved.rounding
+        p, q = proved.probabilities
+        assert found == pytest.approx(max(0.0, p - math.exp(0.6) * q), abs=1e-12)
+    assert needed_delta([0] * (K + 1), problem) == 0.0
+
+
+@pytest.mark.parametrize("gamma", [[1, 0.5, 1], [1, 0.5, 0.6, 1], [1, math.nan, math.nan, 1], [2, 0, 0, 2], "word", None])
+def test_what_is_no_noise_function_is_not_judged(gamma: Any) -> None:
+    with pytest.raises(InputError, match=r"could not read gamma: .* Pass K \+ 1 numbers"):
+        needed_delta(gamma, darrm.MajorityProblem(3, 1, 0.5))
 
 
 def test_it_stands_alone() -> None:
