@@ -94,7 +94,7 @@ def verify(release: ArrayLike, problem: Problem, *, identical: bool = False) -> 
 
     Examples
     --------
-    The majority of three random votes is as private as three votes, not as one:
+    The majority of three random votes is as private as two votes, not as one:
 
     >>> import darrm
     >>> gamma = darrm.baselines.subsampling(5, 3)

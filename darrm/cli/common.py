@@ -116,7 +116,7 @@ def _privacy_options(required: bool) -> Option:
 
 
 privacy_options = _privacy_options(required=True)
-max_affected_option = number("--max-affected", "How many voters one record can reach [K].")
+max_affected_option = number("--max-affected", "How many voters one change of the data can reach [K].")
 
 
 def majority_options(
@@ -141,7 +141,8 @@ def majority_options(
             "--adjacency",
             default="replace-one",
             show_default=True,
-            help="What neighbours are: a name that goes with the design; the noise is the same.",
+            help="What neighbours are, for voters and labels alike: a name that goes with the design; the noise is the "
+            "same. Most DP-SGD libraries state epsilon for add-remove.",
         ),
     )
 

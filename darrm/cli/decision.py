@@ -176,7 +176,7 @@ def show(design: DecisionDesign, *, from_file: bool = False) -> None:
     if bare > 1:
         console.print(
             f"One change of the data is taken to reach {bare} voters that are not private: little of their votes is "
-            "left. Pass --max-affected 1 if every record is with one voter at most."
+            "left. Pass --max-affected 1 if one change of the data reaches one voter at most."
         )
     if design.reversals:
         console.print(f"{classes.reversals(design)}; --ordered forbids that.")

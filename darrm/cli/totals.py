@@ -43,7 +43,7 @@ options = common.options(
     common.number("--epsilon", "Privacy of one vote, in nats, or auto."),
     common.number("--voter-delta", "Failure probability of one voter [0].", "--Delta"),
     voter_options,
-    common.number("--max-affected", "How many voters one record can reach, over all. Required."),
+    common.number("--max-affected", "How many voters one change of the data can reach, over all. Required."),
     common.number("--queries", "How many labels.", required=True),
     common.budget_options,
     click.option("--prior", help=f"Of the truth: P0,P1. Or, with --K alone, of votes: {common.PRIORS}"),
@@ -51,7 +51,12 @@ options = common.options(
         "--cost", help="C00,C01,..., row by row, where Cry is what answer r costs if y is true [0 if right, else 1]."
     ),
     click.option("--ordered", is_flag=True, help="The answer that costs less is never the less likely."),
-    click.option("--adjacency", default="replace-one", show_default=True, help="What one change of the data is."),
+    click.option(
+        "--adjacency",
+        default="replace-one",
+        show_default=True,
+        help="What one change of the data is. Most DP-SGD libraries state epsilon for add-remove.",
+    ),
 )
 
 

@@ -59,7 +59,8 @@ def solve_decision(
         if not problem.binary:
             raise InputError(
                 "Absent voters must decide between two answers. Got more. Make absence a class, or leave absent=True "
-                "(--absent) out."
+                "(--absent) out. Where a budget pays for fixed voters themselves, any rule on the present votes costs "
+                "nothing more."
             )
         check_absent(problem)
     if problem.binary:

@@ -185,7 +185,7 @@ def needed_delta(gamma: Iterable[SupportsFloat], problem: Any) -> float:
         max over all cases of  max(0, Pr[1 | p] - e^epsilon Pr[1 | p']),     epsilon = m times that of a voter
 
     For numbers that are in no design file. The guarantee holds if the answer is at most the delta of the problem. At
-    its very limit a table exceeds that by the rounding of some hundred bits, where `darrm.verify` counts that of float64.
+    its very limit a table exceeds that by the rounding of some hundred bits. `darrm.verify` counts that of float64.
 
     Parameters
     ----------
@@ -200,7 +200,7 @@ def needed_delta(gamma: Iterable[SupportsFloat], problem: Any) -> float:
     Raises
     ------
     InputError
-        If gamma is no noise function of K voters, or the numbers are of more votes than a check can hold.
+        If gamma is not a noise function of K voters, or of more votes than a check can hold.
 
     Notes
     -----

@@ -30,7 +30,7 @@ def reached_of(max_affected: object, most: int) -> int:
     if max_affected is None:
         raise InputError(
             "max_affected must be given to plan: how many voters can one change of the data reach? Got none. "
-            f"Pass 1 (--max-affected 1) if every record is with one voter at most, {most} if it can be with all."
+            f"Pass 1 (--max-affected 1) if it is one at most, {most} if it can be all."
         )
     return whole("max_affected", max_affected, 1, most, allowed=f"in [1, {most}], what the groups allow together")
 

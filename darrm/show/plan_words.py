@@ -10,6 +10,7 @@ from darrm.show.markup import Markup, details, element, grid, join, paragraph
 from darrm.show.wording import at_least, exactly, guarantee, listed, pair
 
 if TYPE_CHECKING:
+    from darrm.design.design import AnyDesign
     from darrm.planning.answers import Plan
     from darrm.planning.at_one_total import Comparison
 
@@ -83,7 +84,8 @@ def _private_voters_alone(plan: Plan) -> list[str]:
     if not isinstance(problem, DecisionProblem):
         return []
     open_to_all = [f"group {g}" for g, group in enumerate(problem.groups, 1) if math.isinf(group.epsilon)]
-    private = [group for group in problem.groups if not math.isinf(group.epsilon)]
+    kept = [g for g, group in enumerate(problem.groups) if not math.isinf(group.epsilon)]
+    private = [problem.groups[g] for g in kept]
     if not open_to_all or not private:
         return []
     reaches = min(problem.max_affected, sum(group.max_affected for group in private))
@@ -92,7 +94,8 @@ def _private_voters_alone(plan: Plan) -> list[str]:
     others = f"the {alone.K} other voters alone"
     bought = (
         f"A record that reaches none of them loses at most ({at_least(epsilon)}, {exactly(plan.total_delta)}), by any "
-        f"number of labels. At that price the plain {_most_votes(plan)} of {others} needs no noise."
+        f"number of labels. At that price the plain {_most_votes(plan)} of {others} needs no "
+        f"noise{_wrong_alone(plan.design, alone, kept)}."
         if epsilon <= plan.total_epsilon
         else f"It may be less noise for {others}: plan for them too."
     )
@@ -100,6 +103,19 @@ def _private_voters_alone(plan: Plan) -> list[str]:
         f"Voters of {listed(open_to_all)} are not private, so the noise of the labels must hide what their votes "
         f"change. {bought}"
     ]
+
+
+def _wrong_alone(design: AnyDesign, alone: DecisionProblem, kept: list[int]) -> str:
+    """How often the plain majority of some groups is wrong, where the objective says how often voters are right."""
+    from darrm import objectives
+    from darrm.design.rules import cost_of, most_voted
+
+    objective = getattr(design, "objective", None)
+    if not isinstance(objective, objectives.OfVoters) or not isinstance(design.problem, DecisionProblem):
+        return ""
+    of_all = objective.of(design.problem)
+    truth = objectives.truth([of_all.confusion[g] for g in kept], of_all.prior)
+    return f", and is wrong with probability {cost_of(most_voted(alone), alone, truth):.4f}"
 
 
 def _most_votes(plan: Plan) -> str:
@@ -180,7 +196,8 @@ def curve_rows(plan: Plan) -> list[tuple[str, ...]]:
 
 def collector(plan: Plan) -> str:
     """What whoever sees the votes learns."""
-    affected = plan.design.problem.affected
+    problem = plan.design.problem
+    affected = problem.affected
     if any(math.isinf(kind.epsilon) for kind in affected):
         return "Whoever sees all votes must be trusted with all they tell: votes are not private by themselves."
     if math.isinf(plan.collector):
@@ -188,7 +205,8 @@ def collector(plan: Plan) -> str:
             f"Whoever sees all votes must be trusted with all they tell: at delta {exactly(plan.total_delta)} no "
             "epsilon is proved for all of them together."
         )
-    largest = "at most " if len({kind.epsilon for kind in affected if kind.voters}) > 1 else ""
+    groups = problem.groups if isinstance(problem, DecisionProblem) else ()
+    largest = "at most " if len({group.epsilon for group in groups}) > 1 else ""
     epsilon = exactly(plan.vote_epsilon)
     if plan.voters == "fixed":
         why = f"because each voter is private with all its answers together, by epsilon {largest}{epsilon}"

@@ -479,8 +479,8 @@ def test_numbers_in_no_file_are_judged(K: int, Delta: float, t: int) -> None:
     rng = np.random.default_rng(K + t)
     problem = darrm.MajorityProblem(K, 1.5, 0.4, Delta, max_affected=t)
     for _ in range(5):
-        half = rng.random(K - K // 2)
-        gamma = np.concatenate([half[::-1], half[K % 2 == 0 :]])
+        gamma = rng.random(K + 1)
+        gamma = (gamma + gamma[::-1]) / 2
         found, proved = needed_delta(gamma.tolist(), problem), darrm.verify(gamma, problem)
         assert found <= proved.needed_delta <= found + 2 * proved.rounding
         p, q = proved.probabilities
@@ -488,7 +488,9 @@ def test_numbers_in_no_file_are_judged(K: int, Delta: float, t: int) -> None:
     assert needed_delta([0] * (K + 1), problem) == 0.0
 
 
-@pytest.mark.parametrize("gamma", [[1, 0.5, 1], [1, 0.5, 0.6, 1], [1, math.nan, math.nan, 1], [2, 0, 0, 2], "word", None])
+@pytest.mark.parametrize(
+    "gamma", [[1, 0.5, 1], [1, 0.5, 0.6, 1], [1, math.nan, math.nan, 1], [2, 0, 0, 2], "word", None]
+)
 def test_what_is_no_noise_function_is_not_judged(gamma: Any) -> None:
     with pytest.raises(InputError, match=r"could not read gamma: .* Pass K \+ 1 numbers"):
         needed_delta(gamma, darrm.MajorityProblem(3, 1, 0.5))

@@ -133,7 +133,7 @@ def test_groups_and_classes_beyond_a_linear_program() -> None:
     plan = darrm.plan(groups, accuracy=0.7, classes=4, voters="fixed", **budget)
     assert plan.spent == pytest.approx(0.25, rel=1e-4)
     assert plan.disagreement < 1e-12
-    with pytest.raises(darrm.InputError, match="Or count all voters as one group without privacy, 25:inf."):
+    with pytest.raises(darrm.InputError, match=r"Or count all voters as one group without privacy, 25:inf\."):
         darrm.plan([*groups, darrm.VoterGroup(3, math.inf)], accuracy=0.7, classes=4, voters="fixed", **budget)
 
 

@@ -131,13 +131,15 @@ def test_a_delta_that_voters_exceed_is_named() -> None:
 def test_beside_voters_without_privacy_the_private_ones_alone_are_named(total: float) -> None:
     """Where any is not private, the coins of the labels alone bound the total of fixed voters."""
     private = [VoterGroup(2, 1.0, 1e-7), VoterGroup(2, 0.5, 1e-7)]
-    voters = {"accuracy": 0.8, "max_affected": 1, "total_delta": 1e-6, "voters": "fixed", "compare": False}
-    plan = darrm.plan([*private, VoterGroup(1, math.inf)], queries=50, total_epsilon=total, **voters)
+    voters = {"max_affected": 1, "total_delta": 1e-6, "voters": "fixed", "compare": False}
+    all_three = [*private, VoterGroup(1, math.inf)]
+    plan = darrm.plan(all_three, accuracy=[0.8, 0.7, 0.9], queries=50, total_epsilon=total, **voters)
     [remark] = [one for one in plan_words.remarks(plan) if "group 3" in one]
     assert "the 4 other voters alone" in remark
-    alone = darrm.plan(private, queries=50, total_epsilon=total, **voters)
+    alone = darrm.plan(private, accuracy=[0.8, 0.7], queries=50, total_epsilon=total, **voters)
     assert ("needs no noise" in remark) == (alone.spent == alone.collector) == (total == 2)
     assert total < 2 or f"({wording.at_least(alone.collector)}, 1e-06)" in remark
+    assert total < 2 or f"and is wrong with probability {alone.wrong_without_noise:.4f}" in remark
     assert not any("group" in one for one in plan_words.remarks(alone))
 
 
