@@ -37,7 +37,7 @@ from darrm.accounting.releases import AnyProblem
 from darrm.certificate.certificate import verify
 from darrm.design.design import AnyDesign
 from darrm.errors import BudgetError, CertificateError, InputError
-from darrm.problem.limits import ADJACENCIES, adjacency_text
+from darrm.problem.limits import adjacency_text
 from darrm.storage.atomic import part_of, resolved
 from darrm.storage.locks import lock_of, locked
 
@@ -141,7 +141,7 @@ class Ledger:
             raise InputError('Rule "exact" is for one Design or DecisionDesign. Pass it, or take another rule.')
         total_epsilon, total_delta = check_total_epsilon(total_epsilon), check_total_delta(total_delta, "total_delta")
         known = _NEIGHBOURS if design is None else checked_design(design).problem.adjacency
-        neighbours = known if adjacency is None else _neighbours(adjacency)
+        neighbours = known if adjacency is None else adjacency_text(adjacency)
         budget = (total_epsilon + 0.0, total_delta + 0.0)
         order = filters.best_order(*budget) if rule == "renyi" else None
         failure = None if order is None else filters.FAILURES * total_delta
@@ -351,16 +351,6 @@ class Ledger:
                 known.charged += n
                 return
         state.notes.append(Note(name, note, n))
-
-
-def _neighbours(adjacency: object) -> str:
-    """An adjacency, refused if it is another spelling of a usual one."""
-    text = adjacency_text(adjacency)
-    plain = "-".join(text.lower().replace("_", " ").replace("-", " ").split()).replace("add-or-remove", "add-remove")
-    usual = {plain, plain.removesuffix("-one"), f"{plain}-one"} & set(ADJACENCIES)
-    if usual and text not in usual:
-        raise InputError(f"adjacency {text!r} is not a name that darrm knows. Pass {usual.pop()!r}.")
-    return text
 
 
 def _known(state: State, design: AnyDesign) -> Labels:

@@ -21,13 +21,21 @@ ADJACENCIES = ("replace-one", "add-remove")
 
 
 def adjacency_text(adjacency: object) -> str:
-    """What "adjacent" means, refused unless it is a text of one line."""
+    """What "adjacent" means, refused unless it is a text of one line, and if it is a usual name spelt otherwise."""
     if not isinstance(adjacency, str) or not adjacency.strip() or not adjacency.isprintable():
         raise InputError(
             f"adjacency must be a text of one line. Got {adjacency!r}. "
             f"Pass one of {', '.join(ADJACENCIES)}, or describe yours."
         )
+    meant = {_letters(name): name for name in ADJACENCIES}.get(_letters(adjacency), adjacency)
+    if adjacency != meant:
+        raise InputError(f"adjacency {adjacency!r} is not a name that darrm knows. Pass {meant!r}.")
     return adjacency
+
+
+def _letters(name: str) -> str:
+    """A name of neighbours without what spellings differ in: "Add or remove one" and "add-remove" are one."""
+    return re.sub(r"[^a-z]", "", name.lower()).removesuffix("one").replace("addorremove", "addremove")
 
 
 def adjacency_in_print(adjacency: str) -> str:

@@ -159,3 +159,20 @@ def test_a_design_needs_a_prior_and_says_so() -> None:
         darrm.InputError, match=r"prior must be a prior of darrm.priors. Got 'uniform'. Pass priors.indep"
     ):
         darrm.Design(problem, [0.1] * 4, "uniform")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("addremove", "add-remove"),
+        ("Add or remove one", "add-remove"),
+        ("replace", "replace-one"),
+        ("Replace-One ", "replace-one"),
+    ],
+)
+def test_a_usual_name_of_neighbours_spelt_otherwise_is_refused(text: str, meant: str) -> None:
+    with pytest.raises(darrm.InputError, match=f"not a name that darrm knows. Pass '{meant}'"):
+        darrm.MajorityProblem(3, 1, 0.5, adjacency=text)
+    with pytest.raises(darrm.InputError, match="not a name that darrm knows"):
+        darrm.DecisionProblem([darrm.VoterGroup(3, 0.5)], 0.5, adjacency=text)
+    assert darrm.MajorityProblem(3, 1, 0.5, adjacency=f"{meant}, of users").adjacency == f"{meant}, of users"
