@@ -130,6 +130,12 @@ def test_totals_of_fixed_teachers_are_those_of_their_shards(monkeypatch: pytest.
         assert row[composition.FIXED_ONE] == pytest.approx(0.0892, rel=1e-9)
         assert row[composition.FIXED_ALL] == pytest.approx(optimal(0.0892, 1e-4, 11, row["delta"]).epsilon, rel=1e-9)
         assert row[composition.FIXED_ONE] < row[composition.FIXED_ALL] < row["exact"] < row["paper"]
+    page = (pages.DOCS / "composition.md").read_text(encoding="utf-8")
+    for row in rows:  # the page holds what the script prints
+        [line] = [line for line in page.splitlines() if line.startswith(f"| MNIST | {row['m']} | 100 |")]
+        cells = [float(cell) for cell in line.split("|")[4:-1]]
+        shown = [value for name, value in row.items() if name[0] != "_"][3:]
+        assert cells == pytest.approx(shown, rel=2e-3)
     said = composition.findings(rows)
     assert "0.0892 (MNIST) at delta 0.0001" in said[0]
     assert "0.981 (MNIST)" in said[1]
