@@ -257,6 +257,22 @@ MISTAKES = [
         dips,
     ),
     Mistake(
+        "a search ends with the first numbers of voters that move",
+        "certificate.corner_pass",
+        "if bounds[moved] <= highest:",
+        "if highest > -math.inf:",
+        CORNER_PASS,
+        lambda tests, _: tests.test_a_search_is_over_all_moves(5, 1.0),
+    ),
+    Mistake(
+        "what voters do that do not move is forgotten in the bound of a search",
+        "certificate.corner_pass",
+        "np.minimum.accumulate(_least_by_sum(table, k_plus_l, budget))[::-1]",
+        "np.minimum.accumulate(_least_by_sum(table, k_plus_l, budget))",
+        CORNER_PASS,
+        lambda tests, _: tests.test_a_search_is_over_all_moves(5, 6.0),
+    ),
+    Mistake(
         "what counts as rising is guessed",
         "certificate.smoothing",
         "(steps >= margin * sizes).all(axis=1)",

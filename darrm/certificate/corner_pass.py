@@ -263,7 +263,8 @@ class CornerPass:
             i + j + k + l <= budget
 
         P does not depend on k, l nor Q on i, j: only the conditions couple them. So the inner minimum is a running one
-        over k and l, read backwards; where the budget binds, one for each budget that is left.
+        over k and l, read backwards. Where the budget binds it is one for each i + j: the best P beside the least Q
+        that the rest of the budget allows bounds all of these, and those below what is found are left out.
         """
         N = self._problem.K - level.n
         if level.rises[row]:
@@ -276,13 +277,17 @@ class CornerPass:
             highest, (i, j) = forms.largest(Sides(P, least_Q, difference[z] + P_change - least_change))
             p_at, q_at = (i, j), _least_at(Q[: N - z - i + 1, : z - j + 1])
         else:
-            highest, p_at, q_at = -math.inf, (0, 0), (0, 0)
             i_plus_j = k_plus_l = np.add.outer(np.arange(ups), np.arange(downs))
-            for left in range(budget + 1):
-                taken = np.nonzero(i_plus_j == budget - left)
-                if not taken[0].size:
-                    continue
-                allowed = k_plus_l <= left
+            most_P, most_change = (-_least_by_sum(-table, i_plus_j, budget) for table in (P, P_change))
+            least_Q, least_change = (
+                np.minimum.accumulate(_least_by_sum(table, k_plus_l, budget))[::-1] for table in (Q, Q_change)
+            )
+            bounds = forms.excess(Sides(most_P, least_Q, difference[z] + most_change - least_change))
+            highest, p_at, q_at = -math.inf, (0, 0), (0, 0)
+            for moved in np.argsort(-bounds, kind="stable").tolist():
+                if bounds[moved] <= highest:
+                    break
+                taken, allowed = np.nonzero(i_plus_j == moved), k_plus_l <= budget - moved
                 most = np.minimum(N - z - taken[0], ups - 1), np.minimum(z - taken[1], downs - 1)
                 least_Q = _running_least(np.where(allowed, Q, np.inf))[most]
                 least_change = _running_least(np.where(allowed, Q_change, np.inf))[most]
@@ -351,6 +356,13 @@ def _peaks(table: Array) -> NDArray[np.bool_]:
 def _running_least(table: Array) -> Array:
     """The least entry up to each row and column."""
     return np.minimum.accumulate(np.minimum.accumulate(table, axis=0), axis=1)
+
+
+def _least_by_sum(table: Array, sums: Integers, most: int) -> Array:
+    """The least entry of each sum 0, ..., ``most``; infinite where there is none."""
+    least = np.full(max(most, int(sums[-1, -1])) + 1, np.inf)
+    np.minimum.at(least, sums, table)
+    return least[: most + 1]
 
 
 def _least_at(table: Array) -> tuple[int, int]:
