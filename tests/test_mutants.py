@@ -262,7 +262,7 @@ MISTAKES = [
         "if bounds[moved] <= highest:",
         "if highest > -math.inf:",
         CORNER_PASS,
-        lambda tests, _: tests.test_a_search_is_over_all_moves(5, 1.0),
+        lambda tests, _: tests.test_a_search_is_over_all_moves(5, 6.0),
     ),
     Mistake(
         "what voters do that do not move is forgotten in the bound of a search",
