@@ -244,23 +244,23 @@ class MajorityRows:
 
     def of_usual(self, cases: Sequence[CornerCounts]) -> Rows:
         """The same for multisets with voters at (0,0), (1,1), (hi,lo), (D,0) and (1,1-D) only; O(K) each."""
-        K = self._limit.problem.K
-        rows = [self._usual(counts) for counts in cases]
-        return _at_most_one(np.array(rows).reshape(-1, K - K // 2))
-
-    def _usual(self, counts: CornerCounts) -> Array:
-        q_tables, difference_tables, pmf, moved = self._tables
-        n, i, l = counts.hi_lo, counts.D_0, counts.one_near
-        K, terms, z = self._limit.problem.K, pmf.shape[1], counts.ones + l
-        q_side, difference = np.zeros(K + 2 * terms), np.zeros(K + 2 * terms)
-        base, gap = q_tables[n, : n + 1], difference_tables[n, : n + 1]
+        q_table, difference_table, pmf, moved = self._tables
+        own = [(counts.hi_lo, counts.D_0, counts.one_near, counts.ones + counts.one_near) for counts in cases]
+        n, i, l, ones = np.array(own, dtype=np.int64).reshape(-1, 4).T
+        K, terms = self._limit.problem.K, pmf.shape[1]
+        # What the voters at (hi,lo) give, moved up by the ones; in the middle of room for those that move.
+        beside = np.zeros((2, n.size, K + 2 * terms + q_table.shape[1]))
+        columns = terms + ones[:, None] + np.arange(q_table.shape[1])
+        for table, moved_up in zip((q_table, difference_table), beside, strict=True):
+            np.put_along_axis(moved_up, columns, table[n], axis=1)
+        base, gap = beside
+        q_side, difference = np.zeros((2, n.size, K + 1))
         for s in range(terms):
-            above, below = slice(terms + z + s, terms + z + s + n + 1), slice(terms + z - s, terms + z - s + n + 1)
-            difference[above] += gap * pmf[i, s] + base * moved[i, s]
-            difference[below] -= base * moved[l, s]
-            q_side[below] += base * pmf[l, s]
-        inside = slice(terms, terms + K + 1)
-        return self._scaled(q_side[None, inside], difference[None, inside]).ravel()
+            above, below = (slice(terms + shift, terms + shift + K + 1) for shift in (-s, s))
+            difference += gap[:, above] * pmf[i, s, None] + base[:, above] * moved[i, s, None]
+            difference -= base[:, below] * moved[l, s, None]
+            q_side += base[:, below] * pmf[l, s, None]
+        return _at_most_one(self._scaled(q_side, difference))
 
     def _scaled(self, q_side: Array, difference: Array) -> Array:
         """Rows from alpha' and alpha - alpha' over l = 0, ..., K, shape (n, K + 1)."""
