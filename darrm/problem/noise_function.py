@@ -30,7 +30,8 @@ def noise_function(gamma: ArrayLike, K: int | None = None) -> Array:
         hint = (
             "Average the two."
             if apart[l] < _ROUNDED
-            else "If these are chances X(l) of the label 1, pass |2 X(l) - 1|."
+            else "If these are chances of the label 1, they are the table of a decision: verify them with "
+            "darrm.DecisionProblem([darrm.VoterGroup(K, epsilon, Delta)], m * epsilon, delta, max_affected=...)."
         )
         raise InputError(
             f"gamma must be symmetric, gamma(l) = gamma(K - l). Got gamma({l}) = {float(table[l])!r} and "

@@ -2,7 +2,6 @@
 
 import json
 import math
-import re
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -143,10 +142,12 @@ def test_the_default_delta_is_that_of_one_vote_at_least() -> None:
 
 def test_a_gamma_that_is_not_symmetric_is_told_what_it_may_be() -> None:
     problem = darrm.MajorityProblem(K=3, m=1, epsilon=0.5)
-    with pytest.raises(
-        darrm.InputError, match=re.escape("If these are chances X(l) of the label 1, pass |2 X(l) - 1|.")
-    ):
+    with pytest.raises(darrm.InputError, match="If these are chances of the label 1, they are the table of a decision"):
         darrm.verify([0.1, 0.3, 0.7, 0.9], problem)
+    # |2 X(l) - 1| of a majority that gives ties to 1 would hold here; what the error names does not.
+    one_group = darrm.DecisionProblem([darrm.VoterGroup(4, 1.0)], 2.1, 0.0)
+    assert darrm.verify([1, 1, 1, 1, 1], darrm.MajorityProblem(4, 2.1, 1.0)).holds
+    assert darrm.verify([0, 0, 1, 1, 1], one_group).needed_delta == pytest.approx(0.2319, abs=1e-4)
     with pytest.raises(darrm.InputError, match="Average the two"):
         darrm.verify([0.1, 0.1, 0.1 + 1e-9, 0.1], problem)
     with pytest.raises(darrm.InputError, match=r"gamma must be numbers of shape \(4,\). Got shape \(\)."):
