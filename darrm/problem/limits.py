@@ -35,7 +35,7 @@ def adjacency_text(adjacency: object) -> str:
 
 def _letters(name: str) -> str:
     """A name of neighbours without what spellings differ in: "Add or remove one" and "add-remove" are one."""
-    return re.sub(r"[^a-z]", "", name.lower()).removesuffix("one").replace("addorremove", "addremove")
+    return re.sub(r"[\s_-]", "", name.lower()).removesuffix("one").replace("addorremove", "addremove")
 
 
 def adjacency_in_print(adjacency: str) -> str:

@@ -176,4 +176,5 @@ def test_a_usual_name_of_neighbours_spelt_otherwise_is_refused(text: str, meant:
         darrm.MajorityProblem(3, 1, 0.5, adjacency=text)
     with pytest.raises(darrm.InputError, match="not a name that darrm knows"):
         darrm.DecisionProblem([darrm.VoterGroup(3, 0.5)], 0.5, adjacency=text)
+    assert darrm.MajorityProblem(3, 1, 0.5, adjacency=f"{meant} 2").adjacency == f"{meant} 2"
     assert darrm.MajorityProblem(3, 1, 0.5, adjacency=f"{meant}, of users").adjacency == f"{meant}, of users"
