@@ -5,13 +5,14 @@ import io
 import json
 import re
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
 import darrm
-from darrm.cli import app, main
+from darrm.cli import app, common, main
 
 PROBLEM = ["--K", "11", "--m", "3", "--epsilon", "0.1"]
 PURE = [0.939702612175, 0.542090086874, 1, 1, 0.977331829136, 1]
@@ -283,3 +284,16 @@ def test_release_says_what_it_rests_on(design_file: Path, tmp_path: Path, capsys
     votes.write_text(",".join("abcdefghijk") + "\n" + ",".join("1" * 11) + "\n", encoding="utf-8")
     assert main(["release", str(design_file), "--votes", str(votes), "--out", str(tmp_path / "labels.csv")]) == 0
     assert "each is (0.1, 0)-DP, and one change (replace-one) reaches at most 11" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("needed", "holds", "said"), [(1.9999999e-7, True, "1.9999999e-07 <="), (2.0000001e-7, False, "2.00001e-7 >")]
+)
+def test_a_needed_delta_is_on_the_side_of_delta_that_the_verdict_says(
+    needed: float, holds: bool, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rounded up it would be 2e-7, above a delta of 1.99999995e-7 that it is at most."""
+    part = SimpleNamespace(certificate=SimpleNamespace(needed_delta=needed, tight_epsilon=1.0, holds=holds))
+    monkeypatch.setattr(common, "tables_of", lambda design: [part])
+    design = SimpleNamespace(problem=SimpleNamespace(delta=1.99999995e-7))
+    assert f"needed delta {said} delta 1.99999995e-07" in common.tightness(design)  # type: ignore[arg-type]
