@@ -175,7 +175,7 @@ class ClassSeparation:
     def broken(
         self, epsilon: Decimal, threshold: float, effort: int, near: Collection[ClassCase] = ()
     ) -> Sequence[WorstCase]:
-        """Cases above ``threshold``, spread over all blocks of states; none are kept for effort 1.
+        """Cases above ``threshold``, spread over all blocks of states; none for effort 1, for no case is kept.
 
         Where hardly any delta is allowed every answer is a case of its own: no set asks for more if delta is 0. Only
         the excess and the case are known of what is found, but for tables that float64 cannot hold.

@@ -179,7 +179,7 @@ class GroupSeparation:
     def broken(
         self, epsilon: Decimal, threshold: float, effort: int, near: Collection[GroupCase] = ()
     ) -> Sequence[WorstCase]:
-        """Cases above ``threshold``, spread over all blocks of states; none are kept for effort 1.
+        """Cases above ``threshold``, spread over all blocks of states; none for effort 1, for no case is kept.
 
         Of those that `GroupSearch` finds, only the excess and the case are known.
         """
