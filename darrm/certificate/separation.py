@@ -185,7 +185,8 @@ class CornerSeparation:
         """The edge for the multiples n of ``spacing``."""
         K, t, w = self._problem.K, self._problem.max_affected, self._weights
         taken, z = np.arange(0, t + 1, spacing)[:, None], np.arange(K + 1)
-        edge = Sides(*(np.full((taken.size, K + 1), nothing) for nothing in _NOTHING))
+        # One block: three would go back to the system, to be asked for again page by page.
+        edge = Sides(*np.tile(np.reshape(_NOTHING, (3, 1, 1)), (taken.size, K + 1)))
         # X(p), X(p') and their difference, with n voters at (hi,lo).
         tables = np.array([acceptance(self._gamma)] * 2 + [np.zeros(K + 1)])
         here, above = np.array([[w.lo], [w.hi], [w.lo]]), np.array([[w.hi], [w.lo], [w.hi]])

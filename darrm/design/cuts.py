@@ -96,6 +96,7 @@ class CutFinder:
         self._limit, self._candidates = limit, candidates
         self._seen: dict[Any, None] = {}  # in the order in which they were proposed
         self._near: list[Any] = []  # the last cases that were not found at once
+        self._usual_hold = False  # as far as `all_usual` saw, and no complete pass since
         self._nothing = Rows(np.zeros((0, candidates.columns.n)), np.zeros(0))
 
     @property
@@ -116,16 +117,21 @@ class CutFinder:
         return self.rows.of(allowed)
 
     def usual(self, x: Array) -> Rows:
-        """Rows of the usual cases that ``x`` breaks, where those are many of some."""
+        """Rows of the usual cases that ``x`` breaks, where those are many of some.
+
+        None from when `all_usual` found none until the next complete pass: what `nearby` adds seldom breaks any.
+        """
         if self.rows.ready:
             cases, rows = self.rows.ready.most_broken(x, self._seen)
             self._seen.update(dict.fromkeys(cases))
             return rows
-        return self._usual(self._broken(x, 0, self._seen))
+        return self._nothing if self._usual_hold else self._usual(self._broken(x, 0, self._seen))
 
     def all_usual(self, x: Array) -> Rows:
         """Rows of all usual cases that ``x`` breaks, where `usual` looks at some."""
-        return self.usual(x) if self.rows.ready else self._usual(self._broken(x, 2, self._seen))
+        rows = self.usual(x) if self.rows.ready else self._usual(self._broken(x, 2, self._seen))
+        self._usual_hold = not rows.limits.size
+        return rows
 
     def _usual(self, broken: Sequence[WorstCase]) -> Rows:
         # Neighbouring levels have much the same rows: of each group the one that is broken most will do.
@@ -149,6 +155,7 @@ class CutFinder:
             if rows.limits.size:
                 return rows
         self.full_passes += 1
+        self._usual_hold = False
         released = worst_cases(self._candidates.released(x), self._limit)
         return self._propose_hard([worst for worst in released if worst.bound - worst.rounding > self.rows.threshold])
 
