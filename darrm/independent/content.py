@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, is_dataclass
 from fractions import Fraction
 from functools import lru_cache
 from itertools import product
@@ -126,16 +126,25 @@ def _only(names: set[str], given: dict[str, Any], of: str = "the problem") -> No
         raise ValueError(f"nothing of {of} is called {min(unknown)!r}")
 
 
-def of_noise_function(gamma: Iterable[SupportsFloat], problem: dict[str, Any]) -> Release:
+def of_noise_function(gamma: Iterable[SupportsFloat], problem: Any) -> Release:
     """The release of a noise function that is in no file.
 
     Raises
     ------
     InputError
     """
+    if not is_dataclass(problem) or isinstance(problem, type) or asdict(problem).keys() != _OF_MAJORITY:
+        raise InputError(
+            f"problem must be a MajorityProblem. Got {problem!r:.80}. For any other release save the design and check "
+            "the file: darrm.independent.check."
+        )
     try:
-        numbers = [float(number) for number in gamma]
-        return _majority({"gamma": numbers, "gamma_hex": [number.hex() for number in numbers]}, problem, ())
+        given = list(gamma)
+        if any(isinstance(number, str | bytes | bool) for number in given):
+            raise ValueError("it holds texts or truth values")
+        numbers = [float(number) for number in given]
+        exactly = {"gamma": numbers, "gamma_hex": [number.hex() for number in numbers]}
+        return _majority(exactly, asdict(problem), ())
     except (TypeError, ValueError, OverflowError) as error:
         raise InputError(
             f"The independent check could not read gamma: {error}. Pass K + 1 numbers in [0, 1], the same at l and "

@@ -19,7 +19,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, SupportsFloat
 
@@ -200,7 +200,7 @@ def needed_delta(gamma: Iterable[SupportsFloat], problem: Any) -> float:
     Raises
     ------
     InputError
-        If gamma is not a noise function of K voters, or of more votes than a check can hold.
+        If gamma is not a noise function of K voters, or problem not a `MajorityProblem`.
 
     Notes
     -----
@@ -217,7 +217,7 @@ def needed_delta(gamma: Iterable[SupportsFloat], problem: Any) -> float:
     >>> round(darrm.independent.needed_delta(darrm.baselines.subsampling(5, 3), problem), 4)
     0.1525
     """
-    release = of_noise_function(gamma, asdict(problem))
+    release = of_noise_function(gamma, problem)
     most = max(Fraction(0), Listing(release, precision(release)).worst([release.limits[0][0]]).most[0])
     short = float(most)
     return short if Fraction(short) >= most else math.nextafter(short, math.inf)

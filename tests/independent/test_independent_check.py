@@ -25,7 +25,7 @@ from darrm.design.decision import from_content
 from darrm.design.design import in_file
 from darrm.errors import InputError
 from darrm.independent import check, cost, needed_delta
-from darrm.independent.content import Group, Release, releases, vectors
+from darrm.independent.content import Group, Release, of_noise_function, releases, vectors
 from darrm.independent.enclosures import above, exponential
 from darrm.independent.listing import Corner, Listing, _average, corner, kinds, n_cases, n_kinds, precision
 
@@ -485,15 +485,30 @@ def test_numbers_in_no_file_are_judged(K: int, Delta: float, t: int) -> None:
         assert found <= proved.needed_delta <= found + 2 * proved.rounding
         p, q = proved.probabilities
         assert found == pytest.approx(max(0.0, p - math.exp(0.6) * q), abs=1e-12)
+        release = of_noise_function(gamma.tolist(), problem)
+        [exact] = Listing(release, precision(release)).worst([release.limits[0][0]]).most
+        assert exact <= Fraction(found) < max(exact, 0) + Fraction(1, 2**52)
     assert needed_delta([0] * (K + 1), problem) == 0.0
 
 
 @pytest.mark.parametrize(
-    "gamma", [[1, 0.5, 1], [1, 0.5, 0.6, 1], [1, math.nan, math.nan, 1], [2, 0, 0, 2], "word", None]
-)
+    "gamma",
+    [
+        [1, 0.5, 1], [1, 0.5, 0.6, 1], [1, math.nan, math.nan, 1], [2, 0, 0, 2], "word", None, ["1", "0", "0", "1"],
+        [True, False, False, True],
+    ],
+)  # fmt: skip
 def test_what_is_no_noise_function_is_not_judged(gamma: Any) -> None:
     with pytest.raises(InputError, match=r"could not read gamma: .* Pass K \+ 1 numbers"):
         needed_delta(gamma, darrm.MajorityProblem(3, 1, 0.5))
+
+
+@pytest.mark.parametrize(
+    "problem", [{"K": 3}, None, darrm.DecisionProblem([darrm.VoterGroup(3, 0.5)], epsilon=0.5), darrm.MajorityProblem]
+)
+def test_numbers_are_judged_for_a_majority_only(problem: Any) -> None:
+    with pytest.raises(InputError, match=r"problem must be a MajorityProblem\. Got .* save the design"):
+        needed_delta([1, 0, 0, 1], problem)
 
 
 def test_it_stands_alone() -> None:
