@@ -29,6 +29,11 @@ def assumptions(setting: Setting, budget: Budget) -> tuple[str, ...]:
             "Voters are fixed: their privacy was given to them once. With all its answers together a voter is "
             f"{_private(setting)}."
         )
+        if setting.adjacency == "replace-one" and any(group.delta for group in setting.groups):
+            kind += (
+                " Accountants of DP-SGD mostly speak of one record added or removed. If yours does, say so: adjacency "
+                "add-remove."
+            )
     open_to_all = [str(g) for g, group in enumerate(setting.groups, 1) if math.isinf(group.epsilon)]
     if 0 < len(open_to_all) < len(setting.groups):
         kind += f" Nothing is assumed of the privacy of voters in group {' and '.join(open_to_all)}."

@@ -141,6 +141,8 @@ def test_beside_voters_without_privacy_the_private_ones_alone_are_named(total: f
     assert total < 2 or f"({wording.at_least(alone.collector)}, 1e-06)" in remark
     assert total < 2 or f"and is wrong with probability {alone.wrong_without_noise:.4f}" in remark
     assert not any("group" in one for one in plan_words.remarks(alone))
+    turned = darrm.plan(all_three[::-1], accuracy=[0.9, 0.7, 0.8], queries=50, total_epsilon=total, **voters)
+    assert remark.replace("group 3", "group 1") in plan_words.remarks(turned)
 
 
 def test_groups_without_privacy_are_named() -> None:
@@ -150,7 +152,25 @@ def test_groups_without_privacy_are_named() -> None:
         compare=False,
     )  # fmt: skip
     [said] = [one for one in plan.assumptions if one.startswith("Voters are fixed")]
-    assert said.endswith("a voter is (1, 1e-05)-DP in group 1. Nothing is assumed of the privacy of voters in group 2.")
+    assert "a voter is (1, 1e-05)-DP in group 1. Accountants of DP-SGD mostly speak of one record added" in said
+    assert said.endswith("Nothing is assumed of the privacy of voters in group 2.")
+
+
+@pytest.mark.parametrize(
+    ("delta", "adjacency", "voters", "told"),
+    [
+        (1e-7, "replace-one", "fixed", True), (1e-7, "add-remove", "fixed", False),
+        (0.0, "replace-one", "fixed", False), (1e-7, "replace-one", "fresh", False),
+    ],
+)  # fmt: skip
+def test_accountants_of_dp_sgd_are_named_where_voters_may_be_from_one(
+    delta: float, adjacency: str, voters: str, told: bool
+) -> None:
+    plan = darrm.plan(
+        K=3, epsilon=1.0, Delta=delta, accuracy=0.9, max_affected=1, queries=2, total_epsilon=1.5, total_delta=1e-6,
+        adjacency=adjacency, voters=voters, compare=False,
+    )  # fmt: skip
+    assert any("say so: adjacency add-remove" in one for one in plan.assumptions) is told
 
 
 @pytest.mark.parametrize(
