@@ -32,6 +32,7 @@ def command(
     design = load(file)
     absent = not isinstance(design, Design) and design.absent
     if queries is None:
+        from darrm.accounting.fixed import fixed_voters
         from darrm.accounting.planning import max_queries
         from darrm.accounting.theorems import MOST_LABELS
 
@@ -40,6 +41,8 @@ def command(
             common.print_json({"queries": most, "total_epsilon": total_epsilon, "delta": delta, "voters": voters})
         else:
             many = f"{most} label{'s' * (most != 1)}" + " or more" * (most >= MOST_LABELS)
+            if voters == "fixed" and fixed_voters(design.problem, delta) <= float(total_epsilon or 0):
+                many = "any number of labels"
             console = common.console()
             console.print(f"{wording.pair(float(total_epsilon or 0), delta)} pays for {many} of {voters} voters.")
             console.print(f"This holds {wording.condition(design.problem, voters, absent=absent)}")

@@ -150,7 +150,8 @@ def _show(ledger: Ledger, as_json: bool, design: AnyDesign | None = None) -> Non
 
 def not_to_be_added(status: dict[str, Any], rests_on: Sequence[tuple[Problem, bool]]) -> bool:
     """Whether a second total of the same voters, from another ledger or plan, must not be added to that of a ledger."""
-    paid = status["rule"] == "exact" and status["left"] is None  # the voters themselves
+    # Whether it covers any number of labels: rule composed charges the voters themselves.
+    paid = status["rule"] == "composed" or (status["rule"] == "exact" and status["left"] is None)
     private = any(not wording.without_privacy(problem) for problem, _ in rests_on)
     return bool(status["voters"] == "fixed" and private and not paid)
 

@@ -64,7 +64,7 @@ def _independent(file: Path, independent: bool, max_minutes: Any, as_json: bool)
 
     if not independent:
         raise InputError("--max-minutes must come with --independent. Add it, or leave --max-minutes out.")
-    if file.suffix.lower() in _TABLES:
+    if file.suffix.lower() in _TABLES and file.exists():
         raise InputError(
             f"--independent must have a design file (JSON). Got {file}. A row of a table that darrm wrote becomes one "
             'by darrm.tables.lookup(FILE, K=..., m=..., epsilon=...).save("row.json"). For numbers of another program: '

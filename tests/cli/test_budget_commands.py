@@ -85,6 +85,16 @@ def test_how_many_labels_a_budget_pays_for(design_file: Path, capsys: pytest.Cap
     assert "either --queries or" in refused(capsys, 2, *arguments)
 
 
+@pytest.mark.parametrize(("total", "many"), [("2.5", "any number of labels"), ("0.6", "1 label")])
+def test_the_price_of_fixed_voters_pays_for_any_number_of_labels(
+    total: str, many: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "design.json"
+    darrm.solve(K=5, m=1, epsilon=0.5).save(file)
+    assert main(["budget", str(file), "--total-epsilon", total, "--delta", "0", "--voters", "fixed"]) == 0
+    assert f"({total}, 0) pays for {many} of fixed voters" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [

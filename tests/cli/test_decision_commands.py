@@ -692,6 +692,10 @@ def test_totals_of_the_same_fixed_voters_are_not_to_be_added(
     assert " ".join(told.err.split()).count(said) == warned
     paid = ["--total-epsilon", "6", "--total-delta", "0", "--voters", voters]
     assert main(["ledger", "create", str(folder / "paid.json"), design, *paid]) == 0
+    if epsilon != "inf":  # such voters must be private themselves
+        composed = str(folder / "composed.json")
+        assert main(["ledger", "create", composed, *paid[:3], "1e-6", *paid[4:], "--rule", "composed"]) == 0
+        assert main(["ledger", "charge", composed, design]) == 0
     assert said not in " ".join(capsys.readouterr().out.split())
 
 

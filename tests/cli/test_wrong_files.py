@@ -227,6 +227,12 @@ def test_a_file_does_not_write_on_the_terminal(
     assert "1Gdesign.json" in refused(capsys, "verify", str(forged), *argument)
 
 
+@pytest.mark.parametrize("name", ["nothing.csv", "nothing.json"])
+def test_a_missing_file_is_called_missing(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for argument in ([], ["--independent"]):
+        assert f"{name} could not be read: " in refused(capsys, "verify", name, *argument)
+
+
 def test_a_name_of_a_file_does_not_write_on_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     assert "\x1b" not in refused(capsys, "verify", "nothing\x1b[2K.json")
 
