@@ -246,6 +246,19 @@ def test_the_complete_set_is_rarely_separated(K: int, Delta: float) -> None:
     assert 1 <= finder.full_passes <= 4
 
 
+@pytest.mark.parametrize("Delta", [0.0, 1e-5])
+def test_usual_cases_rest_from_when_all_held_to_the_next_complete_pass(Delta: float) -> None:
+    problem = darrm.MajorityProblem(101, 3, 0.1, Delta)
+    finder = CutFinder(guarantee(problem), Candidates([guarantee(problem)], HalfColumns(problem.K)))
+    coin, majority = np.zeros(51), np.ones(51)
+    assert not finder.all_usual(coin).limits.size
+    assert not finder.usual(majority).limits.size
+    assert not finder.everywhere(coin).limits.size
+    assert finder.full_passes == 1
+    assert finder.usual(majority).limits.size
+    assert finder.all_usual(majority).limits.size
+
+
 def test_refining_keeps_the_optimum_and_prices_it() -> None:
     rng = np.random.default_rng(8)
     for _ in range(20):
