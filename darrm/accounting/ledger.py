@@ -335,8 +335,9 @@ class Ledger:
                 "A second ledger has its own budget, and the two budgets add up. Or make one ledger by the rule "
                 '"composed".'
                 if state.voters == "fresh"
-                else "Budgets of two ledgers must not be added up for fixed voters: only what the voters themselves "
-                'cost covers the labels of both. Make one ledger by the rule "composed", which pays once for them.'
+                else "Budgets of two ledgers must not be added up for the same fixed voters: only their own price "
+                'covers the labels of both. Make one ledger by the rule "composed" for this design, which pays once '
+                "for them. Other voters need a ledger of their own, whose budget comes on top."
             )
             kind = "another design" if isinstance(account, Labels) else "labels of one design only"
             raise InputError(f"{self.path} is for {kind}. {remedy}")
@@ -373,5 +374,10 @@ def _check_pays(state: State, account: Labels, design: AnyDesign) -> None:
     if not pays:
         raise BudgetError(
             f"A total of ({state.total_epsilon:g}, {state.total_delta:g}) does not pay for one label of this design. "
-            "Raise the budget, or plan a design for it."
+            + (
+                "By rule composed fixed voters cost their whole price, which covers any number of labels. Raise the "
+                "budget to it, or take rule exact for a design with noise."
+                if state.voters == "fixed" and state.rule == "composed"
+                else "Raise the budget, or plan a design for it."
+            )
         )

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from darrm.cli import common
 from darrm.show import wording
+
+if TYPE_CHECKING:
+    from darrm.design.design import AnyDesign
 
 
 @click.command("budget", short_help="What many releases cost together.")
@@ -45,7 +49,7 @@ def command(
                 many = "any number of labels"
             console = common.console()
             console.print(f"{wording.pair(float(total_epsilon or 0), delta)} pays for {many} of {voters} voters.")
-            console.print(f"This holds {wording.condition(design.problem, voters, absent=absent)}")
+            console.print(_rests_on(design, voters, absent))
             if voters == "fixed" and most < MOST_LABELS and not wording.without_privacy(design.problem):
                 console.print("Such budgets for the same fixed voters must not be added up: keep one ledger for them.")
         return
@@ -59,4 +63,9 @@ def command(
         console.print(f"  {wording.at_least(value):>10}  by {name}")
     if any(name.startswith("largest loss") for name in total.bounds):
         console.print(f"Largest loss of a label: {wording.LARGEST_LOSS}.")
-    console.print(f"This holds {wording.condition(design.problem, voters, absent=absent)}")
+    console.print(_rests_on(design, voters, absent))
+
+
+def _rests_on(design: AnyDesign, voters: str | None, absent: bool) -> str:
+    asked = wording.of_accountants(design.problem) if voters == "fixed" else ""
+    return f"This holds {wording.condition(design.problem, voters, absent=absent)} {asked}".rstrip()

@@ -134,7 +134,8 @@ def _show(ledger: Ledger, as_json: bool, design: AnyDesign | None = None) -> Non
         text = _of_one_design(status, budget, spent, [problem for problem, _ in ledger.rests_on()])
     else:
         neighbours = adjacency_in_print(status["adjacency"])
-        text = f"Budget {budget} for {neighbours} neighbours, rule {status['rule']}. Charged: "
+        whose = f"{status['voters']} voters and {neighbours} neighbours"
+        text = f"Budget {budget} for {whose}, rule {status['rule']}. Charged: "
         text += wording.listed([_charge(charge) for charge in status["charges"]]) if status["charges"] else "nothing"
         text += f". Together they cost at most {spent} so far. That holds if {status['condition']}."
         if design is not None:
@@ -144,16 +145,19 @@ def _show(ledger: Ledger, as_json: bool, design: AnyDesign | None = None) -> Non
     rests_on = ledger.rests_on()
     for problem, absent in rests_on:
         common.console().print(f"This holds {wording.condition(problem, status['voters'], absent=absent)}")
-    if not_to_be_added(status, rests_on):
-        common.console().print(wording.NOT_ADDED)
+    asked = {wording.of_accountants(problem) for problem, _ in rests_on if status["voters"] == "fixed"}
+    for told in [of_other_totals(status, rests_on), *asked]:
+        if told:
+            common.console().print(told)
 
 
-def not_to_be_added(status: dict[str, Any], rests_on: Sequence[tuple[Problem, bool]]) -> bool:
-    """Whether a second total of the same voters, from another ledger or plan, must not be added to that of a ledger."""
+def of_other_totals(status: dict[str, Any], rests_on: Sequence[tuple[Problem, bool]]) -> str:
+    """What the total of a ledger for fixed voters says of another total."""
+    if status["voters"] != "fixed" or all(wording.without_privacy(problem) for problem, _ in rests_on):
+        return ""
     # Whether it covers any number of labels: rule composed charges the voters themselves.
     paid = status["rule"] == "composed" or (status["rule"] == "exact" and status["left"] is None)
-    private = any(not wording.without_privacy(problem) for problem, _ in rests_on)
-    return bool(status["voters"] == "fixed" and private and not paid)
+    return wording.THESE_ONLY if paid else wording.NOT_ADDED
 
 
 def _of_one_design(status: dict[str, Any], budget: str, spent: str, problems: Sequence[Problem]) -> str:

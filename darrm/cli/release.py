@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from darrm.cli import common
-from darrm.cli.ledger import not_to_be_added
+from darrm.cli.ledger import of_other_totals
 from darrm.cli.suggestions import suggest_budget
 from darrm.errors import InputError
 from darrm.problem.decision import DecisionProblem
@@ -95,7 +95,7 @@ def command(file: Path, votes_path: Path, out: Path, overwrite: bool, ledger_pat
             f"Charged to {ledger_path}: {status['released']} labels of {status['voters']} voters in all{left}; "
             f"together within {budget}, rule {status['rule']}{settled}, {rests}"
             + (" These votes must not be released again." if status["voters"] == "fresh" else "")
-            + (f" {wording.NOT_ADDED}" if not_to_be_added(status, rests_on) else "")
+            + f" {of_other_totals(status, rests_on)}".rstrip()
         )
     else:
         common.note(_several(design.problem))

@@ -8,7 +8,7 @@ from darrm import objectives
 from darrm.accounting.search import Budget
 from darrm.numerics.printed import exactly
 from darrm.planning.setting import Setting
-from darrm.problem.limits import adjacency_in_print
+from darrm.problem.limits import adjacency_in_print, of_accountants
 
 
 def assumptions(setting: Setting, budget: Budget) -> tuple[str, ...]:
@@ -29,11 +29,8 @@ def assumptions(setting: Setting, budget: Budget) -> tuple[str, ...]:
             "Voters are fixed: their privacy was given to them once. With all its answers together a voter is "
             f"{_private(setting)}."
         )
-        if setting.adjacency == "replace-one" and any(group.delta for group in setting.groups):
-            kind += (
-                " Accountants of DP-SGD mostly speak of one record added or removed. If yours does, say so: adjacency "
-                "add-remove."
-            )
+        hint = of_accountants(setting.adjacency, max(group.delta for group in setting.groups))
+        kind += f" {hint}" if hint else ""
     open_to_all = [str(g) for g, group in enumerate(setting.groups, 1) if math.isinf(group.epsilon)]
     if 0 < len(open_to_all) < len(setting.groups):
         kind += f" Nothing is assumed of the privacy of voters in group {' and '.join(open_to_all)}."

@@ -18,6 +18,7 @@ from darrm.numerics.exact import DIGITS, context
 
 _NOT_PRIVATE = Decimal(400)
 ADJACENCIES = ("replace-one", "add-remove")
+_TEXTBOOK = {"bounded": "replace-one", "substitute": "replace-one", "unbounded": "add-remove"}
 
 
 def adjacency_text(adjacency: object) -> str:
@@ -27,7 +28,7 @@ def adjacency_text(adjacency: object) -> str:
             f"adjacency must be a text of one line. Got {adjacency!r}. "
             f"Pass one of {', '.join(ADJACENCIES)}, or describe yours."
         )
-    meant = {_letters(name): name for name in ADJACENCIES}.get(_letters(adjacency), adjacency)
+    meant = ({_letters(name): name for name in ADJACENCIES} | _TEXTBOOK).get(_letters(adjacency), adjacency)
     if adjacency != meant:
         raise InputError(f"adjacency {adjacency!r} is not a name that darrm knows. Pass {meant!r}.")
     return adjacency
@@ -35,12 +36,19 @@ def adjacency_text(adjacency: object) -> str:
 
 def _letters(name: str) -> str:
     """A name of neighbours without what spellings differ in: "Add or remove one" and "add-remove" are one."""
-    return re.sub(r"[\s_-]", "", name.lower()).removesuffix("one").replace("addorremove", "addremove")
+    return re.sub(r"[\s_/-]", "", name.lower()).removesuffix("one").replace("addorremove", "addremove")
 
 
 def adjacency_in_print(adjacency: str) -> str:
     """What neighbours are: a name as it is, any other text in quotes, so that it cannot pass for a part of ours."""
     return adjacency if re.fullmatch(r"[\w-]+", adjacency) else repr(adjacency)
+
+
+def of_accountants(adjacency: str, Delta: float) -> str:
+    """What to ask of fixed voters that may be models with a pair from an accountant, else nothing."""
+    if adjacency != "replace-one" or not Delta:
+        return ""
+    return "Accountants of DP-SGD mostly speak of a record added or removed. If yours does, say adjacency add-remove."
 
 
 class Affected(NamedTuple):

@@ -53,18 +53,23 @@ def remarks(plan: Plan) -> list[str]:
 
 
 def _price(plan: Plan) -> list[str]:
-    """What a little more epsilon or delta would buy, where that is all that fixed voters cost too much by."""
+    """What a little more epsilon, delta or both would buy, where that is all that fixed voters cost too much by."""
     from darrm.accounting.voters import epsilon_of, reached
 
     who = reached(plan.design.problem)
     price = epsilon_of(who, plan.total_delta)
-    if plan.total_epsilon < price <= _NEAR_PRICE * plan.total_epsilon:
-        return [
-            f"A total epsilon of {at_least(price)} pays for the voters themselves, with all their answers: their plain "
-            f"{_most_votes(plan)} needs no noise then, for any number of labels."
-        ]
     enough = float(at_least(who.failure, 2))
     epsilon = epsilon_of(who, enough)
+    pays, near = "", _NEAR_PRICE * plan.total_epsilon
+    if plan.total_epsilon < price <= near:
+        pays = f"epsilon of {at_least(price)}"
+    elif enough > plan.total_delta and plan.total_epsilon < epsilon <= near:
+        pays = f"of ({at_least(epsilon)}, {enough:g})"
+    if pays:
+        return [
+            f"A total {pays} pays for the voters themselves, with all their answers: their plain "
+            f"{_most_votes(plan)} needs no noise then, for any number of labels."
+        ]
     if enough <= plan.total_delta or epsilon > plan.total_epsilon:
         return []
     failure = f"{enough:g}"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from darrm.numerics.printed import at_least as at_least
 from darrm.numerics.printed import exactly as exactly
+from darrm.problem import limits
 from darrm.problem.decision import DecisionProblem
 from darrm.problem.limits import adjacency_in_print
 
@@ -117,7 +118,13 @@ def pair(epsilon: float, delta: float) -> str:
     return f"({exactly(epsilon)}, {exactly(delta)})"
 
 
+def of_accountants(problem: Problem) -> str:
+    """What to ask of fixed voters that may be models whose (epsilon, delta) an accountant computed, else nothing."""
+    return limits.of_accountants(problem.adjacency, max(kind.Delta for kind in problem.affected))
+
+
 NOT_ADDED = "Do not add it to another total of the same voters: the sum does not bound both."
+THESE_ONLY = "It is for one set of voters. Others on the same records come on top, however much alike they are."
 
 
 def cost(total: Total, problem: Problem) -> str:

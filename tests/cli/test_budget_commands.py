@@ -85,6 +85,29 @@ def test_how_many_labels_a_budget_pays_for(design_file: Path, capsys: pytest.Cap
     assert "either --queries or" in refused(capsys, 2, *arguments)
 
 
+@pytest.mark.parametrize(
+    ("Delta", "adjacency", "voters", "asked"),
+    [
+        (1e-7, "replace-one", "fixed", True), (1e-7, "add-remove", "fixed", False), (0.0, "replace-one", "fixed", False),
+        (1e-7, "replace-one", "fresh", False),
+    ],
+)  # fmt: skip
+def test_fixed_voters_are_asked_for_their_accountant(
+    Delta: float, adjacency: str, voters: str, asked: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, book = str(tmp_path / "design.json"), str(tmp_path / "book.json")
+    darrm.solve(K=3, m=1, epsilon=0.5, Delta=Delta, max_affected=1, adjacency=adjacency).save(file)
+    of = ["--voters", voters]
+    for budget in (
+        ["budget", file, "--queries", "2", "--delta", "1e-6", *of],
+        ["budget", file, "--total-epsilon", "2", "--delta", "1e-6", *of],
+        ["ledger", "create", book, file, "--total-epsilon", "2", "--total-delta", "1e-6", *of],
+    ):
+        assert main(budget) == 0
+        told = " ".join(capsys.readouterr().out.split())
+        assert ("Accountants of DP-SGD" in told and told.endswith("say adjacency add-remove.")) is asked
+
+
 @pytest.mark.parametrize(("total", "many"), [("2.5", "any number of labels"), ("0.6", "1 label")])
 def test_the_price_of_fixed_voters_pays_for_any_number_of_labels(
     total: str, many: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
