@@ -57,6 +57,8 @@ def compose(
     ------
     InputError
         If voters are not named, or ``delta`` is below what no epsilon avoids; the message gives that number.
+    CertificateError
+        If bounds contradict each other, as where a mechanism of your own states an epsilon that is too small.
 
     Notes
     -----

@@ -19,7 +19,7 @@ from darrm.accounting.profile import Point, Region
 from darrm.accounting.releases import AnyRelease, one_label
 from darrm.accounting.rows import OutcomeRows
 from darrm.accounting.theorems import at_least_once, largest_count, log_binomials, optimal
-from darrm.errors import InputError
+from darrm.errors import CertificateError, InputError
 from darrm.numerics.arrays import Array
 from darrm.numerics.exact import rounded_up
 from darrm.problem.limits import Affected, Problem, weakest
@@ -111,8 +111,18 @@ def of_region(
     if not bounds:
         raise InputError(f"No bound was found for {queries} queries at delta = {delta:g}. Pass a larger delta.")
     upper = min(bounds.values())
-    lower = min(lower, upper)
+    lower = beside(lower, upper)
     return Total(lower, (lower + upper) / 2, upper, delta, queries, "fresh", bounds, min(unavoidable, delta))
+
+
+def beside(lower: float, upper: float) -> float:
+    """A lower bound beside an upper one, at most that; `CertificateError` if they contradict each other."""
+    if lower > upper * (1 + _SAME) + 1e-9:
+        raise CertificateError(
+            f"These labels cost at least {lower:.6g}, and by what is stated of them at most {upper:.6g}. One of the "
+            "statements is false, such as the epsilon of a mechanism. Correct it; no total is proved."
+        )
+    return min(lower, upper)
 
 
 def upper_of_region(

@@ -45,17 +45,25 @@ class OneLabel:
         The tables for other present voters, if voters may be absent.
     certified : bool
         Whether one label is known to satisfy the guarantee of the problem.
+    tight_epsilon : float
+        An epsilon that is proved for one label at the delta of the problem, whoever is present.
     """
 
     problem: AnyProblem
     table: Array
     fewer: Mapping[tuple[int, ...], Array]
     certified: bool = True
+    tight_epsilon: float = math.inf
 
     @property
     def guarantee(self) -> tuple[Fraction, Fraction] | None:
         """(epsilon, delta) of one label, exactly, if it is certified."""
-        return (self.problem.exact_epsilon, Fraction(self.problem.delta)) if self.certified else None
+        if not self.certified:
+            return None
+        epsilon = self.problem.exact_epsilon
+        if self.tight_epsilon < epsilon:
+            epsilon = Fraction(self.tight_epsilon)
+        return epsilon, Fraction(self.problem.delta)
 
     @property
     def tables(self) -> tuple[tuple[AnyProblem, Array], ...]:
@@ -156,9 +164,10 @@ def one_label(design: AnyRelease) -> OneLabel:
         return design
     if isinstance(design, DecisionDesign):
         fewer = {present: other.table for present, other in design.fewer.items()}
-        return OneLabel(design.problem, design.table, fewer)
+        tight = max(part.certificate.tight_epsilon for part in (design, *design.fewer.values()))
+        return OneLabel(design.problem, design.table, fewer, tight_epsilon=tight)
     if isinstance(design, Design):
-        return OneLabel(design.problem, design.table, {})
+        return OneLabel(design.problem, design.table, {}, tight_epsilon=design.certificate.tight_epsilon)
     raise InputError(
         f"design must be a Design or DecisionDesign from darrm.solve or darrm.load. Got {type(design).__name__}."
     )

@@ -151,6 +151,20 @@ def test_pure_privacy_adds_up_and_no_more() -> None:
 
 
 @pytest.mark.thorough
+@pytest.mark.parametrize(
+    ("K", "m", "epsilon", "t", "each"), [(11, 3, 0.1, 1, 0.1), (5, 5, 0.5, 5, 1.5), (5, 3, 0.5, 5, 1.5)]
+)
+def test_labels_that_cost_less_than_they_may_add_up_what_they_cost(
+    K: int, m: float, epsilon: float, t: int, each: float
+) -> None:
+    """One affected vote loses epsilon, whatever m; five votes that need no noise lose what three do."""
+    design = darrm.solve(K=K, m=m, epsilon=epsilon, max_affected=t)
+    total = compose(design, 9, delta=0.0, voters="fresh")
+    assert total.upper == pytest.approx(9 * each, rel=1e-9)
+    assert total.lower <= 9 * each * (1 + 1e-12) <= total.upper * (1 + 1e-11)
+    assert max_queries(design, 9.001 * each, 0.0, voters="fresh") == 9
+
+
 def test_refining_only_lowers() -> None:
     one = region(design_of("free").gamma, design_of("free").problem)
     previous = math.inf

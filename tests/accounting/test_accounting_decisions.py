@@ -367,7 +367,7 @@ def fixed_worst(table: Floats, problem: darrm.DecisionProblem, total: float) -> 
 def test_no_fixed_voters_are_above_the_bound(problem: darrm.DecisionProblem) -> None:
     rng = np.random.default_rng(11)
     for table in (0.3 + 0.4 * rng.random(problem.shape), 0.05 + 0.2 * rng.random(problem.shape)):
-        label = OneLabel(problem, table, {})
+        label = OneLabel(problem, table, {}, certified=False)
         for total in (0.1, 0.4, 1.0):
             worst = fixed_worst(table, problem, total)
             allowed = labels_allowance(problem, total, 0.0)

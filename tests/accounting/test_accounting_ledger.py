@@ -309,7 +309,7 @@ def test_a_ledger_that_allows_too_many_labels_says_so(book: Ledger, design: darr
 def test_a_second_design_of_fixed_voters_is_not_sent_to_a_second_budget(tmp_path: Path, design: darrm.Design) -> None:
     budget = {"total_epsilon": 1e3, "total_delta": DELTA, "voters": "fixed"}
     book = Ledger.create(tmp_path / "fixed.json", design, **budget)  # type: ignore[arg-type]
-    with pytest.raises(darrm.InputError, match="must not be added up for fixed voters"):
+    with pytest.raises(darrm.InputError, match="must not be added up for the same fixed voters"):
         book.charge(other(m=1), 1)
 
 

@@ -16,7 +16,7 @@ from darrm.accounting.fresh import by_grid, of_region
 from darrm.accounting.hulls import counts_region
 from darrm.accounting.many_answers import of_rows
 from darrm.accounting.noisy_max import rows_of
-from darrm.errors import InputError
+from darrm.errors import CertificateError, InputError
 from darrm.mechanisms import GaussianNoisyMax, LaplaceNoisyMax, PermuteAndFlip
 from darrm.numerics.arrays import Array
 from darrm.problem.counts import count_vectors
@@ -251,6 +251,19 @@ def test_a_budget_is_spent_and_no_more(
         orders = np.arange(2.0, 99.0)
         plain = GaussianNoisyMax(found / 0.8)  # Renyi DP needs more than this
         assert darrm.accounting.rdp_epsilon(orders, 30 * plain.rdp(orders), 1e-6) > 3.0
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_an_epsilon_that_is_too_small_contradicts_the_chances(classes: int) -> None:
+    class Boasting(PermuteAndFlip):
+        def chances(self, counts: object) -> Array:
+            return PermuteAndFlip(2 * self.epsilon).chances(counts)
+
+        def _chances(self, votes: Array) -> object:
+            return PermuteAndFlip(2 * self.epsilon)._chances(votes)
+
+    with pytest.raises(CertificateError, match=r"cost at least (2|1.99\d*), and by what is stated of them at most 1\."):
+        compose(Boasting(1.0), 1, delta=0.0, K=5, classes=classes)
 
 
 def test_what_has_no_parameter_is_refused() -> None:

@@ -88,8 +88,8 @@ def test_how_many_labels_a_budget_pays_for(design_file: Path, capsys: pytest.Cap
 @pytest.mark.parametrize(
     ("Delta", "adjacency", "voters", "asked"),
     [
-        (1e-7, "replace-one", "fixed", True), (1e-7, "add-remove", "fixed", False), (0.0, "replace-one", "fixed", False),
-        (1e-7, "replace-one", "fresh", False),
+        (1e-7, "replace-one", "fixed", True), (1e-7, "add-remove", "fixed", False),
+        (0.0, "replace-one", "fixed", False), (1e-7, "replace-one", "fresh", False),
     ],
 )  # fmt: skip
 def test_fixed_voters_are_asked_for_their_accountant(
