@@ -119,8 +119,8 @@ def beside(lower: float, upper: float) -> float:
     """A lower bound beside an upper one, at most that; `CertificateError` if they contradict each other."""
     if lower > upper * (1 + _SAME) + 1e-9:
         raise CertificateError(
-            f"These labels cost at least {lower:.6g}, and by what is stated of them at most {upper:.6g}. One of the "
-            "statements is false, such as the epsilon of a mechanism. Correct it; no total is proved."
+            f"These labels cost at least {lower:.6g}, and at most {upper:.6g}: both cannot be. A number given for them "
+            "is false, such as the epsilon that a mechanism states. Correct it; no total is proved."
         )
     return min(lower, upper)
 

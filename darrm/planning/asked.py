@@ -63,9 +63,9 @@ def setting_of(
     if sum(way is not None for way in (base_accuracy, accuracy, objective)) != 1:
         raise InputError(
             "Say how often voters are right by one of base_accuracy, accuracy and objective. Pass e.g. "
-            "base_accuracy=0.85 (--base-accuracy 0.85) for votes that pass through randomized response, accuracy=0.85 "
-            "(--accuracy 0.85) for votes as they are cast, such as those of fixed voters, or, if nothing is known of "
-            'the truth, prior="uniform" alone (--prior uniform).'
+            "base_accuracy=0.85 (--base-accuracy 0.85) for votes that pass through randomized response. For votes as "
+            "they are cast, such as those of fixed voters, pass accuracy=0.85 (--accuracy 0.85). If nothing is known "
+            'of the truth, pass prior="uniform" alone (--prior uniform).'
         )
     base = None
     if base_accuracy is not None:
