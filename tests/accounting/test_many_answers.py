@@ -262,7 +262,7 @@ def test_an_epsilon_that_is_too_small_contradicts_the_chances(classes: int) -> N
         def _chances(self, votes: Array) -> object:
             return PermuteAndFlip(2 * self.epsilon)._chances(votes)
 
-    with pytest.raises(CertificateError, match=r"cost at least (2|1.99\d*), and at most 1\."):
+    with pytest.raises(CertificateError, match=r"cost at least (2|1.99\d*), and at most 1: both cannot be"):
         compose(Boasting(1.0), 1, delta=0.0, K=5, classes=classes)
 
 
