@@ -238,6 +238,9 @@ class Columns:
         absent = ", or -1 or blank for an absent voter" if self.answers.absent and column < self.last else ""
         hint = several_classes(got, len(self.answers.names))
         if not self.answers.absent and column < self.last and str(got).strip() in ("", "-1", "None"):
-            hint = " Voters may be absent if the design was solved with --absent; in Python read with absent=True."
+            hint = (
+                " Voters may be absent if the design is for two answers and was solved with --absent; in Python read "
+                "with absent=True."
+            )
         allowed = in_words(self.answers.names) + absent
         return f"column {self.names[column]}: {what} must be {allowed}. Got {shown(got)}.{hint}"

@@ -6,7 +6,10 @@ import csv
 from pathlib import Path
 
 VALUES = {"0": 0, "1": 1}
-FOR_ABSENT = "Voters may be absent if the design was solved with --absent; in Python read with absent=True."
+FOR_ABSENT = (
+    "Voters may be absent if the design is for two answers and was solved with --absent; in Python read with "
+    "absent=True."
+)
 
 
 class Refused(Exception):
