@@ -161,8 +161,17 @@ def _blank(found: re.Match[str]) -> str:
 
 
 def exported(tree: ast.Module) -> Iterator[str]:
-    """Full names in the ``face`` of a package."""
+    """Full names in the ``face`` of a package, and those that it imports for its ``__all__``."""
+    shown = {
+        name.value
+        for node in tree.body
+        if isinstance(node, ast.Assign) and any(getattr(target, "id", "") == "__all__" for target in node.targets)
+        for name in ast.walk(node.value)
+        if isinstance(name, ast.Constant)
+    }
     for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            yield from (f"{node.module}.{name.name}" for name in node.names if name.name in shown)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "face":
             for module, names in ast.literal_eval(node.args[1]).items():
                 yield from (f"{module}.{name}" for name in names.split())

@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 def command(no_comparison: bool, plot: Path | None, out: Path | None, as_json: bool, **values: Any) -> None:
     """What all labels guarantee together, how often one is right, what else the budget buys, and who learns what.
 
-    25 hospitals that each randomize their answer by epsilon 0.5, one patient in at most one hospital, 200 labels:
+    25 hospitals that each randomize their answer by epsilon 0.5, 200 labels. A patient is in at most one hospital,
+    and is exchanged for one of the same hospital; else two hospitals would be affected:
 
     \b
       darrm plan --K 25 --epsilon 0.5 --base-accuracy 0.85 --max-affected 1 \\

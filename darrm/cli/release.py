@@ -53,7 +53,10 @@ def command(file: Path, votes_path: Path, out: Path, overwrite: bool, ledger_pat
         raise click.UsageError(f"--out {out} is one of the input files.")
     refuse_ledger(out)
     if not overwrite and not is_device(out) and out.exists():  # labels that were paid for must not be lost
-        raise InputError(f"{out} exists already. Pass another --out, or --overwrite to lose what it holds.")
+        raise InputError(
+            f"{out} exists already. Pass another --out, or --overwrite to lose what it holds. If it holds labels of "
+            "these votes and voters are fresh, do not release them again."
+        )
     design = load(file)
     mechanism = DaRRM(design) if isinstance(design, Design) else PrivateDecision(design)
     names, answers = (BITS, BITS) if isinstance(design, Design) else (design.problem.names, design.problem.answers)
@@ -94,7 +97,6 @@ def command(file: Path, votes_path: Path, out: Path, overwrite: bool, ledger_pat
         common.note(
             f"Charged to {ledger_path}: {status['released']} labels of {status['voters']} voters in all{left}; "
             f"together within {budget}, rule {status['rule']}{settled}, {rests}"
-            + (" These votes must not be released again." if status["voters"] == "fresh" else "")
             + f" {of_other_totals(status, rests_on)}".rstrip()
         )
     else:
@@ -130,6 +132,6 @@ def _several(problem: MajorityProblem | DecisionProblem) -> str:
         )
     return (
         "What several labels cost together, now or later, depends on the voters. Fresh voters (new coins make every "
-        "answer private by themselves): the releases compose. Fixed voters (models trained with differential "
-        f"privacy): do not add up these guarantees; {of_fixed}"
+        "answer private by themselves): the releases compose, of each row of votes once. Fixed voters (models trained "
+        f"with differential privacy): do not add up these guarantees; {of_fixed}"
     )

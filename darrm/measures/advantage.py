@@ -40,7 +40,7 @@ def individual_advantage(mechanism: Mechanism, eta: ArrayLike) -> Array:
     Returns
     -------
     ndarray, the shape of ``eta``; in [0, 1/2]
-        C > 2 classes: shape (n,), in [0, 1 - 1/C], and the two terms become the C terms eta_(i,c) P(o | y_i = c).
+        C > 2 classes: shape (n,), in [0, 1 - 1/C]. The two terms become the C terms eta_(i,c) P(o | y_i = c).
 
     Raises
     ------
@@ -130,7 +130,7 @@ def total_variation(mechanism: Mechanism, eta: ArrayLike) -> Array:
 
     Examples
     --------
-    The sum of three labels; those that are uncertain hide the third best:
+    The sum of three labels. The two uncertain ones hide the third best:
 
     >>> import darrm
     >>> llp = darrm.mechanisms.LabelProportions()
@@ -176,8 +176,8 @@ def label_leakage(mechanism: Mechanism, eta: ArrayLike) -> Array:
     Returns
     -------
     ndarray, the shape of ``eta``; in [0, log 2]
-        C > 2 classes: shape (n,), in [0, log C], with the largest of all C probabilities of each output; more than
-        log(1 + total variation) in general.
+        C > 2 classes: shape (n,), in [0, log C], with the largest of all C probabilities of each output. That is more
+        than log(1 + total variation) in general.
 
     Raises
     ------

@@ -71,11 +71,11 @@ def utility_of_attacker(
     eta : array_like, shape (k,) for one bag or (n, k) for n bags, in [0, 1]
         `RandomizedResponse` of C > 2 classes: shape (n, C), probabilities of the classes of each label.
     attacker : callable or array_like
-        A: from eta (bags, k) and the output of each bag, both as `posterior` takes them, to the guessed labels
-        (bags, k); of classes: from (n, C) and (n,) to (n,). Weighted aggregates: from one bag (k,) and its output.
-        Outputs of `joint` are numbers of columns of its kernel. Or the guesses as an array of shape (outputs, n, k),
-        or (outputs, k) for one bag; where each label is answered on its own, (answers, n, k): the guess of a label by
-        its own answer; of classes (answers, n).
+        A: from eta (bags, k) and the output of each bag, both as `posterior` takes them, to the guessed labels (bags,
+        k). Of classes: from (n, C) and (n,) to (n,). Weighted aggregates: from one bag (k,) and its output. Outputs of
+        `joint` are numbers of columns of its kernel. Or the guesses as an array of shape (outputs, n, k), or (outputs,
+        k) for one bag. Where each label is answered on its own, the guess of a label by its own answer: (answers, n,
+        k), of classes (answers, n).
     X : array_like, shape (k, d), optional
         Features of the bag, which the release of `WeightedBagAggregates` needs.
     draws : int in [2, 1e7]
@@ -89,7 +89,7 @@ def utility_of_attacker(
     -------
     AttackerUtility
         Exact but for rounding where the outputs are finitely many; else the mean over the draws. `RandomizedResponse`
-        has 2^k outputs for a bag, and is drawn for a callable if they are more than 2e7 for all labels: pass ``eta`` of
+        has 2^k outputs for a bag. For a callable it is drawn if they are more than 2e7 for all labels. Pass ``eta`` of
         shape (n, 1) if the guess of a label depends on its own answer only.
 
     Raises

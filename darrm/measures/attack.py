@@ -62,7 +62,7 @@ def attacker_decisions(mechanism: Mechanism, eta: ArrayLike, output: ArrayLike) 
 
     Examples
     --------
-    The sum of four labels is 3; the attacker takes the one that seemed the least likely for the 0:
+    The sum of four labels is 3. The attacker says 0 for the label that was the least likely a 1:
 
     >>> import darrm
     >>> llp = darrm.mechanisms.LabelProportions()
@@ -95,12 +95,10 @@ def shortcut_decisions(mechanism: Mechanism, eta: ArrayLike, output: ArrayLike) 
     ------
     InputError
 
-    Notes
-    -----
-    An output of an epsilon-label-DP mechanism moves log odds by at most epsilon, so odds beyond e^epsilon stay above 1.
-    The cost is that of A*. After Theorem 6.3 of Busa-Fekete et al.
-    (2023), whose A** is misprinted: its first two cases are exchanged, and the third says y_i, which is the secret that
-    the attacker is after (docs/misprints.md). For randomized response these are the three cases of their Theorem 3.7.
+    Notes ----- An output of an epsilon-label-DP mechanism moves log odds by at most epsilon, so odds beyond e^epsilon
+    stay above 1. The cost is that of A*. After Theorem 6.3 of Busa-Fekete et al. (2023), whose A** is misprinted
+    (docs/misprints.md). Its first two cases are exchanged, and the third says y_i, the secret that the attacker is
+    after. For randomized response these are the three cases of their Theorem 3.7.
 
     Examples
     --------

@@ -164,10 +164,10 @@ def largest_log_odds_change(mechanism: Mechanism, eta: ArrayLike) -> float:
     Returns
     -------
     float
-        At most epsilon under epsilon-label-DP, and infinity where an output gives a label away: a lower bound of the
-        epsilon of label privacy, for the attacker who knows ``eta`` and no label. No guarantee. Labels with eta_i 0 or
-        1 count as 0, and outputs with a chance below 1e-290 given either value are left out. More than two classes:
-        the largest over all pairs of possible classes.
+        At most epsilon under epsilon-label-DP, and infinity where an output gives a label away. So it is a lower bound
+        of the epsilon of label privacy, for the attacker who knows ``eta`` and no label. No guarantee. Labels with
+        eta_i 0 or 1 count as 0, and outputs with a chance below 1e-290 given either value are left out. More than two
+        classes: the largest over all pairs of possible classes.
 
     Examples
     --------

@@ -32,9 +32,9 @@ def maximal_leakage(channel: ArrayLike, support: ArrayLike | None = None) -> flo
         sup over U with U - X - Y of  log( Pr[U guessed right from Y] / max over u of Pr[U = u] )
             =  log sum over y of  max over x with P(x) > 0 of  P(y | x)
 
-    U is anything an attacker may want to know: a random variable that depends on the output through X only, such as a
+    U is anything an attacker may want to know: a random variable that depends on the output through X only. It may be a
     record behind a vote, or a coin tossed for X. The attacker guesses once. Functions of X are not enough for the
-    supremum: for P(x) = (.9, .1) and the channel ((.8, .2), (.2, .8)) no function of X gains anything, and the leakage
+    supremum. For P(x) = (.9, .1) and the channel ((.8, .2), (.2, .8)) no function of X gains anything, and the leakage
     is log 1.6.
 
     Parameters
@@ -174,8 +174,8 @@ def majority_leakage(gamma: ArrayLike) -> Array:
 def composed_leakage(leakages: ArrayLike) -> float:
     """An upper bound on the leakage of several outputs together: the sum, nats.
 
-    For outputs that are independent given what leaks, as labels with fresh noise are. n labels of
-    noisy max leak at most n times `leakage_bound`; with Laplace noise that is at most n gamma.
+    For outputs that are independent given what leaks, as labels with fresh noise are. So n labels of noisy max leak at
+    most n times `leakage_bound`. With Laplace noise that is at most n gamma.
 
     Notes
     -----
@@ -197,8 +197,8 @@ def composed_leakage(leakages: ArrayLike) -> float:
 def processed_leakage(leakages: ArrayLike) -> float:
     """An upper bound on the leakage through stages that only see what the one before gave: the least of theirs, nats.
 
-    A mechanism that is epsilon-DP for the record leaks at most epsilon of it, so one label leaks the lesser of epsilon
-    and `majority_leakage` of a record that reaches one vote.
+    A mechanism that is epsilon-DP for the record leaks at most epsilon of it. So of a record that reaches one vote a
+    label leaks at most the lesser of epsilon and `majority_leakage`.
 
     Notes
     -----

@@ -111,8 +111,8 @@ def leakage_bound(
         Gaussian noise of that standard deviation; with discrete noise at most 1e4.
     noise : {"discrete", "continuous"}
         "discrete" is what `darrm.mechanisms.LaplaceNoisyMax` and `GaussianNoisyMax` draw. "continuous" is the mechanism
-        of the paper, and the shipped one can break that bound: at known votes (5, 5) and gamma 2 it leaks .5662, and
-        log B1 is .5477.
+        of the paper, and the shipped one can break its bound. At known votes (5, 5) and gamma 2 it leaks .5662, and log
+        B1 is .5477.
 
     Returns
     -------
@@ -186,7 +186,7 @@ def leakage_data_bound(
     """A bound on the leakage of one label about one vote, for the known votes at hand, nats: log B2.
 
         B2 = r (1 - L(v_1 + 1 - v_2)) + sum over j > r of L(v_1 - 1 - v_j),     v_1 = ... = v_r > v_(r+1) >= ...,
-        L(d) = Pr[of two classes, the one that is d >= 0 votes behind wins]
+        L(d) = Pr[of two classes, that which is d >= 0 votes behind wins]
         gamma, discrete     L(d) = e^(-gamma d) (1 + d tanh(gamma / 2)) / 2
         gamma, continuous   L(d) = e^(-gamma d) (1 + d gamma / 2) / 2
         sigma, discrete     L(d) = Pr[X > d] + Pr[X = d] / 2,     X the difference of two noises

@@ -22,19 +22,18 @@ class DaRRM(ReleasedVotes):
 
         Pr[release 1 | l ones of K] = (1 + gamma(l)) / 2 for l > K/2,  (1 - gamma(l)) / 2 for l < K/2,  1/2 on a tie
 
-    One release is (m epsilon, delta)-DP for the design's problem. What several releases cost depends on whether the
-    voters are fresh (new coins make every answer private by themselves) or fixed (made private once, then they answer):
-    for fixed voters the costs of single releases must not be added up. The same votes released twice are not fresh.
+    One release is (m epsilon, delta)-DP for the design's problem. What several releases cost depends on the voters.
+    They are fresh if new coins make every answer private by themselves. They are fixed if they were made private once,
+    and then answer: the costs of their single releases must not be added up. The same votes released twice are not
+    fresh.
 
     Parameters
     ----------
     design : Design
         From `darrm.solve`, `darrm.load` or `darrm.Design`, which hold only verified noise functions.
 
-    Notes
-    -----
-    Algorithm 1 of Jiang, Zhang, Joshi (TMLR 2024), with one exact coin in place of two: the bias of each coin is the
-    rational number above, to the last bit (`darrm.randomness.coins`).
+    Notes ----- Algorithm 1 of Jiang, Zhang, Joshi (TMLR 2024), with one exact coin in place of two. The bias of each
+    coin is the rational number above, to the last bit (`darrm.randomness.coins`).
 
     Examples
     --------

@@ -70,9 +70,10 @@ def noisy_max_probabilities(
 
     More, continuous: Gauss-Legendre quadrature with 16 nodes on pieces that are at most 1/4 scale wide and have no
     count inside (Laplace noise is analytic there). With the ellipse rho = 9 its error is at most (64/15) M 9^-32 a
-    piece, M the largest modulus of the integrand on the ellipse: at most 2 for Laplace noise and, as abs(Phi(x + i y))
-    is at most Phi(x) + phi(x) y e^(y^2 / 2) with y < .56, below 1e8 for up to 1000 classes: some 1e-20 in all. What is
-    cut off is below 1000 e^-40 < 1e-14. Rounding is most of the bound. O(classes^2 * pieces).
+    piece, M the largest modulus of the integrand on the ellipse. M is at most 2 for Laplace noise. For Gaussian noise
+    abs(Phi(x + i y)) is at most Phi(x) + phi(x) y e^(y^2 / 2) with y < .56, and so M is below 1e8 for up to 1000
+    classes. All pieces together err by some 1e-20. The tails that are cut off are below 1000 e^-40 < 1e-14. Rounding is
+    most of the bound. O(classes^2 * pieces).
 
     Examples
     --------

@@ -22,7 +22,7 @@ class Bags(NamedTuple):
     indices : ndarray of int, shape (bags, size)
         One row a bag; no index twice.
     remainder : ndarray of int, shape (n mod size,)
-        What is in no bag.
+        The examples in no bag.
     """
 
     indices: NDArray[np.intp]

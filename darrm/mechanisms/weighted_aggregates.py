@@ -54,10 +54,10 @@ class WeightedBagAggregates:
 
         (sum over i of w_i x_i,  sum over i of w_i y_i),     w_i ~ N(0, 1) independent, never shown
 
-    No noise is added. Label privacy rests on the labels being far from a linear function of the features: if they are
-    one, the label of the aggregate is that function of its features, and there is none.
-    `darrm.labels.worst_delta` gives delta under a lower bound on the residual sum of squares of the bag, and
-    `darrm.labels.random_bag_delta` that of random bags under one on the loss of the data set.
+    No noise is added. Label privacy rests on labels that are far from a linear function of the features. If they are
+    such a function, the label of the aggregate is the same function of its features, and nothing is private.
+    `darrm.labels.worst_delta` gives delta under a lower bound on the residual sum of squares of the bag.
+    `darrm.labels.random_bag_delta` gives that of random bags under a lower bound on the loss of the data set.
 
     Notes
     -----
@@ -153,7 +153,7 @@ class WeightedBagAggregates:
 
 
 class NoisyAggregate(NamedTuple):
-    """Weighted sum of the labels of one bag, and what is shown of how it came about."""
+    """Weighted sum of the labels of one bag, and what its release shows of the noise and the weights."""
 
     label: float
     noised: NDArray[np.bool_]  # shape (k,): which labels got noise

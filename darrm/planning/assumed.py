@@ -37,8 +37,11 @@ def assumptions(setting: Setting, budget: Budget) -> tuple[str, ...]:
     goal = "objective given"
     if isinstance(setting.objective, objectives.OfVoters):
         goal = "accuracy of the votes" if setting.base is None else "base accuracy, on votes by randomized response"
+    reaches = f"One change of the data ({adjacency_in_print(setting.adjacency)}) reaches {reach}{''.join(caps)}."
+    if setting.adjacency == "replace-one" and t < K:
+        reaches += " If a record may be replaced by one of other voters, count those too."
     return (
-        f"One change of the data ({adjacency_in_print(setting.adjacency)}) reaches {reach}{''.join(caps)}.",
+        reaches,
         kind,
         "Given the data, voters vote independently of each other.",
         _again(setting, budget),

@@ -59,22 +59,27 @@ def condition(problem: Problem, voters: str | None = None, *, absent: bool = Fal
 
     ``absent``: whether voters may be absent.
     """
-    each, others = _each(problem)
-    beside = f"{others}, but are independent of the others given the data" if others else ""
+    each, bare = _each(problem)
+    beside = f"{bare}, but are independent of the others given the data" if bare else ""
     private = {
-        None: f"the votes are independent given the data, each is {each}{others},",
+        None: f"the votes are independent given the data, each is {each}{bare},",
         "fresh": f"the new coins of every answer, independent of all others, make it {each} by themselves, whatever "
         f"else the voter keeps{beside},",
-        "fixed": f"the voters are independent given the data, each is {each} with all its answers together{others},",
+        "fixed": f"the voters are independent given the data, each is {each} with all its answers together{bare},",
     }[voters]
     if voters is not None and without_privacy(problem):
         private = "the coins of every label are new, whether or not voters are,"
     reached = "of them" if voters != "fresh" else "voters" if problem.max_affected > 1 else "voter"
     reached = f"at most {problem.max_affected} {reached}{_of_groups(problem)}"
     reaches = f"one change ({adjacency_in_print(problem.adjacency)}) reaches {reached}"
+    others = []
+    if voters == "fresh" and not without_privacy(problem):
+        others.append("each row of votes is released once")
     if absent:
-        return f"if {private} {reaches}, and who is absent depends neither on the data nor on votes or their noise."
-    return f"if {private} and {reaches}."
+        others.append("who is absent depends neither on the data nor on votes or their noise")
+    if not others:
+        return f"if {private} and {reaches}."
+    return f"if {private} {', '.join([reaches, *others[:-1]])}, and {others[-1]}."
 
 
 def _each(problem: Problem) -> tuple[str, str]:

@@ -133,7 +133,7 @@ def read(
     Raises
     ------
     InputError
-        If the file cannot be read, has no header, no rows, a row of another length, or a vote or label that is no
+        If the file cannot be read, has no header, no rows, a row of another length, or a vote or label that is not an
         answer. The message names the line (in Parquet the row, from 1) and the column.
     MissingExtraError
         If it is Parquet and pyarrow is not installed.
@@ -201,7 +201,7 @@ class LabelsFile:
         InputError
             If an id is not a text or a label is not an answer; nothing of these rows is written then.
         OutputError
-            If they cannot be written. The file may then hold a part of them, so it is refused from there on: later
+            If they cannot be written. The file may then hold a part of them, so it is refused from there on. Later
             writes fail, and it does not get its name even if this error is caught.
         """
         texts = ids if isinstance(ids, Texts) else Texts.of(ids)
