@@ -40,6 +40,20 @@ def test_planted_sentences_are_found_where_users_read(tmp_path: Path, capsys: py
     ]
 
 
+def test_names_that_a_package_imports_for_its_all_are_public(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    package = tmp_path / "darrm" / "measures"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text(
+        '"""Fine."""\nfrom darrm.measures.one import inner, shown\n__all__ = ["shown"]\n', encoding="utf-8"
+    )
+    (package / "one.py").write_text(
+        'def shown():\n    """Mend this."""\n\n\ndef inner():\n    """Nobody sees this."""\n', encoding="utf-8"
+    )
+    assert listed(tmp_path, capsys) == (1, ["darrm/measures/one.py:2: mend: Mend this."])
+
+
 def test_pages_at_the_root_and_notebooks_are_read_once_without_cells_of_code(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
