@@ -2,7 +2,7 @@
 
     python benchmarks/speed.py
     python benchmarks/speed.py --quick      up to K = 101, each once
-    python benchmarks/speed.py --docs       also put them into docs/, and a few lines into README.md
+    python benchmarks/speed.py --docs       also put them into docs/, and a few lines into README.md and the note
     python benchmarks/speed.py --short      only those lines and the picture, from the tables in docs/
     python benchmarks/speed.py --before v1.0      compare with that revision
 
@@ -467,12 +467,11 @@ def short(page: str) -> str:
 
 
 def show_short() -> None:
-    """What follows from the tables of the page: a few lines in README.md, and the picture."""
-    readme = ROOT / "README.md"
-    parts = re.split(r"(<!-- /?how-far -->)", readme.read_text(encoding="utf-8"))
+    """What follows from the tables of the page: a few lines in README.md and docs/note.md, and the picture."""
     page = (DOCS / "benchmarks.md").read_text(encoding="utf-8")
-    text = short(page)
-    readme.write_text("".join([*parts[:2], f"\n\n{text}\n\n", *parts[3:]]), encoding="utf-8")
+    for other in (ROOT / "README.md", DOCS / "note.md"):
+        parts = re.split(r"(<!-- /?how-far -->)", other.read_text(encoding="utf-8"))
+        other.write_text("".join([*parts[:2], f"\n\n{short(page)}\n\n", *parts[3:]]), encoding="utf-8")
     draw(DOCS / "speed.svg", page)
 
 

@@ -38,8 +38,8 @@ class Certificate:
         Pr[release 1 | D] and Pr[release 1 | D'] at the worst case; for a decision those of the answer that
         ``worst_case`` names.
     rounding : float
-        What ``needed_delta`` includes for rounding errors of the worst case. Where Delta > 0 it may exceed what that
-        attains by some 1e-13 of e^(m eps) - 1 + 2 delta more, up to where bounds settle all other cases.
+        What ``needed_delta`` includes for rounding errors of the worst case. It may exceed what that attains by more,
+        up to where bounds settle all other cases: 1e-13 of e^(m eps) - 1 + 2 delta, or 3e-15 K of it if that is larger.
     """
 
     holds: bool
