@@ -57,8 +57,7 @@ def compose(
     ------
     InputError
         If voters are not named, or ``delta`` is below what no epsilon avoids; the message gives that number.
-    CertificateError
-        If bounds contradict each other, as where a mechanism of your own states an epsilon that is too small.
+        If the epsilon that a mechanism states is less than its chances differ by.
 
     Notes
     -----

@@ -21,7 +21,6 @@ from darrm.accounting.fresh import (
     UNDERFLOW,
     Total,
     attained_sets,
-    beside,
     excess,
     grid_for,
     of_region,
@@ -137,7 +136,7 @@ def of_fixed(design: AnyRelease, queries: int, delta: float) -> Total:
             f"{queries} labels do not hide it. Pass a delta above it."
         )
     upper = min(bounds.values())
-    return Total(beside(lower, upper), upper, upper, delta, queries, "fixed", bounds, min(unavoidable, delta))
+    return Total(min(lower, upper), upper, upper, delta, queries, "fixed", bounds, min(unavoidable, delta))
 
 
 def _certain(voters: Voters) -> float:

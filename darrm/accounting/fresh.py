@@ -19,7 +19,7 @@ from darrm.accounting.profile import Point, Region
 from darrm.accounting.releases import AnyRelease, one_label
 from darrm.accounting.rows import OutcomeRows
 from darrm.accounting.theorems import at_least_once, largest_count, log_binomials, optimal
-from darrm.errors import CertificateError, InputError
+from darrm.errors import InputError
 from darrm.numerics.arrays import Array
 from darrm.numerics.exact import rounded_up
 from darrm.problem.limits import Affected, Problem, weakest
@@ -111,18 +111,8 @@ def of_region(
     if not bounds:
         raise InputError(f"No bound was found for {queries} queries at delta = {delta:g}. Pass a larger delta.")
     upper = min(bounds.values())
-    lower = beside(lower, upper)
+    lower = min(lower, upper)
     return Total(lower, (lower + upper) / 2, upper, delta, queries, "fresh", bounds, min(unavoidable, delta))
-
-
-def beside(lower: float, upper: float) -> float:
-    """A lower bound beside an upper one, at most that; `CertificateError` if they contradict each other."""
-    if lower > upper * (1 + _SAME) + 1e-9:
-        raise CertificateError(
-            f"These labels cost at least {lower:.6g}, and at most {upper:.6g}: both cannot be. A number given for them "
-            "is false, such as the epsilon that a mechanism states. Correct it; no total is proved."
-        )
-    return min(lower, upper)
 
 
 def upper_of_region(
@@ -208,7 +198,7 @@ def one_pair(points: Sequence[Point], queries: int, delta: float) -> float:
         for x, y, not_y in ((p.x, p.y, p.not_y), (p.not_y, p.not_x, p.x)):
             # Pr[at least count of queries], which is 1 for none.
             on, off = (np.where(count > 0, betainc(np.maximum(count, 1), queries - count + 1, p), 1) for p in (x, y))
-            on, off = on * (1 - 1e-9), off * (1 + 1e-9)
+            on, off = np.where(on > UNDERFLOW, on * (1 - 1e-9), 0.0), off * (1 + 1e-9)
             good = (on > delta) & (off > 1e-290)
             if good.any():
                 best = max(best, float(np.log((on[good] - delta) / off[good]).max()))
@@ -277,7 +267,7 @@ def within(
     by_loss = 0 if release.delta_infinity else min(most, int(Fraction(epsilon) // Fraction(release.largest_loss)))
     if guaranteed is not None:
         each, failure = guaranteed
-        simply = min(most, Fraction(epsilon) // each, Fraction(delta) // failure if failure else most)
+        simply = min(most, Fraction(epsilon) // each if each else most, Fraction(delta) // failure if failure else most)
         by_loss = max(by_loss, int(simply))
     if by_loss == most or delta <= UNDERFLOW or (isinstance(release, OutcomeRows) and release.alike):
         return by_loss

@@ -375,8 +375,8 @@ def _check_pays(state: State, account: Labels, design: AnyDesign) -> None:
         raise BudgetError(
             f"A total of ({state.total_epsilon:g}, {state.total_delta:g}) does not pay for one label of this design. "
             + (
-                "By rule composed fixed voters cost their whole price, which covers any number of labels. Raise the "
-                "budget to it, or take rule exact for a design with noise."
+                "By rule composed fixed voters cost their whole price, epsilon and delta, which covers any number of "
+                "labels. Raise the budget to it, or take rule exact for a design with noise."
                 if state.voters == "fixed" and state.rule == "composed"
                 else "Raise the budget, or plan a design for it."
             )

@@ -17,7 +17,6 @@ from darrm.accounting.fresh import (
     FINENESS,
     UNDERFLOW,
     Total,
-    beside,
     by_grid,
     grid_for,
     one_pair,
@@ -104,7 +103,7 @@ def of_rows(
             f"{unavoidable:.3g}. Pass a larger delta, or ask fewer labels."
         )
     upper = min(bounds.values())
-    lower = beside(lower or _by_one_set(rows, queries, delta), upper) if same_voters else 0.0
+    lower = min(lower or _by_one_set(rows, queries, delta), upper) if same_voters else 0.0
     kind = "fresh" if affected else "not private"
     return Total(lower, (lower + upper) / 2, upper, delta, queries, kind, bounds, min(unavoidable, delta))
 

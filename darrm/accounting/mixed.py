@@ -104,7 +104,7 @@ def _by_guarantee(
         best = int((epsilon - spent) * (1 - 4 * _U) // release.largest_loss)
     if label.guarantee is not None:
         each, failure = (rounded_up(part) for part in label.guarantee)
-        n = int((epsilon - spent) * (1 - 4 * _U) // each)
+        n = int((epsilon - spent) * (1 - 4 * _U) // each) if each else most
         while n > 0 and not _fits(rest, epsilon - n * each, delta - n * failure * (1 + 4 * _U)):
             n //= 2
         best = max(best, n)

@@ -81,13 +81,22 @@ def of_labels(
 ) -> Total:
     """`darrm.accounting.compose` for noisy max and permute-and-flip."""
     rows = rows_of(mechanism, K, classes)
-    return of_rows(rows, queries, delta, tolerance, _guaranteed(mechanism), _others(mechanism, queries, delta))
+    return of_rows(rows, queries, delta, tolerance, _guaranteed(mechanism, rows), _others(mechanism, queries, delta))
 
 
-def _guaranteed(mechanism: CountMechanism) -> tuple[Fraction, Fraction] | None:
-    """(epsilon, 0) of one label, exactly, if it has such a guarantee."""
+def _guaranteed(mechanism: CountMechanism, rows: OutcomeRows) -> tuple[Fraction, Fraction] | None:
+    """(epsilon, 0) of one label, exactly, if it states such a guarantee; `InputError` if its chances contradict it."""
     epsilon: float | None = getattr(mechanism, "epsilon", None)
-    return None if epsilon is None else (Fraction(epsilon), Fraction(0))
+    if epsilon is None:
+        return None
+    attained = rows.least_loss
+    if attained > epsilon * (1 + 1e-9):
+        raise InputError(
+            f"epsilon of {type(mechanism).__name__} must be at least {attained:.6g} here: neighbouring votes have "
+            f"chances that differ by as much. It states {epsilon:g}. Correct it for every number of classes, or leave "
+            "it out."
+        )
+    return Fraction(epsilon), Fraction(0)
 
 
 def _others(mechanism: CountMechanism, queries: int, delta: float) -> dict[str, float]:
@@ -164,8 +173,9 @@ def noisy_max_parameter(
 
     def cost(strength: float) -> float:
         mechanism = made(strength)
+        rows = rows_of(mechanism, K, classes)
         plain = _others(mechanism, queries, delta).get("Renyi DP", math.inf)
-        return min(plain, upper_of_rows(rows_of(mechanism, K, classes), queries, delta, _guaranteed(mechanism)))
+        return min(plain, upper_of_rows(rows, queries, delta, _guaranteed(mechanism, rows)))
 
     low, high = 0.0, math.inf
     spent_low = spent_high = 0.0

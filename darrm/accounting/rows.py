@@ -109,6 +109,14 @@ class OutcomeRows:
         most = max(float(np.where(off == 0, on, 0.0).sum(axis=1).max()) for on, off in sides)
         return min(1.0, most * (1 + 2 * self.rho + 4 * self.answers * _U) + self.cut)
 
+    @property
+    def least_loss(self) -> float:
+        """Lower bound on the largest loss of all rows, nats: what the chance of some answer proves."""
+        P, Q = np.concatenate([self.P, self.Q]), np.concatenate([self.Q, self.P])
+        on, off = P * (1 - self.rho) - self.cut, np.maximum(Q * (1 + self.rho) + self.cut, 1e-300)
+        sure = on > 1e-290
+        return float(np.log(on[sure] / off[sure]).max(initial=0.0)) * (1 - 1e-12)
+
     @cached_property
     def largest_loss(self) -> float:
         """Upper bound on the finite losses of all rows, nats.

@@ -44,13 +44,15 @@ def command(
         if as_json:
             common.print_json({"queries": most, "total_epsilon": total_epsilon, "delta": delta, "voters": voters})
         else:
+            paid = voters == "fixed" and fixed_voters(design.problem, delta) <= float(total_epsilon or 0)
             many = f"{most} label{'s' * (most != 1)}" + " or more" * (most >= MOST_LABELS)
-            if voters == "fixed" and fixed_voters(design.problem, delta) <= float(total_epsilon or 0):
-                many = "any number of labels"
             console = common.console()
-            console.print(f"{wording.pair(float(total_epsilon or 0), delta)} pays for {many} of {voters} voters.")
+            console.print(
+                f"{wording.pair(float(total_epsilon or 0), delta)} pays for "
+                f"{'any number of labels' if paid else many} of {voters} voters."
+            )
             console.print(_rests_on(design, voters, absent))
-            if voters == "fixed" and most < MOST_LABELS and not wording.without_privacy(design.problem):
+            if voters == "fixed" and not paid and not wording.without_privacy(design.problem):
                 console.print("Such budgets for the same fixed voters must not be added up: keep one ledger for them.")
         return
     total = compose(design, queries, delta=delta, voters=voters)

@@ -29,7 +29,8 @@ def assumptions(setting: Setting, budget: Budget) -> tuple[str, ...]:
             "Voters are fixed: their privacy was given to them once. With all its answers together a voter is "
             f"{_private(setting)}."
         )
-        hint = of_accountants(setting.adjacency, max(group.delta for group in setting.groups))
+        failures = [group.delta for group in setting.groups if not math.isinf(group.epsilon)]
+        hint = of_accountants(setting.adjacency, max(failures))
         kind += f" {hint}" if hint else ""
     open_to_all = [str(g) for g, group in enumerate(setting.groups, 1) if math.isinf(group.epsilon)]
     if 0 < len(open_to_all) < len(setting.groups):

@@ -125,7 +125,8 @@ def pair(epsilon: float, delta: float) -> str:
 
 def of_accountants(problem: Problem) -> str:
     """What to ask of fixed voters that may be models whose (epsilon, delta) an accountant computed, else nothing."""
-    return limits.of_accountants(problem.adjacency, max(kind.Delta for kind in problem.affected))
+    private = [kind.Delta for kind in problem.affected if not math.isinf(kind.epsilon)]
+    return limits.of_accountants(problem.adjacency, max(private, default=0.0))
 
 
 NOT_ADDED = "Do not add it to another total of the same voters: the sum does not bound both."

@@ -150,7 +150,6 @@ def test_pure_privacy_adds_up_and_no_more() -> None:
     assert compose(design, 1000, delta=1e-6, voters="fresh").upper < 60
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("K", "m", "epsilon", "t", "each"), [(11, 3, 0.1, 1, 0.1), (5, 5, 0.5, 5, 1.5), (5, 3, 0.5, 5, 1.5)]
 )
@@ -165,6 +164,37 @@ def test_labels_that_cost_less_than_they_may_add_up_what_they_cost(
     assert max_queries(design, 9.001 * each, 0.0, voters="fresh") == 9
 
 
+def test_labels_of_tight_epsilon_0_are_counted() -> None:
+    design = darrm.solve(K=3, m=1, epsilon=0.1, delta=0.3, max_affected=1)
+    assert design.certificate.tight_epsilon == 0
+    assert max_queries(design, 1.0, 1e-6, voters="fresh") == 10
+    assert (
+        compose(design, 10, delta=1e-6, voters="fresh").upper
+        <= 1
+        < compose(design, 11, delta=1e-6, voters="fresh").upper
+    )
+    assert max_queries(design, 0.0, 0.7, voters="fresh") > 2  # of .3 each at most
+
+
+def test_whoever_is_present_counts_for_the_tight_epsilon() -> None:
+    """The whole table loses .5 at most, that of the two voters of group 2 alone twice as much."""
+    groups = [darrm.VoterGroup(3, 0.5), darrm.VoterGroup(2, 1.0)]
+    problem = darrm.DecisionProblem(groups, epsilon=1.5, max_affected=1)
+    design = darrm.solve(problem, objective=darrm.objectives.truth([0.9, 0.6]), absent=True)
+    assert design.certificate.tight_epsilon == pytest.approx(0.5)
+    assert compose(design, 5, delta=0.0, voters="fresh").upper == pytest.approx(5.0)
+
+
+@pytest.mark.parametrize(("K", "m", "epsilon"), [(11, 3, 0.1), (3, 1, 0.5), (5, 2, 0.3)])
+def test_lower_bounds_of_many_labels_are_not_above_by_rounding(K: int, m: float, epsilon: float) -> None:
+    """Where x^Q is no normal number: in float64 its logarithm can be a part in a thousand off."""
+    design = darrm.solve(K=K, m=m, epsilon=epsilon, max_affected=1)
+    points = region(design.gamma, design.problem).inner
+    for queries in (*range(300, 1900, 7), 496, 1147, 1560, 1567):
+        assert one_pair(points, queries, 0.0) <= queries * design.certificate.tight_epsilon * (1 + 1e-9)
+
+
+@pytest.mark.thorough
 def test_refining_only_lowers() -> None:
     one = region(design_of("free").gamma, design_of("free").problem)
     previous = math.inf

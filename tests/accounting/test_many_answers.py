@@ -16,7 +16,7 @@ from darrm.accounting.fresh import by_grid, of_region
 from darrm.accounting.hulls import counts_region
 from darrm.accounting.many_answers import of_rows
 from darrm.accounting.noisy_max import rows_of
-from darrm.errors import CertificateError, InputError
+from darrm.errors import InputError
 from darrm.mechanisms import GaussianNoisyMax, LaplaceNoisyMax, PermuteAndFlip
 from darrm.numerics.arrays import Array
 from darrm.problem.counts import count_vectors
@@ -262,7 +262,7 @@ def test_an_epsilon_that_is_too_small_contradicts_the_chances(classes: int) -> N
         def _chances(self, votes: Array) -> object:
             return PermuteAndFlip(2 * self.epsilon)._chances(votes)
 
-    with pytest.raises(CertificateError, match=r"cost at least (2|1.99\d*), and at most 1: both cannot be"):
+    with pytest.raises(InputError, match=r"epsilon of Boasting must be at least (1\.99|2)\d* here: .* It states 1\."):
         compose(Boasting(1.0), 1, delta=0.0, K=5, classes=classes)
 
 

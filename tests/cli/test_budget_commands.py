@@ -108,6 +108,18 @@ def test_fixed_voters_are_asked_for_their_accountant(
         assert ("Accountants of DP-SGD" in told and told.endswith("say adjacency add-remove.")) is asked
 
 
+def test_accountants_are_asked_after_for_private_voters_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for number, groups in enumerate(((math.inf, 1e-7, 1.0, 0.0), (math.inf, 0.0, 1.0, 1e-7))):
+        pair = [darrm.VoterGroup(2, groups[0], groups[1]), darrm.VoterGroup(3, groups[2], groups[3])]
+        problem = darrm.DecisionProblem(pair, epsilon=1.0, delta=1e-3, max_affected=1)
+        file = tmp_path / f"{number}.json"
+        darrm.solve(problem, objective=darrm.objectives.truth([0.8, 0.7])).save(file)
+        assert main(["budget", str(file), "--queries", "1", "--delta", "0.01", "--voters", "fixed"]) == 0
+        assert ("Accountants of DP-SGD" in capsys.readouterr().out) is (number == 1)
+
+
 @pytest.mark.parametrize(("total", "many"), [("2.5", "any number of labels"), ("0.6", "1 label")])
 def test_the_price_of_fixed_voters_pays_for_any_number_of_labels(
     total: str, many: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -477,14 +477,14 @@ def test_an_infinite_tight_epsilon_is_loose() -> None:
 def test_numbers_in_no_file_are_judged(K: int, Delta: float, t: int) -> None:
     """Beside the certificate, which is an upper bound too, and the attained value of its worst case."""
     rng = np.random.default_rng(K + t)
-    problem = darrm.MajorityProblem(K, 1.5, 0.4, Delta, max_affected=t)
+    problem = darrm.MajorityProblem(K, 0.5, 0.4, Delta, max_affected=t)
     for _ in range(5):
         gamma = rng.random(K + 1)
         gamma = (gamma + gamma[::-1]) / 2
         found, proved = needed_delta(gamma.tolist(), problem), darrm.verify(gamma, problem)
         assert found <= proved.needed_delta <= found + 2 * proved.rounding
         p, q = proved.probabilities
-        assert found == pytest.approx(max(0.0, p - math.exp(0.6) * q), abs=1e-12)
+        assert found == pytest.approx(max(0.0, p - math.exp(0.2) * q), abs=1e-12)
         release = of_noise_function(gamma.tolist(), problem)
         [exact] = Listing(release, precision(release)).worst([release.limits[0][0]]).most
         assert exact <= Fraction(found) < max(exact, 0) + Fraction(1, 2**52)
