@@ -92,7 +92,7 @@ def of_region(
         )
     sets = by_reached_voters(release.inner, sum(kind.voters for kind in affected))
     lower, points = max(((one_pair(points, queries, delta), points) for points in sets), key=lambda found: found[0])
-    name = EXACT if queries <= BLOCKS else f"{EXACT} of blocks"
+    name = _exact(queries)
     upper = min(bounds.values(), default=math.inf)
     settled = lower >= FAR or upper - lower <= _SAME * upper < math.inf  # no grid reaches so far, or is needed
     for fineness in FINENESS:
@@ -123,15 +123,31 @@ def upper_of_region(
     guaranteed: tuple[Fraction, Fraction] | None = None,
 ) -> float:
     """`of_region`'s upper bound alone, on the coarsest grid: proved, and never below `of_region`'s; maybe infinite."""
-    if not release.outer:
-        return 0.0
+    return least_of_region(release, affected, queries, delta, guaranteed)[0]
+
+
+def least_of_region(
+    release: Region,
+    affected: tuple[Affected, ...],
+    queries: int,
+    delta: float,
+    guaranteed: tuple[Fraction, Fraction] | None = None,
+) -> tuple[float, str]:
+    """`upper_of_region`, and the name of the bound."""
     bounds = without_grid(release, affected, queries, delta, guaranteed)
     if delta < at_least_once(release.delta_infinity, queries):
-        return bounds.get(_SIMPLE, math.inf)  # else `of_region` refuses
-    found = by_grid(release, queries, delta, FINENESS[0])
+        return bounds.get(_SIMPLE, math.inf), _SIMPLE  # else `of_region` refuses
     plain = min(bounds.values(), default=math.inf)
+    found = by_grid(release, queries, delta, FINENESS[0]) if release.outer else None
     # Where the other bounds are as good, `of_region` computes no grid.
-    return found[0] if found is not None and found[0] < plain * (1 - _SAME) else plain
+    if found is not None and found[0] < plain * (1 - _SAME):
+        return found[0], _exact(queries)
+    return plain, min(bounds, key=bounds.__getitem__, default=_SIMPLE)
+
+
+def _exact(queries: int) -> str:
+    """What the exact composition is called."""
+    return EXACT if queries <= BLOCKS else f"{EXACT} of blocks"
 
 
 def without_grid(

@@ -40,7 +40,8 @@ from darrm.show.markup import (
 )
 from darrm.show.report.worst_case import WorstCounts
 
-QUERIES = (1, 10, 100, 1000, 10_000, 100_000)
+QUERIES = (1, 10, 100, 1000, 100_000)
+_COARSELY = 1000  # queries, from which on the coarsest grid is as good as others, and a lower bound takes long
 _ROWS = 61  # up to which a table stands in the text; a longer one is folded away, and so many rows of it are shown:
 _SAMPLE = 12
 _MOST_ENTRIES = 4000  # probabilities of cases, up to which labels of several answers are composed exactly
@@ -208,7 +209,7 @@ def _fresh(design: Design | DecisionDesign, delta: float, exact: bool) -> Iterat
     Exact composition, or optimal composition of the guarantee alone: an upper bound without any separation, and for
     all tables of absent voters.
     """
-    from darrm.accounting.fresh import exact_guarantee, of_region
+    from darrm.accounting.fresh import exact_guarantee, least_of_region, of_region
     from darrm.accounting.many_answers import of_rows
     from darrm.accounting.profile import region
     from darrm.accounting.releases import class_rows
@@ -227,6 +228,9 @@ def _fresh(design: Design | DecisionDesign, delta: float, exact: bool) -> Iterat
                 yield queries, total.upper, min(total.bounds, key=total.bounds.__getitem__)
             elif label is None:
                 yield queries, optimal(epsilon, problem.delta, queries, delta).epsilon, "optimal composition"
+            elif queries >= _COARSELY:
+                least, rule = least_of_region(label, problem.affected, queries, delta, exact_guarantee(problem))
+                yield queries, least, rule if math.isfinite(least) else ""
             else:
                 total = of_region(label, problem.affected, queries, delta, guaranteed=exact_guarantee(problem))
                 yield queries, total.upper, min(total.bounds, key=total.bounds.__getitem__)
