@@ -103,7 +103,13 @@ def of_rows(
             f"{unavoidable:.3g}. Pass a larger delta, or ask fewer labels."
         )
     upper = min(bounds.values())
-    lower = min(lower or _by_one_set(rows, queries, delta), upper) if same_voters else 0.0
+    lower = lower or _by_one_set(rows, queries, delta) if same_voters else 0.0
+    if not affected and lower > upper * (1 + 1e-6) + 1e-9:
+        raise InputError(
+            f"These labels cost at least {lower:.6g}, and by the numbers stated for them at most {upper:.6g}. One of "
+            "those numbers is false, such as sigma or epsilon of a mechanism. Correct it."
+        )
+    lower = min(lower, upper)
     kind = "fresh" if affected else "not private"
     return Total(lower, (lower + upper) / 2, upper, delta, queries, kind, bounds, min(unavoidable, delta))
 

@@ -77,11 +77,12 @@ def individual_advantage_over_bags(
     ------
     InputError
 
-    Notes ----- Individual expected attack advantage, Definition 3.1 of Busa-Fekete et al. (NeurIPS 2024). The attacker
-    sees the features of the whole bag, and the mean is over the features of the others. Its mean over eta_i from the
-    population (with replacement) is the additive advantage of that definition. It is not the advantage among others
-    that all have the mean of the population: with replacement that is no more (Jensen), without it may be more.
-    O(size^2) a bag.
+    Notes
+    -----
+    Individual expected attack advantage, Definition 3.1 of Busa-Fekete et al. (NeurIPS 2024). The attacker sees the
+    features of the whole bag, and the mean is over the features of the others. Its mean over eta_i from the population
+    (with replacement) is the additive advantage of that definition. It is not the advantage among others that all have
+    the mean of the population: with replacement that is no more (Jensen), without it may be more. O(size^2) a bag.
 
     Examples
     --------

@@ -112,12 +112,14 @@ def at_equal_utility(
     InputError
         Among others if the target is out of reach in the range of some mechanism; the message has both ends.
 
-    Notes ----- The named utilities and all measures are exact but for rounding (Laplace: for continuous noise). The
-    answer is the same at every call if a callable utility is: seed what it draws. If the utility does not rise or fall
-    throughout (a learner on one draw of the noise), the parameter is one at which it passes the target. About
-    log2((high - low) / (tolerance parameter)) evaluations a range, O(k^3) each by name; the measures cost as
-    `multiplicative_advantage` says, whose limit of 2e7 labels times outcomes holds here. Comparisons at one utility:
-    Figure 3 of Busa-Fekete et al. (NeurIPS 2024).
+    Notes
+    -----
+    The named utilities and all measures are exact but for rounding (Laplace: for continuous noise). The answer is the
+    same at every call if a callable utility is: seed what it draws. If the utility does not rise or fall throughout (a
+    learner on one draw of the noise), the parameter is one at which it passes the target. About log2((high - low) /
+    (tolerance parameter)) evaluations a range, O(k^3) each by name; the measures cost as `multiplicative_advantage`
+    says, whose limit of 2e7 labels times outcomes holds here. Comparisons at one utility: Figure 3 of Busa-Fekete et
+    al. (NeurIPS 2024).
 
     Examples
     --------

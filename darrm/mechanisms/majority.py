@@ -32,8 +32,10 @@ class DaRRM(ReleasedVotes):
     design : Design
         From `darrm.solve`, `darrm.load` or `darrm.Design`, which hold only verified noise functions.
 
-    Notes ----- Algorithm 1 of Jiang, Zhang, Joshi (TMLR 2024), with one exact coin in place of two. The bias of each
-    coin is the rational number above, to the last bit (`darrm.randomness.coins`).
+    Notes
+    -----
+    Algorithm 1 of Jiang, Zhang, Joshi (TMLR 2024), with one exact coin in place of two. The bias of each coin is the
+    rational number above, to the last bit (`darrm.randomness.coins`).
 
     Examples
     --------

@@ -187,9 +187,11 @@ class LaplaceNoisyMax(_NoisyMax):
     ------
     InputError
 
-    Notes ----- Papernot et al. (ICLR 2017) with continuous noise. Given the noise of all others and the order that
-    decides ties, a class wins if its own noise reaches a threshold. One changed vote moves that by at most 2, and the
-    probability to reach it by a factor of at most e^(2 gamma).
+    Notes
+    -----
+    Papernot et al. (ICLR 2017) with continuous noise. Given the noise of all others and the order that decides ties, a
+    class wins if its own noise reaches a threshold. One changed vote moves that by at most 2, and the probability to
+    reach it by a factor of at most e^(2 gamma).
 
     The chances of the labels are `darrm.measures.noisy_max_probabilities`, and what one label leaks about one vote is
     at most `darrm.measures.leakage_bound`; both take gamma.

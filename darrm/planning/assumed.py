@@ -40,7 +40,7 @@ def assumptions(setting: Setting, budget: Budget) -> tuple[str, ...]:
         goal = "accuracy of the votes" if setting.base is None else "base accuracy, on votes by randomized response"
     reaches = f"One change of the data ({adjacency_in_print(setting.adjacency)}) reaches {reach}{''.join(caps)}."
     if setting.adjacency == "replace-one" and t < K:
-        reaches += " If a record may be replaced by one of other voters, count those too."
+        reaches += " If a record may be replaced by a record of another voter, count that voter too."
     return (
         reaches,
         kind,

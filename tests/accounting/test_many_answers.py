@@ -266,6 +266,20 @@ def test_an_epsilon_that_is_too_small_contradicts_the_chances(classes: int) -> N
         compose(Boasting(1.0), 1, delta=0.0, K=5, classes=classes)
 
 
+def test_a_sigma_that_is_too_large_contradicts_the_chances() -> None:
+    class Quiet:
+        sigma = 1000.0
+
+        def chances(self, counts: object) -> Array:
+            return PermuteAndFlip(2.0).chances(counts)  # type: ignore[arg-type]
+
+        def _chances(self, votes: Array) -> object:
+            return PermuteAndFlip(2.0)._chances(votes)  # type: ignore[arg-type]
+
+    with pytest.raises(InputError, match=r"at least 1\.99\d*, and .* at most 0\.0\d*\. One of those"):
+        compose(Quiet(), 1, delta=1e-6, K=5, classes=3)  # type: ignore[arg-type]
+
+
 def test_what_has_no_parameter_is_refused() -> None:
     with pytest.raises(InputError, match="kind must be GaussianNoisyMax"):
         noisy_max_parameter(float, 30, 3.0, 1e-6, K=5, classes=3)  # type: ignore[arg-type]
