@@ -411,7 +411,6 @@ def rows_of(page: str) -> dict[tuple[str, str, str], dict[str, str]]:
 
 def draw(path: Path, page: str) -> None:
     """Seconds over K, both logarithmic, from the tables of a page."""
-    sys.path.insert(0, str(Path(__file__).parent / "paper"))
     from pages import save
 
     from darrm.show.figures import LOOKS, TEXT, WIDTH, curve, ink, new_figure, tidy
@@ -468,10 +467,11 @@ def short(page: str) -> str:
 
 def show_short() -> None:
     """What follows from the tables of the page: a few lines in README.md and docs/note.md, and the picture."""
+    from pages import put
+
     page = (DOCS / "benchmarks.md").read_text(encoding="utf-8")
     for other in (ROOT / "README.md", DOCS / "note.md"):
-        parts = re.split(r"(<!-- /?how-far -->)", other.read_text(encoding="utf-8"))
-        other.write_text("".join([*parts[:2], f"\n\n{short(page)}\n\n", *parts[3:]]), encoding="utf-8")
+        put("how-far", short(page), other)
     draw(DOCS / "speed.svg", page)
 
 
@@ -487,6 +487,7 @@ def main() -> None:
     if options.case:
         print(json.dumps(case(*options.case)))
         return
+    sys.path.insert(0, str(Path(__file__).parent / "paper"))
     if options.short:
         show_short()
         return
@@ -500,9 +501,9 @@ def main() -> None:
     text = "\n\n".join([about, *tables])
     print(text)
     if options.docs:
-        page = DOCS / "benchmarks.md"
-        parts = re.split(r"(<!-- /?speed -->)", page.read_text(encoding="utf-8"))
-        page.write_text("".join([*parts[:2], f"\n\n{text}\n\n", *parts[3:]]), encoding="utf-8")
+        from pages import put
+
+        put("speed", text, DOCS / "benchmarks.md")
         show_short()
 
 
