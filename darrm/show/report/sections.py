@@ -209,13 +209,13 @@ def _fresh(design: Design | DecisionDesign, delta: float, exact: bool) -> Iterat
     Exact composition, or optimal composition of the guarantee alone: an upper bound without any separation, and for
     all tables of absent voters.
     """
-    from darrm.accounting.fresh import exact_guarantee, least_of_region, of_region
+    from darrm.accounting.fresh import least_of_region, of_region
     from darrm.accounting.many_answers import of_rows
     from darrm.accounting.profile import region
-    from darrm.accounting.releases import class_rows
+    from darrm.accounting.releases import class_rows, one_label
     from darrm.accounting.theorems import optimal
 
-    problem = design.problem
+    problem, guaranteed = design.problem, one_label(design).guarantee
     epsilon = rounded_up(problem.exact_epsilon)
     # Once, where `compose` would need it for every number of labels.
     several = isinstance(problem, DecisionProblem) and not problem.binary
@@ -224,15 +224,15 @@ def _fresh(design: Design | DecisionDesign, delta: float, exact: bool) -> Iterat
     for queries in QUERIES:
         try:
             if rows is not None and queries <= _MOST_LABELS:
-                total = of_rows(rows, queries, delta, guaranteed=exact_guarantee(problem), affected=problem.affected)
+                total = of_rows(rows, queries, delta, guaranteed=guaranteed, affected=problem.affected)
                 yield queries, total.upper, min(total.bounds, key=total.bounds.__getitem__)
             elif label is None:
                 yield queries, optimal(epsilon, problem.delta, queries, delta).epsilon, "optimal composition"
             elif queries >= _COARSELY:
-                least, rule = least_of_region(label, problem.affected, queries, delta, exact_guarantee(problem))
+                least, rule = least_of_region(label, problem.affected, queries, delta, guaranteed)
                 yield queries, least, rule if math.isfinite(least) else ""
             else:
-                total = of_region(label, problem.affected, queries, delta, guaranteed=exact_guarantee(problem))
+                total = of_region(label, problem.affected, queries, delta, guaranteed=guaranteed)
                 yield queries, total.upper, min(total.bounds, key=total.bounds.__getitem__)
         except InputError:  # below what is unavoidable
             yield queries, math.inf, ""
