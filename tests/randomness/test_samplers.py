@@ -267,6 +267,7 @@ def test_every_mechanism_that_releases_is_here() -> None:
     known = {name.partition(",")[0] for name in SAMPLERS}
     missing = sorted(releasing - known - {"LabelProportions"})
     assert not missing, f"Add the law of {', '.join(missing)} to SAMPLERS."
+    assert releasing - {"LabelProportions"} == known & releasing
 
 
 @pytest.fixture
