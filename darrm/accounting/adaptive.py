@@ -388,7 +388,7 @@ def together(losses: Losses, others: Losses) -> Losses:
         whole = np.convolve(losses.P, others.P) * (1 + (2 * size + 3) * 2 * _U)
         noise = _TINY * whole.size
     else:
-        from scipy import fft  # scipy.signal, which has the same convolution, takes .4 s to load
+        from scipy import fft  # scipy.signal has the same convolution, and takes long to load
 
         n = losses.P.size + others.P.size - 1
         room = fft.next_fast_len(n, real=True)

@@ -57,7 +57,7 @@ def compose(
     ------
     InputError
         If voters are not named, or ``delta`` is below what no epsilon avoids; the message gives that number.
-        If the epsilon that a mechanism states is less than its chances differ by.
+        If the chances of a mechanism contradict the epsilon or sigma that it states.
 
     Notes
     -----
