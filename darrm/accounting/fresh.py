@@ -27,6 +27,7 @@ from darrm.problem.limits import Affected, Problem, weakest
 BLOCKS = 10_000  # queries, up to which the recursion runs one by one
 _BLOCK = 2000  # beyond, a block of at most so many is composed with itself
 UNDERFLOW = 1e-290  # deltas this small are left to bounds that do not compute them
+_FEW_COUNTS = 1000  # of labels: a lower bound that sees in a few milliseconds that no grid reaches so far
 FAR = 690.0  # nats; beyond e^epsilon is no float64, and no such budget is private
 FINENESS = (6, 12, 24, 48)  # grid points to one standard deviation of the loss of a label
 _SAME = 1e-6  # relative: bounds so close are as good as equal
@@ -138,7 +139,8 @@ def least_of_region(
     if delta < at_least_once(release.delta_infinity, queries):
         return bounds.get(_SIMPLE, math.inf), _SIMPLE  # else `of_region` refuses
     plain = min(bounds.values(), default=math.inf)
-    found = by_grid(release, queries, delta, FINENESS[0]) if release.outer else None
+    far = queries * release.largest_loss > FAR and one_pair(release.inner, queries, delta, most=_FEW_COUNTS) >= FAR
+    found = by_grid(release, queries, delta, FINENESS[0]) if release.outer and not far else None
     # Where the other bounds are as good, `of_region` computes no grid.
     if found is not None and found[0] < plain * (1 - _SAME):
         return found[0], _exact(queries)
@@ -204,11 +206,11 @@ def envelope(release: Region, queries: int, delta: float) -> float:
     return adaptive.least_epsilon(adaptive.excess(losses), grid, delta)
 
 
-def one_pair(points: Sequence[Point], queries: int, delta: float) -> float:
-    """A lower bound: one attained pair of probabilities, the same at every query."""
+def one_pair(points: Sequence[Point], queries: int, delta: float, most: int = 10**5) -> float:
+    """A lower bound: one attained pair of probabilities, the same at every query; of ``most`` counts of labels."""
     from scipy.special import betainc
 
-    count = np.arange(queries + 1) if queries < 10**5 else np.unique(np.linspace(0, queries, 10**5).astype(np.int64))
+    count = np.arange(queries + 1) if queries < most else np.unique(np.linspace(0, queries, most).astype(np.int64))
     best = 0.0
     for p in points:
         for x, y, not_y in ((p.x, p.y, p.not_y), (p.not_y, p.not_x, p.x)):

@@ -105,7 +105,7 @@ def plot_profile(design: Design | DecisionDesign, ax: Axes | None = None) -> Axe
 
     ax = axes_of(ax)
     problem = design.problem
-    epsilons = np.linspace(0, 1.5 * problem.total_epsilon, 121)
+    epsilons = np.linspace(0, 1.5 * problem.total_epsilon, 61)
     exact = np.max([privacy_profile(part.table, part.problem, epsilons) for part in tables_of(design)], axis=0)
     # The profile of the pair of distributions that is (m epsilon, delta)-DP and nothing better.
     below = np.minimum(0.0, epsilons - problem.total_epsilon)

@@ -14,7 +14,7 @@ from oracles import exact
 from scipy.stats import norm
 
 import darrm
-from darrm.accounting import adaptive, compose, max_queries, optimal, plan
+from darrm.accounting import adaptive, compose, fresh, max_queries, optimal, plan
 from darrm.accounting.fresh import envelope, exact_guarantee, of_region, one_pair
 from darrm.accounting.gaussian import gdp_mu
 from darrm.accounting.profile import Point, Region, region
@@ -192,6 +192,23 @@ def test_lower_bounds_of_many_labels_are_not_above_by_rounding(K: int, m: float,
     points = region(design.gamma, design.problem).inner
     for queries in (*range(300, 1900, 7), 496, 1147, 1560, 1567):
         assert one_pair(points, queries, 0.0) <= queries * design.certificate.tight_epsilon * (1 + 1e-9)
+
+
+@pytest.mark.parametrize(("queries", "exact"), [(800, True), (1000, False), (20_000, False)])
+def test_the_upper_bound_alone_looks_at_no_grid_that_is_too_short(
+    queries: int, exact: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """800 labels cost 583 nats together, 1,000 at least 711: more than the 690 that a grid reaches."""
+    design = darrm.solve(K=11, m=3, epsilon=0.5)
+    one, affected = region(design.table, design.problem), design.problem.affected
+    looked: list[int] = []
+    by_grid = fresh.by_grid
+    monkeypatch.setattr(fresh, "by_grid", lambda *given: looked.append(1) or by_grid(*given))
+    found = fresh.least_of_region(one, affected, queries, 1e-5)
+    assert bool(looked) == exact == (found[1] == "exact composition")
+    assert fresh.one_pair(one.inner, queries, 1e-5) <= found[0]
+    monkeypatch.setattr(fresh, "one_pair", lambda *_, **__: 0.0)
+    assert fresh.least_of_region(one, affected, queries, 1e-5) == found
 
 
 @pytest.mark.thorough
