@@ -437,6 +437,22 @@ MISTAKES = [
         lambda tests, _: tests.test_the_vertex_of_a_basis_is_exact_to_rounding(),
     ),
     Mistake(
+        "an answer counts as settled though rows that are paid for do not bind",
+        "darrm_solvers.vertices",
+        "if (limits - held @ x > _FINE",
+        "if (0 * x[0] > _FINE",
+        GAPS,
+        lambda tests, _: tests.test_an_answer_is_settled_if_it_is_optimal_to_rounding((1.0 - 1e-12, 0.0), 1.0, False),
+    ),
+    Mistake(
+        "an answer counts as settled though a column would gain",
+        "darrm_solvers.vertices",
+        "profit[x < 1].max(initial=0.0)",
+        "profit[x > 1].max(initial=0.0)",
+        GAPS,
+        lambda tests, _: tests.test_an_answer_is_settled_if_it_is_optimal_to_rounding((1.0, 0.0), 0.5 - 1e-12, False),
+    ),
+    Mistake(
         "rows that are rounded do not pay for it",
         "design.optimum",
         "rounded = multipliers[exact:]",

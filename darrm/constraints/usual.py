@@ -57,25 +57,26 @@ class UsualRows:
         t = max_affected
         n, z = np.arange(t + 1)[:, None], np.arange(K + 1)
         there = (n + z <= K) & ((n > 0) | (Delta > 0))
-        up = np.where(there, np.minimum(K - n - z, t - n), 0) if Delta else np.zeros(there.shape, dtype=np.int64)
-        down = np.where(there, np.minimum(z, t - n - up), 0) if Delta else up
-        none = np.zeros_like(up)
+        none = np.zeros(there.shape, dtype=np.int64)
         # Row c of a block: n voters at (hi,lo) beside c ones.
-        q_beside, gap_beside = (_folded(table, K) for table in voters_at_hi_lo(epsilon, Delta, t))
-        smallest = max(weights(epsilon, Delta).gap, Delta) * 1e-29  # 1e-17 of the least right side that is not refused
-        pmf, moved, _ = binomials(t if Delta else 0, Delta, smallest)
-        ups = _moves(pmf, moved, up, 1)
-        downs = _moves(pmf, moved, down, -1)
-        gap, up_change = ups.chance @ gap_beside, ups.change @ q_beside
-        q_sides = [downs.chance @ q_beside]
-        differences = [gap + up_change - downs.change @ q_beside]
-        self._counts, present = [(up, none, down)], [there]
-        if Delta and K <= _DIPS_UP_TO:
-            q_sides += [q_beside] * 2
-            both = _further_down(ups, pmf, moved, down)
-            differences += [gap + up_change, both.chance @ gap_beside + both.change @ q_beside]
-            self._counts += [(up, none, none), (up, down, none)]
-            present += [there & (down > 0)] * 2
+        q_beside, gap_beside = _folded(np.array(voters_at_hi_lo(epsilon, Delta, t)), K)
+        self._counts, present, q_sides, differences = [(none, none, none)], [there], [q_beside], [gap_beside]
+        if Delta:
+            up = np.where(there, np.minimum(K - n - z, t - n), 0)
+            down = np.where(there, np.minimum(z, t - n - up), 0)
+            smallest = max(weights(epsilon, Delta).gap, Delta) * 1e-29  # 1e-17 of the least right side not refused
+            pmf, moved, _ = binomials(t, Delta, smallest)
+            ups = _moves(pmf, moved, up, 1)
+            downs = _moves(pmf, moved, down, -1)
+            gap, up_change = ups.chance @ gap_beside, ups.change @ q_beside
+            self._counts, q_sides = [(up, none, down)], [downs.chance @ q_beside]
+            differences = [gap + up_change - downs.change @ q_beside]
+            if K <= _DIPS_UP_TO:
+                both = _further_down(ups, pmf, moved, down)
+                self._counts += [(up, none, none), (up, down, none)]
+                present += [there & (down > 0)] * 2
+                q_sides += [q_beside] * 2
+                differences += [gap + up_change, both.chance @ gap_beside + both.change @ q_beside]
         absent = ~np.concatenate(present, axis=1)
         self.q_side, self.difference = np.concatenate(q_sides, axis=1), np.concatenate(differences, axis=1)
         self.q_side[absent] = self.difference[absent] = 0.0
@@ -88,12 +89,14 @@ class UsualRows:
         return CornerCounts(self._K - n - z - i, z - j - l, n, 0, D_0=i, near_one=j, one_near=l)
 
 
-def _folded(table: Array, K: int) -> Array:
-    """The row of each n beside c = 0, ..., K ones, less its mirror image: shape (n, c, K - floor(K/2))."""
-    size, middle = len(table), K // 2
-    beside = np.zeros((size, K + 1, K + 1 + size))
-    for c in range(K + 1):
-        beside[:, c, c : c + size] = table
+def _folded(tables: Array, K: int) -> Array:
+    """The row of each n beside c = 0, ..., K ones, less its mirror image: shape (tables, n, c, K - floor(K/2))."""
+    several, size, middle = len(tables), tables.shape[1], K // 2
+    width = K + 1 + size
+    # In rows that are one longer than they are read, each one begins a place further to the right.
+    longer = np.zeros((several, size, K + 1, width + 1))
+    longer[..., :size] = tables[:, :, None]
+    beside = longer.reshape(several, size, -1)[..., : (K + 1) * width].reshape(several, size, K + 1, width)
     return np.ascontiguousarray(beside[..., middle + 1 : K + 1] - beside[..., : K - middle][..., ::-1])
 
 
@@ -108,23 +111,29 @@ def _moves(pmf: Array, moved: Array, movers: NDArray[np.int64], side: int) -> _M
     """``movers`` of shape (n, z) move up (``side`` 1) or down (-1)."""
     columns = movers.shape[1]
     found = _Moves(*np.zeros((2, *movers.shape, columns)))
-    for s in range(min(pmf.shape[1], columns)):
-        z = np.arange(columns - s) + (s if side < 0 else 0)
-        found.chance[:, z, z + side * s] = pmf[movers[:, z], s]
-        found.change[:, z, z + side * s] = moved[movers[:, z], s]
+    for whole, table in zip(found, (pmf, moved), strict=True):
+        likely = table[movers]
+        for s in range(min(pmf.shape[1], columns)):
+            _diagonal(whole, side * s)[:] = likely[:, : columns - s, s] if side > 0 else likely[:, s:, s]
     return found
 
 
 def _further_down(ups: _Moves, pmf: Array, moved: Array, down: NDArray[np.int64]) -> _Moves:
     """The same after ``down`` more move down, counted from z."""
     found = _Moves(*(np.zeros_like(side) for side in ups))
-    z = np.arange(down.shape[1])
-    for r in range(min(pmf.shape[1], z.size)):
-        chance = pmf[down, r][..., None]
+    columns, likely, change = down.shape[1], pmf[down, :, None], moved[down]
+    for r in range(min(pmf.shape[1], columns)):
         for side, whole in zip(ups, found, strict=True):
-            whole[..., : z.size - r] += chance * side[..., r:]
-        found.change[:, z[r:], z[: z.size - r]] += moved[down[:, r:], r]
+            whole[..., : columns - r] += likely[:, :, r] * side[..., r:]
+        _diagonal(found.change, -r)[:] += change[:, r:, r]
     return found
+
+
+def _diagonal(tables: Array, at: int) -> Array:
+    """The entries (z, z + ``at``) of square tables, as a view."""
+    columns = tables.shape[-1]
+    flat = tables.reshape(len(tables), -1)
+    return flat[:, at :: columns + 1][:, : columns - at] if at > 0 else flat[:, -at * columns :: columns + 1]
 
 
 class ReadyRows:
@@ -145,6 +154,8 @@ class ReadyRows:
     def most_broken(self, x: Array, seen: Container[Any]) -> tuple[list[Any], Rows]:
         """Of each block the case that ``x`` breaks most, if it breaks any and that is not ``seen``, and their rows."""
         values = self._rows @ x
+        if values.max() <= self._broken:
+            return [], Rows(np.zeros((0, x.size)), np.zeros(0))
         worst = np.argmax(values, axis=1)
         broken = np.flatnonzero(values[np.arange(worst.size), worst] > self._broken).tolist()
         places = {case: (n, worst[n]) for n in broken if (case := self._case(n, int(worst[n]))) not in seen}

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from darrm_solvers.linear_program import Array, LinearProgram, Solution, Status
-from darrm_solvers.vertices import Basis, feasible, least, vertex
+from darrm_solvers.vertices import Basis, feasible, least, settled, vertex
 
 if TYPE_CHECKING:
     from highspy import Highs
@@ -132,8 +132,9 @@ class HighsModel:
     def refine(self, solution: Solution) -> Solution:
         """The optimum again, to some digits more than the tolerances of HiGHS.
 
-        The vertex of the basis that HiGHS ended with is solved for by linear algebra. If its multipliers do not prove
-        it optimal, the program of the correction d = s (x* - x), s = 2^20, with a larger objective,
+        Answers that are right to rounding, as most of small programs are, stay. Else the vertex of the basis that HiGHS
+        ended with is solved for by linear algebra. If its multipliers do not prove it optimal, the program of the
+        correction d = s (x* - x), s = 2^20, with a larger objective,
 
             maximise 2^10 objective @ d   subject to   rows @ d <= s (limits - rows @ x),   -s x <= d <= s (1 - x),
 
@@ -151,6 +152,8 @@ class HighsModel:
             return solution
         limits = np.concatenate([limits for _, limits in self._batches])
         program = LinearProgram(self._objective, np.concatenate([rows for rows, _ in self._batches]), limits)
+        if settled(program, solution.x, solution.multipliers):
+            return solution
         x, known, finer = solution.x, [solution.multipliers], _FINER
         for run in range(_RUNS + 1):
             if run:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from darrm_solvers.linear_program import Array, LinearProgram
 
 ROUNDING = 2.0**-50  # of a row times a vertex, for each unit of the sizes that are summed
+_FINE = ROUNDING / 4  # of an answer that no linear algebra would make better
 _NO_PROFIT = 1e-13  # reduced costs and multipliers of the wrong sign, up to which a basis counts as optimal
 _LARGE, _SPARSE = 200, 0.05  # from which size on, and up to which share of entries, factors are sparse
 _TIGHT = 1e-11  # a distance of bound and objective that nobody sees
@@ -89,14 +90,31 @@ def _solvers(square: Array) -> tuple[Callable[[Array], Array], Callable[[Array],
     return lambda right: np.asarray(inverse @ right), lambda right: np.asarray(right @ inverse)
 
 
-def feasible(program: LinearProgram, x: Array) -> bool:
-    """Whether x breaks rows and bounds by no more than rounding."""
-    if max((-x).max(), (x - 1).max()) > ROUNDING:
+def feasible(program: LinearProgram, x: Array, rounding: float = ROUNDING) -> bool:
+    """Whether x breaks rows and bounds by no more than ``rounding``, of rows for each unit of their sizes."""
+    if max((-x).max(), (x - 1).max()) > rounding:
         return False
     excess = program.rows @ x - program.limits
     broken = np.flatnonzero(~(excess <= 0))
+    if not broken.size:
+        return True
     sizes = np.abs(program.rows[broken]) @ np.abs(x) + np.abs(program.limits[broken])
-    return bool((excess[broken] <= ROUNDING * sizes).all())
+    return bool((excess[broken] <= rounding * sizes).all())
+
+
+def settled(program: LinearProgram, x: Array, multipliers: Array) -> bool:
+    """Whether ``x`` in [0, 1] is feasible and optimal by these nonnegative multipliers, up to rounding.
+
+    Rows that cost something bind. No column between its bounds would gain or lose, none at 1 lose, none at 0 gain.
+    """
+    if not feasible(program, x, _FINE):
+        return False
+    paid = np.flatnonzero(multipliers)
+    prices, held, limits = multipliers[paid], program.rows[paid], program.limits[paid]
+    if (limits - held @ x > _FINE * (np.abs(held) @ x + np.abs(limits))).any():
+        return False
+    profit = program.objective - prices @ held
+    return bool(profit[x < 1].max(initial=0.0) <= _NO_PROFIT and -profit[x > 0].min(initial=0.0) <= _NO_PROFIT)
 
 
 def least(program: LinearProgram, x: Array, known: Iterable[Array]) -> Array:

@@ -1,5 +1,6 @@
 """Gaps are tight: to 1e-9 where bases are degenerate and ill-conditioned, with weights that vanish, rising tables."""
 
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -16,7 +17,7 @@ from darrm.design.optimum import exact_upper_bound, upper_bound
 from darrm.numerics.arrays import in_decimals
 from darrm.problem.limits import guarantee
 from darrm_solvers import HighsModel, LinearProgram, Status, highs, solve_highs
-from darrm_solvers.vertices import Basis, feasible, least, vertex
+from darrm_solvers.vertices import Basis, feasible, least, settled, vertex
 
 TIGHT = 1e-9
 # K, epsilon, Delta, delta, prior, each with m = 1, whose gaps were from 1e-6 to 16.
@@ -154,6 +155,35 @@ def test_the_vertex_of_a_basis_is_exact_to_rounding() -> None:
         assert not feasible(program, at.x + 1e-14)
         assert np.abs(at.x - coarse.x).max() <= 1e-9
         assert program.dual_bound(at.multipliers) - program.objective @ at.x <= 1e-14
+
+
+@pytest.mark.parametrize(
+    ("x", "price", "right"),
+    [
+        ((1.0, 0.0), 0.5, True),
+        ((1.0, 0.0), 1.0, True),
+        ((1.0, 0.0), 0.5 - 1e-12, False),  # the second column would gain
+        ((1.0, 0.0), 1.0 + 1e-12, False),  # the first would lose
+        ((1.0, 1e-12), 0.7, False),  # breaks the row
+        ((1.0 - 1e-12, 0.0), 1.0, False),  # what is paid for does not bind
+        ((0.5, 0.25), 0.5, False),  # between bounds the first would gain
+        ((0.5, 0.25), 1.0, False),  # the second would lose
+        ((1.0, 0.0), 0.0, False),
+    ],
+)
+def test_an_answer_is_settled_if_it_is_optimal_to_rounding(x: tuple[float, float], price: float, right: bool) -> None:
+    """maximise x + y subject to x + 2 y <= 1: the optimum is (1, 0), with any price between 1/2 and 1."""
+    program = LinearProgram(np.ones(2), np.array([[1.0, 2.0]]), np.ones(1))
+    assert settled(program, np.array(x), np.array([price])) == right
+
+
+def test_only_answers_that_are_not_settled_are_refined() -> None:
+    model = HighsModel(np.ones(2))
+    model.add_rows(np.array([[1.0, 2.0]]), np.ones(1))
+    answer = model.solve()
+    assert model.refine(answer) is answer
+    coarse = replace(answer, x=answer.x - 1e-11)
+    assert model.refine(coarse).x == pytest.approx([1.0, 0.0], abs=1e-16)
 
 
 def test_a_singular_basis_has_no_vertex() -> None:
