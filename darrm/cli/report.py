@@ -18,7 +18,7 @@ _OUT = outputs.Out("A report is HTML: name it .html.")
 @click.option(
     "--full/--short",
     default=None,
-    help="With or without baselines, profile and exact composition, slow for many voters [full up to K = 101].",
+    help="With or without baselines, profile and exact composition [full if that takes some ten seconds at most].",
 )
 @common.json_option
 def command(file: Path, out: Path | None, delta: float | None, full: bool | None, as_json: bool) -> None:

@@ -18,7 +18,7 @@ from darrm.errors import InputError
 from darrm.storage.atomic import replacing, resolved
 
 FULL = 101  # K up to which the default is a full report: some ten seconds
-FULL_STATES = 20_000  # the same for decisions: multisets of corners
+FULL_STATES = 50_000  # the same for decisions: multisets of corners
 FULL_ENTRIES = 300_000  # the same for more than two answers: probabilities to go through
 
 
@@ -41,7 +41,7 @@ def html(
         label or the fixed voters may spend, rounded up to one digit, whichever is more, and at most 1/2.
     full : bool, optional
         Whether to compute what takes long for many voters: the comparison with baselines, the privacy profile and the
-        exact composition. If not given, for K up to 101, or 20,000 multisets of a decision's corners, or 300,000
+        exact composition. If not given, for K up to 101, or 50,000 multisets of a decision's corners, or 300,000
         probabilities of a decision with more than two answers. A short report bounds the composition by a theorem
         instead, and so does that of a decision for absent voters or with more than two answers.
 

@@ -151,7 +151,7 @@ def _costs(design: DecisionDesign, full: bool) -> dict[str, object]:
         rival = "any ordered decision" if design.ordered else "any decision"
         optimal = f"That is at most {shown(design.gap, 2, up=True)} above that of {rival} with this guarantee."
     else:
-        optimal = "How close this is to the least possible is not known."
+        optimal = "No gap is proved: another decision with this guarantee may cost less."
     return {
         "meaning": _meaning(design),
         "optimal": optimal,

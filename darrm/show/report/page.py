@@ -141,7 +141,10 @@ def _errors(design: Design, full: bool) -> dict[str, object]:
             f"its shape ({design.shape}), under the prior {_short(str(design.prior))}."
         )
     else:
-        optimal = f"How close this is to the least possible is not known; the prior is {_short(str(design.prior))}."
+        optimal = (
+            f"No gap is proved: another noise function with this guarantee may have less {design.objective}. The prior "
+            f"is {_short(str(design.prior))}."
+        )
     return {
         "error": figure(design.error),
         "disagreement": figure(design.disagreement),

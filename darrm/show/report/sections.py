@@ -80,7 +80,7 @@ def folded(
 
 def left_out(what: str) -> Markup:
     """What stands in a short report instead."""
-    missing = f"{what} is left out of this short report: with many voters it takes long."
+    missing = f"{what} is left out of this short report: it can take long."
     return paragraph(missing, " --full, or full=True, adds it.", class_="note")
 
 

@@ -70,7 +70,7 @@ def _chance(value: float) -> str:
 def _reversals(design: DecisionDesign) -> Markup:
     if not design.reversals:
         return paragraph(NO_REVERSALS, class_="note")
-    gives_up = ". The optimum gives up there what it gains elsewhere. "
+    gives_up = ". The design gives up there what it gains elsewhere. "
     return paragraph(classes.reversals(design), gives_up, *FORBIDS, class_="note")
 
 

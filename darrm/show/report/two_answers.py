@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from itertools import islice
-from typing import Any
 
 import numpy as np
 
 from darrm.design.decision import DecisionDesign
 from darrm.numerics.exact import decimals
-from darrm.objectives import OfVoters
+from darrm.objectives import OfVoters, gains
 from darrm.problem.group_corners import entries, group_corners
 from darrm.problem.limits import guarantee
 from darrm.show.markup import Markup, element, join, paragraph, picture, shown, table, template, var
@@ -38,7 +37,7 @@ def words(design: DecisionDesign) -> dict[str, object]:
 def decision(design: DecisionDesign) -> dict[str, object]:
     """Its picture, its table and its reversals."""
     problem, table_ = design.problem, design.table
-    one, gain = answer(design, 1), _gains(design)
+    one, gain = answer(design, 1), gains(design.objective.costs(problem))
     heads = [f"group {g} (of {group.count})" for g, group in enumerate(problem.groups, 1)]
     rows = [
         (*n, repr(float(x)), "either" if gain[n] == 0 else cell(design, int(gain[n] > 0)))
@@ -60,17 +59,11 @@ def decision(design: DecisionDesign) -> dict[str, object]:
     }
 
 
-def _gains(design: DecisionDesign) -> Any:
-    """What the answer 1 costs less than the answer 0, for every count."""
-    costs = design.objective.costs(design.problem)
-    return costs[..., 0] - costs[..., 1]
-
-
 def _reversals(design: DecisionDesign) -> Markup:
     """Where the label that costs more is the likelier one."""
     if not design.reversals:
         return paragraph(NO_REVERSALS, class_="note")
-    reversed_ = (design.table - 0.5) * _gains(design) < 0
+    reversed_ = (design.table - 0.5) * gains(design.objective.costs(design.problem)) < 0
     at = np.argwhere(reversed_).tolist()
     named = [str(tuple(n)) if len(n) > 1 else str(n[0]) for n in islice(at, NAMED)]
     where = listed(named) if len(at) <= NAMED else f"{', '.join(named)} and {len(at) - NAMED} more"
@@ -80,7 +73,7 @@ def _reversals(design: DecisionDesign) -> Markup:
         often = f" They come up with a probability of {shown(chance, 2)}."
     return paragraph(
         f"At {len(at)} of {design.table.size} counts the label that costs more is the likelier one: at {where}.{often} "
-        "The optimum gives up there what it gains elsewhere. ",
+        "The design gives up there what it gains elsewhere. ",
         *FORBIDS,
         class_="note",
     )
