@@ -84,8 +84,15 @@ class Labels:
     def said(self) -> str:
         """What it is, in a few words."""
         voters = f"{self.problem.K} voters" if self.problem.K > 1 else "one voter"
+        if isinstance(self.problem, DecisionProblem) and self.problem.n_classes > 2:
+            voters += f" on {self.problem.n_classes} classes"
         epsilon, delta = map(float, self.guarantee)
-        return f"labels of {voters}, each ({at_least(epsilon)}, {exactly(delta)})-DP (design {self.name[:8]})"
+        return f"labels of {voters}, each ({at_least(epsilon)}, {exactly(delta)})-DP (design {self.short_name})"
+
+    @property
+    def short_name(self) -> str:
+        """What `name` begins with."""
+        return self.name[:8]
 
     @property
     def name(self) -> str:

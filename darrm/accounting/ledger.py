@@ -249,7 +249,7 @@ class Ledger:
         accounts = state.accounts
         return {
             **{name: getattr(state, name) for name in budget},
-            "condition": rules.CONDITIONS[state.rule],
+            "condition": rules.condition(state),
             "released": state.released,
             "left": left,
             "charges": [{"what": accounts[c.name].said, "n": c.charged, "note": c.note} for c in state.notes],
@@ -295,7 +295,7 @@ class Ledger:
 
         This holds if what was charged, and how often, does not depend on what was released. If somebody stopped because
         of that, the budget is guaranteed; by the rule "composed" only for a settled list that was within it as a whole
-        (see `create`).
+        (see `create`). Where fixed voters are all that was charged, it holds for any use.
 
         Returns
         -------

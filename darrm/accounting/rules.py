@@ -35,10 +35,19 @@ CONDITIONS = {
     "renyi": "one use answers once; what was released may decide the next charge, and then the budget counts",
     "basic": "one use answers once; what was released may decide the next charge, and then the budget counts",
 }
+ANY_USE = CONDITIONS["exact"]
 _SAME_PROOF = 1.02  # another grid than that of the charge gives a bound as near as this
 _ABOVE = "The ledger says that it paid for more than its budget. Count it as spent."
 _NOTHING_CHARGED = "Nothing was released or charged."
 _NOTHING = (Fraction(0), Fraction(0))
+
+
+def condition(state: State) -> str:
+    """Under what the total holds."""
+    # Labels of fixed voters that are paid for are computed from what is private with all its answers together.
+    paid = state.rule == "composed" and state.voters == "fixed" and state.released > 0
+    alone = paid and not any(other.charged for other in state.others.values())
+    return ANY_USE if alone else CONDITIONS[state.rule]
 
 
 def take(state: State, account: Account, n: int) -> None:

@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 @common.number("--at-most", "For epsilon auto: the largest epsilon of a vote, in nats.")
 @common.number("--collector-epsilon", "For epsilon auto: what whoever sees all votes may learn in all, in nats.")
 @click.option("--no-comparison", is_flag=True, help="Leave out what else the same budget buys.")
-@common.number("--time-limit", "Seconds; then the best design so far.", default=math.inf)
+@common.number(
+    "--time-limit", "Seconds, looked at between steps of the search; then the best design so far.", default=math.inf
+)
 @common.plot_option("wrong labels over the epsilon of the votes, or beside other mechanisms,")
 @common.design_option
 @common.json_option

@@ -486,6 +486,18 @@ def test_fixed_voters_are_paid_for_once(tmp_path: Path, designs: dict[str, Any])
             book(tmp_path / "m.json", rule, voters="fixed")
 
 
+def test_fixed_voters_alone_may_be_asked_by_what_was_released(tmp_path: Path, designs: dict[str, Any]) -> None:
+    """Whatever they are asked comes from models that are private: only other charges must be settled beforehand."""
+    ledger = book(tmp_path / "l.json", budget=(1.0, 1e-5), voters="fixed")
+    settled = ledger.status()["condition"]
+    assert "settled without a look" in settled
+    ledger.charge(designs["majority"], 3)
+    ledger.charge(darrm.solve(K=5, m=3, epsilon=0.05))
+    assert ledger.status()["condition"] == "any use"
+    ledger.charge(gaussian(20.0))
+    assert ledger.status()["condition"] == settled
+
+
 @pytest.mark.parametrize("epsilon", [0.05, 0.5])
 def test_no_labels_remain_of_fixed_voters_that_cannot_be_paid_for(tmp_path: Path, epsilon: float) -> None:
     ledger = book(tmp_path / "l.json", budget=(1.0, 1e-5), voters="fixed")

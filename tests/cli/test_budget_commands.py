@@ -273,7 +273,7 @@ def test_a_ledger_of_everything(
     assert "settled without a look at what was released" in told
     assert main(["ledger", "show", book, str(design_file)]) == 0
     said = " ".join(capsys.readouterr().out.split())
-    assert f"Labels of this design that are left: {left['left']}." in said
+    assert re.search(rf"Labels of this design \([0-9a-f]{{8}}\) that are left: {left['left']}\.", said)
     assert "2 x (0.5, 1e-06)-DP (a count)" in said
     too_many = ["ledger", "charge", book, str(design_file), "--times", str(left["left"] + 1)]
     assert f"{left['left']} are left" in refused(capsys, 1, *too_many)
