@@ -65,11 +65,13 @@ def _private(setting: Setting) -> str:
 
 def _again(setting: Setting, budget: Budget) -> str:
     """Whether the total covers more labels than those planned."""
-    if budget.voters == "fixed" and setting.votes_total(budget.queries, budget.delta, "fixed") <= budget.epsilon:
-        return (
-            "The budget pays for the voters themselves: any number of labels of their answers is within it, these "
-            "votes released again included."
-        )
+    if setting.votes_total(budget.queries, budget.delta, budget.voters) <= budget.epsilon:
+        if budget.voters == "fixed":
+            return (
+                "The budget pays for the voters themselves: any number of labels of their answers is within it, these "
+                "votes released again included."
+            )
+        return "The budget pays for the votes themselves: releasing these votes again is within it."
     once = "The votes of each label are released once: the total does not cover a second release of the same votes."
     if budget.voters == "fixed" and not all(math.isinf(group.epsilon) for group in setting.groups):
         once += (

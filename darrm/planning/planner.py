@@ -225,7 +225,10 @@ def _as_one_group(setting: Setting) -> str:
     K = sum(group.count for group in setting.groups)
     epsilon = max(group.epsilon for group in setting.groups)
     if math.isinf(epsilon):
-        return f" Or count all voters as one group without privacy, {K}:inf."
+        alone = " Or plan for the private voters alone, which may need no noise." * (
+            not all(math.isinf(group.epsilon) for group in setting.groups)
+        )
+        return f"{alone} Or count all voters as one group without privacy, {K}:inf."
     delta = max(group.delta for group in setting.groups)
     each = f"{K}:{epsilon!r}" + f":{delta!r}" * (delta > 0)
     return f" Or count all voters as one group, each as the least private of them, {each}."

@@ -212,15 +212,14 @@ def collector(plan: Plan) -> str:
         )
     groups = problem.groups if isinstance(problem, DecisionProblem) else ()
     largest = "at most " if len({group.epsilon for group in groups}) > 1 else ""
-    epsilon = exactly(plan.vote_epsilon)
+    epsilon = f"epsilon {largest}{exactly(plan.vote_epsilon)}"
+    learns = f"at most ({at_least(plan.collector)}, {exactly(plan.total_delta)}) about any one record"
     if plan.voters == "fixed":
-        why = f"because each voter is private with all its answers together, by epsilon {largest}{epsilon}"
-    else:
-        why = f"from votes of epsilon {largest}{epsilon} each"
-    return (
-        f"Whoever sees all votes learns at most ({at_least(plan.collector)}, {exactly(plan.total_delta)}) about any "
-        f"one record, {why}, and must be trusted with that."
-    )
+        return (
+            f"Whoever sees all votes must be trusted with what they tell: {learns}, because each voter is private with "
+            f"all its answers together, by {epsilon}."
+        )
+    return f"Whoever sees all votes learns {learns}, from votes of {epsilon} each, and must be trusted with that."
 
 
 def one_label(plan: Plan) -> str:

@@ -29,7 +29,7 @@ def test_caps_of_groups_and_the_privacy_of_votes_are_assumed_in_words() -> None:
 
 def test_fixed_voters_are_private_with_all_their_answers() -> None:
     plan = darrm.plan(K=5, epsilon=2.0, accuracy=[0.8], max_affected=1, voters="fixed", compare=False, **TOTAL)
-    assert "with all its answers together, by epsilon 2," in plan_words.collector(plan)
+    assert "with all its answers together, by epsilon 2." in plan_words.collector(plan)
 
 
 @pytest.mark.thorough
@@ -222,14 +222,16 @@ def test_a_total_delta_is_printed_in_full() -> None:
     assert plan_words.together(plan).endswith("1.2345612e-06)-DP: proved, within (1.5, 1.2345612e-06).")
 
 
-def test_a_plan_for_fresh_voters_pays_for_its_labels_alone() -> None:
-    """The budget would pay for these voters if they were fixed; these are not."""
+@pytest.mark.parametrize(("queries", "again"), [(4, "within it"), (5, "does not cover a second release")])
+def test_a_plan_for_fresh_voters_pays_for_its_labels_alone(queries: int, again: str) -> None:
+    """The budget would pay for these voters if they were fixed. Of fresh ones it pays for four votes each, not five."""
     plan = darrm.plan(
-        K=3, epsilon=0.5, base_accuracy=0.9, max_affected=1, queries=2, total_epsilon=2, total_delta=0, voters="fresh",
-        compare=False,
+        K=3, epsilon=0.5, base_accuracy=0.9, max_affected=1, queries=queries, total_epsilon=2, total_delta=0,
+        voters="fresh", compare=False,
     )  # fmt: skip
     assert not any("any number of labels" in one for one in plan.assumptions)
-    assert any("does not cover a second release" in one for one in plan.assumptions)
+    assert sum("these votes" in one or "the same votes" in one for one in plan.assumptions) == 1
+    assert any(again in one for one in plan.assumptions)
 
 
 def test_a_budget_a_hair_below_the_price_of_the_voters_says_the_price() -> None:
