@@ -27,6 +27,7 @@ from darrm.randomness.coins import WordSource, system_words
 
 Integers = NDArray[np.int64]
 _WORD = 64
+_SURELY_RATIONAL = 5000  # decimal digits that are all 0 or all 9 where a binary digit could change
 _TOP = 64  # nats, from which on the highest digits are drawn as one rare event
 
 
@@ -36,10 +37,11 @@ class RealCoins:
     Parameters
     ----------
     bias : callable
-        From an index to that bias as a `Decimal`, right to the precision of the current context.
+        From an index to that bias: a `Fraction` if it is rational, else a `Decimal`, right to the precision of the
+        current context.
     """
 
-    def __init__(self, bias: Callable[[int], Decimal]) -> None:
+    def __init__(self, bias: Callable[[int], Decimal | Fraction]) -> None:
         self._bias = bias
         self._words: dict[int, list[int]] = {}
 
@@ -51,18 +53,22 @@ class RealCoins:
         return known[j]
 
     def _digits(self, which: int, words: int) -> list[int]:
-        bits = _WORD * words
-        extra = 10
-        while True:
+        bits, extra = _WORD * words, 10
+        while extra < _SURELY_RATIONAL:
             # Digits that an error in the last place could change are computed again, more precisely.
             digits = int(bits * 0.30103) + 20 + extra
             with localcontext(context(digits)):
-                value = self._bias(which) * (Decimal(2) ** bits)
-                slack = value * Decimal(10) ** (8 - digits) + Decimal(10) ** (8 - extra)
-                low, high = int(value - slack), int(value + slack)
+                bias = self._bias(which)
+                if isinstance(bias, Fraction):
+                    low = high = (bias.numerator << bits) // bias.denominator
+                else:
+                    value = bias * (Decimal(2) ** bits)
+                    slack = value * Decimal(10) ** (8 - digits) + Decimal(10) ** (8 - extra)
+                    low, high = int(value - slack), int(value + slack)
             if low == high:
                 return [low >> _WORD * (words - 1 - j) & (1 << _WORD) - 1 for j in range(words)]
             extra *= 2
+        raise ValueError(f"A bias of few binary digits must be passed as a Fraction. Got {bias:.20g}.")
 
     def flip(self, which: Integers, draw: WordSource = system_words) -> NDArray[np.bool_]:
         """One independent coin for each entry of ``which``, shape (n,)."""

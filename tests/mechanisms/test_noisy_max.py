@@ -31,6 +31,18 @@ def test_digits_of_a_bias_are_right() -> None:
         assert [coins.word(which, j) for j in range(10)] == [value >> 64 * (9 - j) & 2**64 - 1 for j in range(10)]
 
 
+def test_a_rational_bias_has_exact_digits() -> None:
+    coins = RealCoins(lambda which: (Fraction(3, 4), Fraction(1, 3))[which])
+    assert [coins.word(0, j) for j in range(3)] == [3 << 62, 0, 0]
+    assert [coins.word(1, j) for j in range(3)] == [0x5555555555555555] * 3
+
+
+def test_a_decimal_of_few_binary_digits_is_refused() -> None:
+    """No precision tells whether 3/4 is a little more or less."""
+    with pytest.raises(ValueError, match=r"Fraction\. Got 0\.75"):
+        RealCoins(lambda _: Decimal(3) / 4).flip(np.zeros(1, dtype=np.int64))
+
+
 def test_a_coin_is_decided_at_the_first_digit_that_differs() -> None:
     coins = RealCoins(lambda which: Decimal(2).ln())
     first, second = coins.word(0, 0), coins.word(0, 1)
