@@ -54,7 +54,12 @@ _OF_COMPARE = ("K", "m", "total_epsilon", "epsilon", "Delta", "delta", "max_affe
 )
 @common.profile_option
 @common.number("--time-limit", "Seconds for the search [none].", default=float("inf"))
-@common.choice("--on-time-limit", "At the time limit: fail, or certify the best so far.", "error", "best")
+@common.choice(
+    "--on-time-limit",
+    "At the time limit, or if the solver gives up: fail, or certify the best so far.",
+    "error",
+    "best",
+)
 @click.option(
     "--out",
     type=_OUT,

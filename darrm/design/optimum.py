@@ -17,13 +17,17 @@ _EXACT = Decimal("1e-40")  # relative, of some million operations with 60 digits
 
 
 def check_optimal(solution: Solution, engine: str, on_time_limit: str) -> None:
-    """`SolverError` unless the solver found an optimum, or the time limit came and the best there is will do."""
-    if solution.status is Status.TIME_LIMIT and on_time_limit == "best":
+    """`SolverError` unless the solver found an optimum, or ended before and the best there is will do."""
+    early = solution.status in (Status.TIME_LIMIT, Status.NUMERICAL)
+    if early and on_time_limit == "best":
         return
     if solution.status is not Status.OPTIMAL:
+        best = early and engine == "cutting-planes"
         raise SolverError(
             f"{engine} ended without an optimum ({solution.message}, {solution.iterations} iterations): "
             f"{solution.status.value}. No gamma is returned."
+            + ' Pass on_time_limit="best" for the best table so far, certified, with its gap.'
+            * best
         )
     if not np.all((solution.x >= 0) & (solution.x <= 1)):
         raise SolverError(f"{engine} returned an optimum outside [0, 1]. No gamma is returned; try another engine.")

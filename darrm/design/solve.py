@@ -178,8 +178,8 @@ def solve(
     time_limit : float, seconds
         For the search of the optimum; checked between rounds. Verifying comes on top.
     on_time_limit : {"error", "best"}
-        What to do without an optimum by then: raise `SolverError`, or certify the best table so far, whose gap bounds
-        its distance from the optimum (engine "cutting-planes").
+        What to do without an optimum by then, or if HiGHS gives up: raise `SolverError`, or certify the best table so
+        far (engine "cutting-planes"). Its gap bounds its distance from the optimum.
     report : callable, optional
         Called with a `darrm_solvers.Progress` after each round of engine "cutting-planes".
     binding : Binding, optional
@@ -208,7 +208,7 @@ def solve(
     -----
     Section 5 of Jiang, Zhang, Joshi (TMLR 2024). Its list of constraints has C(K+7,7) rows, or C(K+3,3) if Delta = 0.
     Engines that list them reach K of about 21, or 115. By cuts some hundred rows do (docs/theory.md): K = 101 takes
-    about a tenth of a second, K = 1001 about ten seconds (docs/benchmarks.md).
+    a few hundredths of a second, K = 1001 about a second at m = 30, and far longer at small m (docs/benchmarks.md).
 
     Examples
     --------
