@@ -14,6 +14,7 @@ from darrm.accounting.cover import Cover, cover, farthest
 from darrm.accounting.fresh import (
     BLOCKS,
     EXACT,
+    FAR,
     FINENESS,
     UNDERFLOW,
     Total,
@@ -98,9 +99,14 @@ def of_rows(
             if upper - lower <= tolerance * upper or work > _WORK:
                 break
     if not bounds:
+        if delta <= unavoidable:
+            raise InputError(
+                f"No bound was found for {queries} labels at delta = {delta:g}: at any epsilon they spend a delta of "
+                f"{unavoidable:.3g}. Pass a larger delta, or ask fewer labels."
+            )
         raise InputError(
-            f"No bound was found for {queries} labels at delta = {delta:g}: at any epsilon they spend a delta of "
-            f"{unavoidable:.3g}. Pass a larger delta, or ask fewer labels."
+            f"No bound was found for {queries} labels at delta = {delta:g}: they cost more than {FAR:g} nats, which no "
+            "grid reaches, and nothing states the epsilon of one. Ask fewer labels, add noise, or state an epsilon."
         )
     upper = min(bounds.values())
     lower = lower or _by_one_set(rows, queries, delta) if same_voters else 0.0

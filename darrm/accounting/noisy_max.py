@@ -35,8 +35,8 @@ class Chances(Protocol):
 class CountMechanism(Protocol):
     """Noisy max or permute-and-flip: `GaussianNoisyMax`, `LaplaceNoisyMax` and `PermuteAndFlip`.
 
-    Beside its chances it has ``epsilon``, of one label, or, for Gaussian noise alone, ``sigma``, the standard deviation
-    of the noise of each count.
+    Beside its chances it may have ``epsilon``, of one label, or, for Gaussian noise alone, ``sigma``, the standard
+    deviation of the noise of each count. Without either, costs come from the chances alone.
     """
 
     def _chances(self, votes: NDArray[np.int64]) -> Chances: ...
@@ -135,7 +135,7 @@ def noisy_max_parameter(
     Returns
     -------
     float
-        sigma, gamma or epsilon of the mechanism. All labels together spend between 99.5 % of ``total_epsilon`` and all
+        The parameter of the mechanism. All labels together spend between 99.5 % of ``total_epsilon`` and all
         of it, by the exact composition that `compose` proves; `gnmax_sigma` needs more noise.
 
     Raises

@@ -280,6 +280,20 @@ def test_a_sigma_that_is_too_large_contradicts_the_chances() -> None:
         compose(Quiet(), 1, delta=1e-6, K=5, classes=3)  # type: ignore[arg-type]
 
 
+def test_without_epsilon_and_noise_the_error_says_that_no_grid_reaches() -> None:
+    """What is cut off spends a delta of 5e-289 in all, far below the one that was passed."""
+
+    class Silent:
+        def chances(self, counts: object) -> Array:
+            return PermuteAndFlip(300.0).chances(counts)  # type: ignore[arg-type]
+
+        def _chances(self, votes: Array) -> object:
+            return PermuteAndFlip(300.0)._chances(votes)  # type: ignore[arg-type]
+
+    with pytest.raises(InputError, match="more than 690 nats, which no grid reaches, and nothing states the epsilon"):
+        compose(Silent(), 50, delta=1e-6, K=5, classes=3)  # type: ignore[arg-type]
+
+
 def test_what_has_no_parameter_is_refused() -> None:
     with pytest.raises(InputError, match="kind must be GaussianNoisyMax"):
         noisy_max_parameter(float, 30, 3.0, 1e-6, K=5, classes=3)  # type: ignore[arg-type]
