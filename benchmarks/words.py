@@ -75,7 +75,7 @@ def sentences(text: str) -> Iterator[str]:
 
 def wrong(sentence: str, long: int = LONG) -> list[str]:
     """What makes a sentence hard to read: banned words, and its length if it has more than ``long`` words."""
-    found = [word for word, pattern in BANNED.items() if re.search(pattern, sentence, re.IGNORECASE)]
+    found = [f'banned "{word}"' for word, pattern in BANNED.items() if re.search(pattern, sentence, re.IGNORECASE)]
     count = len(WORD.findall(sentence))
     if count > long and len(OPERATORS.findall(sentence)) < count / 8:  # else a formula
         found.append(f"{count} words")

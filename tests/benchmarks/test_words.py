@@ -33,10 +33,10 @@ def test_planted_sentences_are_found_where_users_read(tmp_path: Path, capsys: py
     assert status == 1
     assert lines == [
         f"README.md:3: 31 words: {LONG}",
-        "docs/page.md:2: nobody: Nobody reads this.",
-        "darrm/page.html:1: is no: It is no answer.",
-        "darrm/shown.py:2: mend: Mend this.",
-        "darrm/shown.py:6: is no: X is no list of numbers",
+        'docs/page.md:2: banned "nobody": Nobody reads this.',
+        'darrm/page.html:1: banned "is no": It is no answer.',
+        'darrm/shown.py:2: banned "mend": Mend this.',
+        'darrm/shown.py:6: banned "is no": X is no list of numbers',
     ]
 
 
@@ -51,7 +51,7 @@ def test_names_that_a_package_imports_for_its_all_are_public(
     (package / "one.py").write_text(
         'def shown():\n    """Mend this."""\n\n\ndef inner():\n    """Nobody sees this."""\n', encoding="utf-8"
     )
-    assert listed(tmp_path, capsys) == (1, ["darrm/measures/one.py:2: mend: Mend this."])
+    assert listed(tmp_path, capsys) == (1, ['darrm/measures/one.py:2: banned "mend": Mend this.'])
 
 
 def test_pages_at_the_root_and_notebooks_are_read_once_without_cells_of_code(
@@ -69,10 +69,10 @@ def test_pages_at_the_root_and_notebooks_are_read_once_without_cells_of_code(
     status, lines = listed(tmp_path, capsys)
     assert status == 1
     assert lines == [
-        "SECURITY.md:2: nobody: Nobody knows.",
+        'SECURITY.md:2: banned "nobody": Nobody knows.',
         f"CHANGELOG.md:4: 31 words: {LONG}",
         f"notebooks/one.md:8: 31 words: {LONG}",
-        "notebooks/one.md:15: mend: Mend this.",
+        'notebooks/one.md:15: banned "mend": Mend this.',
     ]
 
 
