@@ -1,8 +1,10 @@
 """The attacks of benchmarks/attack.py, with fewer runs: false claims are found, sound ones stand."""
 
 import math
+import re
 import warnings
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -216,6 +218,15 @@ def test_the_table_is_sure_as_a_whole() -> None:
     assert one._replace(seen=alone._replace(broken=True)).words == "found"
     assert one._replace(seen=alone._replace(broken=True, epsilon=math.inf)).words == "MISSED"
     assert one.seen.runs == 1000
+
+
+def test_other_pages_count_claims_as_the_page_of_attacks_does() -> None:
+    docs = Path(attack.PAGE).parent
+    counted = re.search(r"Of (\d+) sound claims 0 were refuted; of (\d+) false ones \2 were", attack.PAGE.read_text())
+    assert counted
+    sound, false = counted.groups()
+    assert f"0 of {sound} sound claims and {false} of {false} false ones" in (docs / "note.md").read_text()
+    assert f"Of {sound} sound claims none is refuted; all {false} false claims" in (docs / "trust.md").read_text()
 
 
 @pytest.mark.slow
