@@ -121,8 +121,11 @@ class GroupSearch:
             V, W = p @ V.reshape(shape), q @ W.reshape(shape)
         return float(V.item()), float(W.item()), float(D.item())
 
-    def worst(self, kappa: float, most: int = 1) -> Iterator[Found]:
-        """The largest of D - kappa W in each block of states, or in parts of it if there are fewer than ``most``."""
+    def worst(self, kappa: float, most: int = 1, above: float = -math.inf) -> Iterator[Found]:
+        """The largest of D - kappa W in each block of states, or in parts of it if there are fewer than ``most``.
+
+        If it is ``above`` that.
+        """
         each = -(-most // self._n_blocks)
         *earlier, last = self._shape
         q_side = self._X.reshape(1, *self._shape)
@@ -140,7 +143,7 @@ class GroupSearch:
             if difference is not None:
                 excess += difference.take(windows, axis=1) @ own.p_side.T
             for reached, rows in left:
-                yield from self._largest(excess[rows], (*reached, n), each)
+                yield from self._largest(excess[rows], (*reached, n), each, above)
 
     def _through(
         self,
@@ -175,10 +178,14 @@ class GroupSearch:
         new_q, new_d = (np.concatenate(parts).reshape(shape) for parts in zip(*sides, strict=True))
         return made, new_q, new_d
 
-    def _largest(self, excess: Array, reached: tuple[int, ...], each: int) -> Iterator[Found]:
-        """The largest of each part of a block."""
-        flat = excess.ravel()
-        length = -(-flat.size // each)
-        for first in range(0, flat.size, length):
-            at = first + int(flat[first : first + length].argmax())
-            yield Found(float(flat[at]), reached, at)
+    def _largest(self, excess: Array, reached: tuple[int, ...], each: int, above: float) -> Iterator[Found]:
+        """The largest of each part of a block, if it is ``above`` that."""
+        if each == 1 or excess.max() <= above:
+            parts = [int(excess.argmax())]
+        else:
+            flat, length = excess.ravel(), -(-excess.size // each)
+            padded = np.pad(flat, (0, -flat.size % length), constant_values=-np.inf).reshape(-1, length)
+            parts = (padded.argmax(axis=1) + np.arange(len(padded)) * length).tolist()
+        for at in parts:
+            if excess.flat[at] > above:
+                yield Found(float(excess.flat[at]), reached, at)

@@ -193,8 +193,7 @@ class GroupSeparation:
                 worst.excess, 0.0, self._place(answer, worst.reached, search.at(worst)), math.nan, math.nan, math.nan
             )
             for answer, search in self._searches.items()
-            for worst in search.worst(kappa, _AT_ONCE)
-            if worst.excess > threshold
+            for worst in search.worst(kappa, _AT_ONCE, threshold)
         ]
 
     def facts(self) -> Facts:

@@ -142,21 +142,20 @@ class GroupRows:
     def _of(self, cases: Sequence[tuple[int, tuple[CornerCounts, ...]]], *, exact: bool) -> Rows:
         kind = number_kind(exact)
         shrink, grow = self._exact_factors if exact else (self._shrink, self._grow)
-        size = math.prod(self._columns.shape)
-        coefficients, limits = np.zeros((len(cases), size), kind), np.zeros(len(cases), kind)
-        for i, (answer, counts) in enumerate(cases):
-            q_side, difference = np.ones(1, kind), np.zeros(1, kind)
-            for group, corners, own in zip(self._problem.groups, self._corners, counts, strict=True):
-                q_own, difference_own = (_distributions if exact else _rounded_distributions)(
-                    group, corners, own, exact
-                )
-                # P P_g - Q Q_g = (P - Q) P_g + Q (P_g - Q_g)
-                difference = np.outer(difference, q_own + difference_own) + np.outer(q_side, difference_own)
-                q_side, difference = np.outer(q_side, q_own).ravel(), difference.ravel()
-            row = shrink * difference - grow * q_side
-            coefficients[i] = row if answer else -row
-            limits[i] = self._exact_limits[1 if answer else 0]
-        return self._columns.rows(coefficients, limits)
+        distributions = _distributions if exact else _rounded_distributions
+        q_side, difference = np.ones((len(cases), 1), kind), np.zeros((len(cases), 1), kind)
+        for g, (group, corners) in enumerate(zip(self._problem.groups, self._corners, strict=True)):
+            own = [distributions(group, corners, counts[g], exact) for _, counts in cases]
+            q_own, difference_own = np.array(own, kind).reshape(-1, 2, 1, group.count + 1).swapaxes(0, 1)
+            # P P_g - Q Q_g = (P - Q) P_g + Q (P_g - Q_g)
+            p_own, q_before = q_own + difference_own, q_side[..., None]
+            shape = len(cases), q_side.shape[1] * (group.count + 1)
+            difference = (difference[..., None] * p_own + q_before * difference_own).reshape(shape)
+            q_side = (q_before * q_own).reshape(shape)
+        coefficients = shrink * difference - grow * q_side
+        answers = np.array([answer for answer, _ in cases], dtype=np.intp)
+        coefficients[answers == 0] *= -1
+        return self._columns.rows(coefficients, np.array(self._exact_limits, kind)[np.minimum(answers, 1)])
 
 
 def _distributions(

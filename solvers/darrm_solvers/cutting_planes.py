@@ -197,7 +197,7 @@ class _Model:
         """Whether ``x`` breaks rows that left the model; they come back."""
         if not self._out.size:
             return False
-        again = self._out[self.rows[self._out] @ x > self.limits[self._out] + _BROKEN]
+        again = self._out[(self.rows @ x)[self._out] > self.limits[self._out] + _BROKEN]
         if again.size:
             self._out = np.setdiff1d(self._out, again)
             self._inside = np.append(self._inside, again)
