@@ -708,21 +708,27 @@ def section(name: str) -> str:
 
 def written(found: list[dict[str, Any]], argued: dict[str, list[str]], day: str) -> None:
     """The page for the documentation. What it said of a run of another day is kept as an earlier one."""
-    sys.path[:0] = [str(ROOT), str(ROOT / "tests"), str(Path(__file__).parent / "paper")]
     from pages import put
-    from test_mutants import MISTAKES, whole_name
 
     counts, reasons = tables(found, argued)
     minutes = sum(one["seconds"] for one in found) / 60
     machine = f"{platform.machine()}, Python {platform.python_version()}, numpy {np.__version__}"
-    made = ["| mistake | in | refused by |", "|---|---|---|"]
-    made += [f"| {one.what} | {whole_name(one.module)} | tests/{one.file} |" for one in MISTAKES]
     begins = f"On {day}: "
     before = section("mutants")
     if before and not before.startswith(begins):
         put("earlier mutants", f"{before}\n\n{section('earlier mutants')}".strip(), PAGE)
     what = f"{len(found)} mutants drawn at random, judged in {minutes:.0f} minutes by one process ({machine})."
     put("mutants", "\n\n".join([begins + what, counts, "Survivors:", reasons]), PAGE)
+
+
+def mistakes() -> None:
+    """The list of mistakes made on purpose, for the documentation."""
+    sys.path[:0] = [str(ROOT), str(ROOT / "tests"), str(Path(__file__).parent / "paper")]
+    from pages import put
+    from test_mutants import MISTAKES, whole_name
+
+    made = ["| mistake | in | refused by |", "|---|---|---|"]
+    made += [f"| {one.what} | {whole_name(one.module)} | tests/{one.file} |" for one in MISTAKES]
     put("mistakes", f"{len(MISTAKES)} mistakes made on purpose, all refused:\n\n" + "\n".join(made), PAGE)
 
 
@@ -736,7 +742,9 @@ def main() -> None:
     parser.add_argument("--trace", type=Path, default=Path("mutation-trace.json"))
     parser.add_argument("--results", type=Path, default=Path("mutation-results.jsonl"))
     parser.add_argument("--again", action="store_true", help="judge those that survived once more, and no others")
-    parser.add_argument("--docs", action="store_true", help="judge nothing, write what is known into docs")
+    parser.add_argument(
+        "--docs", action="store_true", help="judge nothing; write the list of mistakes, and what is known, into docs"
+    )
     parser.add_argument("--quick", action="store_true", help="without thorough tests; give it a --trace of its own")
     options = parser.parse_args()
     if options.quick:
@@ -754,6 +762,9 @@ def main() -> None:
         raise SystemExit("darrm is loaded already, so changes of it would not be seen.")
     before = known(results)
     if options.docs:
+        mistakes()
+        if not results.exists():
+            return
         day = time.strftime("%Y-%m-%d", time.gmtime(results.stat().st_mtime))
         written(list(before.values()), json.loads(ARGUED.read_text(encoding="utf-8")), day)
         return
