@@ -83,7 +83,8 @@ def of_rows(
     unavoidable = at_least_once(rows.delta_infinity, queries)
     bounds = without_grid(rows, affected, queries, delta, guaranteed) | dict(others or {})
     lower = 0.0
-    if delta > max(UNDERFLOW, queries * rows.cut * 1.1) and not rows.alike:
+    least = max(UNDERFLOW, queries * rows.cut * 1.1)  # below it no grid is tried
+    if delta > least and not rows.alike:
         fewer = cover(rows, queries, delta, grid_for(rows, queries, delta, FINENESS[0]))
         envelope = _envelope(rows, queries, delta) if len(rows) * rows.answers <= 10**5 else math.inf
         bounds |= {"own profile, any accountant": envelope} if math.isfinite(envelope) else {}
@@ -99,10 +100,11 @@ def of_rows(
             if upper - lower <= tolerance * upper or work > _WORK:
                 break
     if not bounds:
-        if delta <= unavoidable:
+        if delta <= max(least, unavoidable):
             raise InputError(
-                f"No bound was found for {queries} labels at delta = {delta:g}: at any epsilon they spend a delta of "
-                f"{unavoidable:.3g}. Pass a larger delta, or ask fewer labels."
+                f"At delta = {delta:g} no bound was found for {queries} labels. They spend a delta of "
+                f"{unavoidable:.3g} at any epsilon, and chances that are cut off ask for more than {least:.3g}. Pass a "
+                "larger delta, or ask fewer labels."
             )
         raise InputError(
             f"No bound was found for {queries} labels at delta = {delta:g}: they cost more than {FAR:g} nats, which no "
@@ -131,7 +133,8 @@ def upper_of_rows(
     if not len(rows):
         return 0.0
     bounds = list(without_grid(rows, affected, queries, delta, guaranteed).values())
-    if delta > max(UNDERFLOW, queries * rows.cut * 1.1) and not rows.alike:
+    least = max(UNDERFLOW, queries * rows.cut * 1.1)  # below it no grid is tried
+    if delta > least and not rows.alike:
         fewer = cover(rows, queries, delta, grid_for(rows, queries, delta, FINENESS[0]))
         found = by_grid(fewer.rows, queries, delta, FINENESS[1])
         bounds += [] if found is None else [found[0]]

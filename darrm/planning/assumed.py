@@ -11,8 +11,8 @@ from darrm.planning.setting import Setting
 from darrm.problem.limits import adjacency_in_print, of_accountants
 
 
-def assumptions(setting: Setting, budget: Budget) -> tuple[str, ...]:
-    """What must be true of the voters, their votes and their accuracy."""
+def assumptions(setting: Setting, budget: Budget, spent: float) -> tuple[str, ...]:
+    """What must be true of the voters, their votes and their accuracy, where the labels cost ``spent`` in all."""
     t, K = setting.max_affected, sum(group.count for group in setting.groups)
     reach = "every one" if t == K else f"{t} of the {K} voters at most" if t > 1 else f"one of the {K} voters at most"
     caps = [
@@ -45,7 +45,7 @@ def assumptions(setting: Setting, budget: Budget) -> tuple[str, ...]:
         reaches,
         kind,
         "Given the data, voters vote independently of each other.",
-        _again(setting, budget),
+        _again(setting, budget, spent),
         f"Figures of wrong labels rest on the {goal}, and on voters that err independently of each other; the "
         "guarantee does not.",
     )
@@ -63,16 +63,20 @@ def _private(setting: Setting) -> str:
     return " and ".join(f"{pair} in group {g}" for g, pair in private.items())
 
 
-def _again(setting: Setting, budget: Budget) -> str:
+def _again(setting: Setting, budget: Budget, spent: float) -> str:
     """Whether the total covers more labels than those planned."""
-    if setting.votes_total(budget.queries, budget.delta, budget.voters) <= budget.epsilon:
+    once = "The votes of each label are released once: the total does not cover a second release of the same votes."
+    price = setting.votes_total(budget.queries, budget.delta, budget.voters)
+    if price <= budget.epsilon:
+        who = "voters" if budget.voters == "fixed" else "votes"
+        if spent < price:
+            return f"{once} The budget does, for it pays for the {who} themselves."
         if budget.voters == "fixed":
             return (
-                "The budget pays for the voters themselves: any number of labels of their answers is within it, these "
+                "The total pays for the voters themselves: it covers any number of labels of their answers, these "
                 "votes released again included."
             )
-        return "The budget pays for the votes themselves: releasing these votes again is within it."
-    once = "The votes of each label are released once: the total does not cover a second release of the same votes."
+        return "The total pays for the votes themselves: it covers a second release of them."
     if budget.voters == "fixed" and not all(math.isinf(group.epsilon) for group in setting.groups):
         once += (
             " Nor may it be added to what other labels of these voters cost, by another plan or another ledger: plan "

@@ -198,13 +198,14 @@ def _by_prior(voters: VoterGroup, max_affected: object, adjacency: str, prior: P
         prior=prior,
     )
     some = Setting((voters,), reached, adjacency, 2, objectives.truth([0.5]))
+    spent = budget.cost(design)
     return Plan(
         design,
         budget.queries,
         budget.epsilon,
         budget.delta,
         budget.voters,
-        budget.cost(design),
+        spent,
         math.nan,
         design.disagreement,
         math.nan,
@@ -213,7 +214,7 @@ def _by_prior(voters: VoterGroup, max_affected: object, adjacency: str, prior: P
         voters.epsilon,
         (),
         None,
-        (*assumptions(some, budget)[:-1], f"Figures rest on the prior {design.prior}; the guarantee does not."),
+        (*assumptions(some, budget, spent)[:-1], f"Figures rest on the prior {design.prior}; the guarantee does not."),
         True,
     )
 
@@ -267,13 +268,14 @@ class _Planner:
             self._complete = False
         if curved:
             curve.append(self._step(end, setting, design))
+        spent = budget.cost(design)
         return Plan(
             design,
             budget.queries,
             total_epsilon,
             budget.delta,
             budget.voters,
-            budget.cost(design),
+            spent,
             setting.wrong(design.table),
             setting.disagreement(design.table),
             setting.wrong(setting.majority()),
@@ -282,7 +284,7 @@ class _Planner:
             max(group.epsilon for group in setting.groups),
             tuple(curve),
             comparison,
-            assumptions(setting, budget),
+            assumptions(setting, budget, spent),
             self._complete,
         )
 

@@ -27,7 +27,7 @@ from darrm.randomness.coins import WordSource, system_words
 
 Integers = NDArray[np.int64]
 _WORD = 64
-_SURELY_RATIONAL = 5000  # decimal digits that are all 0 or all 9 where a binary digit could change
+_SURELY_RATIONAL = 5000  # more decimal digits than so many, all 0 or all 9, are not computed to tell a binary one
 _TOP = 64  # nats, from which on the highest digits are drawn as one rare event
 
 
@@ -60,6 +60,8 @@ class RealCoins:
             with localcontext(context(digits)):
                 bias = self._bias(which)
                 if isinstance(bias, Fraction):
+                    if not 0 < bias < 1:
+                        raise ValueError(f"A bias must be in (0, 1). Got {bias}.")
                     low = high = (bias.numerator << bits) // bias.denominator
                 else:
                     value = bias * (Decimal(2) ** bits)

@@ -125,7 +125,7 @@ def test_a_release_is_charged_and_complete(book: Ledger, design: darrm.Design, t
         "voters": "fresh",
         "rule": "exact",
         "adjacency": "replace-one",
-        "condition": "any use",
+        "condition": "what was released does not decide how many labels there are; if it does, the budget counts",
         "released": 2,
         "left": max_queries(design, EPSILON, DELTA, voters="fresh") - 2,
         "charges": [{"what": account_of(design, None, "replace-one").said, "n": 2, "note": ""}],

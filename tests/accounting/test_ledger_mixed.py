@@ -496,6 +496,9 @@ def test_fixed_voters_alone_may_be_asked_by_what_was_released(tmp_path: Path, de
     assert ledger.status()["condition"] == "any use"
     ledger.charge(gaussian(20.0))
     assert ledger.status()["condition"] == settled
+    fresh = book(tmp_path / "f.json", voters="fresh")
+    fresh.charge(designs["majority"], 3)
+    assert fresh.status()["condition"] == settled
 
 
 @pytest.mark.parametrize("epsilon", [0.05, 0.5])

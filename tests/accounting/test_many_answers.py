@@ -294,6 +294,13 @@ def test_without_epsilon_and_noise_the_error_says_that_no_grid_reaches() -> None
         compose(Silent(), 50, delta=1e-6, K=5, classes=3)  # type: ignore[arg-type]
 
 
+def test_what_is_cut_off_asks_for_a_larger_delta() -> None:
+    rows = OutcomeRows.of([[0.5, 0.3, 0.2]], [[0.4, 0.4, 0.2]], cut=1e-7)
+    assert of_rows(rows, 10, delta=1.2e-6).upper < 3
+    with pytest.raises(InputError, match=r"ask for more than 1\.1e-06\. Pass a larger delta"):
+        of_rows(rows, 10, delta=1.05e-6)
+
+
 def test_what_has_no_parameter_is_refused() -> None:
     with pytest.raises(InputError, match="kind must be GaussianNoisyMax"):
         noisy_max_parameter(float, 30, 3.0, 1e-6, K=5, classes=3)  # type: ignore[arg-type]

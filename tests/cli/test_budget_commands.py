@@ -249,6 +249,23 @@ def test_fixed_voters_are_charged_once(
 
 
 @pytest.mark.thorough
+def test_labels_of_fixed_voters_alone_hold_for_any_use(
+    votes_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    book, file = str(tmp_path / "ledger.json"), tmp_path / "one.json"
+    darrm.solve(K=11, m=1, epsilon=0.1, max_affected=1).save(file)
+    budget = ["--total-epsilon", "1", "--total-delta", "1e-6", "--voters", "fixed", "--rule", "composed"]
+    assert main(["ledger", "create", book, *budget]) == 0
+    assert "That holds if all charges are settled" in " ".join(capsys.readouterr().out.split())
+    release = ["release", str(file), "--votes", str(votes_file), "--ledger", book, "--out", str(tmp_path / "l.csv")]
+    assert main(release) == 0
+    told = " ".join(capsys.readouterr().err.split())
+    assert "rule composed, if the voters are independent" in told
+    assert main(["ledger", "show", book]) == 0
+    assert "That holds for any use." in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.thorough
 def test_a_ledger_of_everything(
     design_file: Path, votes_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

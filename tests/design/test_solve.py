@@ -12,6 +12,7 @@ import darrm
 from darrm import baselines, priors
 from darrm.constraints.rows import HalfColumns
 from darrm.design.cuts import Candidates, CutFinder
+from darrm.design.optimum import check_optimal
 from darrm.design.solve import WEIGHT_FLOOR, Binding
 from darrm.problem.limits import guarantee
 from darrm_solvers import (
@@ -306,6 +307,21 @@ def test_cuts_survive_a_lying_solver(monkeypatch: pytest.MonkeyPatch, lie: str, 
         design = darrm.solve(problem)
         assert design.certificate.holds
         assert design.error - best.error <= design.gap + 1e-12
+
+
+@pytest.mark.parametrize("status", list(Status))
+def test_the_best_so_far_is_taken_of_no_wrong_program(status: Status) -> None:
+    """A general convex solver calls unbounded programs numerical too."""
+    ended = Solution(status, np.ones(2), np.zeros(0), 1, "made up")
+    for engine, taken in (
+        ("cutting-planes", {Status.OPTIMAL, Status.TIME_LIMIT, Status.NUMERICAL}),
+        ("custom", {Status.OPTIMAL, Status.TIME_LIMIT}),
+    ):
+        if status in taken:
+            check_optimal(ended, engine, "best")
+        else:
+            with pytest.raises(darrm.SolverError, match="made up"):
+                check_optimal(ended, engine, "best")
 
 
 def test_a_solver_that_returns_nan_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -43,6 +43,19 @@ def test_a_decimal_of_few_binary_digits_is_refused() -> None:
         RealCoins(lambda _: Decimal(3) / 4).flip(np.zeros(1, dtype=np.int64))
 
 
+@pytest.mark.parametrize("bias", [Fraction(0), Fraction(1), Fraction(3, 2), Fraction(-1, 4)])
+def test_a_fraction_beyond_0_and_1_is_refused(bias: Fraction) -> None:
+    with pytest.raises(ValueError, match=r"must be in \(0, 1\)"):
+        RealCoins(lambda _: bias).word(0, 0)
+
+
+def test_a_bias_a_hair_below_1_has_its_digits() -> None:
+    """1 - 1e-300 has 996 ones before the first 0, which 300 more decimal digits tell."""
+    coins = RealCoins(lambda _: (-Decimal("1e-300")).exp())
+    ones = "".join(f"{coins.word(0, j):064b}" for j in range(17))
+    assert len(ones) - len(ones.lstrip("1")) == 996
+
+
 def test_a_coin_is_decided_at_the_first_digit_that_differs() -> None:
     coins = RealCoins(lambda which: Decimal(2).ln())
     first, second = coins.word(0, 0), coins.word(0, 1)

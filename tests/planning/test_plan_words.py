@@ -222,7 +222,9 @@ def test_a_total_delta_is_printed_in_full() -> None:
     assert plan_words.together(plan).endswith("1.2345612e-06)-DP: proved, within (1.5, 1.2345612e-06).")
 
 
-@pytest.mark.parametrize(("queries", "again"), [(4, "within it"), (5, "does not cover a second release")])
+@pytest.mark.parametrize(
+    ("queries", "again"), [(4, "it covers a second release"), (5, "does not cover a second release")]
+)
 def test_a_plan_for_fresh_voters_pays_for_its_labels_alone(queries: int, again: str) -> None:
     """The budget would pay for these voters if they were fixed. Of fresh ones it pays for four votes each, not five."""
     plan = darrm.plan(
@@ -230,8 +232,19 @@ def test_a_plan_for_fresh_voters_pays_for_its_labels_alone(queries: int, again: 
         voters="fresh", compare=False,
     )  # fmt: skip
     assert not any("any number of labels" in one for one in plan.assumptions)
-    assert sum("these votes" in one or "the same votes" in one for one in plan.assumptions) == 1
+    assert sum("second release" in one for one in plan.assumptions) == 1
     assert any(again in one for one in plan.assumptions)
+
+
+def test_a_total_below_the_price_of_the_votes_covers_no_second_release() -> None:
+    """Two voters of .5: one label costs .5, two of the same votes cost .664, and the votes 1, which is the budget."""
+    plan = darrm.plan(
+        K=2, epsilon=0.5, base_accuracy=0.9, max_affected=2, queries=1, total_epsilon=1, total_delta=0, voters="fresh",
+        compare=False,
+    )  # fmt: skip
+    assert plan.spent < 0.51
+    (again,) = (one for one in plan.assumptions if "second release" in one)
+    assert "the total does not cover a second release of the same votes. The budget does" in again
 
 
 def test_a_budget_a_hair_below_the_price_of_the_voters_says_the_price() -> None:
