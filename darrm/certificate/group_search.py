@@ -124,7 +124,7 @@ class GroupSearch:
     def worst(self, kappa: float, most: int = 1, above: float = -math.inf) -> Iterator[Found]:
         """The largest of D - kappa W in each block of states, or in parts of it if there are fewer than ``most``.
 
-        If it is ``above`` that.
+        Those that are not above ``above`` are left out.
         """
         each = -(-most // self._n_blocks)
         *earlier, last = self._shape
@@ -179,7 +179,7 @@ class GroupSearch:
         return made, new_q, new_d
 
     def _largest(self, excess: Array, reached: tuple[int, ...], each: int, above: float) -> Iterator[Found]:
-        """The largest of each part of a block, if it is ``above`` that."""
+        """The largest of each part of a block."""
         if each == 1 or excess.max() <= above:
             parts = [int(excess.argmax())]
         else:
