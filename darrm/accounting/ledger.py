@@ -295,7 +295,7 @@ class Ledger:
 
         This holds if what was charged, and how often, does not depend on what was released. If somebody stopped because
         of that, the budget is guaranteed; by the rule "composed" only for a settled list that was within it as a whole
-        (see `create`). Where it charged labels of fixed voters and nothing else, that rule holds for any use.
+        (see `create`). Where it charged labels of fixed voters and nothing else, it holds for any use of these alone.
 
         Returns
         -------

@@ -103,8 +103,8 @@ def of_rows(
         if delta <= max(least, unavoidable):
             raise InputError(
                 f"At delta = {delta:g} no bound was found for {queries} labels. They spend a delta of "
-                f"{unavoidable:.3g} at any epsilon, and chances that are cut off ask for more than {least:.3g}. Pass a "
-                "larger delta, or ask fewer labels."
+                f"{unavoidable:.3g} at any epsilon, and bounds need more than {least:.3g}. Pass a larger delta, or ask "
+                "fewer labels."
             )
         raise InputError(
             f"No bound was found for {queries} labels at delta = {delta:g}: they cost more than {FAR:g} nats, which no "

@@ -29,7 +29,7 @@ from darrm.numerics.printed import exactly
 from darrm.problem.decision import DecisionProblem
 
 _TOLERANCE = 1e-2  # how close the bounds of what one design cost are driven, relatively
-ANY_USE = "any use"
+ANY_USE = "any use of labels of these voters alone"
 CONDITIONS = {
     "exact": "what was released does not decide how many labels there are; if it does, the budget counts",
     "composed": "all charges are settled without a look at what was released, and are within the budget as a whole",

@@ -66,20 +66,20 @@ def _private(setting: Setting) -> str:
 def _again(setting: Setting, budget: Budget, spent: float) -> str:
     """Whether the total covers more labels than those planned."""
     once = "The votes of each label are released once: the total does not cover a second release of the same votes."
+    fixed = budget.voters == "fixed"
     price = setting.votes_total(budget.queries, budget.delta, budget.voters)
-    if price <= budget.epsilon:
-        who = "voters" if budget.voters == "fixed" else "votes"
-        if spent < price:
-            return f"{once} The budget does, for it pays for the {who} themselves."
-        if budget.voters == "fixed":
-            return (
-                "The total pays for the voters themselves: it covers any number of labels of their answers, these "
-                "votes released again included."
-            )
-        return "The total pays for the votes themselves: it covers a second release of them."
-    if budget.voters == "fixed" and not all(math.isinf(group.epsilon) for group in setting.groups):
+    if spent >= price:
+        return (
+            "The total pays for the voters themselves: it covers any number of labels of their answers, these votes "
+            "released again included."
+            if fixed
+            else "The total pays for the votes themselves: it covers a second release of them."
+        )
+    if fixed and not all(math.isinf(group.epsilon) for group in setting.groups):
         once += (
             " Nor may it be added to what other labels of these voters cost, by another plan or another ledger: plan "
             "all of them together, or keep one ledger."
         )
+    if price <= budget.epsilon:
+        once += f" The budget covers that, for it pays for the {'voters' if fixed else 'votes'} themselves."
     return once

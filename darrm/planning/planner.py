@@ -18,6 +18,7 @@ from darrm._validation import (
     real,
 )
 from darrm.accounting.planning import plan as plan_majority
+from darrm.accounting.releases import AnyRelease
 from darrm.accounting.search import Budget, OutOfTime, pays
 from darrm.design.decision import DecisionDesign
 from darrm.errors import BudgetError, InputError
@@ -198,7 +199,7 @@ def _by_prior(voters: VoterGroup, max_affected: object, adjacency: str, prior: P
         prior=prior,
     )
     some = Setting((voters,), reached, adjacency, 2, objectives.truth([0.5]))
-    spent = budget.cost(design)
+    spent = _spent(budget, some, design)
     return Plan(
         design,
         budget.queries,
@@ -217,6 +218,12 @@ def _by_prior(voters: VoterGroup, max_affected: object, adjacency: str, prior: P
         (*assumptions(some, budget, spent)[:-1], f"Figures rest on the prior {design.prior}; the guarantee does not."),
         True,
     )
+
+
+def _spent(budget: Budget, setting: Setting, design: AnyRelease) -> float:
+    """What the labels cost; the price of the votes where that is more by rounding alone, for that price covers more."""
+    spent, price = budget.cost(design), setting.votes_total(budget.queries, budget.delta, budget.voters)
+    return price if spent < price <= min(budget.epsilon, spent * (1 + 1e-9)) else spent
 
 
 def _as_one_group(setting: Setting) -> str:
@@ -268,7 +275,7 @@ class _Planner:
             self._complete = False
         if curved:
             curve.append(self._step(end, setting, design))
-        spent = budget.cost(design)
+        spent = _spent(budget, setting, design)
         return Plan(
             design,
             budget.queries,

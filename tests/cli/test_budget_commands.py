@@ -262,7 +262,7 @@ def test_labels_of_fixed_voters_alone_hold_for_any_use(
     told = " ".join(capsys.readouterr().err.split())
     assert "rule composed, if the voters are independent" in told
     assert main(["ledger", "show", book]) == 0
-    assert "That holds for any use." in " ".join(capsys.readouterr().out.split())
+    assert "That holds for any use of labels of these voters alone." in " ".join(capsys.readouterr().out.split())
 
 
 @pytest.mark.thorough

@@ -244,7 +244,19 @@ def test_a_total_below_the_price_of_the_votes_covers_no_second_release() -> None
     )  # fmt: skip
     assert plan.spent < 0.51
     (again,) = (one for one in plan.assumptions if "second release" in one)
-    assert "the total does not cover a second release of the same votes. The budget does" in again
+    assert "the total does not cover a second release of the same votes. The budget covers that" in again
+
+
+@pytest.mark.parametrize("voters", ["fresh", "fixed"])
+def test_a_total_that_is_the_price_but_for_rounding_is_the_price(voters: str) -> None:
+    """One label of five such voters costs .9999999999999998, and what they say 1."""
+    right = "base_accuracy" if voters == "fresh" else "accuracy"
+    plan = darrm.plan(
+        K=5, epsilon=0.5, max_affected=2, queries=1, total_epsilon=2, total_delta=0, voters=voters, compare=False,
+        **{right: 0.8},
+    )  # fmt: skip
+    assert plan.spent == plan.collector == 1.0
+    assert sum(one.startswith("The total pays for the vote") for one in plan.assumptions) == 1
 
 
 def test_a_budget_a_hair_below_the_price_of_the_voters_says_the_price() -> None:
