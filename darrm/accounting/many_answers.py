@@ -107,8 +107,9 @@ def of_rows(
                 "fewer labels."
             )
         raise InputError(
-            f"No bound was found for {queries} labels at delta = {delta:g}: they cost more than {FAR:g} nats, which no "
-            "grid reaches, and nothing states the epsilon of one. Ask fewer labels, add noise, or state an epsilon."
+            f"At delta = {delta:g} no bound was found for {queries} labels on any grid, which ends at {FAR:g} nats, "
+            "and nothing states the epsilon of one. Ask fewer labels, add noise, state an epsilon, or let the `cut` "
+            "of chances be 0."
         )
     upper = min(bounds.values())
     lower = lower or _by_one_set(rows, queries, delta) if same_voters else 0.0

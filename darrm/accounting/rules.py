@@ -77,10 +77,10 @@ def _take_composed(state: State, account: Account, n: int) -> None:
     else:
         if not _same_voters(state):
             raise InputError(
-                "This ledger is for other fixed voters: their numbers, epsilon, Delta or max_affected differ. If they "
-                "are the same voters, describe them alike in all designs: one group of the largest epsilon and Delta, "
-                "with the same max_affected, is enough. If not, charge what the others cost by "
-                "darrm.interop.privacy_loss_distribution."
+                "This ledger is for other fixed voters: their groups differ in order, numbers, epsilon, Delta or "
+                "max_affected. If they are the same voters, describe them alike in all designs: one group of the "
+                "largest epsilon and Delta, with the same max_affected, is enough. If not, charge what the others cost "
+                "by darrm.interop.privacy_loss_distribution."
             )
         if not _holds(state):
             _refuse(state, account, n)

@@ -33,8 +33,9 @@ def command() -> None:
 @common.budget_options
 @common.choice(
     "--rule",
-    "exact: labels of the design in FILE only. composed: anything, the sharpest. All charges must be settled "
-    "before anything is released. renyi, basic: anything, also chosen by what was released before.",
+    "exact: labels of the design in FILE only. composed: several designs and mechanisms, the sharpest. Its charges "
+    "must not depend on what was released, unless they are labels of fixed voters alone. For fresh voters renyi, "
+    "basic: the same, also chosen by what was released before.",
     "exact",
     "composed",
     "renyi",
@@ -43,7 +44,7 @@ def command() -> None:
 @click.option("--adjacency", help="What neighbours are, for all that is charged [that of FILE, else replace-one].")
 @common.json_option
 def create(ledger: Path, file: Path | None, as_json: bool, **values: Any) -> None:
-    """Start LEDGER, for the design in FILE or, by a rule other than exact, for anything."""
+    """Start LEDGER, for the design in FILE or, by a rule other than exact, for several designs and mechanisms."""
     from darrm.accounting.ledger import Ledger
     from darrm.design.design import load
 

@@ -11,7 +11,7 @@ import click
 
 from darrm.cli import common
 from darrm.cli.long_run import progress
-from darrm.cli.suggestions import options_given, suggest, suggest_release
+from darrm.cli.suggestions import line, options_given, suggest, suggest_release
 from darrm.cli.totals import comparison_values, show_assumptions, show_comparison, show_rows, take_setting
 from darrm.cli.totals import options as setting_options
 from darrm.show import plan_words
@@ -64,7 +64,11 @@ def command(no_comparison: bool, plot: Path | None, out: Path | None, as_json: b
     else:
         ledger = out.with_name(f"{out.stem}-ledger.json")
         total = ("--total-epsilon", float(answer.total_epsilon), "--total-delta", float(answer.total_delta))
-        suggest("To keep count of its labels", "ledger", "create", ledger, out, *total, "--voters", answer.voters)
+        count = "To keep count of its labels"
+        if answer.voters == "fixed" and answer.collector <= answer.total_epsilon:
+            rule = line("--rule", "composed", "--adjacency", answer.design.problem.adjacency)
+            count += f" (for several designs of these voters {rule} in place of {out})"
+        suggest(count, "ledger", "create", ledger, out, *total, "--voters", answer.voters)
         suggest_release(out, answer.design, ledger)
 
 

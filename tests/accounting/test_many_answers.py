@@ -290,7 +290,9 @@ def test_without_epsilon_and_noise_the_error_says_that_no_grid_reaches() -> None
         def _chances(self, votes: Array) -> object:
             return PermuteAndFlip(300.0)._chances(votes)  # type: ignore[arg-type]
 
-    with pytest.raises(InputError, match="more than 690 nats, which no grid reaches, and nothing states the epsilon"):
+    with pytest.raises(
+        InputError, match=r"on any grid, which ends at 690 nats, and nothing states the epsilon of one.*`cut`"
+    ):
         compose(Silent(), 50, delta=1e-6, K=5, classes=3)  # type: ignore[arg-type]
 
 
