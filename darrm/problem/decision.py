@@ -170,9 +170,9 @@ class DecisionProblem:
         if delta is None:
             if any(group.delta for group in given):
                 raise InputError(
-                    "delta must be given where a group has a delta of its own. Got none. With a "
-                    f"probability of {rounded_up(_fails(given, max_affected))!r} at most one of the affected voters or "
-                    "more fail: pass that or more. Less is allowed, at more noise."
+                    "delta must be given where a group has a delta of its own. Got none. At "
+                    "least one of the affected voters fails with a probability of up to "
+                    f"{rounded_up(_fails(given, max_affected))!r}: pass that or more. Less is allowed, at more noise."
                 )
             delta = 0.0
         delta = real("delta", delta, 0, 1, "[)", hint="Pass the failure probability of one decision, e.g. 1e-5.")
