@@ -29,13 +29,13 @@ from darrm.numerics.printed import exactly
 from darrm.problem.decision import DecisionProblem
 
 _TOLERANCE = 1e-2  # how close the bounds of what one design cost are driven, relatively
-ANY_USE = "any use of labels of these voters alone"
 CONDITIONS = {
     "exact": "what was released does not decide how many labels there are; if it does, the budget counts",
     "composed": "all charges are settled without a look at what was released, and are within the budget as a whole",
     "renyi": "one use answers once; what was released may decide the next charge, and then the budget counts",
     "basic": "one use answers once; what was released may decide the next charge, and then the budget counts",
 }
+LABELS_ALONE = "nothing but labels of these voters was charged, whatever decided which"
 _SAME_PROOF = 1.02  # another grid than that of the charge gives a bound as near as this
 _ABOVE = "The ledger says that it paid for more than its budget. Count it as spent."
 _NOTHING_CHARGED = "Nothing was released or charged."
@@ -47,7 +47,7 @@ def condition(state: State) -> str:
     # Labels of fixed voters that are paid for are computed from what is private with all its answers together.
     paid = state.rule == "composed" and state.voters == "fixed" and state.released > 0
     alone = paid and not any(other.charged for other in state.others.values())
-    return ANY_USE if alone else CONDITIONS[state.rule]
+    return LABELS_ALONE if alone else CONDITIONS[state.rule]
 
 
 def take(state: State, account: Account, n: int) -> None:

@@ -138,7 +138,7 @@ def _show(ledger: Ledger, as_json: bool, design: AnyDesign | None = None) -> Non
         whose = f"{status['voters']} voters and {neighbours} neighbours"
         text = f"Budget {budget} for {whose}, rule {status['rule']}. Charged: "
         text += wording.listed([_charge(charge) for charge in status["charges"]]) if status["charges"] else "nothing"
-        text += f". Together they cost at most {spent} so far. That holds {_under(status)}."
+        text += f". Together they cost at most {spent} so far. That holds if {status['condition']}."
         if design is not None:
             from darrm.accounting.charges import labels_of
 
@@ -153,12 +153,6 @@ def _show(ledger: Ledger, as_json: bool, design: AnyDesign | None = None) -> Non
     for told in [of_other_totals(status, rests_on), *asked]:
         if told:
             common.console().print(told)
-
-
-def _under(status: dict[str, Any]) -> str:
-    from darrm.accounting.rules import ANY_USE
-
-    return f"for {ANY_USE}" if status["condition"] == ANY_USE else f"if {status['condition']}"
 
 
 def of_other_totals(status: dict[str, Any], rests_on: Sequence[tuple[Problem, bool]]) -> str:

@@ -85,13 +85,10 @@ def command(file: Path, votes_path: Path, out: Path, overwrite: bool, ledger_pat
         f"{wording.condition(design.problem, absent=absent)}{_order(design.problem)}"
     )
     if ledger_path is not None:
-        from darrm.accounting.rules import ANY_USE
-
         status = ledger.status()
         remaining = ledger.remaining(design)
         left = "" if remaining is None else f", {remaining} left"
-        any_use = status["rule"] != "composed" or status["condition"] == ANY_USE
-        settled = "" if any_use else f", if {status['condition']}"
+        settled = f", if {status['condition']}" if status["rule"] == "composed" else ""
         budget = wording.pair(status["total_epsilon"], status["total_delta"])
         rests_on = ledger.rests_on()
         rests = " and ".join(

@@ -493,7 +493,7 @@ def test_fixed_voters_alone_may_be_asked_by_what_was_released(tmp_path: Path, de
     assert "settled without a look" in settled
     ledger.charge(designs["majority"], 3)
     ledger.charge(darrm.solve(K=5, m=3, epsilon=0.05))
-    assert ledger.status()["condition"] == rules.ANY_USE
+    assert ledger.status()["condition"] == rules.LABELS_ALONE
     ledger.charge(gaussian(20.0))
     assert ledger.status()["condition"] == settled
     fresh = book(tmp_path / "f.json", voters="fresh")

@@ -249,7 +249,7 @@ def test_fixed_voters_are_charged_once(
 
 
 @pytest.mark.thorough
-def test_labels_of_fixed_voters_alone_hold_for_any_use(
+def test_labels_of_fixed_voters_alone_hold_whatever_decided_which(
     votes_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     book, file = str(tmp_path / "ledger.json"), tmp_path / "one.json"
@@ -260,9 +260,10 @@ def test_labels_of_fixed_voters_alone_hold_for_any_use(
     release = ["release", str(file), "--votes", str(votes_file), "--ledger", book, "--out", str(tmp_path / "l.csv")]
     assert main(release) == 0
     told = " ".join(capsys.readouterr().err.split())
-    assert "rule composed, if the voters are independent" in told
+    alone = "if nothing but labels of these voters was charged, whatever decided which"
+    assert f"rule composed, {alone}, if the voters are independent" in told
     assert main(["ledger", "show", book]) == 0
-    assert "That holds for any use of labels of these voters alone." in " ".join(capsys.readouterr().out.split())
+    assert f"That holds {alone}." in " ".join(capsys.readouterr().out.split())
 
 
 @pytest.mark.thorough
