@@ -666,3 +666,11 @@ def test_products_beyond_float64_are_refused_where_there_are_many(monkeypatch: p
     table = np.array([[1 - 2e-300, 1e-300, 1e-300], [0.4, 0.4, 0.2]])
     with pytest.raises(InputError, match="at most 10 probabilities are certified then"):
         darrm.verify(table, PROBLEM)
+
+
+@pytest.mark.parametrize(("many", "most"), [(3, 30), (4, 15), (10, 8)])
+def test_as_many_voters_fit_as_the_page_on_classes_says(many: int, most: int) -> None:
+    """docs/howto/classes.md, if all voters may be reached."""
+    classes.check_size(DecisionProblem([VoterGroup(most, epsilon=0.5)], epsilon=1.0, classes=many))
+    with pytest.raises(InputError, match="can be certified"):
+        classes.check_size(DecisionProblem([VoterGroup(most + 1, epsilon=0.5)], epsilon=1.0, classes=many))

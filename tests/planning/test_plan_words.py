@@ -243,6 +243,13 @@ def test_a_total_below_the_price_of_the_votes_covers_no_second_release() -> None
         compare=False,
     )  # fmt: skip
     assert plan.spent < 0.51
+    votes = np.array([[0, 0], [0, 1], [1, 0], [1, 1]])
+    right = 1 / (1 + math.exp(-0.5))
+    chances = np.where(votes[:, None] == votes, right, 1 - right).prod(axis=2)  # of the votes, for each truth
+    one = plan.design.table[votes.sum(axis=1)]
+    for times, cost in ((1, 0.5), (2, 0.664)):
+        said = np.array([chances @ (one**ones * (1 - one) ** (times - ones)) for ones in range(times + 1)])
+        assert np.log(said.max(axis=1) / said.min(axis=1)).max() == pytest.approx(cost, abs=1e-3)
     (again,) = (one for one in plan.assumptions if "second release" in one)
     assert "the total does not cover a second release of the same votes. The budget covers that" in again
 
