@@ -723,7 +723,6 @@ def written(found: list[dict[str, Any]], argued: dict[str, list[str]], day: str)
 
 def mistakes() -> None:
     """The list of mistakes made on purpose, for the documentation."""
-    sys.path[:0] = [str(ROOT), str(ROOT / "tests"), str(Path(__file__).parent / "paper")]
     from pages import put
     from test_mutants import MISTAKES, whole_name
 
@@ -762,6 +761,7 @@ def main() -> None:
         raise SystemExit("darrm is loaded already, so changes of it would not be seen.")
     before = known(results)
     if options.docs:
+        sys.path[:0] = [str(ROOT), str(ROOT / "tests"), str(Path(__file__).parent / "paper")]
         mistakes()
         if not results.exists():
             return

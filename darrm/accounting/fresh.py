@@ -27,7 +27,7 @@ from darrm.problem.limits import Affected, Problem, weakest
 BLOCKS = 10_000  # queries, up to which the recursion runs one by one
 _BLOCK = 2000  # beyond, a block of at most so many is composed with itself
 UNDERFLOW = 1e-290  # deltas this small are left to bounds that do not compute them
-_FEW_COUNTS = 1000  # of labels: a lower bound that sees in a few milliseconds that no grid reaches so far
+_FEW_COUNTS = 1000  # that a quick lower bound tries, to see that a total is beyond every grid
 FAR = 690.0  # nats; beyond e^epsilon is no float64, and no such budget is private
 FINENESS = (6, 12, 24, 48)  # grid points to one standard deviation of the loss of a label
 _SAME = 1e-6  # relative: bounds so close are as good as equal
@@ -207,7 +207,7 @@ def envelope(release: Region, queries: int, delta: float) -> float:
 
 
 def one_pair(points: Sequence[Point], queries: int, delta: float, most: int = 10**5) -> float:
-    """A lower bound: one attained pair of probabilities, the same at every query; of ``most`` counts of labels."""
+    """A lower bound: one attained pair of probabilities, the same at every query. Tries ``most`` counts of a label."""
     from scipy.special import betainc
 
     count = np.arange(queries + 1) if queries < most else np.unique(np.linspace(0, queries, most).astype(np.int64))

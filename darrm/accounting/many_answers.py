@@ -83,7 +83,7 @@ def of_rows(
     unavoidable = at_least_once(rows.delta_infinity, queries)
     bounds = without_grid(rows, affected, queries, delta, guaranteed) | dict(others or {})
     lower = 0.0
-    least = max(UNDERFLOW, queries * rows.cut * 1.1)  # below it no grid is tried
+    least = _least_delta(rows, queries)
     if delta > least and not rows.alike:
         fewer = cover(rows, queries, delta, grid_for(rows, queries, delta, FINENESS[0]))
         envelope = _envelope(rows, queries, delta) if len(rows) * rows.answers <= 10**5 else math.inf
@@ -123,6 +123,11 @@ def of_rows(
     return Total(lower, (lower + upper) / 2, upper, delta, queries, kind, bounds, min(unavoidable, delta))
 
 
+def _least_delta(rows: OutcomeRows, queries: int) -> float:
+    """The delta above which a grid is tried."""
+    return max(UNDERFLOW, queries * rows.cut * 1.1)
+
+
 def upper_of_rows(
     rows: OutcomeRows,
     queries: int,
@@ -134,8 +139,7 @@ def upper_of_rows(
     if not len(rows):
         return 0.0
     bounds = list(without_grid(rows, affected, queries, delta, guaranteed).values())
-    least = max(UNDERFLOW, queries * rows.cut * 1.1)  # below it no grid is tried
-    if delta > least and not rows.alike:
+    if delta > _least_delta(rows, queries) and not rows.alike:
         fewer = cover(rows, queries, delta, grid_for(rows, queries, delta, FINENESS[0]))
         found = by_grid(fewer.rows, queries, delta, FINENESS[1])
         bounds += [] if found is None else [found[0]]

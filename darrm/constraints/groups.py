@@ -155,7 +155,7 @@ class GroupRows:
         coefficients = shrink * difference - grow * q_side
         answers = np.array([answer for answer, _ in cases], dtype=np.intp)
         coefficients[answers == 0] *= -1
-        return self._columns.rows(coefficients, np.array(self._exact_limits, kind)[np.minimum(answers, 1)])
+        return self._columns.rows(coefficients, np.array(self._exact_limits, kind)[answers])
 
 
 def _distributions(

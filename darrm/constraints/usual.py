@@ -132,8 +132,8 @@ def _further_down(ups: _Moves, pmf: Array, moved: Array, down: NDArray[np.int64]
 def _diagonal(tables: Array, at: int) -> Array:
     """The entries (z, z + ``at``) of square tables, as a view."""
     columns = tables.shape[-1]
-    flat = tables.reshape(len(tables), -1)
-    return flat[:, at :: columns + 1][:, : columns - at] if at > 0 else flat[:, -at * columns :: columns + 1]
+    first = at if at > 0 else -at * columns
+    return tables.reshape(len(tables), -1)[:, first :: columns + 1][:, : columns - abs(at)]
 
 
 class ReadyRows:

@@ -208,7 +208,7 @@ def solve(
     -----
     Section 5 of Jiang, Zhang, Joshi (TMLR 2024). Its list of constraints has C(K+7,7) rows, or C(K+3,3) if Delta = 0.
     Engines that list them reach K of about 21, or 115. By cuts some hundred rows do (docs/theory.md): K = 101 takes
-    a few hundredths of a second, K = 1001 about a second at m = 30, and far longer at small m (docs/benchmarks.md).
+    a few hundredths of a second, K = 1001 at m = 30 about a second (docs/benchmarks.md). A small m can take far longer.
 
     Examples
     --------

@@ -233,9 +233,8 @@ def _as_one_group(setting: Setting) -> str:
     K = sum(group.count for group in setting.groups)
     epsilon = max(group.epsilon for group in setting.groups)
     if math.isinf(epsilon):
-        alone = " Or plan for the private voters alone, which may need no noise." * (
-            not all(math.isinf(group.epsilon) for group in setting.groups)
-        )
+        some_private = not all(math.isinf(group.epsilon) for group in setting.groups)
+        alone = " Or plan for the private voters alone, which may need no noise." if some_private else ""
         return f"{alone} Or count all voters as one group without privacy, {K}:inf."
     delta = max(group.delta for group in setting.groups)
     each = f"{K}:{epsilon!r}" + f":{delta!r}" * (delta > 0)
