@@ -132,10 +132,10 @@ def solve_by_cuts(
         model.add(new)
         answer = model.solve(left)
         if report is not None:
-            report(Progress(rounds, model.limits.size, float(objective @ answer.x), time.perf_counter() - start))
-    multipliers = np.zeros(model.limits.size)
+            report(Progress(rounds, model.size, float(objective @ answer.x), time.perf_counter() - start))
+    multipliers = np.zeros(model.size)
     multipliers[: last.multipliers.size] = last.multipliers
-    program = LinearProgram(objective, model.rows, model.limits)
+    program = LinearProgram(objective, *model.all())
     final = replace(last, status=status, multipliers=multipliers, iterations=answer.iterations, message=answer.message)
     return CutSolution(final, program, rounds)
 
@@ -145,28 +145,24 @@ class _Model:
 
     def __init__(self, objective: Array, options: dict[str, Option] | None) -> None:
         self._model, self._n = HighsModel(objective, options), objective.size
-        self._batches = [Rows(np.zeros((0, self._n)), np.zeros(0))]
+        self._batches: list[Rows] = []
         self._inside = np.zeros(0, dtype=np.intp)  # the places of the model's rows among all
         self._left: NDArray[np.bool_] = np.zeros(0, dtype=np.bool_)  # which of all left the model at some time
-        self._out: NDArray[np.intp] = np.zeros(0, dtype=np.intp)
+        self._out: NDArray[np.intp] = np.zeros(0, dtype=np.intp)  # the places of those that are not back, in order
+        self._rows_out = Rows(np.zeros((0, self._n)), np.zeros(0))
         self._reordered = False  # whether the model's rows stand in another order than all
 
     @property
-    def rows(self) -> Array:
-        return self._all.rows
+    def size(self) -> int:
+        """How many rows were added."""
+        return self._left.size
 
-    @property
-    def limits(self) -> Array:
-        return self._all.limits
-
-    @property
-    def _all(self) -> Rows:
-        if len(self._batches) > 1:
-            self._batches = [Rows(*(np.concatenate(parts) for parts in zip(*self._batches, strict=True)))]
-        return self._batches[0]
+    def all(self) -> Rows:
+        """All rows, as they were added."""
+        return _stacked([Rows(np.zeros((0, self._n)), np.zeros(0)), *self._batches])
 
     def add(self, new: Rows) -> None:
-        places = np.arange(self._left.size, self._left.size + new.limits.size)
+        places = np.arange(self.size, self.size + new.limits.size)
         self._left = np.append(self._left, np.zeros(places.size, dtype=np.bool_))
         self._inside = np.append(self._inside, places)
         self._batches.append(new)
@@ -182,27 +178,29 @@ class _Model:
                 break
         found = self._of_all(answer)
         if self._inside.size > _CROWDED * self._n:
-            inside = self._inside
-            slack = self.limits[inside] - self.rows[inside] @ answer.x
-            places = np.flatnonzero((slack > _SLACK) & (answer.multipliers == 0) & ~self._left[inside])
+            slack = self._model.slack(answer.x)
+            places = np.flatnonzero((slack > _SLACK) & (answer.multipliers == 0) & ~self._left[self._inside])
             if places.size > self._n:
-                self._reordered = True
-                self._left[inside[places]] = True
-                self._out = np.append(self._out, inside[places])
-                self._inside = np.delete(inside, places)
-                self._model.drop_rows(places)
+                self._leave_out(places)
         return found
+
+    def _leave_out(self, places: NDArray[np.intp]) -> None:
+        """Take rows out of the model, by their places in it."""
+        self._reordered = True
+        self._left[self._inside[places]] = True
+        self._out = np.append(self._out, self._inside[places])
+        self._inside = np.delete(self._inside, places)
+        self._rows_out = _stacked([self._rows_out, Rows(*self._model.drop_rows(places))])
 
     def _take_in(self, x: Array) -> bool:
         """Whether ``x`` breaks rows that left the model; they come back."""
-        if not self._out.size:
-            return False
-        again = self._out[(self.rows @ x)[self._out] > self.limits[self._out] + _BROKEN]
-        if again.size:
-            self._out = np.setdiff1d(self._out, again)
-            self._inside = np.append(self._inside, again)
-            self._model.add_rows(self.rows[again], self.limits[again])
-        return bool(again.size)
+        rows, limits = self._rows_out
+        broken = rows @ x > limits + _BROKEN
+        if broken.any():
+            self._inside = np.append(self._inside, self._out[broken])
+            self._model.add_rows(rows[broken], limits[broken])
+            self._out, self._rows_out = self._out[~broken], Rows(rows[~broken], limits[~broken])
+        return bool(broken.any())
 
     def refine(self, solution: Solution) -> Solution:
         """The optimum refined; among several it can be another one, which rows that left the model may forbid."""
@@ -222,6 +220,10 @@ class _Model:
         multipliers = np.zeros(self._left.size)
         multipliers[self._inside] = answer.multipliers
         return replace(answer, multipliers=multipliers)
+
+
+def _stacked(batches: Sequence[Rows]) -> Rows:
+    return Rows(*(np.concatenate(parts) for parts in zip(*batches, strict=True)))
 
 
 def _first_broken(separators: Sequence[Separator], x: Array) -> Rows:

@@ -122,12 +122,17 @@ class HighsModel:
         self._m += m
         self._batches.append((rows, limits))
 
-    def drop_rows(self, dropped: NDArray[np.intp]) -> None:
-        """Take rows out again, by their places; best those that do not bind, for then the basis stays."""
+    def drop_rows(self, dropped: NDArray[np.intp]) -> tuple[Array, Array]:
+        """Take rows and their limits out again, by their places; best those that do not bind: then the basis stays."""
         rows, limits = (np.concatenate(parts) for parts in zip(*self._batches, strict=True))
         self._batches = [(np.delete(rows, dropped, axis=0), np.delete(limits, dropped))]
         self._highs.deleteRows(dropped.size, dropped.astype(np.int32))
         self._m -= dropped.size
+        return rows[dropped], limits[dropped]
+
+    def slack(self, x: Array) -> Array:
+        """limits - rows @ x."""
+        return np.concatenate([limits - rows @ x for rows, limits in self._batches])
 
     def refine(self, solution: Solution) -> Solution:
         """The optimum again, to some digits more than the tolerances of HiGHS.
