@@ -18,13 +18,13 @@ from numpy.typing import ArrayLike
 
 from darrm._validation import array
 from darrm.certificate.engines import separation
-from darrm.certificate.groups import GroupCase
 from darrm.certificate.protocol import Facts, WorstCase, largest
 from darrm.errors import InputError
 from darrm.numerics.arrays import Array
 from darrm.numerics.exact import decimals
 from darrm.problem.class_corners import ClassCase
 from darrm.problem.decision import DecisionProblem
+from darrm.problem.group_corners import GroupCase
 from darrm.problem.limits import Problem, guarantee, losses
 
 # e^-400: a probability below it counts as 0. What that costs is on the safe side.

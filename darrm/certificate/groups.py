@@ -33,7 +33,7 @@ from darrm.numerics.arrays import Array, in_decimals
 from darrm.numerics.exact import decimals, exponentials, rounded_up
 from darrm.problem.corners import NAMES, STILL, CornerCounts, MovingCorner
 from darrm.problem.decision import DecisionProblem, VoterGroup
-from darrm.problem.group_corners import MAX_ENTRIES, entries, group_corners
+from darrm.problem.group_corners import MAX_ENTRIES, GroupCase, entries, group_corners
 from darrm.problem.limits import Limit
 
 MAX_EXACT_ENTRIES = 1_000_000  # of tables that float64 cannot hold
@@ -44,27 +44,6 @@ _SAFE = 1e-290  # products below could lose digits, or vanish
 _U = 2.0**-53
 _EXACT = Decimal("1e-50")  # relative, of some thousand operations with 60 digits
 _BEYOND = 1e300
-
-
-class GroupCase(NamedTuple):
-    """Where a worst case of a decision is: the answer, and how many voters of each group are at which corner."""
-
-    answer: int
-    counts: tuple[CornerCounts, ...]
-
-    @property
-    def reached(self) -> tuple[int, ...]:
-        """How many voters of each group are reached."""
-        return tuple(sum(counts[STILL:]) for counts in self.counts)
-
-    def named(self) -> dict[str, int]:
-        """The answer and, group by group, the corners that voters are at."""
-        parts = {
-            f"group {g} at {corner}": number
-            for g, counts in enumerate(self.counts, 1)
-            for corner, number in counts.named().items()
-        }
-        return {"answer": self.answer, **parts}
 
 
 class _Tables(NamedTuple):

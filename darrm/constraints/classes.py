@@ -223,6 +223,20 @@ class ClassRows:
         """None: a decision does not begin with the cases of another."""
         return []
 
+    def ahead(self, case: ClassCase, steps: int) -> list[ClassCase]:
+        """With more voters of a group that surely say what its first reached voter says on D' rather than on D."""
+        found = []
+        for g, group in enumerate(case.groups):
+            if group.kinds:
+                kind = group.kinds[0][0]
+                for more in range(1, min(steps, group.sure[kind[0]]) + 1):
+                    sure = list(group.sure)
+                    sure[kind[0]] -= more
+                    sure[kind[-1]] += more
+                    moved = group._replace(sure=tuple(sure))
+                    found.append(case._replace(groups=(*case.groups[:g], moved, *case.groups[g + 1 :])))
+        return found
+
     def of(self, cases: Sequence[ClassCase]) -> Rows:
         """The rows of any cases; each costs as much as the votes that can be at it are many."""
         return self._of(cases, exact=False)

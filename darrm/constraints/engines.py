@@ -52,6 +52,13 @@ class ConstraintRows(Protocol):
     def allowed(self, cases: Iterable[Any]) -> list[Any]:
         """Those of ``cases``, tuples of numbers, that this problem has, each once."""
 
+    def ahead(self, case: Any, steps: int) -> list[Any]:
+        """Cases of the same voters that are likely broken once the row of this one holds; ``steps`` in each direction.
+
+        A row lets a chance fall by so much from some votes to the next. The table of all variables at 1 falls at one
+        step; held there it falls at the next. These are the steps ahead.
+        """
+
     def of(self, cases: Sequence[Any]) -> Rows:
         """The rows of any cases."""
 

@@ -18,7 +18,7 @@ from darrm.numerics.arrays import Array, in_decimals, number_kind
 from darrm.numerics.exact import decimals, rounded_up
 from darrm.problem.corners import STILL, CornerCounts, MovingCorner
 from darrm.problem.decision import DecisionProblem, VoterGroup
-from darrm.problem.group_corners import group_corners
+from darrm.problem.group_corners import GroupCase, group_corners
 from darrm.problem.limits import Limit
 from darrm_solvers import Rows
 
@@ -129,17 +129,27 @@ class GroupRows:
         """None: a decision does not begin with the cases of another."""
         return []
 
-    def of(self, cases: Sequence[tuple[int, tuple[CornerCounts, ...]]]) -> Rows:
+    def ahead(self, case: GroupCase, steps: int) -> list[GroupCase]:
+        """With more voters of a group that surely say the other answer than this case has."""
+        found, way = [], 1 if case.answer else -1
+        for g, (own, reached) in enumerate(zip(case.counts, case.reached, strict=True)):
+            if reached:
+                for more in range(1, min(steps, own.ones if case.answer else own.zeros) + 1):
+                    moved = own._replace(zeros=own.zeros + way * more, ones=own.ones - way * more)
+                    found.append(case._replace(counts=(*case.counts[:g], moved, *case.counts[g + 1 :])))
+        return found
+
+    def of(self, cases: Sequence[GroupCase]) -> Rows:
         """The rows of any cases; O(entries of the table) for each."""
         return self._of(cases, exact=False)
 
-    def exactly(self, cases: Sequence[tuple[int, tuple[CornerCounts, ...]]]) -> Rows:
+    def exactly(self, cases: Sequence[GroupCase]) -> Rows:
         """The rows that those of `of` are rounded from, in decimals, in a context of the caller's."""
         return self._of(cases, exact=True)
 
     of_usual = of
 
-    def _of(self, cases: Sequence[tuple[int, tuple[CornerCounts, ...]]], *, exact: bool) -> Rows:
+    def _of(self, cases: Sequence[GroupCase], *, exact: bool) -> Rows:
         kind = number_kind(exact)
         shrink, grow = self._exact_factors if exact else (self._shrink, self._grow)
         distributions = _distributions if exact else _rounded_distributions

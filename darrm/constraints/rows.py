@@ -219,6 +219,10 @@ class MajorityRows:
         ours &= given[:, STILL:].sum(axis=1) <= problem.max_affected
         return list(dict.fromkeys(CornerCounts(*counts) for counts in given[ours].tolist()))
 
+    def ahead(self, case: CornerCounts, steps: int) -> list[CornerCounts]:
+        """None: every vote can change, and few rows bind."""
+        return []
+
     def of(self, cases: Sequence[CornerCounts]) -> Rows:
         """The rows of any multisets in the form of `blocks`; O(K max_affected) for each."""
         corners = self._corners

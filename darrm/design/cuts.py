@@ -21,6 +21,7 @@ from darrm.problem.limits import Limit, Problem, guarantee
 from darrm_solvers.cutting_planes import Rows
 
 _AT_ONCE = 128  # usual rows that are added at once
+_AHEAD = 6  # cases that come with each one, in each direction
 
 
 class Candidates:
@@ -169,7 +170,10 @@ class CutFinder:
         return [worst for worst in broken if worst.case not in self._seen]
 
     def _propose(self, broken: Sequence[WorstCase]) -> list[Any]:
-        cases = list(dict.fromkeys(worst.case for worst in broken if worst.case not in self._seen))
+        """The cases, and those ahead of them, that were not proposed before."""
+        found = [worst.case for worst in broken if worst.case not in self._seen]
+        ahead = (later for case in found for later in self.rows.ahead(case, _AHEAD))
+        cases = [case for case in dict.fromkeys((*found, *ahead)) if case not in self._seen]
         self._seen.update(dict.fromkeys(cases))
         return cases
 

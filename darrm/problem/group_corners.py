@@ -5,11 +5,33 @@ from __future__ import annotations
 import math
 from decimal import Decimal
 from functools import lru_cache
+from typing import NamedTuple
 
-from darrm.problem.corners import MovingCorner, moving_corners
+from darrm.problem.corners import STILL, CornerCounts, MovingCorner, moving_corners
 from darrm.problem.decision import DecisionProblem
 
 MAX_ENTRIES = 30_000_000
+
+
+class GroupCase(NamedTuple):
+    """Where a worst case of a decision is: the answer, and how many voters of each group are at which corner."""
+
+    answer: int
+    counts: tuple[CornerCounts, ...]
+
+    @property
+    def reached(self) -> tuple[int, ...]:
+        """How many voters of each group are reached."""
+        return tuple(sum(counts[STILL:]) for counts in self.counts)
+
+    def named(self) -> dict[str, int]:
+        """The answer and, group by group, the corners that voters are at."""
+        parts = {
+            f"group {g} at {corner}": number
+            for g, counts in enumerate(self.counts, 1)
+            for corner, number in counts.named().items()
+        }
+        return {"answer": self.answer, **parts}
 
 
 def entries(problem: DecisionProblem, *, pure: bool = False) -> int:

@@ -10,7 +10,7 @@ from darrm import DecisionProblem, InputError, VoterGroup, objectives
 from darrm.certificate.classes import ClassSeparation
 from darrm.constraints import classes
 from darrm.constraints.classes import ClassColumns, ClassRows, check_variables
-from darrm.problem.class_corners import ClassCase
+from darrm.problem.class_corners import ClassCase, GroupOfCase
 from darrm.problem.class_votes import all_votes, votes_up_to_names, ways
 from darrm.problem.limits import guarantee
 
@@ -93,3 +93,16 @@ def test_tables_too_large_to_optimise_are_refused(monkeypatch: pytest.MonkeyPatc
         check_variables(DecisionProblem([VoterGroup(6, 1.0)], 1.0, 0.0, 3, none=True), alike=False)
     with pytest.raises(InputError, match="one group"):
         check_variables(DecisionProblem([VoterGroup(3, 1.0), VoterGroup(3, 1.0)], 1.0, 0.0, 3), alike=True)
+
+
+def test_cases_ahead_are_cases_of_the_same_voters() -> None:
+    """The votes move on from what a reached voter says on D to what it says on D', as long as there are any."""
+    problem = DecisionProblem([VoterGroup(6, math.inf), VoterGroup(4, 0.3)], epsilon=0.4, classes=3, max_affected=1)
+    columns = ClassColumns(problem, np.random.default_rng(2).random((len(all_votes(problem)), 3)), alike=False)
+    rows = ClassRows(guarantee(problem), columns)
+    still = GroupOfCase((), (1, 1, 2))
+    case = ClassCase((0, 2), (GroupOfCase((((2, 0), 1),), (1, 1, 3)), still))
+    ahead = rows.ahead(case, 10)
+    votes = [(2, 1, 2), (3, 1, 1), (4, 1, 0)]
+    assert ahead == [ClassCase((0, 2), (GroupOfCase((((2, 0), 1),), sure), still)) for sure in votes]
+    assert rows.ahead(case, 2) == ahead[:2]

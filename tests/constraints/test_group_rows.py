@@ -1,11 +1,16 @@
 """Rows of decisions by groups: of many cases at once as of one after the other, and of no case none."""
 
+import math
+
 import numpy as np
 import pytest
 
+import darrm
 from darrm import DecisionProblem, VoterGroup
 from darrm.certificate.groups import GroupSeparation
 from darrm.constraints.groups import GroupRows, TableColumns
+from darrm.problem.corners import CornerCounts
+from darrm.problem.group_corners import GroupCase
 from darrm.problem.limits import guarantee
 
 
@@ -35,3 +40,19 @@ def test_only_cases_above_the_threshold_are_looked_for() -> None:
     assert len(everything) > 20
     for above in np.quantile([found.excess for found in everything], [0.0, 0.5, 0.9, 1.0]).tolist():
         assert list(search.worst(0.3, 100, above)) == [found for found in everything if found.excess > above]
+
+
+def test_cases_ahead_are_cases_of_the_same_voters() -> None:
+    """Of a group that is reached, and no further than it has voters: every table that is released holds them."""
+    problem = DecisionProblem([VoterGroup(6, math.inf), VoterGroup(4, 0.3)], epsilon=0.4, max_affected=1)
+    columns, limit = TableColumns(np.random.default_rng(2).normal(size=problem.shape)), guarantee(problem)
+    rows = GroupRows(limit, columns)
+    case = GroupCase(1, (CornerCounts(3, 2, 1, 0), CornerCounts(2, 2, 0, 0)))
+    for answer, ones in ((1, [1, 0]), (0, [3, 4, 5])):
+        ahead = rows.ahead(case._replace(answer=answer), 10)
+        assert ahead == [GroupCase(answer, (CornerCounts(5 - n, n, 1, 0), CornerCounts(2, 2, 0, 0))) for n in ones]
+        assert rows.ahead(case._replace(answer=answer), 1) == ahead[:1]
+    table = darrm.solve(problem, objective=darrm.objectives.truth([0.7, 0.8])).table
+    limits = GroupRows(limit, TableColumns(np.ones(problem.shape)))  # of which the table is the variables
+    found = limits.of(rows.ahead(case, 10))
+    assert (found.rows @ table.ravel() <= found.limits + 1e-12).all()

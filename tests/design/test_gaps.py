@@ -1,5 +1,6 @@
 """Gaps are tight: to 1e-9 where bases are degenerate and ill-conditioned, with weights that vanish, rising tables."""
 
+import math
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
@@ -12,11 +13,12 @@ import pytest
 import darrm
 from darrm.constraints.classes import ClassColumns
 from darrm.constraints.groups import TableColumns
+from darrm.design import cuts
 from darrm.design.cuts import Candidates, CutFinder
 from darrm.design.optimum import exact_upper_bound, upper_bound
 from darrm.numerics.arrays import in_decimals
 from darrm.problem.limits import guarantee
-from darrm_solvers import HighsModel, LinearProgram, Status, highs, solve_highs
+from darrm_solvers import HighsModel, LinearProgram, Progress, Status, highs, solve_highs
 from darrm_solvers.vertices import Basis, feasible, least, settled, vertex
 
 TIGHT = 1e-9
@@ -57,6 +59,21 @@ def test_where_refining_finds_another_optimum_that_rows_left_out_forbid() -> Non
     problem = darrm.MajorityProblem(18, 0.0033635, 0.1, delta=0.0469)
     prior = darrm.priors.randomized_response(0.6875, 0.1)
     assert darrm.solve(problem, prior=prior, profile=profile).gap <= TIGHT
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_rows_ahead_save_most_rounds(classes: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = darrm.DecisionProblem([darrm.VoterGroup(30, math.inf)], 0.2, classes=classes, max_affected=1)
+    rounds, costs = [], []
+    for ahead in (0, cuts._AHEAD):
+        monkeypatch.setattr(cuts, "_AHEAD", ahead)
+        reports: list[Progress] = []
+        design = darrm.solve(problem, objective=darrm.objectives.rule("plurality", [0.6]), report=reports.append)
+        rounds.append(len(reports))
+        costs.append(design.expected_cost)
+        assert design.gap <= TIGHT
+    assert rounds[1] <= rounds[0] / 2
+    assert costs[1] == pytest.approx(costs[0], rel=1e-9)
 
 
 def test_rows_that_are_exact_pay_for_no_rounding() -> None:

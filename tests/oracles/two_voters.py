@@ -112,6 +112,9 @@ class ExactRows:
     def allowed(self, cases: Iterable[Any]) -> list[Pair]:
         return [Pair(*case) for case in cases]
 
+    def ahead(self, case: Pair, steps: int) -> list[Pair]:
+        return []
+
     def of(self, cases: Sequence[Pair]) -> Rows:
         """excess(gamma) = gamma (excess(1) - excess(0)) + excess(0) <= delta."""
         epsilon, delta = self._limit.epsilon, Fraction(self._limit.delta)
