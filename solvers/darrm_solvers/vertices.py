@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from darrm_solvers.linear_program import Array, LinearProgram
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 ROUNDING = 2.0**-50  # of a row times a vertex, for each unit of the sizes that are summed
 _FINE = ROUNDING / 4  # of an answer that no linear algebra would make better
@@ -57,7 +60,7 @@ def vertex(program: LinearProgram, basis: Basis, near: Array) -> Vertex | None:
     columns, rows = basis
     x, y = np.round(near), np.zeros(rows.size)
     x[columns] = near[columns]
-    held = program.rows[rows]
+    held = _sparse(program.rows[rows])
     try:
         solved, transposed = _solvers(held[:, columns])
     except (np.linalg.LinAlgError, RuntimeError):
@@ -75,19 +78,27 @@ def vertex(program: LinearProgram, basis: Basis, near: Array) -> Vertex | None:
     return Vertex(x, multipliers, bool(optimal))
 
 
-def _solvers(square: Array) -> tuple[Callable[[Array], Array], Callable[[Array], Array]]:
-    """What solves with a matrix and with its transpose; a large one with few entries by its sparse factors.
+def _sparse(rows: Array) -> Array | csr_array:
+    """Large ones with few entries as sparse ones."""
+    if len(rows) > _LARGE and np.count_nonzero(rows) < _SPARSE * rows.size:
+        from scipy.sparse import csr_array
+
+        return csr_array(rows)
+    return rows
+
+
+def _solvers(square: Array | csr_array) -> tuple[Callable[[Array], Array], Callable[[Array], Array]]:
+    """What solves with a matrix and with its transpose: an inverse, or sparse factors of a sparse one.
 
     `LinAlgError` or `RuntimeError` if it is singular.
     """
-    if len(square) > _LARGE and np.count_nonzero(square) < _SPARSE * square.size:
-        from scipy.sparse import csc_array
-        from scipy.sparse.linalg import splu
+    if isinstance(square, np.ndarray):
+        inverse = np.linalg.inv(square)
+        return lambda right: np.asarray(inverse @ right), lambda right: np.asarray(right @ inverse)
+    from scipy.sparse.linalg import splu
 
-        factors = splu(csc_array(square))
-        return lambda right: np.asarray(factors.solve(right)), lambda right: np.asarray(factors.solve(right, trans="T"))  # type: ignore[call-overload]
-    inverse = np.linalg.inv(square)
-    return lambda right: np.asarray(inverse @ right), lambda right: np.asarray(right @ inverse)
+    factors = splu(square.tocsc())
+    return lambda right: np.asarray(factors.solve(right)), lambda right: np.asarray(factors.solve(right, trans="T"))  # type: ignore[call-overload]
 
 
 def feasible(program: LinearProgram, x: Array, rounding: float = ROUNDING) -> bool:

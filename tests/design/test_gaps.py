@@ -18,7 +18,7 @@ from darrm.design.cuts import Candidates, CutFinder
 from darrm.design.optimum import exact_upper_bound, upper_bound
 from darrm.numerics.arrays import in_decimals
 from darrm.problem.limits import guarantee
-from darrm_solvers import HighsModel, LinearProgram, Progress, Status, highs, solve_highs
+from darrm_solvers import HighsModel, LinearProgram, Progress, Status, highs, solve_highs, vertices
 from darrm_solvers.vertices import Basis, feasible, least, settled, vertex
 
 TIGHT = 1e-9
@@ -242,3 +242,18 @@ def test_a_run_that_does_not_end_is_tried_in_other_ways(
         assert answer.x == pytest.approx(best.x, abs=1e-9)
     asked = solve_highs(program, options={"simplex_iteration_limit": 2})
     assert asked.status is Status.ITERATION_LIMIT
+
+
+def test_a_sparse_vertex_is_that_of_all_entries(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows of three entries: by sparse factors as by an inverse; a singular basis has no vertex either way."""
+    rng, n = np.random.default_rng(3), 60
+    rows = np.eye(n) + np.where(rng.random((n, n)) < 0.03, rng.normal(size=(n, n)), 0.0)
+    program, basis = LinearProgram(rng.random(n), rows, rng.random(n)), Basis(np.arange(n), np.arange(n))
+    singular = LinearProgram(program.objective, rows * (np.arange(n) > 0), program.limits)
+    for large in (10, 200):
+        monkeypatch.setattr(vertices, "_LARGE", large)
+        found = vertex(program, basis, np.full(n, 0.5))
+        assert found is not None
+        np.testing.assert_allclose(found.x, np.linalg.solve(rows, program.limits), rtol=0, atol=1e-12)
+        np.testing.assert_allclose(found.multipliers, np.linalg.solve(rows.T, program.objective), rtol=0, atol=1e-12)
+        assert vertex(singular, basis, np.full(n, 0.5)) is None
