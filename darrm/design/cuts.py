@@ -21,7 +21,7 @@ from darrm.problem.limits import Limit, Problem, guarantee
 from darrm_solvers.cutting_planes import Rows
 
 _AT_ONCE = 128  # usual rows that are added at once
-_AHEAD = 6  # cases that come with each one, in each direction
+_FEW, _AHEAD = 64, 6  # below how many cases each brings those ahead of it, and how many in each direction
 
 
 class Candidates:
@@ -172,7 +172,8 @@ class CutFinder:
     def _propose(self, broken: Sequence[WorstCase]) -> list[Any]:
         """The cases, and those ahead of them, that were not proposed before."""
         found = [worst.case for worst in broken if worst.case not in self._seen]
-        ahead = (later for case in found for later in self.rows.ahead(case, _AHEAD))
+        steps = _AHEAD if len(found) < _FEW else 0
+        ahead = (later for case in found for later in self.rows.ahead(case, steps))
         cases = [case for case in dict.fromkeys((*found, *ahead)) if case not in self._seen]
         self._seen.update(dict.fromkeys(cases))
         return cases
