@@ -77,14 +77,14 @@ def below(K: int = 11, gamma: float = 0.2) -> Total:
     return darrm.accounting.compose(design, 2, delta=0.0, voters="fixed")
 
 
-def many() -> tuple[list[float], dict[int, float]]:
+def many() -> tuple[list[Total], dict[int, float]]:
     design = darrm.solve(K=11, m=3, epsilon=0.1)
-    fresh = [darrm.accounting.compose(design, Q, delta=TOTAL_DELTA, voters="fresh").upper for Q in MANY]
+    fresh = [darrm.accounting.compose(design, Q, delta=TOTAL_DELTA, voters="fresh") for Q in MANY]
     voters = {t: darrm.accounting.optimal(0.1, 0.0, t, TOTAL_DELTA).epsilon for t in (1, 3, 11)}
     return fresh, voters
 
 
-def draw(rows: list[dict[str, float]], fresh: list[float], voters: dict[int, float]) -> Any:
+def draw(rows: list[dict[str, float]], fresh: list[Total], voters: dict[int, float]) -> Any:
     figure = new_figure((WIDTH, 3.7))
     left, right = figure.subplots(1, 2)
     labels = [row["labels"] for row in rows]
@@ -97,7 +97,7 @@ def draw(rows: list[dict[str, float]], fresh: list[float], voters: dict[int, flo
         left.text(*place, said, color=ink(look[0]), fontsize=TEXT)
     left.set(xlabel="labels of fixed voters", ylabel="total epsilon, nats", xticks=labels, ylim=(0, 7.5))
     left.set_title("K = 3, epsilon = 2, m = 1", fontsize=TEXT)
-    curve(right, MANY, fresh, LOOKS[0], "fresh voters,\ncomposed exactly")
+    curve(right, MANY, [total.upper for total in fresh], LOOKS[0], "fresh voters,\ncomposed exactly")
     for (t, total), line in zip(voters.items(), ("-", "--", ":"), strict=True):
         name = f"fixed voters,\na record reaches {t}"
         curve(right, MANY, [total] * len(MANY), LOOKS[2], name, marker="", linestyle=line)
@@ -113,7 +113,7 @@ def main() -> None:
     parser.add_argument("--docs", action="store_true")
     options = parser.parse_args()
     rows, (fresh, voters) = trap(), many()
-    second, coins = rows[1], below()
+    second, coins, hundred = rows[1], below(), fresh[MANY.index(100)]
     one = darrm.MajorityProblem(11, 1, 2.0, max_affected=1)
     allowed = {e: found for e in (1.0, 1.8) if (found := labels_allowance(one, e, 0.0)) is not None}
     lines = [
@@ -121,12 +121,12 @@ def main() -> None:
         f"the voters themselves, {second['voters']:g}, bound any number of labels.",
         "Left, each answer flipped anew with a small probability, so that voters draw new noise at every query: two "
         f"labels lose {flipped(0.01):.4f} for .01 and {flipped(0.001):.4f} for .001.",
-        f"Right: at a total delta of {TOTAL_DELTA:g}, 100 labels of fresh voters cost {fresh[MANY.index(100)]:.3f}. "
-        "Any number of labels of fixed voters costs "
+        f"Right: at a total delta of {TOTAL_DELTA:g}, 100 labels of fresh voters cost at most {hundred.upper:.3f}, and at "
+        f"least {hundred.lower:.3f}. Any number of labels of fixed voters costs "
         + ", ".join(f"{total:.3f} if a record reaches {t}" for t, total in voters.items())
         + ".",
-        "A budget below the price of the voters: K = 11, epsilon = 1, gamma = .2 everywhere, a record reaches all. Two "
-        f"labels cost {up(coins.upper)} by Theorem 1, {up(2 * math.log(1.2 / 0.8))} by their coins alone, and "
+        "A budget below the price of the voters: K = 11, epsilon = 1, gamma = .2 everywhere, a record reaches all, a "
+        f"total delta of 0. Two labels cost {up(coins.upper)} by Theorem 1, {up(2 * math.log(1.2 / 0.8))} by their coins alone, and "
         f"{coins.bounds['the voters themselves']:g} by the voters alone.",
         "Let voters of epsilon = 2 answer, and let a record reach one of them. Then the coins of all labels may cost "
         + " and ".join(f"{math.floor(1000 * allowed[e].epsilon) / 1000:.3f} at a total of {e:g}" for e in allowed)

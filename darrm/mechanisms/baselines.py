@@ -90,9 +90,12 @@ def _check_sizes(K: int, m: int) -> tuple[int, int]:
 
 
 def from_accuracy(pr_correct: ArrayLike) -> Array:
-    """Noise function of any algorithm that sees the votes and releases one bit, from how often it is right.
+    """Noise function of an algorithm that sees how many voted 1 and releases one bit, from how often it is right.
 
         gamma(l) = 2 Pr[release the majority of l ones and K - l zeros] - 1
+
+    The algorithm must treat all voters alike, and 0 and 1 alike. If it looks at who voted what, the average over who
+    did is no noise function of it: a certificate of that holds for `mechanisms.DaRRM` with gamma, not for the algorithm.
 
     Parameters
     ----------
