@@ -69,5 +69,5 @@ def command(
 
 
 def _rests_on(design: AnyDesign, voters: str | None, absent: bool) -> str:
-    asked = wording.of_accountants(design.problem) if voters == "fixed" else ""
+    asked = wording.of_neighbours(design.problem) if voters == "fixed" else ""
     return f"This holds {wording.condition(design.problem, voters, absent=absent)} {asked}".rstrip()

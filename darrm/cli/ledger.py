@@ -149,7 +149,7 @@ def _show(ledger: Ledger, as_json: bool, design: AnyDesign | None = None) -> Non
     rests_on = ledger.rests_on()
     for problem, absent in rests_on:
         common.console().print(f"This holds {wording.condition(problem, status['voters'], absent=absent)}")
-    asked = {wording.of_accountants(problem) for problem, _ in rests_on if status["voters"] == "fixed"}
+    asked = {wording.of_neighbours(problem) for problem, _ in rests_on if status["voters"] == "fixed"}
     for told in [of_other_totals(status, rests_on), *asked]:
         if told:
             common.console().print(told)

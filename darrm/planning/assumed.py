@@ -8,7 +8,7 @@ from darrm import objectives
 from darrm.accounting.search import Budget
 from darrm.numerics.printed import exactly
 from darrm.planning.setting import Setting
-from darrm.problem.limits import adjacency_in_print, of_accountants
+from darrm.problem.limits import adjacency_in_print, of_neighbours
 
 
 def assumptions(setting: Setting, budget: Budget, spent: float) -> tuple[str, ...]:
@@ -29,8 +29,7 @@ def assumptions(setting: Setting, budget: Budget, spent: float) -> tuple[str, ..
             "Voters are fixed: their privacy was given to them once. With all its answers together a voter is "
             f"{_private(setting)}."
         )
-        failures = [group.delta for group in setting.groups if not math.isinf(group.epsilon)]
-        hint = of_accountants(setting.adjacency, max(failures))
+        hint = of_neighbours(setting.adjacency, [g.delta for g in setting.groups if not math.isinf(g.epsilon)])
         kind += f" {hint}" if hint else ""
     open_to_all = [str(g) for g, group in enumerate(setting.groups, 1) if math.isinf(group.epsilon)]
     if 0 < len(open_to_all) < len(setting.groups):

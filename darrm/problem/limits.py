@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from fractions import Fraction
@@ -44,10 +44,12 @@ def adjacency_in_print(adjacency: str) -> str:
     return adjacency if re.fullmatch(r"[\w-]+", adjacency) else repr(adjacency)
 
 
-def of_accountants(adjacency: str, Delta: float) -> str:
-    """What to ask of fixed voters that may be models with a pair from an accountant, else nothing."""
-    if adjacency != "replace-one" or not Delta:
+def of_neighbours(adjacency: str, Deltas: Sequence[float]) -> str:
+    """What to ask of fixed voters of these Deltas, whose privacy may be for other neighbours; else nothing."""
+    if adjacency != "replace-one" or not Deltas:
         return ""
+    if not any(Deltas):
+        return "If their epsilon is for a record added or removed, say adjacency add-remove."
     return "Accountants of DP-SGD mostly speak of a record added or removed. If yours does, say adjacency add-remove."
 
 

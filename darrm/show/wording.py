@@ -123,10 +123,10 @@ def pair(epsilon: float, delta: float) -> str:
     return f"({exactly(epsilon)}, {exactly(delta)})"
 
 
-def of_accountants(problem: Problem) -> str:
-    """What to ask of fixed voters that may be models whose (epsilon, delta) an accountant computed, else nothing."""
+def of_neighbours(problem: Problem) -> str:
+    """What to ask of fixed voters, whose privacy may be for other neighbours than the problem's; else nothing."""
     private = [kind.Delta for kind in problem.affected if not math.isinf(kind.epsilon)]
-    return limits.of_accountants(problem.adjacency, max(private, default=0.0))
+    return limits.of_neighbours(problem.adjacency, private)
 
 
 NOT_ADDED = "Do not add it to another total of the same voters: the sum does not bound both."
