@@ -121,13 +121,13 @@ def main() -> None:
         f"the voters themselves, {second['voters']:g}, bound any number of labels.",
         "Left, each answer flipped anew with a small probability, so that voters draw new noise at every query: two "
         f"labels lose {flipped(0.01):.4f} for .01 and {flipped(0.001):.4f} for .001.",
-        f"Right: at a total delta of {TOTAL_DELTA:g}, 100 labels of fresh voters cost at most {hundred.upper:.3f}, and at "
-        f"least {hundred.lower:.3f}. Any number of labels of fixed voters costs "
+        f"Right: at a total delta of {TOTAL_DELTA:g}, 100 labels of fresh voters cost at most {hundred.upper:.3f}, "
+        f"and at least {hundred.lower:.3f}. Any number of labels of fixed voters costs "
         + ", ".join(f"{total:.3f} if a record reaches {t}" for t, total in voters.items())
         + ".",
         "A budget below the price of the voters: K = 11, epsilon = 1, gamma = .2 everywhere, a record reaches all, a "
-        f"total delta of 0. Two labels cost {up(coins.upper)} by Theorem 1, {up(2 * math.log(1.2 / 0.8))} by their coins alone, and "
-        f"{coins.bounds['the voters themselves']:g} by the voters alone.",
+        f"total delta of 0. Two labels cost {up(coins.upper)} by Theorem 1, {up(2 * math.log(1.2 / 0.8))} by their "
+        f"coins alone, and {coins.bounds['the voters themselves']:g} by the voters alone.",
         "Let voters of epsilon = 2 answer, and let a record reach one of them. Then the coins of all labels may cost "
         + " and ".join(f"{math.floor(1000 * allowed[e].epsilon) / 1000:.3f} at a total of {e:g}" for e in allowed)
         + ".",

@@ -43,7 +43,7 @@ def compose(
         Noisy max and permute-and-flip are for voters that are not private, and their noise is new at every label. They
         may answer by the same models or by others; the total is the same, and ``voters`` is not taken.
     tolerance : float
-        Fresh: the grid is refined until upper and lower bound are this close, relatively, or the grid would be too large.
+        Fresh: the grid is refined until upper and lower bound are this close, relatively, or it would be too large.
 
     K, classes : int
         For noisy max and permute-and-flip: how many vote, and for how many classes. One change of the data reaches one

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypedDict
 
@@ -12,7 +13,7 @@ from darrm.certificate.identical import IdenticalVoters
 from darrm.certificate.protocol import Separation, WorstCase, largest
 from darrm.certificate.tight_epsilon import tight_epsilon
 from darrm.errors import InputError
-from darrm.problem.limits import Limit, Problem, guarantee
+from darrm.problem.limits import Limit, Problem, guarantee, point_text, profile_limits
 from darrm.problem.majority import MajorityProblem
 
 
@@ -122,6 +123,16 @@ class _Findings(TypedDict):
     worst_case: dict[str, int]
     probabilities: tuple[float, float]
     rounding: float
+
+
+def beyond_profile(release: ArrayLike, problem: Problem, profile: Sequence[tuple[float, float]]) -> str:
+    """Which point of a profile a release is not proved to keep, the first, in words after "is"; else nothing."""
+    table = engine(problem).table(release, problem)
+    for (epsilon, _), limit in zip(profile, profile_limits(problem, profile), strict=True):
+        bound = largest(worst_cases(table, limit)).bound
+        if not bound <= limit.delta:
+            return f"not proved {point_text(epsilon, limit)}, a point of its profile: delta is up to {bound:.17g} there"
+    return ""
 
 
 def _findings(cases: Separation, limit: Limit[Problem], worst: WorstCase) -> _Findings:

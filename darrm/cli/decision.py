@@ -167,6 +167,7 @@ def show(design: DecisionDesign, *, from_file: bool = False) -> None:
     )
     console.print(common.tightness(design))
     gap = f"at most {design.gap:.1e} above the least possible" + " for an ordered table" * design.ordered
+    gap += " with its profile" * bool(design.profile)
     if math.isinf(design.gap):
         gap = "not known to be the least possible"
     elif from_file:

@@ -15,13 +15,16 @@ _OUT = outputs.Out("A report is HTML: name it .html.")
 @common.file_argument
 @click.option("--out", type=_OUT, help="The page [beside the design, ending in .html].")
 @common.number("--delta", "Failure probability of many labels together [1e-5, or what the voters' own asks for].")
+@common.number("--queries", "One more number of labels, for the table of what many of them cost.")
 @click.option(
     "--full/--short",
     default=None,
     help="With or without baselines, profile and exact composition [full if that takes some ten seconds at most].",
 )
 @common.json_option
-def command(file: Path, out: Path | None, delta: float | None, full: bool | None, as_json: bool) -> None:
+def command(
+    file: Path, out: Path | None, delta: float | None, queries: int | None, full: bool | None, as_json: bool
+) -> None:
     """Write a design file as one page of HTML that opens offline and prints (needs matplotlib).
 
     It shows the guarantee in words, the noise function or the decision, and its error or cost beside simpler ways. Then
@@ -31,7 +34,7 @@ def command(file: Path, out: Path | None, delta: float | None, full: bool | None
     from darrm.show.report import write
 
     out = file.with_suffix(".html") if out is None else out
-    size = write(out, load(file), file=file, delta=delta, full=full)
+    size = write(out, load(file), file=file, delta=delta, queries=queries, full=full)
     if as_json:
         common.print_json({"out": str(out), "bytes": size})
     else:

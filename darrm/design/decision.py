@@ -15,9 +15,8 @@ from numpy.typing import ArrayLike
 
 from darrm._lazy import view
 from darrm._validation import array, real
-from darrm.certificate.certificate import Certificate, verify
-from darrm.certificate.engines import engine, worst_cases
-from darrm.certificate.protocol import largest
+from darrm.certificate.certificate import Certificate, beyond_profile, verify
+from darrm.certificate.engines import engine
 from darrm.certificate.stored import is_symmetric
 from darrm.design.absent import attendances
 from darrm.design.columns import ForAnalysis, check_design_file, class_columns, decision_columns
@@ -28,7 +27,7 @@ from darrm.objectives import Objective, from_dict, gains
 from darrm.problem.class_votes import all_votes, class_probabilities, votes_up_to_names, ways
 from darrm.problem.counts import Counts
 from darrm.problem.decision import DecisionProblem, checked_present
-from darrm.problem.limits import point_text, profile_limits, profile_points
+from darrm.problem.limits import profile_points
 from darrm.storage.sealed_json import finite, write
 
 
@@ -121,13 +120,8 @@ class DecisionDesign(ForAnalysis):
                 f"{certificate.needed_delta:.17g}, at {certificate.worst_case}. Mix it with random answers by "
                 "darrm.repair, or raise epsilon or delta."
             )
-        for (epsilon, _), limit in zip(self.profile, profile_limits(problem, self.profile), strict=True):
-            bound = largest(worst_cases(table, limit)).bound
-            if not bound <= limit.delta:
-                raise CertificateError(
-                    f"This table is not proved {point_text(epsilon, limit)}, a point of its profile: delta is up to "
-                    f"{bound:.17g} there. Mix it with random answers, or loosen the profile."
-                )
+        if broken := beyond_profile(table, problem, self.profile):
+            raise CertificateError(f"This table is {broken}. Mix it with random answers, or loosen the profile.")
         costs = costs_in(problem, self.objective, table)
         if self.ordered and _reversals(costs, table):
             raise InputError("An ordered table must never prefer the answer that costs more. Got a table that does.")

@@ -12,9 +12,7 @@ import numpy as np
 
 from darrm._lazy import view
 from darrm._validation import choice, real, refusal
-from darrm.certificate.certificate import Certificate, verify
-from darrm.certificate.engines import worst_cases
-from darrm.certificate.protocol import largest
+from darrm.certificate.certificate import Certificate, beyond_profile, verify
 from darrm.design.columns import ForAnalysis, check_design_file, majority_columns
 from darrm.design.content import AGAIN, FORMAT, VERSION, certificate_size, check_same, headed, problem_of, profile_of
 from darrm.design.decision import DecisionDesign, from_content
@@ -22,7 +20,7 @@ from darrm.design.decision import in_file as decision_in_file
 from darrm.errors import CertificateError, InputError
 from darrm.numerics.arrays import Array
 from darrm.priors import OBJECTIVES, Prior, combine, from_dict
-from darrm.problem.limits import point_text, profile_limits, profile_points
+from darrm.problem.limits import profile_points
 from darrm.problem.majority import MajorityProblem
 from darrm.problem.noise_function import noise_function
 from darrm.storage.sealed_json import finite, read, write
@@ -115,13 +113,8 @@ class Design(ForAnalysis):
                 f"delta up to {certificate.needed_delta:.17g}, at {certificate.worst_case}. "
                 "Scale it down with darrm.repair, or raise m or delta."
             )
-        for (epsilon, _), limit in zip(self.profile, profile_limits(self.problem, self.profile), strict=True):
-            bound = largest(worst_cases(gamma, limit)).bound
-            if not bound <= limit.delta:
-                raise CertificateError(
-                    f"This gamma is not proved {point_text(epsilon, limit)}, a point of its profile: delta is up to "
-                    f"{bound:.17g} there. Scale it down, or loosen the profile."
-                )
+        if broken := beyond_profile(gamma, self.problem, self.profile):
+            raise CertificateError(f"This gamma is {broken}. Scale it down, or loosen the profile.")
         mean = self.prior.ones(K)
         values = {
             "gamma": gamma,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -92,6 +92,8 @@ def beside_others(design: DecisionDesign, *, time_limit: float = math.inf) -> li
     others = compare_decision(design.problem, design.objective, best=best, time_limit=time_limit)
     same = abs(others[0].expected_cost - design.expected_cost) <= _SAME
     name = "this design" + " (optimum)" * same
+    if design.profile:
+        others[0] = replace(others[0], name="optimum without the profile")
     return [DecisionEntry(name, design.table, design.certificate, design.expected_cost), *others[same:]]
 
 

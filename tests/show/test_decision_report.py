@@ -268,6 +268,34 @@ def test_voters_beside_others_without_privacy_are_not_taken_for_those() -> None:
     assert compose(design, 2, delta=1e-5, voters="fixed").upper > 2 * compose(design, 2, delta=0, voters="fresh").upper
 
 
+def test_fixed_voters_beside_others_without_privacy_have_a_total_for_each_number(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sections, "QUERIES", (1, 10))
+    problem = DecisionProblem([VoterGroup(3, epsilon=0.5), VoterGroup(1, epsilon=math.inf)], 0.5, max_affected=1)
+    design = darrm.solve(problem, objective=objectives.truth([0.8, 0.9]))
+    rows = Page(report.html(design, delta=1e-6, queries=5, full=True)).rows("Total epsilon of many labels")
+    assert [row[0] for row in rows] == ["1", "5", "10"]
+    for labels, _, _, _, total in rows:
+        fixed = compose(design, int(labels), delta=1e-6, voters="fixed").upper
+        assert fixed <= float(total) <= fixed * 1.00001
+
+
+def test_what_others_keep_of_a_profile_stands_beside_them() -> None:
+    """The optimum of the guarantee alone breaks the profile that this design was solved for, and says so."""
+    problem = DecisionProblem(HOSPITALS, epsilon=1.0)
+    design = darrm.solve(problem, objective=TRUTH, profile=[(0.5, 0.05), (0.8, 0.001)])
+    text = report.html(design, full=True)
+    rows = {row[0]: row[1:] for row in Page(text).rows("Beside simpler ways to decide")}
+    assert rows["this design"][2:] == ["yes", "yes"]
+    assert rows["optimum without the profile"][2:] == ["yes", "no"]
+    plain = darrm.solve(problem, objective=TRUTH)
+    with pytest.raises(darrm.CertificateError, match="a point of its profile"):
+        DecisionDesign(problem, plain.table, TRUTH, profile=design.profile)
+    assert "any decision with this guarantee and profile." in text
+    assert "and profile" not in report.html(plain, full=False)
+
+
 def test_groups_without_privacy_rest_on_the_coins_however_many_are_reached() -> None:
     groups = [VoterGroup(1, epsilon=math.inf), VoterGroup(2, epsilon=math.inf)]
     for affected in (1, 2, 3):

@@ -27,6 +27,7 @@ def html(
     *,
     file: str | os.PathLike[str] | None = None,
     delta: float | None = None,
+    queries: int | None = None,
     full: bool | None = None,
 ) -> str:
     """A report on ``design``: one self-contained page without scripts, the same text on every run.
@@ -39,6 +40,8 @@ def html(
     delta : float in [0, 1), optional
         Failure probability of all labels together, for what many of them cost. If not given, 1e-5 or ten times what one
         label or the fixed voters may spend, rounded up to one digit, whichever is more, and at most 1/2.
+    queries : int, 1 to 10,000,000, optional
+        A number of labels that the table of what many of them cost has beside 1, 10, 100, 1,000 and 100,000.
     full : bool, optional
         Whether to compute what takes long for many voters: the comparison with baselines, the privacy profile and the
         exact composition. If not given, for K up to 101, or 50,000 multisets of a decision's corners, or 300,000
@@ -67,17 +70,18 @@ def html(
     >>> "<script" in page, page.count("<img") + page.count("<svg") > 0
     (False, True)
     """
-    from darrm._validation import check_total_delta
+    from darrm._validation import check_total_delta, whole
     from darrm.show.report import decision, page
 
     if not isinstance(design, Design | DecisionDesign):
         raise InputError(f"A report is about a Design from darrm.solve or darrm.load. Got {type(design).__name__}.")
     total = default_delta(design) if delta is None else check_total_delta(delta)
+    also = None if queries is None else whole("queries", queries)
     stored = None if file is None else _stored(Path(file), design)
     name = "gamma.json" if file is None else Path(file).name
     if isinstance(design, DecisionDesign):
-        return decision.render(design, name, stored, total, _quick(design) if full is None else full)
-    return page.render(design, name, stored, total, design.problem.K <= FULL if full is None else full)
+        return decision.render(design, name, stored, total, _quick(design) if full is None else full, also)
+    return page.render(design, name, stored, total, design.problem.K <= FULL if full is None else full, also)
 
 
 def write(
@@ -86,6 +90,7 @@ def write(
     *,
     file: str | os.PathLike[str] | None = None,
     delta: float | None = None,
+    queries: int | None = None,
     full: bool | None = None,
 ) -> int:
     """Write the page of `html` to ``path``, whole or not at all, and return its size in bytes.
@@ -106,7 +111,7 @@ def write(
     """
     if file is not None and _same(Path(path), Path(file)):
         raise InputError(f"The report would replace the design file {file}. Pass another path, such as one in .html.")
-    content = html(design, file=file, delta=delta, full=full).encode()
+    content = html(design, file=file, delta=delta, queries=queries, full=full).encode()
     with replacing(path) as out:
         out.write(content)
     return len(content)

@@ -26,7 +26,9 @@ _ALL_TABLES = """[
 ]"""
 
 
-def render(design: DecisionDesign, name: str, stored: Mapping[str, Any] | None, delta: float, full: bool) -> str:
+def render(
+    design: DecisionDesign, name: str, stored: Mapping[str, Any] | None, delta: float, full: bool, also: int | None
+) -> str:
     """The whole page; see `darrm.show.report.html`."""
     problem = design.problem
     groups = len(problem.groups)
@@ -42,7 +44,7 @@ def render(design: DecisionDesign, name: str, stored: Mapping[str, Any] | None, 
         **own.decision(design),
         **_costs(design, full),
         **sections.one_label(design, full),
-        "many_labels": sections.many_labels(design, delta, full and sections.composable(design)),
+        "many_labels": sections.many_labels(design, delta, full and sections.composable(design), also),
         "certificate": own.certificate(design),
         "check": sections.check(
             design,
@@ -149,7 +151,8 @@ def _assumed(design: DecisionDesign) -> Markup:
 def _costs(design: DecisionDesign, full: bool) -> dict[str, object]:
     if math.isfinite(design.gap):
         rival = "any ordered decision" if design.ordered else "any decision"
-        optimal = f"That is at most {shown(design.gap, 2, up=True)} above that of {rival} with this guarantee."
+        kept = " and profile" * bool(design.profile)
+        optimal = f"That is at most {shown(design.gap, 2, up=True)} above that of {rival} with this guarantee{kept}."
     else:
         optimal = "No gap is proved: another decision with this guarantee may cost less."
     return {
@@ -180,21 +183,13 @@ def _comparison(design: DecisionDesign) -> Markup:
         found = beside_others(design)
     except (InputError, SolverError) as error:
         return paragraph("There is no comparison with simpler ways to decide. ", error)
-    rows = [
-        (
-            entry.name,
-            figure(entry.expected_cost),
-            at_least(entry.certificate.tight_epsilon),
-            "yes" if entry.certificate.holds else "no",
-        )
-        for entry in found
-    ]
-    heads = ("decision", "expected cost", "tight epsilon", "guarantee")
+    figures = [(figure(entry.expected_cost),) for entry in found]
+    kept = sections.beside("Beside simpler ways to decide", ("decision", "expected cost"), found, figures, design)
     note = (
         "What has no “yes” is not proved to keep the guarantee: its cost is there for scale. Rounding alone "
         "refuses a decision that is exactly at its limit."
     )
-    return join([table("Beside simpler ways to decide", heads, rows), paragraph(note, class_="note")])
+    return join([kept, paragraph(note, class_="note")])
 
 
 def _absent_table(design: DecisionDesign) -> Markup:

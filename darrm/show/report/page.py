@@ -32,7 +32,9 @@ from darrm.show.report.worst_case import WorstMultiset, work_out
 _SAME = 1e-9  # optima this close are one; so are a gamma and 1
 
 
-def render(design: Design, name: str, stored: Mapping[str, Any] | None, delta: float, full: bool) -> str:
+def render(
+    design: Design, name: str, stored: Mapping[str, Any] | None, delta: float, full: bool, also: int | None
+) -> str:
     """The whole page; see `darrm.show.report.html`."""
     problem = design.problem
     title = f"Private majority of {problem.K} vote{'s' * (problem.K > 1)}"
@@ -45,7 +47,7 @@ def render(design: Design, name: str, stored: Mapping[str, Any] | None, delta: f
         **_noise(design),
         **_errors(design, full),
         **sections.one_label(design, full),
-        "many_labels": sections.many_labels(design, delta, full),
+        "many_labels": sections.many_labels(design, delta, full, also),
         **certificate,
         "check": sections.check(
             design,
@@ -138,7 +140,8 @@ def _errors(design: Design, full: bool) -> dict[str, object]:
     if math.isfinite(design.gap):
         optimal = (
             f"This design is at most {shown(design.gap, 2, up=True)} above the least possible {design.objective} of "
-            f"its shape ({design.shape}), under the prior {_short(str(design.prior))}."
+            f"its shape ({design.shape}){' and profile' * bool(design.profile)}, under the prior "
+            f"{_short(str(design.prior))}."
         )
     else:
         optimal = (
@@ -158,24 +161,15 @@ def _comparison(design: Design) -> Markup:
         entries = _entries(design)
     except (InputError, SolverError) as error:
         return paragraph("There is no comparison with other mechanisms. ", error)
-    rows = [
-        (
-            entry.name,
-            figure(entry.error),
-            figure(entry.disagreement),
-            wording.at_least(entry.certificate.tight_epsilon),
-            "yes" if entry.certificate.holds else "no",
-        )
-        for entry in entries
-    ]
-    heads = ("mechanism", "error", "disagreement", "tight epsilon", "guarantee")
+    figures = [(figure(entry.error), figure(entry.disagreement)) for entry in entries]
+    heads = ("mechanism", "error", "disagreement")
     axes = new_figure((NARROW[0], 6.2)).subplots(2, 1, height_ratios=[3, 2])
     left, _ = plots.plot_comparison(design.problem, entries, axes)
     left.set_title("")
     others = ", ".join(f"{entry.name} {figure(entry.error)}" for entry in entries[1:])
     return join(
         [
-            table("Errors beside other mechanisms", heads, rows),
+            sections.beside("Errors beside other mechanisms", heads, entries, figures, design),
             picture(
                 left,
                 "Noise functions of the mechanisms that satisfy the guarantee, and a bar for the error of each: "

@@ -12,10 +12,13 @@ from fractions import Fraction
 from importlib.metadata import version
 from typing import Any
 
+from darrm.certificate.certificate import beyond_profile
 from darrm.certificate.stored import is_symmetric
 from darrm.design.decision import DecisionDesign
 from darrm.design.design import Design
 from darrm.errors import InputError
+from darrm.measures.comparison import Entry
+from darrm.measures.decision_comparison import DecisionEntry
 from darrm.numerics.arrays import Array
 from darrm.numerics.exact import rounded_up
 from darrm.numerics.printed import at_least, exactly
@@ -58,6 +61,33 @@ def page(title: str, body: str, values: Mapping[str, object]) -> Markup:
 def figure(value: float) -> str:
     """An error or a cost."""
     return f"{value:.6f}" if abs(value) >= 1e-3 else shown(value, 4)
+
+
+def beside(
+    name: str,
+    heads: Sequence[str],
+    entries: Sequence[Entry | DecisionEntry],
+    figures: Sequence[Sequence[object]],
+    design: Design | DecisionDesign,
+) -> Markup:
+    """Mechanisms at one problem: the figures of each, and what it is proved to keep, a profile of the design too."""
+    rows: list[Sequence[object]] = []
+    for entry, own in zip(entries, figures, strict=True):
+        release = entry.gamma if isinstance(entry, Entry) else entry.table
+        kept = [entry.certificate.holds]
+        if design.profile:
+            kept.append(not beyond_profile(release, design.problem, design.profile))
+        rows.append(
+            (entry.name, *own, at_least(entry.certificate.tight_epsilon), *("yes" if k else "no" for k in kept))
+        )
+    found = table(name, (*heads, "tight epsilon", "guarantee", *["profile"] * bool(design.profile)), rows)
+    if not design.profile:
+        return found
+    note = (
+        "This design keeps a profile as well: further limits for one label, which the cost of many labels rests on. "
+        "What has no “yes” for the profile can cost more for many labels than this design."
+    )
+    return join([found, paragraph(note, class_="note")])
 
 
 def folded(
@@ -106,12 +136,15 @@ def one_label(design: Design | DecisionDesign, full: bool) -> dict[str, object]:
     return values
 
 
-def many_labels(design: Design | DecisionDesign, delta: float, full: bool) -> Markup:
-    """The section on what many labels cost, of fresh voters and of fixed ones; ``full`` composes exactly."""
+def many_labels(design: Design | DecisionDesign, delta: float, full: bool, also: int | None) -> Markup:
+    """The section on what many labels cost, of fresh voters and of fixed ones; ``full`` composes exactly.
+
+    ``also`` is one more number of labels.
+    """
     from darrm.accounting.fixed import fixed_voters
 
     problem = design.problem
-    totals = list(_fresh(design, delta, full))
+    totals = list(_fresh(design, delta, full, sorted({*QUERIES} | ({also} if also else set()))))
     fresh = {queries: epsilon for queries, epsilon, _ in totals}
     fixed = fixed_voters(problem, delta)
     rows = []
@@ -119,8 +152,10 @@ def many_labels(design: Design | DecisionDesign, delta: float, full: bool) -> Ma
         paid = queries * Fraction(problem.delta) <= Fraction(delta)
         simple = rounded_up(queries * problem.exact_epsilon) if paid else math.inf
         # Voters without privacy cost the same whether they are fresh or fixed: only the coins of the labels hide them.
-        any_number = min(fixed, epsilon) if queries == 1 or wording.without_privacy(problem) else fixed
-        rows.append((f"{queries:,}", _total(epsilon), rule, _total(simple), _total(any_number)))
+        of_fixed = min(fixed, epsilon) if queries == 1 or wording.without_privacy(problem) else fixed
+        if math.isinf(of_fixed) and full:
+            of_fixed = _fixed_total(design, queries, delta)
+        rows.append((f"{queries:,}", _total(epsilon), rule, _total(simple), _total(of_fixed)))
     heads = ("labels", "fresh voters", "proved by", "fresh, simple composition", "fixed voters, at most")
     ax = plots.plot_budget(design, fresh, delta=delta, ax=new_figure(NARROW).add_subplot())
     ax.set_title("")
@@ -140,17 +175,27 @@ def many_labels(design: Design | DecisionDesign, delta: float, full: bool) -> Ma
     values = {
         "total_delta": shown(delta, 6),
         "fixed": _fixed(problem),
-        "for_any": ", for fixed voters: for any number of labels" * math.isinf(fixed),
         "budget_table": table("Total epsilon of many labels", heads, rows, words=(2,)),
         "how_fresh": how.strip(),
         "unavoidable": unavoidable,
         "budget_picture": picture(
             ax,
-            f"Total epsilon over the number of labels. Fresh voters: {costs}. Fixed voters: {_total(fixed)} for any.",
+            f"Total epsilon over the number of labels. Fresh voters: {costs}."
+            + f" Fixed voters: {_total(fixed)} for any number." * math.isfinite(fixed),
             "What labels cost together. " + _any_number(fixed, problem),
         ),
     }
     return template(PACKAGE, "many_labels.html", values)
+
+
+def _fixed_total(design: Design | DecisionDesign, queries: int, delta: float) -> float:
+    """What so many labels of fixed voters cost that have no price of their own; infinite if nothing is proved."""
+    from darrm.accounting.composition import compose
+
+    try:
+        return compose(design, queries, delta=delta, voters="fixed").upper
+    except InputError:
+        return math.inf
 
 
 def _any_number(fixed: float, problem: MajorityProblem | DecisionProblem) -> str:
@@ -158,8 +203,10 @@ def _any_number(fixed: float, problem: MajorityProblem | DecisionProblem) -> str
     if math.isfinite(fixed):
         return "The bound for fixed voters does not depend on the number of labels."
     if wording.without_privacy(problem):
-        return "No finite bound holds for any number of labels."
-    return "Fixed voters have no finite bound for any number of labels; darrm budget bounds a number that you name."
+        return "They cost the more the more labels there are."
+    return (
+        "Fixed voters cost the more the more labels there are: see the table. --queries adds a number of labels to it."
+    )
 
 
 def composable(design: Design | DecisionDesign) -> bool:
@@ -203,7 +250,9 @@ def _total(epsilon: float) -> str:
     return "infinite" if math.isinf(epsilon) else shown(epsilon, 6, up=True)
 
 
-def _fresh(design: Design | DecisionDesign, delta: float, exact: bool) -> Iterator[tuple[int, float, str]]:
+def _fresh(
+    design: Design | DecisionDesign, delta: float, exact: bool, numbers: Sequence[int]
+) -> Iterator[tuple[int, float, str]]:
     """Total epsilon of fresh voters and the rule that proves it; infinite where delta pays for none.
 
     Exact composition, or optimal composition of the guarantee alone: an upper bound without any separation, and for
@@ -221,7 +270,7 @@ def _fresh(design: Design | DecisionDesign, delta: float, exact: bool) -> Iterat
     several = isinstance(problem, DecisionProblem) and not problem.binary
     label = region(design.table, problem) if exact and not several else None
     rows = class_rows(design.table, problem) if exact and isinstance(problem, DecisionProblem) and several else None
-    for queries in QUERIES:
+    for queries in numbers:
         try:
             if rows is not None and queries <= _MOST_LABELS:
                 total = of_rows(rows, queries, delta, guaranteed=guaranteed, affected=problem.affected)
