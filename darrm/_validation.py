@@ -272,6 +272,12 @@ def check_total_epsilon(value: object) -> float:
     return real("total_epsilon", value, 0, MAX_EPSILON, hint="Pass nats, e.g. 1.0.")
 
 
+def not_a_design(asked: str, value: object) -> InputError:
+    """The error for what is no design; ``asked`` says who takes one. A plan holds a design."""
+    hint = " Pass its design: plan.design." if hasattr(value, "design") else ""
+    return InputError(f"{asked} from darrm.solve or darrm.load. Got {type(value).__name__}.{hint}")
+
+
 def check_total_delta(delta: object, name: str = "delta") -> float:
     """A total delta as a float in [0, 1)."""
     return real(name, delta, 0, 1, "[)", hint="Pass the total for all labels, e.g. 1e-5.")

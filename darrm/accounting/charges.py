@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from darrm._validation import real
+from darrm._validation import not_a_design, real
 from darrm.accounting.accounts import Account, Labels, Other, agree, stated
 from darrm.accounting.fresh import FAR
 from darrm.design.design import AnyDesign
@@ -15,9 +15,7 @@ _FOREIGN = "dp_accounting"
 def checked_design(design: object) -> AnyDesign:
     """A design, or an `InputError`."""
     if not isinstance(design, AnyDesign):
-        raise InputError(
-            f"A ledger takes a Design or DecisionDesign from darrm.solve or darrm.load. Got {type(design).__name__}."
-        )
+        raise not_a_design("A ledger takes a Design or DecisionDesign", design)
     return design
 
 

@@ -82,10 +82,13 @@ def compose(
     """
     if isinstance(design, CountMechanism):
         return _of_counts(design, queries, delta, voters, tolerance, K, classes)
+    if K is not None or classes is not None:
+        raise InputError(
+            "K and classes are for noisy max, permute-and-flip and other mechanisms with chances and _chances. Got "
+            f"{type(design).__name__}. For a design leave them out: it has its own."
+        )
     kind = check_voters(voters)
     label = one_label(design)
-    if K is not None or classes is not None:
-        raise InputError("K and classes are for noisy max and permute-and-flip: a design has its own. Leave them out.")
     queries = check_count("queries", queries)
     delta = check_total_delta(delta)
     tolerance = real("tolerance", tolerance, 0, ends="()")

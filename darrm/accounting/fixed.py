@@ -125,10 +125,16 @@ def of_fixed(design: AnyRelease, queries: int, delta: float) -> Total:
     if not bounds:
         worst = reached(problem)
         if any(math.isinf(epsilon) for epsilon, _ in worst.kinds):
+            why = (
+                f"With probability up to {unavoidable:.6g} the coins of {queries} labels tell what it changes. Pass a "
+                "larger delta, a design with more noise, or fewer labels."
+                if unavoidable > delta
+                else "Totals are computed up to some 690 nats, and none of those is proved to be enough. Pass a design "
+                "with more noise, or fewer labels."
+            )
             raise InputError(
                 f"No total epsilon is proved at delta = {delta:g} for these voters. One record can reach some that are "
-                f"not private. With probability up to {unavoidable:.6g} the coins of {queries} labels tell what it "
-                "changes. Pass a design with more noise, fewer labels, or a larger delta."
+                f"not private. {why}"
             )
         raise InputError(
             f"No total epsilon is proved at delta = {delta:g}. The voters that one record reaches spend 1 - (1 - "

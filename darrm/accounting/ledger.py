@@ -158,7 +158,10 @@ class Ledger:
         name = ledger_path(path)
         with locked(name):
             if name.exists():
-                raise InputError(f"{name} exists already. Use it, or pass the path of a new ledger.")
+                raise InputError(
+                    f"{name} exists already. Use it: a second ledger for the same voters would be no guarantee. For "
+                    "other voters pass another path."
+                )
             write(name, state)
         return cls(name)
 

@@ -15,7 +15,7 @@ from darrm.accounting.fixed import fixed_voters
 from darrm.errors import InputError, OutputError
 from darrm.problem.limits import adjacency_text
 from darrm.storage import sealed_json
-from darrm.storage.atomic import Part, keep_names, move, resolved
+from darrm.storage.atomic import Part, keep_names, move, output_error, resolved
 from darrm.storage.locks import locked
 from darrm.storage.sealed_json import finite
 
@@ -27,6 +27,9 @@ _AGAIN = (
     "Restore it from a copy that is not older. If there is none, its budget counts as spent: no new ledger may have it "
     "for the same voters."
 )
+
+
+ONE = "Fix that, or ask whoever can write there. Another ledger for the same voters would be no guarantee."
 
 
 @dataclass
@@ -94,7 +97,7 @@ def held(path: Path) -> Iterator[State]:
     InputError
         If the file is missing, foreign, truncated or edited, or has a second name.
     """
-    with locked(path):
+    with locked(path, remedy=ONE):
         if path.exists() and path.stat().st_nlink > 1:
             raise InputError(f"{path} has a second name (a hard link), so it cannot be replaced. Remove that.")
         state = _read(path)
@@ -107,7 +110,12 @@ def held(path: Path) -> Iterator[State]:
 
 def write(path: Path, state: State) -> None:
     """Replace the ledger by one that says ``state``; on disk when this returns. Call it with the lock held."""
-    sealed_json.write(path, {"format": FORMAT, "version": VERSION, **finite(asdict(state))})
+    try:
+        sealed_json.write(path, {"format": FORMAT, "version": VERSION, **finite(asdict(state))})
+    except OutputError as error:
+        if isinstance(error.__cause__, OSError):
+            raise output_error(path, error.__cause__, ONE) from error.__cause__
+        raise
 
 
 def charge_waiting(path: Path, state: State, part: Part, out: Path) -> Waiting:

@@ -102,9 +102,9 @@ def of_rows(
     if not bounds:
         if delta <= max(least, unavoidable):
             raise InputError(
-                f"At delta = {delta:g} no bound was found for {queries} labels. They spend a delta of "
-                f"{unavoidable:.3g} at any epsilon, and bounds need more than {least:.3g}. Pass a larger delta, or ask "
-                "fewer labels."
+                f"At delta = {delta:g} no bound was found for {queries} label{'s' * (queries > 1)}, which can spend a "
+                f"delta of {unavoidable:.3g} at any epsilon; bounds need more than {least:.3g}. Pass a larger delta, "
+                "add noise, or ask fewer labels."
             )
         raise InputError(
             f"At delta = {delta:g} no bound was found for {queries} labels on any grid, which ends at {FAR:g} nats, "

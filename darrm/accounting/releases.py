@@ -16,13 +16,13 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
+from darrm._validation import not_a_design
 from darrm.accounting.hulls import counts_region, decision_counts_region, hull
 from darrm.accounting.profile import Point, Region, privacy_profile, region, says_nothing
 from darrm.accounting.rows import OutcomeRows
 from darrm.certificate.classes import ClassSeparation
 from darrm.design.decision import DecisionDesign
 from darrm.design.design import AnyDesign, Design
-from darrm.errors import InputError
 from darrm.numerics.arrays import Array
 from darrm.problem.decision import DecisionProblem, VoterGroup
 from darrm.problem.limits import guarantee
@@ -168,6 +168,4 @@ def one_label(design: AnyRelease) -> OneLabel:
         return OneLabel(design.problem, design.table, fewer, tight_epsilon=tight)
     if isinstance(design, Design):
         return OneLabel(design.problem, design.table, {}, tight_epsilon=design.certificate.tight_epsilon)
-    raise InputError(
-        f"design must be a Design or DecisionDesign from darrm.solve or darrm.load. Got {type(design).__name__}."
-    )
+    raise not_a_design("design must be a Design or DecisionDesign", design)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from darrm._validation import check_count, check_total_delta, plain, refusal, shown, whole
+from darrm._validation import check_count, check_total_delta, not_a_design, plain, refusal, shown, whole
 from darrm.accounting.composition import compose
 from darrm.design.decision import DecisionDesign
 from darrm.design.design import AnyDesign, Design
@@ -127,9 +127,7 @@ def opendp_measurement(
     """
     dp = _prelude()
     if not isinstance(design, Design | DecisionDesign):
-        raise InputError(
-            f"design must be a Design or DecisionDesign from darrm.solve or darrm.load. Got {type(design).__name__}."
-        )
+        raise not_a_design("design must be a Design or DecisionDesign", design)
     n_labels = check_count("n_labels", n_labels)
     delta = _delta(design, delta)
     furthest = 1

@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from darrm._validation import array
+from darrm._validation import array, not_a_design
 from darrm.design.absent import MAX_CASES
 from darrm.design.decision import DecisionDesign
 from darrm.errors import InputError
@@ -71,9 +71,7 @@ class PrivateDecision(ReleasedVotes):
 
     def __init__(self, design: DecisionDesign) -> None:
         if not isinstance(design, DecisionDesign):
-            raise InputError(
-                f"PrivateDecision takes a DecisionDesign from darrm.solve or darrm.load. Got {type(design).__name__}."
-            )
+            raise not_a_design("PrivateDecision takes a DecisionDesign", design)
         self.design = design
         if not design.problem.binary:
             if design.absent:

@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike
 
-from darrm._validation import array, whole
+from darrm._validation import array, not_a_design, whole
 from darrm.design.design import Design
 from darrm.errors import InputError
 from darrm.mechanisms.class_labels import Labels
@@ -57,7 +57,7 @@ class DaRRM(ReleasedVotes):
 
     def __init__(self, design: Design) -> None:
         if not isinstance(design, Design):
-            raise InputError(f"DaRRM takes a Design from darrm.solve or darrm.load. Got {type(design).__name__}.")
+            raise not_a_design("DaRRM takes a Design", design)
         self.design = design
         K = design.problem.K
         half = Fraction(1, 2)

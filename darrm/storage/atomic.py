@@ -157,9 +157,7 @@ def resolved(path: str | os.PathLike[str]) -> Path:
     return Path(os.path.realpath(path))
 
 
-def output_error(target: Path, error: OSError) -> OutputError:
+def output_error(target: Path, error: OSError, remedy: str = "Fix that or pass another path.") -> OutputError:
     """What to say when ``target`` could not be written."""
     reason = error.strerror or str(error)
-    return OutputError(
-        f"{target} could not be written: {reason}. What stood there is unchanged. Fix that or pass another path."
-    )
+    return OutputError(f"{target} could not be written: {reason}. What stood there is unchanged. {remedy}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,9 +17,19 @@ def lock_of(path: Path) -> Path:
     return path.with_name(path.name + ".lock")
 
 
+def _opened(lock: Path) -> int:
+    """A handle of a lock file. That of somebody else need not be writeable: a lock of a file that is read will do."""
+    try:
+        return os.open(lock, os.O_RDWR | os.O_CREAT, 0o666)
+    except PermissionError:
+        return os.open(lock, os.O_RDONLY)
+
+
 @contextmanager
-def locked(path: Path, wait: bool = True) -> Iterator[None]:
+def locked(path: Path, wait: bool = True, remedy: str = "Fix that or pass another path.") -> Iterator[None]:
     """Hold the lock beside ``path``: one process at a time. It ends with the process, however that ends.
+
+    ``remedy`` is what an error says last if there can be no lock.
 
     Raises
     ------
@@ -26,9 +37,9 @@ def locked(path: Path, wait: bool = True) -> Iterator[None]:
         If the lock file cannot be made; if another process holds it and ``wait`` is False.
     """
     try:
-        handle = os.open(lock_of(path), os.O_RDWR | os.O_CREAT, 0o666)
+        handle = _opened(lock_of(path))
     except OSError as error:
-        raise output_error(path, error) from error
+        raise output_error(path, error, remedy) from error
     try:
         if os.name == "posix":
             import fcntl
@@ -38,8 +49,10 @@ def locked(path: Path, wait: bool = True) -> Iterator[None]:
             import msvcrt
 
             msvcrt.locking(handle, msvcrt.LK_LOCK if wait else msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
-    except OSError:
+    except OSError as error:
         os.close(handle)
+        if error.errno not in (errno.EWOULDBLOCK, errno.EACCES, errno.EDEADLK):
+            raise output_error(path, error, remedy) from error
         raise OutputError(
             f"{path} is being written by another process. Wait for it to end, or pass another path."
         ) from None

@@ -16,7 +16,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from darrm._validation import is_masked, shown
+from darrm._validation import is_masked, shown, whole
 from darrm.errors import InputError, OutputError
 from darrm.storage.atomic import output_error, replacing
 from darrm.storage.kinds import check_kind
@@ -90,6 +90,8 @@ def blocks(
     [(3, 3)]
     """
     name, row, answers = Path(path), 1, Answers.of(names, absent)
+    if K is not None:
+        K = whole("K", K, hint="Pass how many columns of votes there must be, such as design.problem.K.")
     try:
         with name.open("rb") as file:
             for columns, cells, ids in _format(name).blocks(name, file, K, answers):

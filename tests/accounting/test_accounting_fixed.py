@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from itertools import product
@@ -483,3 +484,16 @@ def test_optimal_delta_is_the_other_reading_of_optimal(epsilon: float, Delta: fl
         assert exact <= found <= exact * (1 + 1e-11) + 1e-13
         if Delta < found < 1 and total < k * epsilon:
             assert optimal(epsilon, Delta, k, found).epsilon == pytest.approx(total, abs=1e-6)
+
+
+@pytest.mark.parametrize(("queries", "delta", "said"), [(500, 1e-6, "up to some 690 nats"), (20, 0.0, "larger delta")])
+def test_why_there_is_no_total_beside_voters_without_privacy(queries: int, delta: float, said: str) -> None:
+    groups = [darrm.VoterGroup(3, 0.5), darrm.VoterGroup(1, math.inf)]
+    objective, problem = darrm.objectives.truth([0.7, 0.9]), darrm.DecisionProblem(groups, 3.0, 0.4, max_affected=1)
+    if delta:
+        design = darrm.solve(replace(problem, delta=0.0), objective=objective)
+    else:  # the label 1 tells that the voter without privacy said so
+        design = darrm.DecisionDesign(problem, np.tile([0.0, 0.3], (4, 1)), objective)
+    with pytest.raises(darrm.InputError, match=said) as refused:
+        compose(design, queries, delta=delta, voters="fixed")
+    assert "probability up to 0 " not in str(refused.value)

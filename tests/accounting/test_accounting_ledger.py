@@ -42,6 +42,28 @@ def allowed(design: darrm.Design) -> int:
     return max_queries(design, EPSILON, DELTA, voters="fresh")
 
 
+def test_no_error_sends_a_ledger_to_another_path(
+    design: darrm.Design, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Labels of the same fixed voters in two ledgers would have no guarantee."""
+    path = tmp_path / "ledger.json"
+    budget: dict[str, Any] = {"total_epsilon": 1, "total_delta": 1e-5, "voters": "fixed"}
+    ledger = Ledger.create(path, design, **budget)
+    with pytest.raises(darrm.InputError, match="a second ledger for the same voters would be no guarantee"):
+        Ledger.create(path, design, **budget)
+
+    def full(*where: object, **how: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    for broken in ("fsync", "open"):
+        with monkeypatch.context() as patch:
+            patch.setattr(os, broken, full)
+            with pytest.raises(darrm.OutputError, match="Another ledger for the same voters") as refused:
+                ledger.charge(design)
+        assert "another path" not in str(refused.value)
+    assert ledger.released(design) == 0
+
+
 @pytest.fixture
 def book(tmp_path: Path, design: darrm.Design) -> Ledger:
     """A ledger of `allowed` labels."""

@@ -340,6 +340,15 @@ def test_a_design_takes_no_number_of_voters() -> None:
         compose(design, 5, delta=1e-5, voters="fresh", K=3)
 
 
+def test_a_mechanism_without_chances_of_many_votes_is_told_what_it_lacks() -> None:
+    class Half:
+        def chances(self, counts: object) -> None:
+            """For single votes only."""
+
+    with pytest.raises(InputError, match="other mechanisms with chances and _chances"):
+        compose(Half(), 5, delta=1e-5, K=3, classes=3)  # type: ignore[arg-type]
+
+
 def test_rows_of_any_origin_are_checked() -> None:
     with pytest.raises(InputError, match="Every row of Q must sum to 1"):
         OutcomeRows.of([[0.5, 0.5]], [[0.5, 0.4]])

@@ -40,3 +40,24 @@ def test_a_lock_is_no_program(tmp_path: Path) -> None:
 def test_a_lock_that_cannot_be_made_is_an_error_of_output(tmp_path: Path) -> None:
     with pytest.raises(darrm.OutputError), locked(tmp_path / "none" / "a.json"):
         raise AssertionError("no lock was made")
+
+
+def test_a_lock_of_somebody_else_need_only_be_readable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever may not write beside a file may still read it, one at a time."""
+    path, opened = tmp_path / "a.json", os.open
+    with locked(path):
+        pass
+
+    def not_writeable(name: object, flags: int, *more: int) -> int:
+        if flags & os.O_RDWR:
+            raise PermissionError(13, "Permission denied")
+        return opened(name, flags, *more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(os, "open", not_writeable)
+    with locked(path), pytest.raises(darrm.OutputError, match="another process"), locked(path, wait=False):
+        raise AssertionError("the lock was given twice")
+    with (
+        pytest.raises(darrm.OutputError, match="Use the old one"),
+        locked(tmp_path / "b.json", remedy="Use the old one."),
+    ):
+        raise AssertionError("no lock was made")

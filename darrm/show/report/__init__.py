@@ -70,11 +70,11 @@ def html(
     >>> "<script" in page, page.count("<img") + page.count("<svg") > 0
     (False, True)
     """
-    from darrm._validation import check_total_delta, whole
+    from darrm._validation import check_total_delta, not_a_design, whole
     from darrm.show.report import decision, page
 
     if not isinstance(design, Design | DecisionDesign):
-        raise InputError(f"A report is about a Design from darrm.solve or darrm.load. Got {type(design).__name__}.")
+        raise not_a_design("A report is about a Design or DecisionDesign", design)
     total = default_delta(design) if delta is None else check_total_delta(delta)
     also = None if queries is None else whole("queries", queries)
     stored = None if file is None else _stored(Path(file), design)
