@@ -96,11 +96,14 @@ def _private_voters_alone(plan: Plan) -> list[str]:
     reaches = min(problem.max_affected, sum(group.max_affected for group in private))
     alone = DecisionProblem(private, 1.0, 0.5, problem.classes, reaches, problem.adjacency)
     epsilon = epsilon_of(reached(alone), plan.total_delta)
-    others = f"the {alone.K} other voters alone"
+    others, wrong = f"the {alone.K} other voters alone", _wrong_alone(plan.design, alone, kept)
+    said = "" if math.isnan(wrong) else f", and is wrong with probability {wrong:.4f}"
+    better = f" That is better than this plan: plan again without {listed(open_to_all)}, and leave their votes out."
     bought = (
         f"A record that reaches none of them loses at most ({at_least(epsilon)}, {exactly(plan.total_delta)}), by any "
-        f"number of labels. At that price the plain {_most_votes(plan)} of {others} needs no "
-        f"noise{_wrong_alone(plan.design, alone, kept)}."
+        f"number of labels. At that price the plain {_most_votes(plan)} of {others} needs no noise{said}."
+        + better
+        * (wrong < plan.wrong)
         if epsilon <= plan.total_epsilon
         else f"It may be less noise for {others}: plan for them too."
     )
@@ -110,17 +113,17 @@ def _private_voters_alone(plan: Plan) -> list[str]:
     ]
 
 
-def _wrong_alone(design: AnyDesign, alone: DecisionProblem, kept: list[int]) -> str:
-    """How often the plain majority of some groups is wrong, where the objective says how often voters are right."""
+def _wrong_alone(design: AnyDesign, alone: DecisionProblem, kept: list[int]) -> float:
+    """How often the plain majority of some groups is wrong; NaN where the objective does not tell how voters err."""
     from darrm import objectives
     from darrm.design.rules import cost_of, most_voted
 
     objective = getattr(design, "objective", None)
     if not isinstance(objective, objectives.OfVoters) or not isinstance(design.problem, DecisionProblem):
-        return ""
+        return math.nan
     of_all = objective.of(design.problem)
     truth = objectives.truth([of_all.confusion[g] for g in kept], of_all.prior)
-    return f", and is wrong with probability {cost_of(most_voted(alone), alone, truth):.4f}"
+    return cost_of(most_voted(alone), alone, truth)
 
 
 def _most_votes(plan: Plan) -> str:

@@ -154,6 +154,7 @@ def test_beside_voters_without_privacy_the_private_ones_alone_are_named(total: f
     assert "the 4 other voters alone" in remark
     alone = darrm.plan(private, accuracy=[0.8, 0.7], queries=50, total_epsilon=total, **voters)
     assert ("needs no noise" in remark) == (alone.spent == alone.collector) == (total == 2)
+    assert ("plan again without group 3" in remark) == (total == 2 and alone.wrong < plan.wrong)
     assert total < 2 or f"({wording.at_least(alone.collector)}, 1e-06)" in remark
     assert total < 2 or f"and is wrong with probability {alone.wrong_without_noise:.4f}" in remark
     assert not any("group" in one for one in plan_words.remarks(alone))
