@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +16,8 @@ from darrm.show import wording
 
 if TYPE_CHECKING:
     from darrm.measures.error import Interval
+
+_ABREAST = 6  # mechanisms whose names stand whole beside each other in 80 columns
 
 
 @click.command("compare", short_help="Compare mechanisms, for one label or at one total budget.")
@@ -131,11 +135,14 @@ def command(
         except InputError as error:
             console.print(f"Fixed voters: {error}")
     shown = [entry for entry in entries if entry.certificate.holds]
-    names = (entry.name for entry in shown)
-    gammas = common.table("votes", *names, title="gamma by votes, minority:majority")
-    for l in range(problem.K // 2 + 1, problem.K + 1):
-        gammas.add_row(f"{problem.K - l}:{l}", *(f"{entry.gamma[l]:.4f}" for entry in shown))
-    console.print(gammas)
+    tables = math.ceil(len(shown) / _ABREAST)
+    for start, end in pairwise(len(shown) * part // tables for part in range(tables + 1)):
+        some = shown[start:end]
+        title = "gamma by votes, minority:majority" + ", the others" * bool(start)
+        gammas = common.table("votes", *(entry.name for entry in some), title=title)
+        for l in range(problem.K // 2 + 1, problem.K + 1):
+            gammas.add_row(f"{problem.K - l}:{l}", *(f"{entry.gamma[l]:.4f}" for entry in some))
+        console.print(gammas)
     console.print(
         "error: the paper's total variation (a signed sum under votes: or fixed: priors). disagreement: how often the "
         f"label is not the majority of the votes. Both are for one release, under the prior {under}."
