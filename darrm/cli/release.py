@@ -55,7 +55,7 @@ def command(file: Path, votes_path: Path, out: Path, overwrite: bool, ledger_pat
     if not overwrite and not is_device(out) and out.exists():  # labels that were paid for must not be lost
         raise InputError(
             f"{out} exists already. Pass another --out, or --overwrite to lose what it holds. If it holds labels of "
-            "these votes and voters are fresh, do not release these votes again."
+            "these votes, release none again of fresh voters, and of fixed ones only with a ledger."
         )
     design = load(file)
     mechanism = DaRRM(design) if isinstance(design, Design) else PrivateDecision(design)
