@@ -29,6 +29,15 @@ def headed(values: dict[str, object]) -> dict[str, object]:
     return {"format": FORMAT, "version": VERSION, **values, "made_with": made_with}
 
 
+def check_filed(problem: Problem) -> None:
+    """Refuse to write the design of a problem that no reader of files knows."""
+    if not isinstance(problem, MajorityProblem | DecisionProblem):
+        raise InputError(
+            f"A design file holds a MajorityProblem or a DecisionProblem. Got {type(problem).__name__}. Keep its "
+            "gamma, or add the type to problem_of in darrm/design/content.py."
+        )
+
+
 def profile_of(content: dict[str, Any]) -> tuple[tuple[float, float], ...]:
     """The profile in the content of a file, where None is an infinite epsilon."""
     return tuple((math.inf if epsilon is None else epsilon, delta) for epsilon, delta in content.get("profile", []))

@@ -14,7 +14,17 @@ from darrm._lazy import view
 from darrm._validation import choice, real, refusal
 from darrm.certificate.certificate import Certificate, beyond_profile, verify
 from darrm.design.columns import ForAnalysis, check_design_file, majority_columns
-from darrm.design.content import AGAIN, FORMAT, VERSION, certificate_size, check_same, headed, problem_of, profile_of
+from darrm.design.content import (
+    AGAIN,
+    FORMAT,
+    VERSION,
+    certificate_size,
+    check_filed,
+    check_same,
+    headed,
+    problem_of,
+    profile_of,
+)
 from darrm.design.decision import DecisionDesign, from_content
 from darrm.design.decision import in_file as decision_in_file
 from darrm.errors import CertificateError, InputError
@@ -168,11 +178,13 @@ class Design(ForAnalysis):
         Raises
         ------
         InputError
-            If the name ends in .csv or .parquet: a design file is JSON.
+            If the name ends in .csv or .parquet: a design file is JSON. If the problem is of a type that `darrm.load`
+            does not read.
         OutputError
             If the path cannot be written.
         """
         check_design_file(path)
+        check_filed(self.problem)
         write(path, headed(in_file(self)))
 
 

@@ -1,6 +1,7 @@
 """Everything that needs a worst case works with any engine: here two voters of different epsilon, by enumeration."""
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -98,3 +99,9 @@ def test_rows_are_the_enumeration() -> None:
         # row @ half <= 1 says excess <= delta.
         excess = float(row[0, 0]) * 0.4 * (grow - 1) / 2 - (grow - 1) / 2
         assert worst.bound == pytest.approx(excess, abs=1e-12)
+
+
+def test_a_design_that_no_reader_knows_is_not_written(tmp_path: Path) -> None:
+    with pytest.raises(darrm.InputError, match="add the type to problem_of"):
+        darrm.solve(PROBLEM).save(tmp_path / "two.json")
+    assert not list(tmp_path.iterdir())
