@@ -102,8 +102,8 @@ def of_rows(
     if not bounds:
         if delta <= max(least, unavoidable):
             raise InputError(
-                f"At delta = {delta:g} no bound was found for {queries} label{'s' * (queries > 1)}, which can spend a "
-                f"delta of {unavoidable:.3g} at any epsilon; bounds need more than {least:.3g}. Pass a larger delta, "
+                f"At delta = {delta:g} no bound was found for {queries} label{'s' * (queries > 1)}. At any epsilon "
+                f"they can spend a delta of {unavoidable:.3g}. Bounds need more than {least:.3g}. Pass a larger delta, "
                 "add noise, or ask fewer labels."
             )
         raise InputError(

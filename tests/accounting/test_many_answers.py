@@ -299,7 +299,7 @@ def test_without_epsilon_and_noise_the_error_says_that_no_grid_reaches() -> None
 def test_what_is_cut_off_asks_for_a_larger_delta() -> None:
     rows = OutcomeRows.of([[0.5, 0.3, 0.2]], [[0.4, 0.4, 0.2]], cut=1e-7)
     assert of_rows(rows, 10, delta=1.2e-6).upper < 3
-    with pytest.raises(InputError, match=r"bounds need more than 1\.1e-06\. Pass a larger delta"):
+    with pytest.raises(InputError, match=r"Bounds need more than 1\.1e-06\. Pass a larger delta"):
         of_rows(rows, 10, delta=1.05e-6)
 
 
