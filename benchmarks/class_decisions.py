@@ -2,7 +2,9 @@
 
     python benchmarks/class_decisions.py [--docs] [--quick]
 
-Takes: two minutes, --quick one minute. --docs writes docs/decisions.md, and three lines of it into docs/note.md.
+Takes: two minutes, --quick one minute. --docs writes docs/decisions.md.
+
+Three lines of the table go into docs/note.md too.
 
 Seconds are processor time of one core: solve, certificate and gap together; memory is the most that the process of its
 own holds, libraries included. The list is every case as a row and every entry as a variable, under all names of the

@@ -94,8 +94,8 @@ def from_accuracy(pr_correct: ArrayLike) -> Array:
 
         gamma(l) = 2 Pr[release the majority of l ones and K - l zeros] - 1
 
-    The algorithm must treat all voters alike, and 0 and 1 alike. If it looks at who voted what, the average over that
-    is no noise function of it: its certificate is for `mechanisms.DaRRM` with gamma, not for the algorithm.
+    The algorithm must treat all voters alike, and 0 and 1 alike. If it looks at who voted what, numbers averaged over
+    that are not its noise function: their certificate is for `mechanisms.DaRRM`, not for the algorithm.
 
     Parameters
     ----------
