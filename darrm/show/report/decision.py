@@ -186,7 +186,7 @@ def _comparison(design: DecisionDesign) -> Markup:
     figures = [(figure(entry.expected_cost),) for entry in found]
     kept = sections.beside("Beside simpler ways to decide", ("decision", "expected cost"), found, figures, design)
     note = (
-        "What has no “yes” is not proved to keep the guarantee: its cost is there for scale. Rounding alone "
+        "What has no “yes” for the guarantee is not proved to keep it: its cost is there for scale. Rounding alone "
         "refuses a decision that is exactly at its limit."
     )
     return join([kept, paragraph(note, class_="note")])
