@@ -18,7 +18,7 @@ from darrm.accounting import Ledger, compose, fixed, max_queries, optimal
 from darrm.accounting.fixed import fixed_voters, fixed_within, labels_allowance, of_fixed
 from darrm.accounting.fresh import of_region, within
 from darrm.accounting.hulls import counts_region, decision_counts_region
-from darrm.accounting.profile import privacy_profile, region
+from darrm.accounting.profile import Region, privacy_profile, region
 from darrm.accounting.releases import OneLabel, one_label
 from darrm.accounting.rows import OutcomeRows
 from darrm.accounting.voters import delta_of, reached, sets_reached
@@ -595,3 +595,24 @@ def test_a_label_that_says_nothing_costs_nothing() -> None:
     for voters in ("fresh", "fixed"):
         assert compose(design, 1000, delta=0, voters=voters).upper == 0
     assert (privacy_profile(design.table, problem, [0.0, 1.0]) == 0).all()
+
+
+def test_no_loss_beside_voters_without_privacy_is_beyond_the_guarantee() -> None:
+    """Voters without privacy bound no loss; what the label is certified for at delta = 0 does."""
+    groups = [darrm.VoterGroup(9, 0.1), darrm.VoterGroup(2, math.inf)]
+    problem = darrm.DecisionProblem(groups, 0.4, max_affected=1)
+    truth = darrm.objectives.truth([0.8, 0.9])
+    design = darrm.solve(problem, objective=truth, profile=[(0.1, 0.02), (0.2, 0.001)])
+    found = region(design.table, problem)
+    assert found.largest_loss <= 0.4 * (1 + 1e-12)
+    # One of the two voters without privacy changes: these pairs are attained.
+    before, after = design.table[:, :-1].ravel(), design.table[:, 1:].ravel()
+    for x, y in zip([*before, *after], [*after, *before], strict=True):
+        if x > y and x + y <= 1:
+            assert all(x - math.exp(epsilon) * y <= worst + 1e-15 for epsilon, worst in lines(found))
+
+
+def lines(found: Region) -> list[tuple[float, float]]:
+    """The largest x - e^epsilon y over the outer corners, for some epsilons."""
+    epsilons = np.linspace(0.0, 0.4, 21).tolist()
+    return [(e, max(p.x - math.exp(e) * p.y for p in found.outer)) for e in epsilons]
