@@ -126,8 +126,8 @@ def of_fixed(design: AnyRelease, queries: int, delta: float) -> Total:
         worst = reached(problem)
         if any(math.isinf(epsilon) for epsilon, _ in worst.kinds):
             why = (
-                f"With probability up to {unavoidable:.6g} the coins of {queries} labels tell what it changes. Pass a "
-                "larger delta, a design with more noise, or fewer labels."
+                f"With probability up to {unavoidable:.6g} the coins of {queries} label{'s' * (queries > 1)} tell what "
+                "it changes. Pass a larger delta, a design with more noise, or fewer labels."
                 if unavoidable > delta
                 else "Totals are computed up to some 690 nats, and none of those is proved to be enough. Pass a design "
                 "with more noise, or fewer labels."

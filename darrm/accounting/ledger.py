@@ -10,6 +10,7 @@ ever depends on the votes.
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -23,6 +24,7 @@ from darrm.accounting.accounts import Account, Labels, checked_note
 from darrm.accounting.charges import account_of, checked_design, labels_of
 from darrm.accounting.ledger_file import (
     FOR_FIXED,
+    ONE,
     RULES,
     Note,
     State,
@@ -156,7 +158,7 @@ class Ledger:
             state.designs[account.name] = account
             _check_pays(state, account, design)
         name = ledger_path(path)
-        with locked(name):
+        with locked(name, remedy=ONE):
             if name.exists():
                 raise InputError(
                     f"{name} exists already. Use it: a second ledger for the same voters would be no guarantee. For "
@@ -334,14 +336,25 @@ class Ledger:
         """Count ``n`` uses of a thing in ``state``, or none of them by an error."""
         name = account.name
         if state.rule == "exact" and name not in state.designs:
-            remedy = (
-                "A second ledger has its own budget, and the two budgets add up. Or make one ledger by the rule "
-                '"composed".'
-                if state.voters == "fresh"
-                else "Budgets of two ledgers must not be added up for the same fixed voters: only their own price "
-                'covers the labels of both. Make one ledger by the rule "composed" for this design, which pays once '
-                "for them. Other voters need a ledger of their own, whose budget comes on top."
-            )
+            if state.voters == "fresh":
+                remedy = (
+                    "A second ledger has its own budget, and the two budgets add up. Or make one ledger by the rule "
+                    '"composed".'
+                )
+            else:
+                labels = [*state.designs.values(), *([account] if isinstance(account, Labels) else [])]
+                bare = any(math.isinf(kind.epsilon) for one in labels for kind in one.problem.affected)
+                remedy = (
+                    "Budgets of two ledgers must not be added up for the same fixed voters: only their own price "
+                    "covers the labels of both. "
+                    + (
+                        "Voters that are not private have none. For several designs leave those voters out of all of "
+                        'them, and make one ledger by the rule "composed".'
+                        if bare
+                        else 'Make one ledger by the rule "composed" for this design, which pays once for them.'
+                    )
+                    + " Other voters need a ledger of their own, whose budget comes on top."
+                )
             kind = "another design" if isinstance(account, Labels) else "labels of one design only"
             raise InputError(f"{self.path} is for {kind}. {remedy}")
         account = state.accounts.get(name) or replace(account)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
@@ -29,7 +29,7 @@ _AGAIN = (
 )
 
 
-ONE = "Fix that, or ask whoever can write there. Another ledger for the same voters would be no guarantee."
+ONE = "Fix that, or ask whoever can write there. A second ledger for the same voters would be no guarantee."
 
 
 @dataclass
@@ -104,7 +104,8 @@ def held(path: Path) -> Iterator[State]:
         still_waiting = [waiting for waiting in state.leaving if not _finished(waiting)]
         if still_waiting != state.leaving:
             state.leaving = still_waiting
-            write(path, state)
+            with suppress(OutputError):  # who may only read leaves that to the next who writes
+                write(path, state)
         yield state
 
 
@@ -245,8 +246,12 @@ def _finished(waiting: Waiting) -> bool:
     """Give labels that are charged for their name, or another if it is taken; whether nothing is left to do."""
     part, out = Path(waiting.part), Path(waiting.out)
     try:
-        if not part.exists():
-            return part.parent.is_dir()  # a folder that is gone may come back with the labels
+        part.lstat()
+    except FileNotFoundError:
+        return part.parent.is_dir()  # a folder that is gone may come back with the labels
+    except OSError:  # in a folder that somebody else may enter
+        return False
+    try:
         if out.exists() or out.is_symlink():
             out = out.with_name(f"{out.name}.{part.stem.rpartition('.')[2]}")
         move(part, out)

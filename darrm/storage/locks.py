@@ -21,8 +21,10 @@ def _opened(lock: Path) -> int:
     """A handle of a lock file. That of somebody else need not be writeable: a lock of a file that is read will do."""
     try:
         return os.open(lock, os.O_RDWR | os.O_CREAT, 0o666)
-    except PermissionError:
-        return os.open(lock, os.O_RDONLY)
+    except OSError:  # no right to write it, or a disk that nobody may write to
+        if lock.exists():
+            return os.open(lock, os.O_RDONLY)
+        raise
 
 
 @contextmanager
@@ -53,9 +55,7 @@ def locked(path: Path, wait: bool = True, remedy: str = "Fix that or pass anothe
         os.close(handle)
         if error.errno not in (errno.EWOULDBLOCK, errno.EACCES, errno.EDEADLK):
             raise output_error(path, error, remedy) from error
-        raise OutputError(
-            f"{path} is being written by another process. Wait for it to end, or pass another path."
-        ) from None
+        raise OutputError(f"{path} is being written by another process. Wait for it to end.") from None
     try:
         yield
     finally:

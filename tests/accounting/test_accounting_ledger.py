@@ -58,10 +58,17 @@ def test_no_error_sends_a_ledger_to_another_path(
     for broken in ("fsync", "open"):
         with monkeypatch.context() as patch:
             patch.setattr(os, broken, full)
-            with pytest.raises(darrm.OutputError, match="Another ledger for the same voters") as refused:
+            with pytest.raises(darrm.OutputError, match="A second ledger for the same voters") as refused:
                 ledger.charge(design)
         assert "another path" not in str(refused.value)
     assert ledger.released(design) == 0
+
+    def refused_by_the_system(*where: object) -> None:
+        raise darrm.OutputError("no file of this kind")
+
+    monkeypatch.setattr(ledger_file.sealed_json, "write", refused_by_the_system)
+    with pytest.raises(darrm.OutputError, match="no file of this kind"):
+        ledger.charge(design)
 
 
 @pytest.fixture

@@ -16,9 +16,7 @@ def test_a_lock_that_is_held_is_refused_and_left(tmp_path: Path) -> None:
         for _ in range(2):  # refused, it takes nothing from who holds it
             with pytest.raises(darrm.OutputError) as refused, locked(path, wait=False):
                 raise AssertionError("the lock was given twice")
-            assert str(refused.value) == (
-                f"{path} is being written by another process. Wait for it to end, or pass another path."
-            )
+            assert str(refused.value) == f"{path} is being written by another process. Wait for it to end."
     with locked(path, wait=False):
         pass
 
@@ -42,6 +40,21 @@ def test_a_lock_that_cannot_be_made_is_an_error_of_output(tmp_path: Path) -> Non
         raise AssertionError("no lock was made")
 
 
+@pytest.mark.skipif(os.name != "posix", reason="locks of other systems are others")
+def test_a_system_without_locks_is_not_somebody_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import fcntl
+
+    def none_left(*args: object) -> None:
+        raise OSError(37, "No locks available")
+
+    monkeypatch.setattr(fcntl, "flock", none_left)
+    with (
+        pytest.raises(darrm.OutputError, match="could not be written: No locks available"),
+        locked(tmp_path / "a.json"),
+    ):
+        raise AssertionError("there was no lock")
+
+
 def test_a_lock_of_somebody_else_need_only_be_readable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever may not write beside a file may still read it, one at a time."""
     path, opened = tmp_path / "a.json", os.open
@@ -56,8 +69,9 @@ def test_a_lock_of_somebody_else_need_only_be_readable(tmp_path: Path, monkeypat
     monkeypatch.setattr(os, "open", not_writeable)
     with locked(path), pytest.raises(darrm.OutputError, match="another process"), locked(path, wait=False):
         raise AssertionError("the lock was given twice")
+    other = tmp_path / "b.json"
     with (
-        pytest.raises(darrm.OutputError, match="Use the old one"),
-        locked(tmp_path / "b.json", remedy="Use the old one."),
+        pytest.raises(darrm.OutputError, match=r"Permission denied.*Use the old one"),
+        locked(other, remedy="Use the old one."),
     ):
         raise AssertionError("no lock was made")
