@@ -227,7 +227,8 @@ def collector(plan: Plan) -> str:
 
 def one_label(plan: Plan) -> str:
     """What one label costs by itself."""
-    return f"One label by itself is {guarantee(plan.design.problem)}."
+    further = " It does not say what further labels cost." if plan.voters == "fixed" else ""
+    return f"One label by itself is {guarantee(plan.design.problem)}.{further}"
 
 
 def comparison_html(comparison: Comparison) -> Markup:

@@ -247,7 +247,7 @@ def test_reversals_are_named_with_their_chance() -> None:
 def test_many_labels_of_voters_without_privacy_have_no_bound_for_any_number() -> None:
     page = Page(report.html(three_groups(), full=False))
     assert "can reach voters that are not private" in " ".join(page.text.split())
-    assert page.rows("Total epsilon of many labels")[1][4] == "infinite"
+    assert page.rows("Total epsilon of many labels")[1][4] == "not computed"
 
 
 def test_voters_beside_others_without_privacy_are_not_taken_for_those() -> None:
@@ -264,7 +264,7 @@ def test_voters_beside_others_without_privacy_are_not_taken_for_those() -> None:
         assert "(2, 0)-DP in group 1 (3 voters)" in said
         assert "; voters of group 2 (3 voters) need not be private" in said
     page = Page(report.html(design, full=False))
-    assert {row[4] for row in page.rows("Total epsilon of many labels")[1:]} == {"infinite"}
+    assert {row[4] for row in page.rows("Total epsilon of many labels")[1:]} == {"not computed"}
     assert compose(design, 2, delta=1e-5, voters="fixed").upper > 2 * compose(design, 2, delta=0, voters="fresh").upper
 
 
@@ -272,8 +272,12 @@ def test_fixed_voters_beside_others_without_privacy_have_a_total_for_each_number
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(sections, "QUERIES", (1, 10))
-    problem = DecisionProblem([VoterGroup(3, epsilon=0.5), VoterGroup(1, epsilon=math.inf)], 0.5, max_affected=1)
-    design = darrm.solve(problem, objective=objectives.truth([0.8, 0.9]))
+    problem = DecisionProblem([VoterGroup(3, epsilon=0.1), VoterGroup(1, epsilon=math.inf)], 0.5, max_affected=1)
+    design = darrm.solve(problem, objective=objectives.truth([0.6, 0.95]))
+    assert (
+        compose(design, 10, delta=1e-6, voters="fixed").lower
+        < 0.9 * compose(design, 10, delta=1e-6, voters="fixed").upper
+    )
     rows = Page(report.html(design, delta=1e-6, queries=5, full=True)).rows("Total epsilon of many labels")
     assert [row[0] for row in rows] == ["1", "5", "10"]
     for labels, _, _, _, total in rows:
@@ -292,6 +296,9 @@ def test_what_others_keep_of_a_profile_stands_beside_them() -> None:
     plain = darrm.solve(problem, objective=TRUTH)
     with pytest.raises(darrm.CertificateError, match="a point of its profile"):
         DecisionDesign(problem, plain.table, TRUTH, profile=design.profile)
+    broken = DecisionDesign(problem, design.table, TRUTH, profile=[(0.5, 0.05)])
+    with pytest.raises(darrm.CertificateError, match=r"0\.0001\)-DP, a point of its profile"):  # not the first
+        DecisionDesign(problem, broken.table, TRUTH, profile=[(0.5, 0.05), (0.8, 1e-4)])
     assert "any decision with this guarantee and profile." in text
     assert "and profile" not in report.html(plain, full=False)
 

@@ -85,7 +85,7 @@ def beside(
         return found
     note = (
         "This design keeps a profile as well: further limits for one label, which the cost of many labels rests on. "
-        "What has no “yes” for the profile can cost more for many labels than this design."
+        "What has no “yes” for both can cost more for many labels than this design."
     )
     return join([found, paragraph(note, class_="note")])
 
@@ -147,15 +147,17 @@ def many_labels(design: Design | DecisionDesign, delta: float, full: bool, also:
     totals = list(_fresh(design, delta, full, sorted({*QUERIES} | ({also} if also else set()))))
     fresh = {queries: epsilon for queries, epsilon, _ in totals}
     fixed = fixed_voters(problem, delta)
+    each = math.isinf(fixed) and not wording.without_privacy(problem)
     rows = []
     for queries, epsilon, rule in totals:
         paid = queries * Fraction(problem.delta) <= Fraction(delta)
         simple = rounded_up(queries * problem.exact_epsilon) if paid else math.inf
         # Voters without privacy cost the same whether they are fresh or fixed: only the coins of the labels hide them.
         of_fixed = min(fixed, epsilon) if queries == 1 or wording.without_privacy(problem) else fixed
-        if math.isinf(of_fixed) and full:
-            of_fixed = _fixed_total(design, queries, delta)
-        rows.append((f"{queries:,}", _total(epsilon), rule, _total(simple), _total(of_fixed)))
+        told = _total(of_fixed)
+        if each and math.isinf(of_fixed):
+            told = _total(_of_fixed(design, queries, delta)) if full and queries <= _MOST_LABELS else "not computed"
+        rows.append((f"{queries:,}", _total(epsilon), rule, _total(simple), told))
     heads = ("labels", "fresh voters", "proved by", "fresh, simple composition", "fixed voters, at most")
     ax = plots.plot_budget(design, fresh, delta=delta, ax=new_figure(NARROW).add_subplot())
     ax.set_title("")
@@ -188,8 +190,8 @@ def many_labels(design: Design | DecisionDesign, delta: float, full: bool, also:
     return template(PACKAGE, "many_labels.html", values)
 
 
-def _fixed_total(design: Design | DecisionDesign, queries: int, delta: float) -> float:
-    """What so many labels of fixed voters cost that have no price of their own; infinite if nothing is proved."""
+def _of_fixed(design: Design | DecisionDesign, queries: int, delta: float) -> float:
+    """What so many labels of fixed voters cost, their coins counted; infinite if nothing is proved."""
     from darrm.accounting.composition import compose
 
     try:
@@ -203,9 +205,10 @@ def _any_number(fixed: float, problem: MajorityProblem | DecisionProblem) -> str
     if math.isfinite(fixed):
         return "The bound for fixed voters does not depend on the number of labels."
     if wording.without_privacy(problem):
-        return "They cost the more the more labels there are."
+        return "No bound is proved that holds for every number of labels."
     return (
-        "Fixed voters cost the more the more labels there are: see the table. --queries adds a number of labels to it."
+        "No bound for fixed voters is proved that holds for every number of labels; darrm budget looks for a bound for "
+        "a number that you name."
     )
 
 
