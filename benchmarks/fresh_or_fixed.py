@@ -46,8 +46,8 @@ def trap() -> list[dict[str, float]]:
     ]
 
 
-def flipped(flip: float) -> float:
-    """The loss of two labels (1, 1) of the trap's voters if each answer is flipped anew with this probability."""
+def chances(flip: float) -> tuple[float, float]:
+    """Of two labels (1, 1) of the trap's voters, on both data sets, if each answer is flipped anew with ``flip``."""
     K, epsilon = TRAP["K"], TRAP["epsilon"]
     table = release(K, 2, darrm.solve(**TRAP).gamma)[-1]
     noise = np.array(
@@ -62,7 +62,13 @@ def flipped(flip: float) -> float:
         for meant in (2, 3, 1):  # the answer pairs (1, 0), (1, 1), (0, 1), each against (0, 0)
             total = (sure * noise[meant] + (1 - sure) * noise[0]) @ total
         sides.append(float(total))
-    return math.log(sides[0] / sides[1])
+    return sides[0], sides[1]
+
+
+def flipped(flip: float) -> float:
+    """The loss of these labels."""
+    on, off = chances(flip)
+    return math.log(on / off)
 
 
 def up(cost: float) -> str:
@@ -116,9 +122,11 @@ def main() -> None:
     second, coins, hundred = rows[1], below(), fresh[MANY.index(100)]
     one = darrm.MajorityProblem(11, 1, 2.0, max_affected=1)
     allowed = {e: found for e in (1.0, 1.8) if (found := labels_allowance(one, e, 0.0)) is not None}
+    on, off = chances(0.0)
     lines = [
-        f"Left: two labels of fixed voters lose {second['found']:.4f}; 2 m epsilon is {second['per query']:g}; "
-        f"the voters themselves, {second['voters']:g}, bound any number of labels.",
+        f"Left: gamma(3) is {darrm.solve(**TRAP).gamma[3]:.8f}. The labels (1, 1) have probability {on:.4f} on one "
+        f"data set and {off:.4f} on the other. Two labels of fixed voters lose {second['found']:.4f}; 2 m epsilon is "
+        f"{second['per query']:g}; the voters themselves, {second['voters']:g}, bound any number of labels.",
         "Left, each answer flipped anew with a small probability, so that voters draw new noise at every query: two "
         f"labels lose {flipped(0.01):.4f} for .01 and {flipped(0.001):.4f} for .001.",
         f"Right: at a total delta of {TOTAL_DELTA:g}, 100 labels of fresh voters cost at most {hundred.upper:.3f}, "

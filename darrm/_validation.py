@@ -274,7 +274,7 @@ def check_total_epsilon(value: object) -> float:
 
 def not_a_design(asked: str, value: object) -> InputError:
     """The error for what is no design; ``asked`` says who takes one. A plan holds a design."""
-    hint = " Pass its design: plan.design." if hasattr(value, "design") else ""
+    hint = " Pass its design: plan.design." if type(value).__name__ == "Plan" else ""
     return InputError(f"{asked} from darrm.solve or darrm.load. Got {type(value).__name__}.{hint}")
 
 

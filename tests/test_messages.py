@@ -77,3 +77,18 @@ def test_no_finite_epsilon_is_called_infinite(capsys: pytest.CaptureFixture[str]
     [row] = [line for line in capsys.readouterr().out.splitlines() if line.strip().startswith("plain majority")]
     assert "infinite" in row
     assert "none" not in row
+
+
+def test_a_plan_in_place_of_its_design_is_told_apart_from_other_things() -> None:
+    plan = darrm.plan(
+        K=3, epsilon=1.0, accuracy=0.9, max_affected=1, queries=2, total_epsilon=1.5, total_delta=1e-6, voters="fresh",
+        compare=False,
+    )  # fmt: skip
+    for takes in (darrm.mechanisms.PrivateDecision, darrm.mechanisms.DaRRM):
+        with pytest.raises(darrm.InputError, match=r"Got Plan\. Pass its design: plan\.design"):
+            takes(plan)  # type: ignore[arg-type]
+    mechanism = darrm.mechanisms.DaRRM(darrm.solve(K=3, m=1, epsilon=1.0))
+    with pytest.raises(darrm.InputError, match=r"Got DaRRM\.$"):
+        darrm.mechanisms.DaRRM(mechanism)  # type: ignore[arg-type]
+    with pytest.raises(darrm.InputError, match="K must be a whole number"):
+        darrm.votes.read("votes.csv", plan.design)  # type: ignore[arg-type]

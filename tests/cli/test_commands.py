@@ -297,3 +297,13 @@ def test_a_needed_delta_is_on_the_side_of_delta_that_the_verdict_says(
     monkeypatch.setattr(common, "tables_of", lambda design: [part])
     design = SimpleNamespace(problem=SimpleNamespace(delta=1.99999995e-7))
     assert f"needed delta {said} delta 1.99999995e-07" in common.tightness(design)  # type: ignore[arg-type]
+
+
+def test_no_name_of_a_mechanism_breaks_inside_a_word(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main(["compare", "--K", "11", "--m", "7", "--epsilon", ".1"]) == 0  # all seven hold
+    tables = capsys.readouterr().out.partition("gamma by votes")[2]
+    for word in ("gamma_opt", "monotone", "subsampling", "randomized", "response", "majority"):
+        assert word in tables

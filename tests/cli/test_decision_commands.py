@@ -236,7 +236,12 @@ def test_a_profile_is_kept_too(
     assert got["profile"] == points
     found = run_json(capsys, "profile", "design.json", "--epsilons", ".5,1,inf")["profile"]
     assert all(point["delta"] <= delta for point, (_, delta) in zip(found, points, strict=True))
+    assert main(["verify", "design.json"]) == 0
+    assert "the least possible" in (said := " ".join(capsys.readouterr().out.split()))
+    assert " with its profile" in said
     free = run_json(capsys, "solve", *of, "--out", "free.json")
+    assert main(["verify", "free.json"]) == 0
+    assert "with its profile" not in capsys.readouterr().out
     assert free["profile"] == []
     loose = run_json(capsys, "profile", "free.json", "--epsilons", ".5")["profile"]
     assert loose[0]["delta"] > 0.2  # without a profile more is given away

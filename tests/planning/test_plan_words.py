@@ -11,6 +11,7 @@ from darrm import VoterGroup
 from darrm.accounting.search import pays
 from darrm.accounting.theorems import optimal
 from darrm.planning import planner
+from darrm.problem.limits import of_neighbours
 from darrm.show import plan_words, wording
 from darrm.show.inline import notebook_html
 from darrm.show.plots_plan import plot_comparison_at_one_total
@@ -160,6 +161,22 @@ def test_beside_voters_without_privacy_the_private_ones_alone_are_named(total: f
     assert not any("group" in one for one in plan_words.remarks(alone))
     turned = darrm.plan(all_three[::-1], accuracy=[0.9, 0.7, 0.8], queries=50, total_epsilon=total, **voters)
     assert remark.replace("group 3", "group 1") in plan_words.remarks(turned)
+
+
+def test_the_private_voters_alone_are_called_better_only_if_they_are() -> None:
+    groups = [VoterGroup(3, 0.3), VoterGroup(1, math.inf)]
+    total = {"max_affected": 1, "queries": 5, "total_epsilon": 8, "total_delta": 1e-6, "voters": "fixed"}
+    plan = darrm.plan(groups, accuracy=[0.6, 0.999], compare=False, **total)
+    assert plan.wrong < darrm.plan(groups[:1], accuracy=[0.6], compare=False, **total).wrong
+    [remark] = [one for one in plan_words.remarks(plan) if "group 2" in one]
+    assert "needs no noise" in remark
+    assert "plan again" not in remark
+
+
+def test_what_is_asked_of_neighbours_depends_on_every_delta() -> None:
+    assert "DP-SGD" in of_neighbours("replace-one", [0.0, 1e-7])
+    assert of_neighbours("replace-one", [0.0, 0.0]).startswith("If their epsilon")
+    assert of_neighbours("replace-one", []) == of_neighbours("add-remove", [1e-7]) == ""
 
 
 def test_groups_without_privacy_are_named() -> None:
