@@ -18,7 +18,17 @@ from darrm.design.cuts import Candidates, CutFinder
 from darrm.design.optimum import exact_upper_bound, upper_bound
 from darrm.numerics.arrays import in_decimals
 from darrm.problem.limits import guarantee
-from darrm_solvers import HighsModel, LinearProgram, Progress, Status, highs, solve_highs, vertices
+from darrm_solvers import (
+    HighsModel,
+    LinearProgram,
+    Progress,
+    Rows,
+    Status,
+    cutting_planes,
+    highs,
+    solve_highs,
+    vertices,
+)
 from darrm_solvers.vertices import Basis, feasible, least, settled, vertex
 
 TIGHT = 1e-9
@@ -257,3 +267,29 @@ def test_a_sparse_vertex_is_that_of_all_entries(monkeypatch: pytest.MonkeyPatch)
         np.testing.assert_allclose(found.x, np.linalg.solve(rows, program.limits), rtol=0, atol=1e-12)
         np.testing.assert_allclose(found.multipliers, np.linalg.solve(rows.T, program.objective), rtol=0, atol=1e-12)
         assert vertex(singular, basis, np.full(n, 0.5)) is None
+
+
+def test_rows_that_left_a_program_come_back_once() -> None:
+    """Each row is in the model of HiGHS or out of it, whatever left and came back; the multipliers are of all rows."""
+    rng = np.random.default_rng(8)
+    batches = [Rows(rng.normal(size=(9, 6)), rng.random(9) + 0.1) for _ in range(3)]
+    model, objective = cutting_planes._Model(np.ones(6), None), np.ones(6)
+    for batch in batches:
+        model.add(batch)
+    before = model.solve(math.inf)
+    assert model._out.size > 6  # slack ones left: there are more than twice as many rows as columns
+    assert sorted([*model._inside, *model._out]) == list(range(27))
+    rows, limits = model.all()
+    np.testing.assert_array_equal(rows, np.concatenate([batch.rows for batch in batches]))
+    np.testing.assert_array_equal(model._rows_out.rows, rows[model._out])
+    out = set(model._out.tolist())
+    x = rows[model._out[0]] * 10  # which breaks that row
+    back = {i for i in out if rows[i] @ x > limits[i]}
+    assert model._take_in(x)
+    assert set(model._out.tolist()) == out - back
+    assert not model._take_in(x)
+    assert sorted([*model._inside, *model._out]) == list(range(27))
+    after = model.solve(math.inf)
+    np.testing.assert_allclose(after.x, before.x, rtol=0, atol=1e-9)
+    program = LinearProgram(objective, rows, limits)
+    assert program.dual_bound(after.multipliers) == pytest.approx(objective @ after.x, abs=1e-9)
