@@ -24,7 +24,7 @@ from darrm.accounting.accounts import Account, Labels, checked_note
 from darrm.accounting.charges import account_of, checked_design, labels_of
 from darrm.accounting.ledger_file import (
     FOR_FIXED,
-    ONE,
+    NO_SECOND,
     RULES,
     Note,
     State,
@@ -158,7 +158,7 @@ class Ledger:
             state.designs[account.name] = account
             _check_pays(state, account, design)
         name = ledger_path(path)
-        with locked(name, remedy=ONE):
+        with locked(name, remedy=NO_SECOND):
             if name.exists():
                 raise InputError(
                     f"{name} exists already. Use it: a second ledger for the same voters would be no guarantee. For "

@@ -29,7 +29,7 @@ _AGAIN = (
 )
 
 
-ONE = "Fix that, or ask whoever can write there. A second ledger for the same voters would be no guarantee."
+NO_SECOND = "Fix that, or ask whoever can write there. A second ledger for the same voters would be no guarantee."
 
 
 @dataclass
@@ -97,7 +97,7 @@ def held(path: Path) -> Iterator[State]:
     InputError
         If the file is missing, foreign, truncated or edited, or has a second name.
     """
-    with locked(path, remedy=ONE):
+    with locked(path, remedy=NO_SECOND):
         if path.exists() and path.stat().st_nlink > 1:
             raise InputError(f"{path} has a second name (a hard link), so it cannot be replaced. Remove that.")
         state = _read(path)
@@ -115,7 +115,7 @@ def write(path: Path, state: State) -> None:
         sealed_json.write(path, {"format": FORMAT, "version": VERSION, **finite(asdict(state))})
     except OutputError as error:
         if isinstance(error.__cause__, OSError):
-            raise output_error(path, error.__cause__, ONE) from error.__cause__
+            raise output_error(path, error.__cause__, NO_SECOND) from error.__cause__
         raise
 
 

@@ -126,7 +126,7 @@ class _Findings(TypedDict):
 
 
 def beyond_profile(release: ArrayLike, problem: Problem, profile: Sequence[tuple[float, float]]) -> str:
-    """Which point of a profile a release is not proved to keep, the first, in words after "is"; else nothing."""
+    """The first point of a profile that a release is not proved to keep, in words that follow "is"; "" if none."""
     table = engine(problem).table(release, problem)
     for (epsilon, _), limit in zip(profile, profile_limits(problem, profile), strict=True):
         bound = largest(worst_cases(table, limit)).bound

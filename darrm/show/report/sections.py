@@ -78,7 +78,7 @@ def beside(
         if design.profile:
             kept.append(not beyond_profile(release, design.problem, design.profile))
         rows.append(
-            (entry.name, *own, at_least(entry.certificate.tight_epsilon), *("yes" if k else "no" for k in kept))
+            (entry.name, *own, at_least(entry.certificate.tight_epsilon), *("yes" if it else "no" for it in kept))
         )
     found = table(name, (*heads, "tight epsilon", "guarantee", *["profile"] * bool(design.profile)), rows)
     if not design.profile:
