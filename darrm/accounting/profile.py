@@ -227,10 +227,10 @@ def region(gamma: ArrayLike, problem: Problem, tolerance: float = 1e-6, max_dire
             return _Direction(epsilon, epsilon.exp(), Decimal(worst.bound), worst.p_side, worst.q_side, reached)
 
     start, end, own = separate(Decimal(0)), separate(max(last, Decimal(0))), guarantee(problem).epsilon
-    if _LEAST <= own < last and (at_own := separate(own)).delta <= 0:  # no loss is beyond; bounds there are rounding
-        end = at_own
-    elif pure:
+    if pure:
         end = replace(end, delta=min(Decimal(0), end.delta))
+    elif _LEAST <= own < last and (at_own := separate(own)).delta <= 0:  # no loss is beyond; bounds there are rounding
+        end = at_own
     directions = [start, end]
     queue = [_slack(start, end, floor)]
     while queue and len(directions) < max_directions:
