@@ -15,7 +15,7 @@ from darrm.accounting.fixed import fixed_voters
 from darrm.errors import InputError, OutputError
 from darrm.problem.limits import adjacency_text
 from darrm.storage import sealed_json
-from darrm.storage.atomic import Part, keep_names, move, output_error, resolved
+from darrm.storage.atomic import Part, keep_names, move, resolved
 from darrm.storage.locks import locked
 from darrm.storage.sealed_json import finite
 
@@ -111,12 +111,7 @@ def held(path: Path) -> Iterator[State]:
 
 def write(path: Path, state: State) -> None:
     """Replace the ledger by one that says ``state``; on disk when this returns. Call it with the lock held."""
-    try:
-        sealed_json.write(path, {"format": FORMAT, "version": VERSION, **finite(asdict(state))})
-    except OutputError as error:
-        if isinstance(error.__cause__, OSError):
-            raise output_error(path, error.__cause__, NO_SECOND) from error.__cause__
-        raise
+    sealed_json.write(path, {"format": FORMAT, "version": VERSION, **finite(asdict(state))}, NO_SECOND)
 
 
 def charge_waiting(path: Path, state: State, part: Part, out: Path) -> Waiting:

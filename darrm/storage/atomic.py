@@ -13,6 +13,8 @@ from typing import IO
 
 from darrm.errors import OutputError
 
+ELSEWHERE = "Fix that or pass another path."
+
 
 @dataclass(frozen=True)
 class Part:
@@ -29,12 +31,14 @@ class Part:
 
 
 @contextmanager
-def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+def replacing(path: str | os.PathLike[str], remedy: str = ELSEWHERE) -> Iterator[IO[bytes]]:
     """A binary file that takes the place of ``path`` when the block ends well, and leaves no trace otherwise.
 
     The content is on disk before it takes the name, so a crash leaves the old file or the new one, whole. A device
     or a pipe gets all of it when the block ends well, and so does whatever is reached by a name or a link in /dev or
     /proc: /dev/stdout may be a file, but the name is not to be replaced. /dev/shm holds files as any folder does.
+
+    ``remedy`` is what an error says last.
 
     Raises
     ------
@@ -42,9 +46,9 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
         If the folder is missing, not writable or full.
     """
     target = Path(path)
-    with _blaming(target):
+    with _blaming(target, remedy):
         if not is_device(path):
-            with part_of(path) as part:
+            with part_of(path, remedy) as part:
                 yield part.file
                 part.finish()
                 move(part.path, target)
@@ -59,7 +63,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
 
 
 @contextmanager
-def part_of(path: str | os.PathLike[str]) -> Iterator[Part]:
+def part_of(path: str | os.PathLike[str], remedy: str = ELSEWHERE) -> Iterator[Part]:
     """An unfinished file for ``path``: the block finishes and moves it, or it is deleted.
 
     Raises
@@ -68,7 +72,7 @@ def part_of(path: str | os.PathLike[str]) -> Iterator[Part]:
         If ``path`` is a device, or the folder is missing, not writable or full.
     """
     target = Path(path)
-    with _blaming(target):
+    with _blaming(target, remedy):
         if is_device(path):
             raise OutputError(f"{target} is not a file that can be replaced. Pass the path of one.")
         handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:40]}.", suffix=".part")
@@ -81,14 +85,14 @@ def part_of(path: str | os.PathLike[str]) -> Iterator[Part]:
 
 
 @contextmanager
-def _blaming(target: Path) -> Iterator[None]:
+def _blaming(target: Path, remedy: str) -> Iterator[None]:
     """Turn every OSError of the block into the `OutputError` that ``target`` could not be written."""
     try:
         yield
     except OutputError:
         raise
     except OSError as error:
-        raise output_error(target, error) from error
+        raise output_error(target, error, remedy) from error
 
 
 def is_device(path: str | os.PathLike[str]) -> bool:
@@ -157,7 +161,7 @@ def resolved(path: str | os.PathLike[str]) -> Path:
     return Path(os.path.realpath(path))
 
 
-def output_error(target: Path, error: OSError, remedy: str = "Fix that or pass another path.") -> OutputError:
+def output_error(target: Path, error: OSError, remedy: str = ELSEWHERE) -> OutputError:
     """What to say when ``target`` could not be written."""
     reason = error.strerror or str(error)
     return OutputError(f"{target} could not be written: {reason}. What stood there is unchanged. {remedy}")

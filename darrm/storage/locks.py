@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from darrm.errors import OutputError
-from darrm.storage.atomic import output_error
+from darrm.storage.atomic import ELSEWHERE, output_error
 
 
 def lock_of(path: Path) -> Path:
@@ -28,7 +28,7 @@ def _opened(lock: Path) -> int:
 
 
 @contextmanager
-def locked(path: Path, wait: bool = True, remedy: str = "Fix that or pass another path.") -> Iterator[None]:
+def locked(path: Path, wait: bool = True, remedy: str = ELSEWHERE) -> Iterator[None]:
     """Hold the lock beside ``path``: one process at a time. It ends with the process, however that ends.
 
     ``remedy`` is what an error says last if there can be no lock.

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from darrm.errors import InputError
-from darrm.storage.atomic import replacing
+from darrm.storage.atomic import ELSEWHERE, replacing
 from darrm.storage.kinds import check_kind
 
 _MAX_BYTES = 30_000_000
@@ -35,10 +35,10 @@ def _digest(text: str | bytes) -> str:
     return hashlib.sha256(json.dumps(body, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
-def write(path: str | os.PathLike[str], content: dict[str, object]) -> None:
-    """Write ``content`` as JSON with a checksum, whole or not at all."""
+def write(path: str | os.PathLike[str], content: dict[str, object], remedy: str = ELSEWHERE) -> None:
+    """Write ``content`` as JSON with a checksum, whole or not at all; ``remedy`` is what an error says last."""
     content = {**content, "sha256": _digest(json.dumps(content, allow_nan=False))}
-    with replacing(path) as file:
+    with replacing(path, remedy) as file:
         file.write(json.dumps(content, indent=1, allow_nan=False).encode() + b"\n")
 
 
