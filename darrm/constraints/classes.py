@@ -27,6 +27,7 @@ from darrm.problem.counts import Counts, Ranking, n_sorted_counts
 from darrm.problem.decision import DecisionProblem
 from darrm.problem.limits import Limit
 from darrm_solvers import Rows
+from darrm_solvers.cutting_planes import stacked
 
 # A row counts as broken from here on, in units of its right side: above the rounding of a row, below HiGHS' tolerance.
 _BROKEN = 1e-12
@@ -104,7 +105,7 @@ class ClassColumns:
         self.most = math.fsum([*best.tolist(), *self.weights.tolist()])
         self._n_parts = used.size
         self.shape = (rows,) if alike and len(problem.groups) == 1 else problem.shape
-        self.first = self._sums() if not ordered else self._stacked(self._sums(), self._order(gain))
+        self.first = self._sums() if not ordered else stacked([self._sums(), self._order(gain)])
 
     def table(self, x: Array) -> Array:
         """The probabilities of all answers; what a solver left below 0 is cut off."""
@@ -168,10 +169,6 @@ class ClassColumns:
         order[np.arange(worse.size), worse] = 1 / self._size[worse]
         order[np.arange(worse.size), self._follows[worse]] = -1 / self._size[self._follows[worse]]
         return self.rows(order, np.zeros(worse.size))
-
-    @staticmethod
-    def _stacked(*parts: Rows) -> Rows:
-        return Rows(np.concatenate([p.rows for p in parts]), np.concatenate([p.limits for p in parts]))
 
 
 class ClassRows:

@@ -18,7 +18,7 @@ from darrm.certificate.scaling import shrink
 from darrm.constraints.engines import Columns, constraint_rows
 from darrm.numerics.arrays import Array
 from darrm.problem.limits import Limit, Problem, guarantee
-from darrm_solvers.cutting_planes import Rows
+from darrm_solvers.cutting_planes import Rows, stacked
 
 _AT_ONCE = 128  # usual rows that are added at once
 _FEW, _AHEAD = 64, 6  # below how many cases each brings those ahead of it, and how many in each direction
@@ -67,8 +67,7 @@ def separators(finders: Sequence[CutFinder]) -> list[Callable[[Array], Rows]]:
 
     def together(parts: Sequence[Callable[[Array], Rows]]) -> Callable[[Array], Rows]:
         def find(x: Array) -> Rows:
-            broken = [part(x) for part in parts]
-            return Rows(np.concatenate([b.rows for b in broken]), np.concatenate([b.limits for b in broken]))
+            return stacked([part(x) for part in parts])
 
         return find
 

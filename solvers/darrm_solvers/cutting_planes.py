@@ -159,7 +159,7 @@ class _Model:
 
     def all(self) -> Rows:
         """All rows, as they were added."""
-        return _stacked([Rows(np.zeros((0, self._n)), np.zeros(0)), *self._batches])
+        return stacked([Rows(np.zeros((0, self._n)), np.zeros(0)), *self._batches])
 
     def add(self, new: Rows) -> None:
         places = np.arange(self.size, self.size + new.limits.size)
@@ -190,7 +190,7 @@ class _Model:
         self._left[self._inside[places]] = True
         self._out = np.append(self._out, self._inside[places])
         self._inside = np.delete(self._inside, places)
-        self._rows_out = _stacked([self._rows_out, Rows(*self._model.drop_rows(places))])
+        self._rows_out = stacked([self._rows_out, Rows(*self._model.drop_rows(places))])
 
     def _take_in(self, x: Array) -> bool:
         """Whether ``x`` breaks rows that left the model; they come back."""
@@ -222,7 +222,8 @@ class _Model:
         return replace(answer, multipliers=multipliers)
 
 
-def _stacked(batches: Sequence[Rows]) -> Rows:
+def stacked(batches: Sequence[Rows]) -> Rows:
+    """One batch after the other; there must be one."""
     return Rows(*(np.concatenate(parts) for parts in zip(*batches, strict=True)))
 
 
