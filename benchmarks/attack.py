@@ -202,7 +202,7 @@ def per_query(runs: int, rng: Random) -> Iterator[Seen]:
         sides.append(np.stack([release.release(keep * likely[:, q], rng) for q in (0, 1)], axis=1))
     one, two = ([tally(side[:, 0], 2) for side in sides], [tally(bits(side), 4) for side in sides])
     models = compose(design, 2, delta=0.0, voters="fixed")
-    claim = design.problem.total_epsilon
+    claim = design.problem.release_epsilon
     yield Seen("DaRRM, K = 3, m = 1, epsilon = 2", "fixed", "1", claim, 0.0, *one)
     yield Seen("two such labels, models composed", "fixed", "2 at once", models.upper, 0.0, *two)
     yield Seen("DaRRM, K = 3, m = 1, composed per query", "fixed", "2 at once", 2 * claim, 0.0, *two, broken=True)
@@ -364,12 +364,12 @@ def permute_and_flip(runs: int, rng: Random) -> Iterator[Seen]:
     """Eleven teachers that are not private, 3 to 8 or 4 to 7: the losing class loses all of epsilon. Then 5 to 6."""
     epsilon, queries, delta = 1.0, 10, 0.01
     for true in (epsilon, 2 * epsilon):
-        release, broken = mechanisms.PermuteAndFlip(true).release, true != epsilon
+        release, broken = mechanisms.PermuteAndFlip(true, K=11, classes=2).release, true != epsilon
         counts = [tally(release(np.tile(votes, (runs, 1)), rng), 2) for votes in ([4, 7], [3, 8])]
         name = "permute-and-flip" + (", half the noise" if broken else "")
         yield Seen(name, "non-private", "1", epsilon, 0.0, *counts, broken=broken)
-    mechanism, n = mechanisms.PermuteAndFlip(epsilon), runs // queries
-    claim = compose(mechanism, queries, delta=delta, K=11, classes=2).upper
+    mechanism, n = mechanisms.PermuteAndFlip(epsilon, K=11, classes=2), runs // queries
+    claim = compose(mechanism, queries, delta=delta).upper
     sides = [mechanism.release(np.tile(votes, (n * queries, 1)), rng) for votes in ([6, 5], [5, 6])]
     counts = [tally(side.reshape(n, queries).sum(axis=1), queries + 1) for side in sides]
     yield Seen("permute-and-flip", "non-private", f"{queries} at once", claim, delta, *counts)
@@ -401,7 +401,7 @@ def corners(runs: int, rng: Random, source: np.random.Generator) -> Iterator[See
         worst = darrm.verify(gamma, claimed).worst_case
         votes = corner_votes(claimed, worst, runs, source)
         counts = [tally(mechanisms.DaRRM(design).release(side, rng), 2) for side in votes]
-        yield Seen(name, "worst votes", "1", claimed.total_epsilon, claimed.delta, *counts, broken=claimed != problem)
+        yield Seen(name, "worst votes", "1", claimed.release_epsilon, claimed.delta, *counts, broken=claimed != problem)
 
 
 # Decisions of groups on the worst votes
@@ -494,12 +494,12 @@ def private_labels(runs: int, rng: Random) -> Iterator[Seen]:
         flips = mechanisms.RandomizedResponse(true)
         counts = [tally(flips.release(np.full(runs, label), rng), 2) for label in (1, 0)]
         yield Seen(f"randomized response{more}", kind, "1", said, 0.0, *counts, broken=broken)
-        sums = [np.asarray(mechanisms.GeometricLabelProportions(true).release(bag, rng)) for bag in bags]
+        sums = [np.asarray(darrm.labels.GeometricLabelProportions(true).release(bag, rng)) for bag in bags]
         counts = [tally(side, k + 1) for side in sums]
         yield Seen(f"geometric label proportions{more}", kind, "a bag of 8", said, 0.0, *counts, broken=broken)
-        noisy = [np.asarray(mechanisms.LaplaceLabelProportions(true).release(bag, rng)) for bag in bags]
+        noisy = [np.asarray(darrm.labels.LaplaceLabelProportions(true).release(bag, rng)) for bag in bags]
         yield Seen(f"Laplace label proportions{more}", kind, "a bag of 8", said, 0.0, *noisy, broken=broken)
-    exact = [tally(mechanisms.LabelProportions().release(bag), k + 1) for bag in bags]
+    exact = [tally(darrm.labels.LabelProportions().release(bag), k + 1) for bag in bags]
     yield Seen("exact label proportions", kind, "a bag of 8", 1.0, 0.0, *exact, broken=True)
     yield from weighted(runs // 25, rng)
 
@@ -509,7 +509,7 @@ def weighted(runs: int, rng: Random) -> Iterator[Seen]:
     k, epsilon = 8, 1.0
     labels = [np.array([last, 1.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0]) for last in (1.0, 0.0)]
     for said, true in ((2.0, 2.0), (2.0, 0.25)):
-        release = mechanisms.NoisyWeightedLabelProportions(1.0, true)
+        release = darrm.labels.NoisyWeightedLabelProportions(1.0, true)
         sides = []
         for y in labels:
             scores = []
@@ -529,7 +529,7 @@ def weighted(runs: int, rng: Random) -> Iterator[Seen]:
         ("weighted aggregates", labels, min(residuals)),
         ("weighted aggregates, floor not kept", [nearly + np.eye(k)[0], nearly], min(residuals)),
     ):
-        release = mechanisms.WeightedBagAggregates()
+        release = darrm.labels.WeightedBagAggregates()
         spread = [float(((y - y.mean()) ** 2).sum()) for y in y_sides]
         sides = []
         for y in y_sides:

@@ -29,13 +29,13 @@ from darrm.accounting.gaussian import gdp, gdp_mu
 from darrm.accounting.releases import OneLabel
 from darrm.accounting.search import Budget, spend
 from darrm.certificate.classes import ClassSeparation
-from darrm.certificate.stored import class_table, mixed
 from darrm.constraints.classes import ClassColumns, weighted_rows
-from darrm.design.decision import costs_at_rows
+from darrm.design.costs import costs_at_rows
 from darrm.design.renyi import RenyiProgram
 from darrm.design.rules import cost_of
 from darrm.design.solve_decision import solve_decision
 from darrm.mechanisms.class_rivals import noisy_counts
+from darrm.problem.class_tables import class_table, mixed
 from darrm.problem.limits import guarantee
 from darrm_solvers import Rows, solve_by_cuts
 

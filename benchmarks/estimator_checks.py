@@ -24,21 +24,22 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import check_estimator
 
 from darrm.ensemble import DPLogisticRegression, PrivateMajorityClassifier
+from darrm.labels import LaplaceLabelProportions
 from darrm.labels.learners import AggregateRegressor, BagClassifier, RandomizedResponseClassifier
-from darrm.mechanisms import LaplaceLabelProportions, RandomizedResponse
+from darrm.mechanisms import RandomizedResponse
 from darrm.randomness.words import NotPrivateWarning
 
 sys.path.insert(0, str(Path(__file__).resolve().parent / "paper"))
 
 import pages
 
-_FRESH = {"voters": "fresh", "total_epsilon": 1e6, "total_delta": 1e-5}
+_FRESH = {"voters": "fresh", "total_epsilon": 1e6, "total_delta": 1e-5, "copies": 3}  # pickles of a check are loaded
 ENSEMBLE = [
     DPLogisticRegression(4.0, 1e-5),
     PrivateMajorityClassifier(voters="fixed", K=3, epsilon=4.0, Delta=1e-5),
     PrivateMajorityClassifier(epsilon=20.0, K=1, **_FRESH),
     PrivateMajorityClassifier(epsilon=20.0, K=3, **_FRESH),
-    PrivateMajorityClassifier(teachers="non-private", K=3, gamma=40.0, total_epsilon=1e6, total_delta=1e-5),
+    PrivateMajorityClassifier(teachers="non-private", K=3, gamma=40.0, total_epsilon=1e6, total_delta=1e-5, copies=3),
     PrivateMajorityClassifier(LogisticRegression(), voters="fixed", K=1, epsilon=1.0, Delta=0.0),
     PrivateMajorityClassifier(
         estimators=[("more", DPLogisticRegression(2.0, 1e-5)), ("less", DPLogisticRegression(4.0, 1e-5))],
@@ -57,7 +58,9 @@ ENSEMBLE = [
     ),
 ]
 # Noise is planned at every fit, which takes the tests too long.
-PLANNED = [PrivateMajorityClassifier(teachers="non-private", K=1, queries=2000, total_epsilon=1e5, total_delta=0.0)]
+PLANNED = [
+    PrivateMajorityClassifier(teachers="non-private", K=1, queries=6000, total_epsilon=3e5, total_delta=0.0, copies=3)
+]
 LEARNING = [
     RandomizedResponseClassifier(1e6),  # no noise
     RandomizedResponseClassifier(1.0),

@@ -39,7 +39,7 @@ def trap() -> list[dict[str, float]]:
         {
             "labels": Q,
             "found": search(TRAP["K"], Q, design.gamma, TRAP["epsilon"], restarts=200).loss,
-            "per query": Q * design.problem.total_epsilon,
+            "per query": Q * design.problem.release_epsilon,
             "voters": bound(TRAP["epsilon"], 0.0, TRAP["K"], 0.0),
         }
         for Q in QUERIES

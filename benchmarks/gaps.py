@@ -127,7 +127,7 @@ def a_decision(rng: np.random.Generator) -> tuple[Callable[[], float], str]:
         count = int(rng.integers(8, 16))
         groups, accuracy = [darrm.VoterGroup(count, groups[0].epsilon, groups[0].delta)], accuracy[:1]
     problem = darrm.DecisionProblem(groups, epsilon=epsilon, delta=delta, classes=classes, none=none)
-    by_cost = darrm.objectives.costs(rng.random((*problem.shape, problem.n_answers)))
+    by_cost = darrm.objectives.costs(rng.random((*problem.table_shape, problem.n_answers)))
     prior = rng.dirichlet(np.ones(classes))
     by_truth = darrm.objectives.truth(accuracy, prior, none=rng.uniform(0.05, 0.6) if none else None)
     objective, ordered = pick(rng, by_truth, by_cost), bool(rng.random() < 0.3)

@@ -20,23 +20,23 @@ sys.path.insert(0, str(Path(__file__).parent / "paper"))
 from pages import DOCS, put, table
 
 import darrm
-from darrm.design.design import AnyDesign, in_file
+from darrm.design.design import Design, in_file
 from darrm.objectives import rule, truth
 
 Voters = darrm.VoterGroup
 
 
-def groups(*voters: darrm.VoterGroup, epsilon: float, most: int | None = None) -> AnyDesign:
+def groups(*voters: darrm.VoterGroup, epsilon: float, most: int | None = None) -> Design:
     problem = darrm.DecisionProblem(voters, epsilon, max_affected=most)
     return darrm.solve(problem, objective=truth([0.7, 0.6]))
 
 
-def classes(K: int, n: int) -> AnyDesign:
+def classes(K: int, n: int) -> Design:
     problem = darrm.DecisionProblem([Voters(K, 0.5)], 1.0, classes=n)
     return darrm.solve(problem, objective=rule("plurality", accuracy=[0.5]))
 
 
-DESIGNS: dict[str, Callable[[], AnyDesign]] = {
+DESIGNS: dict[str, Callable[[], Design]] = {
     "11 voters": lambda: darrm.solve(K=11, m=3, epsilon=0.1),
     "11 voters, Delta = 1e-5": lambda: darrm.solve(K=11, m=3, epsilon=0.1, Delta=1e-5),
     "101 voters": lambda: darrm.solve(K=101, m=10, epsilon=0.1),

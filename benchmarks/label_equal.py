@@ -20,7 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from darrm import measures, mechanisms
+import darrm
+from darrm import mechanisms
 from darrm.show.plots_audit import plot_equal_utility
 
 sys.path.insert(0, str(Path(__file__).resolve().parent / "paper"))
@@ -40,14 +41,14 @@ def auc_of(task: Task, mechanism: Any, k: int) -> float:
 
 def at_one_auc(
     task: Task, k: int = 8, target: float = 0.85, tolerance: float = 1e-3, low: float = 0.05
-) -> list[measures.EqualUtility]:
+) -> list[darrm.labels.EqualUtility]:
     """The four mechanisms at one AUC of a learner, by one call."""
-    return measures.at_equal_utility(
+    return darrm.labels.at_equal_utility(
         {
             "RR": (mechanisms.RandomizedResponse, low, 8),
-            "LLP+Lap": (mechanisms.LaplaceLabelProportions, low, 8),
-            "LLP+Geom": (mechanisms.GeometricLabelProportions, low, 8),
-            "LLP": (lambda size: (mechanisms.LabelProportions(), size), [8, 16, 32, 64, 128]),
+            "LLP+Lap": (darrm.labels.LaplaceLabelProportions, low, 8),
+            "LLP+Geom": (darrm.labels.GeometricLabelProportions, low, 8),
+            "LLP": (lambda size: (darrm.labels.LabelProportions(), size), [8, 16, 32, 64, 128]),
         },
         task.eta[bags_of(len(task.y), k)],
         lambda mechanism, size: auc_of(task, mechanism, size),
@@ -56,7 +57,7 @@ def at_one_auc(
     )
 
 
-def equal_row(row: measures.EqualUtility) -> dict[str, Any]:
+def equal_row(row: darrm.labels.EqualUtility) -> dict[str, Any]:
     return {
         "mechanism": row.name + ("" if row.matched else " *"),
         "parameter": row.parameter,
@@ -76,7 +77,7 @@ def main() -> None:
     docs = parser.parse_args().docs
     task = simulated(20_000)
     start = time.process_time()
-    auc_of(task, mechanisms.LabelProportions(), 8)
+    auc_of(task, darrm.labels.LabelProportions(), 8)
     one = time.process_time() - start
     start = time.process_time()
     rows = at_one_auc(task)

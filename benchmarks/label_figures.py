@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import darrm
-from darrm import measures, mechanisms
+from darrm import mechanisms
 from darrm.show.figures import TEXT, WIDTH, legend_of_all, name_lines, new_figure
 from darrm.show.plots_audit import plot_advantage_cdf, plot_spindle, plot_tradeoff, plot_utility_grid
 
@@ -38,8 +38,8 @@ from label_tasks import Task, bags_of, release, tasks_of
 
 Array = NDArray[np.float64]
 NOISY: dict[str, Any] = {
-    "LLP+Lap": mechanisms.LaplaceLabelProportions,
-    "LLP+Geom": mechanisms.GeometricLabelProportions,
+    "LLP+Lap": darrm.labels.LaplaceLabelProportions,
+    "LLP+Geom": darrm.labels.GeometricLabelProportions,
 }
 
 
@@ -48,13 +48,13 @@ def pairs(mechanism: Any, eta: Array, k: int, most: int = 400) -> Array:
     rng = np.random.default_rng(15)
     bags = rng.permutation(eta)[: max(1, min(most, eta.size) // k) * k].reshape(-1, k)
     labels = (rng.random(bags.shape) < bags).astype(np.uint8)
-    return measures.posterior_pairs(mechanism, bags, release(mechanism, labels, 15))
+    return darrm.labels.posterior_pairs(mechanism, bags, release(mechanism, labels, 15))
 
 
 def spindles(etas: Mapping[str, Array]) -> Any:
     """Figure 1 of 2024: a row a mechanism, a column a data set."""
     rows: dict[str, dict[str, Callable[[Array], Array]]] = {
-        "LLP": {f"k = {k}": partial(pairs, mechanisms.LabelProportions(), k=k) for k in (2, 8, 32)},
+        "LLP": {f"k = {k}": partial(pairs, darrm.labels.LabelProportions(), k=k) for k in (2, 8, 32)},
         "RR": {f"epsilon = {e:g}": partial(pairs, mechanisms.RandomizedResponse(e), k=1) for e in (0.5, 1, 4)},
     }
     for row, kind in NOISY.items():
@@ -76,16 +76,16 @@ def distributions(etas: Mapping[str, Array]) -> Any:
     """Figure 2 of 2024: epsilon = 1 and k = 8."""
     named = {
         "RR": (mechanisms.RandomizedResponse(1), 1),
-        "LLP": (mechanisms.LabelProportions(), 8),
+        "LLP": (darrm.labels.LabelProportions(), 8),
     } | {title: (kind(1), 8) for title, kind in NOISY.items()}
     figure, axes = panels(3, len(etas), 1.9)
     for column, (name, eta) in enumerate(etas.items()):
         bags = {title: eta[bags_of(eta.size, k)] for title, (_, k) in named.items()}
         points = {title: pairs(mechanism, eta, k) for title, (mechanism, k) in named.items()}
         plot_spindle(points, (1,), axes[0][column], legend=False)
-        many = {title: measures.multiplicative_advantage(m, bags[title]) for title, (m, _) in named.items()}
+        many = {title: darrm.labels.multiplicative_advantage(m, bags[title]) for title, (m, _) in named.items()}
         plot_advantage_cdf(many, axes[1][column], top=4, legend=False)
-        own = {title: measures.individual_advantage(m, bags[title]) for title, (m, _) in named.items()}
+        own = {title: darrm.labels.individual_advantage(m, bags[title]) for title, (m, _) in named.items()}
         plot_advantage_cdf(own, axes[2][column], multiplicative=False, legend=False)
         axes[0][column].set_title(name.replace("synthetic, ", "synthetic,\n"), fontsize=TEXT)
         for row, label in zip(axes, ("chance before", "log-odds\nchange, nats", "individual\nadvantage"), strict=True):
@@ -103,7 +103,7 @@ def tradeoffs(tasks: Mapping[str, Task], scale: Scale) -> tuple[Any, dict[str, d
     for column, (name, task) in enumerate(tasks.items()):
         rows = {
             "RR": [point(task, scale, mechanisms.RandomizedResponse(e), 1) for e in scale.epsilons],
-            "LLP": [point(task, scale, mechanisms.LabelProportions(), k) for k in scale.sizes],
+            "LLP": [point(task, scale, darrm.labels.LabelProportions(), k) for k in scale.sizes],
         }
         for k in scale.noisy_sizes:
             for title, kind in NOISY.items():
@@ -136,7 +136,7 @@ def learning(task: Task, scale: Scale, rows: Mapping[str, list[Point]]) -> Any:
     known = {(row.guaranteed_epsilon, row.bag_size): row.auc for title in rows if "Lap" in title for row in rows[title]}
     grid = {}
     for epsilon in (0.5, 1.0, 2.0, 8.0):
-        lap = mechanisms.LaplaceLabelProportions(epsilon)
+        lap = darrm.labels.LaplaceLabelProportions(epsilon)
         grid[f"epsilon = {epsilon:g}"] = [
             known[epsilon, k] if (epsilon, k) in known else utility(task, scale, lap, k)[0] for k in scale.sizes
         ]
@@ -191,7 +191,7 @@ def how(tasks: Mapping[str, Task], scale: Scale, seconds: float) -> str:
     """What was computed, on what, and in which time."""
     data = "; ".join(f"{name}, {len(task.y) + len(task.y_test)} examples" for name, task in tasks.items())
     start = time.process_time()
-    utility(next(iter(tasks.values())), scale, mechanisms.LabelProportions(), 8)
+    utility(next(iter(tasks.values())), scale, darrm.labels.LabelProportions(), 8)
     ratio = seconds / (time.process_time() - start)
     return (
         f"Computed on: {data}. Epsilon {scale.epsilons[0]:g} to {scale.epsilons[-1]:g}, k to {scale.sizes[-1]}, "

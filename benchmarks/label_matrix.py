@@ -23,10 +23,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 import darrm
-from darrm import baselines, measures, mechanisms
+from darrm import baselines, mechanisms
+from darrm.labels import CountKernel
 from darrm.labels.aggregates import worst_delta
 from darrm.labels.noisy_aggregates import noisy_delta
-from darrm.measures import CountKernel
 from darrm.numerics.poisson_binomial import pmf
 from darrm.show.figures import LOOKS, TEXT, WIDTH, legend_of_all, new_figure, tidy
 from darrm.show.plots_audit import MEASURES
@@ -76,7 +76,7 @@ class Line(NamedTuple):
     matched: bool
     utility: float
     label_dp: float
-    row: measures.EqualUtility
+    row: darrm.labels.EqualUtility
 
 
 def label_dp(mechanism: Any) -> float:
@@ -84,7 +84,7 @@ def label_dp(mechanism: Any) -> float:
 
     Of noise functions probabilities below 1e-12 count as 0: the solver scales gamma(l) = 1 down by so little.
     """
-    if isinstance(mechanism, mechanisms.RandomizedResponse | mechanisms.LaplaceLabelProportions):
+    if isinstance(mechanism, mechanisms.RandomizedResponse | darrm.labels.LaplaceLabelProportions):
         return mechanism.epsilon
     kernel = mechanism.kernel(K)
     if isinstance(mechanism, CountKernel):
@@ -113,8 +113,8 @@ def lines(setting: Setting) -> list[Line]:
     tables = {"subsampling": baselines.subsampling, "double subsampling": baselines.double_subsampling}
     named: dict[str, tuple[str, Any]] = {
         "RandomizedResponse": ("epsilon", (mechanisms.RandomizedResponse, 0.01, 20)),
-        "LaplaceLabelProportions": ("epsilon", (mechanisms.LaplaceLabelProportions, 0.01, 50)),
-        "GeometricLabelProportions": ("epsilon", (mechanisms.GeometricLabelProportions, 0.01, 50)),
+        "LaplaceLabelProportions": ("epsilon", (darrm.labels.LaplaceLabelProportions, 0.01, 50)),
+        "GeometricLabelProportions": ("epsilon", (darrm.labels.GeometricLabelProportions, 0.01, 50)),
         "gamma_opt (DaRRM)": ("m", (free, 1, K)),
         "monotone (DaRRM)": ("m", (monotone, 1, K)),
         "randomized response on the majority": ("gamma", (constant, 0.01, 1)),
@@ -123,10 +123,10 @@ def lines(setting: Setting) -> list[Line]:
     }
     for name, shares in tables.items():
         named[name] = "m", (lambda m, f=shares: CountKernel.from_noise_function(f(K, m)), range(1, K + 1))
-    named |= {"LabelProportions": ("", mechanisms.LabelProportions()), "plain majority": ("", constant(1.0))}
+    named |= {"LabelProportions": ("", darrm.labels.LabelProportions()), "plain majority": ("", constant(1.0))}
     eta = np.random.default_rng(2024).beta(setting.a, setting.b, size=(BAGS, K))
     families = {name: family for name, (_, family) in named.items()}
-    rows = measures.at_equal_utility(families, eta, "majority right", setting.target, p=setting.p)
+    rows = darrm.labels.at_equal_utility(families, eta, "majority right", setting.target, p=setting.p)
     return [
         Line(
             row.name,

@@ -19,9 +19,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from darrm.labels import audit
-from darrm.measures import additive_advantage
-from darrm.mechanisms import GeometricLabelProportions, LabelProportions, LaplaceLabelProportions
+from darrm.labels import GeometricLabelProportions, LabelProportions, LaplaceLabelProportions, additive_advantage, audit
 
 Array = NDArray[np.float64]
 

@@ -52,15 +52,19 @@ PAGE = ROOT / "docs" / "trust_mutants.md"
 
 ENGINE = ["tests/certificate/test_separation.py", "tests/certificate/test_verify.py"]
 PROTOCOL = ["tests/certificate/test_protocol.py", *ENGINE]
-LABELS = ["tests/mechanisms/test_label_mechanisms.py", "tests/labels/test_audit.py", "tests/benchmarks/test_attack.py"]
+LABELS = ["tests/labels/test_label_mechanisms.py", "tests/labels/test_audit.py", "tests/benchmarks/test_attack.py"]
 COMPOSE = "tests/accounting/test_accounting_compose.py"
 COMPOSED = [COMPOSE, "tests/accounting/test_accounting_fixed.py"]
 MANY_ANSWERS = ["tests/accounting/test_many_answers.py", "tests/accounting/test_cover.py"]
 LEDGER = ["tests/accounting/test_accounting_ledger.py"]
 ENSEMBLE = ["tests/ensemble/test_ensemble.py"]
 LEAKAGE = ["tests/measures/test_leakage.py", "tests/measures/test_noisy_max_leakage.py"]
-ADVANTAGE = ["tests/measures/test_advantage.py", "tests/measures/test_over_bags.py", "tests/measures/test_misprints.py"]
-AGGREGATES = ["tests/mechanisms/test_weighted_aggregates.py"]
+ADVANTAGE = [
+    "tests/labels/test_advantage.py",
+    "tests/labels/test_over_bags.py",
+    "tests/measures/test_misprints_of_leakage.py",
+]
+AGGREGATES = ["tests/labels/test_weighted_aggregates.py"]
 CLASSES = ["tests/certificate/test_class_cases.py", "tests/certificate/test_class_certificates.py"]
 GROUPS = ["tests/certificate/test_groups.py", "tests/certificate/test_kept_searches.py"]
 DECISIONS = ["tests/design/test_decisions.py", "tests/constraints/test_usual_rows.py", *GROUPS]
@@ -87,11 +91,7 @@ TESTS = {
     "darrm/certificate/tight_epsilon.py": ENGINE,
     "darrm/certificate/protocol.py": PROTOCOL,
     "darrm/certificate/engines.py": PROTOCOL,
-    "darrm/certificate/certificate.py": [
-        *PROTOCOL,
-        "tests/certificate/test_identical_voters.py",
-        "tests/independent/test_independent_check.py",
-    ],
+    "darrm/certificate/certificate.py": [*PROTOCOL, "tests/independent/test_independent_check.py"],
     "darrm/design/optimum.py": ["tests/design/test_gaps.py", "tests/design/test_solve.py"],
     "solvers/darrm_solvers/vertices.py": ["tests/design/test_gaps.py", "tests/design/test_solve.py"],
     "darrm/constraints/rows.py": ["tests/constraints/test_corners.py", "tests/design/test_solve.py"],
@@ -99,10 +99,8 @@ TESTS = {
         "tests/constraints/test_corners.py",
         "tests/certificate/test_separation.py",
     ],
-    "darrm/numerics/leave_one_out.py": ["tests/mechanisms/test_label_mechanisms.py"],
-    "darrm/certificate/identical.py": ["tests/certificate/test_identical_voters.py"],
-    "darrm/certificate/bernstein.py": ["tests/certificate/test_identical_voters.py"],
-    "darrm/mechanisms/majority.py": [
+    "darrm/numerics/leave_one_out.py": ["tests/labels/test_label_mechanisms.py"],
+    "darrm/mechanisms/decision.py": [
         "tests/mechanisms/test_darrm.py",
         "tests/mechanisms/test_darrm_blocks.py",
         "tests/labels/test_audit.py",
@@ -113,11 +111,12 @@ TESTS = {
         "tests/accounting/test_accounting_pate.py",
         "tests/benchmarks/test_attack.py",
     ],
-    "darrm/mechanisms/noisy_max_chances.py": ["tests/mechanisms/test_noisy_max.py", *LEAKAGE],
-    "darrm/mechanisms/integer_noise.py": ["tests/mechanisms/test_noisy_max.py", *LEAKAGE],
-    "darrm/randomness/discrete.py": ["tests/mechanisms/test_noisy_max.py", *LABELS],
+    "darrm/mechanisms/noisy_max_chances.py": LEAKAGE,
+    "darrm/randomness/digits.py": ["tests/randomness/test_digits.py"],
+    "darrm/randomness/discrete.py": ["tests/randomness/test_discrete.py", *LABELS],
+    "darrm/numerics/normal.py": ["tests/mechanisms/test_label_chances.py"],
     "darrm/mechanisms/randomized_response.py": LABELS,
-    "darrm/mechanisms/label_proportions.py": LABELS,
+    "darrm/labels/mechanisms/label_proportions.py": LABELS,
     "darrm/accounting/theorems.py": ["tests/accounting/test_accounting_theorems.py", COMPOSE],
     "darrm/accounting/adaptive.py": COMPOSED,
     "darrm/accounting/rows.py": MANY_ANSWERS,
@@ -154,10 +153,10 @@ TESTS = {
     "darrm/ensemble/sharding.py": ENSEMBLE,
     "darrm/measures/leakage.py": LEAKAGE,
     "darrm/measures/noisy_max_leakage.py": LEAKAGE,
-    "darrm/measures/bounds.py": ADVANTAGE,
-    "darrm/measures/bounds_over_bags.py": ADVANTAGE,
-    "darrm/measures/over_bags.py": ADVANTAGE,
-    "darrm/measures/kernels.py": [*ADVANTAGE, "tests/measures/test_change.py", "tests/labels/test_audit.py"],
+    "darrm/labels/measures/bounds.py": ADVANTAGE,
+    "darrm/labels/measures/bounds_over_bags.py": ADVANTAGE,
+    "darrm/labels/measures/over_bags.py": ADVANTAGE,
+    "darrm/labels/measures/kernels.py": [*ADVANTAGE, "tests/labels/test_change.py", "tests/labels/test_audit.py"],
     "darrm/measures/empirical.py": ["tests/measures/test_empirical.py", "tests/benchmarks/test_attack.py"],
     "darrm/problem/majority.py": [
         "tests/test_package.py",
@@ -173,11 +172,8 @@ TESTS = {
     "darrm/problem/class_votes.py": [*CLASSES, "tests/design/test_class_designs.py"],
     "darrm/certificate/class_cases.py": CLASSES,
     "darrm/certificate/classes.py": [*CLASSES, "tests/design/test_class_designs.py"],
-    "darrm/certificate/stored.py": [
-        *CLASSES,
-        "tests/design/test_class_designs.py",
-        "tests/mechanisms/test_class_votes.py",
-    ],
+    "darrm/problem/class_tables.py": [*CLASSES, *CLASS_VOTES, "tests/design/test_class_designs.py"],
+    "darrm/problem/encodings.py": ENGINE,
     "darrm/constraints/classes.py": ["tests/constraints/test_class_rows.py", "tests/design/test_class_designs.py"],
     "darrm/_validation.py": [
         *EDGES,
@@ -192,8 +188,8 @@ TESTS = {
     "darrm/constraints/groups.py": DECISIONS,
     "darrm/constraints/usual.py": DECISIONS,
     "darrm/design/cuts.py": DECISIONS,
-    "darrm/design/solve_decision.py": [*DECISIONS, "tests/design/test_class_designs.py", *EDGES],
-    "darrm/design/decision.py": [
+    "darrm/design/program.py": [*DECISIONS, "tests/design/test_class_designs.py", *EDGES],
+    "darrm/design/design.py": [
         *DECISIONS,
         "tests/design/test_files.py",
         "tests/design/test_equal_designs.py",
@@ -202,14 +198,12 @@ TESTS = {
     ],
     "darrm/design/content.py": ["tests/design/test_files.py", "tests/design/test_equal_designs.py", *FORGED],
     "darrm/design/absent.py": ["tests/design/test_absent_sizes.py", "tests/design/test_decisions.py", *EDGES],
-    "darrm/mechanisms/decision.py": ["tests/mechanisms/test_private_decision.py", *CLASS_VOTES],
     "darrm/mechanisms/released_votes.py": [
         "tests/mechanisms/test_private_decision.py",
         "tests/randomness/test_randomness.py",
         *CLASS_VOTES,
     ],
     "darrm/mechanisms/class_votes.py": CLASS_VOTES,
-    "darrm/mechanisms/class_tables.py": [*CLASS_VOTES, "tests/design/test_class_designs.py"],
     "darrm/randomness/choices.py": ["tests/randomness/test_choices.py", "tests/randomness/test_samplers.py"],
     "darrm/randomness/words.py": ["tests/randomness/test_choices.py", "tests/randomness/test_randomness.py"],
     "darrm/planning/asked.py": [*PLANS, "tests/planning/test_plan_words.py"],
@@ -724,10 +718,10 @@ def written(found: list[dict[str, Any]], argued: dict[str, list[str]], day: str)
 def mistakes() -> None:
     """The list of mistakes made on purpose, for the documentation."""
     from pages import put
-    from test_mutants import MISTAKES, whole_name
+    from test_mutants import MISTAKES
 
-    made = ["| mistake | in | refused by |", "|---|---|---|"]
-    made += [f"| {one.what} | {whole_name(one.module)} | tests/{one.file} |" for one in MISTAKES]
+    made = ["| mistake | where | refused by |", "|---|---|---|"]
+    made += [f"| {one.what} | darrm.{one.place} | tests/{one.refused[0]} |" for one in MISTAKES]
     put("mistakes", f"{len(MISTAKES)} mistakes made on purpose, all refused:\n\n" + "\n".join(made), PAGE)
 
 

@@ -44,7 +44,7 @@ def epsilon_of_gdp(mu: float) -> float:
 def gaussian(settings: list[tuple[int, int, float, int]]) -> Iterator[dict[str, Any]]:
     for K, classes, mu, queries in settings:
         start = time.process_time()
-        total = compose(GaussianNoisyMax(math.sqrt(2) / mu), queries, delta=DELTA, K=K, classes=classes)
+        total = compose(GaussianNoisyMax(math.sqrt(2) / mu, K=K, classes=classes), queries, delta=DELTA)
         took = time.process_time() - start
         own = total.bounds.get("own profile, any accountant")
         yield {
@@ -64,8 +64,9 @@ def gaussian(settings: list[tuple[int, int, float, int]]) -> Iterator[dict[str, 
 
 def pure(settings: list[tuple[int, int, float, int]]) -> Iterator[dict[str, Any]]:
     for K, classes, epsilon, queries in settings:
-        for mechanism in (LaplaceNoisyMax(epsilon / 2), PermuteAndFlip(epsilon)):
-            total = compose(mechanism, queries, delta=DELTA, K=K, classes=classes)
+        votes = {"K": K, "classes": classes}
+        for mechanism in (LaplaceNoisyMax(epsilon / 2, **votes), PermuteAndFlip(epsilon, **votes)):
+            total = compose(mechanism, queries, delta=DELTA)
             yield {
                 "mechanism": type(mechanism).__name__,
                 "K": K,

@@ -58,8 +58,8 @@ def over_epsilon() -> Iterator[dict[str, Any]]:
             "wrong, reaches 1": round(one.wrong, 4),
             "wrong, reaches 2": round(two.wrong, 4),
             "all labels cost": f"{max(one.spent, two.spent):.2f}",
-            "collector learns, 1": at_least(one.collector, 4),
-            "collector learns, 2": at_least(two.collector, 4),
+            "all votes cost, 1": at_least(one.collector, 4),
+            "all votes cost, 2": at_least(two.collector, 4),
         }
 
 
@@ -158,8 +158,8 @@ def draw(rows: Sequence[dict[str, Any]]) -> Any:
     for reached, who, line in ((1, "1 voter", "-"), (2, "2 voters", "--")):
         curve(left, at, [row[f"wrong, reaches {reached}"] for row in finite], LOOKS[0], f"a record\nreaches\n{who}",
               linestyle=line)  # fmt: skip
-        learns = [float(row[f"collector learns, {reached}"]) for row in finite]
-        curve(right, at, learns, LOOKS[1], f"who sees the\nvotes ({who})", linestyle=line)
+        votes = [float(row[f"all votes cost, {reached}"]) for row in finite]
+        curve(right, at, votes, LOOKS[1], f"who sees the\nvotes ({who})", linestyle=line)
     curve(right, at, [float(row["all labels cost"]) for row in finite], LOOKS[2], "who sees\nthe labels")
     left.set(xscale="log", xlabel="epsilon of one vote, nats", ylabel="share of wrong labels", ylim=(0, 0.5))
     right.set(xscale="log", yscale="log", xlabel="epsilon of one vote, nats", ylabel="epsilon of all 200 labels, nats")

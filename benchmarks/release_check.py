@@ -44,6 +44,7 @@ PACKAGES = {"darrm": "darrm", "solvers/darrm_solvers": "darrm_solvers"}  # in th
 # Of each kind one, lest a list of committed files that was read wrongly agrees with an empty wheel.
 SAMPLE = {
     "darrm/__init__.py",
+    "darrm/__init__.pyi",
     "darrm/py.typed",
     "darrm/show/report/page.html",
     "darrm/show/explore/templates/page.html",
@@ -53,6 +54,7 @@ SAMPLE = {
     "darrm/votes/examples/votes.json",
     "darrm/votes/examples/fresh_t11.csv",
     "darrm_solvers/__init__.py",
+    "darrm_solvers/__init__.pyi",
     "darrm_solvers/py.typed",
 }
 METADATA = {"METADATA", "WHEEL", "RECORD", "entry_points.txt", "licenses/LICENSE"}

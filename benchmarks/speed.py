@@ -154,7 +154,7 @@ def run_list(problem: Any, repeat: int, engine: str) -> dict[str, Any]:
 
     from darrm import priors
     from darrm.constraints import rows as constraints
-    from darrm.design.solve import WEIGHT_FLOOR
+    from darrm.design.optimum import WEIGHT_FLOOR
     from darrm_solvers import LinearProgram, solve_cvxpy, solve_highs
 
     weights = priors.weights(priors.parse("common"), problem.K, "tv")

@@ -136,8 +136,7 @@ def main() -> None:
         make(folder, n)
         design = darrm.solve(K=K, m=3, epsilon=1)
         design.save(folder / "gamma.json")
-        Ledger.create(folder / "ledger.json", design, total_epsilon=K, total_delta=0, voters="fixed")
-        release, charged = ["release", "gamma.json", "--votes"], ["--ledger", "ledger.json"]
+        release = ["release", "gamma.json", "--overwrite", "--votes"]
         lines = []
 
         def line(way: str, votes: str, size: int, measured: tuple[float, float, float]) -> float:
@@ -150,11 +149,14 @@ def main() -> None:
 
         rates, slow = {}, {}
         for kind, votes in (("CSV", "plain.csv"), ("CSV, ids", "ids.csv"), ("Parquet, ids", "votes.parquet")):
+            book = f"{votes}.ledger.json"  # of its own: the ids of another file would come again
+            Ledger.create(folder / book, design, total_epsilon=K, total_delta=0, voters="fixed")
+            charged = ["--ledger", book]
             out = "labels.parquet" if votes.endswith("parquet") else "labels.csv"
             rates[kind] = line("command", kind, n, run(folder, COMMAND, *release, votes, "--out", out))
             line("command, ledger", kind, n, run(folder, COMMAND, *release, votes, "--out", out, *charged))
             line("release_blocks", kind, n, run(folder, IN_PYTHON, votes))
-            line("release_blocks, ledger", kind, n, run(folder, IN_PYTHON, votes, "ledger.json"))
+            line("release_blocks, ledger", kind, n, run(folder, IN_PYTHON, votes, book))
             if kind != "Parquet, ids":
                 line("command", kind, n // 10, run(folder, COMMAND, *release, f"tenth-{votes}", "--out", out))
                 measured = run(folder, BY_CSV_MODULE, *release, votes, "--out", out)

@@ -6,8 +6,9 @@ Takes: seconds.
 
 Read are README.md, CONTRIBUTING.md, SECURITY.md, CHANGELOG.md, docs and notebooks (prose: no code, tables or formulas),
 the docstrings of public names, and the texts in the code: errors, help of the command line, words of reports and pages.
-Public is what a package exports or the reference lists. Printed are the place, what is wrong and the sentence. The exit
-status is 1 if a sentence is found that is not in words_argued.json, which gives the reason for each.
+Public is what a package exports or the reference lists. Phrases that mislead about privacy are looked for in all of
+these files and in the benchmarks, in tables and comments too. Printed are the place, what is wrong and the sentence.
+The exit status is 1 if a sentence is found that is not in words_argued.json, which gives the reason for each.
 """
 
 from __future__ import annotations
@@ -36,6 +37,14 @@ BANNED = {
     # But in questions and headings.
     "what is": r"\bwhat is\b(?![^.!]*\?)(?! (?:wrong|certified|assumed|proved)\b)(?!(?: \w+){1,3}$)",
     "said": r"\bsaid\b",
+}
+# Phrases that mislead about privacy, looked for in tables, comments, headings and benchmarks too.
+MISLEADING = {
+    "safe side": r"\b(?:un)?safe side\b",  # counted against the guarantee, or rounded conservatively
+    "failure probability": r"\bfailure probabilit",  # delta: a larger loss can be more likely than delta
+    # Differential privacy bounds the effect of one record, not what somebody learns: say "is (epsilon, delta)-DP".
+    "learns at most": r"\b(?:learns?|tells?) (?:\w+ ){0,3}(?:at most|up to)\b|\btells? everybody\b|\bmay learn\b"
+    r"|\bcollector learns?\b|\blearns? in all\b",
 }
 WORD = re.compile(r"[A-Za-z0-9][\w'-]*")
 # A sentence ends at a mark with a space behind it; not at "e.g. ", "K. Li", or "..., ".
@@ -160,21 +169,11 @@ def _blank(found: re.Match[str]) -> str:
     return "\n" * found[0].count("\n")
 
 
-def exported(tree: ast.Module) -> Iterator[str]:
-    """Full names in the ``face`` of a package, and those that it imports for its ``__all__``."""
-    shown = {
-        name.value
-        for node in tree.body
-        if isinstance(node, ast.Assign) and any(getattr(target, "id", "") == "__all__" for target in node.targets)
-        for name in ast.walk(node.value)
-        if isinstance(name, ast.Constant)
-    }
-    for node in ast.walk(tree):
+def exported(stub: Path) -> Iterator[str]:
+    """Full names of what the stub of a package imports."""
+    for node in _tree(stub).body:
         if isinstance(node, ast.ImportFrom):
-            yield from (f"{node.module}.{name.name}" for name in node.names if name.name in shown)
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "face":
-            for module, names in ast.literal_eval(node.args[1]).items():
-                yield from (f"{module}.{name}" for name in names.split())
+            yield from (f"{node.module}.{name.name}" for name in node.names)
 
 
 def public(root: Path) -> set[str]:
@@ -184,7 +183,7 @@ def public(root: Path) -> set[str]:
         for page in (root / "docs").rglob("*.md")
         for name in re.findall(r"^\.\. auto\w+:: (darrm[\w.]+)", page.read_text(encoding="utf-8"), re.MULTILINE)
     }
-    faces = {name for path in (root / "darrm").rglob("__init__.py") for name in exported(_tree(path))}
+    faces = {name for path in (root / "darrm").rglob("__init__.pyi") for name in exported(path)}
     return listed | faces
 
 
@@ -294,6 +293,22 @@ def hard(root: Path, paths: Sequence[Path] = (), long: int = LONG) -> Iterator[F
                     yield Found(shown, paragraph.line, ", ".join(faults), sentence)
 
 
+def misleading(root: Path, paths: Sequence[Path] = ()) -> Iterator[Found]:
+    """Phrases that mislead about privacy, wherever they stand in a file, over ends of lines and of strings too."""
+    searched = [*files(root), root / "CITATION.cff", *sorted((root / "benchmarks").rglob("*.py"))]
+    for path in searched:
+        if not path.is_file() or path.name == Path(__file__).name:
+            continue
+        if paths and not any(path.is_relative_to(chosen.resolve()) for chosen in paths):
+            continue
+        text = path.read_text(encoding="utf-8")
+        for phrase, pattern in MISLEADING.items():
+            between = r"(?:\s|[#\"f>])+"  # a line of a comment, string or quotation may end here
+            for match in re.finditer(pattern.replace(" ", between), text, re.IGNORECASE):
+                line = text.count("\n", 0, match.start()) + 1
+                yield Found(path.relative_to(root).as_posix(), line, f'misleading "{phrase}"', match[0])
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("paths", nargs="*", type=Path, help="files or folders [everything]")
@@ -301,7 +316,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--count", action="store_true", help="print how many there are in each file")
     parser.add_argument("--root", type=Path, default=ROOT, help=argparse.SUPPRESS)
     chosen = parser.parse_args(arguments)
-    found = list(hard(chosen.root.resolve(), chosen.paths, chosen.long))
+    root = chosen.root.resolve()
+    found = [*hard(root, chosen.paths, chosen.long), *misleading(root, chosen.paths)]
     if chosen.count:
         for path, count in Counter(one.path for one in found).most_common():
             print(f"{count:5} {path}")

@@ -1,7 +1,8 @@
 """Names that load when they are first used, so that ``import darrm`` stays light and reaches every module."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from importlib import import_module
+from os.path import dirname, join
 
 
 def modules(package: str) -> Callable[[str], object]:
@@ -19,29 +20,42 @@ def modules(package: str) -> Callable[[str], object]:
     return getattr_
 
 
-def face(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], object], Callable[[], list[str]], list[str]]:
-    """``__getattr__``, ``__dir__`` and ``__all__`` of a package.
+def face(package: str, file: str) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
+    """``__getattr__`` and ``__dir__`` of a package that lists its public names in ``__init__.pyi``.
+
+    Type checkers read that file by themselves. Here it is read when a name, or ``__all__``, is first asked for.
 
     Parameters
     ----------
-    package : str
-        Its ``__name__``.
-    homes : mapping of str to str
-        For each module the names that come from it, with spaces between them. The names of ``package`` itself are its
-        modules.
+    package, file : str
+        Its ``__name__`` and ``__file__``. The names that the stub imports from ``package`` itself are its modules.
     """
-    home = {name: module for module, names in homes.items() for name in names.split()}
+    homes: dict[str, str] = {}
     module_of = modules(package)
 
+    def home() -> dict[str, str]:
+        if not homes:
+            homes.update(_listed(file))
+        return homes
+
     def getattr_(name: str) -> object:
-        if home.get(name, package) == package:
+        if name == "__all__":
+            return sorted(home())
+        if home().get(name, package) == package:
             return module_of(name)
-        return getattr(import_module(home[name]), name)
+        return getattr(import_module(homes[name]), name)
 
-    def dir_() -> list[str]:
-        return sorted(home)
+    return getattr_, lambda: sorted(home())
 
-    return getattr_, dir_, sorted(home)
+
+def _listed(file: str) -> dict[str, str]:
+    """The names that the stub beside a package's ``file`` imports, each with the module that it comes from."""
+    import ast  # only here: `darrm --help` asks for no name
+
+    with open(join(dirname(file), "__init__.pyi"), encoding="utf-8") as stub:
+        tree = ast.parse(stub.read())
+    lines = (line for line in tree.body if isinstance(line, ast.ImportFrom))
+    return {name.name: line.module or "" for line in lines for name in line.names}
 
 
 # How a design or a plan shows itself in a notebook; the engine does not know pictures.

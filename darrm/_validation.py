@@ -99,6 +99,13 @@ def whole(name: str, value: object, low: int = 1, high: float = MAX_COUNT, *, al
     return number
 
 
+def truth(name: str, value: object) -> bool:
+    """``value``, refused unless it is True or False."""
+    if type(value).__name__ not in ("bool", "bool_"):  # Python's or numpy's, which need not be loaded
+        raise refusal(name, "True or False", value)
+    return bool(value)
+
+
 def choice(name: str, value: object, allowed: Sequence[str], hint: str = "") -> str:
     """``value``, refused unless it is one of the texts ``allowed``."""
     if not isinstance(value, str) or value not in allowed:
@@ -128,7 +135,7 @@ def plain(name: str, values: object, allowed: str, hint: str = "") -> NDArray[An
     except ValueError:  # rows of several lengths
         raise refusal(name, allowed, values, hint) from None
     parts = values if isinstance(values, list | tuple) else [values]
-    if any(is_masked(part) for part in parts):
+    if any(map(is_masked, parts)):
         raise InputError(f"{name} must be a plain array. Got a masked one: leave its rows out, or fill its gaps.")
     return given
 

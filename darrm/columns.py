@@ -3,44 +3,61 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from darrm._validation import truth
 from darrm.errors import InputError
 from darrm.mechanisms.decision import PrivateDecision
-from darrm.mechanisms.majority import DaRRM
+from darrm.randomness.words import word_source
 from darrm.storage.frames import pyarrow
-from darrm.votes.arrow import cells, put, put_texts
-from darrm.votes.rows import Answers, Columns, Votes, numbered
+from darrm.votes.answers import Answers, numbered
+from darrm.votes.arrow import cells, ids_of, of_schema
+from darrm.votes.frame import of_frame
+from darrm.votes.header import Columns, Voters, voters_of
+from darrm.votes.ids import RowIds
+from darrm.votes.rows import Texts, VotesBlock
 
 if TYPE_CHECKING:
     from darrm.accounting.ledger import Ledger
 
 
 def release(
-    mechanism: DaRRM | PrivateDecision,
+    mechanism: PrivateDecision,
     votes: Any,
     *,
     ledger: Ledger | None = None,
+    again: bool = False,
+    voters: Sequence[str] | None = None,
     rng: np.random.Generator | None = None,
+    public: bool = False,
 ) -> Any:
     """One private label for each row of a table of votes.
 
     Parameters
     ----------
-    mechanism : DaRRM or PrivateDecision
+    mechanism : PrivateDecision, which is DaRRM
     votes : pandas.DataFrame, polars.DataFrame, pyarrow.Table, pyarrow.RecordBatch, or another table with
         ``__arrow_c_stream__``
-        K columns of the numbers of classes, of any type of number or boolean, in the order of the design's groups. As
-        in files, a first column ``id`` and a last column ``label`` may be there and are left out. If the design has
-        names for classes, a column may hold these instead. An absent voter, where voters may be absent, has -1 or
-        nothing; else nothing may be missing.
+        K columns of the numbers of classes, of any type of number, of booleans, or of texts. If the design has names of
+        voters, the columns of these names, in any order and among others; else in the order of the design's groups. As
+        in files, a column ``id``, or an index of that name, and a column ``label`` may be there and are left out. If
+        the design has names for classes, a column may hold these instead. An absent voter, where voters may be absent,
+        has -1 or nothing; else nothing may be missing.
     ledger : Ledger, optional
-        Is charged before the labels are given.
+        Is charged before the labels are given, with the ids of the column ``id``, if there is one: it refuses an id
+        that it charged before. Without ids nothing tells it whether a row had a label, as its `Ledger.status` says.
+    again : bool
+        Whether rows may have a label already, as in `Ledger.charge`.
+    voters : sequence of str, optional
+        For a design without names of voters: the columns of votes, by name, in the order of the design's groups; others
+        are left out.
     rng : numpy.random.Generator, optional
-        As in `DaRRM.release`.
+    public : bool
+        As in `DaRRM.release`: whether the votes behind the design's prior are public.
 
     Returns
     -------
@@ -48,14 +65,17 @@ def release(
         For a frame a Series of its library called label, in pandas with its index; else an array. Of the names of the
         answers (a category, an enum, a dictionary), if the design has names for classes or the further answer "none".
         Each call draws new labels, so do not hand it to an engine that may evaluate a column twice. Two labels of the
-        same votes would then be released. A ledger counts them but, for fresh voters, does not cover them.
+        same votes would then be released. A ledger counts them but, for fresh voters, does not cover them: give the
+        table an ``id``, by which the second evaluation is refused.
 
     Raises
     ------
     InputError
-        If there are other than K vote columns, or a value is not a vote; it names the column, and the row from 0.
+        If there are other than K vote columns, or a voter has two, or one of the design or of ``voters`` has none. If
+        an id comes twice, or was charged before. If a value is not a vote; it names the column, and the row from 0. If
+        the table has the votes that the design's prior was read from, see `DaRRM.release`.
     BudgetError
-        If the ledger does not pay for all of it; nothing is charged then.
+        If the ledger does not pay for all of it, or not for rows that come again; nothing is charged then.
     MissingExtraError
         If a polars frame or an Arrow table of another library comes and pyarrow is not installed.
 
@@ -69,21 +89,23 @@ def release(
     >>> labels.name, list(labels.index), bool(labels.isin([0, 1]).all())
     ('label', ['first', 'second'], True)
     """
-    if isinstance(mechanism, PrivateDecision):
-        answers = Answers(mechanism.design.problem.names, mechanism.design.absent)
-        names = mechanism.design.problem.answers
-    elif isinstance(mechanism, DaRRM):
-        answers, names = Answers(), Answers().names
-    else:
+    if not isinstance(mechanism, PrivateDecision):
         raise InputError(
             f"mechanism must be a DaRRM(design) or PrivateDecision(design). Got {type(mechanism).__name__}."
         )
-    K = mechanism.design.problem.K
+    answers = Answers(mechanism.design.problem.names, mechanism.design.absent)
+    names = mechanism.design.problem.answers
+    truth("again", again)
+    taken = voters_of(mechanism.design.problem, voters)
     pandas, polars = _library_of(votes, "pandas"), _library_of(votes, "polars")
-    array: Votes = _of_table(votes, K, answers) if pandas is None else _of_frame(votes, K, answers)
-    if answers.absent:
-        array = array.view(np.int8)
-    labels: Any = next(mechanism.release_blocks([array], ledger=ledger, rng=rng))
+    block = _block_of(votes, taken, answers)
+
+    def charge(n: int, _: Texts | None) -> int:
+        if ledger is not None:
+            ledger.charge(mechanism.design, n, ids=block.ids if block.has_ids else None, again=again)
+        return 0
+
+    labels: Any = next(mechanism._charged([block.votes], charge, 1, word_source(rng, stacklevel=3), public))
     named = not numbered(names)
     if pandas is not None:
         labels = pandas.Categorical.from_codes(labels, names) if named else labels
@@ -102,37 +124,31 @@ def _library_of(votes: Any, name: str) -> Any:
     return library if library is not None and isinstance(votes, library.DataFrame) else None
 
 
-def _of_table(votes: Any, K: int, answers: Answers) -> NDArray[np.uint8]:
+def _block_of(votes: Any, voters: Voters, answers: Answers) -> VotesBlock:
+    """All rows of a frame or table as one block; errors count rows from 0."""
+    is_frame = _library_of(votes, "pandas") is not None
+    columns, array, ids = (of_frame if is_frame else _of_table)(votes, voters, answers)
+    names, has_ids = RowIds("The frame" if is_frame else "The table", 0).of(ids, len(array), index=columns.index)
+    made = array.view(np.int8) if answers.absent else array
+    return VotesBlock(made, names, None, has_ids=has_ids, voters=columns.voters)
+
+
+def _of_table(votes: Any, voters: Voters, answers: Answers) -> tuple[Columns, NDArray[np.uint8], Texts | None]:
     if hasattr(votes, "__arrow_c_stream__"):
         pa = pyarrow()
         try:
             table = pa.table(votes)
-        except (TypeError, ValueError, pa.ArrowException):  # a stream of something else, such as a single column
-            table = None
+        except (TypeError, ValueError, pa.ArrowException) as error:
+            if _library_of(votes, "polars") is not None:
+                raise InputError(
+                    f"The frame could not be read by Arrow ({error}). Cast columns of types that it lacks, such as "
+                    "Int128, to others."
+                ) from None
+            table = None  # a stream of something else, such as a single column
         if table is not None:
-            columns = Columns.of("The table", table.column_names, K, answers)
-            return cells(table.columns[columns.first : columns.last], columns, "The table", 0)
+            columns = of_schema("The table", table.schema, voters, answers)
+            return columns, cells(table, columns, "The table", 0, labels=False), ids_of(table, columns, "The table", 0)
     raise InputError(
         f"votes must be a DataFrame of pandas or polars, or an Arrow table. Got {type(votes).__name__}. "
         "Pass arrays to the mechanism's release, and collect a LazyFrame before."
     )
-
-
-def _of_frame(frame: Any, K: int, answers: Answers) -> NDArray[np.uint8]:
-    columns = Columns.of("The frame", [str(name) for name in frame.columns], K, answers)
-    values = np.empty((len(frame), K), dtype=np.uint8)
-    for j in range(K):
-        at = columns.first + j
-        series = frame.iloc[:, at]
-        missing = series.isna().to_numpy(dtype=bool)
-        if series.dtype.kind == "O" and not answers.numbered:
-            texts = [None if gone else text for text, gone in zip(series.tolist(), missing.tolist(), strict=True)]
-            put_texts(values[:, j], texts, at, columns, "The frame", 0)
-            continue
-        if series.dtype.kind not in "biuf":
-            raise InputError(
-                f"The frame, column {columns.names[at]} must hold {answers.kind}. Got dtype {series.dtype}."
-            )
-        cells_of = series.to_numpy(dtype=np.float64, na_value=np.nan) if missing.any() else series.to_numpy(np.float64)
-        put(values[:, j], cells_of, at, columns, "The frame", 0, missing)
-    return values

@@ -5,6 +5,8 @@ Every message names the fault, the value that came, the values allowed, and what
 
 from __future__ import annotations
 
+from typing import Any
+
 
 class DarrmError(Exception):
     """Base of every error that darrm raises on purpose; catch it to catch them all."""
@@ -22,7 +24,17 @@ class SolverError(DarrmError, RuntimeError):
 
 
 class CertificateError(DarrmError, RuntimeError):
-    """A noise function does not satisfy the guarantee, so it is not released. A retry does not help."""
+    """A noise function does not satisfy the guarantee, so it is not released. A retry does not help.
+
+    Attributes
+    ----------
+    problem, certificate : object or None
+        The problem and the certificate of the design that is refused, if it is one of a design.
+    """
+
+    def __init__(self, message: str = "", *, problem: Any = None, certificate: Any = None) -> None:
+        super().__init__(message)
+        self.problem, self.certificate = problem, certificate
 
 
 class BudgetError(DarrmError, RuntimeError):
@@ -38,6 +50,14 @@ class OutputError(DarrmError, OSError):
 
 class ImpossiblePriorWarning(UserWarning):
     """A prior cannot be true of voters that answer by randomized response. No guarantee depends on it."""
+
+
+class CopiedBudgetWarning(UserWarning):
+    """A budget that is counted in memory was copied: the copy cannot pay for labels, or both would spend all of it."""
+
+
+class ResumedStreamWarning(UserWarning):
+    """A stream of votes began with rows that a ledger has charged for already; they are left out."""
 
 
 class MissingExtraError(DarrmError, ImportError):

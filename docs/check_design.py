@@ -19,8 +19,7 @@ def exp(x, rounded):  # e^x, up or down
 def corners(epsilon, Delta):  # (p, p') with p <= e p' + Delta, 1 - p <= e (1 - p') + Delta, and so for p' and p
     D = F(Delta) if epsilon is not None else F(0)
     lo = F(floor((1 - D) / (1 + exp(F(epsilon), ceil)) * 2**250), 2**250) if epsilon is not None else F(0)
-    failing = [(D, 0), (0, D), (1 - D, 1), (1, 1 - D)] if D else []
-    return [(F(0), F(0)), (F(1), F(1)), (1 - lo, lo), (lo, 1 - lo), *failing]
+    return [(F(0), F(0)), (F(1), F(1)), (1 - lo, lo), (lo, 1 - lo), *[(D, 0), (0, D), (1 - D, 1), (1, 1 - D)] * (D > 0)]
 
 
 def ones(chances):  # how likely 0, 1, ... of the voters say 1
@@ -36,24 +35,25 @@ def holds(groups, X, most, limits):  # X: the chance of answer 1 for every numbe
         chosen = list(combinations_with_replacement(corners(epsilon, Delta), K))
         sides = [(sum(p != q for p, q in pairs), *map(ones, zip(*pairs, strict=True))) for pairs in chosen]
         each.append([side for side in sides if side[0] <= own])
-    for case in product(*each):
-        if sum(reached for reached, _, _ in case) <= most:
-            _, *both = zip(*case, strict=True)
-            P, Q = (sum(x * prod(w) for x, w in zip(X, product(*side), strict=True)) for side in both)
-            for (e, delta), (p, q) in product(limits, ((P, Q), (1 - P, 1 - Q))):
-                if (p - e * q if e else p * (q == 0)) > delta:
-                    return False
+    for case in (case for case in product(*each) if sum(reached for reached, _, _ in case) <= most):
+        _, *both = zip(*case, strict=True)
+        P, Q = (sum(x * prod(w) for x, w in zip(X, product(*side), strict=True)) for side in both)
+        if any((p - e * q if e else p * (q == 0)) > d for (e, d), (p, q) in product(limits, ((P, Q), (1 - P, 1 - Q)))):
+            return False
     return True
 
 
 with open(sys.argv[1]) as file:
     content = json.load(file)
-problem = content["problem"]
+problem, fewer = content["problem"], content.get("fewer", [])
 K, most, epsilon = problem.get("K"), problem["max_affected"], F(problem["epsilon"])
+known = "format version problem objective gap certificate profile made_with sha256 gamma gamma_hex shape prior error "
+known += "disagreement table table_hex ordered expected_cost absent fewer present K m epsilon Delta delta max_affected "
+known += "adjacency groups classes none count names"
 if "groups" in problem:
     groups = [(g["count"], g["epsilon"], g["delta"], g["max_affected"]) for g in problem["groups"]]
     tables = [(groups, content["table_hex"])]
-    for part in content.get("fewer", []):  # one table for each number of voters that are present
+    for part in fewer:  # one table for each number of voters that are present
         own = [(n, e, D, min(n, t)) for n, (_, e, D, t) in zip(part["present"], groups, strict=True) if n]
         tables.append((own, part["table_hex"]))
     tables = [(own, [F(float.fromhex(x)) for x in table]) for own, table in tables]
@@ -61,12 +61,12 @@ else:
     X = [(1 + F(float.fromhex(x)) * ((2 * l > K) - (2 * l < K))) / 2 for l, x in enumerate(content["gamma_hex"])]
     tables, epsilon = [([(K, epsilon, problem["Delta"], most)], X)], epsilon * F(problem["m"])
 some = sorted(product(*(range(n + 1) for n, *_ in tables[0][0])))[1:-1] if content.get("absent") else []
-whole = some == sorted(tuple(part["present"]) for part in content.get("fewer", []))
+whole = some == sorted(tuple(part["present"]) for part in fewer)
+whole &= set().union(content, problem, *problem.get("groups", []), *fewer) <= {*known.split()}
 whole &= all(len(X) == prod(n + 1 for n, *_ in own) and min(t for *_, t in own) > 0 for own, X in tables)
 if not whole or most < 1 or (K and "groups" in problem) or not all(0 <= x <= 1 for _, X in tables for x in X):
-    sys.exit("This is not a whole design with two answers.")
-limits = [(exp(epsilon, floor), F(problem["delta"]))]
-limits += [(e is not None and exp(F(e), floor), F(delta)) for e, delta in content["profile"]]
+    sys.exit("This is not a whole design with two answers, or it says what is not read here.")
+limits = [(e is not None and exp(F(e), floor), F(d)) for e, d in [(epsilon, problem["delta"]), *content["profile"]]]
 fine = all(holds(groups, X, most, limits) for groups, X in tables)
 print("It holds." if fine else "It does not hold.")
 sys.exit(not fine)

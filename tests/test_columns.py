@@ -37,7 +37,7 @@ def test_frames(kind: str) -> None:
     assert (labels.name, str(labels.dtype), labels.tolist()) == ("label", "uint8", MAJORITY)
     assert labels.index.equals(given.index)
     given["label"] = labels
-    given.insert(0, "id", "x")
+    given.insert(0, "id", [f"x{i}" for i in range(len(given))])
     assert darrm.columns.release(MECHANISM, given).tolist() == MAJORITY
 
 
@@ -81,10 +81,12 @@ def test_bad_frames() -> None:
     two.iloc[7, 1] = 2
     for given, said in [
         (missing, "row 7, column b: A vote must be 0 or 1. Got None"),
-        (nan, "row 7, column b: A vote must be 0 or 1. Got None"),
+        (nan, "row 7, column b: A vote must be 0 or 1. Got NaN"),
         (two, "row 7, column b: A vote must be 0 or 1. Got 2"),
-        (frame().astype(str), "column a must hold numbers"),
-        (frame().astype("category"), "column a must hold numbers"),
+        (frame().astype(str) + "x", "row 0, column a: A vote must be 0 or 1. Got '[01]x'"),
+        (frame().astype("datetime64[ns]"), "column a must hold numbers 0 and 1, truth values or texts. Got dtype date"),
+        (frame().astype(object).map(lambda vote: [vote]), "column a must hold numbers .* Got dtype object"),
+        (frame().astype(object).map(lambda vote: b"1"), "column a must hold numbers .* Got a value of type bytes"),
         (frame().astype(complex), "column a must hold numbers"),
         (frame()[["a", "b"]], "K = 3 vote columns.* Got 2: a, b"),
         (frame()["a"], "must be a DataFrame of pandas or polars, or an Arrow table. Got Series"),
@@ -102,7 +104,8 @@ def test_bad_arrow_tables() -> None:
     for max_affected, said in [
         (pa.array([None] + [1] * 199), "row 0, column b: A vote must be 0 or 1. Got None"),
         (pa.chunked_array([[1] * 150, [0] * 49 + [3]]), "row 199, column b: .* Got 3"),
-        (pa.array(["1"] * 200), "column b must hold numbers 0 and 1. Got type string"),
+        (pa.array(["1", "2"] * 100), "row 1, column b: A vote must be 0 or 1. Got '2'"),
+        (pa.array([[1]] * 200), "column b must hold numbers 0 and 1, truth values or texts. Got type list"),
     ]:
         with pytest.raises(darrm.InputError, match=said):
             darrm.columns.release(MECHANISM, table().set_column(1, "b", max_affected))
@@ -156,7 +159,7 @@ def test_decisions_of_a_frame_have_their_names() -> None:
     assert darrm.columns.release(last_voter_decides(absent=True), nullable).tolist() == ["yes", "no", "no"]
     for bad, said in (
         ("a", "row 2, column a: A vote must be no or yes. Got None"),
-        ("b", "row 2, column b: A vote must be no or yes. Got None"),
+        ("b", r"row 1, column b: A vote must be no or yes\. Got -1\.0\. Voters may be absent"),
     ):
         given = frame.assign(**{"b" if bad == "a" else "a": 0})
         with pytest.raises(darrm.InputError, match=said):
@@ -187,7 +190,7 @@ def test_polars_frames_give_polars_back(kind: str) -> None:
     labels = darrm.columns.release(MECHANISM, given)
     assert isinstance(labels, pl.Series)
     assert (labels.name, labels.dtype, labels.to_list()) == ("label", pl.UInt8, MAJORITY)
-    labelled = given.with_columns(labels).insert_column(0, pl.Series("id", ["x"] * len(given)))
+    labelled = given.with_columns(labels).insert_column(0, pl.Series("id", range(len(given))))
     assert darrm.columns.release(MECHANISM, labelled).to_list() == MAJORITY
     assert darrm.columns.release(MECHANISM, given[:0]).to_list() == []
     twice = pl.concat([given[:70], given[70:]], rechunk=False)
@@ -213,10 +216,64 @@ def test_bad_polars_frames() -> None:
     for bad, said in [
         (two, "row 7, column b: A vote must be 0 or 1. Got 2"),
         (given.with_columns(b=pl.lit(None, pl.Int8)), "row 0, column b: A vote must be 0 or 1. Got None"),
-        (given.cast(pl.String), "column a must hold numbers 0 and 1. Got type string"),
+        (given.cast(pl.Date), "column a must hold numbers 0 and 1, truth values or texts. Got type date"),
         (given.select("a", "b"), "K = 3 vote columns.* Got 2: a, b"),
         (given.lazy(), "Got LazyFrame.* collect a LazyFrame"),
         (given["a"], "Got Series"),
+        (
+            given.cast(pl.Int128),
+            r"could not be read by Arrow \(.*\)\. Cast columns of types that it lacks, such as Int128",
+        ),
     ]:
         with pytest.raises(darrm.InputError, match=said):
             darrm.columns.release(MECHANISM, bad)
+
+
+@pytest.mark.parametrize("kind", ["Categorical", "Enum", "String"])
+def test_ids_of_a_polars_frame_may_be_categories(kind: str, tmp_path: Path) -> None:
+    pl = pytest.importorskip("polars")
+    given = with_ids("polars", ["x", "y", "z"])
+    typed = given.cast({"id": pl.Enum(["z", "y", "x"]) if kind == "Enum" else getattr(pl, kind)})
+    ledger = darrm.accounting.Ledger.create(
+        tmp_path / "l.json", MECHANISM.design, total_epsilon=50, total_delta=1e-5, voters="fresh"
+    )
+    assert len(darrm.columns.release(MECHANISM, typed, ledger=ledger)) == 3
+    with pytest.raises(darrm.InputError, match="3 ids were charged before, first 'x'"):
+        darrm.columns.release(MECHANISM, given, ledger=ledger)
+
+
+def with_ids(kind: str, ids: list[Any]) -> Any:
+    """A table of as many rows, with a column of ids."""
+    rows = VOTES[: len(ids)]
+    if kind == "arrow":
+        return table(rows).add_column(0, "id", [pytest.importorskip("pyarrow").array(ids)])
+    if kind == "polars":
+        return pytest.importorskip("polars").DataFrame(
+            {"id": ids, **{name: rows[:, j] for j, name in enumerate(NAMES)}}
+        )
+    given = frame(rows)
+    given.insert(0, "id", ids)
+    return given
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "arrow"])
+def test_a_ledger_knows_the_ids_of_a_column(kind: str, tmp_path: Path) -> None:
+    book = Ledger.create(tmp_path / "l.json", DESIGN, total_epsilon=2, total_delta=0, voters="fixed")
+    assert len(darrm.columns.release(MECHANISM, with_ids(kind, ["x", "y"]), ledger=book)) == 2
+    for _ in range(2):  # as an engine does that evaluates a column twice
+        with pytest.raises(darrm.InputError, match="One id was charged before, first 'y'"):
+            darrm.columns.release(MECHANISM, with_ids(kind, ["z", "y"]), ledger=book)
+    assert (book.status()["released"], book.status()["ids"]) == (2, 2)
+    darrm.columns.release(MECHANISM, with_ids(kind, ["z", "y"]), ledger=book, again=True)
+    darrm.columns.release(MECHANISM, with_ids(kind, [1, 2]), ledger=book)
+    with pytest.raises(darrm.InputError, match="first '2'"):
+        darrm.columns.release(MECHANISM, with_ids(kind, ["2"]), ledger=book)
+    assert book.status()["released"] == 6
+
+
+def test_a_table_without_ids_has_no_place_in_a_stream(tmp_path: Path) -> None:
+    book = Ledger.create(tmp_path / "l.json", DESIGN, total_epsilon=2, total_delta=0, voters="fresh")
+    for _ in range(2):
+        assert len(darrm.columns.release(MECHANISM, frame(VOTES[:2]), ledger=book)) == 2
+    assert (book.status()["released"], book.status()["streams"]) == (4, {})
+    assert book.status()["condition"].startswith("each row of votes is released once")

@@ -28,7 +28,7 @@ def certified(parameters: dict[str, Any]) -> darrm.Design:
     problem, certificate = design.problem, design.certificate
     assert certificate.holds
     assert certificate.needed_delta <= problem.delta
-    assert certificate.tight_epsilon <= problem.total_epsilon * (1 + 1e-15)
+    assert certificate.tight_epsilon <= problem.release_epsilon * (1 + 1e-15)
     assert 0 <= design.gap <= 1e-9
     assert np.all((design.gamma >= 0) & (design.gamma <= 1))
     return design

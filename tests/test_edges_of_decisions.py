@@ -178,7 +178,7 @@ def test_the_command_solves_a_voter_without_privacy(tmp_path: Path) -> None:
 def test_the_command_refuses_in_one_line(arguments: tuple[str, ...], said: str) -> None:
     done = command("solve", *arguments, *GROUPS)
     assert done.returncode == 2
-    assert done.stdout == ""
+    assert said in json.loads(done.stdout)["error"]["message"]
     assert said in done.stderr
     assert "Traceback" not in done.stderr
     assert len(done.stderr.splitlines()) == 1

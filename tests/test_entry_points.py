@@ -50,7 +50,7 @@ def entry_points() -> dict[str, Callable[..., Any]]:
     while modules:
         prefix, module = modules.pop(0)
         for name, value in members(module):
-            if id(value) in reached:
+            if id(value) in reached or (isinstance(value, type) and value.__name__ != name):  # another name of a class
                 continue
             if isinstance(value, types.ModuleType):
                 modules.append((f"{prefix}{name}.", value))
@@ -115,10 +115,10 @@ PROBLEM = darrm.MajorityProblem(K=3, m=1, epsilon=1.0)
 DESIGN = darrm.solve(PROBLEM)
 UNIFORM = darrm.priors.independent()
 RR = darrm.mechanisms.RandomizedResponse(1.0)
-LLP = darrm.mechanisms.LabelProportions()
-LAPLACE = darrm.mechanisms.LaplaceLabelProportions(1.0)
-GEOMETRIC = darrm.mechanisms.GeometricLabelProportions(1.0)
-DARRM = darrm.mechanisms.DaRRM(DESIGN)
+LLP = darrm.labels.LabelProportions()
+LAPLACE = darrm.labels.LaplaceLabelProportions(1.0)
+GEOMETRIC = darrm.labels.GeometricLabelProportions(1.0)
+RELEASER = darrm.mechanisms.PrivateDecision(DESIGN)
 FLIPS = darrm.mechanisms.PermuteAndFlip(2.0)
 GROUPS = [darrm.VoterGroup(2, epsilon=1.0), darrm.VoterGroup(1, epsilon=2.0)]
 DECISIONS = darrm.DecisionProblem(GROUPS, epsilon=1.0)
@@ -127,10 +127,10 @@ DECISION = darrm.solve(DECISIONS, objective=TRUTH, absent=True)
 DECIDED = darrm.mechanisms.PrivateDecision(DECISION)
 GAMMA = [1.0, 0.5, 0.5, 1.0]
 ETA = [0.5, 0.25, 0.75]
-AGGREGATE = darrm.mechanisms.BagAggregate(np.array([1.0, 2.0]), 0.5)
+AGGREGATE = darrm.labels.BagAggregate(np.array([1.0, 2.0]), 0.5)
 BAG = {"X": [[1.0, 0.0], [1.0, 1.0], [1.0, 3.0]], "y": [0.0, 1.0, 1.0]}
-NOISY = darrm.mechanisms.NoisyWeightedLabelProportions(1.0, 1.0)
-NOISY_OUTPUT = darrm.mechanisms.NoisyAggregate(0.5, np.array([True, True, False]), np.array([1.0, 0.5, -1.0]))
+NOISY = darrm.labels.NoisyWeightedLabelProportions(1.0, 1.0)
+NOISY_OUTPUT = darrm.labels.NoisyAggregate(0.5, np.array([True, True, False]), np.array([1.0, 0.5, -1.0]))
 X = np.array([[float(i), float(i * i % 7)] for i in range(12)])
 Y = np.array([0, 1, 0, 1, 1, 0, 1, 0, 1, 0, 1, 1])
 VOTERS = {"K": 3, "epsilon": 1.0, "Delta": 0.0, "max_affected": 3}
@@ -167,20 +167,18 @@ def opendp_map(**arguments: Any) -> Any:
 
 def table() -> dict[str, tuple[Use | None, Sequence[Arguments]]]:
     """For each entry point how it is called, if not by its name, and valid arguments: each number in one of them."""
-    m, measures, labels = darrm.mechanisms, darrm.measures, darrm.labels
+    m, labels = darrm.mechanisms, darrm.labels
     on_eta = {"mechanism": LLP, "eta": ETA}
     rng = {"rng": SEEDED}
     counted = {"queries": 2, "K": 3, "classes": 3}
     plain: dict[str, Sequence[Arguments]] = {
         "MajorityProblem": [
             PROBLEMS | {"adjacency": "replace-one"},
+            {"K": 3, "epsilon": 1.0, "release_epsilon": 0.5},
             {"K": 3, "epsilon": 1.0, "total_epsilon": 0.5},
         ],
         "VoterGroup": [{"count": 2, "epsilon": 1.0, "delta": 0.0, "max_affected": 1}],
         "DecisionProblem": [{"groups": GROUPS, "epsilon": 1.0, "delta": 0.25, "classes": 2, "max_affected": 1}],
-        "DecisionDesign": [
-            {"problem": DECISIONS, "table": [[0.5, 0.5]] * 3, "objective": TRUTH, "profile": [(1.0, 0.0)], "gap": 0.5}
-        ],
         "compare": [
             {"problem": PROBLEM, "queries": 2, "total_delta": 0.25, "draws": 4, **rng},
             {"problem": DECISIONS, "objective": TRUTH, "time_limit": 64.0},
@@ -201,7 +199,8 @@ def table() -> dict[str, tuple[Use | None, Sequence[Arguments]]]:
             | CHEAP,
         ],
         "Design": [
-            {"problem": PROBLEM, "gamma": DESIGN.gamma.tolist(), "prior": UNIFORM, "gap": 0.5, "profile": [(1.0, 0.0)]}
+            {"problem": PROBLEM, "table": DESIGN.gamma.tolist(), "prior": UNIFORM, "gap": 0.5, "profile": [(1.0, 0.0)]},
+            {"problem": DECISIONS, "table": [[0.5, 0.5]] * 3, "objective": TRUTH, "profile": [(1.0, 0.0)], "gap": 0.5},
         ],
         "expected_error": [{"gamma": GAMMA, "p": [0.5, 0.75, 1.0]}],
         "privacy_profile": [{"gamma": GAMMA, "problem": PROBLEM, "epsilons": [0.0, 1.0]}],
@@ -258,11 +257,11 @@ def table() -> dict[str, tuple[Use | None, Sequence[Arguments]]]:
         "labels.noisy_local_delta": [
             {"epsilon": 1.0, "y": [0.0, 1.0], "noised": [True, True], "record": 1, "change": 1.0, "sigma": 1.0}
         ],
-        "measures.CountKernel": [{"probabilities": [[0.5, 0.5], [0.25, 0.75]]}],
-        "measures.CountKernel.from_noise_function": [{"gamma": GAMMA}],
-        "measures.at_equal_utility": [
+        "labels.CountKernel": [{"probabilities": [[0.5, 0.5], [0.25, 0.75]]}],
+        "labels.CountKernel.from_noise_function": [{"gamma": GAMMA}],
+        "labels.at_equal_utility": [
             {
-                "mechanisms": {"llp-laplace": (darrm.mechanisms.LaplaceLabelProportions, 0.5, 8.0)},
+                "mechanisms": {"llp-laplace": (darrm.labels.LaplaceLabelProportions, 0.5, 8.0)},
                 "eta": ETA,
                 "utility": "accuracy",
                 "target": 0.625,
@@ -270,26 +269,26 @@ def table() -> dict[str, tuple[Use | None, Sequence[Arguments]]]:
                 "tolerance": 0.0625,
             }
         ],
-        "measures.attack_utility": [on_eta],
-        "measures.utility_of_attacker": [
+        "labels.attack_utility": [on_eta],
+        "labels.utility_of_attacker": [
             on_eta
             | {"attacker": [[0] * len(ETA)] * (len(ETA) + 1), "draws": 4, "confidence": 0.5, "X": BAG["X"], **rng}
         ],
-        "measures.additive_advantage": [on_eta],
-        "measures.individual_advantage": [on_eta],
-        "measures.label_leakage": [on_eta],
-        "measures.multiplicative_advantage": [on_eta],
-        "measures.largest_log_odds_change": [on_eta],
-        "measures.posterior_change": [on_eta],
-        "measures.individual_advantage_over_bags": [
+        "labels.additive_advantage": [on_eta],
+        "labels.individual_advantage": [on_eta],
+        "labels.label_leakage": [on_eta],
+        "labels.multiplicative_advantage": [on_eta],
+        "labels.largest_log_odds_change": [on_eta],
+        "labels.posterior_change": [on_eta],
+        "labels.individual_advantage_over_bags": [
             {"mechanism": LLP, "eta_i": 0.5, "population": ETA, "size": 3, "draws": 4, **rng}
         ],
-        "measures.total_variation": [on_eta],
-        "measures.attacker_decisions": [on_eta | {"output": 2}],
-        "measures.shortcut_decisions": [on_eta | {"output": 2}],
-        "measures.joint": [{"mechanisms": [LLP, LLP]}],
-        "measures.posterior": [on_eta | {"output": 2, "X": BAG["X"]}],
-        "measures.posterior_pairs": [on_eta | {"output": 2}],
+        "labels.total_variation": [on_eta],
+        "labels.attacker_decisions": [on_eta | {"output": 2}],
+        "labels.shortcut_decisions": [on_eta | {"output": 2}],
+        "labels.joint": [{"mechanisms": [LLP, LLP]}],
+        "labels.posterior": [on_eta | {"output": 2, "X": BAG["X"]}],
+        "labels.posterior_pairs": [on_eta | {"output": 2}],
         "measures.composed_leakage": [{"leakages": [0.5, 1.0]}],
         "measures.processed_leakage": [{"leakages": [0.5, 1.0]}],
         "measures.empirical_epsilon": [
@@ -309,33 +308,33 @@ def table() -> dict[str, tuple[Use | None, Sequence[Arguments]]]:
         ],
         "measures.maximal_leakage": [{"channel": [[0.5, 0.5], [0.25, 0.75]], "support": [1.0, 1.0]}],
         "measures.least_error": [{"problem": PROBLEM, "p": 0.25}],
-        "measures.log_odds_change": [{"before": [0.5, 0.5], "after": [0.25, 0.75], "a": 1, "b": 0}],
+        "labels.log_odds_change": [{"before": [0.5, 0.5], "after": [0.25, 0.75], "a": 1, "b": 0}],
         "measures.majority_leakage": [{"gamma": GAMMA}],
         "measures.noisy_max_probabilities": [{"counts": [3, 1, 0], "gamma": 1.0}, {"counts": [3, 1], "sigma": 1.0}],
         "measures.sampled_error": [{"gammas": {"a": GAMMA}, "draws": 8, "confidence": 0.5, **rng}],
-        "measures.bounds.label_dp": [{"epsilon": 1.0}],
-        "measures.bounds.label_dp_individual": [{"epsilon": 1.0, "eta": ETA}],
-        "measures.bounds.proportions_iid": [{"p": 0.5, "k": 4}],
-        "measures.bounds.proportions": [{"p": 0.5, "spread": 0.25, "k": 4}],
-        "measures.bounds.proportions_individual": [{"eta": ETA}],
-        "measures.bounds.laplace_proportions": [{"epsilon": 1.0, "spread": 0.25}],
-        "measures.bounds.laplace_proportions_individual": [{"epsilon": 1.0, "eta": ETA}],
-        "measures.bounds.proportions_mean": [{"eta": ETA}],
-        "measures.bounds.moderate_bag_size": [{"p": 0.5, "failure": 0.5, "n": 2}],
-        "measures.bounds.moderate_change": [{"p": 0.5, "k": 4096, "failure": 0.5, "n": 2}],
-        "measures.bounds_over_bags.proportions_individual": [{"eta_i": 0.5, "spread": 0.25, "k": 4}],
-        "measures.bounds_over_bags.proportions_individual_by_mean": [{"eta_i": 0.5, "p": 0.5, "spread": 0.25, "k": 4}],
-        "measures.bounds_over_bags.proportions": [{"p": 0.5, "spread": 0.25, "k": 4}],
-        "measures.bounds_over_bags.noisy_proportions": [{"epsilon": 1.0, "p": 0.5, "spread": 0.25, "k": 4}],
-        "measures.bounds_over_bags.laplace_proportions": [{"epsilon": 1.0, "p": 0.5, "spread": 0.25, "k": 4}],
-        "measures.bounds.extreme_bags": [{"p": 0.5, "k": 4, "n": 2, "threshold": 1.0}],
-        "mechanisms.GaussianNoisyMax": [{"sigma": 2.0}],
-        "mechanisms.LaplaceNoisyMax": [{"gamma": 2.0}],
-        "mechanisms.PermuteAndFlip": [{"epsilon": 2.0}],
-        "mechanisms.GeometricLabelProportions": [{"epsilon": 1.0}],
-        "mechanisms.LaplaceLabelProportions": [{"epsilon": 1.0}],
+        "labels.bounds.label_dp": [{"epsilon": 1.0}],
+        "labels.bounds.label_dp_individual": [{"epsilon": 1.0, "eta": ETA}],
+        "labels.bounds.proportions_iid": [{"p": 0.5, "k": 4}],
+        "labels.bounds.proportions": [{"p": 0.5, "spread": 0.25, "k": 4}],
+        "labels.bounds.proportions_individual": [{"eta": ETA}],
+        "labels.bounds.laplace_proportions": [{"epsilon": 1.0, "spread": 0.25}],
+        "labels.bounds.laplace_proportions_individual": [{"epsilon": 1.0, "eta": ETA}],
+        "labels.bounds.proportions_mean": [{"eta": ETA}],
+        "labels.bounds.moderate_bag_size": [{"p": 0.5, "failure": 0.5, "n": 2}],
+        "labels.bounds.moderate_change": [{"p": 0.5, "k": 4096, "failure": 0.5, "n": 2}],
+        "labels.bounds_over_bags.proportions_individual": [{"eta_i": 0.5, "spread": 0.25, "k": 4}],
+        "labels.bounds_over_bags.proportions_individual_by_mean": [{"eta_i": 0.5, "p": 0.5, "spread": 0.25, "k": 4}],
+        "labels.bounds_over_bags.proportions": [{"p": 0.5, "spread": 0.25, "k": 4}],
+        "labels.bounds_over_bags.noisy_proportions": [{"epsilon": 1.0, "p": 0.5, "spread": 0.25, "k": 4}],
+        "labels.bounds_over_bags.laplace_proportions": [{"epsilon": 1.0, "p": 0.5, "spread": 0.25, "k": 4}],
+        "labels.bounds.extreme_bags": [{"p": 0.5, "k": 4, "n": 2, "threshold": 1.0}],
+        "mechanisms.GaussianNoisyMax": [{"sigma": 2.0, "K": 4, "classes": 2}],
+        "mechanisms.LaplaceNoisyMax": [{"gamma": 2.0, "K": 4, "classes": 2}],
+        "mechanisms.PermuteAndFlip": [{"epsilon": 2.0, "K": 4, "classes": 2}],
+        "labels.GeometricLabelProportions": [{"epsilon": 1.0}],
+        "labels.LaplaceLabelProportions": [{"epsilon": 1.0}],
         "mechanisms.RandomizedResponse": [{"epsilon": 1.0, "classes": 3}],
-        "mechanisms.NoisyWeightedLabelProportions": [{"fraction": 0.5, "sigma": 1.0}],
+        "labels.NoisyWeightedLabelProportions": [{"fraction": 0.5, "sigma": 1.0}],
         "mechanisms.bags": [{"n": 7, "size": 2, **rng}],
         "objectives.at_least": [{"k": 2}],
         "objectives.costs": [{"table": [[[0.0, 1.0], [1.0, 0.0]]] * 3}],
@@ -359,34 +358,33 @@ def table() -> dict[str, tuple[Use | None, Sequence[Arguments]]]:
     }
     made: dict[str, tuple[Use | None, Sequence[Arguments]]] = {name: (None, bases) for name, bases in plain.items()}
     on = {
-        "measures.CountKernel": measures.CountKernel([[0.5, 0.5], [0.25, 0.75]]),
-        "DecisionDesign": DECISION,
+        "labels.CountKernel": darrm.labels.CountKernel([[0.5, 0.5], [0.25, 0.75]]),
+        "Design": DECISION,
+        "MajorityProblem": PROBLEM,
         "DecisionProblem": DECISIONS,
-        "mechanisms.DaRRM": DARRM,
         "mechanisms.PrivateDecision": DECIDED,
         "mechanisms.GaussianNoisyMax": m.GaussianNoisyMax(2.0),
         "mechanisms.LaplaceNoisyMax": m.LaplaceNoisyMax(2.0),
         "mechanisms.PermuteAndFlip": FLIPS,
-        "mechanisms.GeometricLabelProportions": GEOMETRIC,
-        "mechanisms.LabelProportions": LLP,
-        "mechanisms.LaplaceLabelProportions": LAPLACE,
+        "labels.GeometricLabelProportions": GEOMETRIC,
+        "labels.LabelProportions": LLP,
+        "labels.LaplaceLabelProportions": LAPLACE,
         "mechanisms.RandomizedResponse": RR,
-        "mechanisms.WeightedBagAggregates": m.WeightedBagAggregates(),
-        "mechanisms.NoisyWeightedLabelProportions": NOISY,
+        "labels.WeightedBagAggregates": labels.WeightedBagAggregates(),
+        "labels.NoisyWeightedLabelProportions": NOISY,
     }
     bag = {"eta": ETA, "output": 2, "X": BAG["X"]}
     for name, arguments in {
-        "measures.CountKernel.kernel": {"k": 1},
-        "measures.CountKernel.posterior": {"eta": [0.5], "output": 1, "X": BAG["X"]},
-        "DecisionDesign.probabilities": {"counts": [[2, 0], [0, 1]]},
-        "DecisionDesign.with_present": {"present": [1, 1]},
+        "labels.CountKernel.kernel": {"k": 1},
+        "labels.CountKernel.posterior": {"eta": [0.5], "output": 1, "X": BAG["X"]},
+        "Design.probabilities": {"counts": [[2, 0], [0, 1]]},
+        "Design.with_present": {"present": [1, 1]},
+        "MajorityProblem.with_present": {"present": [3]},
+        "MajorityProblem.named": {"labels": [[0, 1]]},
         "DecisionProblem.with_present": {"present": [1, 1]},
         "DecisionProblem.named": {"labels": [[0, 1]]},
         "mechanisms.PrivateDecision.release": {"votes": [[1, 0, 1]], **rng},
         "mechanisms.PrivateDecision.release_counts": {"counts": [[2, 0]], **rng},
-        "mechanisms.DaRRM.release": {"votes": [[1, 0, 1]], **rng},
-        "mechanisms.DaRRM.release_counts": {"counts": [2, 0], **rng},
-        "mechanisms.DaRRM.kernel": {"k": 3},
         "mechanisms.GaussianNoisyMax.chances": {"counts": [[3, 1]]},
         "mechanisms.GaussianNoisyMax.kernel": {"k": 3},
         "mechanisms.GaussianNoisyMax.rdp": {"orders": [2.0, 4.0]},
@@ -397,27 +395,28 @@ def table() -> dict[str, tuple[Use | None, Sequence[Arguments]]]:
         "mechanisms.PermuteAndFlip.chances": {"counts": [[3, 1]]},
         "mechanisms.PermuteAndFlip.kernel": {"k": 3},
         "mechanisms.PermuteAndFlip.release": {"counts": [[3, 1]], **rng},
-        "mechanisms.GeometricLabelProportions.kernel": {"k": 3},
-        "mechanisms.GeometricLabelProportions.posterior": bag,
-        "mechanisms.GeometricLabelProportions.release": {"labels": [1, 0, 1], **rng},
-        "mechanisms.GeometricLabelProportions.unbiased": {"output": [2, 0], "k": 2},
-        "mechanisms.LabelProportions.kernel": {"k": 3},
-        "mechanisms.LabelProportions.posterior": bag,
-        "mechanisms.LabelProportions.release": {"labels": [1, 0, 1], **rng},
-        "mechanisms.LaplaceLabelProportions.posterior": bag,
-        "mechanisms.LaplaceLabelProportions.release": {"labels": [1, 0, 1], **rng},
+        "labels.GeometricLabelProportions.kernel": {"k": 3},
+        "labels.GeometricLabelProportions.posterior": bag,
+        "labels.GeometricLabelProportions.release": {"labels": [1, 0, 1], **rng},
+        "labels.GeometricLabelProportions.unbiased": {"output": [2, 0], "k": 2},
+        "labels.LabelProportions.kernel": {"k": 3},
+        "labels.LabelProportions.posterior": bag,
+        "labels.LabelProportions.release": {"labels": [1, 0, 1], **rng},
+        "labels.LaplaceLabelProportions.posterior": bag,
+        "labels.LaplaceLabelProportions.release": {"labels": [1, 0, 1], **rng},
         "mechanisms.RandomizedResponse.posterior": {"eta": ETA, "output": [1, 0, 1], "X": BAG["X"]},
         "mechanisms.RandomizedResponse.release": {"labels": [1, 0, 1], **rng},
-        "mechanisms.WeightedBagAggregates.posterior": {"eta": ETA, "output": AGGREGATE, "X": BAG["X"]},
-        "mechanisms.WeightedBagAggregates.release": BAG | rng,
-        "mechanisms.NoisyWeightedLabelProportions.posterior": {"eta": ETA, "output": NOISY_OUTPUT, "X": BAG["X"]},
-        "mechanisms.NoisyWeightedLabelProportions.release": {"y": [0.0, 1.0], **rng},
+        "labels.WeightedBagAggregates.posterior": {"eta": ETA, "output": AGGREGATE, "X": BAG["X"]},
+        "labels.WeightedBagAggregates.release": BAG | rng,
+        "labels.NoisyWeightedLabelProportions.posterior": {"eta": ETA, "output": NOISY_OUTPUT, "X": BAG["X"]},
+        "labels.NoisyWeightedLabelProportions.release": {"y": [0.0, 1.0], **rng},
     }.items():
         owner, method = name.rsplit(".", 1)
         made[name] = (of(on[owner], method), [arguments])
-    moved = measures.multiplicative_advantage(LLP, ETA)
-    made["measures.Distribution.cdf"] = (of(moved, "cdf"), [{"x": 1.0}])
-    made["measures.Distribution.quantile"] = (of(moved, "quantile"), [{"q": 0.5}])
+    made["mechanisms.PrivateDecision.kernel"] = (RELEASER.kernel, [{"k": 3}])
+    moved = darrm.labels.multiplicative_advantage(LLP, ETA)
+    made["labels.Distribution.cdf"] = (of(moved, "cdf"), [{"x": 1.0}])
+    made["labels.Distribution.quantile"] = (of(moved, "quantile"), [{"q": 0.5}])
     fresh = {"design": DESIGN, "voters": "fresh"}
     made["interop.dp_event"] = (None, [fresh | {"queries": 2}])
     made["interop.PLDAccountant"] = (
@@ -429,16 +428,15 @@ def table() -> dict[str, tuple[Use | None, Sequence[Arguments]]]:
         [fresh | {"queries": 2, "interval": 0.25}],
     )
     made["interop.opendp_measurement"] = (opendp_map, [{"n_labels": 2, "delta": 0.25}])
-    blocks: Use = lambda **arguments: list(DARRM.release_blocks(**arguments))  # noqa: E731
     made["tables.Table.lookup"] = (of(darrm.tables.solve_grid(**PROBLEMS), "lookup"), [PROBLEMS])
     decided: Use = lambda **arguments: list(DECIDED.release_blocks(**arguments))  # noqa: E731
     made["mechanisms.PrivateDecision.release_blocks"] = (decided, [{"blocks": [[[1, 0, 1]]], "rows": 2, **rng}])
-    made["mechanisms.DaRRM.release_blocks"] = (blocks, [{"blocks": [[[1, 0, 1]]], "rows": 2, **rng}])
     plurality, given = darrm.objectives.rule("plurality", [0.75, 0.5]), darrm.objectives.costs(np.ones((3, 2, 2)))
     for name, objective in {
         "Objective.costs_at": TRUTH,
         "OfVoters.costs_at": TRUTH,
         "OfVoters.chances_at": TRUTH,
+        "Paper.costs_at": darrm.objectives.paper(darrm.priors.independent()),
         "Truth.costs_at": TRUTH,
         "Truth.chances_at": TRUTH,
         "Rule.costs_at": plurality,
@@ -474,7 +472,7 @@ def estimators(labels: Any) -> dict[str, tuple[Use | None, Sequence[Arguments]]]
         "ensemble.PrivateMajorityClassifier": (
             fitted(ensemble, random_state=1),
             [
-                budget | fresh | {"m": 1.0},
+                budget | fresh | {"m": 1.0, "copies": 1},
                 budget | fresh | {"queries": 1},
                 budget | {"voters": "fixed", "epsilon": 1.0, "Delta": 0.0625, "estimator": sgd(steps=2)},
                 budget | paid | {"gamma": 0.5, "shards": np.arange(12).reshape(3, 4).tolist()},
@@ -495,10 +493,9 @@ ELSEWHERE = re.compile(
     r"|priors\.(Prior|Votes)\.sample|objectives\.(\w+\.with_present|gains)"
 )
 # What may be a number among other things: names of answers, designs by numbers of present voters.
-OTHER_THINGS = {("DecisionProblem", "classes"), ("plan", "classes"), ("DecisionDesign", "fewer")}
+OTHER_THINGS = {("DecisionProblem", "classes"), ("plan", "classes"), ("Design", "fewer")}
 # Infinities that mean something.
 INFINITE = {
-    ("DecisionDesign", "gap"),
     ("VoterGroup", "epsilon"),
     ("compare", "time_limit"),
     ("plan", "time_limit"),
@@ -507,15 +504,20 @@ INFINITE = {
     ("objectives.randomized_response_accuracy", "epsilon"),
     ("Design", "gap"),
     ("solve", "time_limit"),
-    ("measures.bounds.extreme_bags", "threshold"),
-    ("measures.Distribution.cdf", "x"),
+    ("labels.bounds.extreme_bags", "threshold"),
+    ("labels.Distribution.cdf", "x"),
 }
 # Numbers of voters that are too many to solve for are a problem all the same; what solves it refuses them.
 UNBOUNDED = {("MajorityProblem", "K"), ("tables.grid", "K"), ("tables.solve_grid", "K"), ("tables.Table.lookup", "K")}
 # Arrays of zeros and ones, of truth values or of indices: numpy's own kinds of number only, for speed.
 PLAIN = {"votes", "blocks", "noised", "event", "bags", "shards", "channels", "image_shape", "classes"}
 # What an error names: values of blocks, gamma of a majority, the release that a table is.
-SAID_OF = {"blocks": "(vote|block)", "release": "(gamma|release)", "table": "(table|release)"}
+SAID_OF = {
+    "blocks": "(vote|block)",
+    "release": "(gamma|release)",
+    "table": "(table|release|gamma)",
+    "total_epsilon": "(release|total)_epsilon",  # a majority's takes the older name too
+}
 
 
 def needed() -> list[tuple[str, str]]:

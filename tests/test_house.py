@@ -5,6 +5,7 @@ import importlib
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 from scripts import PROGRAMS, load
 
 import darrm
+import darrm_solvers
 
 ROOT = Path(darrm.__path__[0])
 REPOSITORY = Path(__file__).resolve().parents[1]
@@ -93,7 +95,7 @@ def test_no_module_bears_the_name_of_a_public_function() -> None:
     for name in sorted(MODULES):
         package, _, last = name.rpartition(".")
         face = importlib.import_module(f"darrm.{package}".rstrip("."))
-        public = vars(face).get("__all__", ())
+        public = getattr(face, "__all__", ())
         assert last not in public or isinstance(getattr(face, last), ModuleType), name
 
 
@@ -102,6 +104,49 @@ def test_the_proof_and_the_list_share_constants_and_no_algorithm() -> None:
         for name, path in MODULES.items():
             if room(name) == one:
                 assert other not in {room(target) for target in imports(path)}
+
+
+# Where `problem.epsilon` and its like are still read; nowhere else.
+OF_ONE_KIND = {
+    "certificate.corner_pass",
+    "certificate.moves",
+    "certificate.rounding",
+    "certificate.separation",
+    "cli.compare",
+    "constraints.rows",
+    "design.absent",
+    "design.solve",
+    "measures.comparison",
+    "mechanisms.baselines",
+    "planning.designs",
+}
+
+
+def reads_of_one_kind(source: str) -> list[str]:
+    """What is read of a problem that has another meaning, or none, for problems of another kind."""
+    return [
+        f"{ast.unparse(node)} in line {node.lineno}"
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Attribute)
+        and node.attr in {"epsilon", "m", "Delta"}
+        and ast.unparse(node.value).endswith("problem")
+    ]
+
+
+def test_no_module_reads_what_depends_on_the_kind_of_a_problem() -> None:
+    """``epsilon`` is a vote's or the release's by kind: `release_epsilon`, `allowance` and groups say which."""
+    found = {
+        name: reads
+        for name, path in MODULES.items()
+        if room(name) != "problem" and name not in OF_ONE_KIND
+        if (reads := reads_of_one_kind(path.read_text(encoding="utf-8")))
+    }
+    assert found == {}
+
+
+def test_a_read_that_depends_on_the_kind_is_seen() -> None:
+    source = "p = problem.m\nq = self._problem.Delta, design.problem.epsilon, problem.release_epsilon, group.epsilon"
+    assert len(reads_of_one_kind(source)) == 3
 
 
 def test_nothing_is_loose() -> None:
@@ -145,19 +190,24 @@ def test_a_name_that_is_not_there_is_seen() -> None:
     assert ended.stdout == "darrm.numerics.nothing: module 'darrm.numerics' has no attribute 'nothing'\n"
 
 
-FACES = sorted(name for name, path in {"": ROOT / "__init__.py", **MODULES}.items() if path.name == "__init__.py")
+def faces() -> Iterator[str]:
+    for package in (darrm, darrm_solvers):
+        root = Path(package.__path__[0])
+        for stub in sorted(root.rglob("__init__.pyi")):
+            yield ".".join(stub.parent.relative_to(root.parent).parts)
 
 
-@pytest.mark.parametrize("name", FACES)
-def test_a_face_lists_a_name_twice_at_most(name: str) -> None:
-    """Once where it loads from, in the table or by an import, and once for type checking or in ``__all__``."""
-    path = ROOT.joinpath(*name.split("."), "__init__.py") if name else ROOT / "__init__.py"
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    public = getattr(importlib.import_module(f"darrm.{name}".rstrip(".")), "__all__", ())
-    listed: list[str] = []
-    for node in (node for statement in tree.body[1:] for node in ast.walk(statement)):
-        if isinstance(node, ast.ImportFrom):
-            listed += [alias.asname or alias.name for alias in node.names]
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-            listed += node.value.split()
-    assert [word for word in public if listed.count(word) > 2] == []
+@pytest.mark.parametrize("name", [*faces()])
+def test_a_face_lists_its_names_once_in_the_stub(name: str) -> None:
+    """Type checkers read the stub in the place of ``__init__.py``, which so must not hold a public name of its own."""
+    face = importlib.import_module(name)
+    path = Path(face.__path__[0], "__init__.py")
+    assert {held for held in vars(face) if held[0] != "_"} <= {"face"} | {p.stem for p in path.parent.iterdir()}
+    stub = ast.parse(path.with_suffix(".pyi").read_text(encoding="utf-8"))
+    listed = [(alias, line.module) for line in stub.body if isinstance(line, ast.ImportFrom) for alias in line.names]
+    assert sorted(alias.name for alias, _ in listed) == face.__all__ == dir(face)
+    assert len(set(face.__all__)) == len(listed) > 2
+    for alias, home in listed:
+        assert alias.asname == alias.name  # else type checkers take it for an import of the stub's own
+        there = getattr(importlib.import_module(home), alias.name)
+        assert getattr(face, alias.name) is there, alias.name

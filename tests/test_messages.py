@@ -88,7 +88,7 @@ def test_a_plan_in_place_of_its_design_is_told_apart_from_other_things() -> None
         with pytest.raises(darrm.InputError, match=r"Got Plan\. Pass its design: plan\.design"):
             takes(plan)  # type: ignore[arg-type]
     mechanism = darrm.mechanisms.DaRRM(darrm.solve(K=3, m=1, epsilon=1.0))
-    with pytest.raises(darrm.InputError, match=r"Got DaRRM\.$"):
+    with pytest.raises(darrm.InputError, match=r"Got PrivateDecision\.$"):
         darrm.mechanisms.DaRRM(mechanism)  # type: ignore[arg-type]
     with pytest.raises(darrm.InputError, match="K must be a whole number"):
         darrm.votes.read("votes.csv", plan.design)  # type: ignore[arg-type]

@@ -60,7 +60,7 @@ def test_the_story_prints_what_it_says(
             shown = shown_after(CLINICS[CLINICS.index(f"`darrm {command[0]}` prints") :])
             assert out.split() == shown.split(), f"docs/clinics.md must show what the command prints:\n{out}"
     assert len(Path("labels.csv").read_text(encoding="utf-8").splitlines()) == 101
-    assert main([*story[-1][:-3], "more.csv", "--ledger", "ledger.json"]) == 1
+    assert main([*story[-1][:-3], "more.csv", "--ledger", "ledger.json"]) == 3
     assert not Path("more.csv").exists()
 
 
@@ -96,8 +96,8 @@ def test_demo_prints_what_the_readme_shows(
     assert shown
 
     def settled(text: str) -> list[str]:
-        """Without how many labels are right, which real coins decide, and where lines break."""
-        return re.sub(r"\d+ of them are right", "of them are right", " ".join(text.split())).split()
+        """Without how many labels are wrong, which real coins decide, and where lines break."""
+        return re.sub(r"\d+ of them are wrong", "of them are right", " ".join(text.split())).split()
 
     out = capsys.readouterr().out
     assert settled(out) == settled(shown.group(1)), f"README.md must show what `darrm demo` prints:\n{out}"

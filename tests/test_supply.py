@@ -79,7 +79,13 @@ def test_the_wheel_holds_the_packages_and_nothing_else(wheel: list[str]) -> None
 @pytest.mark.thorough
 @pytest.mark.parametrize(
     "lost",
-    ["darrm/show/report/page.html", "darrm/show/explore/static/explore.js", "darrm/py.typed", "darrm_solvers/py.typed"],
+    [
+        "darrm/show/report/page.html",
+        "darrm/show/explore/static/explore.js",
+        "darrm/__init__.pyi",
+        "darrm/py.typed",
+        "darrm_solvers/py.typed",
+    ],
 )
 def test_a_wheel_without_a_file_is_refused(wheel: list[str], lost: str) -> None:
     short = [name for name in wheel if name != lost]

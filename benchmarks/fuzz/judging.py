@@ -27,7 +27,7 @@ def ordinary(design: darrm.Design) -> bool:
     return certificate.probabilities[1] * math.expm1(epsilon * 1e-6) * math.exp(epsilon) > 2 * certificate.rounding
 
 
-def confirm(design: darrm.Design | darrm.DecisionDesign) -> str:
+def confirm(design: darrm.Design) -> str:
     """`Finding` if an independent check on a design that darrm accepted differs.
 
     What is guaranteed must hold for any numbers. Which multiset is named as the worst, and whether the tight epsilon
@@ -36,7 +36,7 @@ def confirm(design: darrm.Design | darrm.DecisionDesign) -> str:
     from darrm.design.design import in_file
     from darrm.independent import check, cost
 
-    if isinstance(design, darrm.DecisionDesign):
+    if design.encoding.key == "table":
         return confirm_decision(json.loads(json.dumps(in_file(design))))
     content = json.loads(json.dumps(in_file(design)))
     if cost(content).seconds > JUDGED:

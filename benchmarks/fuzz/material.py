@@ -55,7 +55,7 @@ def small_grid() -> Any:
     return grid(K=[1, 3, 4], m=[1, 2], epsilon=0.5, Delta=[0.0, 0.01], max_affected=[None, 1])
 
 
-def decided(**given: Any) -> darrm.DecisionDesign:
+def decided(**given: Any) -> darrm.Design:
     """The decision of voters that are right seven times in ten, or a little less in each further group."""
     options = {name: given.pop(name) for name in ("ordered", "absent", "profile") if name in given}
     none, groups = given.pop("none", None), [darrm.VoterGroup(*group) for group in given.pop("groups")]

@@ -101,7 +101,7 @@ def run_decision(case: Case) -> str:
             table = darrm.repair(rough, problem)
         elif change != "solve":
             table.flat[entry] = min(1.0, table.flat[entry] * change)
-        made = darrm.DecisionDesign(problem, table, objective, design.ordered, design.profile, fewer=design.fewer)
+        made = darrm.Design(problem, table, objective, design.shape, profile=design.profile, fewer=design.fewer)
     except CertificateError:
         return "not proved"
     except DarrmError:

@@ -75,8 +75,8 @@ def majority(K: int) -> Array:
 
 
 def noisy_max(sigma: float, K: int) -> Array:
-    """The same for GNMax with continuous noise."""
-    return np.array([noisy_max_probabilities([K - l, l], sigma=sigma, noise="continuous")[1] for l in range(K + 1)])
+    """The same for GNMax."""
+    return np.array([noisy_max_probabilities([K - l, l], sigma=sigma)[1] for l in range(K + 1)])
 
 
 def after_randomized_response(released: Array, epsilon: float) -> Array:
@@ -129,7 +129,7 @@ def per_query(m: int, epsilon: float, K: int) -> dict[str, PerQuery]:
         (LABEL, label_sigma(m * epsilon, m * DELTA, K)),
         (LABEL_ALL, label_sigma(m * epsilon, m * DELTA, K, max_affected=K)),
     ):
-        found[name] = PerQuery("plain", noisy_max(sigma, K), _by_noisy_max(GaussianNoisyMax(sigma)))
+        found[name] = PerQuery("plain", noisy_max(sigma, K), _by_noisy_max(GaussianNoisyMax(sigma, K=K, classes=2)))
     reached = {t: darrm.MajorityProblem(K, m, epsilon, DELTA, delta=m * DELTA, max_affected=t) for t in (1, K)}
     for name, design in (
         (SUBSAMPLING_ALL, design_of(baselines.subsampling(K, m), reached[K])),
@@ -192,7 +192,7 @@ def unaided(total: float, max_affected: int, queries: int, K: int) -> float:
 
 
 def collected(epsilon: float, max_affected: int, queries: int) -> float:
-    """What the collector of all raw answers learns about one record, at `DELTA`: their optimal composition."""
+    """Epsilon of all raw answers, which the collector sees, for one record at `DELTA`: their optimal composition."""
     return optimal(epsilon, 0.0, max_affected * queries, DELTA).epsilon
 
 
@@ -215,7 +215,7 @@ def planned(total: float, max_affected: int, queries: int, K: int, most: float =
     """`planned_at` the epsilon of an answer, up to ``most``, with which most labels are right for `ASSUMED` voters.
 
     Only public numbers are looked at: the coins of the answers are included, the data is not. Of epsilons that differ
-    by less than `WORTH` it is the least, because the collector learns what the answers tell (`collected`).
+    by less than `WORTH` it is the least, because the collector sees the answers (`collected`).
     """
     least = unaided(total, max_affected, queries, K)
     among = sorted({min(least, most), *(one for one in ANSWERS if least < one <= most)})
@@ -271,7 +271,8 @@ def many_labels_sigma(total: float, queries: int, K: int, gauge: str) -> float:
 def labels_total(released: Array, queries: int) -> float:
     """What ``queries`` labels cost if a record reaches one voter, which has no privacy: exact adaptive composition."""
     half = 2 * released[len(released) // 2 :] - 1
-    return of_region(counts_region(np.concatenate([half[::-1], half]), 1), (), queries, DELTA).upper
+    reached = darrm.MajorityProblem(len(released) - 1, m=1, epsilon=1.0, max_affected=1)
+    return of_region(counts_region(np.concatenate([half[::-1], half]), reached), (), queries, DELTA).upper
 
 
 def many_noisy_max(total: float, queries: int, K: int, gauge: str) -> Array:

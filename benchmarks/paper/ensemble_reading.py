@@ -171,9 +171,9 @@ def _collector(accuracy: Budgets) -> str:
             for one in by_total.values()
         ]
         parts.append(
-            f"For Q = {q} the gain is {min(gains):.3f} to {max(gains):.3f}. The collector of the raw answers then "
-            f"learns up to {methods.collected(methods.CAP, 1, q):.0f} about a record instead of the total of the "
-            "labels."
+            f"For Q = {q} the gain is {min(gains):.3f} to {max(gains):.3f}. Together the raw answers, "
+            f"which the collector sees, have an epsilon of up to {methods.collected(methods.CAP, 1, q):.0f} instead of "
+            "the total of the labels."
         )
     return (
         f"Fresh voters, t = 1, over all data and totals of the labels. DaRRM with answers of {CAPPED} is right more "
@@ -198,7 +198,7 @@ def _several(accuracy: Budgets) -> str:
                 "Q": q,
                 "gain": f"{gains.min():+.3f} to {gains.max():+.3f}",
                 "by a larger epsilon": f"{more.min():+.3f} to {more.max():+.3f}",
-                "the collector learns up to": f"{methods.collected(methods.CAP, t, q):.0f}",
+                "raw answers, up to": f"{methods.collected(methods.CAP, t, q):.0f}",
             }
         )
     return (

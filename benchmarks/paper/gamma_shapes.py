@@ -97,7 +97,7 @@ def table_3() -> list[dict[str, Any]]:
     lines = []
     for M in (10, 13, 15, 20):
         problem, tau, lam = composed(M)
-        total, delta = problem.total_epsilon, problem.delta
+        total, delta = problem.release_epsilon, problem.delta
         values = {"m": problem.m, "tau": tau, "lambda": lam, "m epsilon": total, "delta": delta}
         lines.append({"M": M, **{name: f"{value:.4f}" for name, value in values.items()}})
     return lines
@@ -155,7 +155,7 @@ def proof(gamma: Array, problem: darrm.MajorityProblem) -> tuple[str, float]:
         return "yes", certificate.tight_epsilon
     scaled = darrm.repair(gamma, problem)
     loss = float(np.max(1 - scaled[gamma > 0] / gamma[gamma > 0]))
-    tight = min(certificate.tight_epsilon, problem.total_epsilon)
+    tight = min(certificate.tight_epsilon, problem.release_epsilon)
     return f"times 1 - {loss:.0e}", tight
 
 
@@ -173,7 +173,7 @@ def rows(found: list[Panel]) -> list[dict[str, Any]]:
                 line[f"error, {where}"] = f"{mean:.4g} +- {(high - low) / 2:.1g}" if high > low else f"{mean:.4g}"
             line["verified"] = verified
             line["tight epsilon"] = tight
-            line["of m epsilon"] = one.problem.total_epsilon
+            line["of m epsilon"] = one.problem.release_epsilon
             lines.append(line)
     return lines
 
@@ -194,7 +194,7 @@ def findings(figure: int, found: list[Panel]) -> list[str]:
     tight = [
         one.title
         for one, name, _, tight in checked
-        if name == "double subsampling" and tight > (1 - 1e-9) * one.problem.total_epsilon
+        if name == "double subsampling" and tight > (1 - 1e-9) * one.problem.release_epsilon
     ]
     if tight:
         said.append(
@@ -209,7 +209,7 @@ def findings(figure: int, found: list[Panel]) -> list[str]:
             "(epsilon, delta)-DP at epsilon "
             + ", ".join(f"{one:.4f}" for one in plain)
             + ". Allowed is "
-            + ", ".join(f"{one.problem.total_epsilon:.4f}" for one in found)
+            + ", ".join(f"{one.problem.release_epsilon:.4f}" for one in found)
             + "."
         )
     if figure == 9:

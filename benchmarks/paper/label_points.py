@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import darrm
-from darrm import mechanisms
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
@@ -128,7 +127,7 @@ def at_level(rows: list[Point], measure: str, level: float) -> float | None:
 
 def floors(tasks: Mapping[str, Task], scale: Scale) -> list[str]:
     """The AUC of learners of proportions that say nothing: where ones are rare, first steps favour rare values."""
-    said, k, llp = [], scale.noisy_sizes[0], mechanisms.LabelProportions()
+    said, k, llp = [], scale.noisy_sizes[0], darrm.labels.LabelProportions()
     for name, task in tasks.items():
         bags, aucs = bags_of(len(task.y), k), []
         for seed in range(scale.trials):

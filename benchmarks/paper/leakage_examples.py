@@ -4,10 +4,10 @@
 
 Takes: seconds. --docs writes docs/paper.md.
 
-For each vote vector printed there, with continuous noise as there: the exact entrywise leakage (their equation 12, by
-quadrature), the bound log B1 for all votes, the bound log B2 for the votes at hand, and gamma; beside the figures
-printed there, and beside the bound for all votes with the discrete noise that darrm draws. Then how often their Theorem
-10 fails, for Laplace and Gaussian noise, and all mechanisms of a binary majority by the same definition, in one table.
+For each vote vector printed there: the exact entrywise leakage (their equation 12, by quadrature), the bound log B1 for
+all votes, the bound log B2 for the votes at hand, and gamma; beside the figures printed there. Then how often their
+Theorem 10 fails, for Laplace and Gaussian noise, and all mechanisms of a binary majority by the same definition, in one
+table.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ PRINTED: list[tuple[str, tuple[int, ...], dict[str, str]]] = [
 
 def values(votes: tuple[int, ...]) -> dict[str, float]:
     return {
-        "leakage": entrywise_leakage(votes, GAMMA, noise="continuous"),
-        "log B1": leakage_bound(CLASSES, GAMMA, noise="continuous"),
-        "log B2": leakage_data_bound(votes, GAMMA, noise="continuous"),
+        "leakage": entrywise_leakage(votes, GAMMA),
+        "log B1": leakage_bound(CLASSES, GAMMA),
+        "log B2": leakage_data_bound(votes, GAMMA),
     }
 
 
@@ -72,22 +72,19 @@ def one_table(K: int = 11, m: int = 3, epsilon: float = 0.1) -> list[dict[str, A
     """What one label tells about one vote, for each mechanism, all with the guarantee (m epsilon, 0) but noisy max.
 
     Noisy max is not made for private voters: its noise is set so that one vote costs m epsilon, as if teachers were not
-    private (Laplace: gamma = m epsilon / 2; Gaussian: by the exact privacy of noisy counts, delta 1e-5). The noise is
-    continuous; the mechanisms of darrm draw discrete noise.
+    private (Laplace: gamma = m epsilon / 2; Gaussian: by the exact privacy of noisy counts, delta 1e-5).
     """
     problem = darrm.MajorityProblem(K=K, m=m, epsilon=epsilon)
     right: dict[str, Any] = {}
     for entry in compare(problem):
         right[entry.name] = entry.gamma
     noise = {
-        "Laplace noisy max, continuous noise": {"gamma": m * epsilon / 2},
-        "Gaussian noisy max, continuous noise": {"sigma": gnmax_sigma_analytic(m * epsilon, 1e-5)},
+        "Laplace noisy max": {"gamma": m * epsilon / 2},
+        "Gaussian noisy max": {"sigma": gnmax_sigma_analytic(m * epsilon, 1e-5)},
     }
     for name, kind in noise.items():
         counts = [(max(l, K - l), min(l, K - l)) for l in range(K + 1)]
-        right[name] = baselines.from_accuracy(
-            [noisy_max_probabilities(pair, **kind, noise="continuous")[0] for pair in counts]
-        )
+        right[name] = baselines.from_accuracy([noisy_max_probabilities(pair, **kind)[0] for pair in counts])
     lines = []
     for name, gamma in right.items():
         leak = majority_leakage(gamma)
@@ -110,7 +107,7 @@ def one_table(K: int = 11, m: int = 3, epsilon: float = 0.1) -> list[dict[str, A
 def against_theorem_10(total: int, gamma: float) -> tuple[int, int]:
     """Pairs of sorted votes of three classes, the first majorising the second; and those where the first leaks more."""
     votes = [v for v in itertools.product(range(total, -1, -1), repeat=3) if sum(v) == total and v[0] >= v[1] >= v[2]]
-    leak = {v: entrywise_leakage(v, gamma, noise="continuous") for v in votes}
+    leak = {v: entrywise_leakage(v, gamma) for v in votes}
     pairs = [
         (v, w)
         for v, w in itertools.permutations(votes, 2)
@@ -136,12 +133,12 @@ class Moves(NamedTuple):
     rise_to_others: int
 
 
-def single_moves(classes: int, most: int, noise: str, scale: dict[str, float]) -> Moves:
+def single_moves(classes: int, most: int, scale: dict[str, float]) -> Moves:
     """All moves from known votes of at most ``most`` for a class, sorted; equal classes are told apart."""
 
     @functools.cache
     def leak(votes: tuple[int, ...]) -> float:
-        return entrywise_leakage(votes, **scale, noise=noise)
+        return entrywise_leakage(votes, **scale)
 
     seen: Counter[tuple[bool, bool]] = Counter()
     for votes in itertools.combinations_with_replacement(range(most + 1), classes):
@@ -160,40 +157,30 @@ def single_moves(classes: int, most: int, noise: str, scale: dict[str, float]) -
 def of_all_noise() -> list[dict[str, Any]]:
     """Theorem 10 for every noise: two pairs of votes, the first of each majorising the second, and all single moves."""
     lines = []
-    for noise in ("continuous", "discrete"):
-        for name, scale in (("Laplace", {"gamma": 1.0}), ("Gaussian", {"sigma": 1.0})):
-            line: dict[str, Any] = {
-                "noise": f"{name}, {noise}",
-                "scale": ", ".join(f"{key} = {value:g}" for key, value in scale.items()),
-            }
-            for votes in ((5, 5, 0), (5, 4, 1), (5, 3, 2)):
-                line[str(votes)] = f"{entrywise_leakage(votes, **scale, noise=noise):.5f}"
-            line["any three"] = f"{leakage_bound(3, **scale, noise=noise):.5f}"
-            moves = single_moves(3, 7, noise, scale)
-            line["rises, to a largest"] = f"{moves.rise_to_a_largest} of {moves.to_a_largest}"
-            line["rises, others"] = f"{moves.rise_to_others} of {moves.to_others}"
-            lines.append(line)
+    for name, scale in (("Laplace", {"gamma": 1.0}), ("Gaussian", {"sigma": 1.0})):
+        line: dict[str, Any] = {
+            "noise": name,
+            "scale": ", ".join(f"{key} = {value:g}" for key, value in scale.items()),
+        }
+        for votes in ((5, 5, 0), (5, 4, 1), (5, 3, 2)):
+            line[str(votes)] = f"{entrywise_leakage(votes, **scale):.5f}"
+        line["any three"] = f"{leakage_bound(3, **scale):.5f}"
+        moves = single_moves(3, 7, scale)
+        line["rises, to a largest"] = f"{moves.rise_to_a_largest} of {moves.to_a_largest}"
+        line["rises, others"] = f"{moves.rise_to_others} of {moves.to_others}"
+        lines.append(line)
     return lines
 
 
-def shipped() -> list[str]:
-    """What the table leaves out: the noise that darrm draws, and Theorem 10."""
-    lines = [
-        "The table has continuous noise, as the paper has. `LaplaceNoisyMax` draws discrete noise: its bound for all "
-        f"votes is {leakage_bound(CLASSES, GAMMA):.4e} for four classes, where log B1 is "
-        f"{leakage_bound(CLASSES, GAMMA, noise='continuous'):.4e}."
-    ]
-    for classes in (2, 4):
-        found = leakage_bound(classes, 2.0), leakage_bound(classes, 2.0, noise="continuous")
-        lines.append(f"At gamma = 2 and {classes} classes the two bounds are {found[0]:.4f} and {found[1]:.4f}.")
-    first, second = (entrywise_leakage(votes, 1.0, noise="continuous") for votes in ((5, 5, 0), (5, 4, 1)))
+def theorem_10() -> str:
+    """What the table leaves out."""
+    first, second = (entrywise_leakage(votes, 1.0) for votes in ((5, 5, 0), (5, 4, 1)))
     pairs, against = against_theorem_10(10, 1.0)
-    lines.append(
+    return (
         f"Theorem 10 (more consensus leaks less) fails: at gamma = 1 the votes (5, 5, 0) majorise (5, 4, 1) and leak "
         f"{first:.5f} against {second:.5f}. Ten votes for three classes have {pairs} pairs of which the first "
         f"majorises the second; in {against} of them the first leaks more. That equal counts leak most is true."
     )
-    return lines
 
 
 def findings() -> list[str]:
@@ -216,7 +203,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--docs", action="store_true", help="also put the table into docs/")
     options = parser.parse_args()
-    content = f"{table(rows())}\n\n{bullets(findings() + shipped())}"
+    content = f"{table(rows())}\n\n{bullets([*findings(), theorem_10()])}"
     together, moves = table(one_table()), table(of_all_noise())
     print(content, moves, together, sep="\n\n")
     if options.docs:

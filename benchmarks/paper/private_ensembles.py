@@ -14,7 +14,7 @@ Equal totals: these teachers are FIXED voters. A record reaches t of them (1 for
 labels costs at most t teachers. Here t teachers cost the whole total, so their plain majority keeps it; noise at the
 labels would help if the total were below what they cost. Single labels of fixed voters must not be composed. FRESH
 voters randomize every answer, and their labels do compose. The epsilon of an answer is chosen by public numbers, and
-whoever collects the raw answers learns more than the labels tell: both totals are in every table. GNMax is gauged by
+the raw answers, which the collector sees, cost more than the labels: both totals are in every table. GNMax is gauged by
 the paper's formula, exactly for the noisy counts, and exactly for the label, which is all that is released. Accuracies
 from the second table on are expected over the coins of the release, on all held-out queries. Same seed, same teachers
 and votes.
@@ -226,7 +226,7 @@ def fresh_column(t: int, q: int, said: str) -> str:
 
 
 def learned(total: float, t: int, q: int, said: str, voters: int) -> tuple[float, float]:
-    """The epsilon of an answer, and what the collector of all raw answers learns, in a column of fresh voters."""
+    """The epsilon of an answer, and that of all raw answers together, in a column of fresh voters."""
     if said == LESS:
         epsilon = methods.unaided(total, t, q, voters)
     else:
@@ -264,7 +264,7 @@ def budget_rows(name: str, found: dict[float, dict[str, Array]]) -> list[Row]:
 
 
 def fresh_budget_rows(name: str, found: dict[float, dict[str, Array]], reached: Sequence[int]) -> list[Row]:
-    """Fresh voters: the share of right labels, and in brackets what the collector of the raw answers learns."""
+    """Fresh voters: the share of right labels, and in brackets the epsilon of all raw answers."""
     rows = []
     for total, right in found.items():
         row: Row = {"data": name, "total epsilon of the labels": total}
@@ -419,9 +419,9 @@ def draw(found: dict[str, dict[float, dict[str, Array]]]) -> Any:
     for q in QUERIES_PRICED:
         most = methods.collected(methods.CAP, 1, q)
         names[fresh_column(1, q, CAPPED)] = (
-            f"DaRRM, fresh, t = 1, answers {CAPPED}, Q = {q} (collector learns up to {most:.0f})"
+            f"DaRRM, fresh, t = 1, answers {CAPPED}, Q = {q} (all raw answers: up to {most:.0f})"
         )
-    names[less] = "fresh, t = 1, no DaRRM, Q = 20 (collector learns the total)"
+    names[less] = "fresh, t = 1, no DaRRM, Q = 20 (all raw answers: the total)"
     columns = min(2, len(found))
     rows = -(-len(found) // columns)
     picture = new_figure((WIDTH, 2.5 * rows + 1.9))

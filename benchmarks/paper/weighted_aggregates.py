@@ -20,10 +20,19 @@ from typing import Any
 
 import numpy as np
 
-from darrm.labels import local_delta, noisy_delta, noisy_local_delta, random_bag_delta, worst_delta
+from darrm.labels import (
+    LabelProportions,
+    NoisyWeightedLabelProportions,
+    WeightedBagAggregates,
+    individual_advantage,
+    local_delta,
+    multiplicative_advantage,
+    noisy_delta,
+    noisy_local_delta,
+    random_bag_delta,
+    worst_delta,
+)
 from darrm.labels.learners import AggregateRegressor
-from darrm.measures import individual_advantage, multiplicative_advantage
-from darrm.mechanisms import LabelProportions, NoisyWeightedLabelProportions, WeightedBagAggregates
 from darrm.mechanisms.labelled_bag import column_space, residual_of
 from darrm.randomness.words import NotPrivateWarning
 

@@ -12,15 +12,15 @@ import numpy as np
 
 from darrm.accounting.curves import Curve
 from darrm.accounting.fresh import exact_guarantee
-from darrm.accounting.releases import AnyProblem, OneLabel, one_label
-from darrm.certificate.engines import engine
+from darrm.accounting.releases import OneLabel, one_label
 from darrm.design.absent import attendances
-from darrm.design.content import in_form, problem_of
-from darrm.design.design import AnyDesign
+from darrm.design.content import problem_of
+from darrm.design.design import Design
 from darrm.errors import InputError
 from darrm.numerics.arrays import Array
 from darrm.numerics.printed import at_least, exactly
-from darrm.problem.decision import DecisionProblem
+from darrm.problem import encodings
+from darrm.problem.decision import AnyProblem
 from darrm.problem.limits import adjacency_in_print
 from darrm.storage.sealed_json import finite
 
@@ -49,7 +49,7 @@ class Labels:
     allowed: int | None = None  # labels in all, as long as nothing else is charged
 
     @classmethod
-    def of(cls, design: AnyDesign) -> Labels:
+    def of(cls, design: Design) -> Labels:
         """The account of a design before its first label."""
         label = one_label(design)
         fewer = [Fewer(list(present), _hex(table)) for present, table in sorted(label.fewer.items())]
@@ -67,7 +67,7 @@ class Labels:
     def label(self) -> OneLabel:
         """What one label of the design comes from."""
         whole = OneLabel(self.problem, _table(self.table_hex, self.problem), {})
-        if not isinstance(self.problem, DecisionProblem) or not self.fewer:
+        if not self.fewer:
             return whole
         parts = {tuple(part.present): part.table_hex for part in self.fewer}
         if len(parts) < len(self.fewer) or parts.keys() != set(attendances(self.problem)):
@@ -84,7 +84,7 @@ class Labels:
     def said(self) -> str:
         """What it is, in a few words."""
         voters = f"{self.problem.K} voters" if self.problem.K > 1 else "one voter"
-        if isinstance(self.problem, DecisionProblem) and self.problem.n_classes > 2:
+        if self.problem.n_classes > 2:
             voters += f" on {self.problem.n_classes} classes"
         epsilon, delta = map(float, self.guarantee)
         return f"labels of {voters}, each ({at_least(epsilon)}, {exactly(delta)})-DP (design {self.short_name})"
@@ -182,10 +182,10 @@ def stated(said: str | None, ledger_adjacency: str, what: str) -> None:
     agree(said, ledger_adjacency, "The ledger")
 
 
-def checked_note(note: object) -> str:
+def checked_note(note: object, called: str = "note") -> str:
     """A note of one line."""
     if not isinstance(note, str) or not (note.isprintable() and len(note) <= _LONGEST):
-        raise InputError(f"note must be a text of one line, of {_LONGEST} letters at most. Got {note!r}.")
+        raise InputError(f"{called} must be a text of one line, of {_LONGEST} letters at most. Got {note!r}.")
     return note
 
 
@@ -210,5 +210,4 @@ def _hex(table: Array) -> list[str]:
 def _table(content: list[str], problem: AnyProblem) -> Array:
     """The table of a release, as a design of this problem would hold it."""
     table = np.array([float.fromhex(value) for value in content])
-    shaped = in_form(table, problem) if isinstance(problem, DecisionProblem) else table
-    return engine(problem).table(shaped, problem)
+    return encodings.table(encodings.in_form(table, problem), problem)

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from darrm.accounting.profile import Point, Region
 from darrm.accounting.rows import OutcomeRows
 from darrm.numerics.arrays import Array
+from darrm.numerics.deadline import check_time
 
 _U = 2.0**-53
 _TINY = 1e-300  # more than underflow can take from one step
@@ -222,6 +223,7 @@ def upper_bounds(
         until = min(size, held + reach)
         V = here[: until + 1].copy()  # to choose P = Q
         for j in range(0, until + 1, width):
+            check_time()
             best = V[j : j + width]
             if sums is None:
                 wide.raise_to(best, choices, j, room)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import warnings
 from threading import Lock
 from typing import NamedTuple, Protocol
 
 from darrm.accounting.ledger import Ledger
 from darrm.accounting.rules import check_left
-from darrm.design.design import AnyDesign
-from darrm.errors import BudgetError, InputError
+from darrm.design.design import Design
+from darrm.errors import BudgetError, CopiedBudgetWarning, InputError
 
 _COUNTING = Lock()  # one for all, so that budgets can be pickled
+_REMEDY = "Fit with ledger=, which all copies share, or with copies=n, which gives each of n objects its share."
 
 
 class Count(NamedTuple):
@@ -31,26 +34,58 @@ class Budget(Protocol):
 
 
 class MemoryBudget:
-    """A `Budget` of ``allowed`` labels, counted by this object alone."""
+    """A `Budget` of ``allowed`` labels, counted by this object alone.
 
-    def __init__(self, allowed: int) -> None:
-        if not allowed:
-            raise BudgetError("The total budget does not pay for one label. Raise it, or make each label more private.")
-        self._allowed, self._released = allowed, 0
+    A copy knows nothing of what the original and other copies release. So it pays for nothing, unless the labels are
+    shared out beforehand: with n ``copies``, each object, the original included, has floor(allowed / n) of them. Every
+    object that comes from a pickle or a deepcopy counts, and so does every forked process.
+    """
+
+    _process: int | None = None  # where this object may charge; a pickle has none
+
+    def __init__(self, allowed: int, copies: int = 1) -> None:
+        if not allowed // copies:
+            each = f" for each of {copies} copies" if copies > 1 else ""
+            raise BudgetError(
+                f"The total budget does not pay for one label{each}. Raise it, or make each label more private."
+            )
+        self._allowed, self._released, self._copies, self._process = allowed // copies, 0, copies, os.getpid()
+
+    def __reduce__(self) -> tuple[object, tuple[int, int, int]]:
+        return _copied, (self._allowed, self._released, self._copies)
 
     def count(self) -> Count:
         return Count(self._released, self._allowed - self._released)
 
     def charge(self, n: int) -> None:
+        if self._copies == 1 and self._process != os.getpid():
+            how = "was copied (pickle, joblib, deepcopy)" if self._process is None else "was forked to another process"
+            raise BudgetError(
+                f"The budget of {self._allowed} labels {how}, and only the original may spend it. Nothing was released "
+                f"or charged. {_REMEDY}"
+            )
         with _COUNTING:
             check_left(n, self._released, self._allowed)
             self._released += n
 
 
+def _copied(allowed: int, released: int, copies: int) -> MemoryBudget:
+    """A copy of a budget, of which the original paid for ``released`` labels."""
+    copy = MemoryBudget(allowed * copies, copies)
+    if copies == 1:
+        copy._released, copy._process = released, None
+        warnings.warn(
+            f"A copy of a fitted ensemble cannot release labels: its budget is that of the original. {_REMEDY}",
+            CopiedBudgetWarning,
+            stacklevel=2,
+        )
+    return copy
+
+
 class LedgerBudget:
     """The `Budget` that a ledger has for one design; a charge is on disk when `charge` returns."""
 
-    def __init__(self, ledger: Ledger, design: AnyDesign) -> None:
+    def __init__(self, ledger: Ledger, design: Design) -> None:
         if not isinstance(ledger, Ledger):
             raise InputError(f"ledger must be a Ledger of darrm.accounting. Got {type(ledger).__name__}.")
         self._ledger, self._design = ledger, design

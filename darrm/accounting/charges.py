@@ -5,17 +5,17 @@ from __future__ import annotations
 from darrm._validation import not_a_design, real
 from darrm.accounting.accounts import Account, Labels, Other, agree, stated
 from darrm.accounting.fresh import FAR
-from darrm.design.design import AnyDesign
+from darrm.design.design import Design
 from darrm.errors import InputError
 from darrm.problem.limits import adjacency_text
 
 _FOREIGN = "dp_accounting"
 
 
-def checked_design(design: object) -> AnyDesign:
+def checked_design(design: object) -> Design:
     """A design, or an `InputError`."""
-    if not isinstance(design, AnyDesign):
-        raise not_a_design("A ledger takes a Design or DecisionDesign", design)
+    if not isinstance(design, Design):
+        raise not_a_design("A ledger takes a Design", design)
     return design
 
 
@@ -37,7 +37,7 @@ def account_of(what: object, adjacency: str | None, ledger_adjacency: str) -> Ac
         If ``what`` is nothing that a ledger can charge, or is private for other neighbours than the ledger counts.
     """
     said = None if adjacency is None else adjacency_text(adjacency)
-    if isinstance(what, AnyDesign):
+    if isinstance(what, Design):
         agree(said or what.problem.adjacency, what.problem.adjacency, "The design")
         return labels_of(what, ledger_adjacency)
     foreign = any(kind.__module__.split(".")[0] == _FOREIGN for kind in type(what).__mro__)
@@ -51,6 +51,6 @@ def account_of(what: object, adjacency: str | None, ledger_adjacency: str) -> Ac
         stated(said, ledger_adjacency, "A pair (epsilon, delta)")
         return Other.of_guarantee(epsilon + 0.0, delta + 0.0)
     raise InputError(
-        "A ledger charges a Design or DecisionDesign, a pair (epsilon, delta), or an event or privacy loss "
+        "A ledger charges a Design, a pair (epsilon, delta), or an event or privacy loss "
         f"distribution of dp-accounting. Got {type(what).__name__}."
     )

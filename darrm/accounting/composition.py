@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from darrm._validation import MAX_CLASSES, check_count, check_total_delta, check_voters, real, whole
+from darrm._validation import check_count, check_total_delta, check_voters, real
 from darrm.accounting.fixed import of_fixed
 from darrm.accounting.fresh import Total, of_region
 from darrm.accounting.many_answers import of_rows
-from darrm.accounting.noisy_max import CountMechanism, of_labels
+from darrm.accounting.noisy_max import CountMechanism, of_labels, of_votes
 from darrm.accounting.releases import OneLabel, one_label
 from darrm.accounting.rows import OutcomeRows
-from darrm.design.design import AnyDesign
+from darrm.design.design import Design
 from darrm.errors import InputError
+from darrm.numerics.arithmetic import usual_arithmetic
 
 
+@usual_arithmetic
 def compose(
-    design: AnyDesign | CountMechanism,
+    design: Design | CountMechanism,
     queries: int,
     *,
     delta: float,
@@ -27,7 +29,7 @@ def compose(
 
     Parameters
     ----------
-    design : Design, DecisionDesign, GaussianNoisyMax, LaplaceNoisyMax or PermuteAndFlip
+    design : Design, Design, GaussianNoisyMax, LaplaceNoisyMax or PermuteAndFlip
         If voters may be absent, every label may be that of other present voters.
     queries : int in [1, 1e7]
         Chosen adaptively: each query may depend on all labels before it.
@@ -46,8 +48,13 @@ def compose(
         Fresh: the grid is refined until upper and lower bound are this close, relatively, or it would be too large.
 
     K, classes : int
-        For noisy max and permute-and-flip: how many vote, and for how many classes. One change of the data reaches one
-        vote, and the others are any.
+        For noisy max and permute-and-flip: how many vote, and for how many classes; those of the mechanism if it has
+        them. One change of the data reaches one vote, and the others are any. The total is for labels of exactly K
+        votes for so many classes. One teacher less or more, or another class, can cost more, whether K is odd or even.
+        So release by a mechanism that has them, ``GaussianNoisyMax(sigma, K=K, classes=classes)``, which refuses
+        other votes. A teacher who is silent because of its data is another kind of change, which no total counts. The
+        votes may be too many to list, as of 250 teachers for ten classes. Then the bounds are Renyi DP or those of the
+        epsilon of one label, and ``lower`` is 0.
 
     Returns
     -------
@@ -57,7 +64,8 @@ def compose(
     ------
     InputError
         If voters are not named, or ``delta`` is below what no epsilon avoids; the message gives that number.
-        If the chances of a mechanism contradict the epsilon or sigma that it states.
+        If the chances of a mechanism contradict the epsilon or sigma that it states, or K and classes
+        are not its own.
 
     Notes
     -----
@@ -109,9 +117,7 @@ def _of_counts(
             f"voters is not for {type(mechanism).__name__}, whose voters are not private: fresh or fixed, its labels "
             "cost the same. Leave it out."
         )
-    hint = "Noisy max and permute-and-flip need K, how many vote, and classes."
-    K = whole("K", K, hint=hint)
-    classes = whole("classes", classes, 2, MAX_CLASSES, hint=hint)
+    K, classes = of_votes(mechanism, K, classes)
     queries = check_count("queries", queries)
     delta = check_total_delta(delta)
     return of_labels(mechanism, K, classes, queries, delta, real("tolerance", tolerance, 0, ends="()"))

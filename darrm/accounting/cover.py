@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from darrm.accounting.adaptive import Grid, Tally, upper_bounds
 from darrm.accounting.rows import OutcomeRows, some
 from darrm.numerics.arrays import Array
+from darrm.numerics.deadline import check_time
 
 _SLACK = 1e-12  # by how much kept rows are widened
 _LOST = 1e-4  # of delta, counted as losses that are infinite, by all that is left out
@@ -67,7 +68,7 @@ def _sides(P: Array, Q: Array) -> _Sides:
     positive = Q > 0
     with np.errstate(over="ignore"):
         t = np.divide(P, Q, out=np.zeros_like(P), where=positive)
-    # A ratio beyond float64 counts as an infinite loss, which is on the safe side; only a row to be covered needs it.
+    # A ratio beyond float64 counts as an infinite loss, which is conservative; only a row to be covered needs it.
     far = np.isinf(t)
     return _Sides(np.where(far, 0.0, t), np.where(far, 0.0, Q), np.where(positive & ~far, 0.0, P).sum(axis=1))
 
@@ -133,6 +134,7 @@ def undominated(rows: OutcomeRows, lost: float = 0.0, most: int = _KEPT) -> tupl
     signs, signs_back = both.forward.profile(points), both.back.profile(points)
     kept: list[int] = []
     while left.size and len(kept) < most:
+        check_time()
         if len(kept) == _TRIED and len(left) > len(rows) - 3 * _TRIED:
             break  # hardly any row is dominated
         first, left = int(left[0]), left[1:]
@@ -268,6 +270,7 @@ class _Groups:
         found: list[tuple[Indices, Array, Array]] = []
         slack = _SLACK
         for cluster in clusters:
+            check_time()
             key = cluster.tobytes()
             if cluster.size > 1 and key not in self.made:
                 self.made[key] = merged(self.P[cluster], self.Q[cluster], self.lost)

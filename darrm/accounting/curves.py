@@ -86,7 +86,7 @@ class Curve:
         return cls(np.array([0.0, epsilon]), np.array([[start, delta]]))
 
     @classmethod
-    def of_voters(cls, who: voters.Voters) -> Curve:
+    def of_voters(cls, who: voters.AffectedVoters) -> Curve:
         """All answers of fixed voters, by what the voters themselves are."""
         most = sum(n * epsilon for epsilon, n in who.kinds) * (1 + 2.0**-48 * (len(who.kinds) + 1))
         if not math.isfinite(most):
@@ -120,7 +120,7 @@ class Curve:
             return cls.of_guarantee(0.0, 1.0)
         if n > _BINOMIAL:
             return together([(cls.of_guarantee(epsilon, delta), n)], 0.0)
-        return cls.of_voters(voters.Voters(((epsilon, n),), delta, at_least_once(delta, n)))
+        return cls.of_voters(voters.AffectedVoters(((epsilon, n),), delta, at_least_once(delta, n)))
 
     @property
     def undirected(self) -> Curve:

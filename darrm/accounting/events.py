@@ -27,7 +27,7 @@ from darrm.accounting.loss_distributions import (
     relation_of,
 )
 from darrm.accounting.releases import OneLabel, one_label
-from darrm.design.design import AnyDesign
+from darrm.design.design import Design
 from darrm.errors import InputError
 
 _ADD_REMOVE = NeighboringRelation.ADD_OR_REMOVE_ONE  # dp-accounting's own default
@@ -57,12 +57,12 @@ class LabelsDpEvent(events.DpEvent):  # type: ignore[misc]
         return self.label.problem.adjacency
 
 
-def dp_event(design: AnyDesign, *, voters: str | None = None, queries: int = 1) -> LabelsDpEvent:
+def dp_event(design: Design, *, voters: str | None = None, queries: int = 1) -> LabelsDpEvent:
     """Labels of a design as an event, for `PLDAccountant`: alone, in ``ComposedDpEvent`` or ``SelfComposedDpEvent``.
 
     Parameters
     ----------
-    design : Design or DecisionDesign
+    design : Design
     voters : {"fresh", "fixed"}
         There is no default. Fixed: the event is that the voters are trained and answer, once; composed several times it
         is several sets of voters.

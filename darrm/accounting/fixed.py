@@ -31,8 +31,10 @@ from darrm.accounting.profile import Region
 from darrm.accounting.releases import AnyRelease, one_label
 from darrm.accounting.rows import OutcomeRows
 from darrm.accounting.theorems import Privacy, at_least_once
-from darrm.accounting.voters import Voters, delta_of, epsilon_of, reached, sets_reached
+from darrm.accounting.voters import AffectedVoters, delta_of, epsilon_of, reached, sets_reached
 from darrm.errors import InputError
+from darrm.numerics.deadline import check_time
+from darrm.problem.groups import ByGroups
 from darrm.problem.limits import Problem
 
 _U = 2.0**-53
@@ -41,7 +43,7 @@ _ATTAINED = 24  # rows to bound one label from below with
 _CLOSE = 1e-6  # how close the least epsilon is found, relatively
 
 
-def fixed_voters(problem: Problem, delta: float) -> float:
+def fixed_voters(problem: ByGroups, delta: float) -> float:
     """The epsilon of all that fixed voters answer, at a total ``delta``: the composition of those that are reached.
 
     It holds for any number of labels, with noise at the labels or without. Infinite if a reached voter is not private,
@@ -51,15 +53,15 @@ def fixed_voters(problem: Problem, delta: float) -> float:
     return max(epsilon_of(who.voters, delta) for who in sets_reached(problem))
 
 
-def labels_allowance(problem: Problem, epsilon: float, delta: float) -> Privacy | None:
+def labels_allowance(problem: ByGroups, epsilon: float, delta: float) -> Privacy | None:
     """What the coins of all labels together may cost by themselves, if all is to be (epsilon, delta)-DP.
 
         (ln(1 + (e^epsilon - 1) / p), delta / p),    p = delta of ``max_affected`` fixed voters at epsilon
 
     Parameters
     ----------
-    problem : MajorityProblem or DecisionProblem
-        Says what the voters are (epsilon, Delta, max_affected); its guarantee is not used.
+    problem : MajorityProblem, DecisionProblem or VoterModel
+        Says what the voters are; no guarantee is used.
     epsilon, delta : float
         The total for everything that is released.
 
@@ -76,7 +78,7 @@ def labels_allowance(problem: Problem, epsilon: float, delta: float) -> Privacy 
     return _allowance(reached(problem), epsilon, delta)
 
 
-def _allowance(voters: Voters, epsilon: float, delta: float) -> Privacy | None:
+def _allowance(voters: AffectedVoters, epsilon: float, delta: float) -> Privacy | None:
     """`labels_allowance` of the voters that one change reaches."""
     p = delta_of(voters, epsilon)
     if p <= delta:
@@ -145,7 +147,7 @@ def of_fixed(design: AnyRelease, queries: int, delta: float) -> Total:
     return Total(min(lower, upper), upper, upper, delta, queries, "fixed", bounds, min(unavoidable, delta))
 
 
-def _certain(voters: Voters) -> float:
+def _certain(voters: AffectedVoters) -> float:
     """The chance that some of these voters tell all they know, whatever the epsilon."""
     return 1.0 if any(math.isinf(epsilon) for epsilon, _ in voters.kinds) else voters.failure
 
@@ -168,6 +170,7 @@ def fixed_within(design: AnyRelease, epsilon: float, delta: float, most: int, fi
         return most
     limited = []
     for who in sets_reached(label.problem):
+        check_time()
         allowed = _allowance(who.voters, epsilon, delta)
         if allowed is not None:
             limited.append((allowed, label.gives_of_counts(who.numbers)))
@@ -184,7 +187,9 @@ def fixed_within(design: AnyRelease, epsilon: float, delta: float, most: int, fi
         return 0
 
 
-def _together(voters: Voters, counts: Region | OutcomeRows, queries: int, delta: float, most: float) -> float | None:
+def _together(
+    voters: AffectedVoters, counts: Region | OutcomeRows, queries: int, delta: float, most: float
+) -> float | None:
     """The least total epsilon below ``most`` that Theorem 1 proves, None if there is none."""
     if adaptive.is_silent(counts):
         return 0.0
@@ -210,6 +215,7 @@ def _together(voters: Voters, counts: Region | OutcomeRows, queries: int, delta:
     if not holds(high):
         return None
     while high - low > _CLOSE * high:
+        check_time()
         middle = (low + high) / 2
         low, high = (low, middle) if holds(middle) else (middle, high)
     return high if high < most else None

@@ -18,9 +18,11 @@ from darrm.accounting.hulls import by_reached_voters
 from darrm.accounting.profile import Point, Region
 from darrm.accounting.releases import AnyRelease, one_label
 from darrm.accounting.rows import OutcomeRows
-from darrm.accounting.theorems import at_least_once, largest_count, log_binomials, optimal
+from darrm.accounting.theorems import MOST_LABELS, at_least_once, log_binomials, optimal
 from darrm.errors import InputError
 from darrm.numerics.arrays import Array
+from darrm.numerics.bisection import largest_that
+from darrm.numerics.deadline import check_time
 from darrm.numerics.exact import rounded_up
 from darrm.problem.limits import Affected, Problem, weakest
 
@@ -59,6 +61,9 @@ class Total:
         Every bound that is proved here, by name; each only as sharp as it took for the least of them.
     unavoidable : float
         At least the delta that no epsilon avoids (an upper bound of it).
+    K, classes : int, or None
+        Of noisy max and permute-and-flip: the total is for labels of K votes for so many classes, and for no others.
+        Of its bounds "Renyi DP" alone is for any number of both. None for a design, which has its own.
     """
 
     lower: float
@@ -69,6 +74,8 @@ class Total:
     voters: str
     bounds: dict[str, float]
     unavoidable: float
+    K: int | None = None
+    classes: int | None = None
 
 
 def of_region(
@@ -97,6 +104,7 @@ def of_region(
     upper = min(bounds.values(), default=math.inf)
     settled = lower >= FAR or upper - lower <= _SAME * upper < math.inf  # no grid reaches so far, or is needed
     for fineness in FINENESS:
+        check_time()
         found = None if settled else by_grid(release, queries, delta, fineness)
         if found is None:
             continue
@@ -305,6 +313,7 @@ def within(
             continue
         queries = 0
         for V in adaptive.upper_bounds(release, Grid(step, size), least=_LEAST * delta / most):
+            check_time()
             if V[count] > delta or queries == most:
                 break
             queries += 1
@@ -332,13 +341,13 @@ def _within_by_single_labels(
         cost = _of_single_labels(release, n, delta, guaranteed)
         return cost is not None and cost <= epsilon
 
-    return min(most, largest_count(holds))
+    return largest_that(min(most, MOST_LABELS), holds)
 
 
 def excess(release: Region | OutcomeRows, queries: int, grid: Grid, delta: float) -> Array:
     """V of ``queries`` labels at a = 1, e^step, ..., from above, sharp near ``delta``."""
     halvings = math.ceil(math.log2(queries / _BLOCK)) if queries > BLOCKS else 0
-    block = math.ceil(queries / 2**halvings)  # a few queries too many are on the safe side
+    block = math.ceil(queries / 2**halvings)  # a few queries too many are conservative
     bounds = adaptive.upper_bounds(release, grid, least=_LEAST * delta / queries)
     V = next(islice(bounds, block - 1, None))
     if not halvings:

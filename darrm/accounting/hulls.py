@@ -10,22 +10,26 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from darrm.accounting.profile import Point, Region, inside, loss
-from darrm.certificate.groups import decision_table
-from darrm.problem.decision import DecisionProblem
-from darrm.problem.noise_function import noise_function
+from darrm.numerics.deadline import check_time
+from darrm.problem import encodings
+from darrm.problem.decision import AnyProblem
 
 _MARGIN = Fraction(1, 10**12)  # relative, more than the rounding of corners
 
 
-def counts_region(gamma: ArrayLike, max_affected: int) -> Region:
-    """The polygon of one release if the voters have no privacy: one change moves the count by ``max_affected``.
+def counts_region(table: ArrayLike, problem: AnyProblem, together: Sequence[int] | None = None) -> Region:
+    """The polygon of one release of two answers if the voters have no privacy: a change moves the counts at will.
 
-        the convex hull of all (X(i), X(j)) with |i - j| <= max_affected
+        the convex hull of all (X(i), X(j)) and (1 - X(i), 1 - X(j)) with |i_g - j_g| <= max_affected of group g
+        for all g, sum over g of |i_g - j_g| <= max_affected of all
 
     Parameters
     ----------
-    gamma : array_like, shape (K + 1,)
-    max_affected : int in [1, K]
+    table : array_like
+        gamma, shape (K + 1,), of a majority; else Pr[answer 1], shape ``problem.table_shape``.
+    problem : MajorityProblem or DecisionProblem
+    together : sequence of int, optional
+        If the change is known to reach no more than so many voters of each group: these in the place of the problem's.
 
     Returns
     -------
@@ -34,51 +38,29 @@ def counts_region(gamma: ArrayLike, max_affected: int) -> Region:
 
     Notes
     -----
-    docs/theory.md, Theorem 1. For each X(i) only the least X(j) in reach can be a corner below the diagonal.
-    O(K max_affected).
+    docs/theory.md, Theorem 1. For each X(i) only the least X(j) in reach can be a corner below the diagonal. Entries
+    times moves: the product of 2 max_affected + 1 over the groups.
     """
-    K = np.size(gamma) - 1
-    table = noise_function(gamma, K).tolist()
-    X = [(1 + ((2 * l > K) - (2 * l < K)) * Fraction(value)) / 2 for l, value in enumerate(table)]
-    lowest: dict[Fraction, Fraction] = {}
-    for i, x in enumerate(X):
-        lowest[x] = min(*X[max(0, i - max_affected) : i + max_affected + 1], lowest.get(x, x))
-    return _of_counts(lowest)
-
-
-def decision_counts_region(table: ArrayLike, problem: DecisionProblem, together: Sequence[int] | None = None) -> Region:
-    """`counts_region` for a decision: one change moves the counts as far as the problem allows, group by group.
-
-        the convex hull of all (X(i), X(j)) and (1 - X(i), 1 - X(j)) with |i_g - j_g| <= max_affected of group g
-        for all g, sum over g of |i_g - j_g| <= max_affected of all
-
-    Parameters
-    ----------
-    table : array_like, shape ``problem.shape``
-    problem : DecisionProblem
-    together : sequence of int, optional
-        If the change is known to reach no more than so many voters of each group: these in the place of the problem's.
-
-    Returns
-    -------
-    Region
-
-    Notes
-    -----
-    docs/theory.md, Theorem 1. Entries times moves: the product of 2 max_affected + 1 over the groups.
-    """
-    X = decision_table(table, problem)
-    least, most = X.copy(), X.copy()
-    caps = [group.max_affected for group in problem.groups] if together is None else together
+    checked = encodings.table(table, problem)
+    X = [ones for _, ones in encodings.of(problem, checked).exact(checked, problem)]
+    values = sorted(set(X))
+    rank = {x: i for i, x in enumerate(values)}
+    place = np.array([rank[x] for x in X]).reshape(checked.shape)
+    least, most = place.copy(), place.copy()
     most_moved = problem.max_affected if together is None else sum(together)
+    caps = [group.max_affected for group in problem.groups] if together is None else together
+    if len(caps) > checked.ndim:  # a gamma of several groups counts all voters together
+        caps = [most_moved]
     for move in product(*(range(-cap, cap + 1) for cap in caps)):
+        check_time()
         if sum(map(abs, move)) <= most_moved:
-            here = tuple(slice(max(0, -by), size - max(0, by)) for by, size in zip(move, X.shape, strict=True))
-            there = tuple(slice(max(0, by), size - max(0, -by)) for by, size in zip(move, X.shape, strict=True))
-            least[here], most[here] = np.minimum(least[here], X[there]), np.maximum(most[here], X[there])
+            here = tuple(slice(max(0, -by), size - max(0, by)) for by, size in zip(move, checked.shape, strict=True))
+            there = tuple(slice(max(0, by), size - max(0, -by)) for by, size in zip(move, checked.shape, strict=True))
+            least[here] = np.minimum(least[here], place[there])
+            most[here] = np.maximum(most[here], place[there])
     lowest: dict[Fraction, Fraction] = {}
-    for x, low, high in zip(X.ravel().tolist(), least.ravel().tolist(), most.ravel().tolist(), strict=True):
-        for a, b in ((Fraction(x), Fraction(low)), (1 - Fraction(x), 1 - Fraction(high))):
+    for i, low, high in zip(place.ravel().tolist(), least.ravel().tolist(), most.ravel().tolist(), strict=True):
+        for a, b in ((values[i], values[low]), (1 - values[i], 1 - values[high])):
             lowest[a] = min(b, lowest.get(a, b))
     return _of_counts(lowest)
 
@@ -122,6 +104,7 @@ def by_reached_voters(points: Sequence[Point], most: int) -> list[tuple[Point, .
     sets: dict[tuple[int, ...], tuple[Point, ...]] = {}
     for voters in dict.fromkeys(point.reached for point in worst_first):
         for point in worst_first:
+            check_time()
             more = _together((voters, point.reached))
             voters = more if sum(more) <= most else voters
         sets[voters] = tuple(point for point in points if _together((voters, point.reached)) == voters)

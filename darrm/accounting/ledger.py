@@ -1,8 +1,8 @@
 """A ledger counts what was released against a total budget and refuses what would overspend.
 
-One set of voters needs one ledger. Budgets of two ledgers add up if the voters are fresh. If they are fixed, not even
-the sum is a guarantee: only what the voters themselves cost covers the labels of both. Other voters on the same records
-cost extra.
+One set of voters needs one ledger. Budgets of two ledgers add up if the voters are fresh and no row of votes has a
+label in both, which neither ledger can see. If they are fixed, not even the sum is a guarantee: only what the voters
+themselves cost covers the labels of both. Other voters on the same records cost extra.
 
 The charge is on disk before labels leave. How charges add up is the ledger's rule: `darrm.accounting.rules`. No charge
 ever depends on the votes.
@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
 
-from darrm._validation import check_count, check_total_delta, check_total_epsilon, check_voters
+from darrm._validation import check_count, check_total_delta, check_total_epsilon, check_voters, truth
 from darrm.accounting import filters, rules
 from darrm.accounting.accounts import Account, Labels, checked_note
 from darrm.accounting.charges import account_of, checked_design, labels_of
@@ -29,19 +29,23 @@ from darrm.accounting.ledger_file import (
     Note,
     State,
     charge_waiting,
+    files_of,
     give_name,
     held,
+    ids_of,
     ledger_path,
     write,
 )
-from darrm.accounting.planning import max_queries
-from darrm.accounting.releases import AnyProblem
+from darrm.accounting.ledger_ids import Batch, batch_of, entered
+from darrm.accounting.released_once import take_again
+from darrm.accounting.search import max_queries
 from darrm.certificate.certificate import verify
-from darrm.design.design import AnyDesign
+from darrm.design.design import Design
 from darrm.errors import BudgetError, CertificateError, InputError
+from darrm.problem.decision import AnyProblem
 from darrm.problem.limits import adjacency_text
 from darrm.storage.atomic import part_of, resolved
-from darrm.storage.locks import lock_of, locked
+from darrm.storage.locks import locked
 
 _MOST_AT_ONCE = 2**53  # labels: what JSON can count
 _NEIGHBOURS = "replace-one"
@@ -81,7 +85,7 @@ class Ledger:
     def create(
         cls,
         path: str | os.PathLike[str],
-        design: AnyDesign | None = None,
+        design: Design | None = None,
         *,
         total_epsilon: float,
         total_delta: float,
@@ -95,15 +99,15 @@ class Ledger:
         ----------
         path : path
             Must not exist. Keep it on a local disk: locks of network file systems cannot always be trusted.
-        design : Design or DecisionDesign, optional
+        design : Design, optional
             What labels will be released by; needed by the rule "exact".
         total_epsilon, total_delta : float
             The budget of all that is charged.
         voters : {"fresh", "fixed"}
             No default; see `darrm.accounting.compose`. Fixed voters are one set of voters, which is paid for once,
             whatever they answer. You must make sure that all labels are of the same voters: a ledger sees only how many
-            they are and how private. If the budget does not pay for them, rule "exact" allows as many labels as the
-            coins of the release hide.
+            they are, how private, and their names, if there are any. If the budget does not pay for them, rule "exact"
+            allows as many labels as the coins of the release hide.
         rule : {"exact", "composed", "renyi", "basic"}
             How charges add up.
 
@@ -140,7 +144,7 @@ class Ledger:
                 f'rule "{rule}" adds up single labels, which is wrong for fixed voters. Use rule "exact" or "composed".'
             )
         if design is None and rule == "exact":
-            raise InputError('Rule "exact" is for one Design or DecisionDesign. Pass it, or take another rule.')
+            raise InputError('Rule "exact" is for one Design. Pass it, or take another rule.')
         total_epsilon, total_delta = check_total_epsilon(total_epsilon), check_total_delta(total_delta, "total_delta")
         known = _NEIGHBOURS if design is None else checked_design(design).problem.adjacency
         neighbours = known if adjacency is None else adjacency_text(adjacency)
@@ -164,18 +168,32 @@ class Ledger:
                     f"{name} exists already. Use it: a second ledger for the same voters would be no guarantee. For "
                     "other voters pass another path."
                 )
+            if ids_of(name).exists():
+                raise InputError(
+                    f"{ids_of(name)} holds the ids of a ledger that stood here. Put that back if it was for the same "
+                    "voters: its budget is spent as far as it was. For other voters pass another path."
+                )
             write(name, state)
         return cls(name)
 
     def __repr__(self) -> str:
         return f"Ledger({os.fspath(self.path)!r})"
 
-    def charge(self, what: object, n: int = 1, *, adjacency: str | None = None, note: str = "") -> None:
+    def charge(
+        self,
+        what: object,
+        n: int = 1,
+        *,
+        adjacency: str | None = None,
+        note: str = "",
+        ids: Iterable[str] | None = None,
+        again: bool = False,
+    ) -> None:
         """Take ``n`` uses of anything from the budget; on disk when this returns, so release after it.
 
         Parameters
         ----------
-        what : Design, DecisionDesign, (epsilon, delta), or an event or privacy loss distribution of dp-accounting
+        what : Design, Design, (epsilon, delta), or an event or privacy loss distribution of dp-accounting
             A design stands for one label. An event is accounted for under the ledger's neighbours. A distribution must
             be pessimistic; with an event, its numbers are believed.
         n : int in [1, 2^53]
@@ -184,28 +202,45 @@ class Ledger:
             What neighbouring means for a pair or a distribution, which do not say it: needed for those.
         note : str
             One line to remember the charge by; see `status`.
+        ids : iterable of str, optional
+            Of a design: the id of the row of votes that each label is of. Ids are public. A digest of each is kept in a
+            file beside the ledger, PATH.ids, and an id that comes again is refused, whatever the design. So rows of
+            other votes need ids of their own.
+        again : bool
+            Whether rows may have a label already: those with an id that was charged before or, without ids, all of
+            them. Each counts as one label more. For fixed voters that covers it. For fresh voters it does not: such
+            rows are charged by the rule "exact" only, if the total pays for all votes themselves.
 
         Raises
         ------
         BudgetError
-            If that would overspend. Nothing is charged then.
+            If that would overspend, or rows come again that the total does not cover. Nothing is charged then.
         InputError
-            If the rule does not charge such a thing, it is for other neighbours, or the ledger was edited.
+            If the rule does not charge such a thing, it is for other neighbours, or the ledger was edited; if an id was
+            charged before, or stands twice.
+        OutputError
+            If a file cannot be written.
         """
-        n, note = check_count("n", n, _MOST_AT_ONCE), checked_note(note)
+        n, note, again = check_count("n", n, _MOST_AT_ONCE), checked_note(note), truth("again", again)
         account = account_of(what, adjacency, self._state().adjacency)  # may take long, so without the lock
-        with held(self.path) as state:
-            self._take(state, account, n, note)
+        with batch_of(ids) as batch, held(self.path) as state, self._taken(state, account, n, note, batch, again):
             write(self.path, state)
 
     @contextmanager
     def releasing(
-        self, design: AnyDesign, n: int | Callable[[], int], out: str | os.PathLike[str], *, note: str = ""
+        self,
+        design: Design,
+        n: int | Callable[[], int],
+        out: str | os.PathLike[str],
+        *,
+        note: str = "",
+        ids: Iterable[str] | Callable[[], Iterable[str] | Batch | None] | None = None,
+        again: bool = False,
     ) -> Iterator[IO[bytes]]:
         """A file for ``n`` labels, which gets its name ``out`` when the block ends and the charge is on disk.
 
-        If ``n`` is only known then, it is a function that says it. A ledger that pays for no label at all refuses
-        before the block.
+        If ``n`` is only known then, it is a function that says it, and so are ``ids``. A ledger that pays for no label
+        at all refuses before the block. ``ids`` and ``again`` are those of `charge`.
 
         A crash before the charge leaves only a file ``.out....`` that its owner alone can read. After a later crash the
         next use of the ledger finishes the move, beside ``out`` if that name has been taken meanwhile.
@@ -218,6 +253,7 @@ class Ledger:
             If a file cannot be written. If the charge was made, the labels wait for the next use of the ledger.
         """
         checked_note(note)
+        again = truth("again", again)
         before = self._state()
         account = labels_of(design, before.adjacency)
         if callable(n):
@@ -225,15 +261,15 @@ class Ledger:
         else:
             check_count("n", n, _MOST_AT_ONCE)
         target = Path(os.path.abspath(out))
-        if resolved(target) in (self.path, lock_of(self.path)):
+        if resolved(target) in files_of(self.path):
             raise InputError(f"{out} is the ledger. Pass another path for the labels.")
         with part_of(target) as part:
             yield part.file
             part.finish()  # the labels are on disk, for their owner alone,
             labels = check_count("n", n() if callable(n) else n, _MOST_AT_ONCE)
-            with held(self.path) as state:
-                self._take(state, account, labels, note)
-                waiting = charge_waiting(self.path, state, part, target)  # they are charged for,
+            with batch_of(ids() if callable(ids) else ids) as batch, held(self.path) as state:
+                with self._taken(state, account, labels, note, batch, again):
+                    waiting = charge_waiting(self.path, state, part, target)  # they are charged for,
                 give_name(self.path, state, waiting)  # and have their name
 
     def status(self) -> dict[str, Any]:
@@ -246,7 +282,8 @@ class Ledger:
             holds), ``released`` (labels in all), ``left`` (labels, of the one design of rule "exact"; None if there is
             no end, or if that depends on the design: see `remaining`), ``charges`` (a list of what was charged, with
             its note and how often), ``waiting`` (files of labels that are charged for and could not yet be given their
-            name).
+            name), ``ids`` (how many labels were charged with ids), ``streams`` (how many rows without ids were charged
+            of each stream, by its name), ``again`` (labels of fresh votes that may have had one before).
         """
         state = self._state()
         budget = ("total_epsilon", "total_delta", "voters", "rule", "adjacency")
@@ -259,25 +296,29 @@ class Ledger:
             "left": left,
             "charges": [{"what": accounts[c.name].said, "n": c.charged, "note": c.note} for c in state.notes],
             "waiting": [waiting.part for waiting in state.leaving],
+            "ids": 0 if state.ids is None else state.ids.labels,
+            "streams": dict(state.streams),
+            "again": state.again,
         }
 
-    def released(self, design: AnyDesign) -> int:
+    def released(self, design: Design) -> int:
         """How many labels of a design were charged."""
         state = self._state()
         return _known(state, design).charged
 
-    def remaining(self, design: AnyDesign) -> int | None:
+    def remaining(self, design: Design) -> int | None:
         """How many more labels of a design the budget pays for as it stands; None if their number has no limit.
 
         The rule "composed" composes all charges once, which takes about a second, and counts to 10,000 at most.
         """
         return self.counts(design)[1]
 
-    def counts(self, design: AnyDesign) -> tuple[int, int | None]:
+    def counts(self, design: Design) -> tuple[int, int | None]:
         """`released` and `remaining`, at one moment."""
         state = self._state()
         account = _known(state, design)
         other = state.rule == "exact" and account.name not in state.designs
+        other |= rules.other_voters(state, checked_design(design).problem) is not None
         return account.charged, 0 if other else rules.remaining(state, account)
 
     def rests_on(self) -> tuple[tuple[AnyProblem, bool], ...]:
@@ -327,19 +368,34 @@ class Ledger:
                     )
         return rules.spent(state)
 
+    @contextmanager
+    def _taken(
+        self, state: State, account: Account, n: int, note: str, batch: Batch | None, again: bool
+    ) -> Iterator[None]:
+        """Count ``n`` uses of a thing in ``state``, with the ids of labels on disk; the block writes the state."""
+        if batch is None:
+            self._take(state, account, n, note, n if again else 0)
+        else:
+            if not isinstance(account, Labels):
+                raise InputError("ids are of labels. Pass a design, or leave ids out.")
+            batch.check_for(n)
+            with entered(self.path, state, batch, again=again) as rows:
+                self._take(state, account, n, note, rows.repeated)
+        yield
+
     def _state(self) -> State:
         """What the file says now."""
         with held(self.path) as state:
             return state
 
-    def _take(self, state: State, account: Account, n: int, note: str = "") -> None:
-        """Count ``n`` uses of a thing in ``state``, or none of them by an error."""
+    def _take(self, state: State, account: Account, n: int, note: str = "", repeated: int = 0) -> None:
+        """Count ``n`` uses of a thing in ``state``, or none of them by an error; some of rows that have a label."""
         name = account.name
         if state.rule == "exact" and name not in state.designs:
             if state.voters == "fresh":
                 remedy = (
-                    "A second ledger has its own budget, and the two budgets add up. Or make one ledger by the rule "
-                    '"composed".'
+                    "A second ledger has its own budget, and the two budgets add up if no row of votes has a label in "
+                    'both. Or make one ledger by the rule "composed".'
                 )
             else:
                 labels = [*state.designs.values(), *([account] if isinstance(account, Labels) else [])]
@@ -357,11 +413,13 @@ class Ledger:
                 )
             kind = "another design" if isinstance(account, Labels) else "labels of one design only"
             raise InputError(f"{self.path} is for {kind}. {remedy}")
-        account = state.accounts.get(name) or replace(account)
         if isinstance(account, Labels):
+            rules.check_names(state, account.problem)
+            account = rules.with_names(state.designs.get(name) or replace(account), account.problem)
             state.designs.setdefault(name, account)
+            take_again(state, account, repeated)
         else:
-            state.others.setdefault(name, account)
+            account = state.others.setdefault(name, replace(account))
         rules.take(state, account, n)
         for known in state.notes:
             if (known.name, known.note) == (name, note):
@@ -370,13 +428,13 @@ class Ledger:
         state.notes.append(Note(name, note, n))
 
 
-def _known(state: State, design: AnyDesign) -> Labels:
+def _known(state: State, design: Design) -> Labels:
     """The account of a design, a new one if nothing of it was charged."""
     account = labels_of(design, state.adjacency)
     return state.designs.get(account.name, account)
 
 
-def _check_pays(state: State, account: Labels, design: AnyDesign) -> None:
+def _check_pays(state: State, account: Labels, design: Design) -> None:
     """`BudgetError` if the budget does not pay for one label of the design. Rule "exact" finds how many it pays for."""
     try:
         if state.rule == "exact":

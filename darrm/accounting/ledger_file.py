@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 
 from darrm._validation import check_total_delta, check_total_epsilon, check_voters, real
 from darrm.accounting.accounts import DIRECTED, Account, Labels, Other, checked_note
 from darrm.accounting.fixed import fixed_voters
+from darrm.design.content import problem_in_file
 from darrm.errors import InputError, OutputError
 from darrm.problem.limits import adjacency_text
 from darrm.storage import sealed_json
 from darrm.storage.atomic import Part, keep_names, move, resolved
-from darrm.storage.locks import locked
+from darrm.storage.locks import lock_of, locked
 from darrm.storage.sealed_json import finite
 
 FORMAT, VERSION = "darrm-ledger", 4
@@ -50,6 +52,25 @@ class Note:
 
 
 @dataclass
+class KeptIds:
+    """What a ledger knows of the file of ids beside it (`darrm.accounting.ledger_ids`).
+
+    Attributes
+    ----------
+    token : str
+        The same in both files.
+    batches : int
+        Which batches of ids are charged for.
+    labels : int
+        How many labels were charged with ids.
+    """
+
+    token: str
+    batches: int
+    labels: int
+
+
+@dataclass
 class State:
     """All that a ledger says."""
 
@@ -64,6 +85,10 @@ class State:
     others: dict[str, Other]
     notes: list[Note]
     leaving: list[Waiting]
+    # What is not there is not written, so that a ledger without it stays as it was.
+    ids: KeptIds | None = None
+    streams: dict[str, int] = field(default_factory=dict)  # rows without ids that were charged, by the stream's name
+    again: int = 0  # labels of fresh votes that had a label before: the votes themselves must be paid for
 
     @property
     def accounts(self) -> dict[str, Account]:
@@ -101,6 +126,11 @@ def held(path: Path) -> Iterator[State]:
         if path.exists() and path.stat().st_nlink > 1:
             raise InputError(f"{path} has a second name (a hard link), so it cannot be replaced. Remove that.")
         state = _read(path)
+        if state.ids is not None and not ids_of(path).is_file():
+            raise InputError(
+                f"{ids_of(path)} is missing: the ids that {path} has charged. Put it back. Without it the rows with "
+                "a label are not known, so the budget counts as spent."
+            )
         still_waiting = [waiting for waiting in state.leaving if not _finished(waiting)]
         if still_waiting != state.leaving:
             state.leaving = still_waiting
@@ -111,7 +141,10 @@ def held(path: Path) -> Iterator[State]:
 
 def write(path: Path, state: State) -> None:
     """Replace the ledger by one that says ``state``; on disk when this returns. Call it with the lock held."""
-    sealed_json.write(path, {"format": FORMAT, "version": VERSION, **finite(asdict(state))}, NO_SECOND)
+    said = {name: value for name, value in asdict(state).items() if value or name not in ("ids", "streams", "again")}
+    for name, account in state.designs.items() if state.voters == "fixed" else ():
+        said["designs"][name]["problem"] = problem_in_file(account.problem)  # who is paid for, once
+    sealed_json.write(path, {"format": FORMAT, "version": VERSION, **finite(said)}, NO_SECOND)
 
 
 def charge_waiting(path: Path, state: State, part: Part, out: Path) -> Waiting:
@@ -146,6 +179,17 @@ def give_name(path: Path, state: State, waiting: Waiting) -> None:
         ) from error
 
 
+def ids_of(path: Path) -> Path:
+    """The file of ids beside the ledger at ``path``."""
+    return path.with_name(path.name + ".ids")
+
+
+def files_of(path: Path) -> tuple[Path, ...]:
+    """The ledger and the files beside it, which nothing else may replace."""
+    ids = ids_of(path)
+    return path, lock_of(path), ids, ids.with_name(ids.name + "-journal")
+
+
 def ledger_path(path: str | os.PathLike[str]) -> Path:
     """One path for one file, whatever links lead to it: its lock must be the same for all."""
     try:
@@ -162,7 +206,7 @@ def _read(path: Path) -> State:
     content = sealed_json.read(path, FORMAT, VERSION, "ledger", _AGAIN)
     for name in ("format", "version", "sha256"):
         del content[name]
-    unknown = sorted(content.keys() - {field.name for field in fields(State)})
+    unknown = sorted(content.keys() - {entry.name for entry in fields(State)})
     if unknown:  # it may stand for something that is spent
         raise InputError(f"{path} has an entry {unknown[0]!r} that this darrm does not know. Use a newer one.")
     try:
@@ -170,7 +214,9 @@ def _read(path: Path) -> State:
         others = {name: Other.from_content(account) for name, account in content["others"].items()}
         notes = [Note(**note) for note in content["notes"]]
         leaving = [Waiting(**waiting) for waiting in content["leaving"]]
-        state = State(**{**content, "designs": designs, "others": others, "notes": notes, "leaving": leaving})
+        ids = {"ids": KeptIds(**content["ids"])} if "ids" in content else {}
+        made = {"designs": designs, "others": others, "notes": notes, "leaving": leaving, **ids}
+        state = State(**{**content, **made})
         _check(state)
     except (KeyError, TypeError, AttributeError, ValueError, OverflowError) as error:
         reason = str(error) if isinstance(error, InputError) else repr(error)
@@ -209,12 +255,30 @@ def _check(state: State) -> None:
     for name, account in state.accounts.items():
         if sum(note.charged for note in state.notes if note.name == name) != account.charged:
             raise InputError("the notes must count all charges")
+    _check_rows(state)
     for waiting in state.leaving:
         part, out = Path(waiting.part), Path(waiting.out)
         # A file that is moved must be one that a ledger made, whoever wrote this one.
         made = part.parent == out.parent and part.name.startswith(f".{out.name[:40]}.") and part.suffix == ".waiting"
         if not (made and out.is_absolute() and out.name and "\0" not in waiting.part + waiting.out):
             raise InputError(f"{waiting.part!r} is not a file of labels that waits for the name {waiting.out!r}")
+
+
+def _check_rows(state: State) -> None:
+    """What is known of the rows of votes that have labels."""
+    counts = list(state.streams.values())
+    if state.ids is not None:
+        counts += [state.ids.batches, state.ids.labels]
+        if not re.fullmatch(r"[0-9a-f]{32}", state.ids.token):
+            raise InputError("the token of ids must be 32 digits")
+    for name in state.streams:
+        checked_note(name, "a stream")
+    if any(type(n) is not int or not 1 <= n <= state.released for n in counts):
+        raise InputError(f"rows that were charged must be labels that were charged, got {counts!r}")
+    if type(state.again) is not int or not 0 <= state.again <= state.released:
+        raise InputError(f"labels charged again must be labels that were charged, got {state.again!r}")
+    if state.again and (state.voters, state.rule) != ("fresh", "exact"):
+        raise InputError(f"labels of votes released again by rule {state.rule!r} for {state.voters} voters")
 
 
 def _check_labels(state: State, labels: Labels) -> None:

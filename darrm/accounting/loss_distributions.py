@@ -19,7 +19,7 @@ from darrm.accounting.curves import Curve
 from darrm.accounting.fresh import FAR
 from darrm.accounting.mixed import labels_curve, voters_curve
 from darrm.accounting.releases import OneLabel, one_label
-from darrm.design.design import AnyDesign
+from darrm.design.design import Design
 from darrm.errors import InputError
 from darrm.numerics.arrays import Array
 
@@ -145,13 +145,13 @@ class NeighboringPLD(PrivacyLossDistribution):  # type: ignore[misc]
 
 
 def privacy_loss_distribution(
-    design: AnyDesign, *, voters: str | None = None, queries: int = 1, interval: float = INTERVAL
+    design: Design, *, voters: str | None = None, queries: int = 1, interval: float = INTERVAL
 ) -> NeighboringPLD:
     """A privacy loss distribution of dp-accounting that dominates labels of a design: pessimistic, with proof.
 
     Parameters
     ----------
-    design : Design or DecisionDesign
+    design : Design
         Its adjacency must be "replace-one", "add-remove" or "replace-special".
     voters : {"fresh", "fixed"}
         There is no default; see `darrm.accounting.compose`. Fixed: of the voters themselves, once, whatever the labels

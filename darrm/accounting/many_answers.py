@@ -27,6 +27,7 @@ from darrm.accounting.profile import Point
 from darrm.accounting.rows import OutcomeRows, some
 from darrm.accounting.theorems import at_least_once
 from darrm.errors import InputError
+from darrm.numerics.deadline import check_time
 from darrm.problem.limits import Affected
 
 _WORK = 2**31  # grid points times rows times answers times queries, after which no finer grid is taken
@@ -90,6 +91,7 @@ def of_rows(
         bounds |= {"own profile, any accountant": envelope} if math.isfinite(envelope) else {}
         name = EXACT if queries <= BLOCKS else f"{EXACT} of blocks"
         for fineness in FINENESS:
+            check_time()
             found = by_grid(fewer.rows, queries, delta, fineness)
             if found is None:
                 continue

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
 from fractions import Fraction
 from typing import Protocol, runtime_checkable
 
@@ -15,9 +17,11 @@ from darrm.accounting.fresh import Total
 from darrm.accounting.many_answers import of_rows, upper_of_rows
 from darrm.accounting.pate import gnmax_sigma, rdp_epsilon
 from darrm.accounting.rows import OutcomeRows
+from darrm.accounting.theorems import optimal
 from darrm.errors import InputError
 from darrm.numerics.arrays import Array
-from darrm.problem.counts import n_sorted_counts, sorted_counts
+from darrm.numerics.exact import rounded_up
+from darrm.problem.counts import largest_total, more_sorted_counts, sorted_counts
 
 
 class Chances(Protocol):
@@ -36,7 +40,8 @@ class CountMechanism(Protocol):
     """Noisy max or permute-and-flip: `GaussianNoisyMax`, `LaplaceNoisyMax` and `PermuteAndFlip`.
 
     Beside its chances it may have ``epsilon``, of one label, or, for Gaussian noise alone, ``sigma``, the standard
-    deviation of the noise of each count. Without either, costs come from the chances alone.
+    deviation of the noise of each count; both for any number of votes and classes. Without either, costs come from the
+    chances alone. It may have ``K`` and ``classes``, both or neither, if it refuses to release other votes.
     """
 
     def _chances(self, votes: NDArray[np.int64]) -> Chances: ...
@@ -48,6 +53,8 @@ _MOST_ROWS = 200_000
 _TRIES = 24
 _LEAST_SPENT = 0.995  # of a budget
 _AIM = 0.998
+_ORDERS = np.geomspace(1 / 30, 30, 400)  # of Renyi divergences, beside the one near which the bound is least
+_RENYI = "Renyi DP"
 
 
 def rows_of(mechanism: CountMechanism, K: int, classes: int) -> OutcomeRows:
@@ -56,10 +63,12 @@ def rows_of(mechanism: CountMechanism, K: int, classes: int) -> OutcomeRows:
     Known are K - 1 votes z, sorted; the last one is for class c on D and for class d on D'. Classes of as many known
     votes are alike, so one of each kind is enough, or two of them.
     """
-    many = n_sorted_counts(K - 1, classes)
-    if many * classes * (classes - 1) // 2 > _MOST_ROWS:
+    most = _MOST_ROWS // (classes * (classes - 1) // 2)
+    if more_sorted_counts(K - 1, classes, most):
+        fits = f"At most {largest_total(classes, most) + 1} voters fit {classes} classes." if most else "Take fewer."
         raise InputError(
-            f"{K} voters and {classes} classes have more than {_MOST_ROWS} pairs of neighbouring votes. Take fewer."
+            f"{K} voters and {classes} classes have more than {_MOST_ROWS:,} pairs of neighbouring votes, too many to "
+            f"list for an exact total. {fits}"
         )
     known = np.array(sorted_counts(K - 1, classes))
     found = [mechanism._chances(known + np.eye(classes, dtype=np.int64)[c]) for c in range(classes)]
@@ -76,12 +85,35 @@ def rows_of(mechanism: CountMechanism, K: int, classes: int) -> OutcomeRows:
     return OutcomeRows(np.concatenate(P), np.concatenate(Q), rho, cut)
 
 
+def of_votes(mechanism: CountMechanism, K: object, classes: object) -> tuple[int, int]:
+    """Of how many votes for how many classes a total is: what is asked, and what the mechanism is held to."""
+    own: tuple[int | None, int | None] = getattr(mechanism, "K", None), getattr(mechanism, "classes", None)
+    asked = tuple(mine if it is None else it for it, mine in zip((K, classes), own, strict=True))
+    hint = "Noisy max and permute-and-flip need K, how many vote, and classes."
+    votes = whole("K", asked[0], hint=hint), whole("classes", asked[1], 2, MAX_CLASSES, hint=hint)
+    if any(mine is not None and mine != it for it, mine in zip(votes, own, strict=True)):
+        raise InputError(
+            f"This {type(mechanism).__name__} releases {own[0]} votes for {own[1]} classes, and its total is for no "
+            f"others. Got K = {votes[0]}, classes = {votes[1]}. Leave them out, or make a mechanism that has these."
+        )
+    return votes
+
+
 def of_labels(
     mechanism: CountMechanism, K: int, classes: int, queries: int, delta: float, tolerance: float = 1e-3
 ) -> Total:
-    """`darrm.accounting.compose` for noisy max and permute-and-flip."""
-    rows = rows_of(mechanism, K, classes)
-    return of_rows(rows, queries, delta, tolerance, _guaranteed(mechanism, rows), _others(mechanism, queries, delta))
+    """`darrm.accounting.compose` for noisy max and permute-and-flip: where votes are too many to list, of any votes."""
+    plain = of_any_votes(mechanism, queries, delta)
+    try:
+        rows = rows_of(mechanism, K, classes)
+    except InputError:  # too many votes, or too wide a noise
+        if not plain:
+            raise
+        upper = min(plain.values())
+        return Total(0.0, upper, upper, delta, queries, "not private", plain, 0.0, K, classes)
+    others = {name: bound for name, bound in plain.items() if name == _RENYI}
+    total = of_rows(rows, queries, delta, tolerance, _guaranteed(mechanism, rows), others)
+    return replace(total, K=K, classes=classes)
 
 
 def _guaranteed(mechanism: CountMechanism, rows: OutcomeRows) -> tuple[Fraction, Fraction] | None:
@@ -99,15 +131,40 @@ def _guaranteed(mechanism: CountMechanism, rows: OutcomeRows) -> tuple[Fraction,
     return Fraction(epsilon), Fraction(0)
 
 
-def _others(mechanism: CountMechanism, queries: int, delta: float) -> dict[str, float]:
-    """Renyi DP, for Gaussian noise: the best order in closed form, as in `gnmax_sigma`."""
+def of_any_votes(mechanism: CountMechanism, queries: int, delta: float) -> dict[str, float]:
+    """Bounds on the total for any number of votes and classes, by what the mechanism states of one label.
+
+    Gaussian noise: Renyi DP, lambda / sigma^2 a label. A stated epsilon: simple and optimal composition.
+    """
     sigma: float | None = getattr(mechanism, "sigma", None)
-    if sigma is None or delta == 0:
-        return {}
-    # queries lambda / sigma^2 + ln(1 / delta) / (lambda - 1), a bound at every lambda > 1, is least at
-    order = 1 + sigma * math.sqrt(-math.log(delta) / queries)
-    cost = queries * order / sigma**2 * (1 + 1e-12)
-    return {"Renyi DP": rdp_epsilon([order], [cost], delta)} if order > 1 and math.isfinite(cost) else {}
+    epsilon: float | None = getattr(mechanism, "epsilon", None)
+    bounds: dict[str, float] = {}
+    if sigma is not None and delta:
+        bounds[_RENYI] = _renyi(sigma, queries, delta)
+    if epsilon is not None:
+        bounds["simple composition"] = rounded_up(queries * Fraction(epsilon))
+        with suppress(InputError):
+            bounds["optimal composition"] = optimal(epsilon, 0.0, queries, delta).epsilon
+    return {name: bound for name, bound in bounds.items() if math.isfinite(bound)}
+
+
+def _renyi(sigma: float, queries: int, delta: float) -> float:
+    """What labels of Gaussian noise cost by their Renyi divergences, lambda / sigma^2 each; maybe infinite."""
+    # About here lambda Q / sigma^2 + ln(1 / delta) / (lambda - 1) is least; every order gives a bound.
+    orders = 1 + sigma * math.sqrt(-math.log(delta) / queries) * _ORDERS
+    cost = queries * orders / sigma**2 * (1 + 1e-12)
+    fine = (orders > 1) & np.isfinite(cost)
+    return rdp_epsilon(orders[fine], cost[fine], delta) if fine.any() else math.inf
+
+
+def sigma_of_any_votes(queries: int, total_epsilon: float, total_delta: float) -> float:
+    """A sigma of which Renyi DP keeps so many labels within a total, for any number of votes and of classes."""
+    high = gnmax_sigma(total_epsilon, total_delta) * math.sqrt(queries) * (1 + 1e-9)  # by a looser conversion
+    low = high / 4
+    while high - low > 1e-4 * high:
+        middle = (low + high) / 2
+        low, high = (low, middle) if _renyi(middle, queries, total_delta) <= total_epsilon else (middle, high)
+    return high
 
 
 def noisy_max_parameter(
@@ -131,13 +188,18 @@ def noisy_max_parameter(
     total_delta : float in (0, 1)
     K, classes : int
         How many vote, and for how many classes. Voters are not private, and one change of the data reaches one vote.
+        The noise is enough for exactly K votes, odd or even, for exactly so many classes. Give both to the mechanism
+        that releases, as in the example: it then refuses other votes. A teacher who is silent because of its data
+        is another kind of change, which is not counted.
 
     Returns
     -------
     float
-        The parameter of the mechanism. All labels together never spend more than ``total_epsilon``, by the exact
-        composition that `compose` proves. The search ends at 99.5 % of it or after 24 steps, which is enough for the
-        mechanisms above but at totals of hundreds of nats. `gnmax_sigma` needs more noise.
+        The parameter of the mechanism. All labels of K votes together never spend more than ``total_epsilon``, by the
+        exact composition that `compose` proves. The votes may be too many to list, as of 250 teachers for ten classes.
+        Then it is Renyi DP or the optimal composition, which need more noise and are for any number of both. The search
+        ends at 99.5 % of the total or after 24 steps, which is enough for the mechanisms above but at totals of
+        hundreds of nats. `gnmax_sigma` needs more noise.
 
     Raises
     ------
@@ -152,9 +214,12 @@ def noisy_max_parameter(
     Fifty labels of 20 voters; by simple composition each could cost .04:
 
     >>> import darrm
-    >>> kind = darrm.mechanisms.PermuteAndFlip
-    >>> round(darrm.accounting.noisy_max_parameter(kind, 50, 2.0, 1e-5, K=20, classes=2), 3)
+    >>> kind, votes = darrm.mechanisms.PermuteAndFlip, {"K": 20, "classes": 2}
+    >>> epsilon = darrm.accounting.noisy_max_parameter(kind, 50, 2.0, 1e-5, **votes)
+    >>> round(epsilon, 3)
     0.075
+    >>> kind(epsilon, **votes).release([[12, 8], [20, 0]]).shape
+    (2,)
     """
     known = isinstance(kind, type) and issubclass(kind, CountMechanism)
     if not known:
@@ -174,9 +239,15 @@ def noisy_max_parameter(
 
     def cost(strength: float) -> float:
         mechanism = made(strength)
-        rows = rows_of(mechanism, K, classes)
-        plain = _others(mechanism, queries, delta).get("Renyi DP", math.inf)
-        return min(plain, upper_of_rows(rows, queries, delta, _guaranteed(mechanism, rows)))
+        plain = of_any_votes(mechanism, queries, delta)
+        try:
+            rows = rows_of(mechanism, K, classes)
+        except InputError:
+            if not plain:
+                raise
+            return min(plain.values())
+        exact = upper_of_rows(rows, queries, delta, _guaranteed(mechanism, rows))
+        return min(plain.get(_RENYI, math.inf), exact)
 
     low, high = 0.0, math.inf
     spent_low = spent_high = 0.0

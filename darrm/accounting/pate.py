@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from darrm._validation import array, check_counts, check_orders, check_positive, real
 from darrm.accounting.gaussian import gdp_delta
+from darrm.accounting.renyi import epsilon_of_orders
 from darrm.numerics.arrays import Array
 
 
@@ -17,7 +18,7 @@ def _check_delta(delta: object) -> float:
 
 
 def gnmax_sigma(epsilon: float, delta: float) -> float:
-    """The least standard deviation with which GNMax is (epsilon, delta)-DP by its Renyi bound.
+    """The least standard deviation with which GNMax is (epsilon, delta)-DP by the Renyi bound of the papers.
 
         sigma^2 = min over orders lambda of  lambda / (epsilon - ln(1 / delta) / (lambda - 1))
 
@@ -33,8 +34,10 @@ def gnmax_sigma(epsilon: float, delta: float) -> float:
 
     Notes
     -----
-    GNMax is (lambda, lambda / sigma^2)-RDP for one changed vote (Papernot et al., ICLR 2018, Section 4.1); conversion
-    by their Theorem 5. Appendix D.2.1 of Jiang, Zhang, Joshi (TMLR 2024), Table 4, which searches on a grid.
+    GNMax is (lambda, lambda / sigma^2)-RDP for one changed vote (Papernot et al., ICLR 2018, Section 4.1). The
+    conversion is their Theorem 5, which asks for more noise than it takes: `rdp_epsilon` converts better. Appendix
+    D.2.1 of Jiang, Zhang, Joshi (TMLR 2024), Table 4, which searches on a grid. It is for any number of votes and
+    classes.
 
     Examples
     --------
@@ -50,7 +53,7 @@ def gnmax_sigma(epsilon: float, delta: float) -> float:
 
 
 def gnmax_sigma_analytic(epsilon: float, delta: float) -> float:
-    """The least standard deviation with which all noisy counts of GNMax are (epsilon, delta)-DP, for continuous noise.
+    """The least standard deviation with which all noisy counts of GNMax are (epsilon, delta)-DP.
 
         delta = Phi(mu / 2 - epsilon / mu) - e^epsilon Phi(-mu / 2 - epsilon / mu),     mu = sqrt(2) / sigma
 
@@ -66,9 +69,8 @@ def gnmax_sigma_analytic(epsilon: float, delta: float) -> float:
 
     Notes
     -----
-    Balle and Wang (ICML 2018): one changed vote moves two counts by 1, a shift of length sqrt(2), and the label is made
-    of the noisy counts. For continuous noise; the Renyi bound also holds for the discrete noise of
-    `darrm.mechanisms.GaussianNoisyMax`.
+    Balle and Wang (ICML 2018): one changed vote moves two counts by 1, a shift of length sqrt(2). The label is made of
+    the noisy counts, so this is enough for `darrm.mechanisms.GaussianNoisyMax`.
 
     Examples
     --------
@@ -91,7 +93,9 @@ def gnmax_sigma_analytic(epsilon: float, delta: float) -> float:
 
 
 def rdp_epsilon(orders: ArrayLike, rdp: ArrayLike, delta: float) -> float:
-    """The epsilon of Renyi bounds at a delta: the least over orders of rdp + ln(1 / delta) / (order - 1); nats.
+    """The epsilon of Renyi bounds at a delta, by the best conversion of each order; nats.
+
+        min over orders a of   rdp + ln(1 - 1/a) - ln(a delta) / (a - 1),      or less
 
     Parameters
     ----------
@@ -102,7 +106,10 @@ def rdp_epsilon(orders: ArrayLike, rdp: ArrayLike, delta: float) -> float:
 
     Notes
     -----
-    Theorem 5 of Papernot et al. (ICLR 2018). If ``rdp`` came from votes (`gnmax_rdp`), the result is private itself.
+    The formula is Proposition 12 of Canonne, Kamath, Steinke (NeurIPS 2020). What a single order proves at best is
+    less where delta or rdp is such (Asoodeh, Liao, Calmon, Kosut, Sankar, ISIT 2020): docs/many_answers.md,
+    Proposition 4. Theorem 5 of Papernot et al. (ICLR 2018), rdp + ln(1 / delta) / (a - 1), is never below either. For
+    any number of votes and of classes if ``rdp`` is. If it came from votes (`gnmax_rdp`), the result is private itself.
 
     Examples
     --------
@@ -113,19 +120,18 @@ def rdp_epsilon(orders: ArrayLike, rdp: ArrayLike, delta: float) -> float:
     >>> orders = np.arange(2.0, 200.0)
     >>> one = darrm.mechanisms.GaussianNoisyMax(40.0).rdp(orders)
     >>> round(darrm.accounting.rdp_epsilon(orders, 100 * one, delta=1e-5), 3)
-    1.76
+    1.478
     """
     at = array("orders", orders, ("n",), 1, math.inf, "(]")
     cost = array("rdp", rdp, (at.size,), 0, math.inf, "[]")
     delta = _check_delta(delta)
-    return float((cost - math.log(delta) / (at - 1)).min()) * (1 + 1e-14)  # rounded up
+    return float(epsilon_of_orders(at, cost, delta).min())
 
 
 def gnmax_rdp(counts: ArrayLike, sigma: float, orders: ArrayLike) -> Array:
     """Renyi divergence of one label of GNMax from the votes at hand to a neighbour's, never above orders / sigma^2.
 
-    In this direction only, and for continuous noise, as in the papers: it does not bound `GaussianNoisyMax`, which has
-    discrete noise. ``rdp(orders)`` of that class is.
+    In this direction only, as in the papers: no guarantee follows. One does from ``rdp(orders)`` of `GaussianNoisyMax`.
 
         q = Pr[label is not the majority] <= 1/2 sum over i of erfc((n_max - n_i) / (2 sigma)),
         mu_2 = sigma sqrt(ln 1/q),  mu_1 = mu_2 + 1,  eps_k = mu_k / sigma^2,

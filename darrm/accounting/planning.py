@@ -1,4 +1,4 @@
-"""From a total budget: how many labels it pays for, and the design that makes the most of it."""
+"""From a total budget: the design of a majority that makes the most of it."""
 
 from __future__ import annotations
 
@@ -11,58 +11,23 @@ from functools import partial
 import numpy as np
 
 from darrm._validation import check_count, check_total_delta, check_total_epsilon, check_voters, choice
-from darrm.accounting.fixed import fixed_voters, fixed_within, labels_allowance
-from darrm.accounting.fresh import labels_within
+from darrm.accounting.fixed import fixed_voters, labels_allowance
 from darrm.accounting.gaussian import gdp, gdp_mu
 from darrm.accounting.profile import privacy_profile
-from darrm.accounting.search import Budget, Family, least_of, pays
-from darrm.accounting.theorems import MOST_LABELS, Privacy
-from darrm.design.design import SHAPES, AnyDesign, Design
+from darrm.accounting.search import Budget, Search, least_of, pays
+from darrm.accounting.theorems import Privacy
+from darrm.design.design import SHAPES, Design
 from darrm.design.solve import solve
 from darrm.errors import BudgetError, CertificateError, InputError
 from darrm.numerics.printed import at_least, exactly
+from darrm.objectives import Objective
 from darrm.priors import Prior
+from darrm.problem.decision import allowance
 from darrm.problem.majority import MajorityProblem
 
 _LEAST_MU, _MOST_MU = 1e-4, 12.0
 _NOT_PRIVATE = 30.0  # nats; a vote that tells its record but for e^-30
 _RESERVES = (0.0, 2e-3, 1e-2, 0.05)  # of the total epsilon, where one grid pays for less than another
-
-
-def max_queries(design: AnyDesign, total_epsilon: float, total_delta: float, *, voters: str | None = None) -> int:
-    """How many labels of one design are (total_epsilon, total_delta)-DP together, with proof.
-
-    Parameters
-    ----------
-    design : Design or DecisionDesign
-    total_epsilon : float >= 0, nats
-    total_delta : float in [0, 1)
-    voters : {"fresh", "fixed"}
-        No default; see `darrm.accounting.compose`.
-
-    Returns
-    -------
-    int
-        0 if not one; at most 1,000,000, which is also the answer if the budget pays for fixed voters themselves.
-
-    Notes
-    -----
-    One run of the exact composition, stopped by the budget.
-
-    Examples
-    --------
-    What a total of (2, 1e-5) pays for; by simple composition it would be 20 labels:
-
-    >>> import darrm
-    >>> design = darrm.solve(K=11, m=1, epsilon=0.1)
-    >>> darrm.accounting.max_queries(design, 2.0, 1e-5, voters="fresh")
-    28
-    """
-    kind = check_voters(voters)
-    total_epsilon, total_delta = check_total_epsilon(total_epsilon), check_total_delta(total_delta, "total_delta")
-    if kind == "fixed":
-        return fixed_within(design, total_epsilon, total_delta, MOST_LABELS)
-    return labels_within(design, total_epsilon, total_delta, MOST_LABELS)
 
 
 def plan(
@@ -94,7 +59,8 @@ def plan(
         majority is returned: then noise at the labels gains nothing. If it does not, a noise function is planned whose
         coins hide the rest.
     prior, objective
-        As in `darrm.solve`, but the objective is "disagreement" if not given.
+        As in `darrm.solve`, but the objective is "disagreement" if not given. They must come from elsewhere than these
+        votes or records.
     shape : {"free", "monotone"}, optional
         If not given both are tried, and noise functions held to a whole profile.
 
@@ -144,7 +110,8 @@ def plan(
     voting = MajorityProblem(
         K, 1, epsilon, Delta, max_affected=max_affected, adjacency=adjacency
     )  # refuses impossible voters
-    K, epsilon, Delta = check_count("K", voting.K), voting.epsilon, voting.Delta
+    K, [votes] = check_count("K", voting.K), voting.groups
+    epsilon, Delta = votes.epsilon, votes.delta
     budget = Budget(queries, total_epsilon, total_delta, kind)
     share = total_delta / (2 * queries)
     # The m that simple composition allows, so that none below need be tried.
@@ -183,17 +150,18 @@ Free = Callable[[float, float | None, str], Design]
 
 def _for_fresh(
     plain: Design, free: Free, budget: Budget, share: float, plainly: float, shape: str | None
-) -> list[Family[Design]]:
+) -> list[Search[Design]]:
     """The families for fresh voters; ``plain`` says who votes."""
     problem, objective = plain.problem, plain.objective
-    K, Delta = float(problem.K), problem.Delta
+    [votes] = problem.groups
+    K, Delta = float(votes.count), votes.delta
     deltas: list[float | None] = [share] if Delta > 0 else [None] if share == 0 else [None, share]
     if Delta > 0 and budget.delta > 0:
         deltas = [None, Delta, share]
-    made: list[Family[Design]] = []
+    made: list[Search[Design]] = []
 
     def family(make: Callable[[float], Design], guess: float, least: float, most: float) -> None:
-        made.append(Family(make, guess, least, most))
+        made.append(Search(make, guess, least, most))
 
     if shape is None and budget.delta > 0:
         mu = gdp_mu(budget.epsilon, budget.delta) / math.sqrt(budget.queries)
@@ -218,36 +186,37 @@ def _for_fresh(
 
 def _for_fixed(
     plain: Design, free: Free, budget: Budget, share: float, plainly: float, shape: str | None
-) -> list[Family[Design]]:
+) -> list[Search[Design]]:
     """The families for several labels of fixed voters whose own cost is above the budget."""
     problem, K = plain.problem, plain.problem.K
     allowed = labels_allowance(problem, budget.epsilon, budget.delta)
     if allowed is None:
         allowed = Privacy(budget.epsilon, budget.delta)
     # Noise for votes without privacy of their own, which is what the coins must hide; and for these votes.
-    silent = MajorityProblem(K, K, max(_NOT_PRIVATE, problem.epsilon), max_affected=problem.max_affected)
+    not_private = max(_NOT_PRIVATE, problem.groups[0].epsilon)
+    silent = MajorityProblem(K, K, not_private, max_affected=problem.max_affected)
 
     def under(votes: MajorityProblem, profile: Sequence[tuple[float, float]]) -> Design:
         form = "free" if shape is None else shape
         made = solve(votes, prior=plain.prior, shape=form, objective=plain.objective, profile=profile)
-        return _as_it_is(Design(problem, made.gamma, made.prior, made.shape, made.objective))
+        return _as_it_is(Design(problem, made.gamma, made.objective, made.shape))
 
     def under_gdp(mu: float, votes: MajorityProblem) -> Design:
         return under(votes, gdp(mu))
 
     each = allowed.epsilon / budget.queries
-    most = min(2 * allowed.epsilon, silent.epsilon)
-    made = [Family(lambda epsilon: under(silent, [(epsilon, 0.0)]), each * (1 - 1e-9), 0.8 * each, most)]
+    most = min(2 * allowed.epsilon, not_private)
+    made = [Search(lambda epsilon: under(silent, [(epsilon, 0.0)]), each * (1 - 1e-9), 0.8 * each, most)]
     if allowed.delta > 0:
         mu = min(gdp_mu(*allowed) / math.sqrt(budget.queries), _MOST_MU / 8)
         made += [
-            Family(partial(under_gdp, votes=votes), 1.25 * mu, max(_LEAST_MU, 0.8 * mu), _MOST_MU)
+            Search(partial(under_gdp, votes=votes), 1.25 * mu, max(_LEAST_MU, 0.8 * mu), _MOST_MU)
             for votes in (silent, problem)
         ]
     return made
 
 
-def under_profile(model: Design, objective: str | None = None, points: int = 24) -> Design:
+def under_profile(model: Design, objective: str | Objective | None = None, points: int = 24) -> Design:
     """The noise function of least error whose profile is nowhere, at ``points`` epsilons, above that of ``model``.
 
     The cost of many labels follows from the whole profile, not from one point of it. Under the profile of the monotone
@@ -265,8 +234,8 @@ def under_profile(model: Design, objective: str | None = None, points: int = 24)
     True
     """
     problem = model.problem
-    epsilons = [*np.linspace(0, 1.2 * problem.total_epsilon, points), math.inf]
-    end = problem.max_affected * problem.epsilon + 14  # where `solve` reads an infinite epsilon
+    epsilons = [*np.linspace(0, 1.2 * problem.release_epsilon, points), math.inf]
+    end = problem.max_affected * problem.groups[0].epsilon + 14  # where `solve` reads an infinite epsilon
     deltas = np.minimum.accumulate(privacy_profile(model.gamma, problem, [*epsilons[:-1], end]))  # but for rounding
     profile = [(e, float(d) * (1 + 1e-9)) for e, d in zip(epsilons, deltas, strict=True) if e or d]
     return solve(problem, prior=model.prior, objective=objective, profile=profile)
@@ -275,12 +244,11 @@ def under_profile(model: Design, objective: str | None = None, points: int = 24)
 def _as_it_is(design: Design) -> Design:
     """The same noise function with the m that it realises, if that is less."""
     problem = design.problem
-    m = design.certificate.tight_epsilon / problem.epsilon * (1 + 1e-12)  # more than rounding, but for tiny ones
-    if not 0 < m < problem.m:
+    # More than rounding, but for tiny ones.
+    m = design.certificate.tight_epsilon / problem.groups[0].epsilon * (1 + 1e-12)
+    if not 0 < m < allowance(problem):
         return design
     tighter = replace(problem, m=m, delta=problem.delta)
     with suppress(CertificateError):
-        return Design(
-            tighter, design.gamma, design.prior, design.shape, design.objective, gap=design.gap, profile=design.profile
-        )
+        return Design(tighter, design.gamma, design.objective, design.shape, gap=design.gap, profile=design.profile)
     return design

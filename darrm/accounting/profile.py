@@ -10,7 +10,6 @@ import heapq
 import math
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from fractions import Fraction
 from itertools import pairwise
 
 import numpy as np
@@ -18,33 +17,38 @@ from numpy.typing import ArrayLike
 
 from darrm._validation import array
 from darrm.certificate.engines import separation
-from darrm.certificate.protocol import Facts, WorstCase, largest
+from darrm.certificate.protocol import WorstCase, largest
 from darrm.errors import InputError
+from darrm.numerics.arithmetic import usual_arithmetic
 from darrm.numerics.arrays import Array
+from darrm.numerics.deadline import check_time
 from darrm.numerics.exact import decimals
+from darrm.problem import encodings
 from darrm.problem.class_corners import ClassCase
-from darrm.problem.decision import DecisionProblem
+from darrm.problem.decision import AnyProblem
 from darrm.problem.group_corners import GroupCase
-from darrm.problem.limits import Problem, guarantee, losses
+from darrm.problem.limits import guarantee, losses
 
-# e^-400: a probability below it counts as 0. What that costs is on the safe side.
+# e^-400: a probability below it counts as 0. What that changes is counted against the guarantee.
 INFINITE = Decimal(400)
 _LEAST = Decimal("1e-40")  # a loss, so that the digits tell e^loss from 1; less is counted as this
+MAX_POINTS = 10_000  # of a profile at once
 _NARROW = Decimal("1e-12")  # directions this close tell nothing new
 _BEYOND = 14.0  # nats; one in a million
 _THIN = 1e-3  # of the tolerance of a region: lines that cut off less are left out
 _CLOSER = 1e-12  # attained probabilities are right to this, relatively; lower bounds are moved by as much
 
 
-def privacy_profile(gamma: ArrayLike, problem: Problem, epsilons: ArrayLike) -> Array:
+@usual_arithmetic
+def privacy_profile(gamma: ArrayLike, problem: AnyProblem, epsilons: ArrayLike) -> Array:
     """The least delta with which one release is (epsilon, delta)-DP, for each epsilon: certified upper bounds.
 
         delta(epsilon) = max(0, max over allowed (p, p') of X(p) - e^epsilon X(p')),     X(p) = Pr[release 1 | p]
 
     Parameters
     ----------
-    gamma : array_like, shape (K + 1,), or ``problem.shape`` for a decision
-        A noise function, or the ``table`` of a `DecisionDesign`.
+    gamma : array_like, shape (K + 1,), or ``problem.table_shape`` for a decision
+        A noise function, or the ``table`` of a `Design`.
     problem : MajorityProblem or DecisionProblem
         Says what the votes are (K, epsilon, Delta, max_affected); its guarantee is not used.
     epsilons : array_like of float >= 0, any shape; nats
@@ -58,7 +62,7 @@ def privacy_profile(gamma: ArrayLike, problem: Problem, epsilons: ArrayLike) -> 
     Raises
     ------
     InputError
-        If an epsilon is negative or NaN, or gamma is not a noise function for this K.
+        If an epsilon is negative or NaN, gamma is not a noise function for this K, or epsilons are more than 10,000.
 
     Notes
     -----
@@ -79,7 +83,7 @@ def privacy_profile(gamma: ArrayLike, problem: Problem, epsilons: ArrayLike) -> 
     return upper.reshape(np.shape(epsilons))
 
 
-def profile_bounds(gamma: ArrayLike, problem: Problem, epsilons: ArrayLike) -> list[tuple[float, float]]:
+def profile_bounds(gamma: ArrayLike, problem: AnyProblem, epsilons: ArrayLike) -> list[tuple[float, float]]:
     """Lower and upper bounds on the profile, one pair for each epsilon; see `privacy_profile`.
 
     Examples
@@ -93,11 +97,17 @@ def profile_bounds(gamma: ArrayLike, problem: Problem, epsilons: ArrayLike) -> l
     (True, 0.1525)
     """
     wanted = array("epsilons", epsilons, None, 0, ends="[]", hint="Pass nats, e.g. [0, 0.1, 1].").ravel()
+    if wanted.size > MAX_POINTS:
+        raise InputError(
+            f"epsilons must be at most {MAX_POINTS:,}: each takes a separation. Got {wanted.size:,}. Take fewer; the "
+            "profile is convex in e^epsilon, so that lines between its points are above it."
+        )
     search = separation(gamma, guarantee(problem))
-    if says_nothing(search.facts(), gamma, problem):
+    if says_nothing(gamma, problem):
         return [(0.0, 0.0)] * wanted.size
     answer = []
     for epsilon in wanted:
+        check_time()
         exact = min(Decimal(float(epsilon)), INFINITE) if math.isfinite(epsilon) else INFINITE
         worst = largest(search.worst_cases(exact))
         attained = _attained(worst, exact)
@@ -106,20 +116,17 @@ def profile_bounds(gamma: ArrayLike, problem: Problem, epsilons: ArrayLike) -> l
     return answer
 
 
-def says_nothing(facts: Facts, table: ArrayLike, problem: Problem) -> bool:
+def says_nothing(table: ArrayLike, problem: AnyProblem) -> bool:
     """Whether every answer is as likely whatever the votes."""
-    if not isinstance(problem, DecisionProblem):
-        return facts.least * facts.answers == 1
-    rows = np.asarray(table).reshape(-1, 1 if problem.binary else problem.n_answers)
-    if problem.binary:
-        return not np.ptp(rows)
-    if np.ptp(rows, axis=0).any():
+    checked = encodings.table(table, problem)
+    encoding = encodings.of(problem, checked)
+    chances = encoding.probabilities(checked).reshape(-1, problem.n_answers)
+    if np.ptp(chances, axis=0).any():
         return False
-    if rows.shape[0] == np.prod(problem.shape):
-        return True
-    # Of classes alike, one or several take the rest to 1 (darrm.mechanisms.class_tables): all the same if it is none.
-    first = rows[0].tolist()
-    return not np.ptp(rows[0, : problem.n_classes]) and sum(map(Fraction, first)) == 1
+    first, *others = encoding.exact(checked, problem)
+    # Of classes alike a row says which class has most votes, unless all are as likely.
+    alike = encoding is not encodings.SYMMETRIC or len(set(first[: problem.n_classes])) == 1
+    return alike and all(row == first for row in others)
 
 
 def _attained(worst: WorstCase, epsilon: Decimal) -> float:
@@ -184,12 +191,12 @@ class _Direction:
     reached: tuple[int, ...]
 
 
-def region(gamma: ArrayLike, problem: Problem, tolerance: float = 1e-6, max_directions: int = 400) -> Region:
+def region(gamma: ArrayLike, problem: AnyProblem, tolerance: float = 1e-6, max_directions: int = 400) -> Region:
     """The polygon of one release, from separation in as many directions as it takes.
 
     Parameters
     ----------
-    gamma : array_like, shape (K + 1,), or ``problem.shape`` for a decision
+    gamma : array_like, shape (K + 1,), or ``problem.table_shape`` for a decision
     problem : MajorityProblem or DecisionProblem
     tolerance : float
         Directions are added until the two polygons differ by less than this, relative to x (or to 1 - y, if smaller).
@@ -209,7 +216,7 @@ def region(gamma: ArrayLike, problem: Problem, tolerance: float = 1e-6, max_dire
     facts = search.facts()
     if facts.answers != 2:
         raise InputError(f"Exact composition is for two answers. Got {facts.answers}.")
-    if says_nothing(facts, gamma, problem):
+    if says_nothing(gamma, problem):
         return Region((), (), 0.0, 0.0)
     with decimals(Decimal(1)):
         floor = Decimal(facts.least.numerator) / Decimal(facts.least.denominator)
@@ -234,6 +241,7 @@ def region(gamma: ArrayLike, problem: Problem, tolerance: float = 1e-6, max_dire
     directions = [start, end]
     queue = [_slack(start, end, floor)]
     while queue and len(directions) < max_directions:
+        check_time()
         slack, epsilon, left, right = heapq.heappop(queue)
         if -slack <= tolerance * max(min(left.x, 1 - left.y), 1e-300):
             break
@@ -317,7 +325,7 @@ def _outer(directions: list[_Direction], floor: Decimal, slack: float) -> tuple[
 
 
 def _apart(corner: Point) -> Point:
-    """The corner, moved away from the diagonal by one float64 if rounding put it there: that is on the safe side."""
+    """The corner, moved away from the diagonal by one float64 if rounding put it there, which is conservative."""
     return corner if corner.x > corner.y else replace(corner, x=math.nextafter(corner.y, 1.0))
 
 

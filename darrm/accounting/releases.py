@@ -8,7 +8,7 @@ in docs/theory.md, "Exact composition").
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TypeAlias
@@ -17,18 +17,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from darrm._validation import not_a_design
-from darrm.accounting.hulls import counts_region, decision_counts_region, hull
+from darrm.accounting.hulls import counts_region, hull
 from darrm.accounting.profile import Point, Region, privacy_profile, region, says_nothing
 from darrm.accounting.rows import OutcomeRows
 from darrm.certificate.classes import ClassSeparation
-from darrm.design.decision import DecisionDesign
-from darrm.design.design import AnyDesign, Design
+from darrm.design.design import Design
 from darrm.numerics.arrays import Array
-from darrm.problem.decision import DecisionProblem, VoterGroup
+from darrm.problem.decision import AnyProblem, decision_by
+from darrm.problem.groups import VoterGroup
 from darrm.problem.limits import guarantee
-from darrm.problem.majority import MajorityProblem
-
-AnyProblem: TypeAlias = MajorityProblem | DecisionProblem
+from darrm.problem.model import VoterModel
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,34 +66,37 @@ class OneLabel:
     @property
     def tables(self) -> tuple[tuple[AnyProblem, Array], ...]:
         """All tables, each with the problem of its voters."""
-        first: tuple[AnyProblem, Array] = (self.problem, self.table)
-        if not isinstance(self.problem, DecisionProblem):
-            return (first,)
-        return (first, *((self.problem.with_present(present), table) for present, table in self.fewer.items()))
+        fewer = ((self.problem.with_present(present), table) for present, table in self.fewer.items())
+        return ((self.problem, self.table), *fewer)
 
     @property
     def can_reach_all_at_once(self) -> bool:
         """Whether one change of the data can reach as many voters of every group as it can of each alone."""
-        problem = self.problem
-        groups = problem.groups if isinstance(problem, DecisionProblem) else ()
-        return len(groups) < 2 or sum(group.max_affected for group in groups) <= problem.max_affected
+        groups = self.problem.groups
+        return len(groups) < 2 or sum(group.max_affected for group in groups) <= self.problem.max_affected
 
     def gives(self) -> Region | OutcomeRows:
         """What one label can say on neighbouring data: the region of two answers, the rows of more."""
-        problem = self.problem
-        if isinstance(problem, DecisionProblem) and not problem.binary:
-            return class_rows(self.table, problem)
-        return self.region()
+        if self.problem.binary:
+            return self.region()
+        return any_of(class_rows(table, problem.model) for problem, table in self.tables)
 
     def gives_of_counts(self, together: tuple[int, ...] | None = None) -> Region | OutcomeRows:
         """The same if the voters had no privacy, and one change reached at most so many of each group ``together``.
 
-        Without ``together``: as many as the problem allows. See `darrm.accounting.hulls.decision_counts_region`.
+        Without ``together``: as many as the problem allows. See `darrm.accounting.hulls.counts_region`.
         """
-        problem = self.problem
-        if isinstance(problem, DecisionProblem) and not problem.binary:
-            return class_rows(self.table, without_privacy(problem), together)
-        return self.counts_region(together)
+        if self.problem.binary:
+            return self.counts_region(together)
+        return any_of(
+            class_rows(table, without_privacy(problem.model), _of_present(together, who))
+            for (problem, table), who in zip(self.tables, self._present, strict=True)
+        )
+
+    @property
+    def _present(self) -> tuple[tuple[int, ...], ...]:
+        """Who is present for each of `tables`."""
+        return (tuple(group.count for group in self.problem.groups), *self.fewer)
 
     def region(self) -> Region:
         """The region of one label of two answers; see `darrm.accounting.profile.region`."""
@@ -104,21 +105,29 @@ class OneLabel:
 
     def counts_region(self, together: tuple[int, ...] | None = None) -> Region:
         """`gives_of_counts` for two answers."""
-        if not isinstance(self.problem, DecisionProblem):
-            return counts_region(self.table, sum(kind.voters for kind in self.problem.affected))
-        present = (tuple(group.count for group in self.problem.groups), *self.fewer)
-        parts = []
-        for (problem, table), who in zip(self.tables, present, strict=True):
-            theirs = None
-            if together is not None:
-                theirs = [min(n, most) for n, most in zip(who, together, strict=True) if n]
-            parts.append(decision_counts_region(table, problem, theirs))  # type: ignore[arg-type]  # as its whole
-        return hull(parts)
+        return hull(
+            [
+                counts_region(table, problem, _of_present(together, who))
+                for (problem, table), who in zip(self.tables, self._present, strict=True)
+            ]
+        )
 
     def profile(self, epsilons: ArrayLike) -> Array:
         """The largest of the tables' privacy profiles, point by point; see `darrm.accounting.privacy_profile`."""
         each = [privacy_profile(table, problem, epsilons) for problem, table in self.tables]
         return np.asarray(np.max(each, axis=0))
+
+
+def _of_present(together: tuple[int, ...] | None, present: tuple[int, ...]) -> tuple[int, ...] | None:
+    """How many voters of each group with any present are reached together."""
+    return together and tuple(min(n, most) for n, most in zip(present, together, strict=True) if n)
+
+
+def any_of(releases: Iterable[OutcomeRows]) -> OutcomeRows:
+    """The rows of a label that may come from any of several releases with the same answers."""
+    each = list(releases)
+    P, Q = (np.concatenate([getattr(rows, side) for rows in each]) for side in ("P", "Q"))
+    return OutcomeRows(P, Q, max(rows.rho for rows in each))
 
 
 def _in_all_groups(part: Region, present: tuple[int, ...]) -> Region:
@@ -131,7 +140,7 @@ def _in_all_groups(part: Region, present: tuple[int, ...]) -> Region:
     return replace(part, inner=tuple(map(padded, part.inner)))
 
 
-def class_rows(table: Array, problem: DecisionProblem, together: tuple[int, ...] | None = None) -> OutcomeRows:
+def class_rows(table: Array, model: VoterModel, together: tuple[int, ...] | None = None) -> OutcomeRows:
     """The rows of a label of several answers: every case of the certificate, up to names of classes.
 
     With ``together``: the cases in which at most so many voters of each group are reached.
@@ -139,33 +148,32 @@ def class_rows(table: Array, problem: DecisionProblem, together: tuple[int, ...]
     None if the label says nothing of the votes. Of the rows whose two sides float64 cannot tell apart there is one:
     they may differ within their relative error, and then all of them give the same bound.
     """
-    search = ClassSeparation(table, guarantee(problem))
+    decision = decision_by(model, 1.0, 0.5)  # cases are the same whatever it is held to
+    search = ClassSeparation(table, guarantee(decision))
     on, off = (np.concatenate(side) for side in zip(*search.rows(together), strict=True))
     apart = (on != off).any(axis=1)
-    if says_nothing(search.facts(), table, problem):
+    if says_nothing(table, decision):
         apart[:] = False
     else:
         apart[np.flatnonzero(~apart)[:1]] = True
     return OutcomeRows(on[apart], off[apart], search.relative_error)
 
 
-def without_privacy(problem: DecisionProblem) -> DecisionProblem:
-    """The problem if no voter was private by itself."""
-    groups = [VoterGroup(group.count, math.inf, 0.0, group.max_affected) for group in problem.groups]
-    return DecisionProblem(groups, 1.0, 0.5, problem.classes, problem.max_affected, problem.adjacency, problem.none)
+def without_privacy(model: VoterModel) -> VoterModel:
+    """The voters if none was private by itself."""
+    groups = tuple(VoterGroup(group.count, math.inf, 0.0, group.max_affected) for group in model.groups)
+    return replace(model, groups=groups)
 
 
-AnyRelease: TypeAlias = AnyDesign | OneLabel
+AnyRelease: TypeAlias = Design | OneLabel
 
 
 def one_label(design: AnyRelease) -> OneLabel:
     """What one label of a design comes from; `InputError` if it is no design."""
     if isinstance(design, OneLabel):
         return design
-    if isinstance(design, DecisionDesign):
+    if isinstance(design, Design):
         fewer = {present: other.table for present, other in design.fewer.items()}
         tight = max(part.certificate.tight_epsilon for part in (design, *design.fewer.values()))
         return OneLabel(design.problem, design.table, fewer, tight_epsilon=tight)
-    if isinstance(design, Design):
-        return OneLabel(design.problem, design.table, {}, tight_epsilon=design.certificate.tight_epsilon)
-    raise not_a_design("design must be a Design or DecisionDesign", design)
+    raise not_a_design("design must be a Design", design)

@@ -13,7 +13,8 @@ from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 
-from darrm.accounting import filters
+from darrm._validation import shown
+from darrm.accounting import filters, released_once
 from darrm.accounting.accounts import Account, Labels, Other
 from darrm.accounting.composition import of_label
 from darrm.accounting.curves import Curve, together
@@ -21,12 +22,11 @@ from darrm.accounting.fixed import fixed_voters
 from darrm.accounting.fresh import labels_within
 from darrm.accounting.ledger_file import MOST_COUNTED, State
 from darrm.accounting.mixed import labels_beside, labels_curve, voters_curve
-from darrm.accounting.releases import AnyProblem
 from darrm.accounting.theorems import MOST_LABELS
 from darrm.errors import BudgetError, InputError
 from darrm.numerics.exact import rounded_up
 from darrm.numerics.printed import exactly
-from darrm.problem.decision import DecisionProblem
+from darrm.problem.decision import AnyProblem
 
 _TOLERANCE = 1e-2  # how close the bounds of what one design cost are driven, relatively
 CONDITIONS = {
@@ -44,6 +44,10 @@ _NOTHING = (Fraction(0), Fraction(0))
 
 def condition(state: State) -> str:
     """Under what the total holds."""
+    return ", and ".join([*released_once.conditions(state), _of_rule(state)])
+
+
+def _of_rule(state: State) -> str:
     # Labels of fixed voters that are paid for are computed from what is private with all its answers together.
     paid = state.rule == "composed" and state.voters == "fixed" and state.released > 0
     alone = paid and not any(other.charged for other in state.others.values())
@@ -66,6 +70,7 @@ def take(state: State, account: Account, n: int) -> None:
 def _take_exact(state: State, account: Account, n: int) -> None:
     if isinstance(account, Labels):
         check_left(n, account.charged - n, state.limit(account))
+        released_once.check(state, account)
 
 
 def _take_composed(state: State, account: Account, n: int) -> None:
@@ -122,7 +127,7 @@ def remaining(state: State, account: Labels) -> int | None:
     if state.endless:
         return None
     if state.rule == "exact":
-        return state.limit(account) - account.charged
+        return released_once.limit(state, account) - account.charged
     if state.rule == "composed":
         most = account.allowed if account.allowed is not None else _allowed_beside(state, account)
         return max(0, most - account.charged)
@@ -157,6 +162,8 @@ def _exact(state: State) -> float:
     (account,) = state.designs.values()
     label = account.label()
     cost, least_cost = state.total_epsilon, 0.0
+    if state.again:
+        return min(cost, released_once.votes_themselves(state, account, account.charged))
     if state.voters == "fixed":
         cost = min(cost, fixed_voters(label.problem, state.total_delta))
     # What was charged is within the budget, though `compose` has another grid than the proof of that, or none.
@@ -313,12 +320,45 @@ def _same_voters(state: State) -> bool:
     return state.voters != "fixed" or len({voters_of(problem) for problem in charged}) <= 1
 
 
+def other_voters(state: State, problem: AnyProblem) -> tuple[str, ...] | None:
+    """The voters that a ledger for fixed voters pays for, if they have other names than those of a problem.
+
+    Names are compared where both have them, group by group in any order.
+    """
+    own = _names_of(problem)
+    for account in state.designs.values() if state.voters == "fixed" and own else ():
+        known = _names_of(account.problem) if account.charged or state.rule == "exact" else ()
+        if known and known != own:
+            return account.problem.voters
+    return None
+
+
+def check_names(state: State, problem: AnyProblem) -> None:
+    """`InputError` if these are other fixed voters by their names: those would be paid for once with the others."""
+    known = other_voters(state, problem)
+    if known is not None:
+        raise InputError(
+            f"This ledger pays for the fixed voters {shown(known)}, once. Got a design for {shown(problem.voters)}. "
+            "Other voters need a ledger of their own, whose budget comes on top. If they are the same, call them so in "
+            "every design, group by group."
+        )
+
+
+def with_names(account: Labels, problem: AnyProblem) -> Labels:
+    """The account of a design of this problem; it takes over the names of the voters, if it had none."""
+    if not _names_of(account.problem):
+        account.problem = problem
+    return account
+
+
+def _names_of(problem: AnyProblem) -> tuple[frozenset[str], ...]:
+    """The names of the voters of each group, nothing if they have none."""
+    return tuple(frozenset(group.names) for group in problem.groups if group.names)
+
+
 def voters_of(problem: AnyProblem) -> tuple[object, ...]:
     """All that a problem says of its voters."""
-    if isinstance(problem, DecisionProblem):
-        groups = [(group.count, group.epsilon, group.delta, group.max_affected) for group in problem.groups]
-        return (*groups, problem.max_affected)
-    return ((problem.K, problem.epsilon, problem.Delta, problem.max_affected), problem.max_affected)
+    return (*problem.groups, problem.max_affected)
 
 
 def _refuse(state: State, account: Account, n: int, left: int | None = None) -> None:

@@ -1,20 +1,23 @@
-"""The largest parameter of a family of releases that a total budget pays for."""
+"""What a total budget pays for: how many labels of a design, and the largest parameter of a family of releases."""
 
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, NamedTuple, TypeVar
 
+from darrm._validation import check_total_delta, check_total_epsilon, check_voters
 from darrm.accounting.fixed import fixed_within, of_fixed
 from darrm.accounting.fresh import labels_within, upper_of_region
 from darrm.accounting.many_answers import upper_of_rows
 from darrm.accounting.releases import AnyRelease, one_label
 from darrm.accounting.rows import OutcomeRows
-from darrm.design.design import AnyDesign
+from darrm.accounting.theorems import MOST_LABELS
+from darrm.design.design import Design
 from darrm.errors import InputError
+from darrm.numerics.arithmetic import usual_arithmetic
+from darrm.numerics.deadline import check_time
 
 Release = TypeVar("Release", bound=AnyRelease)
 _LEAST_SPENT = 0.9985  # of the budget; what is nearer to it saves less than a thousandth of the wrong labels
@@ -34,7 +37,7 @@ class Budget:
     epsilon, delta : float
     voters : {"fresh", "fixed"}
     until : float
-        `time.monotonic` at which to stop looking; `OutOfTime` is raised then.
+        `time.monotonic` at which to stop looking: who looks does so under `darrm.numerics.deadline.ends_at` it.
     """
 
     queries: int
@@ -42,11 +45,6 @@ class Budget:
     delta: float
     voters: str
     until: float = math.inf
-
-    def check_time(self) -> None:
-        """`OutOfTime` if the time for looking is over."""
-        if time.monotonic() > self.until:
-            raise OutOfTime
 
     def cost(self, release: AnyRelease) -> float:
         """A proved total epsilon of all labels, infinite if there is none."""
@@ -60,10 +58,6 @@ class Budget:
             return upper_of_region(given, affected, self.queries, self.delta, label.guarantee)
         except InputError:
             return math.inf  # delta is below what is unavoidable
-
-
-class OutOfTime(Exception):
-    """The time for a search is over."""
 
 
 class Spent(NamedTuple, Generic[Release]):
@@ -114,7 +108,7 @@ def spend(
     flat = False
     x = min(max(guess, least), most)
     for _ in range(tries):
-        budget.check_time()
+        check_time()
         try:
             release = make(x)
         except InputError:
@@ -156,7 +150,7 @@ def _next(low: tuple[float, float] | None, high: tuple[float, float] | None, aim
     return 0.0
 
 
-class Family(NamedTuple, Generic[Release]):
+class Search(NamedTuple, Generic[Release]):
     """Releases of one parameter: how they are made, where to begin, and its ends; see `spend`."""
 
     make: Callable[[float], Release]
@@ -165,7 +159,7 @@ class Family(NamedTuple, Generic[Release]):
     most: float
 
 
-def least_of(families: list[Family[Release]], budget: Budget, cost: Callable[[Release], float]) -> Release | None:
+def least_of(families: list[Search[Release]], budget: Budget, cost: Callable[[Release], float]) -> Release | None:
     """The release of least ``cost`` among the best of each family."""
     best: Release | None = None
 
@@ -179,7 +173,44 @@ def least_of(families: list[Family[Release]], budget: Budget, cost: Callable[[Re
     return best
 
 
-def pays(design: AnyDesign, budget: Budget) -> bool:
+def pays(design: Design, budget: Budget) -> bool:
     """Whether a ledger, whose grid is another, pays for all labels of the budget too."""
     within = fixed_within if budget.voters == "fixed" else labels_within
     return within(design, budget.epsilon, budget.delta, budget.queries) >= budget.queries
+
+
+@usual_arithmetic
+def max_queries(design: Design, total_epsilon: float, total_delta: float, *, voters: str | None = None) -> int:
+    """How many labels of one design are (total_epsilon, total_delta)-DP together, with proof.
+
+    Parameters
+    ----------
+    design : Design
+    total_epsilon : float >= 0, nats
+    total_delta : float in [0, 1)
+    voters : {"fresh", "fixed"}
+        No default; see `darrm.accounting.compose`.
+
+    Returns
+    -------
+    int
+        0 if not one; at most 1,000,000, which is also the answer if the budget pays for fixed voters themselves.
+
+    Notes
+    -----
+    One run of the exact composition, stopped by the budget.
+
+    Examples
+    --------
+    What a total of (2, 1e-5) pays for; by simple composition it would be 20 labels:
+
+    >>> import darrm
+    >>> design = darrm.solve(K=11, m=1, epsilon=0.1)
+    >>> darrm.accounting.max_queries(design, 2.0, 1e-5, voters="fresh")
+    28
+    """
+    kind = check_voters(voters)
+    total_epsilon, total_delta = check_total_epsilon(total_epsilon), check_total_delta(total_delta, "total_delta")
+    if kind == "fixed":
+        return fixed_within(design, total_epsilon, total_delta, MOST_LABELS)
+    return labels_within(design, total_epsilon, total_delta, MOST_LABELS)

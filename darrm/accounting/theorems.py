@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Callable
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from typing import NamedTuple
@@ -13,7 +12,7 @@ import numpy as np
 
 from darrm._validation import MAX_EPSILON, check_count, check_total_delta, real
 from darrm.errors import InputError
-from darrm.numerics.exact import context, rounded_up
+from darrm.numerics.exact import context, decimals, rounded_up
 
 MOST_LABELS = 10**6  # that are counted where a number of labels is looked for
 _ZERO = -760.0  # the exponential of it and of all below is exactly 0, by more than their rounding
@@ -51,7 +50,7 @@ def simple(epsilon: float, delta: float, k: int) -> Privacy:
 
     Examples
     --------
-    A hundred releases; the last digit is rounding to the safe side:
+    A hundred releases; the last digit is rounded up:
 
     >>> import darrm
     >>> darrm.accounting.simple(epsilon=0.1, delta=0.0, k=100)
@@ -77,6 +76,7 @@ def general(epsilon: float, delta: float, k: int, delta_prime: float) -> Privacy
     Returns
     -------
     Privacy
+        Both numbers are rounded up.
 
     Raises
     ------
@@ -104,7 +104,11 @@ def general(epsilon: float, delta: float, k: int, delta_prime: float) -> Privacy
         drift + epsilon * math.sqrt(2 * k * math.log(math.e + math.sqrt(k) * epsilon / delta_prime)),
         drift + epsilon * math.sqrt(2 * k * math.log(1 / delta_prime)),
     ) * (1 + 1e-14)  # rounded up
-    return Privacy(total, at_least_once(delta, k, delta_prime))
+    if not delta:
+        return Privacy(total, delta_prime)
+    with decimals(min(Decimal(delta), Decimal(delta_prime))):
+        failure = (1 - (1 - Decimal(delta)) ** k * (1 - Decimal(delta_prime))) * (1 + Decimal("1e-40"))
+    return Privacy(total, min(1.0, rounded_up(failure)))
 
 
 def optimal(epsilon: float, delta: float, k: int, delta_total: float) -> Privacy:
@@ -123,7 +127,7 @@ def optimal(epsilon: float, delta: float, k: int, delta_total: float) -> Privacy
     Returns
     -------
     Privacy
-        Rounded to the safe side: epsilon is larger by some 1e-14 (k ln k + k epsilon + 10).
+        Rounded up: epsilon is larger by some 1e-14 (k ln k + k epsilon + 10).
 
     Raises
     ------
@@ -276,15 +280,3 @@ def _check(epsilon: float, delta: float, k: int) -> tuple[float, float, int]:
         real("delta", delta, 0, 1, hint=hint),
         check_count("k", k),
     )
-
-
-def largest_count(holds: Callable[[int], bool]) -> int:
-    """The largest number up to 1,000,000 for which ``holds``, if it holds below and not above; 0 if for none."""
-    low, high = 0, 1
-    while high <= MOST_LABELS and holds(high):
-        low, high = high, 2 * high
-    high = min(high, MOST_LABELS + 1)
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if holds(middle) else (low, middle)
-    return low

@@ -26,15 +26,17 @@ from darrm.accounting.theorems import (
     optimal_delta,
 )
 from darrm.errors import InputError
-from darrm.problem.decision import DecisionProblem, VoterGroup
-from darrm.problem.limits import Affected, Problem, weakest
+from darrm.numerics.deadline import check_time
+from darrm.problem.groups import ByGroups, VoterGroup
+from darrm.problem.limits import Affected, weakest
+from darrm.problem.model import VoterModel
 
 _MOST_STATES = 200_000  # of numbers of losses of each sign; beyond, all voters count as the least private
 _HALVINGS = 60
 _MOST_LISTED, _MOST_SETS = 1000, 8
 
 
-class Voters(NamedTuple):
+class AffectedVoters(NamedTuple):
     """The voters that one change of the data reaches at worst.
 
     Attributes
@@ -42,7 +44,7 @@ class Voters(NamedTuple):
     kinds : tuple of (epsilon, number)
         The least private ones; each epsilon once.
     Delta : float
-        The failure probability of one of them, at most.
+        The largest delta of one of them.
     failure : float
         The chance that any of them fails, at most.
     """
@@ -57,12 +59,10 @@ class Voters(NamedTuple):
         return sum(number for _, number in self.kinds)
 
 
-def reached(problem: Problem) -> Voters:
-    """The voters that one change of the data reaches at worst, by their problem."""
+def reached(problem: ByGroups) -> AffectedVoters:
+    """The voters that one change of the data reaches at worst, by their problem or model."""
     voters = among(problem.affected)
-    if isinstance(problem, DecisionProblem):
-        return voters._replace(failure=problem.least_delta)
-    return voters
+    return voters if len(problem.groups) == 1 else voters._replace(failure=problem.least_delta)
 
 
 class Together(NamedTuple):
@@ -70,23 +70,21 @@ class Together(NamedTuple):
 
     Attributes
     ----------
-    voters : Voters
+    voters : AffectedVoters
     numbers : tuple of int, or None
         How many of each group; None if they stand for all that the problem allows.
     """
 
-    voters: Voters
+    voters: AffectedVoters
     numbers: tuple[int, ...] | None
 
 
-def sets_reached(problem: Problem) -> list[Together]:
+def sets_reached(problem: ByGroups) -> list[Together]:
     """The largest sets of voters that one change of the data can reach.
 
     Sets of as many voters of each group are one. If they are more than 8, one bound stands for all: `reached`.
     """
     everyone = [Together(reached(problem), None)]
-    if not isinstance(problem, DecisionProblem):
-        return everyone
     groups = problem.groups
     caps = [min(group.max_affected, problem.max_affected) for group in groups]
     if len(groups) < 2 or math.prod(cap + 1 for cap in caps) > _MOST_LISTED:
@@ -98,11 +96,11 @@ def sets_reached(problem: Problem) -> list[Together]:
     made = []
     for numbers in sets:
         own = [VoterGroup(n, group.epsilon, group.delta) for n, group in zip(numbers, groups, strict=True) if n]
-        made.append(Together(reached(DecisionProblem(own, 1.0, 0.5)), numbers))
+        made.append(Together(reached(VoterModel(own)), numbers))
     return made
 
 
-def among(affected: tuple[Affected, ...], answers: int = 1) -> Voters:
+def among(affected: tuple[Affected, ...], answers: int = 1) -> AffectedVoters:
     """The same by kinds of voters, of whom each gives so many private ``answers``."""
     together = weakest(affected)
     kinds: dict[float, int] = {}
@@ -112,10 +110,10 @@ def among(affected: tuple[Affected, ...], answers: int = 1) -> Voters:
     if math.prod(count + 1 for count in kinds.values()) > _MOST_STATES:
         kinds = {together.epsilon: together.voters * answers}
     failure = at_least_once(together.Delta, together.voters * answers)
-    return Voters(tuple(kinds.items()), together.Delta, failure)
+    return AffectedVoters(tuple(kinds.items()), together.Delta, failure)
 
 
-def delta_of(who: Voters, epsilon: float) -> float:
+def delta_of(who: AffectedVoters, epsilon: float) -> float:
     """The least delta of all their votes at a total epsilon, from above; 0 only if it is 0."""
     if any(math.isinf(each) for each, _ in who.kinds):
         return 1.0
@@ -140,7 +138,7 @@ def delta_of(who: Voters, epsilon: float) -> float:
     return min(1.0, at_least_once(who.failure, 1, V) * (1 + 1e-14))
 
 
-def epsilon_of(who: Voters, delta: float) -> float:
+def epsilon_of(who: AffectedVoters, delta: float) -> float:
     """The least epsilon of all their votes at a total delta, from above; infinite if there is none."""
     if any(math.isinf(each) for each, _ in who.kinds) or who.voters > MAX_COUNT:
         return math.inf
@@ -153,6 +151,7 @@ def epsilon_of(who: Voters, delta: float) -> float:
     if delta_of(who, high) > delta and who.failure > delta:
         return math.inf
     for _ in range(_HALVINGS):
+        check_time()
         middle = (low + high) / 2
         low, high = (low, middle) if delta_of(who, middle) <= delta else (middle, high)
     return high

@@ -26,12 +26,6 @@ Read it in this order. Lemmas are those of docs/theory.md.
     tight_epsilon   the least epsilon that holds
     scaling         `repair`: the table scaled down until it holds
 
-    A search of its own, for voters who are all alike; `verify(identical=True)` asks it:
-
-    bernstein       polynomials in whole numbers, rounded to a side
-    identical       `IdenticalVoters`: Lemma 11 in `glimpse`, Lemma 12 in `_edges`, `_turns` and `_turning_pairs`,
-                    Lemma 13 in `_slow_until`
-
 The proof imports nothing of `constraints`, which lists the same multisets for the linear program.
 """
 

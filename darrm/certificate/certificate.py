@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypedDict
 
 from numpy.typing import ArrayLike
 
 from darrm.certificate.engines import engine, search, worst_cases
-from darrm.certificate.identical import IdenticalVoters
 from darrm.certificate.protocol import Separation, WorstCase, largest
 from darrm.certificate.tight_epsilon import tight_epsilon
-from darrm.errors import InputError
+from darrm.numerics.arithmetic import usual_arithmetic
+from darrm.problem import encodings
 from darrm.problem.limits import Limit, Problem, guarantee, point_text, profile_limits
-from darrm.problem.majority import MajorityProblem
 
 
 @dataclass(frozen=True)
@@ -51,37 +49,28 @@ class Certificate:
     rounding: float
 
 
-class IdenticalCertificate(Certificate):
-    """A `Certificate` that is worth something only if all voters are identically distributed, on every data set.
-
-    ``worst_case`` has one entry, the pair (p, p') of all of them, which attains ``needed_delta`` but for ``rounding``.
-    """
-
-
-def verify(release: ArrayLike, problem: Problem, *, identical: bool = False) -> Certificate:
+@usual_arithmetic
+def verify(release: ArrayLike, problem: Problem) -> Certificate:
     """Recompute from the table alone whether it satisfies the guarantee of the problem.
 
         holds  <=>  max over allowed (p, p') of  X(p) - e^(m eps) X(p')  <=  delta,    X(p) = Pr[release 1 | p]
 
-    (output 0 is the mirror image; of more answers X is that of any set), with every rounding error on the unsafe side.
-    It holds if the voters are as the problem states: independent given the data, and each as private as its group. One
-    change of the data must not reach more of them than stated.
+    (output 0 is the mirror image; of more answers X is that of any set). Every rounding error is counted against the
+    guarantee. It holds if the voters are as the problem states: independent given the data, and each as private as its
+    group. One change of the data must not reach more of them than stated.
 
     Parameters
     ----------
     release : array_like, float in [0, 1]
         For a `MajorityProblem` the noise function gamma, shape (K + 1,), gamma[l] == gamma[K - l]. For even K the entry
         at the tie K/2 has no effect: a tie is a fair coin. For a `DecisionProblem` the table of a
-        `darrm.DecisionDesign`: the probabilities X of answer 1, shape ``problem.shape``, or for more answers of all.
+        `darrm.Design`: the probabilities X of answer 1, shape ``problem.table_shape``, or for more answers of
+        all.
     problem : MajorityProblem or DecisionProblem
-    identical : bool
-        Allow only identically distributed voters, p_1 = ... = p_K and p'_1 = ... = p'_K: the setting of Theorem 4.1 of
-        the paper, weaker than the guarantee of a design. Needs ``max_affected`` = K.
 
     Returns
     -------
     Certificate
-        An `IdenticalCertificate` if ``identical``.
 
     Raises
     ------
@@ -105,44 +94,29 @@ def verify(release: ArrayLike, problem: Problem, *, identical: bool = False) -> 
     (False, 1.0, 0.1525)
     """
     engine(problem).check_size(problem)
-    if identical:
-        if not isinstance(problem, MajorityProblem):
-            raise InputError(f"identical=True needs a MajorityProblem. Got {type(problem).__name__}.")
-        alike = guarantee(problem)
-        voters = IdenticalVoters(release, alike)
-        return IdenticalCertificate(**_findings(voters, alike, largest(voters.worst_cases(alike.epsilon))))
     limit = guarantee(problem)
-    table = engine(problem).table(release, problem)
-    return Certificate(**_findings(search(table, limit), limit, largest(worst_cases(table, limit))))
+    table = encodings.table(release, problem)
+    return proved(search(table, limit), limit, largest(worst_cases(table, limit)))
 
 
-class _Findings(TypedDict):
-    holds: bool
-    needed_delta: float
-    tight_epsilon: float
-    worst_case: dict[str, int]
-    probabilities: tuple[float, float]
-    rounding: float
+def proved(cases: Separation, limit: Limit[Problem], worst: WorstCase) -> Certificate:
+    """What a search proves, given its worst case at the epsilon of the limit."""
+    holds = worst.bound <= limit.delta
+    return Certificate(
+        holds,
+        needed_delta=max(0.0, worst.bound),
+        tight_epsilon=tight_epsilon(cases, limit, holds=holds),
+        worst_case=worst.case.named() if worst.case else {},
+        probabilities=(worst.p_side, worst.q_side),
+        rounding=worst.rounding,
+    )
 
 
 def beyond_profile(release: ArrayLike, problem: Problem, profile: Sequence[tuple[float, float]]) -> str:
     """The first point of a profile that a release is not proved to keep, in words that follow "is"; "" if none."""
-    table = engine(problem).table(release, problem)
+    table = encodings.table(release, problem)
     for (epsilon, _), limit in zip(profile, profile_limits(problem, profile), strict=True):
         bound = largest(worst_cases(table, limit)).bound
         if not bound <= limit.delta:
             return f"not proved {point_text(epsilon, limit)}, a point of its profile: delta is up to {bound:.17g} there"
     return ""
-
-
-def _findings(cases: Separation, limit: Limit[Problem], worst: WorstCase) -> _Findings:
-    """What a certificate says, given the worst case at the epsilon of the limit."""
-    holds = worst.bound <= limit.delta
-    return {
-        "holds": holds,
-        "needed_delta": max(0.0, worst.bound),
-        "tight_epsilon": tight_epsilon(cases, limit, holds=holds),
-        "worst_case": worst.case.named() if worst.case else {},
-        "probabilities": (worst.p_side, worst.q_side),
-        "rounding": worst.rounding,
-    }

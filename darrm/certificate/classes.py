@@ -29,9 +29,9 @@ from numpy.typing import ArrayLike, NDArray
 from darrm.certificate.class_cases import Step, level, one_more, sure_votes
 from darrm.certificate.protocol import Facts, WorstCase, largest
 from darrm.certificate.separation import check_arithmetic
-from darrm.certificate.stored import class_table, drawn, is_symmetric
 from darrm.errors import InputError
 from darrm.numerics.arrays import Array, in_decimals
+from darrm.numerics.deadline import check_time
 from darrm.numerics.exact import decimals, exponentials, rounded_up
 from darrm.problem.class_corners import (
     MAX_ENTRIES,
@@ -43,7 +43,8 @@ from darrm.problem.class_corners import (
     kinds_of,
     nearest_that_fits,
 )
-from darrm.problem.decision import DecisionProblem
+from darrm.problem.class_tables import class_table, drawn, is_symmetric
+from darrm.problem.decision import DecisionProblem, sizes_of
 from darrm.problem.limits import Limit
 
 MAX_EXACT_ENTRIES = 1_000_000  # of tables that float64 cannot hold
@@ -63,16 +64,16 @@ def check_size(problem: DecisionProblem) -> None:
     """
     check_arithmetic()
     alike = len(problem.groups) == 1
-    if entries(problem, alike=alike, pure=True) > MAX_ENTRIES:
+    if entries(problem, alike=alike, pure=True, most=MAX_ENTRIES) > MAX_ENTRIES:
         raise InputError(_too_large(problem, alike=alike))
 
 
 def _too_large(problem: DecisionProblem, *, alike: bool) -> str:
-    groups = ", ".join(f"{group.count} voters" for group in problem.groups)
+    groups = sizes_of(problem)
     return (
         f"Groups of {groups} with {problem.n_classes} classes and max_affected = {problem.max_affected} have "
-        f"{entries(problem, alike=alike, pure=True):,} probabilities to go through; at most {MAX_ENTRIES:,} can be "
-        f"certified. {nearest_that_fits(problem, alike=alike)}"
+        f"more than {MAX_ENTRIES:,} probabilities to go through; no more can be certified. "
+        + nearest_that_fits(problem, alike=alike)
     )
 
 
@@ -118,7 +119,7 @@ class ClassSeparation:
     Parameters
     ----------
     release : array_like, full or symmetric
-        X_o(n); see `darrm.certificate.stored.class_table`.
+        X_o(n); see `darrm.problem.class_tables.class_table`.
     limit : Limit of a DecisionProblem
 
     Notes
@@ -140,7 +141,7 @@ class ClassSeparation:
         check_arithmetic()
         self._table = class_table(release, problem)
         self._alike = is_symmetric(self._table, problem)
-        if entries(problem, alike=self._alike, pure=True) > MAX_ENTRIES:
+        if entries(problem, alike=self._alike, pure=True, most=MAX_ENTRIES) > MAX_ENTRIES:
             raise InputError(_too_large(problem, alike=self._alike))
         self._bits, self._fails = bits(problem, alike=self._alike)
         self._exact = self._leaves_float64()
@@ -366,10 +367,11 @@ class ClassSeparation:
             yield _Leaf(parts, _reshaped(tables, *states, problem.n_answers))
             return
         group, bit = problem.groups[g], self._bits[g]
-        later = math.prod(problem.shape[g + 1 :]) * problem.n_answers
+        later = math.prod(problem.table_shape[g + 1 :]) * problem.n_answers
         start = _reshaped(tables, math.prod(states), 1, -1, 1 if self._alike else later)
         blocks: dict[int, _Sides] = {0 if self._alike else problem.n_classes: start}
         for n in range(min(group.max_affected, left) + 1):
+            check_time()
             if n:
                 blocks = self._one_more(blocks, bit, group.count - n, n)
             for touched, block in blocks.items():
@@ -385,6 +387,7 @@ class ClassSeparation:
         for touched, block in level(problem.n_classes, len(bit.p), n, alike=self._alike).items():
             parts = []
             for step in block.steps:
+                check_time()
                 takes = [
                     one_more(
                         sure, problem.n_classes, touched, voted, step.touched, problem.n_answers, alike=self._alike

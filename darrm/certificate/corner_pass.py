@@ -17,6 +17,7 @@ from darrm.certificate.protocol import WorstCase, largest
 from darrm.certificate.rounding import Scale
 from darrm.certificate.smoothing import Sides, SmoothLevel, levels
 from darrm.numerics.arrays import Array
+from darrm.numerics.deadline import check_time
 from darrm.problem.corners import CornerCounts, Weights
 from darrm.problem.majority import MajorityProblem
 
@@ -132,6 +133,7 @@ class CornerPass:
             part = bounds[start:stop]
             searched = []
             for row, column in np.argwhere(part > settled).tolist():
+                check_time()
                 searched.append(self._search(level, row, column, forms, t - level.n))
                 part[row, column] = searched[-1].bound
             if searched:

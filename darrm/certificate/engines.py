@@ -1,4 +1,4 @@
-"""Which engine separates the releases of which problem. All but `verify(identical=True)` ask here for worst cases."""
+"""Which engine separates the releases of which problem. Whoever wants worst cases asks here."""
 
 from __future__ import annotations
 
@@ -10,19 +10,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from darrm.certificate import classes, groups, stored
+from darrm.certificate import classes, groups
 from darrm.certificate.protocol import Separation, WorstCase
 from darrm.certificate.separation import CornerSeparation, check_arithmetic, check_size
 from darrm.errors import InputError
 from darrm.numerics.arrays import Array
+from darrm.problem import encodings
 from darrm.problem.decision import DecisionProblem
 from darrm.problem.limits import Limit, Problem
 from darrm.problem.majority import MajorityProblem
-from darrm.problem.noise_function import noise_function
-
-
-def _gamma(release: ArrayLike, problem: Problem) -> Array:
-    return noise_function(release, problem.K)
 
 
 class _Kept(threading.local):
@@ -50,24 +46,17 @@ class Engine(NamedTuple):
         cannot prove anything.
     separation : callable
         Takes a release and a `Limit`; returns a `Separation`. Raises `InputError` if the release is none.
-    table : callable
-        Takes a release, the array that is written into files, and a problem; returns it as float64. Raises
-        `InputError` if it is none.
-    mixed : callable
-        Takes such a table and a share s; returns that of "the release with probability s, else a fair coin".
     kept_up_to : int
         Searches of tables of at most so many numbers are kept; 1024 of a majority hold some 120 MB.
     """
 
     check_size: Callable[[Any], None]
     separation: Callable[[ArrayLike, Limit[Any]], Separation]
-    table: Callable[[ArrayLike, Any], Array] = _gamma
-    mixed: Callable[[Array, float], Array] = np.multiply
     kept_up_to: int = 256
 
 
-_TWO = Engine(groups.check_size, groups.GroupSeparation, groups.decision_table, groups.mixed)
-_SEVERAL = Engine(classes.check_size, classes.ClassSeparation, stored.class_table, stored.mixed)
+_TWO = Engine(groups.check_size, groups.GroupSeparation)
+_SEVERAL = Engine(classes.check_size, classes.ClassSeparation)
 
 
 def _of_decisions(problem: DecisionProblem) -> Engine:
@@ -91,7 +80,7 @@ def engine(problem: Problem) -> Engine:
 
 def separation(release: ArrayLike, limit: Limit[Problem]) -> Separation:
     """The search over all cases of a release that is held to ``limit``."""
-    return search(engine(limit.problem).table(release, limit.problem), limit)
+    return search(encodings.table(release, limit.problem), limit)
 
 
 def search(table: Array, limit: Limit[Problem]) -> Separation:

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from darrm.numerics.arrays import Array
+from darrm.numerics.deadline import check_time
 from darrm.problem.corners import MovingCorner
 from darrm.problem.decision import DecisionProblem
 
@@ -63,6 +64,7 @@ def _levels(corners: tuple[MovingCorner, ...], most: int) -> tuple[OfGroup, ...]
     made = [OfGroup(one, one, 0 * one)]
     weights = [tuple(map(float, (c.not_p, c.p, c.not_q, c.q, c.gap))) for c in corners]
     for n in range(1, most + 1):
+        check_time()
         parts = []
         for m, (not_p, p, not_q, q, gap) in zip(prefixes(len(corners), n), weights, strict=True):
             P, Q, D = (np.pad(side[:m], ((0, 0), (1, 1))) for side in made[-1])
@@ -87,7 +89,7 @@ class GroupSearch:
     """The worst states of a table X, float64, of one answer."""
 
     def __init__(self, X: Array, problem: DecisionProblem, corners: Sequence[tuple[MovingCorner, ...]]) -> None:
-        self._X, self._shape, self._most = X, problem.shape, problem.max_affected
+        self._X, self._shape, self._most = X, problem.table_shape, problem.max_affected
         self._levels = [
             _levels(own, min(group.max_affected, problem.max_affected))
             for group, own in zip(problem.groups, corners, strict=True)
@@ -134,6 +136,7 @@ class GroupSearch:
         for g, size in enumerate(earlier):
             blocks, q_side, difference = self._through(g, size, blocks, q_side, difference)
         for n, own in enumerate(self._levels[-1]):
+            check_time()
             left = [(reached, rows) for reached, rows in blocks if sum(reached) + n <= self._most]
             if not left:
                 break
@@ -158,6 +161,7 @@ class GroupSearch:
         W = q_side.reshape(len(q_side), size, -1)
         D = None if difference is None else difference.reshape(W.shape)
         for n, own in enumerate(self._levels[g]):
+            check_time()
             windows = _windows(size - 1 - n, n)
             states = windows.shape[0] * len(own.q_side)
             here = [(reached, rows) for reached, rows in blocks if sum(reached) + n <= self._most]

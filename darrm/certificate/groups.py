@@ -24,16 +24,19 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from darrm._validation import array
 from darrm.certificate.group_search import Found, GroupSearch, prefixes, searchable
 from darrm.certificate.protocol import Facts, WorstCase, largest
 from darrm.certificate.separation import check_arithmetic
 from darrm.errors import InputError
-from darrm.numerics.arrays import Array, in_decimals
+from darrm.numerics.arrays import in_decimals
+from darrm.numerics.bisection import largest_that
+from darrm.numerics.deadline import check_time
 from darrm.numerics.exact import decimals, exponentials, rounded_up
 from darrm.problem.corners import NAMES, STILL, CornerCounts, MovingCorner
-from darrm.problem.decision import DecisionProblem, VoterGroup
+from darrm.problem.decision import DecisionProblem, sizes_of
+from darrm.problem.encodings import binary_table
 from darrm.problem.group_corners import MAX_ENTRIES, GroupCase, entries, group_corners
+from darrm.problem.groups import VoterGroup
 from darrm.problem.limits import Limit
 
 MAX_EXACT_ENTRIES = 1_000_000  # of tables that float64 cannot hold
@@ -64,40 +67,25 @@ class _Block(NamedTuple):
     tables: _Tables
 
 
-def decision_table(release: ArrayLike, problem: DecisionProblem) -> Array:
-    """``release`` as a float64 array of the problem's shape, refused if it is no table of probabilities of answer 1."""
-    if hasattr(release, "problem"):
-        raise InputError("release must be an array. Got a design: pass design.table, design.problem.")
-    hint = "Pass Pr[answer 1] for every count of ones in each group."
-    table = array("release", release, problem.shape, 0, 1, "[]", hint=hint) + 0.0
-    return table
-
-
-def mixed(table: Array, share: float) -> Array:
-    """``share`` of a release and 1 - ``share`` of a fair coin."""
-    return np.asarray(np.clip(0.5 + (table - 0.5) * share, 0.0, 1.0))
-
-
 def check_size(problem: DecisionProblem) -> None:
     """Refuse a problem whose tables are too large, and arithmetic that proves nothing."""
     check_arithmetic()
-    count = min(entries(problem), entries(problem, pure=True))
-    if count > MAX_ENTRIES:
-        fits = max(
-            (
-                t
-                for t in range(1, problem.max_affected)
-                if entries(DecisionProblem(problem.groups, 1.0, 0.0, max_affected=t), pure=True) <= MAX_ENTRIES
-            ),
-            default=0,
-        )
-        groups = ", ".join(f"{group.count} voters" for group in problem.groups)
-        raise InputError(
-            f"Groups of {groups} with max_affected = {problem.max_affected} have {count:,} multisets of corners; at "
-            f"most {MAX_ENTRIES:,} can be certified. "
-            + (f"max_affected = {fits} would fit" if fits else "No max_affected would fit")
-            + "; fewer groups or voters need less."
-        )
+    if _counted(problem, problem.max_affected) <= MAX_ENTRIES:
+        return
+    fits = largest_that(problem.max_affected - 1, lambda t: _counted(problem, t) <= MAX_ENTRIES)
+    groups = sizes_of(problem)
+    raise InputError(
+        f"Groups of {groups} with max_affected = {problem.max_affected} have more than {MAX_ENTRIES:,} multisets of "
+        "corners; no more can be certified. "
+        + (f"max_affected = {fits} would fit" if fits else "No max_affected would fit")
+        + "; fewer groups or voters need less."
+    )
+
+
+def _counted(problem: DecisionProblem, reached: int) -> int:
+    """`entries` of pure voters of whom so many are reached, up to `MAX_ENTRIES`, beyond which any number stands."""
+    smaller = DecisionProblem(problem.groups, 1.0, 0.0, max_affected=reached)
+    return entries(smaller, pure=True, most=MAX_ENTRIES)
 
 
 class GroupSeparation:
@@ -124,10 +112,10 @@ class GroupSeparation:
     def __init__(self, release: ArrayLike, limit: Limit[DecisionProblem]) -> None:
         check_size(limit.problem)
         self._problem = limit.problem
-        self._table = decision_table(release, limit.problem)
+        self._table = binary_table(release, limit.problem)
         self._corners, self._fails = group_corners(limit.problem)
         self._exact = self._leaves_float64()
-        count = entries(limit.problem, pure=bool(self._fails))
+        count = entries(limit.problem, pure=bool(self._fails), most=MAX_ENTRIES)
         if self._exact and count > MAX_EXACT_ENTRIES:
             raise InputError(
                 f"This release has probabilities, or voters an epsilon, so far out that products leave the range of "
@@ -287,10 +275,11 @@ class GroupSeparation:
             yield _Block(reached, tables.reshaped(*states))
             return
         group = self._problem.groups[g]
-        later = math.prod(self._problem.shape[g + 1 :])
+        later = math.prod(self._problem.table_shape[g + 1 :])
         level = tables.reshaped(math.prod(states), 1, group.count + 1, later)
         steps = [_Step(corner, exact=self._exact) for corner in self._corners[g]]
         for n in range(min(group.max_affected, left) + 1):
+            check_time()
             if n:
                 level = _one_more(level, steps, prefixes(len(steps), n))
             sets, sure = level.difference.shape[1:3]

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from darrm.certificate.smoothing import Sides
 from darrm.numerics.arrays import Array
 from darrm.numerics.binomials import binomials
+from darrm.numerics.deadline import check_time
 from darrm.problem.majority import MajorityProblem
 
 Integers = NDArray[np.int64]
@@ -113,6 +114,7 @@ class Moves:
         for start in range(0, len(table), ROWS_AT_ONCE):
             part = slice(start, start + ROWS_AT_ONCE)
             own = movers[part] if movers.ndim == 2 else movers
+            check_time()
             for moves in range(1, steps + 1):
                 chance = self._chances[moves].take(own[..., : columns - moves]) * table[part, moves:]
                 sums[part, : columns - moves] += chance
@@ -149,6 +151,7 @@ class Moves:
         bounds = Sides(np.full_like(V, np.inf), np.zeros_like(V), np.full_like(V, np.inf))
         rows, columns = np.nonzero(wanted)
         for start in range(0, rows.size, ENTRIES_AT_ONCE):
+            check_time()
             part = rows[start : start + ENTRIES_AT_ONCE], columns[start : start + ENTRIES_AT_ONCE]
             for whole, values in zip(bounds, self.closer_at(sides, *part, reach, relative), strict=True):
                 whole[part] = values

@@ -78,7 +78,7 @@ class Scale:
         """The largest of `excess` over two dimensions, and where it is first."""
         ceilings = self.ceilings(sides)
         attained = self.excess(sides.at(int(np.argmax(ceilings)))).max()
-        rows = np.flatnonzero(~(ceilings < attained))
+        rows = (~(ceilings < attained)).nonzero()[0]
         excess = self.excess(sides.at(rows))
         row, column = np.unravel_index(int(np.argmax(excess)), excess.shape)
         return float(excess[row, column]), (int(rows[row]), int(column))

@@ -12,11 +12,15 @@ from numpy.typing import ArrayLike
 from darrm.certificate.engines import engine, search, worst_cases
 from darrm.certificate.protocol import WorstCase
 from darrm.errors import CertificateError
+from darrm.numerics.arithmetic import usual_arithmetic
 from darrm.numerics.arrays import Array
+from darrm.numerics.deadline import check_time
 from darrm.numerics.exact import decimals
+from darrm.problem import encodings
 from darrm.problem.limits import Limit, Problem, guarantee
 
 
+@usual_arithmetic
 def repair(release: ArrayLike, problem: Problem) -> Array:
     """A release, such as a noise function gamma, scaled down until the guarantee of the problem is certified.
 
@@ -46,7 +50,7 @@ def repair(release: ArrayLike, problem: Problem) -> Array:
     >>> darrm.verify(gamma, problem).holds
     True
     """
-    return repair_all(engine(problem).table(release, problem), [guarantee(problem)])
+    return repair_all(encodings.table(release, problem), [guarantee(problem)])
 
 
 def repair_all(table: Array, limits: Sequence[Limit[Problem]]) -> Array:
@@ -73,6 +77,7 @@ def _scaled(original: Array, limit: Limit[Problem], worst_cases: Callable[[Array
     delta = Decimal(limit.delta)
     table, scale, slack = original, 1.0, 2.0**-51
     while slack < 1:
+        check_time()
         broken = [worst for worst in worst_cases(table) if not worst.bound <= limit.delta]
         if not broken:
             return table
@@ -83,7 +88,7 @@ def _scaled(original: Array, limit: Limit[Problem], worst_cases: Callable[[Array
                 for worst in broken
             )
         scale, slack = scale * float(factor) * (1 - slack), 4 * slack
-        table = engine(limit.problem).mixed(original, scale)
+        table = encodings.of(limit.problem, original).mixed(original, scale)
     raise CertificateError(
         f"No mix of this release with a fair coin could be verified for epsilon = {float(limit.epsilon):g}, "
         f"delta = {limit.delta:g}, down to a share of {scale:g}: float64 cannot tell it from no privacy. "

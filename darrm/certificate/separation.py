@@ -23,6 +23,7 @@ from darrm.certificate.protocol import Facts, WorstCase, largest
 from darrm.certificate.rounding import Scale, scale
 from darrm.certificate.smoothing import Sides
 from darrm.errors import CertificateError, InputError
+from darrm.numerics.deadline import check_time
 from darrm.problem.corners import weights
 from darrm.problem.limits import Limit
 from darrm.problem.majority import MajorityProblem
@@ -34,6 +35,7 @@ _NOTHING = Sides(*np.array([0.0, 1.0, -1.0]))  # costs less than any multiset
 _ONE_IN = 8  # n that are looked at first
 _ROWS_AT_ONCE = 32  # of the edge
 _LARGE = 100  # K, from which on multisets with few at (lo,hi) are looked at before all
+_LOOKS = 64  # steps after which the time is looked at
 
 
 def check_arithmetic() -> None:
@@ -191,6 +193,8 @@ class CornerSeparation:
         tables = np.array([acceptance(self._gamma)] * 2 + [np.zeros(K + 1)])
         here, above = np.array([[w.lo], [w.hi], [w.lo]]), np.array([[w.hi], [w.lo], [w.hi]])
         for n in range(t + 1):
+            if not n % _LOOKS:
+                check_time()
             if n:
                 low, high = tables[:, : K - n + 1], tables[:, 1 : K - n + 2]
                 gain, raised = w.gap * (high[1] - low[1]), above * high
@@ -209,6 +213,7 @@ class CornerSeparation:
         down = np.minimum(z, t - taken - up) if t < K else z  # where z > K - n nothing is looked at
         down = np.broadcast_to(down, up.shape)
         for first in range(0, taken.size, _ROWS_AT_ONCE):
+            check_time()
             part = slice(first, first + _ROWS_AT_ONCE), slice(K - int(taken[first, 0]) + 1)  # the rest is nothing
             moved = self._moves.all_move(edge.at(part), up[part], down[part])
             for side, whole in zip(moved, edge, strict=True):

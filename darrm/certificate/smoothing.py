@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from darrm.numerics.arrays import Array
+from darrm.numerics.deadline import check_time
 from darrm.problem.corners import Weights
 from darrm.problem.noise_function import acceptance
 
@@ -144,6 +145,7 @@ def levels(
     bends: list[_Bends] = []
     no_gaps = np.zeros(0, dtype=np.int64)
     for n in range(max_affected + 1):
+        check_time()
         if n:
             growing = rises_from > 0 and n <= last
             chains.one_more(b.size, growing)
@@ -153,8 +155,8 @@ def levels(
                 b, dies, rises = b[stay], dies[stay], rises[stay]
             if growing and until[n] >= n:
                 chains.begin(b.size)
-                b, dies = np.append(b, n), np.append(dies, n + rises_from + spacing - 1)
-                rises = np.append(rises, False)
+                b, dies = np.concatenate((b, [n])), np.concatenate((dies, [n + rises_from + spacing - 1]))
+                rises = np.concatenate((rises, [False]))
         if n % spacing == 0:
             rises = chains.rise(b.size, margin)
         if rises.any():

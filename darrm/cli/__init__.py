@@ -1,17 +1,17 @@
 """The command line: ``darrm solve``, ``verify``, ``release``, ``compare``, ``profile``, ``budget``, ``plan`` ....
 
-Exit status 0: done, or the table holds; 1: the answer is no (it does not hold, no design was found, the budget is
-spent); 2: unusable input or output; 130: interrupted. Anything wrong is one line on standard error.
+How a command ends is in `darrm.cli.endings`. Anything wrong is one line on standard error, and with --json one object
+on standard output too.
 """
 
 from __future__ import annotations
 
 import io
 import logging
-import os
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from importlib import import_module
 from typing import Any
@@ -20,12 +20,17 @@ import click
 
 from darrm import __version__
 from darrm.cli.completion import VARIABLE
-from darrm.errors import BudgetError, CertificateError, DarrmError, ImpossiblePriorWarning, SolverError
+from darrm.cli.endings import BAD_INPUT, DEFECT, DONE, Run, ended_by, error_object, trace
+from darrm.cli.long_run import telling
+from darrm.cli.streams import kept_streams
+from darrm.errors import ImpossiblePriorWarning, OutputError
 
 _NAMES = (
     *("solve", "verify", "release", "compare", "table", "profile", "budget", "plan", "ledger", "report", "explore"),
     *("export", "audit", "demo", "completion"),
 )
+
+_UNTIL_INTERRUPTED = ("explore",)  # and never done
 
 
 class _Commands(Mapping[str, click.Command]):
@@ -47,10 +52,15 @@ class _Commands(Mapping[str, click.Command]):
 @click.group(
     commands=_Commands(),
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="Exit status: 0 done, 1 a guarantee does not hold, 2 bad input, 3 the budget is spent, 4 no design was "
+    "found. 5 an output cannot be written, or memory or a library is missing, 70 a defect of darrm, 130 interrupted.",
 )
 @click.version_option(__version__, prog_name="darrm")
-def app() -> None:
+@click.pass_context
+def app(context: click.Context) -> None:
     """Design the noise of private votes: optimal, certified noise functions for private majority voting."""
+    if context.invoked_subcommand not in _UNTIL_INTERRUPTED:
+        context.with_resource(telling(str(context.invoked_subcommand)))
 
 
 def main(arguments: Sequence[str] | None = None, program: str = "darrm") -> int:
@@ -59,38 +69,32 @@ def main(arguments: Sequence[str] | None = None, program: str = "darrm") -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a narrow encoding must not end in an error
     logging.getLogger("matplotlib").setLevel(logging.ERROR)  # where its cache is, if there is no home, is no news
-    with warnings.catch_warnings():
+    with kept_streams(), warnings.catch_warnings():
         warnings.simplefilter("always", ImpossiblePriorWarning)
         warnings.showwarning = partial(_show_warning, warnings.showwarning, set())
-        return _run(arguments, program)
+        return _run(sys.argv[1:] if arguments is None else arguments, program)
 
 
-def _run(arguments: Sequence[str] | None, program: str) -> int:
+def _run(arguments: Sequence[str], program: str) -> int:
+    run = Run(arguments)
     try:
-        status = app.main(arguments, program, complete_var=VARIABLE, standalone_mode=False)
+        run.check(arguments)
+        status = app.main(arguments, program, complete_var=VARIABLE, standalone_mode=False, obj=run)
         if sys.stdout is not None:
             sys.stdout.flush()
-        return status if isinstance(status, int) else 0
+        return status if isinstance(status, int) else DONE.status
     except click.exceptions.NoArgsIsHelpError as error:
         error.show()
-        return 2
-    except (click.Abort, KeyboardInterrupt):
-        return _say("Interrupted. What was saved before is whole.", 130)
-    except click.ClickException as error:
-        context = getattr(error, "ctx", None)
-        return _say(f"{error.format_message()} Try '{context.command_path if context else program} --help'.", 2)
-    except (SolverError, CertificateError, BudgetError) as error:
-        return _say(str(error), 1)
-    except DarrmError as error:
-        return _say(str(error), 2)
-    except BrokenPipeError:
-        # The reader of a pipe has seen enough; Python must not try to flush to it on exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-    except OSError as error:
-        return _say(f"The output could not be written: {error.strerror or error}.", 2)
-    except MemoryError:
-        return _say("Not enough memory for this problem. Lower K or max_affected.", 2)
+        return BAD_INPUT.status
+    except (Exception, KeyboardInterrupt) as error:
+        ending, message = ended_by(error, program)
+        if ending is DEFECT:
+            click.echo(trace(error), err=True, nl=False)
+        _say(message)
+        if run.as_json and not run.printed:
+            with suppress(OutputError):  # which is then what was said already
+                run.print(error_object(ending, message))
+        return ending.status
 
 
 def _show_warning(
@@ -101,11 +105,10 @@ def _show_warning(
         otherwise(message, category, *where)
     elif str(message) not in said:
         said.add(str(message))
-        _say(str(message), 0)
+        _say(str(message))
 
 
-def _say(message: str, status: int) -> int:
+def _say(message: str) -> None:
     from darrm.cli.common import in_one_line
 
     click.echo(f"darrm: {in_one_line(message)}", err=True)
-    return status

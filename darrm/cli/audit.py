@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from darrm._validation import whole
 from darrm.cli import common
 from darrm.cli.long_run import progress
 from darrm.errors import InputError
@@ -70,13 +71,13 @@ def command(
 
     from darrm.labels import audit_files
     from darrm.show.plots_audit import plot_audit
+    from darrm.storage.atomic import check_place
     from darrm.storage.frames import table_format
 
     if out is not None:
-        table_format(out)  # a wrong ending is said before the work, not after
-    if seed is not None and (not isinstance(seed, int) or seed < 0):
-        raise InputError(f"--seed must be a whole number of at least 0. Got {seed!r}.")
-    rng = None if seed is None else np.random.default_rng(seed)
+        table_format(out)  # a wrong ending or folder is said before the work, not after
+        check_place(out)
+    rng = None if seed is None else np.random.default_rng(whole("--seed", seed, 0, math.inf))
     _check_names(names, designs)
     chances = _take_eta(eta, n, rng)
     tasks = _tasks(names, designs, epsilons, sizes, 2 if chances.ndim == 1 else chances.shape[1])
@@ -107,7 +108,7 @@ def _tasks(
     names: Sequence[str], designs: Sequence[Path], epsilons: str | None, sizes: str | None, classes: int
 ) -> list[tuple[list[tuple[str, Any]], Any]]:
     """(Mechanisms, bag sizes) that go together."""
-    from darrm import mechanisms
+    from darrm import labels, mechanisms
 
     binary = [name for name in names if set(name.split("+")) != {"rr"}] + ["--design"] * bool(designs)
     if classes > 2 and binary:
@@ -119,11 +120,11 @@ def _tasks(
         raise InputError("--bag-size is needed for every mechanism but rr. Pass it, for instance 8.")
     kinds: dict[str, Callable[[float], Any]] = {
         "rr": partial(mechanisms.RandomizedResponse, classes=classes),
-        "llp-laplace": mechanisms.LaplaceLabelProportions,
-        "llp-geometric": mechanisms.GeometricLabelProportions,
+        "llp-laplace": labels.LaplaceLabelProportions,
+        "llp-geometric": labels.GeometricLabelProportions,
     }
     grid: list[tuple[str, Any]] = []
-    exact = mechanisms.LabelProportions()
+    exact = labels.LabelProportions()
     for name in dict.fromkeys(names):
         parts = name.split("+")
         for e in (values or []) if kinds.keys() & parts else [math.inf]:
@@ -170,10 +171,10 @@ def _take_eta(text: str, n: Any, rng: np.random.Generator | None) -> NDArray[np.
     parameters = common.numbers("--eta beta:", rest)
     if len(parameters) != 2 or not all(0 < value < float("inf") for value in parameters):
         raise InputError(f"--eta beta:A,B needs two finite numbers above 0. Got {rest!r}.")
-    if not isinstance(n, int) or not 1 <= n <= 10**9:
-        raise InputError(f"--n must be a whole number in [1, 1e9] with --eta beta:A,B. Got {n!r}.")
     a, b = parameters
-    return (np.random.default_rng() if rng is None else rng).beta(a, b, size=n)
+    many = whole("--n", n, 1, 10**9, hint="Pass how many labels to draw.")
+    drawn: NDArray[np.float64] = (np.random.default_rng() if rng is None else rng).beta(a, b, size=many)
+    return drawn
 
 
 def _print(rows: Sequence[AuditRow], n: int) -> None:
@@ -199,7 +200,8 @@ def _print(rows: Sequence[AuditRow], n: int) -> None:
         "known to hang together add up. log odds, 98 %, infinite: how far outputs move the log odds of this attacker, "
         "nats: at most, in 98 % of the cases, and the chance that it is infinite. additive, largest: how much more "
         "often the best attacker is right, mean and largest over the labels. leakage: largest maximal leakage of a "
-        "label, nats."
+        "label, nats. If eta comes from a model that saw these labels, the figures must not leave: no noise covers "
+        "them."
     )
     for size, left in sorted({(row.bag_size, row.remainder) for row in rows if row.remainder}):
         console.print(f"k = {size}: {left} labels are in no bag and were not audited.")

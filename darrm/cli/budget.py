@@ -12,7 +12,7 @@ from darrm.cli import common
 from darrm.show import wording
 
 if TYPE_CHECKING:
-    from darrm.design.design import AnyDesign
+    from darrm.design.design import Design
 
 
 @click.command("budget", short_help="What many releases cost together.")
@@ -28,16 +28,16 @@ def command(
     """What --queries labels cost together, or how many labels --total-epsilon pays for; both with proof."""
     from darrm._validation import check_voters
     from darrm.accounting.composition import compose
-    from darrm.design.design import Design, load
+    from darrm.design.design import load
 
     check_voters(voters)
     if (queries is None) == (total_epsilon is None):
         raise click.UsageError("Pass either --queries or --total-epsilon.")
     design = load(file)
-    absent = not isinstance(design, Design) and design.absent
+    absent = design.absent
     if queries is None:
         from darrm.accounting.fixed import fixed_voters
-        from darrm.accounting.planning import max_queries
+        from darrm.accounting.search import max_queries
         from darrm.accounting.theorems import MOST_LABELS
 
         most = max_queries(design, total_epsilon, delta, voters=voters)  # type: ignore[arg-type]
@@ -68,6 +68,6 @@ def command(
     console.print(_rests_on(design, voters, absent))
 
 
-def _rests_on(design: AnyDesign, voters: str | None, absent: bool) -> str:
+def _rests_on(design: Design, voters: str | None, absent: bool) -> str:
     asked = wording.of_neighbours(design.problem) if voters == "fixed" else ""
     return f"This holds {wording.condition(design.problem, voters, absent=absent)} {asked}".rstrip()

@@ -13,23 +13,25 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.shell_completion import CompletionItem
 
+from darrm.cli import endings
 from darrm.cli.outputs import DESIGN
 from darrm.cli.suggestions import darrm_line
 from darrm.errors import ImpossiblePriorWarning, InputError
 from darrm.show.figures import new_figure, picture_format, save, tables_of
+from darrm.show.wording import NOT_RESTING as NOT_RESTING
 from darrm.show.wording import at_least, exactly, number_of
+from darrm.storage.atomic import check_place
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from darrm.design.decision import DecisionDesign
     from darrm.design.design import Design
     from darrm.priors import Prior
     from darrm.problem.majority import MajorityProblem
 
 
-def tightness(design: Design | DecisionDesign) -> str:
+def tightness(design: Design) -> str:
     """Needed delta and tight epsilon of one release, the largest for any attendance if voters may be absent."""
     tables, delta = tables_of(design), design.problem.delta
     needed = max(part.certificate.needed_delta for part in tables)
@@ -54,12 +56,13 @@ class Number(click.ParamType[Any]):
 
 
 class Picture(click.Path):
-    """Where to draw; a wrong ending or a missing matplotlib is said before the work, not after."""
+    """Where to draw; a wrong ending, a missing folder or matplotlib is said before the work, not after."""
 
     def convert(self, value: Any, param: click.Parameter | None, context: click.Context | None) -> Any:
         if context is None or not context.resilient_parsing:  # so a line is read that is being completed
             picture_format(value)
             new_figure()
+            check_place(value)
         return super().convert(value, param, context)
 
 
@@ -111,7 +114,7 @@ K_option = number("--K", "Number of voters.", required=True)
 def _privacy_options(required: bool) -> Option:
     return options(
         number("--epsilon", "Privacy of one voter, in nats.", required=required),
-        number("--voter-delta", "Failure probability of one voter [0].", "--Delta", default=0.0),
+        number("--voter-delta", "Delta of one voter: each is (epsilon, delta)-DP [0].", "--Delta", default=0.0),
     )
 
 
@@ -120,21 +123,25 @@ max_affected_option = number("--max-affected", "How many voters one change of th
 
 
 def majority_options(
-    required: bool, total_epsilon: str = "In place of --m: the epsilon of one label, in nats."
+    required: bool, release_epsilon: str = "In place of --m: the epsilon of one label, in nats.", *others: str
 ) -> Option:
-    """The options of a problem of equal voters; not ``required`` where others may stand in their place."""
+    """The options of a problem of equal voters; not ``required`` where others may stand in their place.
+
+    ``others`` are what --release-epsilon is called too.
+    """
     return options(
         number("--K", "Number of voters.", required=required),
         number(
             "--m",
-            "Privacy allowance in (0, K]: one label is (m epsilon, delta)-DP. Delta = 0: no noise from half of K on.",
+            "Privacy allowance in (0, K]: one label is (m epsilon, delta)-DP. Delta = 0: no noise from half of K on."
+            + " With --group: where all votes have one epsilon." * (not required),
         ),
-        number("--total-epsilon", total_epsilon),
+        number("--release-epsilon", release_epsilon, *others),
         _privacy_options(required),
         number(
             "--delta",
-            "Failure probability of the release "
-            f"[1 - (1 - Delta)^max(m, 1){'' if required else '; --group: 0 if none fails'}].",
+            "Delta of the release "
+            f"[1 - (1 - Delta)^max(m, 1){'' if required else '; --group: 0 if no group has one'}].",
         ),
         max_affected_option,
         click.option(
@@ -147,7 +154,7 @@ def majority_options(
     )
 
 
-problem_options = majority_options(required=True)
+problem_options = majority_options(True, "In place of --m: the epsilon of one label, in nats.", "--total-epsilon")
 objective_option = click.option(
     "--objective", type=click.Choice(["tv", "disagreement"]), help="What to minimise [by the prior]."
 )
@@ -174,7 +181,21 @@ budget_options = options(
     number("--total-delta", "For all labels together.", required=True),
     voters_option,
 )
-json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
+
+
+def _asks_for_json(context: click.Context, option: click.Parameter, given: bool) -> bool:
+    if isinstance(context.obj, endings.Run):
+        context.obj.as_json = given
+    return given
+
+
+json_option = click.option(
+    "--json",
+    "as_json",
+    is_flag=True,
+    callback=_asks_for_json,
+    help="Print one JSON object and nothing else, whatever happens.",
+)
 profile_option = click.option(
     "--profile",
     "profile_text",
@@ -200,16 +221,25 @@ def take_prior(text: str) -> Prior:
     from darrm import priors, votes
     from darrm.priors.randomized import Randomized, why_impossible
 
+    context = click.get_current_context(silent=True)
+    K = None if context is None else context.params.get("K")
+
     def take(text: str) -> Prior:
         kind, _, rest = text.partition(":")
         if kind == "votes" and rest.lower().endswith((".csv", ".parquet")):
-            return priors.votes(votes.read(rest).histogram)
+            counted = votes.read(rest).histogram
+            if K in (None, len(counted) - 1):  # else it is refused, which is said alone
+                note(
+                    f"The prior is how the {counted.sum():,} rows of {rest} fall. It shapes the noise, and a design "
+                    "file holds it exactly: read it from public votes, and release other votes than these."
+                )
+            return priors.votes(counted)
         epsilon, _, base = rest.partition(":")
         if kind == "randomized-response" and base.startswith("votes:"):
             return priors.randomized_response(take(base), number_of(epsilon))
         return priors.parse(text)
 
-    taken, context = take(text), click.get_current_context(silent=True)
+    taken = take(text)
     if (
         context is not None and context.meta.get(_RANDOMIZED) and not isinstance(taken, Randomized)
     ):  # of those solve warns by itself
@@ -221,10 +251,10 @@ def take_prior(text: str) -> Prior:
 
 def load_majority(file: Path, what: str) -> Design:
     """The design of a majority in ``file``; `InputError` for a decision, which ``what`` does not take."""
-    from darrm.design.design import Design, load
+    from darrm.design.design import load
 
     design = load(file)
-    if not isinstance(design, Design):
+    if design.encoding.name != "gamma":
         raise InputError(
             f"{file} holds a decision by groups of voters. {what} is for majorities. Run: {darrm_line('verify', file)}"
         )
@@ -232,21 +262,15 @@ def load_majority(file: Path, what: str) -> Design:
 
 
 def print_json(values: Mapping[str, object]) -> None:
-    """One JSON object on standard output; infinities are null."""
-    from darrm.storage.sealed_json import finite
-
-    click.echo(json.dumps(finite(dict(values)), allow_nan=False))
+    """The one JSON object on standard output; infinities are null."""
+    endings.current().print(values)
 
 
 def console() -> Console:
     """A console that knows pipes, narrow terminals and NO_COLOR, and takes text as it is."""
     from rich.console import Console
 
-    class Plain(Console):
-        def on_broken_pipe(self) -> None:
-            raise BrokenPipeError
-
-    plain = Plain(highlight=False, markup=False, emoji=False)
+    plain = Console(highlight=False, markup=False, emoji=False)
     if plain.width < 20:
         plain.width = 80
     return plain
@@ -293,6 +317,15 @@ def numbers(option: str, text: str, kind: Callable[[str], Any] = float) -> list[
     except ValueError:
         what = "whole numbers" if kind is int else "numbers"
         raise InputError(f"{option} must be {what} with commas between. Got {text!r}.") from None
+
+
+def names(option: str, text: str) -> list[str]:
+    """Names with commas between, as a line of CSV has them."""
+    try:
+        (each,) = csv.reader([text], skipinitialspace=True, strict=True)
+        return each
+    except (ValueError, csv.Error):
+        raise InputError(f"{option} must be names with commas between. Got {text!r}. Pass e.g. bank0,bank1.") from None
 
 
 def accuracies(text: str, groups: int) -> list[Any]:

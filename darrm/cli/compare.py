@@ -12,6 +12,7 @@ import click
 
 from darrm.cli import common, totals
 from darrm.errors import InputError
+from darrm.problem.limits import rests_not_on
 from darrm.show import wording
 
 if TYPE_CHECKING:
@@ -21,13 +22,10 @@ _ABREAST = 6  # mechanisms whose names stand whole beside each other in 80 colum
 
 
 @click.command("compare", short_help="Compare mechanisms, for one label or at one total budget.")
-@common.majority_options(
-    required=False,
-    total_epsilon="With --queries: of all labels together, and every mechanism is calibrated to it. Without: in place "
-    "of --m, of one label.",
-)
+@common.majority_options(required=False)
+@common.number("--total-epsilon", "With --queries: of all labels together. Every mechanism is calibrated to it.")
 @totals.voter_options
-@click.option("--prior", help=f"{common.PRIORS} [uniform] At one total: of the truth, P0,P1.")
+@click.option("--prior", help=f"{common.PRIORS} [uniform] At one total: of the truth, P0,P1. {common.NOT_RESTING}")
 @common.randomized_option
 @common.objective_option
 @common.number("--queries", "How many labels: what they cost, or what one total buys for them.")
@@ -52,7 +50,10 @@ def command(
     With --queries, --total-epsilon, --total-delta and --voters: every mechanism calibrated to one total budget of all
     labels, as darrm plan does it.
     """
+    release_epsilon = values.pop("release_epsilon")
     if queries is not None and values["total_epsilon"] is not None:
+        if release_epsilon is not None:
+            raise InputError("--release-epsilon is for one label, --total-epsilon for all together. Pass one of them.")
         given = {**values, "prior": prior, "objective": objective, "draws": draws}
         _at_one_total(given, queries, total_delta, voters, plot, as_json)
         return
@@ -62,6 +63,8 @@ def command(
             f"--{strange[0].replace('_', '-') if strange else 'voters'} is for one total budget of many labels. Pass "
             "--queries, --total-epsilon and --total-delta too, or leave it out."
         )
+    if release_epsilon is not None:
+        values["total_epsilon"] = release_epsilon
     missing = [f"--{name}" for name in ("K", "epsilon") if values[name] is None]
     if missing:
         raise click.UsageError(f"Missing option '{missing[0]}'.")
@@ -116,6 +119,7 @@ def command(
         more.add_row(entry.name, *figures, style=style)
     console.print(table)
     console.print(f"The guarantee holds {wording.condition(problem)}")
+    console.print(rests_not_on("the prior"))
     if len(more.columns) > 1:
         console.print(more)
     if queries is not None and total_delta is not None:
@@ -144,8 +148,8 @@ def command(
             gammas.add_row(f"{problem.K - l}:{l}", *(f"{entry.gamma[l]:.4f}" for entry in some))
         console.print(gammas)
     console.print(
-        "error: the paper's total variation (a signed sum under votes: or fixed: priors). disagreement: how often the "
-        f"label is not the majority of the votes. Both are for one release, under the prior {under}."
+        "error: the paper's total variation (under votes: priors rows for 0 and for 1 cancel). disagreement: how often "
+        f"the label is not the majority of the votes. Both are for one release, under the prior {under}."
     )
     if draws is not None:
         console.print(

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from darrm.cli import common
+from darrm.cli.plan import plan_values
 from darrm.cli.suggestions import suggest
 from darrm.show import plan_words, wording
 
@@ -29,7 +31,8 @@ BASE_ACCURACY = 0.9  # what somebody would guess beforehand; no guarantee rests 
 
 @click.command("demo", short_help="The whole job on votes that we ship.")
 @click.option("--out", type=common.PATH, help="Keep gamma.json and labels.csv in this folder.")
-def command(out: Path | None) -> None:
+@common.json_option
+def command(out: Path | None, as_json: bool) -> None:
     """Plan within a total budget, compare at it, and release labels of 25 clinics, whose votes come with darrm."""
     from darrm import votes
     from darrm.errors import OutputError
@@ -46,17 +49,19 @@ def command(out: Path | None) -> None:
         raise click.ClickException(f"The votes {EXAMPLE} come without labels.")
     queries, K = table.votes.shape
     epsilon, reached = float(str(about["epsilon"])), int(str(about["max_affected"]))
-    say = common.console().print
+    console = common.console()
+    console.quiet = as_json
+    say = console.print
     say(
         f"The question: is this tumour malignant? {K} clinics answer it for {queries} new patients. Each clinic "
         "learned from patients of its own. One patient's record is with one clinic at most, so it affects "
         f"{reached} of the {K} votes. Clinics are fresh voters: each randomizes every answer with new coins, by "
-        f"epsilon = {epsilon:g}. Before that {_percent(float(str(about['base_accuracy'])))} of the answers are right, "
-        f"and {_percent(float(str(about['mean_voter_accuracy'])))} after it."
+        f"epsilon = {epsilon:g}. Before that {_percent(1 - float(str(about['base_accuracy'])))} of the answers are "
+        f"wrong, and {_percent(1 - float(str(about['mean_voter_accuracy'])))} after it."
     )
     say(
         f"The budget: all {queries} labels together may cost ({TOTAL_EPSILON:g}, {TOTAL_DELTA:g}). The plan assumes "
-        f"that a clinic is right with probability {BASE_ACCURACY:g} before it randomizes.\n"
+        f"that a clinic is wrong with probability {1 - BASE_ACCURACY:.2g} before it randomizes.\n"
     )
     answer = plan(
         K=K,
@@ -71,12 +76,16 @@ def command(out: Path | None) -> None:
     )
     if answer.comparison is None:
         raise click.ClickException("The plan holds no comparison.")
-    _show(answer.comparison, table.votes, truth)
+    _show(answer.comparison, table.votes, truth, say)
     released = _release(answer, table, out)
+    if as_json:
+        made = {"labels": queries, "wrong": int((released != truth).sum()), "plan": plan_values(answer)}
+        common.print_json({"out": None if out is None else str(out), **made})
+        return
     where = "" if out is None else f", kept in {out}/gamma.json and {out}/labels.csv"
     say(
         f"Released: {queries} labels with the planned noise, read back from its file and verified again{where}. "
-        f"{int((released == truth).sum())} of them are right this time.\n"
+        f"{int((released != truth).sum())} of them are wrong this time.\n"
     )
     say(f"{plan_words.together(answer)} {_WHO}\n")
     say(f"{plan_words.collector(answer)} {_ASKED}")
@@ -86,52 +95,51 @@ def command(out: Path | None) -> None:
 
 
 _WHO = (
-    "Whoever sees only the labels learns at most that about any patient whom a clinic learned from. It rests on the "
-    "table of the noise, on each clinic's own coins, on clinics that vote independently given their records, and on "
-    "one release of each row of votes; on no figure of accuracy."
+    "The guarantee is for any one patient whom a clinic learned from, and towards whoever sees only the labels. It "
+    "rests on the table of the noise, on each clinic's own coins, on clinics that vote independently given their "
+    "records, and on one release of each row of votes. It does not rest on the accuracy that the plan assumes, which "
+    "was chosen without these votes or records."
 )
 _ASKED = "The new patients, whom the labels are about, are not protected: their measurements go to every clinic."
 
 
-def _show(comparison: Comparison, votes: Votes, truth: NDArray[np.uint8]) -> None:
-    """All mechanisms at the budget; right on these votes only where a mechanism takes these votes."""
-    say = common.console().print
+def _show(comparison: Comparison, votes: Votes, truth: NDArray[np.uint8], say: Callable[..., None]) -> None:
+    """All mechanisms at the budget; the error rate on these votes only where a mechanism takes these votes."""
     rows = common.table(
         *("expected", "here", "all labels", "within"),
         name="mechanism",
-        title="Right labels at one total budget",
+        title="Label error rate at one total budget",
         title_justify="left",
     )
     own = comparison["planned"].collector
     for each in comparison:
-        here = _percent(_right(each.table, votes, truth)) if each.collector == own else ""
-        cells = (_percent(1 - each.wrong), here, wording.at_least(each.total), "yes" if each.within else "no")
+        here = _percent(_wrong(each.table, votes, truth)) if each.collector == own else ""
+        cells = (_percent(each.wrong), here, wording.at_least(each.total), "yes" if each.within else "no")
         rows.add_row(each.name, *cells, style=None if each.within else "dim")
     say(rows)
     say(
-        "expected: right labels, if clinics err independently of each other. here: right labels on these votes, at the "
-        "mean over the coins of the labels; empty where the votes would be others, of less epsilon. all labels: "
-        f"epsilon of all labels together, at delta {comparison.total_delta:g}.\n"
+        "expected: share of wrong labels, if clinics err independently of each other. here: that on these votes, at "
+        "the mean over the coins of the labels; empty where the votes would be others, of less epsilon. all labels: "
+        f"epsilon of all labels together, at delta {comparison.total_delta:g}. If votes are private, the column here "
+        "and how often answers are wrong must not leave: they are computed from the votes without noise.\n"
     )
 
 
-def _right(table: NDArray[np.float64], votes: Votes, truth: Labels) -> float:
-    """Mean of Pr[released label = true label], exact; ``table`` is Pr[label 1] by the number of ones."""
-    return float(1 - abs(truth - table[votes.sum(axis=1)]).mean())
+def _wrong(table: NDArray[np.float64], votes: Votes, truth: Labels) -> float:
+    """Mean of Pr[released label != true label], exact; ``table`` is Pr[label 1] by the number of ones."""
+    return float(abs(truth - table[votes.sum(axis=1)]).mean())
 
 
 def _release(answer: Plan, table: VotesTable, out: Path | None) -> Labels:
     """The labels, made with the design as it is read back from its file and verified again."""
     from darrm import votes
-    from darrm.design.design import Design, load
+    from darrm.design.design import load
     from darrm.mechanisms.decision import PrivateDecision
 
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch) if out is None else out
         answer.design.save(folder / "gamma.json")
         design = load(folder / "gamma.json")
-        if isinstance(design, Design):
-            raise click.ClickException("The file holds a majority where a decision was written.")
         released = PrivateDecision(design).release(table.votes)
         votes.write_labels(folder / "labels.csv", table.ids, released)
     return released

@@ -13,7 +13,8 @@ from darrm.errors import InputError
 @click.command("export", short_help="Write a design as a table for analysis.")
 @common.file_argument
 @click.option("--out", type=outputs.TABLE, required=True, help="The table: .csv, .parquet (needs pyarrow) or .json.")
-def command(file: Path, out: Path) -> None:
+@common.json_option
+def command(file: Path, out: Path, as_json: bool) -> None:
     """Write the design in FILE as a table for analysis: a row for each vector of counts, all digits.
 
     Its columns are the counts of votes for 1, or for each of several classes, gamma of a majority, and the probability
@@ -25,5 +26,9 @@ def command(file: Path, out: Path) -> None:
 
     if resolved(out) == resolved(file):
         raise InputError(f"The table would replace the design file {file}. Pass another --out.")
-    write(out, load(file).columns())
+    columns = load(file).columns()
+    write(out, columns)
+    if as_json:
+        rows = len(next(iter(columns.values())))
+        common.print_json({"out": str(out), "rows": rows, "columns": list(columns)})
     common.note(f"Wrote {out}, {outputs.FOR_ANALYSIS}")

@@ -14,16 +14,17 @@ from darrm.show import wording
 
 if TYPE_CHECKING:
     from darrm.accounting.ledger import Ledger
-    from darrm.design.design import AnyDesign
-    from darrm.show.wording import Problem
+    from darrm.design.design import Design
+    from darrm.problem.groups import ByGroups
 
 
 @click.group("ledger", short_help="Keep count of what was released.")
 def command() -> None:
     """Keep count of what was released, and refuse what would overspend: darrm release --ledger.
 
-    Keep one ledger for one set of voters. The budgets of two ledgers add up if voters are fresh. For fixed voters not
-    even the sum is a guarantee: only the price of the voters themselves covers both.
+    Keep one ledger for one set of voters. The budgets of two ledgers add up if voters are fresh and no row of votes
+    has a label in both. For fixed voters not even the sum is a guarantee: only the price of the voters themselves
+    covers both.
     """
 
 
@@ -57,7 +58,7 @@ def create(ledger: Path, file: Path | None, as_json: bool, **values: Any) -> Non
 @click.argument("file", type=common.PATH, required=False)
 @common.number("--times", "How often: labels of FILE, or uses of the mechanism.", default=1, show_default=True)
 @common.number("--epsilon", "Without FILE: what one use of a mechanism guarantees, in nats.")
-@common.number("--delta", "Without FILE: its failure probability [0].")
+@common.number("--delta", "Without FILE: its delta [0].")
 @click.option("--adjacency", help="With --epsilon, required: which neighbours that guarantee is for.")
 @common.number("--noise-multiplier", "Without FILE: charge DP-SGD, or one Gaussian answer, with this noise.")
 @common.number(
@@ -120,7 +121,7 @@ def show(ledger: Path, file: Path | None, as_json: bool) -> None:
     _show(Ledger(ledger), as_json, None if file is None else load(file))
 
 
-def _show(ledger: Ledger, as_json: bool, design: AnyDesign | None = None) -> None:
+def _show(ledger: Ledger, as_json: bool, design: Design | None = None) -> None:
     status = ledger.status()
     if design is not None:
         status["left"] = ledger.remaining(design)
@@ -148,14 +149,35 @@ def _show(ledger: Ledger, as_json: bool, design: AnyDesign | None = None) -> Non
     common.console().print(text)
     rests_on = ledger.rests_on()
     for problem, absent in rests_on:
-        common.console().print(f"This holds {wording.condition(problem, status['voters'], absent=absent)}")
+        rests = wording.condition(problem, status["voters"], absent=absent, once=not status["again"])
+        common.console().print(f"This holds {rests}")
     asked = {wording.of_neighbours(problem) for problem, _ in rests_on if status["voters"] == "fixed"}
-    for told in [of_other_totals(status, rests_on), *asked]:
+    for told in [of_rows(status, rests_on), of_other_totals(status, rests_on), *asked]:
         if told:
             common.console().print(told)
 
 
-def of_other_totals(status: dict[str, Any], rests_on: Sequence[tuple[Problem, bool]]) -> str:
+def of_rows(status: dict[str, Any], rests_on: Sequence[tuple[ByGroups, bool]]) -> str:
+    """What is known of the rows of votes of fresh voters: whether one had a label before."""
+    labels = status["released"]
+    if status["voters"] != "fresh" or not labels or all(wording.without_privacy(problem) for problem, _ in rests_on):
+        return ""
+    if status["again"]:
+        return (
+            f"The votes of {status['again']} of them may have had a label before. The total pays for all votes "
+            "themselves, and so covers that, if the choice of rows to release again is settled without a look at what "
+            "was released."
+        )
+    if status["ids"] == labels:
+        return "An id that was charged is refused. You must make sure that no row of votes has two ids."
+    none = "They have no ids" if not status["ids"] else f"Only {status['ids']} of {labels} have ids"
+    goes_on = ""
+    if status["streams"]:
+        goes_on = " A stream that is started again goes on after its rows, if it gives the same ones in the same order."
+    return f"{none}, so you must make sure that each row is released once.{goes_on}"
+
+
+def of_other_totals(status: dict[str, Any], rests_on: Sequence[tuple[ByGroups, bool]]) -> str:
     """What the total of a ledger for fixed voters says of another total."""
     if status["voters"] != "fixed" or all(wording.without_privacy(problem) for problem, _ in rests_on):
         return ""
@@ -164,7 +186,7 @@ def of_other_totals(status: dict[str, Any], rests_on: Sequence[tuple[Problem, bo
     return wording.THESE_ONLY if paid else wording.NOT_ADDED
 
 
-def _of_one_design(status: dict[str, Any], budget: str, spent: str, problems: Sequence[Problem]) -> str:
+def _of_one_design(status: dict[str, Any], budget: str, spent: str, problems: Sequence[ByGroups]) -> str:
     left = "no end to them" if status["left"] is None else f"{status['left']} left"
     whole = f"the whole budget, {budget}"
     if status["voters"] == "fixed" and status["left"] is None:

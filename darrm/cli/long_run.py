@@ -1,7 +1,8 @@
-"""A long run at a terminal: a bar that shows how far it is, and an interrupt that ends it at once."""
+"""A long run: a bar or lines that say how far it is, and an interrupt that ends it at once."""
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import sys
@@ -11,30 +12,79 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
+import click
+
+from darrm.cli.endings import INTERRUPTED, current, error_object
+
 T = TypeVar("T")
+
+QUIET = "DARRM_QUIET"  # the environment variable that leaves out lines of `telling`
+_FIRST, _EVERY = 5.0, 10.0  # seconds until its first line, and between lines
+
+
+class _News:
+    """What the command that runs does now, for `telling`; None while a bar says it."""
+
+    words: str | None = None
+
+
+_news = _News()
 
 
 @contextmanager
-def progress(say: Callable[..., tuple[int, int | None, str]]) -> Iterator[Callable[..., None] | None]:
+def telling(command: str) -> Iterator[None]:
+    """Lines on standard error about ``command`` if it takes long, except while `progress` shows a bar."""
+    if os.environ.get(QUIET):
+        yield
+        return
+    start, ended = time.perf_counter(), threading.Event()
+    _news.words = "at work"
+
+    def tell() -> None:
+        wait = _FIRST
+        while not ended.wait(wait):
+            wait = _EVERY
+            if _news.words is not None:
+                click.echo(f"darrm {command}: {_news.words} ({time.perf_counter() - start:.0f} s)", err=True)
+
+    thread = threading.Thread(target=tell, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+
+
+@contextmanager
+def progress(say: Callable[..., tuple[int, int | None, str]]) -> Iterator[Callable[..., None]]:
     """A function that takes what ``say`` takes and shows the answer, (done, all or None, words), on standard error.
 
-    None if standard error is not a terminal.
+    A bar on a terminal; elsewhere the words stand in the lines of `telling`.
     """
     if sys.stderr is None or not sys.stderr.isatty():
-        yield None
+
+        def tell(*now: Any) -> None:
+            _news.words = say(*now)[2]
+
+        yield tell
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
     columns = (BarColumn(), TextColumn("{task.description}"), TimeElapsedColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("", total=None)
+        task, before = bar.add_task("", total=None), _news.words
+        _news.words = None
 
         def show(*now: Any) -> None:
             done, total, words = say(*now)
             bar.update(task, completed=done, total=total, description=words)
 
-        yield show
+        try:
+            yield show
+        finally:
+            _news.words = before
 
 
 def counted(what: str) -> Callable[[int, int, int], tuple[int, int, str]]:
@@ -61,14 +111,20 @@ def ending_at_once(message: str) -> Iterator[None]:
         for pid in list(getattr(executor, "_processes", None) or {}):
             with suppress(OSError):
                 os.kill(pid, signal.SIGKILL if os.name == "posix" else signal.SIGTERM)
-        os.write(2, f"{chr(10) * os.isatty(2)}darrm: Interrupted. {message}\n".encode())
-        os._exit(130)
+        said = f"Interrupted. {message}"
+        with suppress(OSError):
+            os.write(2, f"{chr(10) * os.isatty(2)}darrm: {said}\n".encode())
+        if as_json:
+            with suppress(OSError):
+                os.write(1, f"{json.dumps(error_object(INTERRUPTED, said))}\n".encode())
+        os._exit(INTERRUPTED.status)
 
     if threading.current_thread() is not threading.main_thread():
         yield  # only the main thread hears signals
         return
     # The process that cleans up behind a pool would print what it finds.
     os.environ.setdefault("PYTHONWARNINGS", "ignore:resource_tracker")
+    as_json = current().as_json
     before = signal.signal(signal.SIGINT, end)
     try:
         yield

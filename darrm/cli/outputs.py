@@ -9,21 +9,25 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from darrm.errors import InputError
+from darrm.show.wording import held_in
+from darrm.storage.atomic import check_place
 from darrm.storage.frames import FORMATS, ending_of, pyarrow, table_format
 
 if TYPE_CHECKING:
-    from darrm.design.design import AnyDesign
+    from darrm.design.design import Design
 
+_IDS = b"dARM"  # of a file of ids beside a ledger, `darrm.accounting.ledger_ids`
 _LEDGER, _HEAD = b'"format": "darrm-ledger"', 1000  # how the file of a ledger begins
 
 
 def refuse_ledger(out: Path) -> None:
     """Refuse to write over a ledger: what was spent would be known nowhere."""
     head = b""
-    if out.is_file():
-        with suppress(OSError), out.open("rb") as file:
-            head = file.read(_HEAD)
-    if _LEDGER in head:
+    with suppress(OSError):  # what is wrong with a path is said where it is written
+        if out.is_file():
+            with out.open("rb") as file:
+                head = file.read(_HEAD)
+    if _LEDGER in head or (head.startswith(b"SQLite format 3\0") and head[68:72] == _IDS):
         raise InputError(f"{out} is a ledger: what it has counted would be lost. Pass another --out.")
 
 
@@ -43,6 +47,7 @@ class Out(click.Path):
         if ending == "parquet":
             pyarrow()
         refuse_ledger(Path(value))
+        check_place(value)
         return super().convert(value, param, context)
 
 
@@ -53,6 +58,7 @@ class AnalysisTable(click.Path):
         if context is None or not context.resilient_parsing:
             table_format(value)
             refuse_ledger(Path(value))
+            check_place(value)
         return super().convert(value, param, context)
 
 
@@ -66,7 +72,7 @@ def is_design_file(out: Path) -> bool:
     return ending_of(out) not in ("csv", "parquet")
 
 
-def keep(out: Path | None, design: AnyDesign) -> None:
+def keep(out: Path | None, design: Design) -> None:
     """Write a design where it is wanted, as its file or as a table for analysis."""
     if out is None:
         return
@@ -78,7 +84,18 @@ def keep(out: Path | None, design: AnyDesign) -> None:
         write(out, design.columns())
 
 
-def kept(out: Path | None) -> None:
-    """Say what `keep` wrote."""
+def kept(out: Path | None, design: Design) -> None:
+    """Say what `keep` wrote, and what of the user's it holds."""
     if out is not None:
         click.echo(f"Wrote {out}." if is_design_file(out) else f"Wrote {out}, {FOR_ANALYSIS}", err=True)
+        say_held(out, design)
+
+
+def say_held(out: Path, design: Design) -> None:
+    """Say which figures of the user's the file of a design holds, in all digits."""
+    held = held_in(design)
+    if held:
+        click.echo(
+            f"{out} holds {held} exactly. Publish it only if they come from elsewhere than these votes or records.",
+            err=True,
+        )

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from darrm.cli import common
+from darrm.cli import common, outputs
 from darrm.cli.long_run import progress
+from darrm.cli.problem import columns_option
 from darrm.cli.suggestions import line, options_given, suggest, suggest_release
 from darrm.cli.totals import comparison_values, show_assumptions, show_comparison, show_rows, take_setting
 from darrm.cli.totals import options as setting_options
@@ -23,17 +24,18 @@ if TYPE_CHECKING:
 
 @click.command("plan", short_help="Say what one total budget buys for many labels.")
 @setting_options
+@columns_option
 @common.number("--at-most", "For epsilon auto: the largest epsilon of a vote, in nats.")
-@common.number("--collector-epsilon", "For epsilon auto: what whoever sees all votes may learn in all, in nats.")
+@common.number("--collector-epsilon", "For epsilon auto: the largest epsilon of all votes together, in nats.")
 @click.option("--no-comparison", is_flag=True, help="Leave out what else the same budget buys.")
 @common.number(
-    "--time-limit", "Seconds, looked at between steps of the search; then the best design so far.", default=math.inf
+    "--time-limit", "Seconds, looked at inside all steps of the search; then the best design so far.", default=math.inf
 )
 @common.plot_option("wrong labels over the epsilon of the votes, or beside other mechanisms,")
 @common.design_option
 @common.json_option
 def command(no_comparison: bool, plot: Path | None, out: Path | None, as_json: bool, **values: Any) -> None:
-    """What all labels guarantee together, how often one is right, what else the budget buys, and who learns what.
+    """What all labels guarantee together, how often one is wrong, what else the budget buys, how private all votes are.
 
     25 hospitals that each randomize their answer by epsilon 0.5, 200 labels. A patient is in at most one hospital,
     and is exchanged for one of the same hospital; else two hospitals would be affected:
@@ -44,8 +46,11 @@ def command(no_comparison: bool, plot: Path | None, out: Path | None, as_json: b
     """
     from darrm.planning.planner import plan
 
+    setting = take_setting(values)
+    if out is not None:
+        _check_writable(**setting)
     with progress(_said) as report:
-        answer = plan(**take_setting(values), **values, compare=not no_comparison, report=report)
+        answer = plan(**setting, **values, compare=not no_comparison, report=report)
     if out is not None:
         answer.design.save(out)
     if plot is not None:
@@ -57,6 +62,8 @@ def command(no_comparison: bool, plot: Path | None, out: Path | None, as_json: b
     else:
         show(answer)
     common.wrote(out, plot)
+    if out is not None:
+        outputs.say_held(out, answer.design)
     if as_json:
         return
     if out is None:
@@ -72,6 +79,17 @@ def command(no_comparison: bool, plot: Path | None, out: Path | None, as_json: b
         suggest_release(out, answer.design, ledger)
 
 
+def _check_writable(groups: Any, classes: Any, **_: object) -> None:
+    """Refuse voters whose design could be too large for a file, before work on it begins."""
+    from darrm.design.content import check_writable
+    from darrm.planning.asked import groups_of
+    from darrm.problem.decision import DecisionProblem
+    from darrm.problem.groups import VoterGroup
+
+    counts = [VoterGroup(group.count, 1.0) for group in groups_of(groups, None, None, 0.0)[0]]
+    check_writable(DecisionProblem(counts, 1.0, 0.0, 2 if classes is None else classes, max_affected=1))
+
+
 def _said(now: Progress) -> tuple[int, int | None, str]:
     left = "" if math.isnan(now.seconds_left) else f", some {now.seconds_left:.0f} s left"
     return now.done, now.steps, f"{now.doing}{left}"
@@ -79,11 +97,12 @@ def _said(now: Progress) -> tuple[int, int | None, str]:
 
 def plan_values(answer: Plan) -> dict[str, object]:
     """A plan as plain values."""
-    from darrm.design import decision, design
+    from darrm.design.design import as_dict
 
     made = answer.design
     values = {name: value for name, value in vars(answer).items() if name not in ("design", "curve", "comparison")}
-    values["design"] = design.as_dict(made) if isinstance(made, design.Design) else decision.as_dict(made)
+    values["design"] = as_dict(made)
+    values["on_votes"] = None if answer.on_votes is None else asdict(answer.on_votes)
     values["curve"] = [asdict(step) for step in answer.curve]
     values["comparison"] = [] if answer.comparison is None else comparison_values(answer.comparison)
     return values

@@ -32,7 +32,7 @@ def command(file: Path, epsilons: str | None, plot: Path | None, as_json: bool) 
     design = load(file)
     problem = design.problem
     if epsilons is None:
-        where = [float(f"{epsilon:.6g}") for epsilon in np.linspace(0, 1.25 * problem.total_epsilon, 11)] + [math.inf]
+        where = [float(f"{epsilon:.6g}") for epsilon in np.linspace(0, 1.25 * problem.release_epsilon, 11)] + [math.inf]
     else:
         where = common.numbers("--epsilons", epsilons)
     tables = [profile_bounds(part.table, part.problem, where) for part in tables_of(design)]

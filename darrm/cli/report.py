@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from darrm.cli import common, outputs
+from darrm.storage.atomic import check_place
 
 _OUT = outputs.Out("A report is HTML: name it .html.")
 
@@ -14,7 +15,7 @@ _OUT = outputs.Out("A report is HTML: name it .html.")
 @click.command("report", short_help="Write a design as one page of HTML.")
 @common.file_argument
 @click.option("--out", type=_OUT, help="The page [beside the design, ending in .html].")
-@common.number("--delta", "Failure probability of many labels together [1e-5, or what the voters' own asks for].")
+@common.number("--delta", "Delta of many labels together [1e-5, or what the voters' own asks for].")
 @common.number("--queries", "One more number of labels, for the table of what many of them cost.")
 @click.option(
     "--full/--short",
@@ -33,7 +34,9 @@ def command(
     from darrm.design.design import load
     from darrm.show.report import write
 
-    out = file.with_suffix(".html") if out is None else out
+    if out is None:
+        out = file.with_suffix(".html")
+        check_place(out)
     size = write(out, load(file), file=file, delta=delta, queries=queries, full=full)
     if as_json:
         common.print_json({"out": str(out), "bytes": size})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,33 +9,33 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from darrm.cli import common, outputs
-from darrm.cli.decision import check_form, decision_options, show_worst_case, take_decision
-from darrm.cli.decision import show as show_decision
 from darrm.cli.long_run import beside, ending_at_once, progress
+from darrm.cli.problem import decision_options, take_asked
+from darrm.cli.shown import show, worst_case
 from darrm.cli.suggestions import options_given, suggest, suggest_budget, suggest_release
 from darrm.errors import InputError
-from darrm.problem.majority import MajorityProblem
-from darrm.show import wording
 
 if TYPE_CHECKING:
-    from darrm.design.design import AnyDesign, Design
+    from darrm.design.design import Design
     from darrm_solvers import Progress
 
 
-_ROWS = 30  # of the chart, at most
 _OUT = outputs.Out("", "json", "csv", "parquet")
-_LIMITS = ("time_limit", "on_time_limit")
+_SETTINGS = ("shape", "engine", "absent", "time_limit", "on_time_limit")
 _OF_PRIORS = ("prior", "objective", "randomized_response")
 _OF_COMPARE = ("K", "m", "total_epsilon", "epsilon", "Delta", "delta", "max_affected", "adjacency")
 
 
 @click.command("solve", short_help="Find the best noise function, certified.")
 @common.majority_options(
-    required=False, total_epsilon="In place of --m, or with --group: the epsilon of one label, in nats."
+    False, "In place of --m, or with --group: the epsilon of one label, in nats.", "--total-epsilon"
 )
 @decision_options
 @click.option(
-    "--prior", help=f"{common.PRIORS[:-1]} [uniform]. With --group: P0,P1,..., the chances of each truth [even]."
+    "--prior",
+    help=f"{common.PRIORS[:-1]} [uniform]. With --group: P0,P1,..., the chances of each truth [even], or "
+    "without --accuracy where votes come from. "
+    f"{common.NOT_RESTING}",
 )
 @common.randomized_option
 @click.option(
@@ -72,70 +71,57 @@ def command(prior: str | None, out: Path | None, plot: Path | None, as_json: boo
 
     For the majority of --K voters that are all alike, or for a decision by groups of voters (--group).
     """
-    solved = _decision if check_form(click.get_current_context()) else _majority
-    solved(prior, out, plot, as_json, **values)
-
-
-def _majority(prior: str | None, out: Path | None, plot: Path | None, as_json: bool, **values: Any) -> None:
+    asked = take_asked(values, prior)  # before libraries load that it does not need
+    from darrm.design.absent import n_attendances
+    from darrm.design.content import check_writable
     from darrm.design.design import as_dict
     from darrm.design.solve import solve
-    from darrm.show.plots import plot_gamma
+    from darrm.show.plots import plot as drawn
+    from darrm.show.plots_decision import not_drawn
 
-    problem = common.take_problem(values)
-    taken = common.take_prior("uniform" if prior is None else prior)
+    problem = asked["problem"]
+    if out is not None and outputs.is_design_file(out):
+        check_writable(problem)
+    if plot is not None and not_drawn(problem):
+        raise InputError(f"--plot: {not_drawn(problem)} Leave it out.")
     both_shapes, points = values.pop("both_shapes"), _profile(values)
-    values = {name: values[name] for name in ("shape", "objective", "engine", *_LIMITS)} | {"profile": points}
+    settings = {name: values[name] for name in _SETTINGS} | {"profile": points}
+    if values["ordered"]:
+        settings["shape"] = "ordered"
+    say = _Attendances(n_attendances(problem) - 1) if settings["absent"] else _searching
     start = time.perf_counter()
-    with progress(_searching) as report, ending_at_once("Nothing was written."):
-        design = beside(lambda: solve(problem, prior=taken, report=report, **values))
+    with progress(say) as report, ending_at_once("Nothing was written."):
+        design = beside(lambda: solve(**asked, report=report, **settings))
         seconds = time.perf_counter() - start
         designs = [design]
         if both_shapes:
-            values["shape"] = "monotone" if design.shape == "free" else "free"
-            designs.append(beside(lambda: solve(problem, prior=taken, report=report, **values)))
+            other = "monotone" if design.encoding.name == "gamma" else "ordered"
+            settings["shape"] = other if design.shape == "free" else "free"
+            designs.append(beside(lambda: solve(**asked, report=report, **settings)))
     outputs.keep(out, design)
-    common.draw(plot, lambda: plot_gamma(problem, {"gamma_opt": design.gamma}))
+    common.draw(plot, lambda: drawn(design))
     if as_json:
-        shapes = {d.shape: {"error": d.error, "disagreement": d.disagreement, "gap": d.gap} for d in designs}
+        shapes = {one.shape: _errors(one) for one in designs}
         common.print_json({**as_dict(design), "seconds": seconds, **({"shapes": shapes} if both_shapes else {})})
     else:
         show(design)
-        for other in designs[1:]:
-            errors = f"error {other.error:.8g} (tv), disagreement {other.disagreement:.8g}"
-            common.console().print(f"shape {other.shape}: {errors}")
+        if design.encoding.name != "gamma":
+            worst_case(design)
+        for one in designs[1:]:
+            figures = _errors(one)
+            said = f"error {one.error:.8g} (tv), disagreement {one.disagreement:.8g}" if "error" in figures else ""
+            common.console().print(f"shape {one.shape}: {said or f'expected cost {one.expected_cost:.8g}'}")
         common.note(f"Solved and verified in {seconds:.3g} s.")
-    outputs.kept(out)
+    outputs.kept(out, design)
     common.wrote(plot)
     if not as_json:
         _suggest(design, out)
 
 
-def _decision(prior: str | None, out: Path | None, plot: Path | None, as_json: bool, **values: Any) -> None:
-    from darrm.design.decision import as_dict
-    from darrm.design.solve import solve
-    from darrm.show.plots_decision import not_drawn, plot_decision
-
-    problem, objective = take_decision(values, prior)
-    if plot is not None and not_drawn(problem):
-        raise InputError(f"--plot: {not_drawn(problem)} Leave it out.")
-    settings = {name: values[name] for name in ("ordered", "absent", *_LIMITS)} | {"profile": _profile(values)}
-    say = _Attendances(math.prod(problem.shape) - 1) if values["absent"] else _searching
-    start = time.perf_counter()
-    with progress(say) as report, ending_at_once("Nothing was written."):
-        design = beside(lambda: solve(problem, objective=objective, report=report, **settings))
-    seconds = time.perf_counter() - start
-    outputs.keep(out, design)
-    common.draw(plot, lambda: plot_decision(design))
-    if as_json:
-        common.print_json({**as_dict(design), "seconds": seconds})
-    else:
-        show_decision(design)
-        show_worst_case(design)
-        common.note(f"Solved and verified in {seconds:.3g} s.")
-    outputs.kept(out)
-    common.wrote(plot)
-    if not as_json:
-        _suggest(design, out)
+def _errors(design: Design) -> dict[str, float]:
+    """What a design errs."""
+    names = ("error", "disagreement") if design.encoding.name == "gamma" else ("expected_cost",)
+    return {name: getattr(design, name) for name in (*names, "gap")}
 
 
 def _profile(values: dict[str, Any]) -> list[tuple[float, float]] | None:
@@ -159,64 +145,15 @@ def _searching(now: Progress) -> tuple[int, None, str]:
     return 0, None, f"searching: {now.rows} constraints, round {now.rounds}"
 
 
-def _rows(design: Design) -> list[tuple[str, float]]:
-    """Votes and gamma from the closest vote to the unanimous one; of many, runs of equal values, then a selection."""
-    K = design.problem.K
-    runs: list[list[int]] = []
-    for l in range(K // 2 + 1, K + 1):
-        if runs and K // 2 > _ROWS and f"{design.gamma[l]:.6f}" == f"{design.gamma[runs[-1][0]]:.6f}":
-            runs[-1].append(l)
-        else:
-            runs.append([l])
-    if len(runs) > _ROWS:
-        runs = [runs[round(i * (len(runs) - 1) / (_ROWS - 1))] for i in range(_ROWS)]
-    names = [f"{K - run[0]}:{run[0]}" + f" to {K - run[-1]}:{run[-1]}" * (len(run) > 1) for run in runs]
-    return [(name, float(design.gamma[run[0]])) for name, run in zip(names, runs, strict=True)]
-
-
-def _suggest(design: AnyDesign, out: Path | None) -> None:
+def _suggest(design: Design, out: Path | None) -> None:
     """What one does with a design."""
     if out is None or not outputs.is_design_file(out):
-        name = "gamma.json" if isinstance(design.problem, MajorityProblem) else "decision.json"
+        of_gamma = design.encoding.name == "gamma"
+        name = "gamma.json" if of_gamma else "decision.json"
         suggest("Next, to keep the design", "solve", *options_given(), "--out", name)
-        if isinstance(design.problem, MajorityProblem):
+        if of_gamma:
             suggest("To see it beside others", "compare", *options_given((*_OF_COMPARE, *_OF_PRIORS)))
         return
     suggest("Next, to explain it on a page", "report", out)
     suggest_release(out, design)
     suggest_budget(out, design)
-
-
-def show(design: Design, *, from_file: bool = False) -> None:
-    """Gamma as a small chart, the guarantee in a sentence, and the figures."""
-    from rich.table import Table
-
-    problem = design.problem
-    console = common.console()
-    rows = _rows(design)
-    left = max(len("votes"), *(len(votes) for votes, _ in rows))
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    table.add_column("votes", justify="right", no_wrap=True, min_width=left)
-    table.add_column("gamma", justify="right", no_wrap=True, min_width=8)
-    table.add_column("chance of the true majority, else a fair coin", no_wrap=True, overflow="crop")
-    width = max(4, min(32, console.width - left - 15))
-    for votes, value in rows:
-        table.add_row(votes, f"{value:.6f}", common.bar(value, width, console.options.ascii_only))
-    console.print(table)
-    every = len(design.gamma) - problem.K // 2 - 1
-    if every > _ROWS:
-        console.print(f"({len(rows)} lines for {every} values; --out or --json has all of them)")
-    console.print(
-        f"Verified: one release of the majority of K = {problem.K} votes is {wording.guarantee(problem)}, "
-        f"{wording.condition(problem)}"
-    )
-    console.print(common.tightness(design))
-    gap = f"at most {design.gap:.1e} above the least possible {design.objective} for shape {design.shape}"
-    gap += " with its profile" * bool(design.profile)
-    if math.isinf(design.gap):
-        gap = "not known to be the least possible"
-    elif from_file:
-        gap += ", as the file says"
-    console.print(f"error {design.error:.8g} (tv), disagreement {design.disagreement:.8g}, under {design.prior}; {gap}")
-    if design.profile:
-        console.print(f"and one release keeps {len(design.profile)} points of a profile")

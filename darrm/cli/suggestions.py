@@ -11,7 +11,7 @@ import click
 from click.core import ParameterSource
 
 if TYPE_CHECKING:
-    from darrm.design.design import AnyDesign
+    from darrm.design.design import Design
 
 _QUERIES = (100, 10, 1)
 
@@ -51,7 +51,7 @@ def options_given(names: Collection[str] | None = None) -> list[str]:
     return words
 
 
-def suggest_release(file: Path | None, design: AnyDesign, ledger: Path | None = None) -> None:
+def suggest_release(file: Path | None, design: Design, ledger: Path | None = None) -> None:
     """Suggest `darrm release` for votes of the user's."""
     last = getattr(design.problem, "n_classes", 2) - 1
     votes = "0 and 1" if last == 1 else f"0 to {last}"
@@ -61,14 +61,15 @@ def suggest_release(file: Path | None, design: AnyDesign, ledger: Path | None = 
 
         votes = f"{listed(names)}, or {votes},"
     absent = "; -1 or nothing where a voter is absent" if getattr(design, "absent", False) else ""
+    named = " by its name" if getattr(design.problem, "voters", None) else ""
     suggest(
         f"To release labels for votes (a header, then a column of {votes} for each of {design.problem.K} "
-        f"voters{absent})",
+        f"voters{named}{absent})",
         *("release", file, "--votes", "votes.csv", "--out", "labels.csv", *(("--ledger", ledger) if ledger else ())),
     )
 
 
-def suggest_budget(file: Path, design: AnyDesign, queries: Sequence[int] = _QUERIES) -> None:
+def suggest_budget(file: Path, design: Design, queries: Sequence[int] = _QUERIES) -> None:
     """Suggest `darrm budget` for the first of these numbers of fresh labels that a delta of 0.001 is enough for."""
     from darrm.show.markup import shown
     from darrm.show.wording import without_privacy

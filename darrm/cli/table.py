@@ -11,6 +11,7 @@ import click
 from click.core import ParameterSource
 
 from darrm.cli import common
+from darrm.cli.endings import DONE, NO_DESIGN, answered
 from darrm.cli.long_run import counted, ending_at_once, progress
 from darrm.errors import InputError
 
@@ -30,7 +31,14 @@ _KEPT = "What was finished is kept: run the same again to go on."
     type=common.PATH,
     help="A CSV file of problems instead: a header with K, m, epsilon, ... or groups, total_epsilon, ...",
 )
-@click.option("--prior", "priors", multiple=True, default=["uniform"], show_default=True, help="May be repeated.")
+@click.option(
+    "--prior",
+    "priors",
+    multiple=True,
+    default=["uniform"],
+    show_default=True,
+    help=f"May be repeated. {common.NOT_RESTING}",
+)
 @click.option("--shape", type=click.Choice(["free", "monotone", "both"]), default="free", show_default=True)
 @common.objective_option
 @click.option("--out", type=common.PATH, required=True, help="The table: .parquet, .csv or .jsonl.")
@@ -52,7 +60,7 @@ def command(
     scheduler: str | None,
     **texts: str | None,
 ) -> int:
-    """Solve and certify all combinations of the values; exit status 1 if some could not be solved.
+    """Solve and certify all combinations of the values; exit status 4 if some could not be solved.
 
     Run the same again after an interruption: it goes on from where it stopped. A table that is complete is read.
     """
@@ -82,16 +90,20 @@ def command(
     seconds = time.perf_counter() - start
     common.draw(plot, lambda: plot_table(table))
     failures = len(table.failures)
+    ending = NO_DESIGN if failures else DONE
     if as_json:
         common.print_json(
-            {
-                "designs": len(table),
-                "found": table.found,
-                "left_out": table.left_out,
-                "failures": failures,
-                "seconds": seconds,
-                "out": str(out),
-            }
+            answered(
+                {
+                    "designs": len(table),
+                    "found": table.found,
+                    "left_out": table.left_out,
+                    "failures": failures,
+                    "seconds": seconds,
+                    "out": str(out),
+                },
+                ending,
+            )
         )
     else:
         earlier = "all" if table.found == len(table) else f"{table.found} of {len(table)} rows"
@@ -103,7 +115,7 @@ def command(
         if failures:
             click.echo(f"{failures} failed; the first: {table.failures[0]['failure']}")
     common.wrote(out, plot)
-    return 1 if failures else 0
+    return ending.status
 
 
 def values(name: str, text: str | None) -> list[Any] | None:

@@ -9,9 +9,9 @@ import click
 
 from darrm._validation import check_count, real
 from darrm.cli import common
-from darrm.cli.decision import classes_of, cost_rows
+from darrm.cli.problem import GROUP, classes_of, cost_rows, named, take_groups
 from darrm.errors import InputError
-from darrm.show import plan_words, wording
+from darrm.show import plan_words
 
 if TYPE_CHECKING:
     from darrm.planning.answers import Plan
@@ -21,18 +21,19 @@ voter_options = common.options(
     click.option(
         "--group",
         multiple=True,
-        metavar="COUNT:EPSILON[:DELTA[:MAX_AFFECTED]]",
+        metavar=GROUP,
         help="Voters that are equally private, in place of --K and --epsilon; once for each group. An epsilon may be "
-        "inf (not private) or, to plan, auto.",
+        "inf (not private) or, to plan, auto. NAME: what each is called in votes files.",
     ),
     click.option(
         "--base-accuracy",
-        help="How often an answer is right before its voter randomizes it: B for all groups, or B1,B2,...",
+        help="How often an answer is right before its voter randomizes it: B for all groups, or B1,B2,... "
+        f"{common.NOT_RESTING}",
     ),
     click.option(
         "--accuracy",
         help="How often a vote as it is cast is right: A for all groups, or A1,A2,..., or tables, as darrm solve takes "
-        "them.",
+        f"them. {common.NOT_RESTING}",
     ),
     click.option(
         "--classes", help="What voters and labels say: how many classes, or their names, e.g. 3 or cat,dog [2]."
@@ -41,14 +42,18 @@ voter_options = common.options(
 options = common.options(
     common.number("--K", "Number of voters."),
     common.number("--epsilon", "Privacy of one vote, in nats, or auto."),
-    common.number("--voter-delta", "Failure probability of one voter [0].", "--Delta"),
+    common.number("--voter-delta", "Delta of one voter: each is (epsilon, delta)-DP [0].", "--Delta"),
     voter_options,
     common.number("--max-affected", "How many voters one change of the data can reach, over all. Required."),
     common.number("--queries", "How many labels.", required=True),
     common.budget_options,
-    click.option("--prior", help=f"Of the truth: P0,P1. Or, with --K alone, of votes: {common.PRIORS}"),
     click.option(
-        "--cost", help="C00,C01,..., row by row, where Cry is what answer r costs if y is true [0 if right, else 1]."
+        "--prior", help=f"Of the truth: P0,P1. Or, with --K alone, of votes: {common.PRIORS} {common.NOT_RESTING}"
+    ),
+    click.option(
+        "--cost",
+        help="C00,C01,..., row by row, where Cry is what answer r costs if y is true [0 if right, else 1]. "
+        f"{common.NOT_RESTING}",
     ),
     click.option("--ordered", is_flag=True, help="The answer that costs less is never the less likely."),
     click.option(
@@ -62,27 +67,18 @@ options = common.options(
 
 def take_setting(values: dict[str, Any]) -> dict[str, Any]:
     """What `darrm.plan` takes for the options of the voters, which are taken out of ``values``."""
-    from darrm.problem.decision import VoterGroup
 
     taken: dict[str, Any] = {}
     K, epsilon, Delta = values.pop("K"), values.pop("epsilon"), values.pop("Delta")
-    groups: list[Any] = []
-    for text in values.pop("group"):
-        parts = [wording.number_of(part) for part in text.split(":")]
-        if not 2 <= len(parts) <= 4:
-            raise InputError(f"--group must be COUNT:EPSILON[:DELTA[:MAX_AFFECTED]]. Got {text!r}. Pass e.g. 25:0.5.")
-        try:
-            groups.append((parts[0], "auto") if parts[1] == "auto" and len(parts) == 2 else VoterGroup(*parts))
-        except InputError as error:
-            raise InputError(f"--group {text}: {error}") from None
+    groups = take_groups(values.pop("group"), "25:0.5", auto=True)
     if groups and (K is not None or epsilon is not None or Delta):
         raise InputError("--group takes the place of --K, --epsilon and --voter-delta. Pass one or the other.")
     if not groups and (K is None or epsilon is None):
         raise InputError("Say who votes: --K and --epsilon, or --group COUNT:EPSILON.")
     if not groups:
         K, Delta = check_count("K", K), real("Delta", 0.0 if Delta is None else Delta, 0, 1, "[)")
-        groups = [(K, "auto")] if epsilon == "auto" else [VoterGroup(K, epsilon, Delta)]
-    taken["groups"] = groups
+        groups = [[K, epsilon, Delta, None, None]]
+    taken["groups"] = named(groups, values.pop("columns", None))
     base, accuracy = values.pop("base_accuracy"), values.pop("accuracy")
     if base is not None:
         each = common.numbers("--base-accuracy", base)

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from darrm.cli import common
+from darrm.cli.endings import DONE, NOT_HELD, answered
 from darrm.cli.long_run import counted, ending_at_once, progress
+from darrm.errors import CertificateError
 from darrm.numerics.exact import rounded_up
 from darrm.show import wording
+
+if TYPE_CHECKING:
+    from darrm.design.design import Design
 
 _TABLES = (".parquet", ".csv", ".jsonl")
 _MINUTES = 10
@@ -31,28 +37,40 @@ _MINUTES = 10
 def command(file: Path, jobs: int, independent: bool, max_minutes: Any, as_json: bool) -> int:
     """Verify a design file, or a table (.parquet, .csv, .jsonl), anew.
 
-    Exit status 0 if all holds, 1 if not, 2 if the file is unusable.
+    Exit status 0 if all holds, 1 if not. With --json the object says so too: holds, and what is wrong.
     """
     if independent or max_minutes is not None:
         return _independent(file, independent, max_minutes, as_json)
     if file.suffix.lower() in _TABLES:
         return _table(file, jobs, as_json)
-    from darrm.cli import decision
-    from darrm.cli.solve import show
-    from darrm.design.design import Design, load
+    from darrm.cli.shown import show, worst_case
+    from darrm.design.design import load
 
-    design = load(file)
+    try:
+        design = load(file)
+    except CertificateError as error:
+        if as_json and error.certificate is not None:
+            common.note(f"darrm: {common.in_one_line(str(error))}")
+            return _answer(_judged(error), [str(error)])
+        raise
     if as_json:
-        common.print_json({"problem": asdict(design.problem), "certificate": asdict(design.certificate)})
-    elif not isinstance(design, Design):
-        decision.show(design, from_file=True)
-        decision.show_worst_case(design)
-    else:
-        show(design, from_file=True)
-        worst = ", ".join(f"{count} at {corner}" for corner, count in design.certificate.worst_case.items())
-        x, y = design.certificate.probabilities
-        common.console().print(f"worst case: {worst}; releases 1 with probability {x:.12g} against {y:.12g}")
+        return _answer(_judged(design), [])
+    show(design, from_file=True)
+    worst_case(design)
     return 0
+
+
+def _judged(about: Design | CertificateError) -> dict[str, object]:
+    from darrm.design.content import problem_in_file
+
+    return {"problem": problem_in_file(about.problem), "certificate": asdict(about.certificate)}
+
+
+def _answer(values: dict[str, object], wrong: Sequence[str]) -> int:
+    """Print what was found as JSON; the exit status."""
+    ending = NOT_HELD if wrong else DONE
+    common.print_json(answered({"holds": not wrong, **values, "wrong": list(wrong)}, ending))
+    return ending.status
 
 
 def _independent(file: Path, independent: bool, max_minutes: Any, as_json: bool) -> int:
@@ -84,8 +102,7 @@ def _independent(file: Path, independent: bool, max_minutes: Any, as_json: bool)
     with progress(lambda done, total: (done, total, f"{done:,}/{total:,} cases")) as report:
         found = judge.check(content, report)
     if as_json:
-        common.print_json({"holds": not found.wrong, **asdict(found)})
-        return 1 if found.wrong else 0
+        return _answer(asdict(found), found.wrong)
     for line in found.wrong:
         click.echo(f"wrong: {common.in_one_line(line)}")
     for line in found.loose:
@@ -105,7 +122,7 @@ def _independent(file: Path, independent: bool, max_minutes: Any, as_json: bool)
         "Taken as given: what the voters are, that given the data they vote independently"
         + (", and that who is absent depends neither on the data nor on votes." if found.tables > 1 else ".")
     )
-    return 1 if found.wrong else 0
+    return NOT_HELD.status if found.wrong else DONE.status
 
 
 def _guarantees(content: dict[str, Any]) -> str:
@@ -130,7 +147,8 @@ def _voters(problem: dict[str, Any]) -> str:
         fewer = (
             f", at most {group['max_affected']} reached" if group["max_affected"] < min(most, group["count"]) else ""
         )
-        groups.append(f"{group['count']} that are {each}{fewer}")
+        named = f" ({wording.some(group['names'])})" if "names" in group else ""
+        groups.append(f"{group['count']}{named} that are {each}{fewer}")
     return (
         f"For these voters: {'; '.join(groups)}. One change of the data ({problem['adjacency']!r}) reaches "
         f"{most} of them at most."
@@ -143,12 +161,11 @@ def _table(file: Path, jobs: int, as_json: bool) -> int:
     with progress(counted("wrong")) as report, ending_at_once("Nothing was changed."):
         check = verify_table(file, jobs=jobs, progress=report)
     if as_json:
-        common.print_json({"rows": check.rows, "failures": check.failures, "wrong": list(check.wrong)})
-    else:
-        failed = f" {check.failures} rows hold no design." if check.failures else ""
-        click.echo(f"{check.rows - check.failures - len(check.wrong)} of {check.rows} rows verified.{failed}")
-        for line in check.wrong[:20]:
-            click.echo(f"wrong: {common.in_one_line(line)}")
-        if len(check.wrong) > 20:
-            click.echo(f"and {len(check.wrong) - 20} more")
-    return 0 if check.holds else 1
+        return _answer({"rows": check.rows, "failures": check.failures}, check.wrong)
+    failed = f" {check.failures} rows hold no design." if check.failures else ""
+    click.echo(f"{check.rows - check.failures - len(check.wrong)} of {check.rows} rows verified.{failed}")
+    for line in check.wrong[:20]:
+        click.echo(f"wrong: {common.in_one_line(line)}")
+    if len(check.wrong) > 20:
+        click.echo(f"and {len(check.wrong) - 20} more")
+    return DONE.status if check.holds else NOT_HELD.status

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from darrm.constraints.steepness import check_steepness
 from darrm.errors import InputError
 from darrm.numerics.arrays import Array, in_decimals, number_kind
+from darrm.numerics.deadline import check_time
 from darrm.numerics.exact import decimals, rounded_up
 from darrm.problem.class_corners import Bit, ClassCase, GroupOfCase, bits
 from darrm.problem.class_votes import all_votes, by_votes, votes_up_to_names
@@ -39,7 +40,7 @@ MAX_VARIABLES = 10_000
 def check_variables(problem: DecisionProblem, *, alike: bool) -> None:
     """Refuse a table of more entries than a linear program is made for."""
     rows = n_sorted_counts(problem.K, problem.n_classes) if alike and len(problem.groups) == 1 else None
-    entries = (math.prod(problem.shape) if rows is None else rows) * problem.n_answers
+    entries = (math.prod(problem.table_shape) if rows is None else rows) * problem.n_answers
     if entries > MAX_VARIABLES:
         raise InputError(
             f"A table of {entries:,} probabilities is too large to optimise; at most {MAX_VARIABLES:,}. Take fewer "
@@ -104,7 +105,7 @@ class ClassColumns:
         self.weights = gain[self._free]
         self.most = math.fsum([*best.tolist(), *self.weights.tolist()])
         self._n_parts = used.size
-        self.shape = (rows,) if alike and len(problem.groups) == 1 else problem.shape
+        self.shape = (rows,) if alike and len(problem.groups) == 1 else problem.table_shape
         self.first = self._sums() if not ordered else stacked([self._sums(), self._order(gain)])
 
     def table(self, x: Array) -> Array:
@@ -192,9 +193,9 @@ class ClassRows:
         self._bits, fails = bits(problem, alike=columns.alike and len(problem.groups) == 1)
         if Decimal(limit.delta) < fails:
             raise InputError(
-                f"delta must be at least {rounded_up(fails)!r}, the probability that a reached voter fails, where so "
-                f"many voters can only be certified as pure ones that fail. Got {limit.delta!r}. Raise delta, or lower "
-                "max_affected or the deltas of the groups."
+                f"delta must be at least {rounded_up(fails)!r}, the deltas of the reached voters together, where so "
+                f"many voters can only be certified as pure ones beside their deltas. Got {limit.delta!r}. Raise "
+                "delta, or lower max_affected or the deltas of the groups."
             )
         with decimals(limit.epsilon):
             shrink, delta = (-limit.epsilon).exp(), (Decimal(limit.delta) - fails) / (1 - fails)
@@ -204,7 +205,8 @@ class ClassRows:
             self._shrink, self._grow = map(float, self._exact_factors)
             half = float(right / (2 * shrink)) if shrink > Decimal("1e-300") else math.inf
         t, u = problem.max_affected, 2.0**-53
-        gap = max(float(sum(map(abs, bit.gaps))) for bit in self._bits)
+        with decimals(Decimal(1)):
+            gap = max(float(sum(map(abs, bit.gaps))) for bit in self._bits)
         check_steepness(limit, gap / 2, right)
         gaps = t * gap
         # How many (votes, answer) of a case can be of one part: renamings of one vector.
@@ -250,6 +252,7 @@ class ClassRows:
         kind = number_kind(exact)
         coefficients = np.zeros((len(cases), n_parts), kind)
         for i in range(0, len(cases), _TOGETHER):
+            check_time()
             some = cases[i : i + _TOGETHER]
             votes, q_side, difference = zip(
                 *(distributions(case.groups, self._bits, exact=exact) for case in some), strict=True

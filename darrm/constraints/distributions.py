@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from darrm.constraints.multisets import CornerPoints, levels
 from darrm.numerics.arrays import Array
+from darrm.numerics.deadline import check_time
 from darrm.numerics.poisson_binomial import one_more
 from darrm.problem.corners import STILL
 
@@ -54,6 +55,7 @@ def pair_levels(corners: CornerPoints, max_affected: int) -> Iterator[PairLevel]
     q_side = np.ones((1, 1))
     difference = np.zeros((1, 1))
     for n, level in enumerate(levels(len(corners.p), max_affected)):
+        check_time()
         if n:
             q_side, difference = add_vote(
                 q_side[level.parent], difference[level.parent], p[level.added], q[level.added], gap[level.added]

@@ -17,8 +17,9 @@ from darrm.errors import InputError
 from darrm.numerics.arrays import Array, in_decimals, number_kind
 from darrm.numerics.exact import decimals, rounded_up
 from darrm.problem.corners import STILL, CornerCounts, MovingCorner
-from darrm.problem.decision import DecisionProblem, VoterGroup
+from darrm.problem.decision import DecisionProblem
 from darrm.problem.group_corners import GroupCase, group_corners
+from darrm.problem.groups import VoterGroup
 from darrm.problem.limits import Limit
 from darrm_solvers import Rows
 
@@ -107,9 +108,9 @@ class GroupRows:
         self._corners, fails = group_corners(limit.problem)
         if Decimal(limit.delta) < fails:
             raise InputError(
-                f"delta must be at least {rounded_up(fails)!r}, the probability that a reached voter fails, where so "
-                f"many voters can only be certified as pure ones that fail. Got {limit.delta!r}. Raise delta, or lower "
-                "max_affected or the deltas of the groups."
+                f"delta must be at least {rounded_up(fails)!r}, the deltas of the reached voters together, where so "
+                f"many voters can only be certified as pure ones beside their deltas. Got {limit.delta!r}. Raise "
+                "delta, or lower max_affected or the deltas of the groups."
             )
         with decimals(limit.epsilon):
             shrink, delta = (-limit.epsilon).exp(), (Decimal(limit.delta) - fails) / (1 - fails)

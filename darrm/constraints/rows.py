@@ -21,6 +21,7 @@ from darrm.constraints.usual import MOST_K, ReadyRows, usual_rows, voters_at_hi_
 from darrm.errors import InputError
 from darrm.numerics.arrays import Array
 from darrm.numerics.binomials import binomials
+from darrm.numerics.deadline import check_time
 from darrm.numerics.exact import decimals
 from darrm.problem.corners import NAMES, STILL, CornerCounts
 from darrm.problem.limits import Limit, guarantee
@@ -97,6 +98,7 @@ def blocks(problem: MajorityProblem) -> Iterator[Block]:
         inner = (shrink * level.difference - grow * level.q_side) / right
         rows = np.zeros((len(inner), K + 1))
         for ones in range(K - n + 1):
+            check_time()
             rows[:] = 0
             rows[:, ones : ones + n + 1] = inner
             half = rows[:, middle + 1 :] - rows[:, : K - middle][:, ::-1]
@@ -229,6 +231,7 @@ class MajorityRows:
         counts = np.array(cases, dtype=np.int64).reshape(-1, len(NAMES))[:, : len(corners.p)]
         q_side, difference = (self._beside_ones(table, counts) for table in self._tables[:2])
         for corner in range(STILL + 1, counts.shape[1]):
+            check_time()
             for step in range(int(counts[:, corner].max(initial=0))):
                 at = np.flatnonzero(counts[:, corner] > step)
                 which = np.full(at.size, corner)
@@ -260,6 +263,7 @@ class MajorityRows:
         base, gap = beside
         q_side, difference = np.zeros((2, n.size, K + 1))
         for s in range(terms):
+            check_time()
             above, below = (slice(terms + shift, terms + shift + K + 1) for shift in (-s, s))
             difference += gap[:, above] * pmf[i, s, None] + base[:, above] * moved[i, s, None]
             difference -= base[:, below] * moved[l, s, None]

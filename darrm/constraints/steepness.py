@@ -26,5 +26,5 @@ def check_steepness(limit: Limit[Problem], gap: float, right: float | Decimal) -
         label = f"({float(limit.epsilon):g}, {limit.delta:g})"
         raise InputError(
             f"A guarantee of {label} for one label leaves less than {1 / _STEEPEST:.0e} of a vote of these voters: "
-            "every label would be a fair coin, or an answer at random. Raise m, total_epsilon or delta."
+            "every label would be a fair coin, or an answer at random. Raise m, release_epsilon or delta."
         )

@@ -6,14 +6,19 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from itertools import product
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from darrm.errors import InputError
 from darrm.numerics.arrays import Array
-from darrm.problem.class_votes import all_votes, votes_up_to_names
+from darrm.problem import encodings
+from darrm.problem.class_votes import all_votes, class_probabilities, votes_up_to_names
 from darrm.problem.decision import DecisionProblem
-from darrm.problem.noise_function import acceptance
 from darrm.storage import frames
+
+if TYPE_CHECKING:
+    from darrm.design.design import Design
 
 
 class ForAnalysis(ABC):
@@ -29,12 +34,12 @@ class ForAnalysis(ABC):
         Returns
         -------
         pandas.DataFrame
-            Of a `Design`: ``ones`` (l = 0, ..., K, the votes for 1), ``gamma``, ``probability_0`` and
-            ``probability_1``. Of a `DecisionDesign`: ``ones_1``, ``ones_2``, ... (votes for answer 1 in each group) and
+            Of a noise function: ``ones`` (l = 0, ..., K, the votes for 1), ``gamma``, ``probability_0`` and
+            ``probability_1``. Of a decision: ``ones_1``, ``ones_2``, ... (votes for answer 1 in each group) and
             ``probability_`` with the name of each answer; where voters may be absent, ``present_1``, ``present_2``, ...
             (present voters of each group) come first. With several classes ``votes_`` and the name of each class stand
             in place of ``ones_1``; a decision that treats all classes alike has the votes up to their names, the most
-            first.
+            first, unless voters may be absent.
 
         Raises
         ------
@@ -60,21 +65,30 @@ class ForAnalysis(ABC):
         frames.write_csv(path, self.columns())
 
 
-def majority_columns(gamma: Array) -> dict[str, list[Any]]:
-    """`ForAnalysis.columns` of a noise function."""
-    releases_one = acceptance(gamma)
-    return {
-        "ones": list(range(gamma.size)),
-        "gamma": gamma.tolist(),
-        "probability_0": (1 - releases_one).tolist(),
-        "probability_1": releases_one.tolist(),
-    }
+def columns(design: Design) -> dict[str, list[Any]]:
+    """`ForAnalysis.columns` of a design."""
+    problem, gamma = design.problem, design.table
+    if design.encoding is encodings.GAMMA:
+        chances = design.release_probabilities.T.tolist()
+        return {
+            "ones": list(range(gamma.size)),
+            "gamma": gamma.tolist(),
+            **dict(zip(("probability_0", "probability_1"), chances, strict=True)),
+        }
+    every = tuple(group.count for group in problem.groups)
+    tables: list[tuple[tuple[int, ...], Array]] = [(every, design.table)]
+    if design.absent:
+        present = [counts for counts in product(*(range(count + 1) for count in every)) if any(counts)]
+        alone = design.without_votes if problem.binary else design.answers_without_votes
+        tables = [((0,) * len(every), np.array(alone))]
+        tables += [(counts, design.with_present(counts).table) for counts in present]
+    return (_of_two if problem.binary else _of_several)(problem, tables, absent=design.absent)
 
 
-def decision_columns(
+def _of_two(
     problem: DecisionProblem, tables: Iterable[tuple[tuple[int, ...], Array]], *, absent: bool
 ) -> dict[str, list[Any]]:
-    """`ForAnalysis.columns` of a decision.
+    """The columns of a decision between two answers.
 
     ``tables`` are the probabilities of answer 1 for each vector of present voters, without an axis for groups of which
     nobody is; those present are columns only where voters may be ``absent``.
@@ -91,21 +105,34 @@ def decision_columns(
     return columns if absent else {name: columns[name] for name in names[len(groups) :]}
 
 
-def class_columns(problem: DecisionProblem, table: Array) -> dict[str, list[Any]]:
-    """`ForAnalysis.columns` of a decision with several answers.
+def _of_several(
+    problem: DecisionProblem, tables: Iterable[tuple[tuple[int, ...], Array]], *, absent: bool
+) -> dict[str, list[Any]]:
+    """The columns of a decision with several answers.
 
     Votes for each class, ``votes_`` with its name (and the number of the group, where there are several); of a
-    symmetric table at votes up to names of classes, the most first, whatever the classes are called.
+    symmetric table at votes up to names of classes, the most first, whatever the classes are called. Where voters may
+    be ``absent``, votes of all names, with those present before them: some tables may be symmetric and others not.
     """
-    several = len(problem.groups) > 1
-    votes = all_votes(problem) if table.shape == (*problem.shape, problem.n_answers) else votes_up_to_names(problem)
-    columns: dict[str, list[Any]] = {}
-    for g in range(len(problem.groups)):
-        for c, name in enumerate(problem.names):
-            columns[f"votes_{name}" + f"_{g + 1}" * several] = votes[:, g, c].tolist()
-    for o, name in enumerate(problem.answers):
-        columns[f"probability_{name}"] = table.reshape(-1, problem.n_answers)[:, o].tolist()
-    return columns
+    groups, several = len(problem.groups), len(problem.groups) > 1
+    names = [f"present_{g}" for g in range(1, groups + 1)]
+    names += [f"votes_{name}" + f"_{g}" * several for g in range(1, groups + 1) for name in problem.names]
+    names += [f"probability_{name}" for name in problem.answers]
+    parts = []
+    for present, table in tables:
+        votes = np.zeros((1, groups, problem.n_classes), dtype=np.int64)
+        chances = table.reshape(-1, problem.n_answers)
+        if any(present):
+            own = problem.with_present(present)
+            full = table.shape == (*own.table_shape, problem.n_answers)
+            theirs = all_votes(own) if full or absent else votes_up_to_names(own)
+            chances = class_probabilities(table, own, theirs) if absent else chances
+            votes = np.zeros((len(theirs), groups, problem.n_classes), dtype=np.int64)
+            votes[:, [g for g, count in enumerate(present) if count]] = theirs
+        who = np.broadcast_to(present, (len(votes), groups))
+        parts.append([*who.T.tolist(), *votes.reshape(len(votes), -1).T.tolist(), *chances.T.tolist()])
+    columns = {name: [value for part in parts for value in part[at]] for at, name in enumerate(names)}
+    return columns if absent else {name: columns[name] for name in names[groups:]}
 
 
 def check_design_file(path: str | os.PathLike[str]) -> None:

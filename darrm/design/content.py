@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import math
 import platform
+from dataclasses import asdict
 from typing import Any
 
 from darrm.errors import InputError
-from darrm.numerics.arrays import Array
-from darrm.problem.decision import DecisionProblem, VoterGroup
+from darrm.problem.decision import AnyProblem, DecisionProblem
+from darrm.problem.groups import VoterGroup
 from darrm.problem.limits import Problem
 from darrm.problem.majority import MajorityProblem
+from darrm.storage.sealed_json import MAX_BYTES
 
 FORMAT, VERSION = "darrm-design", 2
 AGAIN = "Export the design again with save, or solve it anew."
 # Certificates are computed in float64 in a fixed order, errors through library functions: equal up to this.
 _SAME = 1e-9
+# Bytes of a line with a number, a line with it in hexadecimal, the brackets of a list, and all else in a file.
+_PER_NUMBER, _PER_HEX, _PER_LIST, _BESIDES = 28, 30, 12, 100_000
 
 
 def headed(values: dict[str, object]) -> dict[str, object]:
@@ -29,12 +33,36 @@ def headed(values: dict[str, object]) -> dict[str, object]:
     return {"format": FORMAT, "version": VERSION, **values, "made_with": made_with}
 
 
-def check_filed(problem: Problem) -> None:
+def check_filed(problem: object) -> None:
     """Refuse to write the design of a problem that no reader of files knows."""
-    if not isinstance(problem, MajorityProblem | DecisionProblem):
+    if not isinstance(problem, AnyProblem):
         raise InputError(
             f"A design file holds a MajorityProblem or a DecisionProblem. Got {type(problem).__name__}. Keep its "
             "gamma, or add the type to problem_of in darrm/design/content.py."
+        )
+
+
+def problem_in_file(problem: AnyProblem) -> dict[str, Any]:
+    """A problem as plain values; names of voters are there if there are any, so that files without are as ever."""
+    values = asdict(problem)
+    if problem.voters is not None:
+        for group, written in zip(problem.groups, values["groups"], strict=True):
+            written["names"] = list(group.names or ())
+    return values
+
+
+def check_writable(problem: DecisionProblem) -> None:
+    """Refuse a problem whose design could be too large for a file that can be read again, before work on it begins."""
+    *outer, _ = (*problem.table_shape, 1)
+    lists, depth, entries = 1, len(outer), math.prod(problem.table_shape)
+    most = _BESIDES + entries * (_PER_NUMBER + depth + _PER_HEX)
+    for level, count in enumerate(outer):
+        most += lists * (_PER_LIST + 2 * level)
+        lists *= count
+    if most > MAX_BYTES:
+        raise InputError(
+            f"A design file of {entries:,} probabilities can have {most:,} bytes; at most {MAX_BYTES:,} can be read "
+            "again. Leave --out out, or take fewer voters."
         )
 
 
@@ -43,7 +71,7 @@ def profile_of(content: dict[str, Any]) -> tuple[tuple[float, float], ...]:
     return tuple((math.inf if epsilon is None else epsilon, delta) for epsilon, delta in content.get("profile", []))
 
 
-def problem_of(content: dict[str, Any]) -> MajorityProblem | DecisionProblem:
+def problem_of(content: dict[str, Any]) -> AnyProblem:
     """The problem in the content of a file, where None is an infinite epsilon; refused unless all of it is there."""
     if not isinstance(content, dict):
         raise InputError(f"problem must say its parameters by name. Got {content!r}")
@@ -56,7 +84,7 @@ def problem_of(content: dict[str, Any]) -> MajorityProblem | DecisionProblem:
         raise InputError("problem must say all its parameters. Got null")
     if kind is MajorityProblem:
         return MajorityProblem(**content)
-    if any(sorted(group) != sorted(VoterGroup.__dataclass_fields__) for group in content["groups"]):
+    if any(sorted(group.keys() - {"names"}) != sorted(VoterGroup.__dataclass_fields__) for group in content["groups"]):
         raise InputError("a group must have exactly its own parameters")
     if any(group[name] is None for group in content["groups"] for name in group if name != "epsilon"):
         raise InputError("a group must say all its parameters. Got null")
@@ -64,20 +92,15 @@ def problem_of(content: dict[str, Any]) -> MajorityProblem | DecisionProblem:
         VoterGroup(**{**group, "epsilon": math.inf if group["epsilon"] is None else group["epsilon"]})
         for group in content["groups"]
     ]
+    for group, written in zip(groups, content["groups"], strict=True):
+        if "names" in written and written["names"] != list(group.names or ()):
+            raise InputError(f"names of voters must be texts as they are compared. Got {written['names']!r:.80}")
     return DecisionProblem(**{**content, "groups": groups})
-
-
-def in_form(values: Array, problem: DecisionProblem) -> Array:
-    """A table from its entries in order: how many there are says whether it is full or symmetric."""
-    if problem.binary:
-        return values.reshape(problem.shape)
-    full = values.size == math.prod(problem.shape) * problem.n_answers
-    return values.reshape(*(problem.shape if full else (-1,)), problem.n_answers)
 
 
 def certificate_size(problem: Problem) -> float:
     """What the figures of a certificate are compared beside: e^epsilon - 1 + 2 delta of one release, at most 1."""
-    return min(1.0, math.expm1(min(1.0, problem.total_epsilon)) + 2 * problem.delta)
+    return min(1.0, math.expm1(min(1.0, problem.release_epsilon)) + 2 * problem.delta)
 
 
 def check_same(name: str, now: object, then: object, size: float = 1.0) -> None:

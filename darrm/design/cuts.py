@@ -12,11 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from darrm.certificate.engines import engine, search, worst_cases
+from darrm.certificate.engines import search, worst_cases
 from darrm.certificate.protocol import Separation, WorstCase
 from darrm.certificate.scaling import shrink
 from darrm.constraints.engines import Columns, constraint_rows
 from darrm.numerics.arrays import Array
+from darrm.problem import encodings
 from darrm.problem.limits import Limit, Problem, guarantee
 from darrm_solvers.cutting_planes import Rows, stacked
 
@@ -48,7 +49,7 @@ class Candidates:
         """The search over all cases of `table`; the last one is kept, for what one epsilon computes helps the next."""
         kept = self._searched
         if kept is None or kept[1] is not problem or not np.array_equal(kept[0], x):
-            table = engine(problem).table(self.table(x), problem)
+            table = encodings.table(self.table(x), problem)
             kept = self._searched = x.copy(), problem, search(table, guarantee(problem))
         return kept[2]
 

@@ -1,19 +1,23 @@
-"""A certified noise function together with what it was made for."""
+"""A certified table together with what it was made for."""
 
 from __future__ import annotations
 
 import math
 import os
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, TypeAlias
+from types import MappingProxyType
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from darrm._lazy import view
-from darrm._validation import choice, real, refusal
+from darrm._validation import array, choice, real, refusal
 from darrm.certificate.certificate import Certificate, beyond_profile, verify
-from darrm.design.columns import ForAnalysis, check_design_file, majority_columns
+from darrm.design.absent import attendances
+from darrm.design.columns import ForAnalysis, check_design_file, columns
 from darrm.design.content import (
     AGAIN,
     FORMAT,
@@ -22,59 +26,99 @@ from darrm.design.content import (
     check_filed,
     check_same,
     headed,
+    problem_in_file,
     problem_of,
     profile_of,
 )
-from darrm.design.decision import DecisionDesign, from_content
-from darrm.design.decision import in_file as decision_in_file
+from darrm.design.costs import costs_in, expected_cost, reversals_of
 from darrm.errors import CertificateError, InputError
+from darrm.numerics.arithmetic import usual_arithmetic
 from darrm.numerics.arrays import Array
-from darrm.priors import OBJECTIVES, Prior, combine, from_dict
+from darrm.objectives import Objective
+from darrm.objectives.stored import from_dict
+from darrm.objectives.under_priors import Paper
+from darrm.priors import Prior
+from darrm.priors import from_dict as prior_from_dict
+from darrm.priors.prior import OBJECTIVES, errors
+from darrm.problem import encodings
+from darrm.problem.class_votes import class_probabilities
+from darrm.problem.counts import Counts
+from darrm.problem.decision import AnyProblem
+from darrm.problem.groups import checked_present
 from darrm.problem.limits import profile_points
-from darrm.problem.majority import MajorityProblem
-from darrm.problem.noise_function import noise_function
 from darrm.storage.sealed_json import finite, read, write
 
-SHAPES = ("free", "monotone")
 _WHICH_PRIOR = "Pass priors.independent(), where all p in [1/2, 1] are as likely, or another one."
+SHAPES = ("free", "monotone")  # of a noise function
+_OF_A_DECISION = ("Mix it with random answers", "by", "epsilon")  # words of an error
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False, init=False)
 class Design(ForAnalysis):
-    """A noise function that satisfies the guarantee of its problem; a table that does not is refused.
+    """A table that satisfies the guarantee of its problem; any other table is refused.
 
     The certificate is computed here, from the table, whoever made it: `darrm.solve`, `darrm.load` or you. Designs are
-    equal if all that they are made from is: parameters, gamma to the last bit, prior and gap.
+    equal if all that they are made from is: parameters, names, tables to the last bit, objective and gap.
 
     Parameters
     ----------
-    problem : MajorityProblem
-    gamma : array_like, shape (K + 1,), float in [0, 1], symmetric
-        Probability of the true majority when l votes are 1; kept read-only.
-    prior : Prior
-        Where votes come from, for the error.
-    shape : {"free", "monotone"}
-    objective : {"tv", "disagreement", "custom"}
-        What was minimised; "custom" if the user gave terms or constraints.
+    problem : MajorityProblem or DecisionProblem
+    table : array_like, float in [0, 1]; kept read-only
+        Of a majority: the noise function gamma, symmetric, shape (K + 1,): the probability of the true majority when l
+        votes are 1.
+        Two answers: X(n), the probability of answer 1 when n = (n_1, ..., n_G) voters of each group say 1; shape
+        ``problem.table_shape``. More: X_o(n), the probabilities of all answers at the votes n of each group, in the
+        order of `darrm.problem.counts.count_vectors`; shape ``(*problem.table_shape, n_answers)``. For one group and a
+        decision that treats all classes alike: a row for each of `darrm.problem.counts.sorted_counts`, its first
+        entries for the class of most votes, the next, and so on; shape ``(rows, n_answers)``.
+    prior : Prior or Objective
+        Of a majority where votes come from; of a decision what it should cost little of, from `darrm.objectives`.
+    shape : {"free", "ordered", "monotone"}
+        "ordered", of a decision: the answer that the objective prefers at given counts is never less likely than
+        another there. Every noise function is, and has "free". "monotone", of a majority: gamma(l) does not fall for
+        l > K/2.
+    objective : {"tv", "disagreement", "custom"}, optional
+        What was minimised under the prior; "custom" if the user gave terms or constraints. "tv" if not given.
+    gap : float, at least 0
+        Bound on ``expected_cost`` minus the least that any table of this guarantee, profile and shape has; certified if
+        it comes from `darrm.solve`, infinite if nothing is known. Where voters with a delta are too many, towards the
+        tables that Lemma D4 (docs/decisions.md) proves.
     profile : sequence of (epsilon, delta)
         Further limits that one release keeps, verified like the guarantee; see `darrm.solve`.
-    gap : float, at least 0
-        Certified bound on the objective minus its least possible value among all noise functions of that shape;
-        infinite if nothing is known.
+    fewer : mapping from tuple of int to Design
+        For absent voters: the decision for every vector of present voters, one number for each group, but all and none.
+        Empty if all voters must be present.
 
     Attributes
     ----------
-    certificate : Certificate
+    objective : Objective
+    prior : Prior
+        Of its objective, if that is one of the paper's.
+    gamma : ndarray
+        The table of a majority. Other designs have no ``gamma``, ``error`` and ``disagreement``.
     error : float
-        1/2 sum over l > K/2 of E[alpha_l - alpha_(K-l)] (1 - gamma(l)): the paper's E|TV| (Definition 2.4) if the prior
-        is on p >= 1/2. For vote histograms and fixed p the same sum, where it can cancel.
+        1/2 abs(sum over l > K/2 of E[alpha_l - alpha_(K-l)] (1 - gamma(l))). For fixed p this is Definition 2.4 of the
+        paper, for a prior on p >= 1/2 its mean. Of a vote histogram it is that of the mean votes: rows can cancel.
     disagreement : float
         1/2 E[1 - gamma(L)], ties left out: the probability that the released bit is not the majority of the votes cast.
+    expected_cost : float
+        The objective's, all voters present: the probability of a wrong answer if costs are 1; for a rule that of an
+        answer that differs. It takes the objective's accuracies to be right. The guarantee does not, if they come from
+        elsewhere than these votes or records. NaN for the objective "custom".
+    certificate : Certificate
+    encoding : Encoding
+        How the table is written down; see `darrm.problem.encodings`.
+    absent : bool
+        Whether voters may be absent.
+    without_votes : float
+        The probability of answer 1 if no voter is present: it costs no privacy.
+    answers_without_votes : tuple of float
+        Those of all answers.
 
     Raises
     ------
     CertificateError
-        If the noise function does not satisfy the guarantee.
+        If the table does not satisfy the guarantee.
     InputError
         If an argument is not what it should be.
 
@@ -92,50 +136,99 @@ class Design(ForAnalysis):
     ... except darrm.CertificateError as error:
     ...     print(str(error).split(":")[0])
     This gamma is not proved (1, 0)-DP
+
+    Two voters of much epsilon that agree are followed; where they do not, the other three are asked, with noise:
+
+    >>> groups = [darrm.VoterGroup(2, epsilon=1.0), darrm.VoterGroup(3, epsilon=0.2)]
+    >>> problem = darrm.DecisionProblem(groups, epsilon=1.2)
+    >>> design = darrm.solve(problem, objective=darrm.objectives.truth([0.7, 0.55]))
+    >>> design.probabilities([[2, 0], [1, 0], [1, 3]]).round(3).tolist()
+    [[0.0, 1.0], [0.677, 0.323], [0.323, 0.677]]
     """
 
-    problem: MajorityProblem
-    gamma: Array
-    prior: Prior
-    shape: str = "free"
-    objective: str = "tv"
-    gap: float = float("inf")
-    profile: tuple[tuple[float, float], ...] = ()
+    problem: Any  # AnyProblem: code asks common members, and pages of one kind its own
+    table: Array
+    objective: Objective
+    shape: str
+    gap: float
+    profile: tuple[tuple[float, float], ...]
+    fewer: Mapping[tuple[int, ...], Design]
+    encoding: encodings.Encoding = field(init=False)
     certificate: Certificate = field(init=False)
-    error: float = field(init=False)
-    disagreement: float = field(init=False)
+    expected_cost: float = field(init=False)
 
-    def __post_init__(self) -> None:
-        if not isinstance(self.prior, Prior):
-            raise refusal("prior", "a prior of darrm.priors", self.prior, _WHICH_PRIOR)
-        choice("shape", self.shape, SHAPES)
-        choice("objective", self.objective, (*OBJECTIVES, "custom"))
-        K = self.problem.K
-        gamma = noise_function(self.gamma, K)
-        half = gamma[K // 2 + 1 :]
-        if self.shape == "monotone" and np.any(np.diff(half) < 0):
-            raise InputError('shape "monotone" needs gamma(l) nondecreasing for l > K/2. Got a gamma that falls.')
-        gamma = np.frombuffer(gamma.tobytes())  # nothing can make it writeable again
-        certificate = verify(gamma, self.problem)
-        if not certificate.holds:
-            raise CertificateError(
-                f"This gamma is not proved ({self.problem.total_epsilon:.15g}, {self.problem.delta:.15g})-DP: it needs "
-                f"delta up to {certificate.needed_delta:.17g}, at {certificate.worst_case}. "
-                "Scale it down with darrm.repair, or raise m or delta."
-            )
-        if broken := beyond_profile(gamma, self.problem, self.profile):
-            raise CertificateError(f"This gamma is {broken}. Scale it down, or loosen the profile.")
-        mean = self.prior.ones(K)
-        values = {
-            "gamma": gamma,
-            "gap": real("gap", self.gap, 0),
-            "profile": profile_points(self.profile),
-            "certificate": certificate,
-            "error": float(combine(mean, "tv") @ (1 - half)) / 2,
-            "disagreement": float(combine(mean, "disagreement") @ (1 - half)) / 2,
+    @usual_arithmetic
+    def __init__(
+        self,
+        problem: AnyProblem,
+        table: ArrayLike,
+        prior: Prior | Objective | None = None,
+        shape: str = "free",
+        objective: str | Objective | None = None,
+        gap: float = math.inf,
+        profile: Sequence[tuple[float, float]] = (),
+        fewer: Mapping[tuple[int, ...], Design] | None = None,
+        *,
+        ordered: bool = False,
+    ) -> None:
+        choice("shape", shape, (*SHAPES, "ordered"))
+        encoding, values = encodings.of(problem, table), encodings.table(table, problem)
+        values = np.frombuffer(values.tobytes()).reshape(values.shape)  # nothing can make it writeable again
+        of_gamma, asked = encoding is encodings.GAMMA, "ordered" if ordered else shape
+        if of_gamma:
+            goal: Any = _of_a_majority(prior, objective)
+            asked = "free" if asked == "ordered" else asked
+            if asked == "monotone" and np.any(np.diff(values[problem.K // 2 + 1 :]) < 0):
+                raise InputError('shape "monotone" needs gamma(l) nondecreasing for l > K/2. Got a gamma that falls.')
+            if fewer:
+                raise InputError("fewer is for a DecisionProblem: a noise function is for all voters.")
+        else:
+            goal = prior if objective is None else objective
+            if not isinstance(goal, Objective):
+                raise InputError(f"objective must come from darrm.objectives. Got {goal!r}.")
+            if asked == "monotone":
+                raise InputError('shape "monotone" is for a MajorityProblem. A decision can be "ordered".')
+            goal = goal.of(problem)
+        made = {
+            "problem": problem,
+            "table": values,
+            "encoding": encoding,
+            "objective": goal,
+            "shape": asked,
+            "certificate": _proved(values, problem, encoding, profile),
+            "gap": real("gap", gap, 0),
+            "profile": profile_points(profile),
         }
-        for name, value in values.items():
+        for name, value in made.items():
             object.__setattr__(self, name, value)
+        if of_gamma:
+            cost = dict(zip(OBJECTIVES, errors(goal.prior, values), strict=True)).get(goal.name, math.nan)
+        else:
+            costs = costs_in(self.problem, goal, values)
+            if self.ordered and reversals_of(costs, values):
+                raise InputError(
+                    "An ordered table must never prefer the answer that costs more. Got a table that does."
+                )
+            cost = expected_cost(costs, values)
+        object.__setattr__(self, "expected_cost", cost)
+        object.__setattr__(self, "fewer", MappingProxyType(self._of_fewer(fewer or {})))
+
+    def _of_fewer(self, fewer: Mapping[tuple[int, ...], Design]) -> dict[tuple[int, ...], Design]:
+        """The decisions for present voters, refused unless they are for all attendances, and made like this one."""
+        every = {checked_present(self.problem, present): design for present, design in dict(fewer).items()}
+        if every and every.keys() != set(attendances(self.problem)):
+            raise InputError("fewer must have a decision for every vector of present voters but all and none.")
+        for present, design in every.items():
+            if (
+                not isinstance(design, Design)
+                or design.problem != self.problem.with_present(present)
+                or design.profile != self.profile
+                or design.shape != self.shape
+                or design.objective != self.objective.with_present(present)
+                or design.fewer
+            ):
+                raise InputError(f"The decision for {present} present voters is not one for their problem.")
+        return every
 
     def __eq__(self, other: object) -> bool:
         return self._key == other._key if isinstance(other, Design) else NotImplemented
@@ -146,28 +239,114 @@ class Design(ForAnalysis):
     @property
     def _key(self) -> tuple[object, ...]:
         """All that a design is made from."""
-        gamma = tuple(self.gamma.tolist())
-        return self.problem, gamma, self.prior, self.shape, self.objective, self.gap, self.profile
+        table, fewer = tuple(self.table.ravel().tolist()), tuple(sorted(self.fewer.items()))
+        made = (self.problem, self.problem.voters, table, self.objective, self.shape, self.profile, self.gap)
+        return *made, fewer
 
     def __reduce__(self) -> tuple[type[Design], tuple[object, ...]]:
         # Copies and pickles are made, and so verified, like any other.
-        return Design, (self.problem, self.gamma, self.prior, self.shape, self.objective, self.gap, self.profile)
+        goal: tuple[object, ...] = (self.objective, self.shape, None)
+        if isinstance(self.objective, Paper) and self.encoding is encodings.GAMMA:
+            goal = (self.objective.prior, self.shape, self.objective.name)
+        return Design, (self.problem, self.table, *goal, self.gap, self.profile, dict(self.fewer))
 
     def __repr__(self) -> str:
         problem = self.problem
+        groups = ", ".join(f"{group.count} of epsilon {group.epsilon:g}" for group in problem.groups)
+        said = (
+            f"error {self.error:.6g}" if self.encoding is encodings.GAMMA else f"expected cost {self.expected_cost:.6g}"
+        )
+        of = (
+            f"{self.objective}, {self.shape}, {self.prior}" if self.encoding is encodings.GAMMA else str(self.objective)
+        )
         return (
-            f"<Design K={problem.K} m={problem.m:g} epsilon={problem.epsilon:g} Delta={problem.Delta:g} "
-            f"delta={problem.delta:g} max_affected={problem.max_affected}: error {self.error:.6g} ({self.objective}, "
-            f"{self.shape}, {self.prior}), gap {self.gap:.1g}>"
+            f"<Design {groups}; epsilon={problem.release_epsilon:g} delta={problem.delta:g} "
+            f"max_affected={problem.max_affected}: {said} ({of}), gap {self.gap:.1g}>"
         )
 
+    def _of_gamma(self, name: str) -> None:
+        if self.encoding is not encodings.GAMMA:
+            raise AttributeError(
+                f"{name} is of a noise function. A decision has table, probabilities and expected_cost."
+            )
+
     @property
-    def table(self) -> Array:
-        """gamma, by the name that the releases of all problems share."""
-        return self.gamma
+    def gamma(self) -> Array:
+        self._of_gamma("gamma")
+        return self.table
+
+    @property
+    def prior(self) -> Prior:
+        if not isinstance(self.objective, Paper):
+            raise AttributeError("prior is of designs for the objectives of the paper. This one has another.")
+        return self.objective.prior
+
+    @property
+    def error(self) -> float:
+        self._of_gamma("error")
+        return errors(self.prior, self.table)[0]
+
+    @property
+    def disagreement(self) -> float:
+        self._of_gamma("disagreement")
+        return errors(self.prior, self.table)[1]
+
+    @property
+    def ordered(self) -> bool:
+        """Whether the answer that the objective prefers at given counts is never less likely than another there."""
+        return self.shape == "ordered"
+
+    @property
+    def release_probabilities(self) -> Array:
+        """The probabilities of all answers at each entry of the table, whatever its encoding; a last axis for them."""
+        return self.encoding.probabilities(self.table)
+
+    def probabilities(self, counts: ArrayLike) -> Array:
+        """The probabilities of all answers for given votes.
+
+        Parameters
+        ----------
+        counts : array_like of int
+            Two classes: the numbers of ones in each group, shape (n, groups) or (groups,). More: the votes for each
+            class in each group, shape (n, groups, classes) or (groups, classes); of one group (n, classes) or
+            (classes,), or (n, 1, classes).
+
+        Returns
+        -------
+        ndarray, shape (n, answers) or (answers,)
+        """
+        problem = self.problem
+        sizes = np.array([group.count for group in problem.groups])
+        votes = array("counts", counts, None, 0, ends="[)", wholes=True).astype(np.int64)
+        if not problem.binary:
+            return self._of_classes(votes, sizes)
+        if votes.ndim not in (1, 2) or votes.shape[-1] != len(sizes):
+            raise InputError(
+                f"counts must have one column for each of the {len(sizes)} groups. Got shape {votes.shape}."
+            )
+        if np.any(votes > sizes):
+            raise InputError(f"counts must be at most the group sizes {sizes.tolist()}. Got {votes.max(axis=0)}.")
+        return np.asarray(self.release_probabilities[tuple(np.moveaxis(votes, -1, 0))])
+
+    def _of_classes(self, votes: Counts, sizes: Counts) -> Array:
+        problem = self.problem
+        whole = (len(sizes), problem.n_classes)
+        if len(sizes) == 1 and votes.ndim in (1, 2):
+            votes = votes[..., None, :]
+        if votes.ndim not in (2, 3) or votes.shape[-2:] != whole:
+            raise InputError(
+                f"counts must be the votes for each of {whole[1]} classes in each of {whole[0]} groups, shape "
+                f"(n, {whole[0]}, {whole[1]}). Got shape {np.shape(votes)}."
+            )
+        sums = votes.sum(axis=-1)
+        if np.any(sums != sizes):
+            worst = sums.reshape(-1, len(sizes))[np.any(sums != sizes, axis=-1).ravel()][0]
+            raise InputError(f"counts must sum to the sizes of the groups, {sizes.tolist()}. Got {worst.tolist()}.")
+        found = class_probabilities(self.table, problem, votes.reshape(-1, *whole))
+        return np.asarray(found.reshape(*votes.shape[:-2], problem.n_answers))
 
     def columns(self) -> dict[str, list[Any]]:
-        return majority_columns(self.gamma)
+        return columns(self)
 
     def _repr_html_(self) -> str:
         return str(view(self))
@@ -178,8 +357,8 @@ class Design(ForAnalysis):
         Raises
         ------
         InputError
-            If the name ends in .csv or .parquet: a design file is JSON. If the problem is of a type that `darrm.load`
-            does not read.
+            If the name ends in .csv or .parquet: a design file is JSON. If `darrm.load` does not read problems of this
+            type. If the file would be too large to be read again, as from about half a million voters on.
         OutputError
             If the path cannot be written.
         """
@@ -187,35 +366,130 @@ class Design(ForAnalysis):
         check_filed(self.problem)
         write(path, headed(in_file(self)))
 
+    @property
+    def absent(self) -> bool:
+        """Whether voters may be absent."""
+        return bool(self.fewer)
 
-AnyDesign: TypeAlias = Design | DecisionDesign
+    @property
+    def without_votes(self) -> float:
+        """The probability of answer 1 if no voter is present."""
+        return self.answers_without_votes[1]
+
+    @property
+    def answers_without_votes(self) -> tuple[float, ...]:
+        """The probabilities of all answers if no voter is present: the cheapest are equally likely."""
+        cost = self.objective.costs_without_votes(self.problem)
+        best = [math.isclose(each, cost.min(), rel_tol=1e-12) for each in cost.tolist()]
+        return tuple(one / sum(best) for one in best)
+
+    def with_present(self, present: Sequence[int]) -> Design:
+        """The decision for so many present voters of each group, at least one in all.
+
+        Raises
+        ------
+        InputError
+            If voters may not be absent, or there are not so many.
+        """
+        counts = checked_present(self.problem, present)
+        if counts == tuple(group.count for group in self.problem.groups):
+            return self
+        if not self.absent:
+            raise InputError(
+                f"This decision needs all its {self.problem.K} voters. Got {list(counts)}. Solve it with absent=True."
+            )
+        if not any(counts):
+            raise InputError("No voter is present: answers have the probabilities answers_without_votes.")
+        return self.fewer[counts]
+
+    @property
+    def reversals(self) -> int:
+        """At how many count vectors the answer that the objective prefers is less likely than another."""
+        if self.encoding is encodings.GAMMA:
+            return 0
+        return reversals_of(costs_in(self.problem, self.objective, self.table), self.table)
+
+
+DecisionDesign = Design  # what designs of decisions were called
+
+
+def _of_a_majority(prior: object, name: object) -> Paper:
+    """The objective of a noise function: `paper`, "tv" if not named, or what a design with terms of one's own has.
+
+    An objective of the paper stands for both, in the place of either.
+    """
+    for goal in (prior, name):
+        if isinstance(goal, Paper):
+            return goal
+    if not isinstance(prior, Prior):
+        raise refusal("prior", "a prior of darrm.priors", prior, _WHICH_PRIOR)
+    name = "tv" if name is None else name
+    choice("objective", name, (*OBJECTIVES, "custom"))
+    return Paper(prior, str(name))
+
+
+def _proved(
+    table: Array, problem: AnyProblem, encoding: encodings.Encoding, profile: Sequence[tuple[float, float]]
+) -> Certificate:
+    """The certificate of a table; `CertificateError` if it, or a point of the profile, does not hold."""
+    certificate = verify(table, problem)
+    noise, by, epsilon = ("Scale it down", "with", "m") if encoding is encodings.GAMMA else _OF_A_DECISION
+    if not certificate.holds:
+        raise CertificateError(
+            f"This {encoding.key} is not proved ({problem.release_epsilon:.15g}, {problem.delta:.15g})-DP: it needs "
+            f"delta up to {certificate.needed_delta:.17g}, at {certificate.worst_case}. {noise} {by} darrm.repair, or "
+            f"raise {epsilon} or delta.",
+            problem=problem,
+            certificate=certificate,
+        )
+    if broken := beyond_profile(table, problem, profile):
+        raise CertificateError(
+            f"This {encoding.key} is {broken}. {noise}, or loosen the profile.",
+            problem=problem,
+            certificate=certificate,
+        )
+    return certificate
 
 
 def as_dict(design: Design) -> dict[str, object]:
     """The design as plain JSON values; an infinite number is None."""
-    values = {
-        "problem": asdict(design.problem),
-        "gamma": design.gamma.tolist(),
-        "shape": design.shape,
-        "objective": design.objective,
-        "prior": design.prior.as_dict(),
-        "error": design.error,
-        "disagreement": design.disagreement,
+    parts: dict[str, Any] = {
         "gap": design.gap,
         "certificate": asdict(design.certificate),
         "profile": [[finite(epsilon), delta] for epsilon, delta in design.profile],
     }
+    first = {"problem": problem_in_file(design.problem), design.encoding.key: design.table.tolist()}
+    if design.encoding is encodings.GAMMA:
+        asked: dict[str, Any] = {
+            "shape": design.shape,
+            "objective": str(design.objective),
+            "prior": design.prior.as_dict(),
+        }
+        values = {**first, **asked, "error": design.error, "disagreement": design.disagreement, **parts}
+    else:
+        asked = {"objective": design.objective.as_dict(), "ordered": design.ordered}
+        values = {**first, **asked, "expected_cost": design.expected_cost, **parts, "absent": design.absent}
     return {key: finite(value) for key, value in values.items()}
 
 
-def in_file(design: AnyDesign) -> dict[str, object]:
+def in_file(design: Design) -> dict[str, object]:
     """What a design file says of the design, as plain JSON values: `as_dict` and the exact numbers."""
-    if isinstance(design, DecisionDesign):
-        return decision_in_file(design)
-    return {**as_dict(design), "gamma_hex": [value.hex() for value in design.gamma.tolist()]}
+    return {**as_dict(design), **_tables(design)}
 
 
-def load(path: str | os.PathLike[str]) -> AnyDesign:
+def _tables(design: Design) -> dict[str, object]:
+    """The exact numbers of a file: every table in hexadecimal, those of fewer voters with gap and cost."""
+    fewer = [
+        {"present": list(present), "gap": finite(other.gap), "expected_cost": other.expected_cost, **_tables(other)}
+        for present, other in design.fewer.items()
+    ]
+    return {
+        f"{design.encoding.key}_hex": [value.hex() for value in design.table.ravel().tolist()],
+        **({"fewer": fewer} if fewer else {}),
+    }
+
+
+def load(path: str | os.PathLike[str]) -> Design:
     """Read a design file, verify its release anew, and refuse what does not match.
 
     Gamma, or the table of a decision, is taken from the exact hex values. The certificate and the errors are computed
@@ -223,7 +497,7 @@ def load(path: str | os.PathLike[str]) -> AnyDesign:
 
     Returns
     -------
-    Design or DecisionDesign
+    Design
         As what was saved.
 
     Raises
@@ -244,35 +518,62 @@ def load(path: str | os.PathLike[str]) -> AnyDesign:
     name = Path(path)
     content = read(name, FORMAT, VERSION, "design", AGAIN)
     try:
-        if isinstance(content["problem"], dict) and "groups" in content["problem"]:
-            return from_content(content)
-        return _from_content(content)
+        return from_content(content)
     except (KeyError, TypeError, AttributeError, OverflowError) as error:
         raise InputError(f"{name} is not a complete design file ({error!r}). {AGAIN}") from error
     except ValueError as error:
         raise InputError(f"{name} is not a valid design file ({error}). {AGAIN}") from error
 
 
-def _from_content(content: dict[str, Any]) -> Design:
-    gamma = [float.fromhex(value) for value in content["gamma_hex"]]
-    if gamma != content["gamma"]:
-        raise InputError("gamma and gamma_hex disagree")
-    gap, problem = content["gap"], problem_of(content["problem"])
-    if gap is not None and type(gap) is not float:
-        raise InputError(f"gap must be a number with a point, or null. Got {gap!r}")
-    if not isinstance(problem, MajorityProblem):
-        raise InputError("problem has groups")
-    design = Design(
-        problem=problem,
-        gamma=gamma,  # type: ignore[arg-type]
-        prior=from_dict(content["prior"]),
-        shape=content["shape"],
-        objective=content["objective"],
-        gap=math.inf if gap is None else gap,
-        profile=profile_of(content),
-    )
+def from_content(content: dict[str, Any]) -> Design:
+    """The design of a file's content, verified anew; `InputError` or KeyError if the content is not what it gives."""
+    problem = problem_of(content["problem"])
+    if "groups" in content["problem"]:
+        ordered = content["ordered"]
+        if type(ordered) is not bool:
+            raise InputError(f"ordered must be true or false. Got {ordered!r}")
+        goal: tuple[Any, str, str | None] = (from_dict(content["objective"]), "ordered" if ordered else "free", None)
+        same: tuple[str, ...] = ("table", "absent", "certificate")
+    else:
+        goal = (prior_from_dict(content["prior"]), content["shape"], content["objective"])
+        same = ("gamma", "shape", "error", "disagreement", "certificate")
+    design = _made(content, problem, goal, profile_of(content))
     now = as_dict(design)
-    size = certificate_size(design.problem)
-    for key in ("error", "disagreement", "certificate"):
-        check_same(key, now[key], content[key], size if key == "certificate" else 1.0)
+    size = certificate_size(problem)
+    for key in same:
+        # Earlier versions wrote errors with their sign.
+        then = abs(content[key]) if key == "error" and isinstance(content[key], float) else content[key]
+        check_same(key, now[key], then, 1.0 if key in ("error", "disagreement") else size)
+    return design
+
+
+def _made(
+    part: dict[str, Any],
+    problem: AnyProblem,
+    goal: tuple[Any, str, str | None],
+    profile: tuple[tuple[float, float], ...],
+    present: tuple[int, ...] | None = None,
+) -> Design:
+    """The design of a part of a file: of all voters, or of those who are present."""
+    key = encodings.of(problem, ()).key
+    table = np.array([float.fromhex(value) for value in part[f"{key}_hex"]])
+    if part["gap"] is not None and type(part["gap"]) is not float:
+        raise InputError(f"gap must be a number with a point, or null. Got {part['gap']!r}")
+    parts = [] if key == "gamma" or present is not None else part.get("fewer", [])
+    if any(other.keys() != {"present", "gap", "expected_cost", "table_hex"} for other in parts):
+        raise InputError("a table for fewer voters must have present, gap, expected_cost and table_hex alone")
+    if any(type(count) is not int for other in parts for count in other["present"]):
+        raise InputError("present must be whole numbers without a point")
+    objective, shape, name = goal
+    fewer = {}
+    for other in parts:
+        there = tuple(other["present"])
+        own = (objective.with_present(there), shape, name)
+        fewer[there] = _made(other, problem.with_present(there), own, profile, there)
+    if len(fewer) != len(parts):
+        raise InputError("fewer has two tables for the same present voters")
+    gap = math.inf if part["gap"] is None else part["gap"]
+    design = Design(problem, encodings.in_form(table, problem), objective, shape, name, gap, profile, fewer)
+    if key == "table":
+        check_same("expected_cost", design.expected_cost, part["expected_cost"])
     return design

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from decimal import Decimal
 from typing import Any
 
@@ -10,10 +12,38 @@ from numpy.typing import NDArray
 
 from darrm.errors import SolverError
 from darrm.numerics.arrays import Array, in_decimals
+from darrm.numerics.deadline import OutOfTime, check_time, ends_at, time_left
 from darrm.numerics.exact import rounded_up
 from darrm_solvers import LinearProgram, Solution, Status
 
+# Weights below this share of the largest are raised to it, so that no entry of a table is left to chance and ties fall
+# to the larger one; where many are, to so much less that it costs no more than this in all. The cost is part of the
+# gap, which is computed with the true weights.
+WEIGHT_FLOOR = 1e-9
+_LATER = 0.1  # seconds: loops look at the time first, so that it is known whose ended
 _EXACT = Decimal("1e-40")  # relative, of some million operations with 60 digits
+
+
+@contextmanager
+def searching(until: float, engine: str = "cutting-planes") -> Iterator[float]:
+    """A search that ends at a moment of `time.monotonic`, or sooner if one around it does; gives HiGHS its seconds.
+
+    Raises
+    ------
+    SolverError
+    OutOfTime
+        If the time of a search around this one is over.
+    """
+    try:
+        with ends_at(until):
+            yield time_left() + _LATER
+    except OutOfTime:
+        check_time()
+        raise SolverError(
+            f"{engine} ended without an optimum: the time limit was reached before any table was found. "
+            "Pass a longer one, fewer voters, or a lower max_affected."
+        ) from None
+    check_time()
 
 
 def check_optimal(solution: Solution, engine: str, on_time_limit: str) -> None:
@@ -31,6 +61,13 @@ def check_optimal(solution: Solution, engine: str, on_time_limit: str) -> None:
         )
     if not np.all((solution.x >= 0) & (solution.x <= 1)):
         raise SolverError(f"{engine} returned an optimum outside [0, 1]. No gamma is returned; try another engine.")
+
+
+def raised(weights: Array, floor: float = WEIGHT_FLOOR) -> Array:
+    """The weights as shares of the largest, none too small for the solver to see."""
+    share = weights / weights.max()
+    low = np.count_nonzero(share < floor)
+    return np.asarray(np.maximum(share, floor / max(1.0, low * weights.max())))
 
 
 def upper_bound(

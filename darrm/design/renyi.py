@@ -19,11 +19,11 @@ from functools import partial
 import numpy as np
 
 from darrm.certificate.classes import ClassSeparation
-from darrm.certificate.stored import class_table, mixed
 from darrm.constraints.classes import ClassColumns, check_variables, weighted_rows
-from darrm.design.decision import costs_at_rows
+from darrm.design.costs import costs_at_rows
 from darrm.numerics.arrays import Array
 from darrm.objectives import Objective
+from darrm.problem.class_tables import class_table, mixed
 from darrm.problem.decision import DecisionProblem
 from darrm.problem.limits import guarantee
 from darrm_solvers import Rows, solve_by_cuts

@@ -1,57 +1,48 @@
-"""gamma_opt: rows in, linear program, certified table out."""
+"""`darrm.solve`: what is asked, the linear program, the proof, the design."""
 
 from __future__ import annotations
 
 import math
+import time
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, overload
+from itertools import islice
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from darrm._validation import choice, real
+from darrm._validation import choice, real, truth
 from darrm.certificate.engines import engine as engine_of
 from darrm.certificate.scaling import repair_all
 from darrm.constraints import rows as constraints
+from darrm.constraints.classes import check_variables
 from darrm.constraints.rows import HalfColumns
-from darrm.design.cuts import Candidates, CutFinder, separators
-from darrm.design.decision import DecisionDesign
+from darrm.design.absent import attendances, check_absent
 from darrm.design.design import SHAPES, Design
-from darrm.design.optimum import check_optimal, upper_bound
-from darrm.design.solve_decision import solve_decision
+from darrm.design.optimum import check_optimal, raised, searching
+from darrm.design.program import Search, variables
 from darrm.errors import ImpossiblePriorWarning, InputError, SolverError
+from darrm.numerics.arithmetic import usual_arithmetic
 from darrm.numerics.arrays import Array
-from darrm.objectives import Objective
+from darrm.objectives import Objective, Paper, paper
 from darrm.priors.prior import Prior
-from darrm.priors.prior import weights as weights_of
 from darrm.priors.randomized import Randomized, why_impossible
 from darrm.priors.texts import parse
-from darrm.problem.decision import DecisionProblem
-from darrm.problem.limits import Limit, Problem, guarantee, profile_limits, profile_points
+from darrm.problem import encodings
+from darrm.problem.decision import AnyProblem
+from darrm.problem.limits import guarantee, profile_limits, profile_points
 from darrm.problem.majority import MajorityProblem
-from darrm_solvers import (
-    LinearProgram,
-    Progress,
-    Rows,
-    Separator,
-    Status,
-    solve_by_cuts,
-    solve_convex_by_cuts,
-    solve_cvxpy,
-    solve_highs,
-)
+from darrm_solvers import Progress, Status, solve_convex_by_cuts
 
 if TYPE_CHECKING:
     import cvxpy
 
     Custom = Callable[[cvxpy.Expression], tuple[cvxpy.Expression | None, list[cvxpy.Constraint]]]
 
-ENGINES = ("cutting-planes", "full-list", "full-list-cvxpy")
-# Weights below this share of the largest are raised to it, so that no gamma(l) is left to chance and ties fall to
-# the largest gamma; where many are, to so much less that it costs half of this in all. The cost is part of the gap,
-# which is computed with the true weights.
-WEIGHT_FLOOR = 1e-9
+_ALLOWANCES = ("release_epsilon", "total_epsilon")  # in place of m; the second is what the first was called
+CUTS = "cutting-planes"
+ENGINES = (CUTS, "full-list", "full-list-cvxpy")
 # By how much the certified table may break a constraint of the user's: solvers stop at about 1e-9, and repair scales.
 CUSTOM_TOLERANCE = 1e-6
 
@@ -81,45 +72,14 @@ class Binding:
     counts: list[tuple[int, ...]] = field(default_factory=list)
 
 
-@overload
+@usual_arithmetic
 def solve(
-    problem: DecisionProblem,
-    *,
-    objective: Objective,
-    ordered: bool = False,
-    absent: bool = False,
-    profile: Iterable[tuple[float, float]] | None = None,
-    time_limit: float = math.inf,
-    on_time_limit: str = "error",
-    report: Callable[[Progress], None] | None = None,
-) -> DecisionDesign: ...
-
-
-@overload
-def solve(
-    problem: MajorityProblem | None = None,
+    problem: AnyProblem | None = None,
     *,
     prior: Prior | str | None = None,
-    shape: str | None = None,
-    objective: str | None = None,
-    engine: str | None = None,
-    profile: Iterable[tuple[float, float]] | None = None,
-    custom: Custom | None = None,
-    time_limit: float = math.inf,
-    on_time_limit: str = "error",
-    report: Callable[[Progress], None] | None = None,
-    binding: Binding | None = None,
-    **parameters: Any,
-) -> Design: ...
-
-
-def solve(
-    problem: MajorityProblem | DecisionProblem | None = None,
-    *,
-    prior: Prior | str | None = None,
-    shape: str | None = None,
+    shape: str = "free",
     objective: str | Objective | None = None,
-    engine: str | None = None,
+    engine: str = "cutting-planes",
     ordered: bool = False,
     absent: bool = False,
     profile: Iterable[tuple[float, float]] | None = None,
@@ -129,7 +89,7 @@ def solve(
     report: Callable[[Progress], None] | None = None,
     binding: Binding | None = None,
     **parameters: Any,
-) -> Design | DecisionDesign:
+) -> Design:
     """The release of least error among all that satisfy the guarantee of the problem, certified.
 
     For a `MajorityProblem` the noise function gamma of least error:
@@ -152,19 +112,24 @@ def solve(
     ----------
     problem : MajorityProblem or DecisionProblem, optional
         Or the parameters of the first by name: ``solve(K=11, m=3, epsilon=0.1)``.
-    prior : Prior or str, default "uniform"
+    prior : Prior or str, default "uniform" for a majority
         Where votes come from: a `darrm.priors` object or its text. "uniform" is the paper's: independent, on [1/2, 1].
-    shape : {"free", "monotone"}
-        "free" is the paper's linear program; its optimum may dip. "monotone" rises from the tie to the unanimous vote.
+        The guarantee does not rest on it, if it comes from elsewhere than these votes or records. A decision between
+        two answers takes one in the place of an objective: `darrm.objectives.paper`.
+    shape : {"free", "ordered", "monotone"}
+        "free" is the paper's linear program; its optimum may dip. "monotone", of a majority, rises from the tie to the
+        unanimous vote. A decision that is "ordered" never makes the answer that its objective prefers less likely than
+        another at the same counts. An optimum can do otherwise, see ``design.reversals``.
     objective : {"tv", "disagreement"}, optional, or an object of `darrm.objectives`
-        A decision needs the object; it takes no prior, shape, engine, custom or binding. For a majority the default is
-        "tv" (the paper's) for the paper's priors, "disagreement" for vote histograms and fixed p.
+        A decision without a prior needs the object; it takes no engine, custom or binding. Under a prior the default is
+        "tv" (the paper's) for the paper's priors, "disagreement" for vote histograms and fixed p. Its accuracies, costs
+        and thresholds must come from elsewhere than these votes or records too. So must m, epsilon and the choice of
+        the design: the certificate is for a table that was chosen without them.
     engine : {"cutting-planes", "full-list", "full-list-cvxpy"}
         "cutting-planes" adds constraints where they are broken; the others list all of them (the paper's method, the
         reference) and hand them to HiGHS, directly or through CVXPY.
     ordered : bool
-        For a decision: whether the answer that the objective prefers at given counts must never be less likely than the
-        other there. An optimum can do otherwise, see ``design.reversals``.
+        The shape "ordered".
     absent : bool
         For a decision: whether voters may be absent. Then a decision is made for every vector of present voters.
         Who is absent must not depend on the data, on votes or on their noise.
@@ -176,7 +141,7 @@ def solve(
         constraints). The objective is minimised; None stands for the one above. The engine must be "cutting-planes".
         The gap is then infinite: there is no proof of how far from the optimum a general convex solver stopped.
     time_limit : float, seconds
-        For the search of the optimum; checked between rounds. Verifying comes on top.
+        For the search of the optimum; looked at inside its steps too. Verifying what it found comes on top.
     on_time_limit : {"error", "best"}
         What to do without an optimum by then, or if HiGHS gives up: raise `SolverError`, or certify the best table so
         far (engine "cutting-planes"). Its gap bounds its distance from the optimum.
@@ -190,7 +155,7 @@ def solve(
 
     Returns
     -------
-    Design or DecisionDesign
+    Design
 
     Raises
     ------
@@ -228,133 +193,145 @@ def solve(
     >>> round(decision.expected_cost, 4)
     0.2889
     """
-    if isinstance(problem, DecisionProblem):
-        strange = {"prior": prior, "shape": shape, "engine": engine, "custom": custom, "binding": binding, **parameters}
-        given = [name for name, value in strange.items() if value is not None]
-        if given:
-            raise InputError(f"A decision is solved without {given[0]!r}: its objective says all. Leave it out.")
-        return solve_decision(
-            problem,
-            objective,
-            ordered=ordered,
-            absent=absent,
-            profile=profile,
-            time_limit=time_limit,
+    problem = _problem(problem, parameters)
+    for name, value in (("ordered", ordered), ("absent", absent)):
+        truth(name, value)
+    shape = "ordered" if ordered else choice("shape", shape, (*SHAPES, "ordered"))
+    choice("engine", engine, ENGINES)
+    choice("on_time_limit", on_time_limit, ("error", "best"))
+    time_limit = real("time_limit", time_limit, 0, ends="(]", hint="Pass seconds.")
+    points, until = profile_points(profile), time.monotonic() + time_limit
+    goal = _goal(problem, prior, objective)
+    _check_together(problem, goal, shape, engine, absent, custom, binding, points, on_time_limit)
+    if isinstance(goal, Paper) and isinstance(goal.prior, Randomized):  # it says what the voters are
+        for group in problem.groups:
+            impossible = why_impossible(goal.prior, group.epsilon, group.delta)
+            if impossible is not None:
+                warnings.warn(impossible, ImpossiblePriorWarning, stacklevel=2)
+    held = (guarantee(problem), *profile_limits(problem, points))
+    engine_of(problem).check_size(problem)
+    if engine != CUTS:
+        constraints.check_size(problem)  # type: ignore[arg-type]  # a majority's, as was checked
+    if absent:
+        _check_absent(problem, goal)
+    looked_for = variables(problem, goal, shape, math.inf if on_time_limit == "best" else until)
+    search = Search(looked_for, held, until, on_time_limit, report)
+    gap = math.inf
+    if looked_for.anything is not None:
+        table, gap = looked_for.anything, 0.0
+    elif custom is not None:
+        table, goal = _custom(search, custom), Paper(goal.prior, "custom")  # type: ignore[attr-defined]  # as was checked
+    elif engine != CUTS:
+        table, gap = search.listed(engine)
+    else:
+        table, gap, bound_by = search.by_cuts(() if binding is None else binding.counts)
+        if binding is not None:
+            binding.counts = bound_by
+    fewer = {}
+    for present in attendances(problem) if absent else ():
+        fewer[present] = solve(
+            problem.with_present(present),
+            objective=goal.with_present(present),
+            shape=shape,
+            profile=points,
+            time_limit=max(1e-3, until - time.monotonic()),
             on_time_limit=on_time_limit,
             report=report,
         )
-    if ordered or absent or isinstance(objective, Objective):
-        raise InputError(
-            f"ordered, absent and the objectives of darrm.objectives are for a darrm.DecisionProblem. Got {problem!r}."
-        )
-    prior = "uniform" if prior is None else prior
-    shape = "free" if shape is None else shape
-    engine = "cutting-planes" if engine is None else engine
-    if problem is None:
-        allowance = "total_epsilon" if "total_epsilon" in parameters else "m"
-        missing = [name for name in ("K", allowance, "epsilon") if name not in parameters]
-        if missing:
+    return Design(problem, table, goal, shape, gap=gap, profile=points, fewer=fewer)
+
+
+def _problem(problem: AnyProblem | None, parameters: dict[str, Any]) -> AnyProblem:
+    """The problem, or a majority by its parameters."""
+    if problem is not None:
+        if isinstance(problem, type) or not hasattr(problem, "exact_epsilon") or parameters:
             raise InputError(
-                f"solve needs a problem, or K, m (or total_epsilon) and epsilon. Missing: {', '.join(missing)}."
+                "A problem must be one MajorityProblem or DecisionProblem, or the parameters of the first by name, not "
+                f"both. Got {problem!r} and {parameters}."
             )
-        try:
-            problem = MajorityProblem(**parameters)
-        except TypeError as error:
-            names = (*MajorityProblem.__dataclass_fields__, "total_epsilon")
-            unknown = sorted(set(parameters) - set(names))
-            if not unknown:
-                raise
-            allowed = ", ".join(names)
-            raise InputError(f"solve has no parameter {unknown[0]!r}. A problem takes {allowed}.") from error
-    elif isinstance(problem, type) or not hasattr(problem, "exact_epsilon") or parameters:
+        return problem
+    allowance = next((name for name in _ALLOWANCES if name in parameters), "m")
+    missing = [name for name in ("K", allowance, "epsilon") if name not in parameters]
+    if missing:
         raise InputError(
-            f"A problem must be one MajorityProblem, or its parameters by name, not both. Got {problem!r} and "
-            f"{parameters}."
+            f"solve needs a problem, or K, m (or release_epsilon) and epsilon. Missing: {', '.join(missing)}."
         )
+    try:
+        return MajorityProblem(**parameters)
+    except TypeError as error:
+        names = (*MajorityProblem.__dataclass_fields__, "release_epsilon")
+        unknown = sorted(set(parameters) - {*names, *_ALLOWANCES})
+        if not unknown:
+            raise
+        allowed = ", ".join(names)
+        raise InputError(f"solve has no parameter {unknown[0]!r}. A problem takes {allowed}.") from error
+
+
+def _goal(problem: AnyProblem, prior: Prior | str | None, objective: str | Objective | None) -> Objective:
+    """The objective that was asked for: one of `darrm.objectives`, or the paper's under a prior."""
+    if isinstance(objective, Objective):
+        if prior is None or prior == getattr(objective, "prior", None):
+            return objective
+        raise InputError(f"An objective of darrm.objectives takes no prior beside it. Got {prior!r}. Leave one out.")
+    if prior is None:
+        if encodings.of(problem, ()) is not encodings.GAMMA:
+            raise InputError(
+                "A decision needs an objective, such as darrm.objectives.truth(accuracy=[0.8, 0.7]), or a prior. Got "
+                f"{objective!r}."
+            )
+        prior = "uniform"
     if isinstance(prior, str):
         prior = parse(prior)
     if not isinstance(prior, Prior):
         raise InputError(f"prior must come from darrm.priors, or be its text. Got {prior!r}.")
-    if isinstance(prior, Randomized):  # it says what the voters are
-        impossible = why_impossible(prior, problem.epsilon, problem.Delta)
-        if impossible is not None:
-            warnings.warn(impossible, ImpossiblePriorWarning, stacklevel=2)
-    choice("shape", shape, SHAPES)
-    choice("engine", engine, ENGINES)
-    time_limit = real("time_limit", time_limit, 0, ends="(]", hint="Pass seconds.")
-    choice("on_time_limit", on_time_limit, ("error", "best"))
-    if engine != "cutting-planes" and (custom is not None or profile is not None or on_time_limit == "best"):
-        raise InputError(f'custom, profile and on_time_limit "best" need engine "cutting-planes". Got {engine!r}.')
-    points = profile_points(profile)
-    if binding is not None and (points or custom is not None or engine != "cutting-planes"):
-        raise InputError('binding needs engine "cutting-planes" and neither profile nor custom.')
-    held = (guarantee(problem), *profile_limits(problem, points))
-    engine_of(problem).check_size(problem)
-    if engine != "cutting-planes":
-        constraints.check_size(problem)
-    objective = prior.default_objective if objective is None else objective
-    weights = weights_of(prior, problem.K, objective)
-    columns = HalfColumns(problem.K, monotone=shape == "monotone")
-    candidates = Candidates(held, columns)
-    finders = [CutFinder(limit, candidates) for limit in held]
-    cuts = separators(finders)
-    rising = _rising(weights.size) if shape == "monotone" else np.zeros((0, weights.size))
-    if custom is not None:
-        gamma = _custom(held, weights, candidates, cuts, rising, custom, time_limit, on_time_limit, report)
-        return Design(problem, gamma, prior, shape, "custom", profile=points)
-    if engine == "cutting-planes":
-        start = Rows(rising, np.zeros(len(rising)))
-        if binding is not None:
-            try:
-                near = finders[0].begin_with(binding.counts)
-            except (TypeError, ValueError, OverflowError):
-                raise InputError("binding.counts must be multisets: 8 whole numbers each.") from None
-            start = Rows(np.concatenate([start.rows, near.rows]), np.concatenate([start.limits, near.limits]))
-        answer = solve_by_cuts(_raised(weights), cuts, first=start, time_limit=time_limit, report=report)
-        solution, program = answer.solution, answer.program
-        if binding is not None:
-            bound_by = solution.multipliers[len(rising) :] > 0
-            binding.counts = [counts for counts, binds in zip(finders[0].proposed, bound_by, strict=True) if binds]
-    else:
-        listed = constraints.all_rows(problem)
-        limits = np.append(np.zeros(len(rising)), np.ones(len(listed)))
-        program = LinearProgram(_raised(weights), np.vstack([rising, listed]), limits)
-        solution = (solve_highs if engine == "full-list" else solve_cvxpy)(program, time_limit=time_limit)
-    check_optimal(solution, engine, on_time_limit)
-    # One common factor, as in repair, keeps a monotone table monotone.
-    gamma = repair_all(candidates.released(solution.x), held)
-    rounding = max([finder.rows.rounding for finder in finders])
-    bound = upper_bound(rounding, weights, program, solution.multipliers, exact=len(rising))
-    attained = float(weights @ gamma[problem.K // 2 + 1 :])
-    return Design(problem, gamma, prior, shape, objective, gap=max(0.0, bound - attained) / 2, profile=points)
+    return paper(prior, prior.default_objective if objective is None else objective)
 
 
-def _rising(n: int) -> Array:
-    """gamma(l) - gamma(l+1) <= 0 as rows."""
-    return np.asarray(np.eye(n)[:-1] - np.eye(n, k=1)[:-1])
-
-
-def _raised(weights: Array) -> Array:
-    share = weights / weights.max()
-    low = np.count_nonzero(share < WEIGHT_FLOOR)
-    return np.asarray(np.maximum(share, WEIGHT_FLOOR / max(1.0, low * weights.max())))
-
-
-def _custom(
-    held: Sequence[Limit[Problem]],
-    weights: Array,
-    candidates: Candidates,
-    cuts: Sequence[Separator],
-    rising: Array,
-    custom: Custom,
-    time_limit: float,
+def _check_together(
+    problem: AnyProblem,
+    goal: Objective,
+    shape: str,
+    engine: str,
+    absent: bool,
+    custom: Custom | None,
+    binding: Binding | None,
+    points: Sequence[tuple[float, float]],
     on_time_limit: str,
-    report: Callable[[Progress], None] | None,
-) -> Array:
+) -> None:
+    """`InputError` for what does not go together."""
+    if encodings.of(problem, ()) is encodings.GAMMA:
+        if absent or not isinstance(goal, Paper):
+            raise InputError(
+                "absent, and an objective of darrm.objectives that has no prior, are for a darrm.DecisionProblem. Got "
+                f"{problem!r}."
+            )
+    else:
+        asked = {"engine": engine != CUTS, "custom": custom is not None, "binding": binding is not None}
+        for name in (name for name, given in asked.items() if given):
+            raise InputError(f"A decision is solved without {name!r}, which is for a majority. Leave it out.")
+        if shape == "monotone":
+            raise InputError('shape "monotone" is for a MajorityProblem. A decision can be "ordered".')
+    if engine != CUTS and (custom is not None or points or on_time_limit == "best"):
+        raise InputError(f'custom, profile and on_time_limit "best" need engine "{CUTS}". Got {engine!r}.')
+    if binding is not None and (points or custom is not None or engine != CUTS):
+        raise InputError(f'binding needs engine "{CUTS}" and neither profile nor custom.')
+
+
+def _check_absent(problem: Any, goal: Objective) -> None:
+    """Refuse tables for absent voters that are too large, or too many."""
+    alike = not problem.binary and goal.symmetric(problem)
+    if not problem.binary:
+        check_variables(problem, alike=alike)
+    check_absent(problem, alike=alike)
+    for present in islice(attendances(problem), 1):
+        goal.with_present(present)
+
+
+def _custom(search: Search, custom: Custom) -> Array:
     """The certified table of least custom objective."""
     import cvxpy
 
-    K = held[0].problem.K
+    K, weights, first = search.held[0].problem.K, search.of.weights, search.of.first
     whole = np.array([HalfColumns(K).table(unit) for unit in np.eye(weights.size)]).T
     stated: list[tuple[cvxpy.Variable, list[cvxpy.Constraint]]] = []
 
@@ -362,11 +339,12 @@ def _custom(
         objective, own = _terms(custom(cvxpy.Constant(whole) @ half))
         stated.append((half, own))
         if objective is None:
-            objective = cvxpy.Constant(_raised(weights)) @ (1 - half)
-        return objective, [*own, cvxpy.Constant(rising) @ half <= 0] if len(rising) else own
+            objective = cvxpy.Constant(raised(weights)) @ (1 - half)
+        return objective, [*own, cvxpy.Constant(first.rows) @ half <= 0] if len(first.rows) else own
 
     try:
-        solution, _ = solve_convex_by_cuts(weights.size, model, cuts, time_limit=time_limit, report=report)
+        with searching(search.until) as left:
+            solution, _ = solve_convex_by_cuts(weights.size, model, search.cuts, time_limit=left, report=search.report)
     except InputError:
         raise
     except (ValueError, cvxpy.DCPError) as error:
@@ -376,8 +354,8 @@ def _custom(
             "No noise function satisfies the guarantee and meets the constraints of custom. Loosen them, or raise m or "
             "delta."
         )
-    check_optimal(solution, "custom", on_time_limit)
-    gamma = repair_all(candidates.released(solution.x), held)
+    check_optimal(solution, "custom", search.on_time_limit)
+    gamma = repair_all(search.candidates.released(solution.x), search.held)
     # What is released, beside the variables of the user's own as they were solved for.
     half, own = stated[0]
     half.value = gamma[K // 2 + 1 :]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from darrm._validation import check_count, check_total_delta, check_total_epsilon
-from darrm.design.design import AnyDesign
+from darrm._validation import MAX_SIZE, check_count, check_total_delta, check_total_epsilon, whole
+from darrm.design.design import Design
 from darrm.ensemble.designs import checked_base, checked_loss, fresh_majority, fresh_plurality, teachers_decision
 from darrm.ensemble.fixed_voters import fixed_privacy, privacy_of
 from darrm.ensemble.noisy_max import NoisyMax
@@ -18,17 +18,19 @@ def noisy_labels(ensemble: Any, kind: str, K: int, overlap: int, classes: int) -
     totals = check_total_epsilon(ensemble.total_epsilon), check_total_delta(ensemble.total_delta, "total_delta")
     base = checked_base(ensemble.base_accuracy, classes)
     queries = None if ensemble.queries is None else check_count("queries", ensemble.queries)
+    copies = whole("copies", ensemble.copies, 1, MAX_SIZE)
     epsilon: float | None = None
-    design: AnyDesign
+    design: Design
     if kind == "fresh":
         epsilon = checked_loss(ensemble.epsilon, overlap)
         asked = (K, epsilon, overlap, ensemble.adjacency, ensemble.m, queries, *totals)
         design = fresh_majority(*asked) if classes == 2 else fresh_plurality(*asked, classes, base)
     elif queries is None:
-        return NoisyMax(ensemble.gamma, ensemble.sigma, *totals, ensemble.adjacency, K, classes)
+        return NoisyMax(ensemble.gamma, ensemble.sigma, *totals, ensemble.adjacency, K, classes, copies)
     else:
         design = teachers_decision(K, ensemble.adjacency, queries, *totals, classes, base)
-    return DesignedLabels(design, budget_of(design, *totals, ensemble.ledger), *totals, epsilon)
+    budget = budget_of(design, *totals, ensemble.ledger, create=ensemble.ledger_create, copies=copies)
+    return DesignedLabels(design, budget, *totals, epsilon)
 
 
 def fixed_labels(ensemble: Any, models: list[Any], overlap: int) -> PlainMajority:

@@ -6,20 +6,23 @@ import math
 
 from darrm import objectives
 from darrm._validation import check_positive, real
+from darrm.accounting.noisy_max import sigma_of_any_votes
 from darrm.accounting.planning import plan
 from darrm.accounting.search import Budget
+from darrm.certificate.engines import engine
 from darrm.certificate.scaling import repair
-from darrm.design.decision import DecisionDesign
 from darrm.design.design import Design
 from darrm.design.solve import solve
 from darrm.design.solve_decision import solve_decision
 from darrm.ensemble.kinds import warn_if_idle
 from darrm.errors import InputError
 from darrm.numerics.exact import rounded_up
+from darrm.numerics.printed import at_least
 from darrm.planning.designs import design_within
 from darrm.planning.setting import Setting
-from darrm.problem.decision import DecisionProblem, VoterGroup
+from darrm.problem.groups import VoterGroup
 from darrm.problem.majority import MajorityProblem
+from darrm.problem.model import VoterModel
 
 MAX_LOSS = 20.0  # nats that one label of fresh voters can lose
 
@@ -68,29 +71,37 @@ def fresh_plurality(
     total_delta: float,
     classes: int,
     base: float,
-) -> DecisionDesign:
+) -> Design:
     """The same for answers of several classes: right as often as may be if a classifier is right with ``base``."""
     setting = _setting(K, epsilon, overlap, adjacency, classes, base)
+    engine(setting.problem()).check_size(setting.problem())
     if queries is not None:
         return design_within(setting, Budget(queries, total_epsilon, total_delta, "fresh"))
     asked = MajorityProblem(K, _m(m, overlap), epsilon, max_affected=overlap, adjacency=adjacency)
     warn_if_idle(asked)
     if asked.m >= overlap:  # the votes themselves cost no more
         problem = setting.problem()
-        return DecisionDesign(problem, repair(setting.majority(), problem), setting.objective)
+        return Design(problem, repair(setting.majority(), problem), setting.objective)
     return solve_decision(setting.problem(rounded_up(asked.exact_epsilon)), setting.objective)
 
 
 def teachers_decision(
     K: int, adjacency: str, queries: int, total_epsilon: float, total_delta: float, classes: int, base: float
-) -> DecisionDesign:
+) -> Design:
     """The decision for votes of teachers without privacy of their own, of which ``queries`` are within the budget.
 
     Noisy max with Gaussian or Laplace noise, permute-and-flip or an optimum, whichever is planned to be right most
     often if a teacher is right with ``base``.
     """
     setting = _setting(K, math.inf, 1, adjacency, classes, base)
-    return design_within(setting, Budget(queries, total_epsilon, total_delta, "fresh"))
+    budget = Budget(queries, total_epsilon, total_delta, "fresh")
+    try:
+        return design_within(setting, budget)
+    except InputError as error:
+        noise = "gamma"
+        if total_delta:
+            noise = f"sigma={at_least(sigma_of_any_votes(queries, total_epsilon, total_delta), 4)}"
+        raise InputError(f"{error} Noisy max fits any number of votes: pass {noise} in place of queries.") from None
 
 
 def checked_loss(epsilon: object, overlap: int) -> float:
@@ -108,7 +119,7 @@ def _setting(K: int, epsilon: float, overlap: int, adjacency: str, classes: int,
     accuracy = objectives.randomized_response_accuracy(base, epsilon, classes)
     goal = objectives.truth([accuracy])
     voters = VoterGroup(K, epsilon, max_affected=overlap)
-    some = DecisionProblem([voters], 1.0, 0.5, classes, overlap, adjacency)
+    some = VoterModel([voters], classes, overlap, adjacency)
     return Setting((voters,), overlap, adjacency, some.classes, goal.of(some), (base,))
 
 

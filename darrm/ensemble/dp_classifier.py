@@ -74,6 +74,7 @@ class DPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         options = {"noise_multiplier": noise, "rate": rate, "steps": steps, "clip": clip, "learning_rate": speed}
         costs = {"epsilon_": spent, "delta_": delta, "adjacency_": self.adjacency}
         costs |= {"event_": training_event(noise, rate, steps), "noise_multiplier_": noise, "n_iter_": steps}
+        costs["seeded_"] = self.random_state is not None
         return options | {"n": n, "words": words}, costs
 
     def _codes(self, labels: NDArray[Any], most: int) -> tuple[NDArray[Any], NDArray[np.intp]]:

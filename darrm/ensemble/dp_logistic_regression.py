@@ -59,6 +59,9 @@ class DPLogisticRegression(DPClassifier):
     event_ : dp_accounting.DpEvent
         The training, for a ledger of everything: ``ledger.charge(model.event_, adjacency=model.adjacency_)``. It costs
         less there than (``epsilon_``, ``delta_``).
+    seeded_ : bool
+        Whether a ``random_state`` made the noise, whatever the parameter is now. Then the model is not private, its
+        costs are those of a model with secret noise, and an ensemble refuses it as a private voter.
     noise_multiplier_ : float
         sigma.
     n_features_in_ : int

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from darrm._sklearn import two_classes
-from darrm._validation import VOTERS, check_one_epsilon, check_voters, choice
+from darrm._validation import MAX_SIZE, VOTERS, check_one_epsilon, check_voters, choice, truth, whole
 from darrm.errors import InputError
+from darrm.problem.decision import allowance
 from darrm.problem.majority import MajorityProblem
 
 # The parameters that only some kinds of voters have.
@@ -55,6 +56,13 @@ def check_kind(model: Any) -> str:
         raise InputError("A ledger keeps designs, which `queries` plans: pass queries in place of gamma or sigma.")
     if kind == "non-private" and model.queries is not None and not (model.gamma is None and model.sigma is None):
         raise InputError("Noise is given by gamma or sigma, or planned for a number of queries. Pass one of the three.")
+    if truth("ledger_create", model.ledger_create) and model.ledger is None:
+        raise InputError("ledger_create is for a ledger. Pass its path as ledger, or leave ledger_create out.")
+    if whole("copies", model.copies, 1, MAX_SIZE) > 1 and (kind == "fixed" or model.ledger is not None):
+        raise InputError(
+            "copies must not be given for fixed voters, whose labels cost nothing more, or with a ledger, which all "
+            "copies share. Leave it out."
+        )
     if kind == "fresh" and (model.epsilon is None or (model.m is not None and model.queries is not None)):
         raise InputError("Fresh voters need epsilon, that of one answer, and at most one of m and queries.")
     return kind
@@ -62,10 +70,10 @@ def check_kind(model: Any) -> str:
 
 def warn_if_idle(problem: MajorityProblem) -> None:
     """Say that m has no effect, if it is above the voters that one change reaches."""
-    reached = problem.max_affected
-    if problem.m > reached:
+    reached, m = problem.max_affected, allowance(problem)
+    if m > reached:
         warnings.warn(
-            f"m = {problem.m:g} has no effect: one change reaches overlap = {reached} voter{'s' * (reached > 1)}, so "
+            f"m = {m:g} has no effect: one change reaches overlap = {reached} voter{'s' * (reached > 1)}, so "
             f"the plain majority of the answers is released for every m from {reached} on. Leave m out, or pass one "
             f"below {reached} for labels that are more private.",
             stacklevel=4,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -68,15 +69,25 @@ class PrivateMajorityClassifier(ClassifierMixin, VoteShares, Composition):  # ty
         refuses, and total_delta is the delta of `privacy_`. Without total_delta the t largest epsilons are
         added up, and so are the t largest Deltas.
     ledger : path, optional
-        Fresh, and non-private with ``queries``: a `darrm.accounting.Ledger` that keeps the budget across fits, copies
-        and processes; made if missing. A ledger that is there may hold other charges too, by the rule "composed",
-        "renyi" or "basic". Without it each fit, and each copy of the fitted ensemble, counts for itself.
+        Fresh, and non-private with ``queries``: the file of a `darrm.accounting.Ledger` that keeps the budget across
+        fits, copies and processes. It may hold other charges too, by the rule "renyi" or "basic"; "composed" is
+        refused, because charges of an ensemble are not settled beforehand. `fit` looks it up from the working folder
+        once: the fitted ensemble knows it by its absolute path. Without it each fit counts for itself.
+    ledger_create : bool
+        Whether `fit` makes a ledger if there is none at ``ledger``. A ledger anew is a budget anew: the records must
+        not have paid for anything yet.
+    copies : int, at least 1
+        Without a ledger: how many objects share the budget, the fitted one included. Each has floor(n / copies) of the
+        n labels that it pays for. An object counts if it comes from a pickle, a deepcopy or joblib, each time that a
+        pickle is loaded, and so does each forked process. You must make sure that there are no more. With 1, copies
+        release nothing, and a `darrm.errors.CopiedBudgetWarning` says so when one is made. Threads share one object.
     teachers : {"private", "non-private"}
     gamma, sigma : float, optional
         Non-private: noise of one label, Laplace of rate gamma or Gaussian of standard deviation sigma.
     base_accuracy : float in (1 / classes, 1]
         How often one classifier is right, for which the noise is planned of fresh voters of more than two classes, and
-        of non-private teachers by ``queries``. Guarantees do not rest on it. Take it from public knowledge.
+        of non-private teachers by ``queries``. Guarantees do not rest on it, if it comes from elsewhere than these
+        votes or records: take it from public knowledge.
     adjacency : "replace-one"
         The only one: when a record is removed, those after it change their shards.
     n_jobs : int, optional
@@ -95,9 +106,9 @@ class PrivateMajorityClassifier(ClassifierMixin, VoteShares, Composition):  # ty
         Empty if all voters are prefitted.
     privacy_ : EnsemblePrivacy
         Fixed: the optimal composition of the t least private voters, whatever the number of queries. Else the budget
-        and how many labels it pays for.
-    design_ : Design or DecisionDesign
-        The noise of a label: a `Design` for fresh voters of two classes, else a `DecisionDesign`. Not with ``gamma`` or
+        and how many labels it pays for, of this object alone if there are ``copies``.
+    design_ : Design
+        The noise of a label: a `Design` for fresh voters of two classes, else a `Design`. Not with ``gamma`` or
         ``sigma``.
     n_features_in_ : int
     feature_names_in_ : ndarray
@@ -147,6 +158,8 @@ class PrivateMajorityClassifier(ClassifierMixin, VoteShares, Composition):  # ty
         total_epsilon: float | None = None,
         total_delta: float | None = None,
         ledger: str | os.PathLike[str] | None = None,
+        ledger_create: bool = False,
+        copies: int = 1,
         teachers: str = "private",
         gamma: float | None = None,
         sigma: float | None = None,
@@ -168,6 +181,8 @@ class PrivateMajorityClassifier(ClassifierMixin, VoteShares, Composition):  # ty
         self.total_epsilon = total_epsilon
         self.total_delta = total_delta
         self.ledger = ledger
+        self.ledger_create = ledger_create
+        self.copies = copies
         self.teachers = teachers
         self.gamma = gamma
         self.sigma = sigma
@@ -207,7 +222,7 @@ class PrivateMajorityClassifier(ClassifierMixin, VoteShares, Composition):  # ty
         InputError
             Among others if a classifier cannot be fitted, or fixed voters do not say what they cost.
         BudgetError
-            If the budget does not pay for the fixed voters, or for one label.
+            If the budget does not pay for the fixed voters, or for one label of each copy.
         MissingExtraError
         """
         kind, asked = check_kind(self), self._asked()
@@ -240,7 +255,7 @@ class PrivateMajorityClassifier(ClassifierMixin, VoteShares, Composition):  # ty
         )
         self._release: Release = fixed_labels(self, models, overlap) if release is None else release
         self.classes_, self.estimators_, self.shards_, self._rng = classes, models, parts, rng
-        self.privacy_ = self._release.privacy
+        self.privacy_ = replace(self._release.privacy, seeded=rng is not None)
         if isinstance(release, DesignedLabels):
             self.design_ = release.design
         return self
@@ -261,7 +276,8 @@ class PrivateMajorityClassifier(ClassifierMixin, VoteShares, Composition):  # ty
         ------
         InputError
         BudgetError
-            If n labels would overspend. Then none is released and nothing is charged.
+            If n labels would overspend, or this is a copy that must not spend the budget. Then none is released and
+            nothing is charged.
         """
         check_is_fitted(self)
         return np.asarray(self.classes_[self._release.labels(self._votes(X), self.classes_.size, self._rng)])
@@ -271,7 +287,8 @@ class PrivateMajorityClassifier(ClassifierMixin, VoteShares, Composition):  # ty
         """(epsilon, delta) of the labels so far, if their number does not depend on them.
 
         With a ledger, of all its labels of this design, and of nothing else that it paid for. Of fixed voters, of all
-        labels there can be.
+        labels there can be. Without a ledger, of this object alone; ``copies`` together are within the budget. Of a
+        copy that may release nothing: of what the original had released when it was copied.
         """
         check_is_fitted(self)
         return self._release.spent

@@ -9,13 +9,14 @@ import numpy as np
 
 from darrm.accounting.budgets import Budget, MemoryBudget
 from darrm.accounting.fresh import FAR, within
-from darrm.accounting.noisy_max import of_labels, rows_of
-from darrm.accounting.pate import rdp_epsilon
+from darrm.accounting.noisy_max import of_any_votes, of_labels, rows_of
 from darrm.accounting.rows import OutcomeRows
-from darrm.accounting.theorems import MOST_LABELS, Privacy, largest_count, optimal
-from darrm.ensemble.releases import Codes, EnsemblePrivacy, counts
+from darrm.accounting.theorems import MOST_LABELS, Privacy
+from darrm.ensemble.releases import Codes, EnsemblePrivacy
 from darrm.errors import InputError
 from darrm.mechanisms.noisy_max import GaussianNoisyMax, LaplaceNoisyMax
+from darrm.numerics.bisection import largest_that
+from darrm.votes.tally import counts
 
 Mechanism: TypeAlias = GaussianNoisyMax | LaplaceNoisyMax
 
@@ -35,6 +36,7 @@ class NoisyMax:
         adjacency: str,
         K: int,
         classes: int,
+        copies: int = 1,
     ) -> None:
         if (gamma is None) == (sigma is None):
             raise InputError("Noisy max needs either gamma (Laplace noise of scale 1/gamma) or sigma (Gaussian noise).")
@@ -43,19 +45,20 @@ class NoisyMax:
         self.mechanism()  # checks them
         if sigma is not None and total_delta == 0:
             raise InputError("Gaussian noise needs a total_delta above 0. Got 0. Pass for instance 1e-5.")
-        queries = largest_count(lambda labels: self._without_grid(labels) <= total_epsilon)
+        queries = largest_that(MOST_LABELS, lambda labels: self._without_grid(labels) <= total_epsilon)
         accounting = "Renyi DP" if gamma is None else "optimal composition"
         rows = self._rows() if total_delta > 0 and total_epsilon < FAR and queries <= _MOST_EXACT else None
         if rows is not None:
             queries, accounting = max(queries, within(rows, None, total_epsilon, total_delta, MOST_LABELS)), "exact"
-        self.budget: Budget = MemoryBudget(queries)
+        self.budget: Budget = MemoryBudget(queries, copies)
         self.privacy = EnsemblePrivacy(
-            total_epsilon, total_delta, adjacency, 1, "non-private", queries, accounting
+            total_epsilon, total_delta, adjacency, 1, "non-private", self.budget.count().remaining, accounting
         )  # fmt: skip
 
     def mechanism(self) -> Mechanism:
-        """Made anew, since its sampler cannot be pickled."""
-        return LaplaceNoisyMax(self.gamma) if self.gamma is not None else GaussianNoisyMax(self.sigma)  # type: ignore[arg-type]
+        """Made anew, since its sampler cannot be pickled; held to the votes that are charged for."""
+        votes = {"K": self._K, "classes": self._classes}
+        return LaplaceNoisyMax(self.gamma, **votes) if self.gamma is not None else GaussianNoisyMax(self.sigma, **votes)  # type: ignore[arg-type]
 
     def _rows(self) -> OutcomeRows | None:
         try:
@@ -65,12 +68,7 @@ class NoisyMax:
 
     def _without_grid(self, queries: int) -> float:
         """The epsilon of so many labels by Renyi DP (Gaussian) or by the optimal composition (Laplace)."""
-        mechanism = self.mechanism()
-        if isinstance(mechanism, LaplaceNoisyMax):
-            return optimal(mechanism.epsilon, 0.0, queries, self.total_delta).epsilon
-        # lambda Q / sigma^2 + c / (lambda - 1) is least at lambda = 1 + sigma sqrt(c / Q).
-        order = 1 + mechanism.sigma * math.sqrt(-math.log(self.total_delta) / queries)
-        return rdp_epsilon([order], queries * mechanism.rdp([order]), self.total_delta)
+        return min(of_any_votes(self.mechanism(), queries, self.total_delta).values(), default=math.inf)
 
     @property
     def spent(self) -> Privacy:
@@ -85,6 +83,6 @@ class NoisyMax:
         return Privacy(cost, total.delta)
 
     def labels(self, votes: Codes, classes: int, rng: np.random.Generator | None) -> Codes:
-        n_votes = counts(votes, classes)
+        mechanism, n_votes = self.mechanism(), counts(votes, classes)
         self.budget.charge(len(votes))
-        return np.asarray(self.mechanism().release(n_votes, rng)).astype(np.intp)
+        return np.asarray(mechanism.release(n_votes, rng)).astype(np.intp)

@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 from darrm.accounting.budgets import Budget, LedgerBudget, MemoryBudget
 from darrm.accounting.composition import compose
 from darrm.accounting.ledger import Ledger
-from darrm.accounting.planning import max_queries
+from darrm.accounting.search import max_queries
 from darrm.accounting.theorems import Privacy
-from darrm.design.design import AnyDesign, Design
+from darrm.design.design import Design
 from darrm.errors import InputError
 from darrm.mechanisms.decision import PrivateDecision
-from darrm.mechanisms.majority import DaRRM
 from darrm.mechanisms.randomized_response import RandomizedResponse
+from darrm.votes.tally import counts
 
 Codes = NDArray[np.intp]
 
@@ -40,9 +40,12 @@ class EnsemblePrivacy:
     queries : int or None
         Labels that it covers; None for any number.
     accounting : {"exact", "Renyi DP", "optimal composition"}
-        By what ``queries`` were counted. "exact": the composition of the releases (if fixed, of the voters). The others
+        By what ``queries`` were counted. "exact": the composition of the releases (if fixed, of the voters). That of
+        non-private voters is for votes of all K for all classes, and no others are released. The other ways
         are looser, and stand where there are too many votes or labels for it: Gaussian noise by its Renyi divergences,
         Laplace noise by the optimal composition of labels that are as private as one is.
+    seeded : bool
+        Whether a ``random_state`` made the noise. Then nothing is private, and the rest is what secret noise costs.
     """
 
     epsilon: float
@@ -52,6 +55,7 @@ class EnsemblePrivacy:
     voters: str
     queries: int | None
     accounting: str = "exact"
+    seeded: bool = False
 
 
 class Release(Protocol):
@@ -89,7 +93,7 @@ class DesignedLabels:
     """
 
     def __init__(
-        self, design: AnyDesign, budget: Budget, total_epsilon: float, total_delta: float, epsilon: float | None
+        self, design: Design, budget: Budget, total_epsilon: float, total_delta: float, epsilon: float | None
     ) -> None:
         problem, count = design.problem, budget.count()
         self.design, self.budget, self.epsilon = design, budget, epsilon
@@ -110,23 +114,34 @@ class DesignedLabels:
     def labels(self, votes: Codes, classes: int, rng: np.random.Generator | None) -> Codes:
         self.budget.charge(len(votes))
         answers = votes if self.epsilon is None else RandomizedResponse(self.epsilon, classes).release(votes, rng)
-        made = DaRRM(self.design) if isinstance(self.design, Design) else PrivateDecision(self.design)
-        return made.release(answers, rng).astype(np.intp)
+        return PrivateDecision(self.design).release(answers, rng).astype(np.intp)
 
 
 def budget_of(
-    design: AnyDesign, total_epsilon: float, total_delta: float, path: str | os.PathLike[str] | None
+    design: Design,
+    total_epsilon: float,
+    total_delta: float,
+    path: str | os.PathLike[str] | None,
+    *,
+    create: bool = False,
+    copies: int = 1,
 ) -> Budget:
-    """What the exact adaptive composition allows: in memory, or in the ledger at ``path``, made if there is none.
+    """What the exact adaptive composition allows: in memory for so many ``copies``, or in the ledger at ``path``.
 
-    A ledger that is there may be for labels of this design alone, or for anything by another rule.
+    A ledger that is there may be for labels of this design alone, or for anything by a rule that lets answers decide
+    what is charged next. Only if told to ``create`` one is it made: a ledger anew would be a budget anew.
     """
     if path is None:
-        return MemoryBudget(max_queries(design, total_epsilon, total_delta, voters="fresh"))
-    if Path(path).exists():
+        return MemoryBudget(max_queries(design, total_epsilon, total_delta, voters="fresh"), copies)
+    if create and not Path(path).exists():
+        ledger = Ledger.create(path, design, total_epsilon=total_epsilon, total_delta=total_delta, voters="fresh")
+    elif Path(path).exists():
         ledger = Ledger(path)
     else:
-        ledger = Ledger.create(path, design, total_epsilon=total_epsilon, total_delta=total_delta, voters="fresh")
+        raise InputError(
+            f"{os.path.abspath(path)} does not exist. Pass the path of the ledger of these records. If they have "
+            "none, pass ledger_create=True, or make one with Ledger.create."
+        )
     adjacency = design.problem.adjacency
     budget = {"total_epsilon": total_epsilon, "total_delta": total_delta, "voters": "fresh", "adjacency": adjacency}
     status = ledger.status()
@@ -135,9 +150,10 @@ def budget_of(
             f"{path} must be a ledger of {budget}. Got one of another budget, "
             f"{ {key: status[key] for key in budget} }. Pass its totals, or a new path."
         )
+    if status["rule"] == "composed":
+        raise InputError(
+            f'{path} has the rule "composed", which holds for charges that are settled beforehand. Those of an '
+            'ensemble are not settled: whoever asks may decide by answers. Keep a ledger by the rule "exact", "renyi" '
+            'or "basic".'
+        )
     return LedgerBudget(ledger, design)
-
-
-def counts(votes: Codes, classes: int) -> NDArray[np.intp]:
-    """Votes for each class, shape (n, classes)."""
-    return np.stack([(votes == label).sum(axis=1) for label in range(classes)], axis=1)

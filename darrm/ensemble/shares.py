@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from darrm._sklearn import available_if, check_is_fitted
-from darrm.ensemble.releases import Codes, PlainMajority, counts
+from darrm.ensemble.releases import Codes, PlainMajority
 from darrm.numerics.arrays import Array
+from darrm.votes.tally import counts
 
 
 def _shares_are_private(ensemble: Any) -> bool:

@@ -64,10 +64,30 @@ def train_all(
 
 
 def _has_seed(model: Any) -> bool:
-    while isinstance(model, FrozenEstimator):
-        model = model.estimator
-    params: dict[str, Any] = model.get_params() if hasattr(model, "get_params") else {}
-    return any(name.rpartition("__")[2] in _SEEDS and value is not None for name, value in params.items())
+    """Whether a seed made the noise of a classifier or of one inside it, or would make it.
+
+    What `fit` of darrm's own classifiers remembers decides for these: their parameters can be changed afterwards. Of
+    others, parameters are looked at, and not what `fit` made: a forest gives seeds to its trees.
+    """
+    left, seen = [(model, True)], set[int]()
+    while left:
+        part, passed = left.pop()
+        if id(part) in seen:
+            continue
+        seen.add(id(part))
+        if isinstance(part, list | tuple | dict):
+            left += [(inner, passed) for inner in (part.values() if isinstance(part, dict) else part)]
+        elif hasattr(part, "get_params") and not isinstance(part, type):
+            params: dict[str, Any] = part.get_params(deep=False)
+            made = getattr(part, "seeded_", getattr(getattr(part, "privacy_", None), "seeded", None))
+            if made is None:
+                made = passed and any(name in _SEEDS and value is not None for name, value in params.items())
+            if made:
+                return True
+            # The last one first: what is a parameter is also an attribute.
+            left += [(inner, False) for inner in getattr(part, "__dict__", {}).values()]
+            left += [(inner, passed) for inner in params.values()]
+    return False
 
 
 def _fit(model: Any, records: Any, labels: NDArray[Any], voter: int, metadata: dict[str, Any]) -> Any:

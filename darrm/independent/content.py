@@ -9,6 +9,7 @@ from fractions import Fraction
 from functools import lru_cache
 from itertools import product
 from typing import Any, SupportsFloat
+from unicodedata import normalize
 
 from darrm.errors import InputError
 
@@ -22,7 +23,7 @@ _CLASSES = 64
 _SHARED = {"epsilon", "delta", "max_affected", "adjacency"}
 _OF_MAJORITY = _SHARED | {"K", "m", "Delta"}
 _OF_DECISION = _SHARED | {"groups", "classes", "none"}
-_OF_GROUP = {"count", "epsilon", "delta", "max_affected"}
+_OF_GROUP = {"count", "epsilon", "delta", "max_affected", "names"}
 _OF_CERTIFICATE = {"holds", "needed_delta", "tight_epsilon", "worst_case", "probabilities", "rounding"}
 _OF_PART = {"present", "gap", "expected_cost", "table_hex"}
 _OF_ALL = {"format", "version", "problem", "objective", "gap", "certificate", "profile", "made_with", "sha256"}
@@ -182,6 +183,7 @@ def _decisions(content: dict[str, Any], problem: dict[str, Any], profile: tuple[
         )
         for group in problem["groups"]
     )
+    _check_voters(problem["groups"])
     named = problem["classes"]
     if isinstance(named, list) and (any(type(name) is not str for name in named) or len({*named}) < len(named)):
         raise ValueError("classes must have a name each, or be a number")
@@ -215,6 +217,23 @@ def _decisions(content: dict[str, Any], problem: dict[str, Any], profile: tuple[
             if count
         )
         yield release(f"the table for {list(present)} present voters", part, own)
+
+
+def _check_voters(groups: list[dict[str, Any]]) -> None:
+    """Refuse names by which the columns of votes could be taken for more or fewer voters than there are."""
+    written = [group["names"] for group in groups if "names" in group]
+    if not written:
+        return
+    if any(type(names) is not list or any(type(name) is not str for name in names) for names in written):
+        raise ValueError("names of voters must be lists of texts")
+    if [len(names) for names in written] != [group["count"] for group in groups]:
+        raise ValueError("either no voter has a name or each has one")
+    each = [name for names in written for name in names]
+    if len({*each}) < len(each):
+        raise ValueError("no two voters may have the same name")
+    for name in each:
+        if not name.isprintable() or name != normalize("NFC", name.strip()) or name.lower() in ("", "id", "label"):
+            raise ValueError(f"{name!r:.80} cannot be the name of a voter")
 
 
 def _table(

@@ -127,7 +127,7 @@ def check(content: dict[str, Any], progress: Callable[[int, int], None] | None =
     Parameters
     ----------
     content : dict
-        The whole content of a file that `Design.save` or `DecisionDesign.save` wrote, as ``json`` reads it.
+        The whole content of a file that `Design.save` or `Design.save` wrote, as ``json`` reads it.
     progress : callable, optional
         Hears how many cases are done, and of how many; see `Cost`.
 

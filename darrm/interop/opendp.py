@@ -12,12 +12,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from darrm._validation import check_count, check_total_delta, not_a_design, plain, refusal, shown, whole
 from darrm.accounting.composition import compose
-from darrm.design.decision import DecisionDesign
-from darrm.design.design import AnyDesign, Design
+from darrm.design.design import Design
 from darrm.errors import InputError, MissingExtraError
 from darrm.mechanisms.decision import PrivateDecision
-from darrm.mechanisms.majority import DaRRM
-from darrm.problem.decision import DecisionProblem
+from darrm.mechanisms.own_votes import OwnVotes
+from darrm.problem.decision import AnyProblem
 
 if TYPE_CHECKING:
     from opendp.mod import Domain, Measurement, Metric
@@ -31,7 +30,7 @@ _METRICS = {
 
 
 def opendp_measurement(
-    design: AnyDesign,
+    design: Design,
     *,
     n_labels: int,
     votes: Callable[[Any], ArrayLike] | None,
@@ -39,6 +38,7 @@ def opendp_measurement(
     input_domain: Domain | None = None,
     input_metric: Metric | None = None,
     delta: float | None = None,
+    public: bool = False,
 ) -> Measurement:
     """An OpenDP measurement that releases ``n_labels`` labels of one design, all at once.
 
@@ -50,7 +50,7 @@ def opendp_measurement(
 
     Parameters
     ----------
-    design : Design or DecisionDesign
+    design : Design
         Of two or more answers.
     n_labels : int in [1, 1e7]
         How many labels one call of the measurement releases.
@@ -70,6 +70,9 @@ def opendp_measurement(
         then the voters' privacy and ``max_affected`` must hold whatever the order; for shards by position they do not.
     delta : float in [0, 1), optional
         For all labels together. May be left out, for 0, where the design has a delta of 0.
+    public : bool
+        Whether the votes behind the prior of the design are public, if it was read from votes (`darrm.priors.votes`).
+        Such a design needs it: a measurement that refused the very votes, as `DaRRM.release` does, would tell of them.
 
     Returns
     -------
@@ -82,7 +85,8 @@ def opendp_measurement(
     Raises
     ------
     InputError
-        If a value is unusable, the metric does not fit the design, or OpenDP's features are not enabled.
+        If a value is unusable, the metric does not fit the design, or OpenDP's features are not enabled. If its prior
+        was read from votes, unless ``public``.
     MissingExtraError
         If OpenDP is not installed.
 
@@ -126,8 +130,13 @@ def opendp_measurement(
     True
     """
     dp = _prelude()
-    if not isinstance(design, Design | DecisionDesign):
-        raise not_a_design("design must be a Design or DecisionDesign", design)
+    if not isinstance(design, Design):
+        raise not_a_design("design must be a Design", design)
+    if OwnVotes(design, public):
+        raise InputError(
+            "The prior of this design was read from votes, which a measurement must not be about, and cannot look for "
+            "without telling. Pass public=True if those votes are public, or solve with another prior."
+        )
     n_labels = check_count("n_labels", n_labels)
     delta = _delta(design, delta)
     furthest = 1
@@ -157,17 +166,17 @@ def opendp_measurement(
     return measurement
 
 
-def _released(
-    design: AnyDesign, votes: Callable[[Any], ArrayLike], shape: tuple[int, int]
-) -> Callable[[Any], list[int]]:
+def _released(design: Design, votes: Callable[[Any], ArrayLike], shape: tuple[int, int]) -> Callable[[Any], list[int]]:
     """From the data to labels."""
-    mechanism = DaRRM(design) if isinstance(design, Design) else PrivateDecision(design)
+    mechanism = PrivateDecision(design)
 
     def labels(data: Any) -> list[int]:
-        rows = plain("votes", votes(data), f"an array of shape {shape}")
+        made = votes(data)
+        rows = plain("votes", made, f"an array of shape {shape}")
         if rows.shape != shape:
             raise InputError(f"votes must have shape (n_labels, K) = {shape}, one row a label. Got {rows.shape}.")
-        released: list[int] = mechanism.release(rows).tolist()
+        # As it was made: where voters have names, a frame must not be taken by position.
+        released: list[int] = mechanism.release(made, public=True).tolist()
         return released
 
     return labels
@@ -190,7 +199,7 @@ def _prelude() -> Any:
     return dp
 
 
-def _delta(design: AnyDesign, delta: float | None) -> float:
+def _delta(design: Design, delta: float | None) -> float:
     if delta is not None:
         return check_total_delta(delta)
     if design.problem.delta:
@@ -201,7 +210,7 @@ def _delta(design: AnyDesign, delta: float | None) -> float:
     return 0.0
 
 
-def _check_space(dp: Any, design: AnyDesign, domain: object, metric: object) -> None:
+def _check_space(dp: Any, design: Design, domain: object, metric: object) -> None:
     """`InputError` unless there is a domain, and a metric in which neighbours of the design are at distance 1."""
     if not isinstance(domain, dp.Domain):
         hint = "Pass that of the private data, e.g. opendp.prelude.vector_domain(opendp.prelude.atom_domain(T=int))."
@@ -221,9 +230,9 @@ def _check_space(dp: Any, design: AnyDesign, domain: object, metric: object) -> 
     raise refusal("input_metric", f"{allowed} of OpenDP", metric, hint)
 
 
-def _without_privacy(design: AnyDesign, **left_out: object) -> DecisionProblem:
+def _without_privacy(design: Design, **left_out: object) -> AnyProblem:
     """The problem of a design for voters that are not private, refused for any other."""
-    if isinstance(design, Design) or any(math.isfinite(group.epsilon) for group in design.problem.groups):
+    if any(math.isfinite(group.epsilon) for group in design.problem.groups):
         raise InputError(
             "votes must be a function where voters are private. Got None. Their privacy lies in how their answers are "
             "made, and no map can claim it of answers that are there. Pass the function that makes them from the data, "
@@ -237,10 +246,11 @@ def _without_privacy(design: AnyDesign, **left_out: object) -> DecisionProblem:
     for name, value in left_out.items():
         if value is not None:
             raise InputError(f"{name} follows from the design where votes is None. Got {shown(value)}. Leave it out.")
-    return design.problem
+    problem: AnyProblem = design.problem
+    return problem
 
 
-def _space_of_votes(dp: Any, problem: DecisionProblem, n_labels: int) -> tuple[Domain, Metric, int]:
+def _space_of_votes(dp: Any, problem: AnyProblem, n_labels: int) -> tuple[Domain, Metric, int]:
     """Domain and metric of K voters' answers, and how many voters may change whatever their group."""
     n = problem.n_classes
 

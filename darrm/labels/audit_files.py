@@ -108,7 +108,7 @@ def save_rows(path: str | os.PathLike[str], rows: Sequence[AuditRow]) -> None:
     >>> from pathlib import Path
     >>> import darrm
     >>> from darrm.labels.audit_files import save_rows
-    >>> rows = darrm.labels.audit({"sums": darrm.mechanisms.LabelProportions()}, [0.5] * 8, bag_size=[2, 4])
+    >>> rows = darrm.labels.audit({"sums": darrm.labels.LabelProportions()}, [0.5] * 8, bag_size=[2, 4])
     >>> save_rows("audit.csv", rows)
     >>> [line.split(",")[:3] for line in Path("audit.csv").read_text().splitlines()]
     [['mechanism', 'bag_size', 'bags'], ['sums', '2', '4'], ['sums', '4', '2']]

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from darrm.errors import InputError
+from darrm.labels.measures.advantage import Mechanism
+from darrm.labels.measures.utility import all_measures
 from darrm.labels.percentiles import multiplicative_summary
-from darrm.measures.advantage import Mechanism
-from darrm.measures.utility import all_measures
 from darrm.mechanisms.class_labels import Labels
 from darrm.mechanisms.random_bags import Bags
 from darrm.numerics.arrays import Array
@@ -50,7 +50,7 @@ class AuditRow:
     auc, cross_entropy : float or None
         Of what was learned from the release; from the ``utility`` that was passed.
     released_by : mechanism or None
-        The mechanism itself, for several releases the `darrm.measures.joint` of them. Not compared; text in files.
+        The mechanism itself, for several releases the `darrm.labels.joint` of them. Not compared; text in files.
 
     Notes
     -----
@@ -61,7 +61,7 @@ class AuditRow:
     A row of an audit, as plain values:
 
     >>> import darrm
-    >>> [row] = darrm.labels.audit({"llp": darrm.mechanisms.LabelProportions()}, [0.5] * 8, bag_size=4)
+    >>> [row] = darrm.labels.audit({"llp": darrm.labels.LabelProportions()}, [0.5] * 8, bag_size=4)
     >>> values = row.record()
     >>> values["mechanism"], values["bags"], round(values["additive_advantage"], 4)
     ('llp', 2, 0.1875)

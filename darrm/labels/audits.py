@@ -11,13 +11,13 @@ from numpy.typing import ArrayLike
 from darrm._validation import check_jobs, plain, whole
 from darrm.errors import InputError
 from darrm.labels.audit_row import AuditRow, Utility, audit_row
-from darrm.measures.advantage import Mechanism
-from darrm.measures.classes import kernel_of_classes
-from darrm.measures.joint_releases import JointCounts, joint
-from darrm.measures.kernels import CountKernel, OfLabels, channel
+from darrm.labels.measures.advantage import Mechanism
+from darrm.labels.measures.classes import kernel_of_classes
+from darrm.labels.measures.joint_releases import JointCounts, joint
+from darrm.labels.measures.kernels import CountKernel, OfLabels, channel
+from darrm.labels.mechanisms.label_proportions import LaplaceLabelProportions
 from darrm.mechanisms.class_labels import check_class_labels, check_class_probabilities
-from darrm.mechanisms.label_proportions import LaplaceLabelProportions
-from darrm.mechanisms.majority import DaRRM
+from darrm.mechanisms.decision import DaRRM
 from darrm.mechanisms.random_bags import Bags, check_labels
 from darrm.mechanisms.random_bags import bags as random_bags
 from darrm.numerics.arrays import Array
@@ -50,7 +50,7 @@ def audit(
     mechanisms : mapping of names to mechanisms, or sequence of pairs
         As for `individual_advantage`. A mechanism that answers each label on its own is audited once, with bags of 1,
         unless ``bags`` are given. A list or tuple of mechanisms stands for releases of the same labels, in the same
-        bags, that are seen together (`darrm.measures.joint`, which lists the refusals).
+        bags, that are seen together (`darrm.labels.joint`, which lists the refusals).
     eta : array_like, shape (n,), in [0, 1]
         Probability of a one for every label, as the attacker knows it; `eta_from_model` takes it from a classifier.
         For `RandomizedResponse` of C > 2 classes: shape (n, C), probabilities of all classes, rows of sum 1.
@@ -92,7 +92,7 @@ def audit(
     Labels that are as often 1 as 0, in bags of four and of eight:
 
     >>> import darrm
-    >>> sums, noisy = darrm.mechanisms.LabelProportions(), darrm.mechanisms.GeometricLabelProportions(1.0)
+    >>> sums, noisy = darrm.labels.LabelProportions(), darrm.labels.GeometricLabelProportions(1.0)
     >>> for row in darrm.labels.audit({"sums": sums, "noisy": noisy}, [0.5] * 64, bag_size=[4, 8]):
     ...     print(row.bag_size, row.mechanism, round(row.additive_advantage, 4), row.guaranteed_epsilon)
     4 sums 0.1875 inf
@@ -227,7 +227,7 @@ def _own_size(mechanism: object) -> int | None:
     if _of_labels(mechanism):
         return 1
     if isinstance(mechanism, DaRRM):
-        return mechanism.design.problem.K
+        return int(mechanism.design.problem.K)
     if isinstance(mechanism, CountKernel):
         return mechanism.k
     if isinstance(mechanism, JointCounts):

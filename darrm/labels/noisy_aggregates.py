@@ -25,9 +25,9 @@ from darrm.labels.aggregates import (
     check_range,
     check_record,
 )
+from darrm.labels.mechanisms.weighted_aggregates import noised_labels
 from darrm.mechanisms.labelled_bag import check_labels
 from darrm.mechanisms.scale_mixture import panels, scales
-from darrm.mechanisms.weighted_aggregates import noised_labels
 from darrm.numerics.arrays import Array
 
 _HALVINGS, _PARTS = 50, 8

@@ -9,13 +9,13 @@ from typing import TypeVar
 import numpy as np
 
 from darrm._validation import real
-from darrm.measures.advantage import Mechanism
-from darrm.measures.change import multiplicative_advantage
-from darrm.measures.classes import kernel_of_classes
-from darrm.measures.distribution import ContinuousDistribution, DiscreteDistribution
-from darrm.measures.kernels import channel
-from darrm.measures.laplace import LaplaceOdds
-from darrm.mechanisms.label_proportions import LaplaceLabelProportions
+from darrm.labels.measures.advantage import Mechanism
+from darrm.labels.measures.change import multiplicative_advantage
+from darrm.labels.measures.classes import kernel_of_classes
+from darrm.labels.measures.distribution import ContinuousDistribution, DiscreteDistribution
+from darrm.labels.measures.kernels import channel
+from darrm.labels.measures.laplace import LaplaceOdds
+from darrm.labels.mechanisms.label_proportions import LaplaceLabelProportions
 from darrm.numerics.arrays import Array
 
 T = TypeVar("T")

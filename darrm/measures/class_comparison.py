@@ -10,7 +10,7 @@ from darrm import objectives
 from darrm.certificate.certificate import verify
 from darrm.certificate.scaling import repair
 from darrm.constraints.classes import check_variables
-from darrm.design.decision import expected_cost
+from darrm.design.costs import expected_cost
 from darrm.design.rules import best_rule, most_voted, of_all_votes
 from darrm.design.solve_decision import solve_decision
 from darrm.errors import CertificateError, InputError
@@ -19,7 +19,8 @@ from darrm.numerics.arrays import Array
 from darrm.objectives import Objective, OfVoters, Rule, rule, truth
 from darrm.problem.class_votes import all_votes, class_probabilities, votes_up_to_names
 from darrm.problem.counts import count_vectors, places
-from darrm.problem.decision import DecisionProblem, VoterGroup
+from darrm.problem.decision import DecisionProblem
+from darrm.problem.groups import VoterGroup
 
 _ROUNDING = 1e-9  # what meets the guarantee exactly in theory misses it by rounding
 _CLOSE = 1e-6  # relative, of the parameters of mechanisms
@@ -68,7 +69,7 @@ def _all_as_the_least_private(problem: DecisionProblem, objective: Objective, ti
     epsilon, delta = (max(getattr(group, name) for group in problem.groups) for name in ("epsilon", "delta"))
     pooled = DecisionProblem(
         [VoterGroup(problem.K, epsilon, delta)],
-        problem.epsilon,
+        problem.release_epsilon,
         problem.delta,
         problem.classes,
         problem.max_affected,
@@ -79,7 +80,7 @@ def _all_as_the_least_private(problem: DecisionProblem, objective: Objective, ti
     costs = np.zeros((len(count_vectors(problem.K, problem.n_classes)), problem.n_answers))
     np.add.at(costs, places(together[:, 0]), objective.costs_at(problem, all_votes(problem)))
     table = solve_decision(pooled, objectives.costs(costs), time_limit=time_limit).table
-    return class_probabilities(table, pooled, together).reshape(*problem.shape, problem.n_answers)
+    return class_probabilities(table, pooled, together).reshape(*problem.table_shape, problem.n_answers)
 
 
 def _one_group_alone(problem: DecisionProblem, objective: Objective, time_limit: float) -> dict[str, Array]:
@@ -93,7 +94,7 @@ def _one_group_alone(problem: DecisionProblem, objective: Objective, time_limit:
         table = solve_decision(alone, own, time_limit=time_limit).table
         spread = class_probabilities(table, alone, all_votes(problem)[:, g : g + 1])
         name = f"group {g + 1} alone ({group.count} of epsilon {group.epsilon:g})"
-        tables[name] = repair(spread.reshape(*problem.shape, problem.n_answers), problem)
+        tables[name] = repair(spread.reshape(*problem.table_shape, problem.n_answers), problem)
     least = min(tables, key=lambda name: expected_cost(costs, tables[name]))
     return {least: tables[least]}
 
@@ -141,7 +142,7 @@ def _one_against_the_rest(problem: DecisionProblem, objective: OfVoters, time_li
         chosen = chance * np.einsum("k,ckr->rc", weights / 2, ones) + (1 - chance).prod(axis=1, keepdims=True) / C
         return _in_form(np.hstack([chosen, np.zeros((len(votes), int(problem.none)))]), problem)
 
-    low, high, best = problem.epsilon / (4 * C), min(problem.epsilon * 1.5, 1e6), None
+    low, high, best = problem.release_epsilon / (4 * C), min(problem.release_epsilon * 1.5, 1e6), None
     for _ in range(_TRIES):
         middle = math.sqrt(low * high)
         try:
@@ -159,4 +160,6 @@ def _one_against_the_rest(problem: DecisionProblem, objective: OfVoters, time_li
 def _in_form(rows: Array, problem: DecisionProblem) -> Array:
     rows = np.clip(rows, 0.0, 1.0)
     rows = rows / rows.sum(axis=1, keepdims=True)
-    return rows if len(rows) != math.prod(problem.shape) else rows.reshape(*problem.shape, problem.n_answers)
+    return (
+        rows if len(rows) != math.prod(problem.table_shape) else rows.reshape(*problem.table_shape, problem.n_answers)
+    )

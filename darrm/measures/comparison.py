@@ -14,20 +14,24 @@ from darrm import baselines
 from darrm._validation import check_count, check_total_delta, check_voters, real
 from darrm.accounting.fresh import exact_guarantee, of_region
 from darrm.accounting.profile import region
-from darrm.accounting.search import Budget, OutOfTime
+from darrm.accounting.search import Budget
 from darrm.certificate.certificate import Certificate, verify
 from darrm.certificate.scaling import repair
 from darrm.design.design import Design
 from darrm.design.solve import solve
-from darrm.errors import BudgetError, InputError
+from darrm.errors import InputError, SolverError
 from darrm.measures.decision_comparison import DecisionEntry, compare_decision
 from darrm.measures.error import Interval, sampled_error
+from darrm.numerics.arithmetic import usual_arithmetic
 from darrm.numerics.arrays import Array
+from darrm.numerics.deadline import OutOfTime
 from darrm.objectives import Objective
 from darrm.planning.asked import setting_of
 from darrm.planning.at_one_total import Comparison, at_one_total
-from darrm.priors import Prior, combine
-from darrm.problem.decision import DecisionProblem, VoterGroup
+from darrm.priors import Prior
+from darrm.priors.prior import errors
+from darrm.problem.decision import DecisionProblem
+from darrm.problem.groups import VoterGroup
 from darrm.problem.majority import MajorityProblem
 
 # A baseline that meets its limit exactly in theory misses it by rounding; this much is scaled away, and no more.
@@ -98,6 +102,7 @@ def compare(
 ) -> Comparison: ...
 
 
+@usual_arithmetic
 def compare(
     problem: MajorityProblem | DecisionProblem,
     prior: Prior | str | None = None,
@@ -133,12 +138,14 @@ def compare(
     ----------
     problem : MajorityProblem or DecisionProblem
     prior, objective
-        As in `darrm.solve`; a decision takes an object of `darrm.objectives` and, besides, only ``time_limit``.
+        As in `darrm.solve`; a decision takes an object of `darrm.objectives` and, besides, only ``time_limit``. To
+        choose a mechanism by this comparison, they must come from elsewhere than the votes or records to be protected.
     queries, total_delta : int, float, optional
         Say also what so many labels of FRESH voters cost together, by exact adaptive composition. Fixed voters cost at
         most the same with every mechanism, whatever the number of labels: `darrm.accounting.compose`.
     base_accuracy, total_epsilon, voters : optional
-        For one total budget; see `darrm.plan`. Say either ``base_accuracy`` or an ``objective`` of `darrm.objectives`.
+        For one total budget; see `darrm.plan`. The guarantee does not rest on the accuracy, if it comes from elsewhere
+        than these votes or records. Say either ``base_accuracy`` or an ``objective`` of `darrm.objectives`.
     draws, rng
         Give each entry an ``interval`` too, from so many draws of the vote probabilities (`measures.sampled_error`).
     time_limit : float, seconds
@@ -188,16 +195,14 @@ def compare(
     free = solve(problem, prior=prior, objective=objective, time_limit=time_limit)
     monotone = solve(problem, prior=prior, objective=objective, shape="monotone", time_limit=time_limit)
     m = math.floor(problem.m)
-    mean = free.prior.ones(problem.K)
 
     def entry(name: str, gamma: Array, design: Design | None = None) -> Entry:
-        half = 1 - gamma[problem.K // 2 + 1 :]
         certificate = verify(gamma, problem) if design is None else design.certificate
         if not certificate.holds:
             scaled = repair(gamma, problem)
             if np.all(scaled >= gamma * (1 - _ROUNDING)):
                 gamma, certificate = scaled, verify(scaled, problem)
-        error, disagreement = (float(combine(mean, kind) @ half) / 2 for kind in ("tv", "disagreement"))
+        error, disagreement = errors(free.prior, gamma)
         total = None
         if queries is not None and total_delta is not None:
             kept = exact_guarantee(problem) if certificate.holds else None
@@ -273,4 +278,4 @@ def _at_one_total(
     try:
         return at_one_total(setting, Budget(check_count("queries", queries), total_epsilon, total_delta, kind, until))
     except OutOfTime:
-        raise BudgetError("The time limit ended before all mechanisms were calibrated. Pass a longer one.") from None
+        raise SolverError("The time limit ended before all mechanisms were calibrated. Pass a longer one.") from None

@@ -10,13 +10,15 @@ import numpy as np
 from darrm import baselines, objectives
 from darrm.certificate.certificate import Certificate, verify
 from darrm.certificate.scaling import repair
-from darrm.design.decision import DecisionDesign, expected_cost
+from darrm.design.costs import expected_cost
+from darrm.design.design import Design
 from darrm.design.rules import best_rule, cost_of, most_voted
 from darrm.design.solve_decision import solve_decision
 from darrm.measures.class_comparison import ways_to_decide
 from darrm.numerics.arrays import Array
 from darrm.objectives import Objective, OfVoters, rule
-from darrm.problem.decision import DecisionProblem, VoterGroup
+from darrm.problem.decision import DecisionProblem
+from darrm.problem.groups import VoterGroup
 from darrm.problem.noise_function import acceptance
 
 # What meets the guarantee exactly in theory misses it by rounding; this much is mixed with a coin, and no more.
@@ -32,7 +34,7 @@ class DecisionEntry:
     ----------
     name : str
     table : ndarray
-        As that of a `DecisionDesign`.
+        As that of a `Design`.
     certificate : Certificate
         ``holds`` says whether it satisfies the guarantee of the problem.
     expected_cost : float
@@ -49,7 +51,7 @@ def compare_decision(
     problem: DecisionProblem,
     objective: Objective,
     *,
-    best: DecisionDesign | None = None,
+    best: Design | None = None,
     time_limit: float = math.inf,
 ) -> list[DecisionEntry]:
     """The optimum beside what people do without it; see `darrm.measures.comparison.compare`.
@@ -77,7 +79,7 @@ def compare_decision(
     guesses = costs.reshape(-1, 2).sum(axis=0)
     if not math.isclose(*guesses, rel_tol=1e-12):
         answer = int(np.argmin(guesses))
-        tables[f"always {problem.names[answer]}, no votes"] = np.full(problem.shape, float(answer))
+        tables[f"always {problem.names[answer]}, no votes"] = np.full(problem.table_shape, float(answer))
     tables["plain majority, no noise"] = most_voted(problem)
     tables["best rule, no noise"] = best_rule(problem, objective)
     return [
@@ -86,7 +88,7 @@ def compare_decision(
     ]
 
 
-def beside_others(design: DecisionDesign, *, time_limit: float = math.inf) -> list[DecisionEntry]:
+def beside_others(design: Design, *, time_limit: float = math.inf) -> list[DecisionEntry]:
     """A design, called "this design", beside all that `compare_decision` has; not twice if it is the optimum itself."""
     best = design if _is_plain_optimum(design) else None
     others = compare_decision(design.problem, design.objective, best=best, time_limit=time_limit)
@@ -97,7 +99,7 @@ def beside_others(design: DecisionDesign, *, time_limit: float = math.inf) -> li
     return [DecisionEntry(name, design.table, design.certificate, design.expected_cost), *others[same:]]
 
 
-def _is_plain_optimum(design: DecisionDesign) -> bool:
+def _is_plain_optimum(design: Design) -> bool:
     """Whether nothing but the guarantee binds a design that was solved to the end."""
     return not (design.ordered or design.profile or design.absent) and design.gap <= _SAME
 
@@ -107,8 +109,8 @@ def _all_as_the_least_private(problem: DecisionProblem, costs: Array, time_limit
     epsilon = max(group.epsilon for group in problem.groups)
     delta = max(group.delta for group in problem.groups)
     everybody = VoterGroup(problem.K, epsilon, delta)
-    pooled = DecisionProblem([everybody], problem.epsilon, problem.delta, max_affected=problem.max_affected)
-    ones = np.indices(problem.shape).sum(axis=0)
+    pooled = DecisionProblem([everybody], problem.release_epsilon, problem.delta, max_affected=problem.max_affected)
+    ones = np.indices(problem.table_shape).sum(axis=0)
     own = np.stack([np.bincount(ones.ravel(), costs[..., answer].ravel()) for answer in (0, 1)], axis=-1)
     return np.asarray(solve_decision(pooled, objectives.costs(own), time_limit=time_limit).table[ones])
 
@@ -123,7 +125,7 @@ def _one_group_alone(problem: DecisionProblem, costs: Array, time_limit: float) 
         table = solve_decision(problem.with_present(present), own, time_limit=time_limit).table
         along = table.reshape([-1 if i == g else 1 for i in range(len(problem.groups))])
         name = f"group {g + 1} alone ({group.count} of epsilon {group.epsilon:g})"
-        tables[name] = repair(np.broadcast_to(along, problem.shape), problem)
+        tables[name] = repair(np.broadcast_to(along, problem.table_shape), problem)
     least = min(tables, key=lambda name: expected_cost(costs, tables[name]))
     return {least: tables[least]}
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
+from decimal import ROUND_CEILING, Decimal
 from typing import NamedTuple
 
 import numpy as np
@@ -11,13 +11,17 @@ from numpy.typing import ArrayLike
 
 from darrm._validation import array, probabilities, real, refusal, whole
 from darrm.errors import InputError
+from darrm.numerics.arithmetic import usual_arithmetic
 from darrm.numerics.arrays import Array
+from darrm.numerics.exact import decimals
 from darrm.numerics.poisson_binomial import pmf
 from darrm.priors import Prior, parse
+from darrm.problem.limits import guarantee
 from darrm.problem.majority import MajorityProblem
 from darrm.problem.noise_function import noise_function
 
 
+@usual_arithmetic
 def expected_error(gamma: ArrayLike, p: ArrayLike) -> Array | float:
     """Error of a noise function for given vote probabilities, exact.
 
@@ -70,7 +74,9 @@ def least_error(problem: MajorityProblem, p: float) -> float:
         error >= b - Pr[majority 1 | p],     p <= 1/2,     b a lower bound on Pr[release 1]:
         b(1/2) = 1/2,   b(lo) = (1 - delta) / (1 + e^(m eps)),   b(e^-eps (p - Delta)) = e^(-m eps) (b(p) - delta)
 
-    and b of any other p is that of the next smaller one of these, the larger of the two chains.
+    and b of any other p is that of the next smaller one of these, the larger of the two chains. As 1 - p is rounded, a
+    p at most 2^-51 below one of them counts as that one. The error of a release that sees the votes alone changes by
+    K 2^-51 at most there.
 
     Parameters
     ----------
@@ -112,18 +118,31 @@ def least_error(problem: MajorityProblem, p: float) -> float:
         )
     p = real("p", p, 0, 1, hint="Pass one probability for all voters.")
     p = min(p, 1 - p)
-    shrink, fall = math.exp(-problem.total_epsilon), math.exp(-problem.epsilon)
-    lo = (1 - problem.Delta) * fall / (1 + fall)
-    # After n links: at = fall^n (at + c) - c and, with d for delta, bound = shrink^n (bound + d) - d.
-    c, d = (x * y / (1 - y) if x else 0.0 for x, y in ((problem.Delta, fall), (problem.delta, shrink)))
-    reached = 0.0
-    for at, bound in ((0.5, 0.5), (lo, (1 - problem.delta) * shrink / (1 + shrink))):
-        links = math.ceil(math.log((at + c) / (p + c)) / problem.epsilon) if p + c > 0 else math.inf
-        reached = max(reached, math.exp(-max(0, links) * problem.total_epsilon) * (bound + d) - d)
+    reached = float(_least_ones(problem, p, 2.0**-51 if p else 0.0))
     alpha = pmf(np.full(problem.K, p))
     half = problem.K // 2
     tie = alpha[half] / 2 if problem.K % 2 == 0 else 0.0
     return max(0.0, reached - float(alpha[half + 1 :].sum() + tie))
+
+
+def _least_ones(problem: MajorityProblem, p: float, near: float) -> Decimal:
+    """b(p) of `least_error`, p <= 1/2, in decimals: the number of links is a rounded up logarithm of a ratio."""
+    [votes] = problem.groups
+    epsilon, total = Decimal(votes.epsilon), guarantee(problem).epsilon
+    with decimals(min(epsilon, total, Decimal(p or 1))):
+        Delta, delta = Decimal(votes.delta), Decimal(problem.delta)
+        fall, shrink = (-epsilon).exp(), (-total).exp()
+        # After n links: at = fall^n (at + c) - c and, with d for delta, bound = shrink^n (bound + d) - d.
+        c, d = Delta * fall / (1 - fall), delta * shrink / (1 - shrink)
+        end = Decimal(p) + Decimal(near) + c
+        if not end:
+            return Decimal(0)
+        half = Decimal("0.5")
+        reached = Decimal(0)
+        for at, bound in ((half, half), ((1 - Delta) * fall / (1 + fall), (1 - delta) * shrink / (1 + shrink))):
+            links = max(Decimal(0), (((at + c) / end).ln() / epsilon).to_integral_value(ROUND_CEILING))
+            reached = max(reached, (-links * total).exp() * (bound + d) - d)
+        return reached
 
 
 _CHUNK = 2000

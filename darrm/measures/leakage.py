@@ -174,12 +174,16 @@ def majority_leakage(gamma: ArrayLike) -> Array:
 def composed_leakage(leakages: ArrayLike) -> float:
     """An upper bound on the leakage of several outputs together: the sum, nats.
 
-    For outputs that are independent given what leaks, as labels with fresh noise are. So n labels of noisy max leak at
-    most n times `leakage_bound`. With Laplace noise that is at most n gamma.
+    For outputs that are all independent given what leaks; two by two is not enough. Labels with fresh noise are, given
+    the votes. So n labels of noisy max leak at most n times `leakage_bound` about a voter's n votes, and about the
+    record behind them. With Laplace noise that is at most n gamma.
+
+    Given the record alone they need not be: the votes of a voter that is trained once, with coins, share these coins.
+    The sum of `processed_leakage` of each label then bounds nothing. Take the sum first, of what labels tell of votes.
 
     Notes
     -----
-    Lemma 5 and Corollary 15 of Saeidian et al. (2021).
+    Lemma 5 and Corollary 15 of Saeidian et al. (2021); docs/misprints.md has what (7) and (10) leave out.
 
     Examples
     --------
@@ -188,7 +192,7 @@ def composed_leakage(leakages: ArrayLike) -> float:
     >>> import darrm
     >>> one = darrm.measures.leakage_bound(10, sigma=4.0)
     >>> round(one, 4), round(darrm.measures.composed_leakage([one] * 10), 4)
-    (0.3635, 3.6352)
+    (0.3644, 3.6442)
     """
     values = _nats(leakages)
     return math.fsum(values) * (1 + 1e-15) if values.max() < 1e300 else math.inf
@@ -198,7 +202,8 @@ def processed_leakage(leakages: ArrayLike) -> float:
     """An upper bound on the leakage through stages that only see what the one before gave: the least of theirs, nats.
 
     A mechanism that is epsilon-DP for the record leaks at most epsilon of it. So of a record that reaches one vote a
-    label leaks at most the lesser of epsilon and `majority_leakage`.
+    label leaks at most the lesser of epsilon and `majority_leakage`. For n labels, of a record that reaches
+    one voter, it is the lesser of the epsilon of its n votes together and the sum of the n majority leakages.
 
     Notes
     -----

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from decimal import Decimal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -10,7 +11,11 @@ from numpy.typing import ArrayLike
 from darrm._validation import array, check_positive, real, whole
 from darrm.errors import InputError
 from darrm.numerics.arrays import Array
+from darrm.numerics.bisection import largest_that
+from darrm.numerics.exact import decimals, rounded_up
 from darrm.problem.majority import MajorityProblem
+
+_MOST_SECONDS = 60.0
 
 
 def subsampling(K: int, m: int) -> Array:
@@ -32,7 +37,8 @@ def subsampling(K: int, m: int) -> Array:
 
     Notes
     -----
-    Lemma 3.1 of Jiang, Zhang, Joshi (TMLR 2024), for m odd and even; binomials in exact integers.
+    Lemma 3.1 of Jiang, Zhang, Joshi (TMLR 2024), for m odd and even; binomials in exact integers, O(K) of them. Sizes
+    of more than about a minute are refused.
 
     Examples
     --------
@@ -45,14 +51,27 @@ def subsampling(K: int, m: int) -> Array:
     [1.0, 1.0, 0.4, 0.4, 1.0, 1.0]
     """
     K, m = _check_sizes(K, m)
-    total = math.comb(K, m)
+    if _subsampling_seconds(K, m) > _MOST_SECONDS:
+        fits = largest_that(m - 1, lambda n: _subsampling_seconds(K, n) <= _MOST_SECONDS)
+        raise InputError(
+            f"The majority of m = {m} votes of K = {K} takes about {math.ceil(_subsampling_seconds(K, m) / 60):,} "
+            f"minutes in exact integers; at most {_MOST_SECONDS / 60:g} is taken. "
+            + (f"m = {fits} would fit." if fits else "Take fewer votes.")
+        )
+    total, most = math.comb(K, m), m // 2
     gamma = np.empty(K + 1)
-    for l in range(K + 1):
-        ways = [math.comb(l, j) * math.comb(K - l, m - j) for j in range(m + 1)]
-        above = sum(w for j, w in enumerate(ways) if 2 * j > m)
-        below = sum(w for j, w in enumerate(ways) if 2 * j < m)
-        gamma[l] = abs(above - below) / total
+    ahead = -total  # draws with more ones than zeros, less those with more zeros
+    for l in range(K // 2 + 1):
+        gamma[l] = gamma[K - l] = abs(ahead) / total
+        # One vote more turns to 1: that counts in the draws where, beside it, half of m (rounded down) are of one kind.
+        rest = m - 1 - most
+        ahead += math.comb(l, most) * math.comb(K - l - 1, rest) + math.comb(K - l - 1, most) * math.comb(l, rest)
     return gamma
+
+
+def _subsampling_seconds(K: int, m: int) -> float:
+    """About how long `subsampling` takes: for each number of ones four binomials of some m digits."""
+    return K * (0.6e-6 + 1e-7 * m + 4e-11 * m**2)
 
 
 def double_subsampling(K: int, m: int) -> Array:
@@ -150,9 +169,11 @@ def constant(
 ) -> Array:
     """Classical randomized response on the majority: one probability for every l.
 
-        gamma = (a - 1 + 2 delta) / (2 (b - a + (1 + a) lam) / (b + 1) + a - 1),   a = e^(m eps), b = e^(tau eps),
+        gamma = (a - 1 + 2 delta) / (a - 1 + 2 W),    W = lam + (1 - lam) max(0, b - a) / (b + 1),
+        a = e^(m eps), b = e^(tau eps),
 
-    at most 1, where the plain majority is taken to be (tau epsilon, lam)-DP.
+    at most 1 and rounded down, where the plain majority is taken to be (tau epsilon, lam)-DP. It keeps the guarantee
+    for every majority that is: W is the largest q - a q' of pairs (q, q') that are (tau epsilon, lam)-close.
 
     Parameters
     ----------
@@ -169,10 +190,17 @@ def constant(
     ndarray, shape (K + 1,)
         0 at a tie, which is a fair coin.
 
+    Raises
+    ------
+    InputError
+        If both ``tau`` or ``lam`` and ``delta_prime`` are given, or one is outside its range.
+
     Notes
     -----
-    Lemma A.1 of Jiang, Zhang, Joshi (TMLR 2024); general composition as in their Appendix D.1.1. `largest_constant` is
-    at least as large.
+    Lemma A.1 of Jiang, Zhang, Joshi (TMLR 2024) with one change (docs/misprints.md). Its pair (13) is the worst one for
+    tau >= m alone; for tau < m (lam, 0) is worse. General composition as in their Appendix D.1.1. `largest_constant` is
+    at least as large. Where nothing is to spare, as for K = 1, `darrm.verify` can ask for less by its own rounding;
+    `darrm.repair` gives that.
 
     Examples
     --------
@@ -183,22 +211,40 @@ def constant(
     >>> darrm.baselines.constant(problem)[6:].round(4).tolist()
     [0.2975, 0.2975, 0.2975, 0.2975, 0.2975, 0.2975]
     """
-    if delta_prime is not None:
-        if tau is not None or lam is not None:
-            raise InputError("constant takes either tau and lam, or delta_prime. Pass one of the two.")
+    if delta_prime is None:
+        spent = (check_positive("tau", problem.max_affected if tau is None else tau), problem.epsilon)
+    elif tau is not None or lam is not None:
+        raise InputError("constant takes either tau and lam, or delta_prime. Pass one of the two.")
+    else:
         from darrm.accounting.theorems import general
 
-        plain = general(problem.epsilon, problem.Delta, problem.max_affected, delta_prime)
-        tau, lam = plain.epsilon / problem.epsilon, plain.delta
-    max_affected, epsilon, total = problem.max_affected, problem.epsilon, problem.total_epsilon
-    tau = check_positive("tau", max_affected if tau is None else tau)
-    lam = real("lam", -math.expm1(max_affected * math.log1p(-problem.Delta)) if lam is None else lam, 0, 1, "[)")
-    # Divided by e^(m eps) and, in the fraction, by e^(tau eps), so that nothing overflows.
-    shrink, small = math.exp(-total), math.exp(-tau * epsilon)
-    limit = -math.expm1(-total) + 2 * problem.delta * shrink
-    fraction = 2 * (shrink - small + (shrink + 1) * small * lam) / (1 + small)
-    value = limit / (fraction - math.expm1(-total))
-    return plain_majority(problem.K) * (min(1.0, value) if value > 0 else 1.0)
+        delta_prime = real("delta_prime", delta_prime, 0, 1, "(]", hint="Pass for instance 1e-6.")
+        spent = (1.0, general(problem.epsilon, problem.Delta, problem.max_affected, delta_prime).epsilon)
+    if lam is not None:
+        lam = real("lam", lam, 0, 1, "[)")
+    return plain_majority(problem.K) * _constant(problem, spent, lam, delta_prime or 0.0)
+
+
+def _constant(problem: MajorityProblem, spent: tuple[float, float], lam: float | None, delta_prime: float) -> float:
+    """The one probability of `constant`; the plain majority spends the product. Without ``lam`` composition has it."""
+    with decimals(Decimal(1)):
+        total, plain = Decimal(problem.m) * Decimal(problem.epsilon), Decimal(spent[0]) * Decimal(spent[1])
+    small = min(x for x in (Decimal(problem.Delta), Decimal(delta_prime), Decimal(lam or 0), total, plain) if x)
+    with decimals(small):
+        if lam is None:
+            missed = 1 - (1 - Decimal(problem.Delta)) ** problem.max_affected * (1 - Decimal(delta_prime))
+        else:
+            missed = Decimal(lam)
+        # Divided by b, so that nothing overflows.
+        ahead = 1 - (total - plain).exp() if total < plain else Decimal(0)
+        further = (1 - missed) * ahead / (1 + (-plain).exp())
+        excess = missed - Decimal(problem.delta) + further  # W - delta
+        if excess <= 0:
+            return 1.0
+        shrink = (-total).exp()
+        short = 2 * excess * shrink / (1 - shrink + 2 * (missed + further) * shrink)  # 1 - gamma
+        # Below 1 even if it differs by less than decimals tell.
+        return min(math.nextafter(1.0, 0.0), -rounded_up(short * (1 + Decimal("1e-40")) - 1))
 
 
 def largest_constant(problem: MajorityProblem) -> Array:

@@ -13,6 +13,7 @@ from darrm.design.rules import of_all_votes, plurality
 from darrm.mechanisms.noisy_max import GaussianNoisyMax, LaplaceNoisyMax
 from darrm.mechanisms.permute_and_flip import PermuteAndFlip
 from darrm.numerics.arrays import Array
+from darrm.numerics.deadline import check_time
 from darrm.numerics.printed import at_least, at_most
 from darrm.problem.counts import Counts, count_vectors, sorted_counts
 from darrm.problem.decision import DecisionProblem
@@ -79,5 +80,8 @@ def subsampled_plurality(K: int, classes: int, m: int) -> Array:
     samples, total = count_vectors(m, classes), math.comb(K, m)
     winners = plurality(samples)
     choose = np.array([[math.comb(n, k) for k in range(m + 1)] for n in range(K + 1)], dtype=np.float64)
-    rows = [np.prod(choose[votes[None, :], samples], axis=1) @ winners / total for votes in sorted_counts(K, classes)]
+    rows = []
+    for votes in sorted_counts(K, classes):
+        check_time()
+        rows.append(np.prod(choose[votes[None, :], samples], axis=1) @ winners / total)
     return np.array(rows)

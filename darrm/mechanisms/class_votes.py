@@ -11,19 +11,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 from darrm._validation import several_classes, shown
-from darrm.certificate.stored import is_symmetric
 from darrm.errors import InputError
 from darrm.mechanisms.class_labels import Labels, as_labels, joined
-from darrm.mechanisms.class_tables import block_sizes, masses
 from darrm.numerics.arrays import Array
+from darrm.problem.class_tables import block_sizes, is_symmetric, masses
 from darrm.problem.counts import sorted_counts
 from darrm.problem.decision import DecisionProblem
 from darrm.randomness.choices import Choices, uniform
 from darrm.randomness.coins import WordSource
-from darrm.votes.rows import in_numbers
+from darrm.votes.answers import in_numbers
+from darrm.votes.rows import other_than
 
 Numbers = NDArray[np.int64]
 _CELLS = 1 << 20  # counts or votes at a time, for memory
+
+
+def check_votes(votes: NDArray[Any], classes: int, row: int, *, absent: bool = False) -> None:
+    """`InputError` for a vote that is no class, nor -1 where voters may be absent; it counts rows from ``row``."""
+    wrong = other_than(votes, classes, -1 if absent else 0)
+    if wrong.size:
+        i, j = divmod(int(wrong[0]), votes.shape[1])
+        vote = votes[i, j].item()
+        raise InputError(
+            f"A vote must be a whole number from 0 to {classes - 1}{' or, for an absent voter, -1' * absent}. Got "
+            f"{shown(vote)} in row {row + i}, column {j}.{several_classes(vote, classes)}"
+        )
 
 
 class ClassVotes:
@@ -37,7 +49,7 @@ class ClassVotes:
     problem : DecisionProblem
         Not a binary one.
     table : ndarray
-        See `darrm.mechanisms.class_tables`, which says what is drawn.
+        See `darrm.problem.class_tables`, which says what is drawn.
     """
 
     def __init__(self, problem: DecisionProblem, table: Array) -> None:
@@ -55,16 +67,7 @@ class ClassVotes:
 
     def cases(self, votes: NDArray[Any], row: int) -> NDArray[Any]:
         """Rows of numbers, shape (n, K), as a copy of few bytes; errors count rows from ``row``."""
-        fine = (votes >= 0) & (votes < self._C)
-        if votes.dtype.kind == "f":
-            fine &= np.floor(votes) == votes
-        if not fine.all():
-            i, j = np.argwhere(~fine)[0]
-            vote = votes[i, j].item()
-            raise InputError(
-                f"A vote must be a whole number from 0 to {self._C - 1}. Got {shown(vote)} in row {row + i}, "
-                f"column {j}.{several_classes(vote, self._C)}"
-            )
+        check_votes(votes, self._C, row)
         return as_labels(votes, self._C)
 
     def labels(self, cases: NDArray[Any], draw: WordSource) -> Labels:

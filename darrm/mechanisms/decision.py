@@ -1,4 +1,4 @@
-"""Releasing a decision from the votes of groups of voters."""
+"""Releasing the majority of private votes, or a decision by groups of voters."""
 
 from __future__ import annotations
 
@@ -8,24 +8,34 @@ from itertools import product
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from darrm._validation import array, not_a_design
+from darrm._validation import array, not_a_design, whole
 from darrm.design.absent import MAX_CASES
-from darrm.design.decision import DecisionDesign
+from darrm.design.design import Design
 from darrm.errors import InputError
+from darrm.mechanisms.absent_votes import AbsentVotes
 from darrm.mechanisms.class_labels import Labels
 from darrm.mechanisms.class_votes import ClassVotes
 from darrm.mechanisms.coin_votes import CoinVotes
+from darrm.mechanisms.own_votes import OwnVotes
 from darrm.mechanisms.released_votes import ReleasedVotes
-from darrm.problem.decision import DecisionProblem
+from darrm.numerics.arrays import Array
+from darrm.problem.groups import ByGroups
 from darrm.randomness.words import word_source
 
 
 class PrivateDecision(ReleasedVotes):
-    """A certified decision from the votes of groups of voters: one exact draw for each vector of counts.
+    """A certified majority or decision from the votes of groups of voters: one exact draw for each vector of counts.
 
         Pr[release o | n = (n_1, ..., n_G) votes for each class in the groups] = X_o(n)
 
-    A row of votes has one column for each voter, group after group in the design's order. If the design was made for
+    Of a noise function, which is data-dependent randomized response on the majority (DaRRM, the paper's name for this
+    class too):
+
+        Pr[release 1 | l ones of K] = (1 + gamma(l)) / 2 for l > K/2,  (1 - gamma(l)) / 2 for l < K/2,  1/2 on a tie
+
+    A row of votes has one column for each voter, group after group in the design's order. An array does not say whose
+    its columns are: in another order labels are not what the design guarantees. Files of `darrm release` and frames of
+    `darrm.columns.release` are taken by the names of the voters, if the design has them. If the design was made for
     absent voters, a vote may be -1: then the decision for the voters that are present is released. Who is absent must
     not depend on the data, on votes or on their noise; a voter whose absence would tell something has to vote.
 
@@ -33,13 +43,16 @@ class PrivateDecision(ReleasedVotes):
     are called: ``design.problem.named(labels)`` gives their names. Files of `darrm release` and columns of
     `darrm.columns.release` hold the names.
 
-    One release is (epsilon, delta)-DP for the design's problem. What several cost depends on whether the voters are
-    fresh or fixed; the same votes released twice are not fresh.
+    One release is (epsilon, delta)-DP for the release_epsilon and delta of the design's problem. What several releases
+    cost depends on the voters.
+    They are fresh if new coins make every answer private by themselves. They are fixed if they were made private once,
+    and then answer: the costs of their single releases must not be added up. The same votes released twice are not
+    fresh.
 
     Parameters
     ----------
-    design : DecisionDesign
-        From `darrm.solve`, `darrm.load` or `darrm.DecisionDesign`, which hold only verified tables.
+    design : Design
+        From `darrm.solve`, `darrm.load` or `darrm.Design`, which hold only verified tables.
 
     Raises
     ------
@@ -48,42 +61,57 @@ class PrivateDecision(ReleasedVotes):
 
     Notes
     -----
-    For two answers the bias of each coin is the table's entry, to the last bit (`darrm.randomness.coins`). For more,
+    Algorithm 1 of Jiang, Zhang, Joshi (TMLR 2024), with one exact coin in place of two. For two answers the bias of
+    each coin is the rational number above, to the last bit (`darrm.randomness.coins`). For more,
     every probability is the table's but that of one answer, or block of alike answers, of each row, which has the rest
-    (`darrm.mechanisms.class_tables`, `darrm.randomness.choices`). A symmetric table treats all classes alike: votes for
+    (`darrm.problem.class_tables`, `darrm.randomness.choices`). A symmetric table treats all classes alike: votes for
     other classes in the same numbers have the same probabilities, relabelled, exactly.
 
     Examples
     --------
-    Two groups of two voters, a row of votes each query; and two queries by their numbers of ones:
+    Two queries to five voters, one private label each:
 
     >>> import darrm
+    >>> import numpy as np
+    >>> mechanism = darrm.mechanisms.DaRRM(darrm.solve(K=5, m=1, epsilon=0.5))
+    >>> votes = np.array([[1, 1, 1, 0, 1], [0, 0, 1, 0, 0]])
+    >>> labels = mechanism.release(votes)
+    >>> labels.shape, labels.dtype, set(labels.tolist()) <= {0, 1}
+    ((2,), dtype('uint8'), True)
+
+    The chances of labels 0 and 1, for 0 to 5 ones:
+
+    >>> mechanism.kernel(5).round(2).tolist()
+    [[1.0, 0.0], [0.8, 0.2], [0.6, 0.4], [0.4, 0.6], [0.2, 0.8], [0.0, 1.0]]
+
+    Two groups of two voters, and two queries by their numbers of ones:
+
     >>> groups = [darrm.VoterGroup(2, epsilon=1.0), darrm.VoterGroup(2, epsilon=0.2)]
     >>> problem = darrm.DecisionProblem(groups, epsilon=1.0)
     >>> design = darrm.solve(problem, objective=darrm.objectives.truth([0.7, 0.55]))
-    >>> mechanism = darrm.mechanisms.PrivateDecision(design)
-    >>> labels = mechanism.release([[1, 0, 1, 1], [0, 0, 1, 0]])
-    >>> labels.shape, set(labels.tolist()) <= {0, 1}
-    ((2,), True)
-    >>> mechanism.release_counts([[1, 2], [0, 1]]).shape
+    >>> darrm.mechanisms.PrivateDecision(design).release_counts([[1, 2], [0, 1]]).shape
     (2,)
     """
 
-    def __init__(self, design: DecisionDesign) -> None:
-        if not isinstance(design, DecisionDesign):
-            raise not_a_design("PrivateDecision takes a DecisionDesign", design)
+    def __init__(self, design: Design) -> None:
+        if not isinstance(design, Design):
+            raise not_a_design("PrivateDecision takes a Design", design)
         self.design = design
         if not design.problem.binary:
             if design.absent:
-                raise InputError("Voters may be absent where there are two answers only. Solve it without absent.")
+                votes = AbsentVotes(design)
+                self._classes = votes.of(tuple(group.count for group in design.problem.groups))
+                super().__init__(design, votes)
+                return
             self._classes = ClassVotes(design.problem, design.table)
             super().__init__(design, self._classes)
             return
-        shape, columns = design.problem.shape, [group.count for group in design.problem.groups]
+        shape, columns = design.problem.table_shape, [group.count for group in design.problem.groups]
         strides = [int(np.prod(shape[g + 1 :])) for g in range(len(shape))]
         ones = np.repeat(strides, columns).tolist()
         if not design.absent:
-            super().__init__(design, CoinVotes(list(map(Fraction, design.table.ravel().tolist())), ones))
+            exact = design.encoding.exact(design.table, design.problem)
+            super().__init__(design, CoinVotes([one for _, one in exact], ones))
             return
         size = design.table.size
         if size**2 > MAX_CASES:
@@ -107,15 +135,18 @@ class PrivateDecision(ReleasedVotes):
     def __repr__(self) -> str:
         return f"PrivateDecision({self.design!r})"
 
-    def release_counts(self, counts: ArrayLike, rng: np.random.Generator | None = None) -> Labels:
-        """One decision for each vector of the numbers of ones in each group, all voters present.
+    def release_counts(
+        self, counts: ArrayLike, rng: np.random.Generator | None = None, *, public: bool = False
+    ) -> Labels:
+        """One label for each vector of the numbers of ones in each group, all voters present.
 
         Parameters
         ----------
         counts : array_like of int, shape (n, groups)
-            Where there are more than two answers, the numbers of votes for each class, shape (n, groups, C); for one
-            group (n, C) too.
+            Of one group (n,) too. Where there are more than two answers, the numbers of votes for each class, shape
+            (n, groups, C); for one group (n, C) too.
         rng : numpy.random.Generator, optional
+        public : bool
             As in `release`.
 
         Returns
@@ -127,22 +158,52 @@ class PrivateDecision(ReleasedVotes):
         ------
         InputError
             If the shape is wrong, a count is not a whole number up to the size of its group, or the counts of all
-            classes do not sum to it.
+            classes do not sum to it. If these are the votes that the prior was read from, as in `release`.
         """
         problem = self.design.problem
         if not problem.binary:
             return self._classes.of_counts(_counts_of_classes(problem, counts), word_source(rng, stacklevel=3))
-        ones = array("counts", counts, ("n", len(problem.groups)), 0, ends="[)", wholes=True)
-        sizes = np.array([group.count for group in problem.groups])
-        if np.any(ones > sizes):
-            raise InputError(f"counts must be at most the sizes of the groups, {sizes.tolist()}. Got more.")
-        cases = np.ravel_multi_index(tuple(ones.astype(np.intp).T), problem.shape)
+        cases = _cases(problem, counts)
+        OwnVotes(self.design, public).add_cases(cases)
         if self.design.absent:
             cases = cases + (self.design.table.size - 1) * self.design.table.size  # all are present
         return self._flip(cases, word_source(rng, stacklevel=3))
 
+    def kernel(self, k: int) -> Array:
+        """Pr[label = o | l ones], shape (K + 1, 2): [l, o]; ``k`` must be K. Of one group and two answers.
 
-def _counts_of_classes(problem: DecisionProblem, counts: ArrayLike) -> NDArray[np.int64]:
+        Raises
+        ------
+        InputError
+            If ``k`` is another number, or there are several groups or more answers.
+        """
+        problem = self.design.problem
+        if not problem.binary or len(problem.groups) > 1:
+            raise InputError("kernel is for one group of voters and two answers. Pass design.probabilities instead.")
+        k = whole("k", k)
+        if k != problem.K:
+            raise InputError(f"k must be K: eta has one value for each of K = {problem.K} voters. Got {k}.")
+        return self.design.release_probabilities
+
+
+DaRRM = PrivateDecision  # the paper's name
+
+
+def _cases(problem: ByGroups, counts: ArrayLike) -> NDArray[np.intp]:
+    """The entry of the table for each vector of the numbers of ones, refused unless groups have so many voters."""
+    sizes = np.array([group.count for group in problem.groups])
+    ones = array("counts", counts, None, 0, ends="[)", wholes=True)
+    shape = ones.shape[:1] + (() if len(sizes) == 1 and ones.ndim == 1 else (len(sizes),))
+    if ones.ndim == 0 or ones.shape != shape:
+        allowed = f"(n, {len(sizes)})" + ", or (n,)" * (len(sizes) == 1)
+        raise InputError(f"counts must be the numbers of ones in each group, shape {allowed}. Got shape {ones.shape}.")
+    ones = ones.reshape(len(ones), len(sizes))
+    if np.any(ones > sizes):
+        raise InputError(f"counts must be at most the sizes of the groups, {sizes.tolist()}. Got more.")
+    return np.asarray(np.ravel_multi_index(tuple(ones.astype(np.intp).T), problem.table_shape), dtype=np.intp)
+
+
+def _counts_of_classes(problem: ByGroups, counts: ArrayLike) -> NDArray[np.int64]:
     """Votes for each class in each group, shape (n, groups, C), refused unless each group has all its votes."""
     sizes, C = [group.count for group in problem.groups], problem.n_classes
     votes = array("counts", counts, None, 0, ends="[)", wholes=True)

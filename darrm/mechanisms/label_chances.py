@@ -1,40 +1,50 @@
 """Chances of all labels of noisy max and permute-and-flip, each with a proved relative error.
 
-Sums of positive terms only. Noisy max, with f and H the probabilities of the noise and their sums, s the largest noisy
-count, a coin u for ties:
+With g and G the density and the distribution function of the noise, in units of it, and a_j >= 0 how far class j is
+behind the class of most votes:
 
-    Pr[j | counts n] = sum over s of f(s - n_j) integral over u in [0, 1] of prod over i != j of
-                           (H(s - 1 - n_i) + u f(s - n_i))
+    Pr[j] = integral of g(t + a_j) prod over i != j of G(t + a_i) dt
 
-Permute-and-flip, with p_j = e^((epsilon / 2) (n_j - max n)):
+Sums of positive terms only, over points and weights that do for all rows and labels.
 
-    Pr[j | counts n] = p_j integral over u in [0, 1] of prod over i != j of (1 - u p_i)
-
-Both integrands are polynomials in u of degree classes - 1 at most, for which Gauss-Legendre quadrature is exact.
+    Gaussian noise.  A sum over t = ..., -h, 0, h, 2 h, ... On the line of imaginary part y the integrand f has
+    |f(t + i y)| <= f(t) e^(classes y^2 / 2): |phi(t + i y)| = phi(t) e^(y^2 / 2), and Phi is its integral. A sum of
+    step h then errs by at most 2 e^(classes y^2 / 2) / (e^(2 pi y / h) - 1) of the integral (Trefethen, Weideman, SIAM
+    Review 2014, Theorem 5.1). With y = 2 pi / (classes h) and classes h^2 = pi^2 / 20 that is 2.01 e^-40.
+    Laplace noise.  For t >= 0 the integrand is a polynomial in e^-t, times e^-t dt, and Gauss-Legendre quadrature is
+    exact. Between two of the -a_j it is analytic, and its continuations are: with z at most d from t, the factors e^z
+    and 1 - e^-z / 2 >= 1/2 change by a factor of at most e^d. So n nodes on a length of D, on the ellipse rho, err by
+    at most (32/15) rho^-2n / (1 - rho^-2) e^(classes D / 2 (1 + (rho + 1 / rho) / 2)) of the integral. Below all -a_j
+    all factors are e^t: one point, weight 1 / classes.
+    Exponential noise (permute-and-flip).  G = 0 for t < 0, and the rest is as for Laplace noise.
 """
 
 from __future__ import annotations
 
 import math
-from decimal import Decimal, localcontext
-from functools import lru_cache
+from collections.abc import Callable
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from darrm.errors import InputError
-from darrm.mechanisms.integer_noise import WIDEST, GaussianLaw, IntegerNoise, LaplaceLaw
+from darrm.numerics import normal
 from darrm.numerics.arrays import Array
-from darrm.numerics.exact import context
+from darrm.numerics.deadline import check_time
+from darrm.numerics.nodes import unit_nodes
 
-Votes = NDArray[np.int64]
 _U = 2.0**-53
-_FAR = 60.0  # nats: Laplace noise of a chance below e^-60 is cut off
+_EACH = 1e-12  # relative error of g and G, whose exponents err by some roundings of at most 800
 _SMALLEST = 1e-290  # underflow takes less than this from any sum
 _ENTRIES = 2**22
 _TERMS = 10**10
-_DIGITS = 50
+_QUADRATURE = 38.0  # nats, as all quadratures err by less than e^-38
+_REACH = 12.5  # of Gaussian noise; Phi(-12.5) < e^-81
+_FAR = 60.0  # of Laplace noise
+_OUT = 800.0  # e^-a is 0 in float64
+_LONGEST = 10.0  # classes times a length on which Gauss-Legendre quadrature needs no more than 16 nodes
 
 
 class Chances(NamedTuple):
@@ -48,118 +58,156 @@ class Chances(NamedTuple):
     cut: float
 
 
-def of_noise(noise: DiscreteNoise, counts: Votes) -> Chances:
-    """Of noisy max with this noise, ties decided by fair coins.
+class Noise(NamedTuple):
+    """A law of noise in units of its scale, and how to integrate.
 
-    Left out is what happens if any noise is beyond ``reach``.
+    Attributes
+    ----------
+    density, distribution : callable
+        g and G.
+    rule : callable
+        From the values of a_j, which rise from 0 on, and the number of classes to points and weights.
+    reach : float
+        A class as far behind is not said to win.
+    cut : float
+        What that, and the points that are left out, take from all labels together, for each class.
+    of_two : callable
+        The chance of the class behind of two, from its a_j.
     """
-    classes, (reach, tail, each, law) = counts.shape[1], noise
-    # Gaps wider than all noise together are as good as any of that width.
-    gaps = np.minimum(counts.max(axis=1, keepdims=True) - counts, 2 * reach + 2)
-    nodes, weights = unit_nodes((classes + 1) // 2)
-    steps = 2 * reach + 1
-    if float(len(counts)) * classes * nodes.size * steps > _TERMS:
+
+    density: Callable[[Array], Array]
+    distribution: Callable[[Array], Array]
+    rule: Callable[[Array, int], tuple[Array, Array]]
+    reach: float
+    cut: float
+    of_two: Callable[[Array], Array]
+
+
+def of_noise(noise: Noise, rate: float, counts: NDArray[np.int64] | Array) -> Chances:
+    """Of the largest of counts + noise / rate in each row."""
+    classes = counts.shape[1]
+    with np.errstate(over="ignore"):
+        behind = np.minimum(rate * (counts.max(axis=1, keepdims=True) - counts), _OUT)
+    if classes == 2:
+        lost = noise.of_two(behind)
+        return Chances(np.where(behind > 0, lost, 1 - lost[:, ::-1]), 2 * _EACH, _SMALLEST)
+    gaps, where = np.unique(np.append(np.minimum(behind, noise.reach), 0.0), return_inverse=True)
+    at = where[:-1].reshape(counts.shape)
+    points, weights = noise.rule(gaps, classes)
+    if float(counts.size) * points.size > _TERMS:
         raise InputError(
-            f"The chances of labels for {len(counts)} vectors of counts and noise as wide are sums of more than "
-            f"{_TERMS:.0e} terms. Take less noise (a larger gamma, a smaller sigma), or fewer votes or classes."
+            f"The chances of labels for {len(counts)} vectors of counts are sums of more than {_TERMS:.0e} terms. Take "
+            "fewer vectors of counts, votes or classes."
         )
-    t = np.arange(-reach, 3 * reach + 3)  # noise of a class, if the largest noisy count is within reach
-    mass = np.exp(law.log_mass(t))
-    factor = np.exp(law.log_at_most(t - 1))[:, None] + mass[:, None] * nodes
-    own = np.where(t <= reach, mass, 0.0)
     values = np.zeros(counts.shape)
-    wide = max(1, min(steps, _ENTRIES // (classes * nodes.size)))
-    high = max(1, _ENTRIES // (classes * nodes.size * wide))
-    for row in range(0, len(counts), high):
-        here = gaps[row : row + high, :, None]
-        for first in range(0, steps, wide):
-            at = np.arange(first, min(first + wide, steps)) + here
-            values[row : row + high] += _without_each(own, factor, at, weights)
-    # The words of 63 bits that decide ties are equal with a chance of 2^-63.
-    rho = (classes + 1) * (each + 8 * _U) + 2.0**-63 * classes**2 + (steps + 16 * classes) * _U
-    return Chances(values, rho, 2 * classes * tail + _SMALLEST)
+    wide = max(1, min(points.size, _ENTRIES // max(gaps.size, classes)))
+    high = max(1, _ENTRIES // (classes * wide))
+    for first in range(0, points.size, wide):
+        z = gaps[:, None] + points[first : first + wide]
+        # Classes out of reach do not win, and what they do is cut off.
+        own = np.where(gaps < noise.reach, 1.0, 0.0)[:, None] * noise.density(z) * weights[first : first + wide]
+        factor = noise.distribution(z)
+        for row in range(0, len(counts), high):
+            check_time()
+            values[row : row + high] += _without_each(own, factor, at[row : row + high])
+    rho = (classes + 1) * (_EACH + 8 * _U) + 3 * math.exp(-_QUADRATURE) + (points.size + 16 * classes) * _U
+    return Chances(values, rho, classes * noise.cut + _SMALLEST)
 
 
-class DiscreteNoise(NamedTuple):
-    """A law on the integers; Pr[Z > reach] <= tail, and f and H are right to a relative ``each`` within."""
-
-    reach: int
-    tail: float
-    each: float
-    law: IntegerNoise
-
-
-def laplace_noise(gamma: float) -> DiscreteNoise:
-    """Pr[Z > reach] < e^(-gamma reach); exponents up to 745 err by three units of rounding each."""
-    law = LaplaceLaw(gamma)
-    if gamma * WIDEST < 1:
-        raise InputError(f"gamma must be at least {1 / WIDEST:g} for the chances of all labels. Got {gamma!r}.")
-    return DiscreteNoise(math.ceil(_FAR / gamma) + 2, math.exp(-_FAR), 1e-12, law)
-
-
-def gaussian_noise(sigma: float) -> DiscreteNoise:
-    """Pr[Z > reach] < e^-50, see `GaussianLaw`."""
-    law = GaussianLaw(sigma)
-    return DiscreteNoise(law.reach, math.exp(-50), law.rounding, law)
-
-
-def _without_each(own: Array, factor: Array, at: NDArray[np.intp], weights: Array) -> Array:
-    """For each row and class j: the sum over s of own[j] times the integral of the factors of all others."""
-    rows, classes, _ = at.shape
-    after = [np.ones((rows, at.shape[2], weights.size))]
+def _without_each(own: Array, factor: Array, at: NDArray[np.intp]) -> Array:
+    """For each row and class j: the sum over all points of own[j] times the factors of all others."""
+    rows, classes = at.shape
+    after = [np.ones((rows, own.shape[1]))]
     for j in range(classes - 1, 0, -1):
         after.append(after[-1] * factor[at[:, j]])
     before = np.ones(after[0].shape)
     found = np.empty((rows, classes))
     for j in range(classes):
-        rest = before * after[classes - 1 - j]
-        found[:, j] = ((rest @ weights) * own[at[:, j]]).sum(axis=1)
+        found[:, j] = (before * after[classes - 1 - j] * own[at[:, j]]).sum(axis=1)
         before = before * factor[at[:, j]]
     return found
 
 
-def of_flips(epsilon: float, counts: Votes) -> Chances:
-    """Of permute-and-flip."""
-    classes = counts.shape[1]
-    nodes, weights = unit_nodes((classes + 1) // 2)
-    gaps = (counts.max(axis=1, keepdims=True) - counts).astype(np.float64)
-    x = np.minimum(gaps * (epsilon / 2), 745.0)
-    p, rest = np.exp(-x), -np.expm1(-x)
-    # 1 - u p = (1 - u) + u (1 - p), and the nodes are symmetric.
-    factor = nodes[::-1] + nodes * rest[:, :, None]
-    values = np.empty(counts.shape)
-    some = max(1, _ENTRIES // (classes * nodes.size))
-    for row in range(0, len(counts), some):
-        here = factor[row : row + some]
-        after = [np.ones((len(here), nodes.size))]
-        for j in range(classes - 1, 0, -1):
-            after.append(after[-1] * here[:, j])
-        before = np.ones(after[0].shape)
-        for j in range(classes):
-            values[row : row + some, j] = (before * after[classes - 1 - j]) @ weights
-            before = before * here[:, j]
-    # Exponents up to 745 err by three units of rounding each.
-    return Chances(values * p, 4e-13 + 16 * classes * _U, _SMALLEST)
+def _of_grid(gaps: Array, classes: int) -> tuple[Array, Array]:
+    """Gaussian noise.
+
+    Left out is t beyond _REACH: above, the sum of phi(t + a_j) is at most Phi(-_REACH) for each class. Below, so is
+    that of the class of most votes; all others have the factor Phi(t) of that class, and the sum of phi is below 1.2.
+    And classes 2 _REACH behind win with a chance far below that.
+    """
+    step = math.pi / math.sqrt(20 * classes)
+    most = math.ceil(_REACH / step)
+    points = np.asarray(step * np.arange(-most, most + 1))
+    return points, np.full(points.size, step)
 
 
-@lru_cache(maxsize=8)
-def unit_nodes(count: int) -> tuple[Array, Array]:
-    """Gauss-Legendre nodes in (0, 1) and their weights, the float64 nearest to each; nodes[::-1] are 1 - nodes."""
-    u, weights = [], []
-    with localcontext(context(_DIGITS)):
-        for x in map(Decimal, np.polynomial.legendre.leggauss(count)[0].tolist()):
-            for _ in range(3):  # float64 is right to 1e-11 at least, and each step doubles the digits
-                value, slope = _legendre(count, x)
-                x -= value / slope
-            _, slope = _legendre(count, x)
-            u.append(float((1 + x) / 2))
-            weights.append(float(1 / ((1 - x * x) * slope * slope)))
-    return np.array(u), np.array(weights)
+def _above(classes: int) -> tuple[Array, Array]:
+    """t >= 0, for a polynomial in u = e^-t of degree classes - 1: t = -ln u."""
+    u, weights = unit_nodes((classes + 1) // 2)
+    points = np.where(u < 0.5, -np.log(u), -np.log1p(-u[::-1]))  # nodes from the other end are 1 - u
+    return points, weights / u
 
 
-def _legendre(n: int, x: Decimal) -> tuple[Decimal, Decimal]:
-    """The Legendre polynomial of degree n at x, and its derivative."""
-    before, value = Decimal(1), x
-    for k in range(2, n + 1):
-        before, value = value, ((2 * k - 1) * x * value - (k - 1) * before) / k
-    return value, n * (x * value - before) / (x * x - 1)
+def _of_pieces(gaps: Array, classes: int) -> tuple[Array, Array]:
+    """Laplace noise.
+
+    Left out are classes _FAR behind, each of which wins with a chance of at most (2 + _FAR) e^-_FAR / 4, and what is
+    below -_FAR if there are any.
+    """
+    ends = -gaps[::-1]
+    longest = min(float(np.diff(ends).max(initial=0.0)), _LONGEST / classes)
+    u, weights = unit_nodes(_nodes(max(classes * longest / 2, 1e-3)))
+    parts = [_above(classes), (ends[:1], np.array([1 / classes]))]
+    for low, high in pairwise(ends.tolist()):
+        pieces = max(1, math.ceil((high - low) / longest))
+        length = (high - low) / pieces
+        starts = low + length * np.arange(pieces)
+        parts.append(((starts[:, None] + length * u).ravel(), np.tile(length * weights, pieces)))
+    points, all_weights = zip(*parts, strict=True)
+    return np.concatenate(points), np.concatenate(all_weights)
+
+
+def _nodes(x: float) -> int:
+    """How many nodes err by less than e^-38 on pieces of classes * length / 2 = x."""
+    n = 2
+    while True:
+        rho = max(2.0, 4 * n / x)
+        if 1.1 + x * (1 + (rho + 1 / rho) / 2) - 2 * n * math.log(rho) < -_QUADRATURE:
+            return n
+        n += 1
+
+
+def _gaussian_of_two(a: Array) -> Array:
+    return normal.distribution(-a / math.sqrt(2))
+
+
+def _laplace(z: Array) -> Array:
+    return np.asarray(np.exp(-np.abs(z)) / 2)
+
+
+def _laplace_below(z: Array) -> Array:
+    tail = _laplace(z)
+    return np.where(z < 0, tail, 1 - tail)
+
+
+def _laplace_of_two(a: Array) -> Array:
+    return np.asarray((2 + a) * np.exp(-a) / 4)
+
+
+def _exponential(z: Array) -> Array:
+    return np.asarray(np.exp(-z))
+
+
+def _exponential_below(z: Array) -> Array:
+    return np.asarray(-np.expm1(-z))
+
+
+def _exponential_of_two(a: Array) -> Array:
+    return np.asarray(np.exp(-a) / 2)
+
+
+GAUSSIAN = Noise(normal.density, normal.distribution, _of_grid, 2 * _REACH, 3 * math.exp(-81), _gaussian_of_two)
+LAPLACE = Noise(_laplace, _laplace_below, _of_pieces, _FAR, (3 + _FAR) * math.exp(-_FAR), _laplace_of_two)
+EXPONENTIAL = Noise(
+    _exponential, _exponential_below, lambda _, classes: _above(classes), _OUT, 0.0, _exponential_of_two
+)

@@ -15,7 +15,7 @@ from darrm.mechanisms.labelled_bag import check_unused_features
 from darrm.mechanisms.random_bags import ByEpsilon, check_labels
 from darrm.numerics.arrays import Array
 from darrm.numerics.leave_one_out import as_bags
-from darrm.randomness.coins import Words, WordSource
+from darrm.randomness.choices import uniform
 from darrm.randomness.discrete import RealCoins
 from darrm.randomness.words import word_source
 
@@ -104,8 +104,8 @@ class RandomizedResponse(ByEpsilon):
             if self.classes == 2:
                 part ^= changed
             else:
-                steps = 1 + below(self.classes - 1, int(changed.sum()), draw)
-                part[changed] = (part[changed] + steps) % np.uint64(self.classes)
+                steps = 1 + uniform(np.full(int(changed.sum()), self.classes - 1), draw)
+                part[changed] = (part[changed] + steps) % self.classes
         return flat.reshape(truth.shape)
 
     def posterior(self, eta: ArrayLike, output: ArrayLike, X: ArrayLike | None = None) -> Array:
@@ -170,12 +170,3 @@ class RandomizedResponse(ByEpsilon):
         kernel = np.full((self.classes, self.classes), pi / (self.classes - 1))
         np.fill_diagonal(kernel, 1 / (1 + (self.classes - 1) * math.exp(-self.epsilon)))
         return kernel
-
-
-def below(bound: int, n: int, draw: WordSource) -> Words:
-    """n independent uniform integers in 0..bound - 1, exactly: words above the last multiple of bound come anew."""
-    last = (1 << 64) - (1 << 64) % bound - 1
-    words = draw(n)
-    while np.any(beyond := words > np.uint64(last)):
-        words[beyond] = draw(int(beyond.sum()))
-    return words % np.uint64(bound)

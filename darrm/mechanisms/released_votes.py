@@ -9,21 +9,25 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from darrm._validation import MAX_SIZE, plain, refusal, whole
+from darrm._validation import MAX_SIZE, plain, refusal, shown, whole
 from darrm.errors import InputError
 from darrm.mechanisms.class_labels import Labels
+from darrm.mechanisms.own_votes import OwnVotes
+from darrm.problem.voter_names import compared
 from darrm.randomness.coins import WordSource
 from darrm.randomness.words import word_source
 from darrm.votes.files import VotesTable
-from darrm.votes.rows import VotesBlock, numbers
+from darrm.votes.names_above import check_frame
+from darrm.votes.rows import Texts, VotesBlock, numbers
 
 if TYPE_CHECKING:
     from darrm.accounting.ledger import Ledger
-    from darrm.design.decision import DecisionDesign
     from darrm.design.design import Design
 
 _CHUNK = 1 << 16
+Charge = Callable[[int, Texts | None], int]  # for so many rows, with their ids: how many of the first to leave out
 _KINDS = "biuf"
+_NAMES_OF = ("columns", "keys", "_fields", "__fields__")  # frames; series, mappings; named tuples; rows of Spark
 
 
 class Sampler(Protocol):
@@ -51,24 +55,29 @@ class ReleasedVotes:
 
     Parameters
     ----------
-    design : Design or DecisionDesign
+    design : Design
     sampler : Sampler
     """
 
-    def __init__(self, design: Design | DecisionDesign, sampler: Sampler) -> None:
+    def __init__(self, design: Design, sampler: Sampler) -> None:
         self._released_by, self._sampler = design, sampler
+        self._named = getattr(design.problem, "voters", None) is not None
 
-    def release(self, votes: ArrayLike, rng: np.random.Generator | None = None) -> Labels:
+    def release(self, votes: ArrayLike, rng: np.random.Generator | None = None, *, public: bool = False) -> Labels:
         """One private label for each row of votes.
 
         Parameters
         ----------
         votes : array_like, shape (n, K) or (K,), values 0 and 1 (integers, booleans or floats)
-            Columns in the order of the design's groups; -1 for an absent voter where voters may be absent. For C
-            classes the values are 0, ..., C - 1.
+            Columns in the order of the design's groups: an array has no names, so nothing can tell whether a column is
+            that of its voter. If the design's voters have names, a frame or a row with names is refused. -1 for an
+            absent voter where voters may be absent. For C classes the values are
+            0, ..., C - 1.
         rng : numpy.random.Generator, optional
             For tests only: the labels can then be predicted, which a `NotPrivateWarning` says. Without it, all
             randomness comes from the operating system.
+        public : bool
+            Whether the votes behind the prior of the design are public, if it was read from votes: `priors.votes`.
 
         Returns
         -------
@@ -78,21 +87,32 @@ class ReleasedVotes:
         Raises
         ------
         InputError
-            If the shape is wrong or a vote is none of these.
+            If the shape is wrong or a vote is none of these; if these are the votes that the prior was read from, as
+            far as the numbers of ones can tell, unless ``public``.
+
+        Notes
+        -----
+        That refusal depends on the votes. Do not publish that it happened, and do not release around it: solve anew
+        with a prior from elsewhere. It cannot happen where ``public`` is true or the prior was not read from votes.
         """
-        rows = _array(votes, self._sampler.K)
-        if rows.shape == (self._sampler.K,):
-            label: Any = self._flip(self._cases(rows[np.newaxis]), word_source(rng, stacklevel=3))[0]
-            return label  # type: ignore[no-any-return]  # a label, as numpy's functions give for one row
-        return self._flip(self._cases(rows), word_source(rng, stacklevel=3))
+        rows = _array(votes, self._sampler.K, named=self._named)
+        row = rows.shape == (self._sampler.K,)
+        cases = self._cases(rows[np.newaxis] if row else rows)
+        OwnVotes(self._released_by, public).add_cases(cases)
+        labels = self._flip(cases, word_source(rng, stacklevel=3))
+        label: Any = labels[0] if row else labels
+        return label  # type: ignore[no-any-return]  # a label, as numpy's functions give for one row
 
     def release_blocks(
         self,
-        blocks: Iterable[ArrayLike],
+        blocks: Iterable[ArrayLike | VotesBlock],
         *,
         ledger: Ledger | None = None,
+        stream: str = "",
+        again: bool = False,
         rows: int = _CHUNK,
         rng: np.random.Generator | None = None,
+        public: bool = False,
     ) -> Iterator[Labels]:
         """Private labels for a stream of votes, in memory that does not grow with it.
 
@@ -100,54 +120,80 @@ class ReleasedVotes:
         ----------
         blocks : iterable of array_like
             Each of shape (n, K), values as for `release`; or of shape (K,), one row. Rows that come one by one are
-            gathered; to have a label at once, pass them as [row].
+            gathered; to have a label at once, pass them as [row]. Or `darrm.votes.VotesBlock`, as `darrm.votes.blocks`
+            reads them, with the ids of their rows.
         ledger : Ledger, optional
             Is charged for each block before its labels are given. A charge takes some milliseconds, however large
-            the block.
+            the block. It remembers which rows it charged, by ids or, where there are none, by how many rows of the
+            stream there were. If these come again first, as when a stream is started again, they are read and left
+            out, and a `darrm.errors.ResumedStreamWarning` says so. The stream must give them in the same order, but may
+            cut them into other blocks.
+        stream : str
+            The name of the stream, for rows without ids. Other rows that one ledger pays for need another name.
+        again : bool
+            Whether rows that were charged before are to be charged and released again, as in `Ledger.charge`.
         rows : int, default 65536
             How many single rows make a block.
         rng : numpy.random.Generator, optional
+        public : bool
             As in `release`.
 
         Yields
         ------
         ndarray of uint8 or uint16, shape (n,)
-            The labels of each block, in order.
+            The labels of each block, in order. Of a block of which rows are left out, those of the other rows; nothing
+            if all are.
 
         Raises
         ------
         InputError
-            If a block has another shape or a vote is none; rows are counted from 0 over the whole stream.
+            If a block has another shape or a vote is none; rows are counted from 0 over the whole stream. If an id
+            was charged before and comes after a row that was not, or the ledger charged meanwhile for this stream. With
+            the block that makes the rows so far those of the prior, see `release`: labels of earlier blocks are out
+            then.
         BudgetError
             If the ledger does not pay for a block.
 
         Notes
         -----
         When an error ends the stream, its own or one of ``blocks``, nothing of the block at hand, nor of rows that
-        were being gathered, is charged or released; labels given before stay given and charged.
+        were being gathered, is charged or released; labels given before stay given and charged. A block is charged
+        before it is given: if the process ends between the two, its labels are lost, and stay charged.
         """
-        budget = None
+        charge: Charge = _free
         if ledger is not None:
-            from darrm.accounting.budgets import LedgerBudget
+            from darrm.accounting.streams import Stream
 
-            budget = LedgerBudget(ledger, self._released_by)
+            charge = Stream(ledger, self._released_by, stream, again).charge
         if not isinstance(blocks, Iterable):
             raise refusal("blocks", "an iterable of arrays of votes", blocks)
         rows = whole("rows", rows, high=MAX_SIZE)
-        draw = word_source(rng, stacklevel=3)
+        return self._charged(blocks, charge, rows, word_source(rng, stacklevel=3), public)
+
+    def _charged(
+        self,
+        blocks: Iterable[ArrayLike | VotesBlock],
+        charge: Charge,
+        rows: int,
+        draw: WordSource,
+        public: bool,
+    ) -> Iterator[Labels]:
+        """The labels of each block, checked before it is charged, charged before its labels are drawn."""
+        own = OwnVotes(self._released_by, public)
 
         def released() -> Iterator[Labels]:
-            for cases in self._gathered(blocks, rows):
-                if budget is not None and len(cases):
-                    budget.charge(len(cases))
-                yield self._flip(cases, draw)
+            for cases, ids in self._gathered(blocks, rows):
+                own.add_cases(cases)
+                left_out = charge(len(cases), ids) if len(cases) else 0
+                if left_out < len(cases) or not len(cases):
+                    yield self._flip(cases[left_out:], draw)
 
         return released()
 
     def _cases(self, votes: ArrayLike, row: int = 0) -> NDArray[Any]:
         """The case of each row; errors count rows from ``row``."""
         K = self._sampler.K
-        array = _array(votes, K)
+        array = _array(votes, K, named=self._named)
         after = f" after row {row - 1}" if row else ""
         if array.ndim != 2 or array.shape[1] != K:
             raise InputError(
@@ -159,33 +205,52 @@ class ReleasedVotes:
             lambda start: self._sampler.cases(numbers(array[start : start + _CHUNK]), row + start), len(array)
         )
 
-    def _gathered(self, blocks: Iterable[ArrayLike], rows: int) -> Iterator[NDArray[Any]]:
-        """The cases of the rows of each block, single rows gathered; a fault comes before what it follows."""
+    def _gathered(
+        self, blocks: Iterable[ArrayLike | VotesBlock], rows: int
+    ) -> Iterator[tuple[NDArray[Any], Texts | None]]:
+        """Cases and ids of the rows of each block, single rows gathered; a fault comes before what it follows."""
         K = self._sampler.K
         single: list[NDArray[Any]] = []
         start = 0
         for block in blocks:
-            array = _array(block, K)
+            ids = None
+            if isinstance(block, VotesBlock):
+                ids, block = block.ids if block.has_ids else None, self._of_file(block)
+            array = _array(block, K, named=self._named)
             is_row = array.shape == (K,) and array.dtype.kind in _KINDS
             if is_row:
                 # The next row may come in the same memory; truth values may be other bytes than 0 and 1.
-                single.append((array.view(np.uint8) if array.dtype == np.bool_ else array).copy())
+                single.append(numbers(array).copy())
                 if len(single) < rows:
                     continue
-            cases = []
+            cases: list[tuple[NDArray[Any], Texts | None]] = []
             if single:
-                cases.append(self._cases(np.stack(single), start))
+                cases.append((self._cases(np.stack(single), start), None))
                 start += len(single)
                 single = []
             if not is_row:  # before the rows gathered so far are given: if this fails, they are not
-                cases.append(self._cases(array, start))
+                cases.append((self._cases(array, start), ids))
                 start += len(array)
             yield from cases
         if single:
-            yield self._cases(np.stack(single), start)
+            yield self._cases(np.stack(single), start), None
+
+    def _of_file(self, block: VotesBlock) -> NDArray[Any]:
+        """The votes of a block, refused if they are not of the design's voters by name."""
+        names = getattr(self._released_by.problem, "voters", None)
+        if names is not None and tuple(map(compared, block.voters)) != tuple(names):
+            raise InputError(
+                "blocks must have the voters of the design, by name. Pass voters=design.problem.voters to "
+                f"darrm.votes.blocks. Got {shown(list(block.voters))}."
+            )
+        return block.votes
 
     def _flip(self, cases: NDArray[Any], draw: WordSource) -> Labels:
         return _by_chunks(lambda start: self._sampler.labels(cases[start : start + _CHUNK], draw), len(cases))
+
+
+def _free(n: int, ids: Texts | None) -> int:
+    return 0
 
 
 def _by_chunks(made: Callable[[int], NDArray[Any]], n: int) -> NDArray[Any]:
@@ -200,13 +265,23 @@ def _by_chunks(made: Callable[[int], NDArray[Any]], n: int) -> NDArray[Any]:
     return whole
 
 
-def _array(votes: ArrayLike, K: int) -> NDArray[Any]:
+def _array(votes: ArrayLike | VotesTable | VotesBlock, K: int, *, named: bool) -> NDArray[Any]:
     if type(votes) is np.ndarray:  # rows of a stream come by the million
         return votes
     if isinstance(votes, VotesTable | VotesBlock):
-        raise InputError(f"votes must be an array. Got a {type(votes).__name__}: pass its .votes.")
+        raise InputError(
+            f"votes must be an array. Got a {type(votes).__name__}: pass its .votes"
+            f"{', read with voters=design.problem.voters, so that its columns are in their order' * named}."
+        )
     if isinstance(votes, str | os.PathLike):
         raise InputError(f"votes must be an array. Got {str(votes)!r:.80}: read a file with darrm.votes.read.")
+    if named and _names_cells(votes):
+        came = "a data frame" if hasattr(votes, "columns") else "rows whose cells have names"
+        raise InputError(
+            f"votes must be an array, columns in the order of the design's groups. Got {came}: pass a frame to "
+            "darrm.columns.release, which takes columns by the names of the design's voters."
+        )
+    check_frame(votes)
     array = plain("votes", votes, f"rows of one length, shape (n, K) = (n, {K})")
     if hasattr(votes, "columns") and (array.shape[1:] != (K,) or array.dtype.kind not in _KINDS):
         raise InputError(
@@ -214,3 +289,9 @@ def _array(votes: ArrayLike, K: int) -> NDArray[Any]:
             "it to darrm.columns.release, which leaves out id and label and takes names of classes."
         )
     return array
+
+
+def _names_cells(votes: object) -> bool:
+    """Whether it says whose a vote is, which an array forgets: a frame, its rows, or rows of a database."""
+    rows = votes if isinstance(votes, list | tuple) else ()
+    return any(hasattr(part, names) for part in (votes, *rows) for names in _NAMES_OF)

@@ -1,4 +1,4 @@
-"""Exact numbers: decimals in a context of our own, and float64 rounded to the safe side."""
+"""Exact numbers: decimals in a context of our own, and float64 rounded conservatively."""
 
 from __future__ import annotations
 

@@ -31,6 +31,7 @@ from darrm.numerics.arrays import Array
 from darrm.numerics.poisson_binomial import pmf
 
 _ENTRIES = 1 << 21  # of one table of leave-one-out distributions: 16 MB
+MAX_BAG = 7_000  # labels: tables of 400 MB, some at once
 _SCALE = 2.0**1000
 _NONE = 1e-300  # below, 1 / p has no place in float64, and no probability above 1e-290 depends on p
 
@@ -81,6 +82,11 @@ def one_a_bag(output: Array, n: int) -> Array:
 
 def table(p: Array) -> Array:
     """Leave-one-out distributions of the bags p (n, k), with the number of ones first: [l, bag, i], shape (k, n, k)."""
+    if p.shape[1] > MAX_BAG:
+        raise InputError(
+            f"Bags must have at most {MAX_BAG:,} labels where all numbers of ones are told apart: tables have the "
+            f"square of it. Got {p.shape[1]:,}. Take smaller bags."
+        )
     # Where a recurrence is not used it may run out of range.
     with np.errstate(divide="ignore", over="ignore"):
         return _recurrences(np.where(p < _NONE, 0, p))

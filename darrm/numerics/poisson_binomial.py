@@ -7,11 +7,17 @@ right to 1e-320). A Fourier transform would be right to 1e-16 of the largest ent
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from darrm._validation import probabilities
+from darrm.errors import InputError
 from darrm.numerics.arrays import Array
+from darrm.numerics.deadline import check_time
+
+MAX_STEPS = 10**11  # a minute or two
 
 
 def one_more(pmf: Array, p: Array, q: Array) -> Array:
@@ -39,7 +45,7 @@ def pmf(p: ArrayLike, scale: float = 1.0) -> Array:
     Raises
     ------
     InputError
-        If p has no votes, is not numeric, or leaves [0, 1].
+        If p has no votes, is not numeric, leaves [0, 1], or takes more than 10^11 steps.
 
     Notes
     -----
@@ -55,7 +61,15 @@ def pmf(p: ArrayLike, scale: float = 1.0) -> Array:
     [0.008, 0.116, 0.444, 0.432]
     """
     p = probabilities("p", p)
+    K, vectors = p.shape[-1], math.prod(p.shape[:-1])
+    if vectors * K**2 > MAX_STEPS:
+        raise InputError(
+            f"Chances of the number of ones take K^2 steps, of which at most {MAX_STEPS:.0e} are taken. Got K = {K:,} "
+            f"votes for {vectors:,} data set{'s' * (vectors > 1)}. At most {math.isqrt(MAX_STEPS // vectors):,} votes "
+            "would fit."
+        )
     out = np.full((*p.shape[:-1], 1), scale)
     for i in range(p.shape[-1]):
+        check_time()
         out = one_more(out, p[..., i], 1 - p[..., i])
     return out

@@ -1,4 +1,4 @@
-"""Numbers in print, rounded to the safe side."""
+"""Numbers in print, rounded conservatively."""
 
 from __future__ import annotations
 

@@ -12,11 +12,11 @@ from darrm.numerics.arrays import Array
 from darrm.objectives.objective import check_size
 from darrm.problem.class_votes import all_votes
 from darrm.problem.counts import count_vectors, places
-from darrm.problem.decision import DecisionProblem
+from darrm.problem.groups import ByGroups
 
 
-def answers_of(which: Callable[..., object], problem: DecisionProblem) -> Array:
-    """1 where the function names the class, else 0; shape (*problem.shape, n_classes)."""
+def answers_of(which: Callable[..., object], problem: ByGroups) -> Array:
+    """1 where the function names the class, else 0; shape (*problem.table_shape, n_classes)."""
     check_size(problem)
     classes = problem.n_classes
     allowed = "0 or 1" if classes == 2 else f"a class, 0 to {classes - 1}"
@@ -28,7 +28,7 @@ def answers_of(which: Callable[..., object], problem: DecisionProblem) -> Array:
             votes = tuple(n.tolist())
             raise InputError(f"The function of a rule must answer {allowed}. Got {answer!r} for the counts {votes}.")
         right[row, int(answer)] = 1.0
-    return right.reshape(*problem.shape, classes)
+    return right.reshape(*problem.table_shape, classes)
 
 
 def with_absent(right: Array, present: Sequence[int]) -> Array:

@@ -16,7 +16,7 @@ from darrm.objectives.nested import nested
 from darrm.objectives.objective import Objective, check_size, checked_counts
 from darrm.objectives.permutations import table_symmetric
 from darrm.problem.counts import places
-from darrm.problem.decision import DecisionProblem
+from darrm.problem.groups import ByGroups
 
 
 @dataclass(frozen=True)
@@ -34,21 +34,21 @@ class Costs(Objective):
     table: tuple[object, ...]
     kind: ClassVar[str] = "costs"
 
-    def costs(self, problem: DecisionProblem) -> Array:
+    def costs(self, problem: ByGroups) -> Array:
         check_size(problem)
         table = np.array(self.table, dtype=np.float64)
-        if table.shape != (*problem.shape, problem.n_answers):
+        if table.shape != (*problem.table_shape, problem.n_answers):
             raise InputError(
                 f"These costs are for tables of shape {table.shape[:-1]} and {table.shape[-1]} answers. Got "
-                f"{problem.shape} and {problem.n_answers}."
+                f"{problem.table_shape} and {problem.n_answers}."
             )
         return table
 
-    def costs_at(self, problem: DecisionProblem, counts: ArrayLike) -> Array:
+    def costs_at(self, problem: ByGroups, counts: ArrayLike) -> Array:
         votes = checked_counts(problem, counts)
         return self.costs(problem)[tuple(places(votes[:, g]) for g in range(votes.shape[1]))]
 
-    def symmetric(self, problem: DecisionProblem) -> bool:
+    def symmetric(self, problem: ByGroups) -> bool:
         return table_symmetric(self.costs(problem), problem)
 
     def as_dict(self) -> dict[str, object]:
@@ -63,7 +63,7 @@ def costs(table: ArrayLike) -> Objective:
 
     Parameters
     ----------
-    table : array_like, shape ``(*problem.shape, problem.n_answers)``, finite and at least 0
+    table : array_like, shape ``(*problem.table_shape, problem.n_answers)``, finite and at least 0
         One axis for each group: for two classes the number of votes for class 1, for more the vectors of votes for each
         class in descending order, (K, 0, 0), (K - 1, 1, 0), (K - 1, 0, 1), ... A last column is for the answer "none",
         if the problem has it.
@@ -80,5 +80,5 @@ def costs(table: ArrayLike) -> Objective:
     """
     values = array("table", table, None, 0, math.inf, "[)")
     if values.ndim < 2 or values.shape[-1] < 2:
-        raise InputError(f"A table of costs must have shape (*problem.shape, n_answers). Got {values.shape}.")
+        raise InputError(f"A table of costs must have shape (*problem.table_shape, n_answers). Got {values.shape}.")
     return Costs(nested(values))

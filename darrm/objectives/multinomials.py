@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from darrm.numerics.arrays import Array
+from darrm.numerics.deadline import check_time
 from darrm.problem.counts import Counts
 
 _BITS = 128  # of running products
 _LEAST = 5000  # no float64 has so small an exponent, nor so large a one
+_AT_ONCE = 1 << 14  # factors between two looks at the time
 
 
 def multinomial(counts: Counts, votes: Array) -> Array:
@@ -38,7 +41,7 @@ def multinomial(counts: Counts, votes: Array) -> Array:
     """
     total = int(counts[0].sum())
     most = int(counts.max())
-    factorials, orders = _running(range(1, total + 1), 0)
+    factorials, orders = _factorials(total)
     below = np.prod(factorials[counts], axis=1)
     orders_below = orders[counts].sum(axis=1)
     different, which = np.unique(votes, return_inverse=True)
@@ -51,6 +54,13 @@ def multinomial(counts: Counts, votes: Array) -> Array:
     return made
 
 
+@lru_cache(maxsize=4)
+def _factorials(total: int) -> tuple[Array, NDArray[np.int64]]:
+    """0!, ..., total! as mantissas and exponents of 2."""
+    return _running(range(1, total + 1), 0)
+
+
+@lru_cache(maxsize=8)  # a plan asks for the same few again and again, and those of a million voters take seconds
 def _powers(p: float, most: int) -> tuple[Array, NDArray[np.int64]]:
     """p^0, ..., p^most as mantissas and exponents of 2."""
     numerator, denominator = p.as_integer_ratio()
@@ -66,7 +76,9 @@ def _running(factors: Iterable[int], order: int) -> tuple[Array, NDArray[np.int6
 def _products(factors: Iterable[int], order: int) -> Iterator[tuple[float, int]]:
     product, exponent = 1, 0
     yield 0.5, 1
-    for factor in factors:
+    for done, factor in enumerate(factors):
+        if not done % _AT_ONCE:
+            check_time()
         product *= factor
         exponent += order
         excess = product.bit_length() - _BITS

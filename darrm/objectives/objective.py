@@ -14,9 +14,10 @@ from darrm.errors import InputError
 from darrm.numerics.arrays import Array
 from darrm.problem.class_votes import all_votes
 from darrm.problem.counts import Counts
-from darrm.problem.decision import DecisionProblem
+from darrm.problem.groups import ByGroups
 
 MAX_ENTRIES = 5_000_000
+MAX_BINARY = 20_000_000
 
 
 class Objective:
@@ -35,24 +36,26 @@ class Objective:
 
     kind: ClassVar[str]
 
-    def costs(self, problem: DecisionProblem) -> Array:
-        """C(n, o): the cost of answer o at the counts n times their probability; shape (*problem.shape, n_answers).
+    def costs(self, problem: ByGroups) -> Array:
+        """C(n, o): the cost of answer o at the counts n times their probability.
 
-        Raises `InputError` if the objective does not fit the problem, or above 5 million entries for more than two
+        Its shape is ``(*problem.table_shape, problem.n_answers)``.
+
+        Raises `InputError` if the objective does not fit the problem, or above 5 million entries, or 20 million of two
         answers.
         """
         check_size(problem)
-        return self.costs_at(problem, all_votes(problem)).reshape(*problem.shape, problem.n_answers)
+        return self.costs_at(problem, all_votes(problem)).reshape(*problem.table_shape, problem.n_answers)
 
-    def costs_at(self, problem: DecisionProblem, counts: ArrayLike) -> Array:
+    def costs_at(self, problem: ByGroups, counts: ArrayLike) -> Array:
         """The same at some counts alone, ints of shape (m, groups, n_classes); shape (m, n_answers)."""
         raise TypeError("Objective is abstract: make one with truth, rule or costs.")
 
-    def of(self, problem: DecisionProblem) -> Objective:
+    def of(self, problem: ByGroups) -> Objective:
         """The same with all spelled out that depends on how many classes and answers the problem has."""
         return self
 
-    def symmetric(self, problem: DecisionProblem) -> bool:
+    def symmetric(self, problem: ByGroups) -> bool:
         """Whether all classes are alike: permuting them in the counts and in the answers leaves the costs as they are.
 
         To a relative 1e-12. Then averaging a decision over the permutations costs the same. Parts are looked at one by
@@ -64,7 +67,7 @@ class Objective:
         """The same objective for so many voters of each group; groups without any are left out."""
         raise InputError("A table of costs is for all voters. For absent voters use truth or rule.")
 
-    def costs_without_votes(self, problem: DecisionProblem) -> Array:
+    def costs_without_votes(self, problem: ByGroups) -> Array:
         """The cost of each answer where no voter votes; shape (n_answers,)."""
         return np.asarray(self.costs(problem).reshape(-1, problem.n_answers).sum(axis=0))
 
@@ -73,17 +76,18 @@ class Objective:
         raise TypeError("Objective is abstract: make one with truth, rule or costs.")
 
 
-def check_size(problem: DecisionProblem) -> None:
-    """Refuse to list more than 5 million entries; two answers may have more."""
-    entries = math.prod(problem.shape) * problem.n_answers
-    if not problem.binary and entries > MAX_ENTRIES:
+def check_size(problem: ByGroups) -> None:
+    """Refuse to list more than 5 million entries, or 20 million of two answers."""
+    entries = math.prod(problem.table_shape) * problem.n_answers
+    most = MAX_BINARY if problem.binary else MAX_ENTRIES
+    if entries > most:
         raise InputError(
-            f"A table of costs must have at most {MAX_ENTRIES:,} entries: vectors of counts times answers. Got "
+            f"A table of costs must have at most {most:,} entries: vectors of counts times answers. Got "
             f"{entries:,}. Take fewer voters, groups or classes."
         )
 
 
-def checked_counts(problem: DecisionProblem, counts: ArrayLike) -> Counts:
+def checked_counts(problem: ByGroups, counts: ArrayLike) -> Counts:
     """Counts as ints, refused unless every group has as many votes as voters."""
     groups, classes = len(problem.groups), problem.n_classes
     hint = "Pass the votes for each class in each group."

@@ -8,14 +8,14 @@ from numpy.typing import NDArray
 from darrm.numerics.arrays import Array
 from darrm.objectives.voters import SAME
 from darrm.problem.counts import count_vectors, places
-from darrm.problem.decision import DecisionProblem
+from darrm.problem.groups import ByGroups
 
 
-def table_symmetric(table: Array, problem: DecisionProblem) -> bool:
+def table_symmetric(table: Array, problem: ByGroups) -> bool:
     """Whether T(pi n, pi o) = T(n, o) for all permutations pi of the classes, to 1e-12 of the largest entry of a row.
 
     A transposition and a cycle of all classes are tried: all permutations are products of those. The further answer
-    "none" stays in its place, if it has a column. ``table`` has shape (*problem.shape, n_classes or n_answers).
+    "none" stays in its place, if it has a column. ``table`` has shape (*problem.table_shape, n_classes or n_answers).
     """
     classes = np.arange(problem.n_classes)
     swapped = classes.copy()
@@ -23,7 +23,7 @@ def table_symmetric(table: Array, problem: DecisionProblem) -> bool:
     return all(_same_under(order, table, problem) for order in (swapped, np.roll(classes, 1)))
 
 
-def _same_under(order: NDArray[np.intp], table: Array, problem: DecisionProblem) -> bool:
+def _same_under(order: NDArray[np.intp], table: Array, problem: ByGroups) -> bool:
     """Whether votes n_order[0], n_order[1], ... for class 0, 1, ... cost with answer c what n costs with order[c]."""
     answers = np.arange(table.shape[-1])
     answers[: problem.n_classes] = order

@@ -18,7 +18,8 @@ def randomized_response_accuracy(base: float, epsilon: float, classes: int = 2) 
     Parameters
     ----------
     base : float in [0, 1]
-        The probability that the answer is right before the noise; each wrong answer is as likely.
+        The probability that the answer is right before the noise; each wrong answer is as likely. No guarantee rests
+        on it, if it comes from elsewhere than these votes or records.
     epsilon : float, at least 0, or infinity
         Privacy of the noise, in nats; infinity for an answer without noise.
     classes : int, at least 2

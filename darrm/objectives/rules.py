@@ -28,6 +28,7 @@ from darrm.objectives.voters import (
 from darrm.problem.class_votes import all_votes
 from darrm.problem.counts import Counts, places
 from darrm.problem.decision import DecisionProblem
+from darrm.problem.groups import ByGroups
 
 _RULES = ("majority", "plurality")
 
@@ -82,7 +83,7 @@ class Rule(OfVoters):
         tables = tuple(table_of(entry, classes) for entry in self.confusion)
         return replace(self, confusion=tables, prior=self.prior or (1 / classes,) * classes, name=name)
 
-    def check_answers(self, problem: DecisionProblem) -> None:
+    def check_answers(self, problem: ByGroups) -> None:
         if problem.none and self.none is None:
             raise InputError(
                 'A rule needs what the answer "none" costs, which this problem has. Pass e.g. none=0.3: less than 1, '
@@ -94,22 +95,24 @@ class Rule(OfVoters):
                 "the problem with none=True."
             )
 
-    def costs(self, problem: DecisionProblem) -> Array:
+    def costs(self, problem: ByGroups) -> Array:
         chance = self.chances(problem).sum(axis=0)
-        return np.asarray(chance[..., None] * self.of(problem)._missed(problem, all_votes(problem), problem.shape))
+        return np.asarray(
+            chance[..., None] * self.of(problem)._missed(problem, all_votes(problem), problem.table_shape)
+        )
 
-    def costs_at(self, problem: DecisionProblem, counts: ArrayLike) -> Array:
+    def costs_at(self, problem: ByGroups, counts: ArrayLike) -> Array:
         own, votes = self.of(problem), checked_counts(problem, counts)
         return np.asarray(own.joint(votes).sum(axis=0)[:, None] * own._missed(problem, votes, (len(votes),)))
 
-    def _missed(self, problem: DecisionProblem, counts: Counts, shape: tuple[int, ...]) -> Array:
+    def _missed(self, problem: ByGroups, counts: Counts, shape: tuple[int, ...]) -> Array:
         """What each answer costs at given counts, whose probability is left out; shape (*shape, n_answers)."""
         wrong = 1 - self._right_at(problem, counts)
         if self.none is not None:
             wrong = np.column_stack([wrong, np.full(len(wrong), self.none)])
         return np.asarray(wrong.reshape(*shape, problem.n_answers))
 
-    def costs_without_votes(self, problem: DecisionProblem) -> Array:
+    def costs_without_votes(self, problem: ByGroups) -> Array:
         own = self.of(problem)
         cost = np.zeros(problem.n_answers)  # no votes are a tie
         if own.none is not None:
@@ -120,7 +123,7 @@ class Rule(OfVoters):
             cost[: problem.n_classes] = 1 - own._right_at(problem, nobody)[0]
         return cost
 
-    def symmetric(self, problem: DecisionProblem) -> bool:
+    def symmetric(self, problem: ByGroups) -> bool:
         own = self.of(problem)
         if not own.alike():
             return False
@@ -131,17 +134,19 @@ class Rule(OfVoters):
             return True
         return table_symmetric(self.is_right(problem), problem)
 
-    def is_right(self, problem: DecisionProblem) -> Array:
-        """1 where a class is right at the counts n, else 0; shape (*problem.shape, n_classes)."""
+    def is_right(self, problem: ByGroups) -> Array:
+        """1 where a class is right at the counts n, else 0; shape (*problem.table_shape, n_classes)."""
         right = self.of(problem)._right_at(problem, all_votes(problem))
-        return right.reshape(*problem.shape, problem.n_classes)
+        return right.reshape(*problem.table_shape, problem.n_classes)
 
-    def _right_at(self, problem: DecisionProblem, counts: Counts) -> Array:
+    def _right_at(self, problem: ByGroups, counts: Counts) -> Array:
         """1 where a class is right, shape (m, n_classes)."""
         if self.right is not None:
             right = np.array(self.right, dtype=np.float64)
-            if right.shape != (*problem.shape, problem.n_classes):
-                raise InputError(f"This rule was made for tables of shape {right.shape[:-1]}. Got {problem.shape}.")
+            if right.shape != (*problem.table_shape, problem.n_classes):
+                raise InputError(
+                    f"This rule was made for tables of shape {right.shape[:-1]}. Got {problem.table_shape}."
+                )
             return right[tuple(places(counts[:, g]) for g in range(counts.shape[1]))]
         if self.name == "at least":
             if self.numbers[0] > problem.K:
@@ -204,7 +209,8 @@ def rule(
         weights are of the voters present. ``at_least(3)`` still asks for 3, and a function takes who is absent for a
         vote for class 0.
     accuracy, prior
-        As in `truth`: where votes come from.
+        As in `truth`: where votes come from. Like the rule and its thresholds, they must come from elsewhere than these
+        votes or records.
     none : float, at least 0, optional
         What the further answer "none" costs, at all counts; needed if the problem has it.
     problem : DecisionProblem, optional

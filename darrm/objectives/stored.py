@@ -12,7 +12,9 @@ from darrm.objectives.nested import tuples
 from darrm.objectives.objective import Objective
 from darrm.objectives.rules import Rule
 from darrm.objectives.truths import truth
+from darrm.objectives.under_priors import paper
 from darrm.objectives.voters import checked_accuracy, checked_none, checked_prior
+from darrm.priors.texts import from_dict as prior_from_dict
 
 _NAMES = ("majority", "plurality", "at least", "weights", "a function of the counts")
 
@@ -36,6 +38,8 @@ def from_dict(values: Mapping[str, object]) -> Objective:
                 return made
         if kind == "costs" and set(given) == {"table"}:
             return costs(np.array(given["table"], dtype=np.float64))
+        if kind == "paper" and set(given) == {"prior", "name"}:
+            return paper(prior_from_dict(values["prior"]), given["name"])  # type: ignore[arg-type]  # it refuses others
         if kind == "rule":
             confusion, prior = checked_accuracy(given.pop("confusion")), checked_prior(given.pop("prior"))  # type: ignore[arg-type]
             again = Rule(confusion, prior, none=checked_none(given.pop("none", None)), **given).agreeing()  # type: ignore[arg-type]
@@ -43,4 +47,6 @@ def from_dict(values: Mapping[str, object]) -> Objective:
                 return again
     except (TypeError, KeyError):
         pass
-    raise InputError(f"objective must have a kind (truth, rule, costs) and its parameters. Got {dict(values)!r}.")
+    raise InputError(
+        f"objective must have a kind (truth, rule, costs, paper) and its parameters. Got {dict(values)!r}."
+    )

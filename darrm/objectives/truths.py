@@ -24,7 +24,7 @@ from darrm.objectives.voters import (
     table_of,
     voters_said,
 )
-from darrm.problem.decision import DecisionProblem
+from darrm.problem.groups import ByGroups
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +68,7 @@ class Truth(OfVoters):
             none=None,
         )
 
-    def check_answers(self, problem: DecisionProblem) -> None:
+    def check_answers(self, problem: ByGroups) -> None:
         rows = len(self.cost or ())
         if rows < problem.n_answers:
             raise InputError(
@@ -81,21 +81,21 @@ class Truth(OfVoters):
                 "the problem with none=True."
             )
 
-    def costs(self, problem: DecisionProblem) -> Array:
+    def costs(self, problem: ByGroups) -> Array:
         cost = np.array(self.of(problem).cost)
         return np.asarray(np.einsum("ot,t...->...o", cost, self.chances(problem)))
 
-    def costs_at(self, problem: DecisionProblem, counts: ArrayLike) -> Array:
+    def costs_at(self, problem: ByGroups, counts: ArrayLike) -> Array:
         own = self.of(problem)
         return np.asarray(np.einsum("ot,tm->mo", np.array(own.cost), own.joint(checked_counts(problem, counts))))
 
-    def costs_without_votes(self, problem: DecisionProblem) -> Array:
+    def costs_without_votes(self, problem: ByGroups) -> Array:
         if problem.binary:
             return super().costs_without_votes(problem)
         own = self.of(problem)
         return np.asarray(np.array(own.cost) @ np.array(own.prior))
 
-    def symmetric(self, problem: DecisionProblem) -> bool:
+    def symmetric(self, problem: ByGroups) -> bool:
         own = self.of(problem)
         cost, classes = np.array(own.cost), problem.n_classes
         return own.alike() and exchangeable(cost[:classes]) and all(map(near, cost[classes:]))
@@ -114,7 +114,9 @@ def truth(
 
         C(n, o) = sum over y of  cost[o][y] Pr[truth = y, n]
 
-    The decision weighs votes by itself, as the best rule would, but privately.
+    The decision weighs votes by itself, as the best rule would, but privately. No guarantee rests on accuracy, prior or
+    cost, if each comes from elsewhere than the votes or records to be protected. Measured on these votes, they turn a
+    label that was certified 1-DP around with the change of one voter. A design file holds them exactly.
 
     Parameters
     ----------

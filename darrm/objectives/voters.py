@@ -18,7 +18,7 @@ from darrm.numerics.arrays import Array
 from darrm.objectives.multinomials import multinomial
 from darrm.objectives.objective import Objective, check_size, checked_counts
 from darrm.problem.counts import Counts, count_vectors
-from darrm.problem.decision import DecisionProblem
+from darrm.problem.groups import ByGroups
 
 SAME = 1e-12  # relative, of numbers that rounding alone may have set apart
 _SUMS_TO_1 = 1e-9
@@ -67,10 +67,10 @@ class OfVoters(Objective):
         """The same for so many classes, with a table for each accuracy, and a prior."""
 
     @abstractmethod
-    def check_answers(self, problem: DecisionProblem) -> None:
+    def check_answers(self, problem: ByGroups) -> None:
         """`InputError` unless the costs are those of the problem's answers; ``self`` has been spelled out."""
 
-    def of(self, problem: DecisionProblem) -> Self:
+    def of(self, problem: ByGroups) -> Self:
         if len(self.confusion) != len(problem.groups):
             raise InputError(
                 f"accuracy must have one entry for each of the {len(problem.groups)} groups. Got {len(self.confusion)}."
@@ -85,8 +85,8 @@ class OfVoters(Objective):
         own.check_answers(problem)
         return own
 
-    def chances(self, problem: DecisionProblem) -> Array:
-        """Pr[truth = y, n] for all counts n; shape (n_classes, *problem.shape), sums to 1."""
+    def chances(self, problem: ByGroups) -> Array:
+        """Pr[truth = y, n] for all counts n; shape (n_classes, *problem.table_shape), sums to 1."""
         check_size(problem)
         own = self.of(problem)
         groups = [
@@ -101,7 +101,7 @@ class OfVoters(Objective):
             ]
         )
 
-    def chances_at(self, problem: DecisionProblem, counts: ArrayLike) -> Array:
+    def chances_at(self, problem: ByGroups, counts: ArrayLike) -> Array:
         """Pr[truth = y, n] at some counts, ints of shape (m, groups, n_classes); shape (n_classes, m)."""
         return self.of(problem).joint(checked_counts(problem, counts))
 

@@ -1,4 +1,4 @@
-"""What a plan answers: the design, what all labels guarantee, how often one is right, who learns what."""
+"""What a plan answers: the design, what all labels guarantee, how often one is wrong, how private all votes are."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import math
 from dataclasses import dataclass
 
 from darrm._lazy import view
-from darrm.design.design import AnyDesign
+from darrm.design.design import Design
 from darrm.numerics.printed import at_least, exactly
 from darrm.planning.at_one_total import Comparison
+from darrm.planning.dependence import Dependence
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,7 @@ class Step:
     public : float
         What all labels cost together: they are (public, total_delta)-DP, proved.
     collector : float
-        What whoever sees all votes learns in all: epsilon at ``total_delta``.
+        Epsilon of all votes together, for whoever sees them, at ``total_delta``.
     """
 
     epsilon: float
@@ -39,7 +40,7 @@ class Plan:
 
     Attributes
     ----------
-    design : DecisionDesign or Design
+    design : Design
         To be saved, released from and charged to a ledger.
     queries : int
     total_epsilon, total_delta : float
@@ -56,7 +57,7 @@ class Plan:
     wrong_without_privacy : float
         And for the majority of the answers before they were randomized; NaN if they are not known.
     collector : float
-        What whoever sees all votes learns in all: epsilon at ``total_delta``; infinite if votes are not private.
+        Epsilon of all votes together, for whoever sees them, at ``total_delta``; infinite if votes are not private.
     vote_epsilon : float
         The largest epsilon of a vote; the last step of the curve has the epsilon that was found for "auto".
     curve : tuple of Step
@@ -68,9 +69,12 @@ class Plan:
     complete : bool
         False if it was stopped, by time or by the user: then another design may be better, or parts of comparison and
         curve are missing. The guarantee is proved all the same.
+    on_votes : Dependence or None
+        How much labels depend on the votes, and how often one answer to everything is wrong. None if it is not known
+        how votes fall.
     """
 
-    design: AnyDesign
+    design: Design
     queries: int
     total_epsilon: float
     total_delta: float
@@ -86,12 +90,14 @@ class Plan:
     comparison: Comparison | None
     assumptions: tuple[str, ...]
     complete: bool
+    on_votes: Dependence | None = None
 
     def __repr__(self) -> str:
         spent, delta = at_least(self.spent), exactly(self.total_delta)
         wrong = "" if math.isnan(self.wrong) else f"{self.wrong:.4f} wrong, "
+        hardly = "hardly depend on the votes, " if self.on_votes is not None and self.on_votes.hardly else ""
         return (
-            f"<Plan ({spent}, {delta}) for {self.queries} labels of {self.voters} voters: {wrong}"
+            f"<Plan ({spent}, {delta}) for {self.queries} labels of {self.voters} voters: {hardly}{wrong}"
             f"{self.disagreement:.4f} not the majority of the votes, {self.design!r}>"
         )
 

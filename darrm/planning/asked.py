@@ -10,12 +10,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from darrm import objectives
-from darrm._validation import MAX_EPSILON, check_count, real, refusal, whole
+from darrm._validation import MAX_EPSILON, check_count, real, refusal, truth, whole
 from darrm.accounting.search import Budget
 from darrm.errors import BudgetError, InputError
+from darrm.numerics.deadline import check_time
 from darrm.objectives import Objective
 from darrm.planning.setting import Setting, randomized
-from darrm.problem.decision import DecisionProblem, VoterGroup
+from darrm.problem.decision import DecisionProblem
+from darrm.problem.groups import VoterGroup
 from darrm.problem.limits import adjacency_text
 
 AUTO = "auto"
@@ -55,8 +57,7 @@ def setting_of(
             "once, with all their answers: pass accuracy, how often their votes are right, e.g. accuracy=0.8 "
             "(--accuracy 0.8)."
         )
-    if not isinstance(ordered, bool | np.bool_):
-        raise refusal("ordered", "True or False", ordered)
+    truth("ordered", ordered)
     groups = tuple(groups)
     reached = reached_of(max_affected, sum(group.max_affected for group in groups))
     named = DecisionProblem(groups, 1.0, 0.5, classes, reached, adjacency_text(adjacency))
@@ -92,7 +93,7 @@ def _of_groups(name: str, given: object, count: int, or_table: str = "") -> list
 
 
 def groups_of(
-    groups: Iterable[VoterGroup | tuple[int, float | str] | tuple[int, float | str, float]] | None,
+    groups: Iterable[VoterGroup | Sequence[Any]] | None,
     K: int | None,
     epsilon: float | str | None,
     Delta: float,
@@ -102,7 +103,7 @@ def groups_of(
     if (groups is None) == (K is None):
         raise InputError(f"Say who votes by groups, or by K and epsilon: one of the two. {hint}")
     if groups is None:
-        groups = [(check_count("K", K), epsilon, Delta)]  # type: ignore[list-item]  # checked below
+        groups = [(check_count("K", K), epsilon, Delta)]
     elif epsilon is not None or Delta != 0:
         raise InputError(f"epsilon and Delta go with K; groups have their own. {hint}")
     made, free = [], []
@@ -114,13 +115,13 @@ def groups_of(
         if isinstance(group, VoterGroup):
             made.append(group)
             continue
-        if not isinstance(group, tuple | list) or len(group) not in (2, 3):
-            raise refusal("A group", "a darrm.VoterGroup, (count, epsilon) or (count, epsilon, Delta)", group, hint)
-        count, each, *failure = group
+        if not isinstance(group, tuple | list) or not 2 <= len(group) <= 5:
+            raise refusal("A group", "a darrm.VoterGroup, or what it takes: (count, epsilon, ...)", group, hint)
+        count, each, *others = group
         if isinstance(each, str) and each == AUTO:
             free.append(g)
             each = 1.0
-        made.append(VoterGroup(count, each, *failure))  # type: ignore[arg-type]  # checked there
+        made.append(VoterGroup(count, each, *others))
     if not made:
         raise refusal("groups", "a list of at least one group", listed, hint)
     return made, tuple(free)
@@ -138,7 +139,7 @@ def end_of(
     if at_most is None and collector is None:
         raise InputError(
             'epsilon "auto" needs an upper end: more is always better for the labels. Pass at_most=2.0 (--at-most 2, '
-            "nats of a vote), or collector_epsilon=50 (--collector-epsilon 50, what whoever sees all votes may learn)."
+            "nats of a vote), or collector_epsilon=50 (--collector-epsilon 50, nats of all votes together)."
         )
     end = min(_SURE, MAX_EPSILON) if at_most is None else real("at_most", at_most, 0, _SURE, "(]", hint="Pass nats.")
     if collector is None:
@@ -153,10 +154,11 @@ def end_of(
         return end
     if learnt(low) > limit:
         raise BudgetError(
-            f"No epsilon of a vote keeps what the collector learns within {limit:g}. Raise collector_epsilon, ask "
-            "fewer queries, or lower max_affected."
+            f"No epsilon of a vote keeps the epsilon of all votes together within {limit:g}. Raise collector_epsilon, "
+            "ask fewer queries, or lower max_affected."
         )
     while high - low > 1e-6 * high:
+        check_time()
         middle = (low + high) / 2
         low, high = (middle, high) if learnt(middle) <= limit else (low, middle)
     return low

@@ -8,7 +8,7 @@ from darrm import objectives
 from darrm.accounting.search import Budget
 from darrm.numerics.printed import exactly
 from darrm.planning.setting import Setting
-from darrm.problem.limits import adjacency_in_print, of_neighbours
+from darrm.problem.limits import adjacency_in_print, of_neighbours, rests_not_on
 
 
 def assumptions(setting: Setting, budget: Budget, spent: float) -> tuple[str, ...]:
@@ -34,9 +34,10 @@ def assumptions(setting: Setting, budget: Budget, spent: float) -> tuple[str, ..
     open_to_all = [str(g) for g, group in enumerate(setting.groups, 1) if math.isinf(group.epsilon)]
     if 0 < len(open_to_all) < len(setting.groups):
         kind += f" Nothing is assumed of the privacy of voters in group {' and '.join(open_to_all)}."
-    goal = "objective given"
+    goal, beside = "objective given", ""
     if isinstance(setting.objective, objectives.OfVoters):
-        goal = "accuracy of the votes" if setting.base is None else "base accuracy, on votes by randomized response"
+        goal = "accuracy of the votes" if setting.base is None else "base accuracy"
+        beside = "" if setting.base is None else ", on votes by randomized response"
     reaches = f"One change of the data ({adjacency_in_print(setting.adjacency)}) reaches {reach}{''.join(caps)}."
     if setting.adjacency == "replace-one" and t < K:
         reaches += " If a record may be replaced by a record of another voter, count that voter too."
@@ -44,9 +45,20 @@ def assumptions(setting: Setting, budget: Budget, spent: float) -> tuple[str, ..
         reaches,
         kind,
         "Given the data, voters vote independently of each other.",
+        *([_all_vote(setting)] if open_to_all else []),
         _again(setting, budget, spent),
-        f"Figures of wrong labels rest on the {goal}, and on voters that err independently of each other; the "
-        "guarantee does not.",
+        f"Figures of wrong labels rest on the {goal}{beside}, and on voters that err independently of each other.",
+        rests_not_on(f"the {goal}"),
+    )
+
+
+def _all_vote(setting: Setting) -> str:
+    """For which votes the coins of the labels pay, of voters that are not private."""
+    problem = setting.problem(1.0, 0.5)
+    return (
+        f"All {problem.K} vote on every query: the total is for {problem.K} votes for {problem.n_classes} classes. A "
+        "voter that falls silent because of its data is another kind of change than a changed vote, and the total does "
+        "not count it."
     )
 
 

@@ -12,9 +12,10 @@ from darrm._lazy import view
 from darrm.accounting.releases import OneLabel
 from darrm.accounting.search import Budget, spend
 from darrm.certificate.certificate import verify
-from darrm.design.decision import DecisionDesign
+from darrm.design.design import Design
 from darrm.errors import BudgetError, CertificateError, InputError
 from darrm.numerics.arrays import Array
+from darrm.numerics.deadline import check_time, ends_at
 from darrm.numerics.printed import at_most, exactly
 from darrm.planning.designs import design_within
 from darrm.planning.rivals import Family, families
@@ -53,9 +54,9 @@ class Mechanism:
     expected_cost : float
         Under the objective of the comparison.
     collector : float
-        What whoever sees all votes learns in all: epsilon at ``total_delta``; infinite if the votes are not private.
+        Epsilon of all votes together, for whoever sees them, at ``total_delta``; infinite if they are not private.
     table : ndarray
-        As that of a `DecisionDesign`.
+        As that of a `Design`.
     """
 
     name: str
@@ -129,7 +130,7 @@ class Comparison:
         return str(view(self))
 
 
-def at_one_total(setting: Setting, budget: Budget, planned: DecisionDesign | None = None) -> Comparison:
+def at_one_total(setting: Setting, budget: Budget, planned: Design | None = None) -> Comparison:
     """What each mechanism makes of the budget; ``planned`` is computed if it is not given.
 
     Each has one parameter, which is raised until the exact total of all labels is spent: the same search for all
@@ -138,6 +139,12 @@ def at_one_total(setting: Setting, budget: Budget, planned: DecisionDesign | Non
     """
     if planned is None:
         planned = design_within(setting, budget)
+    with ends_at(budget.until):
+        return _calibrated(setting, budget, planned)
+
+
+def _calibrated(setting: Setting, budget: Budget, planned: Design) -> Comparison:
+    """`at_one_total`, with the time looked at in all loops."""
     compared = _Compared(setting, budget)
     rows = [compared.row("planned", "", planned.table, budget.cost(planned))]
     if planned.reversals:
@@ -222,6 +229,7 @@ class _Compared:
 
         low, high = 0.0, min(own, 700.0)
         for _ in range(60):
+            check_time()
             middle = (low + high) / 2
             total = votes(middle).votes_total(budget.queries, budget.delta, budget.voters)
             low, high = (middle, high) if total <= budget.epsilon else (low, middle)

@@ -14,15 +14,17 @@ from darrm.accounting.gaussian import gdp, gdp_mu
 from darrm.accounting.releases import OneLabel
 from darrm.accounting.search import Budget, Spent, pays, spend
 from darrm.certificate.certificate import verify
+from darrm.certificate.engines import engine
 from darrm.certificate.scaling import repair
-from darrm.design.decision import DecisionDesign
+from darrm.design.design import Design
 from darrm.design.renyi import RenyiProgram
 from darrm.design.solve_decision import solve_decision
 from darrm.errors import BudgetError, CertificateError, InputError
 from darrm.numerics.arrays import Array
+from darrm.numerics.deadline import check_time, ends_at
 from darrm.planning.rivals import Family, constant_noise, flipped_votes, noisy_counts
 from darrm.planning.setting import Setting
-from darrm.problem.counts import n_sorted_counts
+from darrm.problem.counts import more_sorted_counts
 from darrm.problem.decision import DecisionProblem
 
 _MOST_MU, _LEAST_MU = 12.0, 1e-4
@@ -37,9 +39,7 @@ _ROUNDING = 1e-12  # of costs, relatively: more than there is
 _RESERVES = (0.0, 2e-3, 1e-2)  # of the total epsilon, where one grid pays for less than another
 
 
-def design_within(
-    setting: Setting, budget: Budget, found: Callable[[DecisionDesign], None] = lambda design: None
-) -> DecisionDesign:
+def design_within(setting: Setting, budget: Budget, found: Callable[[Design], None] = lambda design: None) -> Design:
     """The design of least expected cost that was found, of which all labels are within the budget: proved.
 
     One label: the optimum of the budget itself, one solve. Several: first the optimum without noise, if the budget pays
@@ -60,6 +60,8 @@ def design_within(
 
     Raises
     ------
+    InputError
+        If the problem is too large for any design, which is told before anything is listed.
     BudgetError
         If no noise was found that is within the budget.
     OutOfTime
@@ -80,21 +82,28 @@ def design_within(
     >>> darrm.accounting.compose(design, 5, delta=1e-5, voters="fresh").upper <= 1.0
     True
     """
+    problem = setting.problem(1.0, 0.5)
+    engine(problem).check_size(problem)
+    with ends_at(budget.until):
+        return _within(setting, budget, found)
+
+
+def _within(setting: Setting, budget: Budget, found: Callable[[Design], None]) -> Design:
+    """`design_within`, with the time looked at in all loops."""
     if setting.private and (setting.problem().epsilon <= budget.epsilon or budget.queries > 1):
         plain = without_noise(setting)
         if budget.cost(plain) <= budget.epsilon:
             return tight(plain)
     if budget.queries == 1:
+        if budget.until < math.inf:
+            _Search(setting, budget, found).noisy_counts()  # told to ``found``, if the time ends before the optimum
         problem = setting.problem(budget.epsilon, budget.delta)
         return tight(solve_decision(problem, setting.objective, ordered=setting.ordered))
     for reserve in _RESERVES:
         search = _Search(setting, replace(budget, epsilon=budget.epsilon * (1 - reserve)), found)
-        if not setting.problem(1.0, 0.5).binary:
-            search.noisy_counts()  # so that there is a design if the time ends: optima can take hours
+        search.noisy_counts()  # so that there is a design if the time ends: optima can take hours
         for votes, total in _sides(setting, search.budget) if _small(setting) else []:
             search.optima(votes, total)
-        if setting.problem(1.0, 0.5).binary:
-            search.noisy_counts()
         if search.best is not None:
             design = tight(search.best)
             if pays(design, budget):
@@ -105,22 +114,22 @@ def design_within(
     )
 
 
-def without_noise(setting: Setting) -> DecisionDesign:
+def without_noise(setting: Setting) -> Design:
     """The best rule, for what the votes cost: they pay for any rule, so no table is better but for rounding."""
     problem = setting.problem(delta=setting.problem(1.0, 0.5).least_delta)
     rule = setting.best_rule()
     table = repair(rule, problem)
     most = float(setting.objective.of(problem).costs_without_votes(problem).max())
     gap = max(0.0, setting.cost(table) - setting.cost(rule)) + _ROUNDING * most
-    return DecisionDesign(problem, table, setting.objective, setting.ordered, gap=gap)
+    return Design(problem, table, setting.objective, gap=gap, ordered=setting.ordered)
 
 
 class _Search:
     """The best design so far, and the families that may improve on it."""
 
-    def __init__(self, setting: Setting, budget: Budget, found: Callable[[DecisionDesign], None]) -> None:
+    def __init__(self, setting: Setting, budget: Budget, found: Callable[[Design], None]) -> None:
         self.setting, self.budget, self._found = setting, budget, found
-        self.best: DecisionDesign | None = None
+        self.best: Design | None = None
         self._failing = budget.delta / (2 * budget.queries) if setting.failing else 0.0
 
     def optima(self, votes: Setting, total: tuple[float, float]) -> None:
@@ -128,10 +137,10 @@ class _Search:
         each = total[0] / self.budget.queries
         most = self.setting.problem().epsilon if self.setting.private else math.inf
 
-        def pure(epsilon: float) -> DecisionDesign:
+        def pure(epsilon: float) -> Design:
             return self._made(votes, min(epsilon, most), [])
 
-        def gaussian(mu: float, cap: float = math.inf) -> DecisionDesign:
+        def gaussian(mu: float, cap: float = math.inf) -> Design:
             points = gdp(mu)
             end = min(cap * mu, points[-1][0])
             profile = [(epsilon, delta + self._failing) for epsilon, delta in points if epsilon < end]
@@ -182,8 +191,9 @@ class _Search:
         setting, budget = self.setting, self.budget
         families = [*noisy_counts(setting), constant_noise(setting)]
         if setting.problem(1.0, 0.5).binary:
-            families.append(flipped_votes(setting))
+            families += flipped_votes(setting)
         for family in families:
+            check_time()
 
             def label(parameter: float, family: Family = family) -> OneLabel:
                 return setting.label(family.table(parameter))
@@ -193,17 +203,17 @@ class _Search:
             if setting.cost(family.table(high)) >= best:
                 continue
             while best < math.inf and high > low * (1 + 1e-5):
-                budget.check_time()
+                check_time()
                 middle = math.sqrt(low * high)
                 low, high = (middle, high) if setting.cost(family.table(middle)) > best else (low, middle)
             start, least = (high, high) if best < math.inf else (min(family.guess, high), 0.0)
             if best < math.inf and budget.cost(label(high)) > budget.epsilon:
                 continue
-            spent = spend(label, budget, start, least=least, most=family.most)
+            spent = spend(label, budget, start, least=least, most=family.most, found=self._take_first)
             if spent is not None:
                 self._take_table(spent.release.table)
 
-    def _made(self, votes: Setting, epsilon: float, profile: Sequence[tuple[float, float]]) -> DecisionDesign:
+    def _made(self, votes: Setting, epsilon: float, profile: Sequence[tuple[float, float]]) -> Design:
         """The optimum for ``votes`` as a design for the voters there are."""
         setting = self.setting
         problem = votes.problem(epsilon, self._failing)
@@ -214,21 +224,21 @@ class _Search:
         for kept in (design.profile, ()):
             # Of voters that fail the certificate can be an upper bound, above that of voters who are not private.
             with suppress(CertificateError):
-                return DecisionDesign(problem, design.table, setting.objective, setting.ordered, kept)
+                return Design(problem, design.table, setting.objective, profile=kept, ordered=setting.ordered)
         raise InputError(f"No label of these voters is certified at epsilon = {epsilon:g}.")
 
-    def _raise(self, make: Callable[[float], DecisionDesign], guess: float, least: float, most: float) -> float:
+    def _raise(self, make: Callable[[float], Design], guess: float, least: float, most: float) -> float:
         """The least cost in a family; if it cannot win, that of a design which the budget does not pay for."""
         costs = [math.inf]
 
-        def hopeless(design: DecisionDesign) -> bool:
+        def hopeless(design: Design) -> bool:
             costs.append(design.expected_cost)
             return design.expected_cost >= self._least()
 
         spent = spend(make, self.budget, guess, least=least, most=most, hopeless=hopeless, found=self._take)
         return costs[-1] if spent is None else spent.release.expected_cost
 
-    def _take(self, spent: Spent[DecisionDesign]) -> None:
+    def _take(self, spent: Spent[Design]) -> None:
         if spent.release.expected_cost < self._least():
             self.best = spent.release
             self._found(spent.release)
@@ -239,7 +249,12 @@ class _Search:
         with suppress(CertificateError, InputError):
             epsilon = verify(table, setting.problem(1.0, self._failing)).tight_epsilon
             problem = setting.problem(epsilon * (1 + 1e-9), self._failing)
-            self._take(Spent(DecisionDesign(problem, table, setting.objective, setting.ordered), math.nan))
+            self._take(Spent(Design(problem, table, setting.objective, ordered=setting.ordered), math.nan))
+
+    def _take_first(self, spent: Spent[OneLabel]) -> None:
+        """Take what is within the budget where nothing is, so that there is a design soon."""
+        if self.best is None:
+            self._take_table(spent.release.table)
 
     def _least(self) -> float:
         return math.inf if self.best is None else self.best.expected_cost
@@ -249,7 +264,7 @@ def _small(setting: Setting) -> bool:
     """Whether optima are found in minutes: by how many votes one group of several classes has, up to their names."""
     problem = setting.problem(1.0, 0.5)
     alone = not problem.binary and len(problem.groups) == 1
-    return not alone or n_sorted_counts(problem.K, problem.n_classes) <= _MOST_VOTES
+    return not alone or not more_sorted_counts(problem.K, problem.n_classes, _MOST_VOTES)
 
 
 def _sides(setting: Setting, budget: Budget) -> list[tuple[Setting, tuple[float, float]]]:
@@ -262,7 +277,7 @@ def _sides(setting: Setting, budget: Budget) -> list[tuple[Setting, tuple[float,
     return [(setting.silent(), (allowed.epsilon, allowed.delta)), (setting, (allowed.epsilon, allowed.delta))]
 
 
-def tight(design: DecisionDesign) -> DecisionDesign:
+def tight(design: Design) -> Design:
     """The same table with the epsilon that one label really costs, if that is less than it was held to."""
     problem = design.problem
     epsilon = design.certificate.tight_epsilon * (1 + 1e-12)  # more than rounding, but for tiny ones
@@ -272,7 +287,7 @@ def tight(design: DecisionDesign) -> DecisionDesign:
         problem.groups, epsilon, problem.delta, problem.classes, problem.max_affected, problem.adjacency
     )
     with suppress(CertificateError):
-        return DecisionDesign(
-            tighter, design.table, design.objective, design.ordered, design.profile, design.gap, design.fewer
+        return Design(
+            tighter, design.table, design.objective, design.shape, None, design.gap, design.profile, design.fewer
         )
     return design

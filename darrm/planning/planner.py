@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from numpy.typing import ArrayLike
 
@@ -17,20 +18,26 @@ from darrm._validation import (
     check_voters,
     real,
 )
+from darrm.accounting.noisy_max import sigma_of_any_votes
 from darrm.accounting.planning import plan as plan_majority
 from darrm.accounting.releases import AnyRelease
-from darrm.accounting.search import Budget, OutOfTime, pays
-from darrm.design.decision import DecisionDesign
-from darrm.errors import BudgetError, InputError
+from darrm.accounting.search import Budget, pays
+from darrm.design.design import Design
+from darrm.errors import InputError, SolverError
+from darrm.numerics.arithmetic import usual_arithmetic
+from darrm.numerics.deadline import OutOfTime
+from darrm.numerics.printed import at_least
 from darrm.objectives import Objective
 from darrm.planning.answers import Plan, Step
 from darrm.planning.asked import end_of, groups_of, reached_of, series, setting_of
 from darrm.planning.assumed import assumptions
 from darrm.planning.at_one_total import Comparison, at_one_total
+from darrm.planning.dependence import Dependence, dependence
 from darrm.planning.designs import design_within
 from darrm.planning.setting import Setting
 from darrm.priors import Prior
-from darrm.problem.decision import VoterGroup
+from darrm.problem.groups import VoterGroup
+from darrm.problem.limits import rests_not_on
 
 
 @dataclass(frozen=True)
@@ -52,8 +59,9 @@ class Progress:
     seconds_left: float
 
 
+@usual_arithmetic
 def plan(
-    groups: Iterable[VoterGroup | tuple[int, float | str] | tuple[int, float | str, float]] | None = None,
+    groups: Iterable[VoterGroup | Sequence[Any]] | None = None,
     *,
     K: int | None = None,
     epsilon: float | str | None = None,
@@ -84,8 +92,9 @@ def plan(
 
     Parameters
     ----------
-    groups : sequence of VoterGroup, (count, epsilon) or (count, epsilon, Delta), optional
-        The voters; an epsilon may be "auto". Or ``K``, ``epsilon`` and ``Delta`` for one group.
+    groups : sequence of VoterGroup or of what it takes, such as (count, epsilon), optional
+        The voters; an epsilon in a tuple may be "auto". Or ``K``, ``epsilon`` and ``Delta`` for one group. Names of
+        voters are those of the plan's design.
     K, epsilon, Delta : int, float or "auto", float in [0, 1), optional
         Each of K voters is (epsilon, Delta)-DP.
     queries : int in [1, 1e7]
@@ -100,19 +109,22 @@ def plan(
         of a tight budget are hardly better than coin flips, with one they may be good.
     base_accuracy : float or one for each group, in [0, 1]
         How often an answer is right before its voter randomizes it, by randomized response of the group's epsilon, anew
-        for every answer: fresh voters.
+        for every answer: fresh voters. The guarantee does not rest on it, if it comes from elsewhere than these votes
+        or records.
     accuracy : float or sequence, optional
-        How often a vote as it is cast is right, or for each group that or a 2 x 2 table: `darrm.objectives.truth`.
+        How often a vote as it is cast is right, or for each group that or a 2 x 2 table: `darrm.objectives.truth`. The
+        guarantee does not rest on it, if it comes from elsewhere than these votes or records.
     prior, cost : optional
         Of the truth and of wrong answers: `darrm.objectives.truth`. Or a prior of votes (`darrm.priors`, or its text)
         alone, for K voters of one epsilon. Then nothing is known of the truth, and nothing is compared. The noise
-        function agrees with the majority of the votes as often as it can (`darrm.accounting.plan`).
+        function agrees with the majority of the votes as often as it can (`darrm.accounting.plan`). These, the
+        objective, and the budget too must come from elsewhere than these votes or records.
     objective : Objective, optional
         Any other goal of `darrm.objectives`.
     at_most : float, optional
         For epsilon "auto": the largest epsilon of a vote to consider, in nats.
     collector_epsilon : float, optional
-        For epsilon "auto": what whoever sees all votes may learn in all, at ``total_delta``.
+        For epsilon "auto": the largest epsilon of all votes together, for whoever sees them, at ``total_delta``.
     ordered : bool
         As in `darrm.solve`.
     classes, adjacency
@@ -120,7 +132,8 @@ def plan(
     compare : bool
         Whether to say what else the budget buys.
     time_limit : float, seconds
-        Then the best design so far is returned, certified as ever; ``complete`` is False.
+        Then the best design so far is returned, certified as ever; ``complete`` is False. Noise at the counts is tried
+        first, so that there is one soon. Without one: `SolverError`.
     report : callable, optional
         Called with a `darrm.planning.planner.Progress`.
 
@@ -134,6 +147,8 @@ def plan(
     InputError
     BudgetError
         If no noise is within the budget.
+    SolverError
+        If the time limit ends before there is a design.
 
     Notes
     -----
@@ -166,6 +181,11 @@ def plan(
         if len(given) > 1 or free or any(other is not None for other in others):
             raise InputError(
                 "A prior of votes is for K voters of one epsilon, and goes with no accuracy, cost, objective or end."
+            )
+        if given[0].names is not None:
+            raise InputError(
+                "A prior of votes makes a design whose voters are all alike and have no names. Leave the names out, "
+                "and choose columns when you release (darrm release --columns)."
             )
         return _by_prior(given[0], max_affected, adjacency, prior, budget)
     setting = setting_of(
@@ -215,8 +235,13 @@ def _by_prior(voters: VoterGroup, max_affected: object, adjacency: str, prior: P
         voters.epsilon,
         (),
         None,
-        (*assumptions(some, budget, spent)[:-1], f"Figures rest on the prior {design.prior}; the guarantee does not."),
+        (
+            *assumptions(some, budget, spent)[:-2],
+            f"Figures rest on the prior {design.prior}.",
+            rests_not_on("the prior"),
+        ),
         True,
+        Dependence(max(0.0, 1 - 2 * design.disagreement), "", 0.5, "", math.nan),
     )
 
 
@@ -241,6 +266,21 @@ def _as_one_group(setting: Setting) -> str:
     return f" Or count all voters as one group, each as the least private of them, {each}."
 
 
+def _noise_at_counts(setting: Setting, budget: Budget) -> str:
+    """The noise of noisy max that is within the budget, for voters without privacy of whom a change reaches one."""
+    problem = setting.problem(1.0, 0.5)
+    if problem.binary or problem.max_affected > 1 or not budget.delta:
+        return ""
+    if not all(math.isinf(group.epsilon) for group in setting.groups):
+        return ""
+    sigma = sigma_of_any_votes(budget.queries, budget.epsilon, budget.delta)
+    return (
+        f" Noise at the counts fits any number of votes: darrm.mechanisms.GaussianNoisyMax(sigma={at_least(sigma, 4)}, "
+        f"K={problem.K}, classes={problem.n_classes}) keeps {budget.queries} labels within ({budget.epsilon:g}, "
+        f"{budget.delta:g}), by Renyi DP."
+    )
+
+
 class _Planner:
     """Runs the search for one epsilon of the votes after the other; the last is the plan's."""
 
@@ -252,7 +292,7 @@ class _Planner:
         report: Callable[[Progress], None] | None,
     ) -> None:
         self._budget, self._steps, self._compare, self._report = budget, steps, compare, report
-        self._found: list[DecisionDesign] = []
+        self._found: list[Design] = []
         self._done, self._start = 0, time.monotonic()
         self._complete = True
 
@@ -292,9 +332,10 @@ class _Planner:
             comparison,
             assumptions(setting, budget, spent),
             self._complete,
+            dependence(setting, design.table),
         )
 
-    def _design(self, setting: Setting) -> DecisionDesign:
+    def _design(self, setting: Setting) -> Design:
         self._tell("looking for the best noise")
         try:
             design = design_within(setting, self._budget, self._found.append)
@@ -304,18 +345,20 @@ class _Planner:
             if paid is None:
                 if isinstance(stop, KeyboardInterrupt):
                     raise
-                raise BudgetError(
+                fewer = "voters" if setting.problem(1.0, 0.5).binary else "classes"
+                raise SolverError(
                     "The time limit ended before any design was found. Pass a longer one, fewer queries, or fewer "
-                    f"classes.{_as_one_group(setting)}"
+                    f"{fewer}.{_as_one_group(setting)}{_noise_at_counts(setting, self._budget)}"
                 ) from None
             self._complete = False
             design = paid
         except InputError as error:
-            raise InputError(f"{error}{_as_one_group(setting)}") from None
+            others = f"{_as_one_group(setting)}{_noise_at_counts(setting, self._budget)}"
+            raise InputError(f"{error}{others}") from None
         self._done += 1
         return design
 
-    def _step(self, epsilon: float, setting: Setting, design: DecisionDesign) -> Step:
+    def _step(self, epsilon: float, setting: Setting, design: Design) -> Step:
         budget = self._budget
         return Step(
             epsilon,

@@ -20,6 +20,7 @@ from darrm.planning.setting import Setting
 from darrm.problem.decision import DecisionProblem
 from darrm.problem.noise_function import acceptance
 
+_MOST_FLIPS = 20_000_000  # chances of flips that are listed: one group of 4471 votes
 _SURE = 700.0  # nats: beyond, e^-epsilon is 0 in float64
 
 
@@ -30,7 +31,7 @@ class Family(NamedTuple):
     ----------
     name : str
     table : callable
-        Its table, as of a `DecisionDesign`, by the parameter > 0.
+        Its table, as of a `Design`, by the parameter > 0.
     guess, most : float
         Where to begin to look, and the largest parameter.
     said : callable
@@ -51,7 +52,7 @@ def families(setting: Setting) -> list[Family]:
     * Subsampling: the majority of a random number of random votes; double subsampling is the same with as many votes.
     * Gaussian noisy max: the class whose count is largest after noise of sigma; X = Phi(lead / (sqrt(2) sigma)).
     * Permute-and-flip (McKenna, Sheldon, NeurIPS 2020): for two classes the one behind wins with e^(-rate lead) / 2.
-    * For more than two classes: Laplace noisy max too, and noise that is drawn, which is discrete.
+    * For more than two classes: Laplace noisy max too.
 
     Examples
     --------
@@ -63,7 +64,7 @@ def families(setting: Setting) -> list[Family]:
     ['best rule, constant noise', 'subsampling', 'Gaussian noisy max', 'permute-and-flip']
     """
     problem = setting.problem(1.0, 0.5)
-    K, ones = problem.K, np.indices(problem.shape).sum(axis=0)
+    K, ones = problem.K, np.indices(problem.table_shape).sum(axis=0)
     if problem.binary:
         table: Callable[[float], Array] = lambda votes: _subsampled(K, votes)[ones]  # noqa: E731
         said = partial(_votes, K)
@@ -81,7 +82,7 @@ def noisy_counts(setting: Setting) -> list[Family]:
             Family(family.name, family.table, family.least * 100, family.most, family.said)
             for family in class_rivals.noisy_counts(problem)
         ]
-    lead = np.asarray(2.0 * np.indices(problem.shape).sum(axis=0) - problem.K, dtype=np.float64)
+    lead = np.asarray(2.0 * np.indices(problem.table_shape).sum(axis=0) - problem.K, dtype=np.float64)
     return [
         Family("Gaussian noisy max", partial(_gaussian, lead), 0.1, 1e3, _sigma),
         Family("permute-and-flip", partial(_flipped, lead), 0.1, 1e3, _rate),
@@ -96,14 +97,16 @@ def constant_noise(setting: Setting) -> Family:
     )
 
 
-def flipped_votes(setting: Setting) -> Family:
+def flipped_votes(setting: Setting) -> list[Family]:
     """The majority after flips that make every vote private: all the noise in the votes, or what is left of it.
 
-    For two answers. The parameter is the epsilon of a vote after the flips: X(n) is how often the majority is 1 if n
-    votes were.
+    For two answers; none where a group is so large that its flips are not listed. The parameter is the epsilon of a
+    vote after the flips: X(n) is how often the majority is 1 if n votes were.
     """
+    if max((group.count + 1) ** 2 for group in setting.groups) > _MOST_FLIPS:
+        return []
     most = max(min(group.epsilon, _SURE) for group in setting.groups)
-    return Family("majority of flipped votes", partial(_flipped_votes, setting), 0.1, most, _each)
+    return [Family("majority of flipped votes", partial(_flipped_votes, setting), 0.1, most, _each)]
 
 
 def _flipped_votes(setting: Setting, epsilon: float) -> Array:

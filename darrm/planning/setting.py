@@ -16,7 +16,8 @@ from darrm.design.rules import best_rule, cost_of, most_voted
 from darrm.numerics.arrays import Array
 from darrm.numerics.exact import rounded_up
 from darrm.objectives import Objective, OfVoters
-from darrm.problem.decision import DecisionProblem, VoterGroup
+from darrm.problem.decision import DecisionProblem
+from darrm.problem.groups import VoterGroup
 from darrm.problem.limits import losses
 
 
@@ -57,12 +58,12 @@ class Setting:
 
     @property
     def failing(self) -> bool:
-        """Whether voters have a failure probability of their own."""
+        """Whether voters have a delta of their own."""
         return any(group.delta for group in self.groups)
 
     def silent(self) -> Setting:
         """The same voters without any privacy of their own."""
-        groups = tuple(VoterGroup(group.count, math.inf, 0.0, group.max_affected) for group in self.groups)
+        groups = tuple(VoterGroup(group.count, math.inf, 0.0, group.max_affected, group.names) for group in self.groups)
         return replace(self, groups=groups)
 
     def label(self, table: Array) -> OneLabel:
@@ -98,7 +99,7 @@ class Setting:
         return cost_of(table, problem, goal(own.confusion, own.prior))
 
     def votes_total(self, queries: int, delta: float, voters: str) -> float:
-        """What whoever sees all votes learns in all: the least epsilon at ``delta``, from above; maybe infinite."""
+        """The least epsilon of all votes together at ``delta``, from above; maybe infinite."""
         problem = self.problem(1.0, 0.5)
         return (
             epsilon_of(among(problem.affected, queries), delta) if voters == "fresh" else fixed_voters(problem, delta)
@@ -107,7 +108,7 @@ class Setting:
     def with_epsilon(self, epsilon: float, of: tuple[int, ...]) -> Setting:
         """The same with votes of another epsilon in some groups, randomized from the same base answers."""
         groups = tuple(
-            VoterGroup(group.count, epsilon, group.delta, group.max_affected) if g in of else group
+            VoterGroup(group.count, epsilon, group.delta, group.max_affected, group.names) if g in of else group
             for g, group in enumerate(self.groups)
         )
         if self.base is None or not isinstance(self.objective, OfVoters):

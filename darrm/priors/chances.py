@@ -73,6 +73,10 @@ class Votes(Prior):
     kind: ClassVar[str] = "votes"
     default_objective: ClassVar[str] = "disagreement"
 
+    @property
+    def counted(self) -> tuple[float, ...]:
+        return self.histogram
+
     def _ones(self, K: int) -> Array:
         if len(self.histogram) != K + 1:
             raise InputError(
@@ -151,8 +155,10 @@ def common(a: float = 1.0, b: float = 1.0) -> Prior:
 def votes(histogram: ArrayLike) -> Prior:
     """Public or past votes: how many queries had l = 0, 1, ..., K ones.
 
-    E[alpha_l] = histogram[l] / sum. The objective is the disagreement; a histogram of private votes is itself
-    private, so use public ones.
+    E[alpha_l] = histogram[l] / sum. The objective is the disagreement. The histogram shapes the noise and stands in the
+    design file exactly. So a guarantee holds only if it comes from elsewhere than the votes or records to be protected,
+    and the file may be published only if the histogram may. Mechanisms refuse to release votes that fall just as the
+    histogram says, unless they are told that the votes behind it are public (`darrm.mechanisms.DaRRM.release`).
 
     Parameters
     ----------
@@ -167,7 +173,7 @@ def votes(histogram: ArrayLike) -> Prior:
     >>> prior = darrm.priors.votes([10, 20, 30, 40])
     >>> prior.ones(3).tolist()
     [0.1, 0.2, 0.3, 0.4]
-    >>> darrm.solve(K=3, m=1, epsilon=0.5, prior=prior).objective
+    >>> str(darrm.solve(K=3, m=1, epsilon=0.5, prior=prior).objective)
     'disagreement'
     """
     given = plain("histogram", getattr(histogram, "histogram", histogram), "numbers of shape (K + 1,)")
@@ -182,6 +188,8 @@ def votes(histogram: ArrayLike) -> Prior:
 
 def fixed(p: Sequence[float] | NDArray[np.floating]) -> Prior:
     """Given vote probabilities p_1, ..., p_K: E[alpha_l] is their Poisson-binomial pmf. Objective: disagreement.
+
+    No guarantee rests on p, if it comes from elsewhere than the votes or records to be protected.
 
     Examples
     --------

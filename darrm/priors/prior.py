@@ -20,6 +20,9 @@ OBJECTIVES = ("tv", "disagreement")
 class Prior:
     """A distribution of vote probabilities; made by `independent`, `common`, `votes`, `fixed` and their like.
 
+    No guarantee rests on a prior, if it comes from elsewhere than the votes or records to be protected. A design file
+    holds it exactly.
+
     Examples
     --------
     The chances of 0, 1, 2 and 3 ones of three votes, and the prior as text:
@@ -59,6 +62,11 @@ class Prior:
 
     def __str__(self) -> str:
         return self.text("{:g}".format)
+
+    @property
+    def counted(self) -> tuple[float, ...] | None:
+        """How many rows of votes had 0, 1, ..., K ones, if the prior was read from votes; None if not."""
+        return None
 
     @property
     def reach(self) -> float | None:
@@ -108,6 +116,13 @@ def weights(prior: Prior, K: int, objective: str) -> Array:
             'Use another prior or objective "disagreement".'
         )
     return result
+
+
+def errors(prior: Prior, gamma: Array) -> tuple[float, float]:
+    """Error and disagreement of a noise function under a prior; the first is an absolute value, as votes can cancel."""
+    K = gamma.size - 1
+    mean, lost = prior.ones(K), 1 - gamma[K // 2 + 1 :]
+    return abs(float(combine(mean, "tv") @ lost)) / 2, float(combine(mean, "disagreement") @ lost) / 2
 
 
 def combine(mean: ArrayLike, objective: str) -> Array:

@@ -57,6 +57,10 @@ class Randomized(Prior):
         return np.asarray(0.5 + (self.base.sample(n, K, rng) - 0.5) * math.tanh(self.epsilon / 2))
 
     @property
+    def counted(self) -> tuple[float, ...] | None:
+        return self.base.counted
+
+    @property
     def reach(self) -> float:
         before = 1.0 if self.base.reach is None else self.base.reach
         return 0.5 + (before - 0.5) * math.tanh(self.epsilon / 2)
@@ -65,7 +69,7 @@ class Randomized(Prior):
 def largest_accuracy(epsilon: float, Delta: float = 0.0) -> float:
     """How often an (epsilon, Delta)-DP randomized response can be right: (e^epsilon + Delta) / (1 + e^epsilon)."""
     epsilon = real("epsilon", epsilon, 0, MAX_EPSILON, hint="Pass the privacy of one voter in nats, e.g. 0.5.")
-    Delta = real("Delta", Delta, 0, 1, "[)", hint="Pass the failure probability of one voter, e.g. 1e-5.")
+    Delta = real("Delta", Delta, 0, 1, "[)", hint="Pass the delta of one voter, e.g. 1e-5.")
     shrink = math.exp(-epsilon)
     return (1 + Delta * shrink) / (1 + shrink)
 
@@ -82,7 +86,8 @@ def randomized_response(base: Prior | ArrayLike, epsilon: float) -> Prior:
     ----------
     base : Prior, float in [1/2, 1], or array_like of shape (K,) in [0, 1]
         Where the answers come from before they are randomized: any other prior (`votes` too, if those were public); or
-        the accuracy of every voter; or that of each.
+        the accuracy of every voter; or that of each. No guarantee rests on it, if it comes from elsewhere than these
+        votes or records.
     epsilon : float, above 0
         Of one answer, nats: the ``epsilon`` of the problem.
 
@@ -104,7 +109,7 @@ def randomized_response(base: Prior | ArrayLike, epsilon: float) -> Prior:
     >>> prior = darrm.priors.randomized_response(0.9, epsilon=0.5)
     >>> round(prior.reach, 4)
     0.598
-    >>> darrm.solve(K=11, m=3, epsilon=0.5, prior=prior).objective
+    >>> str(darrm.solve(K=11, m=3, epsilon=0.5, prior=prior).objective)
     'tv'
     """
     epsilon = real("epsilon", epsilon, 0, MAX_EPSILON, "(]", hint="Pass the privacy of one answer in nats, e.g. 0.5.")
@@ -125,7 +130,8 @@ def check_possible(prior: Prior, epsilon: float, Delta: float = 0.0) -> bool:
 
     darrm does not know how voters become private, so nothing but this checks it. The paper's prior, independent and
     uniform on [1/2, 1], is true of no randomized response; it can be of models that were trained privately. An
-    impossible prior costs utility, never privacy. Public counts (`votes`) are taken to be possible: any can come up.
+    impossible prior costs utility, not privacy, if it comes from elsewhere than these votes or records. Public counts
+    (`votes`) are taken to be possible: any can come up.
 
     Parameters
     ----------
@@ -163,5 +169,5 @@ def why_impossible(prior: Prior, epsilon: float, Delta: float = 0.0) -> str | No
         f"The prior {prior} cannot be true of randomized response of epsilon {epsilon:g}, which is right with "
         f"probability {most:.6g} at most. Here it goes up to {reach:.6g}. Pass "
         f"darrm.priors.randomized_response(base, {epsilon:g}), or --prior randomized-response:{epsilon:g}:BASE. "
-        "Privacy does not depend on the prior."
+        "Privacy does not depend on the prior, if it comes from elsewhere than these votes or records."
     )

@@ -66,7 +66,7 @@ def confusion(matrices: ArrayLike, truth: ArrayLike = (0.5, 0.5)) -> Prior:
     matrices : array_like, shape (2, 2) or (K, 2, 2)
         At [y][v] the probability of the vote v if the truth is y, rows of sum 1; or how often it was so, whole numbers,
         as from scikit-learn's ``confusion_matrix``. One for all voters, or one for each. From public data: counts of
-        private votes are private.
+        private votes are private. The design file holds the shares exactly.
     truth : array_like, shape (2,), rows of sum 1
         Pr[truth = 0] and Pr[truth = 1].
 
@@ -83,7 +83,7 @@ def confusion(matrices: ArrayLike, truth: ArrayLike = (0.5, 0.5)) -> Prior:
     >>> prior = darrm.priors.confusion([[0.8, 0.2], [0.1, 0.9]], truth=[0.7, 0.3])
     >>> prior.ones(3).round(3).tolist()
     [0.359, 0.277, 0.14, 0.224]
-    >>> darrm.solve(K=11, m=3, epsilon=0.3, prior=prior).objective
+    >>> str(darrm.solve(K=11, m=3, epsilon=0.3, prior=prior).objective)
     'disagreement'
     """
     hint = "Pass Pr[vote v | truth y] at [y][v], e.g. [[0.9, 0.1], [0.3, 0.7]], or counts."

@@ -15,8 +15,10 @@ from itertools import product
 from typing import NamedTuple
 
 from darrm.errors import InputError
+from darrm.numerics.bisection import largest_that
 from darrm.numerics.exact import decimals
-from darrm.problem.decision import DecisionProblem
+from darrm.problem.groups import ByGroups
+from darrm.problem.model import VoterModel
 
 MAX_ENTRIES = 30_000_000
 _MOST_CLASSES = 30
@@ -87,19 +89,22 @@ def private_bit(epsilon: float, Delta: float) -> Bit:
 
 
 @lru_cache(maxsize=64)
-def bits(problem: DecisionProblem, *, alike: bool) -> tuple[tuple[Bit, ...], Decimal]:
+def bits(problem: ByGroups, *, alike: bool) -> tuple[tuple[Bit, ...], Decimal]:
     """The bit of a voter of each group, and the probability that is left for voters that fail.
 
     With bits of four outcomes nothing is left. Where their cases are too many, voters are taken to be pure, and all
     that a reached voter's delta can do is left: d = 1 - prod of (1 - delta_i), largest over the reached voters; an
     excess E of the pure ones stands for d + (1 - d) E (docs/decisions.md, Lemma D4).
     """
-    if not any(group.delta for group in problem.groups) or entries(problem, alike=alike) <= MAX_ENTRIES:
+    if (
+        not any(group.delta for group in problem.groups)
+        or entries(problem, alike=alike, most=MAX_ENTRIES) <= MAX_ENTRIES
+    ):
         return tuple(private_bit(group.epsilon, group.delta) for group in problem.groups), Decimal(0)
     return tuple(private_bit(group.epsilon, 0.0) for group in problem.groups), problem.exact_least_delta
 
 
-def check_classes(problem: DecisionProblem) -> None:
+def check_classes(problem: ByGroups) -> None:
     """Refuse more classes than cases can be counted for."""
     fits = problem.n_classes <= _MOST_CLASSES
     if not fits or (problem.K + 2) ** problem.n_classes > _LARGEST_KEY:
@@ -110,41 +115,54 @@ def check_classes(problem: DecisionProblem) -> None:
         )
 
 
-def entries(problem: DecisionProblem, *, alike: bool, pure: bool = False) -> int:
+def entries(problem: ByGroups, *, alike: bool, pure: bool = False, most: float = math.inf) -> int:
     """How many probabilities there are to go through: cases times answers; ``pure`` as if no voter had a delta.
 
     ``alike`` for releases that treat all classes alike, of one group: cases are then counted up to names of classes.
+    Of more than ``most`` it counts only so far as to see that: any number of voters takes no time then.
     """
     check_classes(problem)
     sizes = [1]
     for group in problem.groups:
         outcomes = 4 if group.delta and group.epsilon < math.inf and not pure else 2
-        most = min(group.max_affected, problem.max_affected)
-        own = n_cases(group.count, problem.n_classes, outcomes, most, alike=alike)
-        most = min(len(sizes) + len(own) - 1, problem.max_affected + 1)
-        sizes = [sum(sizes[i] * own[n - i] for i in range(len(sizes)) if 0 <= n - i < len(own)) for n in range(most)]
+        reached = min(group.max_affected, problem.max_affected)
+        least = _at_least(group.count, problem.n_classes, outcomes, reached, alike=alike, most=most)
+        if least > most:
+            return least
+        own = n_cases(group.count, problem.n_classes, outcomes, reached, alike=alike)
+        length = min(len(sizes) + len(own) - 1, problem.max_affected + 1)
+        sizes = [sum(sizes[i] * own[n - i] for i in range(len(sizes)) if 0 <= n - i < len(own)) for n in range(length)]
+        if sum(sizes) > most:
+            break
     return sum(sizes) * problem.n_answers
 
 
-def nearest_that_fits(problem: DecisionProblem, *, alike: bool) -> str:
+def _at_least(count: int, classes: int, outcomes: int, reached: int, *, alike: bool, most: float) -> int:
+    """No more than the sum of `n_cases`, counted until it is above ``most``: a case has so many names at most."""
+    names = math.factorial(classes) if alike else 1
+    total = 0
+    for n in range(reached + 1):
+        total += _named_cases(count, classes, outcomes, n)
+        if total > most * names:
+            break
+    return -(-total // names)
+
+
+def nearest_that_fits(problem: ByGroups, *, alike: bool) -> str:
     """What is not too large, nearest to a problem that is, in a sentence."""
 
     def fits(affected: int, classes: int) -> bool:
-        smaller = DecisionProblem(problem.groups, 1.0, 0.0, classes, affected, none=problem.none)
-        return entries(smaller, alike=alike, pure=True) <= MAX_ENTRIES
+        smaller = VoterModel(problem.groups, classes, affected, none=problem.none)
+        return entries(smaller, alike=alike, pure=True, most=MAX_ENTRIES) <= MAX_ENTRIES
 
     most, C = problem.max_affected, problem.n_classes
-    affected = _largest(most - 1, lambda t: fits(t, C))
+    affected = largest_that(most - 1, lambda t: fits(t, C))
     if affected:
         return f"max_affected = {affected} would fit, if one change of the data reaches no more voters."
-    classes = _largest(C - 1, lambda c: c < 2 or fits(most, c))
+    classes = largest_that(C - 1, lambda c: c < 2 or fits(most, c))
     if classes > 1:
         return f"{classes} classes would fit."
     return "Fewer voters would fit."
-
-
-def _largest(most: int, holds: Callable[[int], bool]) -> int:
-    return next((n for n in range(most, 0, -1) if holds(n)), 0)
 
 
 @lru_cache(maxsize=64)
@@ -161,10 +179,7 @@ def n_cases(count: int, classes: int, outcomes: int, reached: int, *, alike: boo
     Counted by Burnside's lemma: the mean, over all ways to rename the classes, of how many cases stay the same.
     """
     if not alike:
-        kinds = classes**outcomes - classes ** (outcomes // 2)
-        return tuple(
-            math.comb(n + kinds - 1, n) * math.comb(count - n + classes - 1, classes - 1) for n in range(reached + 1)
-        )
+        return tuple(_named_cases(count, classes, outcomes, n) for n in range(reached + 1))
     total = [0] * (reached + 1)
     for cycles in _partitions(classes, classes):
         ways = math.factorial(classes)
@@ -175,6 +190,12 @@ def n_cases(count: int, classes: int, outcomes: int, reached: int, *, alike: boo
         for n in range(reached + 1):
             total[n] += ways * moving[n] * sure[count - n]
     return tuple(n // math.factorial(classes) for n in total)
+
+
+def _named_cases(count: int, classes: int, outcomes: int, n: int) -> int:
+    """How many cases there are with ``n`` of ``count`` voters at a kind, under all names of classes."""
+    kinds = classes**outcomes - classes ** (outcomes // 2)
+    return math.comb(n + kinds - 1, n) * math.comb(count - n + classes - 1, classes - 1)
 
 
 def _fixed(cycles: tuple[int, ...], most: int, among: Callable[[int], int]) -> list[int]:
@@ -190,6 +211,11 @@ def _fixed(cycles: tuple[int, ...], most: int, among: Callable[[int], int]) -> l
         sooner = sum(shorter * number for shorter, number in found.items() if length % shorter == 0)
         if number := (among(kept) - sooner) // length:
             found[length] = number
+            if number <= most // length:  # one at a time is quicker then
+                for _ in range(number):
+                    for n in range(length, most + 1):
+                        ways[n] += ways[n - length]
+                continue
             ways = [
                 sum(math.comb(number + k - 1, k) * ways[n - k * length] for k in range(n // length + 1))
                 for n in range(most + 1)

@@ -9,17 +9,17 @@ from numpy.typing import NDArray
 
 from darrm.numerics.arrays import Array
 from darrm.problem.counts import Counts, Ranking, count_vectors, sorted_counts
-from darrm.problem.decision import DecisionProblem
+from darrm.problem.groups import ByGroups
 
 
-def all_votes(problem: DecisionProblem) -> Counts:
+def all_votes(problem: ByGroups) -> Counts:
     """The votes that each entry of a full table is for, shape (entries, groups, classes)."""
     each = [count_vectors(group.count, problem.n_classes) for group in problem.groups]
-    places = np.indices(problem.shape).reshape(len(each), -1)
+    places = np.indices(problem.table_shape).reshape(len(each), -1)
     return np.stack([votes[place] for votes, place in zip(each, places, strict=True)], axis=1)
 
 
-def votes_up_to_names(problem: DecisionProblem) -> Counts:
+def votes_up_to_names(problem: ByGroups) -> Counts:
     """Those votes of which all others are renamings: the classes of most votes, in the first group first, come first.
 
     Of one group they are those of a symmetric table.
@@ -45,12 +45,12 @@ def ways(votes: Counts) -> Array:
     return np.asarray(math.factorial(votes.shape[-1]) / runs)
 
 
-def class_probabilities(table: Array, problem: DecisionProblem, votes: Counts) -> Array:
+def class_probabilities(table: Array, problem: ByGroups, votes: Counts) -> Array:
     """What a table of several answers, full or symmetric, says of any votes, shape (n, groups, classes); (n, answers).
 
     A symmetric table is of one group.
     """
-    if table.shape == (*problem.shape, problem.n_answers):
+    if table.shape == (*problem.table_shape, problem.n_answers):
         places = []
         for g, group in enumerate(problem.groups):
             places.append(Ranking(count_vectors(group.count, problem.n_classes), group.count + 1).of(votes[:, g]))

@@ -9,6 +9,8 @@ from itertools import combinations_with_replacement
 import numpy as np
 from numpy.typing import NDArray
 
+from darrm.numerics.bisection import largest_that
+
 Counts = NDArray[np.int64]
 
 _DEEP = 100  # classes that one call after the other may take off
@@ -80,6 +82,22 @@ def n_sorted_counts(total: int, classes: int) -> int:
         for value in range(part, total + 1):
             ways[value] += ways[value - part]
     return ways[total]
+
+
+def more_sorted_counts(total: int, classes: int, most: int) -> bool:
+    """Whether `sorted_counts` are more than ``most``, told before they are listed or even counted.
+
+    Every sorted vector has at most c! orders, so that for any c <= classes there are at least
+    C(total + c - 1, c - 1) / c! of them.
+    """
+    if any(math.comb(total + c - 1, c - 1) > most * math.factorial(c) for c in range(1, min(classes, total, 64) + 1)):
+        return True
+    return n_sorted_counts(total, min(classes, max(total, 1))) > most
+
+
+def largest_total(classes: int, most: int) -> int:
+    """The largest total of which `sorted_counts` are at most ``most``."""
+    return largest_that(math.inf, lambda total: not more_sorted_counts(total, classes, most))
 
 
 class Ranking:

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from darrm.problem.corners import STILL, CornerCounts, MovingCorner, moving_corners
-from darrm.problem.decision import DecisionProblem
+from darrm.problem.groups import ByGroups
 
 MAX_ENTRIES = 30_000_000
 
@@ -34,28 +34,35 @@ class GroupCase(NamedTuple):
         return {"answer": self.answer, **parts}
 
 
-def entries(problem: DecisionProblem, *, pure: bool = False) -> int:
-    """How many multisets of corners of all groups there are, sure voters included; ``pure`` as if no delta was."""
+def entries(problem: ByGroups, *, pure: bool = False, most: float = math.inf) -> int:
+    """How many multisets of corners of all groups there are, sure voters included; ``pure`` as if no delta was.
+
+    Of more than ``most`` it counts only so far as to see that: any number of voters takes no time then.
+    """
     sizes = [1]
     for group in problem.groups:
         kinds = len(moving_corners(group.epsilon, 0.0 if pure else group.delta))
-        own = [
-            math.comb(n + kinds - 1, kinds - 1) * (group.count - n + 1)
-            for n in range(min(group.max_affected, problem.max_affected) + 1)
-        ]
-        most = min(len(sizes) + len(own) - 1, problem.max_affected + 1)
-        sizes = [sum(sizes[i] * own[n - i] for i in range(len(sizes)) if 0 <= n - i < len(own)) for n in range(most)]
+        own, total = list[int](), 0
+        for n in range(min(group.max_affected, problem.max_affected) + 1):
+            own.append(math.comb(n + kinds - 1, kinds - 1) * (group.count - n + 1))
+            total += own[-1]
+            if total > most:  # with nobody of another group reached
+                return total
+        length = min(len(sizes) + len(own) - 1, problem.max_affected + 1)
+        sizes = [sum(sizes[i] * own[n - i] for i in range(len(sizes)) if 0 <= n - i < len(own)) for n in range(length)]
+        if sum(sizes) > most:
+            break
     return sum(sizes)
 
 
 @lru_cache(maxsize=64)
-def group_corners(problem: DecisionProblem) -> tuple[tuple[tuple[MovingCorner, ...], ...], Decimal]:
+def group_corners(problem: ByGroups) -> tuple[tuple[tuple[MovingCorner, ...], ...], Decimal]:
     """The corners of each group, and the probability that is left for voters that fail.
 
     With all corners of Lemma 2 nothing is left. Where their multisets are too many, voters are taken to be pure, and
     all that a reached voter's delta can do is left: d = 1 - prod of (1 - delta_i), largest over the reached voters;
     an excess E of the pure ones stands for d + (1 - d) E (docs/decisions.md, Lemma D4).
     """
-    if not any(group.delta for group in problem.groups) or entries(problem) <= MAX_ENTRIES:
+    if not any(group.delta for group in problem.groups) or entries(problem, most=MAX_ENTRIES) <= MAX_ENTRIES:
         return tuple(moving_corners(group.epsilon, group.delta) for group in problem.groups), Decimal(0)
     return tuple(moving_corners(group.epsilon, 0.0) for group in problem.groups), problem.exact_least_delta

@@ -17,6 +17,7 @@ from darrm.errors import InputError
 from darrm.numerics.exact import DIGITS, context
 
 _NOT_PRIVATE = Decimal(400)
+_MOST_POINTS = 10_000
 ADJACENCIES = ("replace-one", "add-remove")
 _TEXTBOOK = {"bounded": "replace-one", "substitute": "replace-one", "unbounded": "add-remove"}
 
@@ -53,6 +54,19 @@ def of_neighbours(adjacency: str, Deltas: Sequence[float]) -> str:
     return "Accountants of DP-SGD mostly speak of a record added or removed. If yours does, say adjacency add-remove."
 
 
+# An accuracy or a prior may be wrong at no cost in privacy, but not read off what the design protects: a change of one
+# vote then changes the whole table, and a label with it, by more than any certificate of either table says.
+ELSEWHERE = "if it comes from elsewhere than these votes or records"
+
+
+def rests_not_on(what: str) -> str:
+    """That the guarantee does not rest on ``what`` and under which condition, the same wherever it is printed."""
+    return (
+        f"The guarantee does not rest on {what}, {ELSEWHERE}. Whatever else shapes the design must come from elsewhere "
+        "too, such as costs, m, epsilon and the choice of the design."
+    )
+
+
 class Affected(NamedTuple):
     """Voters of one kind that a single change of the data can affect: how private each is, and how many."""
 
@@ -77,7 +91,7 @@ class Problem(Protocol):
         """The epsilon guaranteed for one release (nats), exactly."""
 
     @property
-    def total_epsilon(self) -> float:
+    def release_epsilon(self) -> float:
         """The same, to float64."""
 
     @property
@@ -144,6 +158,11 @@ def profile_points(profile: Iterable[tuple[float, float]] | None) -> tuple[tuple
         pairs = [(epsilon, delta) for epsilon, delta in profile or ()]
     except (TypeError, ValueError):
         raise refusal("profile", "a list of pairs (epsilon, delta)", profile) from None
+    if len(pairs) > _MOST_POINTS:
+        raise InputError(
+            f"A profile must have at most {_MOST_POINTS:,} points, each of which is certified on its own. Got "
+            f"{len(pairs):,}. Take fewer."
+        )
     return tuple(
         (real("An epsilon of profile", epsilon, 0), real("A delta of profile", delta, 0, 1, "[)"))
         for epsilon, delta in pairs

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import overload
 
 from darrm._validation import MAX_EPSILON, check_one_epsilon, real, refusal, shown, whole
 from darrm.errors import InputError
+from darrm.problem.groups import ByGroups, VoterGroup, checked_present
 from darrm.problem.limits import Affected, adjacency_text
+from darrm.problem.model import VoterModel
 
 
 @dataclass(frozen=True, init=False)
-class MajorityProblem:
+class MajorityProblem(ByGroups):
     """Release the majority of K private votes with (m epsilon, delta)-differential privacy.
 
     Voters M_1, ..., M_K look at one data set D and vote 0 or 1, independently given D. Write
@@ -43,9 +46,9 @@ class MajorityProblem:
     epsilon : float in (0, 1e6]
         Privacy of one voter, in nats.
     Delta : float in [0, 1)
-        Failure probability of one voter.
+        Delta of one voter: each is (epsilon, Delta)-DP.
     delta : float in [0, 1), optional
-        Failure probability of the release; 1 - (1 - Delta)^max(m, 1) if not given. It may be below Delta.
+        Delta of the release; 1 - (1 - Delta)^max(m, 1) if not given. It may be below Delta.
     max_affected : int in [1, K], optional
         How many voters one change of the data can reach.
         1: disjoint shards, if no other record changes its shard, such as a new record in the old record's place.
@@ -57,14 +60,14 @@ class MajorityProblem:
     adjacency : str, default "replace-one"
         What "adjacent" means, for the voters' epsilon, for ``max_affected`` and for the release alike.
         Free text in one line; "replace-one" and "add-remove" are the usual ones.
-    total_epsilon : float in (0, K epsilon]
+    release_epsilon : float in (0, K epsilon]
         The epsilon of the release, in nats; pass it by name in place of m. Then m is the largest float64 whose exact
-        product with epsilon is at most ``total_epsilon``. So the guarantee is never weaker than asked for, and stronger
-        by a relative 2^-52 at most. Files hold m.
+        product with epsilon is at most ``release_epsilon``. So the guarantee is never weaker than asked for, and
+        stronger by a relative 2^-52 at most. Files hold m.
 
     Attributes
     ----------
-    total_epsilon : float
+    release_epsilon : float
         m epsilon, to float64.
     exact_epsilon : Fraction
         m epsilon, exactly: the certified number.
@@ -73,7 +76,7 @@ class MajorityProblem:
     ------
     InputError
         If a value is outside its range, not finite, or of the wrong kind, or if not exactly one of m and
-        ``total_epsilon`` is given.
+        ``release_epsilon`` is given.
 
     Notes
     -----
@@ -85,9 +88,9 @@ class MajorityProblem:
     Examples
     --------
     >>> import darrm
-    >>> darrm.MajorityProblem(11, m=3, epsilon=0.1).total_epsilon
+    >>> darrm.MajorityProblem(11, m=3, epsilon=0.1).release_epsilon
     0.30000000000000004
-    >>> darrm.MajorityProblem(11, epsilon=0.5, total_epsilon=0.2).m
+    >>> darrm.MajorityProblem(11, epsilon=0.5, release_epsilon=0.2).m
     0.4
     """
 
@@ -117,7 +120,7 @@ class MajorityProblem:
         K: int,
         *,
         epsilon: float,
-        total_epsilon: float,
+        release_epsilon: float,
         Delta: float = 0.0,
         delta: float | None = None,
         max_affected: int | None = None,
@@ -134,14 +137,17 @@ class MajorityProblem:
         max_affected: int | None = None,
         adjacency: str = "replace-one",
         *,
+        release_epsilon: float | None = None,
         total_epsilon: float | None = None,
     ) -> None:
+        if release_epsilon is None:
+            release_epsilon = total_epsilon  # what it was called
         K = whole("K", K, high=math.inf, hint="Pass the number of voters, e.g. 11.")
         in_K = f"in [1, K] = [1, {shown(K)}]"
         check_one_epsilon("epsilon", epsilon)
         epsilon = real("epsilon", epsilon, 0, MAX_EPSILON, "(]", hint="Pass the privacy of one voter, e.g. 0.1.")
-        m = _allowance(K, m, epsilon, total_epsilon)
-        hint = "Pass the failure probability of one voter, e.g. 1e-5."
+        m = _allowance(K, m, epsilon, release_epsilon)
+        hint = "Pass the delta of one voter, e.g. 1e-5."
         Delta = real("Delta", Delta, 0, 1, "[)", hint=hint)
         if delta is None:
             # Rounding must not put the default below Delta.
@@ -161,7 +167,7 @@ class MajorityProblem:
             object.__setattr__(self, name, value)
 
     @property
-    def total_epsilon(self) -> float:
+    def release_epsilon(self) -> float:
         """m epsilon, the epsilon guaranteed for one release (nats), to float64; certificates use the exact product."""
         return self.m * self.epsilon
 
@@ -171,26 +177,52 @@ class MajorityProblem:
         return Fraction(self.m) * Fraction(self.epsilon)
 
     @property
+    def groups(self) -> tuple[VoterGroup]:
+        """All voters, who are one group."""
+        return (VoterGroup(self.K, self.epsilon, self.Delta, self.max_affected),)
+
+    @property
+    def classes(self) -> int:
+        """Two: 0 and 1."""
+        return 2
+
+    @property
+    def none(self) -> bool:
+        """Whether there is a further answer, which a majority has not."""
+        return False
+
+    @property
     def affected(self) -> tuple[Affected, ...]:
         """The voters that one change of the data can affect: ``max_affected`` of them, each (epsilon, Delta)-DP."""
         return (Affected(self.epsilon, self.Delta, self.max_affected),)
 
+    @property
+    def model(self) -> VoterModel:
+        """Who votes, and whom one change of the data reaches, without what the release is held to."""
+        return VoterModel(self.groups, self.classes, self.max_affected, self.adjacency)
 
-def _allowance(K: int, m: float | None, epsilon: float, total_epsilon: float | None) -> float:
+    def with_present(self, present: Sequence[int]) -> MajorityProblem:
+        """The problem itself: a noise function is for all K voters."""
+        if checked_present(self, present) != (self.K,):
+            raise refusal("present", f"({self.K},): the noise function of a majority is for all voters", present)
+        return self
+
+
+def _allowance(K: int, m: float | None, epsilon: float, release_epsilon: float | None) -> float:
     """m, from m or from the epsilon of the release."""
-    if (m is None) == (total_epsilon is None):
-        given = "neither" if m is None else f"m = {shown(m)} and total_epsilon = {shown(total_epsilon)}"
-        raise InputError(f"A problem takes either m or total_epsilon. Got {given}. Pass one of the two.")
-    if total_epsilon is None:
+    if (m is None) == (release_epsilon is None):
+        given = "neither" if m is None else f"m = {shown(m)} and release_epsilon = {shown(release_epsilon)}"
+        raise InputError(f"A problem takes either m or release_epsilon. Got {given}. Pass one of the two.")
+    if release_epsilon is None:
         in_K = f"in (0, K] = (0, {shown(K)}]"
         m = real("m", m, 0, K, "(]", allowed=in_K, hint="Pass the allowance in multiples of epsilon, e.g. 1.")
     else:
         hint = "Pass the epsilon of one release in nats; more than all votes together cost is never needed."
         most = f"in (0, K epsilon] = (0, {shown(K * epsilon)}]"
-        total = Fraction(real("total_epsilon", total_epsilon, 0, ends="()", allowed=most, hint=hint))
+        total = Fraction(real("release_epsilon", release_epsilon, 0, ends="()", allowed=most, hint=hint))
         m = _largest_factor(total, Fraction(epsilon))
         if m > K:
-            raise refusal("total_epsilon", most, total_epsilon, hint)
+            raise refusal("release_epsilon", most, release_epsilon, hint)
     return m
 
 

@@ -1,4 +1,4 @@
-"""Randomness of the operating system, and exact samplers made of it: coins, discrete Laplace and Gaussian noise."""
+"""Randomness of the operating system, and exact samplers: coins, discrete noise, continuous noise by its digits."""
 
 from darrm._lazy import modules
 

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from darrm.certificate.stored import is_symmetric
 from darrm.numerics.arrays import Array
 from darrm.objectives import OfVoters
+from darrm.problem.class_tables import is_symmetric
 from darrm.problem.class_votes import all_votes, by_votes, votes_up_to_names, ways
 from darrm.problem.counts import Counts
 
 if TYPE_CHECKING:
-    from darrm.design.decision import DecisionDesign
+    from darrm.design.design import Design
     from darrm.problem.decision import DecisionProblem
 
 MOST = 30  # rows of a table
@@ -42,17 +42,17 @@ class Rows(NamedTuple):
     every: int
 
 
-def alike(design: DecisionDesign) -> bool:
+def alike(design: Design) -> bool:
     """Whether the table has a row for sorted votes only: the decision treats all classes alike."""
     return is_symmetric(design.table, design.problem)
 
 
-def n_rows(design: DecisionDesign) -> int:
+def n_rows(design: Design) -> int:
     """For how many vectors of votes the table has probabilities."""
     return design.table.size if design.problem.binary else math.prod(design.table.shape[:-1])
 
 
-def rows(design: DecisionDesign) -> Rows:
+def rows(design: Design) -> Rows:
     """All rows, in the order of the table."""
     problem, objective = design.problem, design.objective
     votes = votes_up_to_names(problem) if alike(design) else all_votes(problem)
@@ -63,7 +63,7 @@ def rows(design: DecisionDesign) -> Rows:
     return Rows(votes, design.table.reshape(-1, problem.n_answers), often, len(votes))
 
 
-def telling(design: DecisionDesign, most: int = MOST) -> Rows:
+def telling(design: Design, most: int = MOST) -> Rows:
     """The rows of the votes that come up most often, in the order of the table; some of all if nothing says how often.
 
     ``most`` of them, or all if they are no more.
@@ -83,7 +83,7 @@ def votes_text(votes: Iterable[Iterable[int]]) -> str:
     return " + ".join(":".join(map(str, group)) for group in votes)
 
 
-def answer_heads(design: DecisionDesign) -> list[str]:
+def answer_heads(design: Design) -> list[str]:
     """What the columns of `Rows.chances` are of: names of answers, or 1st for the class of most votes, and so on."""
     problem = design.problem
     if not alike(design):
@@ -97,7 +97,7 @@ def ordinal(number: int) -> str:
     return f"{number}{kind}"
 
 
-def meaning(design: DecisionDesign) -> str:
+def meaning(design: Design) -> str:
     """What the rows and columns are, in a sentence."""
     problem = design.problem
     none = ' or "none"' * problem.none
@@ -123,7 +123,7 @@ def selected(shown: Rows) -> str:
     return f"The {len(shown.votes)} of {shown.every:,} vectors of votes that come up most often: {share} of the time."
 
 
-def of_most_votes(whole: Rows, design: DecisionDesign) -> Array:
+def of_most_votes(whole: Rows, design: Design) -> Array:
     """The chance of the class with the most votes, or of one of them, in every row of a decision by one group."""
     if alike(design):
         return whole.chances[:, 0]
@@ -131,7 +131,7 @@ def of_most_votes(whole: Rows, design: DecisionDesign) -> Array:
     return np.take_along_axis(whole.chances, first, axis=1)[:, 0]
 
 
-def reversals(design: DecisionDesign) -> str:
+def reversals(design: Design) -> str:
     """At how many votes the answer that costs least is not the likeliest; nothing if at none."""
     if not design.reversals:
         return ""
@@ -140,6 +140,12 @@ def reversals(design: DecisionDesign) -> str:
         return f"The answer that costs less is the less likely one at {many} count vectors"
     up_to = " up to the names of classes" * alike(design)
     return f"An answer that costs more is likelier than the cheapest answer at {many} vectors of votes{up_to}"
+
+
+def warning(design: Design) -> str:
+    """Reversals in a sentence for whoever solves or releases; nothing if there are none."""
+    said = reversals(design)
+    return said and f"Note: {said[0].lower()}{said[1:]}, for a gain elsewhere."
 
 
 def answers_of(names: Sequence[str], answers: Sequence[int]) -> str:

@@ -19,7 +19,6 @@ from darrm.storage.atomic import replacing
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from darrm.design.decision import DecisionDesign
     from darrm.design.design import Design
     from darrm.problem.decision import DecisionProblem
 
@@ -101,10 +100,10 @@ def new_figure(size: tuple[float, float] = SIZE, layout: Literal["constrained"] 
 
 def limits_of(problem: DecisionProblem) -> str:
     """What a decision is held to, for the title of a picture."""
-    return f"epsilon = {problem.epsilon:g}, delta = {problem.delta:g}, max_affected = {problem.max_affected}"
+    return f"epsilon = {problem.release_epsilon:g}, delta = {problem.delta:g}, max_affected = {problem.max_affected}"
 
 
-def tables_of(design: Design | DecisionDesign) -> tuple[Design | DecisionDesign, ...]:
+def tables_of(design: Design) -> tuple[Design, ...]:
     """The design and, if voters may be absent, those for all other attendances."""
     return (design, *getattr(design, "fewer", {}).values())
 

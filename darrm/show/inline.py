@@ -11,6 +11,7 @@ from darrm.design.design import Design
 from darrm.errors import MissingExtraError
 from darrm.planning.answers import Plan
 from darrm.planning.at_one_total import Comparison
+from darrm.problem.decision import allowance
 from darrm.show import classes
 from darrm.show.figures import data_address, new_figure
 from darrm.show.markup import Markup, details, element, grid, join, paragraph, text
@@ -20,7 +21,7 @@ from darrm.show.wording import condition, guarantee
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from darrm.design.decision import DecisionDesign
+    from darrm.design.design import Design
 
 
 def gamma_figure(designs: Mapping[str, Design]) -> Any:
@@ -71,24 +72,24 @@ def described(designs: Mapping[str, Design]) -> str:
     """What a picture of gamma shows, for those who cannot see it."""
     parts = []
     for name, design in designs.items():
-        problem, half = design.problem, design.gamma[design.problem.K // 2 + 1 :]
+        half, [votes] = design.gamma[design.problem.K // 2 + 1 :], design.problem.groups
         parts.append(
-            f"{name}: for K = {problem.K}, m = {problem.m:g}, epsilon = {problem.epsilon:g}, gamma is {half[0]:.3g} "
-            f"for the closest vote, {half[-1]:.3g} for a unanimous one and {half.min():.3g} at least."
+            f"{name}: for K = {votes.count}, m = {allowance(design.problem):g}, epsilon = {votes.epsilon:g}, gamma is "
+            f"{half[0]:.3g} for the closest vote, {half[-1]:.3g} for a unanimous one and {half.min():.3g} at least."
         )
     return " ".join(parts)
 
 
-def notebook_html(shown: Design | DecisionDesign | Plan | Comparison) -> str:
+def notebook_html(shown: Design | Plan | Comparison) -> str:
     """A design with its guarantee, picture (if matplotlib is installed) and table, a plan, or a comparison."""
     if isinstance(shown, Plan):
         return plan_html(shown)
     return comparison_html(shown) if isinstance(shown, Comparison) else design_html(shown)
 
 
-def design_html(design: Design | DecisionDesign) -> str:
+def design_html(design: Design) -> str:
     """Guarantee, picture (if matplotlib is installed) and table of a design, for a notebook."""
-    return _majority(design) if isinstance(design, Design) else _decision(design)
+    return _majority(design) if design.encoding.name == "gamma" else _decision(design)
 
 
 def _majority(design: Design) -> Markup:
@@ -104,7 +105,7 @@ def _majority(design: Design) -> Markup:
     return join([paragraph(verified), picture, details("gamma by votes", gamma_table(design))])
 
 
-def _decision(design: DecisionDesign) -> Markup:
+def _decision(design: Design) -> Markup:
     from darrm.show.plots_decision import described, not_drawn, plot_decision
 
     problem = design.problem
@@ -125,7 +126,7 @@ def _decision(design: DecisionDesign) -> Markup:
     return join([*parts, details(f"{of} by votes", decision_table(design))])
 
 
-def decision_table(design: DecisionDesign) -> Markup:
+def decision_table(design: Design) -> Markup:
     """The probability of answer 1: a column for each count of the last group, or one column if there is one group.
 
     Of more than two answers a column for each, at the votes that come up most often.
@@ -141,7 +142,7 @@ def decision_table(design: DecisionDesign) -> Markup:
     return grid(heads, rows)
 
 
-def _classes_table(design: DecisionDesign) -> Markup:
+def _classes_table(design: Design) -> Markup:
     shown = classes.telling(design)
     often = [()] * len(shown.votes) if shown.often is None else [(f"{chance:.4f}",) for chance in shown.often]
     rows = [

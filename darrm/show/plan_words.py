@@ -5,26 +5,44 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from darrm.problem.decision import DecisionProblem
+from darrm.problem.model import VoterModel
 from darrm.show.markup import Markup, details, element, grid, join, paragraph
 from darrm.show.wording import at_least, exactly, guarantee, listed, pair
 
 if TYPE_CHECKING:
-    from darrm.design.design import AnyDesign
+    from darrm.design.design import Design
     from darrm.planning.answers import Plan
     from darrm.planning.at_one_total import Comparison
 
 _NEAR_COINS = 0.8  # of the wrong labels of fair coins, or of classes at random
 _NEAR_PRICE = 2.0
+_MOST, _ALL = 0.75, 0.995  # of labels that are one answer
 CURVE_HEADS = ("epsilon of a vote", "wrong", "all labels", "votes")
 
 
 def together(plan: Plan) -> str:
-    """What all labels guarantee."""
+    """What all labels guarantee; first of all that they hardly depend on the votes, if that is so."""
     subject = "One label is" if plan.queries == 1 else f"All {plan.queries} labels together are"
     return (
-        f"{subject} ({at_least(plan.spent)}, {exactly(plan.total_delta)})-DP: proved, within "
+        f"{_hardly(plan)}{subject} ({at_least(plan.spent)}, {exactly(plan.total_delta)})-DP: proved, within "
         f"{pair(plan.total_epsilon, plan.total_delta)}."
+    )
+
+
+def _hardly(plan: Plan) -> str:
+    """What labels are that hardly depend on the votes, and what that costs; nothing of others."""
+    found = plan.on_votes
+    if found is None or not found.hardly:
+        return ""
+    kind = "They are close to draws at random"
+    if found.often > _MOST:
+        share = "Nearly all" if found.often > _ALL else f"{100 * found.often:.1f} %"
+        kind = f"{share} of them are {found.likeliest}"
+    if math.isnan(plan.wrong):
+        return f"These labels hardly depend on the votes. {kind}. "
+    return (
+        f"These labels hardly depend on the votes. {kind}, and {plan.wrong:.4f} are wrong. If each was "
+        f"{found.constant}, {found.wrong:.4f} would be. "
     )
 
 
@@ -40,7 +58,7 @@ def remarks(plan: Plan) -> list[str]:
     if math.isfinite(plan.wrong + cost) and not math.isclose(cost, plan.wrong, rel_tol=1e-9):
         said.append(f"The plan minimises the expected cost, not the share of wrong labels: {cost:.4f} for a label.")
     classes, chance = 2, "coin flips"
-    if isinstance(plan.design.problem, DecisionProblem) and plan.design.problem.n_classes > 2:
+    if plan.design.problem.n_classes > 2:
         classes, chance = plan.design.problem.n_classes, "classes at random"
     if (plan.disagreement if math.isnan(plan.wrong) else plan.wrong) > _NEAR_COINS * (1 - 1 / classes):
         said.append(
@@ -74,7 +92,7 @@ def _price(plan: Plan) -> list[str]:
         return []
     failure = f"{enough:g}"
     return [
-        f"The voters that one change of the data reaches fail with probability up to {failure}, more than the total "
+        f"The deltas of the voters that one change of the data reaches come together to {failure}, more than the total "
         f"delta of {exactly(plan.total_delta)}: that is why their labels need noise. A total delta of {failure} pays "
         f"for the voters themselves, which cost ({at_least(epsilon)}, {failure}) with all their answers. Their plain "
         f"{_most_votes(plan)} needs no noise then."
@@ -86,22 +104,20 @@ def _private_voters_alone(plan: Plan) -> list[str]:
     from darrm.accounting.voters import epsilon_of, reached
 
     problem = plan.design.problem
-    if not isinstance(problem, DecisionProblem):
-        return []
     open_to_all = [f"group {g}" for g, group in enumerate(problem.groups, 1) if math.isinf(group.epsilon)]
     kept = [g for g, group in enumerate(problem.groups) if not math.isinf(group.epsilon)]
     private = [problem.groups[g] for g in kept]
     if not open_to_all or not private:
         return []
     reaches = min(problem.max_affected, sum(group.max_affected for group in private))
-    alone = DecisionProblem(private, 1.0, 0.5, problem.classes, reaches, problem.adjacency)
+    alone = VoterModel(private, problem.classes, reaches, problem.adjacency)
     epsilon = epsilon_of(reached(alone), plan.total_delta)
     others, wrong = f"the {alone.K} other voters alone", _wrong_alone(plan.design, alone, kept)
     said = "" if math.isnan(wrong) else f", and is wrong with probability {wrong:.4f}"
     better = f" That is better than this plan: plan again without {listed(open_to_all)}, and leave their votes out."
     bought = (
-        f"A record that reaches none of them loses at most ({at_least(epsilon)}, {exactly(plan.total_delta)}), by any "
-        f"number of labels. At that price the plain {_most_votes(plan)} of {others} needs no noise{said}."
+        f"For a record that reaches none of them, labels are ({at_least(epsilon)}, {exactly(plan.total_delta)})-DP, "
+        f"however many. At that price the plain {_most_votes(plan)} of {others} needs no noise{said}."
         + better
         * (wrong < plan.wrong)
         if epsilon <= plan.total_epsilon
@@ -113,13 +129,13 @@ def _private_voters_alone(plan: Plan) -> list[str]:
     ]
 
 
-def _wrong_alone(design: AnyDesign, alone: DecisionProblem, kept: list[int]) -> float:
+def _wrong_alone(design: Design, alone: VoterModel, kept: list[int]) -> float:
     """How often the plain majority of some groups is wrong; NaN where the objective does not tell how voters err."""
     from darrm import objectives
     from darrm.design.rules import cost_of, most_voted
 
     objective = getattr(design, "objective", None)
-    if not isinstance(objective, objectives.OfVoters) or not isinstance(design.problem, DecisionProblem):
+    if not isinstance(objective, objectives.OfVoters):
         return math.nan
     of_all = objective.of(design.problem)
     truth = objectives.truth([of_all.confusion[g] for g in kept], of_all.prior)
@@ -128,8 +144,7 @@ def _wrong_alone(design: AnyDesign, alone: DecisionProblem, kept: list[int]) -> 
 
 def _most_votes(plan: Plan) -> str:
     """What the answer with most votes is called."""
-    problem = plan.design.problem
-    return "plurality" if isinstance(problem, DecisionProblem) and problem.n_classes > 2 else "majority"
+    return "plurality" if plan.design.problem.n_classes > 2 else "majority"
 
 
 def wrong_heads(plan: Plan) -> tuple[str, str, str]:
@@ -203,7 +218,7 @@ def curve_rows(plan: Plan) -> list[tuple[str, ...]]:
 
 
 def collector(plan: Plan) -> str:
-    """What whoever sees the votes learns."""
+    """How private all votes together are, for whoever sees them."""
     problem = plan.design.problem
     affected = problem.affected
     if any(math.isinf(kind.epsilon) for kind in affected):
@@ -213,16 +228,13 @@ def collector(plan: Plan) -> str:
             f"Whoever sees all votes must be trusted with all they tell: at delta {exactly(plan.total_delta)} no "
             "epsilon is proved for all of them together."
         )
-    groups = problem.groups if isinstance(problem, DecisionProblem) else ()
-    largest = "at most " if len({group.epsilon for group in groups}) > 1 else ""
+    largest = "at most " if len({group.epsilon for group in problem.groups}) > 1 else ""
     epsilon = f"epsilon {largest}{exactly(plan.vote_epsilon)}"
-    learns = f"at most ({at_least(plan.collector)}, {exactly(plan.total_delta)}) about any one record"
+    together = f"All votes together are ({at_least(plan.collector)}, {exactly(plan.total_delta)})-DP for any one record"
+    trusted = "Whoever sees them must be trusted with that."
     if plan.voters == "fixed":
-        return (
-            f"Whoever sees all votes must be trusted with what they tell: {learns}, because each voter is private with "
-            f"all its answers together, by {epsilon}."
-        )
-    return f"Whoever sees all votes learns {learns}, from votes of {epsilon} each, and must be trusted with that."
+        return f"{together}, because each voter is private with all its answers together, by {epsilon}. {trusted}"
+    return f"{together}, from votes of {epsilon} each. {trusted}"
 
 
 def one_label(plan: Plan) -> str:

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from darrm.problem.decision import DecisionProblem
+from darrm._validation import refusal
+from darrm.problem.decision import DecisionProblem, allowance
 from darrm.problem.majority import MajorityProblem
 from darrm.show.figures import (
     LOOKS,
@@ -31,10 +32,47 @@ from darrm.show.figures import (
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
-    from darrm.design.decision import DecisionDesign
     from darrm.design.design import Design
     from darrm.measures.comparison import Entry
+
+
+def plot(design: Design, ax: Axes | None = None) -> Axes | Figure:
+    """Draw what a design releases: gamma by the number of ones, or the chances of the answers by the votes.
+
+    Parameters
+    ----------
+    design : Design
+    ax : matplotlib.axes.Axes, optional
+        Of a noise function; a new figure if not given. A decision has a figure of its own.
+
+    Returns
+    -------
+    matplotlib.axes.Axes, or matplotlib.figure.Figure of a decision
+
+    Raises
+    ------
+    InputError
+        If a decision has more groups or answers than a picture shows, or is to be drawn into ``ax``.
+    MissingExtraError
+        If matplotlib is not installed.
+
+    Examples
+    --------
+    >>> import darrm
+    >>> ax = darrm.show.plots.plot(darrm.solve(K=5, m=2, epsilon=0.5))
+    >>> ax.get_xlabel()
+    'number of votes for 1, l'
+    """
+    if design.encoding.name == "gamma":
+        return plot_gamma(design.problem, {"gamma_opt": design.gamma}, ax)
+    if ax is not None:
+        raise refusal("ax", "left out for a decision, which has a figure of its own", ax)
+    from darrm.show.plots_decision import plot_decision
+
+    figure: Figure = plot_decision(design)
+    return figure
 
 
 def plot_gamma(problem: MajorityProblem, gammas: Mapping[str, NDArray[np.float64]], ax: Axes | None = None) -> Axes:
@@ -87,14 +125,15 @@ def _name_problem(ax: Axes, problem: MajorityProblem | DecisionProblem) -> None:
     if isinstance(problem, DecisionProblem):
         ax.set_title(f"{limits_of(problem)}; K = {problem.K} in {len(problem.groups)} groups", fontsize=TEXT)
         return
+    [votes] = problem.groups
     ax.set_title(
-        f"K = {problem.K}, m = {problem.m:g}, epsilon = {problem.epsilon:g}, Delta = {problem.Delta:g}, "
+        f"K = {problem.K}, m = {allowance(problem):g}, epsilon = {votes.epsilon:g}, Delta = {votes.delta:g}, "
         f"delta = {problem.delta:.3g}, max_affected = {problem.max_affected}",
         fontsize=TEXT,
     )
 
 
-def plot_profile(design: Design | DecisionDesign, ax: Axes | None = None) -> Axes:
+def plot_profile(design: Design, ax: Axes | None = None) -> Axes:
     """Draw the exact privacy profile of one release, beside what its guarantee alone says.
 
     With absent voters it is the largest of the profiles of all tables, point by point.
@@ -105,14 +144,14 @@ def plot_profile(design: Design | DecisionDesign, ax: Axes | None = None) -> Axe
 
     ax = axes_of(ax)
     problem = design.problem
-    epsilons = np.linspace(0, 1.5 * problem.total_epsilon, 61)
+    epsilons = np.linspace(0, 1.5 * problem.release_epsilon, 61)
     exact = np.max([privacy_profile(part.table, part.problem, epsilons) for part in tables_of(design)], axis=0)
     # The profile of the pair of distributions that is (m epsilon, delta)-DP and nothing better.
-    below = np.minimum(0.0, epsilons - problem.total_epsilon)
-    worst = problem.delta - (1 - problem.delta) * np.expm1(below) / (1 + math.exp(-problem.total_epsilon))
+    below = np.minimum(0.0, epsilons - problem.release_epsilon)
+    worst = problem.delta - (1 - problem.delta) * np.expm1(below) / (1 + math.exp(-problem.release_epsilon))
     ax.plot(epsilons, exact, color=LOOKS[0][0], label="exact, certified")
     ax.plot(epsilons, worst, color=LOOKS[1][0], linestyle="--", label="all that the guarantee says")
-    ax.plot(problem.total_epsilon, problem.delta, "kx", label="the guarantee")
+    ax.plot(problem.release_epsilon, problem.delta, "kx", label="the guarantee")
     ax.set(
         xlabel="epsilon of one release, nats", ylabel="delta", ylim=(-0.02 * exact[0], 1.1 * max(worst[0], exact[0]))
     )
@@ -122,7 +161,7 @@ def plot_profile(design: Design | DecisionDesign, ax: Axes | None = None) -> Axe
 
 
 def plot_budget(
-    design: Design | DecisionDesign,
+    design: Design,
     fresh: Mapping[int, float],
     *,
     delta: float,
@@ -133,7 +172,7 @@ def plot_budget(
 
     Parameters
     ----------
-    design : Design or DecisionDesign
+    design : Design
     fresh : mapping of int to float
         Total epsilon of so many labels of fresh voters, such as ``upper`` of `darrm.accounting.compose`; an infinite
         one has no point. Beside it is simple composition, where ``delta`` pays for it. Beside it, too, is the cost of
@@ -169,7 +208,7 @@ def plot_budget(
     ax = axes_of(ax)
     problem, delta = design.problem, check_total_delta(delta)
     lines = {
-        "simple composition": {q: q * problem.total_epsilon for q in fresh if q * problem.delta <= delta},
+        "simple composition": {q: q * problem.release_epsilon for q in fresh if q * problem.delta <= delta},
         label: fresh,
         "fixed voters,\nany number": dict.fromkeys(fresh, fixed_voters(problem, delta)),
     }

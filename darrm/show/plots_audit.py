@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from darrm.labels.audit_row import AuditRow
-from darrm.measures.distribution import Distribution
-from darrm.measures.utility import EqualUtility
+from darrm.labels.measures.distribution import Distribution
+from darrm.labels.measures.utility import EqualUtility
 from darrm.show.figures import LOOKS, TEXT, WIDTH, axes_of, curve, legend_below, legend_of_all, looks, new_figure, tidy
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def plot_spindle(
     Parameters
     ----------
     pairs : mapping of str to array_like, shape (labels, 2)
-        Before and after, by mechanism; `darrm.measures.posterior_pairs`.
+        Before and after, by mechanism; `darrm.labels.posterior_pairs`.
     epsilons : sequence of float
         Draw the bounds on which the log odds have changed by so much: an epsilon-label-DP mechanism stays between them.
     legend : bool
@@ -52,7 +52,7 @@ def plot_spindle(
     The sum 3 of a bag of four, and the bounds of epsilon 1:
 
     >>> import darrm
-    >>> pairs = darrm.measures.posterior_pairs(darrm.mechanisms.LabelProportions(), [0.9, 0.5, 0.6, 0.2], 3)
+    >>> pairs = darrm.labels.posterior_pairs(darrm.labels.LabelProportions(), [0.9, 0.5, 0.6, 0.2], 3)
     >>> axes = darrm.show.plots_audit.plot_spindle({"sum": pairs}, epsilons=[1.0])
     >>> axes.figure.savefig("spindle.png")
     """
@@ -87,7 +87,7 @@ def plot_advantage_cdf(
     Parameters
     ----------
     distributions : mapping of str to a Distribution or an array_like of numbers
-        `darrm.measures.multiplicative_advantage`, or the `individual_advantage` of all labels. A line that ends below 1
+        `darrm.labels.multiplicative_advantage`, or the `individual_advantage` of all labels. A line that ends below 1
         at the right edge shows larger values or an infinite mass.
     multiplicative : bool
         What the axis is called.
@@ -98,10 +98,10 @@ def plot_advantage_cdf(
     Examples
     --------
     >>> import darrm
-    >>> sums, noisy = darrm.mechanisms.LabelProportions(), darrm.mechanisms.GeometricLabelProportions(1.0)
+    >>> sums, noisy = darrm.labels.LabelProportions(), darrm.labels.GeometricLabelProportions(1.0)
     >>> laws = {
-    ...     "sums": darrm.measures.multiplicative_advantage(sums, [0.5] * 8),
-    ...     "noisy": darrm.measures.multiplicative_advantage(noisy, [0.5] * 8),
+    ...     "sums": darrm.labels.multiplicative_advantage(sums, [0.5] * 8),
+    ...     "noisy": darrm.labels.multiplicative_advantage(noisy, [0.5] * 8),
     ... }
     >>> darrm.show.plots_audit.plot_advantage_cdf(laws).figure.savefig("cdf.png")
     """
@@ -149,8 +149,8 @@ def plot_tradeoff(
 
     >>> import darrm
     >>> eta, rr = [0.3, 0.6], [darrm.mechanisms.RandomizedResponse(epsilon) for epsilon in (0.5, 1.0, 2.0)]
-    >>> gains = [darrm.measures.additive_advantage(mechanism, eta) for mechanism in rr]
-    >>> right = [darrm.measures.attack_utility(mechanism, eta) for mechanism in rr]
+    >>> gains = [darrm.labels.additive_advantage(mechanism, eta) for mechanism in rr]
+    >>> right = [darrm.labels.attack_utility(mechanism, eta) for mechanism in rr]
     >>> axes = darrm.show.plots_audit.plot_tradeoff({"rr": (gains, right)}, ylabel="labels guessed right")
     >>> axes.figure.savefig("tradeoff.png")
     """
@@ -205,9 +205,9 @@ def plot_utility_grid(
     How often the best attacker guesses a label right, over the size of the bag:
 
     >>> import darrm
-    >>> llp, sizes = darrm.mechanisms.GeometricLabelProportions, [2, 4, 8]
+    >>> llp, sizes = darrm.labels.GeometricLabelProportions, [2, 4, 8]
     >>> curves = {
-    ...     f"epsilon = {epsilon:g}": [darrm.measures.attack_utility(llp(epsilon), [0.5] * k) for k in sizes]
+    ...     f"epsilon = {epsilon:g}": [darrm.labels.attack_utility(llp(epsilon), [0.5] * k) for k in sizes]
     ...     for epsilon in (0.5, 2.0)
     ... }
     >>> axes = darrm.show.plots_audit.plot_utility_grid(sizes, curves, ylabel="labels guessed right")
@@ -226,7 +226,7 @@ def plot_utility_grid(
 
 
 def plot_equal_utility(rows: Sequence[EqualUtility]) -> list[Axes]:
-    """Draw mechanisms side by side at one utility, as `darrm.measures.at_equal_utility` returns them.
+    """Draw mechanisms side by side at one utility, as `darrm.labels.at_equal_utility` returns them.
 
     Four new axes, a measure each: additive advantage, 98th percentile of the multiplicative, largest log-odds
     change, mean maximal leakage. A hollow mark is not at the utility; a mark beyond the dotted line is infinite.
@@ -236,9 +236,9 @@ def plot_equal_utility(rows: Sequence[EqualUtility]) -> list[Axes]:
     What two mechanisms tell when six labels of ten are guessed right:
 
     >>> import darrm
-    >>> rr, geometric = darrm.mechanisms.RandomizedResponse, darrm.mechanisms.GeometricLabelProportions
+    >>> rr, geometric = darrm.mechanisms.RandomizedResponse, darrm.labels.GeometricLabelProportions
     >>> families = {"rr": (rr, 0.01, 20), "geometric": (geometric, 0.01, 20)}
-    >>> rows = darrm.measures.at_equal_utility(families, [0.3, 0.5, 0.7, 0.6], "accuracy", 0.6, tolerance=0.001)
+    >>> rows = darrm.labels.at_equal_utility(families, [0.3, 0.5, 0.7, 0.6], "accuracy", 0.6, tolerance=0.001)
     >>> panels = darrm.show.plots_audit.plot_equal_utility(rows)
     >>> panels[0].figure.savefig("equal.png")
     """
@@ -275,7 +275,7 @@ def plot_audit(rows: Sequence[AuditRow]) -> list[Axes]:
     Examples
     --------
     >>> import darrm
-    >>> llp = darrm.mechanisms.GeometricLabelProportions
+    >>> llp = darrm.labels.GeometricLabelProportions
     >>> mechanisms = {f"geometric {epsilon:g}": llp(epsilon) for epsilon in (0.5, 2.0)}
     >>> rows = darrm.labels.audit(mechanisms, [0.5] * 64, bag_size=8)
     >>> panels = darrm.show.plots_audit.plot_audit(rows)

@@ -13,7 +13,7 @@ from darrm.show.classes import alike, of_most_votes, rows
 from darrm.show.figures import LOOKS, TEXT, curve, limits_of, name_lines, new_figure, tidy
 
 if TYPE_CHECKING:
-    from darrm.design.decision import DecisionDesign
+    from darrm.design.design import Design
 
 _SIDE_BY_SIDE = 2  # triangles
 _SMALLEST = 4.5  # points, of a number in a cell
@@ -21,7 +21,7 @@ _HEIGHT = math.sqrt(3) / 2  # of a triangle with sides of 1
 _LONG_NAME = 12  # characters
 
 
-def plot_classes(design: DecisionDesign, *, title: bool = True) -> Any:
+def plot_classes(design: Design, *, title: bool = True) -> Any:
     """`darrm.show.plots_decision.plot_decision` of several answers, of one group."""
     problem = design.problem
     name = f"{limits_of(problem)}; {design.objective}" if title else ""
@@ -30,7 +30,7 @@ def plot_classes(design: DecisionDesign, *, title: bool = True) -> Any:
     return _two_classes(design, name) if problem.n_classes == 2 else _leads(design, name)
 
 
-def described(design: DecisionDesign) -> str:
+def described(design: Design) -> str:
     """What `plot_classes` shows, for those who cannot see it."""
     problem = design.problem
     whole = rows(design)
@@ -50,7 +50,7 @@ def described(design: DecisionDesign) -> str:
     return f"The chance of the class with the most votes over its lead. {ends}"
 
 
-def caption(design: DecisionDesign) -> str:
+def caption(design: Design) -> str:
     """What a reader sees in `plot_classes`."""
     problem = design.problem
     if problem.n_classes == 3:
@@ -64,14 +64,14 @@ def caption(design: DecisionDesign) -> str:
     return "The chance of the class with the most votes, by how many more votes it has than the next."
 
 
-def _panels(design: DecisionDesign) -> list[tuple[str, int]]:
+def _panels(design: Design) -> list[tuple[str, int]]:
     """The answers that have a triangle each: one class where all are alike, and none."""
     problem = design.problem
     which = [0] if alike(design) else [0, 1, 2]
     return [(problem.answers[o], o) for o in (*which, *range(3, problem.n_answers))]
 
 
-def _triangles(design: DecisionDesign, name: str) -> Any:
+def _triangles(design: Design, name: str) -> Any:
     problem = design.problem
     panels, votes = _panels(design), all_votes(problem)
     chances = class_probabilities(design.table, problem, votes)
@@ -124,7 +124,7 @@ def _triangle(ax: Any, votes: Counts, chances: Any, names: tuple[str, ...], poin
     return cells
 
 
-def _two_classes(design: DecisionDesign, name: str) -> Any:
+def _two_classes(design: Design, name: str) -> Any:
     problem, figure = design.problem, new_figure()
     ax, votes = figure.add_subplot(), all_votes(problem)
     chances = class_probabilities(design.table, problem, votes)
@@ -138,7 +138,7 @@ def _two_classes(design: DecisionDesign, name: str) -> Any:
     return figure
 
 
-def _leads(design: DecisionDesign, name: str) -> Any:
+def _leads(design: Design, name: str) -> Any:
     """A dot for each row: the lead of the class with the most votes, its chance, and how many votes it has."""
     problem, whole = design.problem, rows(design)
     lead, first, top = _lead(whole.votes), of_most_votes(whole, design), whole.votes[:, 0].max(axis=-1)

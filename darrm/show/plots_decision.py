@@ -11,7 +11,7 @@ from darrm.show import plots_classes
 from darrm.show.figures import LOOKS, TEXT, axes_of, curve, limits_of, new_figure
 
 if TYPE_CHECKING:
-    from darrm.design.decision import DecisionDesign
+    from darrm.design.design import Design
     from darrm.problem.decision import DecisionProblem
 
 MOST_GROUPS = 3
@@ -32,7 +32,7 @@ def not_drawn(problem: DecisionProblem) -> str:
     return "" if groups == 1 else f"A picture of more than two answers shows decisions of one group. Got {several}."
 
 
-def plot_decision(design: DecisionDesign, *, title: bool = True) -> Any:
+def plot_decision(design: Design, *, title: bool = True) -> Any:
     """Draw the probability of answer 1: a line for one group, a heat map for two, several heat maps for three.
 
     For three groups the maps are over the first two; of more than six counts of the third some are shown. Of more than
@@ -42,7 +42,7 @@ def plot_decision(design: DecisionDesign, *, title: bool = True) -> Any:
 
     Parameters
     ----------
-    design : DecisionDesign
+    design : Design
     title : bool
         Whether to name guarantee and objective above.
 
@@ -98,7 +98,7 @@ def plot_decision(design: DecisionDesign, *, title: bool = True) -> Any:
     return figure
 
 
-def described(design: DecisionDesign, one: str) -> str:
+def described(design: Design, one: str) -> str:
     """What `plot_decision` shows, for those who cannot see it; ``one`` is what answer 1 of two is called."""
     if not design.problem.binary:
         return plots_classes.described(design)
@@ -113,7 +113,7 @@ def described(design: DecisionDesign, one: str) -> str:
     )
 
 
-def _map(ax: Any, table: Any, design: DecisionDesign) -> None:
+def _map(ax: Any, table: Any, design: Design) -> None:
     ax.imshow(table, origin="lower", cmap="cividis", vmin=0, vmax=1, aspect="auto")
     ax.set(xlabel=_counted(design, 1), ylabel=_counted(design, 0))
     for axis in (ax.xaxis, ax.yaxis):
@@ -126,10 +126,10 @@ def _map(ax: Any, table: Any, design: DecisionDesign) -> None:
             ax.text(j, i, f"{value:.2f}".lstrip("0") or "0", ha="center", va="center", fontsize=size, color=colour)
 
 
-def _counted(design: DecisionDesign, g: int) -> str:
+def _counted(design: Design, g: int) -> str:
     group = design.problem.groups[g]
     return f'votes "{design.problem.names[1]}" of {group.count} voters of epsilon {group.epsilon:g}'
 
 
-def _answer(design: DecisionDesign) -> str:
+def _answer(design: Design) -> str:
     return f'probability of "{design.problem.names[1]}"'

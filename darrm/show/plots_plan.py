@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 def plot_plan(plan: Plan) -> Any:
     """Draw what a plan answers.
 
-    With a curve (epsilon "auto"): wrong labels over the epsilon of a vote above, and below what all labels tell the
-    public and what all votes tell their collector. Without: the mechanisms of the comparison at one total.
+    With a curve (epsilon "auto"): wrong labels over the epsilon of a vote above, and below the epsilon of all
+    labels together and that of all votes together. Without: the mechanisms of the comparison at one total.
 
     Parameters
     ----------

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from darrm.numerics.printed import at_least as at_least
 from darrm.numerics.printed import exactly as exactly
 from darrm.problem import limits
-from darrm.problem.decision import DecisionProblem
 from darrm.problem.limits import adjacency_in_print
 
 if TYPE_CHECKING:
     from darrm.accounting.fresh import Total
+    from darrm.design.design import Design
     from darrm.objectives import Objective
+    from darrm.problem.decision import DecisionProblem
+    from darrm.problem.groups import ByGroups
     from darrm.problem.majority import MajorityProblem
 
-    Problem = MajorityProblem | DecisionProblem
-
+_MOST_NAMES = 12
 LARGEST_LOSS = "the most by which one change of the data can move the logarithm of the probability of a label"
+NOT_RESTING = f"No guarantee rests on it, {limits.ELSEWHERE}."  # where somebody is asked for it
 # Why gamma may fall where the vote is clearer; between the two stands how to ask for the shape monotone.
 NOT_RISING = (
     "The best gamma need not rise with the majority. It puts noise where the worst pair of neighbouring data sets "
@@ -41,23 +43,23 @@ RULES = {
 }
 
 
-def guarantee(problem: Problem) -> str:
+def guarantee(problem: MajorityProblem | DecisionProblem) -> str:
     """(epsilon, delta) of one release in print, rounded up."""
-    return f"({at_least(problem.total_epsilon)}, {at_least(problem.delta, 4)})-DP"
+    return f"({at_least(problem.release_epsilon)}, {at_least(problem.delta, 4)})-DP"
 
 
-def without_privacy(problem: Problem) -> bool:
+def without_privacy(problem: ByGroups) -> bool:
     """Whether no voter is private, in any group: only then does a guarantee rest on the coins of labels alone.
 
     It is not enough that one change of the data may reach voters without privacy only: it may reach others instead.
     """
-    return isinstance(problem, DecisionProblem) and all(math.isinf(group.epsilon) for group in problem.groups)
+    return all(math.isinf(group.epsilon) for group in problem.groups)
 
 
-def condition(problem: Problem, voters: str | None = None, *, absent: bool = False) -> str:
+def condition(problem: ByGroups, voters: str | None = None, *, absent: bool = False, once: bool = True) -> str:
     """What the guarantee of one label rests on, in print; that of a total for ``voters``, "fresh" or "fixed".
 
-    ``absent``: whether voters may be absent.
+    ``absent``: whether voters may be absent. ``once``: whether each row of votes must be released once.
     """
     each, bare = _each(problem)
     beside = f"{bare}, but are independent of the others given the data" if bare else ""
@@ -73,7 +75,7 @@ def condition(problem: Problem, voters: str | None = None, *, absent: bool = Fal
     reached = f"at most {problem.max_affected} {reached}{_of_groups(problem)}"
     reaches = f"one change ({adjacency_in_print(problem.adjacency)}) reaches {reached}"
     others = []
-    if voters == "fresh" and not without_privacy(problem):
+    if once and voters == "fresh" and not without_privacy(problem):
         others.append("each row of votes is released once")
     if absent:
         others.append("who is absent depends neither on the data nor on votes or their noise")
@@ -82,10 +84,8 @@ def condition(problem: Problem, voters: str | None = None, *, absent: bool = Fal
     return f"if {private} {', '.join([reaches, *others[:-1]])}, and {others[-1]}."
 
 
-def _each(problem: Problem) -> tuple[str, str]:
+def _each(problem: ByGroups) -> tuple[str, str]:
     """How private one voter is; where there are several groups, in which, and in which it need not be private."""
-    if not isinstance(problem, DecisionProblem):
-        return f"{pair(problem.epsilon, problem.Delta)}-DP", ""
     groups = [
         (f"group {g} ({group.count} voter{'s' * (group.count > 1)})", group)
         for g, group in enumerate(problem.groups, start=1)
@@ -100,10 +100,8 @@ def _each(problem: Problem) -> tuple[str, str]:
     return each, f"; voters of {listed(others)} need not be private" if others else ""
 
 
-def _of_groups(problem: Problem) -> str:
+def _of_groups(problem: ByGroups) -> str:
     """How many voters of single groups one change reaches, where that says more than their number and the total."""
-    if not isinstance(problem, DecisionProblem):
-        return ""
     fewer = [
         f"{group.max_affected} of group {g}"
         for g, group in enumerate(problem.groups, start=1)
@@ -118,12 +116,24 @@ def listed(parts: Iterable[str]) -> str:
     return f"{', '.join(before)} and {last}" if before else last
 
 
+def some(names: Sequence[str]) -> str:
+    """Names with commas between; of many the first ones, and how many there are more."""
+    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+    return f"{', '.join(names[:_MOST_NAMES])}{more}"
+
+
+def named_groups(problem: ByGroups) -> str:
+    """Which voters are in which group, by their names."""
+    groups = enumerate(problem.groups, start=1)
+    return "; ".join(f"{some(group.names or ())} in group {g}" for g, group in groups)
+
+
 def pair(epsilon: float, delta: float) -> str:
     """(epsilon, delta) as they were given."""
     return f"({exactly(epsilon)}, {exactly(delta)})"
 
 
-def of_neighbours(problem: Problem) -> str:
+def of_neighbours(problem: ByGroups) -> str:
     """What to ask of fixed voters, whose privacy may be for other neighbours than the problem's; else nothing."""
     private = [kind.Delta for kind in problem.affected if not math.isinf(kind.epsilon)]
     return limits.of_neighbours(problem.adjacency, private)
@@ -133,7 +143,7 @@ NOT_ADDED = "Do not add it to another total of the same voters: the sum does not
 THESE_ONLY = "It is for one set of voters. Others on the same records come on top, however much alike they are."
 
 
-def cost(total: Total, problem: Problem) -> str:
+def cost(total: Total, problem: ByGroups) -> str:
     """What labels of a problem cost, in a sentence or two."""
     labels = f"{total.queries} label{'s' * (total.queries > 1)}"
     price = f"({at_least(total.upper)}, {exactly(total.delta)})"
@@ -169,8 +179,10 @@ def cost(total: Total, problem: Problem) -> str:
 
 def counted(objective: Objective) -> str:
     """What an expected cost counts."""
-    from darrm.objectives import Rule, Truth
+    from darrm.objectives import Paper, Rule, Truth
 
+    if isinstance(objective, Paper):
+        return f"{objective.name} under {objective.prior}, votes and their mirror images as likely"
     if isinstance(objective, Rule) and objective.none is not None:
         return f"how often the answer is another class than that of the rule {objective}, and the costs of none"
     if isinstance(objective, Rule):
@@ -178,6 +190,25 @@ def counted(objective: Objective) -> str:
     if not isinstance(objective, Truth):
         return f"by {objective}"
     return "how often the answer is wrong" if objective.plain else "with the costs given"
+
+
+def assumed_of(objective: Objective) -> str:
+    """What an expected cost takes from the user."""
+    from darrm.objectives import OfVoters, Paper
+
+    if isinstance(objective, Paper):
+        return "the prior"
+    return "the accuracy" if isinstance(objective, OfVoters) else "the objective"
+
+
+def held_in(design: Design) -> str:
+    """What somebody may have measured that the file of a design holds; nothing if it is the paper's prior."""
+    from darrm import priors
+    from darrm.objectives import OfVoters, Paper
+
+    if isinstance(design.objective, Paper):
+        return "" if design.prior == priors.independent() else "the figures of its prior"
+    return "the accuracy, prior and costs" if isinstance(design.objective, OfVoters) else "the costs of its objective"
 
 
 def number_of(text: object) -> Any:

@@ -84,6 +84,14 @@ def part_of(path: str | os.PathLike[str], remedy: str = ELSEWHERE) -> Iterator[P
                 os.unlink(name)
 
 
+def check_place(path: str | os.PathLike[str], remedy: str = ELSEWHERE) -> None:
+    """Raise now the `OutputError` that `replacing` would raise after the work: the folder is missing or read-only."""
+    with _blaming(Path(path), remedy):
+        if not is_device(path):
+            with part_of(path, remedy):
+                pass
+
+
 @contextmanager
 def _blaming(target: Path, remedy: str) -> Iterator[None]:
     """Turn every OSError of the block into the `OutputError` that ``target`` could not be written."""

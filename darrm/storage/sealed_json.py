@@ -14,7 +14,7 @@ from darrm.errors import InputError
 from darrm.storage.atomic import ELSEWHERE, replacing
 from darrm.storage.kinds import check_kind
 
-_MAX_BYTES = 30_000_000
+MAX_BYTES = 30_000_000  # of a file, which is written or read as a whole; no larger one is written or read
 
 
 def finite(value: Any) -> Any:
@@ -36,10 +36,18 @@ def _digest(text: str | bytes) -> str:
 
 
 def write(path: str | os.PathLike[str], content: dict[str, object], remedy: str = ELSEWHERE) -> None:
-    """Write ``content`` as JSON with a checksum, whole or not at all; ``remedy`` is what an error says last."""
+    """Write ``content`` as JSON with a checksum, whole or not at all; ``remedy`` is what an error says last.
+
+    `InputError` if it were too large to be read again.
+    """
     content = {**content, "sha256": _digest(json.dumps(content, allow_nan=False))}
+    text = json.dumps(content, indent=1, allow_nan=False).encode() + b"\n"
+    if len(text) > MAX_BYTES:
+        raise InputError(
+            f"{path} would have {len(text):,} bytes; at most {MAX_BYTES:,} can be read again. Nothing was written."
+        )
     with replacing(path, remedy) as file:
-        file.write(json.dumps(content, indent=1, allow_nan=False).encode() + b"\n")
+        file.write(text)
 
 
 def read(name: Path, form: str, edition: int, kind: str, again: str) -> dict[str, Any]:
@@ -56,13 +64,18 @@ def read(name: Path, form: str, edition: int, kind: str, again: str) -> dict[str
 
 def _read(name: Path, form: str, edition: int, kind: str, again: str) -> dict[str, Any]:
     try:
-        if name.stat().st_size > _MAX_BYTES:
-            raise InputError(f"{name} is too large for a {kind} file ({_MAX_BYTES:,} bytes at most). {again}")
-        text = name.read_bytes()
-        digest = _digest(text)  # first, so that its copy of the content is gone when the other is made
-        content = json.loads(text, object_pairs_hook=unique, parse_float=_read_float)
+        size = name.stat().st_size
+        text = name.read_bytes() if size <= MAX_BYTES else b""
     except OSError as error:
         raise InputError(f"{name} could not be read: {error.strerror}. Pass the path of a {kind} file.") from error
+    if size > MAX_BYTES:
+        raise InputError(
+            f"{name} is too large for a {kind} file: darrm writes {MAX_BYTES:,} bytes at most. Got "
+            f"{size:,}. Pass such a file."
+        )
+    try:
+        digest = _digest(text)  # first, so that its copy of the content is gone when the other is made
+        content = json.loads(text, object_pairs_hook=unique, parse_float=_read_float)
     except (ValueError, RecursionError) as error:
         raise InputError(f"{name} is not a whole JSON file ({error}). {again}") from error
     if not isinstance(content, dict) or content.get("format") != form:

@@ -10,10 +10,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from darrm import objectives
-from darrm.design.decision import DecisionDesign
+from darrm.design.design import Design
 from darrm.errors import InputError
 from darrm.objectives import Objective
-from darrm.problem.decision import DecisionProblem, VoterGroup
+from darrm.problem.decision import DecisionProblem
+from darrm.problem.groups import VoterGroup
 
 DECISION_KEY = (
     "groups",
@@ -45,7 +46,7 @@ class DecisionTask(NamedTuple):
         """What tells it from all others, in the order of `DECISION_KEY`."""
         p = self.problem
         groups = [f"{g.count}:{g.epsilon!r}:{g.delta!r}:{g.max_affected}" for g in p.groups]
-        return json.dumps(groups), p.epsilon, p.delta, p.max_affected, p.adjacency, *self[1:]
+        return json.dumps(groups), p.release_epsilon, p.delta, p.max_affected, p.adjacency, *self[1:]
 
     @property
     def goal(self) -> Objective:
@@ -104,17 +105,17 @@ def decision_task(values: dict[str, str]) -> DecisionTask:
     return task
 
 
-def decision_of(row: dict[str, Any]) -> DecisionDesign:
+def decision_of(row: dict[str, Any]) -> Design:
     """The design of a row; it verifies itself."""
     texts = {name: str(row[name]) for name in DECISION_KEY}
     task = decision_task(texts)
     if task.key != tuple(row[name] for name in DECISION_KEY):
         raise InputError("the problem is not written as this version of darrm writes it; make the table again")
-    size = math.prod(task.problem.shape)
+    size = math.prod(task.problem.table_shape)
     if len(row["table"]) != size:
         raise InputError(f"the table must have {size} numbers. Got {len(row['table'])}.")
-    table = np.array(row["table"]).reshape(task.problem.shape)
-    return DecisionDesign(task.problem, table, task.goal, task.ordered == "yes", (), row["gap"])
+    table = np.array(row["table"]).reshape(task.problem.table_shape)
+    return Design(task.problem, table, task.goal, gap=row["gap"], ordered=task.ordered == "yes")
 
 
 def _group(text: str) -> VoterGroup:

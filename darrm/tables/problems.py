@@ -41,19 +41,7 @@ class Task(NamedTuple):
     @property
     def key(self) -> tuple[Any, ...]:
         """What tells it from all others, in the order of `KEY`."""
-        p = self.problem
-        return (
-            p.K,
-            p.m,
-            p.epsilon,
-            p.Delta,
-            p.delta,
-            p.max_affected,
-            p.adjacency,
-            self.prior,
-            self.shape,
-            self.objective,
-        )
+        return (*(getattr(self.problem, name) for name in KEY[:7]), *self[1:])
 
 
 @dataclass(frozen=True)
@@ -92,12 +80,11 @@ class Grid:
         if len(tasks) < len(self.tasks):  # decisions do not help each other
             return [[i] for i in sorted(range(len(self.tasks)), key=lambda i: -self.tasks[i].problem.K)]
         for i, task in enumerate(tasks):
-            p = task.problem
-            near = (p.K, p.epsilon, p.Delta, p.max_affected, p.adjacency, task.prior, task.shape, task.objective)
-            groups.setdefault(near, []).append(i)
+            K, _, epsilon, Delta, _, *others = task.key
+            groups.setdefault((K, epsilon, Delta, *others), []).append(i)
         chains = []
         for members in groups.values():
-            members.sort(key=lambda i: (tasks[i].problem.m, tasks[i].problem.delta))
+            members.sort(key=lambda i: (tasks[i].problem.release_epsilon, tasks[i].problem.delta))
             parts = max(1, -(-len(members) // _CHAIN))
             chains += [part.tolist() for part in np.array_split(np.array(members), parts)]
         # The largest first, so that no process is left with one at the end.
@@ -125,6 +112,7 @@ def grid(
         As of `darrm.MajorityProblem`; None for the default delta 1 - (1 - Delta)^max(m, 1) and ``max_affected`` = K.
         Combinations with m or ``max_affected`` above K are left out and counted.
     prior, shape : one or an iterable
+        No guarantee rests on the prior, if it comes from elsewhere than the votes or records to be protected.
     objective, adjacency : str
         One for all.
 

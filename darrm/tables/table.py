@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 from darrm import priors
 from darrm._validation import check_jobs
 from darrm.design.content import certificate_size
-from darrm.design.decision import DecisionDesign
 from darrm.design.design import Design
 from darrm.errors import CertificateError, DarrmError, InputError
 from darrm.priors import Prior
@@ -182,7 +181,7 @@ def lookup(table: Table | str | Path, *problem: Any, **named: Any) -> Design:
     return (table if isinstance(table, Table) else read(table)).lookup(*problem, **named)
 
 
-def as_design(row: Row) -> Design | DecisionDesign:
+def as_design(row: Row) -> Design:
     """The design of a row; it verifies itself."""
     return decision_of(row) if "groups" in row else _majority(row)
 
@@ -208,7 +207,7 @@ def wrong_with(row: Row) -> str | None:
         if name == "gap":
             continue  # what the solver's run proved; nothing here could prove it again
         size = certificate_size(design.problem) if name == "needed_delta" else 1.0
-        then = row[name]
+        then = abs(row[name]) if name == "error" else row[name]  # earlier versions wrote errors with their sign
         if not (isinstance(then, float) and math.isclose(now[name], then, rel_tol=_SAME, abs_tol=_SAME * size)):
             return (
                 f"{name} is not what its {'table' if 'groups' in row else 'gamma'} gives ({then!r} for {now[name]!r})"
@@ -216,9 +215,9 @@ def wrong_with(row: Row) -> str | None:
     return None
 
 
-def figures(design: Design | DecisionDesign) -> dict[str, float]:
+def figures(design: Design) -> dict[str, float]:
     """The columns `NUMBERS` of a design, or `DECISION_NUMBERS`."""
-    names = DECISION_NUMBERS if isinstance(design, DecisionDesign) else NUMBERS
+    names = NUMBERS if design.encoding.name == "gamma" else DECISION_NUMBERS
     of = {name: design if hasattr(design, name) else design.certificate for name in names}
     return {name: float(getattr(of[name], name)) for name in names}
 

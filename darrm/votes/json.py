@@ -11,13 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from darrm.errors import InputError
-from darrm.votes.rows import Answers, Columns, Texts, numbered
+from darrm.votes.answers import Answers, numbered
+from darrm.votes.header import Columns, Voters
+from darrm.votes.rows import Texts
 
 EMPTY = "there is no row in it"
 
 
 def blocks(
-    name: Path, file: IO[bytes], K: int | None, answers: Answers
+    name: Path, file: IO[bytes], voters: Voters, answers: Answers
 ) -> Iterator[tuple[Columns, NDArray[np.uint8], Texts | None]]:
     """Refuse the file."""
     raise InputError(f"{name} must be CSV or Parquet. Got a name that ends in .json. Export the votes as CSV.")

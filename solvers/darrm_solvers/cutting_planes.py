@@ -78,7 +78,8 @@ def solve_by_cuts(
     Starting from x = 1, the rows that the last optimum breaks are added and the dual simplex goes on from its basis,
     until no separator finds any. A separator is asked only when those before it find none; where the first two find
     none, the optimum is refined (`HighsModel.refine`) before all but the first are asked. Separators decide what counts
-    as broken; they must not return a row twice for ever. Where rows are many more than variables slack ones leave the
+    as broken; they must not return a row twice for ever. One that raises TimeoutError ends the solve as the time limit
+    does. Where rows are many more than variables slack ones leave the
     program, each once, and come back where they are broken.
 
     Parameters
@@ -106,11 +107,11 @@ def solve_by_cuts(
         raise ValueError(f"time_limit must be above 0 seconds. Got {time_limit}.")
     start = time.perf_counter()
     n = objective.size
-    model = _Model(objective, options)
+    model = _Model(objective, options, start + time_limit)
     last = answer = Solution(Status.OPTIMAL, np.ones(n), np.zeros(0), 0, "start")
     if first is not None and first.limits.size:
         model.add(first)
-        answer = model.solve(time_limit)
+        answer = model.solve()
     status, rounds = Status.ITERATION_LIMIT, 0
     while rounds < max_rounds:
         if answer.status is not Status.OPTIMAL:
@@ -118,19 +119,22 @@ def solve_by_cuts(
             break
         last = answer
         rounds += 1
-        new = _first_broken(separators[:2], last.x)
-        if not new.limits.size:
-            last = model.refine(last)
-            new = _first_broken(separators[1:] or separators, last.x)
+        try:
+            new = _first_broken(separators[:2], last.x)
+            if not new.limits.size:
+                last = model.refine(last)
+                new = _first_broken(separators[1:] or separators, last.x)
+        except TimeoutError:
+            status = Status.TIME_LIMIT
+            break
         if not new.limits.size:
             status = Status.OPTIMAL
             break
-        left = time_limit - (time.perf_counter() - start)
-        if left <= 0:
+        if model.late:
             status = Status.TIME_LIMIT
             break
         model.add(new)
-        answer = model.solve(left)
+        answer = model.solve()
         if report is not None:
             report(Progress(rounds, model.size, float(objective @ answer.x), time.perf_counter() - start))
     multipliers = np.zeros(model.size)
@@ -143,14 +147,20 @@ def solve_by_cuts(
 class _Model:
     """A `HighsModel` of the rows that matter out of all that were added: slack ones leave it, once each."""
 
-    def __init__(self, objective: Array, options: dict[str, Option] | None) -> None:
+    def __init__(self, objective: Array, options: dict[str, Option] | None, until: float) -> None:
         self._model, self._n = HighsModel(objective, options), objective.size
+        self._until = until  # of time.perf_counter
         self._batches: list[Rows] = []
         self._inside = np.zeros(0, dtype=np.intp)  # the places of the model's rows among all
         self._left: NDArray[np.bool_] = np.zeros(0, dtype=np.bool_)  # which of all left the model at some time
         self._out: NDArray[np.intp] = np.zeros(0, dtype=np.intp)  # the places of those that are not back, in order
         self._rows_out = Rows(np.zeros((0, self._n)), np.zeros(0))
         self._reordered = False  # whether the model's rows stand in another order than all
+
+    @property
+    def late(self) -> bool:
+        """Whether the time is over."""
+        return time.perf_counter() >= self._until
 
     @property
     def size(self) -> int:
@@ -163,15 +173,15 @@ class _Model:
 
     def add(self, new: Rows) -> None:
         places = np.arange(self.size, self.size + new.limits.size)
-        self._left = np.append(self._left, np.zeros(places.size, dtype=np.bool_))
-        self._inside = np.append(self._inside, places)
+        self._left = np.concatenate((self._left, np.zeros(places.size, dtype=np.bool_)))
+        self._inside = np.concatenate((self._inside, places))
         self._batches.append(new)
         self._model.add_rows(new.rows, new.limits)
 
-    def solve(self, time_limit: float) -> Solution:
+    def solve(self) -> Solution:
         """The optimum over all rows; multipliers in their order."""
         while True:
-            answer = self._model.solve(time_limit)
+            answer = self._model.solve(max(1e-9, self._until - time.perf_counter()))
             if answer.status is not Status.OPTIMAL:
                 return answer
             if not self._take_in(answer.x):
@@ -209,7 +219,7 @@ class _Model:
             refined = self._of_all(self._model.refine(own))
             if not self._take_in(refined.x):
                 return refined
-            answer = self.solve(math.inf)
+            answer = self.solve()
             if answer.status is not Status.OPTIMAL:
                 return solution
             solution = answer
@@ -269,6 +279,8 @@ def solve_convex_by_cuts(
     """
     import cvxpy
 
+    from darrm_solvers.cvxpy_model import RefusedError, solve_by_highs
+
     start = time.perf_counter()
     x = cvxpy.Variable(n, bounds=[0, 1])
     objective, constraints = model(x)
@@ -280,7 +292,12 @@ def solve_convex_by_cuts(
             raise ValueError("the objective and constraints must be convex by CVXPY's rules (DCP)")
         linear = program.is_lp()
         try:
-            program.solve(solver=cvxpy.HIGHS if linear else cvxpy.CLARABEL)  # type: ignore[no-untyped-call]
+            if linear:
+                solve_by_highs(program)
+            else:
+                program.solve(solver=cvxpy.CLARABEL)  # type: ignore[no-untyped-call]
+        except RefusedError as error:
+            return Solution(Status.REFUSED, last, np.zeros(0), 0, str(error)), value
         except cvxpy.SolverError as error:
             return Solution(Status.NUMERICAL, last, np.zeros(0), 0, str(error)), value
         if program.status in (cvxpy.INFEASIBLE, cvxpy.INFEASIBLE_INACCURATE):
@@ -292,7 +309,10 @@ def solve_convex_by_cuts(
         seconds = time.perf_counter() - start
         if report is not None:
             report(Progress(rounds, m, value, seconds))
-        new = _first_broken(separators, last)
+        try:
+            new = _first_broken(separators, last)
+        except TimeoutError:
+            return Solution(Status.TIME_LIMIT, last, np.zeros(0), 0, program.status), value
         if not new.limits.size:
             return Solution(Status.OPTIMAL, last, np.zeros(0), 0, program.status), value
         if seconds > time_limit:

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import math
+import os
+import tempfile
+import threading
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
+from queue import SimpleQueue
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,11 +19,11 @@ from darrm_solvers.linear_program import Array, LinearProgram, Solution, Status
 from darrm_solvers.vertices import Basis, feasible, least, settled, vertex
 
 if TYPE_CHECKING:
-    from highspy import Highs
+    from highspy import Highs, HighsStatus
 
 Option = bool | int | float | str
 
-# One thread: HiGHS shares one scheduler in a process, and a table of designs runs one solve a process.
+# One thread: a table of designs runs one solve a process.
 # Tolerances near the floor of HiGHS (1e-10); entries under 1e-12 (the floor) are dropped, those above are kept.
 _OPTIONS: dict[str, Option] = {
     "output_flag": False,
@@ -51,7 +56,8 @@ _IN_REFINE = 3  # of them: there a smaller step is the next thing to try
 _USUAL: dict[str, Option] = {"simplex_scale_strategy": 2, "dual_simplex_cost_perturbation_multiplier": 1.0}
 
 
-def _set(highs: Highs, options: dict[str, Option]) -> None:
+def set_options(highs: Highs, options: dict[str, Option]) -> None:
+    """Set options of HiGHS by name; `ValueError` for one that is rejected, where HiGHS would keep its default."""
     from highspy import HighsStatus
 
     for name, value in options.items():
@@ -68,6 +74,74 @@ def _class() -> type[Highs]:
             """Set none; none is used. Version 1.16.0 prints when they are set, before it can be told to be silent."""
 
     return Silent
+
+
+def silent() -> Highs:
+    """A HiGHS that prints nothing once "output_flag" is False."""
+    return _class()()
+
+
+class _Thread:
+    """A thread that runs HiGHS for one other thread, and ends with that."""
+
+    def __init__(self) -> None:
+        self.process = os.getpid()  # a fork has no such thread
+        self.runs: SimpleQueue[tuple[Highs, SimpleQueue[HighsStatus | BaseException]] | None] = SimpleQueue()
+        threading.Thread(target=_serve, args=(self.runs,), name="darrm-highs", daemon=True).start()
+
+    def __del__(self) -> None:
+        self.runs.put(None)
+
+
+def _serve(runs: SimpleQueue[tuple[Highs, SimpleQueue[HighsStatus | BaseException]] | None]) -> None:
+    while (asked := runs.get()) is not None:
+        highs, ended = asked
+        try:
+            ended.put(highs.run())
+        except BaseException as error:
+            ended.put(error)
+        del asked, highs, ended  # the next run may be long in coming
+
+
+_OF_CALLER = threading.local()
+
+
+def run(highs: Highs) -> HighsStatus:
+    """``highs.run()`` in a thread of darrm's own; an interrupt ends it.
+
+    HiGHS has a scheduler for each thread that ever ran it, of as many threads as the first run there asked for. A later
+    run in the same thread that asks for another number fails. Nobody else ever runs HiGHS in this one.
+    """
+    own: _Thread | None = getattr(_OF_CALLER, "thread", None)
+    if own is None or own.process != os.getpid():
+        try:
+            own = _OF_CALLER.thread = _Thread()
+        except RuntimeError:  # no more threads here, or no longer
+            return highs.run()
+    ended: SimpleQueue[HighsStatus | BaseException] = SimpleQueue()
+    own.runs.put((highs, ended))
+    try:
+        answer = ended.get()
+    except BaseException:
+        # Python would take the process down with a solver at work. HiGHS looks at its limit while it runs.
+        set_options(highs, {"time_limit": 0.0})
+        ended.get()
+        raise
+    if isinstance(answer, BaseException):
+        raise answer
+    return answer
+
+
+def why_refused(highs: Highs) -> str:
+    """What HiGHS says where it does not run at all, in one line, or nothing: its reasons are in a log alone."""
+    with tempfile.TemporaryDirectory() as folder:
+        log = Path(folder) / "log"
+        log.touch()
+        set_options(highs, {"log_to_console": False, "log_file": str(log), "output_flag": True})
+        run(highs)
+        set_options(highs, {"output_flag": False, "log_file": ""})
+        lines = log.read_text(errors="replace").splitlines()
+    return " ".join(line.removeprefix("ERROR:").strip() for line in lines if line.startswith("ERROR:"))
 
 
 class HighsModel:
@@ -91,9 +165,9 @@ class HighsModel:
         self._n, self._m, self._limited = objective.size, 0, False
         self._objective = np.ascontiguousarray(objective, dtype=np.float64)
         self._batches: list[tuple[Array, Array]] = []
-        self._highs = _class()()
+        self._highs = silent()
         self._chosen = {**_OPTIONS, **(options or {})}
-        _set(self._highs, self._chosen)
+        set_options(self._highs, self._chosen)
         _finite("objective", objective)
         self._highs.addVars(self._n, np.zeros(self._n), np.ones(self._n))
         self._highs.changeColsCost(self._n, np.arange(self._n, dtype=np.int32), self._objective)
@@ -228,16 +302,16 @@ class HighsModel:
             self._chosen.get("simplex_iteration_limit", base + each * (self._n + self._m))
             for base, each in (_MOST_AT_FIRST, _MOST_ITERATIONS)
         )
-        _set(self._highs, {"simplex_iteration_limit": most})
+        set_options(self._highs, {"simplex_iteration_limit": most})
         for attempt, fallback in enumerate(({}, *_FALLBACKS[:fallbacks])):
             if attempt or self._limited or time_limit < math.inf:
                 self._limited = time_limit < math.inf
-                _set(self._highs, {"time_limit": self._highs.getRunTime() + time_limit})
+                set_options(self._highs, {"time_limit": self._highs.getRunTime() + time_limit})
             if attempt:
-                _set(self._highs, {"simplex_iteration_limit": later, **fallback})
+                set_options(self._highs, {"simplex_iteration_limit": later, **fallback})
                 self._highs.clearSolver()
             try:
-                self._highs.run()
+                run(self._highs)
                 ended = self._highs.getModelStatus()
                 answer = self._highs.getSolution()
             except RuntimeError as error:  # thrown in C++: what HiGHS holds then is nothing to go on from
@@ -252,8 +326,11 @@ class HighsModel:
                 status = Status.NUMERICAL
             if status is not Status.NUMERICAL:
                 break
+        refused = why_refused(self._highs) if ended == highspy.HighsModelStatus.kNotset else ""
         if attempt:
-            _set(self._highs, {**_USUAL, **self._chosen})
+            set_options(self._highs, {**_USUAL, **self._chosen})
+        if refused:
+            return Solution(Status.REFUSED, np.zeros(self._n), np.zeros(self._m), 0, f"HiGHS says: {refused}")
         message = self._highs.modelStatusToString(ended)
         iterations = int(self._highs.getInfo().simplex_iteration_count)
         if status is not Status.OPTIMAL:

@@ -22,6 +22,7 @@ class Status(Enum):
     NUMERICAL = (
         "the solver gave up on numerical grounds after every fallback; rescale the rows or make the problem smaller"
     )
+    REFUSED = "the solver refused to run at all, whatever the problem; solve in a process of its own"
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,12 +17,12 @@ import darrm
 from darrm.accounting import Ledger, compose, fixed, max_queries, optimal
 from darrm.accounting.fixed import fixed_voters, fixed_within, labels_allowance, of_fixed
 from darrm.accounting.fresh import of_region, within
-from darrm.accounting.hulls import counts_region, decision_counts_region
+from darrm.accounting.hulls import counts_region
 from darrm.accounting.profile import Region, privacy_profile, region
 from darrm.accounting.releases import OneLabel, one_label
 from darrm.accounting.rows import OutcomeRows
 from darrm.accounting.voters import delta_of, reached, sets_reached
-from darrm.design.decision import attendances
+from darrm.design.absent import attendances
 
 Floats = NDArray[np.float64]
 Pair = tuple[Fraction, Fraction]
@@ -106,8 +106,8 @@ PROBLEMS = [
 
 def tables(problem: darrm.DecisionProblem, seed: int) -> list[Floats]:
     rng = np.random.default_rng([20, seed])
-    skewed = rng.random(problem.shape) ** 4
-    return [rng.random(problem.shape), skewed, 1 - skewed / 50, np.sort(rng.random(problem.shape), axis=0)]
+    skewed = rng.random(problem.table_shape) ** 4
+    return [rng.random(problem.table_shape), skewed, 1 - skewed / 50, np.sort(rng.random(problem.table_shape), axis=0)]
 
 
 @pytest.mark.parametrize("which", range(len(PROBLEMS)))
@@ -161,9 +161,9 @@ def test_the_lower_bound_is_for_the_same_voters_at_every_query() -> None:
     problem = darrm.DecisionProblem([group(1, 0.4), group(1, 0.03), group(1, 5.0)], 1.0, 0.5, max_affected=1)
     table = np.array([[[0.0, 0.0515], [0.0344, 0.0462]], [[1e-5, 6e-6], [0.433, 0.366]]])
     absent = darrm.DecisionProblem([group(1, 0.4), group(1, 0.03), group(2, 5.0)], 1.0, 0.5, max_affected=1)
-    fewer = {present: np.full(absent.with_present(present).shape, 0.5) for present in attendances(absent)}
+    fewer = {present: np.full(absent.with_present(present).table_shape, 0.5) for present in attendances(absent)}
     fewer[1, 1, 1] = table
-    whole = OneLabel(absent, np.full(absent.shape, 0.5), fewer)
+    whole = OneLabel(absent, np.full(absent.table_shape, 0.5), fewer)
     sets = [
         [(float(x), float(y)) for x, y in points(table, problem, voters=voters)]
         for voters in ((1, 0, 0), (0, 1, 0), (0, 0, 1))
@@ -190,21 +190,21 @@ def test_one_group_is_what_the_first_engine_says(Delta: float, max_affected: int
     majority = darrm.MajorityProblem(3, 2, 0.6, Delta, max_affected=max_affected)
     design = darrm.solve(majority)
     X = (1 + np.sign(2 * np.arange(4) - 3) * design.gamma) / 2
-    problem = darrm.DecisionProblem([group(3, 0.6, Delta, max_affected)], majority.total_epsilon, majority.delta)
+    problem = darrm.DecisionProblem([group(3, 0.6, Delta, max_affected)], majority.release_epsilon, majority.delta)
     epsilons = [0.0, 0.1, 0.5, 1.0]
     assert privacy_profile(X, problem, epsilons) == pytest.approx(
         privacy_profile(design.gamma, majority, epsilons), abs=1e-12
     )
     first, second = region(design.gamma, majority), region(X, problem)
     assert second.delta_infinity == pytest.approx(first.delta_infinity, abs=1e-9)
-    decision = darrm.design.decision.DecisionDesign(problem, np.nextafter(X, 0.5), objective(1))
+    decision = darrm.DecisionDesign(problem, np.nextafter(X, 0.5), objective(1))
     delta = 0.3 if Delta else 1e-3
     for voters in ("fresh", "fixed"):
         ours = compose(decision, 4, delta=delta, voters=voters)
         theirs = compose(design, 4, delta=delta, voters=voters)
         assert ours.upper == pytest.approx(theirs.upper, rel=1e-6)
         assert max(ours.lower, theirs.lower) <= min(ours.upper, theirs.upper)
-    one, other = decision_counts_region(X, problem), counts_region(design.gamma, max_affected)
+    one, other = counts_region(X, problem), counts_region(design.gamma, majority)
     corners, their_corners = ([z for p in part.outer for z in (p.x, p.y)] for part in (one, other))
     assert corners == pytest.approx(their_corners, abs=1e-15)
 
@@ -265,8 +265,8 @@ def test_different_voters_cost_less_than_as_many_of_the_least_private() -> None:
 @pytest.mark.parametrize("together", [None, (2, 0), (1, 1), (0, 2)])
 def test_counts_of_a_region_without_privacy_are_all_that_a_change_can_do(together: tuple[int, int] | None) -> None:
     problem = darrm.DecisionProblem([group(3, 1.0, max_affected=2), group(2, 0.3)], 1.0, max_affected=3)
-    table = np.random.default_rng(3).random(problem.shape)
-    one = decision_counts_region(table, problem, together)
+    table = np.random.default_rng(3).random(problem.table_shape)
+    one = counts_region(table, problem, together)
     most = (2, 2) if together is None else together
     pairs = [
         (table[i], table[j])
@@ -303,7 +303,7 @@ def test_absent_voters_compose_by_the_hull_of_all_attendances() -> None:
         assert delta == pytest.approx(max(0.0, *(max(x - a * y, (1 - x) - a * (1 - y)) for x, y in pairs)), abs=1e-9)
     assert (largest >= privacy_profile(design.table, problem, epsilons) - 1e-15).all()
     assert brute(pairs, 2, 1.2) >= brute(alone, 2, 1.2)
-    assert label.counts_region().delta_infinity >= decision_counts_region(design.table, problem).delta_infinity
+    assert label.counts_region().delta_infinity >= counts_region(design.table, problem).delta_infinity
 
 
 def fixed_worst(table: Floats, problem: darrm.DecisionProblem, total: float) -> float:
@@ -366,7 +366,7 @@ def fixed_worst(table: Floats, problem: darrm.DecisionProblem, total: float) -> 
 )
 def test_no_fixed_voters_are_above_the_bound(problem: darrm.DecisionProblem) -> None:
     rng = np.random.default_rng(11)
-    for table in (0.3 + 0.4 * rng.random(problem.shape), 0.05 + 0.2 * rng.random(problem.shape)):
+    for table in (0.3 + 0.4 * rng.random(problem.table_shape), 0.05 + 0.2 * rng.random(problem.table_shape)):
         label = OneLabel(problem, table, {}, certified=False)
         for total in (0.1, 0.4, 1.0):
             worst = fixed_worst(table, problem, total)
@@ -418,7 +418,7 @@ def test_sets_of_fixed_voters_in_all_attendances_and_classes(classes: int, monke
         [group(1, math.inf), group(2, 0.4), group(1, 0.7)], 0.9, classes=classes, max_affected=2
     )
     goal = darrm.objectives.truth([0.9, 0.7, 0.7], prior=[1 / classes] * classes)
-    design = darrm.solve(problem, objective=goal, absent=classes == 2)
+    design = darrm.solve(problem, objective=goal, absent=True)
     less = {present: 0.5 * other.table + 0.5 / classes for present, other in design.fewer.items()}
     label = OneLabel(problem, 0.5 * design.table + 0.5 / classes, less)
     sets = sets_reached(problem)
@@ -489,12 +489,12 @@ def test_the_order_of_groups_changes_no_bound_of_fixed_voters(
 def test_each_set_of_fixed_voters_moves_the_counts_of_any_attendance() -> None:
     groups = [group(1, math.inf), group(2, 0.4), group(2, 0.7)]
     problem = darrm.DecisionProblem(groups, 0.9, max_affected=2)
-    present = {tuple(map(int, each)): problem.with_present(each).shape for each in attendances(problem)}
+    present = {tuple(map(int, each)): problem.with_present(each).table_shape for each in attendances(problem)}
     rng = np.random.default_rng(8)
     for steep in present:
         fewer = {each: np.full(shape, 0.5) for each, shape in present.items()}
         fewer[steep] = rng.random(present[steep])
-        label = OneLabel(problem, np.full(problem.shape, 0.5), fewer)
+        label = OneLabel(problem, np.full(problem.table_shape, 0.5), fewer)
         table = fewer[steep].reshape([n + 1 for n in steep])
         for _, numbers in sets_reached(problem):
             assert numbers is not None
@@ -591,7 +591,7 @@ def test_a_total_rests_on_all_kinds_of_voters_that_were_charged(tmp_path: Path) 
 
 def test_a_label_that_says_nothing_costs_nothing() -> None:
     problem = darrm.DecisionProblem([group(2, 1.0), group(1, 0.3)], 0.5)
-    design = darrm.design.decision.DecisionDesign(problem, np.full(problem.shape, 0.25), objective(2))
+    design = darrm.DecisionDesign(problem, np.full(problem.table_shape, 0.25), objective(2))
     for voters in ("fresh", "fixed"):
         assert compose(design, 1000, delta=0, voters=voters).upper == 0
     assert (privacy_profile(design.table, problem, [0.0, 1.0]) == 0).all()

@@ -264,7 +264,7 @@ def test_brute_force_finds_forged_bounds() -> None:
                 ("argument", 2, math.exp(total) / p),
                 ("max_affected", 1, 1 + math.expm1(total) / p),
             ):
-                counts = counts_region(design.gamma, max_affected)
+                counts = counts_region(design.gamma, replace(design.problem, max_affected=max_affected))
                 V = composed_excess(counts, a)
                 broken[name] += worst > p * V + 1e-9
     assert all(broken.values()), broken
@@ -318,7 +318,7 @@ def test_votes_that_are_told_apart_now_and_then() -> None:
             total = compose(design, Q, delta=delta, voters="fixed")
             assert worst_delta(design.gamma, Q, 1.0, 1, total.upper) <= delta + 1e-12
             assert total.lower <= total.upper
-    assert 0 < counts_region(design.gamma, 1).delta_infinity < 1
+    assert 0 < counts_region(design.gamma, problem).delta_infinity < 1
 
 
 def test_the_region_of_the_counts_at_a_dip() -> None:
@@ -326,7 +326,7 @@ def test_the_region_of_the_counts_at_a_dip() -> None:
     half = (0.0, 0.0, 0.0, 0.4, 1.0, 0.2)
     gamma = np.array([half[max(l, 11 - l) - 6] for l in range(12)])
     X = [(1 + ((2 * l > 11) - (2 * l < 11)) * g) / 2 for l, g in enumerate(gamma.tolist())]
-    corners = counts_region(gamma, 1).outer
+    corners = counts_region(gamma, darrm.MajorityProblem(11, 1, 1.0, max_affected=1)).outer
     for i, j in product(range(12), repeat=2):
         if abs(i - j) <= 1:
             for a in (1.0, 1.2, 2.0, 10.0):
@@ -376,7 +376,7 @@ def test_what_the_labels_may_cost() -> None:
 @pytest.mark.parametrize(("K", "max_affected"), [(1, 1), (2, 1), (5, 2), (6, 6), (11, 1), (11, 4)])
 def test_the_region_of_the_counts_holds_all_pairs(K: int, max_affected: int) -> None:
     for design in some_designs(K, max_affected, 1.0, 0):
-        counts = counts_region(design.gamma, max_affected)
+        counts = counts_region(design.gamma, design.problem)
         X = [(1 + ((2 * l > K) - (2 * l < K)) * Fraction(float(g))) / 2 for l, g in enumerate(design.gamma)]
         chain = sorted({(0.5, 0.5), *((p.x, p.y) for p in counts.outer)})
         near = region(design.gamma, darrm.MajorityProblem(K, K, 36.0, max_affected=max_affected))

@@ -158,11 +158,15 @@ def test_a_release_is_charged_and_complete(book: Ledger, design: darrm.Design, t
         "voters": "fresh",
         "rule": "exact",
         "adjacency": "replace-one",
-        "condition": "what was released does not decide how many labels there are; if it does, the budget counts",
+        "condition": "each row of votes is released once, and what was released does not decide how many labels there "
+        "are; if it does, the budget counts",
         "released": 2,
         "left": max_queries(design, EPSILON, DELTA, voters="fresh") - 2,
         "charges": [{"what": account_of(design, None, "replace-one").said, "n": 2, "note": ""}],
         "waiting": [],
+        "ids": 0,
+        "streams": {},
+        "again": 0,
     }
 
 
@@ -263,9 +267,9 @@ def test_voters_have_to_be_named(tmp_path: Path, design: darrm.Design, voters: A
 @pytest.mark.parametrize("changes", [{"m": 1.5}, {"epsilon": 0.0100001}, {"K": 7}])
 def test_exact_is_for_one_design(book: Ledger, design: darrm.Design, tmp_path: Path, changes: dict[str, Any]) -> None:
     before = book.path.read_bytes()
-    with pytest.raises(darrm.InputError, match="another design"):
+    with pytest.raises(darrm.InputError, match=r"another design\. .* add up if no row of votes has a label in both"):
         book.charge(other(**changes), 1)
-    with pytest.raises(darrm.InputError, match="another design"):
+    with pytest.raises(darrm.InputError, match=r"another design\. .* add up if no row of votes has a label in both"):
         release(book, other(**changes), 1, tmp_path / "labels.csv")
     assert book.path.read_bytes() == before
     assert not (tmp_path / "labels.csv").exists()
@@ -1049,3 +1053,53 @@ def test_labels_of_fixed_voters_are_counted_as_far_as_a_ledger_can(tmp_path: Pat
     state = json.loads(book.path.read_text(encoding="utf-8"))
     assert Ledger(book.path).status()["released"] == 2 * 2**53
     assert state["rule"] == "exact"
+
+
+def of_voters(*names: str, epsilon: float = 1.0) -> darrm.DecisionDesign:
+    """A label of two groups of fixed voters, with these names or none."""
+    groups = [
+        darrm.VoterGroup(1, epsilon, names=names[:1] or None),
+        darrm.VoterGroup(2, epsilon, names=names[1:] or None),
+    ]
+    problem = darrm.DecisionProblem(groups, 1.0, max_affected=1)
+    return darrm.solve(problem, objective=darrm.objectives.truth([0.8, 0.7]))
+
+
+@pytest.mark.parametrize("rule", ["exact", "composed"])
+def test_fixed_voters_of_other_names_are_not_paid_for_with_the_first(rule: str, tmp_path: Path) -> None:
+    """One record that both sets of voters were trained on would cost epsilon 2, and the ledger allowed 1."""
+    ours, theirs = of_voters("ann", "ben", "eve"), of_voters("bob", "ivy", "max")
+    path = tmp_path / "ledger.json"
+    ledger = Ledger.create(path, ours, total_epsilon=1.0, total_delta=1e-6, voters="fixed", rule=rule)
+    ledger.charge(ours, 100)
+    before = path.read_bytes()
+    with pytest.raises(darrm.InputError, match=r"'ann', 'ben', 'eve'.*design for .*'bob', 'ivy', 'max'"):
+        ledger.charge(theirs, 1)
+    with (
+        pytest.raises(darrm.InputError, match="ledger of their own"),
+        ledger.releasing(of_voters("ben", "ann", "eve"), 1, tmp_path / "labels.csv"),
+    ):
+        pass
+    assert ledger.remaining(theirs) == 0
+    assert ledger.remaining(ours) is None
+    assert path.read_bytes() == before
+    ledger.charge(of_voters("ann", "eve", "ben"), 1)  # alike in their group
+    ledger.charge(of_voters(), 1)  # who has no name may be anybody, as ever
+    assert Ledger(path).status()["released"] == 102
+
+
+def test_a_ledger_without_names_takes_over_those_of_the_next_charge(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.json"
+    ledger = Ledger.create(path, of_voters(), total_epsilon=1.0, total_delta=1e-6, voters="fixed")
+    ledger.charge(of_voters(), 1)
+    assert b'"names"' not in path.read_bytes()
+    ledger.charge(of_voters("ann", "ben", "eve"), 1)
+    with pytest.raises(darrm.InputError, match="'ann', 'ben', 'eve'"):
+        Ledger(path).charge(of_voters("bob", "ivy", "max"), 1)
+
+
+def test_fresh_voters_of_any_names_are_counted_alike(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.json"
+    ledger = Ledger.create(path, of_voters("ann", "ben", "eve"), total_epsilon=9.0, total_delta=1e-6, voters="fresh")
+    ledger.charge(of_voters("bob", "ivy", "max"), 1)
+    assert b'"names"' not in path.read_bytes()

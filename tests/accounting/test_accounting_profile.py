@@ -4,6 +4,7 @@ import math
 from decimal import Decimal
 from fractions import Fraction
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from oracles import exact
 
 import darrm
 from darrm.accounting import compose, gdp, profile_bounds
-from darrm.accounting.profile import region
+from darrm.accounting.profile import region, says_nothing
 
 
 def noise(rng: np.random.Generator, K: int, kind: str) -> np.ndarray:
@@ -68,7 +69,7 @@ def test_profile_keeps_its_shape_and_falls() -> None:
     found = darrm.privacy_profile(design.gamma, design.problem, np.linspace(0, 1, 20).reshape(4, 5))
     assert found.shape == (4, 5)
     assert np.all(np.diff(found.ravel()) <= 1e-15)
-    at = darrm.privacy_profile(design.gamma, design.problem, [design.problem.total_epsilon])
+    at = darrm.privacy_profile(design.gamma, design.problem, [design.problem.release_epsilon])
     assert at[0] == pytest.approx(design.problem.delta, rel=1e-9)
 
 
@@ -248,3 +249,28 @@ def test_losses_that_no_digit_shows_are_composed(epsilon: float) -> None:
     design = darrm.solve(K=3, m=2, epsilon=epsilon, delta=1e-300)
     total = compose(design, 10, delta=0.1, voters="fresh")
     assert 0 <= total.lower <= total.upper <= 1e-29
+
+
+@pytest.mark.parametrize(
+    ("table", "problem", "silent"),
+    [
+        ([0.0] * 4, darrm.MajorityProblem(3, 1, 1.0), True),
+        ([1e-300, 0.0, 0.0, 1e-300], darrm.MajorityProblem(3, 1, 1.0), False),
+        ([0.7] * 4, darrm.MajorityProblem(3, 1, 1.0), False),
+        ([0.0, 1.0, 0.0], darrm.MajorityProblem(2, 1, 1.0), True),  # a tie is a coin whatever gamma is
+        ([0.7] * 4, darrm.DecisionProblem([darrm.VoterGroup(3, 1.0)], 1.0), True),
+        ([0.7, 0.7, 0.7, 0.7 + 2**-53], darrm.DecisionProblem([darrm.VoterGroup(3, 1.0)], 1.0), False),
+        ([[0.5, 0.25, 0.25]] * 3, darrm.DecisionProblem([darrm.VoterGroup(1, 1.0)], 1.0, classes=3), True),
+        ([[0.5, 0.25, 0.25]], darrm.DecisionProblem([darrm.VoterGroup(1, 1.0)], 1.0, classes=3), False),
+        ([[0.25] * 4] * 2, darrm.DecisionProblem([darrm.VoterGroup(2, 1.0)], 1.0, classes=4), True),
+        (
+            [[0.1, 0.1, 0.1, 0.7]] * 2,
+            darrm.DecisionProblem([darrm.VoterGroup(2, 1.0)], 1.0, classes=3, none=True),
+            True,
+        ),
+    ],
+)
+def test_a_release_says_nothing_if_all_that_is_drawn_is_as_likely_whatever_the_votes(
+    table: list[Any], problem: Any, silent: bool
+) -> None:
+    assert says_nothing(table, problem) == silent

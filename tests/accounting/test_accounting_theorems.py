@@ -39,6 +39,15 @@ def test_general_gives_table_3(M: int, m: float, delta: float) -> None:
     assert total.delta == pytest.approx(delta, abs=6e-5)
 
 
+@pytest.mark.parametrize("k", [1, 2, 7, 35, 101])
+def test_the_delta_of_general_composition_is_rounded_up(k: int) -> None:
+    for delta in (0.0, 1e-12, 1e-5, 0.001, 0.1):
+        for prime in (1e-12, 1e-5, 0.1, 0.75):
+            exact = 1 - (1 - Fraction(delta)) ** k * (1 - Fraction(prime))
+            found = general(0.1, delta, k, prime).delta
+            assert Fraction(math.nextafter(found, 0)) < exact <= Fraction(found)
+
+
 def test_simple_adds_up() -> None:
     assert simple(0.1, 1e-5, 7) == pytest.approx((0.7, 7e-5))
     assert simple(0.1, 0.4, 7).delta == 1

@@ -13,8 +13,8 @@ from darrm import objectives
 from darrm.accounting import OutcomeRows, compose, max_queries, privacy_profile
 from darrm.accounting.fresh import within
 from darrm.accounting.many_answers import of_rows
-from darrm.mechanisms.class_tables import exact_rows
 from darrm.numerics.exact import decimals
+from darrm.problem.class_tables import exact_rows
 
 LABELS = 10**7
 
@@ -27,7 +27,7 @@ def test_a_third_for_each_class_is_not_drawn_exactly_and_so_costs_something() ->
     # 3 times the float64 nearest to 1/3 is below 1: with votes (2, 0, 0) the classes without votes take the rest.
     problem = darrm.DecisionProblem([darrm.VoterGroup(2, math.inf)], 1.0, classes=3)
     design = _design(problem, np.full((2, 3), 1 / 3))
-    first, second = exact_rows(problem, design.table)
+    first, second = exact_rows(design.table, problem)
     ratio = max(max(p / q, q / p) for p in first for q in second)
     assert ratio > 1
     loss = float(ratio - 1) * (1 - 1e-9)
@@ -98,7 +98,7 @@ def test_votes_of_an_epsilon_that_float64_loses_cost_what_they_cost_alone() -> N
 def test_a_quarter_for_each_class_is_drawn_exactly_and_costs_nothing() -> None:
     problem = darrm.DecisionProblem([darrm.VoterGroup(2, math.inf)], 1.0, classes=4)
     design = _design(problem, np.full((2, 4), 0.25))
-    assert {p for row in exact_rows(problem, design.table) for p in row} == {Fraction(1, 4)}
+    assert {p for row in exact_rows(design.table, problem) for p in row} == {Fraction(1, 4)}
     assert compose(design, LABELS, delta=0.0, voters="fixed").upper == 0
     assert max_queries(design, 1e-300, 0.0, voters="fresh") == 10**6
 

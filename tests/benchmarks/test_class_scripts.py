@@ -26,5 +26,5 @@ def test_the_triangular_optimum_is_held_to_its_discrimination() -> None:
     totals = load("class_totals")
     problem = darrm.DecisionProblem([darrm.VoterGroup(3, math.inf)], 1.0, 0.5, 3, max_affected=1)
     table = totals.triangular(problem, objectives.truth([0.7]), 0.05)
-    rows = darrm.accounting.releases.class_rows(table, problem)
+    rows = darrm.accounting.releases.class_rows(table, problem.model)
     assert 0.045 < ((rows.P - rows.Q) ** 2 / (rows.P + rows.Q)).sum(axis=1).max() < 0.0502

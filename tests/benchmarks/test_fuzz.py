@@ -97,9 +97,9 @@ def test_an_accepted_gamma_that_is_not_private_is_found(
 def test_an_accepted_decision_that_is_not_private_is_found(
     worker: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from darrm.design import decision
+    from darrm.design import design
 
-    honest = decision.verify
+    honest = design.verify
 
     def careless(*given: Any) -> Any:
         found = honest(*given)
@@ -113,7 +113,7 @@ def test_an_accepted_decision_that_is_not_private_is_found(
     runs = worker.Runs("decision", tmp_path)
     runs.run(case)
     assert runs.outcomes == {"not proved": 1}
-    monkeypatch.setattr(decision, "verify", careless)
+    monkeypatch.setattr(design, "verify", careless)
     runs.run(case)
     assert any("wrong accept" in name for name in runs.findings)
 

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 from scripts import load
 
+import darrm
 from darrm import mechanisms
-from darrm.measures import CountKernel
+from darrm.labels import CountKernel
 
 matrix, figures, equal = load("label_matrix"), load("label_figures"), load("label_equal")
 points, tasks = load("label_points"), load("label_tasks")
@@ -16,8 +17,8 @@ K = matrix.K
 
 
 def test_label_privacy_of_kernels() -> None:
-    assert matrix.label_dp(mechanisms.GeometricLabelProportions(0.8)) == pytest.approx(0.8, abs=1e-12)
-    assert matrix.label_dp(mechanisms.LabelProportions()) == math.inf
+    assert matrix.label_dp(darrm.labels.GeometricLabelProportions(0.8)) == pytest.approx(0.8, abs=1e-12)
+    assert matrix.label_dp(darrm.labels.LabelProportions()) == math.inf
     assert matrix.label_dp(CountKernel.from_noise_function(np.full(K + 1, 0.8))) == pytest.approx(
         math.log(9), abs=1e-12
     )
@@ -130,7 +131,7 @@ def test_the_rate_is_the_best_of_the_searched_and_all_trials_count(monkeypatch: 
 
     monkeypatch.setattr(points, "learn", learned)
     monkeypatch.setattr(points, "scores", lambda task, model: (-abs(model % 1 - 0.2) + model // 1, 10 * model))
-    found = points.utility(task, scale, mechanisms.LabelProportions(), 4)
+    found = points.utility(task, scale, darrm.labels.LabelProportions(), 4)
     assert asked == [(rate, seed) for rate in scale.rates for seed in (0, 1)] + [(0.2, seed) for seed in (2, 3, 4)]
     # AUCs 0 to 4: mean 2, standard error sqrt(2.5 / 5)
     assert found == pytest.approx((2, 22, math.sqrt(0.5)))
@@ -153,7 +154,7 @@ def test_scores_are_those_of_scikit_learn() -> None:
 
     task = tasks.simulated(400)
     bags = tasks.bags_of(200, 4)
-    sums = mechanisms.LabelProportions()
+    sums = darrm.labels.LabelProportions()
     model = tasks.learn(task, sums, bags, tasks.release(sums, task.y[bags], 1), max_iter=3, tol=0.5)
     model.coef_ = np.round(model.coef_, 1)
     guess = model.predict_proba(task.X_test)[:, 1]
@@ -176,9 +177,9 @@ def test_eta_of_a_file_is_learned_on_the_other_half(tmp_path: Path) -> None:
     "mechanism",
     [
         mechanisms.RandomizedResponse(30.0),
-        mechanisms.LabelProportions(),
-        mechanisms.LaplaceLabelProportions(30.0),
-        mechanisms.GeometricLabelProportions(30.0),
+        darrm.labels.LabelProportions(),
+        darrm.labels.LaplaceLabelProportions(30.0),
+        darrm.labels.GeometricLabelProportions(30.0),
     ],
     ids=repr,
 )
@@ -189,7 +190,7 @@ def test_the_learners_learn(mechanism: object) -> None:
         tasks.scores(task, tasks.learn(task, one, bags, tasks.release(one, task.y[bags], 1), **adam))
         for one, bags in (
             (mechanism, tasks.bags_of(1000, 2)),
-            (mechanisms.LabelProportions(), np.arange(1000)[:, None]),
+            (darrm.labels.LabelProportions(), np.arange(1000)[:, None]),
         )
     ]
     (auc, loss), best = found

@@ -170,7 +170,6 @@ def test_expected_shares_are_those_of_the_mechanisms() -> None:
     many, right = np.tile(cast, (times, 1)), np.tile(truth, times)
     for way in methods.per_query(3, 0.5, 11).values():
         sampled = (way.release(many, rng) == right).mean()
-        # Discrete noise of a standard deviation near 6 is not continuous noise; its labels differ by some .001.
         assert sampled == pytest.approx(methods.share_right(way.chances, cast, truth), abs=0.015)
     design = darrm.solve(K=11, m=3, epsilon=1)
     labels = DaRRM(design).release(RandomizedResponse(1.0).release(many, rng), rng)
@@ -266,7 +265,8 @@ def test_noise_for_many_labels_of_noisy_max() -> None:
     assert paper == pytest.approx(10 * gnmax_sigma(2.0, 1e-4))
     assert methods.many_noisy_max(2.0, 100, 11, methods.GAUGES[0]) == pytest.approx(methods.noisy_max(paper, 11))
     orders = np.linspace(1.01, 200, 20_000)
-    assert rdp_epsilon(orders, 100 * orders / paper**2, 1e-4) == pytest.approx(2.0, abs=1e-4)
+    papers = 100 * orders / paper**2 - np.log(1e-4) / (orders - 1)
+    assert rdp_epsilon(orders, 100 * orders / paper**2, 1e-4) < papers.min() == pytest.approx(2.0, abs=1e-4)
     # A hundred shifts of the counts are one shift of ten times the length.
     assert by_counts == pytest.approx(10 * gnmax_sigma_analytic(2.0, 1e-4))
     # For labels alone about sqrt(2 / pi) of it.
@@ -418,7 +418,7 @@ def test_the_reading_counts_from_its_tables() -> None:
     values |= {f"{methods.LABEL}, Q = {q}": 0.7 for q in (20, 100)}
     accuracy = {"d": {1.0: {name: np.array([value]) for name, value in values.items()}}}
     said = reading._collector(accuracy)
-    learned = "The collector of the raw answers then learns up to"
+    learned = "Together the raw answers, which the collector sees, have an epsilon of up to"
     assert f"For Q = 20 the gain is 0.100 to 0.100. {learned} 36" in said
     assert f"For Q = 100 the gain is 0.020 to 0.020. {learned} 169" in said
     said = reading._several(accuracy)

@@ -21,9 +21,7 @@ def test_planted_sentences_are_found_where_users_read(tmp_path: Path, capsys: py
     (tmp_path / "README.md").write_text(f"# A title\n\n{SHORT} {LONG}\n", encoding="utf-8")
     (tmp_path / "docs" / "page.md").write_text("* Plain.\n* Nobody reads this.\n", encoding="utf-8")
     (tmp_path / "darrm" / "page.html").write_text("<p>It is\n<b>no</b> answer.</p>\n", encoding="utf-8")
-    (tmp_path / "darrm" / "__init__.py").write_text(
-        '"""Fine."""\n__all__ = face(__name__, {"darrm.shown": "shown"})\n', encoding="utf-8"
-    )
+    (tmp_path / "darrm" / "__init__.pyi").write_text("from darrm.shown import shown as shown\n", encoding="utf-8")
     (tmp_path / "darrm" / "shown.py").write_text(
         'def shown():\n    """Mend this.\n\n    >>> nobody(), 1\n    """\n'
         '    raise InputError(f"{1} is no list of numbers")\n\n\ndef hidden():\n    """Nobody sees this."""\n',
@@ -40,14 +38,11 @@ def test_planted_sentences_are_found_where_users_read(tmp_path: Path, capsys: py
     ]
 
 
-def test_names_that_a_package_imports_for_its_all_are_public(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_only_names_in_the_stub_of_a_package_are_public(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     package = tmp_path / "darrm" / "measures"
     package.mkdir(parents=True)
-    (package / "__init__.py").write_text(
-        '"""Fine."""\nfrom darrm.measures.one import inner, shown\n__all__ = ["shown"]\n', encoding="utf-8"
-    )
+    (package / "__init__.py").write_text('"""Fine."""\nfrom darrm.measures.one import inner, shown\n', encoding="utf-8")
+    (package / "__init__.pyi").write_text("from darrm.measures.one import shown as shown\n", encoding="utf-8")
     (package / "one.py").write_text(
         'def shown():\n    """Mend this."""\n\n\ndef inner():\n    """Nobody sees this."""\n', encoding="utf-8"
     )
@@ -79,6 +74,47 @@ def test_pages_at_the_root_and_notebooks_are_read_once_without_cells_of_code(
 def test_code_tables_and_formulas_are_not_prose(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     parts = [f"```python\n{LONG}\n```", f"    {LONG}", f"| {LONG} |", f"$$\n{LONG}\n$$", f"It is ${LONG}$."]
     (tmp_path / "README.md").write_text("\n\n".join(parts) + "\n", encoding="utf-8")
+    assert listed(tmp_path, capsys) == (0, [])
+
+
+@pytest.mark.parametrize(
+    "phrase",
+    [
+        "rounded to the safe side",
+        "errors on the\n# unsafe side",
+        "Failure probability of one label",
+        "a failure\n    probability of",
+        "whoever sees them learns at most (6, 1e-6)",
+        "the public learns about one record at most",
+        "what all labels tell everybody",
+        'what the collector "\n    f"learns',
+        "as much as they may learn",
+    ],
+)
+def test_phrases_that_mislead_about_privacy_are_found_everywhere(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], phrase: str
+) -> None:
+    """In tables, comments and the programs that measure too, and over ends of lines."""
+    for folder in ("docs", "darrm", "benchmarks"):
+        (tmp_path / folder).mkdir()
+    comment = "# " + phrase.replace("\n", "\n# ") + "\n"
+    (tmp_path / "README.md").write_text(f"| {phrase} |\n", encoding="utf-8")
+    (tmp_path / "darrm" / "page.html").write_text(f"<td>{phrase}</td>\n", encoding="utf-8")
+    for name in ("darrm/code.py", "benchmarks/figures.py"):
+        (tmp_path / name).write_text(comment, encoding="utf-8")
+    status, lines = listed(tmp_path, capsys)
+    assert status == 1
+    assert [line.split(":")[0] for line in lines if "misleading" in line] == [
+        "README.md",
+        "darrm/code.py",
+        "darrm/page.html",
+        "benchmarks/figures.py",
+    ]
+
+
+def test_words_that_do_not_mislead_stay(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = "To learn how often it is right, count. A label loses at most 2. Who knows the features learns little."
+    (tmp_path / "README.md").write_text(text, encoding="utf-8")
     assert listed(tmp_path, capsys) == (0, [])
 
 

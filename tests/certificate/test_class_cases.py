@@ -152,7 +152,7 @@ def test_vectors_of_votes_and_their_places() -> None:
 def test_ways_to_name_sorted_votes_are_all_votes() -> None:
     for groups, C in (([5], 3), ([2, 2], 3), ([1, 1, 1], 4)):
         problem = DecisionProblem([VoterGroup(count, 1.0) for count in groups], 1.0, 0.0, C)
-        assert math.fsum(ways(votes_up_to_names(problem)).tolist()) == math.prod(problem.shape)
+        assert math.fsum(ways(votes_up_to_names(problem)).tolist()) == math.prod(problem.table_shape)
 
 
 def test_equal_multisets_are_kept_once_where_names_are_told_apart() -> None:

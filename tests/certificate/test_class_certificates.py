@@ -24,9 +24,9 @@ from darrm.certificate.engines import forget
 from darrm.certificate.groups import GroupSeparation
 from darrm.certificate.protocol import largest
 from darrm.certificate.separation import CornerSeparation
-from darrm.certificate.stored import class_table, is_symmetric
 from darrm.problem import class_corners
 from darrm.problem.class_corners import ClassCase
+from darrm.problem.class_tables import class_table, is_symmetric
 from darrm.problem.class_votes import class_probabilities
 from darrm.problem.counts import n_sorted_counts, sorted_counts
 from darrm.problem.limits import guarantee
@@ -59,14 +59,14 @@ def with_ties(table: Table, problem: DecisionProblem) -> Table:
 
 
 def random_table(rng: np.random.Generator, problem: DecisionProblem, *, alike: bool, power: float = 3.0) -> Table:
-    shape = symmetric_shape(problem) if alike else (*problem.shape, problem.n_answers)
+    shape = symmetric_shape(problem) if alike else (*problem.table_shape, problem.n_answers)
     table = rng.random(shape) ** power
     table = with_ties(table, problem) if alike else table
     return np.asarray(table / table.sum(axis=-1, keepdims=True))
 
 
 def hostile_table(rng: np.random.Generator, problem: DecisionProblem, *, alike: bool) -> Table:
-    shape = symmetric_shape(problem) if alike else (*problem.shape, problem.n_answers)
+    shape = symmetric_shape(problem) if alike else (*problem.table_shape, problem.n_answers)
     kinds: list[Callable[[], Any]] = [
         lambda: rng.random(shape),
         lambda: rng.choice(ODD, shape),
@@ -321,7 +321,7 @@ def test_rounding_is_counted(alike: bool) -> None:
     rng = np.random.default_rng(13)
     for _ in range(12):
         problem = DecisionProblem([VoterGroup(2, 0.3)], 4.0, 0.0, 3)
-        table = rng.uniform(0.2, 0.8, symmetric_shape(problem) if alike else (*problem.shape, 3))
+        table = rng.uniform(0.2, 0.8, symmetric_shape(problem) if alike else (*problem.table_shape, 3))
         table = with_ties(table, problem) if alike else table
         table /= table.sum(axis=-1, keepdims=True)
         least = truth_of(table, problem).tight_epsilon(0.0)
@@ -336,7 +336,7 @@ def test_rounding_of_differences_is_counted() -> None:
     rng = np.random.default_rng(14)
     for _ in range(12):
         problem = DecisionProblem([VoterGroup(2, 0.3)], 0.1, 0.1, 3)
-        table = 1 + 1e-12 * rng.random((*problem.shape, 3))
+        table = 1 + 1e-12 * rng.random((*problem.table_shape, 3))
         table /= table.sum(axis=-1, keepdims=True)
         assert near(bound(table, problem, 0.0), truth_of(table, problem).excess(0.0))
 
@@ -346,7 +346,7 @@ def test_what_is_drawn_counts_and_not_what_is_stored() -> None:
     rng, seen = np.random.default_rng(15), 0
     for _ in range(40):
         problem = DecisionProblem([VoterGroup(1, math.inf)], 0.5, 0.0, 3)
-        table = rng.dirichlet(np.ones(3), problem.shape)
+        table = rng.dirichlet(np.ones(3), problem.table_shape)
         exact = np.array(list(oracle.full(table, [oracle.Group(1, math.inf, 0, 1)], 3).values()))
         assert all(sum(map(Fraction, row)) == 1 for row in exact)
         seen += bool(np.any(exact.astype(float) != table))
@@ -382,7 +382,7 @@ def test_products_of_many_weights_are_not_rounded_away() -> None:
     """lo^3 x is 1.6 of the least float64; taken for 2 of it, the release would look a fifth more private."""
     problem = DecisionProblem([VoterGroup(3, 230.0)], 689.9, 0.0, 3)
     tiny = 1.6 * float(Decimal(math.ulp(0.0)) * Decimal(690).exp())
-    table = np.zeros((*problem.shape, 3))
+    table = np.zeros((*problem.table_shape, 3))
     table[:, 1] = 1.0
     table[0] = [tiny, 1 - tiny, 0.0]
     truth = truth_of(table, problem)
@@ -471,7 +471,7 @@ def test_two_classes_are_those_of_the_other_engines() -> None:
             there = largest(GroupSeparation(ones, guarantee(problem)).worst_cases(Decimal(at))).bound
             assert here == pytest.approx(there, abs=1e-14)
     problem = DecisionProblem([VoterGroup(2, 0.6), VoterGroup(3, 1.5)], 0.9, 0.2, 2, 4)
-    ones = rng.random(problem.shape)
+    ones = rng.random(problem.table_shape)
     worst = largest(ClassSeparation(np.stack([1 - ones, ones], axis=-1), guarantee(problem)).worst_cases(Decimal(1)))
     assert worst.bound == pytest.approx(
         largest(GroupSeparation(ones, guarantee(problem)).worst_cases(Decimal(1))).bound, abs=1e-14
@@ -481,7 +481,7 @@ def test_two_classes_are_those_of_the_other_engines() -> None:
     gamma[3:] = gamma[2::-1]
     majority = MajorityProblem(5, 3, 0.6)
     ones = np.where(np.arange(6) > 2.5, 0.5 + gamma / 2, 0.5 - gamma / 2)
-    problem = DecisionProblem([VoterGroup(5, 0.6)], majority.total_epsilon, 0.0, 2)
+    problem = DecisionProblem([VoterGroup(5, 0.6)], majority.release_epsilon, 0.0, 2)
     for form in (np.stack([1 - ones, ones], axis=-1), np.stack([1 - ones, ones], axis=-1)[[0, 1, 2]]):
         for at in (0.5, 1.8):
             here = largest(ClassSeparation(form, guarantee(problem)).worst_cases(Decimal(at))).bound

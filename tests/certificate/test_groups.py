@@ -4,6 +4,7 @@ import dataclasses
 import decimal
 import itertools
 import math
+import time
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -16,7 +17,7 @@ from oracles import decisions as oracle
 import darrm
 from darrm import DecisionProblem, VoterGroup
 from darrm.certificate import groups
-from darrm.certificate.engines import forget, worst_cases
+from darrm.certificate.engines import engine, forget, worst_cases
 from darrm.certificate.groups import GroupSeparation
 from darrm.problem import group_corners
 from darrm.problem.limits import guarantee
@@ -64,7 +65,7 @@ def hostile_case(rng: np.random.Generator) -> Hostile:
     reach = int(rng.integers(1, most + 1)) if rng.random() < 0.6 else most
     epsilon = float(rng.choice(GUARANTEES))
     problem = DecisionProblem(members, epsilon, 0.0, max_affected=reach)
-    table = hostile_table(rng, problem.shape)
+    table = hostile_table(rng, problem.table_shape)
     truth = truth_of(table, problem)
     needed, floor = max(0.0, float(truth.excess(epsilon))), problem.least_delta
     delta = rng.choice([0.0, 1e-12, 0.1, 5e-324, needed, np.nextafter(needed, 0), floor, np.nextafter(floor, 1)])
@@ -158,7 +159,7 @@ def test_the_worst_case_attains_what_is_needed(delta: float) -> None:
     names = ("(0,0)", "(1,1)", "(hi,lo)", "(lo,hi)", "(D,0)", "(0,D)", "(1-D,1)", "(1,1-D)")
     for _ in range(20):
         problem = DecisionProblem([VoterGroup(2, 0.5, delta), VoterGroup(3, 1.5, delta)], 0.4, 0.1, max_affected=3)
-        table = rng.random(problem.shape)
+        table = rng.random(problem.table_shape)
         certificate = darrm.verify(table, problem)
         worst = dict(certificate.worst_case)
         answer = worst.pop("answer")
@@ -208,7 +209,7 @@ def test_products_of_many_weights_are_not_rounded_away() -> None:
 @pytest.mark.parametrize(("kept", "least"), [(0, 0.4), (10**6, 0.4), (10**6, 1e-300)])
 def test_decimals_of_the_caller_change_nothing(monkeypatch: pytest.MonkeyPatch, kept: int, least: float) -> None:
     problem = DecisionProblem([VoterGroup(4, 1e-3), VoterGroup(3, 2e-3)], 1e-3)
-    table = np.random.default_rng(9).uniform(least, 0.6, problem.shape)
+    table = np.random.default_rng(9).uniform(least, 0.6, problem.table_shape)
     table[0, 0] = least
     monkeypatch.setattr(groups, "_KEPT", kept)
     epsilon = guarantee(problem).epsilon
@@ -221,7 +222,7 @@ def test_decimals_of_the_caller_change_nothing(monkeypatch: pytest.MonkeyPatch, 
 
 def test_tables_that_are_not_kept_say_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = DecisionProblem([VoterGroup(3, 0.5, 0.1), VoterGroup(2, math.inf)], 0.7, 0.2, max_affected=3)
-    table = np.random.default_rng(11).random(problem.shape)
+    table = np.random.default_rng(11).random(problem.table_shape)
     kept = darrm.verify(table, problem)
     monkeypatch.setattr(groups, "_KEPT", 0)
     assert darrm.verify(table, problem) == kept
@@ -234,7 +235,7 @@ def test_rounding_is_counted(answer: int) -> None:
     rng = np.random.default_rng(13 + answer)
     for _ in range(40):
         problem = DecisionProblem([VoterGroup(3, 0.3), VoterGroup(2, 1.1)], 4.0, 0.0)
-        table = rng.uniform(0.2, 0.8, problem.shape)
+        table = rng.uniform(0.2, 0.8, problem.table_shape)
         least = truth_of(table, problem).tight_epsilon(0.0)
         below = DecisionProblem(problem.groups, math.nextafter(float(least), 0) * (1 - 1e-16))
         assert not darrm.verify(table, below).holds
@@ -245,7 +246,7 @@ def test_rounding_is_counted(answer: int) -> None:
 def test_close_to_no_privacy_lost_differences_count() -> None:
     """At an epsilon of 1e-9 rounding that is relative to probabilities would be a part in 1e6."""
     problem = DecisionProblem([VoterGroup(3, 1e-9), VoterGroup(2, 2e-9)], 1.0)
-    table = np.random.default_rng(17).random(problem.shape)
+    table = np.random.default_rng(17).random(problem.table_shape)
     least = truth_of(table, problem).tight_epsilon(0.0)
     assert least <= Decimal(darrm.verify(table, problem).tight_epsilon) <= least * (1 + Decimal("1e-12"))
 
@@ -276,7 +277,7 @@ def test_failures_of_too_many_voters_are_taken_together(monkeypatch: pytest.Monk
     problem = darrm.DecisionProblem(groups, 0.9, delta=0.05)
     pure = darrm.DecisionProblem([darrm.VoterGroup(g.count, g.epsilon, 0.0, g.max_affected) for g in groups], 0.9)
     rng = np.random.default_rng(5)
-    tables = [rng.random(problem.shape) ** power for power in (0.1, 1.0, 4.0)]
+    tables = [rng.random(problem.table_shape) ** power for power in (0.1, 1.0, 4.0)]
     exact = [darrm.verify(table, problem).needed_delta for table in tables]
     d = problem.least_delta
     monkeypatch.setattr(group_corners, "MAX_ENTRIES", group_corners.entries(problem) - 1)
@@ -349,3 +350,18 @@ def test_what_is_too_large_names_what_would_fit() -> None:
     many = [VoterGroup(200, 1.0) for _ in range(4)]
     with pytest.raises(darrm.InputError, match="No max_affected would fit; fewer groups or voters need less"):
         GroupSeparation(np.zeros(1), guarantee(DecisionProblem(many, 1.0, max_affected=2)))
+
+
+@pytest.mark.parametrize("problem", [
+    DecisionProblem([VoterGroup(10_000_000, 1.0)], 1.0),
+    DecisionProblem([VoterGroup(1_000_000, 1.0, 1e-9), VoterGroup(1_000_000, 0.5)], 1.0, 1e-3, max_affected=500_000),
+    DecisionProblem([VoterGroup(1, 1.0) for _ in range(500)], 1.0),
+    DecisionProblem([VoterGroup(100_000, 1.0)], 1.0, classes=3),
+    DecisionProblem([VoterGroup(2_000, 1.0, 1e-9), VoterGroup(2_000, 0.5)], 1.0, 1e-3, classes=4, max_affected=2_000),
+])  # fmt: skip
+def test_any_number_of_voters_is_refused_at_once(problem: DecisionProblem) -> None:
+    """Within seconds, where counting all that there is, for every smaller ``max_affected``, took minutes to hours."""
+    begun = time.process_time()
+    with pytest.raises(darrm.InputError, match="can be certified"):
+        engine(problem).check_size(problem)
+    assert time.process_time() - begun < 5

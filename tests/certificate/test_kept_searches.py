@@ -13,6 +13,7 @@ import darrm
 from darrm.certificate import engines, separation
 from darrm.certificate.protocol import largest
 from darrm.errors import CertificateError
+from darrm.problem import encodings
 from darrm.problem.limits import guarantee
 
 PROBLEM = darrm.MajorityProblem(K=5, m=2, epsilon=0.3, Delta=1e-4)
@@ -42,13 +43,13 @@ def test_an_answer_is_of_the_epsilon_that_was_asked_for(classes: int, monkeypatc
     """Though another is asked for, of the same search, before the first has ended."""
     groups = [darrm.VoterGroup(3, epsilon=0.5), darrm.VoterGroup(2, epsilon=0.3)][: 1 if classes > 2 else 2]
     problem = darrm.DecisionProblem(groups, epsilon=0.8, delta=1e-3, classes=classes)
-    shape = (*problem.shape, classes) if classes > 2 else problem.shape
+    shape = (*problem.table_shape, classes) if classes > 2 else problem.table_shape
     table = np.random.default_rng(1).random(shape)
     if classes > 2:
         table /= table.sum(axis=-1, keepdims=True)
     engine = engines.engine(problem)
     limit = guarantee(problem)
-    table = engine.table(table, problem)
+    table = encodings.table(table, problem)
     alone = [largest(engine.separation(table, limit).worst_cases(Decimal(e))).bound for e in ("0.1", "2.0")]
     search: Any = engine.separation(table, limit)
     worst, asked = search._worst, []

@@ -36,8 +36,6 @@ def test_the_engine_is_chosen_by_the_problem() -> None:
     assert set(ENGINES) == set(ROWS)
     with pytest.raises(darrm.InputError, match="problem must be"):
         darrm.verify([1, 0, 1], object())  # type: ignore[arg-type]
-    with pytest.raises(darrm.InputError, match=r"identical=True needs a MajorityProblem\. Got TwoVoters"):
-        darrm.verify([1, 0, 1], PROBLEM, identical=True)  # type: ignore[arg-type]
 
 
 def majority() -> darrm.MajorityProblem:

@@ -36,7 +36,7 @@ def run(start: list[str], *arguments: str) -> subprocess.CompletedProcess[str]:
             ("ledger create --help", 0),
             ("nothing-such", 2),
             ("solve --shape round", 2),
-            ("solve --K 11 --m 3 --epsilon 0.1 --time-limit 1e-9", 1),
+            ("solve --K 11 --m 3 --epsilon 0.1 --time-limit 1e-9", 4),
             ("compare --K 5 --m 2 --epsilon 0.5", 0),
         ),
     ],

@@ -44,9 +44,9 @@ def test_json_is_what_python_says(eta_file: Path, capsys: pytest.CaptureFixture[
     assert got["labels"] == 42
     eta = np.random.default_rng(3).beta(2, 5, size=42)
     named = [(name, kind(e)) for name, kind in [("rr", mechanisms.RandomizedResponse)] for e in (0.5, 1.0)]
-    named.append(("llp", mechanisms.LabelProportions()))
-    named += [("llp-laplace", mechanisms.LaplaceLabelProportions(e)) for e in (0.5, 1.0)]
-    named += [("llp-geometric", mechanisms.GeometricLabelProportions(e)) for e in (0.5, 1.0)]
+    named.append(("llp", darrm.labels.LabelProportions()))
+    named += [("llp-laplace", darrm.labels.LaplaceLabelProportions(e)) for e in (0.5, 1.0)]
+    named += [("llp-geometric", darrm.labels.GeometricLabelProportions(e)) for e in (0.5, 1.0)]
     rows = darrm.labels.audit(named, eta, bag_size=[4, 8], rng=np.random.default_rng(9))
     assert len(got["rows"]) == len(rows) == 2 + 2 * 5
     for found, row in zip(got["rows"], rows, strict=True):
@@ -77,6 +77,7 @@ def test_the_table_fits_eighty_columns(
     assert max(map(len, lines)) <= 80
     assert sum(line.startswith(("rr", "llp")) for line in lines) == 7  # a row a line
     assert all(len(line.split()) == 9 for line in lines if line.startswith(("rr", "llp")))
+    assert "from a model that saw these labels, the figures must not leave" in " ".join(" ".join(lines).split())
 
 
 def test_releases_seen_together(eta_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -91,7 +92,7 @@ def test_releases_seen_together(eta_file: Path, capsys: pytest.CaptureFixture[st
     ]
     # A noisy sum beside the exact one tells nothing more.
     exact = darrm.labels.audit(
-        {"llp": mechanisms.LabelProportions()},
+        {"llp": darrm.labels.LabelProportions()},
         np.random.default_rng(3).beta(2, 5, size=42),
         bag_size=4,
         rng=np.random.default_rng(9),
@@ -130,6 +131,12 @@ def test_results_and_pictures_are_written(tmp_path: Path, eta_file: Path, capsys
     assert [float(record["additive_advantage"]) for record in records] == [row["additive_advantage"] for row in rows]
     assert records[2]["multiplicative_98"] == "inf"
     assert plot.read_bytes().startswith(b"\x89PNG")
+
+
+def test_how_many_may_be_written_as_a_float(capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["audit", "--mechanism", "rr", "--epsilon", "1", "--eta", "beta:2,2", "--n", "2e1", "--seed", "1e2"]
+    assert main([*command, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["labels"] == 20
 
 
 @pytest.mark.first(10)
@@ -172,7 +179,7 @@ def test_bad_input_is_one_line(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     given = arguments if "--eta" in arguments else [*arguments, "--eta", str(eta_file)]
-    assert main(["audit", *given]) == 2
+    assert main(["audit", *given]) == (5 if "written" in message else 2)
     captured = capsys.readouterr()
     assert captured.out == ""
     assert len(captured.err.splitlines()) == 1

@@ -1,4 +1,4 @@
-"""Bad input is one line on standard error, exit status 2, and nothing else."""
+"""Bad input is one line on standard error, exit status 2, and nothing else; so is, with 5, what cannot be written."""
 
 import os
 import stat
@@ -21,9 +21,9 @@ needs_dev_full = pytest.mark.skipif(not DEV_FULL.exists(), reason="needs /dev/fu
 def refused(capsys: pytest.CaptureFixture[str]) -> Refused:
     """Run a command that must be refused; its one line."""
 
-    def run(*arguments: str) -> str:
+    def run(*arguments: str, status: int = 2) -> str:
         capsys.readouterr()
-        assert main(arguments) == 2
+        assert main(arguments) == status
         captured = capsys.readouterr()
         assert captured.out == ""
         assert len(captured.err.splitlines()) == 1
@@ -74,9 +74,10 @@ def test_adjacency_is_one_line(refused: Refused) -> None:
     assert "adjacency" in refused("solve", *options(adjacency="a\nb"))
 
 
-def test_m_and_total_epsilon(refused: Refused) -> None:
-    assert "either m or total_epsilon" in refused("solve", *options(), "--total-epsilon", "0.1")
-    assert "either m or total_epsilon. Got neither" in refused("solve", "--K", "11", "--epsilon", "0.1")
+@pytest.mark.parametrize("name", ["--release-epsilon", "--total-epsilon"])
+def test_m_and_release_epsilon(refused: Refused, name: str) -> None:
+    assert "either m or release_epsilon" in refused("solve", *options(), name, "0.1")
+    assert "either m or release_epsilon. Got neither" in refused("solve", "--K", "11", "--epsilon", "0.1")
 
 
 def test_delta_that_promises_nothing(refused: Refused) -> None:
@@ -131,6 +132,10 @@ def test_missing_options_and_unknown_commands(refused: Refused, arguments: list[
     refused(*arguments)
 
 
+def test_what_click_refuses_ends_in_a_full_stop(refused: Refused) -> None:
+    assert "extra argument (extra). Try 'darrm verify --help'." in refused("verify", "gamma.json", "extra")
+
+
 def test_too_many_constraints_to_list(refused: Refused) -> None:
     said = refused("solve", *options(K="61", Delta="1e-5"), "--engine", "full-list")
     assert "K = 61 " in said
@@ -152,7 +157,10 @@ def test_too_many_votes_to_verify(refused: Refused, command: str, K: str) -> Non
     [
         (f"{HEADER}\nx,1,0,2\n", "line 2, column c: A vote must be 0 or 1. Got '2'"),
         (f"{HEADER}\nx,1,0,1\ny,1,,1\n", "line 3, column b: A vote must be 0 or 1. Got ''"),
-        (f"{HEADER}\nx,1,0,1.0\n", "Got '1.0'"),
+        (f"{HEADER}\nx,1,0,1.5\n", "Got '1.5'"),
+        (f"{HEADER}\nx,1,0,1\ny,0,0,0\nx,1,1,1\n", "has the id 'x' twice, in rows 1 and 3"),
+        ("id,a,b,b\nx,1,0,0\n", "has the column b twice, in places 3 and 4"),
+        ("query,voter,vote\nx,a,1\n", "has one row a vote"),
         (f"{HEADER}\nx,1,0,nan\n", "Got 'nan'"),
         (f"{HEADER},label\nx,1,0,1,2\n", "A label must be 0 or 1. Got '2'"),
         (f"{HEADER},d\nx,1,0,1,1\n", "K = 3"),
@@ -160,14 +168,14 @@ def test_too_many_votes_to_verify(refused: Refused, command: str, K: str) -> Non
         ("id,label\nx,1\n", "a file of released labels, not a file of votes. No command reads one. Pass a file of"),
         (f"{HEADER}\nx,1,0,1\ny,1,0,1,1\n", "line 3: 5 columns where the header has 4"),
         (f"{HEADER}\nx,1,0,1\ny,1,0\n", "line 3: 3 columns"),
-        (f"{HEADER}\n\nx,1,0,1\n", "line 2"),
+        (f"{HEADER}\nx,1,0,1\n,,,\n", "line 3 holds nothing"),
         ("1,0,1\n0,0,1\n", "no header"),
         (f"{HEADER}\n", "no line below the header"),
         ("", "no header"),
         ("\n", "no header"),
         (f'{HEADER}\n"x,1,0,1\n', "not a CSV file"),
         (f"{HEADER}\n{'x' * 200_000},1,0,1\n", "not a CSV file"),
-        (f"{HEADER}\nx,1,0,1\n".encode("utf-16"), "not UTF-8"),
+        (f"{HEADER}\nx,1,0,1\n".encode("utf-16-le"), "not UTF-8"),
         (bytes(range(256)), "not UTF-8"),
         (b"\x89PNG\r\n\x1a\n\x00\x00", "not UTF-8"),
         (b"\x00" * 100, ""),
@@ -196,15 +204,16 @@ def test_designs_that_cannot_be_read(folder: Path, refused: Refused, path: str) 
 @pytest.mark.parametrize("out", ["missing/out", ".", "votes.csv/out", "x" * 300])
 def test_outputs_that_cannot_be_written(folder: Path, refused: Refused, out: str) -> None:
     before = {path: path.read_bytes() for path in folder.iterdir()}
-    assert "could not be written" in refused("solve", *options(), "--out", out)
-    assert "could not be written" in refused("release", "gamma.json", "--votes", "votes.csv", "--out", out)
+    assert "could not be written" in refused("solve", *options(), "--out", out, status=5)
+    assert "could not be written" in refused("release", "gamma.json", "--votes", "votes.csv", "--out", out, status=5)
     assert {path: path.read_bytes() for path in folder.iterdir()} == before
 
 
 @needs_dev_full
 def test_a_full_disk(folder: Path, refused: Refused) -> None:
-    assert "No space left" in refused("solve", *options(), "--out", str(DEV_FULL))
-    assert "No space left" in refused("release", "gamma.json", "--votes", "votes.csv", "--out", str(DEV_FULL))
+    assert "No space left" in refused("solve", *options(), "--out", str(DEV_FULL), status=5)
+    said = refused("release", "gamma.json", "--votes", "votes.csv", "--out", str(DEV_FULL), status=5)
+    assert "No space left" in said
     assert stat.S_ISCHR(DEV_FULL.stat().st_mode)
 
 
@@ -213,8 +222,8 @@ def test_a_read_only_folder(folder: Path, refused: Refused) -> None:
     locked.mkdir(mode=0o500)
     if os.access(locked, os.W_OK):
         pytest.skip("root may write into a read-only folder, nothing is refused: run as another user")
-    assert "Permission denied" in refused("solve", *options(), "--out", str(locked / "gamma.json"))
-    said = refused("release", "gamma.json", "--votes", "votes.csv", "--out", str(locked / "labels.csv"))
+    assert "Permission denied" in refused("solve", *options(), "--out", str(locked / "gamma.json"), status=5)
+    said = refused("release", "gamma.json", "--votes", "votes.csv", "--out", str(locked / "labels.csv"), status=5)
     assert "Permission denied" in said
     assert list(locked.iterdir()) == []
 
@@ -251,7 +260,7 @@ def test_unknown_kinds_of_picture(folder: Path, refused: Refused, command: str, 
 
 def test_demo_into_a_file(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = Path("votes.csv").read_bytes()
-    assert main(["demo", "--out", "votes.csv"]) == 2
+    assert main(["demo", "--out", "votes.csv"]) == 5
     assert len(capsys.readouterr().err.splitlines()) == 1
     assert Path("votes.csv").read_bytes() == before
 

@@ -211,7 +211,7 @@ def test_release_charges_its_ledger(
     assert f"{allowed - 30} left" in capsys.readouterr().err
     assert len(out.read_text(encoding="utf-8").splitlines()) == 31
     again = tmp_path / "again.csv"
-    assert "would overspend" in refused(capsys, 1, *release, "--out", str(again))
+    assert "would overspend" in refused(capsys, 3, *release, "--out", str(again))
     assert not again.exists()
     shown = run_json(capsys, "ledger", "show", str(book))
     assert shown["released"] == 30
@@ -229,7 +229,7 @@ def test_ledgers_that_cannot_be(design_file: Path, tmp_path: Path, capsys: pytes
     book = tmp_path / "ledger.json"
     make = ["ledger", "create", str(book), str(design_file), "--total-delta", "0.0297"]
     assert "voters must be" in refused(capsys, 2, *make, "--total-epsilon", "3")
-    assert "does not pay" in refused(capsys, 1, *make, "--total-epsilon", "0.001", "--voters", "fresh")
+    assert "does not pay" in refused(capsys, 3, *make, "--total-epsilon", "0.001", "--voters", "fresh")
     assert "total_epsilon" in refused(capsys, 2, *make, "--total-epsilon", "nan", "--voters", "fresh")
     assert "does not exist" in refused(capsys, 2, "ledger", "show", str(tmp_path / "none.json"))
     assert not book.exists()
@@ -295,7 +295,7 @@ def test_a_ledger_of_everything(
     assert re.search(rf"Labels of this design \([0-9a-f]{{8}}\) that are left: {left['left']}\.", said)
     assert "2 x (0.5, 1e-06)-DP (a count)" in said
     too_many = ["ledger", "charge", book, str(design_file), "--times", str(left["left"] + 1)]
-    assert f"{left['left']} are left" in refused(capsys, 1, *too_many)
+    assert f"{left['left']} are left" in refused(capsys, 3, *too_many)
 
 
 @pytest.mark.parametrize(
@@ -324,3 +324,15 @@ def test_charges_that_cannot_be(
     capsys.readouterr()
     assert message in refused(capsys, 2, "ledger", "charge", str(book), *arguments)
     assert book.read_bytes() == before
+
+
+@pytest.mark.parametrize("voters", [["--group", "1000000:1"], ["--K", "1000000", "--epsilon", "1"]])
+def test_a_plan_that_no_file_holds_is_refused_before_it_is_made(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, voters: list[str]
+) -> None:
+    monkeypatch.setattr("darrm.planning.planner.plan", None)
+    labels = ["--accuracy", "0.7", "--max-affected", "1", "--queries", "10", "--voters", "fresh"]
+    budget = ["--total-epsilon", "5", "--total-delta", "1e-6", "--out", str(tmp_path / "design.json")]
+    said = refused(capsys, 2, "plan", *voters, *labels, *budget)
+    assert "at most 30,000,000 can be read again" in said
+    assert not list(tmp_path.iterdir())

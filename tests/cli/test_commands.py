@@ -134,7 +134,7 @@ def test_verify_answers_no_for_a_table_that_breaks_its_guarantee(
 ) -> None:
     path = tmp_path / "gamma.json"
     design = darrm.solve(K=5, m=2, epsilon=0.1)
-    object.__setattr__(design, "gamma", np.ones(6))
+    object.__setattr__(design, "table", np.ones(6))
     design.save(path)
     assert main(["verify", str(path)]) == 1
     captured = capsys.readouterr()
@@ -147,9 +147,9 @@ def test_verify_answers_no_for_a_table_that_breaks_its_guarantee(
     assert not Path("labels.csv").exists()
 
 
-def test_solver_without_an_answer_is_a_no(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_solver_without_an_answer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "gamma.json"
-    assert main(["solve", *PROBLEM, "--time-limit", "1e-9", "--out", str(path)]) == 1
+    assert main(["solve", *PROBLEM, "--time-limit", "1e-9", "--out", str(path)]) == 4
     captured = capsys.readouterr()
     assert captured.out == ""
     assert len(captured.err.splitlines()) == 1
@@ -215,6 +215,7 @@ def test_demo_keeps_a_design_and_labels(tmp_path: Path, capsys: pytest.CaptureFi
     out = capsys.readouterr().out
     for text in ("fresh", "affects 1 of the 25 votes", "planned", "plain majority", "verified", "within (6, 1e-06)"):
         assert text in out
+    assert "must not leave: they are computed from the votes without noise" in " ".join(out.split())
     design = darrm.load(folder / "gamma.json")
     assert (design.problem.K, design.problem.max_affected) == (25, 1)
     assert darrm.accounting.compose(design, 100, delta=1e-6, voters="fresh").upper <= 6

@@ -137,6 +137,8 @@ def test_the_module_completes_too() -> None:
 
 
 def test_another_shell_is_refused_in_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["completion"]) == 2
+    assert "Choose from: bash, zsh, fish. Try 'darrm completion --help'." in " ".join(capsys.readouterr().err.split())
     assert main(["completion", "tcsh"]) == 2
     error = capsys.readouterr().err
     assert error.startswith("darrm: ")

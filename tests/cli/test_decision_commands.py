@@ -15,7 +15,7 @@ from scripts import COMMAND, PROGRAMS
 
 import darrm
 from darrm.cli import main
-from darrm.cli.decision import take_decision
+from darrm.cli.problem import take_asked
 from darrm.cli.solve import command
 from darrm.votes import csv as votes_csv
 
@@ -52,7 +52,7 @@ def last_voter_decides(absent: bool = False) -> darrm.DecisionDesign:
     fewer = {}
     for present in ((0, 1), (1, 0), (1, 1), (2, 0)):
         own = problem.with_present(present)
-        table = np.full(own.shape, 0.0)
+        table = np.full(own.table_shape, 0.0)
         table[..., -1] = float(present[1])  # the last axis is that of group 2, if it is there
         fewer[present] = darrm.DecisionDesign(own, table, truth.with_present(present))
     return darrm.DecisionDesign(problem, [[0, 1]] * 3, truth, fewer=fewer)
@@ -158,10 +158,44 @@ def test_tables_and_numbers_of_accuracy_stand_side_by_side(capsys: pytest.Captur
     assert got["objective"] == json.loads(json.dumps(wanted.as_dict()))
 
 
+def test_m_says_the_guarantee_of_a_group_too(capsys: pytest.CaptureFixture[str]) -> None:
+    """The same voters by --K and by --group: one guarantee, and the table of all is no worse than gamma_opt."""
+    voters = ["--max-affected", "4", "--delta", "1e-4", "--m", "3", "--objective", "disagreement", "--prior", "uniform"]
+    majority = run_json(capsys, "solve", "--K", "11", "--epsilon", ".1", "--voter-delta", "1e-5", *voters)
+    group = run_json(capsys, "solve", "--group", "11:.1:1e-5", *voters)
+    assert 0.3 == group["problem"]["epsilon"] < 3 * 0.1  # at most the exact product, which no float64 is
+    assert group["problem"]["delta"] == majority["problem"]["delta"]
+    assert group["expected_cost"] <= majority["disagreement"] + 1e-9
+    ordered = run_json(capsys, "solve", "--group", "11:.1:1e-5", *voters, "--ordered")
+    assert ordered["expected_cost"] == pytest.approx(majority["disagreement"], abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--group", "3:1", "--group", "2:.5", "--m", "2", "--accuracy", ".7"], "--m needs votes of one epsilon"),
+        (["--group", "3:inf", "--m", "2", "--accuracy", ".7"], "--m needs votes of one epsilon"),
+        (["--group", "3:1", "--m", "4", "--accuracy", ".7"], r"--m must be in \(0, 3\]"),
+        (["--group", "3:1", "--m", "2", "--total-epsilon", "1", "--accuracy", ".7"], "takes the place of"),
+        (["--group", "3:1", "--m", "2", "--accuracy", ".7", "--engine", "full-list"], "is for a majority"),
+        (["--group", "3:1", "--m", "2", "--accuracy", ".7", "--shape", "monotone"], "is for a MajorityProblem"),
+        (["--group", "3:1", "--m", "2", "--prior", "uniform", "--cost", "0,1,1,0"], "--cost goes with --accuracy"),
+        (["--K", "3", "--epsilon", "1", "--m", "2", "--absent"], "are for a darrm.DecisionProblem"),
+        (["--K", "3", "--epsilon", "1", "--m", "2", "--accuracy", ".7"], "is for groups of voters"),
+    ],
+)
+def test_options_that_the_voters_have_no_use_for(
+    options: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["solve", *options]) == 2
+    assert re.search(said, capsys.readouterr().err.replace("\n", " "))
+
+
 def taken(*options: str) -> tuple[darrm.DecisionProblem, darrm.objectives.Objective]:
     """What ``darrm solve`` would solve."""
-    values = dict(command.make_context("solve", list(options)).params)
-    return take_decision(values, values.pop("prior"))
+    with command.make_context("solve", list(options)) as context:
+        asked = take_asked(dict(context.params), context.params["prior"])
+    return asked["problem"], asked["objective"]
 
 
 @pytest.mark.parametrize(
@@ -350,8 +384,31 @@ def test_solve_tells_the_result_to_a_reader(capsys: pytest.CaptureFixture[str], 
     assert "worst case: " in out
     assert main(["verify", path]) == 0
     again = " ".join(capsys.readouterr().out.split())
-    assert "least possible, as the file says worst case" in again  # of the gap alone
+    assert "least possible, as the file says The guarantee does not rest on the accuracy" in again  # of the gap alone
     assert again.replace(", as the file says", "") == out
+
+
+def test_a_release_says_that_clear_votes_can_lose(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """An optimum may give up votes that its objective takes to be rare."""
+    (tmp_path / "votes.csv").write_text(",".join(f"v{j}" for j in range(11)) + "\n" + ",".join("01000000000"))
+    for ordered in ([], ["--ordered"]):
+        design, labels = str(tmp_path / f"{len(ordered)}.json"), str(tmp_path / f"{len(ordered)}.csv")
+        solve = [
+            "solve",
+            "--group",
+            "11:0.5",
+            "--total-epsilon",
+            "1.5",
+            "--accuracy",
+            ".6",
+            "--objective",
+            "at-least:3",
+        ]
+        assert main([*solve, *ordered, "--out", design]) == 0
+        capsys.readouterr()
+        assert main(["release", design, "--votes", str(tmp_path / "votes.csv"), "--out", labels]) == 0
+        said = "Note: the answer that costs less is the less likely one" in capsys.readouterr().err
+        assert said is not bool(ordered)
 
 
 def test_one_group_is_told_line_by_line(capsys: pytest.CaptureFixture[str]) -> None:
@@ -363,7 +420,8 @@ def test_one_group_is_told_line_by_line(capsys: pytest.CaptureFixture[str]) -> N
     out = capsys.readouterr().out
     assert re.search(r"^ *8:3 +1\.000000", out, re.MULTILINE)
     assert "how often the answer is not that of the rule at least" in out
-    assert "--ordered forbids that" in " ".join(out.split())
+    assert out.startswith("Note: the answer that costs less is the less likely one at")  # above a long table
+    assert "--ordered forbids it." in " ".join(out.split())
     assert main(["solve", *options, "--total-epsilon", "1"]) == 0
     assert "reaches at most 3 of them, of these at most 2 of group 1." in " ".join(capsys.readouterr().out.split())
 
@@ -469,15 +527,15 @@ def test_parquet_of_names_numbers_and_nulls(folder: Path) -> None:
     assert pq.read_table("labels.parquet").column("label").to_pylist() == ["yes", "no", "no", "yes"]
 
 
-@pytest.mark.parametrize("cell", ["", "-1", "2", "nan", "YES", "NaN", " yes"])
+@pytest.mark.parametrize("cell", ["", "-1", "2", "nan", "YES", "NaN", "yes!"])
 def test_votes_that_are_none(folder: Path, capsys: pytest.CaptureFixture[str], cell: str) -> None:
     Path("bad.csv").write_text(f"a,b,c\n1,0,1\n1,{cell},0\n", encoding="utf-8")
     arguments = ["--votes", "bad.csv", "--out", "labels.csv"]
     said = refused(capsys, "release", "decision.json", *arguments)
     assert f"bad.csv, line 3, column b: A vote must be no or yes. Got {cell!r}." in said
-    if cell not in ("", "-1"):
+    if cell not in ("", "-1", "nan", "NaN"):
         said = refused(capsys, "release", "absent.json", *arguments)
-        assert f"must be no or yes, or -1 or blank for an absent voter. Got {cell!r}." in said
+        assert f"must be no or yes, or -1 or nothing for an absent voter. Got {cell!r}." in said
     assert not Path("labels.csv").exists()
 
 
@@ -501,8 +559,8 @@ def test_a_kill_within_the_stream(folder: Path) -> None:
 
 def test_an_output_that_cannot_be_written(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = ["--out", "missing/labels.csv"]
-    assert "could not be written" in refused(capsys, "release", "decision.json", "--votes", "votes.csv", *out)
-    assert "could not be written" in refused(capsys, "solve", *SMALL, "--out", "missing/decision.json")
+    assert "could not be written" in refused(capsys, "release", "decision.json", "--votes", "votes.csv", *out, status=5)
+    assert "could not be written" in refused(capsys, "solve", *SMALL, "--out", "missing/decision.json", status=5)
 
 
 # Files that were changed
@@ -522,7 +580,9 @@ def test_one_digit_changed(folder: Path, capsys: pytest.CaptureFixture[str], nam
         if status == 0:
             assert json.loads(changed) == whole
         else:
-            assert (captured.out, len(captured.err.splitlines())) == ("", 1)
+            found = json.loads(captured.out)
+            assert found.get("error", found)["status"] == status
+            assert len(captured.err.splitlines()) == 1
 
 
 def test_truncated_files(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -587,7 +647,7 @@ def test_truncated_files(folder: Path, capsys: pytest.CaptureFixture[str]) -> No
         ({"--none": ".3", "--cost": "0,1,1,0,0.2,0.2"}, 'cost has a row for the answer "none" already'),
         ({"--K": "3"}, "--group is for groups of voters, --K for voters that are all alike"),
         ({"--epsilon": "1"}, "--group is for groups of voters, --epsilon for"),
-        ({"--engine": "full-list"}, "--engine for voters that are all alike"),
+        ({"--engine": "full-list"}, "A decision is solved without 'engine', which is for a majority"),
     ],
     ids=lambda value: " ".join(f"{a} {b}" for a, b in value.items()) if isinstance(value, dict) else "",
 )
@@ -627,13 +687,15 @@ def test_a_ledger_pays_for_decisions(folder: Path, capsys: pytest.CaptureFixture
     arguments = ["release", "decision.json", "--votes", "votes.csv", "--ledger", "ledger.json", "--out"]
     assert main([*arguments, "labels.csv"]) == 0
     assert darrm.accounting.Ledger("ledger.json").status()["released"] == 2
-    assert "would overspend: 2 of 2" in refused(capsys, *arguments, "more.csv", status=1)
+    assert "would overspend: 2 of 2" in refused(capsys, *arguments, "more.csv", status=3)
     assert not Path("more.csv").exists()
 
 
 def test_the_help_says_which_columns_are_whose() -> None:
     shown = subprocess.run([sys.executable, COMMAND, "release", "--help"], capture_output=True, text=True, check=True)
-    assert "in the order of the design's groups" in " ".join(shown.stdout.split())
+    said = " ".join(shown.stdout.split())
+    assert "their columns are taken by name" in said
+    assert "else all columns in the order of its groups" in said
 
 
 @pytest.mark.parametrize(("epsilon", "public"), [("inf", True), ("1", False)])

@@ -122,6 +122,11 @@ def attendance_dropped(content: Content) -> None:
     del content["fewer"][0]
 
 
+def attendance_with_a_point(content: Content) -> None:
+    part = content["fewer"][0]
+    part["present"] = [float(count) for count in part["present"]]
+
+
 def names_without_one(content: Content) -> None:
     content["problem"]["classes"] = content["problem"]["classes"][:2]
 
@@ -149,6 +154,7 @@ FORGED: dict[str, tuple[Callable[[], Any], Callable[[Content], None]]] = {
     "an attendance without noise": (lambda: decision([Voters(2, 1.0), Voters(2, 0.5)], 0.8, absent=True),
                                     absent_table_without_noise),
     "an attendance left out": (lambda: decision([Voters(2, 1.0)], 0.5, absent=True), attendance_dropped),
+    "present voters with a point": (lambda: decision([Voters(2, 1.0)], 0.5, absent=True), attendance_with_a_point),
 }  # fmt: skip
 
 

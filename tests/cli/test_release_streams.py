@@ -73,7 +73,7 @@ def test_parquet_in_and_out(folder: Path, capsys: pytest.CaptureFixture[str]) ->
 
 
 @pytest.mark.first(2)
-@pytest.mark.parametrize("last", ["x,1,0,2\n", "x,1,0", '"x,1,0,1\n', "x,1,0,1\n\n", "\ufffe"])
+@pytest.mark.parametrize("last", ["x,1,0,2\n", "x,1,0", '"x,1,0,1\n', "x,1,0,1\n,,,\n", "query 7,1,0,1\n", "\ufffe"])
 @pytest.mark.parametrize("out", ["labels.csv", "labels.parquet"])
 def test_a_fault_at_the_end_leaves_nothing(
     folder: Path, capsys: pytest.CaptureFixture[str], last: str, out: str
@@ -101,7 +101,7 @@ def test_the_ledger_is_charged_for_all_rows_or_none(folder: Path, capsys: pytest
     assert release("--ledger", "ledger.json") == 0
     assert book.status()["released"] == N
     capsys.readouterr()
-    assert release("--ledger", "ledger.json", out="again.csv") == 1
+    assert release("--ledger", "ledger.json", out="again.csv") == 3
     assert "1 more label would overspend" in capsys.readouterr().err  # before the votes are read
     assert not Path("again.csv").exists()
 
@@ -109,7 +109,7 @@ def test_the_ledger_is_charged_for_all_rows_or_none(folder: Path, capsys: pytest
 def test_a_ledger_that_is_short_of_one_label(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     book = ledger(0.1 * (N - 1) + 0.05)
     capsys.readouterr()
-    assert release("--ledger", "ledger.json") == 1
+    assert release("--ledger", "ledger.json") == 3
     assert f"{N} more labels would overspend" in capsys.readouterr().err
     assert book.status()["released"] == 0
     assert not Path("labels.csv").exists()
@@ -139,12 +139,10 @@ def test_standard_output_may_be_a_file(folder: Path) -> None:
     """Not /dev/stdout itself: a faulty darrm that is run by root would replace that."""
     Path("stdout").symlink_to("/dev/stdout")
     for out in ("stdout", "/dev/fd/1"):
-        arguments = ["release", "gamma.json", "--votes", "votes.csv", "--out", out, "--json"]
+        arguments = ["release", "gamma.json", "--votes", "votes.csv", "--out", out]
         with Path("labels.csv").open("wb") as file:
             subprocess.run([sys.executable, COMMAND, *arguments], stdout=file, timeout=60, check=True)
-        *lines, last = Path("labels.csv").read_text(encoding="utf-8").split("\n{", 1)
-        assert lines[0].splitlines() == ["id,label", *majorities()]
-        assert json.loads("{" + last)["labels"] == N
+        assert Path("labels.csv").read_text(encoding="utf-8").splitlines() == ["id,label", *majorities()]
     assert os.readlink("stdout") == "/dev/stdout"
 
 
@@ -204,3 +202,98 @@ def relabelled(folder: Path) -> Path:
         file.seek(0)
         file.write(b"id,voter\n")
     return path
+
+
+# Rows that have a label already
+
+
+def write_votes(name: str, *rows: str) -> str:
+    Path(name).write_text("\n".join(["id,a,b,c", *(f"{row},0,1,1" for row in rows)]) + "\n", encoding="utf-8")
+    return name
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_an_id_of_another_file_is_refused(folder: Path, capsys: pytest.CaptureFixture[str], ending: str) -> None:
+    pa = pytest.importorskip("pyarrow")
+    import pyarrow.parquet as pq
+
+    book = ledger(2.0)
+    assert release("--ledger", "ledger.json", votes_path=write_votes("one.csv", "q1", "q2")) == 0
+    said = capsys.readouterr().err
+    assert "An id that was charged is refused. You must make sure that no row of votes has two ids." in said
+    second = write_votes("two.csv", "q3", "q2", "q1")
+    if ending == "parquet":
+        pq.write_table(pa.table({"id": ["q3", "q2", "q1"], "a": [0] * 3, "b": [1] * 3, "c": [1] * 3}), "two.parquet")
+        second = "two.parquet"
+    before = Path("ledger.json").read_bytes()
+    assert release("--ledger", "ledger.json", votes_path=second, out="new.csv") != 0
+    said = capsys.readouterr().err
+    assert "2 ids were charged before, first 'q2'. Nothing was released or charged." in said
+    assert "--again" in said
+    assert not Path("new.csv").exists()
+    assert Path("ledger.json").read_bytes() == before
+    assert not list(folder.glob(".*"))
+    assert book.status()["released"] == book.status()["ids"] == 2
+
+
+def test_again_charges_a_label_more_of_fixed_voters(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    book = ["--total-epsilon", "2", "--total-delta", "0", "--voters", "fixed"]
+    assert main(["ledger", "create", "ledger.json", "gamma.json", *book]) == 0
+    names = write_votes("one.csv", "q1", "q2")
+    assert release("--ledger", "ledger.json", votes_path=names) == 0
+    assert release("--ledger", "ledger.json", "--again", votes_path=names) == 0
+    assert Ledger("ledger.json").status()["released"] == 4
+
+
+def test_again_of_fresh_voters_says_what_covers_it(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for rule, status in (("exact", 0), ("basic", 1)):
+        name = f"{rule}.json"
+        book = ["--total-epsilon", "2", "--total-delta", "0", "--voters", "fresh", "--rule", rule]
+        assert main(["ledger", "create", name, "gamma.json", *book]) == 0
+        names = write_votes("one.csv", "q1", "q2")
+        assert release("--ledger", name, votes_path=names) == 0
+        capsys.readouterr()
+        assert bool(release("--ledger", name, "--again", "--json", votes_path=names)) is bool(status)
+        said = capsys.readouterr()
+        if status:
+            assert "only the cost of the votes themselves covers a second one" in said.err
+            continue
+        content = json.loads(said.out)["ledger"]
+        assert (content["released"], content["again"]) == (4, 2)
+        assert content["condition"].startswith("which rows of votes are released again is settled")
+        assert "The total pays for all votes themselves, and so covers that" in said.err
+        assert "each row of votes is released once" not in said.err.split("Charged to")[1]
+        assert main(["ledger", "show", name]) == 0
+        assert "The votes of 2 of them may have had a label before." in " ".join(capsys.readouterr().out.split())
+
+
+def test_a_file_without_ids_is_said_to_be_unchecked(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    ledger(2.0)
+    capsys.readouterr()
+    Path("none.csv").write_text("a,b,c\n0,1,1\n", encoding="utf-8")
+    assert release("--ledger", "ledger.json", "--json", votes_path="none.csv") == 0
+    said = capsys.readouterr()
+    assert "They have no ids, so you must make sure that each row is released once." in said.err
+    assert json.loads(said.out)["ledger"]["condition"].startswith("each row of votes is released once")
+    assert release("--ledger", "ledger.json", votes_path=write_votes("one.csv", "q1")) == 0
+    assert "Only 1 of 2 have ids" in capsys.readouterr().err
+    assert main(["ledger", "show", "ledger.json", "--json"]) == 0
+    content = json.loads(capsys.readouterr().out)
+    assert (content["ids"], content["condition"].startswith("each row of votes is released once")) == (1, True)
+
+
+def test_again_needs_a_ledger(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert release("--again", votes_path=write_votes("one.csv", "q1")) == 2
+    assert "--again goes with --ledger" in capsys.readouterr().err
+
+
+def test_no_command_writes_over_the_ids_of_a_ledger(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    ledger(2.0)
+    assert release("--ledger", "ledger.json", votes_path=write_votes("one.csv", "q1")) == 0
+    before = Path("ledger.json.ids").read_bytes()
+    Path("link.json").symlink_to("ledger.json.ids")
+    for out in ("ledger.json.ids", "link.json"):
+        assert release(votes_path="one.csv", out=out) == 2
+    assert main(["solve", "--K", "3", "--m", "1", "--epsilon", "1", "--out", "link.json"]) == 2
+    assert "is a ledger" in capsys.readouterr().err
+    assert Path("ledger.json.ids").read_bytes() == before

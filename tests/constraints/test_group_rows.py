@@ -17,7 +17,7 @@ from darrm.problem.limits import guarantee
 @pytest.mark.parametrize("groups", [[VoterGroup(4, 0.5, 1e-3)], [VoterGroup(3, 0.4), VoterGroup(2, 1.0, 1e-2)]])
 def test_rows_of_many_cases_are_those_of_each(groups: list[VoterGroup]) -> None:
     problem, rng = DecisionProblem(groups, epsilon=0.7, delta=0.05), np.random.default_rng(4)
-    columns, limit = TableColumns(rng.normal(size=problem.shape)), guarantee(problem)
+    columns, limit = TableColumns(rng.normal(size=problem.table_shape)), guarantee(problem)
     rows = GroupRows(limit, columns)
     x = rng.random(columns.n)
     search = GroupSeparation(columns.table(x), limit)
@@ -34,7 +34,7 @@ def test_rows_of_many_cases_are_those_of_each(groups: list[VoterGroup]) -> None:
 def test_only_cases_above_the_threshold_are_looked_for() -> None:
     """As many parts of each block as before, those of a small excess left out."""
     problem = DecisionProblem([VoterGroup(5, 0.5), VoterGroup(3, 1.0)], epsilon=0.8, max_affected=2)
-    table = np.random.default_rng(1).random(problem.shape)
+    table = np.random.default_rng(1).random(problem.table_shape)
     (search, *_) = GroupSeparation(table, guarantee(problem))._searches.values()
     everything = list(search.worst(0.3, 100))
     assert len(everything) > 20
@@ -45,7 +45,7 @@ def test_only_cases_above_the_threshold_are_looked_for() -> None:
 def test_cases_ahead_are_cases_of_the_same_voters() -> None:
     """Of a group that is reached, and no further than it has voters: every table that is released holds them."""
     problem = DecisionProblem([VoterGroup(6, math.inf), VoterGroup(4, 0.3)], epsilon=0.4, max_affected=1)
-    columns, limit = TableColumns(np.random.default_rng(2).normal(size=problem.shape)), guarantee(problem)
+    columns, limit = TableColumns(np.random.default_rng(2).normal(size=problem.table_shape)), guarantee(problem)
     rows = GroupRows(limit, columns)
     case = GroupCase(1, (CornerCounts(3, 2, 1, 0), CornerCounts(2, 2, 0, 0)))
     for answer, ones in ((1, [1, 0]), (0, [3, 4, 5])):
@@ -53,6 +53,6 @@ def test_cases_ahead_are_cases_of_the_same_voters() -> None:
         assert ahead == [GroupCase(answer, (CornerCounts(5 - n, n, 1, 0), CornerCounts(2, 2, 0, 0))) for n in ones]
         assert rows.ahead(case._replace(answer=answer), 1) == ahead[:1]
     table = darrm.solve(problem, objective=darrm.objectives.truth([0.7, 0.8])).table
-    limits = GroupRows(limit, TableColumns(np.ones(problem.shape)))  # of which the table is the variables
+    limits = GroupRows(limit, TableColumns(np.ones(problem.table_shape)))  # of which the table is the variables
     found = limits.of(rows.ahead(case, 10))
     assert (found.rows @ table.ravel() <= found.limits + 1e-12).all()

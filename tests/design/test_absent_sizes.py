@@ -79,4 +79,4 @@ def test_solve_refuses_before_it_begins() -> None:
     with pytest.raises(InputError, match="absent=True must be for so many voters"):
         darrm.solve(problem(25, 25), objective=truth, absent=True, report=rounds.append)
     assert not rounds
-    assert math.prod(problem(25, 25).shape) == 676
+    assert math.prod(problem(25, 25).table_shape) == 676

@@ -60,4 +60,4 @@ def test_a_solve_separates_the_complete_set_rarely(
     forget()
     design = darrm.solve(**problem)
     assert 1 <= len(passes) <= most
-    assert design.certificate.tight_epsilon <= design.problem.total_epsilon * (1 + 1e-15)
+    assert design.certificate.tight_epsilon <= design.problem.release_epsilon * (1 + 1e-15)

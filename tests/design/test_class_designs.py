@@ -14,7 +14,7 @@ from scipy.optimize import linprog
 from scipy.stats import norm
 
 import darrm
-from darrm import DecisionProblem, InputError, VoterGroup, objectives
+from darrm import DecisionProblem, VoterGroup, objectives
 from darrm.accounting import gdp
 from darrm.objectives import Objective, rule, truth
 from darrm.problem.class_votes import class_probabilities
@@ -102,7 +102,7 @@ def random_problem(rng: np.random.Generator) -> tuple[DecisionProblem, Objective
     cost = 1 - np.eye(problem.n_answers)[:, :C]
     if problem.none:
         cost[C] = 0.3
-    shape = (*problem.shape, problem.n_answers)
+    shape = (*problem.table_shape, problem.n_answers)
     unsure = 0.3 if problem.none else None
     wanted = [
         rule("plurality", accuracy, none=unsure),
@@ -247,9 +247,3 @@ def test_an_objective_that_names_a_class_has_a_full_table() -> None:
         assert design.table.shape == (10, 3)
         costs.append(design.expected_cost)
     assert costs == pytest.approx([costs[0]] * 6, abs=1e-9)
-
-
-def test_absence_is_for_two_answers() -> None:
-    problem = DecisionProblem([VoterGroup(3, 1.0)], 0.9, 0.0, 3)
-    with pytest.raises(InputError, match="Absent voters must decide between two answers"):
-        darrm.solve(problem, objective=truth([0.7]), absent=True)

@@ -53,7 +53,7 @@ def test_others_differ() -> None:
         assert design != 1
     fewer = dict(ABSENT.fewer)
     coin = fewer[1, 0]
-    fewer[1, 0] = darrm.DecisionDesign(coin.problem, np.full(coin.problem.shape, 0.5), coin.objective)
+    fewer[1, 0] = darrm.DecisionDesign(coin.problem, np.full(coin.problem.table_shape, 0.5), coin.objective)
     changed = darrm.DecisionDesign(PROBLEM, ABSENT.table, ABSENT.objective, gap=ABSENT.gap, fewer=fewer)
     assert changed != ABSENT
     assert np.array_equal(changed.table, ABSENT.table)

@@ -23,6 +23,7 @@ from darrm.cli import main
 from darrm.design import content
 from darrm.design import design as module
 from darrm.design.design import as_dict
+from darrm.measures.comparison import compare
 from darrm.priors import Prior
 from darrm.storage.atomic import replacing
 
@@ -95,9 +96,29 @@ def test_a_design_comes_back_exactly(path: Path, prior: str, objective: str, K: 
     assert same_bits(after.gamma, before.gamma)
     assert after.problem == before.problem
     assert after.prior == before.prior
-    assert (after.shape, after.objective, after.gap) == (shape, objective, before.gap)
+    assert (after.shape, str(after.objective), after.gap) == (shape, objective, before.gap)
     assert after.certificate == before.certificate
     assert (after.error, after.disagreement) == (before.error, before.disagreement)
+
+
+@pytest.mark.parametrize(
+    "p", [[0.1, 0.2, 0.3, 0.4, 0.45], [0.9, 0.8, 0.7, 0.6, 0.55], [0.1, 0.9, 0.2, 0.8, 0.3], [0.5] * 5]
+)
+def test_the_error_under_given_p_is_that_of_definition_2_4(
+    path: Path, monkeypatch: pytest.MonkeyPatch, p: list[float]
+) -> None:
+    design = darrm.solve(K=5, m=1, epsilon=0.5, prior=priors.fixed(p))
+    assert design.error >= 0
+    assert math.copysign(1, design.error) == 1
+    assert design.error == pytest.approx(float(darrm.expected_error(design.gamma, p)), abs=1e-15)
+    for entry in compare(design.problem, prior=priors.fixed(p)):
+        assert entry.error == pytest.approx(float(darrm.expected_error(entry.gamma, p)), abs=1e-15)
+    earlier = {**as_dict(design), "error": -design.error}  # the sum without its absolute value
+    monkeypatch.setattr(module, "as_dict", lambda _: earlier)
+    design.save(path)
+    monkeypatch.undo()
+    assert darrm.load(path) == design
+    assert darrm.load(path).error == design.error
 
 
 def test_a_second_save_writes_the_same_bytes(path: Path, text: str) -> None:
@@ -159,13 +180,13 @@ def test_a_hair_above_the_optimum_does_not_hold() -> None:
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"gamma": np.zeros(5)}, "shape"),
-        ({"gamma": np.full(6, np.nan)}, "gamma"),
-        ({"gamma": np.full(6, -0.1)}, "gamma"),
-        ({"gamma": np.array([0, 0, 0, 0, 0, 0.1])}, "gamma"),
-        ({"gamma": "none"}, "gamma"),
-        ({"gamma": np.array([0.1, 0, 0, 0, 0, 0.1]), "shape": "monotone"}, None),
-        ({"gamma": np.array([0, 0, 0.1, 0.1, 0, 0]), "shape": "monotone"}, "monotone"),
+        ({"table": np.zeros(5)}, "shape"),
+        ({"table": np.full(6, np.nan)}, "gamma"),
+        ({"table": np.full(6, -0.1)}, "gamma"),
+        ({"table": np.array([0, 0, 0, 0, 0, 0.1])}, "gamma"),
+        ({"table": "none"}, "gamma"),
+        ({"table": np.array([0.1, 0, 0, 0, 0, 0.1]), "shape": "monotone"}, None),
+        ({"table": np.array([0, 0, 0.1, 0.1, 0, 0]), "shape": "monotone"}, "monotone"),
         ({"shape": "round"}, "shape"),
         ({"objective": "fun"}, "objective"),
         ({"gap": -1e-9}, "gap"),
@@ -176,7 +197,7 @@ def test_a_hair_above_the_optimum_does_not_hold() -> None:
 )
 def test_a_design_refuses_bad_arguments(changes: dict[str, Any], said: str | None) -> None:
     problem = darrm.MajorityProblem(K=5, m=2, epsilon=0.3)
-    arguments = {"gamma": np.zeros(6), "prior": priors.independent(), **changes}
+    arguments = {"table": np.zeros(6), "prior": priors.independent(), **changes}
     if said is None:
         assert darrm.Design(problem, **arguments).certificate.holds
         return
@@ -313,6 +334,51 @@ def test_what_is_no_design_file_is_refused(kind: str, text: str, path: Path) -> 
     assert len(str(refusal.value).splitlines()) == 1
 
 
+def test_what_is_too_large_to_be_read_is_not_written(
+    design: darrm.Design, text: str, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    design.save(path)
+    size = path.stat().st_size
+    monkeypatch.setattr("darrm.storage.sealed_json.MAX_BYTES", size)
+    design.save(path)
+    assert darrm.load(path) == design
+    monkeypatch.setattr("darrm.storage.sealed_json.MAX_BYTES", size - 1)
+    with pytest.raises(darrm.InputError, match=f"would have {size:,} bytes; at most {size - 1:,} can be read again"):
+        design.save(path.with_name("other.json"))
+    assert not path.with_name("other.json").exists()
+    with pytest.raises(darrm.InputError) as refusal:
+        darrm.load(path)
+    assert str(refusal.value).count("bytes") == str(refusal.value).count(path.name) == 1
+
+
+@pytest.mark.parametrize("groups", [[(1, 0.5)], [(40, 0.5)], [(6, 0.5), (1, 1.0), (4, 2.0)], [(1, 1.0)] * 7])
+def test_a_design_file_is_no_larger_than_is_said_before_the_solve(
+    groups: list[tuple[int, float]], path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    problem = darrm.DecisionProblem([darrm.VoterGroup(*group) for group in groups], epsilon=1.0, max_affected=1)
+    tables = (
+        np.random.default_rng(0).random(problem.table_shape) * 1e-200,
+        np.nextafter(np.full(problem.table_shape, 0.5), 0),
+    )
+    for table in tables:
+        objective = darrm.objectives.truth([0.7] * len(groups))
+        made = darrm.DecisionDesign(problem, darrm.repair(table, problem), objective, gap=0.0)
+        made.save(path)
+        monkeypatch.setattr(content, "MAX_BYTES", path.stat().st_size - 1)
+        with pytest.raises(darrm.InputError, match="can be read again"):
+            content.check_writable(problem)
+
+
+def test_solve_refuses_such_a_file_before_the_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("darrm.design.solve.variables", None)  # not called
+    group = ["--group", "1000000:1", "--max-affected", "1", "--total-epsilon", "1", "--accuracy", "0.6"]
+    assert main(["solve", *group, "--out", str(tmp_path / "d.json")]) == 2
+    assert "can be read again. Leave --out out, or take fewer voters." in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.thorough
 def test_any_depth_of_nesting_is_refused(path: Path) -> None:
     for depth in range(1, sys.getrecursionlimit() + 10):
@@ -361,7 +427,7 @@ def test_another_format_or_version_is_refused(
 def broken(design: darrm.Design, gamma: np.ndarray) -> darrm.Design:
     """The design with another table, as no honest hand can make it."""
     fake = copy.copy(design)
-    object.__setattr__(fake, "gamma", gamma)
+    object.__setattr__(fake, "table", gamma)
     return fake
 
 

@@ -103,7 +103,7 @@ def test_where_a_decision_is_far_more_private_than_a_vote() -> None:
 
 def test_where_a_decision_between_classes_is_far_more_private_than_a_vote() -> None:
     problem = darrm.DecisionProblem([darrm.VoterGroup(2, 0.1)], epsilon=4.6e-06, classes=4)
-    costs = np.random.default_rng(7).random((*problem.shape, 4))
+    costs = np.random.default_rng(7).random((*problem.table_shape, 4))
     for ordered in (False, True):
         assert darrm.solve(problem, objective=darrm.objectives.costs(costs), ordered=ordered).gap <= TIGHT
 
@@ -112,7 +112,7 @@ def test_where_a_decision_between_classes_is_far_more_private_than_a_vote() -> N
 def test_exact_rows_are_those_that_rows_are_rounded_from(classes: int) -> None:
     groups = [darrm.VoterGroup(2, 1.0, 1e-3), darrm.VoterGroup(1, 0.3)]
     problem = darrm.DecisionProblem(groups, epsilon=0.4, delta=0.01, classes=classes)
-    costs = np.random.default_rng(1).random((*problem.shape, classes))
+    costs = np.random.default_rng(1).random((*problem.table_shape, classes))
     if classes == 2:
         columns: Any = TableColumns(costs[..., 0] - costs[..., 1])
     else:
@@ -273,10 +273,10 @@ def test_rows_that_left_a_program_come_back_once() -> None:
     """Each row is in the model of HiGHS or out of it, whatever left and came back; the multipliers are of all rows."""
     rng = np.random.default_rng(8)
     batches = [Rows(rng.normal(size=(9, 6)), rng.random(9) + 0.1) for _ in range(3)]
-    model, objective = cutting_planes._Model(np.ones(6), None), np.ones(6)
+    model, objective = cutting_planes._Model(np.ones(6), None, math.inf), np.ones(6)
     for batch in batches:
         model.add(batch)
-    before = model.solve(math.inf)
+    before = model.solve()
     assert model._out.size > 6  # slack ones left: there are more than twice as many rows as columns
     assert sorted([*model._inside, *model._out]) == list(range(27))
     rows, limits = model.all()
@@ -289,7 +289,7 @@ def test_rows_that_left_a_program_come_back_once() -> None:
     assert set(model._out.tolist()) == out - back
     assert not model._take_in(x)
     assert sorted([*model._inside, *model._out]) == list(range(27))
-    after = model.solve(math.inf)
+    after = model.solve()
     np.testing.assert_allclose(after.x, before.x, rtol=0, atol=1e-9)
     program = LinearProgram(objective, rows, limits)
     assert program.dual_bound(after.multipliers) == pytest.approx(objective @ after.x, abs=1e-9)

@@ -100,7 +100,7 @@ def test_shares_are_charged_for_by_no_budget() -> None:
 @pytest.mark.parametrize("name", ["predict_proba", "decision_function"])
 def test_votes_under_noise_have_no_shares(model: PrivateMajorityClassifier, name: str) -> None:
     fitted = clone(model).fit(X, Y)
-    pretending = clone(model).fit(X, Y).set_params(teachers="private", voters="fixed")
+    pretending = clone(model).set_params(copies=2).fit(X, Y).set_params(teachers="private", voters="fixed")
     for ensemble in (model, fitted, pretending, pickle.loads(pickle.dumps(pretending))):
         assert not hasattr(ensemble, name)
         with pytest.raises(AttributeError) as raised:

@@ -1,5 +1,6 @@
 """Ensembles of a list of classifiers: of several kinds, prefitted, and of privacy of their own."""
 
+import copy
 import itertools
 import math
 import pickle
@@ -11,6 +12,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.cluster import KMeans
 from sklearn.dummy import DummyClassifier
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import GridSearchCV
@@ -331,6 +333,37 @@ BAD: list[tuple[str, Callable[[], Any], str]] = [
     ("epsilons", lambda: fixed(Teacher(), Teacher(), epsilon=[1.0, 2.0]).fit(X, Y), "epsilon must be one number"),
     ("three classes", lambda: fixed(DPLogisticRegression(1.0, 1e-5), Teacher()).fit(X, np.arange(N) % 3), "tells two"),
 ]  # fmt: skip
+
+
+@seeded
+@pytest.mark.parametrize("copied", [lambda x: x, copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))])
+@pytest.mark.parametrize("wrapped", [lambda x: x, lambda x: make_pipeline(x), lambda x: FrozenEstimator(x)])
+def test_a_model_remembers_that_a_seed_made_it(copied: Callable[[Any], Any], wrapped: Callable[[Any], Any]) -> None:
+    model = DPLogisticRegression(1.0, 1e-5, steps=1, random_state=1).fit(X, Y)
+    assert model.seeded_
+    model = copied(model.set_params(random_state=None))
+    assert model.seeded_
+    with pytest.raises(darrm.InputError, match="no random_state"):
+        fixed(*ONE, FrozenEstimator(wrapped(model)), epsilon=1.0, Delta=1e-5).fit(X, Y)
+    secret = copied(DPLogisticRegression(1.0, 1e-5, steps=1).fit(X, Y).set_params(random_state=1))
+    assert not secret.seeded_
+    assert fixed(*ONE, FrozenEstimator(wrapped(secret)), epsilon=1.0, Delta=1e-5).fit(X, Y).privacy_.epsilon > 0
+    assert not model.fit(X, Y).seeded_
+
+
+@seeded
+def test_a_voter_inside_a_search_or_an_ensemble_remembers_its_seed() -> None:
+    inner = fixed(*ONE, random_state=1, epsilon=1.0, Delta=1e-5).fit(X, Y)
+    assert inner.privacy_.seeded
+    search = GridSearchCV(DPLogisticRegression(1.0, 1e-5, steps=1, random_state=1), {"clip": [1.0]}, cv=2).fit(X, Y)
+    search.estimator.set_params(random_state=None)
+    search.best_estimator_.set_params(random_state=None)
+    for model in (copy.deepcopy(inner.set_params(random_state=None)), search):
+        with pytest.raises(darrm.InputError, match="no random_state"):
+            fixed(*ONE, FrozenEstimator(model), epsilon=1.0, Delta=1e-5).fit(X, Y)
+    assert not fixed(*ONE, epsilon=1.0, Delta=1e-5).fit(X, Y).privacy_.seeded
+    forest = RandomForestClassifier(n_estimators=2)  # gives its trees seeds of its own
+    assert fixed(*ONE, frozen(forest), epsilon=1.0, Delta=1e-5).fit(X, Y).privacy_.epsilon > 0
 
 
 def case(name: str) -> tuple[Callable[[], Any], str]:

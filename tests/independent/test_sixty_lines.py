@@ -121,6 +121,19 @@ def test_tables_of_absent_voters_are_named_and_not_counted(tmp_path: Path) -> No
         assert "whole" in error
 
 
+@pytest.mark.parametrize("part", ["design", "problem", "group", "table for fewer voters"])
+def test_what_says_more_than_is_read_is_not_judged(tmp_path: Path, part: str) -> None:
+    """Such as what voters answer by, or a promise of its own: a check that leaves it out would judge something else."""
+    decision([Voters(2, 1.0), Voters(1, 0.5)], 1.0, absent=True).save(tmp_path / "design.json")
+    content = json.loads((tmp_path / "design.json").read_text(encoding="utf-8"))
+    assert verdict(content, tmp_path)[0] == 0
+    parts = {"design": content, "problem": content["problem"], "group": content["problem"]["groups"][0]}
+    {**parts, "table for fewer voters": content["fewer"][0]}[part]["randomizer"] = "randomized response"
+    status, said, error = verdict(content, tmp_path)
+    assert (status, said) == (1, "")
+    assert "says what is not read here" in error
+
+
 def test_more_answers_are_not_judged(tmp_path: Path) -> None:
     decision([Voters(3, 1.0)], 1.0, classes=3).save(tmp_path / "design.json")
     content = json.loads((tmp_path / "design.json").read_text(encoding="utf-8"))

@@ -383,7 +383,7 @@ def test_votes_that_are_there_decide_the_rest(name: str) -> None:
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        ({"design": "gamma.json"}, "design must be a Design or DecisionDesign"),
+        ({"design": "gamma.json"}, "design must be a Design"),
         ({"design": darrm.mechanisms.GaussianNoisyMax(2.0)}, "design must be a Design .* Got GaussianNoisyMax"),
         ({"design": MAJORITY.problem}, "design must be a Design .* Got MajorityProblem"),
         *(({"n_labels": n}, "n_labels must be a whole number") for n in (0, -1, 1.5, math.nan, "4", None, 10**8)),
@@ -445,3 +445,21 @@ def test_bad_votes_release_nothing(votes: Any, said: str) -> None:
 def test_the_extra_is_named_where_it_is_missing() -> None:
     ended = subprocess.run([sys.executable, PROGRAM], capture_output=True, text=True, timeout=300, check=True)
     assert re.fullmatch(r"opendp_measurement needs OpenDP\. Run: pip install darrm\[opendp\]\n", ended.stdout)
+
+
+def test_votes_with_names_are_not_taken_by_position() -> None:
+    """The function of the votes may give a frame; a measurement does not know which column is whose."""
+    pd = pytest.importorskip("pandas")
+
+    def problem(*names: str) -> darrm.DecisionProblem:
+        groups = [darrm.VoterGroup(1, 1.0, names=names[:1] or None), darrm.VoterGroup(1, 0.25, names=names[1:] or None)]
+        return darrm.DecisionProblem(groups, 0.5)
+
+    def votes(data: list[int]) -> Any:
+        return pd.DataFrame({"ben": [data[1]] * N, "anna": [data[0]] * N})
+
+    named = darrm.solve(problem("anna", "ben"), objective=ACCURATE)
+    with pytest.raises(dp.OpenDPException, match="columns by the names"):
+        measurement(named, votes=votes)([1, 0])
+    assert len(measurement(named, votes=lambda data: votes(data)[["anna", "ben"]].to_numpy())([1, 0])) == N
+    assert len(measurement(darrm.solve(problem(), objective=ACCURATE), votes=votes)([1, 0])) == N

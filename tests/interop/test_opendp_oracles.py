@@ -15,7 +15,7 @@ import scipy.stats
 
 import darrm
 from darrm.randomness.coins import Coins
-from darrm.randomness.discrete import DiscreteGaussian, DiscreteLaplace
+from darrm.randomness.discrete import DiscreteLaplace
 
 FALSE_ALARM = 1e-9
 OURS, THEIRS, CALLS = 100_000, 20_000, 4000  # of the one library; of the other, all at once; one call each
@@ -41,13 +41,6 @@ def integers() -> Any:
 
 
 # Samplers.
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize("sigma", [0.5, 1.7, 4.0])
-def test_discrete_gaussian_noise_is_that_of_opendp(sigma: float) -> None:
-    theirs = dp.m.make_gaussian(integers(), dp.l2_distance(T=float), scale=sigma)([0] * THEIRS)
-    assert least_p_value(DiscreteGaussian(Fraction(sigma)).draw(OURS), theirs) > FALSE_ALARM
 
 
 @pytest.mark.thorough
@@ -87,7 +80,6 @@ def test_permute_and_flip_is_noisy_max_of_opendp() -> None:
 @pytest.mark.parametrize(
     ("ours", "theirs"),
     [
-        (lambda: DiscreteGaussian(Fraction(1.9)).draw(OURS), lambda: DiscreteGaussian(Fraction(1.7)).draw(THEIRS)),
         (lambda: DiscreteLaplace(Fraction(0.5)).draw(OURS), lambda: DiscreteLaplace(Fraction(0.4)).draw(THEIRS)),
         (lambda: np.arange(OURS) % 4 < 3, lambda: np.arange(CALLS) % 10 < 8),
         (lambda: np.arange(100_000) % 3, lambda: np.arange(4000) % 5 // 2),
@@ -116,7 +108,7 @@ def test_noise_of_one_change_costs_as_much(epsilon: float) -> None:
     """Discrete Laplace noise of rate epsilon on a number that changes by 1; permute-and-flip of counts that do."""
     laplace = dp.m.make_laplace(dp.atom_domain(T=int), dp.absolute_distance(T=int), scale=1 / epsilon)
     noisy_max = dp.m.make_noisy_max(integers(), dp.linf_distance(T=int), dp.max_divergence(), scale=2 / epsilon)
-    law = darrm.mechanisms.integer_noise.LaplaceLaw(epsilon).log_mass(np.arange(-20, 21))
+    law = -epsilon * np.abs(np.arange(-20, 21))
     assert laplace.map(1) == pytest.approx(np.abs(np.diff(law)).max(), rel=1e-12)
     flip = darrm.mechanisms.PermuteAndFlip(epsilon)
     here, there = flip.chances([[30, 0], [29, 1]])
@@ -131,11 +123,12 @@ def test_gaussian_noisy_max_costs_the_zcdp_of_its_counts(sigma: float) -> None:
     rho, orders = gaussian.map(math.sqrt(2.0)), np.array([1.5, 2.0, 17.0, 256.0])
     mechanism = darrm.mechanisms.GaussianNoisyMax(sigma)
     assert mechanism.rdp(orders) == pytest.approx(orders * rho, rel=1e-12)
-    # The papers' conversion loses more than that of OpenDP, and neither is below the exact curve.
+    # No conversion is below the exact curve, and OpenDP's is as good as ours, which knows more orders than one rho.
     theirs = dp.c.make_zCDP_to_approxDP(gaussian).map(math.sqrt(2.0)).epsilon(1e-5)
     dense = 1 + np.geomspace(1e-3, 1e5, 20_000)
     ours = darrm.accounting.rdp_epsilon(dense, mechanism.rdp(dense), 1e-5)
-    assert theirs <= ours == pytest.approx(rho + 2 * math.sqrt(rho * math.log(1e5)), rel=1e-6)
+    assert ours <= theirs * (1 + 1e-6)
+    assert theirs == pytest.approx(ours, rel=1e-3)
     assert darrm.accounting.gnmax_sigma_analytic(theirs, 1e-5) <= sigma <= darrm.accounting.gnmax_sigma(theirs, 1e-5)
 
 

@@ -10,18 +10,18 @@ import numpy as np
 import pytest
 
 import darrm
-from darrm import measures, mechanisms
+from darrm import mechanisms
 from darrm.errors import InputError, MissingExtraError, OutputError
 from darrm.labels.audit_files import read_eta, save_rows, table_format
+from darrm.labels.measures import distribution, laplace
 from darrm.labels.percentiles import mixture_quantile, multiplicative_summary
-from darrm.measures import laplace
 
 ETA = np.random.default_rng(5).beta(2, 4, size=203)
 MECHANISMS = {
     "rr": mechanisms.RandomizedResponse(1.0),
-    "llp": mechanisms.LabelProportions(),
-    "llp-laplace": mechanisms.LaplaceLabelProportions(1.0),
-    "llp-geometric": mechanisms.GeometricLabelProportions(0.7),
+    "llp": darrm.labels.LabelProportions(),
+    "llp-laplace": darrm.labels.LaplaceLabelProportions(1.0),
+    "llp-geometric": darrm.labels.GeometricLabelProportions(0.7),
     "noisy max": mechanisms.GaussianNoisyMax(2.0),
 }
 
@@ -37,19 +37,19 @@ def test_rows_are_what_the_measures_say() -> None:
     bags = ETA[drawn.indices]
     for row in rows:
         mechanism = MECHANISMS[row.mechanism]
-        gain = measures.individual_advantage(mechanism, bags)
-        distribution = measures.multiplicative_advantage(mechanism, bags)
+        gain = darrm.labels.individual_advantage(mechanism, bags)
+        distribution = darrm.labels.multiplicative_advantage(mechanism, bags)
         assert (row.bag_size, row.bags, row.remainder) == (8, 25, 3)
-        assert row.additive_advantage == measures.additive_advantage(mechanism, bags) == gain.mean()
+        assert row.additive_advantage == darrm.labels.additive_advantage(mechanism, bags) == gain.mean()
         assert row.max_individual_advantage == gain.max()
         assert row.multiplicative_98 == distribution.quantile(0.98)
         assert row.infinite_mass == distribution.infinite_mass
-        assert row.largest_log_odds_change == measures.largest_log_odds_change(mechanism, bags)
-        assert row.mean_leakage == measures.label_leakage(mechanism, bags).mean()
-        assert row.max_leakage == measures.label_leakage(mechanism, bags).max()
-        assert row.mean_total_variation == measures.total_variation(mechanism, bags).mean()
-        assert row.max_total_variation == measures.total_variation(mechanism, bags).max()
-        assert row.attack_utility == pytest.approx(measures.attack_utility(mechanism, bags), abs=1e-15)
+        assert row.largest_log_odds_change == darrm.labels.largest_log_odds_change(mechanism, bags)
+        assert row.mean_leakage == darrm.labels.label_leakage(mechanism, bags).mean()
+        assert row.max_leakage == darrm.labels.label_leakage(mechanism, bags).max()
+        assert row.mean_total_variation == darrm.labels.total_variation(mechanism, bags).mean()
+        assert row.max_total_variation == darrm.labels.total_variation(mechanism, bags).max()
+        assert row.attack_utility == pytest.approx(darrm.labels.attack_utility(mechanism, bags), abs=1e-15)
         assert row.auc is None
     guaranteed = [row.guaranteed_epsilon for row in rows]
     assert guaranteed == [1, math.inf, 1, 0.7, math.inf]
@@ -78,8 +78,10 @@ def test_a_designed_vote_is_audited_in_bags_of_its_voters() -> None:
     design = darrm.solve(K=5, m=2, epsilon=0.5)
     drawn = mechanisms.bags(203, 5, seeded())
     (row,) = darrm.labels.audit({"darrm": mechanisms.DaRRM(design)}, ETA, bags=drawn.indices)
-    kernel = measures.CountKernel.from_noise_function(design.gamma)
-    assert row.additive_advantage == pytest.approx(measures.additive_advantage(kernel, ETA[drawn.indices]), abs=1e-15)
+    kernel = darrm.labels.CountKernel.from_noise_function(design.gamma)
+    assert row.additive_advantage == pytest.approx(
+        darrm.labels.additive_advantage(kernel, ETA[drawn.indices]), abs=1e-15
+    )
     assert row.guaranteed_epsilon == math.inf  # it guarantees nothing about votes
     with pytest.raises(InputError, match="K = 5"):
         darrm.labels.audit({"darrm": mechanisms.DaRRM(design)}, ETA, bag_size=4)
@@ -91,7 +93,7 @@ def test_a_designed_vote_is_audited_in_bags_of_its_voters() -> None:
 @pytest.mark.parametrize("kept", [5, 4_000_000])
 def test_percentiles_do_not_depend_on_the_parts(name: str, q: float, kept: int) -> None:
     bags = ETA[:196].reshape(-1, 7)
-    whole = measures.multiplicative_advantage(MECHANISMS[name], bags)
+    whole = darrm.labels.multiplicative_advantage(MECHANISMS[name], bags)
     value, infinite = multiplicative_summary(MECHANISMS[name], bags, q, entries=300, kept=kept)
     assert value == pytest.approx(whole.quantile(q), rel=1e-11)
     assert infinite == pytest.approx(whole.infinite_mass, abs=1e-13)
@@ -104,7 +106,7 @@ def test_quantiles_of_mixtures_are_those_of_all_values() -> None:
     values[rng.uniform(size=values.shape) < 0.05] = math.inf
     values[:, :5] = 0.25  # one value with more mass than may be held
     weights /= weights.sum(axis=1, keepdims=True)
-    parts = [(0.05, measures.distribution.DiscreteDistribution(*pair)) for pair in zip(values, weights, strict=True)]
+    parts = [(0.05, distribution.DiscreteDistribution(*pair)) for pair in zip(values, weights, strict=True)]
     order = np.argsort(values, axis=None)
     sums = np.cumsum(weights.ravel()[order] / 20)
     for q in np.linspace(0.001, 0.999, 97):
@@ -297,7 +299,7 @@ def test_laplace_odds_between_two_changes_are_those_of_all(k: int, epsilon: floa
 def test_laplace_percentiles_of_unlike_bags_are_found() -> None:
     """The first bag is no guide to the others, and the largest value has mass of its own."""
     bags = np.vstack([np.full((1, 5), 1e-6), ETA[:95].reshape(-1, 5), np.full((1, 5), 0.5)])
-    whole = measures.multiplicative_advantage(MECHANISMS["llp-laplace"], bags)
+    whole = darrm.labels.multiplicative_advantage(MECHANISMS["llp-laplace"], bags)
     for q in (0.001, 0.3, 0.5, 0.7, 0.999):
         value, _ = multiplicative_summary(MECHANISMS["llp-laplace"], bags, q, entries=25)
         assert value == pytest.approx(whole.quantile(q), rel=1e-11)
@@ -315,9 +317,9 @@ def test_bisections_at_once_are_those_one_by_one() -> None:
     def below(x: np.ndarray) -> np.ndarray:
         return np.asarray(np.sqrt(x / 3))
 
-    plain = measures.distribution.ContinuousDistribution(below, 3.0)
+    plain = distribution.ContinuousDistribution(below, 3.0)
     for levels in (2, 5, 7):
-        several = measures.distribution.ContinuousDistribution(below, 3.0, levels=levels)
+        several = distribution.ContinuousDistribution(below, 3.0, levels=levels)
         for q in (0.0, 0.1, 0.98, 1.0):
             assert several.quantile(q) == plain.quantile(q)
 
@@ -357,35 +359,35 @@ def by_enumeration(kernels: list[np.ndarray], eta: np.ndarray, each: bool) -> di
     ("releases", "each"),
     [
         ([mechanisms.RandomizedResponse(1.0), mechanisms.RandomizedResponse(0.4)], True),
-        ([mechanisms.LabelProportions(), mechanisms.GeometricLabelProportions(0.7)], False),
-        ([mechanisms.GeometricLabelProportions(0.7)] * 3, False),
-        ([mechanisms.GaussianNoisyMax(2.0), mechanisms.GeometricLabelProportions(0.7)], False),
+        ([darrm.labels.LabelProportions(), darrm.labels.GeometricLabelProportions(0.7)], False),
+        ([darrm.labels.GeometricLabelProportions(0.7)] * 3, False),
+        ([mechanisms.GaussianNoisyMax(2.0), darrm.labels.GeometricLabelProportions(0.7)], False),
     ],
     ids=str,
 )
 def test_releases_seen_together_are_those_of_all_labellings(releases: list[Any], each: bool) -> None:
     eta = np.array([0.2, 0.7, 0.45])
-    together = measures.joint(releases)
+    together = darrm.labels.joint(releases)
     kernels = [release.label_kernel() if each else release.kernel(3) for release in releases]
     wanted = by_enumeration(kernels, eta, each)
-    assert measures.individual_advantage(together, eta) == pytest.approx(wanted["advantage"], abs=1e-13)
-    assert measures.total_variation(together, eta) == pytest.approx(wanted["variation"], abs=1e-13)
+    assert darrm.labels.individual_advantage(together, eta) == pytest.approx(wanted["advantage"], abs=1e-13)
+    assert darrm.labels.total_variation(together, eta) == pytest.approx(wanted["variation"], abs=1e-13)
     (row,) = darrm.labels.audit({"together": releases}, eta, bags=[[0, 1, 2]])
     assert row.additive_advantage == pytest.approx(wanted["advantage"].mean(), abs=1e-13)
     assert row.guaranteed_epsilon == sum(getattr(release, "epsilon", math.inf) for release in releases)
     assert row.largest_log_odds_change <= row.guaranteed_epsilon + 1e-12
     assert row.released_by.mechanisms == tuple(releases)
-    more = max(measures.additive_advantage(release, eta) for release in releases)
+    more = max(darrm.labels.additive_advantage(release, eta) for release in releases)
     assert row.additive_advantage >= more - 1e-13
 
 
 def test_likelihoods_of_a_label_must_not_be_multiplied_for_sums() -> None:
     """Twice the exact sum tells what one tells; products of f_v over the two would say more."""
-    exact = mechanisms.LabelProportions()
-    twice, once = measures.joint([exact, exact]), exact
+    exact = darrm.labels.LabelProportions()
+    twice, once = darrm.labels.joint([exact, exact]), exact
     bag = [0.2, 0.7, 0.45]
-    assert measures.individual_advantage(twice, bag) == pytest.approx(
-        measures.individual_advantage(once, bag), abs=1e-15
+    assert darrm.labels.individual_advantage(twice, bag) == pytest.approx(
+        darrm.labels.individual_advantage(once, bag), abs=1e-15
     )
 
 
@@ -396,27 +398,27 @@ def test_likelihoods_of_a_label_must_not_be_multiplied_for_sums() -> None:
         [MECHANISMS["rr"], MECHANISMS["llp"]],
         [MECHANISMS["llp"], MECHANISMS["llp-laplace"]],
         [MECHANISMS["llp-laplace"], MECHANISMS["llp-laplace"]],
-        [MECHANISMS["llp"], mechanisms.LabelProportions],
+        [MECHANISMS["llp"], darrm.labels.LabelProportions],
         [MECHANISMS["llp"], 3],
     ],
     ids=str,
 )
 def test_releases_without_an_exact_joint_are_refused(releases: list[Any]) -> None:
     with pytest.raises(InputError, match="mechanisms must all answer each label"):
-        measures.joint(releases)
+        darrm.labels.joint(releases)
     with pytest.raises(InputError, match="mechanisms must all answer each label"):
         darrm.labels.audit({"together": releases}, ETA, bag_size=4)
 
 
 def test_too_many_outputs_together_are_refused() -> None:
     with pytest.raises(InputError, match="probabilities of outputs"):
-        darrm.labels.audit({"many": [mechanisms.GeometricLabelProportions(1.0)] * 4}, ETA, bag_size=50)
+        darrm.labels.audit({"many": [darrm.labels.GeometricLabelProportions(1.0)] * 4}, ETA, bag_size=50)
 
 
 def test_mechanisms_with_a_size_of_their_own_need_no_bag_size() -> None:
     response = MECHANISMS["rr"]
     assert darrm.labels.audit({"rr": response}, ETA) == darrm.labels.audit({"rr": response}, ETA, bag_size=8)
-    kernel = measures.CountKernel.from_noise_function(np.full(6, 0.5))
+    kernel = darrm.labels.CountKernel.from_noise_function(np.full(6, 0.5))
     alone = darrm.labels.audit({"vote": kernel}, ETA, bag_size=5, rng=seeded())
     assert darrm.labels.audit({"vote": kernel, "rr": response}, ETA, rng=seeded())[0] == alone[0]
     vote = mechanisms.DaRRM(darrm.solve(K=5, m=2, epsilon=0.5))
@@ -445,56 +447,56 @@ def test_threads_beyond_the_rows_split_the_bags(monkeypatch: pytest.MonkeyPatch)
 
 def test_posteriors_of_releases_seen_together() -> None:
     bags, sums, votes = ETA[:8].reshape(2, 4), [1, 3], [0, 1]
-    kernel = measures.CountKernel.from_noise_function(np.full(5, 0.6))
-    noisy = mechanisms.GeometricLabelProportions(0.7)
-    both = measures.joint([noisy, kernel])
-    for bag, s, v, found in zip(bags, sums, votes, measures.posterior(both, bags, [sums, votes]), strict=True):
+    kernel = darrm.labels.CountKernel.from_noise_function(np.full(5, 0.6))
+    noisy = darrm.labels.GeometricLabelProportions(0.7)
+    both = darrm.labels.joint([noisy, kernel])
+    for bag, s, v, found in zip(bags, sums, votes, darrm.labels.posterior(both, bags, [sums, votes]), strict=True):
         joint = np.zeros((4, 2))
         for y in itertools.product((0, 1), repeat=4):
             chance = np.prod(np.where(y, bag, 1 - bag)) * noisy.kernel(4)[sum(y), s] * kernel.kernel(4)[sum(y), v]
             joint[range(4), y] += chance
         assert found == pytest.approx(joint[:, 1] / joint.sum(axis=1), abs=1e-13)
     first, second = mechanisms.RandomizedResponse(1.0), mechanisms.RandomizedResponse(0.5)
-    after = measures.posterior(measures.joint([first, second]), [0.3], [[1], [0]])
+    after = darrm.labels.posterior(darrm.labels.joint([first, second]), [0.3], [[1], [0]])
     odds = 0.3 / 0.7 * math.exp(1.0 - 0.5)
     assert after == pytest.approx([odds / (1 + odds)], abs=1e-14)
     with pytest.raises(InputError, match="one output for each of 2 mechanisms"):
-        measures.posterior(both, bags, [sums])
+        darrm.labels.posterior(both, bags, [sums])
 
 
 @pytest.mark.parametrize("epsilon", [1.0, 20.0, 40.0, 300.0, 800.0])
 def test_one_output_may_undo_what_another_made_near_certain(epsilon: float) -> None:
     response = mechanisms.RandomizedResponse(epsilon)
     eta = [0.3, 1e-300, 1 - 2**-53, 0.5]
-    both = measures.joint([response, response])
+    both = darrm.labels.joint([response, response])
     if epsilon == 800:  # its flip has no chance in float64
         with pytest.raises(InputError, match="no chance"):
             both.posterior(eta, [[1, 1, 0, 0], [0, 0, 1, 1]])
         return
     assert both.posterior(eta, [[1, 1, 0, 0], [0, 0, 1, 1]]) == pytest.approx(eta, rel=1e-12)
-    again = measures.joint([both, both])
+    again = darrm.labels.joint([both, both])
     output = [[[1, 1, 0, True], [0, 0, 1, False]], [[0, 0, 1, True], [1, 1, 0, False]]]
-    assert measures.posterior(again, [eta, eta], [[[side, side] for side in pair] for pair in output]) == pytest.approx(
-        np.array([eta, eta]), rel=1e-12
-    )
+    assert darrm.labels.posterior(
+        again, [eta, eta], [[[side, side] for side in pair] for pair in output]
+    ) == pytest.approx(np.array([eta, eta]), rel=1e-12)
 
 
 def test_posteriors_of_classes_seen_together() -> None:
     responses = [mechanisms.RandomizedResponse(1.0, 3), mechanisms.RandomizedResponse(0.5, 3)]
-    both, eta, seen = measures.joint(responses), np.array([[0.2, 0.5, 0.3], [0.0, 0.9, 0.1]]), [[0, 2], [1, 2]]
+    both, eta, seen = darrm.labels.joint(responses), np.array([[0.2, 0.5, 0.3], [0.0, 0.9, 0.1]]), [[0, 2], [1, 2]]
     wanted = eta * responses[0].label_kernel()[:, seen[0]].T * responses[1].label_kernel()[:, seen[1]].T
     wanted /= wanted.sum(axis=1, keepdims=True)
-    assert measures.posterior(both, eta, seen) == pytest.approx(wanted, abs=1e-15)
+    assert darrm.labels.posterior(both, eta, seen) == pytest.approx(wanted, abs=1e-15)
     assert both.posterior(eta[0], [0, 1]) == pytest.approx(wanted[0], abs=1e-15)
 
 
 def test_posteriors_of_several_releases_take_features_too() -> None:
     for release, seen in ((MECHANISMS["rr"], [1, 0]), (MECHANISMS["llp"], 1)):
-        both = measures.joint([release, release])
-        after = measures.posterior(both, [0.3, 0.6], [seen, seen])
-        assert measures.posterior(both, [0.3, 0.6], [seen, seen], X=[[1.0], [2.0]]).tolist() == after.tolist()
+        both = darrm.labels.joint([release, release])
+        after = darrm.labels.posterior(both, [0.3, 0.6], [seen, seen])
+        assert darrm.labels.posterior(both, [0.3, 0.6], [seen, seen], X=[[1.0], [2.0]]).tolist() == after.tolist()
         with pytest.raises(InputError, match="X must"):
-            measures.posterior(both, [0.3, 0.6], [seen, seen], X="features")  # type: ignore[arg-type]
+            darrm.labels.posterior(both, [0.3, 0.6], [seen, seen], X="features")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -509,7 +511,7 @@ def test_posteriors_of_several_releases_take_features_too() -> None:
 )
 def test_outputs_that_several_releases_do_not_have(output: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
-        measures.joint([MECHANISMS["rr"], MECHANISMS["rr"]]).posterior([0.3, 0.6], output)
+        darrm.labels.joint([MECHANISMS["rr"], MECHANISMS["rr"]]).posterior([0.3, 0.6], output)
 
 
 @pytest.mark.parametrize(
@@ -523,7 +525,7 @@ def test_outputs_that_several_releases_do_not_have(output: Any, message: str) ->
 )
 def test_what_is_no_list_of_like_releases_is_refused(releases: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
-        measures.joint(releases)
+        darrm.labels.joint(releases)
 
 
 def test_sums_of_other_bags_tell_more_than_their_joint() -> None:
@@ -536,6 +538,10 @@ def test_sums_of_other_bags_tell_more_than_their_joint() -> None:
             chances.setdefault(seen, [0.0, 0.0])[y[0]] += 1 / 16
         return sum(map(max, chances.values())) - 0.5
 
-    exact, pairs = mechanisms.LabelProportions(), [(0, 1), (2, 3)]
-    assert measures.additive_advantage(measures.joint([exact, exact]), [0.5, 0.5]) == advantage(pairs, pairs) == 0.25
+    exact, pairs = darrm.labels.LabelProportions(), [(0, 1), (2, 3)]
+    assert (
+        darrm.labels.additive_advantage(darrm.labels.joint([exact, exact]), [0.5, 0.5])
+        == advantage(pairs, pairs)
+        == 0.25
+    )
     assert advantage(pairs, [(0, 2), (1, 3)]) == 0.4375

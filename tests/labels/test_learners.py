@@ -23,20 +23,17 @@ from threadpoolctl import threadpool_limits
 
 import darrm
 from darrm.errors import InputError
-from darrm.labels.learners import AggregateRegressor, BagClassifier, RandomizedResponseClassifier
-from darrm.labels.learners.proportion_loss import debiased_labels, proportion_loss
-from darrm.mechanisms import (
-    Bags,
+from darrm.labels import (
     GeometricLabelProportions,
     LabelProportions,
     LaplaceLabelProportions,
-    LaplaceNoisyMax,
     NoisyAggregate,
     NoisyWeightedLabelProportions,
-    RandomizedResponse,
     WeightedBagAggregates,
-    bags,
 )
+from darrm.labels.learners import AggregateRegressor, BagClassifier, RandomizedResponseClassifier
+from darrm.labels.learners.proportion_loss import debiased_labels, proportion_loss
+from darrm.mechanisms import Bags, LaplaceNoisyMax, RandomizedResponse, bags
 
 estimator_checks = load("estimator_checks")
 NO_NOISE = 1e6  # epsilon whose flip probability is 0 in float64

@@ -31,7 +31,7 @@ def test_bounds_are_those_of_clopper_and_pearson(n: int, tail: float) -> None:
         low, high = _clopper_pearson(x, n, tail)
         exact = binomtest(x, n).proportion_ci(1 - 2 * tail, method="exact")
         assert (low, high) == pytest.approx((exact.low, exact.high), rel=1e-7, abs=1e-12)
-        # The definition, on the safe side of the rounding.
+        # The definition, rounded conservatively.
         assert x == 0 or binom.sf(x - 1, n, low) <= tail
         assert x == n or binom.cdf(x, n, high) <= tail
 

@@ -37,10 +37,34 @@ def test_it_is_attained_and_is_lemma_3_2_on_the_chains(K: int, epsilon: float) -
     problem = darrm.MajorityProblem(K=K, m=1, epsilon=epsilon)
     for p in chains(epsilon):
         above = sum(math.comb(K, l) * p**l * (1 - p) ** (K - l) for l in range(K // 2 + 1, K + 1))
-        # A hair towards 1/2, as rounding may put p itself on the next link.
-        bound = least_error(problem, p - 1e-12)
+        bound = least_error(problem, p)
         assert bound == pytest.approx(above - p, abs=1e-9)
         assert optimum(problem, p) == pytest.approx(bound, abs=1e-9)
+
+
+@pytest.mark.parametrize("K", [3, 11, 35])
+@pytest.mark.parametrize("epsilon", [0.01, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.49])
+@pytest.mark.parametrize("upper", [False, True])
+def test_it_is_lemma_3_2_at_every_link(K: int, epsilon: float, upper: bool) -> None:
+    """As float64 a link lies a hair to either side of itself."""
+    problem = darrm.MajorityProblem(K=K, m=1, epsilon=epsilon)
+    for j in range(1, 11):
+        p = math.exp(-j * epsilon) / 2
+        above = sum(math.comb(K, l) * p**l * (1 - p) ** (K - l) for l in range(K // 2 + 1, K + 1))
+        assert least_error(problem, 1 - p if upper else p) == pytest.approx(p - above, abs=1e-13)
+
+
+def test_a_link_at_the_edge_of_numbers() -> None:
+    value = least_error(darrm.MajorityProblem(K=11, m=1, epsilon=0.3), math.exp(-0.3) / 2)
+    assert value == pytest.approx(0.184957909182, abs=1e-12)
+    for p in (0.0, 5e-324, 0.3, 1.0):
+        for epsilon in (1e-300, 1e6):
+            found = least_error(darrm.MajorityProblem(K=11, m=0.5, epsilon=epsilon), p)
+            assert 0 <= found <= 0.5
+    assert least_error(darrm.MajorityProblem(K=11, m=0.5, epsilon=0.3), 1.0) == 0
+    # c = Delta / (e^epsilon - 1) is 3e8 here, and the difference of two such numbers is p.
+    problem = darrm.MajorityProblem(K=11, m=3, epsilon=1e-9, Delta=0.3, delta=0.3)
+    assert least_error(problem, 0.3) == pytest.approx(0.2 - 0.0782247916, abs=1e-8)
 
 
 def test_lemma_3_2_says_too_much_elsewhere() -> None:

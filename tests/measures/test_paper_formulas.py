@@ -13,22 +13,21 @@ import pytest
 from scipy.integrate import quad
 from scipy.special import ndtr
 
-from darrm.measures import (
+from darrm.labels import (
     CountKernel,
+    GeometricLabelProportions,
+    LabelProportions,
     additive_advantage,
     attack_utility,
     bounds,
-    conditional_leakage,
     individual_advantage,
     individual_advantage_over_bags,
     largest_log_odds_change,
-    leakage_bound,
-    maximal_leakage,
-    noisy_max_probabilities,
     posterior,
     total_variation,
 )
-from darrm.mechanisms import GeometricLabelProportions, LabelProportions, RandomizedResponse
+from darrm.measures import conditional_leakage, leakage_bound, maximal_leakage, noisy_max_probabilities
+from darrm.mechanisms import RandomizedResponse
 from darrm.numerics.poisson_binomial import pmf
 
 LLP = LabelProportions()
@@ -71,7 +70,7 @@ def test_the_integrals_of_appendix_c(m: int, gamma: float) -> None:
 
     for closed, (left, right) in zip((a, b, above), ((-1 - 45 / gamma, -1), (-1, 0), (0, 45 / gamma)), strict=True):
         assert closed == pytest.approx(quad(inside, left, right, epsabs=1e-13)[0], abs=1e-12)
-    wins = noisy_max_probabilities([1, *[0] * (m - 1)], gamma=gamma, noise="continuous")[0]
+    wins = noisy_max_probabilities([1, *[0] * (m - 1)], gamma=gamma)[0]
     assert a + b + above == pytest.approx(wins, abs=1e-11)
     # (69) with gamma for its term k = 0, which is printed as 0 / 0, and the step (70).
     sum_69 = gamma + sum(math.comb(m, k) * (-0.5) ** k / k * (1 - q**k) for k in range(1, m + 1))
@@ -84,14 +83,14 @@ def test_the_integrals_of_appendix_c(m: int, gamma: float) -> None:
 @pytest.mark.parametrize("gamma", [0.1, 1.0, 3.0])
 def test_the_bound_is_concave_in_the_number_of_classes(gamma: float) -> None:
     """(75) to (78): e to the bound has the differences that are printed, and tends to e^gamma."""
-    bound = [math.exp(leakage_bound(m, gamma, noise="continuous")) for m in range(2, 14)]
+    bound = [math.exp(leakage_bound(m, gamma)) for m in range(2, 14)]
     first, second = np.diff(bound), np.diff(bound, 2)
     q = math.exp(-gamma)
     for i, m in enumerate(range(2, 13)):
         printed = (1 - q / 2) ** m - q / 2 * (2.0 ** (1 - m) + m * of_h(m - 1, gamma))
         assert first[i] == pytest.approx(printed, abs=1e-9)
     assert second == pytest.approx([-q / 2 * of_h(m, gamma) for m in range(2, 12)], abs=1e-9)
-    assert leakage_bound(1000, gamma, noise="continuous") == pytest.approx(gamma, abs=1e-6)
+    assert leakage_bound(1000, gamma) == pytest.approx(gamma, abs=1e-6)
 
 
 @pytest.mark.parametrize("gamma", [0.1, 1.0, 4.0])
@@ -99,7 +98,7 @@ def test_the_difference_of_two_laplace_noises(gamma: float) -> None:
     """(84), by the chance that the class of two that is d votes ahead or behind wins."""
     for d in range(12):
         behind = math.exp(-gamma * d) * (2 + gamma * d) / 4
-        found = noisy_max_probabilities([d, 0], gamma=gamma, noise="continuous")
+        found = noisy_max_probabilities([d, 0], gamma=gamma)
         assert found == pytest.approx([1 - behind, behind], abs=1e-12)
 
 
@@ -133,7 +132,7 @@ def test_the_derivatives_behind_theorem_10(v: tuple[float, float, float]) -> Non
     """(47), (48) and (50) to (56) are right. (49) lacks the minus of its first term, and (58) a factor of 2."""
     if v == (2.0, 1.2, 0.5):
         counts = [3, 1, 0]
-        found = noisy_max_probabilities(counts, sigma=1.0, noise="continuous")[0]
+        found = noisy_max_probabilities(counts, sigma=1.0)[0]
         assert chance([2, 1, 0], 0) == pytest.approx(found, abs=1e-12)
 
     def term(i: int, j: int, k: int) -> float:

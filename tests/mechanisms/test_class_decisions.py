@@ -16,7 +16,7 @@ import scipy.stats
 import darrm
 from darrm.cli import main
 from darrm.mechanisms import PrivateDecision
-from darrm.mechanisms.class_tables import exact_rows
+from darrm.problem.class_tables import exact_rows
 from darrm.problem.counts import sorted_counts
 from darrm.randomness.words import NotPrivateWarning
 
@@ -53,7 +53,7 @@ LABELS = [0, 2, 2, 1]
 def test_a_solved_decision_has_its_probabilities(problem: darrm.DecisionProblem) -> None:
     design = darrm.solve(problem, objective=darrm.objectives.truth([0.7, 0.6][: len(problem.groups)]))
     mechanism, rng, n = PrivateDecision(design), np.random.default_rng(0), 30_000
-    assert all(sum(row) == 1 for row in exact_rows(problem, design.table))
+    assert all(sum(row) == 1 for row in exact_rows(design.table, problem))
     for _ in range(5):
         row = rng.integers(0, 3, problem.K)
         ends = np.cumsum([0, *(group.count for group in problem.groups)])
@@ -91,16 +91,18 @@ def test_each_block_is_charged_by_its_rows_and_before_a_draw(monkeypatch: pytest
     """A row of K votes is one label, however it is kept until it is paid for."""
     design, charged = most_votes(NAMES), list[int]()
 
-    class Budget:
-        def __init__(self, ledger: object, of: object) -> None:
-            assert (ledger, of) == ("ledger", design)
+    class Stream:
+        def __init__(self, *given: object) -> None:
+            assert given == ("ledger", design, "", False)
 
-        def charge(self, n: int) -> None:
+        def charge(self, n: int, ids: object) -> int:
+            assert ids is None
             if sum(charged) + n > 8:
                 raise darrm.BudgetError("no more")
             charged.append(n)
+            return 0
 
-    monkeypatch.setattr("darrm.accounting.budgets.LedgerBudget", Budget)
+    monkeypatch.setattr("darrm.accounting.streams.Stream", Stream)
     mechanism = PrivateDecision(design)
     labels = mechanism.release_blocks([VOTES, VOTES[:0], VOTES[1], VOTES], ledger="ledger")  # type: ignore[arg-type]
     assert (next(labels).tolist(), charged) == (LABELS, [4])
@@ -190,7 +192,7 @@ def test_arrow_tables() -> None:
     assert labels.to_pylist() == LABELS
     named = pa.table({name: pa.array(np.array(NAMES)[VOTES[:, j]]).dictionary_encode() for j, name in enumerate("abc")})
     assert darrm.columns.release(PrivateDecision(most_votes(NAMES)), named).to_pylist() == [NAMES[i] for i in LABELS]
-    with pytest.raises(darrm.InputError, match=r"column a must hold numbers 0 to 2\. Got type dictionary"):
+    with pytest.raises(darrm.InputError, match=r"row 0, column a: A vote must be 0, 1 or 2\. Got '"):
         darrm.columns.release(PrivateDecision(most_votes(3)), named)
 
 

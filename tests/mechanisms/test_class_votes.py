@@ -12,9 +12,8 @@ import scipy.stats
 from cases import thorough
 
 import darrm
-from darrm.certificate.stored import class_table, drawn
 from darrm.mechanisms import PrivateDecision, class_votes, released_votes
-from darrm.mechanisms.class_tables import exact_rows
+from darrm.problem.class_tables import class_table, drawn, exact_rows
 from darrm.problem.counts import count_vectors, sorted_counts
 from darrm.randomness.choices import Choices
 from darrm.randomness.words import NotPrivateWarning
@@ -27,7 +26,7 @@ def problem(*sizes: int, classes: Any, none: bool = False) -> darrm.DecisionProb
 def mechanism(of: darrm.DecisionProblem, table: Any) -> PrivateDecision:
     """Of a table that need not be private: what is drawn is the same."""
     design = object.__new__(darrm.DecisionDesign)
-    for name, value in {"problem": of, "table": np.asarray(table, dtype=float), "fewer": {}}.items():
+    for name, value in {"problem": of, "table": np.asarray(table, dtype=float), "objective": None, "fewer": {}}.items():
         object.__setattr__(design, name, value)
     return PrivateDecision(design)
 
@@ -96,7 +95,7 @@ def test_the_chances_of_symmetric_tables_are_exact(monkeypatch: pytest.MonkeyPat
 def test_the_chances_of_full_tables_are_exact(monkeypatch: pytest.MonkeyPatch, of: darrm.DecisionProblem) -> None:
     monkeypatch.setattr(class_votes, "Choices", partial(Choices, word_bits=4))
     rng = np.random.default_rng(1)
-    table = rng.multinomial(16, np.ones(of.n_answers) / of.n_answers, of.shape) / 16
+    table = rng.multinomial(16, np.ones(of.n_answers) / of.n_answers, of.table_shape) / 16
     made = mechanism(of, table)
     vectors = [count_vectors(group.count, 3).tolist() for group in of.groups]
     for row in itertools.product(range(3), repeat=of.K):
@@ -117,10 +116,10 @@ def test_the_chances_of_full_tables_are_exact(monkeypatch: pytest.MonkeyPatch, o
 def test_each_vector_of_counts_has_its_own_row(sizes: tuple[int, ...], classes: int) -> None:
     """Sure answers, a different one for neighbouring rows, from votes and from counts."""
     of = problem(*sizes, classes=classes)
-    wanted = np.arange(np.prod(of.shape)) % classes
-    made = mechanism(of, np.eye(classes)[wanted].reshape(*of.shape, classes))
+    wanted = np.arange(np.prod(of.table_shape)) % classes
+    made = mechanism(of, np.eye(classes)[wanted].reshape(*of.table_shape, classes))
     vectors = [count_vectors(size, classes) for size in sizes]
-    grid = np.array([[vectors[g][i] for g, i in enumerate(at)] for at in np.ndindex(*of.shape)])
+    grid = np.array([[vectors[g][i] for g, i in enumerate(at)] for at in np.ndindex(*of.table_shape)])
     assert made.release_counts(grid).tolist() == wanted.tolist()
     votes = np.array([np.concatenate([np.repeat(np.arange(classes), part) for part in parts]) for parts in grid])
     for kind in (np.uint8, np.int64, np.float32):
@@ -133,13 +132,13 @@ def test_each_vector_of_counts_has_its_own_row(sizes: tuple[int, ...], classes: 
 def test_exact_rows_sum_to_one_and_are_those_of_the_definition(none: bool) -> None:
     of = problem(6, classes=4, none=none)
     table = symmetric_table(of, 2**40, seed=3)
-    rows = exact_rows(of, table)
+    rows = exact_rows(table, of)
     for counts, row, stored in zip(sorted_counts(6, 4).tolist(), rows, table.tolist(), strict=True):
         assert sum(row) == 1
         assert row == law(of, table, tuple(counts))
         assert [float(p) for p in row] == stored
-    full = np.random.default_rng(0).dirichlet(np.ones(of.n_answers), of.shape)
-    for row, stored in zip(exact_rows(of, full), full.tolist(), strict=True):
+    full = np.random.default_rng(0).dirichlet(np.ones(of.n_answers), of.table_shape)
+    for row, stored in zip(exact_rows(full, of), full.tolist(), strict=True):
         assert sum(row) == 1
         largest = stored.index(max(stored))
         assert all(row[j] == Fraction(stored[j]) for j in range(of.n_answers) if j != largest)
@@ -158,9 +157,9 @@ def test_what_is_drawn_is_as_near_to_the_table_as_its_certificate_counts(
             weights = np.exp(rng.uniform(0, 8) * counts)
             weights = np.concatenate([weights, rng.random((len(weights), 1))], axis=1)[:, : of.n_answers]
         else:
-            weights = rng.random((*of.shape, of.n_answers)) ** rng.integers(1, 40)
+            weights = rng.random((*of.table_shape, of.n_answers)) ** rng.integers(1, 40)
         table = class_table(weights / weights.sum(axis=-1, keepdims=True), of)
-        for row, stored in zip(exact_rows(of, table), table.reshape(-1, of.n_answers).tolist(), strict=True):
+        for row, stored in zip(exact_rows(table, of), table.reshape(-1, of.n_answers).tolist(), strict=True):
             assert sum(row) == 1
             assert all(
                 abs(p - Fraction(q)) <= Fraction(drawn(of.n_answers)) * Fraction(q)
@@ -180,7 +179,7 @@ def test_the_first_of_equal_masses_has_the_rest() -> None:
     of, least = problem(4, classes=4), 2.0**-60
     assert sorted_counts(4, 4).tolist() == [[4, 0, 0, 0], [3, 1, 0, 0], [2, 2, 0, 0], [2, 1, 1, 0], [1, 1, 1, 1]]
     table = [[0.4, 0.2, 0.2, 0.2], [0.7, 0.1, 0.1, 0.1], [0.5, 0.5, 0, 0], [0.5, 0.25, 0.25, least], [0.25] * 4]
-    exact = exact_rows(of, np.array(table))
+    exact = exact_rows(np.array(table), of)
     assert exact[0] == [Fraction(0.4)] + [(1 - Fraction(0.4)) / 3] * 3  # three of 0.2 weigh more than 0.4
     assert exact[1] == [1 - 3 * Fraction(0.1)] + [Fraction(0.1)] * 3
     assert exact[3] == [Fraction(1, 2) - Fraction(least), Fraction(1, 4), Fraction(1, 4), Fraction(least)]
@@ -320,7 +319,7 @@ def test_counts_that_are_none(counts: Any, said: str) -> None:
 def test_tables_that_are_none(table: Any, said: str) -> None:
     of = problem(3, classes=3)
     with pytest.raises(darrm.InputError, match=said):
-        exact_rows(of, np.array(table))
+        exact_rows(np.array(table), of)
 
 
 def test_many_voters_and_classes_are_instant() -> None:

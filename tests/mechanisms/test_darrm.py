@@ -162,7 +162,7 @@ def test_every_label_has_words_of_its_own(monkeypatch: pytest.MonkeyPatch) -> No
         assert 0.4 < (first[:1000] != labels[2 * 65536 :]).mean() < 0.6
 
 
-@pytest.mark.parametrize("counts", [[12], [-1], [0.5], [[1]], ["1"]])
+@pytest.mark.parametrize("counts", [[12], [-1], [0.5], [[1, 1]], [[[1]]], 1, ["1"]])
 def test_bad_counts(counts: object) -> None:
     with pytest.raises(darrm.InputError):
         darrm.mechanisms.DaRRM(DESIGN).release_counts(counts)  # type: ignore[arg-type]

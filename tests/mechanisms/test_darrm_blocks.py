@@ -180,7 +180,7 @@ def test_the_budget_ends_a_stream(book: Ledger) -> None:
     assert charged(book) == book.status()["released"] == 18
     given: list[Any] = []
     with pytest.raises(darrm.BudgetError):
-        given.extend(MECHANISM.release_blocks(itertools.repeat(VOTES[:2]), ledger=book))
+        given.extend(MECHANISM.release_blocks(itertools.repeat(VOTES[:2]), ledger=book, stream="more"))
     assert [len(labels) for labels in given] == [2]
     assert charged(book) == 20
 
@@ -227,8 +227,9 @@ def test_tables_and_blocks_name_the_remedy(tmp_path: Path) -> None:
     for given in (votes.read(path), next(votes.blocks(path))):
         with pytest.raises(darrm.InputError, match=r"Got a Votes\w+: pass its .votes"):
             MECHANISM.release(given)  # type: ignore[arg-type]
-        with pytest.raises(darrm.InputError, match=r"pass its .votes"):
-            next(MECHANISM.release_blocks([given]))  # type: ignore[list-item]
+    with pytest.raises(darrm.InputError, match=r"pass its .votes"):
+        next(MECHANISM.release_blocks([votes.read(path)]))  # type: ignore[list-item]
+    assert [len(labels) for labels in MECHANISM.release_blocks(votes.blocks(path))] == [1]
 
 
 def test_gathered_truth_values_of_other_bytes_are_refused() -> None:

@@ -1,82 +1,63 @@
-"""Chances of all labels against exact sums, and permute-and-flip against all orders and drawn labels."""
+"""Chances of all labels against rigorous integrals and exact sums, and permute-and-flip against all orders."""
 
 import math
 from collections.abc import Callable
-from decimal import Decimal, localcontext
 from fractions import Fraction
-from itertools import permutations, product
+from itertools import permutations
 from typing import Any
 
 import numpy as np
 import pytest
 from cases import thorough
+from oracles import noisy_max as oracle
 
 from darrm.errors import InputError
-from darrm.measures import noisy_max_probabilities
 from darrm.mechanisms import GaussianNoisyMax, LaplaceNoisyMax, PermuteAndFlip
-from darrm.mechanisms.label_chances import DiscreteNoise, gaussian_noise, laplace_noise, unit_nodes
-from darrm.numerics.arrays import Array
+from darrm.mechanisms.label_chances import GAUSSIAN, LAPLACE, _nodes
+from darrm.numerics import normal
+from darrm.numerics.nodes import unit_nodes
 from darrm.randomness.words import NotPrivateWarning
 
-COUNTS = [[5, 3, 1], [4, 4, 4], [6, 0, 0], [0, 1, 0], [7, 7, 1]]
+COUNTS = [
+    [5, 3, 1],
+    [4, 4, 4],
+    [6, 0],
+    [7, 7, 1, 0],
+    [9, 8, 7, 6, 5, 4],
+    [2] * 9,
+    [3, 3, 2],
+    [30, 0, 29, 7],
+    [40, 1, 0],
+]
+ORACLES: dict[Any, Callable[[list[int], float], list[Fraction]]] = {
+    GaussianNoisyMax: oracle.gaussian,
+    LaplaceNoisyMax: lambda counts, gamma: oracle.laplace(counts, Fraction(gamma)),
+    PermuteAndFlip: lambda counts, epsilon: oracle.exponential(counts, Fraction(epsilon) / 2),
+}
 
 
-def by_values(masses: dict[int, Fraction], counts: list[int]) -> list[Fraction]:
-    """Noisy max with this noise, by going through all of its values."""
-    wins = [Fraction(0)] * len(counts)
-    for noise in product(masses, repeat=len(counts)):
-        noisy = [n + z for n, z in zip(counts, noise, strict=True)]
-        best = [j for j, n in enumerate(noisy) if n == max(noisy)]
-        chance = math.prod((masses[z] for z in noise), start=Fraction(1))
-        for j in best:
-            wins[j] += chance / len(best)
-    return wins
+@pytest.mark.parametrize("kind", ORACLES)
+@pytest.mark.parametrize("counts", [*COUNTS[:4], *thorough(*COUNTS[4:])])
+@pytest.mark.parametrize("parameter", [0.3, 0.9, 2.5])
+def test_chances_to_their_relative_error(kind: Any, counts: list[int], parameter: float) -> None:
+    """However small they are; and far more exactly than is promised."""
+    made = kind(parameter)._chances(np.array([counts]))
+    assert made.rho < 2e-11
+    assert made.cut < 1e-23
+    for found, wanted in zip(made.values[0].tolist(), ORACLES[kind](counts, parameter), strict=True):
+        exact, error = float(wanted), abs(float(Fraction(found) - wanted))
+        assert (1 - made.rho) * found <= exact <= (1 + made.rho) * found + made.cut
+        if exact > 1e-50:
+            assert error <= 1e-13 * exact + (made.cut if exact < 1e-20 else 0)
 
 
-@pytest.mark.first(1)
-@pytest.mark.parametrize("counts", [*COUNTS[:2], *thorough(*COUNTS[2:])])
-def test_gaussian_chances_to_their_relative_error(counts: list[int]) -> None:
-    """sigma = .9, noise up to 12: what is beyond has a chance below 1e-38, so even the rarest labels are right."""
-    sigma = 0.9
-    with localcontext() as context:
-        context.prec = 60
-        square = Decimal(sigma) * Decimal(sigma)
-        weights = {z: (-Decimal(z * z) / (2 * square)).exp() for z in range(-12, 13)}
-        total = sum(weights.values())
-        masses = {z: Fraction(weight / total) for z, weight in weights.items()}
-    wanted = np.array([float(x) for x in by_values(masses, counts)])
-    made = GaussianNoisyMax(sigma)._chances(np.array([counts]))
-    assert made.rho < 1e-10
-    assert made.cut < 1e-20
-    assert np.all(np.abs(made.values[0] - wanted) <= made.rho * wanted + made.cut)
-    assert np.all(np.abs(made.values[0] / wanted - 1) < 1e-9)
-
-
-@pytest.mark.first(1)
-@pytest.mark.parametrize("counts", [*COUNTS[:2], *thorough(*COUNTS[2:])])
-def test_laplace_chances_to_their_relative_error(counts: list[int]) -> None:
-    """q = 1/16, noise up to 16 and the rest of the tails on its ends: right to 1e-16."""
-    gamma = math.log(16)
-    q, most = Fraction(1, 16), 16
-    masses = {z: (1 - q) / (1 + q) * q ** abs(z) for z in range(-most, most + 1)}
-    masses[most] /= 1 - q
-    masses[-most] /= 1 - q
-    assert sum(masses.values()) == 1
-    wanted = np.array([float(x) for x in by_values(masses, counts)])
-    made = LaplaceNoisyMax(gamma)._chances(np.array([counts]))
-    assert made.rho < 1e-10
-    assert np.all(np.abs(made.values[0] / wanted - 1) < 1e-9)
-
-
-@pytest.mark.parametrize("noise", [{"sigma": 2.5}, {"gamma": 0.4}])
-@pytest.mark.parametrize("counts", [[5, 3], [9, 9, 8, 2], [3] * 12, [40, 2, 1, 0, 0], [10**9, 0, 5]])
-def test_they_agree_with_single_rows(noise: dict[str, float], counts: list[int]) -> None:
-    mechanism = GaussianNoisyMax(**noise) if "sigma" in noise else LaplaceNoisyMax(**noise)
-    found = mechanism.chances([counts, counts[::-1]])
-    wanted = noisy_max_probabilities(counts, **noise)  # type: ignore[arg-type]
-    assert found[0] == pytest.approx(wanted, abs=1e-12 * len(counts))
-    assert found[1] == pytest.approx(wanted[::-1], abs=1e-12 * len(counts))
-    assert found.sum(axis=1) == pytest.approx(1, abs=1e-12)
+@pytest.mark.parametrize("classes", [2, 3, 10, *thorough(60)])
+@pytest.mark.parametrize("kind", ORACLES)
+def test_chances_sum_to_one(kind: Any, classes: int) -> None:
+    rng = np.random.default_rng(classes)
+    for parameter in (0.01, 0.2, 3.0, 50.0):
+        counts = rng.multinomial(250, rng.dirichlet(np.ones(classes)), size=20)
+        assert kind(parameter).chances(counts).sum(axis=1) == pytest.approx(1, abs=1e-14 * classes + 1e-14)
 
 
 def test_many_rows_at_once_are_those_of_each(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -90,16 +71,51 @@ def test_many_rows_at_once_are_those_of_each(monkeypatch: pytest.MonkeyPatch) ->
         assert mechanism.chances(counts) == pytest.approx(wanted, rel=1e-12, abs=1e-300)
 
 
+def test_a_class_out_of_reach_is_cut_off() -> None:
+    """It is said to win with chance 0, and what it may win is within what is cut off."""
+    for mechanism, lost in ((GaussianNoisyMax(1.0), 26), (LaplaceNoisyMax(1.0), 61)):
+        made = mechanism._chances(np.array([[lost, 0, lost]]))
+        assert made.values[0, 1] == 0
+        assert made.cut > float(ORACLES[type(mechanism)]([lost, 0, lost], 1.0)[1]) > 0
+        assert made.values[0, 0] == pytest.approx(0.5, rel=1e-14)
+
+
 def test_what_is_cut_off_is_as_rare_as_said() -> None:
-    z = np.arange(1.0, 2000.0)
-    laws: list[tuple[DiscreteNoise, Callable[[Array], Array]]] = [
-        (gaussian_noise(3.0), lambda z: np.exp(-(z**2) / 18) / (3 * math.sqrt(2 * math.pi))),
-        (laplace_noise(0.2), lambda z: math.tanh(0.1) * np.exp(-0.2 * z)),
-    ]
-    for noise, mass in laws:
-        beyond = float(mass(np.asarray(z + noise.reach, dtype=np.float64)).sum())
-        assert 0 < beyond <= noise.tail
-        assert noise.law.log_mass(np.array([noise.reach])) > -math.inf
+    beyond, two = (math.erfc(x / math.sqrt(2)) / 2 for x in (GAUSSIAN.reach / 2, GAUSSIAN.reach / math.sqrt(2)))
+    assert 2.2 * beyond + two < GAUSSIAN.cut < 10 * beyond
+    loses = (2 + LAPLACE.reach) * math.exp(-LAPLACE.reach) / 4
+    assert loses + math.exp(-LAPLACE.reach) / 2 < LAPLACE.cut < 10 * loses
+
+
+def test_the_step_of_the_grid_has_the_error_of_its_proof() -> None:
+    for classes in (2, 3, 10, 1000):
+        points, weights = GAUSSIAN.rule(np.zeros(1), classes)
+        step = weights[0]
+        assert np.diff(points) == pytest.approx(step)
+        assert min(points.max(), -points.min()) >= 12.5
+        y = 2 * math.pi / (classes * step)
+        assert 2 * math.exp(classes * y * y / 2) / math.expm1(2 * math.pi * y / step) < math.exp(-38)
+
+
+def test_enough_nodes_for_each_length() -> None:
+    for x in (1e-3, 0.1, 1.0, 5.0):
+        n = _nodes(x)
+        rho = np.geomspace(1.01, 1e6, 2000)
+        bound = np.log(32 / 15 / (1 - rho**-2)) + x * (1 + (rho + 1 / rho) / 2) - 2 * n * np.log(rho)
+        assert n <= 16
+        assert bound.min() < -38
+
+
+def test_the_normal_distribution_to_its_relative_error() -> None:
+    flint = pytest.importorskip("flint")
+    x = np.concatenate([-np.linspace(0, 37.5, 2000), [-13.0, -13.0000001, 0.0, 0.5, 3.0, 40.0]])
+    with flint.ctx.workprec(200):
+        exact = list(map(flint.arb, x.tolist()))
+        Phi = np.array([float((-z / flint.arb(2).sqrt()).erfc() / 2) for z in exact])
+        phi = np.array([float((-z * z / 2).exp() / (2 * flint.arb.pi()).sqrt()) for z in exact])
+    assert np.all(np.abs(normal.distribution(x) - Phi) <= normal.EACH / 5 * Phi)
+    assert np.all(np.abs(normal.density(x) - phi) <= normal.EACH / 5 * phi)
+    assert normal.distribution(np.array([-1e300, -38.6])).max() < 1e-300
 
 
 @pytest.mark.parametrize("n", [1, 2, 5, 16, 40])
@@ -111,14 +127,14 @@ def test_nodes_integrate_what_they_should_exactly(n: int) -> None:
         assert abs(float(exact * (power + 1) - 1)) <= (power + 2) * 2.0**-53
 
 
-def test_too_much_noise_is_refused() -> None:
+def test_too_many_terms_are_refused() -> None:
+    counts = np.random.default_rng(1).integers(0, 10**6, size=(10_000, 10))
     with pytest.raises(InputError, match=r"sums of more than 1e\+10 terms"):
-        GaussianNoisyMax(9999.0).chances(np.full((10_000, 10), 3))
-    with pytest.raises(InputError, match=r"gamma must be at least 0\.0001"):
-        LaplaceNoisyMax(1e-5).chances([[3, 1]])
+        LaplaceNoisyMax(1e-5).chances(counts)
+    assert LaplaceNoisyMax(1e-5).chances([[3, 1]])[0] == pytest.approx([0.500005, 0.499995], abs=1e-9)
 
 
-@pytest.mark.parametrize("counts", [*COUNTS, [3, 3, 2, 0], [9, 1]])
+@pytest.mark.parametrize("counts", [[5, 3, 1], [4, 4, 4], [6, 0, 0], [0, 1, 0], [7, 7, 1], [3, 3, 2, 0], [9, 1]])
 def test_flips_against_all_orders(counts: list[int]) -> None:
     bias = Fraction(7, 10)
     top = max(counts)

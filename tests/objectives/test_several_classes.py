@@ -44,7 +44,7 @@ def by_single_votes(
         for o in range(problem.n_answers):
             entry = (*row, o)
             sums[entry] = sums.get(entry, Fraction(0)) + chance * Fraction(cost_of(o, y, counts))
-    costs = np.full((*problem.shape, problem.n_answers), np.nan)
+    costs = np.full((*problem.table_shape, problem.n_answers), np.nan)
     for entry, value in sums.items():
         costs[entry] = float(value)
     return costs
@@ -103,9 +103,9 @@ def test_costs_at_some_counts_are_those_of_all(sizes: list[int], C: int, none: b
         objectives.rule("plurality", tables, **more),  # type: ignore[arg-type]
         objectives.rule([2.0] * len(sizes), tables, **more),  # type: ignore[arg-type]
         objectives.rule(lambda n: int(n.ravel()[0]) % 2, tables, problem=problem, **more),  # type: ignore[arg-type]
-        objectives.costs(rng.random((*problem.shape, problem.n_answers))),
+        objectives.costs(rng.random((*problem.table_shape, problem.n_answers))),
     ]
-    at = [rng.integers(0, n, 7) for n in problem.shape]
+    at = [rng.integers(0, n, 7) for n in problem.table_shape]
     counts = np.stack([count_vectors(size, C)[own] for size, own in zip(sizes, at, strict=True)], axis=1)
     for objective in given:
         some = objective.costs_at(problem, counts)
@@ -210,7 +210,7 @@ def test_a_function_takes_who_is_absent_for_the_first_class() -> None:
         costs = function.with_present(present).costs(fewer)
         chance = objectives.rule("plurality", [a for a, n in zip([0.8, 0.7], present, strict=True) if n])
         each = chance.chances(fewer).sum(axis=0)  # type: ignore[attr-defined]
-        for row in np.ndindex(*fewer.shape):
+        for row in np.ndindex(*fewer.table_shape):
             own = iter(zip(row, fewer.groups, strict=True))
             votes = np.zeros((2, 3), dtype=int)
             for g, count in enumerate(present):
@@ -235,7 +235,7 @@ STORED = [
     objectives.rule([1.0, 2.0], [0.8, 0.7], [0.5, 0.3, 0.2], none=1.5),
     objectives.rule(objectives.at_least(2), [0.8, 0.7], none=0.5),
     objectives.rule(lambda n: int(n[0, 1] > 0), [0.8, 0.7], problem=PROBLEM),
-    objectives.costs(np.random.default_rng(0).random((*PROBLEM.shape, 4))),
+    objectives.costs(np.random.default_rng(0).random((*PROBLEM.table_shape, 4))),
 ]
 
 
@@ -300,8 +300,11 @@ TABLE3 = [[0.8, 0.1, 0.1], [0.1, 0.8, 0.1], [0.1, 0.1, 0.8]]
             r"must answer a class, 0 to 2\. Got 3 for the counts \(\[2, 0, 0\], \[1, 0, 0\]\)",
         ),
         (lambda: objectives.rule(lambda n: -1, [0.8], problem=problem_of([2], 2)), r"must answer 0 or 1\. Got -1"),
-        (lambda: objectives.costs([1.0, 2.0]), r"must have shape \(\*problem\.shape, n_answers\)\. Got \(2,\)"),
-        (lambda: objectives.costs([[1.0], [2.0]]), r"must have shape \(\*problem\.shape, n_answers\)\. Got \(2, 1\)"),
+        (lambda: objectives.costs([1.0, 2.0]), r"must have shape \(\*problem\.table_shape, n_answers\)\. Got \(2,\)"),
+        (
+            lambda: objectives.costs([[1.0], [2.0]]),
+            r"must have shape \(\*problem\.table_shape, n_answers\)\. Got \(2, 1\)",
+        ),
     ],
 )
 def test_what_is_no_objective_is_refused(make: Callable[[], object], said: str) -> None:

@@ -25,7 +25,7 @@ def same_for_all(objective: Objective, problem: DecisionProblem) -> bool:
 
 def table(rng: np.random.Generator, problem: DecisionProblem) -> np.ndarray:
     """A table of costs that is the same for all classes: any table, averaged over their permutations."""
-    given = rng.random((*problem.shape, problem.n_answers))
+    given = rng.random((*problem.table_shape, problem.n_answers))
     orders = list(itertools.permutations(range(problem.n_classes)))
     return np.mean([permuted(given, problem, order) for order in orders], axis=0)
 

@@ -16,7 +16,8 @@ from oracles.exact import acceptance, exponential, pmf
 from darrm.certificate.engines import ENGINES, Engine
 from darrm.certificate.protocol import Facts, WorstCase
 from darrm.constraints.engines import ROWS
-from darrm.problem.limits import Affected, Limit
+from darrm.problem.groups import ByGroups, VoterGroup
+from darrm.problem.limits import Limit
 from darrm.problem.noise_function import noise_function
 from darrm_solvers import Rows
 
@@ -24,25 +25,29 @@ CORNERS = ("(0,0)", "(1,1)", "(hi,lo)", "(lo,hi)")
 
 
 @dataclass(frozen=True)
-class TwoVoters:
+class TwoVoters(ByGroups):
     """The majority of two voters, each (epsilon_i, 0)-DP, both affected by one record."""
 
     epsilons: tuple[float, float]
     epsilon: float
     delta: float = 0.0
     K: int = 2
+    classes: int = 2
+    max_affected: int = 2
+    adjacency: str = "replace-one"
+    none: bool = False
+
+    @property
+    def groups(self) -> tuple[VoterGroup, ...]:
+        return tuple(VoterGroup(1, epsilon) for epsilon in self.epsilons)
 
     @property
     def exact_epsilon(self) -> Fraction:
         return Fraction(self.epsilon)
 
     @property
-    def total_epsilon(self) -> float:
+    def release_epsilon(self) -> float:
         return self.epsilon
-
-    @property
-    def affected(self) -> tuple[Affected, ...]:
-        return tuple(Affected(epsilon, 0.0, 1) for epsilon in self.epsilons)
 
 
 class Pair(NamedTuple):

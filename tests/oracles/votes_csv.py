@@ -3,20 +3,43 @@
 from __future__ import annotations
 
 import csv
+import unicodedata
+from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
-VALUES = {"0": 0, "1": 1}
-FOR_ABSENT = (
-    "Voters may be absent if the design is for two answers and was solved with --absent; in Python read with "
-    "absent=True."
-)
+FOR_ABSENT = "Voters may be absent if the design was solved with --absent; in Python read with absent=True."
 
 
 class Refused(Exception):
     pass
 
 
-def read(name: Path) -> tuple[list[str], list[list[int]], list[int] | None]:
+def compared(text: str) -> str:
+    return unicodedata.normalize("NFC", text.strip())
+
+
+def one_id(text: str) -> str | Decimal:
+    """An id as it is told from others: a whole number is one, however it is written."""
+    text = compared(text)
+    digits = text[1:] if text[:1] in ("+", "-") else text
+    try:
+        number = Decimal(text if set(digits) <= set("0123456789.") and digits[:1] != "." else "")
+    except InvalidOperation:
+        return text
+    return number if number == number.to_integral_value() else text
+
+
+def vote(text: str) -> int | None:
+    """The vote that a text means as a number, as Python reads it, or with a comma for a point."""
+    text = text.strip().replace(",", ".")
+    try:
+        number = float(text) if set(text) <= set("0123456789.+-eE") else -1.0
+    except ValueError:
+        return None
+    return int(number) if number in (0, 1) else None
+
+
+def read(name: Path) -> tuple[list[str], list[list[int | None]], list[int | None] | None]:
     """Ids, votes and labels; `Refused` with what darrm should say."""
     try:
         name.read_bytes().decode("utf-8-sig")
@@ -25,32 +48,47 @@ def read(name: Path) -> tuple[list[str], list[list[int]], list[int] | None]:
     try:
         with name.open(newline="", encoding="utf-8-sig") as file:
             rows = csv.reader(file, strict=True)
-            header = [column.strip() for column in next(rows, [])]
-            if not header or all(column in VALUES for column in header):
-                raise Refused(
-                    f"{name} has no header. Its first line must name the columns: id, one for each voter, label."
-                )
-            first, last = int(header[0] == "id"), len(header) - int(header[-1] == "label")
-            if last - first < 1:
-                raise Refused(
-                    f"{name} must have at least 1 vote columns, between an optional id and an optional label. Got 0: ."
-                )
+            header = next((row for row in rows if "".join(row).strip() or len(row) > 1), [])
+            header = [compared(column) for column in header]
+            first, last = check_header(name, header)
             ids, votes, labels = [], [], []
             for row in rows:
                 at = f"{name}, line {rows.line_num}"
+                if len(row) < 2 and len(row) != len(header) and not "".join(row).strip():
+                    continue
+                if len(row) > len(header) and not "".join(row[len(header) :]).strip():
+                    row = row[: len(header)]
                 if len(row) != len(header):
                     raise Refused(f"{at}: {len(row)} columns where the header has {len(header)}. Fix that line.")
                 for j in range(first, len(row)):
-                    if row[j] not in VALUES:
-                        what = "A label" if j >= last else "A vote"
-                        told = what == "A vote" and row[j].strip() in ("", "-1", "None")
-                        absent = f" {FOR_ABSENT}" if told else ""
-                        raise Refused(f"{at}, column {header[j]}: {what} must be 0 or 1. Got {row[j]!r}.{absent}")
+                    if vote(row[j]) is None:
+                        if not "".join(row).strip():
+                            raise Refused(f"{at} holds nothing but what stands between columns. Delete that line.")
+                        what, missing = ("A label" if j >= last else "A vote"), row[j].strip() in ("", "-1")
+                        hint = "Fill it in, or leave the column label out." if j >= last else FOR_ABSENT
+                        said = f"{what} must be 0 or 1. Got {' '.join(repr(row[j]).split())}."
+                        raise Refused(f"{at}, column {header[j]}: {said}{' ' * missing}{hint if missing else ''}")
+                if first and not row[0].strip():
+                    raise Refused("column id is empty")
+                if first and one_id(row[0]) in map(one_id, ids):
+                    raise Refused("twice")
                 ids.append(row[0] if first else str(len(ids) + 1))
-                votes.append([VALUES[cell] for cell in row[first:last]])
-                labels += [VALUES[cell] for cell in row[last:]]
+                votes.append([vote(cell) for cell in row[first:last]])
+                labels += [vote(cell) for cell in row[last:]]
     except csv.Error as error:
         raise Refused(f"{name} is not a CSV file ({error}). Export the votes as CSV.") from None
     if not ids:
         raise Refused(f"{name} holds no votes: there is no line below the header.")
     return ids, votes, labels if last < len(header) else None
+
+
+def check_header(name: Path, header: list[str]) -> tuple[int, int]:
+    """Where the votes begin and end, of a header without the faults that have tests of their own."""
+    first, last = int(header[:1] == ["id"]), len(header) - int(header[-1:] == ["label"])
+    if not header or (
+        not first and last == len(header) and all(vote(cell) is not None for cell in header[1:] or header)
+    ):
+        raise Refused("has no header")
+    if last <= first:
+        raise Refused("must have at least 1 vote columns")
+    return first, last

@@ -12,20 +12,22 @@ from cases import thorough
 from scripts import load
 
 import darrm
-from darrm import BudgetError, InputError, VoterGroup
+from darrm import InputError, SolverError, VoterGroup
 from darrm.accounting import compose, max_queries
 from darrm.accounting.fresh import of_region
 from darrm.accounting.profile import region
-from darrm.accounting.search import Budget, OutOfTime
+from darrm.accounting.search import Budget
 from darrm.accounting.theorems import at_least_once
 from darrm.cli import main
 from darrm.numerics.arrays import Array
+from darrm.numerics.deadline import OutOfTime, ends_at
 from darrm.planning import Plan, designs
 from darrm.planning.designs import _Search
 from darrm.planning.planner import Progress
 from darrm.planning.rivals import Family
 from darrm.planning.setting import Setting
 from darrm.show.inline import notebook_html
+from darrm.show.plan_words import remarks
 
 TABLE: dict[str, Any] = {"K": 25, "base_accuracy": 0.85, "queries": 200, "total_epsilon": 6.0, "total_delta": 1e-6}
 TABLE |= {"voters": "fresh", "max_affected": 1}
@@ -275,7 +277,7 @@ class TestStopped:
             darrm.plan(**SMALL, report=stop)
 
     def test_no_time_at_all_is_an_error(self) -> None:
-        with pytest.raises(BudgetError, match="time limit ended before any design"):
+        with pytest.raises(SolverError, match="time limit ended before any design"):
             darrm.plan(**SMALL, time_limit=1e-9)
 
     @pytest.mark.thorough
@@ -293,18 +295,45 @@ class TestStopped:
         assert not plan.complete
         assert compose(plan.design, 10, delta=1e-5, voters="fresh").upper <= 2
 
-    def test_several_classes_have_noise_at_the_counts_before_any_optimum(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        def endless(*_: object) -> None:
+    @pytest.mark.parametrize(
+        "asked",
+        [
+            {"groups": [V(5, math.inf)], "classes": 3, "queries": 10, "total_epsilon": 3},
+            {"groups": [V(5, 1.0), V(4, 0.3)], "queries": 10, "voters": "fresh", "total_epsilon": 2},
+            {"groups": [V(5, 1.0)], "queries": 1, "voters": "fresh", "total_epsilon": 0.9, "time_limit": 1000.0},
+        ],
+        ids=["several classes", "two answers", "one label"],
+    )
+    def test_there_is_noise_at_the_counts_before_any_optimum(
+        self, asked: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def endless(*_: object, **__: object) -> None:
             raise OutOfTime
 
         monkeypatch.setattr(_Search, "optima", endless)
-        teachers = [VoterGroup(5, math.inf)]
-        plan = darrm.plan(
-            teachers, classes=3, accuracy=[0.7], max_affected=1, queries=10, total_epsilon=3, total_delta=1e-5
-        )
+        monkeypatch.setattr(designs, "solve_decision", endless)
+        plan = darrm.plan(**asked, accuracy=0.7, max_affected=1, total_delta=1e-5)
         assert not plan.complete
         assert plan.wrong < 0.6
-        assert compose(plan.design, 10, delta=1e-5, voters="fresh").upper <= 3
+        assert compose(plan.design, asked["queries"], delta=1e-5, voters="fresh").upper <= asked["total_epsilon"]
+        assert "Stopped before all was tried" in remarks(plan)[0]
+
+    def test_the_first_noise_within_the_budget_is_kept(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The time may end before the first mechanism has all it can have."""
+        spend = designs.spend  # type: ignore[attr-defined]  # to stop it
+
+        def until_the_first(*arguments: Any, found: Any = lambda spent: None, **options: Any) -> Any:
+            def then_no_time(spent: Any) -> None:
+                found(spent)
+                raise OutOfTime
+
+            return spend(*arguments, found=then_no_time, **options)
+
+        monkeypatch.setattr(designs, "spend", until_the_first)
+        plan = darrm.plan(**SMALL)
+        assert not plan.complete
+        assert plan.wrong < 0.5
+        assert compose(plan.design, 10, delta=1e-5, voters="fresh").upper <= 2
 
     def test_noise_at_counts_is_made_no_more_when_time_is_over(self, monkeypatch: pytest.MonkeyPatch) -> None:
         made: list[float] = []
@@ -316,9 +345,9 @@ class TestStopped:
         slow = Family("slow", table, 0.1, 2.0, repr)
         monkeypatch.setattr(designs, "noisy_counts", lambda setting: [slow])
         setting = Setting((V(5, 1.0),), 1, "replace-one", 2, darrm.objectives.truth([0.85]))
-        with pytest.raises(OutOfTime):
-            _Search(setting, Budget(10, 2.0, 1e-5, "fresh", until=-math.inf), list[Any]().append).noisy_counts()
-        assert made == [2.0]
+        with ends_at(-math.inf), pytest.raises(OutOfTime):
+            _Search(setting, Budget(10, 2.0, 1e-5, "fresh"), list[Any]().append).noisy_counts()
+        assert not made
 
 
 @pytest.mark.parametrize(
@@ -364,7 +393,7 @@ class TestStopped:
         ({"K": None}, "one of the two"),
         ({"K": None, "epsilon": None, "groups": []}, "groups must be"),
         ({"K": None, "epsilon": None, "groups": [3]}, "A group must be"),
-        ({"K": None, "epsilon": None, "groups": [(3, 1.0, 0.0, 1)]}, "A group must be"),
+        ({"K": None, "epsilon": None, "groups": [(3, 1.0, 0.0, 1, None, 1)]}, "A group must be"),
         ({"K": None, "epsilon": None, "Delta": 1e-7, "groups": [(3, 1.0)]}, "epsilon and Delta go with K"),
         ({"Delta": 1.0}, "delta must be"),
     ],
@@ -434,7 +463,9 @@ def test_a_curve_is_over_the_epsilon_that_is_looked_for() -> None:
 
 
 def test_votes_that_tell_too_much_by_themselves_leave_nothing_to_look_for() -> None:
-    with pytest.raises(darrm.BudgetError, match="No epsilon of a vote keeps what the collector learns within 1"):
+    with pytest.raises(
+        darrm.BudgetError, match="No epsilon of a vote keeps the epsilon of all votes together within 1"
+    ):
         darrm.plan(
             [(5, 2.0), (3, "auto")], base_accuracy=0.9, collector_epsilon=1.0, **settings("fresh", (2.0, 1e-5), 10, 1)
         )

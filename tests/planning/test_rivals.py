@@ -77,7 +77,7 @@ def test_of_groups_the_votes_are_counted_together() -> None:
         x = 0.7
         sums = np.add.outer(np.arange(4), np.arange(3))
         assert together.table(x) == pytest.approx(alone.table(x)[sums], abs=1e-15)
-        assert darrm.DecisionProblem(two.groups, 1.0).shape == together.table(x).shape
+        assert darrm.DecisionProblem(two.groups, 1.0).table_shape == together.table(x).shape
 
 
 @pytest.mark.parametrize("voters", ["fresh", "fixed"])

@@ -26,7 +26,7 @@ def test_the_least_delta_that_an_error_names_is_enough() -> None:
     groups = [VoterGroup(3, 1.0, 1e-3)]
     with pytest.raises(InputError, match="delta must be given") as refusal:
         DecisionProblem(groups, 1.0)
-    named = float(str(refusal.value).split("probability of up to ")[1].split(":")[0])
+    named = float(str(refusal.value).split("come together to ")[1].split(":")[0])
     assert named == DecisionProblem(groups, 1.0, delta=named).least_delta
 
 

@@ -1,4 +1,4 @@
-"""The problem of a majority: total_epsilon beside m, labels more private than a vote, a delta below that of a vote."""
+"""The problem of a majority: release_epsilon beside m, labels more private than a vote, and a delta below a vote's."""
 
 import json
 import math
@@ -59,7 +59,7 @@ def test_gamma_0_satisfies_every_guarantee() -> None:
 
 
 @pytest.mark.parametrize("engine", ["cutting-planes", "full-list"])
-@pytest.mark.parametrize("given", [{"m": 1e-200}, {"m": 1e-13}, {"total_epsilon": 1e-20, "Delta": 0.01, "delta": 0}])
+@pytest.mark.parametrize("given", [{"m": 1e-200}, {"m": 1e-13}, {"release_epsilon": 1e-20, "Delta": 0.01, "delta": 0}])
 def test_a_guarantee_that_leaves_nothing_is_refused_in_one_line(engine: str, given: dict[str, float]) -> None:
     with pytest.raises(InputError, match="every label would be a fair coin") as error:
         darrm.solve(darrm.MajorityProblem(5, epsilon=0.5, **given), engine=engine)
@@ -87,28 +87,38 @@ def test_a_program_in_a_box_is_not_taken_for_unbounded() -> None:
     assert darrm.solve(problem).certificate.holds
 
 
-def test_total_epsilon_is_never_exceeded() -> None:
+def test_release_epsilon_is_never_exceeded() -> None:
     rng = np.random.default_rng(20)
     for _ in range(2000):
         K, epsilon = int(rng.integers(1, 60)), float(10 ** rng.uniform(-12, 5))
         total = float(K * epsilon * rng.choice([1.0, rng.random(), 10 ** rng.uniform(-9, 0)]))
         if Fraction(total) > K * Fraction(epsilon):
             total = math.nextafter(total, 0)
-        problem = darrm.MajorityProblem(K, epsilon=epsilon, total_epsilon=total)
+        problem = darrm.MajorityProblem(K, epsilon=epsilon, release_epsilon=total)
         asked, guaranteed = Fraction(total), problem.exact_epsilon
         assert asked * (1 - Fraction(2, 2**53)) <= guaranteed <= asked
         assert Fraction(math.nextafter(problem.m, math.inf)) * Fraction(epsilon) > asked
-        assert problem.total_epsilon == pytest.approx(total, rel=1e-15)
+        assert problem.release_epsilon == pytest.approx(total, rel=1e-15)
 
 
-def test_total_epsilon_of_all_voters_is_allowed_however_it_is_rounded() -> None:
+def test_the_epsilon_of_a_release_is_not_that_of_all_labels() -> None:
+    """What it was called is still read, but no attribute: other things are called total_epsilon."""
+    problem = darrm.MajorityProblem(11, epsilon=0.5, total_epsilon=0.2)
+    assert problem == darrm.MajorityProblem(11, epsilon=0.5, release_epsilon=0.2)
+    for each in (problem, darrm.DecisionProblem([darrm.VoterGroup(3, 1.0)], 1.0)):
+        with pytest.raises(AttributeError, match="release_epsilon"):
+            each.total_epsilon  # noqa: B018
+
+
+def test_release_epsilon_of_all_voters_is_allowed_however_it_is_rounded() -> None:
     for K in range(1, 200):
         for epsilon in (0.1, 0.3, 0.7, 1e-3):
-            assert darrm.MajorityProblem(K, epsilon=epsilon, total_epsilon=K * epsilon).m == pytest.approx(K, rel=1e-15)
+            problem = darrm.MajorityProblem(K, epsilon=epsilon, release_epsilon=K * epsilon)
+            assert problem.m == pytest.approx(K, rel=1e-15)
 
 
 def test_files_hold_m_and_give_the_same_problem(tmp_path: Path) -> None:
-    problem = darrm.MajorityProblem(5, epsilon=0.3, total_epsilon=0.1, Delta=1e-3, delta=1e-6)
+    problem = darrm.MajorityProblem(5, epsilon=0.3, release_epsilon=0.1, Delta=1e-3, delta=1e-6)
     darrm.solve(problem).save(tmp_path / "gamma.json")
     assert darrm.load(tmp_path / "gamma.json").problem == problem
     assert json.loads((tmp_path / "gamma.json").read_text())["problem"]["m"] == problem.m <= 1 / 3
@@ -117,15 +127,15 @@ def test_files_hold_m_and_give_the_same_problem(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({}, "either m or total_epsilon. Got neither"),
-        ({"m": 1, "total_epsilon": 0.1}, "either m or total_epsilon. Got m = 1 and total_epsilon = 0.1"),
+        ({}, "either m or release_epsilon. Got neither"),
+        ({"m": 1, "release_epsilon": 0.1}, "either m or release_epsilon. Got m = 1 and release_epsilon = 0.1"),
         ({"m": 0}, r"m must be in \(0, K\] = \(0, 11\]. Got 0"),
         ({"m": -1}, r"m must be in \(0, K\]"),
         ({"m": math.nan}, r"m must be in \(0, K\]"),
-        ({"total_epsilon": 0}, r"total_epsilon must be in \(0, K epsilon\] = \(0, 1.1\]. Got 0"),
-        ({"total_epsilon": 1.2}, r"total_epsilon must be in \(0, K epsilon\]"),
-        ({"total_epsilon": math.nan}, r"total_epsilon must be in \(0, K epsilon\]"),
-        ({"total_epsilon": math.inf}, r"total_epsilon must be in \(0, K epsilon\]"),
+        ({"release_epsilon": 0}, r"release_epsilon must be in \(0, K epsilon\] = \(0, 1.1\]. Got 0"),
+        ({"release_epsilon": 1.2}, r"release_epsilon must be in \(0, K epsilon\]"),
+        ({"release_epsilon": math.nan}, r"release_epsilon must be in \(0, K epsilon\]"),
+        ({"release_epsilon": math.inf}, r"release_epsilon must be in \(0, K epsilon\]"),
         ({"m": 1, "delta": -1e-9}, r"delta must be a number in \[0, 1\)|delta must be in \[0, 1\)"),
         ({"m": 1, "delta": 1}, r"delta must be"),
     ],

@@ -6,7 +6,14 @@ import numpy as np
 import pytest
 from cases import thorough
 
-from darrm.problem.counts import count_vectors, places, sorted_counts
+from darrm.problem.counts import (
+    count_vectors,
+    largest_total,
+    more_sorted_counts,
+    n_sorted_counts,
+    places,
+    sorted_counts,
+)
 
 
 @pytest.mark.parametrize("classes", range(1, 6))
@@ -49,3 +56,17 @@ def test_sorted_counts_are_those_that_fall(total: int, classes: int) -> None:
 
 def test_a_thousand_classes_have_as_many_shares_as_few() -> None:
     assert sorted_counts(3, 1000)[:, :4].tolist() == [[3, 0, 0, 0], [2, 1, 0, 0], [1, 1, 1, 0]]
+
+
+def test_sorted_counts_are_told_to_be_many_before_they_are_listed() -> None:
+    for total in (0, 1, 5, 12, 30):
+        for classes in (1, 2, 3, 10, 40):
+            many = len(sorted_counts(total, classes))
+            assert n_sorted_counts(total, classes) == many
+            for most in (many - 1, many, 3 * many):
+                assert more_sorted_counts(total, classes, most) is (many > most)
+    assert more_sorted_counts(250, 10, 10**6)
+    assert more_sorted_counts(10**7, 1000, 10**6)
+    for classes, most in ((2, 100), (10, 1000), (1000, 50)):
+        largest = largest_total(classes, most)
+        assert n_sorted_counts(largest, classes) <= most < n_sorted_counts(largest + 1, classes)

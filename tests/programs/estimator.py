@@ -2,7 +2,7 @@
 
     estimator.py darrm.ensemble DPLogisticRegression 1.0 1e-5
 
-What is missing is one line, as the command says it, and status 2.
+What is missing is one line, as the command says it, and status 5.
 """
 
 import importlib
@@ -17,4 +17,4 @@ try:
         estimator(*map(float, privacy), classes=(0, 1)).fit([[0.0], [1.0], [0.5], [0.2]], [0, 1, 0, 1])
 except darrm.MissingExtraError as error:
     print(f"darrm: {error}", file=sys.stderr)
-    sys.exit(2)
+    sys.exit(5)

@@ -20,7 +20,7 @@ import darrm
 from darrm import columns, mechanisms
 from darrm.ensemble import DPLogisticRegression, PrivateMajorityClassifier
 from darrm.mechanisms import DaRRM, PrivateDecision
-from darrm.randomness.coins import Coins, system_words
+from darrm.randomness.coins import Coins, Words, system_words
 from darrm.randomness.words import NotPrivateWarning
 
 DESIGN = darrm.solve(K=4, m=2, epsilon=0.1)  # two of four votes are a tie: a fair coin
@@ -29,6 +29,10 @@ DESIGN = darrm.solve(K=4, m=2, epsilon=0.1)  # two of four votes are a tie: a fa
 DECISION = darrm.solve(
     darrm.DecisionProblem([darrm.VoterGroup(1, epsilon=1.0), darrm.VoterGroup(2, epsilon=0.5)], epsilon=0.25),
     objective=darrm.objectives.truth([0.75, 0.5]),
+)
+CLASSES = darrm.solve(
+    darrm.DecisionProblem([darrm.VoterGroup(4, epsilon=1.0)], 0.8, classes=3, none=True),
+    objective=darrm.objectives.rule("plurality", [0.6], none=0.5),
 )
 
 
@@ -137,6 +141,63 @@ def test_words_come_from_the_operating_system_as_they_are_asked_for(monkeypatch:
     assert asked[:2] == [40, 8000]  # one word a coin, and more only on a tie of 64 bits
 
 
+# Rare branches: words that a release meets once in 2^64 draws, as read-only as those of the operating system
+
+
+EDGES = (0, 1, 2**63 - 1, 2**63, 2**64 - 2, 2**64 - 1)
+
+
+class Rare:
+    """Words of the operating system, but for some draws, which are all one word."""
+
+    def __init__(self, word: int, draws: range) -> None:
+        self.word, self.draws, self.done = word, draws, 0
+
+    def __call__(self, n: int) -> Words:
+        self.done += 1
+        if self.done - 1 not in self.draws:
+            return system_words(n)
+        return np.frombuffer(np.full(n, self.word, dtype=np.uint64).tobytes(), dtype=np.uint64)
+
+
+@pytest.mark.parametrize("word", EDGES)
+@pytest.mark.parametrize("draws", [range(1), range(2), range(7), range(1, 2), range(1, 5), range(2, 3)])
+def test_no_word_is_too_rare_for_a_release(monkeypatch: pytest.MonkeyPatch, word: int, draws: range) -> None:
+    counts, bag = np.array([[3, 3, 3], [4, 1, 4]]), np.array([[0, 1, 1, 0]] * 2)
+    releases: dict[str, tuple[Callable[[], Any], int]] = {
+        "majority": (lambda: DaRRM(DESIGN).release(bag), 2),
+        "decision": (lambda: PrivateDecision(DECISION).release(bag[:, :3]), 2),
+        "classes": (lambda: PrivateDecision(CLASSES).release([[0, 1, 2, 0], [2, 2, 2, 1]]), 4),
+        "Gaussian": (lambda: mechanisms.GaussianNoisyMax(4.0).release(counts), 3),
+        "narrow Gaussian": (lambda: mechanisms.GaussianNoisyMax(1e-300).release(counts), 3),
+        "wide Gaussian": (lambda: mechanisms.GaussianNoisyMax(1e15).release(counts), 3),
+        "Laplace": (lambda: mechanisms.LaplaceNoisyMax(0.5).release(counts), 3),
+        "narrow Laplace": (lambda: mechanisms.LaplaceNoisyMax(1e300).release(counts), 3),
+        "wide Laplace": (lambda: mechanisms.LaplaceNoisyMax(1e-15).release(counts), 3),
+        "permute and flip": (lambda: mechanisms.PermuteAndFlip(0.5).release(counts), 3),
+        "two labels": (lambda: mechanisms.RandomizedResponse(1.0).release(bag), 2),
+        "three labels": (lambda: mechanisms.RandomizedResponse(1.0, 3).release(bag), 3),
+        "a thousand labels": (lambda: mechanisms.RandomizedResponse(1e-9, 1000).release(bag), 1000),
+        "geometric": (lambda: darrm.labels.GeometricLabelProportions(1e-9).release(bag), 5),
+    }
+    for name, (release, labels) in releases.items():
+        monkeypatch.setattr("darrm.randomness.words.system_words", Rare(word, draws))
+        found = release()
+        assert np.issubdtype(found.dtype, np.integer), name
+        assert np.all((found >= 0) & (found < labels)), name
+        monkeypatch.undo()
+    real: tuple[Callable[[], Any], ...] = (
+        lambda: darrm.labels.LaplaceLabelProportions(1.0).release(bag),
+        lambda: darrm.labels.NoisyWeightedLabelProportions(0.5, 1.0).release(bag[0]).label,
+        lambda: darrm.labels.WeightedBagAggregates().release(np.eye(4), bag[0])[0],
+        lambda: DPLogisticRegression(1.0, 1e-3, classes=(0, 1), steps=3).fit(PIXELS, LABELS).coef_,
+    )
+    for number in real:
+        monkeypatch.setattr("darrm.randomness.words.system_words", Rare(word, draws))
+        assert np.isfinite(number()).all()
+        monkeypatch.undo()
+
+
 # Nothing seeded without a warning
 
 FRAME = pytest.importorskip("pyarrow").table({name: [0, 1] for name in "abcd"})
@@ -156,16 +217,16 @@ RELEASES: dict[str, Callable[[Any], object]] = {
     "mechanisms.LaplaceNoisyMax.release": lambda rng: mechanisms.LaplaceNoisyMax(0.5).release([[1, 2]], rng=rng),
     "mechanisms.PermuteAndFlip.release": lambda rng: mechanisms.PermuteAndFlip(0.5).release([[1, 2]], rng=rng),
     "mechanisms.RandomizedResponse.release": lambda rng: mechanisms.RandomizedResponse(1.0).release([0, 1], rng=rng),
-    "mechanisms.GeometricLabelProportions.release": lambda rng: mechanisms.GeometricLabelProportions(1.0).release(
+    "labels.GeometricLabelProportions.release": lambda rng: darrm.labels.GeometricLabelProportions(1.0).release(
         [[0, 1]], rng=rng
     ),
-    "mechanisms.LaplaceLabelProportions.release": lambda rng: mechanisms.LaplaceLabelProportions(1.0).release(
+    "labels.LaplaceLabelProportions.release": lambda rng: darrm.labels.LaplaceLabelProportions(1.0).release(
         [[0, 1]], rng=rng
     ),
-    "mechanisms.NoisyWeightedLabelProportions.release": lambda rng: mechanisms.NoisyWeightedLabelProportions(
+    "labels.NoisyWeightedLabelProportions.release": lambda rng: darrm.labels.NoisyWeightedLabelProportions(
         0.5, 1.0
     ).release([0.0, 1.0], rng=rng),
-    "mechanisms.WeightedBagAggregates.release": lambda rng: mechanisms.WeightedBagAggregates().release(
+    "labels.WeightedBagAggregates.release": lambda rng: darrm.labels.WeightedBagAggregates().release(
         np.eye(2), [0.0, 1.0], rng=rng
     ),
     "ensemble.DPLogisticRegression": lambda seed: DPLogisticRegression(
@@ -181,14 +242,14 @@ RELEASES: dict[str, Callable[[Any], object]] = {
 }
 # No release, or one without randomness: what they draw may be known to all.
 PUBLIC = {
-    "mechanisms.LabelProportions.release": "exact, whatever is drawn",
+    "labels.LabelProportions.release": "exact, whatever is drawn",
     "mechanisms.bags": "which bags there are is known to the attacker",
     "labels.audit": "bags, as above",
     "measures.empirical_epsilon": "splits counts that were released",
     "measures.empirical_epsilon_of_scores": "splits scores that were released",
     "measures.sampled_error": "integrates over the prior",
-    "measures.utility_of_attacker": "makes up the labels that it releases",
-    "measures.individual_advantage_over_bags": "integrates over features",
+    "labels.utility_of_attacker": "makes up the labels that it releases",
+    "labels.individual_advantage_over_bags": "integrates over features",
     "compare": "integrates over the prior",
     "measures.comparison.compare": "integrates over the prior",
     "priors.Prior.sample": "draws from the prior",

@@ -347,8 +347,8 @@ def test_failures_that_are_counted_together_are_told_apart() -> None:
     assert worst.excess > 0
     assert design.certificate.needed_delta == pytest.approx(d + (1 - d) * float(worst.excess), rel=1e-9)
     text = " ".join(Page(report.html(design, full=False)).text.split())
-    assert "Here Δ = 0: cases with failures are too many to go through." in text
-    assert f"adds the probability that a reached voter fails, at most {d:.3g}" in text
+    assert "This case has Δ = 0, since cases of a larger one are too many to go through." in text
+    assert f"adds the deltas of the reached voters, together at most {d:.3g}" in text
     assert "Lemma D4" not in Page(report.html(hospitals(), full=False)).text
 
 
@@ -431,7 +431,7 @@ def test_the_command_writes_the_same_bytes_every_time(
 @pytest.mark.thorough
 def test_many_multisets_get_a_short_report() -> None:
     problem = DecisionProblem([VoterGroup(12, epsilon=1.0), VoterGroup(12, epsilon=0.25)], epsilon=0.5)
-    design = DecisionDesign(problem, np.full(problem.shape, 0.5), objectives.truth([0.7, 0.6]))
+    design = DecisionDesign(problem, np.full(problem.table_shape, 0.5), objectives.truth([0.7, 0.6]))
     page = Page(report.html(design))
     assert page.text.count("left out of this short report") == 2
     assert "No gap is proved" in page.text

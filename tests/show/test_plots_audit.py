@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from darrm import labels, measures, mechanisms
+import darrm
+from darrm import labels, mechanisms
 from darrm.errors import InputError
 
 pytest.importorskip("matplotlib")
@@ -19,7 +20,7 @@ ETA = np.random.default_rng(4).beta(2, 3, size=(25, 4))
 
 def test_spindles_show_pairs_within_their_bounds() -> None:
     mechanism = mechanisms.RandomizedResponse(1.0)
-    points = measures.posterior_pairs(mechanism, ETA, np.ones_like(ETA, dtype=int))
+    points = darrm.labels.posterior_pairs(mechanism, ETA, np.ones_like(ETA, dtype=int))
     ax = plots_audit.plot_spindle({"rr": points}, [1.0])
     dots, _, upper, lower = ax.get_lines()
     assert np.array_equal(dots.get_xydata(), points)
@@ -30,14 +31,14 @@ def test_spindles_show_pairs_within_their_bounds() -> None:
 
 def test_distribution_functions_end_below_one_where_mass_is_infinite() -> None:
     both = {
-        "llp": measures.multiplicative_advantage(mechanisms.LabelProportions(), ETA),
-        "rr": measures.multiplicative_advantage(mechanisms.RandomizedResponse(1.0), ETA),
+        "llp": darrm.labels.multiplicative_advantage(darrm.labels.LabelProportions(), ETA),
+        "rr": darrm.labels.multiplicative_advantage(mechanisms.RandomizedResponse(1.0), ETA),
     }
     ax = plots_audit.plot_advantage_cdf(both, top=50)
     llp, response = (line.get_ydata() for line in ax.get_lines())
     assert llp[-1] == pytest.approx(1 - both["llp"].infinite_mass, abs=1e-12)
     assert set(np.unique(response)) == {0.0, 1.0}
-    own = measures.individual_advantage(mechanisms.LabelProportions(), ETA)
+    own = darrm.labels.individual_advantage(darrm.labels.LabelProportions(), ETA)
     ax = plots_audit.plot_advantage_cdf({"llp": own}, multiplicative=False)
     x, y = ax.get_lines()[0].get_xydata()[300]
     assert y == (own <= x).mean()
@@ -107,7 +108,7 @@ def test_utility_over_bag_sizes() -> None:
 @pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
 def test_audits_are_saved(tmp_path: Path, ending: str) -> None:
     named = [(f"rr {e}", mechanisms.RandomizedResponse(e)) for e in (0.5, 1.0)]
-    rows = labels.audit([*named, ("llp", mechanisms.LabelProportions())], ETA.ravel(), bag_size=4)
+    rows = labels.audit([*named, ("llp", darrm.labels.LabelProportions())], ETA.ravel(), bag_size=4)
     figures.save(tmp_path / f"audit.{ending}", plots_audit.plot_audit(rows))
     assert (tmp_path / f"audit.{ending}").stat().st_size > 1000
     with pytest.raises(InputError, match="must end in"):
@@ -116,16 +117,16 @@ def test_audits_are_saved(tmp_path: Path, ending: str) -> None:
 
 @pytest.mark.thorough
 def test_an_audit_without_promises_is_drawn(tmp_path: Path) -> None:
-    rows = labels.audit({"llp": mechanisms.LabelProportions()}, ETA.ravel(), bag_size=[2, 4])
+    rows = labels.audit({"llp": darrm.labels.LabelProportions()}, ETA.ravel(), bag_size=[2, 4])
     figures.save(tmp_path / "audit.png", plots_audit.plot_audit(rows))
-    certain = labels.audit({"llp": mechanisms.LabelProportions()}, [0.0, 1.0], bag_size=2)
+    certain = labels.audit({"llp": darrm.labels.LabelProportions()}, [0.0, 1.0], bag_size=2)
     figures.save(tmp_path / "nothing.png", plots_audit.plot_audit(certain))
 
 
 def test_an_audit_has_one_curve_for_a_mechanism_over_epsilon() -> None:
     named = [(f"rr {e}", mechanisms.RandomizedResponse(e)) for e in (2.0, 0.5, 1.0)]
-    named += [(f"lap {e}", mechanisms.LaplaceLabelProportions(e)) for e in (0.5, 1.0)]
-    rows = labels.audit([*named, ("llp", mechanisms.LabelProportions())], ETA.ravel(), bag_size=[4, 5])
+    named += [(f"lap {e}", darrm.labels.LaplaceLabelProportions(e)) for e in (0.5, 1.0)]
+    rows = labels.audit([*named, ("llp", darrm.labels.LabelProportions())], ETA.ravel(), bag_size=[4, 5])
     additive, _ = plots_audit.plot_audit(rows)
     curves = {line.get_label(): line.get_xdata() for line in additive.get_lines()}
     assert set(curves) == {
@@ -137,8 +138,8 @@ def test_an_audit_has_one_curve_for_a_mechanism_over_epsilon() -> None:
 
 
 def test_mechanisms_at_one_utility_are_drawn() -> None:
-    rows = measures.at_equal_utility(
-        {"rr": (mechanisms.RandomizedResponse, 0.1, 9), "llp": mechanisms.LabelProportions()}, ETA, "accuracy", 0.7
+    rows = darrm.labels.at_equal_utility(
+        {"rr": (mechanisms.RandomizedResponse, 0.1, 9), "llp": darrm.labels.LabelProportions()}, ETA, "accuracy", 0.7
     )
     axes = plots_audit.plot_equal_utility(rows)
     assert [text.get_text() for text in axes[0].get_yticklabels()] == [f"rr, {rows[0].parameter:.3g} (k = 4)", "llp"]
@@ -149,7 +150,7 @@ def test_mechanisms_at_one_utility_are_drawn() -> None:
 
 
 def test_a_curve_of_one_name_has_it() -> None:
-    releases = [("mine", mechanisms.GeometricLabelProportions(epsilon)) for epsilon in (2.0, 0.5)]
+    releases = [("mine", darrm.labels.GeometricLabelProportions(epsilon)) for epsilon in (2.0, 0.5)]
     axes = plots_audit.plot_audit(labels.audit(releases, np.full(8, 0.3), bag_size=4))
     assert axes[0].get_legend_handles_labels()[1] == ["mine, k = 4"]
     named = [("low", releases[1][1]), ("high", releases[0][1])]

@@ -22,7 +22,7 @@ from darrm._validation import check_jobs
 from darrm.cli import main
 from darrm.cli.table import values
 from darrm.errors import OutputError
-from darrm.tables import parallel, solving
+from darrm.tables import files, parallel, solving
 from darrm.tables.journal import journal_of, line_of
 
 GRID: dict[str, Any] = {"K": [3, 5, 8], "m": [1, 2, 4], "epsilon": [0.1, 0.5], "Delta": [0.0, 1e-4]}
@@ -57,7 +57,7 @@ def test_rows_are_what_solve_gives(whole: tables.Table) -> None:
         assert row["needed_delta"] <= row["delta"]
         assert row["gap"] <= 1e-9
         assert row["failure"] is None
-        assert row["tight_epsilon"] <= design.problem.total_epsilon * (1 + 1e-15)
+        assert row["tight_epsilon"] <= design.problem.release_epsilon * (1 + 1e-15)
 
 
 @pytest.mark.parametrize("ending", [".parquet", ".csv", ".jsonl"])
@@ -212,6 +212,16 @@ def test_a_file_that_is_no_journal_stays(tmp_path: Path) -> None:
         assert journal_of(out).read_text(encoding="utf-8") == text
 
 
+def test_an_error_is_no_difference_with_a_sign(tmp_path: Path) -> None:
+    """Earlier versions wrote the sum of Definition 2.4 without its absolute value; their tables can still be read."""
+    table = tables.solve_grid(K=3, m=1, epsilon=0.5, prior="fixed:0.1,0.2,0.3")
+    (row,) = table.rows
+    assert row["error"] == pytest.approx(float(darrm.expected_error(row["gamma"], [0.1, 0.2, 0.3])), abs=1e-15)
+    assert row["error"] > 0.01
+    files.write(tmp_path / "t.csv", [{**row, "error": -row["error"]}])
+    assert tables.verify_table(tmp_path / "t.csv").wrong == ()
+
+
 def test_a_row_twice_is_refused(whole: tables.Table, tmp_path: Path) -> None:
     tables.files.write(tmp_path / "t.csv", [*whole.rows, whole.rows[3]])
     with pytest.raises(darrm.InputError, match="twice"):
@@ -256,7 +266,7 @@ def test_what_cannot_be_solved_is_a_row_with_its_reason(tmp_path: Path) -> None:
     assert main(command) == 2  # another grid stands there
     out.unlink()
     assert (
-        main(["table", "--K", "3,5", "--m", "1", "--epsilon", ".1", "--prior", "votes:1,2,3,4", "--out", str(out)]) == 1
+        main(["table", "--K", "3,5", "--m", "1", "--epsilon", ".1", "--prior", "votes:1,2,3,4", "--out", str(out)]) == 4
     )
 
 
@@ -420,7 +430,7 @@ def test_jobs_that_are_none(whole: tables.Table, jobs: Any) -> None:
     for refuses in (
         lambda: tables.solve_grid([3], 1, 0.1, jobs=jobs),
         lambda: tables.verify_table(whole, jobs=jobs),
-        lambda: darrm.labels.audit({"a": darrm.mechanisms.LabelProportions()}, [0.5, 0.5], bag_size=2, jobs=jobs),
+        lambda: darrm.labels.audit({"a": darrm.labels.LabelProportions()}, [0.5, 0.5], bag_size=2, jobs=jobs),
     ):
         with pytest.raises(darrm.InputError, match="jobs must be a whole number in"):
             refuses()
@@ -528,7 +538,10 @@ def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     assert main(["verify", out]) == 0
     assert capsys.readouterr().out.strip() == "32 of 32 rows verified."
     assert main(["verify", out, "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == {"rows": 32, "failures": 0, "wrong": []}
+    assert json.loads(capsys.readouterr().out) == {
+        **{"rows": 32, "failures": 0, "wrong": []},
+        **{"holds": True, "status": 0, "code": "done"},
+    }
     rows = list(tables.read(out))
     rows[0] = {**rows[0], "gamma": [1.0] * 4}
     tables.files.write(out, rows)
@@ -546,7 +559,7 @@ def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
         (["table", "--problems", "x.csv", "--prior", "common", "--out", "t.csv"], "--prior would be ignored"),
         (["verify", str(tmp_path / "none.csv")], "could not be read"),
     ):
-        assert main(arguments) == 2
+        assert main(arguments) == (5 if words == "could not be written" else 2)
         error = capsys.readouterr().err
         assert words in error
         assert len(error.strip().splitlines()) == 1

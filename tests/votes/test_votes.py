@@ -38,11 +38,14 @@ def test_ids_and_labels_are_optional(path: Path) -> None:
     assert table.labels is None
 
 
-def test_id_and_label_count_only_at_their_ends(path: Path) -> None:
-    path.write_text("label,id\n1,0\n", encoding="utf-8")
-    table = votes.read(path)
-    assert table.votes.tolist() == [[1, 0]]
-    assert table.labels is None
+@pytest.mark.parametrize("header", ["label,a,id,b", " Label ,a,ID,b", "LABEL,a,Id,b"])
+def test_id_and_label_may_stand_anywhere(path: Path, header: str) -> None:
+    path.write_text(f"{header}\n1,0,x,1\n0,0,y,0\n", encoding="utf-8")
+    table = votes.read(path, K=2)
+    assert table.votes.tolist() == [[0, 1], [0, 0]]
+    assert table.ids == ("x", "y")
+    assert table.labels is not None
+    assert table.labels.tolist() == [1, 0]
 
 
 @pytest.mark.parametrize(
@@ -66,7 +69,7 @@ def test_all_common_dialects(path: Path, content: bytes) -> None:
 
 
 def test_ids_survive_quoting(path: Path, tmp_path: Path) -> None:
-    ids = ("plain", "with, comma", "two\nlines", 'a "quote"', "carriage\rreturn", " spaces ", "", "一", "'")
+    ids = ("plain", "with, comma", "two\nlines", 'a "quote"', "carriage\rreturn", " spaces ", "一", "'")
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         writer.writerow(["id", "a"])

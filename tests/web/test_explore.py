@@ -433,7 +433,7 @@ def test_a_missing_library_is_one_line(
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(MissingExtraError):
         Server(port=0)
-    assert main(["explore", "--port", "0", "--no-browser"]) == 2
+    assert main(["explore", "--port", "0", "--no-browser"]) == 5
     said = capsys.readouterr().err
     assert f"darrm explore needs {module}. Run: pip install flask waitress matplotlib" in " ".join(said.split())
 

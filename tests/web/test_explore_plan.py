@@ -114,7 +114,7 @@ def test_epsilon_auto_shows_the_curve(client: Any) -> None:
     assert len(found.curve) > 3
     for epsilon, *cells in plan_words.curve_rows(found):
         assert f">{epsilon}</th>{''.join(f'<td>{cell}</td>' for cell in cells)}" in text
-    assert "the public" in text
+    assert "for whoever sees the labels only" in text
     assert text.count('<img class="picture"') == 1
 
 
@@ -122,7 +122,7 @@ def test_epsilon_auto_shows_the_curve(client: Any) -> None:
 def test_a_collector_ends_epsilon(client: Any) -> None:
     values = {**SMALL, "epsilon1": "auto", "at_most": "", "collector": "4"}
     text = html.unescape(get(client, "/plan", **values).text)
-    total = re.search(r"Whoever sees all votes learns at most \(([\d.]+),", text)
+    total = re.search(r"All votes together are \(([\d.]+),", text)
     assert total
     assert 3.9 < float(total.group(1)) <= 4
     assert "--collector-epsilon 4 " in pre(text, "command")
@@ -139,7 +139,7 @@ def test_a_search_that_was_stopped_says_so(monkeypatch: pytest.MonkeyPatch) -> N
     """The plan is then the best one so far; a comparison that was stopped is none."""
     import dataclasses
 
-    from darrm.accounting.search import OutOfTime
+    from darrm.numerics.deadline import OutOfTime
     from darrm.show.explore import plan_app
 
     def stopped(choice: choices.Choice) -> Plan:

@@ -12,8 +12,8 @@ from darrm._sklearn import BaseEstimator, RegressorMixin, check_is_fitted, check
 from darrm._validation import whole
 from darrm.errors import InputError
 from darrm.labels.learners.bag_classifier import flat_bags
+from darrm.labels.mechanisms.weighted_aggregates import BagAggregate, NoisyAggregate
 from darrm.mechanisms.random_bags import Bags
-from darrm.mechanisms.weighted_aggregates import BagAggregate, NoisyAggregate
 from darrm.numerics.arrays import Array
 
 
@@ -54,7 +54,7 @@ class AggregateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     >>> import darrm
     >>> import numpy as np
-    >>> rng, mechanism = np.random.default_rng(0), darrm.mechanisms.WeightedBagAggregates()
+    >>> rng, mechanism = np.random.default_rng(0), darrm.labels.WeightedBagAggregates()
     >>> X = np.column_stack([np.ones(2000), rng.uniform(size=2000)])
     >>> y = X @ [1.0, 2.0] + rng.normal(0.0, 0.5, 2000)
     >>> aggregates = [mechanism.release(X[bag], y[bag]) for bag in darrm.mechanisms.bags(2000, 10).indices]

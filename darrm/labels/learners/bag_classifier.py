@@ -13,7 +13,11 @@ from darrm._validation import array, choice
 from darrm.errors import InputError
 from darrm.labels.learners.linear_classifier import LinearClassifier
 from darrm.labels.learners.proportion_loss import Indices, Loss
-from darrm.mechanisms.label_proportions import GeometricLabelProportions, LabelProportions, LaplaceLabelProportions
+from darrm.labels.mechanisms.label_proportions import (
+    GeometricLabelProportions,
+    LabelProportions,
+    LaplaceLabelProportions,
+)
 from darrm.mechanisms.random_bags import Bags
 from darrm.numerics.arrays import Array
 
@@ -97,7 +101,7 @@ class BagClassifier(LinearClassifier):
     >>> import darrm
     >>> import numpy as np
     >>> X = np.random.default_rng(0).normal(size=(400, 1))
-    >>> bags, mechanism = darrm.mechanisms.bags(400, 4), darrm.mechanisms.LabelProportions()
+    >>> bags, mechanism = darrm.mechanisms.bags(400, 4), darrm.labels.LabelProportions()
     >>> sums = mechanism.release((X[bags.indices, 0] > 0).astype(int))
     >>> model = darrm.labels.learners.BagClassifier(mechanism).fit(X, sums, bags)
     >>> model.predict([[-1.0], [1.0]]).tolist()

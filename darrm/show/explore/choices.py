@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 from urllib.parse import urlencode
 
 from darrm import priors
@@ -167,14 +168,10 @@ def _queries(texts: Mapping[str, str]) -> int:
 def _arguments(choice: Choice) -> dict[str, str]:
     """What differs from the defaults of `darrm.solve`, each as both Python and the command line read it."""
     problem = choice.problem
-    usual = MajorityProblem(problem.K, problem.m, problem.epsilon, problem.Delta)
-    values: dict[str, float] = {"K": problem.K, "m": problem.m, "epsilon": problem.epsilon}
-    if problem.Delta:
-        values["Delta"] = problem.Delta
-    if problem.delta != usual.delta:
-        values["delta"] = problem.delta
-    if problem.max_affected != problem.K:
-        values["max_affected"] = problem.max_affected
+    given: dict[str, Any] = {name: getattr(problem, name) for name in DESIGN[:6]}
+    alone = MajorityProblem(**{name: given[name] for name in DESIGN[:4]})
+    usual = {"Delta": 0, "delta": alone.delta, "max_affected": alone.max_affected}
+    values = {name: value for name, value in given.items() if value != usual.get(name)}
     texts = {name: repr(int(value) if float(value).is_integer() else value) for name, value in values.items()}
     if choice.prior != priors.independent():
         texts["prior"] = choice.prior.text()

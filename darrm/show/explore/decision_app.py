@@ -6,7 +6,7 @@ import os
 
 from flask import Blueprint, Response, request
 
-from darrm.design.decision import DecisionDesign
+from darrm.design.design import Design
 from darrm.design.solve_decision import solve_decision
 from darrm.errors import DarrmError, InputError, SolverError
 from darrm.measures.decision_comparison import DecisionEntry, beside_others
@@ -23,7 +23,7 @@ class _Answers:
     """Caches of designs, of what they are compared with, and of their pictures."""
 
     def __init__(self) -> None:
-        self.designs: Cache[Choice, DecisionDesign] = Cache(_solved, 64, os.cpu_count() or 1)
+        self.designs: Cache[Choice, Design] = Cache(_solved, 64, os.cpu_count() or 1)
         self.others: Cache[Choice, list[DecisionEntry]] = Cache(self._compared, 64, os.cpu_count() or 1)
         self.pictures: Cache[Choice, str] = Cache(self._drawn, 32, 1)
 
@@ -34,7 +34,7 @@ class _Answers:
         return data_address(plot_decision(self.designs.get(choice), title=False), fonttype="none")
 
 
-def _solved(choice: Choice) -> DecisionDesign:
+def _solved(choice: Choice) -> Design:
     return solve_decision(choice.problem, choice.objective, ordered=choice.ordered, time_limit=answers.TIME_LIMIT)
 
 
@@ -57,10 +57,10 @@ def make() -> Blueprint:
         except SolverError:
             return decision_page.no_others(f"They take more than {answers.TIME_LIMIT:g} s each; darrm report has them.")
 
-    def wanted() -> tuple[DecisionDesign, str]:
+    def wanted() -> tuple[Design, str]:
         choice = _valid(_read())
         counts = "x".join(str(group.count) for group in choice.problem.groups)
-        return found.designs.get(choice, gone()), f"decision_{counts}_epsilon{choice.problem.epsilon:g}"
+        return found.designs.get(choice, gone()), f"decision_{counts}_epsilon{choice.problem.release_epsilon:g}"
 
     @pages.get("/", endpoint="page")
     def page() -> tuple[str, int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from darrm import objectives
@@ -13,8 +13,10 @@ from darrm.errors import InputError
 from darrm.objectives import Objective
 from darrm.problem import class_corners
 from darrm.problem.counts import n_sorted_counts
-from darrm.problem.decision import DecisionProblem, VoterGroup
+from darrm.problem.decision import DecisionProblem
 from darrm.problem.group_corners import entries
+from darrm.problem.groups import VoterGroup
+from darrm.problem.model import VoterModel
 from darrm.show.explore import query
 from darrm.show.explore.options import problem_options
 from darrm.show.explore.query import built, checked, groups_there
@@ -181,7 +183,7 @@ def check_page_size(problem: DecisionProblem) -> bool:
     line = f"For more use the command line: darrm solve {' '.join(problem_options(problem))} ..."
     if not problem.binary:
         return _check_classes(problem, line)
-    vectors = math.prod(problem.shape)
+    vectors = math.prod(problem.table_shape)
     many = len(problem.groups)
     if vectors > MAX_VECTORS:
         each = max(n for n in range(1, MAX_VECTORS) if (n + 1) ** many <= MAX_VECTORS)
@@ -191,7 +193,7 @@ def check_page_size(problem: DecisionProblem) -> bool:
         )
     multisets = entries(problem)
     if multisets > MAX_MULTISETS:
-        sizes = ((t, entries(_reaching(problem, t))) for t in range(problem.max_affected - 1, 0, -1))
+        sizes = ((t, entries(replace(problem.model, max_affected=t))) for t in range(problem.max_affected - 1, 0, -1))
         fits = next((t for t, size in sizes if size <= MAX_MULTISETS), 0)
         would = f"max_affected = {fits} would fit" if fits else "Fewer voters would fit"
         raise InputError(
@@ -219,9 +221,5 @@ def _fits(problem: DecisionProblem, K: int) -> bool:
     if K > MAX_VECTORS or (n_sorted_counts(K, C) if C > 2 else K + 1) > MAX_VECTORS:
         return False
     group = VoterGroup(K, 1.0, max_affected=min(K, problem.max_affected))
-    other = DecisionProblem([group], problem.epsilon, classes=C, none=problem.none)
+    other = VoterModel([group], C, none=problem.none)
     return class_corners.entries(other, alike=C > 2) <= MAX_OF_CLASSES
-
-
-def _reaching(problem: DecisionProblem, voters: int) -> DecisionProblem:
-    return DecisionProblem(problem.groups, problem.epsilon, problem.delta, max_affected=voters)

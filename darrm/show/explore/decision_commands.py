@@ -40,7 +40,7 @@ def _none_cost(choice: Choice) -> float | None:
 def solve_command(choice: Choice) -> str:
     """The command that makes the same design."""
     problem, objective = choice.problem, choice.objective
-    parts = ["darrm solve", *problem_options(problem), f"--total-epsilon {plain(problem.epsilon)}"]
+    parts = ["darrm solve", *problem_options(problem), f"--total-epsilon {plain(problem.release_epsilon)}"]
     if problem.delta:
         parts.append(f"--delta {plain(problem.delta)}")
     if problem.max_affected != _most(problem):
@@ -69,7 +69,7 @@ def solve_python(choice: Choice) -> str:
         epsilon = 'float("inf")' if math.isinf(group.epsilon) else plain(group.epsilon)
         reached = f", max_affected={group.max_affected}" if group.max_affected < group.count else ""
         lines.append(f"    darrm.VoterGroup({group.count}, epsilon={epsilon}{reached}),")
-    given = [f"groups, epsilon={plain(problem.epsilon)}"]
+    given = [f"groups, epsilon={plain(problem.release_epsilon)}"]
     if problem.delta:
         given.append(f"delta={plain(problem.delta)}")
     if problem.n_classes > 2:

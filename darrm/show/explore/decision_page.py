@@ -8,7 +8,7 @@ from decimal import Decimal
 
 from flask import url_for
 
-from darrm.design.decision import DecisionDesign
+from darrm.design.design import Design
 from darrm.measures.decision_comparison import DecisionEntry
 from darrm.numerics.exact import decimals
 from darrm.show import classes, wording
@@ -39,15 +39,20 @@ _LOOKS = {
     "max_affected": Look("How many voters one record can reach, over all groups.", placeholder="all"),
     "base": Look(
         "How often a voter is right before its noise, which is randomized response of its epsilon: its vote is right "
-        "less often. An accuracy of its group stands in place of this.",
+        "less often. An accuracy of its group stands in place of this. "
+        f"{wording.NOT_RESTING}",
         "base",
         slider={"min": 0.5, "max": 1, "step": 0.01},
     ),
     "epsilon": Look(
         "Privacy of one decision, in nats.", slider={"min": -2, "max": 1, "step": 0.01, "data_scale": "log"}
     ),
-    "delta": Look("Failure probability of one decision.", placeholder="0"),
-    "prior": Look("How often 1 is the truth.", "prior of 1", slider={"min": 0.01, "max": 0.99, "step": 0.01}),
+    "delta": Look("Delta of one decision.", placeholder="0"),
+    "prior": Look(
+        f"How often 1 is the truth. {wording.NOT_RESTING}",
+        "prior of 1",
+        slider={"min": 0.01, "max": 0.99, "step": 0.01},
+    ),
     "k": Look("How many votes for 1 make the answer 1."),
     "miss": Look("Cost of the answer 0 where the truth is 1.", "miss"),
     "false_alarm": Look("Cost of the answer 1 where the truth is 0.", "false alarm"),
@@ -101,7 +106,7 @@ def explorer(state: Choices, design: str, others: str) -> Markup:
     return frame("darrm explore", main, paragraph(lead), "Decisions by groups: darrm explore", "decisions.page")
 
 
-def design(state: Choices, choice: Choice, found: DecisionDesign, picture: str) -> Markup:
+def design(state: Choices, choice: Choice, found: Design, picture: str) -> Markup:
     """The design of ``choice``, its worst case, and how to go on."""
     problem = found.problem
     return filled(
@@ -124,14 +129,14 @@ def design(state: Choices, choice: Choice, found: DecisionDesign, picture: str) 
     )
 
 
-def _figures(choice: Choice, found: DecisionDesign) -> Markup:
+def _figures(choice: Choice, found: Design) -> Markup:
     delta = found.problem.delta
     rows: list[tuple[str, str, object]] = [
         ("expected cost", wording.counted(found.objective), f"{found.expected_cost:.6g}"),
         ("tight epsilon", f"at delta = {wording.exactly(delta)}", wording.at_least(found.certificate.tight_epsilon)),
         (
             "needed delta",
-            f"at epsilon = {wording.exactly(found.problem.epsilon)}",
+            f"at epsilon = {wording.exactly(found.problem.release_epsilon)}",
             wording.at_least(found.certificate.needed_delta),
         ),
         ("a better table could save", "at most", "not known" if math.isinf(found.gap) else f"{found.gap:.1e}"),
@@ -142,7 +147,7 @@ def _figures(choice: Choice, found: DecisionDesign) -> Markup:
     return grid(["", ""], [(noted(name, note), value) for name, note, value in rows], class_="figures")
 
 
-def _reversals(found: DecisionDesign) -> Markup:
+def _reversals(found: Design) -> Markup:
     if not found.reversals:
         return join([])
     at = f"At {found.reversals} of {found.table.size} vectors of counts"
@@ -152,7 +157,7 @@ def _reversals(found: DecisionDesign) -> Markup:
     return paragraph(f"{said}; “ordered” forbids that.", class_="hint")
 
 
-def _worst(found: DecisionDesign) -> Markup:
+def _worst(found: Design) -> Markup:
     """Where the guarantee is closest to its limit."""
     problem = found.problem
     if not problem.binary:
@@ -167,7 +172,7 @@ def _worst(found: DecisionDesign) -> Markup:
     return join([said, grid(heads, rows, class_="figures")]) if rows else said
 
 
-def _worst_of_classes(found: DecisionDesign) -> Markup:
+def _worst_of_classes(found: Design) -> Markup:
     problem, worst = found.problem, work_out_classes(found)
     pure = failures_apart(found)
     rows: list[tuple[object, ...]] = []
@@ -181,7 +186,7 @@ def _worst_of_classes(found: DecisionDesign) -> Markup:
     return join([closest, grid(heads, rows, class_="figures")])
 
 
-def _closest(found: DecisionDesign, worst: WorstCounts, answer: str) -> Markup:
+def _closest(found: Design, worst: WorstCounts, answer: str) -> Markup:
     (on, off), delta = worst.probabilities, found.problem.delta
     with decimals(on):
         most = worst.factor * off + Decimal(delta)
@@ -189,7 +194,7 @@ def _closest(found: DecisionDesign, worst: WorstCounts, answer: str) -> Markup:
     return paragraph(
         f"One change of the data comes closest to the limit for the answer {answer}, where "
         f"its chance is {shown(on, 6)} with one of the data sets and {shown(off, 6)} with the other. The guarantee "
-        f"allows e^{wording.exactly(found.problem.epsilon)} times the other{more}: {shown(most, 6, up=True)}."
+        f"allows e^{wording.exactly(found.problem.release_epsilon)} times the other{more}: {shown(most, 6, up=True)}."
     )
 
 

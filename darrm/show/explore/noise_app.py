@@ -8,6 +8,7 @@ from functools import partial
 from flask import Blueprint, Response, request
 
 from darrm.errors import DarrmError, InputError, SolverError
+from darrm.problem.decision import allowance
 from darrm.show.explore import choices as chosen
 from darrm.show.explore import page
 from darrm.show.explore.answers import TIME_LIMIT, Answer, Answers, named
@@ -109,5 +110,5 @@ def _wanted(answers: Answers) -> tuple[Answer, str]:
     if state.choice is None or wrong:
         raise InputError(" ".join(wrong.values()))
     problem = state.choice.problem
-    name = f"gamma_K{problem.K}_m{problem.m:g}_epsilon{problem.epsilon:g}"
+    name = f"gamma_K{problem.K}_m{allowance(problem):g}_epsilon{problem.groups[0].epsilon:g}"
     return answers.designs.get(state.choice, gone()), re.sub(r"[^\w.+-]", "_", name)

@@ -9,6 +9,7 @@ from flask import url_for
 from darrm.accounting.fresh import Total
 from darrm.design.design import SHAPES, Design
 from darrm.measures.comparison import Entry
+from darrm.problem.decision import allowance
 from darrm.problem.majority import MajorityProblem
 from darrm.show import wording
 from darrm.show.explore import choices
@@ -34,15 +35,15 @@ _LOOKS = {
     "K": Look("How many voters there are.", slider={"min": 1, "max": 101, "step": 1}),
     "m": Look("What one release may cost, in multiples of epsilon.", slider={"min": 1, "max": 11, "step": 1}),
     "epsilon": Look("Privacy of one vote, in nats.", slider={"min": -3, "max": 1, "step": 0.01, "data_scale": "log"}),
-    "Delta": Look("Failure probability of one vote."),
-    "delta": Look("Failure probability of one release.", placeholder="1 \N{MINUS SIGN} (1 \N{MINUS SIGN} Delta)^m"),
+    "Delta": Look("Delta of one vote, which is (epsilon, Delta)-DP."),
+    "delta": Look("Delta of one release.", placeholder="1 \N{MINUS SIGN} (1 \N{MINUS SIGN} Delta)^m"),
     "max_affected": Look("How many voters one record can reach.", placeholder="all K"),
     "prior": Look(
         "Where votes come from: uniform, common, independent:LOW,HIGH, common:A,B, fixed:P1,…,PK, votes:C0,…,CK "
-        "(public)."
+        f"(public). {wording.NOT_RESTING}"
     ),
     "queries": Look("How many labels."),
-    "total_delta": Look("Failure probability of all labels together."),
+    "total_delta": Look("Delta of all labels together."),
 }
 _FOLDED = DESIGN[3:]  # the form hides these until one of them is wrong or differs from what it is at first
 _BUTTON = "Show with what many labels cost"
@@ -139,9 +140,9 @@ def _figures(designs: Mapping[str, Design]) -> Markup:
     if kept:
         rows += [
             ("K", "", lambda design: design.problem.K),
-            ("m", "", lambda design: f"{design.problem.m:g}"),
-            ("epsilon", "", lambda design: f"{design.problem.epsilon:g}"),
-            ("Delta", "", lambda design: f"{design.problem.Delta:g}"),
+            ("m", "", lambda design: f"{allowance(design.problem):g}"),
+            ("epsilon", "", lambda design: f"{design.problem.groups[0].epsilon:g}"),
+            ("Delta", "", lambda design: f"{design.problem.groups[0].delta:g}"),
             ("delta", "", lambda design: wording.exactly(design.problem.delta)),
             ("max_affected", "", lambda design: design.problem.max_affected),
             ("prior", "", lambda design: element("span", str(design.prior)[:60], class_="text")),

@@ -12,9 +12,10 @@ from typing import Any
 
 from flask import Blueprint, Response, request
 
-from darrm.accounting.search import Budget, OutOfTime
-from darrm.design.decision import DecisionDesign
-from darrm.errors import BudgetError, DarrmError, InputError, SolverError
+from darrm.accounting.search import Budget
+from darrm.design.design import Design
+from darrm.errors import DarrmError, InputError, SolverError
+from darrm.numerics.deadline import OutOfTime
 from darrm.planning.answers import Plan
 from darrm.planning.asked import setting_of
 from darrm.planning.at_one_total import Comparison, at_one_total
@@ -77,9 +78,9 @@ def _planned(choice: Choice) -> Plan:
     return plan(**choice.arguments(), compare=False, time_limit=answers.TIME_LIMIT)
 
 
-def design_of(answer: Plan) -> DecisionDesign:
+def design_of(answer: Plan) -> Design:
     """The design of a plan of this page, which is never one by a prior of votes."""
-    if not isinstance(answer.design, DecisionDesign):
+    if answer.design.encoding.name == "gamma":
         raise InputError("This page plans for groups of voters. Got a plan by a prior of votes. Use darrm plan.")
     return answer.design
 
@@ -104,7 +105,7 @@ def make() -> Blueprint:
             return plan_page.no_others(state.choice)
         return plan_page.others(compared, found.bars.get(state.choice, gone()), state.query())
 
-    def wanted() -> tuple[Choice, DecisionDesign, str]:
+    def wanted() -> tuple[Choice, Design, str]:
         choice = _valid(_read())
         counts = "x".join(str(count) for count, _ in choice.groups)
         name = f"plan_{counts}_labels{choice.queries}_epsilon{choice.total_epsilon:g}"
@@ -147,7 +148,7 @@ def make() -> Blueprint:
         choice, _, name = wanted()
         compared = found.others.get(choice, gone())
         if compared is None:
-            raise BudgetError(f"Nothing was compared within {answers.TIME_LIMIT:g} s. Use {_command(choice)}")
+            raise SolverError(f"Nothing was compared within {answers.TIME_LIMIT:g} s. Use {_command(choice)}")
         rows = [{key: value for key, value in vars(row).items() if key != "table"} for row in compared]
         return _csv(list(rows[0]), (list(row.values()) for row in rows), f"{name}_mechanisms")
 
@@ -189,7 +190,7 @@ def _valid(state: Choices) -> Choice:
 
 def _note(state: Choices, error: DarrmError) -> None:
     """Put an error that came up on the way beside the control it belongs to."""
-    late = isinstance(error, SolverError) or str(error).startswith("The time limit")
+    late = isinstance(error, SolverError)
     if late:
         state.errors["solve"] = (
             f"No plan within {answers.TIME_LIMIT:g} s. Take fewer voters or labels, or use the command line, which "

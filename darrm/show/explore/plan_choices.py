@@ -18,8 +18,9 @@ from darrm._validation import (
     whole,
 )
 from darrm.errors import InputError
-from darrm.problem.decision import DecisionProblem, VoterGroup
 from darrm.problem.group_corners import entries
+from darrm.problem.groups import VoterGroup
+from darrm.problem.model import VoterModel
 from darrm.show.explore import query
 from darrm.show.explore.query import built, checked, groups_there
 from darrm.show.wording import number_of
@@ -193,7 +194,7 @@ def _ends(texts: Mapping[str, str], errors: dict[str, str]) -> tuple[float | Non
         errors.setdefault(
             "at_most",
             'An epsilon "auto" needs an upper end: more is always better for the labels. Give the largest epsilon of '
-            "a vote, or what the collector may learn.",
+            "a vote, or that of all votes together.",
         )
         return None, None
     ends = (("at_most", "at_most", MOST_EPSILON), ("collector_epsilon", "collector", MAX_EPSILON))
@@ -240,7 +241,7 @@ def check_page_size(chosen: Choice) -> bool:
 
 def _multisets(chosen: Choice, reached: int) -> int:
     groups = [VoterGroup(count, 1.0 if isinstance(epsilon, str) else epsilon) for count, epsilon in chosen.groups]
-    return entries(DecisionProblem(groups, 1.0, 0.5, max_affected=reached))
+    return entries(VoterModel(groups, max_affected=reached))
 
 
 def _plain(value: object) -> str:

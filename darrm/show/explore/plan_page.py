@@ -6,10 +6,10 @@ import math
 
 from flask import url_for
 
-from darrm.design.decision import DecisionDesign
+from darrm.design.design import Design
 from darrm.planning.answers import Plan
 from darrm.planning.at_one_total import Comparison
-from darrm.show import plan_words
+from darrm.show import plan_words, wording
 from darrm.show.explore import answers
 from darrm.show.explore import plan_choices as choices
 from darrm.show.explore.controls import (
@@ -31,16 +31,20 @@ from darrm.show.inline import decision_table
 from darrm.show.markup import Markup, element, grid, join, paragraph, row
 
 _LOOKS = {
-    "accuracy": Look("Of every group that has none of its own.", slider={"min": 0.5, "max": 1, "step": 0.01}),
+    "accuracy": Look(
+        f"Of every group that has none of its own. {wording.NOT_RESTING}", slider={"min": 0.5, "max": 1, "step": 0.01}
+    ),
     "max_affected": Look(
         "How many voters one change of the data (one record) can reach, over all groups.", placeholder="say it"
     ),
     "queries": Look("How many labels. Each is made of votes of its own.", "labels"),
     "total_epsilon": Look("Privacy of all labels together, in nats.", "total epsilon"),
-    "total_delta": Look("Failure probability of all labels together.", "total delta"),
+    "total_delta": Look("Delta of all labels together.", "total delta"),
     "at_most": Look("The largest epsilon of a vote to consider, in nats.", "at most", placeholder="none"),
     "collector": Look(
-        "What whoever sees all votes may learn in all: epsilon at the total delta.", "collector", placeholder="any"
+        "The largest epsilon of all votes together, for whoever sees them, at the total delta.",
+        "collector",
+        placeholder="any",
     ),
 }
 _COLUMNS = {"count": "voters", "epsilon": "epsilon", "accuracy": "accuracy"}
@@ -117,7 +121,7 @@ def no_others(choice: Choice) -> Markup:
     )
 
 
-def plan(state: Choices, choice: Choice, answer: Plan, design: DecisionDesign, curve: str) -> Markup:
+def plan(state: Choices, choice: Choice, answer: Plan, design: Design, curve: str) -> Markup:
     """A plan in the order in which people ask."""
     return filled(
         "planned",
@@ -159,7 +163,7 @@ def _right(answer: Plan) -> Markup:
 
 
 def _curve(answer: Plan, choice: Choice, picture: str) -> Markup:
-    """What other epsilons of the votes would buy, and what they would tell."""
+    """What other epsilons of the votes would buy, and how private all votes would be."""
     head = element("h2", "Votes of other epsilons", id="curve-heading")
     shown: object = paragraph("The search was stopped before other epsilons were tried.")
     if picture:
@@ -172,8 +176,8 @@ def _curve(answer: Plan, choice: Choice, picture: str) -> Markup:
         image = _picture(picture, words, "Picture of the votes of other epsilons")
         rows = plan_words.curve_rows(answer)
         note = (
-            "all labels: what those learn who see the labels only, the public. votes: what whoever collects the votes "
-            f"learns. Both are epsilon at delta {answer.total_delta:g}."
+            "all labels: epsilon of all labels together, for whoever sees the labels only. votes: epsilon of all votes "
+            f"together, for whoever collects them. Both at delta {answer.total_delta:g}."
         )
         table = _scrolls(grid(plan_words.CURVE_HEADS, rows, class_="figures"), "Votes of other epsilons")
         shown = join([image, table, paragraph(note, class_="hint")])

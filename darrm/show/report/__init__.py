@@ -12,7 +12,6 @@ import os
 from pathlib import Path
 from typing import Any
 
-from darrm.design.decision import DecisionDesign
 from darrm.design.design import Design
 from darrm.errors import InputError
 from darrm.storage.atomic import replacing, resolved
@@ -23,7 +22,7 @@ FULL_ENTRIES = 300_000  # the same for more than two answers: probabilities to g
 
 
 def html(
-    design: Design | DecisionDesign,
+    design: Design,
     *,
     file: str | os.PathLike[str] | None = None,
     delta: float | None = None,
@@ -34,11 +33,11 @@ def html(
 
     Parameters
     ----------
-    design : Design or DecisionDesign
+    design : Design
     file : path, optional
         The design file, whose name, checksum and versions the report then shows. It must hold this design.
     delta : float in [0, 1), optional
-        Failure probability of all labels together, for what many of them cost. If not given, 1e-5 or ten times what one
+        Delta of all labels together, for what many of them cost. If not given, 1e-5 or ten times what one
         label or the fixed voters may spend, rounded up to one digit, whichever is more, and at most 1/2.
     queries : int, 1 to 10,000,000, optional
         A number of labels that the table of what many of them cost has beside 1, 10, 100, 1,000 and 100,000.
@@ -73,20 +72,20 @@ def html(
     from darrm._validation import check_total_delta, not_a_design, whole
     from darrm.show.report import decision, page
 
-    if not isinstance(design, Design | DecisionDesign):
-        raise not_a_design("A report is about a Design or DecisionDesign", design)
+    if not isinstance(design, Design):
+        raise not_a_design("A report is about a Design", design)
     total = default_delta(design) if delta is None else check_total_delta(delta)
     also = None if queries is None else whole("queries", queries)
     stored = None if file is None else _stored(Path(file), design)
     name = "gamma.json" if file is None else Path(file).name
-    if isinstance(design, DecisionDesign):
+    if design.encoding.name != "gamma":
         return decision.render(design, name, stored, total, _quick(design) if full is None else full, also)
     return page.render(design, name, stored, total, design.problem.K <= FULL if full is None else full, also)
 
 
 def write(
     path: str | os.PathLike[str],
-    design: Design | DecisionDesign,
+    design: Design,
     *,
     file: str | os.PathLike[str] | None = None,
     delta: float | None = None,
@@ -117,10 +116,10 @@ def write(
     return len(content)
 
 
-def _quick(design: DecisionDesign) -> bool:
+def _quick(design: Design) -> bool:
     """Whether a full report takes some ten seconds at most."""
-    from darrm.certificate.stored import is_symmetric
     from darrm.problem import class_corners, group_corners
+    from darrm.problem.class_tables import is_symmetric
 
     problem = design.problem
     if problem.binary:
@@ -128,7 +127,7 @@ def _quick(design: DecisionDesign) -> bool:
     return class_corners.entries(problem, alike=is_symmetric(design.table, problem)) <= FULL_ENTRIES
 
 
-def default_delta(design: Design | DecisionDesign) -> float:
+def default_delta(design: Design) -> float:
     """The total delta of a report that was not told one."""
     from darrm.show.markup import shown
     from darrm.show.report.sections import fails
@@ -138,35 +137,29 @@ def default_delta(design: Design | DecisionDesign) -> float:
     return min(0.5, max(1e-5, float(shown(spent, 1, up=True))))
 
 
-def _stored(file: Path, design: Design | DecisionDesign) -> dict[str, Any]:
+def _stored(file: Path, design: Design) -> dict[str, Any]:
     """Checksum and versions in a design file that holds ``design``."""
     from darrm.design.content import FORMAT, VERSION
     from darrm.storage.sealed_json import read
 
     content = read(file, FORMAT, VERSION, "design", "Export the design again with save.")
-    same = _holds_decision if isinstance(design, DecisionDesign) else _holds
-    if not same(content, design):
+    if not _holds(content, design):
         raise InputError(f"{file} holds another design than the one to report on. Pass darrm.load of that file.")
     made = content.get("made_with")
     versions = {str(key): str(value) for key, value in made.items()} if isinstance(made, dict) else {}
     return {"sha256": content["sha256"], "made_with": versions}
 
 
-def _holds(content: dict[str, Any], design: Any) -> bool:
+def _holds(content: dict[str, Any], design: Design) -> bool:
     from darrm.design.design import as_dict
 
-    return content.get("gamma_hex") == _hex(design) and content.get("problem") == as_dict(design)["problem"]
-
-
-def _holds_decision(content: dict[str, Any], design: Any) -> bool:
-    from darrm.design.decision import as_dict
-
     now = as_dict(design)
-    names = ("problem", "objective", "ordered", "profile")
+    names = [name for name in ("problem", "objective", "ordered", "shape", "profile") if name in now]
+    exact = f"{design.encoding.key}_hex"
     return (
         [content.get(name) for name in names] == json.loads(json.dumps([now[name] for name in names]))
-        and content.get("table_hex") == _hex(design)
-        and [part.get("table_hex") for part in content.get("fewer", [])] == [*map(_hex, design.fewer.values())]
+        and content.get(exact) == _hex(design)
+        and [part.get(exact) for part in content.get("fewer", [])] == [*map(_hex, design.fewer.values())]
     )
 
 

@@ -6,12 +6,12 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from darrm.design.decision import DecisionDesign
+from darrm.design.design import Design
 from darrm.errors import InputError, SolverError
 from darrm.measures.decision_comparison import beside_others
 from darrm.numerics.exact import decimals
-from darrm.objectives import Costs, OfVoters, Truth
-from darrm.problem.limits import guarantee
+from darrm.objectives import Costs, OfVoters, Paper, Truth
+from darrm.problem.limits import guarantee, rests_not_on
 from darrm.show import wording
 from darrm.show.markup import Markup, element, join, paragraph, shown, table, var
 from darrm.show.report import sections, several_answers, two_answers
@@ -27,7 +27,7 @@ _ALL_TABLES = """[
 
 
 def render(
-    design: DecisionDesign, name: str, stored: Mapping[str, Any] | None, delta: float, full: bool, also: int | None
+    design: Design, name: str, stored: Mapping[str, Any] | None, delta: float, full: bool, also: int | None
 ) -> str:
     """The whole page; see `darrm.show.report.html`."""
     problem = design.problem
@@ -58,7 +58,7 @@ def render(
     return sections.page(f"{title}: one label is {wording.guarantee(problem)}", "decision.html", values)
 
 
-def _guarantee(design: DecisionDesign) -> dict[str, object]:
+def _guarantee(design: Design) -> dict[str, object]:
     problem, total = design.problem, guarantee(design.problem).epsilon
     with decimals(total):
         factor = shown(total.exp(), 4, up=True)
@@ -85,11 +85,13 @@ def _guarantee(design: DecisionDesign) -> dict[str, object]:
     }
 
 
-def _absent_note(design: DecisionDesign) -> Markup:
+def _absent_note(design: Design) -> Markup:
     if not design.absent:
         return paragraph("All voters must be present: for fewer this page proves nothing.", class_="note")
-    chance = design.without_votes
-    nobody = "a fair coin decides" if chance == 0.5 else f"the label is {answer(design, int(chance))}"
+    likely = [answer(design, o) for o, chance in enumerate(design.answers_without_votes) if chance]
+    nobody = f"the label is {likely[0]}" if len(likely) == 1 else f"each of {len(likely)} labels is equally likely"
+    if design.problem.binary and len(likely) > 1:
+        nobody = "a fair coin decides"
     parts = [
         element("h3", "Absent voters"),
         paragraph(
@@ -103,12 +105,12 @@ def _absent_note(design: DecisionDesign) -> Markup:
     return element("aside", join(parts), class_="trap")
 
 
-def _problem(design: DecisionDesign) -> dict[str, object]:
+def _problem(design: Design) -> dict[str, object]:
     problem, objective = design.problem, design.objective
     rows: list[tuple[object, ...]] = [
         (var("K"), problem.K, f"voters, in {len(problem.groups)} group{'s' * (len(problem.groups) > 1)}"),
-        (var("epsilon"), repr(problem.epsilon), "epsilon guaranteed for one label, in nats"),
-        (var("delta"), repr(problem.delta), "delta, failure probability of one label"),
+        (var("epsilon"), repr(problem.release_epsilon), "epsilon guaranteed for one label, in nats"),
+        (var("delta"), repr(problem.delta), "delta guaranteed for one label"),
         (var("t"), problem.max_affected, "max_affected: how many voters one change of the data can affect"),
         ("adjacency", element("span", problem.adjacency, class_="any"), "what one change of the data is"),
         ("objective", str(objective), "what the label should be"),
@@ -125,9 +127,13 @@ def _problem(design: DecisionDesign) -> dict[str, object]:
     }
 
 
-def _assumed(design: DecisionDesign) -> Markup:
+def _assumed(design: Design) -> Markup:
     """What the expected cost, and nothing else, assumes of the votes and of wrong labels."""
     problem, objective = design.problem, design.objective.of(design.problem)
+    if isinstance(objective, Paper):
+        prior = element("span", str(objective.prior), class_="any")
+        mirrored = ", with votes and their mirror images as likely. For the expected cost alone."
+        return paragraph("Votes are taken to come from ", prior, mirrored, class_="note")
     if not isinstance(objective, OfVoters):
         return paragraph("What labels cost stands in the design file, for every count.", class_="note")
     if problem.n_classes > _MOST_CLASSES:
@@ -144,11 +150,11 @@ def _assumed(design: DecisionDesign) -> Markup:
         rows.append((cell(design, problem.n_classes, "cost of the label "), *[none] * problem.n_classes))
     truths = ["if the truth is ", *["if it is "] * (problem.n_classes - 1)]
     heads = ("probability, or cost", *(cell(design, c, before) for c, before in enumerate(truths)))
-    note = "For the expected cost alone; the guarantee does not rest on it."
+    note = "For the expected cost alone; under which condition the guarantee does not rest on it stands there."
     return join([paragraph(note, class_="note"), table("Assumptions on the votes", heads, rows)])
 
 
-def _costs(design: DecisionDesign, full: bool) -> dict[str, object]:
+def _costs(design: Design, full: bool) -> dict[str, object]:
     if math.isfinite(design.gap):
         rival = "any ordered decision" if design.ordered else "any decision"
         kept = " and profile" * bool(design.profile)
@@ -158,13 +164,18 @@ def _costs(design: DecisionDesign, full: bool) -> dict[str, object]:
     return {
         "meaning": _meaning(design),
         "optimal": optimal,
+        "rests_not_on": rests_not_on(wording.assumed_of(design.objective)),
         "comparison": _comparison(design) if full else left_out("The comparison with simpler ways to decide"),
         "absent_table": _absent_table(design),
     }
 
 
-def _meaning(design: DecisionDesign) -> str:
+def _meaning(design: Design) -> str:
     objective = design.objective
+    if isinstance(objective, Paper):
+        if objective.name == "disagreement":
+            return "the probability that the label is not the majority of the votes cast"
+        return "how far the chances of the label are from those of the plain majority (total variation)"
     if isinstance(objective, Truth):
         if objective.plain:
             return "the probability of a wrong label"
@@ -178,7 +189,7 @@ def _meaning(design: DecisionDesign) -> str:
     return f"the probability that the label differs from the rule ({objective})"
 
 
-def _comparison(design: DecisionDesign) -> Markup:
+def _comparison(design: Design) -> Markup:
     try:
         found = beside_others(design)
     except (InputError, SolverError) as error:
@@ -192,7 +203,7 @@ def _comparison(design: DecisionDesign) -> Markup:
     return join([kept, paragraph(note, class_="note")])
 
 
-def _absent_table(design: DecisionDesign) -> Markup:
+def _absent_table(design: Design) -> Markup:
     if not design.absent:
         return join([])
     everybody = tuple(group.count for group in design.problem.groups)

@@ -11,7 +11,8 @@ from darrm.design.design import Design
 from darrm.errors import InputError, SolverError
 from darrm.measures.comparison import Entry, compare
 from darrm.numerics.exact import decimals
-from darrm.problem.limits import adjacency_in_print, guarantee
+from darrm.problem.decision import allowance
+from darrm.problem.limits import adjacency_in_print, guarantee, rests_not_on
 from darrm.show import plots, wording
 from darrm.show.figures import NARROW, new_figure
 from darrm.show.markup import (
@@ -65,17 +66,18 @@ def _guarantee(design: Design) -> dict[str, object]:
     problem, total = design.problem, guarantee(design.problem).epsilon
     with decimals(total):
         factor = shown(total.exp(), 4, up=True)
+    [votes] = problem.groups
     rows: list[tuple[object, ...]] = [
         (var("K"), problem.K, "voters"),
-        (var("epsilon"), repr(problem.epsilon), "epsilon of one vote, in nats"),
-        (var("Delta"), repr(problem.Delta), "Delta, failure probability of one vote"),
-        (var("m"), repr(problem.m), "allowance of one label, in multiples of epsilon"),
+        (var("epsilon"), repr(votes.epsilon), "epsilon of one vote, in nats"),
+        (var("Delta"), repr(votes.delta), "Delta, delta of one vote"),
+        (var("m"), repr(allowance(problem)), "allowance of one label, in multiples of epsilon"),
         (
             join([var("m"), var("epsilon")]),
-            wording.at_least(problem.total_epsilon, 12),
+            wording.at_least(problem.release_epsilon, 12),
             "epsilon guaranteed for one label, in nats",
         ),
-        (var("delta"), repr(problem.delta), "delta, failure probability of one label"),
+        (var("delta"), repr(problem.delta), "delta guaranteed for one label"),
         (var("t"), problem.max_affected, "max_affected: how many voters one change of the data can affect"),
         ("adjacency", element("span", problem.adjacency, class_="any"), "what one change of the data is"),
         ("prior", element("span", _short(str(design.prior)), class_="any"), "of the votes, for the errors alone"),
@@ -90,7 +92,7 @@ def _guarantee(design: Design) -> dict[str, object]:
         "K": problem.K,
         "guarantee": wording.guarantee(problem),
         "holds": "yes" if design.certificate.holds else "no",
-        "each_vote": f"{wording.pair(problem.epsilon, problem.Delta)}-DP",
+        "each_vote": f"{wording.pair(votes.epsilon, votes.delta)}-DP",
         "adjacency": adjacency_in_print(problem.adjacency),
         "reach": "all of them" if problem.max_affected == problem.K else f"at most {problem.max_affected} of them",
         "factor": factor,
@@ -131,7 +133,7 @@ def _gamma_notes(design: Design) -> Markup:
         notes.append(paragraph(before, element("code", "--shape monotone"), after))
     near = max((float(g) for g in design.gamma if 1 - _SAME < g < 1), default=None)
     if near is not None:
-        hair = f"A value such as {near!r} is a hair below 1: rounding is counted on the unsafe side."
+        hair = f"A value such as {near!r} is a hair below 1: it is rounded conservatively."
         notes.append(paragraph(hair, class_="note"))
     return join(notes)
 
@@ -152,6 +154,7 @@ def _errors(design: Design, full: bool) -> dict[str, object]:
         "error": figure(design.error),
         "disagreement": figure(design.disagreement),
         "optimal": optimal,
+        "rests_not_on": rests_not_on("the prior"),
         "comparison": _comparison(design) if full else left_out("The comparison with other mechanisms"),
     }
 
@@ -184,7 +187,7 @@ def _comparison(design: Design) -> Markup:
 def _entries(design: Design) -> list[Entry]:
     """This design, then the others; gamma_opt or its monotone form is left out if this is it."""
     prior = design.prior
-    objective = design.objective if prior.default_objective == "tv" and design.objective != "custom" else None
+    objective = str(design.objective) if prior.default_objective == "tv" and str(design.objective) != "custom" else None
     others = compare(design.problem, prior, objective)
     same = [other.name for other in others[:2] if abs(other.gamma - design.gamma).max() <= _SAME]
     name = f"this design ({same[0]})" if same else "this design"
@@ -193,8 +196,8 @@ def _entries(design: Design) -> list[Entry]:
 
 
 def _certificate(design: Design, worst: WorstMultiset) -> dict[str, object]:
-    problem = design.problem
-    many = count_multisets(problem.K, len(corner_points(problem.epsilon, problem.Delta).p), problem.max_affected)
+    [votes] = design.problem.groups
+    many = count_multisets(votes.count, len(corner_points(votes.epsilon, votes.delta).p), votes.max_affected)
     corners = [
         (name, f"{count:,}", shown(p_vote.one), shown(q_vote.one)) for name, count, p_vote, q_vote in worst.corners
     ]

@@ -13,8 +13,6 @@ from importlib.metadata import version
 from typing import Any
 
 from darrm.certificate.certificate import beyond_profile
-from darrm.certificate.stored import is_symmetric
-from darrm.design.decision import DecisionDesign
 from darrm.design.design import Design
 from darrm.errors import InputError
 from darrm.measures.comparison import Entry
@@ -23,8 +21,8 @@ from darrm.numerics.arrays import Array
 from darrm.numerics.exact import rounded_up
 from darrm.numerics.printed import at_least, exactly
 from darrm.problem.class_corners import entries
-from darrm.problem.decision import DecisionProblem
-from darrm.problem.majority import MajorityProblem
+from darrm.problem.class_tables import is_symmetric
+from darrm.problem.groups import ByGroups
 from darrm.show import plots, wording
 from darrm.show.figures import NARROW, new_figure, tables_of
 from darrm.show.markup import (
@@ -68,7 +66,7 @@ def beside(
     heads: Sequence[str],
     entries: Sequence[Entry | DecisionEntry],
     figures: Sequence[Sequence[object]],
-    design: Design | DecisionDesign,
+    design: Design,
 ) -> Markup:
     """Mechanisms at one problem: the figures of each, and what it is proved to keep, a profile of the design too."""
     rows: list[Sequence[object]] = []
@@ -114,21 +112,21 @@ def left_out(what: str) -> Markup:
     return paragraph(missing, " --full, or full=True, adds it.", class_="note")
 
 
-def one_label(design: Design | DecisionDesign, full: bool) -> dict[str, object]:
+def one_label(design: Design, full: bool) -> dict[str, object]:
     """The privacy of one label: at the guarantee, and the whole profile."""
     problem, certificates = design.problem, [part.certificate for part in tables_of(design)]
     values: dict[str, object] = {
         "tight": at_least(max(certificate.tight_epsilon for certificate in certificates)),
         "needed": at_least(max(certificate.needed_delta for certificate in certificates)),
         "delta": exactly(problem.delta),
-        "total_epsilon": at_least(problem.total_epsilon),
+        "total_epsilon": at_least(problem.release_epsilon),
         "profile": left_out("The privacy profile"),
     }
     if full:
         ax = plots.plot_profile(design, new_figure(NARROW).add_subplot())
         ax.set_title("")
         alternative = (
-            f"Least delta over epsilon from 0 to {1.5 * problem.total_epsilon:.4g}: the certified profile falls and "
+            f"Least delta over epsilon from 0 to {1.5 * problem.release_epsilon:.4g}: the certified profile falls and "
             f"passes the point of the guarantee, {wording.guarantee(problem)}, at or below it."
         )
         caption = "The exact profile of one label, certified, beside all that its guarantee says."
@@ -136,7 +134,7 @@ def one_label(design: Design | DecisionDesign, full: bool) -> dict[str, object]:
     return values
 
 
-def many_labels(design: Design | DecisionDesign, delta: float, full: bool, also: int | None) -> Markup:
+def many_labels(design: Design, delta: float, full: bool, also: int | None) -> Markup:
     """The section on what many labels cost, of fresh voters and of fixed ones; ``full`` composes exactly.
 
     ``also`` is one more number of labels.
@@ -163,7 +161,7 @@ def many_labels(design: Design | DecisionDesign, delta: float, full: bool, also:
     ax.set_title("")
     costs = ", ".join(f"{queries:,} labels {_total(epsilon)}" for queries, epsilon in fresh.items())
     unavoidable = ""
-    if isinstance(problem, DecisionProblem) and any(math.isinf(group.epsilon) for group in problem.groups):
+    if any(math.isinf(group.epsilon) for group in problem.groups):
         unavoidable = " Fixed voters without privacy have no price of their own."
     elif fails(problem):
         least = shown(fails(problem), 4, up=True)
@@ -190,7 +188,7 @@ def many_labels(design: Design | DecisionDesign, delta: float, full: bool, also:
     return template(PACKAGE, "many_labels.html", values)
 
 
-def _of_fixed(design: Design | DecisionDesign, queries: int, delta: float) -> float:
+def _of_fixed(design: Design, queries: int, delta: float) -> float:
     """What so many labels of fixed voters cost, their coins counted; infinite if nothing is proved."""
     from darrm.accounting.composition import compose
 
@@ -200,7 +198,7 @@ def _of_fixed(design: Design | DecisionDesign, queries: int, delta: float) -> fl
         return math.inf
 
 
-def _any_number(fixed: float, problem: MajorityProblem | DecisionProblem) -> str:
+def _any_number(fixed: float, problem: ByGroups) -> str:
     """What the line of fixed voters is."""
     if math.isfinite(fixed):
         return "The bound for fixed voters does not depend on the number of labels."
@@ -212,23 +210,21 @@ def _any_number(fixed: float, problem: MajorityProblem | DecisionProblem) -> str
     )
 
 
-def composable(design: Design | DecisionDesign) -> bool:
+def composable(design: Design) -> bool:
     """Whether the exact composition of its labels is computed: of one table, of several answers if cases are few."""
-    if isinstance(design, Design) or design.problem.binary:
-        return isinstance(design, Design) or not design.absent
+    if design.absent or design.problem.binary:
+        return not design.absent
     return entries(design.problem, alike=is_symmetric(design.table, design.problem)) <= _MOST_ENTRIES
 
 
-def fails(problem: MajorityProblem | DecisionProblem) -> float:
+def fails(problem: ByGroups) -> float:
     """The probability that one of the reached voters fails, at most."""
-    from darrm.accounting.theorems import at_least_once
+    from darrm.accounting.voters import reached
 
-    if isinstance(problem, DecisionProblem):
-        return problem.least_delta
-    return at_least_once(problem.Delta, problem.max_affected)
+    return reached(problem).failure
 
 
-def _fixed(problem: MajorityProblem | DecisionProblem) -> str:
+def _fixed(problem: ByGroups) -> str:
     """What bounds all labels of fixed voters together."""
     reached = [kind for kind in problem.affected if kind.voters]
     if any(math.isinf(kind.epsilon) for kind in reached):
@@ -238,7 +234,7 @@ def _fixed(problem: MajorityProblem | DecisionProblem) -> str:
         )
     # The least private voters need not be those that fail most often: `darrm.accounting.voters.reached` counts both.
     stay = math.prod((1 - Fraction(kind.Delta)) ** kind.voters for kind in reached)
-    failing = isinstance(problem, DecisionProblem) and Fraction(problem.exact_least_delta) > (1 - stay) * _ROUNDING
+    failing = Fraction(problem.exact_least_delta) > (1 - stay) * _ROUNDING
     copies = wording.listed(
         f"{kind.voters} {TIMES} {wording.pair(kind.epsilon, 0.0 if failing else kind.Delta)}-DP" for kind in reached
     )
@@ -253,9 +249,7 @@ def _total(epsilon: float) -> str:
     return "infinite" if math.isinf(epsilon) else shown(epsilon, 6, up=True)
 
 
-def _fresh(
-    design: Design | DecisionDesign, delta: float, exact: bool, numbers: Sequence[int]
-) -> Iterator[tuple[int, float, str]]:
+def _fresh(design: Design, delta: float, exact: bool, numbers: Sequence[int]) -> Iterator[tuple[int, float, str]]:
     """Total epsilon of fresh voters and the rule that proves it; infinite where delta pays for none.
 
     Exact composition, or optimal composition of the guarantee alone: an upper bound without any separation, and for
@@ -264,18 +258,18 @@ def _fresh(
     from darrm.accounting.fresh import least_of_region, of_region
     from darrm.accounting.many_answers import of_rows
     from darrm.accounting.profile import region
-    from darrm.accounting.releases import class_rows, one_label
+    from darrm.accounting.releases import one_label
+    from darrm.accounting.rows import OutcomeRows
     from darrm.accounting.theorems import optimal
 
     problem, guaranteed = design.problem, one_label(design).guarantee
     epsilon = rounded_up(problem.exact_epsilon)
     # Once, where `compose` would need it for every number of labels.
-    several = isinstance(problem, DecisionProblem) and not problem.binary
-    label = region(design.table, problem) if exact and not several else None
-    rows = class_rows(design.table, problem) if exact and isinstance(problem, DecisionProblem) and several else None
+    label = region(design.table, problem) if exact and problem.binary else None
+    rows = one_label(design).gives() if exact and not problem.binary else None
     for queries in numbers:
         try:
-            if rows is not None and queries <= _MOST_LABELS:
+            if isinstance(rows, OutcomeRows) and queries <= _MOST_LABELS:
                 total = of_rows(rows, queries, delta, guaranteed=guaranteed, affected=problem.affected)
                 yield queries, total.upper, min(total.bounds, key=total.bounds.__getitem__)
             elif label is None:
@@ -290,7 +284,7 @@ def _fresh(
             yield queries, math.inf, ""
 
 
-def sums(worst: WorstCounts, factor: Markup, sides: tuple[Markup, Markup], design: Design | DecisionDesign) -> Markup:
+def sums(worst: WorstCounts, factor: Markup, sides: tuple[Markup, Markup], design: Design) -> Markup:
     """How the excess of a worst case comes about; ``sides`` say what its two probabilities sum up."""
     x, y = worst.probabilities
     on, off = (join([var("X"), "(", side, ")"]) for side in (var("p"), var("p\N{PRIME}")))
@@ -319,14 +313,12 @@ def digest(*tables: Array) -> str:
     return hashlib.sha256("\n".join(values).encode()).hexdigest()
 
 
-def check(
-    design: Design | DecisionDesign, name: str, stored: Mapping[str, Any] | None, what: str, entries: str, note: str
-) -> Markup:
+def check(design: Design, name: str, stored: Mapping[str, Any] | None, what: str, entries: str, note: str) -> Markup:
     """The section on how to check the page.
 
     Parameters
     ----------
-    design : Design or DecisionDesign
+    design : Design
     name : str
         Of the design file.
     stored : mapping or None

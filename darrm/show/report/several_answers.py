@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from darrm.certificate.stored import is_symmetric
-from darrm.design.decision import DecisionDesign
+from darrm.design.design import Design
 from darrm.numerics.exact import decimals
 from darrm.problem.class_corners import bits, entries
+from darrm.problem.class_tables import is_symmetric
 from darrm.problem.counts import count_vectors
 from darrm.problem.decision import DecisionProblem
 from darrm.problem.limits import guarantee
@@ -24,7 +24,7 @@ from darrm.show.wording import listed
 _NAMED = 12  # classes in a sentence
 
 
-def words(design: DecisionDesign) -> dict[str, object]:
+def words(design: Design) -> dict[str, object]:
     """What voters say and what is released, in sentences."""
     problem = design.problem
     of_each = " of each group" * (len(problem.groups) > 1)
@@ -40,7 +40,7 @@ def words(design: DecisionDesign) -> dict[str, object]:
     }
 
 
-def decision(design: DecisionDesign) -> dict[str, object]:
+def decision(design: Design) -> dict[str, object]:
     """Its picture, its table and its reversals."""
     shown_rows = classes.telling(design)
     often = shown_rows.often
@@ -67,14 +67,14 @@ def _chance(value: float) -> str:
     return f"{value:.8f}"
 
 
-def _reversals(design: DecisionDesign) -> Markup:
+def _reversals(design: Design) -> Markup:
     if not design.reversals:
         return paragraph(NO_REVERSALS, class_="note")
     gives_up = ". The design gives up there what it gains elsewhere. "
     return paragraph(classes.reversals(design), gives_up, *FORBIDS, class_="note")
 
 
-def certificate(design: DecisionDesign) -> Markup:
+def certificate(design: Design) -> Markup:
     """The section on the certificate."""
     problem, worst = design.problem, work_out_classes(design)
     epsilon, alike = guarantee(problem).epsilon, is_symmetric(design.table, problem)
@@ -94,7 +94,7 @@ def certificate(design: DecisionDesign) -> Markup:
         values = {
             "multisets": f"{many:,}" if many < 10**9 else shown(many, 3),
             "up_to_names": ", up to the names of classes" * alike,
-            "no_other": "No other case comes closer to the limit",
+            "no_other": "No other case comes closer to the limit" + " while all voters are present" * design.absent,
             "failures": failures(fails),
             "worst_label": classes.answers_of([answer(design, o) for o in range(problem.n_answers)], worst.answers),
             "corner_table": table(
@@ -108,7 +108,7 @@ def certificate(design: DecisionDesign) -> Markup:
         return template(sections.PACKAGE, "certificate_classes.html", values)
 
 
-def _names(design: DecisionDesign, says_: tuple[int, ...]) -> Markup:
+def _names(design: Design, says_: tuple[int, ...]) -> Markup:
     names = [answer(design, c) for c in says_]
     return element("span", "surely " * (len(names) == 1) + ", ".join(names), class_="any")
 
@@ -120,7 +120,7 @@ def _sides(place: classes.Place, problem: DecisionProblem, *, pure: bool) -> lis
     return [", ".join(f"{problem.names[c]}: {shown(chance)}" for c, chance in side.items()) for side in sides]
 
 
-def _counts(design: DecisionDesign, worst: WorstClasses) -> Markup:
+def _counts(design: Design, worst: WorstClasses) -> Markup:
     """How likely the votes of each group are in the worst case; of one group beside the probability of the label."""
     if not worst.p_side:
         return paragraph(

@@ -6,7 +6,7 @@ from itertools import islice
 
 import numpy as np
 
-from darrm.design.decision import DecisionDesign
+from darrm.design.design import Design
 from darrm.numerics.exact import decimals
 from darrm.objectives import OfVoters, gains
 from darrm.problem.group_corners import entries, group_corners
@@ -20,7 +20,7 @@ from darrm.show.report.worst_case import work_out_groups
 from darrm.show.wording import listed
 
 
-def words(design: DecisionDesign) -> dict[str, object]:
+def words(design: Design) -> dict[str, object]:
     """What voters say and what is released, in sentences."""
     zero, one = answer(design, 0), answer(design, 1)
     of_each = " of each group" * (len(design.problem.groups) > 1)
@@ -34,7 +34,7 @@ def words(design: DecisionDesign) -> dict[str, object]:
     }
 
 
-def decision(design: DecisionDesign) -> dict[str, object]:
+def decision(design: Design) -> dict[str, object]:
     """Its picture, its table and its reversals."""
     problem, table_ = design.problem, design.table
     one, gain = answer(design, 1), gains(design.objective.costs(problem))
@@ -59,7 +59,7 @@ def decision(design: DecisionDesign) -> dict[str, object]:
     }
 
 
-def _reversals(design: DecisionDesign) -> Markup:
+def _reversals(design: Design) -> Markup:
     """Where the label that costs more is the likelier one."""
     if not design.reversals:
         return paragraph(NO_REVERSALS, class_="note")
@@ -79,7 +79,7 @@ def _reversals(design: DecisionDesign) -> Markup:
     )
 
 
-def certificate(design: DecisionDesign) -> Markup:
+def certificate(design: Design) -> Markup:
     """The section on the certificate."""
     problem, worst = design.problem, work_out_groups(design)
     p, other = var("p"), var("p\N{PRIME}")

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import NamedTuple
 
-from darrm.design.decision import DecisionDesign
 from darrm.design.design import Design
 from darrm.numerics.exact import decimals
 from darrm.problem.group_corners import group_corners
@@ -98,10 +97,10 @@ def work_out(design: Design) -> WorstMultiset:
     Nothing here is shared with the certificate but the names of the corners: one vote is added after the other, in
     decimal arithmetic without underflow. O(K^2), some seconds at K = 3001.
     """
-    problem, K = design.problem, design.problem.K
-    total = guarantee(problem).epsilon
+    [group], K = design.problem.groups, design.problem.K
+    total = guarantee(design.problem).epsilon
     with decimals(total):
-        votes = _votes(problem.epsilon, problem.Delta)
+        votes = _votes(group.epsilon, group.delta)
         corners = tuple((name, n, *votes[name]) for name, n in design.certificate.worst_case.items())
         p_side = _ones([(vote, count) for _, count, vote, _ in corners])
         q_side = _ones([(vote, count) for _, count, _, vote in corners])
@@ -111,7 +110,7 @@ def work_out(design: Design) -> WorstMultiset:
         return WorstMultiset((x, y), factor, x - factor * y, corners, p_side, q_side, release)
 
 
-def work_out_groups(design: DecisionDesign) -> WorstGroups:
+def work_out_groups(design: Design) -> WorstGroups:
     """The same for a decision by groups: a sum over all count vectors, one group after the other.
 
     Where its voters are certified as voters that do not fail, and their failures together, it is of such voters.

@@ -8,13 +8,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-from darrm.certificate.stored import is_symmetric
-from darrm.design.decision import DecisionDesign
+from darrm.design.design import Design
 from darrm.numerics.exact import decimals
 from darrm.problem.class_corners import bits
+from darrm.problem.class_tables import is_symmetric
 from darrm.problem.class_votes import all_votes, class_probabilities
 from darrm.problem.counts import count_vectors
-from darrm.problem.decision import DecisionProblem, VoterGroup
+from darrm.problem.decision import DecisionProblem
+from darrm.problem.groups import VoterGroup
 from darrm.problem.limits import guarantee
 from darrm.show.classes import Place, worst_places
 from darrm.show.report.worst_case import WorstCounts, mean
@@ -45,7 +46,7 @@ class WorstClasses(WorstCounts):
     q_side: tuple[dict[Votes, Decimal], ...]
 
 
-def work_out_classes(design: DecisionDesign) -> WorstClasses:
+def work_out_classes(design: Design) -> WorstClasses:
     """The excess at the worst case of the certificate of ``design``, from the definition.
 
     Nothing is shared with the certificate but the names of the places: one voter is added after the other, in decimal
@@ -58,7 +59,7 @@ def work_out_classes(design: DecisionDesign) -> WorstClasses:
         factor = total.exp()
         x, y = map(Decimal, design.certificate.probabilities)
         sides: list[tuple[dict[Votes, Decimal], ...]] = [(), ()]
-        if math.prod(problem.shape) <= MOST_VOTES:
+        if math.prod(problem.table_shape) <= MOST_VOTES:
             pure = failures_apart(design)
             sides = [
                 tuple(
@@ -72,12 +73,12 @@ def work_out_classes(design: DecisionDesign) -> WorstClasses:
         return WorstClasses((x, y), factor, x - factor * y, answers, tuple(places), sides[0], sides[1])
 
 
-def failures_apart(design: DecisionDesign) -> bool:
+def failures_apart(design: Design) -> bool:
     """Whether the certificate is of voters that do not fail, and their failures are counted together."""
     return bool(bits(design.problem, alike=is_symmetric(design.table, design.problem))[1])
 
 
-def set_chances(design: DecisionDesign, answers: Sequence[int]) -> list[Decimal]:
+def set_chances(design: Design, answers: Sequence[int]) -> list[Decimal]:
     """The probability of a set of answers at all votes, last group fastest."""
     chances = class_probabilities(design.table, design.problem, all_votes(design.problem))[:, list(answers)]
     return [sum(map(Decimal, line), _ZERO) for line in chances.tolist()]

@@ -1,0 +1,277 @@
+"""The ids of the labels that a ledger charged, as digests in a file beside it, so that none is charged a second time.
+
+Ids are public, so a refused one tells nothing. The file is SQLite's, and the ledger says how many batches of ids it has
+charged for. A batch is on disk before the ledger says so. If a crash comes between the two, the batch has a number that
+the ledger does not know, and the next charge takes it out again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import secrets
+import sqlite3
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import closing, contextmanager, suppress
+from itertools import pairwise
+from pathlib import Path
+from typing import IO, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from darrm._validation import shown
+from darrm.accounting.ledger_file import KeptIds, State, ids_of
+from darrm.errors import InputError, OutputError
+from darrm.votes.ids import as_compared, hint_of
+from darrm.votes.rows import Texts
+
+APPLICATION, _VERSION = 0x6441524D, 1  # of SQLite's header
+_DIGEST, _AT_ONCE = 16, 1 << 16  # bytes of a digest; digests that one statement takes
+_NOTHING = "Nothing was released or charged."
+_OLDER = "Restore both files from one copy that is not older. If there is none, the budget counts as spent."
+# The rows of a blob of digests, in its order.
+_ROWS = (
+    "WITH RECURSIVE at(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM at WHERE i + 1 < ?2) "
+    f"SELECT substr(?1, {_DIGEST} * i + 1, {_DIGEST}) AS digest, i FROM at"
+)
+
+
+class Batch:
+    """Ids of labels that are to be charged together: 16 bytes each in memory, the texts on disk.
+
+    They are compared as `darrm.votes.ids.compared_id` has them.
+    """
+
+    def __init__(self, ids: Iterable[str] = ()) -> None:
+        self._digests = bytearray()
+        self._texts: list[tuple[int, int]] = []  # rows and bytes of each part of the file of texts
+        self._file: IO[bytes] = tempfile.SpooledTemporaryFile(1 << 20)  # noqa: SIM115  # see close
+        try:
+            self.add(ids)
+        except BaseException:
+            self.close()
+            raise
+
+    def __len__(self) -> int:
+        return len(self._digests) // _DIGEST
+
+    def close(self) -> None:
+        """Delete the texts."""
+        self._file.close()
+
+    def add(self, ids: Iterable[str]) -> None:
+        """The ids of further rows."""
+        texts = ids if isinstance(ids, Texts) else Texts.of(_single(ids))
+        normal = as_compared(texts)
+        blank = np.flatnonzero(np.diff(normal.ends, prepend=0) == 0)
+        if blank.size:
+            at = len(self) + int(blank[0]) + 1
+            raise InputError(f"The id of label {at} is blank. {_NOTHING} Give each row an id, or none.")
+        pieces = (normal.data[start:end] for start, end in pairwise([0, *normal.ends.tolist()]))
+        self._digests += b"".join(map(_digest, pieces))
+        self._file.write(texts.data + texts.ends.tobytes())
+        self._texts.append((len(texts), len(texts.data)))
+
+    def check_for(self, labels: int) -> None:
+        """`InputError` unless there is an id for each of so many labels."""
+        if len(self) != labels:
+            raise InputError(f"There must be one id for each label. Got {len(self)} ids for {labels} labels.")
+
+    def text(self, row: int) -> str:
+        """The id of a row."""
+        self._file.seek(0)
+        for rows, size in self._texts:
+            data, ends = self._file.read(size), np.frombuffer(self._file.read(8 * rows), dtype=np.int64)
+            if row < rows:
+                self._file.seek(0, os.SEEK_END)
+                return data[ends[row - 1] if row else 0 : ends[row]].decode()
+            row -= rows
+        raise IndexError(row)
+
+    def parts(self, start: int) -> Iterator[tuple[bytes, NDArray[np.intp]]]:
+        """The digests from row ``start`` on, in their order, and the row of each: some thousand at a time."""
+        order = start + np.argsort(np.frombuffer(self._digests, dtype=f"S{_DIGEST}")[start:])
+        digests = np.frombuffer(self._digests, dtype=f"V{_DIGEST}")
+        for first in range(0, len(order), _AT_ONCE):
+            rows = order[first : first + _AT_ONCE]
+            yield digests[rows].tobytes(), rows
+
+
+@contextmanager
+def batch_of(ids: Iterable[str] | Batch | None) -> Iterator[Batch | None]:
+    """The ids of labels as a batch, for the block; a batch is one already."""
+    if ids is None or isinstance(ids, Batch):
+        yield ids
+        return
+    with closing(Batch(ids)) as batch:
+        yield batch
+
+
+class Entered(NamedTuple):
+    """What became of a batch of ids.
+
+    Attributes
+    ----------
+    skipped : int
+        Rows at the beginning that were charged before, and are left out.
+    repeated : int
+        Other rows whose id was charged before.
+    """
+
+    skipped: int
+    repeated: int
+
+
+@contextmanager
+def entered(path: Path, state: State, batch: Batch, *, again: bool, skip: bool = False) -> Iterator[Entered]:
+    """Enter ids beside the ledger at ``path``, whose lock is held: they are on disk when the block ends well.
+
+    ``state`` then says so, and is to be written next. ``again`` lets ids come that were charged before, ``skip`` leaves
+    such rows out if they are the first ones of the batch.
+
+    Raises
+    ------
+    InputError
+        If an id came before, unless that is allowed; if the file of ids is missing, foreign or older than the ledger.
+    OutputError
+        If it cannot be written.
+    """
+    place = ids_of(path)
+    with _blaming(place), _opened(place, path, state) as (db, known):
+        number = known.batches + 1
+        skipped = _leading(db, batch, number) if skip and not again else 0
+        repeated = 0
+        for digests, rows in batch.parts(skipped):
+            values = (digests, len(rows), number)
+            inserted = db.execute(f"INSERT OR IGNORE INTO charged SELECT digest, ?3 FROM ({_ROWS})", values).rowcount
+            repeated += len(rows) - inserted
+            if repeated and not again:
+                _refuse(db, batch, skipped, number)
+        yield Entered(skipped, repeated)
+        if skipped < len(batch):
+            db.execute("UPDATE about SET last = ?", (number,))
+            state.ids = KeptIds(known.token, number, known.labels + len(batch) - skipped)
+            db.execute("COMMIT")
+
+
+@contextmanager
+def _opened(place: Path, path: Path, state: State) -> Iterator[tuple[sqlite3.Connection, KeptIds]]:
+    """The file of ids in a transaction that the block commits, and what the ledger knows of it."""
+    if state.ids is None and not place.exists():
+        os.close(os.open(place, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        os.chmod(place, path.stat().st_mode & 0o777)  # who may read and write the ledger may read and write this
+    db = sqlite3.connect(place, isolation_level=None)
+    try:
+        db.execute("PRAGMA synchronous = EXTRA")  # with the name of the journal gone when a batch is on disk
+        db.execute("PRAGMA cache_size = -16384")
+        db.execute("BEGIN IMMEDIATE")
+        yield db, _known(db, place, path, state)
+    finally:
+        with suppress(sqlite3.Error):
+            if db.in_transaction:
+                db.execute("ROLLBACK")
+        db.close()
+        with suppress(OSError):
+            if state.ids is None and not place.stat().st_size:
+                place.unlink()  # a charge that failed leaves what was there
+
+
+def _known(db: sqlite3.Connection, place: Path, path: Path, state: State) -> KeptIds:
+    """What the ledger knows of the file, which has no more than that when this returns."""
+    empty = not db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+    form = [db.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version")]
+    if not empty and form != [APPLICATION, _VERSION]:
+        raise InputError(
+            f"{place} is not a file of ids that this darrm reads. {_NOTHING} Put back the file of the ledger."
+        )
+    token, last = ("", 0) if empty else db.execute("SELECT token, last FROM about").fetchone()
+    if state.ids is None:
+        if last > 1:
+            raise InputError(
+                f"{place} holds the ids of another ledger, or {path} is older than it. {_NOTHING} {_OLDER}"
+            )
+        _start(db, empty)
+        return KeptIds(db.execute("SELECT token FROM about").fetchone()[0], 0, 0)
+    known = state.ids
+    if token != known.token or last not in (known.batches, known.batches + 1):
+        what = "is the file of another ledger" if token != known.token else f"and {path} are not of one time"
+        raise InputError(f"{place} {what}. {_NOTHING} {_OLDER}")
+    if last > known.batches:  # of a charge that a crash ended
+        db.execute("DELETE FROM charged WHERE batch > ?", (known.batches,))
+    return known
+
+
+def _start(db: sqlite3.Connection, empty: bool) -> None:
+    """Tables without ids, also where a crash ended the first charge."""
+    if empty:
+        db.execute(f"PRAGMA application_id = {APPLICATION}")
+        db.execute(f"PRAGMA user_version = {_VERSION}")
+        db.execute("CREATE TABLE about (token TEXT NOT NULL, last INTEGER NOT NULL)")
+        db.execute("CREATE TABLE charged (digest BLOB PRIMARY KEY, batch INTEGER NOT NULL) WITHOUT ROWID")
+    db.execute("DELETE FROM charged")
+    db.execute("DELETE FROM about")
+    db.execute("INSERT INTO about VALUES (?, 0)", (secrets.token_hex(16),))
+
+
+def _rows_before(db: sqlite3.Connection, batch: Batch, start: int, number: int) -> NDArray[np.intp]:
+    """The rows from ``start`` on whose id was charged before, in ascending order."""
+    found = [np.zeros(0, dtype=np.intp)]
+    for digests, rows in batch.parts(start):
+        query = f"SELECT i FROM ({_ROWS}) CROSS JOIN charged USING (digest) WHERE batch < ?3"
+        at = [i for (i,) in db.execute(query, (digests, len(rows), number))]
+        found.append(rows[at])
+    return np.sort(np.concatenate(found))
+
+
+def _leading(db: sqlite3.Connection, batch: Batch, number: int) -> int:
+    """How many rows at the beginning were charged before."""
+    rows = _rows_before(db, batch, 0, number)
+    return int(np.count_nonzero(rows == np.arange(len(rows))))
+
+
+def _refuse(db: sqlite3.Connection, batch: Batch, start: int, number: int) -> None:
+    rows = _rows_before(db, batch, start, number)
+    if len(rows):
+        many, text = f"{len(rows)} ids were" if len(rows) > 1 else "One id was", batch.text(int(rows[0]))
+        raise InputError(
+            f"{many} charged before, first {shown(text)}. {_NOTHING} Leave out rows that have a label, and give rows "
+            f"of other votes ids of their own. To charge them knowingly: --again, or again=True.{hint_of(text)}"
+        )
+    seen: set[bytes] = set()
+    for row in range(start, len(batch)):
+        digest = bytes(batch._digests[_DIGEST * row : _DIGEST * (row + 1)])
+        if digest in seen:
+            raise InputError(
+                f"The id {shown(batch.text(row))} stands twice. {_NOTHING} Leave one of the rows out, or give each row "
+                "an id of its own."
+            )
+        seen.add(digest)
+
+
+def _digest(text: bytes) -> bytes:
+    return hashlib.blake2b(text, digest_size=_DIGEST).digest()
+
+
+def _single(ids: Iterable[str]) -> Iterable[str]:
+    if isinstance(ids, str | bytes) or not isinstance(ids, Iterable):
+        raise InputError(f"ids must be a list of texts, one for each label. Got {shown(ids)}.")
+    return ids
+
+
+@contextmanager
+def _blaming(place: Path) -> Iterator[None]:
+    """Turn errors of SQLite and of the disk into those of darrm."""
+    try:
+        yield
+    except (OutputError, InputError):
+        raise
+    except sqlite3.DatabaseError as error:
+        if isinstance(error, sqlite3.OperationalError):  # the disk, or another program that holds the file
+            raise OutputError(f"{place} could not be written: {error}. {_NOTHING} Fix that, and try again.") from error
+        raise InputError(f"{place} is not a whole file of ids ({error}). {_NOTHING} {_OLDER}") from error
+    except OSError as error:
+        raise OutputError(
+            f"{place} could not be written: {error.strerror}. {_NOTHING} Fix that, and try again."
+        ) from error

@@ -1,0 +1,89 @@
+"""Streams of votes that a ledger pays for block by block, and that may be started again."""
+
+from __future__ import annotations
+
+import warnings
+from contextlib import nullcontext
+
+from darrm._validation import shown, truth
+from darrm.accounting.accounts import checked_note
+from darrm.accounting.charges import labels_of
+from darrm.accounting.ledger import Ledger
+from darrm.accounting.ledger_file import held, write
+from darrm.accounting.ledger_ids import Entered, batch_of, entered
+from darrm.design.design import Design
+from darrm.errors import InputError, ResumedStreamWarning
+from darrm.votes.rows import Texts
+
+_OTHER_ROWS = 'If they are other rows, name the stream: stream="tuesday". '
+
+
+class Stream:
+    """Pays for the labels of one stream, from the first row on that has none.
+
+    Of rows without ids the ledger keeps how many were charged, by the name of the stream. It does so for all designs
+    together: a label by another design is a second label of the same votes.
+    """
+
+    def __init__(self, ledger: Ledger, design: Design, name: str, again: bool) -> None:
+        if not isinstance(ledger, Ledger):
+            raise InputError(f"ledger must be a Ledger of darrm.accounting. Got {type(ledger).__name__}.")
+        self._ledger, self._name, self._again = ledger, checked_note(name, "stream"), truth("again", again)
+        self._account = labels_of(design, ledger.status()["adjacency"])
+        self._at = 0  # rows without ids so far
+        self._warned = False
+        self._goes_on = False  # whether a row was charged: what comes later cannot be left out
+
+    def charge(self, n: int, ids: Texts | None) -> int:
+        """Charge for n further rows; how many of them, the first ones, were charged before and must be left out.
+
+        Raises
+        ------
+        BudgetError
+            If the ledger does not pay for the others; none is charged then.
+        InputError
+            If rows that were charged before come later than at the beginning.
+        """
+        path = self._ledger.path
+        with batch_of(ids) as batch, held(path) as state:
+            if batch is not None:
+                batch.check_for(n)
+            charged = state.streams.get(self._name, 0)
+            entering = (
+                nullcontext(self._passed(charged, n))
+                if batch is None
+                else entered(path, state, batch, again=self._again, skip=not self._goes_on)
+            )
+            with entering as rows:
+                if rows.skipped < n:
+                    self._ledger._take(state, self._account, n - rows.skipped, "", rows.repeated)
+            if rows.skipped < n:
+                if batch is None:
+                    state.streams[self._name] = max(charged, self._at + n)
+                write(path, state)
+        if rows.skipped and not self._warned:
+            which = f"{charged} rows of this stream" if ids is None else f"rows, from id {shown(next(iter(ids)))} on,"
+            remedy = _OTHER_ROWS if ids is None else ""
+            warnings.warn(
+                f"The first {which} are charged for already, and left out: no row gets a second label. {remedy}"
+                "To release them again, which costs: again=True.",
+                ResumedStreamWarning,
+                stacklevel=3,
+            )
+            self._warned = True
+        self._goes_on = self._goes_on or rows.skipped < n
+        self._at += n if batch is None else 0
+        return rows.skipped
+
+    def _passed(self, charged: int, n: int) -> Entered:
+        """What becomes of n rows without ids, by how many of the stream are charged for."""
+        before = min(max(charged - self._at, 0), n)
+        if self._again:
+            return Entered(0, before)
+        if charged != self._at and (self._goes_on or charged < self._at):
+            raise InputError(
+                f"{self._ledger.path} has charged for {charged} rows of the stream {self._name!r}, and this is row "
+                f"{self._at}. Nothing of this block was released or charged. Let one process at a time go through a "
+                "stream, or name each stream."
+            )
+        return Entered(before, 0)

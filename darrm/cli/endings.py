@@ -1,0 +1,152 @@
+"""How a command ends: an exit status and a code for each way, in one table, and what --json prints then."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import sys
+import traceback
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+import click
+
+from darrm.errors import BudgetError, CertificateError, DarrmError, MissingExtraError, OutputError, SolverError
+
+TRACEBACK = "DARRM_TRACEBACK"  # the environment variable that lets a defect print its traceback
+
+
+class Ending(NamedTuple):
+    """A way to end, of which several may share a status."""
+
+    status: int
+    code: str
+    meaning: str
+
+
+DONE = Ending(0, "done", "Done. What was verified holds.")
+NOT_HELD = Ending(1, "not-held", "A guarantee does not hold, or is not proved.")
+BAD_INPUT = Ending(2, "bad-input", "An option, a value or a file is unusable as given. The same command fails again.")
+BUDGET_SPENT = Ending(3, "budget-spent", "The budget does not pay for it. Nothing was released or charged.")
+NO_DESIGN = Ending(4, "no-design", "The solver or a time limit ended the search without a design, or a row has none.")
+NOT_WRITTEN = Ending(5, "not-written", "An output could not be written, such as on a full disk.")
+NO_MEMORY = Ending(5, "no-memory", "The memory of this machine does not suffice.")
+NO_LIBRARY = Ending(5, "no-library", "An optional library is not installed. The message says how to install it.")
+SYSTEM = Ending(5, "system", "The operating system refused something else, such as one more open file.")
+DEFECT = Ending(70, "defect", "darrm itself failed. Please report it.")
+INTERRUPTED = Ending(130, "interrupted", "Interrupted, such as by Ctrl-C.")
+ENDINGS = (
+    *(DONE, NOT_HELD, BAD_INPUT, BUDGET_SPENT, NO_DESIGN, NOT_WRITTEN, NO_MEMORY, NO_LIBRARY, SYSTEM, DEFECT),
+    INTERRUPTED,
+)
+# The first that fits counts.
+_OF_ERRORS: Sequence[tuple[type[BaseException], Ending]] = (
+    (click.Abort, INTERRUPTED),
+    (KeyboardInterrupt, INTERRUPTED),
+    (click.ClickException, BAD_INPUT),
+    (CertificateError, NOT_HELD),
+    (BudgetError, BUDGET_SPENT),
+    (SolverError, NO_DESIGN),
+    (OutputError, NOT_WRITTEN),
+    (MissingExtraError, NO_LIBRARY),
+    (DarrmError, BAD_INPUT),
+    (MemoryError, NO_MEMORY),
+    (OSError, SYSTEM),
+)
+
+
+class Run:
+    """One run of the command line: whether --json asks for one object on standard output, and whether it is there."""
+
+    def __init__(self, arguments: Sequence[str]) -> None:
+        # As long as no command has read its options, and if it cannot, the word alone counts.
+        options = arguments[: arguments.index("--")] if "--" in arguments else arguments
+        self.as_json = "--json" in options
+        self.printed = False
+
+    def check(self, arguments: Sequence[str]) -> None:
+        """Refuse to mix another output with the one object."""
+        for word in arguments if self.as_json else ():
+            if _is_standard_output(word.rpartition("=")[2]):
+                raise click.UsageError(f"--json prints on standard output, and that is {word}. Pass another path.")
+
+    def print(self, values: Mapping[str, object]) -> None:
+        """Print the one object; infinities are null."""
+        from darrm.storage.sealed_json import finite
+
+        text = json.dumps(finite(dict(values)), allow_nan=False)
+        if sys.stdout is None:
+            raise OutputError("Standard output is closed, so --json has nowhere to print. Send it to a file or a pipe.")
+        self.printed = True
+        click.echo(text)
+
+
+def _is_standard_output(path: str) -> bool:
+    """Whether a path means what standard output goes to, unless that is what swallows all, such as /dev/null."""
+    with suppress(OSError, ValueError):
+        now = os.fstat(1)
+        swallows = stat.S_ISCHR(now.st_mode) and not os.isatty(1)
+        return os.path.samestat(os.stat(path), now) and not swallows
+    return False
+
+
+def current() -> Run:
+    """The run of the command that is at work."""
+    context = click.get_current_context(silent=True)
+    run = None if context is None else context.obj
+    return run if isinstance(run, Run) else Run(())
+
+
+def answered(values: Mapping[str, object], ending: Ending) -> dict[str, object]:
+    """What a command found, with how it ends."""
+    return {**values, "status": ending.status, "code": ending.code}
+
+
+def error_object(ending: Ending, message: str) -> dict[str, object]:
+    """What --json prints in place of a result."""
+    return {"error": {"code": ending.code, "status": ending.status, "message": message}}
+
+
+def ended_by(error: BaseException, program: str) -> tuple[Ending, str]:
+    """How an error ends a command, and what is said of it."""
+    if isinstance(error, click.Abort) and isinstance(error.__cause__, EOFError):
+        error = error.__cause__  # click takes it for the end of what is typed, and no command asks for that
+    ending = next((ending for kind, ending in _OF_ERRORS if isinstance(error, kind)), DEFECT)
+    if isinstance(error, click.ClickException):
+        context = getattr(error, "ctx", None)
+        said = error.format_message()
+        stop = "" if said.endswith((".", "?", "?)")) else "."
+        return ending, f"{said}{stop} Try '{context.command_path if context else program} --help'."
+    return ending, _messages(error).get(ending, str(error))
+
+
+def _messages(error: BaseException) -> dict[Ending, str]:
+    """What is said where the error itself was not made for readers."""
+    reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
+    return {
+        INTERRUPTED: "Interrupted. What was saved before is whole.",
+        NO_MEMORY: "The memory of this machine does not suffice for this. Make it smaller (fewer voters, classes, "
+        "labels or rows), or run it where there is more.",
+        SYSTEM: f"The operating system refused what darrm needs: {reason}{_file_of(error)}.",
+        DEFECT: f"This is a defect of darrm, not of your input: {type(error).__name__}: {error} ({_place(error)}). "
+        f"Please report it, with the command and what it prints if {TRACEBACK}=1 is set, but without votes of real "
+        "people.",
+    }
+
+
+def _file_of(error: BaseException) -> str:
+    name = getattr(error, "filename", None)
+    return "" if name is None else f": {name}"
+
+
+def _place(error: BaseException) -> str:
+    frames = traceback.extract_tb(error.__traceback__)
+    return f"{Path(frames[-1].filename).name}, line {frames[-1].lineno}" if frames else "no place known"
+
+
+def trace(error: BaseException) -> str:
+    """The traceback of a defect, if the environment asks for it."""
+    return "".join(traceback.format_exception(error)) if os.environ.get(TRACEBACK) not in (None, "", "0") else ""

@@ -1,0 +1,216 @@
+"""The linear program of a problem and an objective: its variables and first rows in, a certified table out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from darrm.certificate.scaling import repair_all
+from darrm.constraints import rows as constraints
+from darrm.constraints.classes import ClassColumns, ClassRows, check_variables
+from darrm.constraints.engines import Columns
+from darrm.constraints.groups import GroupRows, TableColumns
+from darrm.constraints.rows import HalfColumns
+from darrm.design.costs import costs_at_rows, costs_in, expected_cost
+from darrm.design.cuts import Candidates, CutFinder, separators
+from darrm.design.optimum import WEIGHT_FLOOR, check_optimal, exact_upper_bound, raised, searching, upper_bound
+from darrm.errors import InputError
+from darrm.numerics.arrays import Array, in_decimals
+from darrm.numerics.exact import decimals
+from darrm.objectives import Objective, Paper, gains
+from darrm.priors.prior import weights as weights_of
+from darrm.problem import encodings
+from darrm.problem.class_tables import class_table
+from darrm.problem.limits import Limit
+from darrm_solvers import (
+    LinearProgram,
+    Progress,
+    Rows,
+    Solution,
+    solve_by_cuts,
+    solve_cvxpy,
+    solve_highs,
+)
+
+_PAID = 1e-10  # of the largest weight: a bound that rounding costs more than this is made again, exactly
+_FIRST = 2.0**-48  # how far a first row can be rounded
+
+
+@dataclass(frozen=True)
+class Variables:
+    """What a program looks for: x in [0, 1]^n, of which all want to be 1.
+
+    Attributes
+    ----------
+    columns : Columns
+        What x stands for.
+    weights : ndarray, shape (n,)
+        What the objective gains from each.
+    first : Rows
+        What holds of all tables of the shape.
+    exact : int
+        How many of the first rows are what they stand for; the others are rounded.
+    floor : float
+        The share of the largest weight to which smaller ones are raised.
+    gap : callable
+        From a certified table, and a bound on what any can gain, to a bound on how much more it costs than the best.
+    anything : ndarray or None
+        The table if nothing is to gain.
+    """
+
+    columns: Columns
+    weights: Array
+    first: Rows
+    exact: int
+    floor: float
+    gap: Callable[[Array, float], float]
+    anything: Array | None = None
+
+
+def variables(problem: Any, objective: Objective, shape: str, until: float) -> Variables:
+    """The variables of a problem's tables, by how they are written down; ``until`` is when listing costs ends."""
+    encoding = encodings.of(problem, ())
+    if isinstance(objective, Paper) and encoding is encodings.GAMMA:
+        return _of_gamma(problem.K, objective, shape)
+    with searching(until):
+        return (_of_two if encoding is encodings.BINARY else _of_several)(problem, objective, shape == "ordered")
+
+
+def _of_gamma(K: int, objective: Paper, shape: str) -> Variables:
+    name = objective.name if objective.name != "custom" else objective.prior.default_objective
+    weights = weights_of(objective.prior, K, name)
+    monotone = shape == "monotone"
+    n = weights.size
+    rising = np.eye(n)[:-1] - np.eye(n, k=1)[:-1] if monotone else np.zeros((0, n))  # gamma(l) - gamma(l+1) <= 0
+
+    def gap(gamma: Array, bound: float) -> float:
+        return max(0.0, bound - float(weights @ gamma[K // 2 + 1 :])) / 2
+
+    first = Rows(rising, np.zeros(len(rising)))
+    return Variables(HalfColumns(K, monotone=monotone), weights, first, len(rising), WEIGHT_FLOOR, gap)
+
+
+def _of_two(problem: Any, objective: Objective, ordered: bool) -> Variables:
+    costs = objective.costs(problem)
+    columns = TableColumns(gains(costs), ordered=ordered)
+
+    def gap(table: Array, bound: float) -> float:
+        # All variables at 0 cost the most; what they can gain is bounded.
+        most = expected_cost(costs, columns.table(np.zeros(columns.n)))
+        # What costs were rounded by, here and in their gains.
+        rounding_of_costs = float(
+            np.abs(costs[..., 0] - costs[..., 1] - gains(costs)).sum() + 2.0**-49 * np.abs(costs).sum()
+        )
+        return max(0.0, expected_cost(costs, table) - most + bound) + rounding_of_costs
+
+    anything = None if columns.weights.max() > 0 else np.full(costs.shape[:-1], 0.5)
+    return Variables(columns, columns.weights, _none(columns.n), 0, WEIGHT_FLOOR / 2, gap, anything)
+
+
+def _of_several(problem: Any, objective: Objective, ordered: bool) -> Variables:
+    alike = objective.symmetric(problem)
+    check_variables(problem, alike=alike)
+    costs = costs_at_rows(problem, objective, alike=alike)
+    columns = ClassColumns(problem, costs, alike=alike, ordered=ordered)
+
+    def gap(table: Array, bound: float) -> float:
+        rounding_of_costs = 1.1e-12 * float(np.abs(costs).sum())  # ties of costs, and sums
+        cost = expected_cost(costs_in(problem, objective, table), table)
+        return max(0.0, cost - columns.most + bound) + rounding_of_costs
+
+    anything = None
+    if not columns.weights.max(initial=0.0) > 0:
+        even = np.full((*columns.shape, problem.n_answers), 1 / problem.n_answers)
+        anything = class_table(even, problem)
+    return Variables(columns, columns.weights, columns.first, 0, WEIGHT_FLOOR / 2, gap, anything)
+
+
+def _none(n: int) -> Rows:
+    return Rows(np.zeros((0, n)), np.zeros(0))
+
+
+class Search:
+    """The search for the optimum of some variables, held to some limits.
+
+    Parameters
+    ----------
+    of : Variables
+    held : sequence of Limit
+    until : float
+        The moment of `time.monotonic` at which it ends.
+    on_time_limit : {"error", "best"}
+    report : callable, optional
+        See `darrm.solve`.
+    """
+
+    def __init__(
+        self,
+        of: Variables,
+        held: Sequence[Limit[Any]],
+        until: float,
+        on_time_limit: str,
+        report: Callable[[Progress], None] | None,
+    ) -> None:
+        self.of, self.held, self.until, self.on_time_limit, self.report = of, held, until, on_time_limit, report
+        self.candidates = Candidates(held, of.columns)
+        self.finders = [CutFinder(limit, self.candidates) for limit in held]
+        self.cuts = separators(self.finders)
+
+    def by_cuts(self, near: Sequence[Any] = ()) -> tuple[Array, float, list[Any]]:
+        """The certified table, its gap, and which cases bind it; ``near`` are cases to begin with."""
+        of, first = self.of, self.of.first
+        if near:
+            try:
+                rows = self.finders[0].begin_with(near)
+            except (TypeError, ValueError, OverflowError):
+                raise InputError("binding.counts must be multisets: 8 whole numbers each.") from None
+            first = Rows(np.concatenate([first.rows, rows.rows]), np.concatenate([first.limits, rows.limits]))
+        with searching(self.until) as left:
+            weights = raised(of.weights, of.floor)
+            answer = solve_by_cuts(weights, self.cuts, first=first, time_limit=left, report=self.report)
+        table, bound = self._certified("cutting-planes", answer.solution, answer.program)
+        binds = (answer.solution.multipliers > 0).nonzero()[0]
+        begun, proposed = len(of.first.limits), self.finders[0].proposed
+        # Rows of several limits come in turns: no list says which row is whose.
+        bound_by = [proposed[i - begun] for i in binds[binds >= begun].tolist()] if len(self.held) == 1 else []
+        return table, self.of.gap(table, min(bound, self._exactly(answer.solution.multipliers, bound_by))), bound_by
+
+    def listed(self, engine: str) -> tuple[Array, float]:
+        """The certified table and its gap, from the whole list of constraints of a majority."""
+        of = self.of
+        with searching(self.until, engine) as left:
+            rows = constraints.all_rows(self.held[0].problem)
+            limits = np.concatenate([of.first.limits, np.ones(len(rows))])
+            program = LinearProgram(raised(of.weights, of.floor), np.vstack([of.first.rows, rows]), limits)
+            solution = (solve_highs if engine == "full-list" else solve_cvxpy)(program, time_limit=left)
+        table, bound = self._certified(engine, solution, program)
+        return table, of.gap(table, bound)
+
+    def _certified(self, engine: str, solution: Solution, program: LinearProgram) -> tuple[Array, float]:
+        """The table of a solver's answer, certified, and what no table can gain more than."""
+        check_optimal(solution, engine, self.on_time_limit)
+        # One common factor, as in repair, keeps a monotone table monotone.
+        table = repair_all(self.candidates.released(solution.x), self.held)
+        rounding = max([finder.rows.rounding for finder in self.finders])
+        return table, upper_bound(rounding, self.of.weights, program, solution.multipliers, exact=self.of.exact)
+
+    def _exactly(self, multipliers: Array, bound_by: Sequence[Any]) -> float:
+        """The bound from exact rows, where that of rounded ones pays too much for rounding; else infinity."""
+        of, rows = self.of, self.finders[0].rows
+        if len(self.held) > 1 or not isinstance(rows, GroupRows | ClassRows):
+            return math.inf
+        if not float(multipliers[multipliers > 0].sum()) * rows.rounding > _PAID:
+            return math.inf
+        begun = len(of.first.limits)
+        own = np.flatnonzero(multipliers[:begun] > 0)
+        with decimals(self.held[0].epsilon):
+            exact, limits = rows.exactly(bound_by)
+            exact = np.concatenate([in_decimals(of.first.rows[own]), exact])
+            limits = np.concatenate([in_decimals(of.first.limits[own]), limits])
+            bound = exact_upper_bound(of.weights, exact, limits, multipliers[multipliers > 0])
+        # Shares such as 1/3 in the first rows are rounded; a row has few of them, and masses are 1 at most.
+        return bound + _FIRST * float(multipliers[:begun].clip(0).sum()) * float(of.weights.max())

@@ -1,0 +1,4 @@
+from darrm.ensemble.dp_logistic_regression import DPLogisticRegression as DPLogisticRegression
+from darrm.ensemble.majority_classifier import PrivateMajorityClassifier as PrivateMajorityClassifier
+from darrm.ensemble.releases import EnsemblePrivacy as EnsemblePrivacy
+from darrm.ensemble.sharding import shards as shards

@@ -1,0 +1,5 @@
+"""What released labels tell of the labels behind them: advantage, utility, attacks, and bounds on all of them."""
+
+from darrm._lazy import modules
+
+__getattr__ = modules(__name__)

@@ -1,0 +1,96 @@
+"""Votes for each class, as noisy max and permute-and-flip take them, and the numbers that a total is held to."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from darrm._validation import MAX_CLASSES, array, check_count, whole
+from darrm.errors import InputError
+
+_MOST = 10**12  # votes for one class
+_COUNT = "Labels of voters are counted first: darrm.votes.counts(votes, classes)."
+_SILENT = (
+    "A teacher who is silent because of its data is another kind of change than a changed vote, and the total does not "
+    "count it."
+)
+
+
+def checked_votes(counts: ArrayLike) -> NDArray[np.int64]:
+    """Votes for each class, one row a query."""
+    hint = (
+        "Pass the votes for each class, one row a query, such as [[5, 3]]; no labels: count them first, by "
+        "darrm.votes.counts(votes, classes)."
+    )
+    votes = array("counts", counts, None, 0, _MOST, "[]", wholes=True, hint=hint)
+    if votes.ndim != 2 or not 2 <= votes.shape[1] <= MAX_CLASSES:
+        raise InputError(
+            f"counts must have shape (n, classes), with 2 to {MAX_CLASSES} classes. Got shape {votes.shape}. {hint}"
+        )
+    return votes.astype(np.int64)
+
+
+class OfCounts:
+    """A mechanism for the votes for each class. If it has K and classes, it releases K votes over as many classes.
+
+    Either both or neither. What many labels cost is known for one K and one number of classes, since rows of other
+    sums or widths can tell more: a mechanism without them may release what no total covers.
+    """
+
+    _parameter: ClassVar[str]  # the name of what says how much noise there is
+
+    def __init__(self, K: int | None, classes: int | None) -> None:
+        if (K is None) != (classes is None):
+            raise InputError(
+                f"K and classes go together: how many vote, and for how many classes. Got K = {K}, classes = "
+                f"{classes}. Pass both, those of the total, or neither."
+            )
+        self.K = None if K is None else check_count("K", K)
+        self.classes = None if classes is None else whole("classes", classes, 2, MAX_CLASSES)
+
+    def __repr__(self) -> str:
+        held = "" if self.K is None else f", K={self.K}, classes={self.classes}"
+        return f"{type(self).__name__}({self._parameter}={getattr(self, self._parameter)!r}{held})"
+
+    def __reduce__(self) -> tuple[object, tuple[float]]:
+        """Made anew from what made it: coins do not go into pickles."""
+        return partial(type(self), K=self.K, classes=self.classes), (getattr(self, self._parameter),)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        """Once: a total that was computed, and noise that was set up, are for what stood there first."""
+        if name in self.__dict__:
+            raise InputError(
+                f"{name} of a {type(self).__name__} must stay as it was made, since totals are for that. Got {value!r} "
+                "for it. Make a new mechanism, with a total of its own."
+            )
+        super().__setattr__(name, value)
+
+    def _to_release(self, counts: ArrayLike) -> NDArray[np.int64]:
+        """Checked votes that may be released: of K voters and all classes, or else all of one sum."""
+        votes = checked_votes(counts)
+        if self.K is not None and votes.shape[1] != self.classes:
+            raise InputError(
+                f"counts must have {self.classes} columns, one for each class: totals for {self.K} votes over "
+                f"{self.classes} classes are for no other number. Got {votes.shape[1]}. Make a mechanism for as many "
+                f"classes, with a total of its own. {_COUNT}"
+            )
+        sums = votes.sum(axis=1)
+        K = self.K if self.K is not None else (int(sums[0]) if len(sums) else 0)
+        other = np.flatnonzero(sums != K)
+        if not other.size:
+            return votes
+        row, came = int(other[0]), int(sums[other[0]])
+        if self.K is not None:
+            raise InputError(
+                f"Each row of counts must have {K} votes: totals for {K} votes over {self.classes} classes are for no "
+                f"other number. Got {came} votes in row {row}. Release such rows by a mechanism for as many votes, "
+                f"with a total of its own. {_SILENT} {_COUNT}"
+            )
+        raise InputError(
+            f"Rows of counts must all have as many votes. Got {K} in row 0 and {came} in row {row}. {_COUNT} A total "
+            "is for one number of votes. If fewer voted, release rows of each number in a call of their own. "
+            f"{_SILENT}"
+        )

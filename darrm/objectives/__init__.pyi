@@ -1,0 +1,15 @@
+from darrm.objectives.cost_tables import Costs as Costs
+from darrm.objectives.cost_tables import costs as costs
+from darrm.objectives.objective import Objective as Objective
+from darrm.objectives.preferences import gains as gains
+from darrm.objectives.randomized import randomized_response_accuracy as randomized_response_accuracy
+from darrm.objectives.rules import AtLeast as AtLeast
+from darrm.objectives.rules import Rule as Rule
+from darrm.objectives.rules import at_least as at_least
+from darrm.objectives.rules import rule as rule
+from darrm.objectives.stored import from_dict as from_dict
+from darrm.objectives.truths import Truth as Truth
+from darrm.objectives.truths import truth as truth
+from darrm.objectives.under_priors import Paper as Paper
+from darrm.objectives.under_priors import paper as paper
+from darrm.objectives.voters import OfVoters as OfVoters

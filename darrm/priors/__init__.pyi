@@ -1,0 +1,14 @@
+from darrm.errors import ImpossiblePriorWarning as ImpossiblePriorWarning
+from darrm.priors.chances import common as common
+from darrm.priors.chances import fixed as fixed
+from darrm.priors.chances import independent as independent
+from darrm.priors.chances import votes as votes
+from darrm.priors.prior import OBJECTIVES as OBJECTIVES
+from darrm.priors.prior import Prior as Prior
+from darrm.priors.prior import combine as combine
+from darrm.priors.prior import weights as weights
+from darrm.priors.randomized import check_possible as check_possible
+from darrm.priors.randomized import randomized_response as randomized_response
+from darrm.priors.texts import from_dict as from_dict
+from darrm.priors.texts import parse as parse
+from darrm.priors.truths import confusion as confusion

@@ -1,0 +1,114 @@
+"""How the table of a release is written down: which arrays are one, what is drawn from it, how noise is mixed in.
+
+    gamma      of a majority: gamma(l), the probability of the true majority at l ones, else a fair coin
+    binary     of a decision between two answers: Pr[answer 1] at each vector of the numbers of ones in the groups
+    full       of several answers: the probabilities of all at each vector of votes
+    symmetric  the same for one group and classes that are all alike: at sorted votes
+
+A majority has the encoding gamma alone: 1/2 + gamma/2 is not exact in float64.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from darrm._validation import array
+from darrm.errors import InputError
+from darrm.numerics.arrays import Array
+from darrm.problem import class_tables
+from darrm.problem.decision import DecisionProblem
+from darrm.problem.groups import ByGroups
+from darrm.problem.noise_function import acceptance, noise_function
+
+_HALF = Fraction(1, 2)
+
+
+class Encoding(NamedTuple):
+    """One way to write a table down.
+
+    Attributes
+    ----------
+    name : str
+    key : str
+        What design files call the array; its exact numbers have that name and ``_hex``.
+    checked : callable
+        Takes an array and a problem; returns it as float64. Raises `InputError` if it is none for that problem.
+    mixed : callable
+        Takes a table and a share s; returns that of "the release with probability s, else any answer, all as likely".
+    probabilities : callable
+        Takes a table; returns the probabilities of all answers, as float64, with a last axis for them.
+    exact : callable
+        Takes a table and a problem; returns what is drawn: for each row the exact probability of every answer.
+    """
+
+    name: str
+    key: str
+    checked: Callable[[ArrayLike, Any], Array]
+    mixed: Callable[[Array, float], Array]
+    probabilities: Callable[[Array], Array]
+    exact: Callable[[Array, ByGroups], list[list[Fraction]]]
+
+
+def _gamma(release: ArrayLike, problem: Any) -> Array:
+    return noise_function(release, problem.K)
+
+
+def binary_table(release: ArrayLike, problem: ByGroups) -> Array:
+    """``release`` as a float64 array of the problem's shape, refused if it is no table of probabilities of answer 1."""
+    hint = "Pass Pr[answer 1] for every count of ones in each group."
+    return array("release", release, problem.table_shape, 0, 1, "[]", hint=hint) + 0.0
+
+
+def _with_coin(table: Array, share: float) -> Array:
+    return np.asarray(np.clip(0.5 + (table - 0.5) * share, 0.0, 1.0))
+
+
+def _two(ones: Array) -> Array:
+    return np.stack([1 - ones, ones], axis=-1)
+
+
+def _exact_gamma(gamma: Array, problem: ByGroups) -> list[list[Fraction]]:
+    sides = (((2 * l > problem.K) - (2 * l < problem.K)) * Fraction(value) for l, value in enumerate(gamma.tolist()))
+    return [[_HALF - _HALF * side, _HALF + _HALF * side] for side in sides]
+
+
+def _exact_binary(table: Array, problem: ByGroups) -> list[list[Fraction]]:
+    return [[1 - Fraction(value), Fraction(value)] for value in table.ravel().tolist()]
+
+
+GAMMA = Encoding("gamma", "gamma", _gamma, np.multiply, lambda gamma: _two(acceptance(gamma)), _exact_gamma)
+BINARY = Encoding("binary", "table", binary_table, _with_coin, _two, _exact_binary)
+FULL = Encoding("full", "table", class_tables.class_table, class_tables.mixed, np.array, class_tables.exact_rows)
+SYMMETRIC = FULL._replace(name="symmetric")
+ENCODINGS = {encoding.name: encoding for encoding in (GAMMA, BINARY, FULL, SYMMETRIC)}
+
+
+def of(problem: object, release: ArrayLike) -> Encoding:
+    """The encoding that an array for a problem has, whether or not it is a table for it; of any other problem gamma."""
+    if not isinstance(problem, DecisionProblem):
+        return GAMMA
+    if problem.binary:
+        return BINARY
+    return SYMMETRIC if class_tables.is_symmetric(np.asarray(release), problem) else FULL
+
+
+def table(release: ArrayLike, problem: object) -> Array:
+    """``release`` as float64, in the form that files hold; `InputError` if it is no table of the problem."""
+    if hasattr(release, "problem"):
+        raise InputError("release must be an array. Got a design: pass design.table, design.problem.")
+    return of(problem, release).checked(release, problem)
+
+
+def in_form(values: Array, problem: ByGroups) -> Array:
+    """A table from its entries in order: how many there are says whether it is full or symmetric."""
+    if isinstance(problem, DecisionProblem):
+        if problem.binary:
+            return values.reshape(problem.table_shape)
+        full = values.size == int(np.prod(problem.table_shape)) * problem.n_answers
+        return values.reshape(*(problem.table_shape if full else (-1,)), problem.n_answers)
+    return values

@@ -1,0 +1,247 @@
+"""Groups of voters, and what every problem says by them: who votes, for what, and whom a change of the data reaches."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import TYPE_CHECKING, NoReturn
+
+from darrm._validation import MAX_EPSILON, array, real, refusal, whole
+from darrm.numerics.exact import decimals, rounded_up
+from darrm.problem.limits import Affected
+from darrm.problem.voter_names import voter_names
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import ArrayLike, NDArray
+
+NONE = "none"  # the answer that names no class
+_ROUNDING = Decimal("1e-50")  # relative, of some thousand operations with 60 digits
+
+
+@dataclass(frozen=True, init=False)
+class VoterGroup:
+    """Voters that are equally private.
+
+    Parameters
+    ----------
+    count : int, at least 1
+        How many there are.
+    epsilon : float in (0, 1e6], or infinity
+        Privacy of one voter, in nats; infinity for voters that are not private, such as teachers trained without noise.
+    delta : float in [0, 1)
+        Delta of one voter: each is (epsilon, delta)-DP, independently of the others given the data. It says nothing
+        more where epsilon is infinite.
+    max_affected : int in [1, count], optional
+        How many voters of the group one change of the data can reach; all of them if not given. See
+        `darrm.MajorityProblem` for what may be counted.
+    names : sequence of ``count`` different str, optional
+        What the voters are called: the columns of votes files and data frames that are theirs. Not ``id`` or ``label``.
+        Space around a name is left out, and accents are in one normal form (NFC). Names change no guarantee: groups and
+        problems that differ in them alone are equal. A group by ``dataclasses.replace`` has none: make it anew with
+        them.
+
+    Raises
+    ------
+    InputError
+        If a value is outside its range, or of the wrong kind.
+
+    Examples
+    --------
+    Four voters, and seven of whom one change of the data reaches one at most:
+
+    >>> import darrm
+    >>> groups = [darrm.VoterGroup(4, epsilon=1.0), darrm.VoterGroup(7, epsilon=0.2, max_affected=1)]
+    >>> darrm.DecisionProblem(groups, epsilon=1.2).max_affected
+    5
+    """
+
+    count: int
+    epsilon: float
+    delta: float
+    max_affected: int
+
+    def __init__(
+        self,
+        count: int,
+        epsilon: float,
+        delta: float = 0.0,
+        max_affected: int | None = None,
+        names: Iterable[str] | None = None,
+    ) -> None:
+        count = whole("count", count, hint="Pass the number of voters of the group, e.g. 4.")
+        if not (isinstance(epsilon, float) and epsilon == math.inf):
+            allowed = f"in (0, {MAX_EPSILON:g}], or math.inf for voters that are not private"
+            epsilon = real("epsilon", epsilon, 0, MAX_EPSILON, "(]", allowed=allowed, hint="Pass nats, e.g. 0.5.")
+        hint = "Pass the delta of one voter, e.g. 1e-6."
+        delta = real("delta", delta, 0, 1, "[)", hint=hint) + 0.0
+        if max_affected is None:
+            max_affected = count
+        else:
+            in_count = f"in [1, count] = [1, {count}]"
+            hint = "Pass the number of voters of the group that one record can reach, or leave it out for all."
+            max_affected = whole("max_affected", max_affected, 1, count, allowed=in_count, hint=hint)
+        for name, value in zip(self.__dataclass_fields__, (count, epsilon, delta, max_affected), strict=True):
+            object.__setattr__(self, name, value)
+        # No field of the dataclass: what is compared, digested and cached is the mathematics, which no name changes.
+        self.__dict__["names"] = None if names is None else voter_names(names, count)
+
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        """What the voters are called, None if they have no names."""
+        names: tuple[str, ...] | None = self.__dict__.get("names")  # pickles from before there were names have none
+        return names
+
+    def __repr__(self) -> str:
+        values = [f"{name}={getattr(self, name)!r}" for name in self.__dataclass_fields__]
+        named = [] if self.names is None else [f"names={self.names!r}"]
+        return f"VoterGroup({', '.join(values + named)})"
+
+
+class ByGroups:
+    """What follows from the groups of a problem, its classes, and how many voters one change of the data reaches.
+
+    A majority is the problem of one group with two classes.
+    """
+
+    if TYPE_CHECKING:  # fields or properties of each kind of problem
+
+        @property
+        def K(self) -> int: ...
+        @property
+        def groups(self) -> tuple[VoterGroup, ...]: ...
+        @property
+        def classes(self) -> int | tuple[str, ...]: ...
+        @property
+        def none(self) -> bool: ...
+        @property
+        def max_affected(self) -> int: ...
+        @property
+        def adjacency(self) -> str: ...
+
+    @property
+    def total_epsilon(self) -> NoReturn:
+        raise AttributeError("total_epsilon is for all labels together. One release of a problem has release_epsilon.")
+
+    @property
+    def voters(self) -> tuple[str, ...] | None:
+        """What the voters are called, group after group: the order of a row of votes; None if they have no names."""
+        if self.groups[0].names is None:
+            return None
+        return tuple(name for group in self.groups for name in group.names or ())
+
+    @property
+    def table_shape(self) -> tuple[int, ...]:
+        """How many vectors of votes each group has: (K_1 + 1, ..., K_G + 1), the numbers of ones, for two classes.
+
+        For C classes they are C(K_g + C - 1, C - 1), in the order of `darrm.problem.counts.count_vectors`.
+        """
+        others = self.n_classes - 1
+        return tuple(math.comb(group.count + others, others) for group in self.groups)
+
+    @property
+    def n_classes(self) -> int:
+        """C: how many classes voters have to choose from."""
+        return self.classes if isinstance(self.classes, int) else len(self.classes)
+
+    @property
+    def n_answers(self) -> int:
+        """How many answers the release has."""
+        return self.n_classes + self.none
+
+    @property
+    def binary(self) -> bool:
+        """Whether there are two answers: then a table holds the probabilities of answer 1 alone."""
+        return self.n_answers == 2
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What the classes are called."""
+        return tuple(map(str, range(self.classes))) if isinstance(self.classes, int) else self.classes
+
+    @property
+    def answers(self) -> tuple[str, ...]:
+        """What the answers are called."""
+        return (*self.names, NONE) if self.none else self.names
+
+    def named(self, labels: ArrayLike) -> NDArray[np.str_]:
+        """What labels are called, or votes: the names of the answers in place of their numbers.
+
+        Parameters
+        ----------
+        labels : array_like of int in [0, n_answers), any shape
+            Such as what `darrm.mechanisms.PrivateDecision` releases: arrays of labels hold numbers.
+
+        Returns
+        -------
+        ndarray of str, the shape of ``labels``
+
+        Raises
+        ------
+        InputError
+            If a label is the number of no answer.
+
+        Examples
+        --------
+        >>> import darrm
+        >>> problem = darrm.DecisionProblem([darrm.VoterGroup(3, epsilon=1.0)], epsilon=1.0, classes=["no", "yes"])
+        >>> problem.named([0, 1, 1]).tolist()
+        ['no', 'yes', 'yes']
+        """
+        import numpy as np
+
+        numbers = array(
+            "labels", labels, None, 0, self.n_answers - 1, "[]", wholes=True, hint="Pass what release gives."
+        )
+        return np.asarray(np.array(self.answers)[numbers.astype(np.intp)])
+
+    @property
+    def affected(self) -> tuple[Affected, ...]:
+        """The voters that one change of the data can affect at worst: the least private ones first.
+
+        A group of which no voter is left counts with its delta alone: 0 voters of epsilon 0.
+        """
+        left, kinds = self.max_affected, []
+        for group in sorted(self.groups, key=lambda group: -group.epsilon):
+            voters = min(group.max_affected, left)
+            kinds.append(Affected(group.epsilon if voters else 0.0, group.delta, voters))
+            left -= voters
+        return tuple(kinds)
+
+    @property
+    def least_delta(self) -> float:
+        """`exact_least_delta`, rounded up."""
+        return rounded_up(self.exact_least_delta)
+
+    @property
+    def exact_least_delta(self) -> Decimal:
+        """The probability that one of the affected voters fails, at most: 1 - prod of (1 - delta_i), from above."""
+        return chance_of_failure(self.groups, self.max_affected)
+
+
+def chance_of_failure(groups: tuple[VoterGroup, ...], max_affected: int) -> Decimal:
+    """The probability that one of the affected voters fails, at most: 1 - prod of (1 - delta_i), from above."""
+    smallest = min((Decimal(group.delta) for group in groups if group.delta), default=None)
+    if smallest is None:
+        return Decimal(0)
+    left = max_affected
+    worst = sorted(groups, key=lambda group: -group.delta)
+    if left == 1:
+        return Decimal(worst[0].delta)
+    with decimals(smallest):
+        stay = Decimal(1)
+        for group in worst:
+            voters = min(group.max_affected, left)
+            stay *= (1 - Decimal(group.delta)) ** voters
+            left -= voters
+        return min(Decimal(1), (1 - stay) * (1 + _ROUNDING))
+
+
+def checked_present(problem: ByGroups, present: Sequence[int]) -> tuple[int, ...]:
+    """How many voters of each group are present, as ints, refused unless the problem has so many."""
+    sizes = [group.count for group in problem.groups]
+    if not isinstance(present, list | tuple) or len(present) != len(sizes):
+        raise refusal("present", f"one number for each of {len(sizes)} groups", present)
+    return tuple(whole("present", count, 0, size) for count, size in zip(present, sizes, strict=True))

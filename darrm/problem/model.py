@@ -1,0 +1,132 @@
+"""Who votes, and whom a change of the data reaches: all that a problem says but what the release is held to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from darrm._validation import MAX_CLASSES, refusal, shown, whole
+from darrm.errors import InputError
+from darrm.problem.groups import NONE, ByGroups, VoterGroup, checked_present
+from darrm.problem.limits import adjacency_text
+from darrm.problem.voter_names import check_different
+
+
+@dataclass(frozen=True, init=False)
+class VoterModel(ByGroups):
+    """Who votes for what, and how many voters one change of the data reaches.
+
+    Parameters
+    ----------
+    groups, classes, max_affected, adjacency, none
+        As of `darrm.DecisionProblem`.
+
+    Attributes
+    ----------
+    K : int
+        Number of voters.
+    n_classes, n_answers : int
+        C, and C or C + 1.
+
+    Raises
+    ------
+    InputError
+        If a value is outside its range, or of the wrong kind.
+
+    Examples
+    --------
+    >>> import darrm
+    >>> model = darrm.MajorityProblem(11, m=3, epsilon=0.1).model
+    >>> model == darrm.DecisionProblem([darrm.VoterGroup(11, epsilon=0.1)], epsilon=0.3).model
+    True
+    >>> model.K, model.max_affected, model.n_classes
+    (11, 11, 2)
+    """
+
+    groups: tuple[VoterGroup, ...]
+    classes: int | tuple[str, ...]
+    max_affected: int
+    adjacency: str
+    none: bool
+
+    def __init__(
+        self,
+        groups: Iterable[VoterGroup],
+        classes: int | Iterable[str] = 2,
+        max_affected: int | None = None,
+        adjacency: str = "replace-one",
+        none: bool = False,
+    ) -> None:
+        hint = "Pass e.g. [VoterGroup(4, epsilon=1.0), VoterGroup(7, epsilon=0.2)]."
+        try:
+            given = tuple(groups)
+        except TypeError:
+            raise refusal("groups", "a list of darrm.VoterGroup", groups, hint) from None
+        if not given or not all(isinstance(group, VoterGroup) for group in given):
+            raise refusal("groups", "a list of darrm.VoterGroup", groups, hint)
+        named = [group.names for group in given if group.names is not None]
+        if named and len(named) < len(given):
+            raise InputError(
+                f"Either all voters must have names or none. Got names in {len(named)} of {len(given)} groups. Pass "
+                "names to every VoterGroup."
+            )
+        check_different(name for names in named for name in names)
+        most = sum(group.max_affected for group in given)
+        if max_affected is None:
+            max_affected = most
+        else:
+            in_all = f"in [1, {most}], what the groups allow together"
+            hint = "Pass the number of voters one record can reach in all, or leave it out."
+            max_affected = whole("max_affected", max_affected, 1, most, allowed=in_all, hint=hint)
+        if not isinstance(none, bool):
+            raise refusal("none", "True or False", none)
+        called = _classes(classes, none=none)
+        values = (given, called, max_affected, adjacency_text(adjacency), none)
+        for name, value in zip(self.__dataclass_fields__, values, strict=True):
+            object.__setattr__(self, name, value)
+
+    @property
+    def K(self) -> int:
+        """Number of voters."""
+        return sum(group.count for group in self.groups)
+
+    def with_present(self, present: Sequence[int]) -> VoterModel:
+        """The same with so many voters of each group present, at least one in all; groups without any are left out.
+
+        It has no names: any so many voters of a group may be present.
+        """
+        groups = []
+        for group, count in zip(self.groups, checked_present(self, present), strict=True):
+            if count:
+                groups.append(VoterGroup(count, group.epsilon, group.delta, min(group.max_affected, count)))
+        if not groups:
+            raise refusal("present", "at least one voter", present)
+        most = min(self.max_affected, sum(group.max_affected for group in groups))
+        return VoterModel(groups, self.classes, most, self.adjacency, self.none)
+
+
+def _classes(classes: object, *, none: bool) -> int | tuple[str, ...]:
+    hint = "Pass how many classes there are, or their names."
+    allowed = f"a whole number in [2, {MAX_CLASSES}], or as many different names"
+    if isinstance(classes, int) and not isinstance(classes, bool):
+        return whole("classes", classes, 2, MAX_CLASSES, allowed=f"in [2, {MAX_CLASSES}]", hint=hint)
+    try:
+        names: tuple[object, ...] = tuple(classes)  # type: ignore[arg-type]
+    except TypeError:
+        raise refusal("classes", allowed, classes, hint) from None
+    if isinstance(classes, str) or not 2 <= len(names) <= MAX_CLASSES or len(set(names)) != len(names):
+        raise refusal("classes", allowed, classes, hint)
+    for place, name in enumerate(names):
+        if not isinstance(name, str) or not name.strip() or not name.isprintable():
+            raise InputError(f"A class must have a name of one line. Got {shown(name)}. {hint}")
+        if name == "-1":  # numbers -1 would leave out who votes so, and absence must not depend on the vote
+            raise InputError("A class must not be called -1, which stands for an absent voter. Pass another name.")
+        if name in map(str, range(len(names))) and name != str(
+            place
+        ):  # columns of numbers hold places, columns of text names
+            raise InputError(
+                f"A class called {name} must be at place {name}, as in votes that are numbers. Got {shown(names)}."
+            )
+        if none and name == NONE:
+            raise InputError(f"No class may be called {NONE} where that is a further answer. Pass another name.")
+    return tuple(map(str, names))

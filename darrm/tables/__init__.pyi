@@ -1,0 +1,9 @@
+from darrm.tables.problems import Grid as Grid
+from darrm.tables.problems import from_csv as from_csv
+from darrm.tables.problems import grid as grid
+from darrm.tables.solving import solve_grid as solve_grid
+from darrm.tables.table import Check as Check
+from darrm.tables.table import Table as Table
+from darrm.tables.table import lookup as lookup
+from darrm.tables.table import read as read
+from darrm.tables.table import verify_table as verify_table

@@ -1,0 +1,10 @@
+from darrm.votes.files import VotesTable as VotesTable
+from darrm.votes.files import blocks as blocks
+from darrm.votes.files import example as example
+from darrm.votes.files import examples as examples
+from darrm.votes.files import read as read
+from darrm.votes.labels import LabelsFile as LabelsFile
+from darrm.votes.labels import write_labels as write_labels
+from darrm.votes.labels import writing_labels as writing_labels
+from darrm.votes.rows import VotesBlock as VotesBlock
+from darrm.votes.tally import counts as counts

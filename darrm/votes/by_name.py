@@ -1,0 +1,71 @@
+"""Votes by the names of their voters: which column of a table is whose."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from difflib import get_close_matches
+
+from darrm._validation import shown
+from darrm.errors import InputError
+from darrm.problem.voter_names import compared
+
+_MOST_SHOWN = 12
+
+
+def places(source: object, header: Sequence[str], voters: Sequence[str]) -> tuple[int, ...]:
+    """Where the columns of these voters stand, in any order and among others.
+
+    Names are the same if they are so without space around them and with accents in one normal form. Those of voters
+    come from `darrm.problem.voter_names.voter_names`.
+
+    Raises
+    ------
+    InputError
+        If a voter has no column, or two.
+
+    Examples
+    --------
+    >>> from darrm.votes.by_name import places
+    >>> places("votes.csv", ["id", "ben", "age", "anna"], ["anna", "ben"])
+    (3, 1)
+    """
+    at: dict[str, list[int]] = {}
+    for place, name in enumerate(header):
+        at.setdefault(compared(name), []).append(place)
+    missing = [voter for voter in voters if voter not in at]
+    if missing:
+        others = [name for name in at if name not in {*voters}]
+        raise InputError(
+            f"{source} must have a column for each voter by its name. It has none for {_some(missing)}."
+            f"{_likely(missing, others)}"
+        )
+    for voter in voters:
+        if len(at[voter]) > 1:
+            raise InputError(
+                f"{source} must have one column for each voter. It has {len(at[voter])} called {shown(voter)}. Leave "
+                "all but the right one out."
+            )
+    return tuple(at[voter][0] for voter in voters)
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _MOST_SHOWN} more" if len(names) > _MOST_SHOWN else ""
+    return f"{', '.join(map(shown, names[:_MOST_SHOWN]))}{more}"
+
+
+def _likely(missing: Sequence[str], others: Sequence[str]) -> str:
+    """Which of the other columns may be that of a missing voter: one that differs by case, space or little else."""
+    if not others:
+        return f" It has no others. Add {'it' if len(missing) == 1 else 'them'}."
+    letters = {_letters(name): name for name in reversed(others)}
+    for voter in missing:
+        near = get_close_matches(_letters(voter), list(letters), 1, 0.8)
+        if near:
+            found = letters[near[0]]
+            return f" Its column {shown(found)} may be that of {shown(voter)}: give it that very name if it is."
+    return f" Its other columns are {_some(others)}. Name the columns as the voters are called."
+
+
+def _letters(name: str) -> str:
+    return re.sub(r"[\W_]", "", name).casefold()

@@ -1,0 +1,12 @@
+from darrm_solvers.cutting_planes import CutSolution as CutSolution
+from darrm_solvers.cutting_planes import Progress as Progress
+from darrm_solvers.cutting_planes import Rows as Rows
+from darrm_solvers.cutting_planes import Separator as Separator
+from darrm_solvers.cutting_planes import solve_by_cuts as solve_by_cuts
+from darrm_solvers.cutting_planes import solve_convex_by_cuts as solve_convex_by_cuts
+from darrm_solvers.cvxpy_model import solve_cvxpy as solve_cvxpy
+from darrm_solvers.highs import HighsModel as HighsModel
+from darrm_solvers.highs import solve_highs as solve_highs
+from darrm_solvers.linear_program import LinearProgram as LinearProgram
+from darrm_solvers.linear_program import Solution as Solution
+from darrm_solvers.linear_program import Status as Status

@@ -1,0 +1,112 @@
+"""From Renyi divergences to (epsilon, delta): between the worst pair of distributions there is and simpler formulas."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.optimize import brentq
+
+from darrm.accounting import compose, noisy_max_parameter, optimal, rdp_epsilon
+from darrm.accounting.renyi import epsilon_of_orders
+from darrm.errors import InputError
+from darrm.mechanisms import GaussianNoisyMax, LaplaceNoisyMax, PermuteAndFlip
+
+CASES = [(2.0, 0.1, 1e-5), (10.0, 1.0, 1e-5), (30.0, 3.0, 1e-6), (1.2, 0.5, 0.05), (1.3, 0.05, 1e-3), (4.0, 2e-3, 0.02)]
+
+
+def worst_pair(order: float, rdp: float, delta: float) -> float:
+    """The largest epsilon at ``delta`` of pairs with two answers and this divergence.
+
+    On D' they have the chances 1 - q and q, and the likelihood ratios L < 1 and H > 1.
+    """
+    most = math.exp((order - 1) * rdp)
+    worst = 0.0
+    for L in 1 - np.geomspace(1, 1e-7, 3000):
+
+        def over(H: float, L: float = L) -> float:
+            return ((H - 1) * L**order + (1 - L) * H**order) / (H - L) - most
+
+        far = 2.0
+        while over(far) < 0:
+            far *= 2
+        H = float(brentq(over, 1 + 1e-12, far)) if over(1 + 1e-12) < 0 else 1.0
+        q = (1 - L) / (H - L) if H > L else 0.0
+        if q * H > delta:
+            worst = max(worst, math.log((q * H - delta) / q))
+    return worst
+
+
+@pytest.mark.parametrize(("order", "rdp", "delta"), CASES)
+def test_one_order_proves_as_much_as_it_can(order: float, rdp: float, delta: float) -> None:
+    """Not below what some pair needs, and not far above."""
+    found = epsilon_of_orders(np.array([order]), np.array([rdp]), delta)[0]
+    needed = worst_pair(order, rdp, delta)
+    assert needed * (1 - 1e-9) <= found <= needed * 1.01 + 1e-6
+
+
+def test_no_formula_that_is_known_is_better() -> None:
+    orders = 1 + np.geomspace(1e-3, 1e4, 300)
+    for rho in (1e-4, 0.02, 1.0, 30.0):
+        for delta in (1e-12, 1e-5, 0.1):
+            found = epsilon_of_orders(orders, rho * orders, delta)
+            canonne = rho * orders + np.log(1 - 1 / orders) - np.log(delta * orders) / (orders - 1)
+            papernot = rho * orders - math.log(delta) / (orders - 1)
+            assert np.all(found <= np.maximum(canonne, 0) * (1 + 1e-11) + 1e-11)
+            assert np.all(np.maximum(canonne, 0) <= papernot)
+
+
+def test_dp_accounting_converts_no_better() -> None:
+    rdp = pytest.importorskip("dp_accounting.rdp")
+    orders = np.concatenate([1.1 + np.arange(80) / 10, np.arange(10, 64)])
+    for rho in (1e-3, 0.05, 2.0):
+        theirs, _ = rdp.compute_epsilon(orders, rho * orders, 1e-5)
+        assert rdp_epsilon(orders, rho * orders, 1e-5) <= theirs * (1 + 1e-9)
+
+
+def test_ends_of_the_range() -> None:
+    orders = np.array([2.0, 1e300, np.inf, 3.0])
+    assert epsilon_of_orders(orders, np.array([np.inf, 3.0, 1.5, 0.0]), 1e-2).tolist() == pytest.approx(
+        [math.inf, 3.0, 1.5, 0.0], abs=1e-9
+    )
+    assert rdp_epsilon([2.0], [0.0], 1e-3) == 0.0
+    # Exact Gaussian DP is never above what its divergences prove.
+    from darrm.accounting.gaussian import gdp_delta
+
+    for mu in (0.01, 0.5, 3.0):
+        orders = 1 + np.geomspace(1e-2, 1e3, 2000)
+        epsilon = rdp_epsilon(orders, orders * mu**2 / 2, 1e-5)
+        assert gdp_delta(epsilon, mu) <= 1e-5
+
+
+def test_totals_where_votes_are_too_many_to_list() -> None:
+    """250 teachers and ten classes: Renyi DP, and the composition of stated epsilons."""
+    votes = {"K": 250, "classes": 10}
+    total = compose(GaussianNoisyMax(40.0, **votes), 1000, delta=1e-5)
+    orders = np.arange(1.05, 60, 0.05)
+    assert list(total.bounds) == ["Renyi DP"]
+    assert total.upper == pytest.approx(rdp_epsilon(orders, 1000 * orders / 1600, 1e-5), rel=1e-4)
+    assert (total.lower, total.K, total.classes) == (0.0, 250, 10)
+    for mechanism in (LaplaceNoisyMax(0.05, **votes), PermuteAndFlip(0.1, **votes)):
+        total = compose(mechanism, 100, delta=1e-5)
+        assert total.upper == optimal(0.1, 0.0, 100, 1e-5).epsilon
+        assert compose(mechanism, 100, delta=0.0).upper == pytest.approx(10.0, rel=1e-12)
+    for kind in (GaussianNoisyMax, LaplaceNoisyMax, PermuteAndFlip):
+        parameter = noisy_max_parameter(kind, 1000, 8, 1e-5, **votes)
+        assert 7.9 < compose(kind(parameter, **votes), 1000, delta=1e-5).upper <= 8
+    with pytest.raises(InputError, match=r"pairs of neighbouring votes, too many to list for an exact total\. At most"):
+        compose(GaussianNoisyMax(40.0, **votes), 1000, delta=0.0)
+
+
+def test_noise_of_any_width_has_an_exact_total() -> None:
+    """Of Gaussian noise wider than 1e4 only Renyi DP was known."""
+    total = compose(GaussianNoisyMax(3e4), 10, delta=1e-5, K=25, classes=3)
+    assert 0 < total.upper < total.bounds["Renyi DP"] / 1.5
+    assert compose(LaplaceNoisyMax(1e-5), 10, delta=0.0, K=25, classes=3).upper == pytest.approx(2e-4, rel=0.01)
+
+
+@pytest.mark.parametrize(("K", "classes"), [(4, 2), (5, 2), (3, 3)])
+def test_bounds_for_any_votes_are_above_exact_ones(K: int, classes: int) -> None:
+    for mechanism in (GaussianNoisyMax(1.5), LaplaceNoisyMax(0.4), PermuteAndFlip(0.8)):
+        total = compose(mechanism, 7, delta=1e-4, K=K, classes=classes)
+        plain = compose(mechanism, 7, delta=1e-4, K=10**6, classes=50)
+        assert total.lower <= total.upper <= plain.upper

@@ -1,0 +1,584 @@
+"""No row of votes gets a second label unasked: kept ids, streams that go on, and what covers a second label."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import sqlite3
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import darrm
+from darrm import votes
+from darrm.accounting import Ledger, compose, ledger_ids, optimal
+from darrm.accounting.ledger_file import held
+from darrm.accounting.ledger_ids import Batch
+from darrm.cli.ledger import command
+from darrm.errors import ResumedStreamWarning
+from darrm.problem.groups import VoterGroup
+from darrm.votes.rows import Texts, VotesBlock
+
+VOTES = np.random.default_rng(0).integers(0, 2, (12, 3), dtype=np.uint8)
+BUDGET: dict[str, Any] = {"total_epsilon": 20.0, "total_delta": 1e-6}
+
+
+@pytest.fixture(scope="module")
+def design() -> darrm.Design:
+    """Labels that cost as much as one vote."""
+    return darrm.solve(K=3, m=1, epsilon=1, max_affected=1)
+
+
+@pytest.fixture(scope="module")
+def tighter() -> darrm.Design:
+    """Labels that cost half of the one vote that a change reaches."""
+    return darrm.solve(K=3, m=0.5, epsilon=1, max_affected=1)
+
+
+@pytest.fixture
+def book(tmp_path: Path, design: darrm.Design) -> Ledger:
+    return Ledger.create(tmp_path / "l.json", design, voters="fresh", **BUDGET)
+
+
+def block(ids: list[str], rows: np.ndarray | None = None) -> VotesBlock:
+    return VotesBlock(VOTES[: len(ids)] if rows is None else rows, Texts.of(ids), None, has_ids=True)
+
+
+def kept(book: Ledger) -> list[tuple[bytes, int]]:
+    """Digests and batches in the file of ids."""
+    path = book.path.with_name(book.path.name + ".ids")
+    if not path.exists():
+        return []
+    with sqlite3.connect(path) as db:
+        found = db.execute("SELECT digest, batch FROM charged").fetchall()
+    db.close()
+    return sorted(found)
+
+
+# Ids
+
+
+def test_an_id_is_charged_once(book: Ledger, design: darrm.Design) -> None:
+    book.charge(design, 3, ids=["a", "b", "c"])
+    before, known = book.path.read_bytes(), kept(book)
+    assert [batch for _, batch in known] == [1, 1, 1]
+    for ids, message in (
+        (["x", "c", "b"], "2 ids were charged before, first 'c'"),
+        (["x", "a"], "One id was charged before, first 'a'"),
+        (["x", "y", "x"], "The id 'x' stands twice"),
+        ([" a"], "first ' a'"),
+    ):
+        with pytest.raises(darrm.InputError, match=f"{message}.*Nothing was released or charged"):
+            book.charge(design, len(ids), ids=ids)
+        assert (book.path.read_bytes(), kept(book)) == (before, known)
+    book.charge(design, 2, ids=["x", "y"])
+    assert book.status()["ids"] == book.status()["released"] == len(kept(book)) == 5
+
+
+def test_an_id_is_one_for_all_designs(tmp_path: Path, design: darrm.Design, tighter: darrm.Design) -> None:
+    book = Ledger.create(tmp_path / "l.json", voters="fresh", rule="composed", **BUDGET)
+    book.charge(design, 1, ids=["a"])
+    with pytest.raises(darrm.InputError, match="first 'a'"):
+        book.charge(tighter, 1, ids=["a"])
+
+
+def test_no_ledger_knows_the_ids_of_another(tmp_path: Path, design: darrm.Design) -> None:
+    """So budgets of two add up only if no row has a label in both: two labels of one answer are not two answers."""
+    books = [Ledger.create(tmp_path / name, design, voters="fresh", **BUDGET) for name in ("a.json", "b.json")]
+    for book in books:
+        book.charge(design, 1, ids=["a"])
+    said = " ".join(str(command.help).split())
+    assert "add up if voters are fresh and no row of votes has a label in both" in said
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [("caf\u00e9", "cafe\u0301"), ("a", "a "), ("7", "\t7\n"), ("7", "7.0"), ("007", "7")]
+)
+def test_ids_are_compared_as_people_write_them(book: Ledger, design: darrm.Design, one: str, other: str) -> None:
+    book.charge(design, 1, ids=[one])
+    with pytest.raises(darrm.InputError, match="was charged before"):
+        book.charge(design, 1, ids=[other])
+    book.charge(design, 1, ids=[f"{one}x"])
+
+
+def test_what_ids_must_be(book: Ledger, design: darrm.Design) -> None:
+    for ids, message in (
+        (["a"], "one id for each label. Got 1 ids for 2 labels"),
+        ([], "Got 0 ids for 2 labels"),
+        (["a", 3], "must be a text"),
+        (["a", ""], "The id of label 2 is blank. Nothing was released or charged"),
+        ([" \u200b", "b"], "The id of label 1 is blank"),
+        ("ab", "must be a list of texts"),
+        (7, "must be a list of texts"),
+    ):
+        with pytest.raises(darrm.InputError, match=message):
+            book.charge(design, 2, ids=ids)  # type: ignore[arg-type]
+    with pytest.raises(darrm.InputError, match="again must be True or False"):
+        book.charge(design, 2, again="yes")  # type: ignore[arg-type]
+    assert (book.status()["released"], kept(book)) == (0, [])
+
+
+@pytest.mark.parametrize("ids", [["a"], ["a", "b", "c"], ["a", " "]])
+def test_a_block_has_an_id_for_each_row(book: Ledger, design: darrm.Design, ids: list[str]) -> None:
+    """A row without one would be charged, and never known again."""
+    stream = darrm.mechanisms.DaRRM(design).release_blocks([block(ids, VOTES[:2])], ledger=book)
+    with pytest.raises(darrm.InputError, match=r"one id for each label\. Got \d ids for 2|label 2 is blank"):
+        list(stream)
+    assert (book.status()["released"], kept(book)) == (0, [])
+
+
+def test_ids_are_of_labels(tmp_path: Path) -> None:
+    book = Ledger.create(tmp_path / "l.json", voters="fresh", rule="composed", **BUDGET)
+    with pytest.raises(darrm.InputError, match="ids are of labels"):
+        book.charge((0.5, 0.0), adjacency="replace-one", ids=["a"])
+
+
+def test_a_ledger_without_ids_is_written_as_before(book: Ledger, design: darrm.Design) -> None:
+    book.charge(design, 3)
+    old = {"total_epsilon", "total_delta", "voters", "rule", "adjacency", "order", "failure"}
+    old |= {"designs", "others", "notes", "leaving", "format", "version", "sha256"}
+    assert set(json.loads(book.path.read_bytes())) == old
+    assert not list(book.path.parent.glob("*.ids"))
+    book.charge(design, 1, ids=["a"])
+    assert set(json.loads(book.path.read_bytes())) == old | {"ids"}
+
+
+@pytest.mark.skipif(os.name != "posix", reason="has permissions of another kind")
+def test_ids_may_be_read_by_whom_the_ledger_may(book: Ledger, design: darrm.Design) -> None:
+    book.path.chmod(0o640)
+    book.charge(design, 1, ids=["a"])
+    assert (book.path.with_name("l.json.ids").stat().st_mode & 0o777) == 0o640
+
+
+def test_many_ids_in_parts() -> None:
+    """Digests come in order, each with its row, and texts by their rows."""
+    batch = Batch(f"q{i}" for i in range(70_000))
+    batch.add(Texts.of(["\u00e9", "v"]))
+    found = [(digests[16 * i : 16 * i + 16], row) for digests, rows in batch.parts(5) for i, row in enumerate(rows)]
+    assert sorted(row for _, row in found) == list(range(5, 70_002))
+    assert [digest for digest, _ in found] == sorted(digest for digest, _ in found)
+    assert [batch.text(row) for row in (0, 69_999, 70_000, 70_001)] == ["q0", "q69999", "\u00e9", "v"]
+    batch.add(["more"])
+    assert (batch.text(70_002), batch.text(1)) == ("more", "q1")
+    batch.close()
+
+
+# The file of ids
+
+
+def test_a_ledger_needs_its_ids(book: Ledger, design: darrm.Design, tmp_path: Path) -> None:
+    book.charge(design, 1, ids=["a"])
+    ids, older = tmp_path / "l.json.ids", tmp_path / "older"
+    shutil.copy(ids, older)
+    book.charge(design, 1, ids=["b"])
+    book.charge(design, 1, ids=["c"])
+    good = ids.read_bytes()
+    ids.unlink()
+    for use in (book.status, lambda: book.charge(design, 1), lambda: book.charge(design, 1, ids=["d"])):
+        with pytest.raises(darrm.InputError, match=r"l.json.ids is missing"):
+            use()
+    other = Ledger.create(tmp_path / "o.json", design, voters="fresh", **BUDGET)
+    for letter in "abc":
+        other.charge(design, 1, ids=[letter])
+    for content, message in (
+        (older.read_bytes(), "not of one time"),
+        ((tmp_path / "o.json.ids").read_bytes(), "of another ledger"),
+        (b"something else, and long enough" * 40, "not a whole file of ids"),
+        (b"", "of another ledger"),
+    ):
+        ids.write_bytes(content)
+        with pytest.raises(darrm.InputError, match=f"{message}.*Nothing was released or charged"):
+            book.charge(design, 1, ids=["d"])
+        assert book.status()["released"] == 3
+    ids.write_bytes(good)
+    book.charge(design, 1, ids=["d"])
+
+
+def test_another_database_is_no_file_of_ids(book: Ledger, design: darrm.Design, tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / "l.json.ids") as db:
+        db.execute("CREATE TABLE mine (a)")
+    db.close()
+    with pytest.raises(darrm.InputError, match="not a file of ids that this darrm reads"):
+        book.charge(design, 1, ids=["a"])
+    assert book.status()["released"] == 0
+
+
+def test_a_ledger_older_than_its_ids_is_refused(book: Ledger, design: darrm.Design) -> None:
+    book.charge(design, 1, ids=["a"])
+    older = book.path.read_bytes()
+    book.charge(design, 1, ids=["b"])
+    book.charge(design, 1, ids=["c"])
+    book.path.write_bytes(older)
+    with pytest.raises(darrm.InputError, match="not of one time"):
+        book.charge(design, 1, ids=["d"])
+
+
+def test_no_ledger_is_made_beside_the_ids_of_another(book: Ledger, design: darrm.Design) -> None:
+    book.charge(design, 1, ids=["a"])
+    book.path.unlink()
+    with pytest.raises(darrm.InputError, match="holds the ids of a ledger that stood here"):
+        Ledger.create(book.path, design, voters="fresh", **BUDGET)
+
+
+@pytest.mark.parametrize("name", ["l.json.ids", "l.json.ids-journal", "l.json.lock", "l.json"])
+def test_labels_are_not_written_over_a_ledger(book: Ledger, design: darrm.Design, name: str) -> None:
+    with pytest.raises(darrm.InputError, match="is the ledger"), book.releasing(design, 1, book.path.with_name(name)):
+        pass
+
+
+def test_a_full_disk_charges_nothing(book: Ledger, design: darrm.Design, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither before the ids are on disk nor between them and the ledger."""
+    book.charge(design, 1, ids=["a"])
+    before = book.path.read_bytes()
+
+    def full(*_: Any, **__: Any) -> Any:
+        raise sqlite3.OperationalError("database or disk is full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ledger_ids.Batch, "parts", full)
+        with pytest.raises(darrm.OutputError, match=r"disk is full. Nothing was released or charged"):
+            book.charge(design, 1, ids=["b"])
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left on device")))
+        with pytest.raises(darrm.OutputError, match="No space left"):
+            book.charge(design, 1, ids=["b"])
+    assert book.path.read_bytes() == before
+    assert len(kept(book)) == 2  # of which the ledger knows one
+    book.charge(design, 2, ids=["b", "c"])
+    assert book.status()["ids"] == len(kept(book)) == 3
+
+
+# Kills
+
+
+def steps(kill_at: int) -> None:
+    """Kill this process before that step: a statement of SQLite, or a call that writes or moves a file."""
+    seen = iter(range(10_000))
+
+    def step(*_: Any) -> None:
+        if next(seen) == kill_at:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def stepping(honest: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*given: Any, **named: Any) -> Any:
+            step()
+            done = honest(*given, **named)
+            step()
+            return done
+
+        return call
+
+    def connect(*given: Any, **named: Any) -> Any:
+        db = honest_connect(*given, **named)
+        db.set_trace_callback(step)
+        return db
+
+    honest_connect = sqlite3.connect
+    sqlite3.connect = connect
+    for name in ("fsync", "replace", "rename", "chmod"):
+        setattr(os, name, stepping(getattr(os, name)))
+
+
+def release_file(book: Ledger, design: darrm.Design) -> None:
+    with book.releasing(design, 2, book.path.with_name("out.csv"), ids=["a", "b"]) as file:
+        file.write(b"1\n0\n")
+
+
+def release_stream(book: Ledger, design: darrm.Design) -> None:
+    list(darrm.mechanisms.DaRRM(design).release_blocks([block(["a", "b"])], ledger=book))
+
+
+USES: dict[str, Callable[[Ledger, darrm.Design], Any]] = {
+    "charge": lambda book, design: book.charge(design, 2, ids=["a", "b"]),
+    "releasing": release_file,
+    "stream": release_stream,
+}
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork and SIGKILL")
+@pytest.mark.first(1)
+@pytest.mark.parametrize("first", [False, True], ids=["more ids", "first ids"])
+@pytest.mark.parametrize("use", ["releasing", "stream", "charge"])
+def test_a_kill_at_any_step_charges_all_or_nothing(design: darrm.Design, tmp_path: Path, use: str, first: bool) -> None:
+    at, before, charged = 0, 0 if first else 1, set()
+    while True:
+        folder = tmp_path / str(at)
+        folder.mkdir()
+        book = Ledger.create(folder / "l.json", design, voters="fresh", **BUDGET)
+        if not first:
+            book.charge(design, 1, ids=["z"])
+        child = os.fork()
+        if not child:
+            try:
+                steps(at)
+                USES[use](book, design)
+                os._exit(0)
+            finally:
+                os._exit(1)
+        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        assert status in (0, -signal.SIGKILL)
+        released = Ledger(book.path).status()["released"]
+        assert released in (before, before + 2)
+        charged.add(released > before)
+        if (folder / "out.csv").exists():
+            assert released > before
+        if released > before:
+            with pytest.raises(darrm.InputError, match="2 ids were charged before, first 'a'"):
+                book.charge(design, 2, ids=["a", "b"])
+        else:
+            book.charge(design, 2, ids=["a", "b"])
+        book.charge(design, 1, ids=["c"])
+        assert book.status()["ids"] == book.status()["released"] == len(kept(book)) == before + 3
+        if status == 0:
+            break
+        at += 1
+    assert at > 15
+    assert charged == {True, False}
+
+
+# Released again
+
+
+def test_fixed_voters_count_a_label_more(tmp_path: Path, design: darrm.Design) -> None:
+    book = Ledger.create(tmp_path / "l.json", design, voters="fixed", **BUDGET)
+    condition = book.status()["condition"]
+    book.charge(design, 2, ids=["a", "b"])
+    with pytest.raises(darrm.InputError, match="charged before"):
+        book.charge(design, 2, ids=["b", "c"])
+    book.charge(design, 2, ids=["b", "c"], again=True)
+    status = book.status()
+    assert (status["released"], status["ids"], status["again"], status["condition"]) == (4, 4, 0, condition)
+    assert "released once" not in condition
+
+
+def test_teachers_without_privacy_count_a_label_more(tmp_path: Path) -> None:
+    """Their coins are those of the labels, which are new every time."""
+    design = darrm.solve(
+        darrm.DecisionProblem([VoterGroup(5, float("inf"))], epsilon=0.5, max_affected=1),
+        objective=darrm.objectives.truth([0.8]),
+    )
+    book = Ledger.create(tmp_path / "l.json", design, voters="fresh", **BUDGET)
+    book.charge(design, 1, ids=["a"])
+    book.charge(design, 1, ids=["a"], again=True)
+    book.charge(design, 1, again=True)
+    assert (book.status()["released"], book.status()["again"]) == (3, 0)
+    assert "released once" not in book.status()["condition"]
+
+
+def test_fresh_votes_are_released_again_only_if_they_are_paid_for(tmp_path: Path, tighter: darrm.Design) -> None:
+    """Two labels of one row can cost more than two labels: the budget must pay for the votes."""
+    n = 4
+    price = optimal(1.0, 0.0, n, 1e-6).epsilon  # of the votes of n rows
+    assert compose(tighter, n, delta=1e-6, voters="fresh").upper < 0.6 * price
+    for total, covered in ((0.99 * price, False), (1.01 * price, True)):
+        book = Ledger.create(tmp_path / f"{total}.json", tighter, voters="fresh", total_epsilon=total, total_delta=1e-6)
+        book.charge(tighter, 2, ids=["a", "b"])
+        book.charge(tighter, 1, ids=["a"], again=True)
+        before = book.path.read_bytes()
+        if not covered:
+            assert book.remaining(tighter) == 0
+            with pytest.raises(darrm.BudgetError, match="only the cost of the votes themselves covers a second one"):
+                book.charge(tighter, 1, ids=["b"], again=True)
+            with pytest.raises(darrm.BudgetError, match="All votes behind 4 labels cost"):
+                book.charge(tighter, 1, ids=["c"])  # from now on, whatever is charged
+            assert book.path.read_bytes() == before
+            continue
+        assert book.remaining(tighter) == 1
+        book.charge(tighter, 1, ids=["b"], again=True)
+        status = book.status()
+        assert (status["again"], status["left"]) == (2, 0)
+        assert status["condition"].startswith("which rows of votes are released again is settled")
+        assert price <= book.spent()[0] <= total
+
+
+@pytest.mark.parametrize("rule", ["composed", "renyi", "basic"])
+def test_other_rules_do_not_cover_fresh_votes_again(tmp_path: Path, design: darrm.Design, rule: str) -> None:
+    book = Ledger.create(tmp_path / "l.json", voters="fresh", rule=rule, **BUDGET)
+    book.charge(design, 1, ids=["a"])
+    for ids in (["a"], None):
+        with pytest.raises(darrm.BudgetError, match=f'"{rule}" does not count that'):
+            book.charge(design, 1, ids=ids, again=True)
+    book.charge(design, 1, ids=["b"], again=True)  # a new one
+    assert book.status()["again"] == 0
+
+
+def test_conditions_say_what_is_known_of_the_rows(tmp_path: Path, design: darrm.Design) -> None:
+    book = Ledger.create(tmp_path / "l.json", voters="fresh", rule="renyi", **BUDGET)
+    assert book.status()["condition"].startswith("each row of votes is released once, and one use")
+    book.charge((0.1, 0.0), adjacency="replace-one")
+    assert book.status()["condition"].startswith("one use answers once")  # there are no rows
+    book.charge(design, 1, ids=["a"])
+    assert book.status()["condition"].startswith("no row of votes has two ids, and one use")
+    book.charge(design, 1)
+    assert book.status()["condition"].startswith("each row of votes is released once, and one use")
+
+
+# Streams
+
+
+def given(blocks: Any, book: Ledger, design: darrm.Design, **more: Any) -> list[int]:
+    labels = darrm.mechanisms.DaRRM(design).release_blocks(blocks, ledger=book, **more)
+    return [len(part) for part in labels]
+
+
+def failing() -> Iterator[Any]:
+    yield VOTES[:4]
+    yield VOTES[4:6]
+    yield np.full((2, 3), 7)
+
+
+def test_a_stream_that_is_started_again_goes_on(book: Ledger, design: darrm.Design) -> None:
+    with pytest.raises(darrm.InputError, match="in row 6"):
+        given(failing(), book, design)
+    assert book.status()["streams"] == {"": 6}
+    with pytest.warns(
+        ResumedStreamWarning, match=r"first 6 rows of this stream .* left out.*stream=\"tuesday\""
+    ) as said:
+        assert given([VOTES[:2], VOTES[2:7], VOTES[7:]], book, design) == [1, 5]  # cut otherwise
+    assert len(said) == 1
+    assert said[0].filename == __file__
+    assert (book.status()["released"], book.status()["streams"]) == (12, {"": 12})
+    before = book.path.read_bytes()
+    with pytest.warns(ResumedStreamWarning, match="first 12 rows"):
+        assert given([VOTES], book, design) == []
+    with pytest.warns(ResumedStreamWarning):
+        assert given(iter(VOTES), book, design, rows=5) == []  # one by one
+    assert book.path.read_bytes() == before
+    assert "a stream that is started again gives the same rows" in book.status()["condition"]
+
+
+def test_rows_that_are_left_out_are_checked(book: Ledger, design: darrm.Design) -> None:
+    given([VOTES[:4]], book, design)
+    with pytest.raises(darrm.InputError, match="in row 1"):
+        given([np.vstack([VOTES[:1], np.full((1, 3), 7), VOTES[:4]])], book, design)
+
+
+def test_streams_have_names(book: Ledger, design: darrm.Design) -> None:
+    assert given([VOTES[:4]], book, design) == given([VOTES[:4]], book, design, stream="tuesday") == [4]
+    assert book.status()["streams"] == {"": 4, "tuesday": 4}
+    with pytest.raises(darrm.InputError, match="stream must be a text"):
+        given([VOTES], book, design, stream="two\nlines")
+
+
+def test_a_stream_is_one_for_all_designs(tmp_path: Path, design: darrm.Design, tighter: darrm.Design) -> None:
+    book = Ledger.create(tmp_path / "l.json", voters="fresh", rule="basic", **BUDGET)
+    given([VOTES[:4]], book, design)
+    with pytest.warns(ResumedStreamWarning):
+        assert given([VOTES[:6]], book, tighter) == [2]
+
+
+def test_a_stream_is_released_again_if_told(tmp_path: Path, book: Ledger, design: darrm.Design) -> None:
+    given([VOTES[:4]], book, design)
+    assert given([VOTES[:3], VOTES[3:6]], book, design, again=True) == [3, 3]
+    status = book.status()
+    assert (status["released"], status["again"], status["streams"]) == (10, 4, {"": 6})
+    basic = Ledger.create(tmp_path / "b.json", voters="fresh", rule="basic", **BUDGET)
+    given([VOTES[:4]], basic, design)
+    with pytest.raises(darrm.BudgetError, match="4 of the rows have a label"):
+        given([VOTES[:6]], basic, design, again=True)
+
+
+def test_two_at_once_do_not_release_the_same_rows(book: Ledger, design: darrm.Design) -> None:
+    mechanism = darrm.mechanisms.DaRRM(design)
+    blocks = [VOTES[:3], VOTES[3:6], VOTES[6:9]]
+    one, two = (mechanism.release_blocks(blocks, ledger=book) for _ in range(2))
+    next(one)
+    with pytest.warns(ResumedStreamWarning, match="first 3 rows"):
+        next(two)
+    with pytest.raises(darrm.InputError, match=r"has charged for 6 rows of the stream .* this is row 3"):
+        next(one)
+    next(two)
+    assert book.status()["released"] == 9
+
+
+def test_a_ledger_that_was_put_back_does_not_go_on(book: Ledger, design: darrm.Design) -> None:
+    older = book.path.read_bytes()
+    labels = darrm.mechanisms.DaRRM(design).release_blocks([VOTES[:3], VOTES[3:6]], ledger=book)
+    next(labels)
+    book.path.write_bytes(older)
+    with pytest.raises(darrm.InputError, match="has charged for 0 rows"):
+        next(labels)
+
+
+def test_blocks_with_ids_go_on_by_their_ids(book: Ledger, design: darrm.Design) -> None:
+    assert given([block(["a", "b"]), block(["c"])], book, design) == [2, 1]
+    with pytest.warns(ResumedStreamWarning, match="from id 'a' on, are charged for already"):
+        assert given([block(["a"]), block(["b", "c", "d"])], book, design) == [1]
+    assert book.status()["streams"] == {}
+    before = book.path.read_bytes()
+    for blocks in ([block(["e", "a"])], [block(["e"]), block(["a"])], [block(["a", "e", "b"])]):
+        with pytest.raises(darrm.InputError, match=r"One id was charged before, first '[ab]'"):
+            given(blocks, Ledger(shutil_copy(book)), design)
+    assert book.path.read_bytes() == before
+    assert given([block(["a", "f"])], book, design, again=True) == [2]
+    assert book.status()["again"] == 1
+
+
+def shutil_copy(book: Ledger) -> Path:
+    """A copy of a ledger with its ids."""
+    other = book.path.with_name("copy.json")
+    for name in ("", ".ids"):
+        shutil.copy(f"{book.path}{name}", f"{other}{name}")
+    return other
+
+
+def test_blocks_of_a_file(book: Ledger, design: darrm.Design, tmp_path: Path) -> None:
+    (tmp_path / "ids.csv").write_text("id,a,b,c\nx,1,1,0\ny,0,1,0\n", encoding="utf-8")
+    (tmp_path / "rows.csv").write_text("a,b,c\n1,1,0\n0,1,0\n", encoding="utf-8")
+    for name in ("ids.csv", "rows.csv"):
+        assert given(votes.blocks(tmp_path / name), book, design) == [2]
+    assert (book.status()["ids"], book.status()["streams"]) == (2, {"": 2})
+    for name in ("ids.csv", "rows.csv"):
+        with pytest.warns(ResumedStreamWarning):
+            assert given(votes.blocks(tmp_path / name), book, design) == []
+
+
+def test_blocks_of_named_voters_come_by_name(tmp_path: Path) -> None:
+    design = darrm.solve(
+        darrm.DecisionProblem([VoterGroup(2, 1.0, names=("ann", "bob"))], epsilon=1.0),
+        objective=darrm.objectives.truth([0.8]),
+    )
+    mechanism = darrm.mechanisms.PrivateDecision(design)
+    (tmp_path / "v.csv").write_text("bob,ann\n1,0\n", encoding="utf-8")
+    with pytest.raises(darrm.InputError, match="voters of the design, by name"):
+        next(mechanism.release_blocks(votes.blocks(tmp_path / "v.csv")))
+    assert len(next(mechanism.release_blocks(votes.blocks(tmp_path / "v.csv", voters=("ann", "bob"))))) == 1
+
+
+# Files that were edited
+
+
+@pytest.mark.parametrize(
+    "entries",
+    [
+        {"streams": {"": 0}},
+        {"streams": {"": 4}},
+        {"streams": {"": 1.0}},
+        {"streams": {"a\nb": 1}},
+        {"again": 4},
+        {"again": True},
+        {"again": -1},
+        {"ids": {"token": "0" * 32, "batches": 1, "labels": 4}},
+        {"ids": {"token": "0" * 32, "batches": 0, "labels": 1}},
+        {"ids": {"token": "x", "batches": 1, "labels": 1}},
+        {"ids": {"token": "0" * 32, "batches": 1}},
+        {"ids": None},
+        {"ids": []},
+    ],
+    ids=str,
+)
+def test_what_no_ledger_says_is_refused(book: Ledger, design: darrm.Design, entries: dict[str, Any]) -> None:
+    from darrm.storage import sealed_json
+
+    book.charge(design, 3)
+    book.path.with_name("l.json.ids").touch()
+    content = json.loads(book.path.read_bytes())
+    del content["sha256"]
+    sealed_json.write(book.path, {**content, **entries})
+    with pytest.raises(darrm.InputError, match="is not a complete ledger"), held(book.path):
+        pass

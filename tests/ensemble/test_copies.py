@@ -1,0 +1,167 @@
+"""Copies of a fitted ensemble, and its ledger: whatever they release together is within one budget."""
+
+import copy
+import os
+import pickle
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import joblib
+import numpy as np
+import pytest
+
+import darrm
+from darrm.accounting import Ledger
+from darrm.ensemble import PrivateMajorityClassifier
+from darrm.errors import CopiedBudgetWarning
+
+X = np.random.default_rng(0).normal(size=(300, 3))
+Y = np.where(X[:, 0] > 0, "yes", "no")
+
+
+def fresh(**options: Any) -> PrivateMajorityClassifier:
+    budget = {"total_epsilon": 6.0, "total_delta": 1e-5}
+    return PrivateMajorityClassifier(**{"voters": "fresh", "epsilon": 1.0, "K": 5, **budget, **options})
+
+
+def pate(**options: Any) -> PrivateMajorityClassifier:
+    budget = {"total_epsilon": 5.0, "total_delta": 1e-5}
+    return PrivateMajorityClassifier(**{"teachers": "non-private", "sigma": 4.0, "K": 5, **budget, **options})
+
+
+COPIES: dict[str, Callable[[Any], Any]] = {
+    "pickle": lambda model: pickle.loads(pickle.dumps(model)),
+    "deepcopy": copy.deepcopy,
+    "joblib": lambda model: joblib.Parallel(n_jobs=1)([joblib.delayed(copy.deepcopy)(model)])[0],
+    "of a copy": lambda model: copy.deepcopy(pickle.loads(pickle.dumps(model))),
+}
+
+
+@pytest.mark.parametrize("make", [fresh, pate])
+@pytest.mark.parametrize("way", COPIES)
+def test_a_copy_that_was_not_told_of_releases_nothing(way: str, make: Callable[..., Any]) -> None:
+    model = make().fit(X, Y)
+    model.predict(X[:3])
+    spent = model.spent_
+    with pytest.warns(CopiedBudgetWarning, match="cannot release labels.* ledger=.* copies=n"):
+        other = COPIES[way](model)
+    assert (other.spent_, other.privacy_) == (spent, model.privacy_)
+    with pytest.raises(darrm.BudgetError, match=r"copied.*only the original.*ledger=.*copies=n"):
+        other.predict(X[:1])
+    assert (other.spent_, model.spent_) == (spent, spent)
+    model.predict(X[:1])
+    assert copy.copy(model).spent_ == model.spent_ != spent  # no copy of the budget: both have this one
+
+
+@pytest.mark.parametrize("make", [fresh, pate])
+@pytest.mark.parametrize("copies", [2, 3])
+def test_copies_that_were_told_of_share_the_budget(copies: int, make: Callable[..., Any]) -> None:
+    """All of them release no more than one object that has the budget to itself."""
+    allowed = make().fit(X, Y).privacy_.queries
+    first = make(copies=copies).fit(X, Y)
+    first.predict(X[:1])
+    objects = [first]
+    while len(objects) < copies:  # the last one is a copy of a copy
+        objects.append(COPIES["pickle"](objects[-1]))
+    released = 0
+    for model in objects:
+        assert model.privacy_.queries == allowed // copies
+        with suppress(darrm.BudgetError):
+            while True:
+                model.predict(X[:1])
+                released += 1
+    assert released + 1 == copies * (allowed // copies) <= allowed
+
+
+def test_a_budget_that_is_shared_out_pays_for_a_label_each() -> None:
+    allowed = fresh().fit(X, Y).privacy_.queries
+    with pytest.raises(darrm.BudgetError, match=f"one label for each of {allowed + 1} copies"):
+        fresh(copies=allowed + 1).fit(X, Y)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_fork_is_a_copy() -> None:
+    for copies, refused in ((1, 7), (2, 0)):
+        model = fresh(copies=copies).fit(X, Y)
+        child = os.fork()
+        if not child:
+            status = 1
+            try:
+                model.predict(X[:1])
+                status = 0
+            except darrm.BudgetError:
+                status = 7
+            finally:
+                os._exit(status)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == refused
+        model.predict(X[:1])
+
+
+def test_threads_share_one_budget() -> None:
+    model = fresh().fit(X, Y)
+
+    def released(_: object) -> int:
+        try:
+            return len(model.predict(X[:1]))
+        except darrm.BudgetError:
+            return 0
+
+    with ThreadPoolExecutor(4) as pool:
+        assert sum(pool.map(released, range(3 * model.privacy_.queries))) == model.privacy_.queries
+
+
+def test_fit_makes_no_ledger_unasked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(darrm.InputError, match=r"does not exist.*ledger_create=True"):
+        fresh(ledger="ledger.json").fit(X, Y)
+    assert not any(tmp_path.iterdir())
+    model = fresh(ledger="ledger.json", ledger_create=True).fit(X, Y)
+    again = fresh(ledger="ledger.json", ledger_create=True).fit(X, Y)  # the one that is there
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir("elsewhere")  # where the same relative name is another file
+    for one in (model, again, pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
+        one.predict(X[:1])
+    assert Ledger(tmp_path / "ledger.json").status()["released"] == 4
+    assert not any(Path().iterdir())
+    (tmp_path / "ledger.json").unlink()
+    for one in (model, pickle.loads(pickle.dumps(model))):
+        with pytest.raises(darrm.InputError, match="could not be read"):
+            one.predict(X[:1])
+    assert not (tmp_path / "ledger.json").exists()
+
+
+def test_an_ensemble_is_no_settled_charge(tmp_path: Path) -> None:
+    """Who asks it may stop, or charge something else, by its answers: docs/one_budget.md has what that costs."""
+    for rule in ("composed", "renyi", "basic"):
+        Ledger.create(tmp_path / rule, total_epsilon=6.0, total_delta=1e-5, voters="fresh", rule=rule)
+    with pytest.raises(darrm.InputError, match=r'rule "composed".*settled beforehand.*"exact", "renyi" or "basic"'):
+        fresh(ledger=tmp_path / "composed").fit(X, Y)
+    for rule in ("renyi", "basic"):
+        fresh(ledger=tmp_path / rule).fit(X, Y).predict(X[:1])
+        assert Ledger(tmp_path / rule).status()["released"] == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"ledger_create": True}, "ledger_create is for a ledger"),
+        ({"ledger_create": "yes", "ledger": "l.json"}, "ledger_create must be True or False"),
+        ({"copies": 0}, "copies must be a whole number"),
+        ({"copies": 1.5}, "copies must be a whole number"),
+        ({"copies": 2, "ledger": "l.json"}, "which all copies share"),
+    ],
+)
+def test_what_cannot_be_asked_of_a_budget(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(darrm.InputError, match=message):
+        fresh(**options).fit(X, Y)
+
+
+def test_copies_of_fixed_voters_need_no_share() -> None:
+    model = PrivateMajorityClassifier(voters="fixed", epsilon=1.0, Delta=1e-5, K=3)
+    with pytest.raises(darrm.InputError, match="copies must not be given for fixed voters"):
+        model.set_params(copies=2).fit(X, Y)
+    fitted = model.set_params(copies=1).fit(X, Y)
+    assert np.array_equal(pickle.loads(pickle.dumps(fitted)).predict(X), fitted.predict(X))

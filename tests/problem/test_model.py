@@ -1,0 +1,67 @@
+"""Who votes, without what a release is held to."""
+
+import math
+from typing import Any
+
+import pytest
+
+import darrm
+from darrm.problem.decision import allowance, decision_by
+from darrm.problem.model import VoterModel
+
+GROUPS = [darrm.VoterGroup(4, 1.0, names=list("abcd")), darrm.VoterGroup(3, math.inf, 1e-6, 2, names=list("efg"))]
+DECISION = darrm.DecisionProblem(GROUPS, 1.3, 1e-3, ["red", "blue"], 5, "add-remove", none=True)
+
+
+def test_the_model_of_a_decision_has_all_but_its_promise() -> None:
+    again = decision_by(DECISION.model, 1.3, 1e-3)
+    assert again == DECISION
+    assert again.voters == DECISION.voters == DECISION.model.voters == tuple("abcdefg")
+    assert decision_by(DECISION.model, 0.5) == darrm.DecisionProblem(
+        GROUPS, 0.5, 0.0, ["red", "blue"], 5, "add-remove", none=True
+    )
+
+
+def test_promises_differ_and_models_do_not() -> None:
+    model = darrm.MajorityProblem(7, m=2, epsilon=0.5, Delta=1e-5, max_affected=3, adjacency="add-remove").model
+    group = darrm.VoterGroup(7, 0.5, 1e-5, 3)
+    assert model == VoterModel([group], adjacency="add-remove")
+    assert model == darrm.DecisionProblem([group], 2.0, 0.1, adjacency="add-remove").model
+    assert model != darrm.MajorityProblem(7, m=2, epsilon=0.5, Delta=1e-5, max_affected=3).model
+    assert len({model, VoterModel([group], adjacency="add-remove")}) == 1
+
+
+@pytest.mark.parametrize("present", [(4, 1), (0, 3), (2, 0)])
+def test_the_model_of_present_voters_is_that_of_their_decision(present: tuple[int, int]) -> None:
+    assert DECISION.model.with_present(present) == DECISION.with_present(present).model
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"groups": []}, "groups must be a list of darrm.VoterGroup"),
+        ({"max_affected": 8}, r"max_affected must be .*in \[1, 6\], what the groups allow"),
+        ({"classes": 1}, r"classes must be .*in \[2, 1000\]"),
+        ({"adjacency": ""}, "adjacency must be a text of one line"),
+        ({"none": 1}, "none must be True or False"),
+    ],
+)
+def test_a_model_is_refused_as_its_decision_is(wrong: dict[str, Any], words: str) -> None:
+    asked = {"groups": GROUPS, **wrong}
+    with pytest.raises(darrm.InputError, match=words):
+        VoterModel(**asked)
+    with pytest.raises(darrm.InputError, match=words):
+        darrm.DecisionProblem(**asked, epsilon=1.0, delta=0.5)
+
+
+@pytest.mark.parametrize(("m", "epsilon"), [(3, 0.1), (1 / 3, 0.7), (11, 5e-324), (2.5, 1e6)])
+def test_the_allowance_of_a_majority_is_its_m(m: float, epsilon: float) -> None:
+    assert allowance(darrm.MajorityProblem(11, m, epsilon)) == m
+
+
+def test_the_allowance_of_groups_is_that_of_their_one_epsilon() -> None:
+    voters = [darrm.VoterGroup(4, 0.25), darrm.VoterGroup(3, 0.25)]
+    assert allowance(darrm.DecisionProblem(voters, 1.0)) == 4
+    assert allowance(darrm.DecisionProblem([darrm.VoterGroup(4, 5e-324)], 1e6)) == math.inf
+    assert math.isnan(allowance(darrm.DecisionProblem([*voters, darrm.VoterGroup(1, 0.5)], 1.0)))
+    assert math.isnan(allowance(darrm.DecisionProblem([darrm.VoterGroup(4, math.inf)], 1.0)))
