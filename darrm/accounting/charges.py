@@ -52,5 +52,6 @@ def account_of(what: object, adjacency: str | None, ledger_adjacency: str) -> Ac
         return Other.of_guarantee(epsilon + 0.0, delta + 0.0)
     raise InputError(
         "A ledger charges a Design, a pair (epsilon, delta), or an event or privacy loss "
-        f"distribution of dp-accounting. Got {type(what).__name__}."
+        f"distribution of dp-accounting. Got {type(what).__name__}. Of noise at the counts, charge the pair that "
+        "darrm.accounting.compose proves for all its labels together."
     )

@@ -193,9 +193,11 @@ class Ledger:
 
         Parameters
         ----------
-        what : Design, Design, (epsilon, delta), or an event or privacy loss distribution of dp-accounting
-            A design stands for one label. An event is accounted for under the ledger's neighbours. A distribution must
-            be pessimistic; with an event, its numbers are believed.
+        what : Design, (epsilon, delta), or an event or privacy loss distribution of dp-accounting
+            A design stands for one label. An event is accounted for under the ledger's neighbours; a Gaussian's
+            ``noise_multiplier`` counts half under "replace-one". A distribution must be pessimistic; with an event,
+            its numbers are believed. Of noise at the counts, charge the pair (epsilon, delta) that
+            `darrm.accounting.compose` proves for all its labels together.
         n : int in [1, 2^53]
             Of a design: labels.
         adjacency : str

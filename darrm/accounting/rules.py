@@ -98,7 +98,7 @@ def _take_sums(state: State, account: Account, n: int) -> None:
     epsilon, delta = sums(state)
     if epsilon > Fraction(state.total_epsilon) or delta > Fraction(state.total_delta):
         raise BudgetError(
-            f"{_more(account, n)} would overspend: together ({float(epsilon):.6g}, {float(delta):.6g}) by basic "
+            f"{_more(state, account, n)} would overspend: together ({float(epsilon):.6g}, {float(delta):.6g}) by basic "
             f"composition, of ({state.total_epsilon:g}, {state.total_delta:g}).{_left(state, account, n)} "
             f"{_NOTHING_CHARGED}"
         )
@@ -109,7 +109,7 @@ def _take_renyi(state: State, account: Account, n: int) -> None:
     spent = divergences(state, allowed.order)
     if spent.divergence > allowed.divergence or spent.failure > allowed.failure:
         raise BudgetError(
-            f"{_more(account, n)} would overspend: together a Renyi divergence of {spent.divergence:.6g} at order "
+            f"{_more(state, account, n)} would overspend: together a Renyi divergence of {spent.divergence:.6g} at order "
             f"{allowed.order:.6g} and a failure of {spent.failure:.3g}, of {max(allowed.divergence, 0):.6g} and "
             f"{allowed.failure:.3g}.{_left(state, account, n)} {_NOTHING_CHARGED}"
         )
@@ -364,7 +364,7 @@ def voters_of(problem: AnyProblem) -> tuple[object, ...]:
 def _refuse(state: State, account: Account, n: int, left: int | None = None) -> None:
     said = "" if left is None else f" {max(left, 0)} are left."
     raise BudgetError(
-        f"{_more(account, n)} would overspend: with all that was charged, no total within "
+        f"{_more(state, account, n)} would overspend: with all that was charged, no total within "
         f"({exactly(state.total_epsilon)}, {exactly(state.total_delta)}) is proved.{said} {_NOTHING_CHARGED}"
     )
 
@@ -377,10 +377,11 @@ def _left(state: State, account: Account, n: int) -> str:
     return f" {remaining(replace(state, designs={**state.designs, before.name: before}), before)} are left."
 
 
-def _more(account: Account, n: int) -> str:
+def _more(state: State, account: Account, n: int) -> str:
     if isinstance(account, Labels):
         return f"{n} more label{'s' * (n != 1)}"
-    return f"{n} times {account.said}" if n > 1 else account.said[:1].upper() + account.said[1:]
+    said = f"{n} times {account.said}" if n > 1 else account.said[:1].upper() + account.said[1:]
+    return said if account.guarantee else f"{said} under {state.adjacency}"  # as dp-accounting counts it there
 
 
 def check_left(n: int, released: int, allowed: int) -> None:

@@ -858,7 +858,8 @@ def test_a_replaced_record_may_go_either_way_in_every_mechanism(tmp_path: Path) 
         if pays:
             ledger.charge(back, adjacency=adjacency)
         else:
-            unchanged(ledger, darrm.BudgetError, "would overspend", back, adjacency=adjacency)
+            said = f"{adjacency} would overspend"  # under which an event costs what it costs
+            unchanged(ledger, darrm.BudgetError, said, back, adjacency=adjacency)
     undirected = NeighboringPLD.of(there, REPLACE).compose(NeighboringPLD.of(back, REPLACE))
     assert undirected.get_delta_for_epsilon(0.0) >= 2e-5 * (1 - 1e-5)
     directed = NeighboringPLD.of(there, ADD).compose(NeighboringPLD.of(back, ADD))
