@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 from collections import Counter
 from itertools import groupby
 from pathlib import Path
@@ -26,6 +27,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     os.environ["DARRM_QUIET"] = "1"  # on a busy machine any command can take long enough to say so
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in the background of a shell: programs inherit it
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     if not config.getoption("--independent-check"):
         return
     from darrm.design.design import Design, in_file

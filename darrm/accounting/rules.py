@@ -109,8 +109,8 @@ def _take_renyi(state: State, account: Account, n: int) -> None:
     spent = divergences(state, allowed.order)
     if spent.divergence > allowed.divergence or spent.failure > allowed.failure:
         raise BudgetError(
-            f"{_more(state, account, n)} would overspend: together a Renyi divergence of {spent.divergence:.6g} at order "
-            f"{allowed.order:.6g} and a failure of {spent.failure:.3g}, of {max(allowed.divergence, 0):.6g} and "
+            f"{_more(state, account, n)} would overspend: together a Renyi divergence of {spent.divergence:.6g} at "
+            f"order {allowed.order:.6g} and a failure of {spent.failure:.3g}, of {max(allowed.divergence, 0):.6g} and "
             f"{allowed.failure:.3g}.{_left(state, account, n)} {_NOTHING_CHARGED}"
         )
 
