@@ -1,4 +1,5 @@
 from darrm import accounting as accounting
+from darrm import baselines as baselines
 from darrm import columns as columns
 from darrm import ensemble as ensemble
 from darrm import independent as independent
@@ -27,9 +28,8 @@ from darrm.errors import InputError as InputError
 from darrm.errors import MissingExtraError as MissingExtraError
 from darrm.errors import OutputError as OutputError
 from darrm.errors import SolverError as SolverError
-from darrm.measures.comparison import compare as compare
 from darrm.measures.error import expected_error as expected_error
-from darrm.mechanisms import baselines as baselines
+from darrm.planning.comparison import compare as compare
 from darrm.planning.planner import plan as plan
 from darrm.problem.decision import DecisionProblem as DecisionProblem
 from darrm.problem.groups import VoterGroup as VoterGroup

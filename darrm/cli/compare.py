@@ -71,7 +71,7 @@ def command(
     prior = "uniform" if prior is None else prior
     import numpy as np
 
-    from darrm.measures.comparison import compare
+    from darrm.planning.comparison import compare
     from darrm.show.plots import plot_comparison
 
     problem = common.take_problem(values)
@@ -84,10 +84,11 @@ def command(
         rows = [
             {
                 "name": entry.name,
+                "setting": entry.setting,
                 "gamma": entry.gamma.tolist(),
                 "error": entry.error,
                 "disagreement": entry.disagreement,
-                "certificate": asdict(entry.certificate),
+                "certificate": asdict(entry.certificate) if entry.certificate else None,
                 **({} if queries is None else {"total_fresh": entry.total}),
                 **({} if entry.interval is None else {"sampled_error": entry.interval._asdict()}),
             }
@@ -108,15 +109,15 @@ def command(
     if queries is not None:
         more.add_column(f"{queries} labels, fresh", justify="right", min_width=8)
     for entry in entries:
-        holds = entry.certificate.holds
+        holds = entry.within
         cells = [f"{entry.error:.6f}"]
         if not narrow:
-            cells += [f"{entry.disagreement:.6f}", wording.at_least(entry.certificate.tight_epsilon)]
+            cells += [f"{entry.disagreement:.6f}", wording.at_least(entry.tight_epsilon)]
         style = None if holds else "dim"
-        table.add_row(entry.name, *cells, "yes" if holds else "no", style=style)
+        table.add_row(entry.called, *cells, "yes" if holds else "no", style=style)
         figures = [] if entry.interval is None else [_plus_minus(entry.interval)]
-        figures += [] if entry.total is None else [wording.at_least(entry.total)]
-        more.add_row(entry.name, *figures, style=style)
+        figures += [] if queries is None else [wording.at_least(entry.total)]
+        more.add_row(entry.called, *figures, style=style)
     console.print(table)
     console.print(f"The guarantee holds {wording.condition(problem)}")
     console.print(rests_not_on("the prior"))
@@ -138,7 +139,7 @@ def command(
             )
         except InputError as error:
             console.print(f"Fixed voters: {error}")
-    shown = [entry for entry in entries if entry.certificate.holds]
+    shown = [entry for entry in entries if entry.within and not entry.setting]  # the paper's
     tables = math.ceil(len(shown) / _ABREAST)
     for start, end in pairwise(len(shown) * part // tables for part in range(tables + 1)):
         some = shown[start:end]

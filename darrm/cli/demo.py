@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from darrm.baselines.entries import Comparison
     from darrm.mechanisms.class_labels import Labels
     from darrm.planning.answers import Plan
-    from darrm.planning.at_one_total import Comparison
     from darrm.votes.files import VotesTable
     from darrm.votes.rows import Votes
 

@@ -14,8 +14,8 @@ from darrm.errors import InputError
 from darrm.show import plan_words
 
 if TYPE_CHECKING:
+    from darrm.baselines.entries import Comparison
     from darrm.planning.answers import Plan
-    from darrm.planning.at_one_total import Comparison
 
 voter_options = common.options(
     click.option(
@@ -98,7 +98,12 @@ def take_setting(values: dict[str, Any]) -> dict[str, Any]:
 
 def comparison_values(comparison: Comparison) -> list[dict[str, object]]:
     """The mechanisms of a comparison as plain values."""
-    return [{**vars(row), "table": row.table.tolist()} for row in comparison]
+    from darrm.baselines.entries import OF_ONE_TOTAL
+
+    return [
+        {"name": row.name, **{name: getattr(row, name) for name in OF_ONE_TOTAL}, "table": row.table.tolist()}
+        for row in comparison
+    ]
 
 
 def show_comparison(comparison: Comparison) -> None:

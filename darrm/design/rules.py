@@ -28,9 +28,6 @@ def best_rule(problem: ByGroups, objective: Objective) -> Array:
 
 def most_voted(problem: ByGroups) -> Array:
     """The class of most votes, of all groups together; each as likely at a tie."""
-    if problem.binary:
-        ones = np.indices(problem.table_shape).sum(axis=0)
-        return np.asarray((1 + np.sign(2 * ones - problem.K)) / 2)
     return of_all_votes(plurality(sorted_counts(problem.K, problem.n_classes)), problem)
 
 
@@ -38,10 +35,31 @@ def of_all_votes(chances: Array, problem: ByGroups) -> Array:
     """A table of the votes of all groups together, from one for sorted votes, shape (rows, classes)."""
     table = np.hstack([chances, np.zeros((len(chances), problem.n_answers - problem.n_classes))])
     table /= table.sum(axis=1, keepdims=True)
-    if len(problem.groups) == 1:
+    if len(problem.groups) == 1 and not problem.binary:
         return table
-    together = VoterModel([VoterGroup(problem.K, 1.0)], problem.classes, none=problem.none)
-    found = class_probabilities(table, together, all_votes(problem).sum(axis=1, keepdims=True))
+    return seen(table, together(problem), all_votes(problem).sum(axis=1, keepdims=True), problem)
+
+
+def together(problem: ByGroups) -> VoterModel:
+    """All voters of a problem as one group, without what is known of their privacy."""
+    return VoterModel([VoterGroup(problem.K, 1.0)], problem.classes, none=problem.none)
+
+
+def seen(table: Array, own: ByGroups, votes: Counts, problem: ByGroups) -> Array:
+    """The table of a problem that looks at some of its votes alone.
+
+    Parameters
+    ----------
+    table : ndarray
+        Of ``own``, as a `Design` holds it, or with the probabilities of both of two answers.
+    own : problem or model
+    votes : ndarray, shape (entries, groups of own, classes)
+        What it sees of each of `all_votes` of ``problem``.
+    """
+    both = np.stack([1 - table, table], axis=-1) if own.binary and table.shape == own.table_shape else table
+    found = class_probabilities(both, own, votes)
+    if problem.binary:
+        return np.asarray(found[:, 1].reshape(problem.table_shape))
     return found.reshape(*problem.table_shape, problem.n_answers)
 
 

@@ -6,9 +6,9 @@ import math
 from dataclasses import dataclass
 
 from darrm._lazy import view
+from darrm.baselines.entries import Comparison
 from darrm.design.design import Design
 from darrm.numerics.printed import at_least, exactly
-from darrm.planning.at_one_total import Comparison
 from darrm.planning.dependence import Dependence
 
 

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
-from typing import Any, TypedDict
+from dataclasses import dataclass, replace
+from typing import TypedDict
 
-from darrm._lazy import view
 from darrm.accounting.releases import OneLabel
 from darrm.accounting.search import Budget, spend
+from darrm.baselines.baseline import Baseline
+from darrm.baselines.entries import Comparison, Entry
+from darrm.baselines.registry import raised
 from darrm.certificate.certificate import verify
 from darrm.design.design import Design
 from darrm.errors import BudgetError, CertificateError, InputError
 from darrm.numerics.arrays import Array
 from darrm.numerics.deadline import check_time, ends_at
-from darrm.numerics.printed import at_most, exactly
+from darrm.numerics.printed import at_most
 from darrm.planning.designs import design_within
-from darrm.planning.rivals import Family, families
 from darrm.planning.setting import Setting
 
 _LEAST = 1e-9  # of a parameter: below, a label is a coin
@@ -32,102 +32,6 @@ class Tries(TypedDict):
 
 
 _CLOSELY: Tries = {"tries": 40, "close": 1e-9}  # nothing is solved, so that each mechanism gets all it can have
-
-
-@dataclass(frozen=True, eq=False)
-class Mechanism:
-    """One way to release labels.
-
-    Attributes
-    ----------
-    name : str
-    setting : str
-        The parameter that the budget was spent on, in words; empty if there is none.
-    total : float
-        All labels together are (total, total_delta)-DP: proved. Infinite if no epsilon is.
-    within : bool
-        Whether that is within the budget.
-    wrong : float
-        The probability that a label is not the truth.
-    disagreement : float
-        The probability that a label is not a class of most votes among those it was made of.
-    expected_cost : float
-        Under the objective of the comparison.
-    collector : float
-        Epsilon of all votes together, for whoever sees them, at ``total_delta``; infinite if they are not private.
-    table : ndarray
-        As that of a `Design`.
-    """
-
-    name: str
-    setting: str
-    total: float
-    within: bool
-    wrong: float
-    disagreement: float
-    expected_cost: float
-    collector: float
-    table: Array = field(repr=False)
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Comparison:
-    """Mechanisms at one total budget; made by `darrm.plan` and `darrm.compare`.
-
-    Attributes
-    ----------
-    mechanisms : tuple of Mechanism
-        The planned one first; mechanisms that the budget does not pay for say so by ``within``.
-    queries : int
-    total_epsilon, total_delta : float
-    voters : {"fresh", "fixed"}
-
-    Examples
-    --------
-    Ten labels of five voters: how often a label is wrong at one total budget.
-
-    >>> import darrm
-    >>> answer = darrm.plan(K=5, epsilon=1.0, base_accuracy=0.9, max_affected=1, queries=10, total_epsilon=2,
-    ...                     total_delta=1e-5, voters="fresh")
-    >>> for mechanism in answer.comparison.mechanisms[:4]:
-    ...     print(f"{mechanism.wrong:.2f}  {mechanism.name}")
-    0.35  planned
-    0.43  best rule, constant noise
-    0.38  subsampling
-    0.36  Gaussian noisy max
-    >>> answer.comparison.to_frame().shape
-    (8, 7)
-    """
-
-    mechanisms: tuple[Mechanism, ...]
-    queries: int
-    total_epsilon: float
-    total_delta: float
-    voters: str
-
-    def __repr__(self) -> str:
-        budget = f"({exactly(self.total_epsilon)}, {exactly(self.total_delta)})"
-        labels = f"{self.queries} labels of {self.voters} voters"
-        return f"<Comparison of {len(self.mechanisms)} mechanisms: {budget} for {labels}>"
-
-    def __getitem__(self, name: str) -> Mechanism:
-        """The mechanism of this name."""
-        return {mechanism.name: mechanism for mechanism in self.mechanisms}[name]
-
-    def __iter__(self) -> Iterator[Mechanism]:
-        return iter(self.mechanisms)
-
-    def to_frame(self) -> Any:
-        """A pandas DataFrame with a row for each mechanism, without tables."""
-        import pandas
-
-        rows = [
-            {name: value for name, value in vars(mechanism).items() if name != "table"} for mechanism in self.mechanisms
-        ]
-        return pandas.DataFrame(rows).set_index("name")
-
-    def _repr_html_(self) -> str:
-        return str(view(self))
 
 
 def at_one_total(setting: Setting, budget: Budget, planned: Design | None = None) -> Comparison:
@@ -146,18 +50,19 @@ def at_one_total(setting: Setting, budget: Budget, planned: Design | None = None
 def _calibrated(setting: Setting, budget: Budget, planned: Design) -> Comparison:
     """`at_one_total`, with the time looked at in all loops."""
     compared = _Compared(setting, budget)
-    rows = [compared.row("planned", "", planned.table, budget.cost(planned))]
+    rows = [replace(compared.row("planned", "", planned.table, budget.cost(planned)), design=planned)]
     if planned.reversals:
         try:
             ordered = design_within(replace(setting, ordered=True), budget)
-            rows.append(compared.row("planned, ordered", "", ordered.table, budget.cost(ordered)))
+            row = compared.row("planned, ordered", "", ordered.table, budget.cost(ordered))
+            rows.append(replace(row, design=ordered))
         except BudgetError:
             pass
     if setting.votes_total(budget.queries, budget.delta, budget.voters) > budget.epsilon:
-        for family in families(setting):
-            rows += compared.raised(family)
+        for baseline in raised(setting.model, setting.objective):
+            rows += compared.raised(baseline)
         rows += compared.noise_in_votes()
-    plain = "plain majority" if setting.problem(1.0, 0.5).binary else "plain plurality"
+    plain = "plain majority" if setting.model.binary else "plain plurality"
     rows.append(compared.row(plain, "no noise at the labels", setting.majority()))
     if budget.voters == "fresh" and setting.base is None:
         total = setting.votes_total(budget.queries, budget.delta, "fixed")
@@ -176,20 +81,20 @@ class _Compared:
 
     def row(
         self, name: str, said: str, table: Array, total: float | None = None, setting: Setting | None = None
-    ) -> Mechanism:
+    ) -> Entry:
         setting = self.setting if setting is None else setting
         budget = self.budget
         total = budget.cost(self._label(setting, table)) if total is None else total
-        return Mechanism(
+        return Entry(
             name,
             said,
-            total,
-            total <= budget.epsilon,
+            table,
+            setting.cost(table),
             setting.wrong(table),
             setting.disagreement(table),
-            setting.cost(table),
-            setting.votes_total(budget.queries, budget.delta, budget.voters),
-            table,
+            total=total,
+            within=total <= budget.epsilon,
+            collector=setting.votes_total(budget.queries, budget.delta, budget.voters),
         )
 
     def _label(self, setting: Setting, table: Array) -> OneLabel:
@@ -200,8 +105,9 @@ class _Compared:
                 return OneLabel(setting.problem(epsilon, 0.0), table, {})
         return setting.label(table)
 
-    def raised(self, family: Family) -> list[Mechanism]:
+    def raised(self, baseline: Baseline) -> list[Entry]:
         """The mechanism of the largest parameter within the budget, as a list of one, or of none."""
+        family = baseline.family(self.setting.model, self.setting.objective)
         parameters: dict[int, float] = {}
         labels: list[OneLabel] = []
 
@@ -214,9 +120,9 @@ class _Compared:
         if spent is None:
             return []
         said = family.said(parameters[id(spent.release)])
-        return [self.row(family.name, said, spent.release.table, spent.epsilon)]
+        return [self.row(baseline.name, said, spent.release.table, spent.epsilon)]
 
-    def noise_in_votes(self) -> list[Mechanism]:
+    def noise_in_votes(self) -> list[Entry]:
         """Votes that are more private instead of noise at the labels; only where votes are randomized answers."""
         setting, budget = self.setting, self.budget
         if setting.base is None:
@@ -252,6 +158,6 @@ class _Compared:
         if spent is not None:
             more = found[id(spent.release)]
             said = f"epsilon {at_most(max(group.epsilon for group in more.groups), 4)} a vote"
-            plain = "majority" if setting.problem(1.0, 0.5).binary else "plurality"
+            plain = "majority" if setting.model.binary else "plurality"
             rows.append(self.row(f"plain {plain} of noisier votes", said, more.majority(), spent.epsilon, more))
         return rows

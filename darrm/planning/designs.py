@@ -13,16 +13,17 @@ from darrm.accounting.fixed import labels_allowance
 from darrm.accounting.gaussian import gdp, gdp_mu
 from darrm.accounting.releases import OneLabel
 from darrm.accounting.search import Budget, Spent, pays, spend
+from darrm.baselines.baseline import Family
+from darrm.baselines.registry import PLANNED
 from darrm.certificate.certificate import verify
 from darrm.certificate.engines import engine
 from darrm.certificate.scaling import repair
 from darrm.design.design import Design
 from darrm.design.renyi import RenyiProgram
-from darrm.design.solve_decision import solve_decision
+from darrm.design.solve import solve
 from darrm.errors import BudgetError, CertificateError, InputError
 from darrm.numerics.arrays import Array
 from darrm.numerics.deadline import check_time, ends_at
-from darrm.planning.rivals import Family, constant_noise, flipped_votes, noisy_counts
 from darrm.planning.setting import Setting
 from darrm.problem.counts import more_sorted_counts
 from darrm.problem.decision import DecisionProblem
@@ -50,9 +51,9 @@ def design_within(setting: Setting, budget: Budget, found: Callable[[Design], No
     * capped: as Gaussian, with epsilon at most mu or 1.5 mu; tried where the first two are near;
     * Renyi, for more answers: the optimum under a Renyi divergence of the order that counts most at the total, better
       than the last two where labels are many;
-    * Gaussian noisy max, permute-and-flip, constant noise and the majority of flipped votes, no optima, where they are
-      better than all of these (for several classes also Laplace noisy max, and no flipped votes). Only these where the
-      votes of one group for several classes are more than 400, up to names: 25 voters and ten classes have 1455.
+    * the baselines of `darrm.baselines.registry.PLANNED`, no optima, where they are better than all of these: noise at
+      the counts, constant noise and, for two answers, the majority of flipped votes. Only these where the votes of one
+      group for several classes are more than 400, up to names: 25 voters and ten classes have 1455.
 
     Where voters fail with a delta of their own, each label is given an equal share of half the total delta. For fixed
     voters the labels are also designed as if the voters were not private, whose coins then hide the rest (Theorem 1 of
@@ -98,7 +99,7 @@ def _within(setting: Setting, budget: Budget, found: Callable[[Design], None]) -
         if budget.until < math.inf:
             _Search(setting, budget, found).noisy_counts()  # told to ``found``, if the time ends before the optimum
         problem = setting.problem(budget.epsilon, budget.delta)
-        return tight(solve_decision(problem, setting.objective, ordered=setting.ordered))
+        return tight(solve(problem, objective=setting.objective, ordered=setting.ordered))
     for reserve in _RESERVES:
         search = _Search(setting, replace(budget, epsilon=budget.epsilon * (1 - reserve)), found)
         search.noisy_counts()  # so that there is a design if the time ends: optima can take hours
@@ -189,11 +190,11 @@ class _Search:
     def noisy_counts(self) -> None:
         """Noise at the counts, each mechanism first at the parameter where it would be as good as the best so far."""
         setting, budget = self.setting, self.budget
-        families = [*noisy_counts(setting), constant_noise(setting)]
-        if setting.problem(1.0, 0.5).binary:
-            families += flipped_votes(setting)
-        for family in families:
+        for baseline in PLANNED:
             check_time()
+            if not baseline.serves(setting.model, setting.objective):
+                continue
+            family = baseline.family(setting.model, setting.objective)
 
             def label(parameter: float, family: Family = family) -> OneLabel:
                 return setting.label(family.table(parameter))
@@ -217,7 +218,7 @@ class _Search:
         """The optimum for ``votes`` as a design for the voters there are."""
         setting = self.setting
         problem = votes.problem(epsilon, self._failing)
-        design = solve_decision(problem, setting.objective, ordered=setting.ordered, profile=profile)
+        design = solve(problem, objective=setting.objective, ordered=setting.ordered, profile=profile)
         if votes is setting:
             return design
         problem = setting.problem(epsilon, self._failing)

@@ -22,6 +22,7 @@ from darrm.accounting.noisy_max import sigma_of_any_votes
 from darrm.accounting.planning import plan as plan_majority
 from darrm.accounting.releases import AnyRelease
 from darrm.accounting.search import Budget, pays
+from darrm.baselines.entries import Comparison
 from darrm.design.design import Design
 from darrm.errors import InputError, SolverError
 from darrm.numerics.arithmetic import usual_arithmetic
@@ -31,7 +32,7 @@ from darrm.objectives import Objective
 from darrm.planning.answers import Plan, Step
 from darrm.planning.asked import end_of, groups_of, reached_of, series, setting_of
 from darrm.planning.assumed import assumptions
-from darrm.planning.at_one_total import Comparison, at_one_total
+from darrm.planning.at_one_total import at_one_total
 from darrm.planning.dependence import Dependence, dependence
 from darrm.planning.designs import design_within
 from darrm.planning.setting import Setting

@@ -19,6 +19,7 @@ from darrm.objectives import Objective, OfVoters
 from darrm.problem.decision import DecisionProblem
 from darrm.problem.groups import VoterGroup
 from darrm.problem.limits import losses
+from darrm.problem.model import VoterModel
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,11 @@ class Setting:
         some = DecisionProblem(self.groups, 1.0, 0.5, self.classes, self.max_affected, self.adjacency)
         epsilon = min(rounded_up(losses(some.affected)), MAX_EPSILON) if epsilon is None else epsilon
         return DecisionProblem(self.groups, epsilon, delta, self.classes, self.max_affected, self.adjacency)
+
+    @property
+    def model(self) -> VoterModel:
+        """Who votes, whatever a label is held to."""
+        return VoterModel(self.groups, self.classes, self.max_affected, self.adjacency)
 
     @property
     def private(self) -> bool:

@@ -63,6 +63,9 @@ def sorted_counts(total: int, classes: int, most: int | None = None) -> Counts:
     elif classes > max(total, 1):  # the rest have no votes
         few = sorted_counts(total, max(total, 1), most)
         made = np.pad(few, ((0, 0), (0, classes - few.shape[1])))
+    elif classes == 2:
+        first = np.arange(high, (total - 1) // 2, -1, dtype=np.int64)
+        made = np.stack([first, total - first], axis=1)
     else:
         parts = [
             np.insert(sorted_counts(total - first, classes - 1, first), 0, first, axis=1)

@@ -104,6 +104,19 @@ def table(release: ArrayLike, problem: object) -> Array:
     return of(problem, release).checked(release, problem)
 
 
+def of_answers(answers: Array, problem: ByGroups) -> Array:
+    """A table of the probabilities of answers as the problem writes it: of a majority gamma = 2 Pr[the majority] - 1.
+
+    Of two answers ``answers`` has those of answer 1; a majority's must treat both alike.
+    """
+    if of(problem, answers) is not GAMMA:
+        return answers
+    gamma = np.clip(2 * np.maximum(answers, answers[::-1]) - 1, 0.0, 1.0)
+    if problem.K % 2 == 0:
+        gamma[problem.K // 2] = 0.0
+    return np.asarray(gamma)
+
+
 def in_form(values: Array, problem: ByGroups) -> Array:
     """A table from its entries in order: how many there are says whether it is full or symmetric."""
     if isinstance(problem, DecisionProblem):

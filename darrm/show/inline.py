@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from darrm.baselines.entries import Comparison
 from darrm.design.design import Design
 from darrm.errors import MissingExtraError
 from darrm.planning.answers import Plan
-from darrm.planning.at_one_total import Comparison
 from darrm.problem.decision import allowance
 from darrm.show import classes
 from darrm.show.figures import data_address, new_figure

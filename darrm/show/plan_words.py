@@ -10,9 +10,9 @@ from darrm.show.markup import Markup, details, element, grid, join, paragraph
 from darrm.show.wording import at_least, exactly, guarantee, listed, pair
 
 if TYPE_CHECKING:
+    from darrm.baselines.entries import Comparison
     from darrm.design.design import Design
     from darrm.planning.answers import Plan
-    from darrm.planning.at_one_total import Comparison
 
 _NEAR_COINS = 0.8  # of the wrong labels of fair coins, or of classes at random
 _NEAR_PRICE = 2.0
@@ -175,7 +175,7 @@ def mechanism_rows(comparison: Comparison) -> list[tuple[str, ...]]:
     costs = _costs_differ(comparison)
     return [
         (
-            f"{row.name} ({row.setting})" if row.setting else row.name,
+            row.called,
             _figure(row.wrong),
             *([f"{row.expected_cost:.4f}"] if costs else []),
             at_least(row.total) if row.within else f"{at_least(row.total)} (over)",

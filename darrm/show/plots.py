@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from darrm.baselines.entries import Comparison, Entry
     from darrm.design.design import Design
-    from darrm.measures.comparison import Entry
 
 
 def plot(design: Design, ax: Axes | None = None) -> Axes | Figure:
@@ -223,15 +223,15 @@ def plot_budget(
 
 
 def plot_comparison(
-    problem: MajorityProblem, entries: Sequence[Entry], axes: Sequence[Axes] | None = None
+    problem: MajorityProblem, entries: Comparison | Sequence[Entry], axes: Sequence[Axes] | None = None
 ) -> list[Axes]:
     """Draw the noise functions of a comparison that hold, and beside them the error of each.
 
     Parameters
     ----------
     problem : MajorityProblem
-    entries : sequence of darrm.measures.comparison.Entry
-        Of `darrm.measures.comparison.compare`. What is not verified has no line, and a hollow bar.
+    entries : sequence of darrm.baselines.entries.Entry
+        Of `darrm.compare`, of a majority. What is not verified has no line, and a hollow bar.
     axes : two matplotlib axes, optional
 
     Returns
@@ -249,7 +249,7 @@ def plot_comparison(
     left, right = axes
     styles = looks(entry.name for entry in entries)
     for at, entry in enumerate(entries):
-        look, holds = styles[entry.name], entry.certificate.holds
+        look, holds = styles[entry.name], entry.within
         if holds:
             _draw_gamma(left, entry.gamma, look, entry.name, 4 if problem.K <= 41 else 0)
         right.barh(at, entry.error, color=look[0] if holds else "none", edgecolor=look[0])
@@ -258,7 +258,7 @@ def plot_comparison(
             right.errorbar(mean, at, xerr=[[mean - low], [high - mean]], color="black", marker="|", capsize=3)
     _gamma_axes(left, problem)
     right.set(xlabel="error, total variation", yticks=range(len(entries)))
-    names = [entry.name if entry.certificate.holds else f"{entry.name}:\nnot verified" for entry in entries]
+    names = [entry.name if entry.within else f"{entry.name}:\nnot verified" for entry in entries]
     right.set_yticklabels(names, fontsize=TEXT)
     right.invert_yaxis()
     tidy(left)

@@ -11,8 +11,8 @@ from darrm.show.wording import at_least
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from darrm.baselines.entries import Comparison
     from darrm.planning.answers import Plan
-    from darrm.planning.at_one_total import Comparison
 
 
 def plot_plan(plan: Plan) -> Any:
@@ -103,15 +103,15 @@ def plot_comparison_at_one_total(comparison: Comparison, ax: Axes | None = None)
     >>> axes.figure.savefig("comparison.png")
     """
     if ax is None:
-        ax = new_figure((5.7, 0.34 * len(comparison.mechanisms) + 1.0)).add_subplot()
+        ax = new_figure((5.7, 0.34 * len(comparison) + 1.0)).add_subplot()
     ax = axes_of(ax)
-    rows = comparison.mechanisms[::-1]
+    rows = comparison.entries[::-1]
     known = not any(math.isnan(row.wrong) for row in rows)
     lengths = [row.wrong if known else row.expected_cost for row in rows]
     names = [row.name if row.within else f"{row.name}\n(over: {at_least(row.total)})" for row in rows]
     bars = ax.barh(names, lengths, height=0.62)
     for bar, row, length in zip(bars, rows, lengths, strict=True):
-        bar.set_color(LOOKS[0][0] if row is comparison.mechanisms[0] else REST)
+        bar.set_color(LOOKS[0][0] if row is comparison[0] else REST)
         if not row.within:
             bar.set_alpha(0.35)
         middle = bar.get_y() + bar.get_height() / 2

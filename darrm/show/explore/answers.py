@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 from darrm.accounting.composition import compose
 from darrm.accounting.fresh import Total
+from darrm.baselines.entries import Comparison
 from darrm.design.design import Design
-from darrm.measures.comparison import Entry, compare
+from darrm.planning.comparison import compare
 from darrm.show.explore.cache import Cache
 from darrm.show.explore.choices import Choice, Many
 from darrm.show.inline import gamma_picture
@@ -24,7 +25,7 @@ class Answer:
     """A design beside its baselines."""
 
     design: Design
-    entries: Sequence[Entry]
+    entries: Comparison
 
 
 class Answers:

@@ -6,10 +6,11 @@ import os
 
 from flask import Blueprint, Response, request
 
+from darrm.baselines.entries import Comparison
 from darrm.design.design import Design
 from darrm.design.solve_decision import solve_decision
 from darrm.errors import DarrmError, InputError, SolverError
-from darrm.measures.decision_comparison import DecisionEntry, beside_others
+from darrm.planning.comparison import beside
 from darrm.show.explore import answers, decision_commands, decision_page
 from darrm.show.explore import decision_choices as chosen
 from darrm.show.explore.cache import Cache
@@ -24,11 +25,11 @@ class _Answers:
 
     def __init__(self) -> None:
         self.designs: Cache[Choice, Design] = Cache(_solved, 64, os.cpu_count() or 1)
-        self.others: Cache[Choice, list[DecisionEntry]] = Cache(self._compared, 64, os.cpu_count() or 1)
+        self.others: Cache[Choice, Comparison] = Cache(self._compared, 64, os.cpu_count() or 1)
         self.pictures: Cache[Choice, str] = Cache(self._drawn, 32, 1)
 
-    def _compared(self, choice: Choice) -> list[DecisionEntry]:
-        return beside_others(self.designs.get(choice), time_limit=answers.TIME_LIMIT)
+    def _compared(self, choice: Choice) -> Comparison:
+        return beside(self.designs.get(choice), time_limit=answers.TIME_LIMIT)
 
     def _drawn(self, choice: Choice) -> str:
         return data_address(plot_decision(self.designs.get(choice), title=False), fonttype="none")

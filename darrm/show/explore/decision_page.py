@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from decimal import Decimal
 
 from flask import url_for
 
+from darrm.baselines.entries import Comparison
 from darrm.design.design import Design
-from darrm.measures.decision_comparison import DecisionEntry
 from darrm.numerics.exact import decimals
 from darrm.show import classes, wording
 from darrm.show.explore import decision_commands
@@ -198,12 +197,12 @@ def _closest(found: Design, worst: WorstCounts, answer: str) -> Markup:
     )
 
 
-def others(entries: Sequence[DecisionEntry]) -> Markup:
+def others(entries: Comparison) -> Markup:
     """Other ways to decide, the design among them."""
     first = entries[0]
     rows = bars(
-        (entry.name, entry.expected_cost, entry.certificate.holds, entry is first)
-        for entry in sorted(entries, key=lambda entry: not entry.certificate.holds)
+        (entry.called, entry.expected_cost, entry.within, entry is first)
+        for entry in sorted(entries, key=lambda entry: not entry.within)
     )
     note = "Rows that are not verified do not satisfy the guarantee; they are there for scale."
     return join(

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 
 from flask import url_for
 
 from darrm.accounting.fresh import Total
+from darrm.baselines.entries import Comparison
 from darrm.design.design import SHAPES, Design
-from darrm.measures.comparison import Entry
 from darrm.problem.decision import allowance
 from darrm.problem.majority import MajorityProblem
 from darrm.show import wording
@@ -86,9 +86,7 @@ def voters() -> Markup:
     return frame("Fresh voters, fixed voters", filled("voters"))
 
 
-def design(
-    state: Choices, choice: Choice, designs: Mapping[str, Design], entries: Sequence[Entry], picture: str
-) -> Markup:
+def design(state: Choices, choice: Choice, designs: Mapping[str, Design], entries: Comparison, picture: str) -> Markup:
     """The design of ``choice`` and a kept one by name, the ``entries`` of other mechanisms, and how to go on."""
     present, *kept = designs.values()
     links = {"Keep this one to compare": state.query(keep=True)}
@@ -158,8 +156,8 @@ def _tight(design: Design, with_delta: bool) -> Markup:
     )
 
 
-def _bars(present: Design, entries: Sequence[Entry]) -> Iterator[Markup]:
-    return bars((entry.name, entry.error, entry.certificate.holds, entry.design is present) for entry in entries)
+def _bars(present: Design, entries: Comparison) -> Iterator[Markup]:
+    return bars((entry.called, entry.error, entry.within, entry.design is present) for entry in entries)
 
 
 def budget(many: Many | None, totals: Mapping[str, tuple[Total, MajorityProblem]]) -> Markup:

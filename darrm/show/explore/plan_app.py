@@ -13,12 +13,13 @@ from typing import Any
 from flask import Blueprint, Response, request
 
 from darrm.accounting.search import Budget
+from darrm.baselines.entries import Comparison
 from darrm.design.design import Design
 from darrm.errors import DarrmError, InputError, SolverError
 from darrm.numerics.deadline import OutOfTime
 from darrm.planning.answers import Plan
 from darrm.planning.asked import setting_of
-from darrm.planning.at_one_total import Comparison, at_one_total
+from darrm.planning.at_one_total import at_one_total
 from darrm.planning.planner import plan
 from darrm.show.explore import answers, plan_page
 from darrm.show.explore import plan_choices as chosen

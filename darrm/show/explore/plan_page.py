@@ -6,9 +6,9 @@ import math
 
 from flask import url_for
 
+from darrm.baselines.entries import Comparison
 from darrm.design.design import Design
 from darrm.planning.answers import Plan
-from darrm.planning.at_one_total import Comparison
 from darrm.show import plan_words, wording
 from darrm.show.explore import answers
 from darrm.show.explore import plan_choices as choices
@@ -197,7 +197,7 @@ def others(compared: Comparison, picture: str, search: str) -> Markup:
     """What else the same total buys, the plan first."""
     best = min(row.wrong for row in compared if row.within)
     words = (
-        f"Bars of wrong labels: {compared.mechanisms[0].wrong:.3g} for the plan, {best:.3g} for the best within the "
+        f"Bars of wrong labels: {compared[0].wrong:.3g} for the plan, {best:.3g} for the best within the "
         "budget; numbers are in the table below."
     )
     rows = [

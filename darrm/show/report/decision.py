@@ -8,9 +8,9 @@ from typing import Any
 
 from darrm.design.design import Design
 from darrm.errors import InputError, SolverError
-from darrm.measures.decision_comparison import beside_others
 from darrm.numerics.exact import decimals
 from darrm.objectives import Costs, OfVoters, Paper, Truth
+from darrm.planning.comparison import beside
 from darrm.problem.limits import guarantee, rests_not_on
 from darrm.show import wording
 from darrm.show.markup import Markup, element, join, paragraph, shown, table, var
@@ -191,7 +191,7 @@ def _meaning(design: Design) -> str:
 
 def _comparison(design: Design) -> Markup:
     try:
-        found = beside_others(design)
+        found = beside(design)
     except (InputError, SolverError) as error:
         return paragraph("There is no comparison with simpler ways to decide. ", error)
     figures = [(figure(entry.expected_cost),) for entry in found]

@@ -6,11 +6,12 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from darrm.baselines.entries import Entry
 from darrm.constraints.multisets import corner_points, count_multisets
 from darrm.design.design import Design
 from darrm.errors import InputError, SolverError
-from darrm.measures.comparison import Entry, compare
 from darrm.numerics.exact import decimals
+from darrm.planning.comparison import compare, entry_of
 from darrm.problem.decision import allowance
 from darrm.problem.limits import adjacency_in_print, guarantee, rests_not_on
 from darrm.show import plots, wording
@@ -189,10 +190,9 @@ def _entries(design: Design) -> list[Entry]:
     prior = design.prior
     objective = str(design.objective) if prior.default_objective == "tv" and str(design.objective) != "custom" else None
     others = compare(design.problem, prior, objective)
-    same = [other.name for other in others[:2] if abs(other.gamma - design.gamma).max() <= _SAME]
+    same = [other.name for other in others.entries[:2] if abs(other.gamma - design.gamma).max() <= _SAME]
     name = f"this design ({same[0]})" if same else "this design"
-    mine = Entry(name, design.gamma, design.certificate, design.error, design.disagreement, design)
-    return [mine, *(other for other in others if other.name not in same)]
+    return [entry_of(name, design), *(other for other in others if other.name not in same)]
 
 
 def _certificate(design: Design, worst: WorstMultiset) -> dict[str, object]:

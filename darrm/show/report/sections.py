@@ -6,17 +6,16 @@ import hashlib
 import math
 import platform
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from importlib.metadata import version
 from typing import Any
 
+from darrm.baselines.entries import Entry
 from darrm.certificate.certificate import beyond_profile
 from darrm.design.design import Design
 from darrm.errors import InputError
-from darrm.measures.comparison import Entry
-from darrm.measures.decision_comparison import DecisionEntry
 from darrm.numerics.arrays import Array
 from darrm.numerics.exact import rounded_up
 from darrm.numerics.printed import at_least, exactly
@@ -64,20 +63,17 @@ def figure(value: float) -> str:
 def beside(
     name: str,
     heads: Sequence[str],
-    entries: Sequence[Entry | DecisionEntry],
+    entries: Iterable[Entry],
     figures: Sequence[Sequence[object]],
     design: Design,
 ) -> Markup:
     """Mechanisms at one problem: the figures of each, and what it is proved to keep, a profile of the design too."""
     rows: list[Sequence[object]] = []
     for entry, own in zip(entries, figures, strict=True):
-        release = entry.gamma if isinstance(entry, Entry) else entry.table
-        kept = [entry.certificate.holds]
+        kept = [entry.within]
         if design.profile:
-            kept.append(not beyond_profile(release, design.problem, design.profile))
-        rows.append(
-            (entry.name, *own, at_least(entry.certificate.tight_epsilon), *("yes" if it else "no" for it in kept))
-        )
+            kept.append(not beyond_profile(entry.table, design.problem, design.profile))
+        rows.append((entry.called, *own, at_least(entry.tight_epsilon), *("yes" if it else "no" for it in kept)))
     found = table(name, (*heads, "tight epsilon", "guarantee", *["profile"] * bool(design.profile)), rows)
     if not design.profile:
         return found

@@ -1,0 +1,159 @@
+"""Mechanisms beside each other: at one guarantee, or at one total of many labels."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from darrm._lazy import view
+from darrm.certificate.certificate import Certificate
+from darrm.design.design import Design
+from darrm.measures.error import Interval
+from darrm.numerics.arrays import Array
+from darrm.numerics.printed import exactly
+
+
+@dataclass(frozen=True, eq=False)
+class Entry:
+    """One mechanism of a comparison. What the comparison does not say is NaN or None.
+
+    Attributes
+    ----------
+    name : str
+    setting : str
+        Its parameter in words; empty if there is none.
+    table : ndarray
+        As that of a `Design`: of a majority gamma, shape (K + 1,).
+    expected_cost : float
+        Under the objective of the comparison.
+    wrong : float
+        The probability that a label is not the truth.
+    disagreement : float
+        The probability that a label is not a class of most votes among those it was made of. Under a prior as that of a
+        `Design`.
+    error : float
+        Of a noise function, as that of a `Design`, under the prior of the comparison.
+    certificate : Certificate or None
+        For one release: ``holds`` says whether the mechanism satisfies the guarantee of the problem.
+    total : float
+        All labels together are (total, total_delta)-DP: proved. Infinite if no epsilon is.
+    within : bool
+        Whether that is within the budget of the comparison; for one release, whether the certificate holds.
+    collector : float
+        Epsilon of all votes together, for whoever sees them, at ``total_delta``; infinite if they are not private.
+    interval : Interval or None
+        Mean of the absolute error of Definition 2.4 over sampled vote probabilities, and its 95 % interval: the same
+        draws for every mechanism.
+    design : Design or None
+        For the mechanisms that were solved for.
+    """
+
+    name: str
+    setting: str
+    table: Array = field(repr=False)
+    expected_cost: float
+    wrong: float = math.nan
+    disagreement: float = math.nan
+    error: float = math.nan
+    certificate: Certificate | None = None
+    total: float = math.nan
+    within: bool = True
+    collector: float = math.nan
+    interval: Interval | None = None
+    design: Design | None = None
+
+    @property
+    def called(self) -> str:
+        """Its name, and in parentheses its setting."""
+        return f"{self.name} ({self.setting})" if self.setting else self.name
+
+    @property
+    def tight_epsilon(self) -> float:
+        """Of its certificate."""
+        return math.nan if self.certificate is None else self.certificate.tight_epsilon
+
+    @property
+    def gamma(self) -> Array:
+        """The table, of a majority."""
+        return self.table
+
+
+OF_ONE_TOTAL = ("setting", "total", "within", "wrong", "disagreement", "expected_cost", "collector")
+_OF_ONE_RELEASE = ("setting", "within", "wrong", "disagreement", "expected_cost", "error")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Comparison:
+    """Mechanisms at one guarantee or one total budget; made by `darrm.compare` and `darrm.plan`.
+
+    Attributes
+    ----------
+    entries : tuple of Entry
+        The optimum, or the planned one, first. Mechanisms that do not keep to the guarantee or the budget say so by
+        ``within``.
+    queries : int
+        How many labels.
+    total_epsilon, total_delta : float
+        Of all labels together; NaN for one release.
+    voters : {"fresh", "fixed", ""}
+        Empty for one release.
+
+    Examples
+    --------
+    Ten labels of five voters: how often a label is wrong at one total budget.
+
+    >>> import darrm
+    >>> answer = darrm.plan(K=5, epsilon=1.0, base_accuracy=0.9, max_affected=1, queries=10, total_epsilon=2,
+    ...                     total_delta=1e-5, voters="fresh")
+    >>> for entry in list(answer.comparison)[:4]:
+    ...     print(f"{entry.wrong:.2f}  {entry.name}")
+    0.35  planned
+    0.43  best rule, constant noise
+    0.38  subsampling
+    0.36  Gaussian noisy max
+    >>> answer.comparison.to_frame().shape
+    (10, 7)
+    """
+
+    entries: tuple[Entry, ...]
+    queries: int = 1
+    total_epsilon: float = math.nan
+    total_delta: float = math.nan
+    voters: str = ""
+
+    @property
+    def held(self) -> str:
+        """What all entries are held to: "total" of all labels, or "one release"."""
+        return "one release" if math.isnan(self.total_epsilon) else "total"
+
+    def __repr__(self) -> str:
+        if math.isnan(self.total_epsilon):
+            return f"<Comparison of {len(self.entries)} mechanisms for one release>"
+        budget = f"({exactly(self.total_epsilon)}, {exactly(self.total_delta)})"
+        labels = f"{self.queries} labels of {self.voters} voters"
+        return f"<Comparison of {len(self.entries)} mechanisms: {budget} for {labels}>"
+
+    def __getitem__(self, which: str | int) -> Entry:
+        """The entry of this name, with its setting or without, or at this place."""
+        if isinstance(which, int):
+            return self.entries[which]
+        return {**{entry.called: entry for entry in self.entries}, **{e.name: e for e in self.entries[::-1]}}[which]
+
+    def __iter__(self) -> Iterator[Entry]:
+        return iter(self.entries)
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    def to_frame(self) -> Any:
+        """A pandas DataFrame with a row for each mechanism, without tables."""
+        import pandas
+
+        names = _OF_ONE_RELEASE if math.isnan(self.total_epsilon) else OF_ONE_TOTAL
+        rows = [{"name": entry.name, **{name: getattr(entry, name) for name in names}} for entry in self.entries]
+        return pandas.DataFrame(rows).set_index("name")
+
+    def _repr_html_(self) -> str:
+        return str(view(self))

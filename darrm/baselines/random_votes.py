@@ -1,0 +1,75 @@
+"""The class of most votes among a random number of random votes."""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+
+import numpy as np
+
+from darrm.baselines import noise_functions
+from darrm.baselines.baseline import Baseline, Family
+from darrm.design.rules import of_all_votes, plurality
+from darrm.numerics.arrays import Array
+from darrm.numerics.deadline import check_time
+from darrm.numerics.printed import at_most
+from darrm.objectives import Objective
+from darrm.problem.counts import count_vectors, sorted_counts
+from darrm.problem.groups import ByGroups
+
+
+def _family(problem: ByGroups, objective: Objective) -> Family:
+    K, C = problem.K, problem.n_classes
+
+    def table(votes: float) -> Array:
+        fewer, more = _beside(votes, K, C)
+        share = (votes - fewer) / (more - fewer) if more > fewer else 0.0
+        return of_all_votes((1 - share) * subsampled(K, C, fewer) + share * subsampled(K, C, more), problem)
+
+    def said(votes: float) -> str:
+        fewer, more = _beside(votes, K, C)
+        if C == 2 and votes <= 1:
+            return f"one vote with probability {at_most(votes, 4)}, else a coin"
+        if votes in (fewer, more):
+            return f"{votes:g} of {K} votes"
+        return f"{fewer} or {more} of {K} votes, {at_most(votes, 4)} at the mean"
+
+    return Family(table, 1.0, float(K), said)
+
+
+def _beside(votes: float, K: int, classes: int) -> tuple[int, int]:
+    """The numbers of votes that are mixed, ``votes`` at the mean.
+
+    For two classes an even number is as good as one less (Lemma 3.1 of Jiang, Zhang, Joshi, TMLR 2024), so odd ones are
+    mixed, and all votes of an even K at the end.
+    """
+    if classes > 2 or votes <= 1:
+        fewer = min(math.floor(votes), K)
+        return fewer, min(fewer + 1, K)
+    fewer = min(2 * math.floor((votes - 1) / 2) + 1, K)
+    return fewer, min(fewer + 2, K)
+
+
+@lru_cache(maxsize=64)
+def subsampled(K: int, classes: int, m: int) -> Array:
+    """The chances of classes at sorted votes, shape (rows, classes), if ``m`` of K votes are drawn without replacement.
+
+    Of no votes every class is as likely.
+    """
+    counts = sorted_counts(K, classes)
+    if m == 0:
+        return np.full((len(counts), classes), 1 / classes)
+    if classes == 2:
+        gamma = noise_functions.subsampling(K, m)[counts[:, 0]]
+        return np.stack([(1 + gamma) / 2, (1 - gamma) / 2], axis=1)
+    samples, total = count_vectors(m, classes), math.comb(K, m)
+    winners = plurality(samples)
+    choose = np.array([[math.comb(n, k) for k in range(m + 1)] for n in range(K + 1)], dtype=np.float64)
+    rows = []
+    for votes in counts:
+        check_time()
+        rows.append(np.prod(choose[votes[None, :], samples], axis=1) @ winners / total)
+    return np.array(rows)
+
+
+BASELINE = Baseline("subsampling", _family, "Jiang, Zhang, Joshi (TMLR 2024), Section 3")

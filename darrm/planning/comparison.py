@@ -1,0 +1,230 @@
+"""`darrm.compare`: the optimum beside all baselines, each by what `darrm.verify` says of it, or at one total budget."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from darrm import objectives
+from darrm._validation import check_count, check_total_delta, check_voters, real
+from darrm.accounting.fresh import exact_guarantee, of_region
+from darrm.accounting.profile import region
+from darrm.accounting.search import Budget
+from darrm.baselines.entries import Comparison, Entry
+from darrm.baselines.registry import BASELINES
+from darrm.certificate.certificate import Certificate, verify
+from darrm.design.design import Design
+from darrm.design.rules import cost_of
+from darrm.design.solve import solve
+from darrm.errors import InputError, SolverError
+from darrm.measures.error import sampled_error
+from darrm.numerics.arithmetic import usual_arithmetic
+from darrm.numerics.arrays import Array
+from darrm.numerics.deadline import OutOfTime
+from darrm.objectives import Objective, OfVoters
+from darrm.planning.asked import setting_of
+from darrm.planning.at_one_total import at_one_total
+from darrm.priors import Prior
+from darrm.priors.prior import errors
+from darrm.problem import encodings
+from darrm.problem.decision import AnyProblem
+
+_SAME = 1e-9  # expected costs this close are those of one optimum
+
+
+@usual_arithmetic
+def compare(
+    problem: AnyProblem,
+    prior: Prior | str | None = None,
+    objective: str | Objective | None = None,
+    *,
+    base_accuracy: float | Sequence[float] | None = None,
+    queries: int | None = None,
+    total_epsilon: float | None = None,
+    total_delta: float | None = None,
+    voters: str | None = None,
+    draws: int | None = None,
+    rng: np.random.Generator | None = None,
+    time_limit: float = math.inf,
+) -> Comparison:
+    """The optimum beside other mechanisms: for one release, or for many labels at one total budget.
+
+    For one release the optimum comes first, under a prior gamma_opt and its monotone form. Then every baseline of
+    `darrm.baselines.registry` that serves the problem:
+
+    * under a prior double subsampling of (2 floor(m) - 1) votes, subsampling of (floor(m)) votes, and constant
+      randomized response, the largest constant that verifies and that of Lemma A.1;
+    * of several groups the best table of all votes together, as if all had the largest epsilon, and of one group alone;
+    * the optimum for the majority, or plurality, of all votes;
+    * as little noise as the guarantee allows of each of these: the best rule mixed with an answer at random,
+      subsampling, Gaussian and Laplace noisy max, permute-and-flip, the exponential mechanism;
+    * of several classes decisions for each class against the rest;
+    * the answer that costs least without any votes, if one does;
+    * without any noise the majority and the best rule, which are as private as votes and rule make them.
+
+    With ``total_epsilon``: every mechanism of one parameter calibrated to the same proved total of ``queries`` labels,
+    as `darrm.plan` does it. Of the problem the voters count, its own epsilon and delta do not.
+
+    Parameters
+    ----------
+    problem : MajorityProblem or DecisionProblem
+    prior, objective
+        As in `darrm.solve`. To choose a mechanism by this comparison, they must come from elsewhere than the votes or
+        records to be protected.
+    queries, total_delta : int, float, optional
+        Under a prior: say also what so many labels of FRESH voters cost together, by exact adaptive composition. Fixed
+        voters cost at most the same with every mechanism, whatever the number of labels: `darrm.accounting.compose`.
+    base_accuracy, total_epsilon, voters : optional
+        For one total budget; see `darrm.plan`. The guarantee does not rest on the accuracy, if it comes from elsewhere
+        than these votes or records. Say either ``base_accuracy`` or an ``objective`` of `darrm.objectives`.
+    draws, rng
+        Under a prior: give each entry an ``interval`` too, from so many draws of the vote probabilities
+        (`measures.sampled_error`).
+    time_limit : float, seconds
+        Of each solve, as in `darrm.solve`: two, and of decisions one more for each group.
+
+    Returns
+    -------
+    Comparison
+        What is told of an entry by its certificate is ``within``. Of one release what misses the guarantee by rounding
+        alone is scaled down, by a relative 1e-9 at most.
+
+    Raises
+    ------
+    InputError, SolverError
+        As `darrm.solve`.
+
+    Examples
+    --------
+    >>> import darrm
+    >>> for entry in darrm.compare(darrm.MajorityProblem(K=11, m=3, epsilon=0.1)):
+    ...     print(f"{entry.error:.3f}  {entry.name}{'' if entry.within else ': not private'}")
+    0.041  gamma_opt
+    0.041  monotone
+    0.069  double subsampling
+    0.122  subsampling
+    0.060  randomized response (largest)
+    0.327  randomized response (A.1)
+    0.069  subsampling, random
+    0.060  Gaussian noisy max
+    0.060  Laplace noisy max
+    0.057  permute-and-flip
+    0.061  exponential mechanism
+    0.000  plain majority: not private
+    """
+    if total_epsilon is not None:
+        _refuse("A comparison at one total", {"prior": prior, "draws": draws, "rng": rng})
+        return _of_many(problem, objective, base_accuracy, queries, total_epsilon, total_delta, voters, time_limit)
+    _refuse("A comparison without total_epsilon", {"base_accuracy": base_accuracy, "voters": voters})
+    if (queries is None) != (total_delta is None):
+        raise InputError("queries and total_delta go together. Pass both, or none.")
+    if queries is not None:
+        queries, total_delta = check_count("queries", queries), check_total_delta(total_delta, "total_delta")
+    best = solve(problem, prior=prior, objective=objective, time_limit=time_limit)
+    others = {"queries": queries, "draws": draws, "rng": rng}
+    if best.encoding is not encodings.GAMMA:
+        _refuse("A comparison of decisions", others)
+        return Comparison((entry_of("optimum", best), *_baselines(best, time_limit)))
+    monotone = solve(problem, prior=prior, objective=objective, shape="monotone", time_limit=time_limit)
+    entries = [entry_of("gamma_opt", best), entry_of("monotone", monotone), *_baselines(best, time_limit)]
+    if queries is not None and total_delta is not None:
+        entries = [replace(entry, total=_total(entry, problem, queries, total_delta)) for entry in entries]
+    if draws is not None:
+        intervals = sampled_error({each.name: each.gamma for each in entries}, best.prior, draws=draws, rng=rng)
+        entries = [replace(entry, interval=intervals[entry.name]) for entry in entries]
+    return Comparison(tuple(entries))
+
+
+def beside(design: Design, *, time_limit: float = math.inf) -> Comparison:
+    """A design, called "this design", beside all that `compare` has; not twice if it is the optimum itself."""
+    problem, objective = design.problem, design.objective
+    best = design if _is_plain_optimum(design) else solve(problem, objective=objective, time_limit=time_limit)
+    entries = [entry_of("optimum", best), *_baselines(best, time_limit)]
+    same = abs(best.expected_cost - design.expected_cost) <= _SAME
+    if design.profile:
+        entries[0] = replace(entries[0], name="optimum without the profile")
+    return Comparison((entry_of("this design" + " (optimum)" * same, design), *entries[same:]))
+
+
+def _is_plain_optimum(design: Design) -> bool:
+    """Whether nothing but the guarantee binds a design that was solved to the end."""
+    return not (design.shape != "free" or design.profile or design.absent) and design.gap <= _SAME
+
+
+def entry_of(name: str, design: Design) -> Entry:
+    """A design in a comparison under its own objective."""
+    return replace(_row(name, "", design.table, design, design.certificate), design=design)
+
+
+def _baselines(best: Design, time_limit: float) -> list[Entry]:
+    """All that serve, for the problem and objective of the optimum."""
+    problem, objective = best.problem, best.objective.of(best.problem)
+    found = []
+    for baseline in BASELINES:
+        if baseline.serves(problem, objective):
+            for name, (setting, table) in baseline.tables(problem, objective, time_limit).items():
+                found.append(_row(name, setting, table, best, verify(table, problem)))
+    return found
+
+
+def _row(name: str, setting: str, table: Array, best: Design, certificate: Certificate) -> Entry:
+    """A mechanism by the objective of the optimum."""
+    problem, objective = best.problem, best.objective
+    error = wrong = disagreement = math.nan
+    if best.encoding is encodings.GAMMA:
+        error, disagreement = errors(best.prior, table)
+        cost = disagreement if str(objective) == "disagreement" else error
+    else:
+        cost = cost_of(table, problem, objective)
+        if isinstance(objective, OfVoters):
+            own = objective.of(problem)
+            wrong = cost_of(table, problem, objectives.truth(own.confusion, own.prior))
+            disagreement = cost_of(table, problem, objectives.rule("plurality", own.confusion, own.prior))
+    return Entry(name, setting, table, cost, wrong, disagreement, error, certificate, within=certificate.holds)
+
+
+def _total(entry: Entry, problem: AnyProblem, queries: int, total_delta: float) -> float:
+    """What labels of fresh voters cost together."""
+    kept = exact_guarantee(problem) if entry.within else None
+    try:
+        return of_region(region(entry.table, problem), problem.affected, queries, total_delta, guaranteed=kept).upper
+    except InputError:  # less than is unavoidable
+        return math.inf
+
+
+def _refuse(what: str, others: Mapping[str, object]) -> None:
+    given = [name for name, value in others.items() if value is not None]
+    if given:
+        raise InputError(f"{what} takes no {given[0]!r}. Leave it out.")
+
+
+def _of_many(
+    problem: AnyProblem,
+    objective: str | Objective | None,
+    base_accuracy: float | Sequence[float] | None,
+    queries: int | None,
+    total_epsilon: float,
+    total_delta: float | None,
+    voters: str | None,
+    time_limit: float,
+) -> Comparison:
+    if isinstance(objective, str):
+        raise InputError(f"A comparison at one total takes an objective of darrm.objectives. Got {objective!r}.")
+    kind = check_voters(voters)
+    if queries is None or total_delta is None:
+        raise InputError("total_epsilon goes with queries and total_delta. Pass all three.")
+    reach, adjacency = problem.max_affected, problem.adjacency
+    setting = setting_of(
+        problem.groups, reach, base_accuracy, None, None, None, objective, False, problem.classes, adjacency, kind
+    )
+    total_epsilon = real("total_epsilon", total_epsilon, 0, ends="()", hint="Pass nats, e.g. 1.0.")
+    until = time.monotonic() + real("time_limit", time_limit, 0, ends="(]", hint="Pass seconds.")
+    total_delta = check_total_delta(total_delta, "total_delta")
+    try:
+        return at_one_total(setting, Budget(check_count("queries", queries), total_epsilon, total_delta, kind, until))
+    except OutOfTime:
+        raise SolverError("The time limit ended before all mechanisms were calibrated. Pass a longer one.") from None
