@@ -28,13 +28,14 @@ from darrm import objectives
 from darrm.accounting.gaussian import gdp, gdp_mu
 from darrm.accounting.releases import OneLabel
 from darrm.accounting.search import Budget, spend
+from darrm.baselines import exponential, laplace, permute_and_flip
+from darrm.baselines import gaussian as gaussian_noise
 from darrm.certificate.classes import ClassSeparation
 from darrm.constraints.classes import ClassColumns, weighted_rows
 from darrm.design.costs import costs_at_rows
 from darrm.design.renyi import RenyiProgram
 from darrm.design.rules import cost_of
-from darrm.design.solve_decision import solve_decision
-from darrm.mechanisms.class_rivals import noisy_counts
+from darrm.design.solve import solve
 from darrm.problem.class_tables import class_table, mixed
 from darrm.problem.limits import guarantee
 from darrm_solvers import Rows, solve_by_cuts
@@ -90,19 +91,13 @@ def row(K: int, classes: int, accuracy: float, queries: int, total: float) -> It
         spent = spend(label, budget, guess, tries=30, close=1e-7)
         return math.nan if spent is None else 1 - cost_of(spent.release.table, problem, objective)
 
-    if problem.binary:
-        from darrm.planning.rivals import noisy_counts as of_two
-        from darrm.planning.setting import Setting
-
-        families = [(f.name, f.table, f.guess) for f in of_two(Setting(problem.groups, 1, "replace-one", 2, objective))]
-    else:
-        families = [(f.name, f.table, 100 * f.least) for f in noisy_counts(problem)]
-    for name, made, guess in families:
-        yield name, right(made, guess)
+    for baseline in (gaussian_noise, laplace, permute_and_flip, exponential):
+        family = baseline.BASELINE.family(problem, objective)
+        yield baseline.BASELINE.name, right(family.table, family.guess)
     wide = darrm.DecisionProblem(problem.groups, 1e3, 0.0, classes, max_affected=1)
 
     def gaussian(mu: float) -> Array:
-        return solve_decision(wide, objective, profile=gdp(mu)).table
+        return solve(wide, objective=objective, profile=gdp(mu)).table
 
     yield "Gaussian DP", right(gaussian, each)
     if problem.binary:

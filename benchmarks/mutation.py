@@ -73,7 +73,7 @@ PLANS = [
     "tests/planning/test_plans.py",
     "tests/planning/test_class_plans.py",
     "tests/planning/test_less_private_votes.py",
-    "tests/planning/test_rivals.py",
+    "tests/baselines/test_families.py",
 ]
 CLASS_VOTES = ["tests/mechanisms/test_class_votes.py", "tests/mechanisms/test_class_decisions.py"]
 PAID_BY_CLASSES = ["tests/accounting/test_accounting_decisions.py", "tests/accounting/test_rows_of_classes.py"]
@@ -211,7 +211,9 @@ TESTS = {
     "darrm/planning/at_one_total.py": PLANS,
     "darrm/planning/designs.py": PLANS,
     "darrm/planning/planner.py": PLANS,
-    "darrm/planning/rivals.py": PLANS,
+    "darrm/baselines/baseline.py": PLANS,
+    "darrm/baselines/flipped_votes.py": PLANS,
+    "darrm/baselines/random_votes.py": PLANS,
     "darrm/planning/setting.py": PLANS,
     "darrm/accounting/search.py": ["tests/accounting/test_accounting_budgets.py", *LEDGER, *PLANS],
     "darrm/accounting/hulls.py": [

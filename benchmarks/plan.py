@@ -26,7 +26,7 @@ import darrm
 from darrm import objectives
 from darrm.accounting.gaussian import gdp
 from darrm.accounting.search import Budget, spend
-from darrm.design.solve_decision import solve_decision
+from darrm.design.solve import solve
 from darrm.mechanisms import PrivateDecision
 from darrm.planning import Plan
 from darrm.planning.setting import Setting
@@ -109,7 +109,7 @@ def wide_search(setting: Setting, budget: Budget) -> float:
         def made(x: float, profile: Profile = profile) -> darrm.DecisionDesign:
             epsilon, delta, points = profile(x)
             problem = setting.problem(min(epsilon, setting.problem().epsilon), delta)
-            return solve_decision(problem, setting.objective, profile=points)
+            return solve(problem, objective=setting.objective, profile=points)
 
         spent = spend(made, budget, budget.epsilon / budget.queries, least=1e-5, most=50.0, tries=24, close=1e-6)
         if spent is not None:

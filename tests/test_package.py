@@ -94,7 +94,7 @@ def test_commands_load_what_they_use(tmp_path: Path) -> None:
 def test_a_plan_loads_no_statistics() -> None:
     asked = "K=3, epsilon=1, base_accuracy=0.8, max_affected=1, queries=3, total_epsilon=1, total_delta=1e-5"
     loaded = loaded_by(f"import darrm; darrm.plan({asked}, voters='fresh')")
-    assert "darrm.planning.rivals" in loaded
+    assert "darrm.baselines.registry" in loaded
     assert not loaded & {"scipy.stats", "scipy.optimize", "matplotlib", "pandas", "cvxpy"}
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import darrm
-from darrm.mechanisms.baselines import _subsampling_seconds
+from darrm.baselines.noise_functions import _subsampling_seconds
 from darrm.numerics.poisson_binomial import MAX_STEPS
 
 MILLION = 10**6

@@ -183,7 +183,7 @@ def by_atheris(name: str, folder: Path, corpus: Path, seed: int, seconds: float)
         import darrm.cli
         import darrm.cli.table
         import darrm.design.design
-        import darrm.design.solve_decision
+        import darrm.design.solve
         import darrm.labels.audit_files
         import darrm.planning.planner
         import darrm.priors

@@ -22,10 +22,9 @@ from numpy.typing import NDArray
 from pages import DOCS, bullets, put, save, table
 
 import darrm
-from darrm import baselines, priors
+from darrm import baselines, compare, priors
 from darrm.accounting import general
 from darrm.measures import sampled_error
-from darrm.measures.comparison import compare
 from darrm.priors.chances import Independent
 from darrm.show.figures import LOOKS, MECHANISMS, TEXT, WIDTH, legend_of_all, looks, new_figure, tidy
 from darrm.show.plots import plot_comparison

@@ -39,11 +39,11 @@ from ensemble_reading import findings
 from pages import DOCS, bullets, put, save, table
 
 from darrm.accounting import compose, general, optimal
+from darrm.baselines.noise_functions import subsampling
 from darrm.design.solve import solve
 from darrm.ensemble import PrivateMajorityClassifier
 from darrm.ensemble.dp_sgd import calibrated_noise
 from darrm.errors import DarrmError
-from darrm.mechanisms.baselines import subsampling
 from darrm.problem.majority import MajorityProblem
 from darrm.randomness.words import NotPrivateWarning
 from darrm.show.figures import LOOKS, REST, TEXT, WIDTH, legend_of_all, new_figure, tidy

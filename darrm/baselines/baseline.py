@@ -62,6 +62,16 @@ def not_of_a_noise_function(problem: ByGroups, objective: Objective) -> bool:
 class Baseline:
     """A mechanism with as little noise as a guarantee, or a total, allows.
 
+    Examples
+    --------
+    The largest that a guarantee allows of permute-and-flip, in words:
+
+    >>> import darrm
+    >>> from darrm.baselines.permute_and_flip import BASELINE
+    >>> problem = darrm.DecisionProblem([darrm.VoterGroup(11, epsilon=0.1)], epsilon=0.3)
+    >>> BASELINE.tables(problem, darrm.objectives.truth([0.6]), 60.0)["permute-and-flip"][0]
+    'epsilon 1.073 for one changed vote'
+
     Attributes
     ----------
     name : str
@@ -71,7 +81,7 @@ class Baseline:
     serves : callable
         Whether it is one for such voters and such an objective.
     exact : callable, optional
-        Its table with the least noise of one release, where that is no search.
+        Its table with the least noise of one release, where it need not be looked for.
     """
 
     name: str
@@ -91,6 +101,15 @@ class Baseline:
 @dataclass(frozen=True)
 class SolvedBaseline:
     """Tables that are made for a guarantee, or without any.
+
+    Examples
+    --------
+    >>> import darrm
+    >>> from darrm.baselines.restricted import ONE_GROUP_ALONE
+    >>> groups = [darrm.VoterGroup(4, epsilon=1.0), darrm.VoterGroup(7, epsilon=0.2)]
+    >>> problem = darrm.DecisionProblem(groups, epsilon=1.4)
+    >>> ONE_GROUP_ALONE.tables(problem, darrm.objectives.truth([0.685, 0.54]), 60.0)["group 1 alone"][0]
+    '4 of epsilon 1'
 
     Attributes
     ----------
@@ -142,6 +161,16 @@ def least_noise(family: Family, problem: AnyProblem) -> tuple[str, Array] | None
     """The largest parameter that is certified, in words, and its table; None if none is.
 
     The search ends within a relative 1e-7 of the guarantee's epsilon.
+
+    Examples
+    --------
+    >>> import darrm
+    >>> from darrm.baselines import gaussian
+    >>> from darrm.baselines.baseline import least_noise
+    >>> problem = darrm.DecisionProblem([darrm.VoterGroup(11, epsilon=0.1)], epsilon=0.3)
+    >>> said, table = least_noise(gaussian.BASELINE.family(problem, darrm.objectives.truth([0.6])), problem)
+    >>> said
+    'sigma 1.878 at each count'
     """
     tried: list[tuple[float, Array]] = []
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, overload
 
 from darrm._lazy import view
 from darrm.certificate.certificate import Certificate
@@ -135,11 +135,20 @@ class Comparison:
         labels = f"{self.queries} labels of {self.voters} voters"
         return f"<Comparison of {len(self.entries)} mechanisms: {budget} for {labels}>"
 
-    def __getitem__(self, which: str | int) -> Entry:
+    @overload
+    def __getitem__(self, which: str | int) -> Entry: ...
+
+    @overload
+    def __getitem__(self, which: slice) -> tuple[Entry, ...]: ...
+
+    def __getitem__(self, which: str | int | slice) -> Entry | tuple[Entry, ...]:
         """The entry of this name, with its setting or without, or at this place."""
-        if isinstance(which, int):
+        if not isinstance(which, str):
             return self.entries[which]
-        return {**{entry.called: entry for entry in self.entries}, **{e.name: e for e in self.entries[::-1]}}[which]
+        for entry in self.entries:
+            if which in (entry.name, entry.called):
+                return entry
+        raise KeyError(which)
 
     def __iter__(self) -> Iterator[Entry]:
         return iter(self.entries)

@@ -114,11 +114,13 @@ def command(
         if not narrow:
             cells += [f"{entry.disagreement:.6f}", wording.at_least(entry.tight_epsilon)]
         style = None if holds else "dim"
-        table.add_row(entry.called, *cells, "yes" if holds else "no", style=style)
+        table.add_row(entry.name, *cells, "yes" if holds else "no", style=style)
         figures = [] if entry.interval is None else [_plus_minus(entry.interval)]
         figures += [] if queries is None else [wording.at_least(entry.total)]
-        more.add_row(entry.called, *figures, style=style)
+        more.add_row(entry.name, *figures, style=style)
     console.print(table)
+    noise = "; ".join(f"{entry.name}: {entry.setting}" for entry in entries if entry.setting)
+    console.print(f"As little noise as the guarantee allows. {noise}.")
     console.print(f"The guarantee holds {wording.condition(problem)}")
     console.print(rests_not_on("the prior"))
     if len(more.columns) > 1:

@@ -13,7 +13,6 @@ from darrm.certificate.engines import engine
 from darrm.certificate.scaling import repair
 from darrm.design.design import Design
 from darrm.design.solve import solve
-from darrm.design.solve_decision import solve_decision
 from darrm.ensemble.kinds import warn_if_idle
 from darrm.errors import InputError
 from darrm.numerics.exact import rounded_up
@@ -82,7 +81,7 @@ def fresh_plurality(
     if asked.m >= overlap:  # the votes themselves cost no more
         problem = setting.problem()
         return Design(problem, repair(setting.majority(), problem), setting.objective)
-    return solve_decision(setting.problem(rounded_up(asked.exact_epsilon)), setting.objective)
+    return solve(setting.problem(rounded_up(asked.exact_epsilon)), objective=setting.objective)
 
 
 def teachers_decision(

@@ -56,8 +56,8 @@ def compare(
     For one release the optimum comes first, under a prior gamma_opt and its monotone form. Then every baseline of
     `darrm.baselines.registry` that serves the problem:
 
-    * under a prior double subsampling of (2 floor(m) - 1) votes, subsampling of (floor(m)) votes, and constant
-      randomized response, the largest constant that verifies and that of Lemma A.1;
+    * under a prior double subsampling of (2 floor(m) - 1) votes, and subsampling of (floor(m)) votes;
+    * under a prior constant randomized response: the largest constant that verifies, and that of Lemma A.1;
     * of several groups the best table of all votes together, as if all had the largest epsilon, and of one group alone;
     * the optimum for the majority, or plurality, of all votes;
     * as little noise as the guarantee allows of each of these: the best rule mixed with an answer at random,
@@ -90,8 +90,8 @@ def compare(
     Returns
     -------
     Comparison
-        What is told of an entry by its certificate is ``within``. Of one release what misses the guarantee by rounding
-        alone is scaled down, by a relative 1e-9 at most.
+        ``within`` says of each entry whether it keeps the guarantee, or the total. A baseline that misses the guarantee
+        by rounding alone is scaled down, by a relative 1e-9 at most.
 
     Raises
     ------
@@ -105,15 +105,15 @@ def compare(
     ...     print(f"{entry.error:.3f}  {entry.name}{'' if entry.within else ': not private'}")
     0.041  gamma_opt
     0.041  monotone
-    0.069  double subsampling
-    0.122  subsampling
+    0.069  double subsampling (5)
+    0.122  subsampling (3)
     0.060  randomized response (largest)
     0.327  randomized response (A.1)
-    0.069  subsampling, random
-    0.060  Gaussian noisy max
-    0.060  Laplace noisy max
-    0.057  permute-and-flip
-    0.061  exponential mechanism
+    0.069  subsampling
+    0.049  Gaussian noisy max
+    0.045  Laplace noisy max
+    0.045  permute-and-flip
+    0.046  exponential mechanism
     0.000  plain majority: not private
     """
     if total_epsilon is not None:
@@ -181,9 +181,9 @@ def _row(name: str, setting: str, table: Array, best: Design, certificate: Certi
     else:
         cost = cost_of(table, problem, objective)
         if isinstance(objective, OfVoters):
-            own = objective.of(problem)
-            wrong = cost_of(table, problem, objectives.truth(own.confusion, own.prior))
-            disagreement = cost_of(table, problem, objectives.rule("plurality", own.confusion, own.prior))
+            own, none = objective.of(problem), 1.0 if problem.none else None
+            wrong = cost_of(table, problem, objectives.truth(own.confusion, own.prior, none=none))
+            disagreement = cost_of(table, problem, objectives.rule("plurality", own.confusion, own.prior, none=none))
     return Entry(name, setting, table, cost, wrong, disagreement, error, certificate, within=certificate.holds)
 
 

@@ -231,7 +231,8 @@ def plot_comparison(
     ----------
     problem : MajorityProblem
     entries : sequence of darrm.baselines.entries.Entry
-        Of `darrm.compare`, of a majority. What is not verified has no line, and a hollow bar.
+        Of `darrm.compare`, of a majority. Noise that was looked for has a bar alone. What is not verified has a hollow
+        one.
     axes : two matplotlib axes, optional
 
     Returns
@@ -250,7 +251,9 @@ def plot_comparison(
     styles = looks(entry.name for entry in entries)
     for at, entry in enumerate(entries):
         look, holds = styles[entry.name], entry.within
-        if holds:
+        if (
+            holds and not entry.setting
+        ):  # mechanisms whose noise was looked for have a bar alone: so many are no picture
             _draw_gamma(left, entry.gamma, look, entry.name, 4 if problem.K <= 41 else 0)
         right.barh(at, entry.error, color=look[0] if holds else "none", edgecolor=look[0])
         if entry.interval is not None:

@@ -139,13 +139,13 @@ def _solve_chain(tasks: Sequence[Task] | Sequence[DecisionTask]) -> list[Row]:
 
 
 def _decide(task: DecisionTask) -> Row:
-    from darrm.design.solve_decision import solve_decision
+    from darrm.design.solve import solve
 
     row: Row = dict.fromkeys(DECISION_COLUMNS)
     row |= dict(zip(DECISION_KEY, task.key, strict=True))
     start = time.perf_counter()
     try:
-        design = solve_decision(task.problem, task.goal, ordered=task.ordered == "yes")
+        design = solve(task.problem, objective=task.goal, ordered=task.ordered == "yes")
         row |= {"table": design.table.ravel().tolist(), **figures(design)}
     except DarrmError as error:
         row["failure"] = " ".join(str(error).split())

@@ -191,7 +191,8 @@ def test_compare_json_lists_every_mechanism(capsys: pytest.CaptureFixture[str]) 
     rows = got["mechanisms"]
     names = [row["name"].split(" (")[0].split(",")[0] for row in rows]
     expected = ["gamma_opt", "monotone", "double subsampling", "subsampling"]
-    assert names == [*expected, "randomized response", "randomized response", "plain majority"]
+    noisy = ["subsampling", "Gaussian noisy max", "Laplace noisy max", "permute-and-flip", "exponential mechanism"]
+    assert names == [*expected, "randomized response", "randomized response", *noisy, "plain majority"]
     assert all(len(row["gamma"]) == 12 for row in rows)
     np.testing.assert_allclose(rows[0]["gamma"][6:], PURE, rtol=0, atol=1e-8)
     assert not rows[-1]["certificate"]["holds"]
@@ -203,7 +204,7 @@ def test_compare_prints_what_it_computed(capsys: pytest.CaptureFixture[str], mon
     assert main(["compare", *PROBLEM]) == 0
     lines = capsys.readouterr().out.splitlines()
     for name, row in rows.items():
-        line = next(line for line in lines if line.strip().startswith(name))
+        line = next(line for line in lines if line.strip().startswith(f"{name}  "))
         assert f"{row['error']:.6f}" in line
         assert line.split()[-1] == ("yes" if row["certificate"]["holds"] else "no")
 

@@ -262,7 +262,7 @@ WORK = {
     "solve": "darrm.design.solve.solve",
     "solve --group": "darrm.design.solve.solve",
     "verify table": "darrm.tables.verify_table",
-    "compare": "darrm.measures.comparison.compare",
+    "compare": "darrm.planning.comparison.compare",
     "compare at one total": "darrm.planning.planner.plan",
     "table": "darrm.tables.solve_grid",
     "profile": "darrm.accounting.profile.profile_bounds",

@@ -18,12 +18,11 @@ import pytest
 from scripts import PROGRAMS
 
 import darrm
-from darrm import priors
+from darrm import compare, priors
 from darrm.cli import main
 from darrm.design import content
 from darrm.design import design as module
 from darrm.design.design import as_dict
-from darrm.measures.comparison import compare
 from darrm.priors import Prior
 from darrm.storage.atomic import replacing
 

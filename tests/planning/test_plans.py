@@ -18,13 +18,13 @@ from darrm.accounting.fresh import of_region
 from darrm.accounting.profile import region
 from darrm.accounting.search import Budget
 from darrm.accounting.theorems import at_least_once
+from darrm.baselines.baseline import Baseline, Family
 from darrm.cli import main
 from darrm.numerics.arrays import Array
 from darrm.numerics.deadline import OutOfTime, ends_at
 from darrm.planning import Plan, designs
 from darrm.planning.designs import _Search
 from darrm.planning.planner import Progress
-from darrm.planning.rivals import Family
 from darrm.planning.setting import Setting
 from darrm.show.inline import notebook_html
 from darrm.show.plan_words import remarks
@@ -171,7 +171,7 @@ def test_fixed_voters_that_the_budget_pays_for_need_no_noise() -> None:
     assert all(row.within for row in plan.comparison)
     below = darrm.plan(**problem | {"total_epsilon": plan.collector * (1 - 1e-6)})
     assert below.comparison is not None
-    assert len(below.comparison.mechanisms) > 5
+    assert len(below.comparison) > 5
 
 
 @pytest.mark.thorough
@@ -283,13 +283,13 @@ class TestStopped:
     @pytest.mark.thorough
     def test_time_that_ends_after_the_first_design(self, monkeypatch: pytest.MonkeyPatch) -> None:
         made: list[float] = []
-        solve = designs.solve_decision  # type: ignore[attr-defined]  # to count
+        solve = designs.solve  # type: ignore[attr-defined]  # to count
 
         def counted(*arguments: Any, **options: Any) -> Any:
             made.append(1.0)
             return solve(*arguments, **options)
 
-        monkeypatch.setattr(designs, "solve_decision", counted)
+        monkeypatch.setattr(designs, "solve", counted)
         monkeypatch.setattr(time, "monotonic", lambda: 0.0 if len(made) < 4 else 100.0)
         plan = darrm.plan(**SMALL, time_limit=50.0)
         assert not plan.complete
@@ -311,7 +311,7 @@ class TestStopped:
             raise OutOfTime
 
         monkeypatch.setattr(_Search, "optima", endless)
-        monkeypatch.setattr(designs, "solve_decision", endless)
+        monkeypatch.setattr(designs, "solve", endless)
         plan = darrm.plan(**asked, accuracy=0.7, max_affected=1, total_delta=1e-5)
         assert not plan.complete
         assert plan.wrong < 0.6
@@ -342,8 +342,8 @@ class TestStopped:
             made.append(parameter)
             return np.full(6, 0.5) if parameter < 1 else np.array([0.0, 0.0, 0.0, 1.0, 1.0, 1.0])
 
-        slow = Family("slow", table, 0.1, 2.0, repr)
-        monkeypatch.setattr(designs, "noisy_counts", lambda setting: [slow])
+        slow = Family(table, 0.1, 2.0, repr)
+        monkeypatch.setattr(designs, "PLANNED", [Baseline("slow", lambda problem, objective: slow, "a test")])
         setting = Setting((V(5, 1.0),), 1, "replace-one", 2, darrm.objectives.truth([0.85]))
         with ends_at(-math.inf), pytest.raises(OutOfTime):
             _Search(setting, Budget(10, 2.0, 1e-5, "fresh"), list[Any]().append).noisy_counts()

@@ -21,7 +21,13 @@ def nothing_is_listed(monkeypatch: pytest.MonkeyPatch) -> None:
     def listed(total: int, classes: int, most: int | None = None) -> np.ndarray:
         raise AssertionError(f"{total} votes for {classes} classes were listed")
 
-    for module in ("design.rules", "problem.class_votes", "mechanisms.class_rivals", "problem.class_tables"):
+    for module in (
+        "design.rules",
+        "problem.class_votes",
+        "baselines.baseline",
+        "baselines.random_votes",
+        "problem.class_tables",
+    ):
         monkeypatch.setattr(f"darrm.{module}.sorted_counts", listed)
     monkeypatch.setattr(counts, "sorted_counts", listed)
 

@@ -18,11 +18,10 @@ from oracles.pages import Page
 from scipy.stats import binom
 
 import darrm
-from darrm import DecisionDesign, DecisionProblem, VoterGroup, objectives
+from darrm import DecisionDesign, DecisionProblem, VoterGroup, compare, objectives
 from darrm.accounting import compose
 from darrm.accounting.fixed import fixed_voters
 from darrm.cli import main
-from darrm.measures.comparison import compare
 from darrm.show import report, wording
 from darrm.show.markup import TIMES
 from darrm.show.report import sections
@@ -206,7 +205,7 @@ def test_costs_and_gap_stand_there(case: tuple[DecisionDesign, Page]) -> None:
     same = abs(others[0].expected_cost - design.expected_cost) <= 1e-9
     assert rows[0][:2] == ["this design" + " (optimum)" * same, sections.figure(design.expected_cost)]
     for row, entry in zip(rows[1:], others[same:], strict=True):
-        assert row[0] == entry.name
+        assert row[0] == entry.called
         assert row[1] == sections.figure(entry.expected_cost)
         assert row[3] == ("yes" if entry.certificate.holds else "no")
 

@@ -12,9 +12,8 @@ from cases import thorough
 from scripts import PROGRAMS
 
 import darrm
-from darrm import baselines
+from darrm import baselines, compare
 from darrm.cli import main
-from darrm.measures.comparison import compare
 from darrm.show import figures, plots, plots_audit, plots_table
 from darrm.show.plots import plot_gamma
 

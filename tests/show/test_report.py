@@ -19,9 +19,9 @@ from oracles import exact
 from oracles.pages import Page
 
 import darrm
+from darrm import compare
 from darrm.accounting import compose, optimal
 from darrm.cli import main
-from darrm.measures.comparison import compare
 from darrm.numerics import poisson_binomial
 from darrm.show import report, wording
 from darrm.show.markup import shown

@@ -20,7 +20,7 @@ from darrm.errors import InputError
 pytest.importorskip("flask")
 pytest.importorskip("matplotlib")
 
-from darrm.measures.comparison import compare
+from darrm import compare
 from darrm.show.explore import answers, create_app
 from darrm.show.explore import decision_choices as choices
 from darrm.show.wording import at_least

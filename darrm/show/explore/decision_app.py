@@ -8,7 +8,7 @@ from flask import Blueprint, Response, request
 
 from darrm.baselines.entries import Comparison
 from darrm.design.design import Design
-from darrm.design.solve_decision import solve_decision
+from darrm.design.solve import solve
 from darrm.errors import DarrmError, InputError, SolverError
 from darrm.planning.comparison import beside
 from darrm.show.explore import answers, decision_commands, decision_page
@@ -36,7 +36,7 @@ class _Answers:
 
 
 def _solved(choice: Choice) -> Design:
-    return solve_decision(choice.problem, choice.objective, ordered=choice.ordered, time_limit=answers.TIME_LIMIT)
+    return solve(choice.problem, objective=choice.objective, ordered=choice.ordered, time_limit=answers.TIME_LIMIT)
 
 
 def make() -> Blueprint:

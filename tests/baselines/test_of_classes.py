@@ -11,7 +11,7 @@ from cases import thorough
 
 import darrm
 from darrm import objectives
-from darrm.mechanisms.class_rivals import subsampled_plurality
+from darrm.baselines.random_votes import subsampled
 from darrm.problem.counts import count_vectors, sorted_counts
 
 # K, classes, accuracy, and how often each is right at (1, 1e-5) for voters without privacy, one of them reached
@@ -24,7 +24,7 @@ PERMUTE_AND_FLIP = {25: 0.8238, 15: 0.8947, 11: 0.8094}  # of epsilon 1, without
 
 
 def _right(problem: darrm.DecisionProblem, objective: objectives.Objective) -> dict[str, float]:
-    entries = darrm.compare(problem, objective=objective)
+    entries = list(darrm.compare(problem, objective=objective))
     assert all(entry.certificate.holds for entry in entries[:-2])
     assert not any(entry.certificate.holds for entry in entries[-2:])
     return {entry.name.split(" (")[0]: 1 - entry.expected_cost for entry in entries}
@@ -70,7 +70,7 @@ def test_groups_and_a_further_answer() -> None:
 def test_subsampled_plurality_is_that_of_all_samples(K: int, classes: int, m: int) -> None:
     from itertools import combinations
 
-    table = subsampled_plurality(K, classes, m)
+    table = subsampled(K, classes, m)
     for row, votes in zip(table, sorted_counts(K, classes), strict=True):
         each = np.repeat(np.arange(classes), votes)
         wins = np.zeros(classes)
@@ -82,5 +82,5 @@ def test_subsampled_plurality_is_that_of_all_samples(K: int, classes: int, m: in
 
 
 def test_none_of_no_votes() -> None:
-    np.testing.assert_array_equal(subsampled_plurality(3, 4, 0), np.full((len(sorted_counts(3, 4)), 4), 0.25))
+    np.testing.assert_array_equal(subsampled(3, 4, 0), np.full((len(sorted_counts(3, 4)), 4), 0.25))
     assert len(count_vectors(0, 4)) == 1

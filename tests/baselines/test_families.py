@@ -9,12 +9,13 @@ import pytest
 import darrm
 from darrm import VoterGroup, objectives
 from darrm.accounting.search import Budget
+from darrm.baselines import random_votes
+from darrm.baselines.registry import raised
 from darrm.planning.assumed import assumptions
-from darrm.planning.rivals import families
 from darrm.planning.setting import Setting
 
 
-def random_votes(K: int, ones: int, m: int) -> Fraction:
+def of_random_votes(K: int, ones: int, m: int) -> Fraction:
     """How often the majority of ``m`` random votes of K is 1, a tie being a coin."""
     total = Fraction(0)
     for k in range(m + 1):
@@ -25,8 +26,8 @@ def random_votes(K: int, ones: int, m: int) -> Fraction:
 
 @pytest.mark.parametrize("K", [1, 2, 5, 6])
 def test_votes_at_the_mean_are_mixed_from_the_odd_numbers_beside_them(K: int) -> None:
-    setting = Setting((VoterGroup(K, 1.0),), 1, "replace-one", 2, objectives.truth([0.8]))
-    family = next(family for family in families(setting) if family.name == "subsampling")
+    problem = darrm.DecisionProblem([VoterGroup(K, 1.0)], 1.0)
+    family = random_votes.BASELINE.family(problem, objectives.truth([0.8]))
     assert family.most == K
     odd = [0, *range(1, K + 1, 2), *([] if K % 2 else [K])]
     for votes in (0.25, 1.0, 1.5, 2.0, 3.0, 3.5, 4.9, 5.0, 5.5, 6.0):
@@ -35,7 +36,7 @@ def test_votes_at_the_mean_are_mixed_from_the_odd_numbers_beside_them(K: int) ->
         high = next(m for m in odd if m >= votes)
         low = max(m for m in odd if m <= votes)
         share = Fraction(votes - low) / (high - low) if high > low else Fraction(0)
-        exact = [(1 - share) * random_votes(K, n, low) + share * random_votes(K, n, high) for n in range(K + 1)]
+        exact = [(1 - share) * of_random_votes(K, n, low) + share * of_random_votes(K, n, high) for n in range(K + 1)]
         assert family.table(votes) == pytest.approx(np.array(exact, dtype=float), abs=1e-12)
         said = "one vote with" if votes <= 1 else f"{low} or {high} of {K} votes, {votes:.4g} at" if high > low else ""
         assert (said or f"{votes:g} of {K} votes") in family.said(votes)
@@ -72,12 +73,13 @@ def test_of_groups_the_votes_are_counted_together() -> None:
     """A lead, and random votes, do not ask which group a vote is from."""
     one = Setting((VoterGroup(5, 1.0),), 1, "replace-one", 2, objectives.truth([0.8]))
     two = Setting((VoterGroup(3, 1.0), VoterGroup(2, 1.0)), 1, "replace-one", 2, objectives.truth([0.8, 0.8]))
-    for alone, together in zip(families(one), families(two), strict=True):
-        assert alone.name == together.name
-        x = 0.7
+    of_one, of_two = (raised(setting.model, setting.objective) for setting in (one, two))
+    assert of_one == of_two
+    for baseline in of_one:
+        alone, together = (baseline.family(of.model, of.objective).table(0.7) for of in (one, two))
         sums = np.add.outer(np.arange(4), np.arange(3))
-        assert together.table(x) == pytest.approx(alone.table(x)[sums], abs=1e-15)
-        assert darrm.DecisionProblem(two.groups, 1.0).table_shape == together.table(x).shape
+        assert together == pytest.approx(alone[sums], abs=1e-15)
+        assert darrm.DecisionProblem(two.groups, 1.0).table_shape == together.shape
 
 
 @pytest.mark.parametrize("voters", ["fresh", "fixed"])

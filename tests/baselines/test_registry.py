@@ -1,0 +1,172 @@
+"""Every baseline of the registry, for every kind of problem: its noise, its guarantee, its chances, its words."""
+
+import math
+import re
+
+import numpy as np
+import pytest
+from cases import thorough
+
+import darrm
+from darrm import VoterGroup, objectives
+from darrm.baselines import constant_noise, flipped_votes, random_votes
+from darrm.baselines.baseline import Baseline, least_noise
+from darrm.baselines.registry import BASELINES, PLANNED, raised
+from darrm.design.rules import cost_of
+from darrm.problem import encodings
+from darrm.problem.counts import count_vectors, sorted_counts
+from darrm.problem.decision import AnyProblem
+
+TRUTH = objectives.truth([0.7])
+TWO = objectives.truth([0.8, 0.6], [0.6, 0.4])
+PAPER = objectives.paper(darrm.priors.independent())
+MODELS: dict[str, tuple[AnyProblem, objectives.Objective]] = {
+    "odd majority": (darrm.MajorityProblem(7, 2, 0.3), PAPER),
+    "even majority that fails": (darrm.MajorityProblem(6, 2.5, 0.2, 1e-4), PAPER),
+    "one affected": (darrm.MajorityProblem(9, 0.5, 1.0, max_affected=1), PAPER),
+    "one group": (darrm.DecisionProblem([VoterGroup(7, 0.3)], 0.6), TRUTH),
+    "two groups": (darrm.DecisionProblem([VoterGroup(3, 1.0, 1e-6), VoterGroup(4, 0.2)], 0.9, 1e-5), TWO),
+    "without privacy": (darrm.DecisionProblem([VoterGroup(5, math.inf)], 1.0, 1e-5, max_affected=1), TRUTH),
+    "three classes": (darrm.DecisionProblem([VoterGroup(5, 0.5)], 1.0, classes=3), TRUTH),
+    "none of three": (
+        darrm.DecisionProblem([VoterGroup(4, 0.5)], 1.0, classes=3, none=True),
+        objectives.truth([0.7], none=0.4),
+    ),
+    "groups for three": (
+        darrm.DecisionProblem([VoterGroup(2, 1.0), VoterGroup(2, 0.3)], 1.0, classes=3),
+        objectives.truth([0.8, 0.6], [0.5, 0.3, 0.2]),
+    ),
+}
+ALL = tuple(dict.fromkeys((*BASELINES, *PLANNED)))
+OF_ONE_PARAMETER = [baseline for baseline in ALL if isinstance(baseline, Baseline)]
+models = pytest.mark.parametrize("model", thorough(*list(MODELS)[:2], *list(MODELS)[2:]))
+
+
+def served(model: str) -> list[tuple[Baseline, AnyProblem, objectives.Objective]]:
+    problem, objective = MODELS[model]
+    return [(one, problem, objective) for one in OF_ONE_PARAMETER if one.serves(problem, objective)]
+
+
+def answers(table: np.ndarray, problem: AnyProblem) -> np.ndarray:
+    """Probabilities of all answers, from a table of a family."""
+    return np.stack([1 - table, table], axis=-1) if problem.binary else table
+
+
+def test_names_are_different_and_every_one_has_a_source() -> None:
+    assert len({baseline.name for baseline in ALL}) == len(ALL)
+    assert all(baseline.source for baseline in ALL)
+    assert set(PLANNED) >= {one for one in OF_ONE_PARAMETER if one is not random_votes.BASELINE}
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_tables_are_probabilities_and_more_of_the_parameter_is_less_noise(model: str) -> None:
+    for baseline, problem, objective in served(model):
+        family = baseline.family(problem, objective)
+        parameters = [family.most * share for share in (1e-4, 1e-3, 0.01, 0.1, 0.5, 1.0)]
+        tables = [answers(family.table(parameter), problem) for parameter in parameters]
+        for table in tables:
+            assert table.min() >= 0
+            assert table.sum(axis=-1) == pytest.approx(1, abs=1e-12)
+            assert encodings.table(encodings.of_answers(family.table(parameters[0]), problem), problem).size
+        sure = [table.max(axis=-1).sum() for table in tables]
+        assert (np.diff(sure) >= -1e-9).all(), baseline.name
+        assert tables[0] == pytest.approx(np.full(tables[0].shape, 1 / problem.n_classes), abs=0.3) or problem.none
+
+
+@models
+def test_the_least_noise_is_certified_and_no_less_is(model: str) -> None:
+    for baseline, problem, objective in served(model):
+        family = baseline.family(problem, objective)
+        found = least_noise(family, problem)
+        if found is None:  # voters without privacy of whom one vote in a hundred would tell too much
+            assert problem.affected[0].epsilon == math.inf
+            continue
+        said, table = found
+        certificate = darrm.verify(table, problem)
+        assert certificate.holds
+        assert said
+        most = encodings.of_answers(family.table(family.most), problem)
+        if not darrm.verify(most, problem).holds:
+            assert certificate.tight_epsilon >= problem.release_epsilon * (1 - 2e-7), baseline.name
+
+
+@models
+def test_what_a_comparison_says_of_an_entry_is_true(model: str) -> None:
+    problem, objective = MODELS[model]
+    of_paper = isinstance(objective, objectives.Paper)
+    found = darrm.compare(problem, objective.prior) if of_paper else darrm.compare(problem, objective=objective)  # type: ignore[attr-defined]
+    assert len(found) == len({entry.called for entry in found})
+    for entry in found:
+        certificate = darrm.verify(entry.table, problem)
+        assert entry.certificate == certificate
+        assert entry.within == certificate.holds
+        assert found[entry.called] is entry
+        if entry.within:
+            assert entry.expected_cost >= found[0].expected_cost - 1e-9, entry.called
+        if not of_paper:
+            assert entry.expected_cost == pytest.approx(cost_of(entry.table, problem, objective), abs=1e-12)
+    private = {one.name for one in BASELINES if not isinstance(one, Baseline) and not one.private}
+    assert all(entry.within for entry in found.entries[: len(found) - len(private)])
+    assert len(found.to_frame()) == len(found)
+
+
+@pytest.mark.parametrize(
+    "baseline", [one for one in OF_ONE_PARAMETER if one is not flipped_votes.BASELINE], ids=lambda one: one.name
+)
+def test_two_classes_are_the_first_case_of_many(baseline: Baseline) -> None:
+    """Tables of two classes against chances of the same mechanism that are put together by hand."""
+    K, parameter = 6, 0.5
+    problem = darrm.DecisionProblem([VoterGroup(K, 1.0)], 1.0)
+    table = baseline.family(problem, TRUTH).table(parameter)
+    lead = np.array([2 * n - K for n in range(K + 1)], dtype=np.float64)
+    rng = np.random.default_rng(5)
+    n = 200_000
+    noise = {
+        "Gaussian noisy max": lambda: rng.normal(0, 1 / parameter, (2, n)),
+        "Laplace noisy max": lambda: rng.laplace(0, 1 / parameter, (2, n)),
+        "exponential mechanism": lambda: rng.gumbel(0, 2 / parameter, (2, n)),
+        "permute-and-flip": lambda: rng.exponential(2 / parameter, (2, n)),
+    }
+    if baseline.name in noise:
+        zero, one = noise[baseline.name]()
+        drawn = np.array([np.mean(one + ones > zero + K - ones) for ones in range(K + 1)])
+        assert table == pytest.approx(drawn, abs=6 * math.sqrt(0.25 / n))
+    elif baseline is constant_noise.BASELINE:
+        assert table == pytest.approx(0.5 + np.sign(lead) * parameter / 2)
+    else:
+        assert table == pytest.approx(0.5 + parameter * lead / (2 * K))  # one vote, or a coin
+
+
+def test_what_is_said_of_a_parameter_is_the_parameter() -> None:
+    for baseline, problem, objective in served("one group"):
+        family = baseline.family(problem, objective)
+        said = family.said(family.guess)
+        [number, *_] = re.findall(r"\d+\.?\d*(?:e-?\d+)?", said)
+        read = {"Gaussian noisy max": 1 / family.guess, "Laplace noisy max": 1 / family.guess}
+        read |= {constant_noise.BASELINE.name: family.guess + (1 - family.guess) / 2}
+        assert float(number) == pytest.approx(read.get(baseline.name, family.guess), rel=1e-3), baseline.name
+
+
+def test_a_parameter_that_is_exactly_at_the_limit_is_taken() -> None:
+    """Five of eleven votes cost as much as three, exactly .3: rounding alone would refuse them."""
+    problem = darrm.DecisionProblem([VoterGroup(11, 0.1)], 0.3)
+    found = least_noise(random_votes.BASELINE.family(problem, TRUTH), problem)
+    assert found is not None
+    assert found[0] == "5 of 11 votes"
+
+
+@pytest.mark.parametrize(("K", "classes"), [(5, 2), (6, 2), (5, 3)])
+def test_sorted_votes_of_two_classes_are_those_of_many(K: int, classes: int) -> None:
+    votes = [row for row in count_vectors(K, classes).tolist() if row == sorted(row, reverse=True)]
+    assert sorted_counts(K, classes).tolist() == votes
+
+
+def test_all_of_one_parameter_are_raised_at_one_total() -> None:
+    names = [one.name for one in raised(MODELS["one group"][0], TRUTH)]
+    found = darrm.compare(
+        darrm.DecisionProblem([VoterGroup(5, 1.0)], 1.0, max_affected=1),
+        base_accuracy=0.8, queries=10, total_epsilon=2, total_delta=1e-5, voters="fresh",
+    )  # fmt: skip
+    assert [entry.name for entry in found][1 : len(names) + 1] == names
+    assert found.held == "total"
+    assert all(1.99 <= entry.total <= 2 for entry in found.entries[1 : len(names) + 1])
