@@ -45,7 +45,10 @@ def command(
     as_json: bool,
     **values: Any,
 ) -> None:
-    """Put gamma_opt beside subsampling, double subsampling and randomized response, for one release.
+    """Put the optimum beside all baselines, for one release.
+
+    Of voters that are all alike (--K) it is gamma_opt, beside subsampling, randomized response and noise at the counts.
+    Of groups of voters (--group, --release-epsilon and --accuracy) it is the best table of all.
 
     With --queries, --total-epsilon, --total-delta and --voters: every mechanism calibrated to one total budget of all
     labels, as darrm plan does it.
@@ -57,17 +60,26 @@ def command(
         given = {**values, "prior": prior, "objective": objective, "draws": draws}
         _at_one_total(given, queries, total_delta, voters, plot, as_json)
         return
-    strange = [name for name in ("group", "base_accuracy", "accuracy", "classes") if values.pop(name)]
-    if strange or voters is not None:
+    strange = [
+        name for name, value in {"base-accuracy": values.pop("base_accuracy"), "voters": voters}.items() if value
+    ]
+    if strange:
         raise InputError(
-            f"--{strange[0].replace('_', '-') if strange else 'voters'} is for one total budget of many labels. Pass "
-            "--queries, --total-epsilon and --total-delta too, or leave it out."
+            f"--{strange[0]} is for one total budget of many labels. Pass --queries, --total-epsilon and --total-delta "
+            "too, or leave it out."
         )
     if release_epsilon is not None:
         values["total_epsilon"] = release_epsilon
+    if values["group"]:
+        others = {"queries": queries, "draws": draws, "total-delta": total_delta, "plot": plot}
+        _of_groups({**values, "objective": objective}, prior, others, as_json)
+        return
+    of_groups = [name for name in ("group", "accuracy", "classes") if values.pop(name)]
+    if of_groups:
+        raise InputError(f"--{of_groups[0]} goes with --group, or with one total budget of many labels. Leave it out.")
     missing = [f"--{name}" for name in ("K", "epsilon") if values[name] is None]
     if missing:
-        raise click.UsageError(f"Missing option '{missing[0]}'.")
+        raise click.UsageError(f"Missing option '{missing[0]}' (or --group, --release-epsilon and --accuracy).")
     prior = "uniform" if prior is None else prior
     import numpy as np
 
@@ -158,6 +170,59 @@ def command(
         console.print(
             f"sampled error: mean |total variation| over {draws} draws of p, the same for all, and its 95 % interval."
         )
+
+
+def _of_groups(values: dict[str, Any], prior: str | None, others: dict[str, Any], as_json: bool) -> None:
+    """One release of groups of voters."""
+    from darrm.cli.problem import take_decision
+    from darrm.planning.comparison import compare
+
+    for name, value in others.items():
+        if value is not None:
+            raise InputError(f"--{name} is for voters that are all alike, or for one total budget. Leave it out.")
+    alike = [f"--{name}" for name in ("K", "epsilon") if values[name] is not None]
+    if alike:
+        raise click.UsageError(f"{alike[0]} is for voters that are all alike, --group for groups of voters.")
+    if values["total_epsilon"] is None and values["m"] is None:
+        raise click.UsageError("Missing option '--release-epsilon'.")
+    if values["accuracy"] is None and prior is None:
+        raise click.UsageError("Missing option '--accuracy'.")
+    asked = take_decision({**values, "cost": None, "none": None, "columns": None}, prior)
+    problem, entries = asked["problem"], compare(**asked)
+    if as_json:
+        rows = [
+            {
+                "name": entry.name,
+                "setting": entry.setting,
+                "table": entry.table.tolist(),
+                "expected_cost": entry.expected_cost,
+                "wrong": entry.wrong,
+                "disagreement": entry.disagreement,
+                "certificate": asdict(entry.certificate) if entry.certificate else None,
+            }
+            for entry in entries
+        ]
+        common.print_json({"problem": asdict(problem), "mechanisms": rows})
+        return
+    known = not any(math.isnan(entry.wrong) for entry in entries)
+    heads = ("mechanism", "expected cost", *["wrong"] * known, "tight epsilon", "verified")
+    lines = [
+        (
+            entry.called,
+            f"{entry.expected_cost:.6f}",
+            *[f"{entry.wrong:.6f}"] * known,
+            wording.at_least(entry.tight_epsilon),
+            "yes" if entry.within else "no",
+        )
+        for entry in entries
+    ]
+    objective = entries[0].design.objective if entries[0].design else None
+    totals.show_rows(heads, lines, f"One release, {wording.guarantee(problem)}")
+    console = common.console()
+    console.print(f"The guarantee holds {wording.condition(problem)}")
+    if objective is not None:
+        console.print(f"expected cost: {wording.counted(objective)}.")
+        console.print(rests_not_on(wording.assumed_of(objective)))
 
 
 def _plus_minus(interval: Interval) -> str:

@@ -796,3 +796,44 @@ def test_figures_are_the_largest_of_all_attendances(tmp_path: Path, capsys: pyte
     assert main(["verify", str(tmp_path / "whole.json")]) == 0
     found = " ".join(capsys.readouterr().out.split())
     assert "at delta 0.00100004" in found
+
+
+def test_compare_of_groups_is_the_comparison_of_python(capsys: pytest.CaptureFixture[str]) -> None:
+    line = ["compare", "--group", "2:1.0", "--group", "3:.2", "--release-epsilon", "1.4", "--accuracy", ".7,.6"]
+    problem = darrm.DecisionProblem([darrm.VoterGroup(2, 1.0), darrm.VoterGroup(3, 0.2)], 1.4)
+    found = darrm.compare(problem, objective=darrm.objectives.truth([0.7, 0.6]))
+    assert main([*line, "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["mechanisms"]
+    assert [row["name"] for row in rows] == [entry.name for entry in found]
+    assert [row["wrong"] for row in rows] == pytest.approx([entry.wrong for entry in found], abs=1e-9)
+    assert main(line) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert f"optimum {found[0].expected_cost:.6f} {found[0].wrong:.6f}" in out
+    assert "permute-and-flip (epsilon" in out
+    assert "The guarantee holds if the votes are independent" in out
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (["--queries", "5"], "--queries is for voters that are all alike"),
+        (["--K", "3"], "--K is for voters that are all alike"),
+        (["--base-accuracy", ".7"], "--base-accuracy is for one total budget"),
+        (["--voters", "fresh"], "--voters is for one total budget"),
+    ],
+)
+def test_compare_of_groups_refuses_what_it_has_no_use_for(
+    capsys: pytest.CaptureFixture[str], more: list[str], said: str
+) -> None:
+    line = ["compare", "--group", "3:1.0", "--release-epsilon", "1.4", "--accuracy", ".7", *more]
+    assert main(line) == 2
+    assert said in " ".join(capsys.readouterr().err.split())
+
+
+def test_compare_of_groups_asks_for_what_is_missing(capsys: pytest.CaptureFixture[str]) -> None:
+    for line, missing in (
+        (["--group", "3:1.0", "--accuracy", ".7"], "--release-epsilon"),
+        (["--group", "3:1.0", "--release-epsilon", "1"], "--accuracy"),
+    ):
+        assert main(["compare", *line]) == 2
+        assert f"Missing option '{missing}'" in capsys.readouterr().err
