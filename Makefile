@@ -34,7 +34,7 @@ opacus:
 
 # atheris, if it is there, follows the coverage: .venv/bin/pip install atheris
 fuzz: $(DONE)
-	$(BIN)/python benchmarks/fuzz/run.py --minutes 60
+	$(BIN)/python tests/tools/fuzz/run.py --minutes 60
 
 lint: $(DONE)
 	$(BIN)/ruff check .
@@ -61,12 +61,12 @@ notebooks: $(DONE)
 
 # Make the shipped votes again and compare.
 votes: $(DONE)
-	$(BIN)/python benchmarks/make_votes.py --check
+	$(BIN)/python tests/tools/make_votes.py --check
 
 # Builds what would be released, twice, and checks it; into dist/.
 release: $(DONE)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[release]'
-	$(BIN)/python benchmarks/release_check.py
+	$(BIN)/python tests/tools/release_check.py
 
 clean:
 	rm -rf $(VENV) .venv.opacus demo docs/_build notebooks/*.ipynb

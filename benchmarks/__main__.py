@@ -1,4 +1,4 @@
-"""List the scripts of this folder: what each measures, how long it takes, which page of the documentation it writes.
+"""List the scripts of benchmarks and the tools of tests/tools: what each does, how long it takes, which page it writes.
 
     python -m benchmarks
 
@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 HERE = Path(__file__).resolve().parent
+TOOLS = HERE.parent / "tests" / "tools"
 TAKES = re.compile(r"^Takes: (?P<time>.+?)\.(?: --docs writes (?P<page>docs/[\w/]+\.md)\.)?$", re.MULTILINE)
 
 
@@ -28,7 +29,7 @@ class Script(NamedTuple):
 
 def scripts() -> Iterator[Script]:
     """All scripts in the order of their paths."""
-    for path in sorted(HERE.rglob("*.py")):
+    for path in sorted([*HERE.rglob("*.py"), *TOOLS.rglob("*.py")]):
         docstring = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
         if takes := TAKES.search(docstring):
             name = path.relative_to(HERE.parent).as_posix()

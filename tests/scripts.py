@@ -1,4 +1,4 @@
-"""Scripts of benchmarks/ as modules, for the tests of what they compute, and programs that tests start."""
+"""Scripts of benchmarks/ and tools of tests/tools as modules, for their tests, and programs that tests start."""
 
 import importlib
 import sys
@@ -6,9 +6,10 @@ from pathlib import Path
 from types import ModuleType
 
 BENCHMARKS = Path(__file__).resolve().parents[1] / "benchmarks"
+TOOLS = Path(__file__).resolve().parent / "tools"
 PROGRAMS = Path(__file__).resolve().parent / "programs"
 COMMAND = str(PROGRAMS / "command.py")  # darrm, in a process of its own
-FOLDERS = [str(BENCHMARKS / "paper"), str(BENCHMARKS)]
+FOLDERS = [*(str(BENCHMARKS / folder) for folder in ("paper", "studies", "speed")), str(TOOLS)]
 
 
 def load(name: str) -> ModuleType:

@@ -1,4 +1,4 @@
-"""What darrm designs is what it designed for tests/golden, to 1e-9; benchmarks/golden.py holds all bits."""
+"""What darrm designs is what it designed for tests/golden, to 1e-9; tests/tools/golden.py holds all bits."""
 
 from __future__ import annotations
 

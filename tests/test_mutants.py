@@ -2,7 +2,7 @@
 
 Each is a change of the source of darrm, put into the running code; the test of the suite that is named with it is then
 run again and has to fail. What is changed is found by its syntax, in the function that has it, wherever it stands and
-however it is laid out. `benchmarks/mutation.py` makes such changes by the thousand, without choosing them.
+however it is laid out. `tests/tools/mutation.py` makes such changes by the thousand, without choosing them.
 """
 
 from __future__ import annotations

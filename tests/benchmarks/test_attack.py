@@ -1,4 +1,4 @@
-"""The attacks of benchmarks/attack.py, with fewer runs: false claims are found, sound ones stand."""
+"""The attacks of benchmarks/studies/attack.py, with fewer runs: false claims are found, sound ones stand."""
 
 import math
 import re

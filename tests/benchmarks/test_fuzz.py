@@ -1,4 +1,4 @@
-"""Some hundred cases of every target of benchmarks/fuzz, what fuzzing found before, and that it can find anything."""
+"""Some hundred cases of every target of tests/tools/fuzz, what fuzzing found before, and that it can find anything."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from cases import thorough
-from scripts import BENCHMARKS
+from scripts import TOOLS
 
 import darrm
 from darrm.accounting import Ledger
@@ -19,7 +19,7 @@ from darrm.cli import main
 from darrm.storage import sealed_json
 from darrm.tables import journal
 
-FUZZ = BENCHMARKS / "fuzz"
+FUZZ = TOOLS / "fuzz"
 KEPT_WITH = "python 3.11.7, darrm 0.1.0, highspy 1.15.1, numpy 2.4.6, scipy 1.17.1"
 CASES = {"command": 25, "certificate": 40, "journal": 15, "design": 60, "table": 40}
 CASES |= {"decision": 40, "charges": 15, "plan": 20, "page": 30}

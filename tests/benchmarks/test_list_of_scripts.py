@@ -4,9 +4,9 @@ import runpy
 from pathlib import Path
 
 import pytest
-from scripts import BENCHMARKS, load
+from scripts import BENCHMARKS, TOOLS, load
 
-STARTED_BY_OTHERS = {"fuzz/worker.py"}
+STARTED_BY_OTHERS = {"tests/tools/fuzz/worker.py", "benchmarks/__main__.py"}
 MAIN = str(BENCHMARKS / "__main__.py")
 scripts = {script.path: script for script in runpy.run_path(MAIN, run_name="list")["scripts"]()}
 
@@ -14,11 +14,11 @@ scripts = {script.path: script for script in runpy.run_path(MAIN, run_name="list
 @pytest.mark.thorough
 def test_every_script_is_listed(capsys: pytest.CaptureFixture[str]) -> None:
     runnable = {
-        path.relative_to(BENCHMARKS).as_posix()
-        for path in BENCHMARKS.rglob("*.py")
+        path.relative_to(BENCHMARKS.parent).as_posix()
+        for path in (*BENCHMARKS.rglob("*.py"), *TOOLS.rglob("*.py"))
         if 'if __name__ == "__main__":' in path.read_text(encoding="utf-8")
     }
-    assert scripts.keys() == {f"benchmarks/{name}" for name in runnable - STARTED_BY_OTHERS - {"__main__.py"}}
+    assert scripts.keys() == runnable - STARTED_BY_OTHERS
     runpy.run_path(MAIN, run_name="__main__")
     lines = capsys.readouterr().out.splitlines()
     assert lines[::3] == sorted(scripts)

@@ -1,4 +1,4 @@
-"""benchmarks/speed.py: what it reads out of its own page, and where its sources come from."""
+"""benchmarks/speed/speed.py: what it reads out of its own page, and where its sources come from."""
 
 from pathlib import Path
 
