@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -11,20 +12,19 @@ from darrm.certificate.certificate import verify
 from darrm.design.solve import solve
 from darrm.errors import CertificateError, InputError
 from darrm.numerics.arrays import Array
-from darrm.objectives import Objective, OfVoters, truth
+from darrm.objectives import OfVoters, truth
 from darrm.problem.class_votes import all_votes, votes_up_to_names
 from darrm.problem.decision import AnyProblem, DecisionProblem
 
 _TRIES = 12  # of the epsilon of one class against the rest
 
 
-def _solved(problem: AnyProblem, objective: Objective, time_limit: float) -> dict[str, tuple[str, Array]]:
+def _solved(problem: AnyProblem, objective: Any, time_limit: float) -> dict[str, tuple[str, Array]]:
     """For each class the best decision of two answers, "this class" or "another", of one epsilon; then a class of which
     it is the first, at random if there are several, or none.
 
     The epsilon is as large as the certificate of all of them together allows.
     """
-    assert isinstance(objective, OfVoters)
     C, conf, prior = problem.n_classes, np.array(objective.confusion, dtype=np.float64), np.array(objective.prior)
     alike = objective.symmetric(problem)
     votes = votes_up_to_names(problem) if alike and len(problem.groups) == 1 else all_votes(problem)

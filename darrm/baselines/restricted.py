@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from darrm import objectives
@@ -60,9 +62,8 @@ def _word(problem: ByGroups) -> str:
     return "majority" if problem.binary else "plurality"
 
 
-def _for_most_votes(problem: AnyProblem, objective: Objective, time_limit: float) -> Found:
+def _for_most_votes(problem: AnyProblem, objective: Any, time_limit: float) -> Found:
     """The optimum for an objective that asks for the class of most votes, instead of the truth."""
-    assert isinstance(objective, OfVoters)
     by_votes = rule(_word(problem), objective.confusion, objective.prior, none=1.0 if problem.none else None)
     table = solve(problem, objective=by_votes, time_limit=time_limit).table
     return {f"{_word(problem)} of all, optimal noise": ("", table)}
