@@ -82,7 +82,7 @@ def test_other_ways_stand_beside_it(client: Any) -> None:
     entries = compare(design.problem, objective=design.objective)
     assert len(entries) == 12
     for entry in entries:
-        name = "this design (optimum)" if entry.called == "optimum" else entry.name
+        name = "this design (optimum)" if entry.called == "optimum" else entry.called
         holds = "yes" if entry.certificate.holds else "no"
         assert re.search(
             rf"{re.escape(name)}(<span [^>]*></span>)?</th><td>{entry.expected_cost:.6f}</td><td>{holds}</td>", text
