@@ -49,6 +49,17 @@ class DecisionTask(NamedTuple):
         return json.dumps(groups), p.release_epsilon, p.delta, p.max_affected, p.adjacency, *self[1:]
 
     @property
+    def helped(self) -> tuple[Any, ...]:
+        """Nothing: decisions do not help each other."""
+        return ()
+
+    def solve(self, binding: object) -> Design:
+        """The design."""
+        from darrm.design.solve import solve
+
+        return solve(self.problem, objective=self.goal, ordered=self.ordered == "yes")
+
+    @property
     def goal(self) -> Objective:
         """What the decision should cost little of."""
         accuracy, prior = _numbers("accuracy", self.accuracy), _numbers("prior", self.prior)

@@ -19,16 +19,13 @@ from darrm.storage.atomic import replacing
 from darrm.storage.frames import pyarrow
 from darrm.storage.kinds import check_kind
 from darrm.storage.sealed_json import unique
-from darrm.tables.decisions import DECISION_KEY
-from darrm.tables.problems import KEY
+from darrm.tables.tasks import KINDS, kind_of
 
 Row = dict[str, Any]
 ENDINGS = (".parquet", ".csv", ".jsonl")
-NUMBERS = ("error", "disagreement", "gap", "needed_delta", "tight_epsilon")
-COLUMNS = (*KEY, "gamma", *NUMBERS, "binding", "seconds", "made_with", "failure")
-DECISION_NUMBERS = ("expected_cost", "gap", "needed_delta", "tight_epsilon")
-DECISION_COLUMNS = (*DECISION_KEY, "table", *DECISION_NUMBERS, "seconds", "made_with", "failure")
-_RELEASES = ("gamma", "table")
+_RELEASES = {kind.release for kind in KINDS}
+_OF_DESIGNS = {name for kind in KINDS for name in (kind.release, *kind.numbers, *kind.others)}
+_KNOWN = {kind.columns for kind in KINDS}
 _TEXT = ("groups", "adjacency", "prior", "shape", "objective", "accuracy", "cost", "ordered", "made_with", "failure")
 _WHOLE = ("K", "max_affected", "binding")
 _MOST = 1_000_000  # rows, as of a grid
@@ -92,18 +89,18 @@ def rows(path: str | Path) -> list[Row]:
 
 def key_of(row: Row) -> tuple[Any, ...]:
     """What tells the problem of a row from all others."""
-    return tuple(row[name] for name in (DECISION_KEY if "groups" in row else KEY))
+    return tuple(row[name] for name in kind_of(row).key)
 
 
 def fault(row: Row) -> str | None:
     """What a row lacks to be one, by its columns and their kinds; None if nothing. It verifies no figure."""
-    if tuple(row) not in (COLUMNS, DECISION_COLUMNS):
+    if tuple(row) not in _KNOWN:
         return "its columns are not those of a table"
     failed = row["failure"] is not None
     for name, value in row.items():
         if name == "failure" and not failed:
             continue
-        if failed and name in (*_RELEASES, *NUMBERS, *DECISION_NUMBERS, "binding"):
+        if failed and name in _OF_DESIGNS:
             if value is not None:
                 return f"{name} stands beside a failure"
         elif name in _RELEASES:
@@ -138,7 +135,7 @@ def _read_parquet(path: Path) -> Iterator[Row]:
     try:
         # Batch by batch: a small file can stand for any number of rows.
         with pa.parquet.ParquetFile(path, pre_buffer=False) as file:
-            if tuple(file.schema_arrow.names) not in (COLUMNS, DECISION_COLUMNS):
+            if tuple(file.schema_arrow.names) not in _KNOWN:
                 raise ValueError("its columns are not those of a table")
             for batch in file.iter_batches(batch_size=1024):
                 yield from batch.to_pylist()

@@ -10,38 +10,20 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from darrm import priors
-from darrm._validation import choice
 from darrm._validation import path as check_path
-from darrm.design.design import SHAPES
 from darrm.errors import InputError
 from darrm.priors import Prior
 from darrm.problem.majority import MajorityProblem
 from darrm.storage.kinds import check_kind
-from darrm.tables.decisions import DECISION_KEY, NEEDED, DecisionTask, decision_task
+from darrm.tables.tasks import DECISIONS, MajorityTask, Task, kind_of, prior_text, task_of
 
 Values: TypeAlias = "float | str | Iterable[float | str | None] | None"
-KEY = ("K", "m", "epsilon", "Delta", "delta", "max_affected", "adjacency", "prior", "shape", "objective")
 _MOST = 1_000_000
 _CHAIN = 32  # designs of one unit of work, at most
-
-
-class Task(NamedTuple):
-    """One design to be made."""
-
-    problem: MajorityProblem
-    prior: str
-    shape: str
-    objective: str
-
-    @property
-    def key(self) -> tuple[Any, ...]:
-        """What tells it from all others, in the order of `KEY`."""
-        return (*(getattr(self.problem, name) for name in KEY[:7]), *self[1:])
 
 
 @dataclass(frozen=True)
@@ -65,7 +47,7 @@ class Grid:
     (3, 1, 2)
     """
 
-    tasks: tuple[Task, ...] | tuple[DecisionTask, ...]
+    tasks: tuple[Task, ...]
     left_out: int = 0
 
     @property
@@ -75,13 +57,10 @@ class Grid:
 
     def chains(self) -> list[list[int]]:
         """Indices of tasks in units of work: neighbours, from small m on, so that each helps the next."""
+        tasks = self.tasks
         groups: dict[tuple[Any, ...], list[int]] = {}
-        tasks = [task for task in self.tasks if isinstance(task, Task)]
-        if len(tasks) < len(self.tasks):  # decisions do not help each other
-            return [[i] for i in sorted(range(len(self.tasks)), key=lambda i: -self.tasks[i].problem.K)]
         for i, task in enumerate(tasks):
-            K, _, epsilon, Delta, _, *others = task.key
-            groups.setdefault((K, epsilon, Delta, *others), []).append(i)
+            groups.setdefault(task.helped or (i,), []).append(i)
         chains = []
         for members in groups.values():
             members.sort(key=lambda i: (tasks[i].problem.release_epsilon, tasks[i].problem.delta))
@@ -136,7 +115,7 @@ def grid(
     """
     named = {"K": K, "m": m, "epsilon": epsilon, "Delta": Delta, "delta": delta, "max_affected": max_affected}
     values = {name: _several(name, value) for name, value in named.items()}
-    tasks: dict[Task, None] = {}
+    tasks: dict[MajorityTask, None] = {}
     left_out = 0
     texts, shapes = [prior_text(each) for each in _several("prior", prior)], _several("shape", shape)
     size = math.prod(map(len, [*values.values(), texts, shapes]))
@@ -185,10 +164,10 @@ def from_csv(path: str | Path) -> Grid:
         with name.open(newline="", encoding="utf-8-sig") as file:
             rows = csv.DictReader(file)
             header = rows.fieldnames or []
-            decisions = "groups" in header
-            known, needed = (DECISION_KEY, NEEDED) if decisions else (KEY, KEY[:3])
+            kind = kind_of(header)
+            known, needed = kind.key, kind.needed
             unknown, missing = set(header) - set(known), set(needed) - set(header)
-            if decisions and {"classes", "none"} & unknown:
+            if kind is DECISIONS and {"classes", "none"} & unknown:
                 raise InputError(
                     f"{name}: a table holds decisions between two answers. Got the column "
                     f"{min({'classes', 'none'} & unknown)}. Solve decisions between more one by one, with darrm solve."
@@ -199,11 +178,11 @@ def from_csv(path: str | Path) -> Grid:
                     f"{name}: the header must name {', '.join(needed)} and may name {others}, each once. "
                     f"Got {', '.join(header) or 'nothing'}."
                 )
-            tasks: dict[Any, None] = {}
+            tasks: dict[Task, None] = {}
             for row in rows:
                 try:
                     values = _texts(row)
-                    tasks[decision_task(values) if decisions else _from_texts(values)] = None
+                    tasks[kind.task(values)] = None
                 except InputError as error:
                     raise InputError(f"{name}, line {rows.line_num}: {error}") from None
     except InputError:
@@ -222,37 +201,6 @@ def _texts(row: dict[str, Any]) -> dict[str, str]:
     if None in row or None in row.values():
         raise InputError("the line has more or fewer columns than the header.")
     return {name: text.strip() for name, text in row.items() if text.strip()}
-
-
-def _from_texts(values: dict[str, str]) -> Task:
-    numbers: dict[str, Any] = {}
-    for name in KEY[:6]:
-        if name in values:
-            try:
-                numbers[name] = float(values[name])
-            except ValueError:
-                raise InputError(f"{name} must be a number. Got {values[name]!r}.") from None
-    absent = [name for name in ("K", "m", "epsilon") if name not in numbers]
-    if absent:
-        raise InputError(f"{absent[0]} is missing.")
-    problem = MajorityProblem(**numbers, adjacency=values.get("adjacency", "replace-one"))
-    text = prior_text(values.get("prior", "uniform"))
-    return task_of(problem, text, values.get("shape", "free"), values.get("objective"))
-
-
-def task_of(problem: MajorityProblem, prior: str, shape: object, objective: str | None) -> Task:
-    """The task of a problem; ``prior`` as `prior_text` writes it, ``objective`` the prior's own if None."""
-    choice("shape", shape, SHAPES)
-    chosen = priors.parse(prior).default_objective if objective is None else objective
-    return Task(problem, prior, str(shape), choice("objective", chosen, priors.OBJECTIVES))
-
-
-def prior_text(prior: object) -> str:
-    """The text of a prior with all its digits."""
-    made = priors.parse(prior) if isinstance(prior, str) else prior
-    if not isinstance(made, Prior):
-        raise InputError(f"prior must come from darrm.priors, or be its text. Got {prior!r}.")
-    return made.text()
 
 
 def _several(name: str, values: Any) -> Sequence[Any]:

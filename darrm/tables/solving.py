@@ -13,12 +13,12 @@ from darrm._validation import path as check_path
 from darrm.errors import DarrmError, InputError
 from darrm.storage.locks import locked
 from darrm.tables import files
-from darrm.tables.decisions import DECISION_KEY, DecisionTask
-from darrm.tables.files import COLUMNS, DECISION_COLUMNS, Row
+from darrm.tables.files import Row
 from darrm.tables.journal import Journal, made_with
 from darrm.tables.parallel import BACKENDS, in_parallel
-from darrm.tables.problems import KEY, Grid, Task, Values, grid
+from darrm.tables.problems import Grid, Values, grid
 from darrm.tables.table import Table, figures, verify_table
+from darrm.tables.tasks import DECISIONS, MAJORITIES, Task
 
 _FEW = 200  # rows that one process verifies at once
 Progress = Callable[[int, int, int], None]
@@ -131,38 +131,20 @@ def solve_grid(
         return table
 
 
-def _solve_chain(tasks: Sequence[Task] | Sequence[DecisionTask]) -> list[Row]:
-    """The rows of neighbouring problems."""
-    if isinstance(tasks[0], DecisionTask):
-        return [_decide(task) for task in tasks if isinstance(task, DecisionTask)]
-    return _solve_majorities([task for task in tasks if isinstance(task, Task)])
-
-
-def _decide(task: DecisionTask) -> Row:
-    from darrm.design.solve import solve
-
-    row: Row = dict.fromkeys(DECISION_COLUMNS)
-    row |= dict(zip(DECISION_KEY, task.key, strict=True))
-    start = time.perf_counter()
-    try:
-        design = solve(task.problem, objective=task.goal, ordered=task.ordered == "yes")
-        row |= {"table": design.table.ravel().tolist(), **figures(design)}
-    except DarrmError as error:
-        row["failure"] = " ".join(str(error).split())
-    return row | {"seconds": time.perf_counter() - start, "made_with": made_with()}
-
-
-def _solve_majorities(tasks: Sequence[Task]) -> list[Row]:
-    from darrm.design.solve import Binding, solve
+def _solve_chain(tasks: Sequence[Task]) -> list[Row]:
+    """The rows of neighbouring problems, each with the help of the one before."""
+    from darrm.design.solve import Binding
 
     binding, rows = Binding(), []
     for task in tasks:
-        row: Row = dict.fromkeys(COLUMNS)
-        row |= dict(zip(KEY, task.key, strict=True))
+        kind = MAJORITIES if task.helped else DECISIONS
+        row: Row = dict.fromkeys(kind.columns)
+        row |= dict(zip(kind.key, task.key, strict=True))
         start = time.perf_counter()
         try:
-            design = solve(task.problem, prior=task.prior, shape=task.shape, objective=task.objective, binding=binding)
-            row |= {"gamma": design.gamma.tolist(), **figures(design), "binding": len(binding.counts)}
+            design = task.solve(binding)
+            row |= {kind.release: design.table.ravel().tolist(), **figures(design)}
+            row |= dict.fromkeys(kind.others, len(binding.counts))
         except DarrmError as error:
             binding = Binding()
             row["failure"] = " ".join(str(error).split())

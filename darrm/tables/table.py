@@ -10,7 +10,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from darrm import priors
 from darrm._validation import check_jobs
 from darrm.design.content import certificate_size
 from darrm.design.design import Design
@@ -18,10 +17,9 @@ from darrm.errors import CertificateError, DarrmError, InputError
 from darrm.priors import Prior
 from darrm.problem.majority import MajorityProblem
 from darrm.tables import files
-from darrm.tables.decisions import DECISION_KEY, decision_of
-from darrm.tables.files import DECISION_NUMBERS, NUMBERS, Row
+from darrm.tables.files import Row
 from darrm.tables.parallel import in_parallel
-from darrm.tables.problems import KEY, prior_text, task_of
+from darrm.tables.tasks import KEY, MAJORITIES, kind_of, prior_text, task_of
 
 _SAME = 1e-9  # as in design files: certificates are float64, errors through library functions
 
@@ -54,9 +52,9 @@ class Table:
     Attributes
     ----------
     rows : tuple of dict
-        Columns `darrm.tables.files.COLUMNS`: the problem, what was minimised, gamma, its errors and certificate, how
-        many constraints bind, seconds, what made it, and ``failure``, the reason why there is no gamma. For decisions
-        by groups `darrm.tables.files.DECISION_COLUMNS`, with ``table``, the probabilities of answer 1, last group's
+        The columns of `darrm.tables.tasks.MAJORITIES`: the problem, what was minimised, gamma, its errors and
+        certificate, how many constraints bind, seconds, what made it, and ``failure``, the reason why there is no
+        gamma. For decisions by groups those of `DECISIONS`, with ``table``, the probabilities of answer 1, last group's
         count fastest.
     found : int
         How many of them were there before this run.
@@ -132,7 +130,7 @@ class Table:
         row = self.rows[at]
         if row["failure"] is not None:
             raise InputError(f"There is no design for {_named(key)}: {row['failure']}")
-        return _majority(row)
+        return as_design(row)
 
     def _nearest(self, key: tuple[Any, ...]) -> str:
         def far(other: tuple[Any, ...]) -> tuple[float, ...]:
@@ -183,12 +181,7 @@ def lookup(table: Table | str | Path, *problem: Any, **named: Any) -> Design:
 
 def as_design(row: Row) -> Design:
     """The design of a row; it verifies itself."""
-    return decision_of(row) if "groups" in row else _majority(row)
-
-
-def _majority(row: Row) -> Design:
-    problem = MajorityProblem(*(row[name] for name in KEY[:7]))
-    return Design(problem, row["gamma"], priors.parse(row["prior"]), row["shape"], row["objective"], gap=row["gap"])
+    return kind_of(row).design(row)
 
 
 def wrong_with(row: Row) -> str | None:
@@ -209,15 +202,13 @@ def wrong_with(row: Row) -> str | None:
         size = certificate_size(design.problem) if name == "needed_delta" else 1.0
         then = abs(row[name]) if name == "error" else row[name]  # earlier versions wrote errors with their sign
         if not (isinstance(then, float) and math.isclose(now[name], then, rel_tol=_SAME, abs_tol=_SAME * size)):
-            return (
-                f"{name} is not what its {'table' if 'groups' in row else 'gamma'} gives ({then!r} for {now[name]!r})"
-            )
+            return f"{name} is not what its {kind_of(row).release} gives ({then!r} for {now[name]!r})"
     return None
 
 
 def figures(design: Design) -> dict[str, float]:
-    """The columns `NUMBERS` of a design, or `DECISION_NUMBERS`."""
-    names = NUMBERS if design.encoding.name == "gamma" else DECISION_NUMBERS
+    """What a table says of a design beside its numbers."""
+    names = kind_of(vars(design.problem)).numbers
     of = {name: design if hasattr(design, name) else design.certificate for name in names}
     return {name: float(getattr(of[name], name)) for name in names}
 
@@ -276,9 +267,10 @@ def _wrong_rows(rows: Sequence[Row]) -> list[str | None]:
 
 
 def _which(row: Row) -> str:
-    if "groups" in row:
-        return " ".join(f"{name}={row[name]}" for name in DECISION_KEY)
-    return _named(files.key_of(row))
+    kind = kind_of(row)
+    if kind is MAJORITIES:
+        return _named(files.key_of(row))
+    return " ".join(f"{name}={row[name]}" for name in kind.key)
 
 
 def _named(key: tuple[Any, ...]) -> str:

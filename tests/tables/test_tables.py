@@ -566,10 +566,8 @@ def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
 
 
 @pytest.mark.thorough
-def test_a_part_of_the_ready_table(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(str(Path(__file__).resolve().parents[2] / "benchmarks"))
-    import ready_table
-
+def test_a_part_of_the_ready_table() -> None:
+    ready_table = load("ready_table")
     tasks = ready_table.ready().tasks
     assert len(tasks) == len(set(tasks))
     assert {task.problem.K for task in tasks} == set(range(2, 52))
