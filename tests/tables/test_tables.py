@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scripts import COMMAND
+from scripts import COMMAND, load
 
 import darrm
 from darrm import tables
