@@ -23,6 +23,7 @@ from darrm.problem.groups import ByGroups
 _TRIES = 60
 _CLOSE = 1e-9  # relative: how near two parameters are tried where the epsilon jumps
 _ENOUGH = (1 - 1e-7, 1 - 4e-8)  # of the guarantee's epsilon: where a search ends, and where it aims
+_LEAST = 1e-9  # chance of one of two answers
 _ROUNDING = 1e-9  # what meets a guarantee exactly in theory misses it by rounding; no more is repaired
 
 
@@ -138,10 +139,13 @@ class SolvedBaseline:
 def by_counts(problem: ByGroups, chances: Callable[[Counts, float], Array]) -> Callable[[float], Array]:
     """Tables that look at the counts of all groups together, from the chances of classes at sorted counts.
 
-    ``chances`` takes counts, the most first, shape (rows, classes), and the parameter.
+    ``chances`` takes counts, the most first, shape (rows, classes), and the parameter. Of two answers none is less
+    likely than 1e-9. A table holds the chance of one of them, and so near to 1 float64 would have steps of a factor 2
+    in the chance of the other. To raise both of two chances to that brings them no further apart.
     """
     counts = sorted_counts(problem.K, problem.n_classes)
-    return lambda parameter: of_all_votes(chances(counts, parameter), problem)
+    least = _LEAST if problem.binary else 0.0
+    return lambda parameter: of_all_votes(np.maximum(chances(counts, parameter), least), problem)
 
 
 class _OneRelease:

@@ -170,3 +170,18 @@ def test_all_of_one_parameter_are_raised_at_one_total() -> None:
     assert [entry.name for entry in found][1 : len(names) + 1] == names
     assert found.held == "total"
     assert all(1.99 <= entry.total <= 2 for entry in found.entries[1 : len(names) + 1])
+
+
+@pytest.mark.parametrize("K", [300, 301])
+def test_far_ahead_the_chance_of_the_other_answer_is_no_step_of_float64(K: int) -> None:
+    """300 teachers: 1 - X at a lead of 300 would be 0, 1.1e-16 or twice that, and ln 2 what a vote costs there."""
+    problem = darrm.DecisionProblem([VoterGroup(K, math.inf)], 1.0, max_affected=1)
+    for baseline in OF_ONE_PARAMETER:
+        if baseline.serves(problem, TRUTH) and baseline is not flipped_votes.BASELINE:
+            found = baseline.tables(problem, TRUTH, 60.0)[baseline.name]
+            assert darrm.verify(found[1], problem).tight_epsilon >= 1 - 1e-6, baseline.name
+
+
+def test_a_majority_of_one_vote_is_exactly_at_its_limit() -> None:
+    found = darrm.compare(darrm.MajorityProblem(K=1, m=1, epsilon=0.5))
+    assert found["plain majority"].within
