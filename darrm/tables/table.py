@@ -52,10 +52,9 @@ class Table:
     Attributes
     ----------
     rows : tuple of dict
-        The columns of `darrm.tables.tasks.MAJORITIES`: the problem, what was minimised, gamma, its errors and
-        certificate, how many constraints bind, seconds, what made it, and ``failure``, the reason why there is no
-        gamma. For decisions by groups those of `DECISIONS`, with ``table``, the probabilities of answer 1, last group's
-        count fastest.
+        The columns of `darrm.tables.tasks.MAJORITIES`: the problem, the objective, gamma, its errors and certificate,
+        how many constraints bind, seconds, versions. ``failure`` is the reason why there is no gamma. For decisions by
+        groups those of `DECISIONS`, with ``table``, the probabilities of answer 1, last group's count fastest.
     found : int
         How many of them were there before this run.
     left_out : int
