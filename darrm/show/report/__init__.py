@@ -70,7 +70,7 @@ def html(
     (False, True)
     """
     from darrm._validation import check_total_delta, not_a_design, whole
-    from darrm.show.report import decision, page
+    from darrm.show.report.page import render
 
     if not isinstance(design, Design):
         raise not_a_design("A report is about a Design", design)
@@ -78,9 +78,7 @@ def html(
     also = None if queries is None else whole("queries", queries)
     stored = None if file is None else _stored(Path(file), design)
     name = "gamma.json" if file is None else Path(file).name
-    if design.encoding.name != "gamma":
-        return decision.render(design, name, stored, total, _quick(design) if full is None else full, also)
-    return page.render(design, name, stored, total, design.problem.K <= FULL if full is None else full, also)
+    return render(design, name, stored, total, _quick(design) if full is None else full, also)
 
 
 def write(
@@ -122,6 +120,8 @@ def _quick(design: Design) -> bool:
     from darrm.problem.class_tables import is_symmetric
 
     problem = design.problem
+    if design.encoding.name == "gamma":
+        return bool(problem.K <= FULL)
     if problem.binary:
         return group_corners.entries(problem) <= FULL_STATES
     return class_corners.entries(problem, alike=is_symmetric(design.table, problem)) <= FULL_ENTRIES

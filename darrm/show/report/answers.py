@@ -1,15 +1,26 @@
-"""What the answers of a decision are called on its page, and what pages of two and of more answers both say."""
+"""What pages of decisions say, whether they are between two answers or several."""
 
 from __future__ import annotations
 
 from decimal import Decimal
+from typing import Any
 
 from darrm.design.design import Design
-from darrm.show.markup import Markup, element, join, shown, var
+from darrm.objectives import Costs, OfVoters, Paper, Truth
+from darrm.planning.comparison import beside
+from darrm.show.markup import Markup, element, join, paragraph, shown, table, var
+from darrm.show.report import sections
+from darrm.show.report.sections import figure
 
 NAMED = 8  # vectors of votes in a sentence
 NO_REVERSALS = "At no counts is the label that costs more the likelier one."
 FORBIDS = (element("code", "darrm.solve(..., ordered=True)"), " forbids it.")
+OTHERS = "simpler ways to decide"
+_MOST_CLASSES = 8  # that have a column each for what is assumed
+_FEWER = ", then those of fewer voters in the order of the file"
+_ALL_TABLES = """[
+    x for part in (design, *design.fewer.values()) for x in part.table.ravel().tolist()
+]"""
 
 
 def answer(design: Design, number: int) -> str:
@@ -33,3 +44,124 @@ def failures(fails: Decimal) -> Markup:
         f"reached voters, together at most {shown(fails, 4, up=True)} (Lemma D4), and need not be attained."
     )
     return join(["This case has ", var("Delta"), text])
+
+
+def of_all(design: Design) -> dict[str, object]:
+    """The words of the page that all decisions share."""
+    problem = design.problem
+    groups = len(problem.groups)
+    return {
+        "title": f"Private decision by {problem.K} voter{'s' * (problem.K > 1)}"
+        + f" in {groups} groups" * (groups > 1),
+        "lead": "A decision by groups of voters, the privacy it is proved to keep, and what it costs.",
+        "what": "The decision",
+        "costs": "What it costs",
+        "for_groups": ", for groups of voters",
+        "theory": "Groups of voters: the theory",
+    }
+
+
+def symbols(design: Design) -> list[tuple[object, ...]]:
+    """The letters of the problem."""
+    problem = design.problem
+    groups = len(problem.groups)
+    return [
+        (var("K"), problem.K, f"voters, in {groups} group{'s' * (groups > 1)}"),
+        (var("epsilon"), repr(problem.release_epsilon), "epsilon guaranteed for one label, in nats"),
+    ]
+
+
+def goals(design: Design) -> list[tuple[object, ...]]:
+    """What was minimised, and what else was asked for."""
+    return [
+        ("objective", str(design.objective), "what the label should be"),
+        ("ordered", "yes" if design.ordered else "no", "whether the label that costs less must be the likelier"),
+        ("absent", "yes" if design.absent else "no", "whether voters may be absent"),
+    ]
+
+
+def assumed(design: Design) -> Markup:
+    """What the expected cost, and nothing else, assumes of the votes and of wrong labels."""
+    problem, objective = design.problem, design.objective.of(design.problem)
+    if isinstance(objective, Paper):
+        prior = element("span", str(objective.prior), class_="any")
+        mirrored = ", with votes and their mirror images as likely. For the expected cost alone."
+        return paragraph("Votes are taken to come from ", prior, mirrored, class_="note")
+    if not isinstance(objective, OfVoters):
+        return paragraph("What labels cost stands in the design file, for every count.", class_="note")
+    if problem.n_classes > _MOST_CLASSES:
+        return paragraph("The design file holds the assumptions on the votes, and the costs of labels.", class_="note")
+    tables: Any = objective.confusion
+    rows: list[tuple[object, ...]] = [("prior", *map(shown, objective.prior or ()))]
+    said = range(1, 2) if problem.n_classes == 2 else range(problem.n_classes)
+    for g, votes in enumerate(tables, 1):
+        rows += [(cell(design, c, f"group {g} says "), *(shown(vote[c]) for vote in votes)) for c in said]
+    costs = objective.cost or () if isinstance(objective, Truth) else ()
+    rows += [(cell(design, o, "cost of the label "), *map(shown, cost)) for o, cost in enumerate(costs)]
+    if not costs and objective.none is not None:
+        none = shown(objective.none)
+        rows.append((cell(design, problem.n_classes, "cost of the label "), *[none] * problem.n_classes))
+    truths = ["if the truth is ", *["if it is "] * (problem.n_classes - 1)]
+    heads = ("probability, or cost", *(cell(design, c, before) for c, before in enumerate(truths)))
+    note = "For the expected cost alone; under which condition the guarantee does not rest on it stands there."
+    return join([paragraph(note, class_="note"), table("Assumptions on the votes", heads, rows)])
+
+
+def cost(design: Design) -> dict[str, object]:
+    """What the expected cost is."""
+    expected = figure(design.expected_cost)
+    return {
+        "measure": "expected cost",
+        "cost": expected,
+        "meaning": f"The expected cost is {expected}: {_meaning(design)}.",
+    }
+
+
+def _meaning(design: Design) -> str:
+    objective = design.objective
+    if isinstance(objective, Paper):
+        if objective.name == "disagreement":
+            return "the probability that the label is not the majority of the votes cast"
+        return "how far the chances of the label are from those of the plain majority (total variation)"
+    if isinstance(objective, Truth):
+        if objective.plain:
+            return "the probability of a wrong label"
+        return "what a label costs on average, over the truth, the votes and the coins of the release"
+    if isinstance(objective, Costs):
+        return "the sum of the costs in its table, each times the probability of its label"
+    if isinstance(objective, OfVoters) and objective.none is not None:
+        return (
+            f"the probability that the label is a class other than that of the rule ({objective}), and what none costs"
+        )
+    return f"the probability that the label differs from the rule ({objective})"
+
+
+def optimal(design: Design, gap: str | None) -> str:
+    """How far from the least of all decisions it is."""
+    if gap is None:
+        return "No gap is proved: another decision with this guarantee may cost less."
+    rival = "any ordered decision" if design.ordered else "any decision"
+    return f"That is at most {gap} above that of {rival} with this guarantee{' and profile' * bool(design.profile)}."
+
+
+def comparison(design: Design) -> Markup:
+    """The costs of simpler ways to decide; `InputError` or `SolverError` if there is no comparison."""
+    found = beside(design)
+    figures = [(figure(entry.expected_cost),) for entry in found]
+    kept = sections.beside("Beside simpler ways to decide", ("decision", "expected cost"), found, figures, design)
+    note = (
+        "What has no “yes” for the guarantee is not proved to keep it: its cost is there for scale. Rounding alone "
+        "refuses a decision that is exactly at its limit."
+    )
+    return join([kept, paragraph(note, class_="note")])
+
+
+def checked(design: Design) -> tuple[str, str, str]:
+    """What the checksum is over: in a word, in Python, and in which order."""
+    order = "the last group's count" if design.problem.binary else "the last answer"
+    numbers = _ALL_TABLES if design.absent else "design.table.ravel().tolist()"
+    return (
+        "the probabilities",
+        numbers,
+        f"the probabilities is over all of them, {order} fastest{_FEWER * design.absent},",
+    )

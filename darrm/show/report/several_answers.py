@@ -16,7 +16,7 @@ from darrm.show.markup import Markup, element, join, paragraph, picture, shown, 
 from darrm.show.plots_classes import caption
 from darrm.show.plots_decision import described, not_drawn, plot_decision
 from darrm.show.report import sections
-from darrm.show.report.answers import FORBIDS, NO_REVERSALS, answer, failures
+from darrm.show.report.answers import FORBIDS, NO_REVERSALS, answer, failures, of_all
 from darrm.show.report.sections import folded
 from darrm.show.report.worst_classes import WorstClasses, says, set_chances, work_out_classes
 from darrm.show.wording import listed
@@ -31,12 +31,13 @@ def words(design: Design) -> dict[str, object]:
     names = "" if problem.n_classes > _NAMED else f": {listed(answer(design, c) for c in range(problem.n_classes))}"
     none = ", or none" * problem.none
     return {
+        **of_all(design),
         "says": (
             f"names one of {problem.n_classes} classes{names}. One label is released: one of the classes{none}, each "
             f"with a probability that depends on how many voters{of_each} name each class."
         ),
         "any_label": "a label, or of any set of labels together,",
-        "by_votes": classes.meaning(design),
+        "by_votes": paragraph(classes.meaning(design)),
     }
 
 

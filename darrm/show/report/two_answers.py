@@ -14,7 +14,7 @@ from darrm.problem.limits import guarantee
 from darrm.show.markup import Markup, element, join, paragraph, picture, shown, table, template, var
 from darrm.show.plots_decision import described, not_drawn, plot_decision
 from darrm.show.report import sections
-from darrm.show.report.answers import FORBIDS, NAMED, NO_REVERSALS, answer, cell, failures
+from darrm.show.report.answers import FORBIDS, NAMED, NO_REVERSALS, answer, cell, failures, of_all
 from darrm.show.report.sections import folded
 from darrm.show.report.worst_case import work_out_groups
 from darrm.show.wording import listed
@@ -25,12 +25,13 @@ def words(design: Design) -> dict[str, object]:
     zero, one = answer(design, 0), answer(design, 1)
     of_each = " of each group" * (len(design.problem.groups) > 1)
     return {
+        **of_all(design),
         "says": (
             f"says {zero} or {one}. One label is released: {one} with a probability that depends on how many "
             f"voters{of_each} say {one}, and {zero} otherwise."
         ),
         "any_label": "either label",
-        "by_votes": f"The probability of {one} for every number of voters{of_each} that say {one}.",
+        "by_votes": paragraph(f"The probability of {one} for every number of voters{of_each} that say {one}."),
     }
 
 

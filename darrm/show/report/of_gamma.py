@@ -1,0 +1,224 @@
+"""What the page of a design says where it is a noise function: gamma, its errors and the certificate."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from darrm.baselines.entries import Entry
+from darrm.constraints.multisets import corner_points, count_multisets
+from darrm.design.design import Design
+from darrm.numerics.exact import decimals
+from darrm.planning.comparison import compare, entry_of
+from darrm.problem.decision import allowance
+from darrm.problem.limits import guarantee
+from darrm.show import plots, wording
+from darrm.show.figures import NARROW, new_figure
+from darrm.show.markup import (
+    TIMES,
+    Markup,
+    element,
+    join,
+    paragraph,
+    picture,
+    shown,
+    table,
+    template,
+    var,
+)
+from darrm.show.report import sections
+from darrm.show.report.sections import figure, folded
+from darrm.show.report.worst_case import WorstMultiset, work_out
+
+_SAME = 1e-9  # optima this close are one; so are a gamma and 1
+OTHERS = "other mechanisms"
+
+
+def words(design: Design) -> dict[str, object]:
+    """What voters say and what is released, in sentences."""
+    K = design.problem.K
+    return {
+        "title": f"Private majority of {K} vote{'s' * (K > 1)}",
+        "lead": "A noise function, the privacy it is proved to keep, and what it costs in wrong answers and in budget.",
+        "says": (
+            "votes 0 or 1. One label is released: the true majority of the votes with a probability that depends on "
+            "how clear it is, and a fair coin otherwise."
+        ),
+        "any_label": "either label",
+        "what": "The noise function",
+        "by_votes": template(sections.PACKAGE, "gamma.html", {}),
+        "costs": "Wrong answers",
+        "for_groups": "",
+        "theory": "theory",
+    }
+
+
+def symbols(design: Design) -> list[tuple[object, ...]]:
+    """The letters of the problem that tables of the paper have too."""
+    problem = design.problem
+    [votes] = problem.groups
+    return [
+        (var("K"), problem.K, "voters"),
+        (var("epsilon"), repr(votes.epsilon), "epsilon of one vote, in nats"),
+        (var("Delta"), repr(votes.delta), "Delta, delta of one vote"),
+        (var("m"), repr(allowance(problem)), "allowance of one label, in multiples of epsilon"),
+        (
+            join([var("m"), var("epsilon")]),
+            wording.at_least(problem.release_epsilon, 12),
+            "epsilon guaranteed for one label, in nats",
+        ),
+    ]
+
+
+def goals(design: Design) -> list[tuple[object, ...]]:
+    """What was minimised, and under which shape."""
+    return [
+        ("prior", element("span", _short(str(design.prior)), class_="any"), "of the votes, for the errors alone"),
+        ("objective", design.objective, "what was minimised"),
+        ("shape", design.shape, "free, or monotone: clearer votes get no more noise"),
+    ]
+
+
+def assumed(design: Design) -> Markup:
+    """Nothing: the prior stands in the table of the problem."""
+    return join([])
+
+
+def _short(prior: str) -> str:
+    return prior if len(prior) <= 90 else f"{prior[:80]}... ({prior.count(',') + 1} values)"
+
+
+def decision(design: Design) -> dict[str, object]:
+    """Its picture, its table, and why it may look odd."""
+    problem, K = design.problem, design.problem.K
+    ax = plots.plot_gamma(problem, {"gamma": design.gamma}, new_figure(NARROW).add_subplot())
+    ax.set_title("")
+    half = range(K // 2 + 1, K + 1)
+    alternative = (
+        f"Curve of gamma over the number of votes for 1, from 0 to {K}, symmetric about {K / 2:g}: "
+        f"{design.gamma[half[0]]:.4g} for the closest vote, {design.gamma[K]:.4g} when all agree."
+    )
+    rows: list[Sequence[object]] = [(f"{K // 2} : {K // 2}", "any", "0.500000")] if K % 2 == 0 else []
+    gammas = ((l, float(design.gamma[l])) for l in half)
+    rows += [(f"{K - l} : {l}", repr(gamma), f"{(1 + gamma) / 2:.6f}") for l, gamma in gammas]
+    heads = ("minority : majority", "gamma", "label is the majority")
+    return {
+        "decision_picture": picture(ax, alternative, "The noise function over the number of votes for 1."),
+        "decision_table": folded("The noise function", heads, rows),
+        "reversals": _notes(design),
+    }
+
+
+def _notes(design: Design) -> Markup:
+    """Why gamma may fall where the vote is clearer, and why it may be nearly 1."""
+    notes = []
+    if design.shape == "free":
+        before, after = wording.NOT_RISING
+        notes.append(paragraph(before, element("code", "--shape monotone"), after))
+    near = max((float(g) for g in design.gamma if 1 - _SAME < g < 1), default=None)
+    if near is not None:
+        hair = f"A value such as {near!r} is a hair below 1: it is rounded conservatively."
+        notes.append(paragraph(hair, class_="note"))
+    return join(notes)
+
+
+def cost(design: Design) -> dict[str, object]:
+    """How wrong answers are counted."""
+    error, disagreement = figure(design.error), figure(design.disagreement)
+    return {
+        "measure": "disagreement",
+        "cost": disagreement,
+        "meaning": join(
+            [
+                "They are counted in two ways. The ",
+                element("em", "error"),
+                ", total variation, is how far the chances of the label are from those of the plain majority, on "
+                f"average over the prior: {error}. The ",
+                element("em", "disagreement"),
+                f" is how often the label is not the majority of the votes that were cast: {disagreement}.",
+            ]
+        ),
+    }
+
+
+def optimal(design: Design, gap: str | None) -> str:
+    """How far from the least of all noise functions it is."""
+    prior = _short(str(design.prior))
+    if gap is None:
+        return (
+            f"No gap is proved: another noise function with this guarantee may have less {design.objective}. The prior "
+            f"is {prior}."
+        )
+    return (
+        f"This design is at most {gap} above the least possible {design.objective} of its shape ({design.shape})"
+        f"{' and profile' * bool(design.profile)}, under the prior {prior}."
+    )
+
+
+def comparison(design: Design) -> Markup:
+    """The errors of other mechanisms, with their noise functions; `InputError` or `SolverError` if there is none."""
+    entries = _entries(design)
+    figures = [(figure(entry.error), figure(entry.disagreement)) for entry in entries]
+    heads = ("mechanism", "error", "disagreement")
+    axes = new_figure((NARROW[0], 6.2)).subplots(2, 1, height_ratios=[3, 2])
+    left, _ = plots.plot_comparison(design.problem, entries, axes)
+    left.set_title("")
+    others = ", ".join(f"{entry.name} {figure(entry.error)}" for entry in entries[1:])
+    return join(
+        [
+            sections.beside("Errors beside other mechanisms", heads, entries, figures, design),
+            picture(
+                left,
+                "Noise functions of the mechanisms that satisfy the guarantee, and a bar for the error of each: "
+                f"{entries[0].name} {figure(design.error)}, {others}.",
+                "Noise functions, and the errors in the same colours. Mechanisms marked “not verified” are not proved "
+                "to keep the guarantee: they have no curves, and their errors are there for scale.",
+            ),
+        ]
+    )
+
+
+def _entries(design: Design) -> list[Entry]:
+    """This design, then the others; gamma_opt or its monotone form is left out if this is it."""
+    prior = design.prior
+    objective = str(design.objective) if prior.default_objective == "tv" and str(design.objective) != "custom" else None
+    others = compare(design.problem, prior, objective)
+    same = [other.name for other in others.entries[:2] if abs(other.gamma - design.gamma).max() <= _SAME]
+    name = f"this design ({same[0]})" if same else "this design"
+    return [entry_of(name, design), *(other for other in others if other.name not in same)]
+
+
+def certificate(design: Design) -> Markup:
+    """The section on the certificate."""
+    with decimals(guarantee(design.problem).epsilon):  # e^(m epsilon) can be beyond the caller's context
+        return template(sections.PACKAGE, "certificate_gamma.html", _worst_case(design, work_out(design)))
+
+
+def _worst_case(design: Design, worst: WorstMultiset) -> dict[str, object]:
+    [votes] = design.problem.groups
+    many = count_multisets(votes.count, len(corner_points(votes.epsilon, votes.delta).p), votes.max_affected)
+    corners = [
+        (name, f"{count:,}", shown(p_vote.one), shown(q_vote.one)) for name, count, p_vote, q_vote in worst.corners
+    ]
+    rows = list(zip(worst.p_side, worst.q_side, worst.release, strict=True))
+    lines = [(l, *map(shown, (a, b, r, a * r, b * r))) for l, (a, b, r) in enumerate(rows)]
+    x, y = worst.probabilities
+    # By the larger of a row's shares in X(p) and in X(p'), times both; by its chance where nothing is released as 1.
+    weights = [(max(a * y, b * x) * r, max(a, b)) for a, b, r in rows]
+    p, other = var("p"), var("p\N{PRIME}")
+    chance = join(["Pr[", var("L"), " = ", var("l"), "]"])
+    chances = [join([chance, ", ", side]) for side in (p, other)]
+    products = [join([var("r"), f" {TIMES} {which}"]) for which in ("first", "second")]
+    heads = (var("l"), *chances, var("r"), *products)
+    factor = join(["e", element("sup", join([var("m"), var("epsilon")]))])
+    return {
+        "multisets": f"{many:,}" if many < 10**9 else shown(many, 3),
+        "corner_table": table("The worst case", ("corner", "voters", p, other), corners),
+        "line_table": folded("The worst case line by line", heads, lines, weights),
+        "sum_table": sections.sums(worst, factor, (products[0], products[1]), design),
+    }
+
+
+def checked(design: Design) -> tuple[str, str, str]:
+    """What the checksum is over: in a word, in Python, and in which order."""
+    over = f"gamma is over its entries for 0, ..., {design.problem.K} votes"
+    return "gamma", "design.gamma.tolist()", over
