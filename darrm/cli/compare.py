@@ -13,7 +13,7 @@ import click
 from darrm.cli import common, totals
 from darrm.errors import InputError
 from darrm.problem.limits import rests_not_on
-from darrm.show import wording
+from darrm.show import plan_words, wording
 
 if TYPE_CHECKING:
     from darrm.measures.error import Interval
@@ -204,19 +204,8 @@ def _of_groups(values: dict[str, Any], prior: str | None, others: dict[str, Any]
         ]
         common.print_json({"problem": asdict(problem), "mechanisms": rows})
         return
-    known = not any(math.isnan(entry.wrong) for entry in entries)
-    heads = ("mechanism", "expected cost", *["wrong"] * known, "tight epsilon", "verified")
-    lines = [
-        (
-            entry.called,
-            f"{entry.expected_cost:.6f}",
-            *[f"{entry.wrong:.6f}"] * known,
-            wording.at_least(entry.tight_epsilon),
-            "yes" if entry.within else "no",
-        )
-        for entry in entries
-    ]
     objective = entries[0].design.objective if entries[0].design else None
+    heads, lines = plan_words.mechanism_heads(entries), plan_words.mechanism_rows(entries)
     totals.show_rows(heads, lines, f"One release, {wording.guarantee(problem)}")
     console = common.console()
     console.print(f"The guarantee holds {wording.condition(problem)}")

@@ -113,7 +113,7 @@ def show_comparison(comparison: Comparison) -> None:
         plan_words.mechanism_rows(comparison),
         plan_words.mechanisms_title(comparison),
     )
-    common.console().print(plan_words.columns_meant(comparison.total_delta))
+    common.console().print(plan_words.columns_meant(comparison))
 
 
 def show_assumptions(answer: Plan) -> None:

@@ -167,11 +167,24 @@ def wrong_rows(plan: Plan) -> list[tuple[str, str, str]]:
 
 def mechanism_heads(comparison: Comparison) -> tuple[str, ...]:
     """The columns of `mechanism_rows`: with costs if the objective counts another than the share of wrong labels."""
+    if comparison.held == "one release":
+        figures = (name.replace("_", " ") for name in _figures(comparison))
+        return ("mechanism", *figures, "tight epsilon", "verified")
     return ("mechanism", "wrong", *(["cost"] if _costs_differ(comparison) else []), "all labels", "votes")
 
 
 def mechanism_rows(comparison: Comparison) -> list[tuple[str, ...]]:
     """A row for each mechanism."""
+    if comparison.held == "one release":
+        return [
+            (
+                row.called,
+                *(f"{getattr(row, name):.6f}" for name in _figures(comparison)),
+                at_least(row.tight_epsilon),
+                "yes" if row.within else "no",
+            )
+            for row in comparison
+        ]
     costs = _costs_differ(comparison)
     return [
         (
@@ -185,6 +198,13 @@ def mechanism_rows(comparison: Comparison) -> list[tuple[str, ...]]:
     ]
 
 
+def _figures(comparison: Comparison) -> tuple[str, ...]:
+    """What is known of mechanisms for one release, besides what privacy costs."""
+    if not math.isnan(comparison[0].error):
+        return ("error", "disagreement")
+    return ("expected_cost",) if math.isnan(comparison[0].wrong) else ("expected_cost", "wrong")
+
+
 def _costs_differ(comparison: Comparison) -> bool:
     return any(not math.isclose(row.wrong, row.expected_cost, rel_tol=1e-9) for row in comparison)
 
@@ -195,17 +215,24 @@ def _figure(share: float) -> str:
 
 def mechanisms_title(comparison: Comparison) -> str:
     """What the rows of `mechanism_rows` show."""
+    if comparison.held == "one release":
+        return "One release"
     return (
         f"What {pair(comparison.total_epsilon, comparison.total_delta)} buys for {comparison.queries} labels, "
         f"voters {comparison.voters}"
     )
 
 
-def columns_meant(delta: float) -> str:
-    """What the columns of totals are."""
+def columns_meant(comparison: Comparison) -> str:
+    """What the columns are that do not say it themselves."""
+    if comparison.held == "one release":
+        return (
+            "tight epsilon: one release is (tight epsilon, delta)-DP, at the delta of the guarantee. verified: whether "
+            "it is proved to keep the guarantee; a mechanism that does not is there for scale."
+        )
     return (
         "wrong: how often a label is not the truth. all labels: epsilon of all labels together, proved. votes: epsilon "
-        f"for whoever sees all votes. Both at delta {exactly(delta)}."
+        f"for whoever sees all votes. Both at delta {exactly(comparison.total_delta)}."
     )
 
 
@@ -246,7 +273,7 @@ def one_label(plan: Plan) -> str:
 def comparison_html(comparison: Comparison) -> Markup:
     """The table of a comparison."""
     table = grid(mechanism_heads(comparison), mechanism_rows(comparison), caption=mechanisms_title(comparison))
-    return join([table, paragraph(columns_meant(comparison.total_delta))])
+    return join([table, paragraph(columns_meant(comparison))])
 
 
 def plan_html(plan: Plan) -> Markup:

@@ -47,3 +47,18 @@ def test_without_matplotlib_there_is_no_picture(monkeypatch: pytest.MonkeyPatch)
     text = design._repr_html_()
     assert "<img" not in text
     assert f"{design.table[1, 1]:.3f}" in text
+
+
+def test_a_comparison_of_one_release_shows_itself() -> None:
+    found = darrm.compare(darrm.MajorityProblem(3, 2, 0.3))
+    text = found._repr_html_()
+    for entry in found:
+        cells = f"<td>{entry.error:.6f}</td><td>{entry.disagreement:.6f}</td>"
+        assert f"{entry.called}</th>{cells}" in text
+    assert "tight epsilon" in text
+    assert "nan" not in text
+    groups = darrm.DecisionProblem([darrm.VoterGroup(2, 1.0), darrm.VoterGroup(1, 0.3)], 1.0)
+    decided = darrm.compare(groups, objective=darrm.objectives.truth([0.7, 0.6]))
+    assert f"<td>{decided[0].expected_cost:.6f}</td><td>{decided[0].wrong:.6f}</td>" in decided._repr_html_()
+    unknown = darrm.compare(groups, objective=darrm.objectives.costs(np.ones((3, 2, 2)) / 6 + np.eye(2)[0]))
+    assert "nan" not in unknown._repr_html_()

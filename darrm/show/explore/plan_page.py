@@ -213,7 +213,7 @@ def others(compared: Comparison, picture: str, search: str) -> Markup:
             paragraph(f"{plan_words.mechanisms_title(compared)}. Mechanisms over that total are there for scale."),
             _picture(picture, words, "Picture of mechanisms at the same total"),
             table,
-            paragraph(plan_words.columns_meant(compared.total_delta), class_="hint"),
+            paragraph(plan_words.columns_meant(compared), class_="hint"),
             paragraph(csv, class_="buttons"),
         ]
     )
