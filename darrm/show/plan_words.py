@@ -227,8 +227,8 @@ def columns_meant(comparison: Comparison) -> str:
     """What the columns are that do not say it themselves."""
     if comparison.held == "one release":
         return (
-            "One release is (tight epsilon, delta)-DP, at the delta of the guarantee. A mechanism that is not verified is "
-            "not proved to keep the guarantee: it is there for scale."
+            "One release is (tight epsilon, delta)-DP, at the delta of the guarantee. A mechanism that is not verified "
+            "is not proved to keep the guarantee: it is there for scale."
         )
     return (
         "wrong: how often a label is not the truth. all labels: epsilon of all labels together, proved. votes: epsilon "
