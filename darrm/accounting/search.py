@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from darrm._validation import check_total_delta, check_total_epsilon, check_voters
 from darrm.accounting.fixed import fixed_within, of_fixed
@@ -19,9 +19,9 @@ from darrm.errors import InputError
 from darrm.numerics.arithmetic import usual_arithmetic
 from darrm.numerics.deadline import check_time
 
-Release = TypeVar("Release")
-# Of the budget, where a search ends and where it aims: what is nearer saves less than a thousandth of the wrong labels.
-_ENOUGH = (0.9985, 0.9993)
+Release = TypeVar("Release", bound=AnyRelease)
+_LEAST_SPENT = 0.9985  # of the budget; what is nearer to it saves less than a thousandth of the wrong labels
+_AIM = 0.9993
 _TRIES = 14
 _CLOSE = 1e-4
 _FLAT = 0.3  # if the cost grows more slowly than this power of the parameter, take long steps
@@ -60,15 +60,6 @@ class Budget:
             return math.inf  # delta is below what is unavoidable
 
 
-class Pays(Protocol):
-    """What releases may cost, and what one does: a total `Budget`, or the guarantee of one release."""
-
-    @property
-    def epsilon(self) -> float: ...
-
-    def cost(self, release: Any, /) -> float: ...
-
-
 class Spent(NamedTuple, Generic[Release]):
     """A release and what all its labels cost."""
 
@@ -78,7 +69,7 @@ class Spent(NamedTuple, Generic[Release]):
 
 def spend(
     make: Callable[[float], Release],
-    budget: Pays,
+    budget: Budget,
     guess: float,
     *,
     least: float = 0.0,
@@ -87,9 +78,8 @@ def spend(
     found: Callable[[Spent[Release]], None] = lambda spent: None,
     tries: int = _TRIES,
     close: float = _CLOSE,
-    enough: tuple[float, float] = _ENOUGH,
 ) -> Spent[Release] | None:
-    """The release of the largest parameter that the budget pays for, to .15 percent of the budget if not told closer.
+    """The release of the largest parameter that the budget pays for, to .15 percent of the budget.
 
     Parameters
     ----------
@@ -106,8 +96,6 @@ def spend(
     tries : int
     close : float
         How near, relatively, parameters are tried to one another where the cost jumps.
-    enough : (float, float)
-        The share of the budget that ends the search, and the one to aim at.
 
     Returns
     -------
@@ -134,7 +122,7 @@ def spend(
             flat = low is not None and cost < low[1] * (x / low[0]) ** _FLAT
             low, best = (x, cost), Spent(release, cost)
             found(best)
-            if cost >= enough[0] * budget.epsilon or x >= most:
+            if cost >= _LEAST_SPENT * budget.epsilon or x >= most:
                 break
         else:
             # The cost hardly falls until the coins hide the voters: take long steps.
@@ -142,7 +130,7 @@ def spend(
             high = x, cost
             if x <= least:
                 break
-        x = min(max(_next(low, high, enough[1] * budget.epsilon, flat), least), most)
+        x = min(max(_next(low, high, _AIM * budget.epsilon, flat), least), most)
         if low is not None and high is not None and high[0] <= low[0] * (1 + close):
             break
     return best

@@ -9,20 +9,23 @@ from typing import NamedTuple
 
 import numpy as np
 
-from darrm.accounting.search import spend
 from darrm.certificate.certificate import verify
 from darrm.certificate.scaling import repair
 from darrm.design.rules import of_all_votes
 from darrm.numerics.arrays import Array
+from darrm.numerics.deadline import check_time
 from darrm.objectives import Objective, Paper
 from darrm.problem import encodings
 from darrm.problem.counts import Counts, sorted_counts
 from darrm.problem.decision import AnyProblem
 from darrm.problem.groups import ByGroups
 
-_TRIES = 60
-_CLOSE = 1e-9  # relative: how near two parameters are tried where the epsilon jumps
-_ENOUGH = (1 - 1e-7, 1 - 4e-8)  # of the guarantee's epsilon: where a search ends, and where it aims
+_TRIES = 100
+_CLOSE, _ROUGHLY = 1e-9, 1e-4  # of logs: how near two parameters are tried
+_AIM = 1 - 5e-8  # of the guarantee's epsilon; what is nearer than that to the aim is enough
+_FAR = 60.0  # log of an epsilon over the limit that stands for infinity, and below it for 0
+_STEP = math.log(4.0)
+_NONE = math.log(1e-12)  # of a parameter: what keeps the guarantee below, is a coin
 _LEAST = 1e-9  # chance of one of two answers
 _ROUNDING = 1e-9  # what meets a guarantee exactly in theory misses it by rounding; no more is repaired
 
@@ -148,19 +151,6 @@ def by_counts(problem: ByGroups, chances: Callable[[Counts, float], Array]) -> C
     return lambda parameter: of_all_votes(np.maximum(chances(counts, parameter), least), problem)
 
 
-class _OneRelease:
-    """One release as a budget: what a table costs is its tight epsilon."""
-
-    def __init__(self, problem: AnyProblem) -> None:
-        self.problem, self.epsilon = problem, problem.release_epsilon
-
-    def cost(self, table: Array) -> float:
-        certificate = verify(table, self.problem)
-        if certificate.holds:
-            return min(certificate.tight_epsilon, self.epsilon)
-        return max(certificate.tight_epsilon, math.nextafter(self.epsilon, math.inf))
-
-
 def least_noise(family: Family, problem: AnyProblem) -> tuple[str, Array] | None:
     """The largest parameter that is certified, in words, and its table; None if none is.
 
@@ -176,26 +166,52 @@ def least_noise(family: Family, problem: AnyProblem) -> tuple[str, Array] | None
     >>> said
     'sigma 1.878 at each count'
     """
-    tried: list[tuple[float, Array]] = []
+    limit = problem.release_epsilon
 
-    def table(parameter: float) -> Array:
-        tried.append((parameter, encodings.of_answers(family.table(parameter), problem)))
-        return tried[-1][1]
+    def held(parameter: float) -> tuple[float, Array | None, bool]:
+        """Its tight epsilon, its table if that keeps the guarantee, and whether it was repaired for rounding alone."""
+        table = encodings.of_answers(family.table(parameter), problem)
+        certificate = verify(table, problem)
+        mended = not certificate.holds and certificate.tight_epsilon <= limit * (1 + _ROUNDING)
+        if mended:
+            table = repaired(table, problem)
+            certificate = verify(table, problem)
+        return certificate.tight_epsilon, table if certificate.holds else None, mended
 
-    spent = spend(
-        table, _OneRelease(problem), family.guess, most=family.most, tries=_TRIES, close=_CLOSE, enough=_ENOUGH
-    )
-    if spent is None:
+    # Ends of the log of the parameter, each with the log of its epsilon over the one that is aimed at.
+    low, high, most = (-math.inf, -_FAR), (math.inf, _FAR), math.log(family.most)
+    found: tuple[float, Array] | None = None
+    at, side = min(math.log(family.guess), most), 0
+    for _ in range(_TRIES):
+        check_time()
+        epsilon, table, mended = held(min(math.exp(at), family.most))
+        over = math.log(min(max(epsilon / (limit * _AIM), math.exp(-_FAR)), math.exp(_FAR)))
+        if table is not None:
+            found = min(math.exp(at), family.most), table
+            if at >= most or (over >= math.log(_AIM) and not mended):
+                break
+            # An end that stays counts half, or a bent curve would keep it for long (the Illinois method).
+            low, high, side = (at, min(over, 0.0)), (high[0], high[1] / 2) if side < 0 else high, -1
+        else:
+            low, high, side = (low[0], low[1] / 2) if side > 0 else low, (at, max(over, 0.0)), 1
+        # Where five votes cost what six do, exactly the limit, the end of that is only looked for roughly.
+        if high[0] - low[0] <= (_CLOSE if low[1] < 0 else _ROUGHLY) or at < _NONE:
+            break
+        at = min(_between(low, high), most)
+    if found is None:
         return None
-    parameter, found = next((x, made) for x, made in tried if made is spent.release)
-    whole = float(math.ceil(parameter))
-    if parameter < whole <= family.most:  # so many votes can be exactly at the limit, but for rounding
-        above = encodings.of_answers(family.table(whole), problem)
-        if verify(above, problem).tight_epsilon <= problem.release_epsilon * (1 + _ROUNDING):
-            at_limit = repaired(above, problem)
-            if verify(at_limit, problem).holds:
-                return family.said(whole), at_limit
-    return family.said(parameter), found
+    whole = float(math.ceil(found[0]))
+    if whole <= family.most and (table := held(whole)[1]) is not None:
+        found = whole, table
+    return family.said(found[0]), found[1]
+
+
+def _between(low: tuple[float, float], high: tuple[float, float]) -> float:
+    """Where the line between two ends is 0; a far step as long as one is open, the middle where one is infinite."""
+    if math.isinf(high[0]) or math.isinf(low[0]):
+        return low[0] + _STEP if math.isinf(high[0]) else high[0] - _STEP
+    share = low[1] / (low[1] - high[1]) if low[1] < 0 < high[1] < _FAR / 2 else 0.5
+    return low[0] + min(max(share, 1e-3), 1 - 1e-3) * (high[0] - low[0])
 
 
 def repaired(table: Array, problem: AnyProblem) -> Array:

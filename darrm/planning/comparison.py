@@ -109,7 +109,7 @@ def compare(
     0.122  subsampling (3)
     0.060  randomized response (largest)
     0.327  randomized response (A.1)
-    0.069  subsampling
+    0.059  subsampling
     0.049  Gaussian noisy max
     0.045  Laplace noisy max
     0.045  permute-and-flip
