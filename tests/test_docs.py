@@ -76,10 +76,21 @@ def test_the_page_of_custom_terms_does_what_it_says(tmp_path: Path, monkeypatch:
     assert max(worst) < max(float(row @ (1 - usual.gamma)) / 2 for row in names["rows"])
 
 
-@pytest.mark.parametrize("page", [ROOT / "README.md", *PAGES], ids=lambda page: page.name)
+@pytest.mark.parametrize(
+    "page", [ROOT / "README.md", ROOT / "benchmarks" / "README.md", *PAGES], ids=lambda page: page.name
+)
 def test_paths_exist(page: Path) -> None:
     for path in set(re.findall(r"\b(?:tests|benchmarks|notebooks)/[\w/.]*\w", page.read_text(encoding="utf-8"))):
         assert (ROOT / path).exists(), f"{page.name} names {path}"
+
+
+def test_paths_of_the_house_exist() -> None:
+    """CONTRIBUTING.md names modules from the folder of the package."""
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"(?<![\w./])[a-z_]+(?:/[\w.]+)+\.(?:py|pyi|md|json|svg)\b", text))
+    places = (ROOT, ROOT / "darrm")
+    assert {path for path in named if "NAME" not in path and not any((at / path).exists() for at in places)} == set()
+    assert len(named) > 60
 
 
 @pytest.mark.parametrize("page", [ROOT / "README.md", *PAGES], ids=lambda page: page.name)
