@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +17,31 @@ from darrm.objectives.under_priors import paper
 from darrm.objectives.voters import checked_accuracy, checked_none, checked_prior
 from darrm.priors.texts import from_dict as prior_from_dict
 
-_NAMES = ("majority", "plurality", "at least", "weights", "a function of the counts")
+_RULES = ("majority", "plurality", "at least", "weights", "a function of the counts")
+
+
+def _truth(confusion: Any, prior: Any, cost: Any, **others: Any) -> Objective:
+    made = truth(confusion, prior, cost)
+    # A file has numbers for what a caller may leave out, so the same values must come back.
+    if made.as_dict() != {"kind": "truth", "confusion": confusion, "prior": prior, "cost": cost, **others}:
+        raise TypeError("not as it was written")
+    return made
+
+
+def _rule(confusion: Any, prior: Any, none: Any = None, **others: Any) -> Objective:
+    made = Rule(checked_accuracy(confusion), checked_prior(prior), none=checked_none(none), **others).agreeing()
+    if made.name not in _RULES:
+        raise TypeError("not a rule of darrm")
+    return made
+
+
+# By the "kind" in a file: what makes the objective of the other values there, or raises TypeError.
+OBJECTIVES: dict[str, Callable[..., Objective]] = {
+    "truth": _truth,
+    "rule": _rule,
+    "costs": lambda table: costs(np.array(table, dtype=np.float64)),
+    "paper": lambda prior, name: paper(prior_from_dict(prior), name),
+}
 
 
 def from_dict(values: Mapping[str, object]) -> Objective:
@@ -30,23 +55,10 @@ def from_dict(values: Mapping[str, object]) -> Objective:
     True
     """
     given = {name: tuples(value) for name, value in values.items()}
-    kind = given.pop("kind", None)
+    make = OBJECTIVES.get(str(given.pop("kind", None)))
     try:
-        if kind == "truth":
-            made = truth(given["confusion"], given["prior"], given["cost"])  # type: ignore[arg-type]
-            if made.as_dict() == {"kind": kind, **given}:
-                return made
-        if kind == "costs" and set(given) == {"table"}:
-            return costs(np.array(given["table"], dtype=np.float64))
-        if kind == "paper" and set(given) == {"prior", "name"}:
-            return paper(prior_from_dict(values["prior"]), given["name"])  # type: ignore[arg-type]  # it refuses others
-        if kind == "rule":
-            confusion, prior = checked_accuracy(given.pop("confusion")), checked_prior(given.pop("prior"))  # type: ignore[arg-type]
-            again = Rule(confusion, prior, none=checked_none(given.pop("none", None)), **given).agreeing()  # type: ignore[arg-type]
-            if again.name in _NAMES:
-                return again
+        if make is not None:
+            return make(**given)
     except (TypeError, KeyError):
         pass
-    raise InputError(
-        f"objective must have a kind (truth, rule, costs, paper) and its parameters. Got {dict(values)!r}."
-    )
+    raise InputError(f"objective must have a kind ({', '.join(OBJECTIVES)}) and its parameters. Got {dict(values)!r}.")
