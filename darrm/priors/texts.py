@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,14 +14,51 @@ from darrm.priors.prior import Prior
 from darrm.priors.randomized import randomized_response
 from darrm.priors.truths import confusion, of_chances
 
-_KINDS: dict[str, Callable[..., Prior]] = {
-    "independent": independent,
-    "common": common,
-    "votes": votes,
-    "fixed": fixed,
-    "confusion": of_chances,
-    "randomized-response": lambda base, epsilon: randomized_response(from_dict(base), epsilon),
-}
+
+class Kind(NamedTuple):
+    """How texts and files name one kind of prior."""
+
+    form: str  # as a text has it
+    made: Callable[..., Prior]  # of the values in a file, and of nothing where a text may be the kind alone
+    read: Callable[
+        [str, str], Prior | None
+    ]  # of what stands behind the colon, and the whole text; None: not such a text
+    alone: bool = False  # whether a text may be the kind alone
+    hint: str = ""  # what to do about a text that cannot be read
+
+
+def _of_numbers(make: Callable[[list[float]], Prior]) -> Callable[[str, str], Prior | None]:
+    def read(rest: str, text: str) -> Prior | None:
+        numbers = _numbers(rest)
+        return None if numbers is None else make(numbers)
+
+    return read
+
+
+def _of_two(make: Callable[[float, float], Prior], form: str) -> Callable[[str, str], Prior | None]:
+    def read(rest: str, text: str) -> Prior | None:
+        numbers = _numbers(rest)
+        if numbers is None:
+            return None
+        if len(numbers) != 2:
+            raise InputError(f"A prior {form.partition(':')[0]} takes two numbers, {form}. Got {text!r}.")
+        return make(*numbers)
+
+    return read
+
+
+def _randomized(rest: str, text: str) -> Prior:
+    epsilon, _, base = rest.partition(":")
+    numbers = _numbers(base)
+    answers = parse(base) if numbers is None else numbers[0] if len(numbers) == 1 else numbers
+    return randomized_response(answers, _one_number(epsilon, text))
+
+
+def _confusion(rest: str, text: str) -> Prior | None:
+    rows = [_numbers(part) for part in rest.split(":")]
+    if len(rows) == 1 or None in rows:
+        return None
+    return _of_rows([row for row in rows if row is not None], text)
 
 
 def from_dict(values: Mapping[str, Any]) -> Prior:
@@ -35,19 +72,32 @@ def from_dict(values: Mapping[str, Any]) -> Prior:
     True
     """
     arguments = dict(values) if isinstance(values, Mapping) else {}
-    make = _KINDS.get(str(arguments.pop("kind", None)))
+    kind = PRIORS.get(str(arguments.pop("kind", None)))
     try:
-        if make is not None:
-            return make(**arguments)
+        if kind is not None:
+            return kind.made(**arguments)
     except TypeError:
         pass
-    raise InputError(f"prior must have a kind ({', '.join(_KINDS)}) and its parameters. Got {shown(values)}.")
+    raise InputError(f"prior must have a kind ({', '.join(PRIORS)}) and its parameters. Got {shown(values)}.")
 
 
-FORMS = (
-    "uniform, independent:LOW,HIGH, common:A,B, fixed:P1,...,PK, votes:C0,...,CK, confusion:P0,P1:C00,C01,C10,C11 or "
-    "randomized-response:EPSILON:BASE"
-)
+PRIORS = {
+    "independent": Kind("independent:LOW,HIGH", independent, _of_two(independent, "independent:LOW,HIGH"), alone=True),
+    "common": Kind("common:A,B", common, _of_two(common, "common:A,B"), alone=True),
+    "fixed": Kind("fixed:P1,...,PK", fixed, _of_numbers(fixed)),
+    "votes": Kind(
+        "votes:C0,...,CK",
+        votes,
+        _of_numbers(votes),
+        hint="Read a file first: darrm.priors.votes(darrm.votes.read(FILE)).",
+    ),
+    "confusion": Kind("confusion:P0,P1:C00,C01,C10,C11", of_chances, _confusion),
+    "randomized-response": Kind(
+        "randomized-response:EPSILON:BASE",
+        lambda base, epsilon: randomized_response(from_dict(base), epsilon),
+        _randomized,
+    ),
+}
 
 
 def parse(text: str) -> Prior:
@@ -65,28 +115,18 @@ def parse(text: str) -> Prior:
     >>> darrm.priors.parse("fixed:0.9,0.8,0.6").ones(3).round(3).tolist()
     [0.008, 0.116, 0.444, 0.432]
     """
-    kind, colon, rest = text.partition(":")
-    if kind == "uniform" and not colon:
+    if text == "uniform":
         return independent()
-    if kind in ("independent", "common") and not colon:
-        return _KINDS[kind]()
-    if kind == "randomized-response" and colon:
-        epsilon, _, base = rest.partition(":")
-        numbers = _numbers(base)
-        answers = parse(base) if numbers is None else numbers[0] if len(numbers) == 1 else numbers
-        return randomized_response(answers, _one_number(epsilon, text))
-    rows = [_numbers(part) for part in rest.split(":")]
-    if None not in rows and kind == "confusion" and len(rows) > 1:
-        return _of_rows([row for row in rows if row is not None], text)
-    if kind in ("independent", "common") and rows[0] is not None and len(rows) == 1:
-        if len(rows[0]) != 2:
-            form = {"independent": "independent:LOW,HIGH", "common": "common:A,B"}[kind]
-            raise InputError(f"A prior {kind} takes two numbers, {form}. Got {text!r}.")
-        return _KINDS[kind](*rows[0])
-    if kind in ("votes", "fixed") and rows[0] is not None and len(rows) == 1:
-        return _KINDS[kind](rows[0])
-    hint = " Read a file first: darrm.priors.votes(darrm.votes.read(FILE))." if kind == "votes" and rest else ""
-    raise InputError(f"prior must be {FORMS}. Got {shown(text)}.{hint}")
+    name, colon, rest = text.partition(":")
+    kind = PRIORS.get(name)
+    if kind is not None and not colon and kind.alone:
+        return kind.made()
+    prior = kind.read(rest, text) if kind is not None and colon else None
+    if prior is not None:
+        return prior
+    *forms, last = (each.form for each in PRIORS.values())
+    hint = f" {kind.hint}" if kind is not None and kind.hint and rest else ""
+    raise InputError(f"prior must be uniform, {', '.join(forms)} or {last}. Got {shown(text)}.{hint}")
 
 
 def _numbers(text: str) -> list[float] | None:

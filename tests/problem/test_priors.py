@@ -13,6 +13,7 @@ import darrm
 from darrm import priors
 from darrm.cli import main
 from darrm.numerics.poisson_binomial import pmf
+from darrm.priors.texts import PRIORS
 
 
 @pytest.mark.parametrize(("low", "high"), [(0.5, 1.0), (0.7, 1.0), (0.6, 0.6)])
@@ -67,15 +68,28 @@ def test_weights_of_both_objectives() -> None:
         priors.weights(priors.independent(0.5, 0.5), 5, "tv")
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        *["independent:0.5,1", "common:2,3", "fixed:0.5,0.25", "votes:1,2,3", "confusion:0.25,0.75:0.9,0.1,0.3,0.7"],
-        *["confusion:0.5,0.5:1,0,0,1:0.6,0.4,0.5,0.5", "randomized-response:0.5:independent:0.9,0.9"],
-        *["randomized-response:1:votes:1,2,3", "randomized-response:0.5:confusion:0.25,0.75:0.9,0.1,0.3,0.7"],
-        "randomized-response:0.5:randomized-response:1:common:1,2",
-    ],
-)
+TEXTS = [
+    *["independent:0.5,1", "common:2,3", "fixed:0.5,0.25", "votes:1,2,3", "confusion:0.25,0.75:0.9,0.1,0.3,0.7"],
+    *["confusion:0.5,0.5:1,0,0,1:0.6,0.4,0.5,0.5", "randomized-response:0.5:independent:0.9,0.9"],
+    *["randomized-response:1:votes:1,2,3", "randomized-response:0.5:confusion:0.25,0.75:0.9,0.1,0.3,0.7"],
+    "randomized-response:0.5:randomized-response:1:common:1,2",
+]
+
+
+def test_every_kind_has_a_text() -> None:
+    assert {text.partition(":")[0] for text in TEXTS} == PRIORS.keys()
+
+
+@pytest.mark.parametrize("kind", PRIORS)
+def test_the_error_names_the_form_of_every_kind(kind: str) -> None:
+    """The message lists the registry, so that a new kind is named without a change elsewhere."""
+    with pytest.raises(darrm.InputError) as refused:
+        priors.parse("unknown")
+    assert PRIORS[kind].form in str(refused.value)
+    assert PRIORS[kind].form.startswith(f"{kind}:")
+
+
+@pytest.mark.parametrize("text", TEXTS)
 def test_text_and_dict_round_trip(text: str) -> None:
     prior = priors.parse(text)
     assert str(prior) == text
