@@ -280,12 +280,17 @@ class Ledger:
         Returns
         -------
         dict
-            ``total_epsilon``, ``total_delta``, ``voters``, ``rule``, ``adjacency``, ``condition`` (under what the total
-            holds), ``released`` (labels in all), ``left`` (labels, of the one design of rule "exact"; None if there is
-            no end, or if that depends on the design: see `remaining`), ``charges`` (a list of what was charged, with
-            its note and how often), ``waiting`` (files of labels that are charged for and could not yet be given their
-            name), ``ids`` (how many labels were charged with ids), ``streams`` (how many rows without ids were charged
-            of each stream, by its name), ``again`` (labels of fresh votes that may have had one before).
+            The budget: ``total_epsilon``, ``total_delta``, ``voters``, ``rule``, ``adjacency``. And:
+
+            * ``condition``: under what the total holds.
+            * ``released``: how many labels were charged in all.
+            * ``left``: how many the one design of rule "exact" has left. None if there is no end, or if that depends on
+              the design (`remaining`).
+            * ``charges``: what was charged, with its note and how often.
+            * ``waiting``: files of labels that are charged for and could not yet be given their name.
+            * ``ids``: how many labels were charged with ids.
+            * ``streams``: how many rows without ids were charged of each stream, by its name.
+            * ``again``: how many labels of fresh votes may have had one before.
         """
         state = self._state()
         budget = ("total_epsilon", "total_delta", "voters", "rule", "adjacency")

@@ -8,8 +8,8 @@ Read it in this order. Lemmas are those of docs/theory.md.
     The engine for K voters of one kind, `separation.CornerSeparation`. Lemmas 1 to 3 say why corners and one of
     the two answers are enough:
 
-    smoothing       `levels`: the tables V_ab, V_ba and their difference for n = a + b voters at (hi,lo) and (lo,hi);
-                    rows that Lemma 5 (iii) dominates are left out; at large K Lemma 5a stands for seven in eight
+    smoothing       `levels`: the tables V_ab, V_ba and their difference for n = a + b voters at (hi,lo) and (lo,hi).
+                    Rows that Lemma 5 (iii) dominates are left out. At large K Lemma 5a stands for seven in eight.
     moves           `Moves.all_move`: Lemma 5 (ii), all voters of Delta move where tables rise;
                     `Moves.bounds`: "Bounds" 1 to 4, coarse to fine;
                     `Moves.grid`: the two expectations of Lemma 4

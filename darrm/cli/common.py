@@ -159,8 +159,8 @@ objective_option = click.option(
     "--objective", type=click.Choice(["tv", "disagreement"]), help="What to minimise [by the prior]."
 )
 PRIORS = (
-    "uniform, independent:LOW,HIGH, common:A,B, fixed:P1,...,PK, votes:C0,...,CK, votes:FILE.csv (public), "
-    "confusion:P0,P1:C00,C01,C10,C11 (truth and votes), randomized-response:EPSILON:BASE (BASE: accuracy or prior)."
+    "uniform, independent:LOW,HIGH, common:A,B, fixed:P1,...,PK, votes:C0,...,CK or votes:FILE.csv (public). Or "
+    "confusion:P0,P1:C00,C01,C10,C11 (truth and votes) or randomized-response:EPSILON:BASE (BASE: accuracy or prior)."
 )
 _RANDOMIZED = "darrm.randomized_response"
 randomized_option = click.option(
@@ -173,8 +173,8 @@ randomized_option = click.option(
 voters_option = click.option(
     "--voters",
     shell_complete=known("fresh", "fixed"),
-    help="Required. fresh: the new coins of every answer make it private by themselves, whatever else the voter keeps. "
-    "fixed: made private once with all its answers together, such as a DP-SGD model.",
+    help="Required. With fresh, the new coins of every answer make it private by themselves, whatever else the voter "
+    "keeps. With fixed, a voter was made private once with all its answers, such as a DP-SGD model.",
 )
 budget_options = options(
     number("--total-epsilon", "For all labels together, in nats.", required=True),

@@ -118,9 +118,10 @@ def _show(comparison: Comparison, votes: Votes, truth: NDArray[np.uint8], say: C
         rows.add_row(each.name, *cells, style=None if each.within else "dim")
     say(rows)
     say(
-        "expected: share of wrong labels, if clinics err independently of each other. here: that on these votes, at "
-        "the mean over the coins of the labels; empty where the votes would be others, of less epsilon. all labels: "
-        f"epsilon of all labels together, at delta {comparison.total_delta:g}. If votes are private, the column here "
+        "The column expected is the share of wrong labels, if clinics err independently of each other. The column here "
+        "is that share on these votes, at the mean over the coins of the labels. It is empty where the votes would be "
+        "others, of less epsilon. The column all labels is epsilon of all labels together (delta "
+        f"{comparison.total_delta:g}). If votes are private, the column here "
         "and how often answers are wrong must not leave: they are computed from the votes without noise.\n"
     )
 

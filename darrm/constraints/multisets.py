@@ -169,8 +169,8 @@ def multisets(K: int, n_corners: int, max_affected: int | None = None) -> Iterat
     Yields
     ------
     ndarray of int16, shape (rows, n_corners)
-        Counts in the order of `NAMES`; every row sums to K. One block for each number of moving corners
-        and each number of (1,1).
+        Counts in the order of the corners' `NAMES`. Every row sums to K. There is one block for each number of moving
+        corners and each number of (1,1).
 
     Examples
     --------

@@ -185,9 +185,9 @@ class MajorityRows:
 
     Notes
     -----
-    The distributions carry relative error 3 K u; the differences, by the recurrence of `pair_levels`, an absolute
-    one of 12 K (K + 1) u times the largest ``|p - p'|`` (both in sum over l). Rows that are put together from parts
-    carry twice that. See docs/theory.md, section "Rounding".
+    Errors are in sum over l. The distributions carry a relative error of 3 K u. Their differences, by the recurrence
+    of `pair_levels`, carry an absolute error of 12 K (K + 1) u times the largest ``|p - p'|``. Rows that
+    are put together from parts carry twice that. See docs/theory.md, section "Rounding".
 
     Examples
     --------

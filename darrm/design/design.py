@@ -69,8 +69,8 @@ class Design(ForAnalysis):
         Two answers: X(n), the probability of answer 1 when n = (n_1, ..., n_G) voters of each group say 1; shape
         ``problem.table_shape``. More: X_o(n), the probabilities of all answers at the votes n of each group, in the
         order of `darrm.problem.counts.count_vectors`; shape ``(*problem.table_shape, n_answers)``. For one group and a
-        decision that treats all classes alike: a row for each of `darrm.problem.counts.sorted_counts`, its first
-        entries for the class of most votes, the next, and so on; shape ``(rows, n_answers)``.
+        decision that treats all classes alike: shape ``(rows, n_answers)``, a row for each of
+        `darrm.problem.counts.sorted_counts`. Its first entry is for the class of most votes, the second for the next.
     prior : Prior or Objective
         Of a majority where votes come from; of a decision what it should cost little of, from `darrm.objectives`.
     shape : {"free", "ordered", "monotone"}

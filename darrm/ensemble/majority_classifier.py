@@ -48,8 +48,8 @@ class PrivateMajorityClassifier(ClassifierMixin, VoteShares, Composition):  # ty
         The number of ``estimators``; 11 copies of ``estimator`` if not given.
     overlap : int in [1, K]
         t, the shards that each record is in, and so the voters that a change reaches. Without ``shards`` they go by
-        position: record i is in the t shards from i on, modulo K. For prefitted voters it is assumed, not checked, that
-        no record reaches more than t of them.
+        position: record i is in the shards i to i + t - 1, each modulo K (from 0). For prefitted
+        voters it is assumed, not checked, that no record reaches more than t of them.
     shards : list of K arrays of int, optional
         Rows of each shard; every row in exactly t of them. They must not depend on what the records hold. Needed if
         some voters are prefitted and others not: the shard of a prefitted voter is the rows that it was trained on,

@@ -67,8 +67,9 @@ def parts_of(given: Sequence[ArrayLike] | None, prefitted: Sequence[bool], n: in
         return check_shards(given, n, prefitted, overlap)
     if any(prefitted):
         raise InputError(
-            "shards must be given if some voters are prefitted and others are not. Pass for each prefitted voter the "
-            "rows of X that it was trained on, none if it saw no row, and for each other voter the rows to train it on."
+            "shards must be given if some voters are prefitted and others are not. Pass for each "
+            "prefitted voter the rows of X that it was trained on, none if it saw no row. Pass for each other voter "
+            "the rows to train it on."
         )
     return shards(n, K, overlap)
 

@@ -64,9 +64,9 @@ def costs(table: ArrayLike) -> Objective:
     Parameters
     ----------
     table : array_like, shape ``(*problem.table_shape, problem.n_answers)``, finite and at least 0
-        One axis for each group: for two classes the number of votes for class 1, for more the vectors of votes for each
-        class in descending order, (K, 0, 0), (K - 1, 1, 0), (K - 1, 0, 1), ... A last column is for the answer "none",
-        if the problem has it.
+        There is one axis for each group. For two classes it is the number of votes for class 1. For more classes it
+        goes through the vectors of votes for each, in descending order: (K, 0, 0), (K - 1, 1, 0), (K - 1, 0, 1) and so
+        on. A last column is for the answer "none", if the problem has it.
 
     Examples
     --------

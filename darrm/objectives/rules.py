@@ -201,13 +201,13 @@ def rule(
     Parameters
     ----------
     which : "plurality", "majority", `at_least`, weights or a function
-        "plurality" (each class with most of all votes is right; "majority" is the same word for two classes, and for
-        those alone); ``at_least(3)``, for two classes; one weight for each group, the classes with the largest weighted
-        sum (whole weights: sums of .1 and .2 are rounded, so that a tie may not be seen as one); or a function from
-        the votes to the right class, an int in [0, C): for two classes it takes the numbers of ones in each group, ints
-        of shape (groups,), for more all votes, ints of shape (groups, C). Where voters are absent, plurality and
-        weights are of the voters present. ``at_least(3)`` still asks for 3, and a function takes who is absent for a
-        vote for class 0.
+        With "plurality" each class with most of all votes is right. For two classes, and for those alone, "majority" is
+        the same word. ``at_least(3)`` is for two classes. With one weight for each group the classes with the largest
+        weighted sum are right. Take whole weights: sums of .1 and .2 are rounded, so that a tie may not be seen as one.
+        A function goes from the votes to the right class, an int in [0, C). For two classes it takes the numbers of
+        ones in each group, ints of shape (groups,). For more it takes all votes, ints of shape (groups, C). Where
+        voters are absent, plurality and weights are of the voters present. ``at_least(3)`` still asks for 3, and a
+        function takes who is absent for a vote for class 0.
     accuracy, prior
         As in `truth`: where votes come from. Like the rule and its thresholds, they must come from elsewhere than these
         votes or records.

@@ -25,8 +25,9 @@ class DecisionProblem(ByGroups):
     Every voter names one of C classes. Given the data set D, voters are independent. Let n = (n_1, ..., n_G) be the
     numbers of votes for each class in each group. The release looks at n and gives answer o with probability X_o(n).
     Voters of group g are (epsilon_g, delta_g)-DP; one change of the data reaches at most ``max_affected`` voters, and
-    in no group more than its own ``max_affected``. The release is (epsilon, delta)-DP if and only if, for all
-    distributions P, P' of n that such voters can have on adjacent data sets, and for all sets S of answers,
+    in no group more than its own ``max_affected``. Let P, P' be any two
+    distributions of n that such voters can have on adjacent data sets, and S any set of answers. The release is
+    (epsilon, delta)-DP if and only if, for all of them,
 
         sum over o in S of  E_P[X_o] - e^epsilon E_P'[X_o]  <=  delta.
 

@@ -19,8 +19,8 @@ from darrm.problem.model import VoterModel
 class MajorityProblem(ByGroups):
     """Release the majority of K private votes with (m epsilon, delta)-differential privacy.
 
-    Voters M_1, ..., M_K look at one data set D and vote 0 or 1, independently given D. Write
-    p_i = Pr[M_i(D) = 1] and p'_i = Pr[M_i(D') = 1] for adjacent D, D'. Each voter is
+    Voters M_1, ..., M_K look at one data set D and vote 0 or 1, independently given the data.
+    For adjacent D and D' write p_i = Pr[M_i(D) = 1] and p'_i = Pr[M_i(D') = 1]. Each voter is
     (epsilon, Delta)-DP, so every pair (p_i, p'_i) obeys, in both directions,
 
         p  <= e^epsilon p' + Delta,      1 - p' <= e^epsilon (1 - p) + Delta,

@@ -139,10 +139,11 @@ def from_csv(path: str | Path) -> Grid:
     The header names K, m, epsilon and any of Delta, delta, max_affected, adjacency, prior, shape, objective; an empty
     cell stands for the default.
 
-    That of decisions by groups of voters names groups (``["4:1.0", "7:0.2"]``, each
-    COUNT:EPSILON[:DELTA[:MAX_AFFECTED]]), total_epsilon, accuracy (``[0.8, 0.7]``) and any of delta, max_affected,
-    adjacency, objective (truth, majority, ``at-least:3``, ``weights:[2, 1]``), prior, cost (``[0, 5, 1, 0]``: what
-    answer 0 costs if 0 is true, and if 1 is; then answer 1) and ordered (yes, no). A list may also have spaces between
+    That of decisions by groups of voters names groups, total_epsilon, accuracy and any of delta, max_affected,
+    adjacency, objective, prior, cost and ordered (yes, no). Groups are ``["4:1.0", "7:0.2"]``, each
+    COUNT:EPSILON[:DELTA[:MAX_AFFECTED]]. An accuracy is ``[0.8, 0.7]``. An objective is truth, majority,
+    ``at-least:3`` or ``weights:[2, 1]``. A cost ``[0, 5, 1, 0]`` is what answer 0 costs if 0 is true, and if 1 is; then
+    answer 1. A list may also have spaces between
     its parts and no brackets: ``4:1.0 7:0.2``.
 
     Raises

@@ -118,14 +118,13 @@ def test_words_that_do_not_mislead_stay(tmp_path: Path, capsys: pytest.CaptureFi
     assert listed(tmp_path, capsys) == (0, [])
 
 
-def test_argued_sentences_are_still_there_and_say_why() -> None:
-    names = words.public(words.ROOT)
-    for path, reasons in words.arguments().items():
-        paragraphs = words.paragraphs(words.ROOT / path, words.ROOT, names)
-        faulty = [each for text in paragraphs for each in words.sentences(text.text) if words.wrong(each)]
-        for part, reason in reasons.items():
-            assert reason
-            assert any(part in sentence for sentence in faulty), (path, part)
+def test_a_list_of_names_and_figures_is_read_as_a_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    figures = " ".join(f"name {0.125 * n}," for n in range(9))
+    (tmp_path / "README.md").write_text(f"Errors, in percent: {figures} last.", encoding="utf-8")
+    assert listed(tmp_path, capsys) == (0, [])
+    words_alone = " ".join("name of it," for _ in range(12))
+    (tmp_path / "README.md").write_text(f"Errors, in percent: {words_alone} last.", encoding="utf-8")
+    assert listed(tmp_path, capsys)[0] == 1
 
 
 @pytest.mark.thorough

@@ -196,8 +196,8 @@ def laplace_proportions(epsilon: float, p: float, spread: float, k: int) -> floa
 
     Notes
     -----
-    Both parts of Theorem 6.4 of Busa-Fekete et al. (2023) in one: its first is 2 (1 - e^-epsilon) v, at least as large
-    (`bounds.laplace_proportions_individual` has the reason); its second is that of exact proportions. O(1).
+    Both parts of Theorem 6.4 of Busa-Fekete et al. (2023) in one. Its first is 2 (1 - e^-epsilon) v, which is at least
+    as large: `bounds.laplace_proportions_individual` has the reason. Its second is that of exact proportions. O(1).
 
     Examples
     --------
