@@ -24,8 +24,8 @@ _NOTHING = 1e-12  # errors that are rounding; so a gamma this close to 1 is 1
 def plot_table(table: Table, axes: Sequence[Axes] | None = None) -> list[Axes]:
     """Draw a table: four panels for its first prior, shape, epsilon, Delta and ``max_affected`` rule.
 
-    The first panel has the error against m, for some K. In the second stands against K the smallest m of the table at
-    which no noise is needed. The others have the error of the optimum over K and m, as a share of that of subsampling
+    The first panel has, for some K, the error against m. The second has, against K, the smallest m of the table at
+    which no noise is needed. The others have over K and m the error of the optimum, as a share of that of subsampling
     and of that of double subsampling.
 
     Parameters

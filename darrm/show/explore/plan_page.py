@@ -170,8 +170,8 @@ def _curve(answer: Plan, choice: Choice, picture: str) -> Markup:
         first, last = answer.curve[0], answer.curve[-1]
         words = (
             f"Wrong labels by the epsilon of one vote, from {first.wrong:.3g} at {first.epsilon:.3g} to "
-            f"{last.wrong:.3g} at {last.epsilon:.3g} (the last). The same picture has two curves of epsilon, for those "
-            "who see the labels and for those who see the votes."
+            f"{last.wrong:.3g} at {last.epsilon:.3g}, the largest. Two further curves are epsilon of all "
+            "labels: for those who see the labels, and for those who see the votes."
         )
         image = _picture(picture, words, "Picture of the votes of other epsilons")
         rows = plan_words.curve_rows(answer)
