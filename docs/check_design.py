@@ -16,8 +16,7 @@ def exp(x, rounded):  # e^x, up or down
     return F(rounded(F(rounded(total * 2**250), 2**250) ** n * 2**250), 2**250)
 
 
-def corners(epsilon, Delta):  # (p, p') with p <= e p' + Delta, 1 - p <= e (1 - p') + Delta, and so for p' and p
-    D = F(Delta) if epsilon is not None else F(0)
+def corners(epsilon, D):  # (p, p') with p <= e p' + D, 1 - p <= e (1 - p') + D, and so for p' and p
     lo = F(floor((1 - D) / (1 + exp(F(epsilon), ceil)) * 2**250), 2**250) if epsilon is not None else F(0)
     return [(F(0), F(0)), (F(1), F(1)), (1 - lo, lo), (lo, 1 - lo), *[(D, 0), (0, D), (1 - D, 1), (1, 1 - D)] * (D > 0)]
 
@@ -32,7 +31,7 @@ def ones(chances):  # how likely 0, 1, ... of the voters say 1
 def holds(groups, X, most, limits):  # X: the chance of answer 1 for every number of ones in each group
     each = []
     for K, epsilon, Delta, own in groups:
-        chosen = list(combinations_with_replacement(corners(epsilon, Delta), K))
+        chosen = list(combinations_with_replacement(corners(epsilon, F(Delta)), K))
         sides = [(sum(p != q for p, q in pairs), *map(ones, zip(*pairs, strict=True))) for pairs in chosen]
         each.append([side for side in sides if side[0] <= own])
     for case in (case for case in product(*each) if sum(reached for reached, _, _ in case) <= most):
@@ -52,10 +51,8 @@ known += "disagreement table table_hex ordered expected_cost absent fewer presen
 known += "adjacency groups classes none count names"
 if "groups" in problem:
     groups = [(g["count"], g["epsilon"], g["delta"], g["max_affected"]) for g in problem["groups"]]
-    tables = [(groups, content["table_hex"])]
-    for part in fewer:  # one table for each number of voters that are present
-        own = [(n, e, D, min(n, t)) for n, (_, e, D, t) in zip(part["present"], groups, strict=True) if n]
-        tables.append((own, part["table_hex"]))
+    own = [[(n, e, D, min(n, t)) for n, (_, e, D, t) in zip(p["present"], groups, strict=True) if n] for p in fewer]
+    tables = [(groups, content["table_hex"]), *zip(own, (p["table_hex"] for p in fewer), strict=True)]  # voters absent
     tables = [(own, [F(float.fromhex(x)) for x in table]) for own, table in tables]
 else:
     X = [(1 + F(float.fromhex(x)) * ((2 * l > K) - (2 * l < K))) / 2 for l, x in enumerate(content["gamma_hex"])]
@@ -63,7 +60,10 @@ else:
 some = sorted(product(*(range(n + 1) for n, *_ in tables[0][0])))[1:-1] if content.get("absent") else []
 whole = some == sorted(tuple(part["present"]) for part in fewer)
 whole &= set().union(content, problem, *problem.get("groups", []), *fewer) <= {*known.split()}
-whole &= all(len(X) == prod(n + 1 for n, *_ in own) and min(t for *_, t in own) > 0 for own, X in tables)
+whole &= all(len(X) == prod(n + 1 for n, *_ in own) for own, X in tables) and epsilon > 0 and type(most) is int
+whole &= all(type(n) is type(t) is int and 0 < t <= n and 0 <= D < 1 for n, _, D, t in tables[0][0])
+whole &= all(e is None or e > 0 for _, e, *_ in tables[0][0])  # of voters that cannot be nothing is proved
+whole &= len(c if isinstance(c := problem.get("classes", 2), list) else range(c)) == 2 and not problem.get("none")
 if not whole or most < 1 or (K and "groups" in problem) or not all(0 <= x <= 1 for _, X in tables for x in X):
     sys.exit("This is not a whole design with two answers, or it says what is not read here.")
 limits = [(e is not None and exp(F(e), floor), F(d)) for e, d in [(epsilon, problem["delta"]), *content["profile"]]]

@@ -142,6 +142,67 @@ def test_more_answers_are_not_judged(tmp_path: Path) -> None:
     assert "two answers" in error
 
 
+def without_noise(folder: Path, *, grouped: bool) -> dict[str, Any]:
+    """A design without noise, of three voters of epsilon 1, that claims epsilon .1."""
+    problem = darrm.DecisionProblem([Voters(3, 1.0)], 3.5) if grouped else darrm.MajorityProblem(3, 3, 1.0)
+    made = (
+        darrm.Design(problem, [0.0, 0.0, 1.0, 1.0], darrm.objectives.truth([0.7]))
+        if grouped
+        else darrm.Design(problem, [1.0] * 4, darrm.priors.independent())
+    )
+    made.save(folder / "design.json")
+    content: dict[str, Any] = json.loads((folder / "design.json").read_text(encoding="utf-8"))
+    content["problem"]["epsilon" if grouped else "m"] = 0.1
+    return content
+
+
+@pytest.mark.parametrize("delta", [-0.8591, -1e-9, 1.0, math.nan])
+@pytest.mark.parametrize("grouped", [True, False])
+def test_voters_that_cannot_be_are_not_judged(tmp_path: Path, grouped: bool, delta: float) -> None:
+    """Voters of a delta below 0 have no corners but those that tell nothing: any table would hold."""
+    content = without_noise(tmp_path, grouped=grouped)
+    assert verdict(content, tmp_path) == (1, "It does not hold.\n", "")
+    if grouped:
+        content["problem"]["groups"][0]["delta"] = delta
+    else:
+        content["problem"]["Delta"] = delta
+    status, said, error = verdict(content, tmp_path)
+    assert (status, said) == (1, "")
+    assert "whole" in error
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("max_affected", 0.5),
+        ("max_affected", 4),
+        ("max_affected", True),
+        ("count", 3.0),
+        ("epsilon", -1.0),
+        ("epsilon", 0.0),
+    ],
+)
+def test_a_group_that_cannot_be_is_not_judged(tmp_path: Path, name: str, value: object) -> None:
+    content = without_noise(tmp_path, grouped=True)
+    content["problem"]["groups"][0][name] = value
+    status, said, error = verdict(content, tmp_path)
+    assert (status, said) == (1, "")
+    assert "whole" in error
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("max_affected", 0.5), ("epsilon", -0.1), ("classes", 3), ("classes", ["a", "b", "c"]), ("none", True)],
+)
+def test_a_problem_that_cannot_be_is_not_judged(tmp_path: Path, name: str, value: object) -> None:
+    decision([Voters(2, 1.0), Voters(3, 0.2)], 1.0).save(tmp_path / "design.json")
+    content = json.loads((tmp_path / "design.json").read_text(encoding="utf-8"))
+    content["problem"][name] = value
+    status, said, error = verdict(content, tmp_path)
+    assert (status, said) == (1, "")
+    assert "whole" in error
+
+
 def test_it_is_short_and_plain() -> None:
     text = SCRIPT.read_text(encoding="utf-8")
     assert len([line for line in text.splitlines() if line.strip()]) <= 60
