@@ -69,6 +69,10 @@ def command(
             "too, or leave it out."
         )
     if release_epsilon is not None:
+        if values["total_epsilon"] is not None:
+            raise InputError(
+                "--total-epsilon is for all labels of --queries, --release-epsilon for one label. Pass one of the two."
+            )
         values["total_epsilon"] = release_epsilon
     if values["group"]:
         others = {"queries": queries, "draws": draws, "total-delta": total_delta, "plot": plot}
@@ -174,15 +178,13 @@ def command(
 
 def _of_groups(values: dict[str, Any], prior: str | None, others: dict[str, Any], as_json: bool) -> None:
     """One release of groups of voters."""
-    from darrm.cli.problem import take_decision
+    from darrm.cli.problem import of_one_kind, take_decision
     from darrm.planning.comparison import compare
 
     for name, value in others.items():
         if value is not None:
             raise InputError(f"--{name} is for voters that are all alike, or for one total budget. Leave it out.")
-    alike = [f"--{name}" for name in ("K", "epsilon") if values[name] is not None]
-    if alike:
-        raise click.UsageError(f"{alike[0]} is for voters that are all alike, --group for groups of voters.")
+    of_one_kind()
     if values["total_epsilon"] is None and values["m"] is None:
         raise click.UsageError("Missing option '--release-epsilon'.")
     if values["accuracy"] is None and prior is None:

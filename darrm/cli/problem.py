@@ -65,6 +65,31 @@ _OF_EQUALS = ("K", "epsilon", "Delta", "randomized_response")
 _OF_GROUPS = ("group", "accuracy", "cost", "classes", "none", "columns")
 
 
+def _flags() -> dict[str | None, str]:
+    """What the options of this command are called, by their names in Python."""
+    return {parameter.name: parameter.opts[0] for parameter in click.get_current_context().command.params}
+
+
+def _given(*names: str) -> list[str]:
+    """Those of the options ``names`` that were typed, as they are typed."""
+    flags, source = _flags(), click.get_current_context().get_parameter_source
+    return [flags[name] for name in names if name in flags and source(name) is ParameterSource.COMMANDLINE]
+
+
+def of_one_kind() -> tuple[list[str], list[str]]:
+    """What was typed of voters that are all alike, and of groups; `click.UsageError` if it is both.
+
+    An option that is left aside would say something of the voters on which the guarantee does not rest.
+    """
+    equals, groups = _given(*_OF_EQUALS), _given(*_OF_GROUPS)
+    if equals and groups:
+        raise click.UsageError(
+            f"{groups[0]} is for groups of voters, {equals[0]} for voters that are all alike. Pass --group, "
+            "--release-epsilon and --accuracy, or --K, --m and --epsilon."
+        )
+    return equals, groups
+
+
 def take_asked(values: dict[str, Any], prior: str | None) -> dict[str, Any]:
     """What `darrm.solve` takes of who votes, and of what should be small, out of ``values``.
 
@@ -73,22 +98,11 @@ def take_asked(values: dict[str, Any], prior: str | None) -> dict[str, Any]:
     click.UsageError
         If options say something of voters that are all alike and something of groups, or too little.
     """
-    context = click.get_current_context()
-    flags = {parameter.name: parameter.opts[0] for parameter in context.command.params}
-
-    def given(*names: str) -> list[str]:
-        source = context.get_parameter_source
-        return [flags[name] for name in names if source(name) is ParameterSource.COMMANDLINE]
-
-    equals, groups = given(*_OF_EQUALS), given(*_OF_GROUPS)
-    if equals and groups:
-        raise click.UsageError(
-            f"{groups[0]} is for groups of voters, {equals[0]} for voters that are all alike. Pass --group, "
-            "--release-epsilon and --accuracy, or --K, --m and --epsilon."
-        )
+    equals, groups = of_one_kind()
+    flags = _flags()
     needed = [("group",), ("total_epsilon", "m"), ("accuracy", "prior")] if groups else [("K",), ("epsilon",)]
     for names in needed:
-        if not given(*names):
+        if not _given(*names):
             other = "" if groups or equals else " (or --group, --release-epsilon and --accuracy)"
             raise click.UsageError(f"Missing option '{flags[names[0]]}'{other}.")
     of_groups = {name: values.pop(name) for name in _OF_GROUPS}

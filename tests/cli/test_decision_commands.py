@@ -817,7 +817,10 @@ def test_compare_of_groups_is_the_comparison_of_python(capsys: pytest.CaptureFix
     ("more", "said"),
     [
         (["--queries", "5"], "--queries is for voters that are all alike"),
-        (["--K", "3"], "--K is for voters that are all alike"),
+        (["--K", "3"], "--K for voters that are all alike"),
+        (["--voter-delta", ".1"], "--voter-delta for voters that are all alike"),
+        (["--randomized-response"], "--randomized-response for voters that are all alike"),
+        (["--total-epsilon", "2"], "Pass one of the two"),
         (["--base-accuracy", ".7"], "--base-accuracy is for one total budget"),
         (["--voters", "fresh"], "--voters is for one total budget"),
     ],
