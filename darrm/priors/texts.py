@@ -19,32 +19,27 @@ class Kind(NamedTuple):
     """How texts and files name one kind of prior."""
 
     form: str  # as a text has it
-    made: Callable[..., Prior]  # of the values in a file, and of nothing where a text may be the kind alone
-    read: Callable[
-        [str, str], Prior | None
-    ]  # of what stands behind the colon, and the whole text; None: not such a text
-    alone: bool = False  # whether a text may be the kind alone
+    made: Callable[..., Prior]  # of the values in a file
+    read: Callable[[str, str], Prior | None]  # of what follows the colon, and the whole text; None: of another form
+    alone: bool = False  # whether a text may be the kind alone, whose values are then those of `made`
     hint: str = ""  # what to do about a text that cannot be read
 
 
-def _of_numbers(make: Callable[[list[float]], Prior]) -> Callable[[str, str], Prior | None]:
-    def read(rest: str, text: str) -> Prior | None:
-        numbers = _numbers(rest)
-        return None if numbers is None else make(numbers)
+def _of_two(rest: str, text: str) -> Prior | None:
+    name, numbers = text.partition(":")[0], _numbers(rest)
+    if numbers is not None and len(numbers) != 2:
+        raise InputError(f"A prior {name} takes two numbers, {PRIORS[name].form}. Got {text!r}.")
+    return None if numbers is None else PRIORS[name].made(*numbers)
 
-    return read
+
+def _of_many(rest: str, text: str) -> Prior | None:
+    numbers = _numbers(rest)
+    return None if numbers is None else PRIORS[text.partition(":")[0]].made(numbers)
 
 
-def _of_two(make: Callable[[float, float], Prior], form: str) -> Callable[[str, str], Prior | None]:
-    def read(rest: str, text: str) -> Prior | None:
-        numbers = _numbers(rest)
-        if numbers is None:
-            return None
-        if len(numbers) != 2:
-            raise InputError(f"A prior {form.partition(':')[0]} takes two numbers, {form}. Got {text!r}.")
-        return make(*numbers)
-
-    return read
+def _confusion(rest: str, text: str) -> Prior | None:
+    rows = [_numbers(part) for part in rest.split(":")]
+    return None if len(rows) == 1 or None in rows else _of_rows([row for row in rows if row is not None], text)
 
 
 def _randomized(rest: str, text: str) -> Prior:
@@ -54,11 +49,19 @@ def _randomized(rest: str, text: str) -> Prior:
     return randomized_response(answers, _one_number(epsilon, text))
 
 
-def _confusion(rest: str, text: str) -> Prior | None:
-    rows = [_numbers(part) for part in rest.split(":")]
-    if len(rows) == 1 or None in rows:
-        return None
-    return _of_rows([row for row in rows if row is not None], text)
+_READ_FIRST = "Read a file first: darrm.priors.votes(darrm.votes.read(FILE))."
+PRIORS = {
+    "independent": Kind("independent:LOW,HIGH", independent, _of_two, alone=True),
+    "common": Kind("common:A,B", common, _of_two, alone=True),
+    "fixed": Kind("fixed:P1,...,PK", fixed, _of_many),
+    "votes": Kind("votes:C0,...,CK", votes, _of_many, hint=_READ_FIRST),
+    "confusion": Kind("confusion:P0,P1:C00,C01,C10,C11", of_chances, _confusion),
+    "randomized-response": Kind(
+        "randomized-response:EPSILON:BASE",
+        lambda base, epsilon: randomized_response(from_dict(base), epsilon),
+        _randomized,
+    ),
+}
 
 
 def from_dict(values: Mapping[str, Any]) -> Prior:
@@ -79,25 +82,6 @@ def from_dict(values: Mapping[str, Any]) -> Prior:
     except TypeError:
         pass
     raise InputError(f"prior must have a kind ({', '.join(PRIORS)}) and its parameters. Got {shown(values)}.")
-
-
-PRIORS = {
-    "independent": Kind("independent:LOW,HIGH", independent, _of_two(independent, "independent:LOW,HIGH"), alone=True),
-    "common": Kind("common:A,B", common, _of_two(common, "common:A,B"), alone=True),
-    "fixed": Kind("fixed:P1,...,PK", fixed, _of_numbers(fixed)),
-    "votes": Kind(
-        "votes:C0,...,CK",
-        votes,
-        _of_numbers(votes),
-        hint="Read a file first: darrm.priors.votes(darrm.votes.read(FILE)).",
-    ),
-    "confusion": Kind("confusion:P0,P1:C00,C01,C10,C11", of_chances, _confusion),
-    "randomized-response": Kind(
-        "randomized-response:EPSILON:BASE",
-        lambda base, epsilon: randomized_response(from_dict(base), epsilon),
-        _randomized,
-    ),
-}
 
 
 def parse(text: str) -> Prior:
