@@ -127,6 +127,14 @@ def test_a_list_of_names_and_figures_is_read_as_a_table(tmp_path: Path, capsys: 
     assert listed(tmp_path, capsys)[0] == 1
 
 
+def test_a_line_of_code_that_begins_with_a_number_opens_no_list(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words_alone = " ".join("name of it," for _ in range(12))
+    (tmp_path / "README.md").write_text(f"It prints\n\n    epsilon =\n    1. Before\n\n    {words_alone}\n")
+    assert listed(tmp_path, capsys) == (0, [])
+
+
 @pytest.mark.thorough
 def test_no_sentence_of_this_project_is_hard(capsys: pytest.CaptureFixture[str]) -> None:
     assert words.main([]) == 0, capsys.readouterr().out

@@ -49,7 +49,7 @@ WORD = re.compile(r"[A-Za-z0-9][\w'-]*")
 END = re.compile(r"(?<=[.!?:])[*_)\"']*\s+(?=[*_(\"'`\[]*(?:[A-Z0-9`]|code\b|darrm\b))")
 ABBREVIATED = re.compile(r"(?:\b(?:e\.g|i\.e|cf|al|Fig|vs|Sec|Dr|[A-Z])|\.\.)\.$")
 OPERATORS = re.compile(r" [=<>+*/-] | [<>]= |\^")
-FIGURE = re.compile(r"(?<![\w.])\d[\d.,]*(?![\w])")  # a list of names and figures is read as a table
+FIGURE = re.compile(r"(?<![\w.])\d[\d.,]*(?!\w)")  # a list of names and figures is read as a table
 TEXT_WORDS = 4  # a string in the code is a text from this many words on
 
 
@@ -125,7 +125,7 @@ def of_markdown(text: str) -> Iterator[Paragraph]:
             fence, prose, line = "", True, ""
         code = line.startswith("    ") and not before.strip() and not in_list
         code = code or (line.startswith("    ") and bool(kept) and kept[-1][1] == "" and not in_list)
-        if re.match(r"\s*(?:[*+-]|\d+\.)\s", line):
+        if re.match(r"\s*(?:[*+-]|\d+\.)\s", line) and not code:
             in_list = True
         elif line.strip() and not line.startswith(" "):
             in_list = False
