@@ -52,7 +52,7 @@ known += "adjacency groups classes none count names"
 if "groups" in problem:
     groups = [(g["count"], g["epsilon"], g["delta"], g["max_affected"]) for g in problem["groups"]]
     own = [[(n, e, D, min(n, t)) for n, (_, e, D, t) in zip(p["present"], groups, strict=True) if n] for p in fewer]
-    tables = [(groups, content["table_hex"]), *zip(own, (p["table_hex"] for p in fewer), strict=True)]  # voters absent
+    tables = [(groups, content["table_hex"]), *zip(own, (p["table_hex"] for p in fewer), strict=True)]  # by presence
     tables = [(own, [F(float.fromhex(x)) for x in table]) for own, table in tables]
 else:
     X = [(1 + F(float.fromhex(x)) * ((2 * l > K) - (2 * l < K))) / 2 for l, x in enumerate(content["gamma_hex"])]
@@ -62,7 +62,7 @@ whole = some == sorted(tuple(part["present"]) for part in fewer)
 whole &= set().union(content, problem, *problem.get("groups", []), *fewer) <= {*known.split()}
 whole &= all(len(X) == prod(n + 1 for n, *_ in own) for own, X in tables) and epsilon > 0 and type(most) is int
 whole &= all(type(n) is type(t) is int and 0 < t <= n and 0 <= D < 1 for n, _, D, t in tables[0][0])
-whole &= all(e is None or e > 0 for _, e, *_ in tables[0][0])  # of voters that cannot be nothing is proved
+whole &= all(e is None or e > 0 for _, e, *_ in tables[0][0])  # nothing is proved of voters that cannot exist
 whole &= len(c if isinstance(c := problem.get("classes", 2), list) else range(c)) == 2 and not problem.get("none")
 if not whole or most < 1 or (K and "groups" in problem) or not all(0 <= x <= 1 for _, X in tables for x in X):
     sys.exit("This is not a whole design with two answers, or it says what is not read here.")

@@ -199,9 +199,9 @@ def _print(rows: Sequence[AuditRow], n: int) -> None:
         "The column guaranteed is epsilon of label privacy of one label, in nats, even against an attacker who knows "
         "all others. Labels that are known to hang together add up. Log odds is the most by which an output moves the "
         "log odds of this attacker, in nats. Additive and largest are how much more often the best attacker is right: "
-        "the mean and the largest over the labels. 98 % is how far log odds move in 98 % of the cases, and infinite "
-        "the chance that they become infinite. Leakage is the largest maximal leakage of a label, in nats. If eta "
-        "comes from a model that saw these labels, the figures must not leave: no noise covers them."
+        "the mean and the largest over the labels. 98 % is how far log odds move at most in 98 % of the cases. "
+        "Infinite is the chance that they become infinite. Leakage is the largest maximal leakage of a label, in nats. "
+        "If eta comes from a model that saw these labels, the figures must not leave: no noise covers them."
     )
     for size, left in sorted({(row.bag_size, row.remainder) for row in rows if row.remainder}):
         console.print(f"k = {size}: {left} labels are in no bag and were not audited.")

@@ -54,9 +54,9 @@ def command(
     labels, as darrm plan does it.
     """
     release_epsilon = values.pop("release_epsilon")
+    if release_epsilon is not None and values["total_epsilon"] is not None:
+        raise InputError("--release-epsilon is for one label, --total-epsilon for all together. Pass one of them.")
     if queries is not None and values["total_epsilon"] is not None:
-        if release_epsilon is not None:
-            raise InputError("--release-epsilon is for one label, --total-epsilon for all together. Pass one of them.")
         given = {**values, "prior": prior, "objective": objective, "draws": draws}
         _at_one_total(given, queries, total_delta, voters, plot, as_json)
         return
@@ -69,10 +69,6 @@ def command(
             "too, or leave it out."
         )
     if release_epsilon is not None:
-        if values["total_epsilon"] is not None:
-            raise InputError(
-                "--total-epsilon is for all labels of --queries, --release-epsilon for one label. Pass one of the two."
-            )
         values["total_epsilon"] = release_epsilon
     if values["group"]:
         others = {"queries": queries, "draws": draws, "total-delta": total_delta, "plot": plot}

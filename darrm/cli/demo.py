@@ -121,8 +121,8 @@ def _show(comparison: Comparison, votes: Votes, truth: NDArray[np.uint8], say: C
         "The column expected is the share of wrong labels, if clinics err independently of each other. The column here "
         "is that share on these votes, at the mean over the coins of the labels. It is empty where the votes would be "
         "others, of less epsilon. The column all labels is epsilon of all labels together (delta "
-        f"{comparison.total_delta:g}). If votes are private, the column here "
-        "and how often answers are wrong must not leave: they are computed from the votes without noise.\n"
+        f"{comparison.total_delta:g}). If votes are private, the column here and how often answers are wrong must not "
+        "leave: they are computed from the votes without noise.\n"
     )
 
 

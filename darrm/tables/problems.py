@@ -143,8 +143,7 @@ def from_csv(path: str | Path) -> Grid:
     adjacency, objective, prior, cost and ordered (yes, no). Groups are ``["4:1.0", "7:0.2"]``, each
     COUNT:EPSILON[:DELTA[:MAX_AFFECTED]]. An accuracy is ``[0.8, 0.7]``. An objective is truth, majority,
     ``at-least:3`` or ``weights:[2, 1]``. A cost ``[0, 5, 1, 0]`` is what answer 0 costs if 0 is true, and if 1 is; then
-    answer 1. A list may also have spaces between
-    its parts and no brackets: ``4:1.0 7:0.2``.
+    answer 1. A list may also have spaces between its parts and no brackets: ``4:1.0 7:0.2``.
 
     Raises
     ------

@@ -820,7 +820,7 @@ def test_compare_of_groups_is_the_comparison_of_python(capsys: pytest.CaptureFix
         (["--K", "3"], "--K for voters that are all alike"),
         (["--voter-delta", ".1"], "--voter-delta for voters that are all alike"),
         (["--randomized-response"], "--randomized-response for voters that are all alike"),
-        (["--total-epsilon", "2"], "Pass one of the two"),
+        (["--total-epsilon", "2"], "Pass one of them"),
         (["--base-accuracy", ".7"], "--base-accuracy is for one total budget"),
         (["--voters", "fresh"], "--voters is for one total budget"),
     ],
