@@ -41,12 +41,16 @@ class Family(NamedTuple):
         Where to begin to look, and the largest parameter.
     said : callable
         The parameter in words.
+    steps : tuple of float
+        Where privacy does not fall with the parameter: parameters that rise. Who looks for the largest that is private
+        enough tries these first, the largest first.
     """
 
     table: Callable[[float], Array]
     guess: float
     most: float
     said: Callable[[float], str]
+    steps: tuple[float, ...] = ()
 
 
 def always(problem: ByGroups, objective: Objective) -> bool:
@@ -154,7 +158,8 @@ def by_counts(problem: ByGroups, chances: Callable[[Counts, float], Array]) -> C
 def least_noise(family: Family, problem: AnyProblem) -> tuple[str, Array] | None:
     """The largest parameter that is certified, in words, and its table; None if none is.
 
-    The search ends within a relative 1e-7 of the guarantee's epsilon.
+    The search ends within a relative 1e-7 of the guarantee's epsilon. It takes privacy to fall with the parameter, but
+    for `Family.steps`: beyond the largest step that is private enough it looks as far as the next one.
 
     Examples
     --------
@@ -182,11 +187,15 @@ def least_noise(family: Family, problem: AnyProblem) -> tuple[str, Array] | None
     low, high, most = (-math.inf, -_FAR), (math.inf, _FAR), math.log(family.most)
     found: tuple[float, Array] | None = None
     at, side = min(math.log(family.guess), most), 0
-    for _ in range(_TRIES):
+    steps = [math.log(step) for step in family.steps]
+    for _ in range(_TRIES + len(steps)):
         check_time()
+        if steps:
+            at = steps.pop()
         epsilon, table, mended = held(min(math.exp(at), family.most))
         over = math.log(min(max(epsilon / (limit * _AIM), math.exp(-_FAR)), math.exp(_FAR)))
         if table is not None:
+            steps.clear()
             found = min(math.exp(at), family.most), table
             if at >= most or (over >= math.log(_AIM) and not mended):
                 break

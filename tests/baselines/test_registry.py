@@ -159,6 +159,20 @@ def test_a_parameter_that_is_exactly_at_the_limit_is_taken() -> None:
     assert darrm.verify(family.table(votes + 0.01), problem).tight_epsilon > 0.3 * (1 + 1e-6)
 
 
+def test_more_random_votes_of_unlike_voters_can_be_more_private() -> None:
+    """One vote of five needs a delta of .111 and 2.4 votes .0472: the search must not end below one."""
+    groups = [VoterGroup(2, 0.5, max_affected=1), VoterGroup(3, 2.0, max_affected=1)]
+    problem = darrm.DecisionProblem(groups, 1.0, 0.05, max_affected=1)
+    family = random_votes.BASELINE.family(problem, TRUTH)
+    assert not darrm.verify(family.table(1.0), problem).holds
+    found = least_noise(family, problem)
+    assert found is not None
+    votes = float(re.findall(r"([\d.]+) at the mean", found[0])[0])
+    assert darrm.verify(family.table(votes), problem).holds
+    more = np.arange(votes + 0.01, 5.0, 0.01)
+    assert not any(darrm.verify(family.table(float(vote)), problem).holds for vote in more)
+
+
 @pytest.mark.parametrize(("K", "classes"), [(5, 2), (6, 2), (5, 3)])
 def test_sorted_votes_of_two_classes_are_those_of_many(K: int, classes: int) -> None:
     votes = [row for row in count_vectors(K, classes).tolist() if row == sorted(row, reverse=True)]
