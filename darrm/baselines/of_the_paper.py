@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from darrm.baselines import noise_functions
-from darrm.baselines.baseline import SolvedBaseline, of_a_noise_function, repaired
+from darrm.baselines.baseline import SolvedBaseline, of_a_noise_function
 from darrm.numerics.arrays import Array
 from darrm.objectives import Objective
 from darrm.problem.decision import allowance
@@ -20,18 +20,15 @@ def _subsampled(problem: Any, objective: Objective, time_limit: float) -> Found:
     if not m:
         return {}
     return {
-        f"double subsampling ({min(2 * m - 1, K)})": (
-            "",
-            repaired(noise_functions.double_subsampling(K, m), problem),
-        ),
-        f"subsampling ({m})": ("", repaired(noise_functions.subsampling(K, m), problem)),
+        f"double subsampling ({min(2 * m - 1, K)})": ("", noise_functions.double_subsampling(K, m)),
+        f"subsampling ({m})": ("", noise_functions.subsampling(K, m)),
     }
 
 
 def _constant(problem: Any, objective: Objective, time_limit: float) -> Found:
     """The largest constant that verifies, and that of Lemma A.1."""
     largest, lemma = noise_functions.largest_constant(problem), noise_functions.constant(problem)
-    return {"randomized response (largest)": ("", largest), "randomized response (A.1)": ("", repaired(lemma, problem))}
+    return {"randomized response (largest)": ("", largest), "randomized response (A.1)": ("", lemma)}
 
 
 SUBSAMPLED = SolvedBaseline(

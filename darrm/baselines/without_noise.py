@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from darrm.baselines.baseline import SolvedBaseline, not_of_a_noise_function, of_a_noise_function, repaired
+from darrm.baselines.baseline import SolvedBaseline, not_of_a_noise_function, of_a_noise_function
 from darrm.design.rules import best_rule, most_voted
 from darrm.numerics.arrays import Array
 from darrm.objectives import Objective
@@ -30,8 +30,7 @@ def _one_answer(problem: AnyProblem, objective: Objective, time_limit: float) ->
 def _most_voted(problem: AnyProblem, objective: Objective, time_limit: float) -> Found:
     of_the_paper = of_a_noise_function(problem, objective)
     name = "plain majority" if of_the_paper else f"plain {'majority' if problem.binary else 'plurality'}, no noise"
-    table = encodings.of_answers(most_voted(problem), problem)
-    return {name: ("", repaired(table, problem) if of_the_paper else table)}
+    return {name: ("", encodings.of_answers(most_voted(problem), problem))}
 
 
 def _best_rule(problem: AnyProblem, objective: Objective, time_limit: float) -> Found:

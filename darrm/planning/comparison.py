@@ -14,9 +14,10 @@ from darrm._validation import check_count, check_total_delta, check_voters, real
 from darrm.accounting.fresh import exact_guarantee, of_region
 from darrm.accounting.profile import region
 from darrm.accounting.search import Budget
+from darrm.baselines.baseline import certified
 from darrm.baselines.entries import Comparison, Entry
 from darrm.baselines.registry import BASELINES
-from darrm.certificate.certificate import Certificate, verify
+from darrm.certificate.certificate import Certificate
 from darrm.design.design import Design
 from darrm.design.rules import cost_of
 from darrm.design.solve import solve
@@ -157,7 +158,7 @@ def _is_plain_optimum(design: Design) -> bool:
 
 def entry_of(name: str, design: Design) -> Entry:
     """A design in a comparison under its own objective."""
-    return replace(_row(name, "", design.table, design, design.certificate), design=design)
+    return replace(_row(name, "", design.table, design.certificate, design), design=design)
 
 
 def _baselines(best: Design, time_limit: float) -> list[Entry]:
@@ -167,11 +168,11 @@ def _baselines(best: Design, time_limit: float) -> list[Entry]:
     for baseline in BASELINES:
         if baseline.serves(problem, objective):
             for name, (setting, table) in baseline.tables(problem, objective, time_limit).items():
-                found.append(_row(name, setting, table, best, verify(table, problem)))
+                found.append(_row(name, setting, *certified(table, problem), best))
     return found
 
 
-def _row(name: str, setting: str, table: Array, best: Design, certificate: Certificate) -> Entry:
+def _row(name: str, setting: str, table: Array, certificate: Certificate, best: Design) -> Entry:
     """A mechanism by the objective of the optimum."""
     problem, objective = best.problem, best.objective
     error = wrong = disagreement = math.nan
