@@ -14,7 +14,7 @@ from darrm._validation import whole
 from darrm.cli import common
 from darrm.cli.long_run import progress
 from darrm.errors import InputError
-from darrm.show import wording
+from darrm.show import typed, wording
 
 if TYPE_CHECKING:
     import numpy as np
@@ -113,7 +113,7 @@ def _tasks(
     binary = [name for name in names if set(name.split("+")) != {"rr"}] + ["--design"] * bool(designs)
     if classes > 2 and binary:
         raise InputError(f"{binary[0]} has two classes. Got --eta with {classes} columns. Pass --mechanism rr alone.")
-    values = None if epsilons is None else common.numbers("--epsilon", epsilons)
+    values = None if epsilons is None else typed.numbers("--epsilon", epsilons)
     if values is None and any(set(name.split("+")) != {"llp"} for name in names):
         raise InputError("--epsilon is needed for every mechanism but llp. Pass it in nats, for instance 1.")
     if sizes is None and any(set(name.split("+")) != {"rr"} for name in names):
@@ -132,7 +132,7 @@ def _tasks(
             grid.append((name, made if len(made) > 1 else made[0]))
     tasks: list[tuple[list[tuple[str, Any]], Any]] = []
     if grid:
-        tasks.append((grid, None if sizes is None else common.numbers("--bag-size", sizes, int)))
+        tasks.append((grid, None if sizes is None else typed.numbers("--bag-size", sizes, int)))
     for path in designs:
         design = common.load_majority(path, "An audit")
         name = "darrm" if len(designs) == 1 else f"darrm {path.name}"
@@ -168,7 +168,7 @@ def _take_eta(text: str, n: Any, rng: np.random.Generator | None) -> NDArray[np.
         if n is not None:
             raise InputError("--n goes with --eta beta:A,B only; a file is read as a whole.")
         return read_eta(text)
-    parameters = common.numbers("--eta beta:", rest)
+    parameters = typed.numbers("--eta beta:", rest)
     if len(parameters) != 2 or not all(0 < value < float("inf") for value in parameters):
         raise InputError(f"--eta beta:A,B needs two finite numbers above 0. Got {rest!r}.")
     a, b = parameters

@@ -310,44 +310,6 @@ def table(*figures: str, name: str = "", **settings: Any) -> Table:
     return made
 
 
-def numbers(option: str, text: str, kind: Callable[[str], Any] = float) -> list[Any]:
-    """Numbers with commas between."""
-    try:
-        return [kind(item) for item in text.split(",")]
-    except ValueError:
-        what = "whole numbers" if kind is int else "numbers"
-        raise InputError(f"{option} must be {what} with commas between. Got {text!r}.") from None
-
-
-def names(option: str, text: str) -> list[str]:
-    """Names with commas between, as a line of CSV has them."""
-    try:
-        (each,) = csv.reader([text], skipinitialspace=True, strict=True)
-        return each
-    except (ValueError, csv.Error):
-        raise InputError(f"{option} must be names with commas between. Got {text!r}. Pass e.g. bank0,bank1.") from None
-
-
-def accuracies(text: str, groups: int) -> list[Any]:
-    """Of each group a number, or a table: / between the rows of all truths, : between all votes. One is for all."""
-    try:
-        each = [_table_of(entry) if "/" in entry or ":" in entry else float(entry) for entry in text.split(",")]
-        return each * groups if len(each) == 1 else each
-    except ValueError:
-        raise InputError(
-            "--accuracy must be numbers with commas between, or for a group a table P00:P01/P10:P11 with as many rows "
-            "as columns. Pyv is how often the vote is v if the truth is y. Got "
-            f"{text!r}. Pass e.g. .7,.6 or .9:.1/.2:.8,.6."
-        ) from None
-
-
-def _table_of(entry: str) -> list[list[float]]:
-    table = [[float(chance) for chance in row.split(":")] for row in entry.split("/")]
-    if len(table) < 2 or any(len(row) != len(table) for row in table):
-        raise ValueError("not square")
-    return table
-
-
 def profile(text: str) -> list[tuple[float, float]]:
     """Points (epsilon, delta): EPS:DELTA with commas between, or a file of them.
 

@@ -14,6 +14,7 @@ from darrm.cli import common, totals
 from darrm.errors import InputError
 from darrm.problem.limits import rests_not_on
 from darrm.show import plan_words, wording
+from darrm.show.typed import take_decision
 
 if TYPE_CHECKING:
     from darrm.measures.error import Interval
@@ -174,7 +175,7 @@ def command(
 
 def _of_groups(values: dict[str, Any], prior: str | None, others: dict[str, Any], as_json: bool) -> None:
     """One release of groups of voters."""
-    from darrm.cli.problem import of_one_kind, take_decision
+    from darrm.cli.problem import of_one_kind
     from darrm.planning.comparison import compare
 
     for name, value in others.items():
@@ -185,7 +186,7 @@ def _of_groups(values: dict[str, Any], prior: str | None, others: dict[str, Any]
         raise click.UsageError("Missing option '--release-epsilon'.")
     if values["accuracy"] is None and prior is None:
         raise click.UsageError("Missing option '--accuracy'.")
-    asked = take_decision({**values, "cost": None, "none": None, "columns": None}, prior)
+    asked = take_decision({**values, "cost": None, "none": None, "columns": None}, prior, common.take_prior)
     problem, entries = asked["problem"], compare(**asked)
     if as_json:
         rows = [

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from darrm.cli import common
-from darrm.show import wording
+from darrm.show import typed, wording
 
 
 @click.command("profile", short_help="Print the exact privacy profile of one release.")
@@ -34,7 +34,7 @@ def command(file: Path, epsilons: str | None, plot: Path | None, as_json: bool) 
     if epsilons is None:
         where = [float(f"{epsilon:.6g}") for epsilon in np.linspace(0, 1.25 * problem.release_epsilon, 11)] + [math.inf]
     else:
-        where = common.numbers("--epsilons", epsilons)
+        where = typed.numbers("--epsilons", epsilons)
     tables = [profile_bounds(part.table, part.problem, where) for part in tables_of(design)]
     bounds = [(max(low for low, _ in at), max(high for _, high in at)) for at in zip(*tables, strict=True)]
     common.draw(plot, lambda: plot_profile(design))

@@ -15,7 +15,7 @@ from darrm.cli.suggestions import suggest_budget
 from darrm.errors import InputError
 from darrm.problem.decision import DecisionProblem
 from darrm.problem.majority import MajorityProblem
-from darrm.show import wording
+from darrm.show import typed, wording
 
 _MOST_QUERIES = 10_000  # of which the cost is found in seconds
 
@@ -101,7 +101,7 @@ def command(
     design = load(file)
     mechanism = PrivateDecision(design)
     names, answers, absent = design.problem.names, design.problem.answers, design.absent
-    taken = voters_of(design.problem, None if columns is None else common.names("--columns", columns), "--columns")
+    taken = voters_of(design.problem, None if columns is None else typed.names("--columns", columns), "--columns")
     K, by_name = (taken, None) if isinstance(taken, int) else (None, taken)
     voters: tuple[str, ...] = ()
     seen, charged_file, kept = OwnVotes(design, votes_are_public), None, ExitStack()

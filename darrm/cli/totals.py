@@ -9,9 +9,8 @@ import click
 
 from darrm._validation import check_count, real
 from darrm.cli import common
-from darrm.cli.problem import GROUP, classes_of, cost_rows, named, take_groups
 from darrm.errors import InputError
-from darrm.show import plan_words
+from darrm.show import plan_words, typed
 
 if TYPE_CHECKING:
     from darrm.baselines.entries import Comparison
@@ -21,7 +20,7 @@ voter_options = common.options(
     click.option(
         "--group",
         multiple=True,
-        metavar=GROUP,
+        metavar=typed.GROUP,
         help="Voters that are equally private, in place of --K and --epsilon; once for each group. An epsilon may be "
         "inf (not private) or, to plan, auto. NAME: what each is called in votes files.",
     ),
@@ -70,7 +69,7 @@ def take_setting(values: dict[str, Any]) -> dict[str, Any]:
 
     taken: dict[str, Any] = {}
     K, epsilon, Delta = values.pop("K"), values.pop("epsilon"), values.pop("Delta")
-    groups = take_groups(values.pop("group"), "25:0.5", auto=True)
+    groups = typed.take_groups(values.pop("group"), "25:0.5", auto=True)
     if groups and (K is not None or epsilon is not None or Delta):
         raise InputError("--group takes the place of --K, --epsilon and --voter-delta. Pass one or the other.")
     if not groups and (K is None or epsilon is None):
@@ -78,21 +77,21 @@ def take_setting(values: dict[str, Any]) -> dict[str, Any]:
     if not groups:
         K, Delta = check_count("K", K), real("Delta", 0.0 if Delta is None else Delta, 0, 1, "[)")
         groups = [[K, epsilon, Delta, None, None]]
-    taken["groups"] = named(groups, values.pop("columns", None))
+    taken["groups"] = typed.named(groups, values.pop("columns", None))
     base, accuracy = values.pop("base_accuracy"), values.pop("accuracy")
     if base is not None:
-        each = common.numbers("--base-accuracy", base)
+        each = typed.numbers("--base-accuracy", base)
         taken["base_accuracy"] = each[0] if len(each) == 1 else each
     if accuracy is not None:
-        taken["accuracy"] = common.accuracies(accuracy, len(groups))
-    taken["classes"] = classes = classes_of(values.pop("classes"))
+        taken["accuracy"] = typed.accuracies(accuracy, len(groups))
+    taken["classes"] = classes = typed.classes_of(values.pop("classes"))
     prior, cost = values.pop("prior"), values.pop("cost", None)
     if prior is not None:
         of_truth = base is not None or accuracy is not None
-        taken["prior"] = common.numbers("--prior", prior) if of_truth else common.take_prior(prior)
+        taken["prior"] = typed.numbers("--prior", prior) if of_truth else common.take_prior(prior)
     if cost is not None:
         count = len(classes) if isinstance(classes, list) else classes
-        taken["cost"] = cost_rows(common.numbers("--cost", cost), count if isinstance(count, int) else 2)
+        taken["cost"] = typed.cost_rows(typed.numbers("--cost", cost), count if isinstance(count, int) else 2)
     return taken
 
 

@@ -1,0 +1,193 @@
+"""Voters and goals as people type them, on the command line and in the explorer's boxes: the only reader of them."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from darrm._validation import real
+from darrm.errors import InputError
+from darrm.show.wording import number_of
+
+if TYPE_CHECKING:
+    from darrm.priors import Prior
+    from darrm.problem.groups import VoterGroup
+
+GROUP = "COUNT:EPSILON[:DELTA[:MAX_AFFECTED]][:NAME,...]"
+
+
+def numbers(option: str, text: str, kind: Callable[[str], Any] = float) -> list[Any]:
+    """Numbers with commas between."""
+    try:
+        return [kind(item) for item in text.split(",")]
+    except ValueError:
+        what = "whole numbers" if kind is int else "numbers"
+        raise InputError(f"{option} must be {what} with commas between. Got {text!r}.") from None
+
+
+def names(option: str, text: str) -> list[str]:
+    """Names with commas between, as a line of CSV has them."""
+    try:
+        (each,) = csv.reader([text], skipinitialspace=True, strict=True)
+        return each
+    except (ValueError, csv.Error):
+        raise InputError(f"{option} must be names with commas between. Got {text!r}. Pass e.g. bank0,bank1.") from None
+
+
+def accuracies(text: str, groups: int) -> list[Any]:
+    """Of each group a number, or a table: / between the rows of all truths, : between all votes. One is for all."""
+    try:
+        each = [_table_of(entry) if "/" in entry or ":" in entry else float(entry) for entry in text.split(",")]
+        return each * groups if len(each) == 1 else each
+    except ValueError:
+        raise InputError(
+            "--accuracy must be numbers with commas between, or for a group a table P00:P01/P10:P11 with as many rows "
+            "as columns. Pyv is how often the vote is v if the truth is y. Got "
+            f"{text!r}. Pass e.g. .7,.6 or .9:.1/.2:.8,.6."
+        ) from None
+
+
+def _table_of(entry: str) -> list[list[float]]:
+    table = [[float(chance) for chance in row.split(":")] for row in entry.split("/")]
+    if len(table) < 2 or any(len(row) != len(table) for row in table):
+        raise ValueError("not square")
+    return table
+
+
+def take_decision(values: Mapping[str, Any], prior: str | None, read_prior: Callable[[str], Prior]) -> dict[str, Any]:
+    """The problem of groups, and its objective or where votes come from, as `darrm.solve` takes them.
+
+    ``values`` are numbers or texts by the names of the options; ``read_prior`` reads where votes come from.
+    """
+    from darrm import objectives
+    from darrm.problem.decision import DecisionProblem
+
+    groups = named(take_groups(values["group"], "4:1.0"), values["columns"])
+    which, cost, none, accuracy = values["objective"], values["cost"], values["none"], values["accuracy"]
+    costs = None if cost is None else numbers("--cost", cost)
+    classes = classes_of(values["classes"])
+    problem = DecisionProblem(
+        groups,
+        _epsilon(values, groups),
+        values["delta"],
+        classes,
+        values["max_affected"],
+        values["adjacency"],
+        none=none is not None or (costs is not None and _further_row(costs, classes)),
+    )
+    if accuracy is None:
+        for name, value in (("--cost", cost), ("--none", none)):
+            if value is not None:
+                raise InputError(f"{name} goes with --accuracy. Got a --prior of votes alone. Leave it out.")
+        return {"problem": problem, "prior": read_prior(str(prior)), "objective": which}
+    which = which or "truth"
+    if cost is not None and which != "truth":
+        raise InputError(f"--cost goes with --objective truth. Got --objective {which}. Leave it out.")
+    voters = (
+        accuracies(accuracy, len(groups)),
+        None if prior is None else numbers("--prior", prior),
+    )
+    if which == "truth":
+        rows = None if costs is None else cost_rows(costs, problem.n_classes)
+        return {"problem": problem, "objective": objectives.truth(*voters, rows, none)}
+    kind, _, rest = which.partition(":")
+    rule: Any = which
+    if kind == "at-least":
+        rule = objectives.at_least(number_of(rest))
+    elif kind == "weights":
+        rule = numbers("--objective weights", rest)
+    elif which not in ("majority", "plurality"):
+        raise InputError(
+            "--objective must be truth, plurality, majority, at-least:K or weights:W1,W2,... for groups of voters. Got "
+            f"{which!r}."
+        )
+    return {"problem": problem, "objective": objectives.rule(rule, *voters, none=none)}
+
+
+def _epsilon(values: Mapping[str, Any], groups: Sequence[VoterGroup]) -> Any:
+    """The epsilon of a release of groups: --release-epsilon, or at most --m times the epsilon of every vote."""
+    m, epsilon = values["m"], values["total_epsilon"]
+    if m is None:
+        return epsilon
+    if epsilon is not None:
+        raise InputError(f"--m takes the place of --release-epsilon. Got {m} and {epsilon}. Pass one of the two.")
+    votes = {group.epsilon for group in groups}
+    if len(votes) > 1 or math.inf in votes:
+        raise InputError(
+            f"--m needs votes of one epsilon. Got {', '.join(f'{one:g}' for one in sorted(votes))}. Pass "
+            "--release-epsilon."
+        )
+    m = real(
+        "--m",
+        m,
+        0,
+        sum(group.count for group in groups),
+        "(]",
+        hint="Pass the allowance in multiples of epsilon, e.g. 1.",
+    )
+    exact = Fraction(m) * Fraction(votes.pop())
+    nearest = float(exact)
+    return nearest if Fraction(nearest) <= exact else math.nextafter(nearest, 0.0)
+
+
+def take_groups(texts: Sequence[str], example: str, *, auto: bool = False) -> list[list[Any]]:
+    """What a `VoterGroup` takes, for each --group; with ``auto`` an epsilon may be that word."""
+    from darrm.problem.groups import VoterGroup
+
+    groups = []
+    for text in texts:
+        parts = [number_of(part) for part in text.split(":")]
+        own = names("--group", parts.pop()) if len(parts) > 2 and isinstance(parts[-1], str) else None
+        if not 2 <= len(parts) <= 4:
+            raise InputError(f"--group must be {GROUP}. Got {text!r}. Pass e.g. {example}.")
+        parts += [*[0.0, None][len(parts) - 2 :], own]
+        try:
+            count = VoterGroup(parts[0], 1.0 if auto and parts[1] == "auto" else parts[1], *parts[2:]).count
+        except InputError as error:
+            raise InputError(f"--group {text}: {error}") from None
+        groups.append([count, *parts[1:]])
+    return groups
+
+
+def named(groups: list[list[Any]], columns: str | None) -> list[Any]:
+    """Voters as in `take_groups`, with the names of --columns; what has the epsilon "auto" stays as it is."""
+    from darrm.problem.groups import VoterGroup
+    from darrm.problem.voter_names import voter_names
+
+    if columns is not None:
+        if any(own is not None for *_, own in groups):
+            raise InputError("--columns takes the place of names in --group. Pass one or the other.")
+        each = voter_names(names("--columns", columns), sum(count for count, *_ in groups), "--columns")
+        left = iter(each)
+        groups = [[count, *others, tuple(islice(left, count))] for count, *others, _ in groups]
+    return [parts if parts[1] == "auto" else VoterGroup(*parts) for parts in groups]
+
+
+def classes_of(text: str | None) -> Any:
+    """How many classes, or their names: what the problem checks."""
+    names = [name.strip() for name in ("2" if text is None else text).split(",")]
+    return number_of(names[0]) if len(names) == 1 else names
+
+
+def _further_row(costs: list[float], classes: object) -> bool:
+    count = len(classes) if isinstance(classes, list) else classes
+    return isinstance(count, int) and len(costs) == count * (count + 1)
+
+
+def cost_rows(costs: list[float], classes: int) -> list[list[float]]:
+    """The costs of each answer, of which there are as many as classes, or one more."""
+    if len(costs) not in (classes * classes, classes * (classes + 1)):
+        if classes == 2:
+            raise InputError(
+                f"--cost must be four numbers, C00,C01,C10,C11, or six with the answer none. Got {len(costs)}. Pass "
+                "e.g. 0,5,1,0."
+            )
+        raise InputError(
+            f"--cost must be {classes * classes} numbers, or {classes * (classes + 1)} with the answer none: for each "
+            f"answer what it costs if each of the {classes} classes is true. Got {len(costs)}."
+        )
+    return [costs[start : start + classes] for start in range(0, len(costs), classes)]
