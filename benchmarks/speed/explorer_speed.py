@@ -28,14 +28,21 @@ from urllib.parse import urlencode
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 SIZES = (11, 51, 101, 201)
-SHOWN = {"K": 11, "m": 3, "epsilon": 0.1, "voters": "fresh", "queries": 100, "total_delta": 1e-5}
-KEPT = {"b.K": 21, "b.m": 3, "b.epsilon": 0.1}
 PLANNED = {"max_affected": 1, "voters": "fresh"}
+OF_GROUPS = {
+    "known": "accuracy",
+    "count1": 4,
+    "epsilon1": 1,
+    "count2": 7,
+    "epsilon2": 0.2,
+    "m": "",
+    "release_epsilon": 1.4,
+}
 # Pictures by name: the page, and what is there once it has settled.
 PICTURES = {
     "explorer.png": (f"?{urlencode(PLANNED)}", "#others table"),
-    "explorer_noise.png": (f"noise/?{urlencode(SHOWN | KEPT)}", "#budget table"),
-    "explorer_decisions.png": ("decisions/", "#others table"),
+    "explorer_release.png": ("release/", "#others table"),
+    "explorer_groups.png": (f"release/?{urlencode(OF_GROUPS)}", "#others table"),
 }
 MOST_BYTES = 200_000
 
@@ -77,30 +84,27 @@ def ask(server: Any, path: str, **values: object) -> tuple[float, float, int]:
 
 
 def measure(server: Any, repeat: int) -> str:
-    ask(server, "/noise/", K=9, m=2, epsilon=0.3)  # loads the libraries
-    ask(server, "/noise/budget", K=9, m=2, epsilon=0.3, voters="fresh")
-    weight = [ask(server, path)[2] / 1000 for path in ("/noise/", "/static/explore.css", "/static/explore.js")]
+    of = {"known": "prior", "epsilon1": 0.1}
+    ask(server, "/release/others", **of, count1=9, m=2)  # loads the libraries
+    weight = [ask(server, path)[2] / 1000 for path in ("/release/", "/static/explore.css", "/static/explore.js")]
     lines = [
-        f"The page of noise functions: {weight[0]:.0f} kB of HTML with its picture, {weight[1]:.0f} kB of CSS and "
+        f"The page of one release: {weight[0]:.0f} kB of HTML with its picture, {weight[1]:.0f} kB of CSS and "
         f"{weight[2]:.0f} kB of JavaScript.",
         "",
-        "| K | Delta | new design, s | CPU, s | again, s | kB | 10 labels, CPU s | 100, CPU s | 1000, CPU s |",
-        "| --: | --: | --: | --: | --: | --: | --: | --: | --: |",
+        "| K | Delta | new design, s | CPU, s | again, s | kB | other mechanisms, CPU s |",
+        "| --: | --: | --: | --: | --: | --: | --: |",
     ]
     for K in SIZES:
         for Delta in (0.0, 1e-5):
             # Another m each time, so that nothing is kept from before.
-            problems = [{"K": K, "m": 2 + 0.5 * i, "epsilon": 0.1, "Delta": Delta} for i in range(repeat)]
-            first = [ask(server, "/noise/design", **one) for one in problems]
-            again = [ask(server, "/noise/design", **one)[0] for one in problems]
-            budgets = [
-                ask(server, "/noise/budget", **problems[-1], voters="fresh", queries=queries, total_delta=0.05)[1]
-                for queries in (10, 100, 1000)
-            ]
+            problems = [of | {"count1": K, "m": 2 + 0.5 * i, "delta1": Delta} for i in range(repeat)]
+            first = [ask(server, "/release/design", **one) for one in problems]
+            again = [ask(server, "/release/design", **one)[0] for one in problems]
+            others = [ask(server, "/release/others", **one)[1] for one in problems]
             seconds, work, size = (statistics.median(values) for values in zip(*first, strict=True))
             lines.append(
                 f"| {K} | {Delta:g} | {seconds:.2f} | {work:.2f} | {statistics.median(again):.3f} | {size / 1000:.0f} "
-                f"| {' | '.join(f'{budget:.2f}' for budget in budgets)} |"
+                f"| {statistics.median(others):.2f} |"
             )
     return "\n".join(lines)
 
@@ -156,8 +160,8 @@ def main() -> None:
     options = parser.parse_args()
     about = (
         f"{processor()}, {os.cpu_count()} cores, Python {platform.python_version()}; median of {options.repeat} "
-        "designs, one run for labels (fresh voters, total delta 0.05), asked for over HTTP on the same machine. CPU: "
-        "seconds of the processor, which other programs on the machine do not lengthen."
+        "designs, asked for over HTTP on the same machine. CPU: seconds of the processor, which other programs on the "
+        "machine do not lengthen."
     )
     with served() as server:
         text = f"{about}\n\n{measure(server, options.repeat)}"

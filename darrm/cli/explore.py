@@ -18,7 +18,7 @@ from darrm.cli import common
 def command(port: Any, host: str, allow_remote: bool, no_browser: bool) -> None:
     """Serve web pages on this machine that plan many labels within one total budget, as you choose.
 
-    Other pages show gamma, its error and what many labels cost, and decisions by groups of voters.
+    Another page shows what darrm solve finds for one label: gamma, or a decision by groups of voters.
 
     Needs flask, waitress and matplotlib. Nothing is loaded from elsewhere. Ctrl-C ends it.
     """

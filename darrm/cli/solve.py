@@ -44,7 +44,12 @@ _OF_COMPARE = ("K", "m", "total_epsilon", "epsilon", "Delta", "delta", "max_affe
     help="What to minimise: tv or disagreement [by the prior]. With --group: truth, plurality, at-least:K or "
     "weights:W1,W2,... [truth].",
 )
-@common.choice("--shape", "free: least error. monotone: never less noise for a closer vote.", "free", "monotone")
+@common.choice(
+    "--shape",
+    "free: least error. ordered: the answer that costs less is never the less likely. monotone: never less noise for a "
+    "closer vote.",
+    *("free", "ordered", "monotone"),
+)
 @click.option("--both-shapes", is_flag=True, help="Say the error of the other shape too.")
 @common.choice(
     "--engine",

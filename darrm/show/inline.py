@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
-
 import numpy as np
 
 from darrm.baselines.entries import Comparison
@@ -14,70 +11,9 @@ from darrm.planning.answers import Plan
 from darrm.problem.decision import allowance
 from darrm.show import classes
 from darrm.show.figures import data_address, new_figure
-from darrm.show.markup import Markup, details, element, grid, join, paragraph, text
+from darrm.show.markup import Markup, details, element, grid, join, paragraph
 from darrm.show.plan_words import comparison_html, plan_html
 from darrm.show.wording import condition, guarantee
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-    from darrm.design.design import Design
-
-
-def gamma_figure(designs: Mapping[str, Design]) -> Any:
-    """One picture of one or two noise functions; two sizes K share the picture, each with an axis of its own.
-
-    Raises
-    ------
-    MissingExtraError
-        If matplotlib is not installed.
-    """
-    from darrm.show.plots import plot_gamma
-
-    name, design = next(iter(designs.items()))
-    K = design.problem.K
-    if all(other.problem.K == K for other in designs.values()):
-        ax = plot_gamma(design.problem, {name: other.gamma for name, other in designs.items()}, _axes(len(designs)))
-    else:
-        _, (other_name, other) = designs.items()
-        ax = plot_gamma(design.problem, {name: design.gamma}, _axes(len(designs)))
-        # A line of nothing takes the first colour, so that the legend names both.
-        nothing = np.full(other.gamma.shape, np.nan)
-        top = plot_gamma(other.problem, {name: nothing, other_name: other.gamma}, ax.twiny())
-        ax.set(xlabel=f"number of votes for 1, l, {name}", xlim=(-0.05 * K, 1.05 * K))
-        other_K = other.problem.K
-        top.set(xlabel=f"number of votes for 1, l, {other_name}", xlim=(-0.05 * other_K, 1.05 * other_K), title="")
-        top.grid(visible=False)
-        top.spines["top"].set_visible(True)
-    if len(designs) > 1:
-        ax.set_title("")  # it would name the first problem only
-    return ax.figure
-
-
-def _axes(many: int) -> Axes:
-    # Margins by hand: a layout engine draws everything twice, and the page waits for it.
-    height, bottom, top = (3.1, 0.15, 0.91) if many == 1 else (3.9, 0.2, 0.865)
-    figure = new_figure((5.7, height), None)
-    figure.subplots_adjust(left=0.1, right=0.985, bottom=bottom, top=top)
-    axes: Axes = figure.add_subplot()
-    return axes
-
-
-def gamma_picture(designs: Mapping[str, Design]) -> str:
-    """`gamma_figure` as a data address of an SVG, the same bytes every time; may be called from many threads."""
-    return data_address(gamma_figure(designs), fonttype="none")
-
-
-def described(designs: Mapping[str, Design]) -> str:
-    """What a picture of gamma shows, for those who cannot see it."""
-    parts = []
-    for name, design in designs.items():
-        half, [votes] = design.gamma[design.problem.K // 2 + 1 :], design.problem.groups
-        parts.append(
-            f"{name}: for K = {votes.count}, m = {allowance(design.problem):g}, epsilon = {votes.epsilon:g}, gamma is "
-            f"{half[0]:.3g} for the closest vote, {half[-1]:.3g} for a unanimous one and {half.min():.3g} at least."
-        )
-    return " ".join(parts)
 
 
 def notebook_html(shown: Design | Plan | Comparison) -> str:
@@ -89,41 +25,64 @@ def notebook_html(shown: Design | Plan | Comparison) -> str:
 
 def design_html(design: Design) -> str:
     """Guarantee, picture (if matplotlib is installed) and table of a design, for a notebook."""
-    return _majority(design) if design.encoding.name == "gamma" else _decision(design)
-
-
-def _majority(design: Design) -> Markup:
-    problem, named = design.problem, {"gamma": design}
     try:
-        picture = element("img", alt=described(named), src=gamma_picture(named), style="max-width:100%")
+        image = picture(design)
     except MissingExtraError:
-        picture = text("")
-    verified = (
-        f"Verified: one release of the majority of K = {problem.K} votes is {guarantee(problem)}, {condition(problem)} "
-        f"Error {design.error:.6g} (tv), disagreement {design.disagreement:.6g}, under {design.prior}."
-    )
-    return join([paragraph(verified), picture, details("gamma by votes", gamma_table(design))])
+        image = join([])
+    gamma, binary = design.encoding.name == "gamma", design.problem.binary
+    of = "gamma" if gamma else f'probability of "{design.problem.names[1]}"' if binary else "chance of each answer"
+    return join([paragraph(verified(design)), image, details(f"{of} by votes", table_of(design))])
 
 
-def _decision(design: Design) -> Markup:
+def verified(design: Design) -> str:
+    """The guarantee of a design, what it rests on, and what the design costs."""
+    problem = design.problem
+    what = f"a decision by {problem.K} voter{'s' * (problem.K > 1)}"
+    errs = f"Expected cost {design.expected_cost:.6g} ({design.objective})."
+    if design.encoding.name == "gamma":
+        what = f"the majority of K = {problem.K} votes"
+        errs = f"Error {design.error:.6g} (tv), disagreement {design.disagreement:.6g}, under {design.prior}."
+    rests = condition(problem, absent=design.absent)
+    return f"Verified: one release of {what} is {guarantee(problem)}, {rests} {errs}"
+
+
+def picture(design: Design) -> Markup:
+    """`darrm.show.plot` of a design without its title, as an image that needs no file; nothing where none is drawn.
+
+    The bytes are the same every time, and it may be called from many threads.
+
+    Raises
+    ------
+    MissingExtraError
+        If matplotlib is not installed.
+    """
+    from darrm.show.plots import plot_gamma
     from darrm.show.plots_decision import described, not_drawn, plot_decision
 
-    problem = design.problem
-    parts = [
-        paragraph(
-            f"Verified: one release of a decision by {problem.K} voter{'s' * (problem.K > 1)} is {guarantee(problem)}, "
-            f"{condition(problem, absent=design.absent)} Expected cost {design.expected_cost:.6g} ({design.objective})."
-        )
-    ]
-    if not not_drawn(problem):
-        alternative = described(design, problem.names[1])
-        try:
-            address = data_address(plot_decision(design), fonttype="none")
-            parts.append(element("img", alt=alternative, src=address, style="max-width:100%"))
-        except MissingExtraError:
-            pass
-    of = f'probability of "{problem.names[1]}"' if problem.binary else "chance of each answer"
-    return join([*parts, details(f"{of} by votes", decision_table(design))])
+    if design.encoding.name == "gamma":
+        # Margins by hand: a layout engine draws everything twice, and a page that follows a slider waits for it.
+        figure, words = new_figure((5.7, 3.1), None), _described(design)
+        figure.subplots_adjust(left=0.1, right=0.985, bottom=0.15, top=0.96)
+        plot_gamma(design.problem, {"gamma": design.gamma}, figure.add_subplot()).set_title("")
+    elif not_drawn(design.problem):
+        return join([])
+    else:
+        figure, words = plot_decision(design, title=False), described(design, design.problem.names[1])
+    return element("img", alt=words, src=data_address(figure, fonttype="none"), style="max-width:100%")
+
+
+def _described(design: Design) -> str:
+    """What a picture of gamma shows, for those who cannot see it."""
+    half, [votes] = design.gamma[design.problem.K // 2 + 1 :], design.problem.groups
+    return (
+        f"gamma for K = {votes.count}, m = {allowance(design.problem):g}, epsilon = {votes.epsilon:g}: it is "
+        f"{half[0]:.3g} for the closest vote, {half[-1]:.3g} for a unanimous one and {half.min():.3g} at least."
+    )
+
+
+def table_of(design: Design) -> Markup:
+    """gamma by votes, or the chances of a decision."""
+    return gamma_table(design) if design.encoding.name == "gamma" else decision_table(design)
 
 
 def decision_table(design: Design) -> Markup:
@@ -155,8 +114,8 @@ def _classes_table(design: Design) -> Markup:
     return join([paragraph(f"{said} {some} The design file has all.".strip() if some else said), grid(heads, rows)])
 
 
-def gamma_table(design: Design, caption: str = "", class_: str | None = None) -> Markup:
+def gamma_table(design: Design) -> Markup:
     """gamma by votes, from the closest vote to the unanimous one."""
     K = design.problem.K
     rows = [(f"{K - l}:{l}", f"{design.gamma[l]:.6f}") for l in range(K // 2 + 1, K + 1)]
-    return grid(("votes", "gamma"), rows, caption=caption, class_=class_)
+    return grid(("votes", "gamma"), rows)

@@ -37,7 +37,7 @@ def completed(line: str) -> list[str]:
         ("ledger ", ["charge", "create", "show"]),
         ("completion ", list(SHELLS)),
         ("solve --sh", ["--shape"]),
-        ("solve --shape ", ["free", "monotone"]),
+        ("solve --shape ", ["free", "ordered", "monotone"]),
         ("solve --engine full", ["full-list", "full-list-cvxpy"]),
         ("solve --on-time-limit=b", ["best"]),
         ("solve --objective t", ["tv", "truth"]),

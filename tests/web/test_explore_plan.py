@@ -6,7 +6,7 @@ import re
 import shlex
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl
 
 import pytest
 from cases import thorough
@@ -21,7 +21,7 @@ pytest.importorskip("flask")
 pytest.importorskip("matplotlib")
 
 from darrm.show import plan_words
-from darrm.show.explore import answers, create_app
+from darrm.show.explore import create_app, serving
 from darrm.show.explore import plan_choices as choices
 
 SMALL = {"count1": "5", "epsilon1": "1", "max_affected": "1", "voters": "fresh", "queries": "10", "total_epsilon": "3"}
@@ -177,7 +177,7 @@ def test_command_and_python_make_the_same_plan(
     monkeypatch.chdir(tmp_path)
     values = {**SMALL, "count1": "3", **values}
     text = get(client, "/plan", **values).text
-    Path("page.json").write_bytes(get(client, "/decision.json", **values).data)
+    Path("page.json").write_bytes(get(client, "/design.json", **values).data)
     page = darrm.load("page.json")
     assert isinstance(page, darrm.DecisionDesign)
     program, *arguments = shlex.split(pre(text, "command"))
@@ -198,7 +198,7 @@ def test_command_and_python_make_the_same_plan(
 def test_downloads(client: Any, small: Plan) -> None:
     assert isinstance(small.design, darrm.DecisionDesign)
     assert small.comparison is not None
-    table = get(client, "/decision.csv", **SMALL)
+    table = get(client, "/design.csv", **SMALL)
     rows = list(csv.DictReader(table.text.splitlines()))
     assert [float(row["probability_1"]) for row in rows] == small.design.table.tolist()
     assert [int(row["ones_1"]) for row in rows] == list(range(6))
@@ -206,13 +206,13 @@ def test_downloads(client: Any, small: Plan) -> None:
     mechanisms = list(csv.DictReader(get(client, "/mechanisms.csv", **SMALL).text.splitlines()))
     assert [row["name"] for row in mechanisms] == [row.name for row in small.comparison]
     assert [float(row["wrong"]) for row in mechanisms] == [row.wrong for row in small.comparison]
-    report = get(client, "/decision.html", **SMALL)
+    report = get(client, "/report.html", **SMALL)
     assert report.status_code == 200
     assert "Private decision by 5 voters" in report.text
 
 
 def test_downloads_of_nothing(client: Any) -> None:
-    for path in ("/decision.json", "/decision.csv", "/mechanisms.csv", "/decision.html"):
+    for path in ("/design.json", "/design.csv", "/mechanisms.csv", "/report.html"):
         for values in ({}, {**SMALL, "count1": "<b>"}):
             answer = get(client, path, **values)
             assert answer.status_code == 400
@@ -231,36 +231,6 @@ def test_the_address_holds_the_state(client: Any) -> None:
     assert re.search(r'id="at_most"[^>]* value="" data-first="2"', page)
     assert re.search(r'<details id="auto" open>', page)
     assert re.search(r'id="epsilon1"[^>]* inputmode="text"', page)  # a keyboard of digits has no letters
-
-
-# Where the first page was before
-
-
-@pytest.mark.parametrize("query", ["K=5&m=2&epsilon=0.5", "m=2", "b.K=4", "K=5&voters=fresh&queries=7&budget=now"])
-def test_addresses_of_the_noise_function_page_lead_there(client: Any, query: str) -> None:
-    answer = client.get(f"/?{query}", base_url=HOME)
-    assert answer.status_code == 302
-    to = urlsplit(answer.headers["Location"])
-    assert (to.netloc, to.path) == ("", "/noise/")
-    assert parse_qsl(to.query) == parse_qsl(query)
-
-
-@pytest.mark.first(1)
-@pytest.mark.parametrize("path", ["design", "budget", "gamma.json", "gamma.csv", "report.html"])
-def test_its_old_paths_lead_to_the_new_ones(client: Any, path: str) -> None:
-    answer = client.get(f"/{path}?K=3&m=1&epsilon=0.5&prior=common:2,2", base_url=HOME, follow_redirects=True)
-    assert answer.status_code == 200
-    assert answer.request.path == f"/noise/{path}"
-    assert client.get(f"/{path}", base_url="http://evil.example").status_code == 400
-
-
-def test_a_redirect_leads_nowhere_else(client: Any) -> None:
-    for query in ("K=//evil.example", "K=%0d%0aX-Evil:1", "K=1&https://evil.example", "K=%ff"):
-        answer = client.get(f"/?{query}", base_url=HOME)
-        assert answer.headers["Location"].startswith("/noise/?K=")
-        assert "X-Evil" not in answer.headers
-    for query in ("", "voters=fresh", "queries=7&max_affected=1", "nothing=1"):
-        assert client.get(f"/?{query}", base_url=HOME).status_code == 200
 
 
 # What is wrong
@@ -338,7 +308,7 @@ def test_a_name_that_stands_twice(client: Any) -> None:
 
 @pytest.mark.parametrize("query", ["count1=%ff%fe", "%ff=%fe", "count1=11%00", "count1[]=1", "&&&&", "queries", "%"])
 def test_hostile_query_strings(client: Any, query: str) -> None:
-    for path in ("", "plan", "others", "decision.csv"):
+    for path in ("", "plan", "others", "design.csv"):
         answer = client.get(f"/{path}?{query}", base_url=HOME)
         assert answer.status_code in (200, 400)
         assert "Traceback" not in answer.text
@@ -358,14 +328,14 @@ def test_votes_that_tell_next_to_nothing_are_drawn(client: Any) -> None:
 
 
 def test_a_time_limit_names_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(answers, "TIME_LIMIT", 1e-9)
+    monkeypatch.setattr(serving, "TIME_LIMIT", 1e-9)
     values = {**SMALL, "max_affected": "5"}
     found = errors(get(create_app().test_client(), "/plan", **values))
     assert "darrm plan --K 5 --epsilon 1 --base-accuracy 0.85 --max-affected 5" in found["solve"]
 
 
 def test_every_answer_is_guarded(client: Any) -> None:
-    for path in ("/", "/plan", "/others", "/plan?count1=x", "/?K=3", "/decision.csv"):
+    for path in ("/", "/plan", "/others", "/plan?count1=x", "/?K=3", "/design.csv"):
         answer = client.get(path, base_url=HOME)
         assert "default-src 'self'" in answer.headers["Content-Security-Policy"]
         assert client.get(path, base_url="http://evil.example").status_code == 400

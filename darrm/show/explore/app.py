@@ -11,9 +11,7 @@ from werkzeug.exceptions import HTTPException
 from werkzeug.wrappers import Response as AnyResponse
 
 from darrm.errors import DarrmError
-from darrm.show.explore import controls, decision_app, noise_app, page, plan_app
-from darrm.show.explore.choices import FIRST, KEPT
-from darrm.show.explore.plan_choices import FIRST as OF_PLAN
+from darrm.show.explore import controls, plan_app, release_app
 
 _HEADERS = {
     "Content-Security-Policy": (
@@ -26,17 +24,14 @@ _HEADERS = {
     "Cache-Control": "no-store",
 }
 
-# The page of noise functions was the first page once: its addresses hold a name that the plan does not know, and its
-# other paths are no longer anything else's.
-_OF_NOISE = FIRST.keys() - OF_PLAN.keys() | {"budget"}
-_MOVED = ("design", "budget", "gamma.json", "gamma.csv", "report.html")
+_NOW = {"K": "count1", "epsilon": "epsilon1", "Delta": "delta1"}  # what controls of /noise/ are called now
 _HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^:\[\]@/\\]+)(:\d+)?")
 
 
 def make(hosts: Sequence[str] | None) -> Flask:
     """See `darrm.show.explore.create_app`."""
     app = Flask("darrm.show.explore")
-    for room in (plan_app, noise_app, decision_app):
+    for room in (plan_app, release_app):
         app.register_blueprint(room.make())
 
     @app.before_request
@@ -52,14 +47,15 @@ def make(hosts: Sequence[str] | None) -> Flask:
             return Response("This page answers to itself only.\n", 403, mimetype="text/plain")
         return None
 
-    @app.before_request
-    def lead_on() -> AnyResponse | None:
-        path = request.path.removeprefix("/")
-        old = path == "" and any(name in _OF_NOISE or name.startswith(KEPT) for name in request.args)
-        if not old and path not in _MOVED:
-            return None
-        query = urlencode(list(request.args.items(multi=True)))
-        return redirect(f"{url_for('noise.page')}{path}{f'?{query}' * bool(query)}")
+    @app.get("/noise/")
+    @app.get("/decisions/")
+    def lead_on() -> AnyResponse:
+        """Two pages of one release that there were once; of a decision's no control has its old meaning."""
+        of_noise = request.path == "/noise/"
+        given = {_NOW.get(name, name): text for name, text in request.args.items()} if of_noise else {}
+        return redirect(
+            f"{url_for('release.page')}?{urlencode({'known': 'prior' if of_noise else 'accuracy'} | given)}"
+        )
 
     @app.after_request
     def guard(response: Response) -> Response:
@@ -69,7 +65,7 @@ def make(hosts: Sequence[str] | None) -> Flask:
 
     @app.get("/voters")
     def voters() -> str:
-        return page.voters()
+        return controls.frame("Fresh voters, fixed voters", controls.filled("voters"))
 
     @app.errorhandler(HTTPException)
     def refused(error: HTTPException) -> tuple[str, int]:

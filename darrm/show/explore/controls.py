@@ -13,8 +13,7 @@ from darrm.show.markup import Markup, element, join, paragraph, row, template, t
 CUT = "<!-- many labels -->"  # in the template of a design: explore.js and the pages put another part there
 _TABS = {
     "plan.page": "Plan of many labels",
-    "noise.page": "Majority of equal voters",
-    "decisions.page": "Decision by groups of voters",
+    "release.page": "One release",
 }
 
 
@@ -82,6 +81,24 @@ def entry(
         aria_invalid="true" if name in errors else None,
         **{"inputmode": "decimal", **more},
     )
+
+
+def chosen(
+    name: str,
+    values: Mapping[str, str],
+    hint: str,
+    texts: Mapping[str, str],
+    first: Mapping[str, str],
+    errors: Mapping[str, str],
+) -> Markup:
+    """A control for one of several values, each with what it is called."""
+    options = join(
+        element("option", said, value=value, selected=value == texts[name]) for value, said in values.items()
+    )
+    of = {"id": name, "name": name, "data_first": first[name], "aria_describedby": f"hint-{name} wrong-{name}"}
+    parts = [element("label", name, for_=name), element("select", options, **of)]
+    parts += [element("p", hint, class_="hint", id=f"hint-{name}"), wrong(errors, name)]
+    return element("div", join(parts), class_="control")
 
 
 def group_rows(

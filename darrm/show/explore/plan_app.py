@@ -21,11 +21,11 @@ from darrm.planning.answers import Plan
 from darrm.planning.asked import setting_of
 from darrm.planning.at_one_total import at_one_total
 from darrm.planning.planner import plan
-from darrm.show.explore import answers, plan_page
 from darrm.show.explore import plan_choices as chosen
+from darrm.show.explore import plan_page, serving
 from darrm.show.explore.cache import Cache
 from darrm.show.explore.plan_choices import Choice, Choices
-from darrm.show.explore.serving import design_file, design_table, download, gone, part
+from darrm.show.explore.serving import download, gone, offer, part
 from darrm.show.figures import data_address
 from darrm.show.plots_plan import plot_comparison_at_one_total, plot_plan
 
@@ -52,7 +52,7 @@ class _Answers:
             *(None, None, None, False, 2, "replace-one"),
             choice.voters,
         )
-        until = time.monotonic() + answers.TIME_LIMIT
+        until = time.monotonic() + serving.TIME_LIMIT
         budget = Budget(choice.queries, choice.total_epsilon, choice.total_delta, choice.voters, until)
         try:
             return at_one_total(setting, budget, design)
@@ -76,7 +76,7 @@ def _address(figure: Any, width: float) -> str:
 
 
 def _planned(choice: Choice) -> Plan:
-    return plan(**choice.arguments(), compare=False, time_limit=answers.TIME_LIMIT)
+    return plan(**choice.arguments(), compare=False, time_limit=serving.TIME_LIMIT)
 
 
 def design_of(answer: Plan) -> Design:
@@ -134,32 +134,16 @@ def make() -> Blueprint:
         state = _read()
         return part(others_part, state, state.errors, _note)
 
-    @pages.get("/decision.json")
-    def design_json() -> Response:
-        _, design, name = wanted()
-        return download(design_file(design), f"{name}.json", "application/json")
-
-    @pages.get("/decision.csv")
-    def table() -> Response:
-        _, design, name = wanted()
-        return download(design_table(design), f"{name}.csv", "text/csv")
-
     @pages.get("/mechanisms.csv")
     def mechanisms() -> Response:
         choice, _, name = wanted()
         compared = found.others.get(choice, gone())
         if compared is None:
-            raise SolverError(f"Nothing was compared within {answers.TIME_LIMIT:g} s. Use {_command(choice)}")
+            raise SolverError(f"Nothing was compared within {serving.TIME_LIMIT:g} s. Use {_command(choice)}")
         rows = [{key: value for key, value in vars(row).items() if key != "table"} for row in compared]
         return _csv(list(rows[0]), (list(row.values()) for row in rows), f"{name}_mechanisms")
 
-    @pages.get("/decision.html")
-    def report() -> Response:
-        from darrm.show.report import html
-
-        _, design, name = wanted()
-        return download(html(design).encode(), f"{name}.html", "text/html")
-
+    offer(pages, lambda: wanted()[1:])
     return pages
 
 
@@ -194,7 +178,7 @@ def _note(state: Choices, error: DarrmError) -> None:
     late = isinstance(error, SolverError)
     if late:
         state.errors["solve"] = (
-            f"No plan within {answers.TIME_LIMIT:g} s. Take fewer voters or labels, or use the command line, which "
+            f"No plan within {serving.TIME_LIMIT:g} s. Take fewer voters or labels, or use the command line, which "
             f"takes its time: {_command(state.choice)}"
         )
         return

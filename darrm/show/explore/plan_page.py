@@ -10,12 +10,13 @@ from darrm.baselines.entries import Comparison
 from darrm.design.design import Design
 from darrm.planning.answers import Plan
 from darrm.show import plan_words, wording
-from darrm.show.explore import answers
 from darrm.show.explore import plan_choices as choices
+from darrm.show.explore import serving
 from darrm.show.explore.controls import (
     CUT,
     Look,
     box,
+    chosen,
     copied,
     filled,
     frame,
@@ -49,6 +50,10 @@ _LOOKS = {
 }
 _COLUMNS = {"count": "voters", "epsilon": "epsilon", "accuracy": "accuracy"}
 _BLANK = {"accuracy": "as below"}
+_MEANT = (
+    "Before the noise (base): a vote is an answer of its voter after randomized response of its epsilon, and is right "
+    "less often. Or of votes as cast."
+)
 _WHY = {
     "max_affected": (
         "Say how many voters one change of the data can reach (max_affected). darrm cannot see it. If a record is "
@@ -74,12 +79,10 @@ def explorer(state: Choices, made: str, others: str) -> Markup:
         "plan",
         **{name: box(name, look, texts, FIRST, errors) for name, look in _LOOKS.items()},
         group_rows=group_rows(GROUPS, _COLUMNS, _BLANK, texts, FIRST, errors),
-        meanings=join(
-            element("option", name, value=value, selected=value == texts["meaning"]) for value, name in MEANINGS.items()
-        ),
+        meaning=chosen("meaning", MEANINGS, _MEANT, texts, FIRST, errors),
         kinds=join(radio("voters", kind, texts["voters"]) for kind in ("fresh", "fixed")),
         auto_open=Markup(" open" * (auto or "at_most" in errors or "collector" in errors)),
-        **{f"wrong_{name}": wrong(errors, name) for name in ("groups", "meaning", "voters", "solve")},
+        **{f"wrong_{name}": wrong(errors, name) for name in ("groups", "voters", "solve")},
         status="See the messages beside the controls." if errors else "",
         plan=Markup(before),
         beside=Markup(after),
@@ -115,7 +118,7 @@ def no_others(choice: Choice) -> Markup:
     """Why there is no comparison, and where there is one."""
     return join(
         [
-            paragraph(f"Nothing was compared: it takes more than {answers.TIME_LIMIT:g} s. The command line has it:"),
+            paragraph(f"Nothing was compared: it takes more than {serving.TIME_LIMIT:g} s. The command line has it:"),
             copied("others-command", choices.plan_command(choice)),
         ]
     )

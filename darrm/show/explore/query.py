@@ -4,23 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, TypeVar
 from urllib.parse import urlencode
 
 from darrm.errors import InputError
 
 T = TypeVar("T")
 C = TypeVar("C")
-LONG = 40  # characters of one text, unless a page allows more
+# Characters of a text, of which a page takes no more.
+_LONG, _LONGEST = 40, {"prior": 6000, "cost": 400, "classes": 200, "objective": 200, "truths": 200, "accuracy1": 200}
 _MOST_SAID = 500
-
-
-class Place(NamedTuple):
-    """Where a text goes: its name, the control that errors are said beside, and the texts that it belongs to."""
-
-    name: str
-    slot: str
-    texts: dict[str, str]
 
 
 @dataclass
@@ -56,31 +49,20 @@ def read(
 ) -> Choices[C]:
     """Read a query string, given as pairs; ``choose`` takes texts and errors. Nothing is raised."""
     state: Choices[C] = Choices(first, dict(first))
-    gather(pairs, lambda key: Place(key, key, state.texts) if key in first else None, state.errors)
+    seen: set[str] = set()
+    for name, text in pairs:
+        most = _LONGEST.get(name, _LONG)
+        if name not in first:
+            continue
+        if name in seen:
+            state.errors[name] = f"{name} stands twice in the address. Give it once."
+        elif len(text) > most:
+            state.errors[name] = f"{name} must have at most {most} characters here. Got {len(text)}. Shorten it."
+        else:
+            state.texts[name] = text
+        seen.add(name)
     state.choice = choose(state.texts, state.errors)
     return state
-
-
-def gather(
-    pairs: Iterable[tuple[str, str]],
-    place: Callable[[str], Place | None],
-    errors: dict[str, str],
-    longest: Mapping[str, int] | None = None,
-) -> None:
-    """Put every text of a query string, given as pairs, into its ``place``; keys without one are passed over."""
-    seen: set[str] = set()
-    for key, text in pairs:
-        where = place(key)
-        if where is None:
-            continue
-        most = (longest or {}).get(where.name, LONG)
-        if key in seen:
-            errors[where.slot] = f"{where.name} stands twice in the address. Give it once."
-        elif len(text) > most:
-            errors[where.slot] = f"{where.name} must have at most {most} characters here. Got {len(text)}. Shorten it."
-        else:
-            where.texts[where.name] = text
-        seen.add(key)
 
 
 def checked(name: str, errors: dict[str, str], check: Callable[[], T]) -> T | None:
@@ -88,9 +70,13 @@ def checked(name: str, errors: dict[str, str], check: Callable[[], T]) -> T | No
     try:
         return check()
     except InputError as error:
-        message = str(error)
-        errors.setdefault(name, message if len(message) <= _MOST_SAID else f"{message[:300]} ... {message[-150:]}")
+        errors.setdefault(name, shortened(str(error)))
         return None
+
+
+def shortened(message: str) -> str:
+    """A message that fits below a control."""
+    return message if len(message) <= _MOST_SAID else f"{message[:300]} ... {message[-150:]}"
 
 
 def built(

@@ -5,12 +5,15 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
-from flask import Response, jsonify, request
+from flask import Blueprint, Response, jsonify, request
 
+from darrm.design.design import Design
 from darrm.errors import DarrmError
 from darrm.show.explore.cache import Gone
+
+TIME_LIMIT = 20.0  # seconds for the search of each optimum, of each plan and of each comparison
 
 
 class State(Protocol):
@@ -50,14 +53,25 @@ def download(content: bytes, name: str, kind: str) -> Response:
     return Response(content, mimetype=kind, headers={"Content-Disposition": f'attachment; filename="{name}"'})
 
 
-def design_file(design: Any) -> bytes:
-    """What `save` of a design writes."""
-    return _written(design.save)
+def offer(pages: Blueprint, wanted: Callable[[], tuple[Design, str]]) -> None:
+    """The files of a page's design: what `save` and `to_csv` of it write, and its report; ``wanted`` names them."""
 
+    @pages.get("/design.json")
+    def design_json() -> Response:
+        design, name = wanted()
+        return download(_written(design.save), f"{name}.json", "application/json")
 
-def design_table(design: Any) -> bytes:
-    """What `to_csv` of a design writes."""
-    return _written(design.to_csv)
+    @pages.get("/design.csv")
+    def table() -> Response:
+        design, name = wanted()
+        return download(_written(design.to_csv), f"{name}.csv", "text/csv")
+
+    @pages.get("/report.html")
+    def report() -> Response:
+        from darrm.show.report import html
+
+        design, name = wanted()
+        return download(html(design).encode(), f"{name}.html", "text/html")
 
 
 def _written(write: Callable[[Path], None]) -> bytes:

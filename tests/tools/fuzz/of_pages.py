@@ -17,29 +17,33 @@ import darrm
 HOME = "http://127.0.0.1:8000"
 MARK = "<i id=mark>'\"&"  # must never stand in a page as it is
 PATHS = {
-    "": ["/", "/plan", "/others", "/decision.json", "/decision.csv", "/mechanisms.csv", "/decision.html", "/voters"],
-    "/noise": ["/", "/design", "/budget", "/gamma.json", "/gamma.csv", "/report.html"],
-    "/decisions": ["/", "/design", "/others", "/decision.json", "/decision.csv", "/report.html"],
+    "": ["/", "/plan", "/others", "/design.json", "/design.csv", "/mechanisms.csv", "/report.html", "/voters"],
+    "/release": ["/", "/design", "/others", "/design.json", "/design.csv", "/report.html"],
 }
-RARE = words("/plan/ //evil.example /static/ /static/../app.py /static/%2e%2e/app.py /%00 /%ff /gamma.json /budget")
+RARE = words("/plan/ //evil.example /static/ /static/../app.py /static/%2e%2e/app.py /%00 /%ff /noise/ /decisions/")
 _BY_NAMES = {
-    "K count1": ["1", "3", "5", "11", "25"],
+    "count1": ["1", "3", "5", "11", "25"],
     "count2 count3": ["", "1", "2", "3"],
-    "epsilon epsilon1 epsilon2 epsilon3": ["", "0.1", "1", "2", "inf", "auto", "1e-9", "40"],
+    "epsilon1 epsilon2 epsilon3": ["", "0.1", "1", "2", "inf", "auto", "1e-9", "40"],
     "max_affected max_affected1 max_affected2": ["", "1", "1", "2", "3"],
-    "accuracy accuracy1 accuracy2 base prior": ["", "0.5", "0.85", "0.9", "1", "0"],
-    "m": ["1", "2", "3", "11"],
-    "delta Delta total_delta": ["0", "1e-6", "1e-5", "0.01", ""],
+    "accuracy accuracy1 accuracy2 base": ["", "0.5", "0.85", "0.9", "1", "0", ".9:.1/.2:.8"],
+    "known": ["prior", "accuracy"],
+    "m": ["", "1", "2", "3", "11"],
+    "prior": ["uniform", "common:2,2", "fixed:0.9", "votes:1,2,3,4"],
+    "minimise": ["", "tv", "disagreement"],
+    "delta delta1 delta2 total_delta": ["0", "1e-6", "1e-5", "0.01", ""],
+    "release_epsilon": ["", "0.3", "1", "1.4", "6"],
+    "truths": ["", ".3,.7", "1,0"],
+    "cost": ["", "0,5,1,0", "0,1,1,0,.3,.3"],
     "queries": ["1", "10", "200", "1000", "1001"],
     "total_epsilon": ["0.1", "1", "6", "50"],
     "voters": ["fresh", "fresh", "fixed", ""],
     "meaning": ["base", "votes"],
     "at_most collector": ["", "1", "2", "50"],
-    "classes": ["2", "3", "4", "5"],
-    "objective": ["truth", "majority", "at-least"],
-    "k miss false_alarm none": ["", "0", "1", "2", "0.3"],
-    "ordered": ["", "yes", "no"],
-    "shape": ["free", "monotone"],
+    "classes": ["2", "3", "4", "5", "no,yes"],
+    "objective": ["truth", "majority", "plurality", "at-least:2", "weights:1,2"],
+    "none": ["", "0", "1", "0.3"],
+    "shape": ["free", "ordered", "monotone"],
 }
 USUAL = {name: values for names, values in _BY_NAMES.items() for name in words(names)}
 ODD = [
@@ -50,10 +54,10 @@ ODD = [
 
 @st.composite
 def pages(draw: Draw) -> Case:
-    from darrm.show.explore import choices, decision_choices, plan_choices
+    from darrm.show.explore import plan_choices, release_choices
 
     prefix = draw(st.sampled_from(sorted(PATHS)))
-    first = {"": plan_choices.FIRST, "/noise": choices.FIRST, "/decisions": decision_choices.FIRST}[prefix]
+    first = {"": plan_choices.FIRST, "/release": release_choices.FIRST}[prefix]
     path = draw(st.sampled_from(RARE)) if rarely(draw, 30) else prefix + draw(st.sampled_from(PATHS[prefix]))
     values = dict(first)
     for name in ("max_affected", "voters"):  # without them a plan is none
@@ -63,11 +67,10 @@ def pages(draw: Draw) -> Case:
         name = draw(st.sampled_from(sorted(first)))
         values[name] = draw(st.sampled_from(USUAL.get(name, [first[name]]) if draw(st.integers(0, 3)) else ODD))
     if path.endswith(".html"):  # reports of many voters are honest work for more than some seconds
-        few = "K" if "K" in values else "count1"
-        values[few] = draw(st.sampled_from(["1", "3", "5"]))
+        values["count1"] = draw(st.sampled_from(["1", "3", "5"]))
     pairs = [[name, value] for name, value in values.items()]
     for _ in range(draw(st.sampled_from([0, 0, 0, 1, 3]))):
-        more = draw(st.sampled_from([*first, "plan", "others", "b.K", "b.m", "b.prior", MARK, "", "x"]))
+        more = draw(st.sampled_from([*first, "plan", "others", "K", MARK, "", "x"]))
         pairs.append([more, draw(st.one_of(st.sampled_from(["", "1", "3", *ODD]), st.text(max_size=6)))])
     if prefix == "" and draw(st.booleans()):
         pairs.append(["plan", ""])

@@ -3,7 +3,6 @@
 (() => {
   const form = document.getElementById("controls");
   const status = document.getElementById("status");
-  const kept = document.getElementById("kept");
   const CUT = "<!-- many labels -->"; // where an answer of the server's goes around another part
   const PAUSE = Number(form.dataset.pause ?? 120); // ms without a change before the server is asked
   const SOON = 200; // ms after which waiting is said
@@ -33,20 +32,13 @@
       if (control.type === "radio" || control.type === "checkbox") control.checked = values.get(control.name) === control.value;
       else control.value = values.get(control.name) ?? control.dataset.first;
     }
-    kept?.replaceChildren();
-    for (const [name, value] of values) {
-      if (!kept || !name.startsWith("b.")) continue;
-      const hidden = document.createElement("input");
-      Object.assign(hidden, { type: "hidden", name, value });
-      kept.append(hidden);
-    }
     form.querySelectorAll(".slider").forEach(slide);
   }
 
   // Sliders: one to each number box that has one; a logarithmic one holds the exponent.
   function slide(slider) {
     const value = Number(document.getElementById(slider.dataset.for).value);
-    if (slider.dataset.for === "m") slider.max = Math.max(1, Number(document.getElementById("K").value) || 1);
+    if (slider.dataset.for === "m") slider.max = Math.max(1, Number(document.getElementById("count1").value) || 1);
     if (Number.isFinite(value)) slider.value = slider.dataset.scale === "log" ? Math.log10(value) : value;
     slider.setAttribute("aria-valuetext", document.getElementById(slider.dataset.for).value);
   }
@@ -159,14 +151,6 @@
     update();
   });
   document.addEventListener("click", async (event) => {
-    const link = event.target.closest("a[data-state]");
-    if (link) {
-      event.preventDefault();
-      history.pushState(null, "", link.href);
-      fill(location.search);
-      update();
-      return;
-    }
     const button = event.target.closest("[data-copy]");
     if (!button) return;
     const text = document.getElementById(button.dataset.copy);

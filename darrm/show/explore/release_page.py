@@ -1,0 +1,165 @@
+"""What stands on the explorer's page of one release."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from flask import url_for
+
+from darrm.baselines.entries import Comparison
+from darrm.design.design import Design
+from darrm.show import classes, wording
+from darrm.show.explore.controls import (
+    CUT,
+    Look,
+    bars,
+    box,
+    chosen,
+    copied,
+    filled,
+    frame,
+    group_rows,
+    noted,
+    nothing,
+    pending,
+    wrong,
+)
+from darrm.show.explore.release_choices import (
+    FIRST,
+    GROUPS,
+    KNOWN,
+    MINIMISE,
+    OF_GROUP,
+    SHAPES,
+    Choice,
+    Choices,
+    solve_command,
+    solve_python,
+)
+from darrm.show.inline import picture, table_of, verified
+from darrm.show.markup import Markup, grid, join, paragraph
+from darrm.show.plots_classes import caption
+
+_NATS = {"min": -3, "max": 1, "step": 0.01, "data_scale": "log"}
+_LOOKS = {
+    "max_affected": Look("How many voters one change of the data can reach, over all groups.", placeholder="all"),
+    "m": Look("What one label may cost, in multiples of epsilon.", slider={"min": 1, "max": 11, "step": 1}),
+    "release_epsilon": Look("Or its epsilon, in nats; then leave m blank.", placeholder="m epsilon", slider=_NATS),
+    "delta": Look("Delta of one label.", placeholder="least"),
+    "prior": Look(
+        "uniform, common:A,B, independent:LOW,HIGH, fixed:P1,...,PK, votes:C0,...,CK (public), or another that "
+        f"darrm solve takes. {wording.NOT_RESTING}"
+    ),
+    "base": Look(
+        "How often a voter is right before its noise, which is randomized response of its epsilon. An accuracy of its "
+        f"group, which is of votes as they are cast, stands in place of it. {wording.NOT_RESTING}",
+        "base accuracy",
+        slider={"min": 0.5, "max": 1, "step": 0.01},
+    ),
+    "objective": Look("truth, plurality, at-least:K or weights:W1,W2,..."),
+    "truths": Look(f"P0,P1,...: the chance of each truth. {wording.NOT_RESTING}", "prior", placeholder="even"),
+    "cost": Look("C00,C01,C10,C11: Cry is what answer r costs if y is true.", placeholder="1 if wrong"),
+    "classes": Look("How many, or their names."),
+    "none": Look("A further answer, none of the classes, and what it costs.", placeholder="no such answer"),
+}
+_COLUMNS = dict(zip(OF_GROUP, ("voters", "epsilon", "delta", "reached", "accuracy"), strict=True))
+_BLANK = {"delta": "0", "max_affected": "all", "accuracy": "base"}
+_FEW = 60  # entries of a table that is open at first
+_BUTTON = "Show beside other mechanisms"
+
+
+def explorer(state: Choices, design: str, others: str) -> Markup:
+    """The whole page; ``design`` and ``others`` are empty where there is none to show."""
+    texts, errors = state.texts, state.errors
+    before, _, after = design.partition(CUT)
+    lists: dict[str, tuple[Mapping[str, str], str]] = {
+        "known": (KNOWN, "A prior of votes is for one group and gives the paper's gamma. Accuracies give any table."),
+        "minimise": (
+            MINIMISE,
+            "The error of Definition 2.4 (tv), or how often the label is not the majority of the votes.",
+        ),
+        "shape": (
+            SHAPES,
+            "free: the least cost. ordered: the answer that costs less is never the less likely one. monotone: never "
+            "less noise for a closer vote.",
+        ),
+    }
+    main = filled(
+        "release",
+        **{name: box(name, look, texts, FIRST, errors) for name, look in _LOOKS.items()},
+        **{name: chosen(name, values, hint, texts, FIRST, errors) for name, (values, hint) in lists.items()},
+        group_rows=group_rows(GROUPS, _COLUMNS, _BLANK, texts, FIRST, errors),
+        wrong_solve=wrong(errors, "solve"),
+        status="See the messages beside the controls." if errors else "",
+        design=Markup(before) or nothing(),
+        beside=Markup(after),
+        others=Markup(others) or (nothing() if errors else pending(_BUTTON)),
+        button=_BUTTON,
+    )
+    lead = (
+        "The least noise with which one label of private votes may be released: what darrm solve finds, as you choose."
+    )
+    return frame("darrm explore", main, paragraph(lead), "One release: darrm explore", "release.page")
+
+
+def design(state: Choices, choice: Choice, found: Design) -> Markup:
+    """The design of ``choice``, and how to go on."""
+    gamma = found.encoding.name == "gamma"
+    seen = "The chance of the answer 1, by how many voters of each group say 1."
+    if gamma:
+        seen = "gamma(l): the chance that the true majority is released when l votes are 1; else a fair coin is."
+        seen += " " + "the shape monotone".join(wording.NOT_RISING) * (found.shape == "free")
+    elif not found.problem.binary:
+        seen = caption(found)
+    reversals = classes.reversals(found)
+    return filled(
+        "released",
+        verified=verified(found),
+        picture=picture(found),
+        seen=seen,
+        figures=_figures(found),
+        reversals=paragraph(f"{reversals}; the shape ordered forbids that.", class_="hint") if reversals else "",
+        command=copied("command", f"{solve_command(choice)} --out design.json"),
+        python=copied("python", solve_python(choice)),
+        base=url_for("release.page"),
+        search=state.query(),
+        table_open=Markup(" open" * (classes.n_rows(found) <= _FEW)),
+        table=table_of(found),
+    )
+
+
+def _figures(found: Design) -> Markup:
+    problem, certificate = found.problem, found.certificate
+    rows = [("expected cost", wording.counted(found.objective), f"{found.expected_cost:.6g}")]
+    if found.encoding.name == "gamma":
+        rows = [
+            ("error", "total variation", f"{found.error:.6g}"),
+            ("disagreement", "with the votes\N{RIGHT SINGLE QUOTATION MARK} majority", f"{found.disagreement:.6g}"),
+        ]
+    rows += [
+        ("tight epsilon", f"at delta = {wording.exactly(problem.delta)}", wording.at_least(certificate.tight_epsilon)),
+        (
+            "needed delta",
+            f"at epsilon = {wording.at_least(problem.release_epsilon)}",
+            wording.at_least(certificate.needed_delta),
+        ),
+        ("a better table could save", "at most", "not known" if math.isinf(found.gap) else f"{found.gap:.1e}"),
+    ]
+    return grid(["", ""], [(noted(name, note), value) for name, note, value in rows], class_="figures")
+
+
+def others(entries: Comparison) -> Markup:
+    """Other mechanisms for the same guarantee, the design among them."""
+    first = entries[0]
+    rows = bars(
+        (entry.called, entry.expected_cost, entry.within, entry is first)
+        for entry in sorted(entries, key=lambda entry: not entry.within)
+    )
+    note = "Rows that are not verified do not satisfy the guarantee; they are there for scale."
+    return join([grid(("mechanism", "expected cost", "verified"), rows, class_="bars"), paragraph(note, class_="hint")])
+
+
+def no_others(why: object) -> Markup:
+    """Why there is no comparison."""
+    return paragraph("There is no comparison with other mechanisms. ", why)
