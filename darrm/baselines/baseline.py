@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -172,7 +173,7 @@ def least_noise(family: Family, problem: AnyProblem) -> tuple[str, Array] | None
     >>> said
     'sigma 1.878 at each count'
     """
-    limit = problem.release_epsilon
+    aim = max(problem.release_epsilon * _AIM, sys.float_info.min)  # m epsilon may be below all floats
 
     def held(parameter: float) -> tuple[float, Array | None, bool]:
         """Its tight epsilon, its table if that keeps the guarantee, and whether it was repaired for rounding alone."""
@@ -190,7 +191,7 @@ def least_noise(family: Family, problem: AnyProblem) -> tuple[str, Array] | None
         if steps:
             at = steps.pop()
         epsilon, table, mended = held(min(math.exp(at), family.most))
-        over = math.log(min(max(epsilon / (limit * _AIM), math.exp(-_FAR)), math.exp(_FAR)))
+        over = math.log(min(max(epsilon / aim, math.exp(-_FAR)), math.exp(_FAR)))
         if table is not None:
             steps.clear()
             found = min(math.exp(at), family.most), table

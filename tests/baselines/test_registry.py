@@ -13,6 +13,7 @@ from darrm.baselines import constant_noise, flipped_votes, random_votes
 from darrm.baselines.baseline import Baseline, least_noise
 from darrm.baselines.registry import BASELINES, PLANNED, raised
 from darrm.design.rules import cost_of
+from darrm.errors import InputError
 from darrm.problem import encodings
 from darrm.problem.counts import count_vectors, sorted_counts
 from darrm.problem.decision import AnyProblem
@@ -203,3 +204,17 @@ def test_far_ahead_the_chance_of_the_other_answer_is_no_step_of_float64(K: int) 
 def test_a_majority_of_one_vote_is_exactly_at_its_limit() -> None:
     found = darrm.compare(darrm.MajorityProblem(K=1, m=1, epsilon=0.5))
     assert found["plain majority"].within
+
+
+def test_an_epsilon_below_all_floats_divides_by_nothing() -> None:
+    """m = 5e-324 times .1 is 0 in float64."""
+    problem = darrm.MajorityProblem(1, 5e-324, 0.1)
+    assert problem.release_epsilon == 0
+    for baseline in BASELINES:
+        objective = objectives.paper(darrm.priors.independent(), "tv")
+        if isinstance(baseline, Baseline) and baseline.serves(problem, objective) and baseline.exact is None:
+            assert all(
+                darrm.verify(table, problem).holds for _, table in baseline.tables(problem, objective, 9.0).values()
+            )
+    with pytest.raises(InputError, match="leaves less than 1e-12 of a vote"):
+        darrm.compare(problem)

@@ -86,6 +86,9 @@ def pages(draw: Draw) -> Case:
 
 @cache
 def _app() -> Any:
+    from darrm.show.explore import serving
+
+    serving.TIME_LIMIT = 4.0  # a case has 10 s, and a page asks for a design and a comparison
     app = darrm.show.explore.create_app()
     app.config["PROPAGATE_EXCEPTIONS"] = True  # or a defect would be an answer of status 500
     return app
