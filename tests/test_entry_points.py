@@ -345,6 +345,7 @@ def table() -> dict[str, tuple[Use | None, Sequence[Arguments]]]:
         ],
         "priors.independent": [{"low": 0.5, "high": 1.0}],
         "priors.common": [{"a": 1.0, "b": 2.0}],
+        "priors.correlated": [{"p": 0.75, "rho": 0.25}],
         "priors.votes": [{"histogram": [1, 0, 2]}],
         "priors.fixed": [{"p": [0.5, 1.0]}],
         "priors.confusion": [{"matrices": [[0.75, 0.25], [0.5, 0.5]], "truth": [0.25, 0.75]}],

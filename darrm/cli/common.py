@@ -159,8 +159,9 @@ objective_option = click.option(
     "--objective", type=click.Choice(["tv", "disagreement"]), help="What to minimise [by the prior]."
 )
 PRIORS = (
-    "uniform, independent:LOW,HIGH, common:A,B, fixed:P1,...,PK, votes:C0,...,CK or votes:FILE.csv (public). Or "
-    "confusion:P0,P1:C00,C01,C10,C11 (truth and votes) or randomized-response:EPSILON:BASE (BASE: accuracy or prior)."
+    "uniform, independent:LOW,HIGH, common:A,B, correlated:P,RHO, fixed:P1,...,PK, votes:C0,...,CK or votes:FILE.csv "
+    "(public). Or confusion:P0,P1:C00,C01,C10,C11 (truth and votes) or randomized-response:EPSILON:BASE (BASE: accuracy "
+    "or prior)."
 )
 _RANDOMIZED = "darrm.randomized_response"
 randomized_option = click.option(

@@ -1,4 +1,5 @@
 from darrm.errors import ImpossiblePriorWarning as ImpossiblePriorWarning
+from darrm.priors.alike import correlated as correlated
 from darrm.priors.chances import common as common
 from darrm.priors.chances import fixed as fixed
 from darrm.priors.chances import independent as independent

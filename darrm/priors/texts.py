@@ -9,6 +9,7 @@ import numpy as np
 
 from darrm._validation import shown
 from darrm.errors import InputError
+from darrm.priors.alike import correlated
 from darrm.priors.chances import common, fixed, independent, votes
 from darrm.priors.prior import Prior
 from darrm.priors.randomized import randomized_response
@@ -53,6 +54,7 @@ _READ_FIRST = "Read a file first: darrm.priors.votes(darrm.votes.read(FILE))."
 PRIORS = {
     "independent": Kind("independent:LOW,HIGH", independent, _of_two, alone=True),
     "common": Kind("common:A,B", common, _of_two, alone=True),
+    "correlated": Kind("correlated:P,RHO", correlated, _of_two),
     "fixed": Kind("fixed:P1,...,PK", fixed, _of_many),
     "votes": Kind("votes:C0,...,CK", votes, _of_many, hint=_READ_FIRST),
     "confusion": Kind("confusion:P0,P1:C00,C01,C10,C11", of_chances, _confusion),

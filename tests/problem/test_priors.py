@@ -47,6 +47,20 @@ def test_common_is_well_scaled_for_many_votes() -> None:
     assert priors.weights(priors.common(), 1001, "tv").min() > 1e-6 / 1001
 
 
+@pytest.mark.parametrize(("p", "rho"), [(0.5, 0.0), (0.8, 0.3), (1.0, 0.5), (0.6, 1.0)])
+def test_two_votes_have_the_correlation_of_their_prior(p: float, rho: float) -> None:
+    prior = priors.correlated(p, rho)
+    none, one, both = prior.ones(2)
+    assert none + one + both == pytest.approx(1)
+    assert one / 2 + both == pytest.approx(p)
+    assert both - p**2 == pytest.approx(rho * p * (1 - p))
+    drawn = prior.sample(20_000, 4, np.random.default_rng(3))
+    mean = np.array([pmf(row) for row in np.unique(drawn, axis=0)])
+    _, often = np.unique(drawn, axis=0, return_counts=True)
+    assert often @ mean / 20_000 == pytest.approx(prior.ones(4), abs=0.02)
+    assert (prior.reach == 1) == (rho > 0 or p == 1)
+
+
 def test_histogram_and_fixed() -> None:
     assert priors.votes([1, 0, 3, 4]).ones(3).tolist() == [0.125, 0, 0.375, 0.5]
     assert priors.fixed([0.9, 0.2, 0.4]).ones(3).tolist() == pmf([0.9, 0.2, 0.4]).tolist()
@@ -73,7 +87,7 @@ TEXTS = [
     *["independent:0.5,1", "common:2,3", "fixed:0.5,0.25", "votes:1,2,3", "confusion:0.25,0.75:0.9,0.1,0.3,0.7"],
     *["confusion:0.5,0.5:1,0,0,1:0.6,0.4,0.5,0.5", "randomized-response:0.5:independent:0.9,0.9"],
     *["randomized-response:1:votes:1,2,3", "randomized-response:0.5:confusion:0.25,0.75:0.9,0.1,0.3,0.7"],
-    "randomized-response:0.5:randomized-response:1:common:1,2",
+    *["randomized-response:0.5:randomized-response:1:common:1,2", "correlated:0.75,0.2"],
 ]
 
 
