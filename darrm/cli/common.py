@@ -160,8 +160,8 @@ objective_option = click.option(
 )
 PRIORS = (
     "uniform, independent:LOW,HIGH, common:A,B, correlated:P,RHO, fixed:P1,...,PK, votes:C0,...,CK or votes:FILE.csv "
-    "(public). Or confusion:P0,P1:C00,C01,C10,C11 (truth and votes) or randomized-response:EPSILON:BASE (BASE: accuracy "
-    "or prior)."
+    "(public). Or confusion:P0,P1:C00,C01,C10,C11 (truth and votes) or randomized-response:EPSILON:BASE (BASE: "
+    "accuracy or prior)."
 )
 _RANDOMIZED = "darrm.randomized_response"
 randomized_option = click.option(

@@ -66,8 +66,9 @@ def check_optimal(solution: Solution, engine: str, on_time_limit: str) -> None:
 def raised(weights: Array, floor: float = WEIGHT_FLOOR) -> Array:
     """The weights as shares of the largest, none too small for the solver to see."""
     share = weights / weights.max()
-    low = np.count_nonzero(share < floor)
-    return np.asarray(np.maximum(share, floor / max(1.0, low * weights.max())))
+    low = int(np.count_nonzero(share < floor))
+    most = low * float(weights.max())  # infinite for costs near the end of float64: then nothing is raised
+    return np.asarray(np.maximum(share, floor / max(1.0, most)))
 
 
 def upper_bound(

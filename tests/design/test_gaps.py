@@ -1,6 +1,7 @@
 """Gaps are tight: to 1e-9 where bases are degenerate and ill-conditioned, with weights that vanish, rising tables."""
 
 import math
+import warnings
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
@@ -293,3 +294,14 @@ def test_rows_that_left_a_program_come_back_once() -> None:
     np.testing.assert_allclose(after.x, before.x, rtol=0, atol=1e-9)
     program = LinearProgram(objective, rows, limits)
     assert program.dual_bound(after.multipliers) == pytest.approx(objective @ after.x, abs=1e-9)
+
+
+@pytest.mark.parametrize("none", [1e200, 1e308])
+def test_costs_near_the_end_of_float64_overflow_nowhere(none: float) -> None:
+    problem = darrm.DecisionProblem([darrm.VoterGroup(11, 0.1)], 0.3, none=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        design = darrm.solve(problem, objective=darrm.objectives.truth([0.6], none=none))
+    assert design.certificate.holds
+    assert 0 <= design.gap < math.inf
+    assert design.expected_cost - design.gap <= 0.5  # a coin between the classes
